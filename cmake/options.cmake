@@ -1,0 +1,28 @@
+# Options, warnings and sanitizers that every target of the project shares, through the interface target tilescope_options.
+option(TILESCOPE_TESTS "Build the tests, fuzz targets and benchmarks" ON)
+option(TILESCOPE_SANITIZE "Address and undefined-behaviour sanitizers" OFF)
+set(TILESCOPE_CUDA AUTO CACHE STRING "Build the CUDA kernels: ON, OFF, or AUTO (where a toolkit is found)")
+set_property(CACHE TILESCOPE_CUDA PROPERTY STRINGS AUTO ON OFF)
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+endif()
+
+add_library(tilescope_options INTERFACE)
+target_include_directories(tilescope_options INTERFACE ${CMAKE_SOURCE_DIR})
+target_compile_options(tilescope_options INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Werror;-Wno-missing-field-initializers>)
+if(TILESCOPE_SANITIZE)
+  target_compile_options(tilescope_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=address,undefined;-fno-sanitize-recover=undefined;-fno-omit-frame-pointer>)
+  target_link_options(tilescope_options INTERFACE -fsanitize=address,undefined)
+endif()

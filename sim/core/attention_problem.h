@@ -1,0 +1,60 @@
+// AttentionProblem: the sizes and the element type of one attention call, and the tile a program cuts it into.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "sim/core/result.h"
+
+namespace tilescope {
+
+enum class DataType : std::uint8_t { fp16, bf16, fp32 };
+enum class Pass : std::uint8_t { forward, backward, both };
+
+constexpr int element_bytes(DataType type) { return type == DataType::fp32 ? 4 : 2; }
+std::string_view to_string(DataType type);
+std::string_view to_string(Pass pass);
+std::optional<DataType> data_type_from(std::string_view name);
+std::optional<Pass> pass_from(std::string_view name);
+
+/// O = softmax(scale * Q K^T + mask) V.
+/// Shapes  q,o [batch,heads,seq_q,head_dim]  k,v [batch,kv_heads,seq_kv,head_dim], contiguous, row-major
+/// Limits  1 <= head_dim <= 256; heads % kv_heads == 0. Query head h reads key head h / (heads / kv_heads).
+///         causal aligns bottom right: query i sees keys j <= i + seq_kv - seq_q.
+struct AttentionProblem {
+  std::int64_t batch = 1;
+  std::int64_t heads = 1;
+  std::int64_t kv_heads = 1;
+  std::int64_t seq_q = 64;
+  std::int64_t seq_kv = 64;
+  std::int64_t head_dim = 16;
+  DataType dtype = DataType::fp16;
+  bool causal = false;
+  Pass pass = Pass::forward;
+
+  bool operator==(const AttentionProblem&) const = default;
+
+  double scale() const;  // 1 / sqrt(head_dim)
+  /// Planes (batch x heads) of the query side.
+  std::int64_t query_planes() const { return batch * heads; }
+  /// The [batch,kv_heads] plane that query plane `plane` reads.
+  std::int64_t kv_plane_of(std::int64_t plane) const {
+    return (plane / heads) * kv_heads + (plane % heads) / (heads / kv_heads);
+  }
+  /// Keys that query `row` may see: [0, visible_keys(row)).
+  std::int64_t visible_keys(std::int64_t row) const;
+};
+
+/// Rows of Q (Br) and rows of K and V (Bc) that a block works on at a time.
+struct TileShape {
+  std::int64_t block_q = 16;
+  std::int64_t block_kv = 16;
+  bool operator==(const TileShape&) const = default;
+};
+
+/// Errors  zero, negative or absurd sizes (any tensor over 2^46 bytes), head_dim over 256, heads not divisible by kv_heads.
+Status check(const AttentionProblem& problem);
+Status check(const TileShape& tile);
+
+}  // namespace tilescope

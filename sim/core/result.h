@@ -1,0 +1,39 @@
+// Result<T>: a value, or an error that is one sentence a user can act on.
+#pragma once
+
+#include <cassert>
+#include <string>
+#include <utility>
+#include <variant>
+
+namespace tilescope {
+
+/// What a user can cause. `wrong_request` ends the program with exit code 2, `machine_lacks` with 3.
+struct Error {
+  enum class Kind { wrong_request, machine_lacks, cancelled };
+  std::string sentence;
+  Kind kind = Kind::wrong_request;
+};
+
+template <class T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : state_(std::move(value)) {}
+  Result(Error error) : state_(std::move(error)) {}
+
+  explicit operator bool() const { return state_.index() == 0; }
+  T& operator*() { assert(*this); return std::get<0>(state_); }
+  const T& operator*() const { assert(*this); return std::get<0>(state_); }
+  T* operator->() { return &**this; }
+  const T* operator->() const { return &**this; }
+  const Error& error() const { assert(!*this); return std::get<1>(state_); }
+
+ private:
+  std::variant<T, Error> state_;
+};
+
+struct Done {};
+/// For functions that either work or say why not.
+using Status = Result<Done>;
+
+}  // namespace tilescope

@@ -1,0 +1,86 @@
+// Names of tensors and links, their layouts, and how many sectors a tile touches.
+#include "sim/core/tensor.h"
+
+#include <algorithm>
+
+namespace tilescope {
+
+std::string_view to_string(Tensor tensor) {
+  constexpr std::array<std::string_view, tensor_count> names = {"Q", "K", "V", "S", "P", "O", "L", "m", "l"};
+  return names[static_cast<std::size_t>(tensor)];
+}
+
+std::string_view to_string(Link link) {
+  constexpr std::array<std::string_view, link_count> names = {"hbm_read", "hbm_write", "l2_to_sm", "sm_to_l2", "smem_read", "smem_write"};
+  return names[static_cast<std::size_t>(link)];
+}
+
+TensorLayout tensor_layout(const AttentionProblem& problem, const TileShape& tile, Tensor tensor) {
+  TensorLayout layout;
+  layout.planes = problem.query_planes();
+  layout.element_bytes = element_bytes(problem.dtype);
+  switch (tensor) {
+    case Tensor::q:
+    case Tensor::o:
+      layout.rows = problem.seq_q;
+      layout.cols = problem.head_dim;
+      layout.tile_rows = tile.block_q;
+      layout.tile_cols = problem.head_dim;
+      break;
+    case Tensor::k:
+    case Tensor::v:
+      layout.planes = problem.batch * problem.kv_heads;
+      layout.rows = problem.seq_kv;
+      layout.cols = problem.head_dim;
+      layout.tile_rows = tile.block_kv;
+      layout.tile_cols = problem.head_dim;
+      break;
+    case Tensor::s:
+    case Tensor::p:
+      layout.rows = problem.seq_q;
+      layout.cols = problem.seq_kv;
+      layout.tile_rows = tile.block_q;
+      layout.tile_cols = tile.block_kv;
+      break;
+    case Tensor::lse:
+    case Tensor::m:
+    case Tensor::l:
+      layout.rows = problem.seq_q;
+      layout.cols = 1;
+      layout.element_bytes = 4;
+      layout.tile_rows = tile.block_q;
+      break;
+  }
+  return layout;
+}
+
+namespace {
+
+/// Sectors of the byte range [first, first + length), length > 0.
+std::int64_t sectors_of_range(std::int64_t first, std::int64_t length) {
+  return (first + length - 1) / sector_size - first / sector_size + 1;
+}
+
+}  // namespace
+
+std::int64_t sectors_touched(const TensorLayout& layout, const TileRef& tile) {
+  if (tile.rows <= 0 || tile.cols <= 0) return 0;
+  const std::int64_t row_bytes = layout.cols * layout.element_bytes;
+  const std::int64_t first = tile.plane * layout.rows * row_bytes + tile.row * row_bytes + tile.col * layout.element_bytes;
+  const std::int64_t length = tile.cols * layout.element_bytes;
+  if (length == row_bytes) return sectors_of_range(first, tile.rows * row_bytes);
+  if (row_bytes % sector_size == 0) return tile.rows * sectors_of_range(first, length);
+
+  // Rows start at changing places in a sector, and two neighbouring rows can share one: walk them.
+  std::int64_t count = 0;
+  std::int64_t last_counted = -1;
+  for (std::int64_t r = 0; r < tile.rows; ++r) {
+    const std::int64_t begin = (first + r * row_bytes) / sector_size;
+    const std::int64_t end = (first + r * row_bytes + length - 1) / sector_size;
+    count += end - std::max(begin, last_counted + 1) + 1;
+    last_counted = end;
+  }
+  return count;
+}
+
+}  // namespace tilescope

@@ -1,0 +1,62 @@
+// simulate(): runs a tile program through the memory and the timing model; the one entry point the window and the command line use.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/core/gpu_spec.h"
+#include "sim/engine/trace.h"
+#include "sim/memory/ledger.h"
+#include "sim/programs/tile_program.h"
+
+namespace tilescope {
+
+struct SimulationRequest {
+  std::string algorithm = "flash2";
+  AttentionProblem problem;
+  std::optional<TileShape> tile;          // the program's default when absent
+  std::optional<int> blocks_per_sm;       // what fits when absent; never more than fits
+  GpuSpec gpu;
+  int focus_sm = 0;
+};
+
+enum class Bound : std::uint8_t { tensor, exp, fp32, l2, hbm, smem, latency };
+std::string_view to_string(Bound bound);
+
+struct LaunchResult {
+  std::string name;
+  std::int64_t blocks = 0;
+  int threads = 0;
+  std::int64_t shared_bytes = 0;
+  int blocks_per_sm = 0;
+  double waves = 0;
+  Cycles cycles;
+};
+
+/// Immutable once made; shared between threads.
+struct Simulation {
+  SimulationRequest request;              // with tile and blocks per SM filled in
+  const ProgramInfo* info = nullptr;
+  std::shared_ptr<const TileProgram> program;
+  Ledger ledger{0, 0};
+  Bytes hbm_write_after_flush;            // hbm_write plus what is still dirty in the L2 at the end
+  std::int64_t flops = 0, exps = 0;
+  Bytes peak_hbm, extra_hbm;              // all tensors of the program; those beyond Q, K, V, O
+  Cycles cycles;                          // launches and the gaps between them
+  Nanoseconds time;
+  Bound bound = Bound::latency;
+  std::array<double, 7> utilisation{};    // by Bound: busy fraction of each resource
+  std::vector<LaunchResult> launches;
+  std::unique_ptr<const Trace> trace;
+};
+
+/// Called now and then with 0..1; returning false cancels.
+using Progress = std::function<bool(double)>;
+
+/// Errors  every check of the problem, the tile, the GPU and the occupancy; tensors that do not fit HBM (with both sizes); cancelled.
+Result<std::shared_ptr<const Simulation>> simulate(const SimulationRequest& request, const Progress& progress = {});
+
+}  // namespace tilescope

@@ -1,0 +1,45 @@
+// Ledger: bytes by launch, tensor, link and listing line.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "sim/core/tensor.h"
+
+namespace tilescope {
+
+/// Bytes by tensor and link; what the traffic panel shows.
+using TrafficTable = std::array<std::array<std::int64_t, link_count>, tensor_count>;
+
+struct LedgerEntry {
+  int launch = 0;
+  Tensor tensor = Tensor::q;
+  Link link = Link::hbm_read;
+  int line = 0;                  // 0 for bytes that no line asks for (evictions of dirty lines)
+  std::int64_t bytes = 0;
+};
+
+class Ledger {
+ public:
+  Ledger(int launches, int lines);
+  void add(int launch, Tensor tensor, Link link, int line, std::int64_t bytes) { cells_[index(launch, tensor, link, line)] += bytes; }
+
+  Bytes total(Link link) const;
+  Bytes total(Tensor tensor, Link link) const;
+  Bytes total(int launch, Tensor tensor, Link link) const;
+  TrafficTable table() const;
+  /// Every entry that is not zero, in order of launch, tensor, link, line.
+  std::vector<LedgerEntry> entries() const;
+
+ private:
+  std::size_t index(int launch, Tensor tensor, Link link, int line) const {
+    return ((static_cast<std::size_t>(launch) * tensor_count + static_cast<std::size_t>(tensor)) * link_count +
+            static_cast<std::size_t>(link)) * static_cast<std::size_t>(lines_ + 1) + static_cast<std::size_t>(line);
+  }
+  int launches_, lines_;
+  std::vector<std::int64_t> cells_;
+};
+
+}  // namespace tilescope

@@ -1,0 +1,110 @@
+// TileProgram: an algorithm written once, as the tile operations of each thread block of each launch; and the table of all of them.
+//
+//   program_table() ── find_program("flash2") ──► ProgramInfo ── make(problem, tile) ──► TileProgram ── emit_block() ──► operations
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/core/gpu_spec.h"
+#include "sim/programs/operation.h"
+
+namespace tilescope {
+
+/// One line of the pseudo-code. `text` uses Unicode (Qᵢ, Kⱼᵀ, α).
+struct ListingLine {
+  int indent = 0;
+  std::string_view text;
+  std::optional<Tensor> tensor;   // whose colour the line wears
+  std::string_view formula;       // shown under the listing, symbols only; the window puts the numbers in
+  std::string_view why;           // one or two sentences for a student
+};
+
+/// What the kernel of a launch needs on chip; a test holds it against the compiled kernel.
+struct KernelNeeds {
+  int threads = 128;
+  int registers_per_thread = 64;
+  std::int64_t shared_bytes = 0;
+  int stages = 1;                 // buffers of a K, V ring
+  int warps_sharing_rows = 1;     // how many warps read the same shared operand of a product, each for its own rows
+  bool operator==(const KernelNeeds&) const = default;
+};
+
+/// One kernel launch. Blocks are numbered in launch order, x fastest.
+struct LaunchSpec {
+  std::string_view name;          // "scores", "softmax", "output"
+  std::int64_t grid_x = 1, grid_y = 1, grid_z = 1;
+  KernelNeeds needs;
+  int first_line = 1, last_line = 1;  // of the listing
+  std::int64_t blocks() const { return grid_x * grid_y * grid_z; }
+};
+
+/// Bytes by tensor and link, as a formula gives them.
+struct ClosedFormTerm {
+  Tensor tensor;
+  Link link;                      // l2_to_sm or sm_to_l2
+  Bytes bytes;
+  std::string formula;            // "B·Hq·⌈N/Br⌉·Nk·d·e"
+};
+struct ClosedForm {
+  std::vector<ClosedFormTerm> terms;
+  std::int64_t flops = 0;
+  std::int64_t exps = 0;
+  std::string order;              // "Θ(N²d²/M)"
+};
+
+class TileProgram {
+ public:
+  virtual ~TileProgram() = default;
+
+  const AttentionProblem& problem() const { return problem_; }
+  const TileShape& tile() const { return tile_; }
+  std::span<const LaunchSpec> launches() const { return launches_; }
+  /// HBM tensors the program reads (given), and those it writes.
+  virtual std::span<const Tensor> inputs() const = 0;
+  virtual std::span<const Tensor> outputs() const = 0;
+  /// Replaces `out` by the operations of one block. Cheap enough to be called for millions of blocks.
+  virtual void emit_block(int launch, std::int64_t block, BlockOperations& out) const = 0;
+  /// Sector-exact where rows are whole sectors (row bytes % 32 == 0) and written independently of emit_block; nullopt elsewhere.
+  virtual std::optional<ClosedForm> closed_form() const = 0;
+
+ protected:
+  TileProgram(AttentionProblem problem, TileShape tile) : problem_(problem), tile_(tile) {}
+  AttentionProblem problem_;
+  TileShape tile_;
+  std::vector<LaunchSpec> launches_;
+};
+
+/// A row of the table.
+struct ProgramInfo {
+  std::string_view id;            // "flash2"
+  std::string_view title;         // "FlashAttention-2"
+  std::string_view family;        // "attention", "softmax", "matmul"
+  std::string_view source;        // paper, algorithm
+  std::string_view summary;       // one sentence: the one new thing over the row before
+  std::span<const ListingLine> listing;
+  /// The tile used when none is asked for: that of the real kernel where it fits, else the largest power of two that fits `gpu`.
+  TileShape (*default_tile)(const AttentionProblem&, const GpuSpec&);
+  /// Errors  a tile or a type that the program cannot take.
+  Result<std::unique_ptr<TileProgram>> (*make)(const AttentionProblem&, const TileShape&, const GpuSpec&);
+};
+
+std::span<const ProgramInfo> program_table();
+/// Errors  unknown id: names those there are.
+Result<const ProgramInfo*> find_program(std::string_view id);
+
+/// Blocks of one launch that an SM holds at once, and what stops it from holding more.
+struct Occupancy {
+  int blocks_per_sm = 0;
+  enum class Limit { blocks, threads, registers, shared } limit = Limit::blocks;
+};
+/// Errors  a block that does not fit an SM at all, with both numbers:
+///         "tile 256x128 at head_dim 128 needs 160 KiB of shared memory; toy has 64 KiB: use a smaller --block-q or --block-kv"
+Result<Occupancy> occupancy(const TileProgram& program, const LaunchSpec& launch, const GpuSpec& gpu);
+
+}  // namespace tilescope
