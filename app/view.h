@@ -1,0 +1,115 @@
+// View and Command: what a panel may read, and what it may ask for. Panels never run the model.
+//
+//   Session ──View──► panels ──Command──► Session ──► worker (simulate, run_block) ──► Session
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "app/theme.h"
+#include "sim/engine/simulation.h"
+#include "sim/numerics/tile_machine.h"
+
+namespace tilescope {
+
+/// One simulation on screen. There is one lane, or two in Race: standard attention and the chosen algorithm on one clock.
+struct Lane {
+  std::shared_ptr<const Simulation> simulation;
+  TraceState state;                               // at the shown clock
+  TraceState rest;                                // at the step itself, when state is on its way to it
+  const BlockOperations* operations = nullptr;    // of the step's block; nullptr at step 0
+  const Operation* operation = nullptr;           // the step's operation
+  std::shared_ptr<const BlockHistory> history;    // values of that block; null while they are being worked out
+  std::int64_t step = 0, step_count = 0;
+  int focus_sm = 0;
+};
+
+/// A sentence beside the control that caused it; the last good simulation stays.
+struct ControlMessage {
+  std::string control;                            // "seq", "heads", "gpu", "block_q", …; empty for the window as a whole
+  std::string sentence;
+};
+
+struct View {
+  const Theme* theme = nullptr;
+  std::span<const Lane> lanes;                    // never empty once the first simulation is there
+  bool race = false;
+
+  bool playing = false;
+  double speed = 1;                               // steps a second, times the grain
+  double motion = 1;                              // 0..1 within the step being animated; 1 at rest
+  Grain grain = Grain::operation;
+  double cycle = 0;                               // the shown clock
+  double time_seconds = 0;                        // wall clock, for glow and easing only
+
+  int row = 0;                                    // the chosen row of the query tile
+  std::optional<Tensor> hovered_tensor;           // lit everywhere
+
+  SimulationRequest request;                      // what the controls show; may be newer than the simulation
+  std::span<const std::string> gpu_ids;           // for the menu
+  std::optional<ControlMessage> message;
+  double busy_seconds = 0;                        // how long the worker has been at it; 0 when idle
+  double busy_progress = 0;
+  std::string_view busy_what;
+  const InputSource* inputs = nullptr;
+  bool present = false;                           // large text, no controls but the transport
+
+  const Lane& lane() const { return lanes.back(); }  // the chosen algorithm
+};
+
+// Commands. A panel pushes them; the session carries them out after the frame.
+struct SetAlgorithm { std::string id; };
+struct SetRace { bool on = false; };
+struct SetGpu { std::string id_or_path; };
+struct SetSpecValue { std::string assignment; };              // "l2.capacity_bytes=0"
+struct SetProblem { AttentionProblem problem; std::string control; };
+struct SetTile { std::optional<TileShape> tile; std::string control; };   // nullopt: the program's default
+struct SetBlocksPerSm { std::optional<int> count; };
+struct SetInputs { InputSource inputs; };                     // seed, spread, or a matrix the user typed or loaded
+struct SetFocusSm { int sm = 0; };
+struct Step { int direction = 1; Grain grain = Grain::operation; };
+struct SeekStep { std::int64_t step = 0; };
+struct SeekCycle { double cycle = 0; };                       // from the timeline
+struct SetPlaying { bool on = false; };
+struct SetSpeed { double speed = 1; };
+struct SetGrain { Grain grain = Grain::operation; };
+struct SelectRow { int row = 0; };
+struct HoverTensor { std::optional<Tensor> tensor; };
+struct SetThemeKind { ThemeKind kind = ThemeKind::dark; };
+struct SetPresent { bool on = false; };
+struct CancelWork {};
+struct ShowHelp { bool on = true; };
+
+using Command = std::variant<SetAlgorithm, SetRace, SetGpu, SetSpecValue, SetProblem, SetTile, SetBlocksPerSm, SetInputs, SetFocusSm,
+                             Step, SeekStep, SeekCycle, SetPlaying, SetSpeed, SetGrain, SelectRow, HoverTensor, SetThemeKind,
+                             SetPresent, CancelWork, ShowHelp>;
+
+class Commands {
+ public:
+  template <class T>
+  void push(T command) { queue_.emplace_back(std::move(command)); }
+  std::vector<Command> take() { return std::exchange(queue_, {}); }
+
+ private:
+  std::vector<Command> queue_;
+};
+
+/// A panel is one file: app/panels/<id>.cpp. It draws inside the ImGui child that the layout opened for it.
+struct PanelInfo {
+  std::string_view id;                            // "listing", "stage", "softmax", "traffic", "timeline", "race"
+  std::string_view title;
+  void (*draw)(const View& view, Commands& commands);
+};
+std::span<const PanelInfo> panel_table();
+
+/// Text a person reads, in the language in use; the English text is the key.
+const char* tr(const char* english);
+
+}  // namespace tilescope
