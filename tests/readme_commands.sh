@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Runs every `tilescope` command that stands in a fenced block of the README and of docs/, so that none of them can rot.
+# Usage: readme_commands.sh SOURCE_DIR TILESCOPE
+set -euo pipefail
+source_dir=$1
+tilescope=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+count=0
+while IFS= read -r line; do
+  arguments=${line#build/release/tilescope}
+  echo "$ tilescope$arguments"
+  # Commands that need a GPU or a display are shown in the docs, but cannot be held to exit code 0 here.
+  case "$arguments" in "" | " measure"* | " calibrate"*) continue ;; esac
+  eval "\"$tilescope\"$arguments" >"$work/output" 2>&1 || { cat "$work/output"; echo "failed: $line"; exit 1; }
+  count=$((count + 1))
+done < <(awk '/^```sh/ {inside = 1; next} /^```/ {inside = 0} inside && /^build\/release\/tilescope/ {sub(/ +# .*/, ""); print}' \
+  "$source_dir/README.md" "$source_dir"/docs/*.md)
+
+[ "$count" -gt 0 ] || { echo "no command found in the README"; exit 1; }
+echo "$count commands ran"
