@@ -1,8 +1,8 @@
 // Session: the state of the window — request, simulation, playhead — apart from anything that draws.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,18 +14,25 @@ namespace tilescope {
 
 /// Loads a GPU by id or path; given by main, so that the session knows no files.
 using GpuLoader = Result<GpuSpec> (*)(std::string_view id_or_path);
+/// Reads a text file whole.
+using TextLoader = Result<std::string> (*)(const std::string& path);
 
 class Session {
  public:
   struct Start {
     SimulationRequest request;
     InputSource inputs;
-    std::int64_t step = 0;
+    std::optional<std::int64_t> step;       // absent: a telling one, a few steps in
     bool race = false;
+    ThemeKind theme = ThemeKind::dark;
+    std::string language = "en";
     std::vector<std::string> gpu_ids;
     GpuLoader load_gpu = nullptr;
+    TextLoader load_text = nullptr;
     /// Without threads every piece of work is done inside tick(); tests and `render` use it so.
     bool threads = true;
+    /// Called from the worker's thread when a result is there; may be empty.
+    std::function<void()> wake;
   };
 
   explicit Session(Start start);
@@ -41,13 +48,20 @@ class Session {
   /// Waits until no work is under way.
   void finish();
 
+  /// What the panels read until the next tick() or apply().
   View view(const Theme& theme) const;
   ThemeKind theme_kind() const;
+  const std::string& language() const;
   bool help_shown() const;
+  bool present() const;
 
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// The step the window opens on: where the second key tile rescales what the first one left, else the first product or exponential,
+/// else the middle.
+std::int64_t telling_step(const Simulation& simulation, int sm);
 
 }  // namespace tilescope

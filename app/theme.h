@@ -36,6 +36,8 @@ struct Theme {
   ImFont* heading = nullptr;
   ImFont* mono = nullptr;                  // JetBrains Mono: every number
   ImFont* mono_small = nullptr;
+  ImFont* mono_tiny = nullptr;             // numbers in the cells of a matrix
+  ImFont* display = nullptr;               // one large figure to be read from afar
 
   float gap = 0, padding = 0, rounding = 0, row_height = 0;
 
@@ -45,6 +47,12 @@ struct Theme {
 
 /// The same theme without its fonts; fonts are filled in by the font loader.
 Theme make_theme(ThemeKind kind, float scale);
+
+/// Gives ImGui's own widgets (menus, sliders, text fields) the theme's colours and measures.
+void apply_to_imgui(const Theme& theme);
+
+/// WCAG 2 contrast of two opaque colours, 1 to 21.
+double contrast_ratio(ImU32 a, ImU32 b);
 
 /// `color` at `alpha` (0..1) of its own opacity.
 ImU32 with_alpha(ImU32 color, float alpha);

@@ -43,7 +43,7 @@ struct View {
   bool race = false;
 
   bool playing = false;
-  double speed = 1;                               // steps a second, times the grain
+  double speed = 1;                               // 0.25 to 8 (0.05 is the crawl); 1 is steps_per_second(grain)
   double motion = 1;                              // 0..1 within the step being animated; 1 at rest
   Grain grain = Grain::operation;
   double cycle = 0;                               // the shown clock
@@ -60,6 +60,8 @@ struct View {
   std::string_view busy_what;
   const InputSource* inputs = nullptr;
   bool present = false;                           // large text, no controls but the transport
+  bool help = false;                              // the sheet of keys is open
+  const GpuSpec* gpu_base = nullptr;              // the GPU as its file has it, without overrides
 
   const Lane& lane() const { return lanes.back(); }  // the chosen algorithm
 };
@@ -69,10 +71,12 @@ struct SetAlgorithm { std::string id; };
 struct SetRace { bool on = false; };
 struct SetGpu { std::string id_or_path; };
 struct SetSpecValue { std::string assignment; };              // "l2.capacity_bytes=0"
+struct ResetSpecValue { std::string key; };                   // back to what the GPU's file says
 struct SetProblem { AttentionProblem problem; std::string control; };
 struct SetTile { std::optional<TileShape> tile; std::string control; };   // nullopt: the program's default
 struct SetBlocksPerSm { std::optional<int> count; };
 struct SetInputs { InputSource inputs; };                     // seed, spread, or a matrix the user typed or loaded
+struct SetMatrix { Tensor tensor = Tensor::q; std::string text; bool is_path = false; };  // CSV; empty: seeded values again
 struct SetFocusSm { int sm = 0; };
 struct Step { int direction = 1; Grain grain = Grain::operation; };
 struct SeekStep { std::int64_t step = 0; };
@@ -86,10 +90,11 @@ struct SetThemeKind { ThemeKind kind = ThemeKind::dark; };
 struct SetPresent { bool on = false; };
 struct CancelWork {};
 struct ShowHelp { bool on = true; };
+struct SetLanguage { std::string id; };
 
-using Command = std::variant<SetAlgorithm, SetRace, SetGpu, SetSpecValue, SetProblem, SetTile, SetBlocksPerSm, SetInputs, SetFocusSm,
-                             Step, SeekStep, SeekCycle, SetPlaying, SetSpeed, SetGrain, SelectRow, HoverTensor, SetThemeKind,
-                             SetPresent, CancelWork, ShowHelp>;
+using Command = std::variant<SetAlgorithm, SetRace, SetGpu, SetSpecValue, ResetSpecValue, SetProblem, SetTile, SetBlocksPerSm, SetInputs, SetMatrix,
+                             SetFocusSm, Step, SeekStep, SeekCycle, SetPlaying, SetSpeed, SetGrain, SelectRow, HoverTensor, SetThemeKind,
+                             SetPresent, CancelWork, ShowHelp, SetLanguage>;
 
 class Commands {
  public:

@@ -10,25 +10,31 @@ namespace tilescope {
 
 namespace {
 
-constexpr std::int64_t largest_size = std::int64_t{1} << 31;    // rows and columns are kept in 32 bits
-constexpr double largest_tensor_bytes = 70368744177664.0;       // 2^46: 64 TiB
+constexpr std::int64_t largest_size = std::int64_t{1} << 31;  // rows and columns are kept in 32 bits
+constexpr double largest_tensor_bytes = 70368744177664.0;     // 2^46: 64 TiB
 
 }  // namespace
 
 std::string_view to_string(DataType type) {
   switch (type) {
-    case DataType::fp16: return "fp16";
-    case DataType::bf16: return "bf16";
-    case DataType::fp32: return "fp32";
+    case DataType::fp16:
+      return "fp16";
+    case DataType::bf16:
+      return "bf16";
+    case DataType::fp32:
+      return "fp32";
   }
   return "";
 }
 
 std::string_view to_string(Pass pass) {
   switch (pass) {
-    case Pass::forward: return "forward";
-    case Pass::backward: return "backward";
-    case Pass::both: return "both";
+    case Pass::forward:
+      return "forward";
+    case Pass::backward:
+      return "backward";
+    case Pass::both:
+      return "both";
   }
   return "";
 }
@@ -45,16 +51,20 @@ std::optional<Pass> pass_from(std::string_view name) {
   return std::nullopt;
 }
 
-double AttentionProblem::scale() const { return 1.0 / std::sqrt(static_cast<double>(head_dim)); }
+double AttentionProblem::scale() const {
+  return 1.0 / std::sqrt(static_cast<double>(head_dim));
+}
 
 std::int64_t AttentionProblem::visible_keys(std::int64_t row) const {
   return causal ? std::clamp<std::int64_t>(row + 1 + seq_kv - seq_q, 0, seq_kv) : seq_kv;
 }
 
 Status check(const AttentionProblem& problem) {
-  const struct { const char* flag; std::int64_t value; } sizes[] = {
-      {"--batch", problem.batch}, {"--heads", problem.heads}, {"--kv-heads", problem.kv_heads},
-      {"--seq", problem.seq_q}, {"--seq-kv", problem.seq_kv}, {"--head-dim", problem.head_dim}};
+  const struct {
+    const char* flag;
+    std::int64_t value;
+  } sizes[] = {{"--batch", problem.batch}, {"--heads", problem.heads},   {"--kv-heads", problem.kv_heads},
+               {"--seq", problem.seq_q},   {"--seq-kv", problem.seq_kv}, {"--head-dim", problem.head_dim}};
   for (const auto& size : sizes) {
     if (size.value < 1) return Error{fmt::format("{} is {}: it must be at least 1", size.flag, size.value)};
     if (size.value >= largest_size) return Error{fmt::format("{} is {}: it must be below 2^31", size.flag, size.value)};
@@ -66,20 +76,20 @@ Status check(const AttentionProblem& problem) {
   const double planes = static_cast<double>(problem.batch) * static_cast<double>(problem.heads);
   if (planes >= static_cast<double>(largest_size))
     return Error{fmt::format("--batch {} times --heads {} is {:.3g} planes: at most 2^31", problem.batch, problem.heads, planes)};
-  const double row_bytes = std::max(static_cast<double>(problem.seq_kv), static_cast<double>(problem.head_dim)) * element_bytes(problem.dtype);
+  const double row_bytes =
+      std::max(static_cast<double>(problem.seq_kv), static_cast<double>(problem.head_dim)) * element_bytes(problem.dtype);
   const double widest = planes * static_cast<double>(std::max(problem.seq_q, problem.seq_kv)) * row_bytes;
   if (widest > largest_tensor_bytes)
-    return Error{fmt::format("batch {} x heads {} x {} x {} is a score matrix of {:.3g} bytes: more than any machine has; "
-                             "use a smaller --batch, --heads or --seq",
-                             problem.batch, problem.heads, problem.seq_q, problem.seq_kv, widest)};
+    return Error{
+        fmt::format("batch {} x heads {} x {} x {} is a score matrix of {:.3g} bytes: more than any machine has; "
+                    "use a smaller --batch, --heads or --seq",
+                    problem.batch, problem.heads, problem.seq_q, problem.seq_kv, widest)};
   return Done{};
 }
 
 Status check(const TileShape& tile) {
-  if (tile.block_q < 1 || tile.block_q > 4096)
-    return Error{fmt::format("--block-q is {}: it must be 1 to 4096", tile.block_q)};
-  if (tile.block_kv < 1 || tile.block_kv > 4096)
-    return Error{fmt::format("--block-kv is {}: it must be 1 to 4096", tile.block_kv)};
+  if (tile.block_q < 1 || tile.block_q > 4096) return Error{fmt::format("--block-q is {}: it must be 1 to 4096", tile.block_q)};
+  if (tile.block_kv < 1 || tile.block_kv > 4096) return Error{fmt::format("--block-kv is {}: it must be 1 to 4096", tile.block_kv)};
   return Done{};
 }
 

@@ -15,6 +15,9 @@ namespace tilescope {
 enum class Source : std::uint8_t { vendor, measured, estimated, user };
 std::string_view to_string(Source source);
 
+/// The note of a value that set_spec_value() changed.
+inline constexpr std::string_view changed_note = "set by the user";
+
 struct Provenance {
   Source source = Source::estimated;
   std::string note;

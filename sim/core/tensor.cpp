@@ -2,6 +2,7 @@
 #include "sim/core/tensor.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace tilescope {
 
@@ -11,7 +12,8 @@ std::string_view to_string(Tensor tensor) {
 }
 
 std::string_view to_string(Link link) {
-  constexpr std::array<std::string_view, link_count> names = {"hbm_read", "hbm_write", "l2_to_sm", "sm_to_l2", "smem_read", "smem_write"};
+  constexpr std::array<std::string_view, link_count> names = {"hbm_read", "hbm_write", "l2_to_sm",
+                                                              "sm_to_l2", "smem_read", "smem_write"};
   return names[static_cast<std::size_t>(link)];
 }
 
@@ -71,15 +73,20 @@ std::int64_t sectors_touched(const TensorLayout& layout, const TileRef& tile) {
   if (length == row_bytes) return sectors_of_range(first, tile.rows * row_bytes);
   if (row_bytes % sector_size == 0) return tile.rows * sectors_of_range(first, length);
 
-  // Rows start at changing places in a sector, and two neighbouring rows can share one: walk them.
-  std::int64_t count = 0;
-  std::int64_t last_counted = -1;
-  for (std::int64_t r = 0; r < tile.rows; ++r) {
-    const std::int64_t begin = (first + r * row_bytes) / sector_size;
-    const std::int64_t end = (first + r * row_bytes + length - 1) / sector_size;
-    count += end - std::max(begin, last_counted + 1) + 1;
-    last_counted = end;
-  }
+  // Rows start at changing places in a sector, and two neighbouring rows can share one. What a row adds to the row before it
+  // depends only on where it starts, and that repeats after at most 32 rows.
+  const auto added = [&](std::int64_t r) {
+    const std::int64_t begin = first + r * row_bytes;
+    const std::int64_t shared = r > 0 && (begin - row_bytes + length - 1) / sector_size == begin / sector_size ? 1 : 0;
+    return sectors_of_range(begin, length) - shared;
+  };
+  const std::int64_t further = tile.rows - 1;
+  const std::int64_t period = sector_size / std::gcd(sector_size, row_bytes);
+  std::int64_t count = added(0), one_period = 0;
+  for (std::int64_t r = 1; r <= std::min(period, further); ++r) one_period += added(r);
+  if (further < period) return count + one_period;
+  count += further / period * one_period;
+  for (std::int64_t r = 1; r <= further % period; ++r) count += added(r);
   return count;
 }
 

@@ -1,8 +1,13 @@
 // Trace: what a simulation recorded, immutable; any step can be looked at in any order and gives the same bits.
 //
-//   steps follow the SM in focus: step k is the k-th operation, by start time, that ran on that SM (all its blocks).
+//   steps follow the SM in focus: step k is the k-th operation to be over (by end, then start) on that SM (all its blocks), so that
+//   the clock never runs backward from a step to the next. intervals() are by start: a step's own is in its TraceState.
 //   The clock of a step is the END of its operation, so that its result can be seen at rest; everything else in the machine is
 //   shown at that clock. Step 0 is the machine before anything ran.
+//
+//   A trace keeps to a budget. Past 2 million intervals only the SM asked for stays in focus, and of it the blocks that had begun;
+//   past 4 million blocks only those of focused SMs are kept as runs. Sums over time (bins) are always complete.
+//   Every function may be called from several threads at once, and what it returns depends on its arguments alone.
 #pragma once
 
 #include <array>
@@ -105,7 +110,7 @@ class Trace {
 
   virtual double end_cycle() const = 0;
   virtual std::span<const LaunchTime> launches() const = 0;
-  /// Every block, in order of start. Index = run id.
+  /// Every block (see above), in order of start. Index = run id.
   virtual std::span<const BlockRun> runs() const = 0;
   virtual const TimeBins& bins() const = 0;
 

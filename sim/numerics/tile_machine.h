@@ -19,7 +19,7 @@ namespace tilescope {
 /// Where Q, K and V come from. Any element can be had without making the rest.
 struct InputSource {
   std::uint64_t seed = 1;
-  double spread = 1.0;                       // standard deviation of the seeded values
+  double spread = 1.0;  // standard deviation of the seeded values
   /// A user's own matrix for one plane; the same for every plane. Shape [seq, head_dim].
   std::shared_ptr<const Matrix> q, k, v;
   float value(const AttentionProblem& problem, Tensor tensor, std::int64_t plane, std::int64_t row, std::int64_t col) const;
@@ -38,11 +38,14 @@ class BlockHistory {
   virtual const BlockOperations& operations() const = 0;
   /// The slot's value after operation `op` (-1: before the first); nullptr while it holds nothing.
   virtual std::shared_ptr<const Matrix> value(Slot slot, int op) const = 0;
+  /// False where values far from the last one asked for cost the time of running an iteration again.
+  virtual bool keeps_everything() const = 0;
 };
 
 /// Runs one block, with what earlier launches must have written for it.
-/// Types   operands rounded to the problem's type where the kernel holds them so (Q, K, V, P as operand, S and O in HBM); sums in fp32.
-/// Errors  cancelled.
+/// Types   operands are rounded to the problem's type where the kernel holds them so (Q, K, V, P as operand, S and O in HBM);
+///         sums are fp32
+/// Errors  a user's matrix of another shape, a launch or block that is not there, cancelled
 Result<std::shared_ptr<const BlockHistory>> run_block(const TileProgram& program, const InputSource& inputs, int launch,
                                                       std::int64_t block, const Progress& progress = {});
 

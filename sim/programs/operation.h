@@ -42,7 +42,7 @@ inline constexpr int slot_count = 17;
 std::string_view to_string(Slot slot);  // "Q", "K", …, "m", "m′", "α", …
 /// The tensor whose colour a slot wears.
 Tensor tensor_of(Slot slot);
-/// Shared memory or registers.
+/// Shared memory or registers, in most programs: Q, K and V are shared. See the other one for a given block.
 bool is_shared(Slot slot);
 
 /// What executes an operation; the lanes of the timeline.
@@ -55,15 +55,15 @@ struct Operation {
   std::uint8_t line = 0;                    // of the listing, counted from 1
   Slot dst = Slot::none;
   std::array<Slot, 4> src = {Slot::none, Slot::none, Slot::none, Slot::none};
-  std::uint8_t ring = 0;                    // which buffer of dst's ring a load fills
+  std::int32_t ring = 0;                    // buffer of a ring: the one a load fills; else the one the ring operands are read from
   bool transpose = false;                   // matmul: src1 is used transposed
   bool accumulate = false;                  // matmul: adds to dst
-  std::int32_t rows = 0, cols = 0, inner = 0;  // of dst; inner is the summed dimension of a matmul
+  std::int32_t rows = 0, cols = 0, inner = 0;  // of dst; inner: summed over by matmul, row_max, row_sum
   float value = 0;                          // fill's value, matmul's factor
   TileRef tile;                             // load and store: what moves. Others: where dst lies in its logical matrix
   std::int64_t bytes = 0;                   // load and store: sectors touched x 32
   std::int64_t smem_read_bytes = 0, smem_write_bytes = 0;
-  std::int64_t flops = 0, exps = 0;
+  std::int64_t flops = 0, exps = 0;         // flops: fp32 work where it is not a matmul; totals of a program count matmuls only
   std::int32_t wait_load = -1;              // index of the latest load whose bytes this operation reads; -1 for none
   std::int32_t issue_after = -1;            // load: index of the operation that frees its buffer; -1 for at once
   std::int32_t iteration = -1;              // tile iteration it belongs to; -1 before the loop, the last one + 1 after it
@@ -80,8 +80,12 @@ struct BlockOperations {
   std::int32_t plane = 0;                    // batch x head on the query side
   std::int32_t first_row = 0, rows = 0;      // query rows the block owns
   std::int32_t iterations = 0;
+  std::uint32_t shared_slots = 0;            // bit per Slot: lies in shared memory in this block
   std::vector<Operation> operations;
   void clear() { operations.clear(); iterations = 0; }
 };
+
+/// Shared memory or registers, in this block: S and P are shared where they are loaded from HBM.
+bool is_shared(const BlockOperations& block, Slot slot);
 
 }  // namespace tilescope

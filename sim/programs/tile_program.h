@@ -58,6 +58,12 @@ struct ClosedForm {
   std::string order;              // "Θ(N²d²/M)"
 };
 
+/// Where a block works, known without writing it out.
+struct BlockPlace {
+  std::int64_t shape = 0;
+  std::int32_t plane = 0, first_row = 0;  // as in BlockOperations
+};
+
 class TileProgram {
  public:
   virtual ~TileProgram() = default;
@@ -70,6 +76,13 @@ class TileProgram {
   virtual std::span<const Tensor> outputs() const = 0;
   /// Replaces `out` by the operations of one block. Cheap enough to be called for millions of blocks.
   virtual void emit_block(int launch, std::int64_t block, BlockOperations& out) const = 0;
+  /// Two blocks of a launch with the same shape do the same: the same operations, bytes and waits, on the planes that belong to
+  /// `plane`, and in tensors with query rows at the same rows counted from `first_row`. The simulation then writes out only one of
+  /// them. nullopt: not known; every such block is written out.
+  virtual std::optional<BlockPlace> place_of(int launch, std::int64_t block) const {
+    static_cast<void>(launch), static_cast<void>(block);
+    return std::nullopt;
+  }
   /// Sector-exact where rows are whole sectors (row bytes % 32 == 0) and written independently of emit_block; nullopt elsewhere.
   virtual std::optional<ClosedForm> closed_form() const = 0;
 

@@ -1,0 +1,235 @@
+// Builds and draws a frame: theme, keys, layout, panels.
+#include "app/app_frame.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <epoxy/gl.h>
+#include <imgui_impl_opengl3.h>
+
+#include "app/keys.h"
+#include "app/language.h"
+#include "app/panels/chrome.h"
+
+namespace tilescope {
+
+namespace {
+
+constexpr float present_scale = 1.25F;
+/// After input ImGui needs another frame or two until sizes and hover states have settled.
+constexpr int frames_to_settle = 3;
+
+const PanelInfo* find_panel(std::string_view id) {
+  for (const PanelInfo& panel : panel_table())
+    if (panel.id == id) return &panel;
+  return nullptr;
+}
+
+/// Panels whose content can be longer than they are.
+bool scrolls(std::string_view id) { return id == "listing" || id == "softmax" || id == "traffic"; }
+
+/// Every character of the language in use, so that its fonts are baked.
+std::u32string language_characters() {
+  std::u32string out;
+  if (const Language* language = language_in_use())
+    for (const auto& [english, translated] : language->texts()) out += decode_utf8(translated);
+  return out;
+}
+
+}  // namespace
+
+AppFrame::AppFrame(Session& session, Options options) : session_(session), options_(std::move(options)) {}
+
+Result<std::unique_ptr<AppFrame>> AppFrame::make(Session& session, Options options) {
+  std::unique_ptr<AppFrame> frame(new AppFrame(session, std::move(options)));
+  frame->context_ = ImGui::CreateContext();
+  ImGui::SetCurrentContext(frame->context_);
+  ImGuiIO& io = ImGui::GetIO();
+  io.IniFilename = nullptr;  // what is remembered is in our own settings
+  io.LogFilename = nullptr;
+  io.ConfigFlags |= ImGuiConfigFlags_NoMouseCursorChange;
+  io.ConfigInputTrickleEventQueue = true;
+  std::string error;
+  frame->quads_ = QuadRenderer::make(error);
+  if (frame->quads_ == nullptr) return Error{error, Error::Kind::machine_lacks};
+  io.UserData = frame->quads_.get();
+  if (!ImGui_ImplOpenGL3_Init(epoxy_is_desktop_gl() ? "#version 330 core" : "#version 300 es"))
+    return Error{"this machine's OpenGL cannot draw the window: OpenGL 3.3 or OpenGL ES 3.0 is needed", Error::Kind::machine_lacks};
+  frame->gl_ready_ = true;
+  return frame;
+}
+
+AppFrame::~AppFrame() {
+  if (context_ == nullptr) return;
+  ImGui::SetCurrentContext(context_);
+  if (gl_ready_) ImGui_ImplOpenGL3_Shutdown();
+  ImGui::DestroyContext(context_);
+}
+
+ImGuiIO& AppFrame::io() {
+  ImGui::SetCurrentContext(context_);
+  settling_ = frames_to_settle;
+  return ImGui::GetIO();
+}
+
+void AppFrame::set_scale(float scale) { options_.scale = std::clamp(scale, 0.5F, 6.0F); }
+
+float AppFrame::take_text_scale_change() { return std::exchange(text_scale_change_, 1.0F); }
+
+void AppFrame::update_theme() {
+  const float scale = options_.scale * (session_.present() ? present_scale : 1);
+  const bool other_fonts = scale != built_scale_ || session_.language() != built_language_;
+  if (!other_fonts && theme_.kind == session_.theme_kind()) return;
+  Theme theme = make_theme(session_.theme_kind(), scale);
+  if (other_fonts) {
+    if (session_.language() != built_language_) {
+      Result<std::shared_ptr<const Language>> language = load_language(session_.language());
+      use_language(language ? std::move(*language) : nullptr);
+    }
+    ImGui_ImplOpenGL3_DestroyFontsTexture();
+    fonts_.build(*ImGui::GetIO().Fonts, theme, language_characters());
+    ImGui_ImplOpenGL3_CreateFontsTexture();
+    built_scale_ = scale;
+    built_language_ = session_.language();
+  } else {
+    for (auto font : {&Theme::ui, &Theme::ui_small, &Theme::ui_bold, &Theme::heading, &Theme::mono, &Theme::mono_small})
+      theme.*font = theme_.*font;
+  }
+  theme_ = theme;
+  ImGui::GetIO().FontDefault = theme_.ui;
+  apply_to_imgui(theme_);
+}
+
+void AppFrame::build(int width, int height, double seconds) {
+  ImGui::SetCurrentContext(context_);
+  session_.tick(seconds);
+  update_theme();
+  ImGuiIO& io = ImGui::GetIO();
+  io.DisplaySize = {static_cast<float>(width), static_cast<float>(height)};
+  io.DisplayFramebufferScale = {1, 1};
+  io.DeltaTime = std::max(1e-4F, static_cast<float>(seconds));
+  ImGui_ImplOpenGL3_NewFrame();
+  quads_->new_frame();
+  ImGui::NewFrame();
+
+  const View view = session_.view(theme_);
+  Commands commands;
+  const float change = handle_keys(view, commands);
+  if (change != 1) text_scale_change_ = change;
+  draw_window(view, commands);
+  ImGui::Render();
+  settling_ = std::max(0, settling_ - 1);
+  carry_out(commands);
+}
+
+void AppFrame::carry_out(Commands& commands) {
+  changed_ = false;
+  for (const Command& command : commands.take()) {
+    session_.apply(command);
+    changed_ = true;
+  }
+}
+
+bool AppFrame::wants_frame() const { return changed_ || settling_ > 0 || session_.animating(); }
+
+void AppFrame::draw_panel(const char* id, const Rect& rect, const View& view, Commands& commands) {
+  const PanelInfo* panel = find_panel(id);
+  if (panel == nullptr || rect.width() < 8 || rect.height() < 8) return;
+  ImGui::SetCursorScreenPos(rect.min);
+  ImGuiWindowFlags flags = ImGuiWindowFlags_NoNav;
+  if (!scrolls(id)) flags |= ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse;
+  ImGui::BeginChild(id, {rect.width(), rect.height()}, ImGuiChildFlags_AlwaysUseWindowPadding, flags);
+  panel->draw(view, commands);
+  ImGui::EndChild();
+}
+
+void AppFrame::draw_splitters(const View& view) {
+  const ImVec2 size = ImGui::GetIO().DisplaySize;
+  for (Splitter splitter : all_splitters) {
+    const Rect& rect = layout_.splitters[static_cast<std::size_t>(splitter)];
+    ImGui::PushID(static_cast<int>(splitter));
+    hit_area("splitter", rect);
+    const bool across = splitter == Splitter::left || splitter == Splitter::right;
+    if (ImGui::IsItemHovered() || ImGui::IsItemActive()) {
+      ImGui::SetMouseCursor(across ? ImGuiMouseCursor_ResizeEW : ImGuiMouseCursor_ResizeNS);
+      const float half = std::max(1.0F, theme_.scale);
+      const ImVec2 c = rect.center();
+      const Rect line = across ? Rect{{c.x - half, rect.min.y}, {c.x + half, rect.max.y}} : Rect{{rect.min.x, c.y - half}, {rect.max.x, c.y + half}};
+      ImGui::GetWindowDrawList()->AddRectFilled(line.min, line.max, theme_.accent, half);
+    }
+    if (ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left))
+      options_.shares = LayoutShares{};
+    else if (ImGui::IsItemActive() && ImGui::IsMouseDragging(ImGuiMouseButton_Left, 1))
+      options_.shares = drag_splitter(options_.shares, splitter, ImGui::GetMousePos().x, ImGui::GetMousePos().y, size.x, size.y, theme_.scale,
+                                      view.present);
+    ImGui::PopID();
+  }
+}
+
+void AppFrame::draw_window(const View& view, Commands& commands) {
+  const ImVec2 size = ImGui::GetIO().DisplaySize;
+  layout_ = compute_layout(size.x, size.y, theme_.scale, options_.shares, view.present);
+  ImGui::SetNextWindowPos({0, 0});
+  ImGui::SetNextWindowSize(size);
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(0, 0));
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowRounding, 0);
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 0);
+  constexpr ImGuiWindowFlags bare = ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoBringToFrontOnFocus |
+                                    ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoNav | ImGuiWindowFlags_NoScrollWithMouse;
+  ImGui::Begin("##tilescope", nullptr, bare);
+  ImGui::PopStyleVar(3);
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const auto frame = [&](const Rect& rect) {
+    list->AddRectFilled(rect.min, rect.max, theme_.panel, theme_.rounding);
+    list->AddRect(rect.min, rect.max, theme_.panel_border, theme_.rounding, 0, std::max(1.0F, std::round(theme_.scale)));
+  };
+
+  if (!options_.panel.empty()) {
+    const float gap = theme_.gap;
+    const Rect whole{{gap, gap}, {size.x - gap, size.y - gap}};
+    frame(whole);
+    if (!view.lanes.empty()) draw_panel(options_.panel.c_str(), whole, view, commands);
+    ImGui::End();
+    return;
+  }
+
+  for (const Rect* rect : {&layout_.listing, &layout_.stage, &layout_.softmax, &layout_.traffic, &layout_.bottom}) frame(*rect);
+  if (!view.present) draw_top_bar(layout_.top_bar, view, commands, options_.languages);
+  if (!view.lanes.empty()) {
+    draw_panel("listing", layout_.listing, view, commands);
+    draw_panel(view.race ? "race" : "stage", layout_.stage, view, commands);
+    draw_panel("softmax", layout_.softmax, view, commands);
+    draw_panel("traffic", layout_.traffic, view, commands);
+    draw_panel("timeline", layout_.timeline, view, commands);
+  }
+  draw_transport(layout_.transport, view, commands);
+  draw_splitters(view);
+  ImGui::End();
+  if (view.help) draw_help(view, commands);
+}
+
+void AppFrame::draw() {
+  ImGui::SetCurrentContext(context_);
+  const ImVec4 ground = ImGui::ColorConvertU32ToFloat4(theme_.background);
+  glDisable(GL_SCISSOR_TEST);
+  glClearColor(ground.x, ground.y, ground.z, 1);
+  glClear(GL_COLOR_BUFFER_BIT);
+  ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
+}
+
+Result<Picture> AppFrame::draw_picture() {
+  ImGui::SetCurrentContext(context_);
+  const ImVec2 size = ImGui::GetIO().DisplaySize;
+  const int width = static_cast<int>(size.x), height = static_cast<int>(size.y);
+  if (!framebuffer_ || framebuffer_->width() != width || framebuffer_->height() != height) {
+    Result<Framebuffer> made = Framebuffer::make(width, height);
+    if (!made) return made.error();
+    framebuffer_ = std::move(*made);
+  }
+  framebuffer_->bind();
+  draw();
+  return framebuffer_->read();
+}
+
+}  // namespace tilescope

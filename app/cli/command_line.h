@@ -1,0 +1,50 @@
+// CommandLine: what the user asked for, understood but not yet looked up: no file has been read and no GPU loaded.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "app/cli/flags.h"
+#include "app/cli/numbers.h"
+#include "app/theme.h"
+#include "sim/core/attention_problem.h"
+
+namespace tilescope {
+
+struct CommandLine {
+  CommandKind command = CommandKind::window;
+  std::string text;  // for print: the help or the version
+
+  std::string algorithm = "flash2";
+  std::string gpu = "toy";
+  std::vector<std::string> overrides;  // "l2.capacity_bytes=0"
+  std::int64_t batch = 1, heads = 1;
+  std::optional<std::int64_t> kv_heads, seq, seq_kv, head_dim;  // absent: as heads, 64, as seq, 16, or a CSV matrix's size
+  DataType dtype = DataType::fp16;
+  bool causal = false;
+  Pass pass = Pass::forward;
+  std::optional<std::int64_t> block_q, block_kv;
+  std::optional<int> blocks_per_sm;
+
+  std::uint64_t seed = 1;
+  std::string q_file, k_file, v_file;
+
+  std::optional<std::string> json;  // empty or "-": standard output
+  std::string trace, suite, bundle, out, panel;
+  std::optional<std::int64_t> step;
+  bool race = false;
+  std::optional<ThemeKind> theme;
+  std::optional<PictureSize> size;
+  std::optional<double> scale;
+  std::optional<std::string> language;
+};
+
+/// Reads the arguments after the program's name.
+/// Errors  unknown command or flag (with the nearest one that exists), a flag without its value or given twice, a number or a
+///         name that cannot be meant; render and calibrate without --out.
+Result<CommandLine> parse_command_line(std::span<const std::string> arguments);
+
+}  // namespace tilescope

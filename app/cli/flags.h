@@ -1,0 +1,41 @@
+// The table of commands and flags: the parser, the help and the suggestions all read it.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace tilescope {
+
+enum class CommandKind { window, simulate, render, measure, validate, calibrate, print };
+
+/// A row of the table of commands. The window has none: it is what happens without a command.
+struct CommandInfo {
+  CommandKind kind;
+  std::string_view name;
+  std::string_view summary;   // one line of the program's help
+  std::string_view examples;  // the end of the command's own help
+};
+std::span<const CommandInfo> command_table();
+
+enum class FlagShape { value, optional_value, repeated, toggle };
+
+/// A row of the table of flags.
+struct FlagInfo {
+  std::string_view name;     // "--seq"
+  std::string_view value;    // "N"; what the help calls its value
+  std::string_view group;    // heading in the help
+  std::string_view meaning;  // one line, with the default
+  FlagShape shape;
+  unsigned commands;            // bit per CommandKind
+  std::string_view alias = {};  // another name for the same
+};
+std::span<const FlagInfo> flag_table();
+
+constexpr bool takes(const FlagInfo& flag, CommandKind command) {
+  return (flag.commands >> static_cast<unsigned>(command) & 1u) != 0;
+}
+
+/// "simulate", or "the window".
+std::string_view to_string(CommandKind command);
+
+}  // namespace tilescope

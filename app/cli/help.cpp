@@ -1,0 +1,82 @@
+// What --help and --version say beyond the table of flags.
+#include "app/cli/help.h"
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "app/assets.h"
+#include "app/cli/flags.h"
+#include "sim/core/gpu_spec.h"
+#include "sim/programs/tile_program.h"
+
+namespace tilescope {
+
+namespace {
+
+constexpr std::string_view version = "0.1.0";  // a test holds it against CMakeLists.txt
+
+constexpr std::string_view program_examples =
+    "Without a command the window opens; problem flags say what it opens on:\n"
+    "  tilescope --algorithm flash1 --seq 128\n"
+    "  tilescope --gpu h200 --heads 16 --seq 4096 --head-dim 64 --causal\n"
+    "  tilescope --race                        standard attention beside FlashAttention-2\n"
+    "\n"
+    "The defaults (batch 1, head 1, 64 queries and keys, head dimension 16, fp16, on toy) are small enough that every\n"
+    "number can be seen. `tilescope COMMAND --help` says more about a command.\n"
+    "\n"
+    "Exit codes: 0 done; 1 a check did not hold; 2 the request was wrong; 3 something this machine lacks.\n"
+    "TILESCOPE_ASSETS names the folder of GPU specs and lessons, where it is not found by itself.";
+
+std::string algorithms() {
+  std::string text = "Algorithms (--algorithm):\n";
+  for (const ProgramInfo& row : program_table()) text += fmt::format("  {:<28}{}: {}\n", row.id, row.title, row.summary);
+  return text;
+}
+
+std::string gpus() {
+  std::string text;
+  for (const std::string& id : gpu_ids()) text += (text.empty() ? "" : ", ") + id;
+  return fmt::format("GPUs (--gpu): {}\n", text.empty() ? "none found, see TILESCOPE_ASSETS" : text);
+}
+
+std::string keys() {
+  std::string text = "Keys of a GPU (--set KEY=VALUE):\n";
+  for (const SpecKey& row : spec_keys()) text += fmt::format("  {:<28}{}\n", row.key, row.meaning);
+  return text;
+}
+
+}  // namespace
+
+std::string version_text() {
+  return fmt::format("tilescope {}", version);
+}
+
+void describe(CLI::App& app) {
+  constexpr std::size_t first_column = 30;
+  app.name("tilescope");
+  app.description("TileScope shows where every byte of an attention kernel goes, tile by tile.");
+  const auto format = std::make_shared<CLI::Formatter>();
+  format->column_width(first_column);
+  format->label("SUBCOMMAND", "COMMAND");
+  for (CLI::App* each : app.get_subcommands([](CLI::App*) { return true; })) {
+    each->formatter(format);
+    each->group("Commands");
+    each->set_help_flag("-h,--help", "this text");
+  }
+  app.set_help_flag("-h,--help", "this text");
+  app.formatter(format);
+  app.footer([] { return algorithms() + "\n" + gpus() + "\n" + std::string(program_examples); });
+  for (const CommandInfo& row : command_table()) {
+    const CommandInfo* info = &row;
+    app.get_subcommand(std::string(row.name))->footer([info] {
+      std::string text;
+      for (const FlagInfo& flag : flag_table())
+        if (flag.name == "--algorithm" && takes(flag, info->kind)) text += algorithms() + "\n";
+      for (const FlagInfo& flag : flag_table())
+        if (flag.name == "--set" && takes(flag, info->kind)) text += gpus() + "\n" + keys() + "\n";
+      return text + std::string(info->examples);
+    });
+  }
+}
+
+}  // namespace tilescope

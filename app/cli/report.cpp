@@ -1,0 +1,218 @@
+// What `simulate` prints.
+#include "app/cli/report.h"
+
+#include <cmath>
+#include <optional>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "app/cli/text_table.h"
+#include "sim/analysis/format.h"
+
+namespace tilescope {
+
+namespace {
+
+std::string_view limit_name(Occupancy::Limit limit) {
+  switch (limit) {
+    case Occupancy::Limit::blocks:
+      return "blocks";
+    case Occupancy::Limit::threads:
+      return "threads";
+    case Occupancy::Limit::registers:
+      return "registers";
+    case Occupancy::Limit::shared:
+      return "shared memory";
+  }
+  return "";
+}
+
+/// What keeps an SM from holding more blocks of this launch.
+std::string limited_by(const Simulation& simulation, std::size_t launch) {
+  const auto specs = simulation.program->launches();
+  if (launch >= specs.size()) return "";
+  const auto fits = occupancy(*simulation.program, specs[launch], simulation.request.gpu);
+  if (!fits) return "";
+  if (simulation.launches[launch].blocks_per_sm < fits->blocks_per_sm) return "--blocks-per-sm";
+  return std::string(limit_name(fits->limit));
+}
+
+std::string heading(const Simulation& simulation) {
+  const GpuSpec& gpu = simulation.request.gpu;
+  const AttentionProblem& problem = simulation.request.problem;
+  TextTable table("ll");
+  table.row({"algorithm", fmt::format("{}: {}, {}", simulation.info->id, simulation.info->title, simulation.info->source)});
+  std::string changed;
+  for (const auto& [key, provenance] : gpu.provenance)
+    if (provenance.note == changed_note) changed += (changed.empty() ? ", changed: " : ", ") + key;
+  table.row({"GPU", fmt::format("{}: {}{}", gpu.id, gpu.name, changed)});
+  table.row({"problem", fmt::format("batch {}, heads {}, kv heads {}, queries {}, keys {}, head dim {}, {}, {}, {}", problem.batch,
+                                    problem.heads, problem.kv_heads, format_count(problem.seq_q), format_count(problem.seq_kv),
+                                    problem.head_dim, to_string(problem.dtype), problem.causal ? "causal" : "no mask",
+                                    to_string(problem.pass))});
+  const TileShape& tile = simulation.program->tile();
+  table.row({"tile", fmt::format("{} queries x {} keys", tile.block_q, tile.block_kv)});
+  return table.text("");
+}
+
+std::string launches(const Simulation& simulation) {
+  TextTable table("lrrrrlrr");
+  table.row({"launch", "blocks", "threads", "shared", "per SM", "limited by", "waves", "cycles"});
+  for (std::size_t i = 0; i < simulation.launches.size(); ++i) {
+    const LaunchResult& launch = simulation.launches[i];
+    table.row({launch.name, format_count(launch.blocks), format_count(launch.threads), format_capacity(Bytes(launch.shared_bytes)),
+               format_count(launch.blocks_per_sm), limited_by(simulation, i), fmt::format("{:.2f}", launch.waves),
+               format_cycles(launch.cycles)});
+  }
+  return table.text("");
+}
+
+/// The closed form of one tensor on one link; nullopt where there is none.
+std::optional<ClosedFormTerm> term_of(const std::optional<ClosedForm>& form, Tensor tensor, Link link) {
+  if (!form) return std::nullopt;
+  std::optional<ClosedFormTerm> sum;
+  for (const ClosedFormTerm& term : form->terms) {
+    if (term.tensor != tensor || term.link != link) continue;
+    if (!sum) {
+      sum = term;
+    } else {
+      sum->bytes += term.bytes;
+      sum->formula += " + " + term.formula;
+    }
+  }
+  return sum;
+}
+
+std::string difference(std::int64_t simulated, std::int64_t expected) {
+  if (simulated == expected) return "equal";
+  return expected == 0 ? "differs"
+                       : format_signed_percent(static_cast<double>(simulated - expected) / static_cast<double>(expected));
+}
+
+std::string traffic(const Simulation& simulation) {
+  const std::optional<ClosedForm> form = simulation.program->closed_form();
+  TextTable table("llrrrll");
+  table.row({"traffic", "link", "", "simulated", "closed form", "", "formula"});
+  for (Link link : all_links) {
+    std::int64_t expected_total = 0;
+    bool has_form = false;
+    for (Tensor tensor : all_tensors) {
+      const std::int64_t bytes = simulation.ledger.total(tensor, link).value;
+      const auto term = term_of(form, tensor, link);
+      if (bytes == 0 && !term) continue;
+      std::vector<std::string> cells = {std::string(to_string(tensor)), std::string(to_string(link)), format_bytes(Bytes(bytes)),
+                                        format_exact_bytes(Bytes(bytes))};
+      if (term) {
+        cells.insert(cells.end(), {format_exact_bytes(term->bytes), difference(bytes, term->bytes.value), term->formula});
+        expected_total += term->bytes.value;
+        has_form = true;
+      }
+      table.row(std::move(cells));
+    }
+    const std::int64_t bytes = simulation.ledger.total(link).value;
+    std::vector<std::string> cells = {"all", std::string(to_string(link)), format_bytes(Bytes(bytes)),
+                                      format_exact_bytes(Bytes(bytes))};
+    if (has_form) cells.insert(cells.end(), {format_exact_bytes(Bytes(expected_total)), difference(bytes, expected_total)});
+    table.row(std::move(cells));
+    if (link == Link::hbm_write)
+      table.row({"", "hbm_write, L2 flushed", format_bytes(simulation.hbm_write_after_flush),
+                 format_exact_bytes(simulation.hbm_write_after_flush)});
+  }
+  std::string text = table.text("");
+  if (form) text += fmt::format("order    {}, of what the SMs read and write\n", form->order);
+  return text;
+}
+
+std::string results(const Simulation& simulation, const HostCost& cost) {
+  const std::optional<ClosedForm> form = simulation.program->closed_form();
+  const auto counted = [&](std::int64_t count, std::int64_t expected) {
+    std::string text = format_count(count);
+    if (form) text += fmt::format(", closed form {}: {}", format_count(expected), difference(count, expected));
+    return text;
+  };
+  TextTable table("llrl");
+  table.row({"work", "matrix products", format_short(static_cast<double>(simulation.flops), "FLOP"),
+             counted(simulation.flops, form ? form->flops : 0)});
+  table.row(
+      {"", "exponentials", format_short(static_cast<double>(simulation.exps)), counted(simulation.exps, form ? form->exps : 0)});
+  table.row({"memory", "HBM at its peak", format_bytes(simulation.peak_hbm), format_exact_bytes(simulation.peak_hbm)});
+  table.row({"", "beyond Q, K, V, O", format_bytes(simulation.extra_hbm), format_exact_bytes(simulation.extra_hbm)});
+  table.row({"time", "cycles", format_cycles(simulation.cycles), "not calibrated against hardware"});
+  table.row({"", "wall time", format_time(simulation.time), fmt::format("at {:g} GHz", simulation.request.gpu.sm_clock_hz / 1e9)});
+  std::string busy;
+  for (std::size_t i = 0; i < simulation.utilisation.size(); ++i)
+    if (simulation.utilisation[i] > 0)
+      busy += fmt::format("{}{} {}", busy.empty() ? "" : ", ", to_string(static_cast<Bound>(i)),
+                          format_percent(simulation.utilisation[i]));
+  table.row({"", "bound by", std::string(to_string(simulation.bound)), busy.empty() ? "" : "busy: " + busy});
+  table.row({"host", "simulated in", format_time(Nanoseconds(cost.wall_ms * 1e6)),
+             fmt::format("peak memory {}", format_capacity(Bytes(cost.peak_rss_bytes)))});
+  return table.text("");
+}
+
+using Json = nlohmann::ordered_json;
+
+std::int64_t rounded(double value) {
+  return static_cast<std::int64_t>(std::llround(value));
+}
+
+Json problem_json(const AttentionProblem& problem) {
+  return {{"batch", problem.batch},
+          {"heads", problem.heads},
+          {"kv_heads", problem.kv_heads},
+          {"seq_q", problem.seq_q},
+          {"seq_kv", problem.seq_kv},
+          {"head_dim", problem.head_dim},
+          {"dtype", to_string(problem.dtype)},
+          {"causal", problem.causal},
+          {"pass", to_string(problem.pass)}};
+}
+
+}  // namespace
+
+std::string report_table(const Simulation& simulation, const HostCost& cost) {
+  return heading(simulation) + '\n' + launches(simulation) + '\n' + traffic(simulation) + '\n' + results(simulation, cost);
+}
+
+std::string report_json(const Simulation& simulation, const HostCost& cost) {
+  Json json;
+  json["schema"] = "tilescope.simulation/1";
+  json["algorithm"] = simulation.request.algorithm;
+  json["gpu"] = simulation.request.gpu.id;
+  json["problem"] = problem_json(simulation.request.problem);
+  const TileShape& tile = simulation.program->tile();
+  json["tile"] = {{"block_q", tile.block_q}, {"block_kv", tile.block_kv}};
+  Json traffic = Json::object();
+  for (Link link : all_links) {
+    traffic[fmt::format("{}_bytes", to_string(link))] = simulation.ledger.total(link).value;
+    if (link == Link::hbm_write) traffic["hbm_write_after_flush_bytes"] = simulation.hbm_write_after_flush.value;
+  }
+  json["traffic"] = traffic;
+  json["work"] = {{"flops", simulation.flops}, {"exps", simulation.exps}};
+  json["memory"] = {{"peak_hbm_bytes", simulation.peak_hbm.value}, {"extra_hbm_bytes", simulation.extra_hbm.value}};
+  json["time"] = {{"cycles", rounded(simulation.cycles.value)},
+                  {"ns", rounded(simulation.time.value)},
+                  {"bound_by", to_string(simulation.bound)}};
+  json["launches"] = Json::array();
+  for (const LaunchResult& launch : simulation.launches)
+    json["launches"].push_back({{"name", launch.name},
+                                {"blocks", launch.blocks},
+                                {"threads", launch.threads},
+                                {"smem_bytes", launch.shared_bytes},
+                                {"blocks_per_sm", launch.blocks_per_sm},
+                                {"waves", launch.waves},
+                                {"cycles", rounded(launch.cycles.value)}});
+  json["ledger"] = Json::array();
+  for (const LedgerEntry& entry : simulation.ledger.entries())
+    json["ledger"].push_back({{"launch", simulation.launches.at(static_cast<std::size_t>(entry.launch)).name},
+                              {"tensor", to_string(entry.tensor)},
+                              {"link", to_string(entry.link)},
+                              {"line", entry.line},
+                              {"bytes", entry.bytes}});
+  json["host"] = {{"wall_ms", cost.wall_ms}, {"peak_rss_bytes", cost.peak_rss_bytes}};
+  return json.dump(2) + '\n';
+}
+
+}  // namespace tilescope

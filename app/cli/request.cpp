@@ -1,0 +1,121 @@
+// From a CommandLine to what the model is asked for.
+#include "app/cli/request.h"
+
+#include <memory>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "app/assets.h"
+#include "app/files.h"
+#include "sim/core/text.h"
+
+namespace tilescope {
+
+namespace {
+
+constexpr std::int64_t default_seq = 64, default_head_dim = 16;
+
+/// A size that flags and matrices may both give, and who gave it first.
+class Size {
+ public:
+  Size(std::string_view flag, std::optional<std::int64_t> given) : value_(given), giver_(flag) {}
+
+  Status take(std::int64_t value, std::string_view giver, std::string_view what) {
+    if (value_ && *value_ != value)
+      return Error{
+          fmt::format("{} has {} {}, but {} says {}: make them agree", printable(giver, 100), value, what, giver_, *value_)};
+    if (!value_) giver_ = printable(giver, 100);
+    value_ = value;
+    return Done{};
+  }
+  std::int64_t value_or(std::int64_t other) const { return value_.value_or(other); }
+
+ private:
+  std::optional<std::int64_t> value_;
+  std::string giver_;
+};
+
+using Rows = std::shared_ptr<const Matrix>;
+
+/// Reads one user's matrix and lets it say its sizes.
+Result<Rows> read_matrix(const std::string& file, Size& rows, Size& columns) {
+  const auto text = read_text_file(file);
+  if (!text) return text.error();
+  auto matrix = parse_csv_matrix(*text, file);
+  if (!matrix) return matrix.error();
+  if (const auto took = rows.take(matrix->rows, file, "rows"); !took) return took.error();
+  if (const auto took = columns.take(matrix->cols, file, "columns"); !took) return took.error();
+  return Rows(std::make_shared<const Matrix>(std::move(*matrix)));
+}
+
+/// Fills in the matrices and the sizes that they or the flags give.
+Status settle_sizes(const CommandLine& line, AttentionProblem& problem, InputSource& inputs) {
+  Size queries("--seq", line.seq), keys("--seq-kv", line.seq_kv), head_dim("--head-dim", line.head_dim);
+  struct Input {
+    const std::string& file;
+    Size& rows;
+    Rows& matrix;
+  };
+  for (const Input& input :
+       {Input{line.q_file, queries, inputs.q}, Input{line.k_file, keys, inputs.k}, Input{line.v_file, keys, inputs.v}}) {
+    if (input.file.empty()) continue;
+    auto matrix = read_matrix(input.file, input.rows, head_dim);
+    if (!matrix) return matrix.error();
+    input.matrix = std::move(*matrix);
+  }
+  // Self-attention unless told otherwise: a matrix of keys gives the queries' number too.
+  const bool keys_are_given = !line.k_file.empty() || !line.v_file.empty();
+  problem.seq_q = queries.value_or(keys_are_given ? keys.value_or(default_seq) : default_seq);
+  problem.seq_kv = keys.value_or(problem.seq_q);
+  problem.head_dim = head_dim.value_or(default_head_dim);
+  return Done{};
+}
+
+Result<const ProgramInfo*> find_algorithm(const std::string& id) {
+  std::vector<std::string_view> names;
+  for (const ProgramInfo& row : program_table()) {
+    if (row.id == id) return &row;
+    names.push_back(row.id);
+  }
+  return Error{fmt::format("unknown algorithm '{}': {}", printable(id), name_hint(id, names))};
+}
+
+}  // namespace
+
+Result<Request> make_request(const CommandLine& line) {
+  const auto info = find_algorithm(line.algorithm);
+  if (!info) return info.error();
+  auto gpu = load_gpu(line.gpu);
+  if (!gpu) return gpu.error();
+  for (const std::string& assignment : line.overrides)
+    if (const auto set = set_spec_value(*gpu, assignment); !set) return Error{fmt::format("--set: {}", set.error().sentence)};
+
+  Request request;
+  AttentionProblem& problem = request.simulation.problem;
+  problem.batch = line.batch;
+  problem.heads = line.heads;
+  problem.kv_heads = line.kv_heads.value_or(line.heads);
+  problem.dtype = line.dtype;
+  problem.causal = line.causal;
+  problem.pass = line.pass;
+  request.inputs.seed = line.seed;
+  if (const auto settled = settle_sizes(line, problem, request.inputs); !settled) return settled.error();
+  if (const auto good = check(problem); !good) return good.error();
+
+  if (line.block_q || line.block_kv) {
+    TileShape tile{line.block_q.value_or(1), line.block_kv.value_or(1)};
+    if (!line.block_q || !line.block_kv) {
+      const TileShape usual = (*info)->default_tile(problem, *gpu);
+      tile = {line.block_q.value_or(usual.block_q), line.block_kv.value_or(usual.block_kv)};
+    }
+    if (const auto good = check(tile); !good) return good.error();
+    request.simulation.tile = tile;
+  }
+  request.simulation.algorithm = line.algorithm;
+  request.simulation.blocks_per_sm = line.blocks_per_sm;
+  request.simulation.gpu = std::move(*gpu);
+  return request;
+}
+
+}  // namespace tilescope

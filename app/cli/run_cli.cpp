@@ -1,0 +1,161 @@
+// The whole program as a function: reads the command line, does what it asks, and turns every error into one line.
+#include "app/cli/run_cli.h"
+
+#include <cerrno>
+#include <chrono>
+#include <exception>
+#include <new>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include "app/cli/command_line.h"
+#include "app/cli/report.h"
+#include "app/cli/request.h"
+#include "app/files.h"
+#include "app/window.h"
+#include "sim/core/text.h"
+#include "sim/engine/chrome_trace.h"
+
+namespace tilescope {
+
+namespace {
+
+constexpr int exit_done = 0, exit_wrong_request = 2, exit_machine_lacks = 3;
+constexpr std::size_t longest_line = 4096;
+
+int exit_code(const Error& error) {
+  return error.kind == Error::Kind::machine_lacks ? exit_machine_lacks : exit_wrong_request;
+}
+
+/// Prints everything, or says why not: a full disk behind a redirection is an error too.
+Status print(std::FILE* out, std::string_view text) {
+  const bool good = std::fwrite(text.data(), 1, text.size(), out) == text.size() && std::fflush(out) == 0;
+  if (!good)
+    return Error{fmt::format("cannot write to standard output: {}", std::generic_category().message(errno)),
+                 Error::Kind::machine_lacks};
+  return Done{};
+}
+
+std::int64_t peak_rss_bytes() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+#ifdef __APPLE__
+  return usage.ru_maxrss;
+#else
+  return std::int64_t{usage.ru_maxrss} * 1024;
+#endif
+}
+
+Status run_simulate(const CommandLine& line, std::FILE* out) {
+  const auto request = make_request(line);
+  if (!request) return request.error();
+  const auto start = std::chrono::steady_clock::now();
+  const auto result = simulate(request->simulation);
+  if (!result) return result.error();
+  const Simulation& simulation = **result;
+  const std::chrono::duration<double, std::milli> wall = std::chrono::steady_clock::now() - start;
+  const HostCost cost{wall.count(), peak_rss_bytes()};
+  if (!line.trace.empty())
+    if (const auto written = write_file(line.trace, to_chrome_trace(simulation)); !written) return written.error();
+  if (line.json && (line.json->empty() || *line.json == "-")) return print(out, report_json(simulation, cost));
+  if (line.json)
+    if (const auto written = write_file(*line.json, report_json(simulation, cost)); !written) return written.error();
+  return print(out, report_table(simulation, cost));
+}
+
+Status run_render(const CommandLine& line) {
+  auto request = make_request(line);
+  if (!request) return request.error();
+  RenderOptions options;
+  options.request = std::move(request->simulation);
+  options.inputs = std::move(request->inputs);
+  options.step = line.step;
+  options.race = line.race;
+  options.theme = line.theme.value_or(options.theme);
+  if (line.size) {
+    options.width = line.size->width;
+    options.height = line.size->height;
+  }
+  if (line.scale) options.scale = static_cast<float>(*line.scale);
+  options.language = line.language.value_or(options.language);
+  options.panel = line.panel;
+  options.out = line.out;
+  return render_picture(options);
+}
+
+Result<int> open_window(const CommandLine& line) {
+  auto request = make_request(line);
+  if (!request) return request.error();
+  WindowOptions options;
+  options.request = std::move(request->simulation);
+  options.inputs = std::move(request->inputs);
+  options.step = line.step;
+  options.race = line.race;
+  options.theme = line.theme;
+  if (line.size) {
+    options.width = line.size->width;
+    options.height = line.size->height;
+  }
+  if (line.scale) options.scale = static_cast<float>(*line.scale);
+  options.language = line.language;
+  return run_window(options);
+}
+
+/// The commands that stand on the real kernels, which the program does not run yet.
+Status without_kernels(const CommandLine& line) {
+  const std::string_view why = line.command == CommandKind::validate
+                                   ? "compares with what the real kernels measured, and this version has no measurements yet"
+                                   : "needs an NVIDIA GPU and the CUDA kernels, which this version does not run yet";
+  return Error{fmt::format("{} {}: use tilescope simulate for the model alone", to_string(line.command), why),
+               Error::Kind::machine_lacks};
+}
+
+Result<int> run(const CommandLine& line, std::FILE* out) {
+  const auto code_of = [](const Status& status) -> Result<int> {
+    if (!status) return status.error();
+    return exit_done;
+  };
+  switch (line.command) {
+    case CommandKind::print:
+      return code_of(print(out, line.text));
+    case CommandKind::window:
+      return open_window(line);
+    case CommandKind::simulate:
+      return code_of(run_simulate(line, out));
+    case CommandKind::render:
+      return code_of(run_render(line));
+    case CommandKind::measure:
+    case CommandKind::validate:
+    case CommandKind::calibrate:
+      return code_of(without_kernels(line));
+  }
+  return exit_wrong_request;
+}
+
+int fail(std::FILE* err, std::string_view sentence, int code) {
+  std::fputs(fmt::format("tilescope: {}\n", printable(sentence, longest_line)).c_str(), err);
+  return code;
+}
+
+}  // namespace
+
+int run_cli(int argc, char** argv, std::FILE* out, std::FILE* err) {
+  try {
+    const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
+    const auto line = parse_command_line(arguments);
+    if (!line) return fail(err, line.error().sentence, exit_code(line.error()));
+    const auto code = run(*line, out);
+    if (!code) return fail(err, code.error().sentence, exit_code(code.error()));
+    return *code;
+  } catch (const std::bad_alloc&) {
+    return fail(err, "this needs more memory than the machine gives: use a smaller problem", exit_machine_lacks);
+  } catch (const std::exception& error) {
+    return fail(err, fmt::format("internal error, please report it: {}", error.what()), exit_machine_lacks);
+  }
+}
+
+}  // namespace tilescope

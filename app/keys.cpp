@@ -1,0 +1,92 @@
+// Keys to commands.
+#include "app/keys.h"
+
+#include <algorithm>
+#include <array>
+
+#include <imgui.h>
+
+#include "app/playhead.h"
+
+namespace tilescope {
+
+namespace {
+
+
+bool pressed(ImGuiKey key, bool repeat = false) { return ImGui::IsKeyPressed(key, repeat); }
+
+/// A character that a layout may put on any key.
+bool typed(char wanted) {
+  const auto& queue = ImGui::GetIO().InputQueueCharacters;
+  return std::find(queue.begin(), queue.end(), static_cast<ImWchar>(wanted)) != queue.end();
+}
+
+double next_speed(double speed, int direction) {
+  if (direction > 0) {
+    const auto faster = std::find_if(playing_speeds.begin(), playing_speeds.end(), [&](double s) { return s > speed * 1.01; });
+    return faster == playing_speeds.end() ? playing_speeds.back() : *faster;
+  }
+  const auto slower = std::find_if(playing_speeds.rbegin(), playing_speeds.rend(), [&](double s) { return s < speed * 0.99; });
+  return slower == playing_speeds.rend() ? playing_speeds.front() : *slower;
+}
+
+void handle_steps(const View& view, Commands& commands) {
+  const ImGuiIO& io = ImGui::GetIO();
+  const Grain grain = io.KeyCtrl ? Grain::phase : io.KeyShift ? Grain::tile : view.grain;
+  if (pressed(ImGuiKey_RightArrow, true) || pressed(ImGuiKey_PageDown, true)) commands.push(Step{1, grain});
+  if (pressed(ImGuiKey_LeftArrow, true) || pressed(ImGuiKey_PageUp, true)) commands.push(Step{-1, grain});
+  if (pressed(ImGuiKey_Home)) commands.push(SeekStep{0});
+  if (pressed(ImGuiKey_End) && !view.lanes.empty()) commands.push(SeekStep{view.lane().step_count});
+  if (pressed(ImGuiKey_Space)) commands.push(SetPlaying{!view.playing});
+}
+
+void handle_escape(const View& view, Commands& commands) {
+  if (view.help) return commands.push(ShowHelp{false});
+  if (view.busy_seconds > 0) return commands.push(CancelWork{});
+  if (view.present) return commands.push(SetPresent{false});
+  if (view.playing) commands.push(SetPlaying{false});
+}
+
+}  // namespace
+
+float handle_keys(const View& view, Commands& commands) {
+  const ImGuiIO& io = ImGui::GetIO();
+  if (io.WantTextInput) return 1;
+  const bool popup = ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel);
+  if (io.KeyCtrl) {
+    if (pressed(ImGuiKey_Equal) || pressed(ImGuiKey_KeypadAdd)) return 1.1F;
+    if (pressed(ImGuiKey_Minus) || pressed(ImGuiKey_KeypadSubtract)) return 1 / 1.1F;
+    if (pressed(ImGuiKey_0) || pressed(ImGuiKey_Keypad0)) return 0;
+  }
+  handle_steps(view, commands);
+  if (!popup && pressed(ImGuiKey_Escape)) handle_escape(view, commands);
+  if (pressed(ImGuiKey_F11)) commands.push(SetPresent{!view.present});
+  if (pressed(ImGuiKey_F1) || typed('?')) commands.push(ShowHelp{!view.help});
+  if (io.KeyCtrl || io.KeyAlt || io.KeySuper) return 1;
+  if (typed('+') || typed('=')) commands.push(SetSpeed{next_speed(view.speed, 1)});
+  if (typed('-')) commands.push(SetSpeed{next_speed(view.speed, -1)});
+  if (pressed(ImGuiKey_R)) commands.push(SetRace{!view.race});
+  if (pressed(ImGuiKey_T)) commands.push(SetThemeKind{view.theme->kind == ThemeKind::dark ? ThemeKind::light : ThemeKind::dark});
+  return 1;
+}
+
+std::span<const KeyHelp> key_help() {
+  static constexpr std::array<KeyHelp, 13> rows = {{
+      {"Space", "play, pause"},
+      {"← →", "step back, forward (by the grain that is on)"},
+      {"⇧ ← →", "step by a tile iteration"},
+      {"Ctrl ← →", "step by a launch"},
+      {"Page Up, Page Down", "step, as a clicker sends them"},
+      {"Home, End", "first step, last step"},
+      {"+ −", "faster, slower"},
+      {"R", "race against standard attention"},
+      {"T", "dark or light"},
+      {"F11", "present: large text, no controls"},
+      {"Ctrl + −", "larger, smaller text; Ctrl 0 as the display has it"},
+      {"Esc", "cancel work, close, leave the presentation"},
+      {"?", "this sheet"},
+  }};
+  return rows;
+}
+
+}  // namespace tilescope

@@ -1,0 +1,88 @@
+// The arithmetic of the layout.
+#include "app/layout.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tilescope {
+
+namespace {
+
+/// Smallest sizes in points at scale 1; all of them shrink alike in a window too small for them.
+constexpr float least_left = 236, least_right = 290, least_bottom = 196, least_stage = 470, least_upper = 380, least_box = 120;
+
+struct Measures {
+  float gap, bar, transport;
+  float left_min, left_max, right_min, right_max, bottom_min, bottom_max;
+  float box_min;  // of a box in the right column
+};
+
+Measures measure(float width, float height, float scale, bool present) {
+  Measures m{};
+  const float across = std::min(1.0F, width / ((least_left + least_right + least_stage + 40) * scale));
+  const float down = std::min(1.0F, height / ((least_bottom + least_upper + 74) * scale));
+  const float fit = std::min(across, down);
+  m.gap = std::max(2.0F, std::round(10 * scale * fit));
+  m.bar = present ? 0 : std::round(44 * scale * std::max(down, 0.6F));
+  m.transport = std::round(44 * scale * std::max(down, 0.6F));
+  m.left_min = least_left * scale * across;
+  m.left_max = std::max(m.left_min, width * 0.34F);
+  m.right_min = least_right * scale * across;
+  m.right_max = std::max(m.right_min, width * 0.38F);
+  m.bottom_min = least_bottom * scale * down;
+  m.bottom_max = std::max(m.bottom_min, height * 0.5F);
+  m.box_min = least_box * scale * down;
+  return m;
+}
+
+float between(float value, float low, float high) { return std::clamp(value, low, std::max(low, high)); }
+
+}  // namespace
+
+Layout compute_layout(float width, float height, float scale, const LayoutShares& shares, bool present) {
+  const Measures m = measure(width, height, scale, present);
+  const float left = std::round(between(shares.left * width, m.left_min, m.left_max));
+  const float stage_min = least_stage * scale * std::min(1.0F, m.left_min / (least_left * scale));
+  const float right_room = width - left - 4 * m.gap - stage_min;
+  const float right = std::round(std::min(between(shares.right * width, m.right_min, m.right_max), std::max(m.right_min, right_room)));
+  const float bottom = std::round(between(shares.bottom * height, m.bottom_min, m.bottom_max));
+
+  Layout out;
+  const float top = m.bar + m.gap, low = height - m.gap;
+  const float split = low - bottom - m.gap;  // lower edge of the upper panels
+  const float x1 = m.gap + left, x2 = x1 + m.gap, x4 = width - m.gap, x3 = x4 - right;
+  out.top_bar = {{0, 0}, {width, m.bar}};
+  out.listing = {{m.gap, top}, {x1, split}};
+  out.stage = {{x2, top}, {x3 - m.gap, split}};
+  const float column = split - top - m.gap;
+  const float softmax = std::round(between(shares.softmax * column, m.box_min, column - m.box_min));
+  out.softmax = {{x3, top}, {x4, top + softmax}};
+  out.traffic = {{x3, top + softmax + m.gap}, {x4, split}};
+  out.bottom = {{m.gap, split + m.gap}, {x4, low}};
+  out.transport = {{m.gap, low - m.transport}, {x4, low}};
+  out.timeline = {{m.gap, split + m.gap}, {x4, low - m.transport}};
+  out.splitters[0] = {{x1, top}, {x2, split}};
+  out.splitters[1] = {{x3 - m.gap, top}, {x3, split}};
+  out.splitters[2] = {{m.gap, split}, {x4, split + m.gap}};
+  out.splitters[3] = {{x3, top + softmax}, {x4, top + softmax + m.gap}};
+  return out;
+}
+
+LayoutShares drag_splitter(LayoutShares shares, Splitter splitter, float x, float y, float width, float height, float scale,
+                           bool present) {
+  const Measures m = measure(width, height, scale, present);
+  const Layout now = compute_layout(width, height, scale, shares, present);
+  switch (splitter) {
+    case Splitter::left: shares.left = between(x - 1.5F * m.gap, m.left_min, m.left_max) / width; break;
+    case Splitter::right: shares.right = between(width - x - 1.5F * m.gap, m.right_min, m.right_max) / width; break;
+    case Splitter::bottom: shares.bottom = between(height - y - 1.5F * m.gap, m.bottom_min, m.bottom_max) / height; break;
+    case Splitter::softmax: {
+      const float column = std::max(1.0F, now.traffic.max.y - now.softmax.min.y - m.gap);
+      shares.softmax = between(y - 0.5F * m.gap - now.softmax.min.y, m.box_min, column - m.box_min) / column;
+      break;
+    }
+  }
+  return shares;
+}
+
+}  // namespace tilescope

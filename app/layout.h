@@ -1,0 +1,43 @@
+// Layout: where each panel stands, computed from the window's size and the places of the splitters.
+//
+//   ┌───────────────────────── top bar ─────────────────────────┐
+//   ├─────────┬┄──────────────────────────────┬┄────────────────┤     ┄ a splitter: the gap itself can be dragged
+//   │ listing │┆ stage                        │┆ softmax        │
+//   │         │┆                              │┆┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄│
+//   │         │┆                              │┆ traffic        │
+//   ├┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┤
+//   │ timeline, and below it in the same frame: transport       │
+//   └───────────────────────────────────────────────────────────┘
+#pragma once
+
+#include <array>
+
+#include "app/widgets.h"
+
+namespace tilescope {
+
+enum class Splitter { left, right, bottom, softmax };
+inline constexpr std::array<Splitter, 4> all_splitters = {Splitter::left, Splitter::right, Splitter::bottom, Splitter::softmax};
+
+/// Shares of the window; remembered between runs.
+struct LayoutShares {
+  float left = 0.1875F;      // of the width: the listing
+  float right = 0.225F;      // of the width: softmax and traffic
+  float bottom = 0.215F;     // of the height: timeline and transport
+  float softmax = 0.47F;     // of the right column's height
+  bool operator==(const LayoutShares&) const = default;
+};
+
+struct Layout {
+  Rect top_bar, listing, stage, softmax, traffic, bottom, timeline, transport;
+  std::array<Rect, 4> splitters;   // by Splitter
+};
+
+/// Units  pixels; `scale` is that of the theme. While presenting there is no top bar.
+/// Limits  every rectangle lies in the window and none overlaps another, from 320x240 up.
+Layout compute_layout(float width, float height, float scale, const LayoutShares& shares, bool present);
+
+/// The shares after `splitter` was dragged to the pointer at (x, y); kept within what compute_layout() can show.
+LayoutShares drag_splitter(LayoutShares shares, Splitter splitter, float x, float y, float width, float height, float scale, bool present);
+
+}  // namespace tilescope

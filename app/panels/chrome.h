@@ -1,0 +1,33 @@
+// What surrounds the panels: the top bar, the transport bar, the sheet of keys, and the popovers of the controls.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "app/view.h"
+#include "app/widgets.h"
+
+namespace tilescope {
+
+/// Title, algorithm, GPU, problem, inputs, theme, language, present, help. Falls back to shorter forms where the window is narrow.
+void draw_top_bar(const Rect& rect, const View& view, Commands& commands, std::span<const std::string> languages);
+/// First, back, play, forward, last; grain; speed; where one is; bytes so far.
+void draw_transport(const Rect& rect, const View& view, Commands& commands);
+/// The sheet of keys, over everything.
+void draw_help(const View& view, Commands& commands);
+
+// The contents of the popovers; each is called between ImGui::BeginPopup and EndPopup.
+void draw_problem_controls(const View& view, Commands& commands);
+void draw_tile_controls(const View& view, Commands& commands);
+void draw_gpu_controls(const View& view, Commands& commands);
+void draw_input_controls(const View& view, Commands& commands);
+
+/// A whole number that can be dragged, halved, doubled or typed. Returns true while it changes.
+bool number_field(const Theme& theme, const char* label, const char* id, const char* tooltip, std::int64_t& value, std::int64_t low,
+                  std::int64_t high);
+/// The message of `control` in red, when there is one.
+void control_message(const View& view, std::string_view control);
+/// True when the message belongs to one of the controls.
+bool message_is_for(const View& view, std::span<const std::string_view> controls);
+
+}  // namespace tilescope

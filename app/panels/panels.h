@@ -1,0 +1,16 @@
+// Every panel's draw function. A panel is one file, app/panels/<id>.cpp, and draws inside the ImGui child that the layout opened.
+#pragma once
+
+#include "app/view.h"
+
+namespace tilescope {
+
+void draw_listing_panel(const View& view, Commands& commands);
+void draw_stage_panel(const View& view, Commands& commands);
+void draw_softmax_panel(const View& view, Commands& commands);
+void draw_traffic_panel(const View& view, Commands& commands);
+void draw_timeline_panel(const View& view, Commands& commands);
+/// Takes the stage's place while Race is on.
+void draw_race_panel(const View& view, Commands& commands);
+
+}  // namespace tilescope

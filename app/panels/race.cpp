@@ -1,0 +1,181 @@
+// The race panel: standard attention and the chosen algorithm side by side on one clock, with counters on one scale.
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "app/panels/panel_state.h"
+#include "app/panels/panels.h"
+#include "app/stage/race_layout.h"
+#include "app/stage/stage_context.h"
+#include "app/widgets.h"
+#include "sim/analysis/format.h"
+
+namespace tilescope {
+
+namespace {
+
+double bytes_now(const Lane& lane, Link a, Link b) {
+  double sum = 0;
+  for (Tensor tensor : all_tensors) {
+    const auto& row = lane.state.traffic[static_cast<std::size_t>(tensor)];
+    sum += static_cast<double>(row[static_cast<std::size_t>(a)] + row[static_cast<std::size_t>(b)]);
+  }
+  return sum;
+}
+
+double bytes_total(const Lane& lane, Link a, Link b) {
+  return static_cast<double>(lane.simulation->ledger.total(a).value + lane.simulation->ledger.total(b).value);
+}
+
+double end_of(const Lane& lane) { return lane.simulation->trace->end_cycle(); }
+bool finished(const View& view, const Lane& lane) { return view.cycle >= end_of(lane) || lane.state.cycle >= end_of(lane); }
+
+/// One line of a column: how much so far, on a scale that both columns share.
+struct Counter {
+  const char* name;
+  double now = 0, total = 0, scale = 1;
+  std::string text;
+};
+
+void draw_counter(ImDrawList* list, const Theme& theme, const StageMetrics& metrics, const Rect& rect, const Counter& counter, const Lane& lane, Link up, Link down) {
+  const CounterParts parts = counter_parts(rect, metrics);
+  const auto x = [&](double value) { return parts.bar.min.x + static_cast<float>(std::clamp(value / std::max(counter.scale, 1e-9), 0.0, 1.0)) * parts.bar.width(); };
+  QuadBatch quads;
+  quads.add({.min = parts.bar.min, .max = parts.bar.max, .radius = 2 * theme.scale, .fill = with_alpha(theme.link, 0.6F)});
+  if (up == down) {
+    quads.add({.min = parts.bar.min, .max = {x(counter.now), parts.bar.max.y}, .radius = 2 * theme.scale, .fill = theme.accent});
+  } else {
+    double sum = 0;  // stacked by tensor; what goes down is hatched
+    for (Link link : {up, down}) {
+      for (Tensor tensor : all_tensors) {
+        const auto bytes = static_cast<double>(lane.state.traffic[static_cast<std::size_t>(tensor)][static_cast<std::size_t>(link)]);
+        if (bytes <= 0) continue;
+        quads.add({.min = {x(sum), parts.bar.min.y}, .max = {x(sum + bytes), parts.bar.max.y}, .fill = theme.color(tensor), .hatch = link == down ? Hatch::diagonal : Hatch::none});
+        sum += bytes;
+      }
+    }
+  }
+  // Where it will end.
+  quads.add({.min = {x(counter.total) - theme.scale, parts.bar.min.y - 3 * theme.scale}, .max = {x(counter.total) + theme.scale, parts.bar.max.y + 3 * theme.scale}, .fill = theme.text_dim});
+  draw_quads(list, std::move(quads));
+  draw_text(list, theme.ui_small, parts.label, theme.text_dim, counter.name);
+  draw_text(list, theme.mono, parts.value, theme.text, counter.text, Align::right);
+}
+
+/// Every SM as a cell, filled as far as its block has come.
+void draw_strip(ImDrawList* list, const Theme& theme, const Rect& rect, const Lane& lane) {
+  const int count = static_cast<int>(lane.state.sms.size());
+  QuadBatch quads;
+  quads.reserve(static_cast<std::size_t>(count));
+  for (int sm = 0; sm < count; ++sm) {
+    const SmState& state = lane.state.sms[static_cast<std::size_t>(sm)];
+    const float step = rect.width() / static_cast<float>(count);
+    const float left = rect.min.x + step * static_cast<float>(sm);
+    const float gap = step > 6 * theme.scale ? 2 * theme.scale : step * 0.2F;
+    quads.add({.min = {left, rect.min.y}, .max = {left + step - gap, rect.max.y}, .radius = step > 8 * theme.scale ? 3 * theme.scale : 0,
+               .fill = mix(theme.inset, theme.accent, 0.7F), .empty = mix(theme.inset, theme.accent, state.resident > 0 ? 0.22F : 0.04F),
+               .fill_fraction = state.resident > 0 ? static_cast<float>(state.progress) : 0, .fill_from = FillFrom::bottom});
+  }
+  draw_quads(list, std::move(quads));
+}
+
+std::string column_title(const Lane& lane) { return std::string(lane.simulation->info->title); }
+
+void draw_column(const View& view, Commands& commands, const RaceColumn& column, const Lane& lane, int index, const std::array<double, 3>& scales) {
+  const Theme& theme = *view.theme;
+  StageContext context{view, lane, theme, commands, stage_metrics(theme), panel_state<StageCache>(index == 0 ? "race left" : "race right")};
+  context.list = ImGui::GetWindowDrawList();
+  context.mouse = ImGui::GetMousePos();
+  context.mouse_here = ImGui::IsWindowHovered() && column.box.contains(context.mouse);
+  context.alone = true;
+  const bool done = finished(view, lane);
+  context.quads.add({.min = column.box.min, .max = column.box.max, .radius = theme.rounding, .fill = theme.panel,
+                     .border = done ? theme.good : theme.panel_border, .border_width = context.px(done ? 2 : 1)});
+  context.flush();
+  draw_text(context.list, theme.heading, column.title, theme.text, column_title(lane));
+  const std::string marker = done ? fill_in(tr("finished at {} cycles"), {format_cycles(Cycles(end_of(lane)))})
+                                  : fill_in(tr("{} done"), {format_percent(end_of(lane) > 0 ? view.cycle / end_of(lane) : 0)});
+  draw_text(context.list, done ? theme.ui_bold : theme.ui, column.finish, done ? theme.good : theme.text_dim, marker, Align::right);
+  draw_strip(context.list, theme, column.strip, lane);
+
+  update_stage_cache(context, column.stage);
+  update_stage_values(context);
+  draw_focus_box(context);
+  draw_slots(context);
+  draw_l2(context);
+  draw_hbm(context);
+  draw_links(context);
+  draw_operation(context);
+  draw_flights(context);
+
+  const double hbm = bytes_now(lane, Link::hbm_read, Link::hbm_write), l2 = bytes_now(lane, Link::l2_to_sm, Link::sm_to_l2);
+  const double cycles = std::min(view.cycle, end_of(lane));
+  const auto bytes = [](double value) { return format_bytes(Bytes(static_cast<std::int64_t>(value))); };
+  const Counter counters[] = {{"HBM", hbm, bytes_total(lane, Link::hbm_read, Link::hbm_write), scales[0], bytes(hbm)},
+                              {tr("L2 ↔ SMs"), l2, bytes_total(lane, Link::l2_to_sm, Link::sm_to_l2), scales[1], bytes(l2)},
+                              {tr("cycles"), cycles, end_of(lane), scales[2], format_cycles(Cycles(std::floor(cycles)))}};
+  draw_counter(context.list, theme, context.metrics, column.counters[0], counters[0], lane, Link::hbm_read, Link::hbm_write);
+  draw_counter(context.list, theme, context.metrics, column.counters[1], counters[1], lane, Link::l2_to_sm, Link::sm_to_l2);
+  draw_counter(context.list, theme, context.metrics, column.counters[2], counters[2], lane, Link::l2_to_sm, Link::l2_to_sm);
+  if (!context.tip_title.empty()) show_tooltip(theme, context.tip_title, context.tip_body);
+  if (context.mouse_here && context.hovered != view.hovered_tensor) commands.push(HoverTensor{context.hovered});
+}
+
+/// "4.6× fewer HBM bytes": how the first lane's quantity compares with the second's.
+struct Ratio {
+  double first = 0, second = 0;
+  const char *fewer, *more, *same;
+};
+
+void draw_verdict(const View& view, const Rect& rect, const StageMetrics& metrics) {
+  const Theme& theme = *view.theme;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const Lane &left = view.lanes.front(), &right = view.lanes.back();
+  const Ratio ratios[] = {
+      {bytes_total(left, Link::hbm_read, Link::hbm_write), bytes_total(right, Link::hbm_read, Link::hbm_write), tr("fewer HBM bytes"), tr("more HBM bytes"), tr("as many HBM bytes")},
+      {bytes_total(left, Link::l2_to_sm, Link::sm_to_l2), bytes_total(right, Link::l2_to_sm, Link::sm_to_l2), tr("fewer bytes between L2 and SMs"), tr("more bytes between L2 and SMs"), tr("as many bytes between L2 and SMs")},
+      {end_of(left), end_of(right), tr("less time"), tr("more time"), tr("as much time")},
+  };
+  const bool both = finished(view, left) && finished(view, right), one = finished(view, left) || finished(view, right);
+  const float scale = theme.scale;
+  QuadBatch quads;
+  quads.add({.min = rect.min, .max = rect.max, .radius = theme.rounding, .fill = theme.inset, .border = both ? theme.good : theme.inset_border, .border_width = scale});
+  draw_quads(list, std::move(quads));
+  for (int i = 0; i < 3; ++i) {
+    const Ratio& ratio = ratios[i];
+    const CellSpan x = cell_span(rect.min.x + metrics.padding, rect.max.x - metrics.padding, 3, i);
+    const bool fewer = ratio.first >= ratio.second;
+    const double factor = fewer ? ratio.first / std::max(ratio.second, 1.0) : ratio.second / std::max(ratio.first, 1.0);
+    const bool same = factor < 1.005;
+    const float middle = std::round(rect.center().y + 3 * scale);
+    const std::string number = same ? "=" : format_short(factor) + "×";
+    draw_text(list, theme.heading, {{x.begin, rect.min.y + 2 * scale}, {x.end, middle}}, same ? theme.text : fewer ? theme.good : theme.bad, number, Align::center);
+    draw_text(list, theme.ui_small, {{x.begin, middle}, {x.end, rect.max.y - 4 * scale}}, one ? theme.text : theme.text_dim, same ? ratio.same : fewer ? ratio.fewer : ratio.more, Align::center);
+  }
+}
+
+}  // namespace
+
+void draw_race_panel(const View& view, Commands& commands) {
+  const Theme& theme = *view.theme;
+  const ImVec2 origin = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
+  if (view.lanes.size() < 2 || !view.lanes.front().simulation || !view.lanes.back().simulation) {
+    draw_text(ImGui::GetWindowDrawList(), theme.ui, {origin, {origin.x + room.x, origin.y + room.y}}, theme.text_dim, tr("simulating both…"), Align::center);
+    ImGui::Dummy(room);
+    return;
+  }
+  const ImVec2 size = {std::max(room.x, 640 * theme.scale), std::max(room.y, 520 * theme.scale)};
+  const StageMetrics metrics = stage_metrics(theme);
+  const RaceLayout layout = layout_race({origin, {origin.x + size.x, origin.y + size.y}}, metrics);
+  const Lane &left = view.lanes.front(), &right = view.lanes.back();
+  const std::array<double, 3> scales = {
+      std::max(bytes_total(left, Link::hbm_read, Link::hbm_write), bytes_total(right, Link::hbm_read, Link::hbm_write)),
+      std::max(bytes_total(left, Link::l2_to_sm, Link::sm_to_l2), bytes_total(right, Link::l2_to_sm, Link::sm_to_l2)),
+      std::max(end_of(left), end_of(right))};
+  draw_column(view, commands, layout.columns[0], left, 0, scales);
+  draw_column(view, commands, layout.columns[1], right, 1, scales);
+  draw_verdict(view, layout.verdict, metrics);
+  ImGui::Dummy(size);
+}
+
+}  // namespace tilescope

@@ -1,0 +1,61 @@
+// SoftmaxFigures: one row of the tile as the softmax microscope shows it, kept between frames and read anew when the step or the row changes.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "app/view.h"
+#include "sim/analysis/softmax_row.h"
+
+namespace tilescope {
+
+/// What a launch's blocks have, so that the panel's rows stay in place before values are there.
+struct SoftmaxParts {
+  Slot bars = Slot::none;           // whose row is drawn as bars: S; P where there is no S; none
+  bool maximum = false, scale = false, old_scale = false, sum = false, output = false;
+};
+SoftmaxParts softmax_parts(const BlockOperations& block);
+
+struct SoftmaxFigures {
+  SoftmaxParts parts;
+  bool known = false;               // the values are there
+  int rows = 1;                     // of the tile, for the row picker
+  SoftmaxRow row;
+  std::vector<float> bars;          // the row of S (or P) over all keys that the block ever sees; NaN elsewhere
+  std::int64_t seen = 0;            // keys before this tile
+  std::int64_t current_begin = 0, current_end = 0;
+  OpKind output_by = OpKind::barrier;  // the last operation of this iteration that changed O; barrier: none yet
+  bool checked = false;             // held against float64
+};
+
+/// The largest plane (keys x head_dim) whose float64 reference is worked out while drawing: about a millisecond or two.
+inline constexpr std::int64_t most_checked_elements = 32768;
+
+/// Keeps what is the same from step to step of one block.
+class SoftmaxReader {
+ public:
+  /// The figures of `lane` at its step; cheap when nothing changed since the last call.
+  const SoftmaxFigures& read(const Lane& lane, const InputSource* inputs, int row);
+
+ private:
+  void read_values(const Lane& lane);
+  void read_bars(const Lane& lane);
+  /// The float64 reference of the block's plane, where it is small enough to be made while drawing.
+  void find_reference(const Lane& lane, const InputSource* inputs);
+
+  std::weak_ptr<const BlockHistory> history_;
+  std::weak_ptr<const Simulation> simulation_;
+  int op_ = -2, row_ = -1, q_tile_ = -2;
+  std::int64_t plane_ = -1;
+  InputSource inputs_;               // that the reference was made from
+  std::unique_ptr<const ReferencePlane> reference_;
+  SoftmaxFigures figures_;
+};
+
+/// The column of a tile that formulas are shown for, shared by the listing and the microscope.
+struct ChosenColumn {
+  int column = 0;
+};
+
+}  // namespace tilescope

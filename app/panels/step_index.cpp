@@ -1,0 +1,84 @@
+// Finds the operation behind every interval of an SM by emitting each of its blocks once.
+#include "app/panels/step_index.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "app/panels/panel_state.h"
+#include "app/stage/program_shape.h"
+
+namespace tilescope {
+namespace {
+
+StepLabel label_of(const Operation& operation) {
+  StepLabel label;
+  const bool moves = operation.kind == OpKind::load || operation.kind == OpKind::store;
+  label.line = operation.line;
+  label.slot = operation.kind == OpKind::store ? operation.src[0] : operation.dst;
+  label.tensor = moves ? operation.tile.tensor : tensor_of(operation.dst);
+  label.moves = moves;
+  label.tile = operation.tile;
+  label.wait_load = operation.wait_load;
+  return label;
+}
+
+/// Two are kept, because Race shows two simulations.
+struct KeptIndices {
+  struct Entry {
+    std::weak_ptr<const Simulation> simulation;
+    std::shared_ptr<const StepIndex> index;
+  };
+  std::array<Entry, 2> entries;
+  std::size_t oldest = 0;
+};
+
+}  // namespace
+
+StepIndex make_step_index(const Simulation& simulation, int sm) {
+  StepIndex index;
+  index.sm = sm;
+  if (!simulation.trace || !simulation.program) return index;
+  const auto intervals = simulation.trace->intervals(sm);
+  index.labels.resize(intervals.size());
+  std::map<std::int32_t, std::vector<std::size_t>> by_run;
+  for (std::size_t i = 0; i < intervals.size(); ++i) by_run[intervals[i].run].push_back(i);
+  BlockOperations block;
+  for (const auto& [run, members] : by_run) {
+    const BlockRun& at = simulation.trace->runs()[static_cast<std::size_t>(run)];
+    simulation.program->emit_block(at.launch, at.block, block);
+    for (const std::size_t i : members) {
+      const auto op = static_cast<std::size_t>(intervals[i].op);
+      if (op < block.operations.size()) index.labels[i] = label_of(block.operations[op]);
+    }
+  }
+  return index;
+}
+
+std::shared_ptr<const StepIndex> step_index(const std::shared_ptr<const Simulation>& simulation, int sm) {
+  auto& kept = panel_state<KeptIndices>("step index");
+  for (const auto& entry : kept.entries)
+    if (entry.index && entry.index->sm == sm && entry.simulation.lock() == simulation) return entry.index;
+  auto& entry = kept.entries[kept.oldest];
+  kept.oldest = 1 - kept.oldest;
+  entry.simulation = simulation;
+  entry.index = std::make_shared<const StepIndex>(make_step_index(*simulation, sm));
+  return entry.index;
+}
+
+std::int64_t next_step_on_line(const StepIndex& index, std::int64_t from, int line) {
+  const auto on_line = [line](const StepLabel& label) { return label.line == line; };
+  const auto begin = index.labels.begin();
+  const auto after = begin + std::clamp<std::int64_t>(from, 0, static_cast<std::int64_t>(index.labels.size()));
+  if (const auto later = std::find_if(after, index.labels.end(), on_line); later != index.labels.end()) return later - begin + 1;
+  const auto earlier = std::find_if(begin, after, on_line);
+  return earlier == after ? -1 : earlier - begin + 1;
+}
+
+std::string step_name(const Simulation& simulation, const StepLabel& label) {
+  if (!label.moves) return std::string(to_string(label.slot));
+  const TensorLayout layout = tensor_layout(simulation.program->problem(), simulation.program->tile(), label.tensor);
+  return tile_name(layout, label.tile);
+}
+
+}  // namespace tilescope

@@ -1,0 +1,39 @@
+// StepIndex: what each step of one SM is about — line, tensor, tile — found once per simulation for the listing and the timeline.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "app/view.h"
+
+namespace tilescope {
+
+/// Step k is entry k - 1, as interval k - 1 of the SM is.
+struct StepLabel {
+  std::uint8_t line = 0;
+  Tensor tensor = Tensor::q;           // whose colour it wears
+  Slot slot = Slot::none;              // what it writes; what a store reads
+  bool moves = false;                  // a load or a store
+  TileRef tile;                        // what moves
+  std::int32_t wait_load = -1;         // index in the block's operations
+};
+
+struct StepIndex {
+  int sm = 0;
+  std::vector<StepLabel> labels;
+};
+
+StepIndex make_step_index(const Simulation& simulation, int sm);
+
+/// The index of this simulation and SM, kept with the ImGui context; makes it when it is asked for the first time.
+std::shared_ptr<const StepIndex> step_index(const std::shared_ptr<const Simulation>& simulation, int sm);
+
+/// The next step after `from` on `line`, from the beginning again when there is none later; -1 where no step is on that line.
+std::int64_t next_step_on_line(const StepIndex& index, std::int64_t from, int line);
+
+/// "K₂" for a step that moves a tile, "m′" for one that works a slot out.
+std::string step_name(const Simulation& simulation, const StepLabel& label);
+
+}  // namespace tilescope

@@ -1,0 +1,288 @@
+// The timeline panel: bandwidth over time and one lane a unit of the SM in focus; drag to scrub, wheel to zoom, right drag to pan.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "app/panels/panel_state.h"
+#include "app/panels/panels.h"
+#include "app/panels/timeline_hover.h"
+#include "sim/analysis/format.h"
+
+namespace tilescope {
+namespace {
+
+/// What the kept picture was drawn from; it is drawn anew when any of it changes.
+struct PictureKey {
+  std::vector<const TimelineData*> data;
+  double begin = 0, end = 0;
+  ImVec2 min, max;
+  ThemeKind theme = ThemeKind::dark;
+  float scale = 1;
+  std::optional<Tensor> lit;
+  bool same_as(const PictureKey& o) const {
+    return data == o.data && begin == o.begin && end == o.end && min.x == o.min.x && min.y == o.min.y && max.x == o.max.x &&
+           max.y == o.max.y && theme == o.theme && scale == o.scale && lit == o.lit;
+  }
+};
+
+struct TimelineState {
+  std::vector<std::weak_ptr<const Simulation>> known;
+  std::vector<std::shared_ptr<const TimelineData>> data;
+  TimeWindow window;
+  bool wall_time = false;            // ticks in time instead of cycles
+  std::int64_t last_step = -1;
+  double last_scrub = -1;
+  PictureKey key;
+  TimelinePicture picture;
+};
+
+void refresh_data(TimelineState& state, const View& view) {
+  state.known.resize(view.lanes.size());
+  state.data.resize(view.lanes.size());
+  double whole = 0;
+  bool changed = false;
+  for (std::size_t i = 0; i < view.lanes.size(); ++i) {
+    const Lane& lane = view.lanes[i];
+    auto steps = step_index(lane.simulation, lane.focus_sm);
+    if (!state.data[i] || state.known[i].lock() != lane.simulation || state.data[i]->steps != steps) {
+      state.known[i] = lane.simulation;
+      state.data[i] = std::make_shared<const TimelineData>(make_timeline(*lane.simulation, std::move(steps)));
+      changed = true;
+    }
+    whole = std::max(whole, state.data[i]->end);
+  }
+  if (changed || state.window.whole != whole) state.window = carry_over(state.window, whole);
+}
+
+void follow_playhead(TimelineState& state, const View& view) {
+  const std::int64_t step = view.lane().step;
+  if (view.playing || step != state.last_step) state.window = follow(state.window, std::clamp(view.cycle, 0.0, state.window.whole));
+  state.last_step = step;
+}
+
+void handle_mouse(TimelineState& state, const TimelineLayout& layout, Commands& commands) {
+  const ImGuiIO& io = ImGui::GetIO();
+  const double left = layout.plot.min.x, width = layout.plot.width();
+  const double under = state.window.cycle_at(io.MousePos.x, left, width);
+  if (ImGui::IsItemHovered()) {
+    if (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) state.window = fit(state.window.whole);
+    const float sideways = io.KeyShift ? io.MouseWheel + io.MouseWheelH : io.MouseWheelH;
+    if (sideways != 0) state.window = pan(state.window, -0.12 * sideways * state.window.span());
+    else if (io.MouseWheel != 0 && !io.KeyShift) state.window = zoom_at(state.window, under, std::pow(0.8, io.MouseWheel));
+  }
+  if (!ImGui::IsItemActive()) {
+    state.last_scrub = -1;
+    return;
+  }
+  if (ImGui::IsMouseDown(ImGuiMouseButton_Right)) {
+    state.window = pan(state.window, -io.MouseDelta.x / width * state.window.span());
+  } else if (ImGui::IsMouseDown(ImGuiMouseButton_Left)) {
+    const double cycle = std::clamp(under, 0.0, state.window.whole);
+    if (cycle != state.last_scrub) commands.push(SeekCycle{cycle});
+    state.last_scrub = cycle;
+  }
+}
+
+void refresh_picture(TimelineState& state, const View& view, const TimelineLayout& layout) {
+  PictureKey key;
+  for (const auto& data : state.data) key.data.push_back(data.get());
+  key.begin = state.window.begin;
+  key.end = state.window.end;
+  key.min = layout.area.min;
+  key.max = layout.area.max;
+  key.theme = view.theme->kind;
+  key.scale = view.theme->scale;
+  key.lit = view.hovered_tensor;
+  if (state.picture.quads && key.same_as(state.key)) return;
+  std::vector<std::shared_ptr<const Simulation>> simulations;
+  for (const Lane& lane : view.lanes) simulations.push_back(lane.simulation);
+  state.picture = make_timeline_picture(*view.theme, layout, state.window, state.data, simulations, view.hovered_tensor);
+  state.key = std::move(key);
+}
+
+const char* row_name(const TimelineRow& row) {
+  switch (row.kind) {
+    case TimelineRow::Kind::hbm: return "HBM";
+    case TimelineRow::Kind::l2: return "L2";
+    case TimelineRow::Kind::unit: return lane_name(timeline_units[row.unit]);
+  }
+  return "";
+}
+
+/// The names before the rows; in Race the first row of a group names its algorithm.
+void draw_gutter(ImDrawList* list, const View& view, const TimelineState& state, const TimelineLayout& layout) {
+  const Theme& theme = *view.theme;
+  for (const TimelineRow& row : layout.rows) {
+    const bool first_of_group = &row == layout.rows.data() || (&row - 1)->group != row.group;
+    const Rect label = {{layout.area.min.x, row.rect.min.y}, {row.rect.min.x - 8 * theme.scale, row.rect.max.y}};
+    const Simulation& simulation = *view.lanes[row.group].simulation;
+    const bool small = row.rect.height() < theme.ui_small->FontSize * 0.9F;
+    if (view.race && first_of_group) draw_text(list, theme.ui_small, label, theme.text, simulation.info->title, Align::left);
+    else if (!small) draw_text(list, theme.ui_small, label, theme.text_dim, row_name(row), view.race ? Align::right : Align::left);
+    if (row.kind == TimelineRow::Kind::unit || small || view.race) continue;
+    const BandwidthCurve& curve = row.kind == TimelineRow::Kind::hbm ? state.data[row.group]->hbm : state.data[row.group]->l2;
+    const std::string ceiling = curve.ceiling > 0 ? format_bandwidth(curve.ceiling * simulation.request.gpu.sm_clock_hz) : tr("none");
+    const Rect after_name = {{label.min.x + 32 * theme.scale, label.min.y}, label.max};
+    draw_text(list, theme.ui_small, after_name, theme.text_faint, ceiling, Align::right);
+  }
+}
+
+void draw_launches(ImDrawList* list, const View& view, const TimelineState& state, const TimelineLayout& layout) {
+  const Theme& theme = *view.theme;
+  for (std::size_t group = 0; group < view.lanes.size(); ++group) {
+    const Simulation& simulation = *view.lanes[group].simulation;
+    const auto launches = simulation.trace->launches();
+    if (launches.size() < 2) continue;
+    float top = layout.plot.max.y, bottom = layout.plot.min.y;
+    for (const TimelineRow& row : layout.rows)
+      if (row.group == group) top = std::min(top, row.rect.min.y), bottom = std::max(bottom, row.rect.max.y);
+    for (std::size_t i = 0; i < launches.size(); ++i) {
+      const double start = state.window.x_of(launches[i].start, layout.plot.min.x, layout.plot.width());
+      const double end = i + 1 < launches.size() ? state.window.x_of(launches[i + 1].start, layout.plot.min.x, layout.plot.width())
+                                                 : static_cast<double>(layout.plot.max.x);
+      if (end < layout.plot.min.x || start > layout.plot.max.x) continue;
+      const auto x = std::floor(static_cast<float>(std::max(start, static_cast<double>(layout.plot.min.x))));
+      const auto x_end = static_cast<float>(std::min(end, static_cast<double>(layout.plot.max.x)));
+      const float line_top = group == 0 ? layout.plot.min.y : top;
+      if (i > 0 && start >= layout.plot.min.x)
+        list->AddRectFilled({x, line_top}, {x + std::max(1.0F, theme.scale), bottom}, with_alpha(theme.text_dim, 0.7F));
+      if (layout.launch_strip <= 0 || group > 0) continue;
+      const Rect name = {{x + 5 * theme.scale, layout.plot.min.y}, {x_end - 4 * theme.scale, layout.plot.min.y + layout.launch_strip}};
+      if (name.width() > 24 * theme.scale && i < simulation.launches.size())
+        draw_text(list, theme.ui_small, name, theme.text_dim, fmt::format("{} {}", i + 1, simulation.launches[i].name));
+    }
+  }
+}
+
+void draw_axis(ImDrawList* list, const View& view, const TimelineState& state, const TimelineLayout& layout) {
+  const Theme& theme = *view.theme;
+  const int most = std::max(2, static_cast<int>(layout.axis.width() / (100 * theme.scale)));
+  const auto ticks = state.wall_time ? time_ticks(state.window, most, view.lane().simulation->request.gpu.clock())
+                                     : cycle_ticks(state.window, most);
+  const float width = std::max(1.0F, std::floor(theme.scale));
+  for (const Tick& tick : ticks) {
+    const auto x = std::floor(static_cast<float>(state.window.x_of(tick.cycle, layout.plot.min.x, layout.plot.width())));
+    list->AddRectFilled({x, layout.plot.min.y + layout.launch_strip}, {x + width, layout.plot.max.y}, with_alpha(theme.panel_border, 0.6F));
+    list->AddRectFilled({x, layout.plot.max.y}, {x + width, layout.plot.max.y + 4 * theme.scale}, theme.text_faint);
+    const float text = text_width(theme.mono_small, tick.text);
+    const float left = std::clamp(x - text * 0.5F, layout.axis.min.x, std::max(layout.axis.min.x, layout.axis.max.x - text));
+    draw_text_at(list, theme.mono_small, {std::floor(left), layout.axis.max.y - theme.mono_small->FontSize}, theme.text_faint, tick.text);
+  }
+  if (state.window.fits_all()) return;
+  const float from = static_cast<float>(state.window.begin / state.window.whole), to = static_cast<float>(state.window.end / state.window.whole);
+  const float y = layout.area.max.y - width;  // where in the whole run this is
+  list->AddRectFilled({layout.axis.min.x, y}, {layout.axis.max.x, y + width}, theme.inset_border);
+  list->AddRectFilled({layout.axis.min.x + from * layout.axis.width(), y - width},
+                      {layout.axis.min.x + std::max(to, from + 0.004F) * layout.axis.width(), y + width}, theme.accent);
+}
+
+void draw_playhead(ImDrawList* list, const View& view, const TimelineState& state, const TimelineLayout& layout) {
+  const Theme& theme = *view.theme;
+  const double at = state.window.x_of(view.cycle, layout.plot.min.x, layout.plot.width());
+  const float right = std::max(layout.plot.min.x, static_cast<float>(std::min(at, static_cast<double>(layout.plot.max.x))));
+  const float top = layout.plot.min.y + layout.launch_strip;
+  list->AddRectFilled({right, top}, layout.plot.max, with_alpha(theme.panel, 0.38F));  // what is yet to come is quieter
+  if (at < layout.plot.min.x - 0.5 || at > layout.plot.max.x + 0.5) return;
+  const auto x = std::floor(static_cast<float>(at));
+  const float half = std::max(0.75F, 0.75F * theme.scale);
+  list->AddRectFilled({x - half, layout.plot.min.y}, {x + half, layout.plot.max.y + 2 * theme.scale}, theme.text);
+  const std::string cycle = format_cycles(Cycles(view.cycle));
+  const float text = text_width(theme.mono_small, cycle), pad = 5 * theme.scale;
+  const float left = std::clamp(x - text * 0.5F - pad, layout.axis.min.x, std::max(layout.axis.min.x, layout.axis.max.x - text - 2 * pad));
+  const Rect badge = {{std::floor(left), layout.plot.max.y + theme.scale}, {std::floor(left + text + 2 * pad), layout.axis.max.y}};
+  list->AddRectFilled(badge.min, badge.max, theme.text, 3 * theme.scale);
+  draw_text(list, theme.mono_small, badge, theme.panel, cycle, Align::center);
+}
+
+/// The operation of the current step, outlined in its lane.
+void draw_current(ImDrawList* list, const View& view, const TimelineState& state, const TimelineLayout& layout) {
+  const Theme& theme = *view.theme;
+  for (const TimelineRow& row : layout.rows) {
+    if (row.kind != TimelineRow::Kind::unit) continue;
+    const auto& interval = view.lanes[row.group].rest.interval;
+    if (!interval || interval->unit != timeline_units[row.unit]) continue;
+    const UnitLane& lane = state.data[row.group]->lanes[row.unit];
+    const auto step = static_cast<std::int32_t>(view.lanes[row.group].step - 1);
+    const auto [first, last] = lane.visible(interval->start, interval->start);
+    for (std::size_t i = first; i < last; ++i) {
+      if (lane.bars[i].interval != step) continue;
+      const Rect track = timeline_track(row, lane, lane_is_dense(layout, lane, state.window) ? 0 : lane.bars[i].track, theme.scale);
+      const double from = state.window.x_of(interval->start, layout.plot.min.x, layout.plot.width());
+      const double to = state.window.x_of(interval->end, layout.plot.min.x, layout.plot.width());
+      if (to < layout.plot.min.x || from > layout.plot.max.x) continue;
+      const float x0 = std::max(static_cast<float>(from), layout.plot.min.x) - theme.scale;
+      const float x1 = std::min(std::max(static_cast<float>(to), static_cast<float>(from) + 2), layout.plot.max.x) + theme.scale;
+      list->AddRect({x0, track.min.y - theme.scale}, {x1, track.max.y + theme.scale}, theme.highlight, 3 * theme.scale, 0, 1.5F * theme.scale);
+    }
+  }
+}
+
+void draw_picture(ImDrawList* list, const View& view, const TimelineState& state) {
+  const Theme& theme = *view.theme;
+  draw_quads(list, std::shared_ptr<const QuadBatch>(state.picture.quads));
+  for (const auto& line : state.picture.lines)
+    list->AddPolyline(line.data(), static_cast<int>(line.size()), theme.accent, ImDrawFlags_None, 1.2F * theme.scale);
+  for (const TimelineText& text : state.picture.texts) draw_text_at(list, theme.ui_small, text.at, text.color, text.text);
+}
+
+void show_hover(const View& view, const TimelineState& state, const TimelineLayout& layout) {
+  const ImVec2 mouse = ImGui::GetIO().MousePos;
+  for (const TimelineRow& row : layout.rows) {
+    if (!row.rect.contains(mouse)) continue;
+    const Simulation& simulation = *view.lanes[row.group].simulation;
+    const TimelineData& data = *state.data[row.group];
+    const HoverText text = row.kind == TimelineRow::Kind::unit ? lane_hover(simulation, data, layout, row, state.window, mouse)
+                                                               : curve_hover(simulation, data, layout, row, state.window, mouse);
+    if (!text.title.empty()) show_tooltip(*view.theme, text.title, text.body);
+  }
+}
+
+/// The word before the axis: a click changes cycles into time and back.
+void unit_switch(TimelineState& state, const View& view, const TimelineLayout& layout) {
+  const Theme& theme = *view.theme;
+  const Rect label = {{layout.area.min.x, layout.axis.min.y}, {layout.axis.min.x - 8 * theme.scale, layout.axis.max.y}};
+  if (hit_area("axis unit", label)) state.wall_time = !state.wall_time;
+  const bool hovered = ImGui::IsItemHovered();
+  draw_text(ImGui::GetWindowDrawList(), theme.ui_small, label, hovered ? theme.text : theme.text_faint,
+            state.wall_time ? tr("time") : tr("cycles"));
+  if (hovered)
+    show_tooltip(theme, state.wall_time ? tr("Show cycles") : tr("Show time"),
+                 tr("Drag to scrub, wheel to zoom, right drag or Shift and wheel to move, double-click to see everything."));
+}
+
+}  // namespace
+
+void draw_timeline_panel(const View& view, Commands& commands) {
+  const ImVec2 size = ImGui::GetContentRegionAvail(), at = ImGui::GetCursorScreenPos();
+  if (view.lanes.empty() || !view.lane().simulation || size.x < 40 || size.y < 30) return;
+  const Theme& theme = *view.theme;
+  auto& state = panel_state<TimelineState>("timeline");
+  refresh_data(state, view);
+  follow_playhead(state, view);
+
+  bool several_launches = false;
+  if (view.lanes.size() == 1) several_launches = view.lane().simulation->trace->launches().size() > 1;
+  const float gutter = std::min(104 * theme.scale, size.x * 0.25F);
+  const TimelineLayout layout = lay_out_timeline({at, {at.x + size.x, at.y + size.y}}, view.lanes.size(), several_launches, gutter, theme.scale);
+  ImGui::SetCursorScreenPos(layout.plot.min);
+  ImGui::InvisibleButton("plot", {layout.plot.width(), layout.area.max.y - layout.plot.min.y},
+                         ImGuiButtonFlags_MouseButtonLeft | ImGuiButtonFlags_MouseButtonRight);
+  const bool hovered = ImGui::IsItemHovered() && !ImGui::IsItemActive();
+  handle_mouse(state, layout, commands);
+  refresh_picture(state, view, layout);
+
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  list->PushClipRect(layout.area.min, layout.area.max, true);
+  draw_picture(list, view, state);
+  draw_axis(list, view, state, layout);
+  draw_gutter(list, view, state, layout);
+  draw_launches(list, view, state, layout);
+  draw_playhead(list, view, state, layout);
+  draw_current(list, view, state, layout);
+  list->PopClipRect();
+  unit_switch(state, view, layout);
+  if (hovered) show_hover(view, state, layout);
+}
+
+}  // namespace tilescope

@@ -1,0 +1,26 @@
+// What the timeline says about the place under the mouse: an operation, a wait, how busy a lane is, or a bandwidth.
+#pragma once
+
+#include <string>
+
+#include "app/panels/timeline_picture.h"
+
+namespace tilescope {
+
+struct HoverText {
+  std::string title, body;         // both empty: nothing to say
+};
+
+/// The operation, wait or stretch of `row` at `mouse`.
+HoverText lane_hover(const Simulation& simulation, const TimelineData& data, const TimelineLayout& layout, const TimelineRow& row,
+                     const TimeWindow& window, ImVec2 mouse);
+/// The bandwidth of a curve at `mouse`, and its ceiling.
+HoverText curve_hover(const Simulation& simulation, const TimelineData& data, const TimelineLayout& layout, const TimelineRow& row,
+                      const TimeWindow& window, ImVec2 mouse);
+/// "waited 210 cycles for data: K₂ from HBM"; empty when it did not wait.
+std::string wait_sentence(const Simulation& simulation, const TimelineData& data, std::size_t interval);
+
+/// The name of a lane in the language in use.
+const char* lane_name(Unit unit);
+
+}  // namespace tilescope

@@ -1,0 +1,208 @@
+// Turns intervals into bars where they can be told apart, into density where they cannot, and bandwidth into filled curves.
+#include "app/panels/timeline_picture.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tilescope {
+namespace {
+
+constexpr float column_width = 2;      // pixels of one density column
+constexpr float bars_per_pixel = 0.3F; // above this, bars become density
+
+struct Painter {
+  const Theme& theme;
+  const TimelineLayout& layout;
+  const TimeWindow& window;
+  std::optional<Tensor> lit;
+  TimelinePicture& picture;
+
+  float x_of(double cycle) const {
+    const double x = window.x_of(cycle, layout.plot.min.x, layout.plot.width());
+    return static_cast<float>(std::clamp(x, static_cast<double>(layout.plot.min.x), static_cast<double>(layout.plot.max.x)));
+  }
+  ImU32 color_of(Tensor tensor) const { return with_alpha(theme.color(tensor), lit && *lit != tensor ? 0.25F : 1.0F); }
+};
+
+void add_wait(const Painter& paint, const TimelineRow& row, const Interval& interval) {
+  if (interval.cause == WaitCause::none || interval.cause == WaitCause::program_order) return;
+  const float from = paint.x_of(interval.ready), to = paint.x_of(interval.start);
+  const float thickness = std::max(1.0F, 2 * paint.theme.scale), middle = row.rect.center().y;
+  if (to - from < 2 * paint.theme.scale) return;
+  const ImU32 color = paint.theme.wait[static_cast<std::size_t>(interval.cause)];
+  Quad line;
+  line.min = {from, middle - thickness * 0.5F};
+  line.max = {to - paint.theme.scale, middle + thickness * 0.5F};
+  line.fill = with_alpha(color, 0.55F);
+  paint.picture.quads->add(line);
+  Quad tick;  // where the wait began
+  tick.min = {from, middle - 2.5F * thickness};
+  tick.max = {from + thickness * 0.75F, middle + 2.5F * thickness};
+  tick.fill = with_alpha(color, 0.8F);
+  paint.picture.quads->add(tick);
+}
+
+void add_bar(const Painter& paint, const TimelineRow& row, const UnitLane& lane, const LaneBar& bar, const StepLabel& label,
+             const Simulation& simulation) {
+  const float scale = paint.theme.scale;
+  const Rect track = timeline_track(row, lane, bar.track, scale);
+  const float from = paint.x_of(bar.start), to = std::max(paint.x_of(bar.end), from + 1);
+  const float gap = to - from > 6 * scale ? scale : 0;  // neighbours stay two bars
+  Quad quad;
+  quad.min = {from, track.min.y};
+  quad.max = {to - gap, track.max.y};
+  quad.radius = std::min({3 * scale, track.height() * 0.3F, (to - from) * 0.25F});
+  quad.fill = paint.color_of(label.tensor);
+  paint.picture.quads->add(quad);
+
+  const ImFont* font = paint.theme.ui_small;
+  if (!font || track.height() < font->FontSize * 0.95F || to - from < 12 * scale) return;
+  std::string name = step_name(simulation, label);
+  const float width = text_width(font, name);
+  if (width + 8 * scale > to - from) return;
+  const ImVec2 at = {std::floor((from + to - width) * 0.5F), std::floor(track.center().y - font->FontSize * 0.5F)};
+  paint.picture.texts.push_back({at, text_on(paint.theme, quad.fill), std::move(name)});
+}
+
+void add_density(const Painter& paint, const TimelineRow& row, const UnitLane& lane) {
+  const int columns = std::max(1, static_cast<int>(row.rect.width() / column_width));
+  const auto density_columns = density(lane, paint.window.begin, paint.window.end, columns);
+  const float inset = std::min(2 * paint.theme.scale, row.rect.height() * 0.1F);
+  const float bottom = row.rect.max.y - inset, height = row.rect.height() - 2 * inset;
+  for (int c = 0; c < columns; ++c) {
+    const DensityColumn& column = density_columns[static_cast<std::size_t>(c)];
+    float base = bottom;
+    for (std::size_t k = 0; k < 2; ++k) {
+      if (column.share[k] <= 0.004F) continue;
+      Quad quad;
+      quad.max = {row.rect.min.x + static_cast<float>(c + 1) * column_width, base};
+      base -= column.share[k] * height;
+      quad.min = {quad.max.x - column_width, base};
+      quad.fill = paint.color_of(column.tensor[k]);
+      paint.picture.quads->add(quad);
+    }
+  }
+}
+
+void add_lane(const Painter& paint, const TimelineRow& row, const TimelineData& data, const Simulation& simulation) {
+  const auto intervals = simulation.trace->intervals(data.steps->sm);
+  const UnitLane& lane = data.lanes[row.unit];
+  if (lane_is_dense(paint.layout, lane, paint.window)) {
+    add_density(paint, row, lane);
+    return;
+  }
+  const auto [first, last] = lane.visible(paint.window.begin, paint.window.end);
+  for (std::size_t i = first; i < last; ++i) add_wait(paint, row, intervals[static_cast<std::size_t>(lane.bars[i].interval)]);
+  for (std::size_t i = first; i < last; ++i)
+    if (lane.bars[i].end >= paint.window.begin)
+      add_bar(paint, row, lane, lane.bars[i], data.steps->labels[static_cast<std::size_t>(lane.bars[i].interval)], simulation);
+}
+
+void add_curve(const Painter& paint, const TimelineRow& row, const BandwidthCurve& curve) {
+  const double top = curve_top(curve);
+  if (top <= 0) return;
+  const float pad = std::min(2 * paint.theme.scale, row.rect.height() * 0.1F), height = row.rect.height() - 2 * pad;
+  std::vector<ImVec2> line;
+  const float last = std::min(paint.x_of(paint.window.whole), row.rect.max.x);
+  for (float x = row.rect.min.x; x < last; x += column_width) {
+    const double rate = curve_rate_at(curve, paint.window, paint.layout, x + column_width * 0.5F);
+    const auto share = static_cast<float>(std::clamp(rate / top, 0.0, 1.0));
+    const float y = row.rect.max.y - pad - share * height;
+    line.push_back({x, y});
+    if (share < 0.004F) continue;
+    Quad quad;
+    quad.min = {x, y};
+    quad.max = {x + column_width, row.rect.max.y - pad};
+    quad.fill = with_alpha(paint.theme.accent, row.kind == TimelineRow::Kind::hbm ? 0.28F : 0.18F);
+    paint.picture.quads->add(quad);
+  }
+  paint.picture.lines.push_back(std::move(line));
+  Quad ceiling;
+  ceiling.min = {row.rect.min.x, row.rect.min.y + pad};
+  ceiling.max = {row.rect.max.x, row.rect.min.y + pad + std::max(1.0F, std::floor(paint.theme.scale))};
+  ceiling.fill = with_alpha(paint.theme.text_faint, 0.45F);
+  paint.picture.quads->add(ceiling);
+}
+
+}  // namespace
+
+TimelineLayout lay_out_timeline(const Rect& area, std::size_t groups, bool several_launches, float gutter, float scale) {
+  TimelineLayout layout;
+  layout.area = area;
+  layout.scale = scale;
+  const float axis = std::min(18 * scale, area.height() * 0.2F);
+  layout.axis = {{area.min.x + gutter, area.max.y - axis}, area.max};
+  layout.plot = {{area.min.x + gutter, area.min.y}, {area.max.x, area.max.y - axis}};
+  layout.launch_strip = several_launches && layout.plot.height() > 90 * scale ? 15 * scale : 0;
+
+  const auto lanes = static_cast<float>(timeline_units.size());
+  const float between = groups > 1 ? 5 * scale : 0;
+  const float height = (layout.plot.height() - layout.launch_strip - between) / static_cast<float>(groups);
+  constexpr float curve_weight = 1.5F;
+  int curves = groups > 1 ? 1 : 2;
+  while (curves > 0 && height / (lanes + curve_weight * static_cast<float>(curves)) < 7 * scale) --curves;
+  const float unit = height / (lanes + curve_weight * static_cast<float>(curves));
+  layout.lane_height = std::floor(std::min(unit, 30 * scale));
+  const float curve_height = std::floor(curves > 0 ? (height - layout.lane_height * lanes) / static_cast<float>(curves) : 0);
+
+  float y = layout.plot.min.y + layout.launch_strip;
+  const auto add_row = [&](TimelineRow::Kind kind, std::size_t group, std::size_t of_unit, float row_height) {
+    layout.rows.push_back({kind, group, of_unit, {{layout.plot.min.x, y}, {layout.plot.max.x, y + row_height}}});
+    y += row_height;
+  };
+  for (std::size_t group = 0; group < groups; ++group) {
+    if (curves > 0) add_row(TimelineRow::Kind::hbm, group, 0, curve_height);
+    if (curves > 1) add_row(TimelineRow::Kind::l2, group, 0, curve_height);
+    for (std::size_t of_unit = 0; of_unit < timeline_units.size(); ++of_unit)
+      add_row(TimelineRow::Kind::unit, group, of_unit, layout.lane_height);
+    y += between;
+  }
+  return layout;
+}
+
+Rect timeline_track(const TimelineRow& row, const UnitLane& lane, int track, float scale) {
+  const float inset = row.rect.height() > 12 * scale ? 2 * scale : scale * 0.5F;
+  const Rect body = {{row.rect.min.x, row.rect.min.y + inset}, {row.rect.max.x, row.rect.max.y - inset}};
+  const int tracks = body.height() >= 3.0F * static_cast<float>(lane.tracks) ? lane.tracks : 1;
+  const float height = body.height() / static_cast<float>(tracks);
+  const float top = body.min.y + height * static_cast<float>(std::min(track, tracks - 1));
+  return {{body.min.x, top}, {body.max.x, top + height - (tracks > 1 ? std::min(1.0F, scale) : 0)}};
+}
+
+bool lane_is_dense(const TimelineLayout& layout, const UnitLane& lane, const TimeWindow& window) {
+  const auto [first, last] = lane.visible(window.begin, window.end);
+  return static_cast<float>(last - first) > layout.plot.width() * bars_per_pixel / layout.scale;
+}
+
+double curve_top(const BandwidthCurve& curve) { return curve.ceiling; }
+
+double curve_rate_at(const BandwidthCurve& curve, const TimeWindow& window, const TimelineLayout& layout, float x) {
+  const double cycle = window.cycle_at(x, layout.plot.min.x, layout.plot.width());
+  const double half = std::max({window.span() / layout.plot.width() * column_width, window.span() / 240, curve.bin_width}) * 0.5;
+  return curve.rate_between(cycle - half, cycle + half);
+}
+
+TimelinePicture make_timeline_picture(const Theme& theme, const TimelineLayout& layout, const TimeWindow& window,
+                                      std::span<const std::shared_ptr<const TimelineData>> data,
+                                      std::span<const std::shared_ptr<const Simulation>> simulations, std::optional<Tensor> lit) {
+  TimelinePicture picture;
+  picture.quads = std::make_shared<QuadBatch>();
+  const Painter paint{theme, layout, window, lit, picture};
+  for (const TimelineRow& row : layout.rows) {
+    Quad track;
+    track.min = {row.rect.min.x, row.rect.min.y + theme.scale * 0.5F};
+    track.max = {row.rect.max.x, row.rect.max.y - theme.scale * 0.5F};
+    track.radius = 2 * theme.scale;
+    track.fill = with_alpha(theme.inset, 0.7F);
+    picture.quads->add(track);
+    const TimelineData& of = *data[row.group];
+    switch (row.kind) {
+      case TimelineRow::Kind::hbm: add_curve(paint, row, of.hbm); break;
+      case TimelineRow::Kind::l2: add_curve(paint, row, of.l2); break;
+      case TimelineRow::Kind::unit: add_lane(paint, row, of, *simulations[row.group]); break;
+    }
+  }
+  return picture;
+}
+
+}  // namespace tilescope

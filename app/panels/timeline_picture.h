@@ -1,0 +1,62 @@
+// TimelinePicture: the lanes, bars and curves of the timeline as quads and texts, made when something changed and drawn again until then.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "app/gl/quad_batch.h"
+#include "app/panels/timeline_data.h"
+#include "app/widgets.h"
+
+namespace tilescope {
+
+/// One row of the plot: a lane of a unit, or a bandwidth curve.
+struct TimelineRow {
+  enum class Kind : std::uint8_t { hbm, l2, unit } kind = Kind::unit;
+  std::size_t group = 0;           // 0, and 1 for the second simulation of Race
+  std::size_t unit = 0;            // index into timeline_units
+  Rect rect;                       // of the plot
+};
+
+/// Where everything of the timeline is.
+struct TimelineLayout {
+  Rect area, plot, axis;
+  float launch_strip = 0;          // height above the rows where launches are named; 0 without
+  float lane_height = 0;
+  float scale = 1;                 // of the theme
+  std::vector<TimelineRow> rows;
+};
+
+/// Rows of `groups` simulations in `area`; curves are left out before lanes get too thin to see.
+TimelineLayout lay_out_timeline(const Rect& area, std::size_t groups, bool several_launches, float gutter, float scale);
+
+struct TimelineText {
+  ImVec2 at;
+  ImU32 color = 0;
+  std::string text;
+};
+
+struct TimelinePicture {
+  std::shared_ptr<QuadBatch> quads;
+  std::vector<TimelineText> texts;                 // in the small font
+  std::vector<std::vector<ImVec2>> lines;          // the curves
+};
+
+/// Draws every row of `layout` for the cycles in `window`. `data` by group. At most about one quad a pixel.
+/// `lit`, if any, is the one tensor that keeps its full colour.
+TimelinePicture make_timeline_picture(const Theme& theme, const TimelineLayout& layout, const TimeWindow& window,
+                                      std::span<const std::shared_ptr<const TimelineData>> data,
+                                      std::span<const std::shared_ptr<const Simulation>> simulations, std::optional<Tensor> lit);
+
+/// The part of a lane that one sub-track takes; the whole lane where there is no room for several.
+Rect timeline_track(const TimelineRow& row, const UnitLane& lane, int track, float scale);
+/// True where bars are too many to be told apart, so that the lane shows how busy it is.
+bool lane_is_dense(const TimelineLayout& layout, const UnitLane& lane, const TimeWindow& window);
+
+/// Bytes a cycle of a curve around pixel `x`, averaged over as much time as makes a burst of one tile not look like a peak.
+double curve_rate_at(const BandwidthCurve& curve, const TimeWindow& window, const TimelineLayout& layout, float x);
+/// What the top of a curve's row stands for.
+double curve_top(const BandwidthCurve& curve);
+
+}  // namespace tilescope

@@ -1,0 +1,275 @@
+// The top bar: what is simulated, on what, and how it is shown.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "app/panels/chrome.h"
+#include "app/playhead.h"
+#include "sim/analysis/format.h"
+
+namespace tilescope {
+
+namespace {
+
+constexpr std::array<std::string_view, 8> problem_controls = {"batch",  "heads",    "kv_heads", "seq",
+                                                              "seq_kv", "head_dim", "dtype",    "causal"};
+constexpr std::array<std::string_view, 3> tile_controls = {"block_q", "block_kv", "blocks_per_sm"};
+constexpr std::array<std::string_view, 4> input_controls = {"inputs", "inputs.Q", "inputs.K", "inputs.V"};
+
+struct MainAlgorithm {
+  std::string_view id;
+  const char* label;
+  const char* tooltip;
+};
+constexpr std::array<MainAlgorithm, 3> main_algorithms = {{
+    {"standard", "Standard", "three kernels; S and P go through HBM"},
+    {"flash1", "Flash-1", "FlashAttention: one kernel, key tiles outside, O comes and goes"},
+    {"flash2", "Flash-2", "FlashAttention-2: query tiles are the grid, O stays on chip"},
+}};
+
+/// How much is left out where the window is narrow.
+struct Detail {
+  bool captions = true, causal = true, blocks = true, title = true;
+};
+
+std::string gpu_label(const View& view) {
+  const GpuSpec& gpu = view.request.gpu;
+  const bool changed = std::any_of(gpu.provenance.begin(), gpu.provenance.end(), [](const auto& p) { return p.second.source == Source::user; });
+  return fmt::format("{}{} · {:.0f} {} ▾", gpu.id, changed ? "*" : "", gpu.sm_count, gpu.sm_count == 1 ? tr("SM") : tr("SMs"));
+}
+
+std::string problem_label(const AttentionProblem& p) {
+  std::string heads = p.heads == p.kv_heads ? fmt::format("{}", p.heads) : fmt::format("{}/{}", p.heads, p.kv_heads);
+  std::string rows = p.seq_q == p.seq_kv ? fmt::format("{}", p.seq_q) : fmt::format("{}×{}", p.seq_q, p.seq_kv);
+  return fmt::format("B {}  H {}  N {}  d {}  {}", p.batch, heads, rows, p.head_dim, to_string(p.dtype));
+}
+
+std::string tile_label(const View& view) {
+  std::optional<TileShape> tile = view.request.tile;
+  const bool automatic = !tile;
+  if (!tile && !view.lanes.empty()) tile = view.lane().simulation->request.tile;
+  if (!tile) return tr("tile auto");
+  return fmt::format("Br {}  Bc {}{}", tile->block_q, tile->block_kv, automatic ? tr(" auto") : "");
+}
+
+/// The algorithm pills' place is taken by the name of the program while one of the others is shown.
+std::string more_label(const View& view) {
+  for (const MainAlgorithm& main : main_algorithms)
+    if (main.id == view.request.algorithm) return std::string(tr("more")) + " ▾";
+  const Result<const ProgramInfo*> info = find_program(view.request.algorithm);
+  return std::string(info ? (*info)->title : view.request.algorithm) + " ▾";
+}
+
+/// The bar's items from left to right; each is placed at `x_`.
+class Bar {
+ public:
+  Bar(const Rect& rect, const View& view, Commands& commands) : rect_(rect), view_(view), theme_(*view.theme), commands_(commands) {
+    x_ = rect.min.x + std::round(18 * theme_.scale);
+  }
+
+  float left() const { return x_; }
+  void skip(float points) { x_ += std::round(points * theme_.scale); }
+
+  void caption(const char* text, ImFont* font, ImU32 color) {
+    const float width = text_width(font, text);
+    draw_text(ImGui::GetWindowDrawList(), font, {{x_, rect_.min.y}, {x_ + width + 1, rect_.max.y}}, color, text);
+    x_ += width + std::round(12 * theme_.scale);
+  }
+
+  bool button(const std::string& label, bool on, const char* tooltip) {
+    place(26);
+    const bool clicked = pill(theme_, label.c_str(), on, tooltip);
+    advance(6);
+    return clicked;
+  }
+
+  bool icon(const char* id, Icon kind, const char* tooltip, bool on = false) {
+    place(28);
+    const bool clicked = icon_button(theme_, id, kind, tooltip, true, on);
+    advance(6);
+    return clicked;
+  }
+
+  /// A pill that opens a popover under itself. Returns true while the popover is open; then end_popover() must follow.
+  bool popover(const std::string& label, const char* id, const char* tooltip, std::span<const std::string_view> controls) {
+    if (button(label + "##" + id, ImGui::IsPopupOpen(id), tooltip)) ImGui::OpenPopup(id);
+    last_ = {ImGui::GetItemRectMin(), ImGui::GetItemRectMax()};
+    const bool open = ImGui::IsPopupOpen(id);
+    if (!open && message_is_for(view_, controls)) toast(last_);
+    ImGui::SetNextWindowPos({last_.min.x, last_.max.y + std::round(8 * theme_.scale)}, ImGuiCond_Appearing);
+    return ImGui::BeginPopup(id, ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoMove);
+  }
+
+  /// The view's message in a box under `anchor`.
+  void toast(const Rect& anchor) const {
+    const ImGuiViewport& screen = *ImGui::GetMainViewport();
+    const float width = std::round(420 * theme_.scale);
+    const float x = std::min(anchor.min.x, screen.Size.x - width - theme_.gap);
+    ImGui::SetNextWindowPos({std::max(theme_.gap, x), anchor.max.y + std::round(8 * theme_.scale)});
+    ImGui::PushStyleColor(ImGuiCol_Border, theme_.bad);
+    constexpr ImGuiWindowFlags quiet = ImGuiWindowFlags_Tooltip | ImGuiWindowFlags_NoInputs | ImGuiWindowFlags_NoTitleBar |
+                                       ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoResize | ImGuiWindowFlags_NoSavedSettings |
+                                       ImGuiWindowFlags_AlwaysAutoResize;
+    ImGui::Begin("##message", nullptr, quiet);
+    ImGui::PushTextWrapPos(width - 2 * theme_.padding);
+    text_item(theme_.ui, theme_.text, view_.message->sentence);
+    ImGui::PopTextWrapPos();
+    ImGui::End();
+    ImGui::PopStyleColor();
+  }
+
+  void place_right(float width) { x_ = rect_.max.x - width; }
+
+ private:
+  void place(float height) const {
+    ImGui::SetCursorScreenPos({x_, std::round(rect_.center().y - std::round(height * theme_.scale) * 0.5F)});
+  }
+  void advance(float gap) { x_ = ImGui::GetItemRectMax().x + std::round(gap * theme_.scale); }
+
+  Rect rect_, last_{};
+  const View& view_;
+  const Theme& theme_;
+  Commands& commands_;
+  float x_;
+};
+
+void draw_more_menu(const View& view, Commands& commands) {
+  std::string_view family;
+  for (const ProgramInfo& info : program_table()) {
+    const bool main = std::any_of(main_algorithms.begin(), main_algorithms.end(), [&](const auto& m) { return m.id == info.id; });
+    if (main) continue;
+    if (info.family != family) {
+      if (!family.empty()) ImGui::Separator();
+      family = info.family;
+      text_item(view.theme->ui_small, view.theme->text_faint,
+                family == "softmax" ? tr("Softmax, one row") : family == "matmul" ? tr("Matrix product") : tr("Attention"));
+    }
+    const std::string label = fmt::format("{}##{}", info.title, info.id);
+    if (ImGui::Selectable(label.c_str(), info.id == view.request.algorithm)) {
+      commands.push(SetAlgorithm{std::string(info.id)});
+      ImGui::CloseCurrentPopup();
+    }
+    item_tooltip(*view.theme, info.title, info.summary);
+  }
+}
+
+void draw_algorithms(Bar& bar, const View& view, Commands& commands) {
+  constexpr std::array<std::string_view, 3> controls = {"algorithm", "race", "focus_sm"};
+  for (const MainAlgorithm& main : main_algorithms)
+    if (bar.button(tr(main.label), main.id == view.request.algorithm, tr(main.tooltip))) commands.push(SetAlgorithm{std::string(main.id)});
+  if (bar.button(tr("Race"), view.race, tr("side by side on one clock (R)"))) commands.push(SetRace{!view.race});
+  if (bar.popover(more_label(view), "more", tr("the softmax and matrix product programs"), controls)) {
+    draw_more_menu(view, commands);
+    ImGui::EndPopup();
+  }
+}
+
+std::vector<std::string_view> gpu_message_controls() {
+  std::vector<std::string_view> controls = {"gpu"};
+  for (const SpecKey& key : spec_keys()) controls.push_back(key.key);
+  return controls;
+}
+
+void draw_what(Bar& bar, const View& view, Commands& commands, const Detail& detail) {
+  const Theme& theme = *view.theme;
+  bar.skip(12);
+  if (detail.captions) bar.caption(tr("GPU"), theme.ui_small, theme.text_dim);
+  const std::vector<std::string_view> gpu_controls = gpu_message_controls();
+  if (bar.popover(gpu_label(view), "gpu", tr("the GPU that is simulated, and every number of it"), gpu_controls)) {
+    draw_gpu_controls(view, commands);
+    ImGui::EndPopup();
+  }
+  bar.skip(8);
+  if (detail.captions) bar.caption(tr("Problem"), theme.ui_small, theme.text_dim);
+  if (bar.popover(problem_label(view.request.problem), "problem", tr("sizes, type and mask"), problem_controls)) {
+    draw_problem_controls(view, commands);
+    ImGui::EndPopup();
+  }
+  if (detail.blocks && bar.popover(tile_label(view), "tile", tr("rows of Q and of K, V in a tile; blocks on an SM"), tile_controls)) {
+    draw_tile_controls(view, commands);
+    ImGui::EndPopup();
+  }
+  if (detail.causal) {
+    AttentionProblem problem = view.request.problem;
+    if (bar.button(problem.causal ? tr("causal on") : tr("causal off"), problem.causal, tr("query i sees keys up to i only"))) {
+      problem.causal = !problem.causal;
+      commands.push(SetProblem{problem, "causal"});
+    }
+  }
+  if (bar.popover(tr("inputs"), "inputs", tr("where Q, K and V come from"), input_controls)) {
+    draw_input_controls(view, commands);
+    ImGui::EndPopup();
+  }
+}
+
+void draw_how(Bar& bar, const View& view, Commands& commands, std::span<const std::string> languages) {
+  if (languages.size() > 1) {
+    // The button names the language in use; a click goes on to the next one.
+    const std::string_view now = tr("EN");
+    const auto same = [&](const std::string& id) {
+      return id.size() == now.size() && std::equal(id.begin(), id.end(), now.begin(), [](char a, char b) { return std::toupper(a) == b; });
+    };
+    const auto at = std::find_if(languages.begin(), languages.end(), same);
+    const std::size_t next = at == languages.end() ? 0 : (static_cast<std::size_t>(at - languages.begin()) + 1) % languages.size();
+    if (bar.button(std::string(now) + "##language", false, tr("language"))) commands.push(SetLanguage{languages[next]});
+  }
+  const bool dark = view.theme->kind == ThemeKind::dark;
+  if (bar.icon("##theme", Icon::moon, tr("dark or light (T)"))) commands.push(SetThemeKind{dark ? ThemeKind::light : ThemeKind::dark});
+  if (bar.icon("##present", Icon::present, tr("present (F11)"))) commands.push(SetPresent{true});
+  if (bar.icon("##help", Icon::help, tr("keys (?)"), view.help)) commands.push(ShowHelp{!view.help});
+}
+
+/// Widths of what draw_what and draw_algorithms would take, to choose how much detail fits.
+float width_with(const View& view, const Detail& detail) {
+  const Theme& t = *view.theme;
+  const auto pill_width = [&](std::string_view text) { return text_width(t.ui_bold, text) + 28 * t.scale; };
+  float width = 18 * t.scale + pill_width(tr("Race")) + pill_width(more_label(view)) + 20 * t.scale;
+  if (detail.title) width += text_width(t.heading, "TileScope") + 30 * t.scale;
+  for (const MainAlgorithm& main : main_algorithms) width += pill_width(tr(main.label));
+  if (detail.captions) width += text_width(t.ui_small, tr("GPU")) + text_width(t.ui_small, tr("Problem")) + 24 * t.scale;
+  width += pill_width(gpu_label(view)) + pill_width(problem_label(view.request.problem)) + pill_width(tr("inputs"));
+  if (detail.blocks) width += pill_width(tile_label(view));
+  if (detail.causal) width += pill_width(tr("causal off"));
+  return width;
+}
+
+}  // namespace
+
+bool message_is_for(const View& view, std::span<const std::string_view> controls) {
+  return view.message && std::find(controls.begin(), controls.end(), view.message->control) != controls.end();
+}
+
+void control_message(const View& view, std::string_view control) {
+  if (!view.message || view.message->control != control) return;
+  ImGui::PushTextWrapPos(std::round(380 * view.theme->scale));
+  text_item(view.theme->ui_small, view.theme->bad, view.message->sentence);
+  ImGui::PopTextWrapPos();
+}
+
+void draw_top_bar(const Rect& rect, const View& view, Commands& commands, std::span<const std::string> languages) {
+  const Theme& theme = *view.theme;
+  ImGui::GetWindowDrawList()->AddRectFilled(rect.min, rect.max, theme.panel);
+  float right = 3 * (std::round(28 * theme.scale) + std::round(6 * theme.scale)) + std::round(8 * theme.scale);
+  if (languages.size() > 1) right += text_width(theme.ui_bold, tr("EN")) + std::round(28 * theme.scale);
+
+  Detail detail;
+  const float room = rect.width() - right - 8 * theme.scale;
+  for (bool Detail::*part : {&Detail::captions, &Detail::causal, &Detail::title, &Detail::blocks})
+    if (width_with(view, detail) > room) detail.*part = false;
+
+  Bar bar(rect, view, commands);
+  if (detail.title) {
+    bar.caption("TileScope", theme.heading, theme.text);
+    bar.skip(10);
+  }
+  draw_algorithms(bar, view, commands);
+  draw_what(bar, view, commands, detail);
+  bar.place_right(right);
+  draw_how(bar, view, commands, languages);
+
+  if (view.message && view.message->control.empty()) bar.toast({{theme.gap, rect.max.y}, {theme.gap, rect.max.y}});
+}
+
+}  // namespace tilescope

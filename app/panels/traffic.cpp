@@ -1,0 +1,323 @@
+// The traffic panel: bytes by tensor on one link — so far, whole run, formula, measured — and what other programs would move.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "app/panels/panel_state.h"
+#include "app/panels/panels.h"
+#include "app/panels/say.h"
+#include "app/panels/traffic_sheet.h"
+#include "app/widgets.h"
+#include "sim/analysis/format.h"
+#include "sim/analysis/io_complexity.h"
+
+namespace tilescope {
+namespace {
+
+struct TrafficState {
+  LinkChoice choice = LinkChoice::l2_to_sm;
+  std::weak_ptr<const Simulation> known;
+  std::optional<ClosedForm> form;
+  std::vector<Rival> rivals;
+  std::string theory, theory_details;
+};
+
+const char* choice_name(LinkChoice choice) {
+  switch (choice) {
+    case LinkChoice::l2_to_sm: return tr("L2→SM");
+    case LinkChoice::sm_to_l2: return tr("SM→L2");
+    case LinkChoice::hbm_read: return tr("HBM read");
+    case LinkChoice::hbm_write: return tr("HBM write");
+    case LinkChoice::shared: return tr("shared");
+  }
+  return "";
+}
+
+const char* choice_meaning(LinkChoice choice) {
+  switch (choice) {
+    case LinkChoice::l2_to_sm: return tr("What SMs read from the L2. The program alone decides it, to the 32-byte sector.");
+    case LinkChoice::sm_to_l2: return tr("What SMs write to the L2. The program alone decides it, to the 32-byte sector.");
+    case LinkChoice::hbm_read: return tr("What the L2 did not hold and had to fetch from HBM.");
+    case LinkChoice::hbm_write: return tr("Dirty lines that the L2 evicted. What is still in the L2 at the end has not been written yet.");
+    case LinkChoice::shared: return tr("What shared memory is read and written, both together.");
+  }
+  return "";
+}
+
+/// Right-aligned columns; those that do not fit a narrow panel are left out and live on in the tooltip.
+struct Columns {
+  float name_end = 0;
+  float so_far = 0, whole = 0, formula = 0, measured = 0;  // right edges; 0 where left out
+  float width = 0;
+  bool exact = false;                                      // bytes to the byte; else shortened
+};
+
+Columns lay_out_columns(const Theme& theme, float left, float right, std::int64_t largest) {
+  Columns columns;
+  columns.name_end = left + 40 * theme.scale;
+  const float room = right - columns.name_end;
+  const float shortened = text_width(theme.mono_small, "≥ 00.0 MB") + 6 * theme.scale;
+  const int count = room >= 4 * shortened ? 4 : room >= 3 * shortened ? 3 : 2;
+  columns.width = room / static_cast<float>(count);
+  float edge = right;
+  if (count >= 3) columns.measured = edge, edge -= columns.width;
+  columns.formula = edge, edge -= columns.width;
+  columns.whole = edge, edge -= columns.width;
+  if (count == 4) columns.so_far = edge;
+  columns.exact = text_width(theme.mono_small, fmt::format("≥ {}", format_count(largest))) + 6 * theme.scale <= columns.width;
+  return columns;
+}
+
+std::string bytes_text(const Columns& columns, std::int64_t bytes) {
+  return columns.exact ? format_count(bytes) : format_bytes(Bytes(bytes));
+}
+
+void cell(ImDrawList* list, ImFont* font, const Columns& columns, float edge, float top, float height, ImU32 color,
+          std::string_view text) {
+  if (edge <= 0) return;
+  draw_text(list, font, {{edge - columns.width, top}, {edge, top + height}}, color, text, Align::right);
+}
+
+void draw_header(ImDrawList* list, const View& view, const Columns& columns, float top, float height, LinkChoice choice) {
+  const Theme& theme = *view.theme;
+  const bool least = choice == LinkChoice::hbm_read && view.lane().simulation->request.gpu.has_l2();
+  struct Head {
+    float edge;
+    const char* text;
+    const char* meaning;
+  };
+  const std::array<Head, 4> heads = {
+      Head{columns.so_far, tr("so far"), tr("Up to the step that is shown.")},
+      Head{columns.whole, tr("whole run"), tr("From the first launch to the end of the last.")},
+      Head{columns.formula, least ? tr("at least") : tr("formula"),
+           least ? tr("Each input has to cross once, because the L2 starts cold. How much more it is depends on the L2.")
+                 : tr("The closed form of this program, worked out apart from the simulation.")},
+      Head{columns.measured, tr("measured"), tr("Measured bytes need an NVIDIA GPU, or a bundle recorded on one. There is neither.")}};
+  for (const Head& head : heads) {
+    if (head.edge <= 0) continue;
+    const Rect rect = {{head.edge - columns.width, top}, {head.edge, top + height}};
+    hit_area(head.meaning, rect);
+    if (ImGui::IsItemHovered()) show_tooltip(theme, head.text, head.meaning);
+    draw_text(list, theme.ui_small, rect, theme.text_faint, head.text, Align::right);
+  }
+}
+
+std::string row_details(const TrafficRow& row, bool exact_so_far) {
+  std::string body = say(tr("so far {}{}"), exact_so_far ? "" : "≈ ", format_exact_bytes(Bytes(row.so_far)));
+  add_line(body, say(tr("whole run {}"), format_exact_bytes(Bytes(row.whole))));
+  if (row.kind == FormulaKind::exact) add_line(body, say(tr("formula {}"), format_exact_bytes(Bytes(row.formula))));
+  if (row.kind == FormulaKind::at_least) add_line(body, say(tr("at least {}"), format_exact_bytes(Bytes(row.formula))));
+  if (!row.formula_text.empty()) add_line(body, fmt::format("= {}", row.formula_text));
+  return body;
+}
+
+void draw_figures(ImDrawList* list, const View& view, const Columns& columns, const TrafficRow& row, float top, float height, bool bold) {
+  const Theme& theme = *view.theme;
+  const bool exact = view.lane().state.traffic_exact;
+  const ImU32 figure = row.whole == 0 ? theme.text_faint : theme.text;
+  cell(list, theme.mono_small, columns, columns.so_far, top, height, row.so_far == 0 ? theme.text_faint : theme.text_dim,
+       fmt::format("{}{}", exact || row.so_far == 0 ? "" : "≈ ", bytes_text(columns, row.so_far)));
+  cell(list, theme.mono_small, columns, columns.whole, top, height, figure, bytes_text(columns, row.whole));
+  if (row.kind == FormulaKind::none) {
+    cell(list, theme.mono_small, columns, columns.formula, top, height, theme.text_faint, "–");
+  } else {
+    const bool least = row.kind == FormulaKind::at_least;
+    const char* sign = !row.agrees() ? "≠ " : least ? "≥ " : "= ";
+    const ImU32 color = !row.agrees() ? theme.bad : least || (row.whole == 0 && !bold) ? theme.text_faint : theme.good;
+    cell(list, theme.mono_small, columns, columns.formula, top, height, color, fmt::format("{}{}", sign, bytes_text(columns, row.formula)));
+  }
+  cell(list, theme.mono_small, columns, columns.measured, top, height, theme.text_faint, "–");
+}
+
+/// A hair under a row's figures: how much of the whole run has gone by.
+void draw_progress(ImDrawList* list, const Theme& theme, const Columns& columns, const TrafficRow& row, float bottom, ImU32 color) {
+  if (row.whole <= 0) return;
+  const float from = columns.whole - columns.width + 10 * theme.scale;
+  const auto share = static_cast<float>(std::clamp(static_cast<double>(row.so_far) / static_cast<double>(row.whole), 0.0, 1.0));
+  const float thickness = std::max(1.0F, std::floor(1.5F * theme.scale));
+  list->AddRectFilled({from, bottom - thickness}, {columns.whole, bottom}, with_alpha(theme.text_faint, 0.25F));
+  list->AddRectFilled({from, bottom - thickness}, {from + (columns.whole - from) * share, bottom}, color);
+}
+
+void draw_rows(const View& view, Commands& commands, const TrafficSheet& sheet, const Columns& columns, float row_height) {
+  const Theme& theme = *view.theme;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  for (const TrafficRow& row : sheet.rows) {
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    const Rect rect = {at, {at.x + ImGui::GetContentRegionAvail().x, at.y + row_height}};
+    ImGui::PushID(static_cast<int>(row.tensor));
+    ImGui::InvisibleButton("row", {rect.width(), rect.height()});
+    ImGui::PopID();
+    if (ImGui::IsItemHovered()) {
+      commands.push(HoverTensor{row.tensor});
+      show_tooltip(theme, to_string(row.tensor), row_details(row, view.lane().state.traffic_exact));
+    }
+    if (view.hovered_tensor == row.tensor)
+      list->AddRectFilled({rect.min.x - 4 * theme.scale, rect.min.y}, {rect.max.x + 4 * theme.scale, rect.max.y}, theme.accent_soft, 4 * theme.scale);
+    const float swatch = 9 * theme.scale;
+    draw_swatch(list, theme, {rect.min.x, std::floor(rect.center().y - swatch * 0.5F)}, swatch, row.tensor);
+    draw_text(list, theme.ui_bold, {{rect.min.x + 16 * theme.scale, rect.min.y}, {columns.name_end, rect.max.y}}, theme.text,
+              to_string(row.tensor));
+    draw_figures(list, view, columns, row, rect.min.y, row_height, false);
+    draw_progress(list, theme, columns, row, rect.max.y - std::floor(theme.scale), theme.color(row.tensor));
+  }
+}
+
+void draw_total(const View& view, const TrafficSheet& sheet, const Columns& columns, LinkChoice choice, float row_height) {
+  const Theme& theme = *view.theme;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float right = at.x + ImGui::GetContentRegionAvail().x;
+  list->AddRectFilled({at.x, at.y}, {right, at.y + std::max(1.0F, std::floor(theme.scale))}, theme.panel_border);
+  ImGui::InvisibleButton("total", {right - at.x, row_height});
+  if (ImGui::IsItemHovered()) {
+    std::string body = row_details(sheet.total, view.lane().state.traffic_exact);
+    if (choice == LinkChoice::hbm_write)
+      add_line(body, say(tr("after a flush {}"), format_exact_bytes(view.lane().simulation->hbm_write_after_flush)));
+    show_tooltip(theme, choice_name(choice), body);
+  }
+  draw_text(list, theme.ui_bold, {at, {columns.name_end, at.y + row_height}}, theme.text, tr("sum"));
+  draw_figures(list, view, columns, sheet.total, at.y, row_height, true);
+}
+
+std::string ratio_text(std::int64_t bytes, std::int64_t own) {
+  if (own <= 0) return {};
+  const double ratio = static_cast<double>(bytes) / static_cast<double>(own);
+  if (std::abs(ratio - 1) < 0.005) return tr("the same");
+  return ratio > 1 ? say(tr("{}× more"), format_value(ratio)) : say(tr("{}× fewer"), format_value(1 / ratio));
+}
+
+void draw_rivals(const View& view, Commands& commands, const std::vector<Rival>& rivals, float row_height) {
+  const Theme& theme = *view.theme;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  std::int64_t most = 1;
+  float name_width = 0, ratio_width = 0;
+  for (const Rival& rival : rivals) {
+    most = std::max(most, rival.bytes);
+    name_width = std::max(name_width, text_width(theme.ui_small, rival.title));
+    ratio_width = std::max(ratio_width, text_width(theme.mono_small, ratio_text(rival.bytes, rivals.front().bytes)));
+  }
+  ratio_width = std::max(ratio_width, text_width(theme.mono_small, format_bytes(Bytes(rivals.front().bytes))));
+  const float width = ImGui::GetContentRegionAvail().x;
+  name_width = std::min(name_width, width * 0.36F) + 8 * theme.scale;
+  for (const Rival& rival : rivals) {
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    ImGui::PushID(rival.id.c_str());
+    const bool clicked = ImGui::InvisibleButton("rival", {width, row_height});
+    ImGui::PopID();
+    const bool hovered = ImGui::IsItemHovered();
+    if (clicked && !rival.current) commands.push(SetAlgorithm{rival.id});
+    if (hovered) {
+      std::string body = say(tr("{} between L2 and SMs, tile {}×{}"), format_exact_bytes(Bytes(rival.bytes)), rival.tile.block_q, rival.tile.block_kv);
+      if (!rival.order.empty()) add_line(body, rival.order);
+      if (!rival.current) add_line(body, tr("Click to see it run."));
+      show_tooltip(theme, rival.title, body);
+    }
+    const float bottom = at.y + row_height;
+    draw_text(list, theme.ui_small, {at, {at.x + name_width - 6 * theme.scale, bottom}}, rival.current || hovered ? theme.text : theme.text_dim, rival.title);
+    const float bar_left = at.x + name_width, bar_right = at.x + width - ratio_width - 8 * theme.scale;
+    const float share = static_cast<float>(static_cast<double>(rival.bytes) / static_cast<double>(most));
+    const float height = std::min(9 * theme.scale, row_height - 4);
+    const float y = std::floor(at.y + (row_height - height) * 0.5F);
+    if (bar_right > bar_left)
+      list->AddRectFilled({bar_left, y}, {bar_left + std::max(2.0F, (bar_right - bar_left) * share), y + height},
+                          rival.current ? theme.accent : with_alpha(theme.text_faint, hovered ? 0.9F : 0.6F), 2 * theme.scale);
+    draw_text(list, theme.mono_small, {{bar_right, at.y}, {at.x + width, bottom}}, rival.current ? theme.text : theme.text_dim,
+              rival.current ? format_bytes(Bytes(rival.bytes)) : ratio_text(rival.bytes, rivals.front().bytes), Align::right);
+  }
+}
+
+/// The order with its constant: "Θ(N²d²/M), here 4.57 × N²d²/M".
+void find_theory(TrafficState& state, const Simulation& simulation) {
+  state.theory = state.form ? state.form->order : std::string();
+  state.theory_details.clear();
+  if (simulation.info->family != "attention") return;
+  const AttentionProblem& problem = simulation.program->problem();
+  const IoComplexity theory = io_complexity(problem, simulation.program->tile(), simulation.request.gpu);
+  for (const AccessCount& count : theory.counts) {
+    if (count.algorithm != simulation.info->id) continue;
+    state.theory = say(tr("{}, here {} × {}"), count.order, format_value(count.leading_constant), count.leading);
+    if (!count.constant_formula.empty()) add_line(state.theory_details, say(tr("the constant is {}"), count.constant_formula));
+    add_line(state.theory_details, say(tr("{} floating-point operations a byte"), format_value(count.intensity)));
+  }
+  add_line(state.theory_details, say(tr("M = {} elements of shared memory; N²d²/M = {} elements, the order no exact algorithm beats"),
+                                     format_count(static_cast<std::int64_t>(theory.fast_memory_elements)), format_short(theory.lower_bound_elements)));
+}
+
+void refresh(TrafficState& state, const View& view) {
+  const auto& simulation = view.lane().simulation;
+  if (state.known.lock() == simulation) return;
+  state.known = simulation;
+  state.form = simulation->program->closed_form();
+  state.rivals = find_rivals(*simulation);
+  find_theory(state, *simulation);
+}
+
+/// One row of pills, or two where the panel is narrow.
+void link_switch(TrafficState& state, const Theme& theme) {
+  constexpr std::array all = {LinkChoice::l2_to_sm, LinkChoice::sm_to_l2, LinkChoice::hbm_read, LinkChoice::hbm_write, LinkChoice::shared};
+  float width = 0;
+  for (const LinkChoice choice : all) width += text_width(theme.ui_small, choice_name(choice)) + 17 * theme.scale;
+  const std::size_t cut = width <= ImGui::GetContentRegionAvail().x ? all.size() : 2;
+  ImGui::BeginGroup();
+  for (std::size_t from = 0, to = cut; from < all.size(); from = to, to = all.size()) {
+    std::array<const char*, link_choice_count> labels{};
+    int selected = -1;
+    for (std::size_t i = from; i < to; ++i) {
+      labels[i - from] = choice_name(all[i]);
+      if (all[i] == state.choice) selected = static_cast<int>(i - from);
+    }
+    ImGui::PushID(static_cast<int>(from));
+    const auto chosen = segmented(theme, "link", {labels.data(), to - from}, selected, true);
+    ImGui::PopID();
+    if (chosen) state.choice = all[from + static_cast<std::size_t>(*chosen)];
+    if (to < all.size()) ImGui::Dummy({1, 3 * theme.scale});
+  }
+  ImGui::EndGroup();
+  item_tooltip(theme, choice_name(state.choice), choice_meaning(state.choice));
+}
+
+/// A quiet line over the rivals: what they are compared in, and the theory at the right.
+void caption_line(const Theme& theme, std::string_view text, std::string_view theory, std::string_view details, float height) {
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float right = at.x + ImGui::GetContentRegionAvail().x, top = at.y + 4 * theme.scale, bottom = at.y + height;
+  ImGui::InvisibleButton("theory", {right - at.x, height});
+  if (!details.empty()) item_tooltip(theme, theory, details);
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const float width = std::min(text_width(theme.ui_small, theory), right - at.x);
+  draw_text(list, theme.ui_small, {{right - width - 1, top}, {right, bottom}}, theme.text_dim, theory, Align::right);
+  draw_text(list, theme.ui_small, {{at.x, top}, {right - width - 8 * theme.scale, bottom}}, theme.text_faint, text);
+}
+
+}  // namespace
+
+void draw_traffic_panel(const View& view, Commands& commands) {
+  if (view.lanes.empty() || !view.lane().simulation) return;
+  const Theme& theme = *view.theme;
+  const Lane& lane = view.lane();
+  auto& state = panel_state<TrafficState>("traffic");
+  refresh(state, view);
+  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {4 * theme.scale, 0});
+  const float bottom = ImGui::GetCursorPosY() + ImGui::GetContentRegionAvail().y;
+  panel_heading(theme, tr("Traffic"), lane.simulation->info->title);
+  link_switch(state, theme);
+
+  const TrafficSheet sheet = traffic_sheet(*lane.simulation, state.form, lane.state.traffic, state.choice);
+  const auto count = static_cast<float>(sheet.rows.size() + state.rivals.size() + 1);
+  const float smallest = theme.mono_small->FontSize + 3 * theme.scale;
+  const float header = theme.ui_small->FontSize + 5 * theme.scale, caption = theme.ui_small->FontSize + 8 * theme.scale;
+  const float room = bottom - ImGui::GetCursorPosY() - header - caption;
+  const float row_height = std::floor(std::clamp(room / count, smallest, theme.row_height));
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const std::int64_t largest = std::max(sheet.total.whole, sheet.total.formula);
+  const Columns columns = lay_out_columns(theme, at.x, at.x + ImGui::GetContentRegionAvail().x, largest);
+  draw_header(ImGui::GetWindowDrawList(), view, columns, at.y, header, state.choice);
+  ImGui::SetCursorScreenPos({at.x, at.y + header});
+  draw_rows(view, commands, sheet, columns, row_height);
+  draw_total(view, sheet, columns, state.choice, row_height);
+  caption_line(theme, tr("SM↔L2, same problem"), state.theory, state.theory_details, caption);
+  draw_rivals(view, commands, state.rivals, row_height);
+  ImGui::PopStyleVar();
+}
+
+}  // namespace tilescope

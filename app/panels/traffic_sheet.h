@@ -1,0 +1,49 @@
+// TrafficSheet: the figures of the traffic panel — bytes by tensor on one link as formula, so far and whole run — and the rivals' bytes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/engine/simulation.h"
+
+namespace tilescope {
+
+/// What the panel's switch offers; `shared` is reads and writes of shared memory together.
+enum class LinkChoice : std::uint8_t { l2_to_sm, sm_to_l2, hbm_read, hbm_write, shared };
+inline constexpr int link_choice_count = 5;
+
+/// What the formula column holds for a row.
+enum class FormulaKind : std::uint8_t { none, exact, at_least };
+
+struct TrafficRow {
+  Tensor tensor = Tensor::q;
+  FormulaKind kind = FormulaKind::none;
+  std::int64_t formula = 0;
+  std::string formula_text;        // "B·Hq·⌈N/Br⌉·Nk·d·e"
+  std::int64_t so_far = 0, whole = 0;
+  bool agrees() const { return kind == FormulaKind::exact ? formula == whole : kind == FormulaKind::none || formula <= whole; }
+};
+
+struct TrafficSheet {
+  std::vector<TrafficRow> rows;    // the tensors of the program, in the order Q K V S P O L m l
+  TrafficRow total;
+};
+
+/// `form` is the program's closed form, if it has one for this shape.
+/// On HBM the formula is what must cross at least once; without an L2 it is the closed form itself.
+TrafficSheet traffic_sheet(const Simulation& simulation, const std::optional<ClosedForm>& form, const TrafficTable& so_far, LinkChoice choice);
+
+/// Another program of the family, and what it would move for the same problem with its own default tile.
+struct Rival {
+  std::string id, title, order;
+  TileShape tile;
+  std::int64_t bytes = 0;          // between L2 and SMs, both directions
+  bool current = false;
+};
+/// The program itself first, from its ledger; then the others by their closed forms. Programs without one for this shape, or that
+/// cannot take the problem, are left out.
+std::vector<Rival> find_rivals(const Simulation& simulation);
+
+}  // namespace tilescope

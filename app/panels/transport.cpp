@@ -1,0 +1,151 @@
+// The transport bar: stepping, grain, speed, where one is, and the bytes so far.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "app/panels/chrome.h"
+#include "app/playhead.h"
+#include "sim/analysis/format.h"
+
+namespace tilescope {
+
+namespace {
+
+/// Work shorter than this shows no progress bar: it would only flicker.
+constexpr double quiet_seconds = 0.15;
+
+std::string speed_label(double speed) { return speed <= 0.06 ? tr("crawl") : fmt::format("{:g}×", speed); }
+
+/// Items from left to right on the bar's middle line.
+class Row {
+ public:
+  Row(const Rect& rect, const Theme& theme) : rect_(rect), theme_(theme), x_(rect.min.x + theme.padding) {}
+
+  void place(float height) const {
+    ImGui::SetCursorScreenPos({x_, std::round(rect_.center().y - std::round(height * theme_.scale) * 0.5F)});
+  }
+  void advance(float gap) { x_ = ImGui::GetItemRectMax().x + std::round(gap * theme_.scale); }
+  void skip(float points) { x_ += std::round(points * theme_.scale); }
+
+  bool icon(const char* id, Icon kind, const char* tooltip, bool enabled) {
+    place(28);
+    const bool clicked = icon_button(theme_, id, kind, tooltip, enabled);
+    advance(6);
+    return clicked;
+  }
+
+  /// Text in a field at least as wide as `reserve`, so that changing digits move nothing. False where it does not fit.
+  bool text(ImFont* font, ImU32 color, std::string_view shown, std::string_view reserve, float right) {
+    const float width = std::max(text_width(font, shown), text_width(font, reserve));
+    if (x_ + width > right) return false;
+    draw_text(ImGui::GetWindowDrawList(), font, {{x_, rect_.min.y}, {x_ + width + 1, rect_.max.y}}, color, shown);
+    x_ += width + std::round(26 * theme_.scale);
+    return true;
+  }
+
+  float x() const { return x_; }
+
+ private:
+  Rect rect_;
+  const Theme& theme_;
+  float x_;
+};
+
+void draw_buttons(Row& row, const View& view, Commands& commands) {
+  const bool there = !view.lanes.empty();
+  const std::int64_t last = there ? view.lane().step_count : 0;
+  if (row.icon("##first", Icon::first, tr("first step (Home)"), there)) commands.push(SeekStep{0});
+  if (row.icon("##back", Icon::back, tr("one back (←)"), there)) commands.push(Step{-1, view.grain});
+  if (row.icon("##play", view.playing ? Icon::pause : Icon::play, view.playing ? tr("pause (Space)") : tr("play (Space)"), there))
+    commands.push(SetPlaying{!view.playing});
+  if (row.icon("##forward", Icon::forward, tr("one forward (→)"), there)) commands.push(Step{1, view.grain});
+  if (row.icon("##last", Icon::last, tr("last step (End)"), there)) commands.push(SeekStep{last});
+}
+
+void draw_grain_and_speed(Row& row, const View& view, Commands& commands) {
+  const Theme& theme = *view.theme;
+  row.skip(6);
+  row.place(26);
+  const std::array<const char*, 3> grains = {tr("operation"), tr("tile"), tr("phase")};
+  ImGui::BeginGroup();
+  if (const auto grain = segmented(theme, "grain", grains, static_cast<int>(view.grain))) commands.push(SetGrain{static_cast<Grain>(*grain)});
+  ImGui::EndGroup();
+  row.advance(12);
+  row.place(26);
+  const std::string label = fmt::format("{} {}##speed", tr("speed"), speed_label(view.speed));
+  const float width = std::round(text_width(theme.ui_bold, tr("speed")) + text_width(theme.ui_bold, " 0.25×") + 24 * theme.scale);
+  if (pill(theme, label.c_str(), false, tr("how fast it plays (+ and −)"), width)) ImGui::OpenPopup("speeds");
+  row.advance(18);
+  if (ImGui::BeginPopup("speeds")) {
+    for (double speed : playing_speeds)
+      if (ImGui::Selectable(speed_label(speed).c_str(), std::fabs(speed - view.speed) < 1e-6)) commands.push(SetSpeed{speed});
+    ImGui::EndPopup();
+  }
+}
+
+std::int64_t sum(const TrafficTable& table, std::initializer_list<Link> links) {
+  std::int64_t total = 0;
+  for (const auto& by_link : table)
+    for (Link link : links) total += by_link[static_cast<std::size_t>(link)];
+  return total;
+}
+
+/// Grouped to the byte while that is short, else shortened.
+std::string bytes_text(std::int64_t bytes) {
+  return bytes < 10000000 ? format_exact_bytes(Bytes(bytes)) : format_bytes(Bytes(bytes));
+}
+
+void draw_figures(Row& row, const View& view, float right) {
+  if (view.lanes.empty()) return;
+  const Theme& theme = *view.theme;
+  const Lane& lane = view.lane();
+  const std::string steps = format_count(lane.step_count);
+  row.text(theme.ui_bold, theme.text, fmt::format(fmt::runtime(tr("step {} of {}")), format_count(lane.step), steps),
+           fmt::format(fmt::runtime(tr("step {} of {}")), steps, steps), right);
+  const std::string last_cycle = format_cycles(lane.simulation->cycles);
+  row.text(theme.ui, theme.text_dim, fmt::format("{} {}", tr("cycle"), format_cycles(Cycles(view.cycle))),
+           fmt::format("{} {}", tr("cycle"), last_cycle), right);
+  const char* about = lane.state.traffic_exact ? "" : "≈ ";
+  const TrafficTable whole = lane.simulation->ledger.table();
+  const auto figure = [&](const char* name, std::initializer_list<Link> links) {
+    row.text(theme.ui, theme.text_dim, fmt::format("{} {}{}", name, about, bytes_text(sum(lane.state.traffic, links))),
+             fmt::format("{} {}{}", name, about, bytes_text(sum(whole, links))), right);
+  };
+  figure(tr("HBM"), {Link::hbm_read, Link::hbm_write});
+  figure("L2→SM", {Link::l2_to_sm});
+}
+
+/// Progress and a cancel button; returns its left edge.
+float draw_busy(const Rect& rect, const View& view, Commands& commands) {
+  const Theme& theme = *view.theme;
+  const float side = std::round(28 * theme.scale), width = std::round(170 * theme.scale);
+  const float right = rect.max.x - theme.padding;
+  ImGui::SetCursorScreenPos({right - side, std::round(rect.center().y - side * 0.5F)});
+  if (icon_button(theme, "##cancel", Icon::cancel, tr("cancel (Esc)"))) commands.push(CancelWork{});
+  const Rect box{{right - side - theme.gap - width, rect.min.y}, {right - side - theme.gap, rect.max.y}};
+  const float middle = box.center().y;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  draw_text(list, theme.ui_small, {{box.min.x, middle - 15 * theme.scale}, {box.max.x, middle}}, theme.text_dim, view.busy_what);
+  draw_bar(list, theme, {{box.min.x, middle + 4 * theme.scale}, {box.max.x, middle + 10 * theme.scale}}, view.busy_progress, theme.accent);
+  return box.min.x;
+}
+
+}  // namespace
+
+void draw_transport(const Rect& rect, const View& view, Commands& commands) {
+  const Theme& theme = *view.theme;
+  Row row(rect, theme);
+  draw_buttons(row, view, commands);
+  draw_grain_and_speed(row, view, commands);
+  float right = rect.max.x - theme.padding;
+  if (view.busy_seconds > quiet_seconds) right = draw_busy(rect, view, commands) - theme.gap;
+  draw_figures(row, view, right);
+  const char* hint = tr("Space play  ←→ step  ⇧ tile  Ctrl phase  R race  F11 present  ? keys");
+  const float width = text_width(theme.ui_small, hint);
+  if (row.x() + width < right)
+    draw_text(ImGui::GetWindowDrawList(), theme.ui_small, {{right - width - 1, rect.min.y}, {right, rect.max.y}}, theme.text_faint, hint);
+}
+
+}  // namespace tilescope

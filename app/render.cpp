@@ -1,0 +1,79 @@
+// render_picture(): one step of one simulation as a PNG, without a display and without a clock.
+#include <algorithm>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "app/app_frame.h"
+#include "app/assets.h"
+#include "app/files.h"
+#include "app/gl/headless_context.h"
+#include "app/language.h"
+#include "app/png.h"
+#include "app/window.h"
+
+namespace tilescope {
+
+namespace {
+
+Status check_panel(const std::string& id) {
+  if (id.empty()) return Done{};
+  std::string known;
+  for (const PanelInfo& panel : panel_table()) {
+    if (panel.id == id) return Done{};
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", panel.id);
+  }
+  return Error{fmt::format("there is no panel '{}': choose one of {}, or leave --panel out for the whole window", id, known)};
+}
+
+Session::Start start_of(const RenderOptions& options) {
+  Session::Start start;
+  start.request = options.request;
+  start.inputs = options.inputs;
+  start.step = options.step;
+  start.race = options.race || options.panel == "race";
+  start.theme = options.theme;
+  start.language = options.language;
+  start.threads = false;
+  return start;
+}
+
+/// Errors  what simulate() said; a step that is not there.
+Status check_opened(Session& session, std::optional<std::int64_t> step) {
+  const Theme no_theme;
+  const View view = session.view(no_theme);
+  if (view.message) return Error{view.message->sentence};
+  if (view.lanes.empty()) return Error{"nothing was simulated"};
+  const std::int64_t last = view.lane().step_count;
+  if (step && (*step < 0 || *step > last))
+    return Error{fmt::format("there is no step {}: {} has steps 0 to {}", *step, view.request.algorithm, last)};
+  return Done{};
+}
+
+}  // namespace
+
+Result<Done> render_picture(const RenderOptions& options) {
+  if (const Status status = check_panel(options.panel); !status) return status.error();
+  const Result<std::shared_ptr<const Language>> language = load_language(options.language);
+  if (!language) return language.error();
+  use_language(*language);
+  Session session(start_of(options));
+  session.finish();
+  if (const Status status = check_opened(session, options.step); !status) return status.error();
+
+  const Result<std::unique_ptr<HeadlessContext>> context = HeadlessContext::make();
+  if (!context) return context.error();
+  AppFrame::Options frame_options;
+  frame_options.scale = options.scale;
+  frame_options.panel = options.panel;
+  Result<std::unique_ptr<AppFrame>> frame = AppFrame::make(session, frame_options);
+  if (!frame) return frame.error();
+  // Sizes, scroll positions and eased highlights come to rest within a few frames. No time passes for the session.
+  constexpr int frames = 12;
+  for (int i = 0; i < frames; ++i) (*frame)->build(options.width, options.height, 0);
+  const Result<Picture> picture = (*frame)->draw_picture();
+  if (!picture) return picture.error();
+  return write_file(options.out, encode_png(*picture));
+}
+
+}  // namespace tilescope

@@ -1,0 +1,460 @@
+// The session's commands and its work: simulations and the values of blocks.
+#include "app/session.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "app/session_state.h"
+#include "sim/numerics/inputs.h"
+
+namespace tilescope {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t cached_histories = 24;
+/// A running simulation may still finish this long after it began although a newer one waits.
+constexpr auto drag_grace = 250ms;
+
+/// What `algorithm` races: the first row of its family; FlashAttention-2 when that is the chosen one.
+std::string opponent_of(std::string_view algorithm) {
+  const Result<const ProgramInfo*> chosen = find_program(algorithm);
+  if (!chosen) return "standard";
+  for (const ProgramInfo& info : program_table())
+    if (info.family == (*chosen)->family) return std::string(info.id);
+  return "standard";
+}
+
+/// The two of a race, the slower kind first.
+std::pair<std::string, std::string> racers(const std::string& algorithm) {
+  const std::string first = opponent_of(algorithm);
+  if (first != algorithm) return {first, algorithm};
+  if (first == "standard") return {first, "flash2"};
+  std::string last = first;
+  const Result<const ProgramInfo*> chosen = find_program(algorithm);
+  for (const ProgramInfo& info : program_table())
+    if (chosen && info.family == (*chosen)->family) last = std::string(info.id);
+  return {first, last};
+}
+
+using Simulations = Result<std::vector<std::shared_ptr<const Simulation>>>;
+
+Simulations simulate_lanes(const SimulationRequest& request, bool race, const Progress& progress) {
+  std::vector<std::shared_ptr<const Simulation>> out;
+  if (!race) {
+    Result<std::shared_ptr<const Simulation>> one = simulate(request, progress);
+    if (!one) return one.error();
+    out.push_back(std::move(*one));
+    return out;
+  }
+  const auto [first, second] = racers(request.algorithm);
+  for (const std::string& algorithm : {first, second}) {
+    SimulationRequest lane = request;
+    lane.algorithm = algorithm;
+    const double done = static_cast<double>(out.size()) / 2;
+    Result<std::shared_ptr<const Simulation>> one =
+        simulate(lane, [&progress, done](double fraction) { return progress(done + fraction / 2); });
+    if (!one) return one.error();
+    out.push_back(std::move(*one));
+  }
+  return out;
+}
+
+}  // namespace
+
+// --- values -----------------------------------------------------------------------------------------------------------------
+
+std::shared_ptr<const BlockHistory> HistoryCache::find(const HistoryKey& key) {
+  const auto found = std::find_if(entries.begin(), entries.end(), [&](const Entry& e) { return e.key == key; });
+  if (found == entries.end()) return nullptr;
+  entries.splice(entries.begin(), entries, found);
+  return found->history;
+}
+
+bool HistoryCache::holds(const HistoryKey& key) const {
+  return std::any_of(entries.begin(), entries.end(), [&](const Entry& e) { return e.key == key; });
+}
+
+void HistoryCache::put(Entry entry) {
+  entries.push_front(std::move(entry));
+  if (entries.size() > cached_histories) entries.pop_back();
+}
+
+InputSource Session::State::fitting_inputs(const AttentionProblem& problem, std::string* misfit) const {
+  InputSource out = inputs;
+  for (auto member : {&InputSource::q, &InputSource::k, &InputSource::v}) {
+    InputSource alone;
+    alone.*member = inputs.*member;
+    if (const Status status = check(alone, problem); !status) {
+      out.*member = nullptr;
+      if (misfit != nullptr && misfit->empty()) *misfit = status.error().sentence;
+    }
+  }
+  return out;
+}
+
+void Session::State::ask_for_history(int slot, const LaneState& lane, const HistoryKey& key) {
+  auto& under_way = histories_under_way[static_cast<std::size_t>(slot)];
+  if (under_way == key) return;
+  under_way = key;
+  const InputSource source = fitting_inputs(lane.simulation->request.problem, nullptr);
+  worker->submit(first_history_slot + slot, tr("working out the values"),
+                 [this, slot, key, source, simulation = lane.simulation](const Progress& progress) -> Worker::Deliver {
+                   auto made = std::make_shared<Result<std::shared_ptr<const BlockHistory>>>(
+                       run_block(*simulation->program, source, key.launch, key.block, progress));
+                   return [this, slot, key, simulation, made] {
+                     auto& waiting = histories_under_way[static_cast<std::size_t>(slot)];
+                     if (waiting != key) return;  // asked for something else meanwhile
+                     waiting.reset();
+                     if (*made) histories.put({key, simulation, **made});
+                   };
+                 });
+}
+
+/// The values of the blocks that are shown, then of the block that comes next on the same SM, so that stepping finds them ready.
+void Session::State::ask_for_histories() {
+  for (std::size_t i = 0; i < lanes.size(); ++i) {
+    LaneState& lane = lanes[i];
+    if (lane.operations == nullptr) {
+      lane.lane.history = nullptr;
+      continue;
+    }
+    const HistoryKey key{lane.simulation.get(), lane.operations->launch, lane.operations->block};
+    lane.lane.history = histories.find(key);
+    if (lane.lane.history == nullptr) ask_for_history(static_cast<int>(i), lane, key);
+    if (lane.lane.history != nullptr && i + 1 == lanes.size()) choose_row(*lane.lane.history, lane.lane.rest.op);
+  }
+  const LaneState& lane = lanes.back();
+  const Trace& trace = *lane.simulation->trace;
+  const auto run = static_cast<std::size_t>(std::max(0, lane.lane.rest.run));
+  if (lane.operations != nullptr && lane.lane.history == nullptr) return;
+  for (std::size_t next = lane.operations == nullptr ? run : run + 1; next < trace.runs().size(); ++next) {
+    const BlockRun& block = trace.runs()[next];
+    if (block.sm != lane.focus_sm) continue;
+    const HistoryKey key{lane.simulation.get(), block.launch, block.block};
+    if (!histories.holds(key)) ask_for_history(history_slots - 1, lane, key);
+    return;
+  }
+}
+
+/// Until a row is clicked, the row that shows most: the one whose sum and output this block scales nearest to a half.
+void Session::State::choose_row(const BlockHistory& history, int op) {
+  if (row_chosen) return;
+  row_chosen = true;
+  const std::shared_ptr<const Matrix> alpha = history.value(Slot::alpha, op);
+  if (alpha == nullptr) return;
+  const auto distance = [](float a) { return std::fabs(a - 0.5F); };
+  const auto& values = alpha->values;
+  const auto best = std::min_element(values.begin(), values.end(), [&](float a, float b) { return distance(a) < distance(b); });
+  if (best != values.end()) row = static_cast<int>(best - values.begin());
+}
+
+// --- simulations ------------------------------------------------------------------------------------------------------------
+
+void Session::State::simulate_again(std::string control) {
+  pending_control = std::move(control);
+  if (request.focus_sm >= request.gpu.sm_count) request.focus_sm = 0;
+  worker->submit(
+      simulate_slot, tr("simulating"),
+      [this, asked = request, racing = race, cause = pending_control](const Progress& progress) -> Worker::Deliver {
+        auto made = std::make_shared<Simulations>(simulate_lanes(asked, racing, progress));
+        return [this, made, cause, algorithm = asked.algorithm, gpu = asked.gpu.id] {
+          if (!*made) {
+            // A cancelled one was either replaced, or stopped by the user: then the last good picture stays.
+            if (made->error().kind != Error::Kind::cancelled) message = ControlMessage{cause, made->error().sentence};
+            return;
+          }
+          const bool same = !lanes.empty() && lanes.back().simulation->request.algorithm == (**made).back()->request.algorithm &&
+                            lanes.back().simulation->request.gpu.id == gpu;
+          message.reset();
+          take_simulations(std::move(**made), same);
+        };
+      },
+      drag_grace);
+}
+
+void Session::State::take_simulations(std::vector<std::shared_ptr<const Simulation>> simulations, bool same_program) {
+  const bool was_race = lanes.size() == 2, is_race = simulations.size() == 2;
+  const std::int64_t old_step = lanes.empty() ? 0 : lanes.back().step;
+  const double old_cycle = playhead.goal();
+  lanes.clear();
+  for (auto& simulation : simulations) {
+    LaneState& lane = lanes.emplace_back();
+    lane.simulation = std::move(simulation);
+    const auto focused = lane.simulation->trace->focused_sms();
+    const bool there = std::find(focused.begin(), focused.end(), request.focus_sm) != focused.end();
+    lane.focus_sm = there || focused.empty() ? request.focus_sm : focused.front();
+  }
+  std::erase_if(histories.entries, [&](const HistoryCache::Entry& entry) {
+    return std::none_of(lanes.begin(), lanes.end(), [&](const LaneState& lane) { return lane.simulation == entry.simulation; });
+  });
+
+  LaneState& chosen = lanes.back();
+  const std::int64_t last = chosen.simulation->trace->step_count(chosen.focus_sm);
+  std::int64_t step = telling_step(*chosen.simulation, chosen.focus_sm);
+  if (!opened && first_step) step = *first_step;
+  if (opened && same_program) step = old_step;
+  const bool keep_clock = opened && same_program && was_race && is_race;
+  opened = true;
+  keep_clock ? set_cycle(std::min(old_cycle, end_cycle())) : set_step(std::clamp<std::int64_t>(step, 0, last), 0);
+
+  std::string misfit;
+  fitting_inputs(request.problem, &misfit);
+  if (!misfit.empty()) message = ControlMessage{"inputs", misfit};
+}
+
+// --- commands ---------------------------------------------------------------------------------------------------------------
+
+void Session::State::operator()(const SetAlgorithm& command) {
+  if (request.algorithm == command.id) return;
+  request.algorithm = command.id;
+  row_chosen = false;
+  simulate_again("algorithm");
+}
+
+void Session::State::operator()(const SetRace& command) {
+  if (race == command.on) return;
+  race = command.on;
+  simulate_again("race");
+}
+
+void Session::State::operator()(const SetGpu& command) {
+  if (load_gpu == nullptr) return;
+  Result<GpuSpec> loaded = load_gpu(command.id_or_path);
+  if (!loaded) {
+    message = ControlMessage{"gpu", loaded.error().sentence};
+    return;
+  }
+  gpu_base = request.gpu = std::move(*loaded);
+  request.focus_sm = 0;
+  simulate_again("gpu");
+}
+
+void Session::State::operator()(const SetSpecValue& command) {
+  const std::string key = command.assignment.substr(0, command.assignment.find('='));
+  if (const Status status = set_spec_value(request.gpu, command.assignment); !status) {
+    message = ControlMessage{key, status.error().sentence};
+    return;
+  }
+  simulate_again(key);
+}
+
+void Session::State::operator()(const ResetSpecValue& command) {
+  for (const SpecKey& key : spec_keys()) {
+    if (!command.key.empty() && key.key != command.key) continue;
+    request.gpu.*key.member = gpu_base.*key.member;
+    if (const auto from = gpu_base.provenance.find(key.key); from != gpu_base.provenance.end())
+      request.gpu.provenance[std::string(key.key)] = from->second;
+  }
+  simulate_again(command.key);
+}
+
+void Session::State::operator()(const SetProblem& command) {
+  if (request.problem == command.problem) return;
+  request.problem = command.problem;
+  simulate_again(command.control);
+}
+
+void Session::State::operator()(const SetTile& command) {
+  if (request.tile == command.tile) return;
+  request.tile = command.tile;
+  simulate_again(command.control);
+}
+
+void Session::State::operator()(const SetBlocksPerSm& command) {
+  if (request.blocks_per_sm == command.count) return;
+  request.blocks_per_sm = command.count;
+  simulate_again("blocks_per_sm");
+}
+
+void Session::State::operator()(const SetInputs& command) {
+  inputs = command.inputs;
+  histories.entries.clear();
+  for (auto& under_way : histories_under_way) under_way.reset();
+  message.reset();
+  std::string misfit;
+  fitting_inputs(request.problem, &misfit);
+  if (!misfit.empty()) message = ControlMessage{"inputs", misfit};
+}
+
+void Session::State::operator()(const SetMatrix& command) {
+  const std::string control = fmt::format("inputs.{}", to_string(command.tensor));
+  InputSource changed = inputs;
+  auto& slot = command.tensor == Tensor::k ? changed.k : command.tensor == Tensor::v ? changed.v : changed.q;
+  slot = nullptr;
+  if (!command.text.empty()) {
+    std::string text = command.text, origin = fmt::format("the matrix typed for {}", to_string(command.tensor));
+    if (command.is_path && load_text != nullptr) {
+      Result<std::string> read = load_text(command.text);
+      if (!read) {
+        message = ControlMessage{control, read.error().sentence};
+        return;
+      }
+      origin = command.text;
+      text = std::move(*read);
+    }
+    Result<Matrix> matrix = parse_csv_matrix(text, origin);
+    if (!matrix) {
+      message = ControlMessage{control, matrix.error().sentence};
+      return;
+    }
+    slot = std::make_shared<const Matrix>(std::move(*matrix));
+    InputSource alone;
+    (command.tensor == Tensor::k ? alone.k : command.tensor == Tensor::v ? alone.v : alone.q) = slot;
+    if (const Status status = check(alone, request.problem); !status) {
+      message = ControlMessage{control, status.error().sentence};
+      return;
+    }
+  }
+  (*this)(SetInputs{changed});
+}
+
+void Session::State::operator()(const SetFocusSm& command) {
+  request.focus_sm = command.sm;
+  if (lanes.empty()) return;
+  const auto focused = lanes.back().simulation->trace->focused_sms();
+  if (std::find(focused.begin(), focused.end(), command.sm) == focused.end()) return simulate_again("focus_sm");
+  for (LaneState& lane : lanes) {
+    const auto sms = lane.simulation->trace->focused_sms();
+    if (std::find(sms.begin(), sms.end(), command.sm) != sms.end()) lane.focus_sm = command.sm;
+    lane.operations = nullptr;
+  }
+  set_cycle(playhead.goal());
+}
+
+void Session::State::operator()(const Step& command) {
+  if (lanes.empty()) return;
+  playing = false;
+  constexpr double seconds = 0.32;
+  race ? race_by(command.direction, command.grain, seconds) : step_by(command.direction, command.grain, seconds);
+}
+
+void Session::State::operator()(const SeekStep& command) {
+  if (lanes.empty()) return;
+  playing = false;
+  const LaneState& lane = lanes.back();
+  const std::int64_t last = lane.simulation->trace->step_count(lane.focus_sm);
+  // In a race the other lane may end later: the last step is the end of both.
+  if (race && command.step >= last) return set_cycle(end_cycle());
+  set_step(std::clamp<std::int64_t>(command.step, 0, last), 0);
+}
+
+void Session::State::operator()(const SeekCycle& command) {
+  if (lanes.empty()) return;
+  playing = false;
+  set_cycle(std::clamp(command.cycle, 0.0, end_cycle()));
+}
+
+void Session::State::operator()(const SetPlaying& command) {
+  playing = command.on && !lanes.empty();
+  const bool at_end = !lanes.empty() && playhead.goal() >= end_cycle();
+  if (playing && at_end && !playhead.moving()) set_step(0, 0);  // play again from the beginning
+}
+
+void Session::State::operator()(const SetSpeed& command) { speed = std::clamp(command.speed, playing_speeds.front(), playing_speeds.back()); }
+void Session::State::operator()(const SetGrain& command) { grain = command.grain; }
+
+void Session::State::operator()(const SelectRow& command) {
+  row = std::max(0, command.row);
+  row_chosen = true;
+}
+
+void Session::State::operator()(const HoverTensor& command) { hovered = command.tensor; }
+void Session::State::operator()(const SetThemeKind& command) { theme = command.kind; }
+void Session::State::operator()(const SetPresent& command) { present = command.on; }
+
+void Session::State::operator()(const CancelWork&) {
+  worker->cancel_all();
+  for (auto& under_way : histories_under_way) under_way.reset();
+  if (!lanes.empty()) request = lanes.back().simulation->request;
+}
+
+void Session::State::operator()(const ShowHelp& command) { help = command.on; }
+void Session::State::operator()(const SetLanguage& command) { language = command.id; }
+
+// --- the session itself -----------------------------------------------------------------------------------------------------
+
+Session::Session(Start start) : state_(std::make_unique<State>()) {
+  State& s = *state_;
+  s.request = std::move(start.request);
+  s.gpu_base = s.request.gpu;
+  s.inputs = std::move(start.inputs);
+  s.first_step = start.step;
+  s.race = start.race;
+  s.theme = start.theme;
+  s.language = std::move(start.language);
+  s.gpu_ids = std::move(start.gpu_ids);
+  s.load_gpu = start.load_gpu;
+  s.load_text = start.load_text;
+  s.worker = std::make_unique<Worker>(start.threads, std::move(start.wake));
+  s.simulate_again({});
+}
+
+Session::~Session() = default;
+
+void Session::apply(const Command& command) { std::visit(*state_, command); }
+
+void Session::tick(double seconds) {
+  State& s = *state_;
+  s.worker->take_finished();
+  s.clock_seconds += seconds;
+  if (!s.lanes.empty()) {
+    s.play(seconds);
+    s.refresh_lanes();
+    s.ask_for_histories();
+    if (s.worker->take_finished()) {  // without threads, what was just asked for is there at once
+      s.refresh_lanes();
+      s.ask_for_histories();
+    }
+  }
+  s.busy_what = s.worker->what();
+  s.shown.clear();
+  for (const LaneState& lane : s.lanes) s.shown.push_back(lane.lane);
+}
+
+bool Session::animating() const { return state_->playing || state_->playhead.moving() || !state_->worker->idle(); }
+
+void Session::finish() {
+  do {
+    state_->worker->finish();
+    tick(0);
+  } while (!state_->worker->idle());
+}
+
+View Session::view(const Theme& theme) const {
+  const State& s = *state_;
+  View view;
+  view.theme = &theme;
+  view.lanes = s.shown;
+  view.race = s.race && s.shown.size() == 2;
+  view.playing = s.playing;
+  view.speed = s.speed;
+  view.motion = s.playhead.motion();
+  view.grain = s.grain;
+  view.cycle = s.playhead.cycle();
+  view.time_seconds = s.clock_seconds;
+  view.row = s.row;
+  view.hovered_tensor = s.hovered;
+  view.request = s.request;
+  view.gpu_ids = s.gpu_ids;
+  view.message = s.message;
+  view.busy_seconds = s.worker->busy_seconds();
+  view.busy_progress = s.worker->progress();
+  view.busy_what = s.busy_what;
+  view.inputs = &s.inputs;
+  view.present = s.present;
+  view.help = s.help;
+  view.gpu_base = &s.gpu_base;
+  return view;
+}
+
+ThemeKind Session::theme_kind() const { return state_->theme; }
+const std::string& Session::language() const { return state_->language; }
+bool Session::help_shown() const { return state_->help; }
+bool Session::present() const { return state_->present; }
+
+}  // namespace tilescope

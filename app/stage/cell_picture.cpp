@@ -1,0 +1,189 @@
+// Turns a slot's matrix into quads and numbers: one cell a value, or a mean of several where there is no room.
+#include "app/stage/cell_picture.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <string>
+
+#include "app/widgets.h"
+#include "sim/analysis/format.h"
+
+namespace tilescope {
+
+namespace {
+
+/// What one drawn cell stands for.
+struct CellMean {
+  float value = 0;
+  bool any = false;      // the matrix has values here
+  bool masked = false;   // all of them are minus infinity
+};
+
+int values_a_cell(int count, int shown) { return (count + shown - 1) / std::max(shown, 1); }
+
+CellMean mean_of(const Matrix* matrix, const SlotBox& box, int row, int col) {
+  CellMean mean;
+  if (!matrix) return mean;
+  const int rows = values_a_cell(box.rows, box.shown_rows), cols = values_a_cell(box.cols, box.shown_cols);
+  float sum = 0;
+  int finite = 0;
+  for (int r = row * rows; r < std::min((row + 1) * rows, matrix->rows); ++r) {
+    for (int c = col * cols; c < std::min((col + 1) * cols, matrix->cols); ++c) {
+      mean.any = true;
+      const float value = matrix->at(r, c);
+      if (!std::isfinite(value)) continue;
+      sum += value;
+      ++finite;
+    }
+  }
+  mean.masked = mean.any && finite == 0;
+  mean.value = finite > 0 ? sum / static_cast<float>(finite) : 0;
+  return mean;
+}
+
+float drain_of(const CellValues& values, const SlotBox& box, int row) {
+  float factor = 1;
+  for (const Matrix* matrix : {values.drain.get(), values.drain_too.get()}) {
+    if (!matrix) continue;
+    const CellMean mean = mean_of(matrix, {.rows = box.rows, .cols = 1, .shown_rows = box.shown_rows, .shown_cols = 1}, row, 0);
+    factor *= mean.value;
+  }
+  return std::clamp(factor, 0.0F, 1.0F);
+}
+
+/// Builds the picture of one slot cell by cell.
+struct PictureMaker {
+  const SlotBox& box;
+  const CellValues& values;
+  const Theme& theme;
+  const StageMetrics& metrics;
+  Tensor tensor = tensor_of(box.slot);
+  HeatScale scale = HeatScale(box.slot, values.now.get(), values.before.get());
+  QuadBatch quads = {};
+  std::vector<CellNumber> numbers = {};
+  int digits = 0;         // room for a number, in characters; 0 for none
+
+  void measure() {
+    const Rect cell = cell_rect(box, 0, 0);
+    const bool each_value = box.shown_rows == box.rows && box.shown_cols == box.cols;
+    const int room = static_cast<int>((cell.width() - 2 * theme.scale) / std::max(metrics.digit, 1.0F));
+    if (each_value && room >= 3 && cell.height() >= metrics.small_line - 2 * theme.scale) digits = std::min(room, 6);
+  }
+
+  ImU32 color_of(const CellMean& mean) const { return heat_color(theme, tensor, scale(mean.value)); }
+
+  void add(int row, int col) {
+    const Rect rect = cell_rect(box, row, col);
+    const CellMean now = mean_of(values.now.get(), box, row, col), before = mean_of(values.before.get(), box, row, col);
+    const float gap = rect.width() >= 7 && rect.height() >= 7 ? 1.0F : 0.0F;
+    Quad quad{.min = rect.min, .max = {rect.max.x - gap, rect.max.y - gap}};
+    quad.radius = rect.width() >= 14 ? 2.0F * theme.scale : 0;
+    const ImU32 nothing = with_alpha(theme.text_faint, 0.10F);
+    const CellMean& shown = values.blend >= 0.5F ? now : before;
+    if (!now.any && !before.any) {
+      quad.fill = nothing;
+    } else if (shown.any && shown.masked) {
+      quad.fill = with_alpha(theme.text_faint, 0.16F);
+      quad.hatch = Hatch::diagonal;
+      quad.border = with_alpha(theme.text_faint, 0.55F);
+      quad.border_width = 0.5F;
+    } else {
+      const ImU32 from = before.any && !before.masked ? color_of(before) : nothing;
+      const ImU32 to = now.any && !now.masked ? color_of(now) : nothing;
+      quad.fill = mix(from, to, values.blend);
+      if (values.drain) {
+        quad.fill = from;
+        quad.empty = mix(theme.inset, from, 0.30F);
+        quad.fill_from = FillFrom::bottom;
+        quad.fill_fraction = 1 + (drain_of(values, box, row) - 1) * values.blend;
+      }
+    }
+    quads.add(quad);
+    if (digits > 0 && shown.any) number(rect, shown, quad.fill);
+  }
+
+  void number(const Rect& rect, const CellMean& mean, ImU32 fill) {
+    const std::string text = mean.masked ? "-\u221e" : format_cell(mean.value, digits > 4 ? 5 : digits);
+    CellNumber number;
+    std::snprintf(number.text.data(), number.text.size(), "%s", text.c_str());
+    const float width = text_width(theme.mono_small, text);
+    number.at = {std::round(rect.center().x - width / 2 - 0.5F), std::round(rect.center().y - theme.mono_small->FontSize / 2)};
+    number.color = values.drain ? theme.text : text_on(theme, fill);
+    numbers.push_back(number);
+  }
+};
+
+}  // namespace
+
+HeatScale::HeatScale(Slot slot, const Matrix* now, const Matrix* before) {
+  const bool fraction = slot == Slot::p || slot == Slot::alpha || slot == Slot::beta;
+  const bool sum = slot == Slot::l || slot == Slot::l_new || slot == Slot::l_tile;
+  kind_ = fraction ? Kind::fraction : sum ? Kind::positive : Kind::signed_value;
+  largest_ = 0;
+  for (const Matrix* matrix : {now, before}) {
+    if (!matrix) continue;
+    for (float value : matrix->values) {
+      if (std::isfinite(value)) largest_ = std::max(largest_, std::abs(value));
+    }
+  }
+  if (largest_ == 0) largest_ = 1;
+}
+
+float HeatScale::operator()(float value) const {
+  if (!std::isfinite(value)) return 0;
+  switch (kind_) {
+    case Kind::fraction: return std::clamp(value, 0.0F, 1.0F);
+    case Kind::positive: return std::clamp(value / largest_, 0.0F, 1.0F);
+    case Kind::signed_value: break;
+  }
+  return std::clamp(0.5F + 0.5F * value / largest_, 0.0F, 1.0F);
+}
+
+ImU32 heat_color(const Theme& theme, Tensor tensor, float heat) {
+  return mix(theme.inset, theme.color(tensor), 0.14F + 0.82F * heat);
+}
+
+Rect cell_rect(const SlotBox& box, int row, int col) {
+  const CellSpan x = cell_span(box.cells.min.x, box.cells.max.x, box.shown_cols, col);
+  const CellSpan y = cell_span(box.cells.min.y, box.cells.max.y, box.shown_rows, row);
+  return {{x.begin, y.begin}, {x.end, y.end}};
+}
+
+Rect row_rect(const SlotBox& box, int row) {
+  const int shown = cell_of(row, box.rows, box.shown_rows);
+  const CellSpan y = cell_span(box.cells.min.y, box.cells.max.y, box.shown_rows, shown);
+  return {{box.cells.min.x, y.begin}, {box.cells.max.x, y.end}};
+}
+
+bool cell_at(const SlotBox& box, ImVec2 point, int& row, int& col) {
+  if (!box.cells.contains(point) || box.folded) return false;
+  const float x = (point.x - box.cells.min.x) / box.cells.width(), y = (point.y - box.cells.min.y) / box.cells.height();
+  // In a cell that stands for several values, the place inside it chooses one of them.
+  const auto along = [](float place, int count, int shown) {
+    const int cell_values = values_a_cell(count, shown);
+    return std::clamp(static_cast<int>(place * static_cast<float>(shown * cell_values)), 0, count - 1);
+  };
+  row = along(y, box.rows, box.shown_rows);
+  col = along(x, box.cols, box.shown_cols);
+  return true;
+}
+
+CellPicture make_cell_picture(const SlotBox& box, const CellValues& values, const Theme& theme, const StageMetrics& metrics) {
+  PictureMaker maker{box, values, theme, metrics};
+  maker.measure();
+  maker.quads.reserve(static_cast<std::size_t>(box.shown_rows) * static_cast<std::size_t>(box.shown_cols));
+  for (int row = 0; row < box.shown_rows; ++row) {
+    for (int col = 0; col < box.shown_cols; ++col) maker.add(row, col);
+  }
+  return {std::make_shared<const QuadBatch>(std::move(maker.quads)), std::move(maker.numbers)};
+}
+
+void draw_cell_picture(ImDrawList* list, const CellPicture& picture, const Theme& theme) {
+  if (picture.quads) draw_quads(list, picture.quads);
+  for (const CellNumber& number : picture.numbers) {
+    list->AddText(theme.mono_small, theme.mono_small->FontSize, number.at, number.color, number.text.data());
+  }
+}
+
+}  // namespace tilescope

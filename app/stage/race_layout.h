@@ -1,0 +1,39 @@
+// RaceLayout: where the two lanes of Race and their counters are.
+//
+//   ┌ header · progress ──┐ ┌ header · progress ──┐
+//   │ all SMs as a strip  │ │                     │
+//   │ stage of one SM     │ │                     │
+//   │ HBM   ▆▆▆▆▆▆▆▆▆▆    │ │ HBM   ▆▆            │   one scale for both
+//   │ cycles ▆▆▆▆▆▆▆      │ │ cycles ▆▆▆          │
+//   └─────────────────────┘ └─────────────────────┘
+//     verdict: 4.6× fewer HBM bytes · 2.9× fewer cycles
+#pragma once
+
+#include <array>
+
+#include "app/stage/stage_layout.h"
+
+namespace tilescope {
+
+struct RaceColumn {
+  Rect box;
+  Rect title, finish;              // name, and the marker once it is done
+  Rect strip;                      // every SM as a cell
+  Rect stage;
+  std::array<Rect, 3> counters;    // HBM bytes, L2-to-SM bytes, cycles
+};
+
+struct RaceLayout {
+  std::array<RaceColumn, 2> columns;
+  Rect verdict;
+};
+
+RaceLayout layout_race(const Rect& area, const StageMetrics& metrics);
+
+/// The parts of one counter.
+struct CounterParts {
+  Rect label, value, bar;
+};
+CounterParts counter_parts(const Rect& counter, const StageMetrics& metrics);
+
+}  // namespace tilescope

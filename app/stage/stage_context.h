@@ -1,0 +1,115 @@
+// StageContext: what one frame of the stage reads, and what it keeps between frames so that nothing is worked out twice.
+#pragma once
+
+#include <array>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/gl/quad_batch.h"
+#include "app/stage/cell_picture.h"
+#include "app/stage/stage_layout.h"
+#include "app/stage/tile_history.h"
+#include "app/view.h"
+
+namespace tilescope {
+
+/// A slot's picture and what it was made from.
+struct CachedPicture {
+  CellValues values;
+  CellPicture picture;
+};
+
+/// What another SM shows on its card.
+struct OtherSm {
+  double cycle = -1;
+  TraceState state;
+};
+
+/// Everything derived from the view; a field is made again when what it depends on has changed.
+struct StageCache {
+  std::shared_ptr<const Simulation> simulation;
+  int launch = -1, focus_sm = -1;
+  ThemeKind theme = ThemeKind::dark;
+  Rect area;
+  float scale = 0;
+  std::vector<ProgramShape> shapes;                    // by launch
+  StageLayout layout;
+  std::vector<BlockMap> maps;                          // by launch
+  std::unique_ptr<TileHistory> history;
+  std::vector<std::vector<CellHistory>> cells;         // by tensor box
+  std::shared_ptr<const BlockHistory> values_of;
+  int values_op = -2;
+  std::array<std::shared_ptr<const Matrix>, slot_count> now, before;
+  std::map<int, CachedPicture> pictures;               // by index of the slot box
+  std::map<int, OtherSm> others;                       // by SM
+  std::map<std::int32_t, BlockOperations> operations;  // by run, of the other SMs
+};
+
+/// One frame.
+struct StageContext {
+  const View& view;
+  const Lane& lane;
+  const Theme& theme;
+  Commands& commands;
+  StageMetrics metrics;
+  StageCache& cache;
+  ImDrawList* list = nullptr;
+  QuadBatch quads;                  // under the text
+  ImVec2 mouse;
+  bool alone = false;               // without the other SMs, for want of room (Race)
+  bool mouse_here = false;          // over this panel, and nothing in front of it
+  std::string tip_title, tip_body;  // of what is under the mouse
+  std::optional<Tensor> hovered;
+
+  const StageLayout& layout() const { return cache.layout; }
+  const ProgramShape& shape() const { return cache.shapes[static_cast<std::size_t>(cache.launch)]; }
+  const Simulation& simulation() const { return *lane.simulation; }
+  const AttentionProblem& problem() const { return simulation().program->problem(); }
+  float px(float points) const { return points * theme.scale; }
+
+  bool hit(const Rect& rect) const { return mouse_here && rect.contains(mouse); }
+  /// Sets the tooltip, and the tensor that lights up everywhere.
+  void tip(std::string title, std::string body, std::optional<Tensor> tensor = {});
+  /// Dimmed while another tensor is hovered.
+  float emphasis(Tensor tensor) const { return view.hovered_tensor && *view.hovered_tensor != tensor ? 0.45F : 1.0F; }
+  bool lit(Tensor tensor) const { return view.hovered_tensor == tensor; }
+  /// Draws what is in `quads` so far.
+  void flush();
+  void box(const Rect& rect, bool selected = false);
+};
+
+/// Brings the cache up to date with the view for a stage of `area`.
+void update_stage_cache(StageContext& context, const Rect& area);
+/// Reads the slots' values at the step into the cache.
+void update_stage_values(StageContext& context);
+
+/// The plane (batch x head) of the step's block; 0 before the first step.
+std::int64_t plane_of(const Lane& lane);
+/// The state of the buffer that belongs to the step's block; nullptr where nothing is known of it.
+const SlotState* slot_state(const Lane& lane, Slot slot, int ring);
+/// Operations of a run on another SM, kept for as long as it is shown.
+const BlockOperations& operations_of_run(StageContext& context, std::int32_t run);
+
+/// "head 1, query tile 3" in the words that fit the launch.
+std::string block_name(const StageContext& context, int launch, std::int64_t block);
+/// What `operation` does, as its line of the listing says it.
+std::string operation_text(const Simulation& simulation, const Operation& operation);
+/// Eases motion in and out; 0 and 1 stay.
+float ease(float t);
+/// `text` with each "{}" replaced in turn, so that a translation can order its words.
+std::string fill_in(std::string text, std::initializer_list<std::string> values);
+
+// The parts of the picture, from the back to the front.
+void draw_focus_box(StageContext& context);
+void draw_slots(StageContext& context);
+void draw_operation(StageContext& context);
+void draw_other_sms(StageContext& context);
+void draw_links(StageContext& context);
+void draw_l2(StageContext& context);
+void draw_hbm(StageContext& context);
+void draw_flights(StageContext& context);
+
+}  // namespace tilescope

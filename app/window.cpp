@@ -1,0 +1,298 @@
+// run_window(): a GLFW window around AppFrame. It waits for events while nothing moves.
+#include "app/window.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include <epoxy/gl.h>
+#include <fmt/format.h>
+#include <imgui_impl_glfw.h>
+// After libepoxy, which brings the GL declarations.
+#define GLFW_INCLUDE_NONE
+#include <GLFW/glfw3.h>
+
+#include "app/app_frame.h"
+#include "app/assets.h"
+#include "app/files.h"
+#include "app/language.h"
+#include "app/settings.h"
+
+namespace tilescope {
+
+namespace {
+
+constexpr int exit_machine_lacks = 3;
+
+int fail(const std::string& sentence) {
+  std::fprintf(stderr, "tilescope: %s\n", sentence.c_str());
+  return exit_machine_lacks;
+}
+
+/// GLFW, from its start to its end.
+struct Glfw {
+  bool good = false;
+  std::string why;
+  Glfw() {
+    glfwSetErrorCallback(nullptr);
+    good = glfwInit() == GLFW_TRUE;
+    const char* words = nullptr;
+    if (!good && glfwGetError(&words) != GLFW_NO_ERROR && words != nullptr) why = words;
+  }
+  Glfw(const Glfw&) = delete;
+  Glfw& operator=(const Glfw&) = delete;
+  ~Glfw() {
+    if (good) glfwTerminate();
+  }
+};
+
+struct WindowDeleter {
+  void operator()(GLFWwindow* window) const { glfwDestroyWindow(window); }
+};
+using WindowHandle = std::unique_ptr<GLFWwindow, WindowDeleter>;
+
+Result<WindowHandle> open_window(int width, int height) {
+  glfwWindowHint(GLFW_CONTEXT_VERSION_MAJOR, 3);
+  glfwWindowHint(GLFW_CONTEXT_VERSION_MINOR, 3);
+  glfwWindowHint(GLFW_OPENGL_PROFILE, GLFW_OPENGL_CORE_PROFILE);
+  glfwWindowHint(GLFW_OPENGL_FORWARD_COMPAT, GLFW_TRUE);
+  glfwWindowHint(GLFW_SCALE_TO_MONITOR, GLFW_TRUE);
+  glfwWindowHint(GLFW_VISIBLE, GLFW_FALSE);  // shown with its first picture in it
+  WindowHandle window(glfwCreateWindow(width, height, "TileScope", nullptr, nullptr));
+  if (window != nullptr) return window;
+  const char* words = nullptr;
+  glfwGetError(&words);
+  return Error{fmt::format("the window needs OpenGL 3.3, which this display does not give ({}): update its driver, or use 'tilescope render'",
+                           words != nullptr ? words : "no reason given"),
+               Error::Kind::machine_lacks};
+}
+
+/// Everything that GLFW's callbacks reach, through the window's user pointer.
+struct Shell {
+  GLFWwindow* window = nullptr;
+  AppFrame* frame = nullptr;
+  Session* session = nullptr;
+  Settings settings;
+  float user_scale = 1;          // from the command line or the settings
+  std::array<int, 4> windowed{};  // place and size before full screen
+  bool full_screen = false;
+  std::array<GLFWcursor*, ImGuiMouseCursor_COUNT> cursors{};
+};
+
+Shell& shell_of(GLFWwindow* window) { return *static_cast<Shell*>(glfwGetWindowUserPointer(window)); }
+
+/// Pixels a point of the window system's own coordinates: 1 on X11, 2 on many Wayland displays.
+float pixel_ratio(GLFWwindow* window) {
+  int window_width = 0, window_height = 0, width = 0, height = 0;
+  glfwGetWindowSize(window, &window_width, &window_height);
+  glfwGetFramebufferSize(window, &width, &height);
+  return window_width > 0 && width > 0 ? static_cast<float>(width) / static_cast<float>(window_width) : 1;
+}
+
+void update_scale(const Shell& shell) {
+  float x = 1, y = 1;
+  glfwGetWindowContentScale(shell.window, &x, &y);
+  shell.frame->set_scale(std::max(0.5F, x) * shell.user_scale);
+}
+
+/// One frame: build, draw, show.
+void show_frame(const Shell& shell, double seconds) {
+  int width = 0, height = 0;
+  glfwGetFramebufferSize(shell.window, &width, &height);
+  if (width < 1 || height < 1) return;  // minimised
+  glfwSwapInterval(1);
+  shell.frame->build(width, height, seconds);
+  glBindFramebuffer(GL_FRAMEBUFFER, 0);
+  glViewport(0, 0, width, height);
+  shell.frame->draw();
+  glfwSwapBuffers(shell.window);
+}
+
+// ImGui's own GLFW back end does the translating; the frame is told that something happened, and positions are turned into pixels,
+// because the whole program lays itself out in pixels.
+void install_callbacks(GLFWwindow* window) {
+  glfwSetKeyCallback(window, [](GLFWwindow* w, int key, int code, int action, int mods) {
+    shell_of(w).frame->io();
+    ImGui_ImplGlfw_KeyCallback(w, key, code, action, mods);
+  });
+  glfwSetCharCallback(window, [](GLFWwindow* w, unsigned int c) {
+    shell_of(w).frame->io();
+    ImGui_ImplGlfw_CharCallback(w, c);
+  });
+  glfwSetMouseButtonCallback(window, [](GLFWwindow* w, int button, int action, int mods) {
+    shell_of(w).frame->io();
+    ImGui_ImplGlfw_MouseButtonCallback(w, button, action, mods);
+  });
+  glfwSetScrollCallback(window, [](GLFWwindow* w, double x, double y) {
+    shell_of(w).frame->io();
+    ImGui_ImplGlfw_ScrollCallback(w, x, y);
+  });
+  glfwSetCursorPosCallback(window, [](GLFWwindow* w, double x, double y) {
+    shell_of(w).frame->io();
+    const auto ratio = static_cast<double>(pixel_ratio(w));
+    ImGui_ImplGlfw_CursorPosCallback(w, x * ratio, y * ratio);
+  });
+  glfwSetCursorEnterCallback(window, [](GLFWwindow* w, int entered) {
+    shell_of(w).frame->io();
+    ImGui_ImplGlfw_CursorEnterCallback(w, entered);
+  });
+  glfwSetWindowFocusCallback(window, [](GLFWwindow* w, int focused) {
+    shell_of(w).frame->io();
+    ImGui_ImplGlfw_WindowFocusCallback(w, focused);
+  });
+  glfwSetWindowContentScaleCallback(window, [](GLFWwindow* w, float, float) {
+    update_scale(shell_of(w));
+    shell_of(w).frame->io();
+  });
+  // While the frame of the window is dragged some systems do not return from event handling: draw from here.
+  glfwSetFramebufferSizeCallback(window, [](GLFWwindow* w, int, int) {
+    shell_of(w).frame->io();
+    show_frame(shell_of(w), 0);
+  });
+  glfwSetWindowRefreshCallback(window, [](GLFWwindow* w) { show_frame(shell_of(w), 0); });
+}
+
+/// Presenting fills the screen the window is on.
+void follow_present(Shell& shell) {
+  const bool wanted = shell.session->present();
+  if (wanted == shell.full_screen) return;
+  shell.full_screen = wanted;
+  GLFWmonitor* monitor = glfwGetPrimaryMonitor();
+  const GLFWvidmode* mode = monitor != nullptr ? glfwGetVideoMode(monitor) : nullptr;
+  auto& [x, y, width, height] = shell.windowed;
+  if (wanted && mode != nullptr) {
+    glfwGetWindowPos(shell.window, &x, &y);
+    glfwGetWindowSize(shell.window, &width, &height);
+    glfwSetWindowMonitor(shell.window, monitor, 0, 0, mode->width, mode->height, mode->refreshRate);
+  } else if (width > 0) {
+    glfwSetWindowMonitor(shell.window, nullptr, x, y, width, height, GLFW_DONT_CARE);
+  }
+}
+
+void follow_text_scale(Shell& shell) {
+  const float change = shell.frame->take_text_scale_change();
+  if (change == 1) return;
+  shell.user_scale = change == 0 ? 1 : std::clamp(shell.user_scale * change, 0.5F, 4.0F);
+  update_scale(shell);
+}
+
+void follow_cursor(Shell& shell) {
+  constexpr std::array<std::pair<ImGuiMouseCursor, int>, 5> shapes = {{{ImGuiMouseCursor_Arrow, GLFW_ARROW_CURSOR},
+                                                                       {ImGuiMouseCursor_TextInput, GLFW_IBEAM_CURSOR},
+                                                                       {ImGuiMouseCursor_ResizeNS, GLFW_VRESIZE_CURSOR},
+                                                                       {ImGuiMouseCursor_ResizeEW, GLFW_HRESIZE_CURSOR},
+                                                                       {ImGuiMouseCursor_Hand, GLFW_HAND_CURSOR}}};
+  const ImGuiMouseCursor wanted = ImGui::GetMouseCursor();
+  for (const auto& [cursor, shape] : shapes) {
+    if (cursor != wanted) continue;
+    GLFWcursor*& made = shell.cursors[static_cast<std::size_t>(cursor)];
+    if (made == nullptr) made = glfwCreateStandardCursor(shape);
+    glfwSetCursor(shell.window, made);
+    return;
+  }
+  glfwSetCursor(shell.window, nullptr);
+}
+
+void run_loop(Shell& shell) {
+  using Clock = std::chrono::steady_clock;
+  auto last = Clock::now();
+  bool shown = false;
+  while (glfwWindowShouldClose(shell.window) == GLFW_FALSE) {
+    if (shown && !shell.frame->wants_frame()) {
+      glfwWaitEvents();          // the worker posts an empty event when it has a result
+      last = Clock::now();       // the wait is not time that passed on stage
+    } else {
+      glfwPollEvents();
+    }
+    const auto now = Clock::now();
+    const double seconds = std::min(0.1, std::chrono::duration<double>(now - last).count());
+    last = now;
+    ImGui_ImplGlfw_NewFrame();
+    show_frame(shell, seconds);
+    if (!shown) {
+      glfwShowWindow(shell.window);
+      shown = true;
+    }
+    follow_cursor(shell);
+    follow_present(shell);
+    follow_text_scale(shell);
+    if (glfwGetWindowAttrib(shell.window, GLFW_ICONIFIED) == GLFW_TRUE) glfwWaitEvents();
+  }
+}
+
+void remember(const Shell& shell) {
+  Settings settings = shell.settings;
+  settings.shares = shell.frame->shares();
+  settings.theme = shell.session->theme_kind();
+  settings.language = shell.session->language();
+  settings.text_scale = shell.user_scale;
+  if (!shell.full_screen) {
+    float x = 1, y = 1;
+    glfwGetWindowContentScale(shell.window, &x, &y);
+    int width = 0, height = 0;
+    glfwGetFramebufferSize(shell.window, &width, &height);
+    if (width > 0 && height > 0) {
+      settings.width = static_cast<int>(std::lround(static_cast<float>(width) / x));
+      settings.height = static_cast<int>(std::lround(static_cast<float>(height) / y));
+    }
+  }
+  if (settings != shell.settings) save_settings(settings);
+}
+
+Session::Start start_of(const WindowOptions& options, const Settings& settings) {
+  Session::Start start;
+  start.request = options.request;
+  start.inputs = options.inputs;
+  start.step = options.step;
+  start.race = options.race;
+  start.theme = options.theme.value_or(settings.theme);
+  start.language = options.language.value_or(settings.language);
+  start.gpu_ids = gpu_ids();
+  start.load_gpu = &load_gpu;
+  start.load_text = [](const std::string& path) { return read_text_file(path); };
+  start.wake = [] { glfwPostEmptyEvent(); };
+  return start;
+}
+
+}  // namespace
+
+int run_window(const WindowOptions& options) {
+  const Settings settings = load_settings();
+  const Glfw glfw;
+  if (!glfw.good)
+    return fail(fmt::format("there is no display to open a window on ({}): use 'tilescope render --out picture.png' to draw without one",
+                            glfw.why.empty() ? "no reason given" : glfw.why));
+  Result<WindowHandle> window = open_window(options.width.value_or(settings.width), options.height.value_or(settings.height));
+  if (!window) return fail(window.error().sentence);
+  glfwMakeContextCurrent(window->get());
+
+  Session session(start_of(options, settings));
+  AppFrame::Options frame_options;
+  frame_options.shares = settings.shares;
+  frame_options.languages = available_languages();
+  Result<std::unique_ptr<AppFrame>> frame = AppFrame::make(session, frame_options);
+  if (!frame) return fail(frame.error().sentence);
+
+  Shell shell;
+  shell.window = window->get();
+  shell.frame = frame->get();
+  shell.session = &session;
+  shell.settings = settings;
+  shell.user_scale = options.scale.value_or(settings.text_scale);
+  glfwSetWindowUserPointer(window->get(), &shell);
+  glfwSetWindowSizeLimits(window->get(), 640, 400, GLFW_DONT_CARE, GLFW_DONT_CARE);
+  ImGui_ImplGlfw_InitForOpenGL(window->get(), false);
+  install_callbacks(window->get());
+  update_scale(shell);
+  run_loop(shell);
+  for (const std::string& warning : (*frame)->fonts().warnings()) std::fprintf(stderr, "tilescope: %s\n", warning.c_str());
+  remember(shell);
+  ImGui_ImplGlfw_Shutdown();
+  return 0;
+}
+
+}  // namespace tilescope

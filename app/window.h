@@ -1,0 +1,48 @@
+// What the command line asks of the window: to open it, or to draw one picture of it without a display.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "app/theme.h"
+#include "sim/engine/simulation.h"
+#include "sim/numerics/tile_machine.h"
+
+namespace tilescope {
+
+/// What the window shows first. An absent field leaves the choice to the window: what it remembers, else its default.
+struct WindowOptions {
+  SimulationRequest request;            // checked sizes and a loaded GPU; what only simulate() can refuse may still be in it
+  InputSource inputs;
+  std::optional<std::int64_t> step;     // absent: a few steps in
+  bool race = false;
+  std::optional<ThemeKind> theme;
+  std::optional<int> width, height;     // both or neither; logical pixels
+  std::optional<float> scale;           // times that of the display
+  std::optional<std::string> language;  // "en", "ko"
+};
+
+struct RenderOptions {
+  SimulationRequest request;
+  InputSource inputs;
+  std::optional<std::int64_t> step;     // absent: the window's own choice, a few steps in
+  bool race = false;
+  ThemeKind theme = ThemeKind::dark;
+  int width = 1600, height = 900;       // of the picture, in pixels
+  float scale = 1;
+  std::string language = "en";
+  std::string panel;                    // an id of panel_table(); empty for the whole window
+  std::string out;                      // the PNG, written by write_file() of app/files.h
+};
+
+/// Opens the window and returns the exit code when it is closed. GPUs for its menu: gpu_ids() and load_gpu() of app/assets.h.
+/// Errors  no display, no OpenGL 3.3: one line on standard error, and 3.
+int run_window(const WindowOptions& options);
+
+/// Draws one picture; the same options give the same bytes.
+/// Errors  whatever simulate() refuses, an unknown panel (names those there are), a step beyond the last (with both numbers),
+///         no EGL, a file that cannot be written.
+Result<Done> render_picture(const RenderOptions& options);
+
+}  // namespace tilescope

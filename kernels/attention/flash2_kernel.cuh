@@ -1,0 +1,423 @@
+// The device code of flash2: one block a tile of query rows, K and V through a ring in shared memory, everything else in registers.
+//
+//   warp w owns rows_per_warp query rows for the whole kernel, so warps exchange nothing:
+//
+//     shared     Q [Br,d]   K ring [stages][Bc,d]   V ring [stages][Bc,d]      all swizzled (tensor_core.cuh)
+//     registers  S [rows,Bc] fp32 ── row max, exp2 ──► P 16-bit, 16 keys at a time ──► O += P V, O [rows,d] fp32
+//
+//   Order inside an iteration: S = Q K^T, row maxima, then for each slice of 16 keys the products O += P V with the exponentials of the
+//   *next* slice between them, so that the special-function unit works while the tensor core does.
+#pragma once
+
+#include <type_traits>
+
+#include "kernels/attention/flash2_variants.h"
+#include "kernels/attention/warp_tiles.cuh"
+
+namespace tilescope::device {
+
+struct Flash2Arguments {
+  const void* q;
+  const void* k;
+  const void* v;
+  void* o;
+  float* lse;
+  int seq_q, seq_kv;
+  int heads, kv_heads;
+  float scale;
+};
+
+/// What a build of the kernel is made of.
+template <class Element, int dim, int block_rows, int block_keys, int warp_count, int ring, int blocks, bool is_causal, bool keep_q, int exp_flags = 0>
+struct Flash2Shape {
+  static constexpr int flags = exp_flags;
+  using T = Element;
+  static constexpr int d = dim, br = block_rows, bc = block_keys, warps = warp_count, stages = ring, min_blocks = blocks;
+  static constexpr bool causal = is_causal, q_in_registers = keep_q;
+  static constexpr int threads = warps * 32;
+  static constexpr int row_bytes = d * 2;
+  static constexpr int row_chunks = d / 8;                 // 16-byte chunks
+  static constexpr int m_tiles = br / (16 * warps);        // of 16 rows, per warp
+  static constexpr int rows_per_warp = 16 * m_tiles;
+  static constexpr int q_bytes = br * row_bytes, kv_bytes = bc * row_bytes;
+  static constexpr int barrier_bytes = 2 * stages * 8;
+  static constexpr int shared_bytes = q_bytes + 2 * stages * kv_bytes + br * 4 + barrier_bytes;
+  static_assert(br % (16 * warps) == 0 && bc % 16 == 0 && (d == 64 || d == 128));
+  static_assert(bc % (8 * warps) == 0, "a warp copies whole swizzle periods");
+};
+
+/// One warp's share of the work, and what it keeps in registers.
+template <class Shape>
+struct Flash2Warp {
+  using T = typename Shape::T;
+  static constexpr int m_tiles = Shape::m_tiles, s_tiles = Shape::bc / 8, o_tiles = Shape::d / 8, k_steps = Shape::d / 16;
+
+  float o[m_tiles][o_tiles][4];
+  float s[m_tiles][s_tiles][4];
+  float row_max[m_tiles][2], row_sum[m_tiles][2];   // this lane's part of the sum
+  std::uint32_t q[Shape::q_in_registers ? k_steps : 1][m_tiles][4];
+  // Where this lane's ldmatrix rows begin in a tile; everything added to these is the same for all lanes.
+  std::uint32_t lane_rows_first;   // rows by lane bit 3, chunks by bit 4: Q, and V transposed
+  std::uint32_t lane_chunk_first;  // rows by lane bit 4, chunks by bit 3: K
+  std::uint32_t q_shared;
+
+  __device__ __forceinline__ void start(std::uint32_t q_rows, int lane) {
+    const int r = lane & 7, bit3 = (lane >> 3) & 1, bit4 = lane >> 4;
+    q_shared = q_rows;
+    lane_rows_first = swizzled<Shape::row_bytes>(r + 8 * bit3, bit4);
+    lane_chunk_first = swizzled<Shape::row_bytes>(r + 8 * bit4, bit3);
+#pragma unroll
+    for (int mt = 0; mt < m_tiles; ++mt) {
+      row_max[mt][0] = row_max[mt][1] = minus_infinity();
+      row_sum[mt][0] = row_sum[mt][1] = 0.f;
+#pragma unroll
+      for (int n = 0; n < o_tiles; ++n)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) o[mt][n][i] = 0.f;
+    }
+  }
+
+  /// Chunk pair `step` of the row a lane address points to: the swizzle is an exclusive or, so stepping is one too.
+  static __device__ __forceinline__ std::uint32_t stepped(std::uint32_t lane_place, int step, std::uint32_t base) {
+    return (lane_place ^ ((step & 3) << 5)) + (base + ((step >> 2) << 7));
+  }
+
+  __device__ __forceinline__ void load_q(std::uint32_t (&fragment)[m_tiles][4], int step) const {
+#pragma unroll
+    for (int mt = 0; mt < m_tiles; ++mt) load_matrices(fragment[mt], stepped(lane_rows_first, step, q_shared + mt * 16 * Shape::row_bytes));
+  }
+
+  __device__ __forceinline__ void keep_q() {
+#pragma unroll
+    for (int step = 0; step < k_steps; ++step) load_q(q[step], step);
+  }
+
+  /// S = Q K^T
+  __device__ __forceinline__ void scores(std::uint32_t k_shared) {
+    const float zero[4] = {0.f, 0.f, 0.f, 0.f};
+    std::uint32_t a[2][m_tiles][4], b[2][s_tiles / 2][4];
+    auto fetch = [&](int step) {
+      if constexpr (!Shape::q_in_registers) load_q(a[step & 1], step);
+#pragma unroll
+      for (int n = 0; n < s_tiles / 2; ++n) load_matrices(b[step & 1][n], stepped(lane_chunk_first, step, k_shared + n * 16 * Shape::row_bytes));
+    };
+    if (!(Shape::flags & 16)) fetch(0);
+#pragma unroll
+    for (int step = 0; step < k_steps; ++step) {
+      if (Shape::flags & 16) fetch(step);
+      else if (step + 1 < k_steps) fetch(step + 1);
+#pragma unroll
+      for (int n = 0; n < s_tiles; ++n)
+#pragma unroll
+        for (int mt = 0; mt < m_tiles; ++mt) {
+          const std::uint32_t b0 = b[step & 1][n / 2][(n & 1) * 2], b1 = b[step & 1][n / 2][(n & 1) * 2 + 1];
+          const auto& a4 = Shape::q_in_registers ? q[Shape::q_in_registers ? step : 0][mt] : a[step & 1][mt];
+          if (step == 0) mma<T>(s[mt][n], a4, b0, b1, zero);
+          else mma<T>(s[mt][n], a4, b0, b1, s[mt][n]);
+        }
+    }
+  }
+
+  /// S = -inf where the key is not visible. `visible` is how many of the tile's keys the warp's first row sees; where causal, each further
+  /// row sees one more. (No row of the problem sees beyond seq_kv; rows past the end of Q may, and see zeros there.)
+  __device__ __forceinline__ void mask(int visible, int lane) {
+    const int limit = visible - 2 * (lane & 3) + (Shape::causal ? lane / 4 : 0);
+#pragma unroll
+    for (int mt = 0; mt < m_tiles; ++mt)
+#pragma unroll
+      for (int n = 0; n < s_tiles; ++n)
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+          if (n * 8 + (i & 1) - (Shape::causal ? mt * 16 + (i / 2) * 8 : 0) >= limit) s[mt][n][i] = minus_infinity();
+  }
+
+  /// Row maxima of S, and l and O rescaled to them. `offset` becomes max * scale, what exp2 subtracts.
+  __device__ __forceinline__ void maxima(float (&offset)[m_tiles][2], float scale_log2) {
+    float alpha[m_tiles][2];
+    bool moved = false;
+#pragma unroll
+    for (int mt = 0; mt < m_tiles; ++mt)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        float x = fmaxf(s[mt][0][half * 2], s[mt][0][half * 2 + 1]);
+#pragma unroll
+        for (int n = 1; n < s_tiles; ++n) x = fmaxf(x, fmaxf(s[mt][n][half * 2], s[mt][n][half * 2 + 1]));
+        const float before = row_max[mt][half], now = fmaxf(before, quad_max(x));
+        // A row that has seen no key yet has maximum -inf; any finite offset makes its exponentials 0.
+        const float finite = Shape::causal && now == minus_infinity() ? 0.f : now;
+        row_max[mt][half] = now;
+        offset[mt][half] = finite * scale_log2;
+        alpha[mt][half] = exp2_fast(before * scale_log2 - offset[mt][half]);
+        moved |= now != before;
+      }
+    // In a long row the maximum soon stops moving; then alpha is 1 and there is nothing to rescale.
+    if (__any_sync(0xffffffffu, moved)) {
+#pragma unroll
+      for (int mt = 0; mt < m_tiles; ++mt)
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          row_sum[mt][half] *= alpha[mt][half];
+#pragma unroll
+          for (int n = 0; n < o_tiles; ++n) {
+            o[mt][n][half * 2] *= alpha[mt][half];
+            o[mt][n][half * 2 + 1] *= alpha[mt][half];
+          }
+        }
+    }
+  }
+
+  /// Register `index` (0 … 4 m_tiles - 1) of slice `slice` of P = exp2(S scale - offset), added to the row sums.
+  __device__ __forceinline__ void exponentials(std::uint32_t (&p)[m_tiles][4], int slice, int index, const float (&offset)[m_tiles][2],
+                                               float scale_log2) {
+    const int mt = index / 4, part = index % 4, half = part & 1;
+    const float(&from)[4] = s[mt][slice * 2 + part / 2];
+    const float x = exp2_fast(from[half * 2] * scale_log2 - offset[mt][half]);
+    const float y = exp2_fast(from[half * 2 + 1] * scale_log2 - offset[mt][half]);
+    row_sum[mt][half] += x + y;
+    p[mt][part] = pack<T>(x, y);
+  }
+
+  /// O += P V, slice by slice, with the exponentials of the next slice between the products of this one.
+  __device__ __forceinline__ void accumulate(std::uint32_t v_shared, const float (&offset)[m_tiles][2], float scale_log2) {
+    constexpr int slices = Shape::bc / 16, groups = o_tiles / 2, parts = 4 * m_tiles;
+    if constexpr (Shape::flags & 2) {
+      std::uint32_t pp[slices][m_tiles][4], bb[2][4];
+#pragma unroll
+      for (int slice = 0; slice < slices; ++slice)
+#pragma unroll
+        for (int i = 0; i < parts; ++i) exponentials(pp[slice], slice, i, offset, scale_log2);
+      load_matrices_transposed(bb[0], stepped(lane_rows_first, 0, v_shared));
+#pragma unroll
+      for (int at = 0; at < slices * groups; ++at) {
+        const int next = at + 1, slice = at / groups, g = at % groups;
+        if (next < slices * groups)
+          load_matrices_transposed(bb[next & 1], stepped(lane_rows_first, next % groups, v_shared + (next / groups) * 16 * Shape::row_bytes));
+#pragma unroll
+        for (int n = 0; n < 2; ++n)
+#pragma unroll
+          for (int mt = 0; mt < m_tiles; ++mt)
+            mma<T>(o[mt][g * 2 + n], pp[slice][mt], bb[at & 1][n * 2], bb[at & 1][n * 2 + 1], o[mt][g * 2 + n]);
+      }
+      return;
+    } else if constexpr (Shape::flags & 4) {
+      std::uint32_t pp[2][m_tiles][4], bb[groups][4];
+#pragma unroll
+      for (int i = 0; i < parts; ++i) exponentials(pp[0], 0, i, offset, scale_log2);
+#pragma unroll
+      for (int g = 0; g < groups; ++g) load_matrices_transposed(bb[g], stepped(lane_rows_first, g, v_shared));
+#pragma unroll
+      for (int slice = 0; slice < slices; ++slice) {
+#pragma unroll
+        for (int mt = 0; mt < m_tiles; ++mt)
+#pragma unroll
+          for (int g = 0; g < groups; ++g) {
+#pragma unroll
+            for (int n = 0; n < 2; ++n)
+              mma<T>(o[mt][g * 2 + n], pp[slice & 1][mt], bb[g][n * 2], bb[g][n * 2 + 1], o[mt][g * 2 + n]);
+            if (mt == m_tiles - 1 && slice + 1 < slices) load_matrices_transposed(bb[g], stepped(lane_rows_first, g, v_shared + (slice + 1) * 16 * Shape::row_bytes));
+            constexpr int total = groups * m_tiles;
+            const int at = mt * groups + g;
+            if (slice + 1 < slices)
+#pragma unroll
+              for (int i = at * parts / total; i < (at + 1) * parts / total; ++i)
+                exponentials(pp[(slice + 1) & 1], slice + 1, i, offset, scale_log2);
+          }
+      }
+      return;
+    }
+    std::uint32_t p[2][m_tiles][4], b[2][4];
+#pragma unroll
+    for (int i = 0; i < parts; ++i) exponentials(p[0], 0, i, offset, scale_log2);
+    load_matrices_transposed(b[0], stepped(lane_rows_first, 0, v_shared));
+#pragma unroll
+    for (int slice = 0; slice < slices; ++slice) {
+#pragma unroll
+      for (int g = 0; g < groups; ++g) {
+        const int at = slice * groups + g, next = at + 1;
+        if (next < slices * groups)
+          load_matrices_transposed(b[next & 1], stepped(lane_rows_first, next % groups, v_shared + (next / groups) * 16 * Shape::row_bytes));
+#pragma unroll
+        for (int n = 0; n < 2; ++n)
+#pragma unroll
+          for (int mt = 0; mt < m_tiles; ++mt)
+            mma<T>(o[mt][g * 2 + n], p[slice & 1][mt], b[at & 1][n * 2], b[at & 1][n * 2 + 1], o[mt][g * 2 + n]);
+        if (slice + 1 < slices) {
+#pragma unroll
+          for (int i = g * parts / groups; i < (g + 1) * parts / groups; ++i)
+            exponentials(p[(slice + 1) & 1], slice + 1, i, offset, scale_log2);
+        }
+      }
+    }
+  }
+
+  /// O / l into this warp's rows of the Q tile (nobody else reads them), log-sum-exp into `lse_shared`.
+  __device__ __forceinline__ void finish(char* own_rows, float* lse_shared, float scale_log2, int lane) {
+#pragma unroll
+    for (int mt = 0; mt < m_tiles; ++mt)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const float sum = quad_sum(row_sum[mt][half]);
+        const float inverse = sum == 0.f ? 0.f : 1.f / sum;
+        const int row = mt * 16 + half * 8 + lane / 4;
+        if ((lane & 3) == 0) lse_shared[row] = sum == 0.f ? minus_infinity() : (row_max[mt][half] * scale_log2 + log2f(sum)) * ln_2;
+#pragma unroll
+        for (int n = 0; n < o_tiles; ++n)
+          *reinterpret_cast<std::uint32_t*>(own_rows + swizzled<Shape::row_bytes>(row, n) + (lane & 3) * 4) =
+              pack<T>(o[mt][n][half * 2] * inverse, o[mt][n][half * 2 + 1] * inverse);
+      }
+  }
+};
+
+/// Which tile of which head a block has.
+template <class Shape>
+struct Flash2Place {
+  int first_row, head, batch;
+
+  __device__ __forceinline__ Flash2Place() : first_row(blockIdx.x * Shape::br), head(blockIdx.y), batch(blockIdx.z) {}
+
+  /// The same, read from the hardware anew: at the end of the kernel, so that nothing of it is kept in registers through the loop.
+  static __device__ __forceinline__ Flash2Place again() {
+    Flash2Place place;
+    asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(place.first_row));
+    asm volatile("mov.u32 %0, %%ctaid.y;" : "=r"(place.head));
+    asm volatile("mov.u32 %0, %%ctaid.z;" : "=r"(place.batch));
+    place.first_row *= Shape::br;
+    return place;
+  }
+  /// Index of the tile's first row among all rows of Q, O and L.
+  __device__ __forceinline__ std::int64_t row(const Flash2Arguments& arguments) const {
+    return (static_cast<std::int64_t>(batch) * arguments.heads + head) * arguments.seq_q + first_row;
+  }
+  /// Index of the first row of its keys among all rows of K and V.
+  __device__ __forceinline__ std::int64_t kv_row(const Flash2Arguments& arguments) const {
+    return (static_cast<std::int64_t>(batch) * arguments.kv_heads + head / (arguments.heads / arguments.kv_heads)) * arguments.seq_kv;
+  }
+};
+
+/// A tile of rows that sees no key: nothing is loaded.
+template <class Shape>
+__device__ __forceinline__ void write_empty(const Flash2Arguments& arguments, const Flash2Place<Shape>& place, int rows, int thread) {
+  uint4* const o = reinterpret_cast<uint4*>(static_cast<char*>(arguments.o) + place.row(arguments) * Shape::row_bytes);
+  for (int i = thread; i < rows * Shape::row_chunks; i += Shape::threads) o[i] = make_uint4(0, 0, 0, 0);
+  float* const lse = arguments.lse + place.row(arguments);
+  for_each_by_sector<Shape::threads, 4>(lse, rows, thread, [&](int i) { lse[i] = minus_infinity(); });
+}
+
+template <class Shape>
+__global__ __launch_bounds__(Shape::threads, Shape::min_blocks) void flash2_kernel(const Flash2Arguments arguments) {
+  extern __shared__ __align__(128) char shared[];
+  char* const q_tile = shared;
+  char* const k_ring = shared + Shape::q_bytes;
+  char* const v_ring = k_ring + Shape::stages * Shape::kv_bytes;
+  float* const lse_tile = reinterpret_cast<float*>(v_ring + Shape::stages * Shape::kv_bytes);
+
+  // Shuffles, so that the compiler knows what is the same for a whole warp, and keeps the lane instead of working it out again and again.
+  const int thread = threadIdx.x, lane = __shfl_sync(0xffffffffu, thread & 31, thread & 31), warp = __shfl_sync(0xffffffffu, thread >> 5, 0);
+  const int seq_q = arguments.seq_q, seq_kv = arguments.seq_kv;
+  const Flash2Place<Shape> place;
+  const int first_row = place.first_row, rows = min(Shape::br, seq_q - first_row);
+  const char* const k_plane = static_cast<const char*>(arguments.k) + place.kv_row(arguments) * Shape::row_bytes;
+  const char* const v_plane = static_cast<const char*>(arguments.v) + place.kv_row(arguments) * Shape::row_bytes;
+  const float scale_log2 = arguments.scale * log2_e;
+
+  const int warp_row = warp * Shape::rows_per_warp;
+  // Keys visible to the first row of the warp; each further row sees one more.
+  const int first_visible = first_row + warp_row + 1 + seq_kv - seq_q;
+  auto tiles_for = [&](int keys) { return max(0, min(keys, seq_kv) + Shape::bc - 1) / Shape::bc; };
+  const int tiles = Shape::causal ? tiles_for(first_row + rows + seq_kv - seq_q) : tiles_for(seq_kv);
+  // This warp's last tile, and the first one it has to mask in.
+  const int warp_tiles = Shape::causal ? min(tiles, tiles_for(first_visible + Shape::rows_per_warp - 1)) : tiles;
+  const int first_masked = (Shape::causal ? max(0, min(first_visible, seq_kv)) : seq_kv) / Shape::bc;
+
+  if (Shape::causal && tiles == 0) return write_empty<Shape>(arguments, place, rows, thread);
+
+  // full[stage]: every thread's copies of the tile have landed. empty[stage]: every warp has read the tile.
+  const std::uint32_t full = shared_address(lse_tile + Shape::br), empty = full + Shape::stages * 8;
+  if (thread == 0) {
+#pragma unroll
+    for (int i = 0; i < Shape::stages; ++i) {
+      barrier_start(full + i * 8, Shape::threads);
+      barrier_start(empty + i * 8, Shape::warps);
+    }
+  }
+  constexpr int copied_rows = Shape::bc / Shape::warps, copied_bytes = copied_rows * Shape::row_bytes;
+  auto copy_part = [&](auto whole, const char* plane_start, char* ring_start, int j) {
+    const std::int64_t from = static_cast<std::int64_t>(j) * Shape::kv_bytes + warp * copied_bytes;
+    const std::uint32_t to = shared_address(ring_start) + (j % Shape::stages) * Shape::kv_bytes + warp * copied_bytes;
+    copy_rows<Shape::row_bytes, copied_rows, decltype(whole)::value>(to, plane_start + from, seq_kv - j * Shape::bc - warp * copied_rows, lane);
+  };
+  using Whole = std::true_type;
+  using Ragged = std::false_type;
+
+  char* const own_rows = q_tile + warp_row * Shape::row_bytes;
+  const char* const q = static_cast<const char*>(arguments.q) + (place.row(arguments) + warp_row) * Shape::row_bytes;
+  copy_rows<Shape::row_bytes, Shape::rows_per_warp, false>(shared_address(own_rows), q, rows - warp_row, lane);
+  copy_async_commit();
+  __syncthreads();  // the barriers are there
+  copy_part(Ragged(), k_plane, k_ring, 0);
+  copy_part(Ragged(), v_plane, v_ring, 0);
+  barrier_arrive_after_copies(full);
+  copy_async_commit();
+
+  Flash2Warp<Shape> work;
+  work.start(shared_address(own_rows), lane);
+  copy_async_wait<1>();
+  __syncwarp();
+  if constexpr (Shape::q_in_registers) work.keep_q();
+
+  // Tile j + 1 is copied while tile j is worked on: K once S is done, V once the maxima are. `whole`: both tiles are, and nothing is masked.
+  auto copy_next_k = [&](auto whole, int j) {
+    if (decltype(whole)::value || j + 1 < tiles) copy_part(whole, k_plane, k_ring, j + 1);
+  };
+  auto copy_next_v = [&](auto whole, int j) {
+    if (decltype(whole)::value || j + 1 < tiles) {
+      barrier_wait(empty + ((j + 1) % Shape::stages) * 8, (((j + 1) / Shape::stages) & 1) ^ 1);
+      copy_part(whole, v_plane, v_ring, j + 1);
+      barrier_arrive_after_copies(full + ((j + 1) % Shape::stages) * 8);
+    }
+  };
+  auto iterate = [&](auto whole, int j) {
+    const int stage = j % Shape::stages;
+    float offset[Shape::m_tiles][2];
+    barrier_wait(full + stage * 8, (j / Shape::stages) & 1);
+    work.scores(shared_address(k_ring) + stage * Shape::kv_bytes);
+    copy_next_k(whole, j);
+    if (!decltype(whole)::value && j >= first_masked) work.mask((Shape::causal ? first_visible : seq_kv) - j * Shape::bc, lane);
+    work.maxima(offset, scale_log2);
+    copy_next_v(whole, j);
+    work.accumulate(shared_address(v_ring) + stage * Shape::kv_bytes, offset, scale_log2);
+    __syncwarp();
+    if (lane == 0) barrier_arrive(empty + stage * 8);
+  };
+  const int whole_tiles = min(min(first_masked, warp_tiles), min(tiles, seq_kv / Shape::bc) - 1);
+  int j = 0;
+  for (; j < whole_tiles; ++j) iterate(Whole(), j);
+  for (; j < warp_tiles; ++j) iterate(Ragged(), j);
+  if constexpr (Shape::causal) {
+    // The other warps of the block still need this one's part of the copies.
+    for (; j < tiles; ++j) {
+      barrier_wait(full + (j % Shape::stages) * 8, (j / Shape::stages) & 1);
+      copy_next_k(Ragged(), j);
+      copy_next_v(Ragged(), j);
+      __syncwarp();
+      if (lane == 0) barrier_arrive(empty + (j % Shape::stages) * 8);
+    }
+  }
+
+  work.finish(own_rows, lse_tile + warp_row, scale_log2, lane);
+  __syncthreads();
+  const auto end = Flash2Place<Shape>::again();
+  const int left = min(Shape::br, seq_q - end.first_row);
+  char* const o = static_cast<char*>(arguments.o) + (end.row(arguments) + warp_row) * Shape::row_bytes;
+  float* const lse = arguments.lse + end.row(arguments);
+  store_rows<Shape::row_bytes, Shape::rows_per_warp>(o, own_rows, left - warp_row, lane);
+  for_each_by_sector<Shape::threads, 4>(lse, left, threadIdx.x, [&](int i) { lse[i] = lse_tile[i]; });
+}
+
+template <class T, int d, bool causal>
+Flash2Variant flash2_variant() {
+  using Shape = std::conditional_t<d == 64, Flash2Shape<T, 64, 128, 128, 4, 2, 2, causal, false, 4>, Flash2Shape<T, 128, 128, 64, 4, 2, 2, causal, false, 4>>;
+  return {reinterpret_cast<const void*>(&flash2_kernel<Shape>), Shape::br, Shape::bc, Shape::threads, Shape::shared_bytes};
+}
+
+}  // namespace tilescope::device

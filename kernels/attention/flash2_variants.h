@@ -1,0 +1,16 @@
+// Handles of the compiled flash2 kernels. One source file a type and head dimension, so that they compile side by side.
+#pragma once
+
+namespace tilescope {
+
+struct Flash2Variant {
+  const void* function = nullptr;
+  int block_q = 0, block_kv = 0, threads = 0, shared_bytes = 0;
+};
+
+Flash2Variant flash2_fp16_d64(bool causal);
+Flash2Variant flash2_fp16_d128(bool causal);
+Flash2Variant flash2_bf16_d64(bool causal);
+Flash2Variant flash2_bf16_d128(bool causal);
+
+}  // namespace tilescope

@@ -1,0 +1,97 @@
+// S = scale Q K^T, one block a tile of S: the tiled product, and the first launch of standard attention.
+//
+//   8 warps: 4 along the rows, 2 along the keys; a warp makes 32 x 64 numbers. All of d is loaded at once.
+//   Traffic  l2_to_sm = B Hq (ceil(Nk/Bc) Nq + ceil(Nq/Br) Nk) d e     sm_to_l2 = B Hq Nq Nk e, when nothing is masked.
+#pragma once
+
+#include "kernels/attention/warp_tiles.cuh"
+
+namespace tilescope::device {
+
+struct ScoresArguments {
+  const void* q;
+  const void* k;
+  void* s;
+  int seq_q, seq_kv;
+  int heads, kv_heads;
+  float scale;
+  bool causal;
+};
+
+template <class Element, int dim>
+struct ScoresShape {
+  using T = Element;
+  static constexpr int br = 128, bc = 128, threads = 256, row_bytes = dim * 2;
+  static constexpr int shared_bytes = (br + bc) * row_bytes;
+};
+
+/// Writes a [rows, cols] part of S from a swizzled shared tile of 128 columns.
+template <class T, int threads>
+__device__ __forceinline__ void store_scores(T* to, std::int64_t row_elements, const char* shared, int rows, int cols, int thread) {
+  constexpr int tile_row_bytes = 256;
+  if (row_elements % 8 == 0) {
+    for (int i = thread; i < rows * 16; i += threads) {
+      const int row = i / 16, chunk = i % 16;
+      if (chunk * 8 < cols)
+        *reinterpret_cast<uint4*>(to + row * row_elements + chunk * 8) =
+            *reinterpret_cast<const uint4*>(shared + swizzled<tile_row_bytes>(row, chunk));
+    }
+    return;
+  }
+  for (int row = thread / 32; row < rows; row += threads / 32) {
+    T* const start = to + row * row_elements;
+    for_each_by_sector<32, 2>(start, cols, thread % 32, [&](int i) {
+      start[i] = *reinterpret_cast<const T*>(shared + swizzled<tile_row_bytes>(row, i / 8) + i % 8 * 2);
+    });
+  }
+}
+
+template <class Shape>
+__global__ __launch_bounds__(Shape::threads, 2) void scores_kernel(const ScoresArguments arguments) {
+  using T = typename Shape::T;
+  constexpr int row_bytes = Shape::row_bytes, warps = Shape::threads / 32, copied_rows = Shape::br / warps;
+  extern __shared__ __align__(128) char shared[];
+  char* const k_tile = shared + Shape::br * row_bytes;
+
+  const int thread = threadIdx.x, lane = thread & 31, warp = thread >> 5;
+  const int seq_q = arguments.seq_q, seq_kv = arguments.seq_kv;
+  const int first_row = blockIdx.y * Shape::br, first_key = blockIdx.x * Shape::bc;
+  const int rows = min(Shape::br, seq_q - first_row), keys = min(Shape::bc, seq_kv - first_key);
+  // With a causal mask the blocks wholly above the diagonal have nothing to do.
+  const int visible_last = first_row + rows + seq_kv - seq_q;
+  if (arguments.causal && visible_last <= first_key) return;
+
+  const std::int64_t plane = blockIdx.z, head = plane % arguments.heads;
+  const std::int64_t kv_plane = plane / arguments.heads * arguments.kv_heads + head / (arguments.heads / arguments.kv_heads);
+  const char* const q = static_cast<const char*>(arguments.q) + (plane * seq_q + first_row) * row_bytes;
+  const char* const k = static_cast<const char*>(arguments.k) + (kv_plane * seq_kv + first_key) * row_bytes;
+  const int copied = warp * copied_rows;
+  copy_rows<row_bytes, copied_rows, false>(shared_address(shared) + copied * row_bytes, q + copied * row_bytes, rows - copied, lane);
+  copy_rows<row_bytes, copied_rows, false>(shared_address(k_tile) + copied * row_bytes, k + copied * row_bytes, keys - copied, lane);
+  copy_async_commit();
+  copy_async_wait<0>();
+  __syncthreads();
+
+  const int warp_row = warp / 2 * 32, warp_key = warp % 2 * 64;
+  float s[2][8][4];
+  multiply_transposed<T, row_bytes>(s, LanePlaces<row_bytes>(lane), shared_address(shared) + warp_row * row_bytes,
+                                    shared_address(k_tile) + warp_key * row_bytes);
+  if (arguments.causal) mask_scores<true>(s, first_row + warp_row + 1 + seq_kv - seq_q - first_key - warp_key, lane);
+  __syncthreads();  // Q and K have been read; their place takes S
+
+#pragma unroll
+  for (int mt = 0; mt < 2; ++mt)
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+#pragma unroll
+      for (int n = 0; n < 8; ++n) {
+        const int row = warp_row + mt * 16 + half * 8 + lane / 4;
+        *reinterpret_cast<std::uint32_t*>(shared + swizzled<256>(row, warp_key / 8 + n) + (lane & 3) * 4) =
+            pack<T>(s[mt][n][half * 2] * arguments.scale, s[mt][n][half * 2 + 1] * arguments.scale);
+      }
+  __syncthreads();
+  T* const to = static_cast<T*>(arguments.s) + (plane * seq_q + first_row) * seq_kv + first_key;
+  store_scores<T, Shape::threads>(to, seq_kv, shared, rows, keys, thread);
+}
+
+}  // namespace tilescope::device

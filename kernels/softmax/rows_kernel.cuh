@@ -1,0 +1,164 @@
+// P = softmax(S) by rows, a few rows a block: the second launch of standard attention.
+//
+//   A block of 4 warps owns up to 4 rows. Rows that fit shared memory stay there, so S is read once; else it is read twice.
+//   Traffic  l2_to_sm = B Hq Nq Nk e (twice that when a row does not fit)     sm_to_l2 = B Hq Nq Nk e, when nothing is masked.
+#pragma once
+
+#include "kernels/attention/warp_tiles.cuh"
+
+namespace tilescope::device {
+
+struct RowsArguments {
+  const void* s;
+  void* p;
+  int seq_q, seq_kv;
+  int tile_rows, tile_keys;   // of the products around it: what a row of a tile visits
+  int group_rows;             // rows a block owns
+  bool kept;                  // rows stay in shared memory
+  bool causal;                // tiles above the diagonal are neither read nor written
+  bool mask;                  // S itself is not masked: mask here, and write whole rows of P
+};
+
+/// Maximum and sum of exponentials so far, in powers of two.
+struct MaxSum {
+  float max = minus_infinity(), sum = 0.f;
+
+  __device__ __forceinline__ void add(float x) {
+    const float m = fmaxf(max, x);
+    if (m == minus_infinity()) return;
+    sum = sum * exp2_fast(max - m) + exp2_fast(x - m);
+    max = m;
+  }
+  /// m = max, d = d1 e^(m1-m) + d2 e^(m2-m)
+  __device__ __forceinline__ void merge(MaxSum other) {
+    const float m = fmaxf(max, other.max);
+    if (m == minus_infinity()) return;
+    sum = sum * exp2_fast(max - m) + other.sum * exp2_fast(other.max - m);
+    max = m;
+  }
+};
+
+/// The same on every lane of the warps [first_warp, first_warp + warps) that share a row; `scratch` holds 2 floats a warp of the block.
+__device__ __forceinline__ MaxSum merged(MaxSum mine, float* scratch, int warp, int first_warp, int warps) {
+#pragma unroll
+  for (int step = 16; step > 0; step /= 2) {
+    MaxSum other;
+    other.max = __shfl_xor_sync(0xffffffffu, mine.max, step);
+    other.sum = __shfl_xor_sync(0xffffffffu, mine.sum, step);
+    mine.merge(other);
+  }
+  __syncthreads();  // the scratch of the time before has been read
+  if (threadIdx.x % 32 == 0) scratch[2 * warp] = mine.max, scratch[2 * warp + 1] = mine.sum;
+  __syncthreads();
+  MaxSum all;
+  for (int w = first_warp; w < first_warp + warps; ++w) {
+    MaxSum other;
+    other.max = scratch[2 * w], other.sum = scratch[2 * w + 1];
+    all.merge(other);
+  }
+  return all;
+}
+
+/// Neighbouring elements that one lane moves at once.
+template <class T, int n>
+struct Piece {
+  static constexpr int size = n;
+  T value[n];
+
+  /// From global memory, past the L1: what is read twice is fetched twice.
+  static __device__ __forceinline__ Piece fetched(const T* from) {
+    Piece piece;
+    if constexpr (n == 8) *reinterpret_cast<uint4*>(piece.value) = __ldcg(reinterpret_cast<const uint4*>(from));
+    else piece.value[0] = __ldcg(from);
+    return piece;
+  }
+  static __device__ __forceinline__ Piece read(const T* from) {
+    Piece piece;
+    if constexpr (n == 8) *reinterpret_cast<uint4*>(piece.value) = *reinterpret_cast<const uint4*>(from);
+    else piece.value[0] = *from;
+    return piece;
+  }
+  __device__ __forceinline__ void write(T* to) const {
+    if constexpr (n == 8) *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(value);
+    else *to = value[0];
+  }
+};
+
+/// Calls visit(column, Piece()) so that the pieces cover the columns below `width` of a row of S or P, and no two warps share a sector.
+/// Where rows are not whole sectors the row is walked tile by tile, and what two tiles share is touched by both.
+template <class T, class Visit>
+__device__ __forceinline__ void for_each_piece(const T* row, int width, int seq_kv, int tile_keys, int thread, int threads, Visit visit) {
+  if (seq_kv % 16 == 0) {
+    for (int c = thread * 8; c < width; c += threads * 8) visit(c, Piece<T, 8>());
+    return;
+  }
+  for (int first = 0; first < width; first += tile_keys) {
+    const int count = min(tile_keys, width - first);
+    for (int i = thread - elements_into_sector(row + first, 2); i < count; i += threads)
+      if (i >= 0) visit(first + i, Piece<T, 1>());
+  }
+}
+
+template <class T>
+__global__ __launch_bounds__(128) void rows_kernel(const RowsArguments arguments) {
+  extern __shared__ __align__(128) char shared[];
+  __shared__ float scratch[8];
+  const int seq_q = arguments.seq_q, seq_kv = arguments.seq_kv, group_rows = arguments.group_rows;
+  const int groups_of_tile = (arguments.tile_rows + group_rows - 1) / group_rows;
+  const int tile = blockIdx.x / groups_of_tile, tile_first = tile * arguments.tile_rows;
+  const int tile_end = min(tile_first + arguments.tile_rows, seq_q);
+  const int first_row = tile_first + blockIdx.x % groups_of_tile * group_rows;
+  const int rows = min(group_rows, tile_end - first_row);
+
+  const int row_warps = 4 / group_rows, warp = threadIdx.x / 32, slot = warp / row_warps;
+  const bool works = slot < rows;
+  const int row = first_row + (works ? slot : 0), threads = row_warps * 32, thread = threadIdx.x - slot * threads;
+  auto visible = [&](int r) { return arguments.causal ? max(0, min(r + 1 + seq_kv - seq_q, seq_kv)) : seq_kv; };
+  const int tile_keys = arguments.tile_keys;
+  const int visited = min(seq_kv, (visible(tile_end - 1) + tile_keys - 1) / tile_keys * tile_keys);
+  const int seen = arguments.mask ? visible(row) : visited;  // columns that are read
+  const int width = arguments.mask ? seq_kv : visited;       // columns that are written
+  const std::int64_t start = (static_cast<std::int64_t>(blockIdx.y) * seq_q + row) * seq_kv;
+  const T* const s = static_cast<const T*>(arguments.s) + start;
+  T* const p = static_cast<T*>(arguments.p) + start;
+  T* const kept = arguments.kept ? reinterpret_cast<T*>(shared) + static_cast<std::int64_t>(slot) * seq_kv : nullptr;
+
+  // A kept row is looked at twice, which costs nothing outside the SM: maximum first, then the sum. Else both at once.
+  MaxSum mine;
+  if (works)
+    for_each_piece(s, seen, seq_kv, tile_keys, thread, threads, [&](int c, auto piece) {
+      piece = piece.fetched(s + c);
+      if (kept) piece.write(kept + c);
+#pragma unroll
+      for (int i = 0; i < piece.size; ++i) {
+        const float x = c + i < seen ? to_float(piece.value[i]) * log2_e : minus_infinity();
+        if (kept) mine.max = fmaxf(mine.max, x);
+        else mine.add(x);
+      }
+    });
+  const int first_warp = slot * row_warps, warps = works ? row_warps : 0;
+  MaxSum all = merged(mine, scratch, warp, first_warp, warps);
+  const float most = all.max == minus_infinity() ? 0.f : all.max;
+  if (arguments.kept) {
+    MaxSum sum;
+    sum.max = all.max;
+    if (works)
+      for_each_piece(s, seen, seq_kv, tile_keys, thread, threads, [&](int c, auto piece) {
+        piece = piece.read(kept + c);
+#pragma unroll
+        for (int i = 0; i < piece.size; ++i) sum.sum += c + i < seen ? exp2_fast(to_float(piece.value[i]) * log2_e - most) : 0.f;
+      });
+    all = merged(sum, scratch, warp, first_warp, warps);
+  }
+  if (!works) return;
+  const float inverse = all.sum == 0.f ? 0.f : 1.f / all.sum;
+  for_each_piece(p, width, seq_kv, tile_keys, thread, threads, [&](int c, auto piece) {
+    if (c < seen) piece = kept ? piece.read(kept + c) : piece.fetched(s + c);
+#pragma unroll
+    for (int i = 0; i < piece.size; ++i)
+      piece.value[i] = from_float<T>(c + i < seen ? exp2_fast(to_float(piece.value[i]) * log2_e - most) * inverse : 0.f);
+    piece.write(p + c);
+  });
+}
+
+}  // namespace tilescope::device

@@ -1,0 +1,175 @@
+// formula_with_numbers: one operation's arithmetic, as a line that a student can check with a calculator.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "sim/analysis/format.h"
+#include "sim/analysis/softmax_row.h"
+
+namespace tilescope {
+
+namespace {
+
+class FormulaWriter {
+ public:
+  FormulaWriter(const BlockHistory& history, int op, int row, int col)
+      : history_(history),
+        operation_(history.operations().operations[static_cast<std::size_t>(op)]),
+        op_(op),
+        row_(row),
+        col_(col) {
+    row_ = std::clamp(row, 0, std::max(0, operation_.rows - 1));
+    col_ = std::clamp(col, 0, std::max(0, operation_.cols - 1));
+  }
+
+  std::string write() const {
+    const Operation& o = operation_;
+    switch (o.kind) {
+      case OpKind::load:
+        return fmt::format("{} ← {}: {}", to_string(o.dst), place(), format_bytes(Bytes(o.bytes)));
+      case OpKind::store:
+        return fmt::format("{} ← {}: {}", place(), to_string(o.src[0]), format_bytes(Bytes(o.bytes)));
+      case OpKind::fill:
+        return fmt::format("{} = {}", to_string(o.dst), format_value(o.value));
+      case OpKind::matmul:
+        return product();
+      case OpKind::mask:
+        return mask();
+      case OpKind::row_max:
+        return row_max();
+      case OpKind::exp:
+        return fmt::format("{} = e^({}) = {}", entry(o.dst), difference(element(o.src[0]), number(1)), format_value(result()));
+      case OpKind::exp_rows:
+        return fmt::format("{} = e^({}) = {}", to_string(o.dst), difference(number(0), number(1)), format_value(result()));
+      case OpKind::row_sum:
+        return row_sum();
+      case OpKind::rescale:
+        return fmt::format(
+            "{} = {} = {}", entry(o.dst),
+            o.src[1] == Slot::none ? factors({number(0), element(o.dst)}) : factors({number(0), number(1), element(o.dst)}),
+            format_value(result()));
+      case OpKind::divide:
+        if (number(0) == 0) return fmt::format("{} = 0, as {} = 0", entry(o.dst), to_string(o.src[0]));
+        return fmt::format("{} = {} / {} = {}", entry(o.dst), format_value(element(o.dst)), format_value(number(0)),
+                           format_value(result()));
+      case OpKind::add:
+        return fmt::format("{} = {} = {}", entry(o.dst), sum(format_value(element(o.dst)), element(o.src[0])),
+                           format_value(result()));
+      case OpKind::merge:
+        return fmt::format("{} = {} + {} = {}", to_string(o.dst), factors({number(0), number(1)}), factors({number(2), number(3)}),
+                           format_value(result()));
+      case OpKind::log_sum_exp:
+        return fmt::format("{} = {} + ln {} = {}", to_string(o.dst), format_value(number(0)), format_value(number(1)),
+                           format_value(result()));
+      case OpKind::copy:
+        return fmt::format("{} = {} = {}", entry(o.dst), to_string(o.src[0]), format_value(result()));
+      case OpKind::barrier:
+        return {};
+    }
+    return {};
+  }
+
+ private:
+  /// A slot as the operation finds it.
+  std::shared_ptr<const Matrix> before(Slot slot) const { return history_.value(slot, slot == operation_.dst ? op_ - 1 : op_); }
+
+  static float entry_of(const std::shared_ptr<const Matrix>& m, int r, int c) {
+    return m == nullptr || r >= m->rows || c >= m->cols ? std::nanf("") : m->at(r, c);
+  }
+  float number(std::size_t operand) const { return entry_of(before(operation_.src[operand]), row_, 0); }
+  float element(Slot slot) const { return entry_of(before(slot), row_, col_); }
+  float result() const { return entry_of(history_.value(operation_.dst, op_), row_, col_); }
+
+  /// "P[3,0]", or the bare name of what has one number a row.
+  std::string entry(Slot slot) const {
+    if (operation_.cols == 1 && tensor_of(slot) != Tensor::o && tensor_of(slot) != Tensor::s && tensor_of(slot) != Tensor::p)
+      return std::string(to_string(slot));
+    return fmt::format("{}[{},{}]", to_string(slot), row_, col_);
+  }
+  std::string place() const {
+    const TileRef& t = operation_.tile;
+    const bool matrix = t.tensor == Tensor::s || t.tensor == Tensor::p;
+    return fmt::format("{}[{}{}]", to_string(t.tensor), range(t.row, t.rows), matrix ? fmt::format(", {}", range(t.col, t.cols)) : "");
+  }
+  static std::string range(int first, int count) {
+    return count == 1 ? fmt::format("{}", first) : fmt::format("{}…{}", first, first + count - 1);
+  }
+
+  static bool is_negative(float value) { return std::signbit(value) && value != 0; }
+  static std::string in_product(float value) {
+    return is_negative(value) ? fmt::format("({})", format_value(value)) : format_value(value);
+  }
+  static std::string factors(std::initializer_list<float> values) {
+    std::string text;
+    for (float value : values) text += (text.empty() ? "" : " · ") + (text.empty() ? format_value(value) : in_product(value));
+    return text;
+  }
+  static std::string sum(std::string first, float second) {
+    first += is_negative(second) ? fmt::format(" {} ", minus_sign) : " + ";
+    return first + format_value(std::abs(second));
+  }
+  /// "1.204 − 1.871", and a plus where two signs would meet.
+  static std::string difference(float from, float what) {
+    std::string text = format_value(from);
+    text += is_negative(what) ? " + " : fmt::format(" {} ", minus_sign);
+    return text + format_value(std::abs(what));
+  }
+
+  std::string product() const {
+    const Operation& o = operation_;
+    const std::string names = fmt::format("{}·{}", to_string(o.src[0]), to_string(o.src[1]));
+    const float value = result();
+    if (o.accumulate) {
+      const float old = element(o.dst);
+      return fmt::format("{} = {} = {}", entry(o.dst), sum(format_value(old), value - old), format_value(value));
+    }
+    if (o.value == 1.0F) return fmt::format("{} = Σ {} = {}", entry(o.dst), names, format_value(value));
+    return fmt::format("{} = τ Σ {} = {} = {}", entry(o.dst), names, factors({o.value, value / o.value}), format_value(value));
+  }
+
+  std::string mask() const {
+    const auto value = history_.value(operation_.dst, op_);
+    int first = operation_.cols;
+    while (first > 0 && std::isinf(entry_of(value, row_, first - 1))) --first;
+    const std::string_view name = to_string(operation_.dst);
+    if (first == operation_.cols) return fmt::format("{0}[{1},{2}] = {0}[{1},{2}]", name, row_, range(0, operation_.cols));
+    return fmt::format("{}[{},{}] = {}", name, row_, range(first, operation_.cols - first), format_value(-HUGE_VAL));
+  }
+
+  std::string row_max() const {
+    const Operation& o = operation_;
+    const auto rows = before(o.src[1]);
+    float largest = -HUGE_VALF;
+    for (int c = 0; rows != nullptr && c < rows->cols; ++c) largest = std::max(largest, entry_of(rows, row_, c));
+    if (o.src[0] == Slot::none)
+      return fmt::format("{} = max {} = {}", to_string(o.dst), to_string(o.src[1]), format_value(result()));
+    return fmt::format("{} = max({}, {}) = {}", to_string(o.dst), format_value(number(0)), format_value(largest),
+                       format_value(result()));
+  }
+
+  std::string row_sum() const {
+    const Operation& o = operation_;
+    const auto rows = before(o.src[1]);
+    double added = 0;
+    for (int c = 0; rows != nullptr && c < rows->cols; ++c) added += entry_of(rows, row_, c);
+    if (o.src[0] == Slot::none) return fmt::format("{} = Σ {} = {}", to_string(o.dst), to_string(o.src[1]), format_value(result()));
+    const std::string old = o.src[2] == Slot::none ? format_value(number(0)) : factors({number(2), number(0)});
+    return fmt::format("{} = {} = {}", to_string(o.dst), sum(old, static_cast<float>(added)), format_value(result()));
+  }
+
+  const BlockHistory& history_;
+  const Operation& operation_;
+  int op_, row_, col_;
+};
+
+}  // namespace
+
+std::string formula_with_numbers(const BlockHistory& history, int op, int row, int col) {
+  const auto count = static_cast<int>(history.operations().operations.size());
+  if (op < 0 || op >= count) return {};
+  return FormulaWriter(history, op, row, col).write();
+}
+
+}  // namespace tilescope

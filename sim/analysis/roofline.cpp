@@ -1,0 +1,102 @@
+// Ceilings from a GPU's numbers, points from a simulation's ledger.
+#include "sim/analysis/roofline.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "sim/numerics/producers.h"
+
+namespace tilescope {
+
+namespace {
+
+struct Level {
+  std::string_view name;
+  std::array<Link, 2> links;
+};
+
+constexpr std::array<Level, 3> levels = {{{"HBM", {Link::hbm_read, Link::hbm_write}},
+                                          {"L2", {Link::l2_to_sm, Link::sm_to_l2}},
+                                          {"shared memory", {Link::smem_read, Link::smem_write}}}};
+
+struct Work {
+  double flops = 0, exps = 0;
+};
+
+/// The products and exponentials of a launch; every plane does the same.
+Work work_of(const TileProgram& program, int launch) {
+  Work work;
+  BlockOperations block;
+  for (std::int64_t number : blocks_of_rows(program, launch, 0, 0, program.problem().seq_q)) {
+    program.emit_block(launch, number, block);
+    for (const Operation& op : block.operations) {
+      if (op.kind == OpKind::matmul) work.flops += static_cast<double>(op.flops);
+      work.exps += static_cast<double>(op.exps);
+    }
+  }
+  const auto planes = static_cast<double>(program.problem().query_planes());
+  return {work.flops * planes, work.exps * planes};
+}
+
+double bytes_at(const Simulation& simulation, int launch, const Level& level) {
+  double bytes = 0;
+  for (Tensor tensor : all_tensors)
+    for (Link link : level.links) bytes += static_cast<double>(simulation.ledger.total(launch, tensor, link).value);
+  return bytes;
+}
+
+const RooflineCeiling* find(const Roofline& roofline, std::string_view name) {
+  const auto at =
+      std::find_if(roofline.ceilings.begin(), roofline.ceilings.end(), [&](const RooflineCeiling& c) { return c.name == name; });
+  return at == roofline.ceilings.end() ? nullptr : &*at;
+}
+
+}  // namespace
+
+Roofline roofline_of(const GpuSpec& gpu, double flops_per_exp) {
+  const double tensor = gpu.sm_count * gpu.sm_tensor_flops_per_cycle * gpu.sm_clock_hz;
+  Roofline roofline;
+  const auto bandwidth = [&](std::string_view name, double rate) {
+    if (rate > 0) roofline.ceilings.push_back({RooflineCeiling::Kind::bandwidth, std::string(name), rate, tensor / rate});
+  };
+  bandwidth("HBM", gpu.hbm_bytes_per_second * gpu.hbm_sustained_fraction);
+  if (gpu.has_l2()) bandwidth("L2", std::min(gpu.l2_bytes_per_cycle, gpu.sm_count * gpu.sm_l2_bytes_per_cycle) * gpu.sm_clock_hz);
+  bandwidth("shared memory", gpu.sm_count * gpu.sm_shared_bytes_per_cycle * gpu.sm_clock_hz);
+  roofline.ceilings.push_back({RooflineCeiling::Kind::compute, "tensor cores", tensor, 0});
+  const double exps = gpu.sm_count * gpu.sm_exps_per_cycle * gpu.sm_clock_hz * flops_per_exp;
+  if (exps > 0) roofline.ceilings.push_back({RooflineCeiling::Kind::compute, "exponentials", exps, 0});
+  return roofline;
+}
+
+std::vector<RooflinePoint> roofline_points(const Simulation& simulation) {
+  std::vector<RooflinePoint> points;
+  const GpuSpec& gpu = simulation.request.gpu;
+  const Roofline roofline = roofline_of(gpu, 0);
+  const RooflineCeiling& tensor = *find(roofline, "tensor cores");
+  for (std::size_t launch = 0; launch < simulation.launches.size(); ++launch) {
+    const double seconds = simulation.launches[launch].cycles.value / gpu.sm_clock_hz;
+    if (!(seconds > 0)) continue;
+    const Work work = work_of(*simulation.program, static_cast<int>(launch));
+    for (const Level& level : levels) {
+      const RooflineCeiling* ceiling = find(roofline, level.name);
+      const double bytes = bytes_at(simulation, static_cast<int>(launch), level);
+      if (ceiling == nullptr || bytes <= 0) continue;
+      RooflinePoint point;
+      point.launch = simulation.launches[launch].name;
+      point.level = level.name;
+      point.flops = work.flops;
+      point.exps = work.exps;
+      point.bytes = bytes;
+      point.intensity = work.flops / bytes;
+      point.flops_per_second = work.flops / seconds;
+      point.bytes_per_second = bytes / seconds;
+      point.ceiling = std::min(ceiling->at(point.intensity), tensor.rate);
+      point.fraction = std::max(point.bytes_per_second / ceiling->rate, point.flops_per_second / tensor.rate);
+      points.push_back(std::move(point));
+    }
+  }
+  return points;
+}
+
+}  // namespace tilescope

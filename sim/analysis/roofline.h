@@ -1,0 +1,45 @@
+// Roofline: the ceilings of a GPU, and where each launch of a simulation stands under them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/engine/simulation.h"
+
+namespace tilescope {
+
+/// A bandwidth (a slope) or a rate of arithmetic (a flat line).
+struct RooflineCeiling {
+  enum class Kind : std::uint8_t { bandwidth, compute };
+  Kind kind = Kind::bandwidth;
+  std::string name;  // "HBM", "L2", "shared memory"; "tensor cores", "exponentials"
+  double rate = 0;   // bytes a second, or floating-point operations a second
+  double ridge = 0;  // of a bandwidth: operations a byte from which on the tensor cores are the limit
+  /// What this ceiling lets through at `intensity` operations a byte.
+  double at(double intensity) const { return kind == Kind::bandwidth ? rate * intensity : rate; }
+};
+
+struct Roofline {
+  std::vector<RooflineCeiling> ceilings;  // levels that the GPU lacks are left out
+};
+
+/// `flops_per_exp`: the operations that go with one exponential, 4d for attention; it turns the rate of the exponential unit into
+/// operations a second. 0 leaves that ceiling out.
+Roofline roofline_of(const GpuSpec& gpu, double flops_per_exp);
+
+/// One launch at one level of memory.
+struct RooflinePoint {
+  std::string launch;
+  std::string level;  // name of the bandwidth ceiling it stands under
+  double flops = 0, bytes = 0, exps = 0;
+  double intensity = 0;         // operations a byte
+  double flops_per_second = 0;  // reached, in simulated time
+  double bytes_per_second = 0;  // the height of a launch without products is its bandwidth
+  double ceiling = 0;           // what this level and the tensor cores let through at this intensity, in operations a second
+  double fraction = 0;          // of the level's bandwidth or of the tensor cores, whichever is nearer to its limit
+};
+
+/// A point for each launch and level that carries bytes. Emits the blocks of one plane to learn what each launch computes.
+std::vector<RooflinePoint> roofline_points(const Simulation& simulation);
+
+}  // namespace tilescope

@@ -1,0 +1,248 @@
+// Collects one row's values from a block's history.
+#include "sim/analysis/softmax_row.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace tilescope {
+
+namespace {
+
+/// The operations of one tile iteration, first to last.
+struct IterationRange {
+  int first = 0, last = -1;
+};
+
+bool belongs_to_keys(Tensor tensor) {
+  return tensor == Tensor::k || tensor == Tensor::v;
+}
+
+class RowReader {
+ public:
+  RowReader(const TileProgram& program, const BlockHistory& history, int op, int row)
+      : program_(program),
+        history_(history),
+        operations_(history.operations().operations),
+        op_(op),
+        row_(row),
+        range_(range_around(op)) {
+    find_queries();
+  }
+
+  SoftmaxRow read(const ReferencePlane* exact) {
+    SoftmaxRow result;
+    result.op = op_;
+    result.row = row_;
+    result.query = first_query_ + row_;
+    if (op_ < 0 || operations_.empty()) return result;
+    result.iteration = operations_[at(op_)].iteration;
+    for (int i = range_.first; i <= range_.last; ++i) result.kv_tile = std::max(result.kv_tile, operations_[at(i)].kv_tile);
+    read_statistics(result);
+    read_output(result);
+    read_scores(result, exact);
+    if (exact != nullptr) compare(result, *exact);
+    return result;
+  }
+
+ private:
+  static std::size_t at(int op) { return static_cast<std::size_t>(op); }
+  const Operation& operation(int i) const { return operations_[at(i)]; }
+
+  IterationRange range_around(int op) const {
+    IterationRange range = {op, op};
+    if (op < 0) return {0, -1};
+    const std::int32_t iteration = operation(op).iteration;
+    while (range.first > 0 && operation(range.first - 1).iteration == iteration) --range.first;
+    while (at(range.last) + 1 < operations_.size() && operation(range.last + 1).iteration == iteration) ++range.last;
+    return range;
+  }
+
+  /// The query rows that this iteration works on.
+  void find_queries() {
+    first_query_ = history_.operations().first_row;
+    int rows = history_.operations().rows;
+    for (int i = range_.first; i <= range_.last; ++i) {
+      const TileRef& tile = operation(i).tile;
+      if (operation(i).kind == OpKind::barrier || belongs_to_keys(tile.tensor) || tile.rows <= 0) continue;
+      first_query_ = tile.row;
+      rows = tile.rows;
+      break;
+    }
+    row_ = std::clamp(row_, 0, std::max(0, rows - 1));
+  }
+
+  /// The row's number in a row vector after operation `op`.
+  std::optional<float> number(Slot slot, int op) const {
+    const auto value = history_.value(slot, op);
+    if (value == nullptr || value->rows == 0) return std::nullopt;
+    return value->at(std::min(row_, value->rows - 1), 0);
+  }
+  std::vector<float> whole_row(Slot slot, int op) const {
+    const auto value = history_.value(slot, op);
+    if (value == nullptr || value->rows == 0) return {};
+    const auto first = value->values.begin() + static_cast<std::ptrdiff_t>(std::min(row_, value->rows - 1)) * value->cols;
+    return {first, first + value->cols};
+  }
+  /// The last operation of the iteration, up to the one shown, that fulfils `wanted`; -1 where there is none.
+  template <class Wanted>
+  int last_of(Wanted wanted) const {
+    for (int i = op_; i >= range_.first; --i)
+      if (wanted(operation(i))) return i;
+    return -1;
+  }
+  int last_write(Slot slot) const {
+    return last_of([slot](const Operation& o) { return o.dst == slot; });
+  }
+  /// When the slot held what this iteration starts from: after its load where the iteration loads it, else before the iteration.
+  /// -2 where the load is still to come.
+  int starting_point(Slot slot) const {
+    for (int i = range_.first; i <= range_.last; ++i)
+      if (operation(i).kind == OpKind::load && operation(i).dst == slot) return i <= op_ ? i : -2;
+    return range_.first - 1;
+  }
+  std::optional<float> starting_number(Slot slot) const {
+    const int from = starting_point(slot);
+    return from == -2 ? std::nullopt : number(slot, from);
+  }
+
+  void read_statistics(SoftmaxRow& result) const {
+    result.m_old = starting_number(Slot::m);
+    result.l_old = starting_number(Slot::l);
+    for (int i = range_.first; i <= op_; ++i) {
+      const Operation& o = operation(i);
+      if (o.kind == OpKind::row_max) (o.dst == Slot::m_tile ? result.m_tile : result.m_new) = number(o.dst, i);
+      if (o.kind == OpKind::exp_rows) (o.dst == Slot::beta ? result.beta : result.alpha) = number(o.dst, i);
+      if (o.kind == OpKind::log_sum_exp) result.lse = number(o.dst, i);
+      if (o.kind == OpKind::merge) result.l_new = number(o.dst, i);
+      if (o.kind == OpKind::row_sum) {
+        (o.dst == Slot::l_tile ? result.l_tile : result.l_new) = number(o.dst, i);
+        double sum = 0;
+        for (float weight : whole_row(o.src[1], i)) sum += weight;
+        result.tile_sum = sum;
+      }
+    }
+  }
+
+  void read_output(SoftmaxRow& result) const {
+    const int from = starting_point(Slot::o);
+    if (from != -2) result.o_before = whole_row(Slot::o, from);
+    const int write = last_of([](const Operation& o) { return o.dst == Slot::o && o.kind != OpKind::load; });
+    if (write >= 0) result.o_after = whole_row(Slot::o, op_);
+  }
+
+  void read_scores(SoftmaxRow& result, const ReferencePlane* exact) const {
+    if (result.kv_tile < 0) {
+      result.keys_seen = range_.first > 0 && operation(range_.first - 1).kv_tile >= 0 ? visible(result.query) : 0;
+      return;
+    }
+    const std::int64_t tile_keys = program_.tile().block_kv;
+    const std::int64_t first_key = result.kv_tile * tile_keys;
+    const bool arrived =
+        last_of([](const Operation& o) { return o.dst == Slot::s || o.src[0] == Slot::s || o.src[1] == Slot::s; }) >= 0;
+    result.keys_seen = std::min(visible(result.query), first_key);
+    if (!has_scores()) {  // the last launch of standard attention: only P is there
+      if (last_write(Slot::o) >= 0) result.keys_seen = std::min(visible(result.query), first_key + tile_keys);
+      return;
+    }
+    add_earlier_scores(result, exact);
+    if (!arrived) return;
+    const std::vector<float> scores = whole_row(Slot::s, op_),
+                             weights = last_write(Slot::p) >= 0 ? whole_row(Slot::p, op_) : std::vector<float>{};
+    for (std::size_t c = 0; c < scores.size(); ++c) {
+      RowScore score = {first_key + static_cast<std::int64_t>(c), scores[c], std::isinf(scores[c]) && scores[c] < 0, true,
+                        std::nullopt};
+      if (c < weights.size()) score.weight = weights[c];
+      result.scores.push_back(score);
+    }
+    result.keys_seen = std::min(visible(result.query), first_key + static_cast<std::int64_t>(scores.size()));
+  }
+
+  /// Scores of the key tiles before this one, for the same queries.
+  void add_earlier_scores(SoftmaxRow& result, const ReferencePlane* exact) const {
+    const std::int64_t tile_keys = program_.tile().block_kv;
+    const auto add = [&](std::int64_t key, float value) {
+      result.scores.push_back({key, value, std::isinf(value) && value < 0, false, std::nullopt});
+    };
+    if (!history_.keeps_everything() && exact != nullptr) {
+      const ReferenceRow row = exact->row(result.query, result.kv_tile * tile_keys);
+      for (std::int64_t key = 0; key < result.kv_tile * tile_keys; ++key)
+        add(key, static_cast<float>(row.scores[static_cast<std::size_t>(key)]));
+      return;
+    }
+    // The last operation on S in each earlier tile of these queries; later passes over the same keys replace earlier ones.
+    std::map<std::int32_t, int> last_on;
+    const std::int32_t q_tile = operation(range_.last).q_tile;
+    for (int i = 0; i < range_.first; ++i) {
+      const Operation& o = operation(i);
+      if (o.kv_tile >= 0 && o.kv_tile < result.kv_tile && o.q_tile == q_tile &&
+          (o.dst == Slot::s || o.src[0] == Slot::s || o.src[1] == Slot::s))
+        last_on[o.kv_tile] = i;
+    }
+    for (const auto& [kv_tile, i] : last_on) {
+      std::int64_t key = kv_tile * tile_keys;
+      for (float value : whole_row(Slot::s, i)) add(key++, value);
+    }
+  }
+
+  void compare(SoftmaxRow& result, const ReferencePlane& exact) const {
+    const ReferenceRow whole = exact.row(result.query);
+    result.exact_maximum = whole.maximum;
+    result.exact_sum = whole.sum;
+    result.exact_lse = whole.log_sum_exp;
+    result.exact_output = whole.output;
+    if (whole.output.empty()) return;
+    result.exact_so_far = exact.row(result.query, result.keys_seen).output;
+
+    const std::vector<float>& output = result.o_after.empty() ? result.o_before : result.o_after;
+    if (output.empty() || result.iteration < 0 || updates_output_later()) return;
+    std::optional<double> divisor = 1.0;
+    const Division division = division_of_output();
+    if (division == Division::at_end && result.kv_tile >= 0) divisor = number(Slot::l, op_);
+    if (division == Division::none && result.keys_seen < visible(result.query)) return;  // weights of all keys, sum of a few
+    if (!divisor) return;
+    double difference = 0, size = 0;
+    for (std::size_t t = 0; t < output.size(); ++t) {
+      const double made = *divisor == 0 ? 0 : output[t] / *divisor;
+      difference += (made - result.exact_so_far[t]) * (made - result.exact_so_far[t]);
+      size += result.exact_so_far[t] * result.exact_so_far[t];
+    }
+    result.output_error = difference == 0 ? 0 : std::sqrt(difference / size);
+  }
+
+  enum class Division : std::uint8_t { none, every_tile, at_end };
+  Division division_of_output() const {
+    Division found = Division::none;
+    for (const Operation& o : operations_)
+      if (o.kind == OpKind::divide && o.dst == Slot::o) {
+        if (o.kv_tile >= 0) return Division::every_tile;
+        found = Division::at_end;
+      }
+    return found;
+  }
+  bool updates_output_later() const {
+    for (int i = op_ + 1; i <= range_.last; ++i)
+      if (operation(i).dst == Slot::o) return true;
+    return false;
+  }
+  bool has_scores() const {
+    return std::any_of(operations_.begin(), operations_.end(), [](const Operation& o) { return o.dst == Slot::s; });
+  }
+  std::int64_t visible(std::int64_t query) const { return program_.problem().visible_keys(query); }
+
+  const TileProgram& program_;
+  const BlockHistory& history_;
+  const std::vector<Operation>& operations_;
+  int op_, row_;
+  IterationRange range_;
+  std::int64_t first_query_ = 0;
+};
+
+}  // namespace
+
+SoftmaxRow softmax_row(const TileProgram& program, const BlockHistory& history, int op, int row, const ReferencePlane* exact) {
+  const int last = static_cast<int>(history.operations().operations.size()) - 1;
+  return RowReader(program, history, std::clamp(op, -1, last), row).read(exact);
+}
+
+}  // namespace tilescope

@@ -1,0 +1,247 @@
+// Reads GPU specs from TOML text: every number in its range, and every number with where it is from.
+#include "sim/core/gpu_spec.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
+#include "sim/core/text.h"
+
+namespace tilescope {
+
+namespace {
+
+constexpr double gib = 1024.0 * 1024 * 1024;
+
+constexpr std::array key_rows = {
+    SpecKey{"sm.count", &GpuSpec::sm_count, 1, 4096, true, "Streaming multiprocessors (SMs)."},
+    SpecKey{"sm.clock_hz", &GpuSpec::sm_clock_hz, 1e6, 1e11, false, "Clock of the SMs, in Hz; every rate a cycle counts in it."},
+    SpecKey{"sm.registers", &GpuSpec::sm_registers, 1024, 1 << 24, true, "32-bit registers of one SM."},
+    SpecKey{"sm.max_threads", &GpuSpec::sm_max_threads, 32, 1 << 16, true, "Threads that one SM holds at once."},
+    SpecKey{"sm.max_blocks", &GpuSpec::sm_max_blocks, 1, 1024, true, "Thread blocks that one SM holds at once."},
+    SpecKey{"sm.shared_bytes", &GpuSpec::sm_shared_bytes, 256, gib, true, "Shared memory of one SM, in bytes."},
+    SpecKey{"sm.shared_bytes_per_block", &GpuSpec::sm_shared_bytes_per_block, 256, gib, true,
+            "The most shared memory one block can have, in bytes."},
+    SpecKey{"sm.tensor_flops_per_cycle", &GpuSpec::sm_tensor_flops_per_cycle, 1, 1e7, false,
+            "Dense tensor-core rate of one SM, fp16 or bf16 in and fp32 accumulated, in FLOP a cycle."},
+    SpecKey{"sm.fp32_flops_per_cycle", &GpuSpec::sm_fp32_flops_per_cycle, 1, 1e7, false,
+            "FP32 rate of one SM, a fused multiply-add counted as two, in FLOP a cycle."},
+    SpecKey{"sm.exps_per_cycle", &GpuSpec::sm_exps_per_cycle, 0.01, 1e6, false, "Exponentials of one SM, a cycle."},
+    SpecKey{"sm.shared_bytes_per_cycle", &GpuSpec::sm_shared_bytes_per_cycle, 0.01, 1e6, false,
+            "Shared-memory bandwidth of one SM, in bytes a cycle."},
+    SpecKey{"sm.l2_bytes_per_cycle", &GpuSpec::sm_l2_bytes_per_cycle, 0.01, 1e6, false,
+            "What one SM moves to or from the L2, in bytes a cycle, each direction."},
+    SpecKey{"sm.shared_latency_cycles", &GpuSpec::sm_shared_latency_cycles, 0, 1e6, false, "Latency of shared memory, in cycles."},
+    SpecKey{"sm.block_start_cycles", &GpuSpec::sm_block_start_cycles, 0, 1e6, false,
+            "From a free slot on an SM to the first instruction of the next block, in cycles."},
+    SpecKey{"l2.capacity_bytes", &GpuSpec::l2_capacity_bytes, 0, 1024 * gib, true,
+            "Size of the L2, in bytes; 0 for a GPU without one."},
+    SpecKey{"l2.partitions", &GpuSpec::l2_partitions, 1, 2, true,
+            "Halves of the L2 that keep their own copies of what their SMs read: 1 or 2."},
+    SpecKey{"l2.sector_bytes", &GpuSpec::l2_sector_bytes, 32, 32, true,
+            "What memory traffic is counted in, in bytes: 32 on every GPU modelled."},
+    SpecKey{"l2.line_bytes", &GpuSpec::l2_line_bytes, 128, 128, true, "A cache line, in bytes: 128 on every GPU modelled."},
+    SpecKey{"l2.bytes_per_cycle", &GpuSpec::l2_bytes_per_cycle, 0.01, 1e9, false,
+            "L2 bandwidth to all SMs together, in bytes a cycle."},
+    SpecKey{"l2.latency_cycles", &GpuSpec::l2_latency_cycles, 0, 1e6, false,
+            "Latency of a hit in the near partition of the L2, in cycles."},
+    SpecKey{"l2.far_latency_cycles", &GpuSpec::l2_far_latency_cycles, 0, 1e6, false,
+            "Latency of a hit in the far partition of the L2, in cycles; that of the near one where there is one partition."},
+    SpecKey{"hbm.bytes_per_second", &GpuSpec::hbm_bytes_per_second, 1e6, 1e16, false, "Peak bandwidth of HBM, in bytes a second."},
+    SpecKey{"hbm.sustained_fraction", &GpuSpec::hbm_sustained_fraction, 0.01, 1, false,
+            "The part of that peak which a plain copy reaches, 0 to 1."},
+    SpecKey{"hbm.capacity_bytes", &GpuSpec::hbm_capacity_bytes, 1, 1024 * 1024 * gib, true, "Size of HBM, in bytes."},
+    SpecKey{"hbm.latency_cycles", &GpuSpec::hbm_latency_cycles, 0, 1e6, false, "Latency of a read that HBM answers, in cycles."},
+    SpecKey{"launch.overhead_ns", &GpuSpec::launch_overhead_ns, 0, 1e9, false,
+            "Between two dependent launches of one stream, in nanoseconds."},
+};
+
+constexpr std::array<std::pair<std::string_view, Source>, 4> source_names = {
+    {{"vendor", Source::vendor}, {"measured", Source::measured}, {"estimated", Source::estimated}, {"user", Source::user}}};
+
+std::vector<std::string_view> key_names() {
+  std::vector<std::string_view> names;
+  for (const SpecKey& row : key_rows) names.push_back(row.key);
+  return names;
+}
+
+const SpecKey* find_key(std::string_view key) {
+  const auto row = std::find_if(key_rows.begin(), key_rows.end(), [&](const SpecKey& r) { return r.key == key; });
+  return row == key_rows.end() ? nullptr : &*row;
+}
+
+/// What is wrong with `value` for this key; nullopt when nothing is.
+std::optional<std::string> objection(const SpecKey& key, double value) {
+  if (!(value >= key.minimum && value <= key.maximum)) {  // so written that NaN is refused
+    if (key.minimum == key.maximum) return fmt::format("{} is {}: the model only knows {}", key.key, value, key.minimum);
+    return fmt::format("{} is {}: it must be from {} to {}", key.key, value, key.minimum, key.maximum);
+  }
+  if (key.whole && std::trunc(value) != value) return fmt::format("{} is {}: it must be a whole number", key.key, value);
+  return std::nullopt;
+}
+
+/// Turns one TOML document into a GpuSpec; every method that returns false has left the reason in `error_`.
+class SpecReader {
+ public:
+  explicit SpecReader(std::string_view origin) : origin_(printable(origin, 200)) {}
+
+  Result<GpuSpec> read(const toml::table& document) {
+    for (const auto& [key, node] : document) {
+      const std::string_view name = key.str();
+      const bool good = name == "id"                 ? text(node, name, spec_.id)
+                        : name == "name"             ? text(node, name, spec_.name)
+                        : node.as_table() != nullptr ? section(name, *node.as_table())
+                                                     : unknown(name, key.source());
+      if (!good) return error();
+    }
+    if (spec_.id.empty()) return missing("id");
+    if (spec_.name.empty()) return missing("name");
+    for (const SpecKey& key : key_rows)
+      if (!spec_.provenance.contains(key.key)) return missing(key.key);
+    if (spec_.sm_shared_bytes_per_block > spec_.sm_shared_bytes) {
+      return Error{fmt::format("{}: sm.shared_bytes_per_block is {} and sm.shared_bytes {}: a block cannot have more than its SM",
+                               origin_, spec_.sm_shared_bytes_per_block, spec_.sm_shared_bytes)};
+    }
+    return std::move(spec_);
+  }
+
+ private:
+  Error error() const { return Error{error_}; }
+  Error missing(std::string_view key) const { return Error{fmt::format("{}: {} is missing", origin_, key)}; }
+
+  bool fail(const toml::source_region& where, std::string_view sentence) {
+    error_ = fmt::format("{}:{}: {}", origin_, where.begin.line, sentence);
+    return false;
+  }
+
+  bool unknown(std::string_view key, const toml::source_region& where) {
+    auto names = key_names();
+    names.insert(names.end(), {"id", "name"});
+    const auto nearest = nearest_name(key, names);
+    return fail(where, fmt::format("unknown key {}{}", printable(key), nearest ? fmt::format(": did you mean {}?", *nearest) : ""));
+  }
+
+  bool text(const toml::node& node, std::string_view key, std::string& target) {
+    const auto* value = node.as_string();
+    if (value == nullptr || value->get().empty())
+      return fail(node.source(), fmt::format("{} must be a text that is not empty", key));
+    if (printable(value->get(), 100) != value->get())
+      return fail(node.source(), fmt::format("{} must be one line of at most 100 bytes", key));
+    target = value->get();
+    return true;
+  }
+
+  bool section(std::string_view name, const toml::table& table) {
+    for (const auto& [key, node] : table) {
+      const std::string full = fmt::format("{}.{}", name, key.str());
+      const SpecKey* row = find_key(full);
+      if (row == nullptr) return unknown(full, key.source());
+      if (!entry(*row, node)) return false;
+    }
+    return true;
+  }
+
+  bool entry(const SpecKey& row, const toml::node& node) {
+    const toml::table* table = node.as_table();
+    if (table == nullptr) {
+      return fail(node.source(),
+                  fmt::format("{} must say where it is from: {{ value = …, source = \"vendor\", note = \"…\" }}", row.key));
+    }
+    for (const auto& [key, field] : *table) {
+      if (key.str() != "value" && key.str() != "source" && key.str() != "note")
+        return fail(key.source(),
+                    fmt::format("{} has an unknown field {}: there are value, source and note", row.key, printable(key.str())));
+    }
+    const toml::node* value = table->get("value");
+    if (value == nullptr) return fail(node.source(), fmt::format("{} has no value", row.key));
+    const auto number = value->is_number() ? value->value<double>() : std::nullopt;
+    if (!number) return fail(value->source(), fmt::format("{} must be a number", row.key));
+    if (const auto wrong = objection(row, *number)) return fail(value->source(), *wrong);
+    Provenance provenance;
+    if (!source(row, *table, provenance)) return false;
+    spec_.*row.member = *number;
+    spec_.provenance.emplace(row.key, std::move(provenance));
+    return true;
+  }
+
+  bool source(const SpecKey& row, const toml::table& table, Provenance& provenance) {
+    const toml::node* node = table.get("source");
+    if (node == nullptr) return fail(table.source(), fmt::format("{} has no source: vendor, measured, estimated or user", row.key));
+    const auto* name = node->as_string();
+    const auto known = std::find_if(source_names.begin(), source_names.end(),
+                                    [&](const auto& pair) { return name != nullptr && name->get() == pair.first; });
+    if (known == source_names.end()) {
+      return fail(node->source(), fmt::format("the source of {} is {}: it must be vendor, measured, estimated or user", row.key,
+                                              name != nullptr ? fmt::format("'{}'", printable(name->get())) : "not a text"));
+    }
+    provenance.source = known->second;
+    const toml::node* note = table.get("note");
+    const auto* words = note != nullptr ? note->as_string() : nullptr;
+    if (words == nullptr || words->get().empty())
+      return fail(table.source(), fmt::format("{} has no note that says where the value is from", row.key));
+    provenance.note = words->get();
+    return true;
+  }
+
+  std::string origin_;
+  std::string error_;
+  GpuSpec spec_;
+};
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+}  // namespace
+
+std::string_view to_string(Source source) {
+  for (const auto& [name, value] : source_names)
+    if (value == source) return name;
+  return "";
+}
+
+std::span<const SpecKey> spec_keys() {
+  return key_rows;
+}
+
+Result<GpuSpec> parse_gpu_spec(std::string_view toml_text, std::string_view origin) {
+  try {
+    const toml::table document = toml::parse(toml_text);
+    return SpecReader(origin).read(document);
+  } catch (const toml::parse_error& error) {
+    return Error{
+        fmt::format("{}:{}: not TOML: {}", printable(origin, 200), error.source().begin.line, printable(error.description(), 160))};
+  }
+}
+
+Status set_spec_value(GpuSpec& spec, std::string_view assignment) {
+  const std::size_t equals = assignment.find('=');
+  if (equals == std::string_view::npos)
+    return Error{fmt::format("'{}' sets nothing: write KEY=VALUE, such as l2.capacity_bytes=0", printable(assignment))};
+  const std::string_view key = trimmed(assignment.substr(0, equals));
+  const std::string_view digits = trimmed(assignment.substr(equals + 1));
+  const SpecKey* row = find_key(key);
+  if (row == nullptr) {
+    const auto names = key_names();
+    return Error{fmt::format("unknown GPU key '{}': {}", printable(key), name_hint(key, names))};
+  }
+  double value = 0;
+  const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (code != std::errc() || end != digits.data() + digits.size())
+    return Error{
+        fmt::format("{} is '{}': it must be a number from {} to {}", row->key, printable(digits), row->minimum, row->maximum)};
+  if (const auto wrong = objection(*row, value)) return Error{*wrong};
+  spec.*row->member = value + 0.0;  // -0 becomes 0
+  spec.provenance.insert_or_assign(std::string(key), Provenance{Source::user, std::string(changed_note)});
+  return Done{};
+}
+
+}  // namespace tilescope

@@ -1,0 +1,136 @@
+// Loads, stores and write-backs: their bytes and when they land.
+#include "sim/engine/memory_system.h"
+
+#include <algorithm>
+
+namespace tilescope {
+
+namespace {
+
+/// Cycles a byte; a rate of 0 means that the level is not there to slow anything.
+double per(double rate) { return rate > 0 ? 1 / rate : 0; }
+
+TileRef tile_of(const ScheduledAccess& access, const OpClass& op, const BlockOrigin& origin) {
+  const bool keys = is_key_side(op.tensor);
+  return {op.tensor,    access.plane + (keys ? origin.kv_plane : origin.plane), access.row + (keys ? 0 : origin.first_row),
+          op.tile_rows, access.col,                                             op.tile_cols};
+}
+
+}  // namespace
+
+MemorySystem::MemorySystem(const GpuSpec& gpu, const TensorLayouts& layouts, const ScheduleBuilder& builder, Ledger& ledger,
+                           Recorder& recorder)
+    : l2_cycles_per_byte_(gpu.has_l2() ? per(gpu.l2_bytes_per_cycle) : 0),
+      hbm_cycles_per_byte_(per(gpu.hbm_rate().value)),
+      near_latency_(gpu.has_l2() ? gpu.l2_latency_cycles : 0),
+      far_latency_(gpu.has_l2() ? std::max(gpu.l2_far_latency_cycles, gpu.l2_latency_cycles) : 0),
+      hbm_latency_(gpu.hbm_latency_cycles),
+      builder_(builder),
+      ledger_(ledger),
+      recorder_(recorder),
+      map_(layouts),
+      ports_(static_cast<std::size_t>(gpu.sm_count)) {
+  if (gpu.has_l2()) cache_.emplace(map_, Bytes(static_cast<std::int64_t>(gpu.l2_capacity_bytes)), static_cast<int>(gpu.l2_partitions));
+  const auto count = static_cast<int>(gpu.sm_count);
+  for (int sm = 0; sm < count; ++sm) sides_.push_back(side_of(sm, count));
+}
+
+Transfer MemorySystem::finish(double cycle, double port_end, double l2_end, double hbm_end, double latency) const {
+  Transfer transfer;
+  const double served = std::max(port_end, l2_end) + latency;
+  transfer.end = std::max(served, hbm_end);
+  // Latency alone decides where nothing had to queue or to stream for longer than the way takes.
+  if (hbm_end >= served)
+    transfer.limit = hbm_end - cycle > 2 * hbm_latency_ ? WaitCause::hbm : WaitCause::data;
+  else
+    transfer.limit = served - cycle > 2 * latency ? WaitCause::l2 : WaitCause::data;
+  return transfer;
+}
+
+void MemorySystem::write_back(double cycle, int launch) {
+  TensorBytes evicted;
+  if (!cache_->take_evicted(evicted)) return;
+  for (Tensor tensor : all_tensors) {
+    const std::int64_t bytes = evicted[static_cast<std::size_t>(tensor)];
+    if (bytes == 0) continue;
+    ledger_.add(launch, tensor, Link::hbm_write, 0, bytes);
+    recorder_.traffic(cycle, tensor, Link::hbm_write, bytes);
+    const double cycles = static_cast<double>(bytes) * hbm_cycles_per_byte_;
+    serve(hbm_free_, cycle, cycles);
+    hbm_busy_ += cycles;
+  }
+}
+
+Transfer MemorySystem::load(int sm, double cycle, const ScheduledAccess& where, const BlockOrigin& origin) {
+  const OpClass& op = builder_.op_class(where.op_class);
+  const TileRef tile = tile_of(where, op, origin);
+  Port& port = ports_[static_cast<std::size_t>(sm)];
+  const auto bytes = static_cast<double>(op.bytes);
+  const double port_cycles = op.busy_cycles, l2_cycles = bytes * l2_cycles_per_byte_;
+  const double port_end = serve(port.in, cycle, port_cycles);
+  const double l2_end = serve(l2_free_, cycle, l2_cycles);
+  port_busy_ += port_cycles;
+  l2_busy_ += l2_cycles;
+
+  TileAccess access;
+  if (cache_) {
+    recorder_.l2_before(cycle, cache_->resident(), cache_->dirty());
+    access = cache_->read(tile, sides_[static_cast<std::size_t>(sm)]);
+  } else {
+    access.hbm_read_bytes = op.bytes;
+  }
+  double hbm_end = access.arrival;
+  if (access.hbm_read_bytes != 0) {
+    const double hbm_cycles = static_cast<double>(access.hbm_read_bytes) * hbm_cycles_per_byte_;
+    hbm_busy_ += hbm_cycles;
+    const double arrival = serve(hbm_free_, cycle, hbm_cycles) + hbm_latency_;
+    if (cache_) cache_->note_arrival(arrival);
+    hbm_end = std::max(hbm_end, arrival);
+    ledger_.add(op.launch, op.tensor, Link::hbm_read, op.line, access.hbm_read_bytes);
+  }
+  Transfer transfer = finish(cycle, port_end, l2_end, hbm_end, access.far ? far_latency_ : near_latency_);
+  transfer.hbm_bytes = access.hbm_read_bytes;
+  recorder_.operation(where.op_class, port_end - port_cycles, port_end, transfer.end);
+  if (transfer.hbm_bytes != 0) recorder_.traffic(transfer.end, op.tensor, Link::hbm_read, transfer.hbm_bytes);
+  if (cache_) {
+    write_back(cycle, op.launch);
+    recorder_.l2_after(cycle, cache_->resident(), cache_->dirty());
+  }
+  return transfer;
+}
+
+Transfer MemorySystem::store(int sm, double cycle, const ScheduledAccess& where, const BlockOrigin& origin) {
+  const OpClass& op = builder_.op_class(where.op_class);
+  const TileRef tile = tile_of(where, op, origin);
+  Port& port = ports_[static_cast<std::size_t>(sm)];
+  const auto bytes = static_cast<double>(op.bytes);
+  const double port_cycles = op.busy_cycles, l2_cycles = bytes * l2_cycles_per_byte_;
+  const double port_end = serve(port.out, cycle, port_cycles);
+  const double l2_end = serve(l2_free_, cycle, l2_cycles);
+  port_busy_ += port_cycles;
+  l2_busy_ += l2_cycles;
+  double hbm_end = 0;
+  if (!cache_) {
+    const double hbm_cycles = bytes * hbm_cycles_per_byte_;
+    hbm_busy_ += hbm_cycles;
+    hbm_end = serve(hbm_free_, cycle, hbm_cycles) + hbm_latency_;
+  }
+  const Transfer transfer = finish(cycle, port_end, l2_end, hbm_end, near_latency_);
+  recorder_.operation(where.op_class, port_end - port_cycles, port_end, transfer.end);
+  if (cache_) {
+    recorder_.l2_before(cycle, cache_->resident(), cache_->dirty());
+    cache_->write(tile);
+    write_back(cycle, op.launch);
+    recorder_.l2_after(cycle, cache_->resident(), cache_->dirty());
+  } else {
+    ledger_.add(op.launch, op.tensor, Link::hbm_write, op.line, op.bytes);
+    recorder_.traffic(transfer.end, op.tensor, Link::hbm_write, op.bytes);
+  }
+  return transfer;
+}
+
+TensorBytes MemorySystem::resident() const { return cache_ ? cache_->resident() : TensorBytes{}; }
+
+TensorBytes MemorySystem::dirty() const { return cache_ ? cache_->dirty() : TensorBytes{}; }
+
+}  // namespace tilescope

@@ -1,0 +1,70 @@
+// MemorySystem: what happens between an SM and HBM: ports, the L2 and its bandwidth, HBM and its bandwidth, and the ledger of HBM bytes.
+//
+//   SM port (one a direction) ──► L2 (all SMs share its bandwidth) ──► HBM (likewise)
+//
+// Each of the three serves in order of arrival, at its rate; a transfer ends when the slowest has served it, plus the latency of
+// the farthest level it reached. Calls come in order of time.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "sim/core/gpu_spec.h"
+#include "sim/engine/recorder.h"
+#include "sim/engine/schedule.h"
+#include "sim/memory/ledger.h"
+#include "sim/memory/tile_cache.h"
+
+namespace tilescope {
+
+/// One load or store as the timing model sees it.
+struct Transfer {
+  double end = 0;                            // landed
+  std::int64_t hbm_bytes = 0;                // read from HBM for it
+  WaitCause limit = WaitCause::data;         // what decided its end: data (latency alone), l2 or hbm (bandwidth)
+};
+
+/// Which partition an SM reads through: the first half of the SMs sits on side 0.
+constexpr int side_of(int sm, int sm_count) { return sm < sm_count / 2 ? 0 : 1; }
+
+class MemorySystem {
+ public:
+  MemorySystem(const GpuSpec& gpu, const TensorLayouts& layouts, const ScheduleBuilder& builder, Ledger& ledger, Recorder& recorder);
+  MemorySystem(const MemorySystem&) = delete;
+  MemorySystem& operator=(const MemorySystem&) = delete;
+
+  Transfer load(int sm, double cycle, const ScheduledAccess& access, const BlockOrigin& origin);
+  Transfer store(int sm, double cycle, const ScheduledAccess& access, const BlockOrigin& origin);
+
+  /// What is in the L2 now.
+  TensorBytes resident() const;
+  TensorBytes dirty() const;
+  /// Cycles that each was busy so far; the ports' are summed over SMs.
+  double l2_busy_cycles() const { return l2_busy_; }
+  double hbm_busy_cycles() const { return hbm_busy_; }
+  double port_busy_cycles() const { return port_busy_; }
+
+ private:
+  struct Port {
+    double in = 0, out = 0;                  // free from
+  };
+  /// When `bytes` that ask at `cycle` have passed a server that is free from `free`.
+  static double serve(double& free, double cycle, double cycles) { return free = (free > cycle ? free : cycle) + cycles; }
+  Transfer finish(double cycle, double port_end, double l2_end, double hbm_end, double latency) const;
+  void write_back(double cycle, int launch);
+
+  double l2_cycles_per_byte_, hbm_cycles_per_byte_;
+  double near_latency_, far_latency_, hbm_latency_;
+  const ScheduleBuilder& builder_;
+  Ledger& ledger_;
+  Recorder& recorder_;
+  TileMap map_;
+  std::optional<TileCache> cache_;           // absent where the GPU has no L2
+  std::vector<Port> ports_;
+  std::vector<int> sides_;
+  double l2_free_ = 0, hbm_free_ = 0;
+  double l2_busy_ = 0, hbm_busy_ = 0, port_busy_ = 0;
+};
+
+}  // namespace tilescope

@@ -1,0 +1,205 @@
+// The recorder's bins, budgets and events.
+#include "sim/engine/recorder.h"
+
+#include <algorithm>
+
+namespace tilescope {
+
+namespace {
+
+constexpr int most_focused_sms = 8;   // of a GPU this small, every SM is in focus
+constexpr double first_width = 16;    // cycles; a power of two, so that a bin's edges are exact
+
+/// Calls f(tensor, link, bytes) for each flow of an operation, HBM apart.
+template <class F>
+void for_each_flow(const OpClass& op, F&& f) {
+  if (op.kind == OpKind::load) f(op.tensor, Link::l2_to_sm, op.bytes);
+  if (op.kind == OpKind::store) f(op.tensor, Link::sm_to_l2, op.bytes);
+  for (std::size_t i = 0; i < 2; ++i)
+    if (op.smem_read[i] != 0) f(op.smem_read_tensor[i], Link::smem_read, op.smem_read[i]);
+  if (op.smem_write != 0) f(op.smem_write_tensor, Link::smem_write, op.smem_write);
+}
+
+}  // namespace
+
+Recorder::Recorder(int sm_count, int focus_sm, const ScheduleBuilder& builder)
+    : builder_(builder), focus_sm_(focus_sm), focus_of_(static_cast<std::size_t>(sm_count), -1) {
+  data_.sm_count = sm_count;
+  data_.bins.width = first_width;
+  bins_a_cycle_ = 1 / first_width;
+  for (int sm = 0; sm < sm_count; ++sm) {
+    if (sm != focus_sm && sm_count > most_focused_sms) continue;
+    focus_of_[static_cast<std::size_t>(sm)] = static_cast<int>(data_.focus.size());
+    data_.focus.push_back({sm, {}, {}});
+  }
+}
+
+std::int32_t Recorder::begin_run(const BlockRun& run) {
+  if (data_.runs.size() >= most_runs && focus_of_[static_cast<std::size_t>(run.sm)] < 0) return -1;
+  data_.runs.push_back(run);
+  return static_cast<std::int32_t>(data_.runs.size()) - 1;
+}
+
+void Recorder::end_run(std::int32_t run, double end) {
+  if (run >= 0) data_.runs[static_cast<std::size_t>(run)].end = end;
+}
+
+void Recorder::interval(int sm, const Interval& interval, const OpNote& note) {
+  const int focus = focus_of_[static_cast<std::size_t>(sm)];
+  if (focus < 0) return;
+  FocusedSm& focused = data_.focus[static_cast<std::size_t>(focus)];
+  focused.intervals.push_back(interval);
+  focused.notes.push_back(note);
+  if (++interval_count_ == most_intervals) narrow_focus();
+}
+
+void Recorder::narrow_focus() {
+  if (data_.focus.size() < 2) return;
+  FocusedSm kept = std::move(data_.focus[static_cast<std::size_t>(focus_of_[static_cast<std::size_t>(focus_sm_)])]);
+  data_.focus.clear();
+  data_.focus.push_back(std::move(kept));
+  std::fill(focus_of_.begin(), focus_of_.end(), -1);
+  focus_of_[static_cast<std::size_t>(focus_sm_)] = 0;
+  interval_count_ = data_.focus.front().intervals.size();
+}
+
+std::size_t Recorder::grow(double time) {
+  auto bin = static_cast<std::size_t>(time * bins_a_cycle_);
+  while (bin >= most_bins) {
+    merge_bins();
+    bin = static_cast<std::size_t>(time * bins_a_cycle_);
+  }
+  TimeBins& bins = data_.bins;
+  if (bin >= bins.traffic.size()) {
+    const std::size_t size = std::min(most_bins, std::max(bin + 1, bins.traffic.size() * 2));
+    bins.traffic.resize(size);
+    bins.busy_cycles.resize(size);
+    bins.l2_resident_bytes.resize(size);
+    bins.l2_dirty_bytes.resize(size);
+    counts_.resize(size);
+  }
+  near_end_ = -1;
+  return bin;
+}
+
+void Recorder::merge_bins() {
+  TimeBins& bins = data_.bins;
+  bins.width *= 2;
+  bins_a_cycle_ /= 2;
+  // Past the last bin there is only zero, and nothing that the L2 would have been noted to hold.
+  const std::size_t old_size = bins.traffic.size(), size = (old_size + 1) / 2;
+  for (std::size_t i = 0; i < size; ++i) {
+    const std::size_t a = 2 * i, b = 2 * i + 1;
+    for (std::size_t t = 0; t < tensor_count; ++t)
+      for (std::size_t l = 0; l < link_count; ++l)
+        bins.traffic[i][t][l] = bins.traffic[a][t][l] + (b < old_size ? bins.traffic[b][t][l] : 0);
+    for (std::size_t u = 0; u < unit_count; ++u)
+      bins.busy_cycles[i][u] = bins.busy_cycles[a][u] + (b < old_size ? bins.busy_cycles[b][u] : 0);
+    for (std::size_t c = 0; c < counted_classes; ++c) counts_[i][c] = counts_[a][c] + (b < old_size ? counts_[b][c] : 0);
+    const std::size_t later = std::min(b, old_size - 1);
+    bins.l2_resident_bytes[i] = bins.l2_resident_bytes[later];
+    bins.l2_dirty_bytes[i] = bins.l2_dirty_bytes[later];
+  }
+  bins.traffic.resize(size);
+  bins.busy_cycles.resize(size);
+  bins.l2_resident_bytes.resize(size);
+  bins.l2_dirty_bytes.resize(size);
+  counts_.resize(size);
+  l2_bin_ /= 2;  // a bin of which only the first half is known is filled again
+}
+
+void Recorder::fill_l2(std::size_t bin, const TensorBytes& resident, const TensorBytes& dirty) {
+  for (; l2_bin_ < bin; ++l2_bin_) {
+    data_.bins.l2_resident_bytes[l2_bin_] = resident;
+    data_.bins.l2_dirty_bytes[l2_bin_] = dirty;
+  }
+}
+
+void Recorder::busy(Unit unit, double start, double end) {
+  const std::size_t last = bin_of(end);  // first, as it may change the width
+  const std::size_t first = bin_of(start);
+  const auto u = static_cast<std::size_t>(unit);
+  auto& cycles = data_.bins.busy_cycles;
+  if (first == last) {
+    cycles[first][u] += end - start;
+    return;
+  }
+  const double width = data_.bins.width;
+  cycles[first][u] += static_cast<double>(first + 1) * width - start;
+  for (std::size_t bin = first + 1; bin < last; ++bin) cycles[bin][u] += width;
+  cycles[last][u] += end - static_cast<double>(last) * width;
+}
+
+void Recorder::come_near(std::size_t bin) {
+  near_begin_ = static_cast<double>(bin) * data_.bins.width;
+  near_end_ = near_begin_ + data_.bins.width;
+  near_counts_ = counts_[bin].data();
+}
+
+void Recorder::operation_slowly(std::uint32_t op_class, double start, double busy_end, double end) {
+  const std::size_t bin = bin_of(end);
+  if (!data_.exact && op_class < counted_classes) {
+    come_near(bin);
+    if (start >= near_begin_) {
+      ++near_counts_[op_class];
+      return;
+    }
+  }
+  const OpClass& op = builder_.op_class(op_class);
+  busy(op.unit, start, busy_end);
+  for_each_flow(op, [&](Tensor tensor, Link link, std::int64_t bytes) { add(bin, end, tensor, link, bytes); });
+}
+
+void Recorder::spread_counts() {
+  for (std::size_t bin = 0; bin < counts_.size(); ++bin)
+    for (std::uint32_t c = 0; c < counted_classes; ++c) {
+      const std::int64_t count = counts_[bin][c];
+      if (count == 0) continue;
+      const OpClass& op = builder_.op_class(c);
+      data_.bins.busy_cycles[bin][static_cast<std::size_t>(op.unit)] += static_cast<double>(count) * op.busy_cycles;
+      for_each_flow(op, [&](Tensor tensor, Link link, std::int64_t bytes) {
+        data_.bins.traffic[bin][static_cast<std::size_t>(tensor)][static_cast<std::size_t>(link)] += count * bytes;
+      });
+    }
+}
+
+void Recorder::event(double time, Tensor tensor, Link link, std::int64_t bytes) {
+  if (data_.traffic.size() >= most_events) return drop_events();
+  data_.traffic.push_back({time, bytes, tensor, link});
+}
+
+void Recorder::note_l2(double time, const TensorBytes& resident, const TensorBytes& dirty) {
+  for (Tensor tensor : all_tensors) {
+    const auto t = static_cast<std::size_t>(tensor);
+    if (resident[t] == noted_resident_[t] && dirty[t] == noted_dirty_[t]) continue;
+    data_.l2.push_back({time, resident[t] - noted_resident_[t], dirty[t] - noted_dirty_[t], tensor});
+  }
+  noted_resident_ = resident;
+  noted_dirty_ = dirty;
+  if (data_.l2.size() >= most_events) drop_events();
+}
+
+void Recorder::drop_events() {
+  data_.exact = false;
+  data_.traffic = {};
+  data_.l2 = {};
+}
+
+TraceData Recorder::finish(double end, std::vector<LaunchTime> launches, const TrafficTable& total, const TensorBytes& resident,
+                           const TensorBytes& dirty) {
+  const std::size_t last = bin_of(end);
+  spread_counts();
+  fill_l2(last + 1, resident, dirty);
+  // A bin beyond the end was made ready but never used.
+  TimeBins& bins = data_.bins;
+  bins.traffic.resize(last + 1);
+  bins.busy_cycles.resize(last + 1);
+  bins.l2_resident_bytes.resize(last + 1);
+  bins.l2_dirty_bytes.resize(last + 1);
+  data_.end_cycle = end;
+  data_.launches = std::move(launches);
+  data_.total = total;
+  return std::move(data_);
+}
+
+}  // namespace tilescope

@@ -1,0 +1,209 @@
+// Sorts a block's operations into streams and works out each distinct operation once.
+#include "sim/engine/schedule.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace tilescope {
+
+namespace {
+
+/// Cycles for one unit of work; a rate of 0 means that the resource is not modelled.
+double per(double rate) { return rate > 0 ? 1 / rate : 0; }
+
+std::size_t hash(const OpClass::Key& key) {
+  std::uint64_t h = 0;
+  for (std::int64_t word : key) h = (h ^ static_cast<std::uint64_t>(word)) * 0x9e3779b97f4a7c15U + (h >> 29);
+  return h ^ (h >> 32);
+}
+
+/// Written out, because std::array's comparison is a call to memcmp, which costs more than all the rest.
+bool same(const OpClass::Key& a, const OpClass::Key& b) {
+  std::int64_t differ = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) differ |= a[i] ^ b[i];
+  return differ == 0;
+}
+
+OpClass::Key key_of(const Operation& op, const BlockOperations& block) {
+  const auto byte = [](auto value, int place) { return static_cast<std::int64_t>(value) << (8 * place); };
+  const auto pair = [](std::int64_t low, std::int64_t high) { return low | high << 32; };
+  // Only a matmul has 2^32 flops or more, and it has no exponentials: the last word tells them apart.
+  return {byte(op.kind, 0) | byte(op.line, 1) | byte(op.dst, 2) | byte(op.src[0], 3) | byte(op.src[1], 4) | byte(op.tile.tensor, 5) |
+              byte(block.launch, 6),
+          pair(op.rows, op.cols), pair(op.tile.rows, op.tile.cols), pair(op.inner, block.shared_slots), op.smem_read_bytes, op.smem_write_bytes, op.bytes,
+          op.flops ^ op.exps << 32};
+}
+
+}  // namespace
+
+ScheduleBuilder::ScheduleBuilder(const GpuSpec& gpu, const AttentionProblem& problem)
+    : cycles_per_tensor_flop_(per(gpu.sm_tensor_flops_per_cycle)),
+      cycles_per_fp32_flop_(per(gpu.sm_fp32_flops_per_cycle)),
+      cycles_per_fp32_element_(2 * per(gpu.sm_fp32_flops_per_cycle)),
+      cycles_per_exp_(per(gpu.sm_exps_per_cycle)),
+      cycles_per_smem_byte_(per(gpu.sm_shared_bytes_per_cycle)),
+      cycles_per_port_byte_(per(gpu.sm_l2_bytes_per_cycle)),
+      barrier_cycles_(gpu.sm_shared_latency_cycles),
+      problem_(problem),
+      table_(64, 0) {
+  classes_.reserve(64);
+  classes_.emplace_back();  // a class that no operation has, so that the first guess is always there
+  classes_.front().key.fill(-1);
+  timings_.emplace_back();
+}
+
+void ScheduleBuilder::set_work(OpClass& c, const Operation& op) const {
+  const auto flops = static_cast<double>(op.flops);
+  const bool tensor_cores = problem_.dtype != DataType::fp32;
+  // An operation on rows or elements without arithmetic (fill, copy) still passes each element through the FP32 pipes once.
+  const double elements = op.flops > 0 ? flops : static_cast<double>(op.rows) * op.cols;
+  switch (c.unit) {
+    case Unit::tensor:
+      c.timing.server = tensor_cores ? Server::tensor : Server::fp32;
+      c.unit_cycles = flops * (tensor_cores ? cycles_per_tensor_flop_ : cycles_per_fp32_flop_);
+      if (!tensor_cores) c.unit = Unit::fp32;
+      break;
+    case Unit::exp:
+      c.timing.server = Server::exp;
+      c.unit_cycles = static_cast<double>(op.exps) * cycles_per_exp_;
+      break;
+    case Unit::fp32:
+      c.timing.server = Server::fp32;
+      c.unit_cycles = elements * cycles_per_fp32_element_;
+      break;
+    case Unit::sync: c.unit_cycles = barrier_cycles_; break;
+    case Unit::copy:
+    case Unit::store: break;
+  }
+}
+
+void ScheduleBuilder::set_shared_memory(OpClass& c, const Operation& op, const BlockOperations& block) const {
+  c.smem_write = op.smem_write_bytes;
+  c.smem_write_tensor = op.kind == OpKind::load ? op.tile.tensor : tensor_of(op.dst);
+  c.smem_read[0] = op.smem_read_bytes;
+  c.smem_read_tensor[0] = op.kind == OpKind::store ? op.tile.tensor : tensor_of(op.src[0]);
+  const bool first = is_shared(block, op.src[0]), second = is_shared(block, op.src[1]);
+  if (!first && second) c.smem_read_tensor[0] = tensor_of(op.src[1]);
+  if (first && second) {
+    // A warp reads only its own rows of the first operand; all the rest is the second one, read again by every warp.
+    const std::int64_t own = op.kind == OpKind::matmul ? std::int64_t{op.rows} * op.inner * element_bytes(problem_.dtype) : op.smem_read_bytes / 2;
+    c.smem_read[0] = std::min(op.smem_read_bytes, own);
+    c.smem_read[1] = op.smem_read_bytes - c.smem_read[0];
+    c.smem_read_tensor[1] = tensor_of(op.src[1]);
+  }
+}
+
+OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& block) const {
+  OpClass c;
+  c.kind = op.kind;
+  c.unit = unit_of(op);
+  c.line = op.line;
+  c.launch = static_cast<std::uint8_t>(block.launch);
+  c.tensor = op.tile.tensor;
+  c.bytes = op.bytes;
+  c.tile_rows = op.tile.rows;
+  c.tile_cols = op.tile.cols;
+  c.exps = op.exps;
+  if (op.kind == OpKind::matmul) c.flops = op.flops;
+  c.timing.store = op.kind == OpKind::store;
+  set_work(c, op);
+  set_shared_memory(c, op, block);
+  c.timing.smem_cycles = static_cast<double>(op.smem_read_bytes + op.smem_write_bytes) * cycles_per_smem_byte_;
+  c.timing.duration = std::max(c.unit_cycles, c.timing.smem_cycles);
+  const bool moves = op.kind == OpKind::load || op.kind == OpKind::store;
+  c.busy_cycles = moves ? static_cast<double>(op.bytes) * cycles_per_port_byte_ : c.timing.duration;
+  return c;
+}
+
+std::uint32_t ScheduleBuilder::find_class(const OpClass::Key& key, const Operation& op, const BlockOperations& block) {
+  if (classes_.size() * 2 > table_.size()) {
+    table_.assign(table_.size() * 2, 0);
+    for (std::uint32_t i = 1; i < classes_.size(); ++i) {
+      std::size_t at = hash(classes_[i].key) & (table_.size() - 1);
+      while (table_[at] != 0) at = (at + 1) & (table_.size() - 1);
+      table_[at] = i + 1;
+    }
+  }
+  std::size_t at = hash(key) & (table_.size() - 1);
+  for (; table_[at] != 0; at = (at + 1) & (table_.size() - 1))
+    if (same(classes_[table_[at] - 1].key, key)) return table_[at] - 1;
+  classes_.push_back(make_class(op, block));
+  classes_.back().key = key;
+  timings_.push_back(classes_.back().timing);
+  table_[at] = static_cast<std::uint32_t>(classes_.size());
+  return static_cast<std::uint32_t>(classes_.size()) - 1;
+}
+
+std::uint32_t ScheduleBuilder::class_of(const Operation& op, const BlockOperations& block) {
+  const OpClass::Key key = key_of(op, block);
+  std::uint32_t found = classes_[previous_].next;
+  if (!same(classes_[found].key, key)) {
+    found = find_class(key, op, block);
+    classes_[previous_].next = found;
+  }
+  ++classes_[found].count;
+  previous_ = found;
+  return found;
+}
+
+void ScheduleBuilder::build(const BlockOperations& block, BlockSchedule& out) {
+  out.compute.clear();
+  out.loads.clear();
+  out.stores.clear();
+  out.op_of_compute.clear();
+  out.op_of_load.clear();
+  ordinal_.resize(block.operations.size());
+  const BlockOrigin from = origin(block.plane, block.first_row);
+  for (std::size_t i = 0; i < block.operations.size(); ++i) {
+    const Operation& op = block.operations[i];
+    const std::uint32_t op_class = class_of(op, block);
+    assert(op.wait_load < static_cast<std::int32_t>(i) && op.issue_after < static_cast<std::int32_t>(i));
+    const bool keys = is_key_side(op.tile.tensor);
+    ScheduledAccess access{op.tile.plane - (keys ? from.kv_plane : from.plane), op.tile.row - (keys ? 0 : from.first_row), op.tile.col, -1,
+                           op_class};
+    if (op.kind == OpKind::load) {
+      if (op.issue_after >= 0) {
+        access.after = ordinal_[static_cast<std::size_t>(op.issue_after)];
+        if (access.after < 0) access.after -= 1;
+        else out.compute[static_cast<std::size_t>(access.after)].op_class |= ScheduledOp::signal_bit;
+      }
+      ordinal_[i] = -1 - static_cast<std::int32_t>(out.loads.size());
+      out.loads.push_back(access);
+      out.op_of_load.push_back(static_cast<std::int32_t>(i));
+      continue;
+    }
+    ordinal_[i] = static_cast<std::int32_t>(out.compute.size());
+    out.compute.push_back({op_class, op.wait_load >= 0 ? -1 - ordinal_[static_cast<std::size_t>(op.wait_load)] : -1});
+    out.op_of_compute.push_back(static_cast<std::int32_t>(i));
+    if (op.kind == OpKind::store) out.stores.push_back(access);
+  }
+  // `after` of a load still says which entry of the compute stream; count the signals up to it.
+  std::int32_t signals = 0;
+  for (std::size_t i = 0; i < out.compute.size(); ++i)
+    if ((out.compute[i].op_class & ScheduledOp::signal_bit) != 0) ordinal_[i] = signals++;
+  out.signals = static_cast<std::size_t>(signals);
+  for (ScheduledAccess& load : out.loads)
+    if (load.after >= 0) load.after = ordinal_[static_cast<std::size_t>(load.after)];
+}
+
+void ScheduleBuilder::count_again(const BlockSchedule& schedule) {
+  for (const auto& [op_class, count] : schedule.class_counts) classes_[op_class].count += count;
+}
+
+void BlockSchedule::count_classes() {
+  std::vector<std::uint32_t> all;
+  for (const ScheduledOp& op : compute) all.push_back(op.op_class & ~ScheduledOp::signal_bit);
+  for (const ScheduledAccess& load : loads) all.push_back(load.op_class);
+  std::sort(all.begin(), all.end());
+  class_counts.clear();
+  for (std::uint32_t op_class : all) {
+    if (class_counts.empty() || class_counts.back().first != op_class) class_counts.emplace_back(op_class, 0);
+    ++class_counts.back().second;
+  }
+}
+
+std::size_t BlockSchedule::size() const {
+  return compute.size() * (sizeof(ScheduledOp) + 4) + loads.size() * (sizeof(ScheduledAccess) + 4) + stores.size() * sizeof(ScheduledAccess);
+}
+
+}  // namespace tilescope

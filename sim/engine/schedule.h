@@ -1,0 +1,124 @@
+// BlockSchedule: what the timing model needs of a block's operations, eight bytes an operation instead of over a hundred.
+//
+//   BlockOperations ──ScheduleBuilder──► stream of compute and stores (in order)   each entry: class, load it waits for
+//                                        stream of loads              (in order)   each entry: class, where, what frees its buffer
+//
+// A program repeats a handful of operations with the same sizes millions of times. Each distinct one is an OpClass, which holds
+// its duration and its bytes; counting the classes gives totals without looking at an operation twice.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "sim/core/gpu_spec.h"
+#include "sim/programs/operation.h"
+
+namespace tilescope {
+
+/// K and V, whose planes and rows are not those of the queries.
+constexpr bool is_key_side(Tensor tensor) { return tensor == Tensor::k || tensor == Tensor::v; }
+
+/// Executes one operation at a time on each SM.
+enum class Server : std::uint8_t { tensor, exp, fp32, sync };
+inline constexpr int server_count = 4;
+
+/// What the event loop needs of an operation, and no more, so that all of it stays in the nearest cache.
+struct OpTiming {
+  double duration = 0;                     // cycles that its server is held
+  double smem_cycles = 0;                  // of these, cycles of the shared-memory port
+  Server server = Server::sync;
+  bool store = false;
+};
+
+struct OpClass {
+  using Key = std::array<std::int64_t, 8>;
+  Key key{};                               // everything below follows from it
+  OpTiming timing;
+  double unit_cycles = 0;                  // of its duration, cycles that its unit works
+  double busy_cycles = 0;                  // that its lane shows: its duration, or the time in the SM's port
+  Unit unit = Unit::sync;
+  OpKind kind = OpKind::barrier;
+  // For the ledger and the bins.
+  std::uint8_t line = 0, launch = 0;
+  Tensor tensor = Tensor::q;               // load, store: what moves
+  std::array<Tensor, 2> smem_read_tensor = {Tensor::q, Tensor::q};
+  Tensor smem_write_tensor = Tensor::q;
+  std::array<std::int64_t, 2> smem_read{};
+  std::int64_t smem_write = 0;
+  std::int64_t bytes = 0;
+  std::int32_t tile_rows = 0, tile_cols = 0;  // load, store: of the rectangle
+  std::int64_t flops = 0, exps = 0;
+  // How often it occurs, and which class came after it last time: the first guess for the next one.
+  std::int64_t count = 0;
+  std::uint32_t next = 0;
+};
+
+struct ScheduledOp {
+  static constexpr std::uint32_t signal_bit = 0x80000000U;
+  std::uint32_t op_class = 0;              // with signal_bit: some load waits for its end
+  std::int32_t wait = -1;                  // load, by its place in the stream of loads; -1 for none
+};
+
+/// A load or a store. Its plane counts from that of the block (for K and V, from the plane its heads read), its row from the block's
+/// first row (for K and V, from 0), so that blocks of one shape share a schedule. `after` says what must be over before a load is issued:
+/// -1 nothing; n >= 0 the n-th signalling operation; -2 - n the landing of load n.
+struct ScheduledAccess {
+  std::int32_t plane = 0, row = 0, col = 0;
+  std::int32_t after = -1;
+  std::uint32_t op_class = 0;
+};
+
+/// Where the accesses of a schedule start from.
+struct BlockOrigin {
+  std::int32_t plane = 0, kv_plane = 0, first_row = 0;
+};
+
+struct BlockSchedule {
+  std::vector<ScheduledOp> compute;        // stores among them
+  std::vector<ScheduledAccess> loads, stores;
+  std::size_t signals = 0;
+  // Which operation each entry of compute and loads is.
+  std::vector<std::int32_t> op_of_compute, op_of_load;
+  // How often each class occurs; filled by count_classes().
+  std::vector<std::pair<std::uint32_t, std::int64_t>> class_counts;
+  void count_classes();
+  /// Bytes of host memory that it takes.
+  std::size_t size() const;
+};
+
+class ScheduleBuilder {
+ public:
+  ScheduleBuilder(const GpuSpec& gpu, const AttentionProblem& problem);
+
+  /// Replaces `out`, which keeps its memory. Adds the block to the counts.
+  void build(const BlockOperations& block, BlockSchedule& out);
+  /// Adds another block with this schedule to the counts.
+  void count_again(const BlockSchedule& schedule);
+  BlockOrigin origin(std::int32_t plane, std::int32_t first_row) const {
+    return {plane, static_cast<std::int32_t>(problem_.kv_plane_of(plane)), first_row};
+  }
+  const OpClass& op_class(std::uint32_t index) const { return classes_[index]; }
+  const OpTiming* timings() const { return timings_.data(); }
+  const std::vector<OpClass>& classes() const { return classes_; }
+
+ private:
+  std::uint32_t class_of(const Operation& op, const BlockOperations& block);
+  std::uint32_t find_class(const OpClass::Key& key, const Operation& op, const BlockOperations& block);
+  OpClass make_class(const Operation& op, const BlockOperations& block) const;
+  void set_work(OpClass& c, const Operation& op) const;
+  void set_shared_memory(OpClass& c, const Operation& op, const BlockOperations& block) const;
+
+  double cycles_per_tensor_flop_, cycles_per_fp32_flop_, cycles_per_fp32_element_, cycles_per_exp_, cycles_per_smem_byte_, cycles_per_port_byte_;
+  double barrier_cycles_;
+  AttentionProblem problem_;
+  std::vector<OpClass> classes_;
+  std::vector<OpTiming> timings_;          // of each class
+  std::vector<std::uint32_t> table_;       // open addressing over classes_, a power of two; 0 is free, else index + 1
+  std::uint32_t previous_ = 0;
+  std::vector<std::int32_t> ordinal_;      // of each operation in its stream, -1 - n where it is load n
+};
+
+}  // namespace tilescope

@@ -1,0 +1,239 @@
+// Checks a request, runs its program launch by launch, and sums up.
+#include "sim/engine/simulation.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "sim/engine/machine.h"
+#include "sim/engine/recorded_trace.h"
+#include "sim/engine/run_program.h"
+
+namespace tilescope {
+
+namespace {
+
+constexpr double largest_schedule_bytes = 2e9;  // that the model's own book-keeping may take
+
+/// "137.4 GB": decimal, as HBM capacity is sold.
+std::string decimal_bytes(double bytes) {
+  constexpr const char* units[] = {"B", "kB", "MB", "GB", "TB"};
+  std::size_t unit = 0;
+  for (; bytes >= 1000 && unit + 1 < std::size(units); ++unit) bytes /= 1000;
+  return fmt::format("{:.4g} {}", bytes, units[unit]);
+}
+
+std::string list_of(const std::vector<Tensor>& tensors) {
+  std::string text;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (i > 0) text += i + 1 == tensors.size() ? " and " : ", ";
+    text += to_string(tensors[i]);
+  }
+  return text;
+}
+
+std::vector<Tensor> tensors_of(const TileProgram& program) {
+  std::vector<Tensor> found;
+  for (Tensor tensor : all_tensors) {
+    const auto has = [&](std::span<const Tensor> list) { return std::find(list.begin(), list.end(), tensor) != list.end(); };
+    if (has(program.inputs()) || has(program.outputs())) found.push_back(tensor);
+  }
+  return found;
+}
+
+bool is_extra(Tensor tensor) { return tensor != Tensor::q && tensor != Tensor::k && tensor != Tensor::v && tensor != Tensor::o; }
+
+Status check_gpu(const SimulationRequest& request) {
+  const GpuSpec& gpu = request.gpu;
+  if (gpu.sm_count < 1 || gpu.sm_clock_hz <= 0)
+    return Error{fmt::format("GPU '{}' has {:g} SMs at {:g} Hz: it needs at least one SM and a clock", gpu.id, gpu.sm_count, gpu.sm_clock_hz)};
+  if (request.focus_sm < 0 || request.focus_sm >= static_cast<int>(gpu.sm_count))
+    return Error{fmt::format("there is no SM {}: {} has SMs 0 to {}", request.focus_sm, gpu.id, static_cast<int>(gpu.sm_count) - 1)};
+  return Done{};
+}
+
+std::string_view to_string(Occupancy::Limit limit) {
+  switch (limit) {
+    case Occupancy::Limit::blocks: return "sm.max_blocks";
+    case Occupancy::Limit::threads: return "threads";
+    case Occupancy::Limit::registers: return "registers";
+    case Occupancy::Limit::shared: return "shared memory";
+  }
+  return "";
+}
+
+/// Blocks per SM of each launch; fills in the request's own number: the most that any launch holds.
+Result<std::vector<int>> blocks_per_sm(SimulationRequest& request, const TileProgram& program) {
+  std::vector<int> fits;
+  Occupancy most;
+  for (const LaunchSpec& launch : program.launches()) {
+    const Result<Occupancy> found = occupancy(program, launch, request.gpu);
+    if (!found) return found.error();
+    fits.push_back(found->blocks_per_sm);
+    if (found->blocks_per_sm > most.blocks_per_sm) most = *found;
+  }
+  const int asked = request.blocks_per_sm.value_or(most.blocks_per_sm);
+  if (asked < 1) return Error{fmt::format("--blocks-per-sm is {}: it must be at least 1", asked)};
+  if (asked > most.blocks_per_sm)
+    return Error{fmt::format("--blocks-per-sm is {}, but {} of {} with tile {}x{} fit an SM of {} (what runs out is {}): "
+                             "use at most {}, or a smaller tile",
+                             asked, most.blocks_per_sm == 1 ? "1 block" : fmt::format("{} blocks", most.blocks_per_sm), request.algorithm,
+                             program.tile().block_q, program.tile().block_kv, request.gpu.id, to_string(most.limit), most.blocks_per_sm)};
+  request.blocks_per_sm = asked;
+  for (int& fit : fits) fit = std::min(fit, asked);
+  return fits;
+}
+
+Status add_memory(Simulation& simulation, const TensorLayouts& layouts) {
+  std::vector<Tensor> extra;
+  for (Tensor tensor : tensors_of(*simulation.program)) {
+    const Bytes bytes = layouts[static_cast<std::size_t>(tensor)].bytes();
+    simulation.peak_hbm += bytes;
+    if (!is_extra(tensor)) continue;
+    simulation.extra_hbm += bytes;
+    extra.push_back(tensor);
+  }
+  const SimulationRequest& request = simulation.request;
+  const auto needed = static_cast<double>(simulation.peak_hbm.value);
+  if (needed <= request.gpu.hbm_capacity_bytes) return Done{};
+  const std::string of_it =
+      extra.empty() ? "" : fmt::format(", {} of it for {}", decimal_bytes(static_cast<double>(simulation.extra_hbm.value)), list_of(extra));
+  return Error{fmt::format("{} needs {} of HBM{}; {} has {}: use a smaller --batch, --heads or --seq", request.algorithm,
+                           decimal_bytes(needed), of_it, request.gpu.id, decimal_bytes(request.gpu.hbm_capacity_bytes))};
+}
+
+Error too_large(const SimulationRequest& request, double operations, double blocks, double bytes) {
+  return Error{fmt::format("{} with tile {}x{} has blocks of {:.3g} operations, {:g} of them at once: the simulation would need {} of memory "
+                           "and may take {}; use a larger --block-q and --block-kv or a smaller --seq",
+                           request.algorithm, request.tile->block_q, request.tile->block_kv, operations, blocks, decimal_bytes(bytes),
+                           decimal_bytes(largest_schedule_bytes))};
+}
+
+/// A program whose blocks are very long (flash1 walks all pairs of tiles in one block) would fill the host's memory.
+Status check_size(const SimulationRequest& request, const TileProgram& program, const std::vector<int>& per_sm) {
+  const AttentionProblem& p = program.problem();
+  const double pairs = static_cast<double>(ceil_div(p.seq_q, program.tile().block_q)) *
+                       static_cast<double>(ceil_div(p.seq_kv, program.tile().block_kv)) * static_cast<double>(p.query_planes());
+  BlockOperations sample;
+  for (std::size_t i = 0; i < per_sm.size(); ++i) {
+    const std::int64_t blocks = program.launches()[i].blocks();
+    if (blocks < 1) continue;
+    const double at_once = std::min(static_cast<double>(blocks), per_sm[i] * request.gpu.sm_count);
+    // Before a block is written out even once: some twenty operations a pair of tiles.
+    const double guess = 20 * pairs / static_cast<double>(blocks);
+    if (guess * sizeof(Operation) > largest_schedule_bytes) return too_large(request, guess, 1, guess * sizeof(Operation));
+    double operations = 0, bytes = 0;
+    for (std::int64_t block : {std::int64_t{0}, blocks - 1}) {
+      program.emit_block(static_cast<int>(i), block, sample);
+      const auto moves = std::count_if(sample.operations.begin(), sample.operations.end(),
+                                       [](const Operation& op) { return op.kind == OpKind::load || op.kind == OpKind::store; });
+      operations = std::max(operations, static_cast<double>(sample.operations.size()));
+      bytes = std::max(bytes, static_cast<double>(sample.operations.size() * sizeof(ScheduledOp) +
+                                                  static_cast<std::size_t>(moves) * (sizeof(ScheduledAccess) + 3 * sizeof(double))));
+    }
+    if (bytes * at_once > largest_schedule_bytes) return too_large(request, operations, at_once, bytes * at_once);
+  }
+  return Done{};
+}
+
+/// Bytes and work that follow from how often each operation occurs.
+void count_operations(Simulation& simulation, const std::vector<OpClass>& classes) {
+  for (const OpClass& c : classes) {
+    simulation.flops += c.count * c.flops;
+    simulation.exps += c.count * c.exps;
+    const auto add = [&](Tensor tensor, Link link, std::int64_t bytes) {
+      if (bytes != 0) simulation.ledger.add(c.launch, tensor, link, c.line, c.count * bytes);
+    };
+    if (c.unit == Unit::copy) add(c.tensor, Link::l2_to_sm, c.bytes);
+    if (c.unit == Unit::store) add(c.tensor, Link::sm_to_l2, c.bytes);
+    for (std::size_t i = 0; i < 2; ++i) add(c.smem_read_tensor[i], Link::smem_read, c.smem_read[i]);
+    add(c.smem_write_tensor, Link::smem_write, c.smem_write);
+  }
+}
+
+void find_bound(Simulation& simulation, const std::vector<OpClass>& classes, const MemorySystem& memory) {
+  const double cycles = simulation.cycles.value, sm_cycles = cycles * simulation.request.gpu.sm_count;
+  if (cycles <= 0) return;
+  std::array<double, 7>& use = simulation.utilisation;
+  const auto of = [&](Bound bound) -> double& { return use[static_cast<std::size_t>(bound)]; };
+  for (const OpClass& c : classes) {
+    const double share = static_cast<double>(c.count) / sm_cycles;
+    of(Bound::smem) += c.timing.smem_cycles * share;
+    if (c.timing.server == Server::tensor) of(Bound::tensor) += c.unit_cycles * share;
+    if (c.timing.server == Server::exp) of(Bound::exp) += c.unit_cycles * share;
+    if (c.timing.server == Server::fp32) of(Bound::fp32) += c.unit_cycles * share;
+  }
+  of(Bound::l2) = std::max(memory.l2_busy_cycles() / cycles, memory.port_busy_cycles() / sm_cycles);
+  of(Bound::hbm) = memory.hbm_busy_cycles() / cycles;
+  const auto most = std::max_element(use.begin(), use.end());
+  simulation.bound = *most > 0.5 ? static_cast<Bound>(most - use.begin()) : Bound::latency;
+}
+
+}  // namespace
+
+std::string_view to_string(Bound bound) {
+  constexpr std::array<std::string_view, 7> names = {"tensor", "exp", "fp32", "l2", "hbm", "smem", "latency"};
+  return names[static_cast<std::size_t>(bound)];
+}
+
+Result<std::shared_ptr<const Simulation>> run_program(SimulationRequest request, const ProgramInfo& info,
+                                                      std::shared_ptr<const TileProgram> program, const Progress& progress) {
+  if (const Status status = check_gpu(request); !status) return status.error();
+  request.tile = program->tile();
+  const Result<std::vector<int>> per_sm = blocks_per_sm(request, *program);
+  if (!per_sm) return per_sm.error();
+
+  auto simulation = std::make_shared<Simulation>();
+  simulation->request = request;
+  simulation->info = &info;
+  simulation->program = program;
+  const TensorLayouts layouts = tensor_layouts(program->problem(), program->tile());
+  if (const Status status = add_memory(*simulation, layouts); !status) return status.error();
+  if (const Status status = check_size(request, *program, *per_sm); !status) return status.error();
+  const std::span<const LaunchSpec> launches = program->launches();
+  simulation->ledger = Ledger(static_cast<int>(launches.size()), static_cast<int>(info.listing.size()));
+
+  ScheduleBuilder builder(request.gpu, program->problem());
+  Recorder recorder(static_cast<int>(request.gpu.sm_count), request.focus_sm, builder);
+  MemorySystem memory(request.gpu, layouts, builder, simulation->ledger, recorder);
+  Machine machine(*program, request.gpu, memory, recorder, builder);
+  const Cycles gap = to_cycles(Nanoseconds(request.gpu.launch_overhead_ns), request.gpu.clock());
+  const double share = 1.0 / static_cast<double>(launches.size());
+  std::vector<LaunchTime> times;
+  for (std::size_t i = 0; i < launches.size(); ++i) {
+    const double start = i == 0 ? 0 : times.back().end + gap.value;
+    const Result<double> end = machine.run_launch(static_cast<int>(i), (*per_sm)[i], start, progress, share * static_cast<double>(i), share);
+    if (!end) return end.error();
+    times.push_back({start, *end});
+    const LaunchSpec& launch = launches[i];
+    const double slots = (*per_sm)[i] * request.gpu.sm_count;
+    simulation->launches.push_back({std::string(launch.name), launch.blocks(), launch.needs.threads, launch.needs.shared_bytes, (*per_sm)[i],
+                                    static_cast<double>(launch.blocks()) / slots, Cycles(*end - start)});
+  }
+
+  simulation->cycles = Cycles(times.back().end);
+  simulation->time = to_nanoseconds(simulation->cycles, request.gpu.clock());
+  count_operations(*simulation, builder.classes());
+  find_bound(*simulation, builder.classes(), memory);
+  const TensorBytes dirty = memory.dirty();
+  simulation->hbm_write_after_flush = simulation->ledger.total(Link::hbm_write);
+  for (std::int64_t bytes : dirty) simulation->hbm_write_after_flush += Bytes(bytes);
+  simulation->trace = std::make_unique<RecordedTrace>(
+      recorder.finish(simulation->cycles.value, std::move(times), simulation->ledger.table(), memory.resident(), dirty));
+  return std::shared_ptr<const Simulation>(std::move(simulation));
+}
+
+Result<std::shared_ptr<const Simulation>> simulate(const SimulationRequest& request, const Progress& progress) {
+  if (const Status status = check(request.problem); !status) return status.error();
+  if (request.tile)
+    if (const Status status = check(*request.tile); !status) return status.error();
+  const Result<const ProgramInfo*> info = find_program(request.algorithm);
+  if (!info) return info.error();
+  if (const Status status = check_gpu(request); !status) return status.error();
+  const TileShape tile = request.tile ? *request.tile : (*info)->default_tile(request.problem, request.gpu);
+  Result<std::unique_ptr<TileProgram>> program = (*info)->make(request.problem, tile, request.gpu);
+  if (!program) return program.error();
+  return run_program(request, **info, std::shared_ptr<const TileProgram>(std::move(*program)), progress);
+}
+
+}  // namespace tilescope

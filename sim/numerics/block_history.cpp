@@ -1,0 +1,340 @@
+// The two kinds of history, and the loop that runs a block's operations.
+#include "sim/numerics/block_history.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <mutex>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+namespace tilescope {
+
+namespace {
+
+Error cancelled() {
+  return {"the run was cancelled", Error::Kind::cancelled};
+}
+
+/// Asks `progress` about every few milliseconds' worth of work.
+class Reporter {
+ public:
+  Reporter(const Progress& progress, std::size_t operations) : progress_(progress), operations_(operations) {}
+  bool goes_on(const Operation& op, std::size_t done) {
+    constexpr std::int64_t work_between = 8'000'000;
+    work_ += op.flops + std::int64_t{op.rows} * op.cols * 8 + 1000;
+    if (!progress_ || work_ < work_between) return true;
+    work_ = 0;
+    return progress_(static_cast<double>(done) / static_cast<double>(operations_));
+  }
+
+ private:
+  const Progress& progress_;
+  std::size_t operations_;
+  std::int64_t work_ = 0;
+};
+
+Error fault_of(const BlockOperations& block, std::size_t index, const std::string& what) {
+  return {fmt::format("launch {} block {} operation {} ({}): {}", block.launch, block.block, index,
+                      to_string(block.operations[index].kind), what)};
+}
+
+/// A load's values and the oldest of the stores they come from; -1 for the program's inputs and for earlier launches.
+struct Loaded {
+  MatrixPtr values;
+  std::int32_t oldest_stamp = -1;
+  bool from_image = false;
+  std::string fault;
+};
+
+Loaded bring(BlockMachine& machine, const HbmImage& image, const Operation& op) {
+  if (machine.is_input(op.tile.tensor)) return {machine.input(op.tile)};
+  HbmImage::Found found = image.load(op.tile);
+  Loaded loaded = {std::move(found.values), found.oldest_stamp, true};
+  if (found.missing > 0)
+    loaded.fault = fmt::format("reads {} elements of {} at row {}, column {} that nothing has written", found.missing,
+                               to_string(op.tile.tensor), op.tile.row, op.tile.col);
+  return loaded;
+}
+
+/// Values of slots by operation; entries are in order.
+struct SlotRecords {
+  std::array<std::vector<std::pair<std::int32_t, MatrixPtr>>, slot_count> by_slot;
+
+  void note(const SlotFile& slots, const Effect& effect, std::int32_t op) {
+    for (Slot slot : effect.changed) by_slot[static_cast<std::size_t>(slot)].emplace_back(op, slots.value(slot));
+  }
+  MatrixPtr at(Slot slot, std::int32_t op) const {
+    const auto& entries = by_slot[static_cast<std::size_t>(slot)];
+    const auto after =
+        std::upper_bound(entries.begin(), entries.end(), op, [](std::int32_t o, const auto& entry) { return o < entry.first; });
+    return after == entries.begin() ? nullptr : std::prev(after)->second;
+  }
+};
+
+/// Calls visit(index, operation, loaded, effect) after each operation, and before(index) before it.
+template <class Before, class Visit>
+Status run_all(BlockMachine& machine, const BlockOperations& block, HbmImage& image, const Progress& progress, Before before,
+               Visit visit) {
+  Reporter reporter(progress, block.operations.size());
+  Effect effect;
+  for (std::size_t i = 0; i < block.operations.size(); ++i) {
+    const Operation& op = block.operations[i];
+    const auto index = static_cast<std::int32_t>(i);
+    before(index);
+    Loaded loaded;
+    if (op.kind == OpKind::load) loaded = bring(machine, image, op);
+    if (!loaded.fault.empty()) return fault_of(block, i, loaded.fault);
+    if (std::string fault = machine.execute(op, index, loaded.values, effect); !fault.empty()) return fault_of(block, i, fault);
+    if (op.kind == OpKind::store) image.store(op.tile, machine.stored(op), index);
+    visit(index, op, loaded, effect);
+    if (!reporter.goes_on(op, i + 1)) return cancelled();
+  }
+  return Done{};
+}
+
+class KeptHistory final : public BlockHistory {
+ public:
+  KeptHistory(BlockOperations block, SlotRecords records) : block_(std::move(block)), records_(std::move(records)) {}
+  int launch() const override { return block_.launch; }
+  std::int64_t block() const override { return block_.block; }
+  const BlockOperations& operations() const override { return block_; }
+  bool keeps_everything() const override { return true; }
+  MatrixPtr value(Slot slot, int op) const override { return records_.at(slot, op); }
+
+ private:
+  BlockOperations block_;
+  SlotRecords records_;
+};
+
+/// Operations that are run again together: what they read that others wrote is kept.
+struct Segment {
+  struct Live {
+    BufferName name;
+    Buffer buffer;
+  };
+  struct KeptLoad {
+    std::int32_t op;
+    MatrixPtr values;
+    std::int32_t oldest_stamp;
+  };
+  std::int32_t first = 0;
+  std::array<std::int32_t, slot_count> current{};
+  std::vector<Live> live;
+  std::vector<KeptLoad> loads;
+
+  /// Takes over the segment right after this one; what this one makes itself need not be kept for it.
+  void absorb(const Segment& next) {
+    for (const Live& entry : next.live) {
+      const bool known = std::any_of(live.begin(), live.end(), [&](const Live& mine) { return mine.name == entry.name; });
+      if (entry.buffer.writer < first && !known) live.push_back(entry);
+    }
+    for (const KeptLoad& load : next.loads)
+      if (load.oldest_stamp < first) loads.push_back(load);
+  }
+};
+
+class CheckpointedHistory final : public BlockHistory {
+ public:
+  CheckpointedHistory(std::unique_ptr<BlockMachine> machine, BlockOperations block, std::vector<Segment> segments,
+                      std::array<std::vector<std::int32_t>, slot_count> events)
+      : machine_(std::move(machine)), block_(std::move(block)), segments_(std::move(segments)), events_(std::move(events)) {}
+  int launch() const override { return block_.launch; }
+  std::int64_t block() const override { return block_.block; }
+  const BlockOperations& operations() const override { return block_; }
+  bool keeps_everything() const override { return false; }
+
+  MatrixPtr value(Slot slot, int op) const override {
+    const auto& events = events_[static_cast<std::size_t>(slot)];
+    const auto after = std::upper_bound(events.begin(), events.end(), op);
+    if (after == events.begin()) return nullptr;
+    const std::int32_t event = *std::prev(after);
+    const auto next = std::upper_bound(segments_.begin(), segments_.end(), event,
+                                       [](std::int32_t o, const Segment& segment) { return o < segment.first; });
+    const std::scoped_lock lock(mutex_);
+    return records_of(static_cast<std::size_t>(next - segments_.begin()) - 1).at(slot, event);
+  }
+
+ private:
+  static constexpr std::size_t most_cached = 4;
+  struct Cached {
+    std::size_t segment;
+    SlotRecords records;
+  };
+
+  const SlotRecords& records_of(std::size_t segment) const {
+    const auto hit = std::find_if(cache_.begin(), cache_.end(), [&](const Cached& cached) { return cached.segment == segment; });
+    if (hit != cache_.end()) {
+      std::rotate(cache_.begin(), hit, hit + 1);  // the latest first
+    } else {
+      if (cache_.size() == most_cached) cache_.pop_back();
+      cache_.insert(cache_.begin(), {segment, run_again(segment)});
+    }
+    return cache_.front().records;
+  }
+
+  SlotRecords run_again(std::size_t number) const {
+    const Segment& segment = segments_[number];
+    const std::size_t end =
+        number + 1 < segments_.size() ? static_cast<std::size_t>(segments_[number + 1].first) : block_.operations.size();
+    machine_->slots() = {};
+    machine_->slots().current = segment.current;
+    for (const Segment::Live& entry : segment.live) machine_->slots().buffer(entry.name.slot, entry.name.ring) = entry.buffer;
+    HbmImage image;
+    SlotRecords records;
+    Effect effect;
+    auto kept = segment.loads.begin();
+    for (auto i = static_cast<std::size_t>(segment.first); i < end; ++i) {
+      const Operation& op = block_.operations[i];
+      MatrixPtr loaded;
+      if (op.kind == OpKind::load) {
+        const bool is_kept = kept != segment.loads.end() && kept->op == static_cast<std::int32_t>(i);
+        loaded = is_kept ? (kept++)->values : bring(*machine_, image, op).values;
+      }
+      // It ran once without a fault, on the same bits.
+      [[maybe_unused]] const std::string fault = machine_->execute(op, static_cast<std::int32_t>(i), loaded, effect);
+      if (op.kind == OpKind::store) image.store(op.tile, machine_->stored(op), static_cast<std::int32_t>(i));
+      records.note(machine_->slots(), effect, static_cast<std::int32_t>(i));
+    }
+    return records;
+  }
+
+  std::unique_ptr<BlockMachine> machine_;
+  BlockOperations block_;
+  std::vector<Segment> segments_;
+  std::array<std::vector<std::int32_t>, slot_count> events_;  // operations after which a slot stands for another value
+  mutable std::mutex mutex_;                                  // value() is const, and may be asked by two threads
+  mutable std::vector<Cached> cache_;
+};
+
+/// Collects the segments of a block while it runs, and thins them out when they grow beyond the budget.
+class Checkpointer {
+ public:
+  Checkpointer(BlockMachine& machine, std::size_t budget) : machine_(machine), budget_(budget) {}
+
+  void before(std::int32_t op, std::int32_t iteration) {
+    if (op == 0 || (iteration != iteration_ && ++iterations_ >= stride_)) {
+      close();
+      open(op);
+    }
+    iteration_ = iteration;
+  }
+
+  void note(std::int32_t index, const Operation& op, const Loaded& loaded, const Effect& effect) {
+    Segment& segment = segments_.back();
+    for (const BufferName& name : effect.read) {
+      if (std::find(written_.begin(), written_.end(), name) != written_.end()) continue;
+      written_.push_back(name);  // its value at the start is known now
+      segment.live.push_back({name, start_.buffer(name.slot, name.ring)});
+    }
+    if (effect.written.slot != Slot::none && std::find(written_.begin(), written_.end(), effect.written) == written_.end())
+      written_.push_back(effect.written);
+    if (op.kind == OpKind::load && loaded.from_image && loaded.oldest_stamp < segment.first)
+      segment.loads.push_back({index, loaded.values, loaded.oldest_stamp});
+    for (Slot slot : effect.changed) events_[static_cast<std::size_t>(slot)].push_back(index);
+  }
+
+  std::vector<Segment> finish() {
+    close();
+    return std::move(segments_);
+  }
+  std::array<std::vector<std::int32_t>, slot_count> events() { return std::move(events_); }
+
+ private:
+  void open(std::int32_t op) {
+    iterations_ = 0;
+    written_.clear();
+    start_ = machine_.slots();
+    Segment segment;
+    segment.first = op;
+    segment.current = start_.current;
+    segments_.push_back(std::move(segment));
+  }
+
+  void close() {
+    start_ = {};
+    if (segments_.empty()) return;
+    count(segments_.back());
+    while (bytes_ > 2 * budget_ && segments_.size() > 1) halve();
+  }
+
+  void halve() {
+    stride_ *= 2;
+    std::vector<Segment> fewer;
+    for (std::size_t i = 0; i < segments_.size(); ++i) {
+      if (i % 2 == 0) {
+        fewer.push_back(std::move(segments_[i]));
+      } else {
+        fewer.back().absorb(segments_[i]);
+      }
+    }
+    segments_ = std::move(fewer);
+    counted_.clear();
+    bytes_ = 0;
+    for (const Segment& segment : segments_) count(segment);
+  }
+
+  void count(const Segment& segment) {
+    const auto add = [&](const Matrix* values) {
+      if (values != nullptr && counted_.insert(values).second) bytes_ += bytes_of(*values);
+    };
+    for (const Segment::Live& entry : segment.live) add(entry.buffer.values.get());
+    for (const Segment::KeptLoad& load : segment.loads) add(load.values.get());
+  }
+
+  BlockMachine& machine_;
+  std::size_t budget_;
+  std::int32_t iteration_ = -1;
+  std::int64_t iterations_ = 0, stride_ = 1;
+  SlotFile start_;                   // holds the values at the segment's start alive until it is known which are read
+  std::vector<BufferName> written_;  // buffers whose value at the segment's start is known, or of no use any more
+  std::vector<Segment> segments_;
+  std::array<std::vector<std::int32_t>, slot_count> events_;
+  std::unordered_set<const Matrix*> counted_;
+  std::size_t bytes_ = 0;
+};
+
+std::size_t bytes_if_kept(const BlockOperations& block) {
+  std::size_t total = 0;
+  for (const Operation& op : block.operations)
+    if (op.dst != Slot::none) total += static_cast<std::size_t>(op.rows) * static_cast<std::size_t>(op.cols) * sizeof(float);
+  return total;
+}
+
+}  // namespace
+
+Status run_operations(BlockMachine& machine, const BlockOperations& block, HbmImage& image, const Progress& progress) {
+  machine.slots() = {};
+  return run_all(
+      machine, block, image, progress, [](std::int32_t) {}, [](std::int32_t, const Operation&, const Loaded&, const Effect&) {});
+}
+
+Result<std::shared_ptr<const BlockHistory>> record_block(std::unique_ptr<BlockMachine> machine, BlockOperations block,
+                                                         HbmImage& image, std::size_t budget_bytes, const Progress& progress) {
+  machine->slots() = {};
+  image.settle();
+  if (bytes_if_kept(block) <= budget_bytes) {
+    SlotRecords records;
+    const Status status = run_all(
+        *machine, block, image, progress, [](std::int32_t) {},
+        [&](std::int32_t index, const Operation&, const Loaded&, const Effect& effect) {
+          records.note(machine->slots(), effect, index);
+        });
+    if (!status) return status.error();
+    return std::shared_ptr<const BlockHistory>(std::make_shared<KeptHistory>(std::move(block), std::move(records)));
+  }
+  Checkpointer checkpointer(*machine, budget_bytes);
+  const Status status = run_all(
+      *machine, block, image, progress,
+      [&](std::int32_t index) { checkpointer.before(index, block.operations[static_cast<std::size_t>(index)].iteration); },
+      [&](std::int32_t index, const Operation& op, const Loaded& loaded, const Effect& effect) {
+        checkpointer.note(index, op, loaded, effect);
+      });
+  if (!status) return status.error();
+  std::vector<Segment> segments = checkpointer.finish();
+  return std::shared_ptr<const BlockHistory>(
+      std::make_shared<CheckpointedHistory>(std::move(machine), std::move(block), std::move(segments), checkpointer.events()));
+}
+
+}  // namespace tilescope

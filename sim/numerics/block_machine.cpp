@@ -1,0 +1,116 @@
+// Executes operations on a block's slots.
+#include "sim/numerics/block_machine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/numerics/rounding.h"
+
+namespace tilescope {
+
+namespace {
+
+constexpr std::size_t most_made_bytes = std::size_t{64} << 20;
+
+std::size_t at(Slot slot) {
+  return static_cast<std::size_t>(slot);
+}
+
+}  // namespace
+
+Buffer& SlotFile::buffer(Slot slot, std::int32_t ring) {
+  auto& buffers = rings[at(slot)];
+  if (buffers.size() <= static_cast<std::size_t>(ring)) buffers.resize(static_cast<std::size_t>(ring) + 1);
+  return buffers[static_cast<std::size_t>(ring)];
+}
+
+std::int32_t SlotFile::choose(Slot slot, std::int32_t ring) const {
+  // An operation names one buffer for all its ring operands; slots that are no rings have one buffer and take that.
+  const auto& buffers = rings[at(slot)];
+  const auto r = static_cast<std::size_t>(ring);
+  return ring >= 0 && r < buffers.size() && buffers[r].values != nullptr ? ring : current[at(slot)];
+}
+
+MatrixPtr SlotFile::value(Slot slot) const {
+  const auto& buffers = rings[at(slot)];
+  const auto r = static_cast<std::size_t>(current[at(slot)]);
+  return r < buffers.size() ? buffers[r].values : nullptr;
+}
+
+BlockMachine::BlockMachine(const TileProgram& program, const InputSource& inputs)
+    : problem_(program.problem()), tile_(program.tile()), inputs_(inputs), arithmetic_(program.problem()) {
+  for (Tensor tensor : program.inputs()) inputs_mask_ |= 1U << static_cast<int>(tensor);
+}
+
+MatrixPtr BlockMachine::input(const TileRef& tile) {
+  MatrixPtr& made = made_[{tile.tensor, tile.plane, tile.row, tile.rows, tile.col, tile.cols}];
+  if (made != nullptr) return made;
+  MatrixPtr values = std::make_shared<Matrix>(input_tile(inputs_, problem_, tile));
+  made = values;
+  made_bytes_ += bytes_of(*values);
+  if (made_bytes_ > most_made_bytes) {
+    made_.clear();
+    made_bytes_ = 0;
+  }
+  return values;
+}
+
+std::string BlockMachine::execute(const Operation& op, std::int32_t index, const MatrixPtr& loaded, Effect& effect) {
+  effect.read.clear();
+  effect.changed.clear();
+  effect.written = {};
+  if (op.kind == OpKind::load) {
+    // Loaded tiles are shared with the inputs and the image; copied only when an operation updates them in place.
+    Buffer& buffer = slots_.buffer(op.dst, op.ring);
+    buffer = {std::const_pointer_cast<Matrix>(loaded), index};
+    slots_.current[at(op.dst)] = op.ring;
+    effect.written = {op.dst, op.ring};
+    effect.changed.push_back(op.dst);
+    return {};
+  }
+
+  std::array<std::shared_ptr<Matrix>, 4> held;  // keeps operands alive while dst is replaced
+  Operands src{};
+  for (std::size_t i = 0; i < op.src.size(); ++i) {
+    const Slot slot = op.src[i];
+    if (slot == Slot::none) continue;
+    const std::int32_t ring = slots_.choose(slot, op.ring);
+    held[i] = slots_.buffer(slot, ring).values;
+    src[i] = held[i].get();
+    effect.read.push_back({slot, ring});
+    if (slots_.current[at(slot)] != ring) effect.changed.push_back(slot);
+    slots_.current[at(slot)] = ring;
+  }
+  const bool writes = op.dst != Slot::none && op.kind != OpKind::store && op.kind != OpKind::barrier;
+  if (!writes) return operand_fault(op, src, nullptr);
+
+  const bool updates = updates_destination(op);
+  const std::int32_t ring = slots_.choose(op.dst, op.ring);
+  Buffer& buffer = slots_.buffer(op.dst, ring);
+  if (std::string fault = operand_fault(op, src, buffer.values.get()); !fault.empty()) return fault;
+  if (updates) effect.read.push_back({op.dst, ring});
+  if (!updates) {
+    buffer.values = std::make_shared<Matrix>(op.rows, op.cols);
+  } else if (buffer.values.use_count() > 1) {  // somebody keeps the old values
+    buffer.values = std::make_shared<Matrix>(*buffer.values);
+  }
+  buffer.writer = index;
+  arithmetic_.apply(op, src, *buffer.values);
+  slots_.current[at(op.dst)] = ring;
+  effect.written = {op.dst, ring};
+  if (std::find(effect.changed.begin(), effect.changed.end(), op.dst) == effect.changed.end()) effect.changed.push_back(op.dst);
+  return {};
+}
+
+MatrixPtr BlockMachine::stored(const Operation& op) const {
+  const auto& buffers = slots_.rings[at(op.src[0])];
+  const auto r = static_cast<std::size_t>(slots_.choose(op.src[0], op.ring));
+  if (r >= buffers.size() || buffers[r].values == nullptr) return nullptr;
+  auto values = std::make_shared<Matrix>(*buffers[r].values);
+  if (tensor_layout(problem_, tile_, op.tile.tensor).element_bytes == 2) round_all(problem_.dtype, *values);
+  return values;
+}
+
+}  // namespace tilescope

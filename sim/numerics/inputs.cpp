@@ -1,0 +1,139 @@
+// Where Q, K, V and S come from: a counter-based generator, so that any element can be had on its own.
+#include "sim/numerics/inputs.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "sim/numerics/exact_math.h"
+#include "sim/numerics/rounding.h"
+
+namespace tilescope {
+
+namespace {
+
+/// The output function of SplitMix64: every bit of the input reaches every bit of the result.
+std::uint64_t mixed(std::uint64_t bits) {
+  bits += 0x9e3779b97f4a7c15ULL;
+  bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebULL;
+  return bits ^ (bits >> 31);
+}
+
+std::uint64_t row_key(std::uint64_t seed, Tensor tensor, std::int64_t plane, std::int64_t row) {
+  std::uint64_t key = mixed(seed);
+  key = mixed(key ^ (static_cast<std::uint64_t>(tensor) + 1));
+  key = mixed(key ^ static_cast<std::uint64_t>(plane));
+  return mixed(key ^ static_cast<std::uint64_t>(row));
+}
+
+struct NormalPair {
+  double even, odd;  // of an even column and the one after it
+};
+
+/// Two normal values from one 64-bit hash: half of it is the radius, half the angle (Box and Muller).
+NormalPair normal_pair(std::uint64_t key, std::int64_t even_col) {
+  const std::uint64_t bits = mixed(key + static_cast<std::uint64_t>(even_col));
+  constexpr double per_unit = 1.0 / 4294967296.0;
+  const double radius_seed = (static_cast<double>(static_cast<std::int64_t>(bits >> 32)) + 0.5) * per_unit;
+  const double turns = static_cast<double>(static_cast<std::int64_t>(bits & 0xffffffffU)) * per_unit;
+  const double radius = std::sqrt(-2 * exact_log(radius_seed));
+  const CosSin direction = exact_cos_sin(turns);
+  return {radius * direction.cosine, radius * direction.sine};
+}
+
+void fill_normal(std::uint64_t key, std::int64_t first_col, int count, double spread, float* out) {
+  for (int c = 0; c < count;) {
+    const std::int64_t col = first_col + c;
+    const NormalPair pair = normal_pair(key, col & ~std::int64_t{1});
+    if ((col & 1) == 0) out[c++] = static_cast<float>(spread * pair.even);
+    if (c < count) out[c++] = static_cast<float>(spread * pair.odd);
+  }
+}
+
+const Matrix* user_matrix(const InputSource& inputs, Tensor tensor) {
+  switch (tensor) {
+    case Tensor::q:
+      return inputs.q.get();
+    case Tensor::k:
+      return inputs.k.get();
+    case Tensor::v:
+      return inputs.v.get();
+    default:
+      return nullptr;
+  }
+}
+
+/// Q, K or V; what lies outside a user's matrix is 0.
+Matrix given_tile(const InputSource& inputs, DataType type, const TileRef& tile) {
+  Matrix result(tile.rows, tile.cols);
+  const Matrix* user = user_matrix(inputs, tile.tensor);
+  for (int r = 0; r < tile.rows; ++r) {
+    float* out = &result.values[static_cast<std::size_t>(r) * static_cast<std::size_t>(tile.cols)];
+    if (user != nullptr) {
+      for (int c = 0; c < tile.cols; ++c) {
+        const bool inside = tile.row + r < user->rows && tile.col + c < user->cols;
+        out[c] = inside ? user->at(tile.row + r, tile.col + c) : 0.0F;
+      }
+      continue;
+    }
+    fill_normal(row_key(inputs.seed, tile.tensor, tile.plane, tile.row + r), tile.col, tile.cols, inputs.spread, out);
+  }
+  round_all(type, result);
+  return result;
+}
+
+/// S = scale * Q K^T in float64. Each sum runs over the head dimension in order, so that one element alone gives the same bits.
+Matrix score_tile(const InputSource& inputs, const AttentionProblem& problem, const TileRef& tile) {
+  const auto dim = static_cast<std::int32_t>(problem.head_dim);
+  const auto kv_plane = static_cast<std::int32_t>(problem.kv_plane_of(tile.plane));
+  const Matrix q = given_tile(inputs, problem.dtype, {Tensor::q, tile.plane, tile.row, tile.rows, 0, dim});
+  const Matrix k = given_tile(inputs, problem.dtype, {Tensor::k, kv_plane, tile.col, tile.cols, 0, dim});
+  const auto cols = static_cast<std::size_t>(tile.cols);
+  std::vector<double> k_transposed(static_cast<std::size_t>(dim) * cols);
+  for (int c = 0; c < tile.cols; ++c)
+    for (int t = 0; t < dim; ++t) k_transposed[static_cast<std::size_t>(t) * cols + static_cast<std::size_t>(c)] = k.at(c, t);
+
+  Matrix result(tile.rows, tile.cols);
+  std::vector<double> sums(cols);
+  for (int r = 0; r < tile.rows; ++r) {
+    sums.assign(cols, 0.0);
+    for (int t = 0; t < dim; ++t) {
+      const double factor = q.at(r, t);
+      const double* row = &k_transposed[static_cast<std::size_t>(t) * cols];
+      for (std::size_t c = 0; c < cols; ++c) sums[c] += factor * row[c];
+    }
+    for (int c = 0; c < tile.cols; ++c) result.at(r, c) = static_cast<float>(problem.scale() * sums[static_cast<std::size_t>(c)]);
+  }
+  round_all(problem.dtype, result);
+  return result;
+}
+
+}  // namespace
+
+Matrix input_tile(const InputSource& inputs, const AttentionProblem& problem, const TileRef& tile) {
+  return tile.tensor == Tensor::s ? score_tile(inputs, problem, tile) : given_tile(inputs, problem.dtype, tile);
+}
+
+float InputSource::value(const AttentionProblem& problem, Tensor tensor, std::int64_t plane, std::int64_t row,
+                         std::int64_t col) const {
+  const TileRef element = {tensor, static_cast<std::int32_t>(plane), static_cast<std::int32_t>(row),
+                           1,      static_cast<std::int32_t>(col),   1};
+  return input_tile(*this, problem, element).at(0, 0);
+}
+
+Status check(const InputSource& inputs, const AttentionProblem& problem) {
+  for (Tensor tensor : {Tensor::q, Tensor::k, Tensor::v}) {
+    const Matrix* user = user_matrix(inputs, tensor);
+    if (user == nullptr) continue;
+    const std::int64_t rows = tensor == Tensor::q ? problem.seq_q : problem.seq_kv;
+    if (user->rows != rows || user->cols != problem.head_dim)
+      return Error{
+          fmt::format("the matrix given for {} is {} x {}; the problem needs {} x {}: change the matrix, or the sequence length "
+                      "and the head dimension",
+                      to_string(tensor), user->rows, user->cols, rows, problem.head_dim)};
+  }
+  return Done{};
+}
+
+}  // namespace tilescope

@@ -1,0 +1,290 @@
+// The arithmetic of the tile machine. Products are packed into panels that the compiler can keep in vector registers.
+#include "sim/numerics/tile_arithmetic.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "sim/numerics/exact_math.h"
+#include "sim/numerics/rounding.h"
+
+namespace tilescope {
+
+namespace {
+
+constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
+constexpr std::size_t panel_rows = 4, panel_cols = 8;  // 4 x 8 sums fill half of the vector registers of the oldest x86-64
+
+std::size_t index(int r, int cols) {
+  return static_cast<std::size_t>(r) * static_cast<std::size_t>(cols);
+}
+const float* row_of(const Matrix& m, int r) {
+  return &m.values[index(r, m.cols)];
+}
+float* row_of(Matrix& m, int r) {
+  return &m.values[index(r, m.cols)];
+}
+
+/// Eight sums side by side, added in pairs at the end: vectorises, and loses less than one long sum.
+float sum_of_row(const float* values, int count) {
+  std::array<float, 8> sums{};
+  int c = 0;
+  for (; c + 8 <= count; c += 8)
+    for (std::size_t lane = 0; lane < 8; ++lane) sums[lane] += values[c + static_cast<int>(lane)];
+  for (std::size_t lane = 0; c < count; ++c, ++lane) sums[lane] += values[c];
+  return ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));
+}
+
+float max_of_row(const float* values, int count) {
+  float largest = minus_infinity;
+  for (int c = 0; c < count; ++c) largest = values[c] > largest || values[c] != values[c] ? values[c] : largest;
+  return largest;
+}
+
+/// e^(value - maximum); what is masked gives 0, even in a row where everything is.
+void exp_of_row(const float* values, float maximum, int count, float* out) {
+  if (maximum == minus_infinity) {
+    std::fill_n(out, count, 0.0F);
+    return;
+  }
+  for (int c = 0; c < count; ++c) out[c] = exact_exp(values[c] - maximum);
+}
+
+/// Sums of a panel of 4 rows with a panel of 8 columns, each in the order of the inner dimension.
+void multiply_panels(const float* a, const float* b, std::size_t inner, float* sums) {
+  std::array<float, panel_rows * panel_cols> total{};
+  for (std::size_t k = 0; k < inner; ++k, a += panel_rows, b += panel_cols)
+    for (std::size_t r = 0; r < panel_rows; ++r)
+      for (std::size_t c = 0; c < panel_cols; ++c) total[r * panel_cols + c] += a[r] * b[c];
+  std::copy(total.begin(), total.end(), sums);
+}
+
+std::string shape(const Matrix& m) {
+  return fmt::format("{}x{}", m.rows, m.cols);
+}
+
+std::string product_fault(const Operation& op, const Matrix& a, const Matrix& b) {
+  const bool fits = a.rows == op.rows && a.cols == op.inner && (op.transpose ? b.cols : b.rows) == op.inner &&
+                    (op.transpose ? b.rows : b.cols) == op.cols;
+  if (fits) return {};
+  return fmt::format("{} ({}) times {} ({}){} does not give {} x {} over {}", to_string(op.src[0]), shape(a), to_string(op.src[1]),
+                     shape(b), op.transpose ? " transposed" : "", op.rows, op.cols, op.inner);
+}
+
+/// Operands that are one number a row.
+std::string column_fault(const Operation& op, const Operands& src, std::initializer_list<std::size_t> which) {
+  for (std::size_t i : which)
+    if (src[i] != nullptr && (src[i]->rows != op.rows || src[i]->cols != 1))
+      return fmt::format("{} is {}, not {} x 1", to_string(op.src[i]), shape(*src[i]), op.rows);
+  return {};
+}
+
+std::string same_shape_fault(const Operation& op, Slot slot, const Matrix& m) {
+  if (m.rows == op.rows && m.cols == op.cols) return {};
+  return fmt::format("{} is {}, not {} x {}", to_string(slot), shape(m), op.rows, op.cols);
+}
+
+/// The operands that an operation cannot do without.
+std::size_t needed_operands(OpKind kind) {
+  switch (kind) {
+    case OpKind::matmul:
+    case OpKind::exp:
+    case OpKind::exp_rows:
+    case OpKind::log_sum_exp:
+      return 0b0011;
+    case OpKind::row_max:
+    case OpKind::row_sum:
+      return 0b0010;
+    case OpKind::rescale:
+    case OpKind::divide:
+    case OpKind::add:
+    case OpKind::copy:
+    case OpKind::store:
+      return 0b0001;
+    case OpKind::merge:
+      return 0b1111;
+    case OpKind::load:
+    case OpKind::fill:
+    case OpKind::mask:
+    case OpKind::barrier:
+      return 0;
+  }
+  return 0;
+}
+
+}  // namespace
+
+bool updates_destination(const Operation& operation) {
+  switch (operation.kind) {
+    case OpKind::matmul:
+      return operation.accumulate;
+    case OpKind::mask:
+    case OpKind::rescale:
+    case OpKind::divide:
+    case OpKind::add:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::string operand_fault(const Operation& op, const Operands& src, const Matrix* dst) {
+  for (std::size_t i = 0; i < src.size(); ++i)
+    if (src[i] == nullptr && (op.src[i] != Slot::none || (needed_operands(op.kind) >> i & 1U) != 0))
+      return fmt::format("operand {} ({}) holds nothing", i, to_string(op.src[i]));
+  if (updates_destination(op)) {
+    if (dst == nullptr) return fmt::format("{} is updated but holds nothing", to_string(op.dst));
+    if (auto fault = same_shape_fault(op, op.dst, *dst); !fault.empty()) return fault;
+  }
+  switch (op.kind) {
+    case OpKind::matmul:
+      return product_fault(op, *src[0], *src[1]);
+    case OpKind::row_max:
+    case OpKind::row_sum:
+      if (src[1]->rows != op.rows) return fmt::format("{} has {} rows, not {}", to_string(op.src[1]), src[1]->rows, op.rows);
+      return column_fault(op, src, {0, 2});
+    case OpKind::exp:
+      if (auto fault = same_shape_fault(op, op.src[0], *src[0]); !fault.empty()) return fault;
+      return column_fault(op, src, {1});
+    case OpKind::add:
+    case OpKind::copy:
+      return same_shape_fault(op, op.src[0], *src[0]);
+    case OpKind::exp_rows:
+    case OpKind::rescale:
+    case OpKind::divide:
+    case OpKind::merge:
+    case OpKind::log_sum_exp:
+      return column_fault(op, src, {0, 1, 2, 3});
+    case OpKind::store:
+      if (src[0]->rows == op.tile.rows && src[0]->cols == op.tile.cols) return {};
+      return fmt::format("{} is {}, the tile {}x{}", to_string(op.src[0]), shape(*src[0]), op.tile.rows, op.tile.cols);
+    case OpKind::load:
+    case OpKind::fill:
+    case OpKind::mask:
+    case OpKind::barrier:
+      return {};
+  }
+  return {};
+}
+
+void TileArithmetic::apply(const Operation& op, const Operands& src, Matrix& dst) {
+  switch (op.kind) {
+    case OpKind::fill:
+      std::fill(dst.values.begin(), dst.values.end(), op.value);
+      return;
+    case OpKind::matmul:
+      multiply(op, *src[0], *src[1], dst);
+      return;
+    case OpKind::mask:
+      mask(op, dst);
+      return;
+    case OpKind::copy:
+      dst.values = src[0]->values;
+      return;
+    case OpKind::add:
+      for (std::size_t i = 0; i < dst.values.size(); ++i) dst.values[i] += src[0]->values[i];
+      return;
+    case OpKind::load:
+    case OpKind::store:
+    case OpKind::barrier:
+      return;
+    default:
+      break;
+  }
+  const auto first = [&](std::size_t i, int r) { return src[i]->values[static_cast<std::size_t>(r)]; };
+  for (int r = 0; r < op.rows; ++r) {
+    float* row = row_of(dst, r);
+    switch (op.kind) {
+      case OpKind::row_max: {
+        const float largest = max_of_row(row_of(*src[1], r), src[1]->cols);
+        row[0] = src[0] != nullptr && !(largest > first(0, r)) ? first(0, r) : largest;
+        break;
+      }
+      case OpKind::exp:
+        exp_of_row(row_of(*src[0], r), first(1, r), op.cols, row);
+        break;
+      case OpKind::exp_rows:
+        row[0] = first(0, r) == minus_infinity ? 0.0F : exact_exp(first(0, r) - first(1, r));
+        break;
+      case OpKind::row_sum: {
+        const float sum = sum_of_row(row_of(*src[1], r), src[1]->cols);
+        const float old = src[0] == nullptr ? 0.0F : src[2] == nullptr ? first(0, r) : first(0, r) * first(2, r);
+        row[0] = old + sum;
+        break;
+      }
+      case OpKind::rescale: {
+        const float factor = src[1] == nullptr ? first(0, r) : first(0, r) * first(1, r);
+        for (int c = 0; c < op.cols; ++c) row[c] *= factor;
+        break;
+      }
+      case OpKind::divide: {
+        const float divisor = first(0, r);
+        for (int c = 0; c < op.cols; ++c) row[c] = divisor == 0 ? 0.0F : row[c] / divisor;
+        break;
+      }
+      case OpKind::merge:
+        row[0] = first(0, r) * first(1, r) + first(2, r) * first(3, r);
+        break;
+      case OpKind::log_sum_exp:
+        row[0] = first(1, r) == 0 ? minus_infinity : static_cast<float>(static_cast<double>(first(0, r)) + exact_log(first(1, r)));
+        break;
+      default:
+        break;
+    }
+  }
+}
+
+void TileArithmetic::mask(const Operation& op, Matrix& dst) const {
+  for (int r = 0; r < op.rows; ++r) {
+    const std::int64_t visible = problem_.visible_keys(op.tile.row + r) - op.tile.col;
+    for (int c = static_cast<int>(std::clamp<std::int64_t>(visible, 0, op.cols)); c < op.cols; ++c) dst.at(r, c) = minus_infinity;
+  }
+}
+
+const float* TileArithmetic::rounded(Slot slot, const Matrix& m) {
+  // Q, K and V come from HBM in the problem's type: rounding them again would change nothing.
+  const bool loaded = slot == Slot::q || slot == Slot::k || slot == Slot::v;
+  if (loaded || keeps_every_float(problem_.dtype)) return m.values.data();
+  rounded_ = m;
+  round_all(problem_.dtype, rounded_);
+  return rounded_.values.data();
+}
+
+void TileArithmetic::multiply(const Operation& op, const Matrix& a, const Matrix& b, Matrix& dst) {
+  const auto rows = static_cast<std::size_t>(op.rows), cols = static_cast<std::size_t>(op.cols),
+             inner = static_cast<std::size_t>(op.inner);
+  const std::size_t row_panels = (rows + panel_rows - 1) / panel_rows, col_panels = (cols + panel_cols - 1) / panel_cols;
+
+  // Panels are padded with zeros: the sums of the padding are computed and never looked at.
+  const float* from = rounded(op.src[0], a);
+  a_panels_.assign(row_panels * panel_rows * inner, 0.0F);
+  for (std::size_t r = 0; r < rows; ++r) {
+    float* out = &a_panels_[(r / panel_rows) * panel_rows * inner + r % panel_rows];
+    for (std::size_t k = 0; k < inner; ++k) out[k * panel_rows] = from[r * inner + k];
+  }
+  from = rounded(op.src[1], b);
+  b_panels_.assign(col_panels * panel_cols * inner, 0.0F);
+  const std::size_t k_step = op.transpose ? 1 : cols, c_step = op.transpose ? inner : 1;
+  for (std::size_t j = 0; j < col_panels; ++j)
+    for (std::size_t k = 0; k < inner; ++k) {
+      float* out = &b_panels_[(j * inner + k) * panel_cols];
+      const std::size_t first = j * panel_cols, count = std::min(panel_cols, cols - first);
+      for (std::size_t c = 0; c < count; ++c) out[c] = from[k * k_step + (first + c) * c_step];
+    }
+
+  std::array<float, panel_rows * panel_cols> sums{};
+  for (std::size_t i = 0; i < row_panels; ++i)
+    for (std::size_t j = 0; j < col_panels; ++j) {
+      multiply_panels(&a_panels_[i * panel_rows * inner], &b_panels_[j * panel_cols * inner], inner, sums.data());
+      for (std::size_t r = i * panel_rows; r < std::min(rows, (i + 1) * panel_rows); ++r)
+        for (std::size_t c = j * panel_cols; c < std::min(cols, (j + 1) * panel_cols); ++c) {
+          const float product = op.value * sums[(r % panel_rows) * panel_cols + c % panel_cols];
+          float& out = dst.values[r * cols + c];
+          out = op.accumulate ? out + product : product;
+        }
+    }
+}
+
+}  // namespace tilescope

@@ -1,0 +1,102 @@
+// run_block and run_plane: the blocks that must run, in order, on one image of HBM.
+#include "sim/numerics/tile_machine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "sim/numerics/block_history.h"
+#include "sim/numerics/producers.h"
+
+namespace tilescope {
+
+namespace {
+
+/// `progress` for one part of the work, which is `share` of it and begins at `begin`.
+Progress part_of(const Progress& progress, double begin, double share) {
+  if (!progress) return {};
+  return [&progress, begin, share](double fraction) { return progress(begin + fraction * share); };
+}
+
+Status run_in_order(const TileProgram& program, BlockMachine& machine, const std::vector<std::vector<std::int64_t>>& blocks,
+                    HbmImage& image, const Progress& progress) {
+  std::size_t total = 0, done = 0;
+  for (const auto& of_launch : blocks) total += of_launch.size();
+  BlockOperations block;
+  for (std::size_t launch = 0; launch < blocks.size(); ++launch)
+    for (std::int64_t number : blocks[launch]) {
+      const double share = 1.0 / static_cast<double>(total);
+      if (progress && !progress(static_cast<double>(done) * share)) return Error{"the run was cancelled", Error::Kind::cancelled};
+      program.emit_block(static_cast<int>(launch), number, block);
+      const Progress part = part_of(progress, static_cast<double>(done) * share, share);
+      if (Status status = run_operations(machine, block, image, part); !status) return status;
+      ++done;
+    }
+  return Done{};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const BlockHistory>> run_block(const TileProgram& program, const InputSource& inputs, int launch,
+                                                      std::int64_t block, const Progress& progress) {
+  if (Status status = check(inputs, program.problem()); !status) return status.error();
+  const auto launches = static_cast<int>(program.launches().size());
+  if (launch < 0 || launch >= launches)
+    return Error{fmt::format("there is no launch {}: the program has 0 to {}", launch, launches - 1)};
+  const std::int64_t blocks = program.launches()[static_cast<std::size_t>(launch)].blocks();
+  if (block < 0 || block >= blocks)
+    return Error{fmt::format("there is no block {}: launch {} has 0 to {}", block, launch, blocks - 1)};
+
+  BlockOperations operations;
+  program.emit_block(launch, block, operations);
+  auto machine = std::make_unique<BlockMachine>(program, inputs);
+  HbmImage image;
+  constexpr double before = 0.8;  // an earlier launch works on every key, a block of the last one only sums up
+  const auto producers = producers_of(program, operations);
+  const bool alone = std::all_of(producers.begin(), producers.end(), [](const auto& numbers) { return numbers.empty(); });
+  if (Status status = run_in_order(program, *machine, producers, image, part_of(progress, 0, before)); !status)
+    return status.error();
+  const Progress rest = alone ? progress : part_of(progress, before, 1 - before);
+  return record_block(std::move(machine), std::move(operations), image, history_budget_bytes, rest);
+}
+
+Result<Matrix> run_plane(const TileProgram& program, const InputSource& inputs, std::int64_t plane, Tensor tensor,
+                         const Progress& progress) {
+  const AttentionProblem& problem = program.problem();
+  if (Status status = check(inputs, problem); !status) return status.error();
+  const TensorLayout layout = tensor_layout(problem, program.tile(), tensor);
+  if (plane < 0 || plane >= layout.planes)
+    return Error{fmt::format("there is no plane {} of {}: it has 0 to {}", plane, to_string(tensor), layout.planes - 1)};
+  const TileRef whole = {tensor, static_cast<std::int32_t>(plane),      0, static_cast<std::int32_t>(layout.rows),
+                         0,      static_cast<std::int32_t>(layout.cols)};
+  BlockMachine machine(program, inputs);
+  if (machine.is_input(tensor)) return *machine.input(whole);
+
+  std::vector<std::vector<std::int64_t>> blocks;
+  for (std::size_t launch = 0; launch < program.launches().size(); ++launch)
+    blocks.push_back(blocks_of_rows(program, static_cast<int>(launch), plane, 0, problem.seq_q));
+  HbmImage image;
+  if (Status status = run_in_order(program, machine, blocks, image, progress); !status) return status.error();
+  return *image.load(whole).values;
+}
+
+double relative_error(const Matrix& a, const Matrix& b) {
+  if (a.rows != b.rows || a.cols != b.cols) return HUGE_VAL;
+  double difference = 0, size = 0;
+  for (std::size_t i = 0; i < a.values.size(); ++i) {
+    if (a.values[i] == b.values[i]) {
+      // Equal infinities, as the L of a row that sees no key, are no error and have no size.
+      if (std::isfinite(b.values[i])) size += static_cast<double>(b.values[i]) * b.values[i];
+      continue;
+    }
+    const double apart = static_cast<double>(a.values[i]) - b.values[i];
+    difference += apart * apart;
+    size += std::isinf(b.values[i]) ? 0 : static_cast<double>(b.values[i]) * b.values[i];
+  }
+  if (difference == 0) return 0;
+  return std::sqrt(difference / size);
+}
+
+}  // namespace tilescope

@@ -1,0 +1,87 @@
+// The sums that closed forms are made of.
+#include "sim/programs/closed_form.h"
+
+#include <algorithm>
+#include <array>
+
+#include "sim/core/tensor.h"
+#include "sim/core/units.h"
+
+namespace tilescope {
+
+namespace {
+
+/// Keys of the tiles that the query tile ending before row `end` visits.
+std::int64_t visited_keys(const AttentionProblem& p, const TileShape& tile, std::int64_t end) {
+  const std::int64_t seen = p.causal ? std::clamp<std::int64_t>(end + p.seq_kv - p.seq_q, 0, p.seq_kv) : p.seq_kv;
+  return std::min(p.seq_kv, ceil_div(seen, tile.block_kv) * tile.block_kv);
+}
+
+/// Bytes of whole sectors that tiles of `block_kv` touch in the first `keys` elements of a row of S.
+std::int64_t row_tile_bytes(const AttentionProblem& p, const TileShape& tile, std::int64_t keys) {
+  const std::int64_t element = element_bytes(p.dtype);
+  if (tile.block_kv * element % sector_size == 0) return keys * element;
+  // A sector that two tiles share is touched by both.
+  std::int64_t sum = 0;
+  for (std::int64_t first = 0; first < keys; first += tile.block_kv) {
+    const std::int64_t end = std::min(first + tile.block_kv, p.seq_kv) * element;
+    sum += ceil_div(end, sector_size) * sector_size - first * element / sector_size * sector_size;
+  }
+  return sum;
+}
+
+}  // namespace
+
+VisitSums visit_sums(const AttentionProblem& p, const TileShape& tile) {
+  VisitSums sums;
+  std::int64_t known_keys = -1, known_bytes = 0;  // neighbouring tiles often end alike
+  for (std::int64_t first = 0; first < p.seq_q; first += tile.block_q) {
+    const std::int64_t end = std::min(first + tile.block_q, p.seq_q);
+    const std::int64_t rows = end - first;
+    const std::int64_t keys = visited_keys(p, tile, end);
+    const std::int64_t pairs = ceil_div(keys, tile.block_kv);
+    if (keys == 0) continue;
+    if (keys != known_keys) known_bytes = row_tile_bytes(p, tile, keys);
+    known_keys = keys;
+    sums.tiles += 1;
+    sums.rows += rows;
+    sums.pairs += pairs;
+    sums.keys += keys;
+    sums.rows_pairs += rows * pairs;
+    sums.rows_keys += rows * keys;
+    sums.matrix_bytes += rows * known_bytes;
+  }
+  return sums;
+}
+
+std::int64_t statistic_bytes(const AttentionProblem& p, const TileShape& tile, Visits visits) {
+  // Planes of Nq numbers start at one of eight places in a sector, and each place gives one sum.
+  constexpr std::int64_t places = sector_size / 4;
+  const std::int64_t planes = p.batch * p.heads;
+  std::int64_t sum = 0;
+  for (std::int64_t place = 0; place < std::min(places, planes); ++place) {
+    const std::int64_t count = (planes - place + places - 1) / places;  // planes place, place + 8, place + 16, …
+    const std::int64_t base = place * p.seq_q % places;
+    std::int64_t sectors = 0;
+    for (std::int64_t first = 0; first < p.seq_q; first += tile.block_q) {
+      const std::int64_t end = std::min(first + tile.block_q, p.seq_q);
+      const std::int64_t touched = ceil_div(base + end, places) - (base + first) / places;
+      sectors += touched * (visits == Visits::once ? 1 : ceil_div(visited_keys(p, tile, end), tile.block_kv));
+    }
+    sum += count * sectors * sector_size;
+  }
+  return sum;
+}
+
+bool head_rows_are_whole(const AttentionProblem& p) {
+  return p.head_dim * element_bytes(p.dtype) % sector_size == 0;
+}
+bool score_rows_are_whole(const AttentionProblem& p) {
+  return p.seq_kv * element_bytes(p.dtype) % sector_size == 0;
+}
+
+std::string formula_for(const AttentionProblem& problem, std::string_view plain, std::string_view masked) {
+  return std::string(problem.causal ? masked : plain);
+}
+
+}  // namespace tilescope

@@ -1,0 +1,124 @@
+// matmul_naive, matmul_tiled: S = τ Q Kᵀ without and with reuse of what was loaded, because tiling is what everything else stands
+// on.
+//
+//   naive  l2_to_sm = B·Hq·(⌈Nk/Bc⌉·Nq + Nq·Nk)·d·e            each row of Q meets a K that is loaded for it alone
+//   tiled  l2_to_sm = B·Hq·(⌈Nk/Bc⌉·Nq + ⌈Nq/Br⌉·Nk)·d·e       a K tile is loaded once for Br rows
+#include "sim/programs/block_builder.h"
+#include "sim/programs/closed_form.h"
+#include "sim/programs/kernel_needs.h"
+#include "sim/programs/programs.h"
+
+namespace tilescope {
+
+namespace {
+
+constexpr ListingLine naive_listing[] = {
+    {0, "for each row r of the tile", std::nullopt, "r = 0 … Br − 1",
+     "The block has the same tile of S to make as the tiled product, but keeps nothing from one row to the next."},
+    {1, "load q → shared", Tensor::q, "q: 1 × d", "One row of Q."},
+    {1, "load Kⱼ → shared", Tensor::k, "Kⱼ: Bc × d", "The same K tile again, for every row."},
+    {1, "s = τ q Kⱼᵀ", Tensor::s, "s = τ q Kᵀ, τ = 1/√d", "Each loaded element of K is used for one multiplication."},
+    {1, "store s → HBM", Tensor::s, "s: 1 × Bc", "One row of the tile of S."},
+};
+
+constexpr ListingLine tiled_listing[] = {
+    {0, "load Qᵢ → shared", Tensor::q, "Qᵢ: Br × d", "A tile of rows of Q, once."},
+    {0, "load Kⱼ → shared", Tensor::k, "Kⱼ: Bc × d", "A tile of rows of K, once."},
+    {0, "S = τ Qᵢ Kⱼᵀ", Tensor::s, "S = τ Q Kᵀ, τ = 1/√d",
+     "Each loaded element of K is used Br times, each of Q Bc times: that is all there is to tiling."},
+    {0, "store Sᵢⱼ → HBM", Tensor::s, "Sᵢⱼ: Br × Bc", "The tile of S."},
+};
+
+template <bool tiled>
+class Matmul final : public TileProgram {
+ public:
+  Matmul(const AttentionProblem& problem, const TileShape& tile, const GpuSpec&)
+      : TileProgram(problem, tile), plan_(problem, tile) {
+    launches_ = {{"product", plan_.grid.key_tiles, plan_.grid.query_tiles, problem.query_planes(),
+                  tiled ? scores_needs(problem, tile) : untiled_needs(problem, tile), 1,
+                  static_cast<int>(tiled ? std::size(tiled_listing) : std::size(naive_listing))}};
+  }
+
+  std::span<const Tensor> inputs() const override {
+    static constexpr Tensor tensors[] = {Tensor::q, Tensor::k};
+    return tensors;
+  }
+  std::span<const Tensor> outputs() const override {
+    static constexpr Tensor tensors[] = {Tensor::s};
+    return tensors;
+  }
+
+  void emit_block(int launch, std::int64_t block, BlockOperations& out) const override {
+    const TileGrid& grid = plan_.grid;
+    const std::int64_t j = block % grid.key_tiles;
+    const std::int64_t i = block / grid.key_tiles % grid.query_tiles;
+    const TileRange rows = grid.queries(i);
+    BlockBuilder b(out, plan_, launches_.front().needs, launch, block, block / (grid.key_tiles * grid.query_tiles), rows);
+    b.keys(j, grid.keys(j));
+    const std::int64_t steps = tiled ? 1 : rows.count;
+    out.iterations = static_cast<std::int32_t>(steps);
+    for (std::int64_t n = 0; n < steps; ++n) {
+      b.iteration(n, 0);
+      b.queries(i, tiled ? rows : TileRange{rows.first + n, 1});
+      constexpr int line = tiled ? 1 : 2;
+      b.load(line, Slot::q);
+      b.load(line + 1, Slot::k);
+      b.scores(line + 2);
+      b.store(line + 3, Slot::s);
+    }
+  }
+
+  std::optional<BlockPlace> place_of(int, std::int64_t block) const override {
+    if (!plan_.rows_are_whole(Tensor::q, Tensor::s)) return std::nullopt;
+    const TileGrid& grid = plan_.grid;
+    const TileRange rows = grid.queries(block / grid.key_tiles % grid.query_tiles);
+    return plan_.place(block / (grid.key_tiles * grid.query_tiles), rows, block % grid.key_tiles);
+  }
+
+  std::optional<ClosedForm> closed_form() const override {
+    if (!head_rows_are_whole(problem_) || !score_rows_are_whole(problem_)) return std::nullopt;
+    const VisitSums sums = visit_sums(problem_, tile_);
+    const std::int64_t planes = problem_.query_planes();
+    const std::int64_t row_bytes = problem_.head_dim * element_bytes(problem_.dtype);
+    const std::int64_t key_loads = tiled ? sums.keys : sums.rows_keys;
+    ClosedForm form;
+    form.terms = {
+        {Tensor::q, Link::l2_to_sm, Bytes(planes * sums.rows_pairs * row_bytes), "B·Hq·⌈Nk/Bc⌉·Nq·d·e"},
+        {Tensor::k, Link::l2_to_sm, Bytes(planes * key_loads * row_bytes), tiled ? "B·Hq·⌈Nq/Br⌉·Nk·d·e" : "B·Hq·Nq·Nk·d·e"},
+        {Tensor::s, Link::sm_to_l2, Bytes(planes * sums.matrix_bytes), "B·Hq·Nq·Nk·e"},
+    };
+    form.flops = planes * 2 * problem_.head_dim * sums.rows_keys;
+    form.order = tiled ? "Θ(N²d/√M)" : "Θ(N²d)";
+    return form;
+  }
+
+ private:
+  BlockPlan plan_;
+};
+
+Result<std::unique_ptr<TileProgram>> make_naive(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu) {
+  return make_program<Matmul<false>>("matmul_naive", CausalMask::refused, problem, tile, gpu);
+}
+Result<std::unique_ptr<TileProgram>> make_tiled(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu) {
+  return make_program<Matmul<true>>("matmul_tiled", CausalMask::refused, problem, tile, gpu);
+}
+
+}  // namespace
+
+ProgramInfo matmul_naive_program() {
+  return {"matmul_naive", "Matrix product, untiled", "matmul",  "", "S = τ Q Kᵀ, each row of Q with a K of its own.",
+          naive_listing,  untiled_matmul_tile,       make_naive};
+}
+
+ProgramInfo matmul_tiled_program() {
+  return {"matmul_tiled",
+          "Matrix product, tiled",
+          "matmul",
+          "",
+          "Over the untiled product: a tile of K is loaded once for all rows of a tile of Q.",
+          tiled_listing,
+          tiled_matmul_tile,
+          make_tiled};
+}
+
+}  // namespace tilescope

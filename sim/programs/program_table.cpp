@@ -1,0 +1,62 @@
+// The table of all programs, and how many of their blocks fit an SM.
+#include "sim/programs/programs.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "sim/programs/kernel_needs.h"
+
+namespace tilescope {
+
+std::span<const ProgramInfo> program_table() {
+  static const std::array<ProgramInfo, 8> table = {standard_program(),     flash1_program(),         flash2_program(),
+                                                   softmax_safe_program(), softmax_online_program(), softmax_fused_program(),
+                                                   matmul_naive_program(), matmul_tiled_program()};
+  return table;
+}
+
+Result<const ProgramInfo*> find_program(std::string_view id) {
+  std::string known;
+  for (const ProgramInfo& info : program_table()) {
+    if (info.id == id) return &info;
+    known += known.empty() ? "" : ", ";
+    known += info.id;
+  }
+  return Error{fmt::format("there is no algorithm '{}': choose one of {}", id, known)};
+}
+
+Status check_request(std::string_view id, const AttentionProblem& problem, const TileShape& tile, CausalMask mask) {
+  if (Status status = check(problem); !status) return status;
+  if (Status status = check(tile); !status) return status;
+  if (problem.pass != Pass::forward)
+    return Error{fmt::format("{} has no {} pass: use --pass forward", id, to_string(problem.pass))};
+  if (problem.causal && mask == CausalMask::refused)
+    return Error{fmt::format("{} has no causal mask: leave --causal out, or choose an attention algorithm", id)};
+  return Done{};
+}
+
+Result<Occupancy> occupancy(const TileProgram& program, const LaunchSpec& launch, const GpuSpec& gpu) {
+  const KernelNeeds& needs = launch.needs;
+  if (const std::string why = why_block_does_not_fit(needs, gpu); !why.empty())
+    return Error{fmt::format("tile {}x{} at head_dim {} {}: use a smaller --block-q or --block-kv", program.tile().block_q,
+                             program.tile().block_kv, program.problem().head_dim, why)};
+
+  const auto fits = [](double available, std::int64_t each) {
+    return each > 0 ? static_cast<std::int64_t>(available) / each : std::int64_t{1} << 30;
+  };
+  using Limit = Occupancy::Limit;
+  // A block that fits alone fits once, whatever is reserved beside it.
+  const std::int64_t shared = std::max<std::int64_t>(1, fits(gpu.sm_shared_bytes, needs.shared_bytes + reserved_shared_bytes(gpu)));
+  const std::array<std::pair<std::int64_t, Limit>, 4> limits = {
+      std::pair{static_cast<std::int64_t>(gpu.sm_max_blocks), Limit::blocks},
+      std::pair{fits(gpu.sm_max_threads, needs.threads), Limit::threads},
+      std::pair{fits(gpu.sm_registers, registers_of_block(needs)), Limit::registers}, std::pair{shared, Limit::shared}};
+  const auto least = std::min_element(limits.begin(), limits.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  if (least->first < 1)
+    return Error{fmt::format("an SM of {} holds {:.0f} blocks: set sm.max_blocks to at least 1", gpu.id, gpu.sm_max_blocks)};
+  return Occupancy{static_cast<int>(least->first), least->second};
+}
+
+}  // namespace tilescope

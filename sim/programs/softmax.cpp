@@ -1,0 +1,252 @@
+// softmax_safe, softmax_online, softmax_fused: softmax of the rows of S in three passes, in two, and in one with V.
+//
+//   safe    l2_to_sm = 3·B·Hq·Nq·Nk·e   sm_to_l2 = B·Hq·Nq·Nk·e     4 accesses an element
+//   online  l2_to_sm = 2·B·Hq·Nq·Nk·e   sm_to_l2 = B·Hq·Nq·Nk·e     3
+//   fused   l2_to_sm = B·Hq·(Nq·Nk + ⌈Nq/Br⌉·Nk·d)·e   sm_to_l2 = B·Hq·Nq·d·e: S once, and no P at all
+#include <limits>
+
+#include "sim/programs/block_builder.h"
+#include "sim/programs/closed_form.h"
+#include "sim/programs/kernel_needs.h"
+#include "sim/programs/programs.h"
+
+namespace tilescope {
+
+namespace {
+
+constexpr std::string_view family_source = "arXiv:1805.02867";
+
+constexpr ListingLine safe_listing[] = {
+    {0, "m = −∞, l = 0", Tensor::m, "m = −∞, l = 0", "A row at a time; maximum and sum start empty."},
+    {0, "for each key tile j", std::nullopt, "pass 1: the maximum",
+     "The largest score must be known before anything is exponentiated, or exp overflows."},
+    {1, "load Sⱼ → shared", Tensor::s, "Sⱼ: Br × Bc", "The first time that the row is read."},
+    {1, "m = max(m, rowmax S)", Tensor::m, "m = max(m, max S)", "The largest score so far."},
+    {0, "for each key tile j", std::nullopt, "pass 2: the sum", "With the maximum known, the sum can be formed."},
+    {1, "load Sⱼ → shared", Tensor::s, "Sⱼ: Br × Bc", "The second time."},
+    {1, "P̃ = exp(S − m)", Tensor::p, "P̃ = exp(S − m)", "Never above 1. Only its sum is kept."},
+    {1, "l = l + rowsum P̃", Tensor::l, "l = l + Σ P̃", "The denominator."},
+    {0, "for each key tile j", std::nullopt, "pass 3: the result", "With the sum known, the row can be divided."},
+    {1, "load Sⱼ → shared", Tensor::s, "Sⱼ: Br × Bc", "The third time."},
+    {1, "P = exp(S − m)", Tensor::p, "P = exp(S − m)",
+     "The same exponentials, worked out again because there was no room to keep them."},
+    {1, "P = P / l", Tensor::p, "P = P / l", "The row now sums to 1."},
+    {1, "store Pⱼ → HBM", Tensor::p, "Pⱼ: Br × Bc", "Three loads and a store for each element."},
+};
+
+constexpr ListingLine online_listing[] = {
+    {0, "m = −∞, l = 0", Tensor::m, "m = −∞, l = 0", "A row at a time; maximum and sum start empty."},
+    {0, "for each key tile j", std::nullopt, "pass 1: maximum and sum together",
+     "The new thing: the sum is corrected whenever the maximum moves, so both take one pass."},
+    {1, "load Sⱼ → shared", Tensor::s, "Sⱼ: Br × Bc", "The first time that the row is read."},
+    {1, "m′ = max(m, rowmax S)", Tensor::m, "m′ = max(m, max S)", "The largest score so far."},
+    {1, "P̃ = exp(S − m′)", Tensor::p, "P̃ = exp(S − m′)", "As seen from the maximum so far."},
+    {1, "α = exp(m − m′)", Tensor::m, "α = exp(m − m′)",
+     "What the sum so far must be multiplied by: all its terms had e^−m and need e^−m′."},
+    {1, "l = α l + rowsum P̃", Tensor::l, "l = α·l + Σ P̃", "The sum of all exponentials so far, exact at every step."},
+    {1, "m = m′", Tensor::m, "m = m′", "The new maximum is the old one of the next tile."},
+    {0, "for each key tile j", std::nullopt, "pass 2: the result",
+     "The row must be read once more: no element can be divided before the last was seen."},
+    {1, "load Sⱼ → shared", Tensor::s, "Sⱼ: Br × Bc", "The second and last time."},
+    {1, "P = exp(S − m)", Tensor::p, "P = exp(S − m)", "Now with the final maximum."},
+    {1, "P = P / l", Tensor::p, "P = P / l", "The row now sums to 1."},
+    {1, "store Pⱼ → HBM", Tensor::p, "Pⱼ: Br × Bc", "Two loads and a store for each element."},
+};
+
+constexpr ListingLine fused_listing[] = {
+    {0, "m = −∞, l = 0, O = 0", Tensor::o, "m = −∞, l = 0, O = 0",
+     "The row of P is never wanted for itself, only times V. So keep O instead."},
+    {0, "for each key tile j", std::nullopt, "the only pass", "Softmax alone cannot be one pass; softmax times V can."},
+    {1, "load Sⱼ → shared", Tensor::s, "Sⱼ: Br × Bc", "The only time that the row is read."},
+    {1, "load Vⱼ → shared", Tensor::v, "Vⱼ: Bc × d", "The rows of V that these scores weigh."},
+    {1, "m′ = max(m, rowmax S)", Tensor::m, "m′ = max(m, max S)", "The largest score so far."},
+    {1, "P = exp(S − m′)", Tensor::p, "P = exp(S − m′)", "As seen from the maximum so far."},
+    {1, "α = exp(m − m′)", Tensor::m, "α = exp(m − m′)", "What everything so far must be multiplied by."},
+    {1, "l′ = α l + rowsum P", Tensor::l, "l′ = α·l + Σ P", "The sum of all exponentials so far."},
+    {1, "P = P / l′", Tensor::p, "P = P / l′", "The weights of this tile, as if it were the last one."},
+    {1, "O = O (l/l′) α", Tensor::o, "O = diag(l·α/l′)·O", "The output so far, corrected for the new maximum and the new sum."},
+    {1, "O = O + P Vⱼ", Tensor::o, "O = O + P·V",
+     "After every tile O is the exact result over the keys seen so far. With tiles of Q and K in place of S this is "
+     "FlashAttention."},
+    {1, "m = m′, l = l′", Tensor::m, "m = m′, l = l′", "On to the next tile."},
+    {0, "store O → HBM", Tensor::o, "O: Br × d", "One load of S; P is never stored."},
+};
+
+enum class Kind : std::uint8_t { safe, online, fused };
+
+/// What the three share: the grid, the tiles and the closed form.
+template <Kind kind>
+class Softmax final : public TileProgram {
+ public:
+  Softmax(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu)
+      : TileProgram(problem, tile), plan_(problem, tile) {
+    const KernelNeeds needs = row_softmax_needs(problem, tile, gpu, kind == Kind::fused);
+    launches_ = {
+        {"softmax", plan_.grid.query_tiles, problem.query_planes(), 1, needs, 1, static_cast<int>(std::size(safe_listing))}};
+  }
+
+  std::span<const Tensor> inputs() const override {
+    static constexpr Tensor tensors[] = {Tensor::s, Tensor::v};
+    return std::span(tensors).first(kind == Kind::fused ? 2 : 1);
+  }
+  std::span<const Tensor> outputs() const override {
+    static constexpr Tensor probabilities[] = {Tensor::p};
+    static constexpr Tensor output[] = {Tensor::o};
+    return kind == Kind::fused ? output : probabilities;
+  }
+
+  void emit_block(int launch, std::int64_t block, BlockOperations& out) const override {
+    const std::int64_t i = block % plan_.grid.query_tiles;
+    const TileRange rows = plan_.grid.queries(i);
+    const std::uint32_t shared = kind == Kind::fused ? slot_bits(Slot::s, Slot::v) : slot_bits(Slot::s);
+    BlockBuilder b(out, plan_, launches_.front().needs, launch, block, block / plan_.grid.query_tiles, rows, shared);
+    b.queries(i, rows);
+    b.fill(1, Slot::m, -std::numeric_limits<float>::infinity());
+    b.fill(1, Slot::l, 0.0F);
+    if constexpr (kind == Kind::fused) b.fill(1, Slot::o, 0.0F);
+    out.iterations = static_cast<std::int32_t>(passes * plan_.grid.key_tiles);
+    for (std::int64_t n = 0; n < passes * plan_.grid.key_tiles; ++n) {
+      const std::int64_t j = n % plan_.grid.key_tiles;
+      b.keys(j, plan_.grid.keys(j));
+      b.iteration(n, n % launches_.front().needs.stages);
+      emit_tile(b, n / plan_.grid.key_tiles);
+    }
+    if constexpr (kind == Kind::fused) {
+      b.keys(-1, {});
+      b.iteration(out.iterations, 0);
+      b.store(13, Slot::o);
+    }
+  }
+
+  std::optional<BlockPlace> place_of(int, std::int64_t block) const override {
+    if (!plan_.rows_are_whole(Tensor::s) || (kind == Kind::fused && !plan_.rows_are_whole(Tensor::v))) return std::nullopt;
+    return plan_.place(block / plan_.grid.query_tiles, plan_.grid.queries(block % plan_.grid.query_tiles), 0);
+  }
+
+  std::optional<ClosedForm> closed_form() const override {
+    if (!score_rows_are_whole(problem_) || (kind == Kind::fused && !head_rows_are_whole(problem_))) return std::nullopt;
+    const VisitSums sums = visit_sums(problem_, tile_);
+    const std::int64_t planes = problem_.query_planes();
+    const std::int64_t row_bytes = problem_.head_dim * element_bytes(problem_.dtype);
+    const Bytes matrix(planes * sums.matrix_bytes);
+    const std::string square = "B·Hq·Nq·Nk·e";
+    ClosedForm form;
+    form.terms.push_back(
+        {Tensor::s, Link::l2_to_sm, matrix * passes, passes == 1 ? square : std::to_string(passes) + "·" + square});
+    if (kind == Kind::fused) {
+      form.terms.push_back({Tensor::v, Link::l2_to_sm, Bytes(planes * sums.keys * row_bytes), "B·Hq·⌈Nq/Br⌉·Nk·d·e"});
+      form.terms.push_back({Tensor::o, Link::sm_to_l2, Bytes(planes * problem_.seq_q * row_bytes), "B·Hq·Nq·d·e"});
+      form.flops = planes * 2 * problem_.head_dim * sums.rows_keys;
+    } else {
+      form.terms.push_back({Tensor::p, Link::sm_to_l2, matrix, square});
+    }
+    form.exps = planes * ((kind == Kind::fused ? 1 : 2) * sums.rows_keys + (kind == Kind::safe ? 0 : sums.rows_pairs));
+    form.order = kind == Kind::fused ? "Θ(N² + N²d/Br)" : "Θ(N²)";
+    return form;
+  }
+
+ private:
+  static constexpr std::int64_t passes = kind == Kind::safe ? 3 : kind == Kind::online ? 2 : 1;
+
+  static void emit_tile(BlockBuilder& b, std::int64_t pass) {
+    if constexpr (kind == Kind::safe)
+      emit_safe(b, pass);
+    else if constexpr (kind == Kind::online)
+      emit_online(b, pass);
+    else
+      emit_fused(b);
+  }
+
+  static void emit_safe(BlockBuilder& b, std::int64_t pass) {
+    if (pass == 0) {
+      b.load(3, Slot::s);
+      b.row_max(4, Slot::m, Slot::m, Slot::s);
+    } else if (pass == 1) {
+      b.load(6, Slot::s);
+      b.exp(7, Slot::p, Slot::s, Slot::m);
+      b.row_sum(8, Slot::l, Slot::l, Slot::p, Slot::none);
+    } else {
+      b.load(10, Slot::s);
+      emit_result(b, 11);
+    }
+  }
+
+  static void emit_online(BlockBuilder& b, std::int64_t pass) {
+    if (pass == 0) {
+      b.load(3, Slot::s);
+      b.row_max(4, Slot::m_new, Slot::m, Slot::s);
+      b.exp(5, Slot::p, Slot::s, Slot::m_new);
+      b.exp_rows(6, Slot::alpha, Slot::m, Slot::m_new);
+      b.row_sum(7, Slot::l, Slot::l, Slot::p, Slot::alpha);
+      b.copy(8, Slot::m, Slot::m_new);
+    } else {
+      b.load(10, Slot::s);
+      emit_result(b, 11);
+    }
+  }
+
+  static void emit_result(BlockBuilder& b, int line) {
+    b.exp(line, Slot::p, Slot::s, Slot::m);
+    b.divide(line + 1, Slot::p, Slot::l);
+    b.store(line + 2, Slot::p);
+  }
+
+  static void emit_fused(BlockBuilder& b) {
+    b.load(3, Slot::s);
+    b.load(4, Slot::v);
+    b.row_max(5, Slot::m_new, Slot::m, Slot::s);
+    b.exp(6, Slot::p, Slot::s, Slot::m_new);
+    b.exp_rows(7, Slot::alpha, Slot::m, Slot::m_new);
+    b.row_sum(8, Slot::l_new, Slot::l, Slot::p, Slot::alpha);
+    b.divide(9, Slot::p, Slot::l_new);
+    b.rescale(10, Slot::o, Slot::l, Slot::alpha);
+    b.divide(10, Slot::o, Slot::l_new);
+    b.weigh(11, Slot::o, true);
+    b.copy(12, Slot::m, Slot::m_new);
+    b.copy(12, Slot::l, Slot::l_new);
+  }
+
+  BlockPlan plan_;
+};
+static_assert(std::size(safe_listing) == std::size(online_listing) && std::size(safe_listing) == std::size(fused_listing));
+
+Result<std::unique_ptr<TileProgram>> make_safe(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu) {
+  return make_program<Softmax<Kind::safe>>("softmax_safe", CausalMask::refused, problem, tile, gpu);
+}
+Result<std::unique_ptr<TileProgram>> make_online(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu) {
+  return make_program<Softmax<Kind::online>>("softmax_online", CausalMask::refused, problem, tile, gpu);
+}
+Result<std::unique_ptr<TileProgram>> make_fused(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu) {
+  return make_program<Softmax<Kind::fused>>("softmax_fused", CausalMask::refused, problem, tile, gpu);
+}
+
+}  // namespace
+
+ProgramInfo softmax_safe_program() {
+  return {"softmax_safe", "Safe softmax", "softmax", family_source, "Three passes over the row: maximum, sum, result.",
+          safe_listing,   softmax_tile,   make_safe};
+}
+
+ProgramInfo softmax_online_program() {
+  return {"softmax_online",
+          "Online softmax",
+          "softmax",
+          "arXiv:1805.02867, Algorithm 3",
+          "Over safe softmax: maximum and sum in one pass, the sum rescaled whenever the maximum moves.",
+          online_listing,
+          softmax_tile,
+          make_online};
+}
+
+ProgramInfo softmax_fused_program() {
+  return {"softmax_fused",
+          "Softmax fused with V",
+          "softmax",
+          "Z. Ye, From Online Softmax to FlashAttention, 2023",
+          "Over online softmax: times V in the same pass, so P is never stored and S is read once.",
+          fused_listing,
+          fused_softmax_tile,
+          make_fused};
+}
+
+}  // namespace tilescope

@@ -1,0 +1,272 @@
+// What each flag means, and what is said about command lines that mean nothing.
+#include "app/cli/command_line.h"
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include <doctest/doctest.h>
+
+#include "app/cli/help.h"
+#include "sim/programs/tile_program.h"
+
+namespace tilescope {
+
+namespace {
+
+using Arguments = std::vector<std::string>;
+
+CommandLine good(const Arguments& arguments) {
+  const auto line = parse_command_line(arguments);
+  REQUIRE_MESSAGE(line, (line ? "" : line.error().sentence));
+  return *line;
+}
+
+std::string bad(const Arguments& arguments) {
+  const auto line = parse_command_line(arguments);
+  REQUIRE_FALSE(line);
+  CHECK(line.error().kind == Error::Kind::wrong_request);
+  return line.error().sentence;
+}
+
+}  // namespace
+
+TEST_CASE("command line: nothing at all opens the window on flash2 on toy") {
+  const CommandLine line = good({});
+  CHECK(line.command == CommandKind::window);
+  CHECK(line.algorithm == "flash2");
+  CHECK(line.gpu == "toy");
+  CHECK(line.batch == 1);
+  CHECK(line.heads == 1);
+  CHECK_FALSE(line.seq);
+  CHECK(line.dtype == DataType::fp16);
+  CHECK(line.pass == Pass::forward);
+  CHECK_FALSE(line.causal);
+  CHECK_FALSE(line.block_q);
+  CHECK(line.seed == 1);
+  CHECK_FALSE(line.json);
+}
+
+TEST_CASE("command line: every flag of simulate is understood") {
+  const CommandLine line = good({"simulate",
+                                 "--algorithm",
+                                 "flash1",
+                                 "--batch",
+                                 "2",
+                                 "--heads",
+                                 "8",
+                                 "--kv-heads",
+                                 "4",
+                                 "--seq",
+                                 "100",
+                                 "--seq-kv",
+                                 "200",
+                                 "--head-dim",
+                                 "80",
+                                 "--dtype",
+                                 "bf16",
+                                 "--causal",
+                                 "--pass",
+                                 "both",
+                                 "--block-q",
+                                 "32",
+                                 "--block-kv",
+                                 "48",
+                                 "--blocks-per-sm",
+                                 "3",
+                                 "--gpu",
+                                 "h200",
+                                 "--set",
+                                 "sm.count=8",
+                                 "--set",
+                                 "l2.capacity_bytes=0",
+                                 "--json",
+                                 "a.json",
+                                 "--trace",
+                                 "t.json"});
+  CHECK(line.command == CommandKind::simulate);
+  CHECK(line.algorithm == "flash1");
+  CHECK(line.batch == 2);
+  CHECK(line.heads == 8);
+  CHECK(line.kv_heads == 4);
+  CHECK(line.seq == 100);
+  CHECK(line.seq_kv == 200);
+  CHECK(line.head_dim == 80);
+  CHECK(line.dtype == DataType::bf16);
+  CHECK(line.causal);
+  CHECK(line.pass == Pass::both);
+  CHECK(line.block_q == 32);
+  CHECK(line.block_kv == 48);
+  CHECK(line.blocks_per_sm == 3);
+  CHECK(line.gpu == "h200");
+  CHECK(line.overrides == std::vector<std::string>{"sm.count=8", "l2.capacity_bytes=0"});
+  CHECK(line.json == "a.json");
+  CHECK(line.trace == "t.json");
+}
+
+TEST_CASE("command line: every flag of render is understood") {
+  const CommandLine line = good({"render", "--out=p.png", "--step=12", "--size=1280x720", "--theme=light", "--panel=stage",
+                                 "--compare", "--scale=1.5", "--language=ko", "--seed=7", "--q=q.csv", "--k=k.csv", "--v=v.csv"});
+  CHECK(line.command == CommandKind::render);
+  CHECK(line.out == "p.png");
+  CHECK(line.step == 12);
+  CHECK(line.size == PictureSize{1280, 720});
+  CHECK(line.theme == ThemeKind::light);
+  CHECK(good({"--race"}).race);
+  CHECK_FALSE(good({}).race);
+  CHECK(bad({"simulate", "--compare"}) == "--race is not a flag of simulate, but of the window, render");
+  CHECK(good({"--race", "--compare"}).race);
+  CHECK(line.panel == "stage");
+  CHECK(line.race);
+  CHECK(line.scale == 1.5);
+  CHECK(line.language == "ko");
+  CHECK(line.seed == 7);
+  CHECK(line.q_file == "q.csv");
+  CHECK(line.k_file == "k.csv");
+  CHECK(line.v_file == "v.csv");
+}
+
+TEST_CASE("command line: the other commands are understood") {
+  CHECK(good({"measure", "--suite", "s.toml", "--json", "m.json"}).suite == "s.toml");
+  CHECK(good({"validate", "--bundle", "b.json"}).bundle == "b.json");
+  CHECK(good({"calibrate", "--out", "g.toml"}).out == "g.toml");
+  CHECK(good({"--theme", "dark", "--gpu", "a100"}).command == CommandKind::window);
+}
+
+TEST_CASE("command line: --json takes a file, or none, wherever it stands") {
+  CHECK(good({"simulate", "--json"}).json == "");
+  CHECK(good({"simulate", "--json", "--seq", "8"}).json == "");
+  CHECK(good({"simulate", "--json", "--seq", "8"}).seq == 8);
+  CHECK(good({"simulate", "--json", "-"}).json == "-");
+  CHECK(good({"simulate", "--json=x.json", "--causal"}).json == "x.json");
+}
+
+TEST_CASE("command line: problem flags may stand before the command") {
+  const CommandLine line = good({"--seq", "32", "simulate", "--heads", "2"});
+  CHECK(line.command == CommandKind::simulate);
+  CHECK(line.seq == 32);
+  CHECK(line.heads == 2);
+  CHECK(bad({"--seq", "32", "simulate", "--seq", "64"}) == "--seq is given more than once");
+  CHECK(bad({"--theme", "dark", "simulate"}) == "--theme is not a flag of simulate, but of the window, render");
+}
+
+TEST_CASE("command line: an unknown flag or command is named, with the nearest that exists") {
+  CHECK(bad({"simulate", "--seqq", "64"}) == "unknown flag --seqq: did you mean --seq?");
+  CHECK(bad({"simulate", "--block_q=64"}) == "unknown flag --block_q=64: did you mean --block-q?");
+  CHECK(bad({"simulate", "--algoritm", "flash1"}) == "unknown flag --algoritm: did you mean --algorithm?");
+  CHECK(bad({"simulate", "--frobnicate"}) == "unknown flag --frobnicate: see tilescope simulate --help");
+  CHECK(bad({"--frobnicate"}) == "unknown flag --frobnicate: see tilescope --help");
+  CHECK(bad({"-x"}) == "unknown flag -x: see tilescope --help");
+  CHECK(bad({"simulate", "--panel", "stage"}) == "--panel is not a flag of simulate, but of render");
+  CHECK(bad({"simulat"}) == "unknown command 'simulat': did you mean simulate?");
+  CHECK(bad({"frobnicate"}) == "unknown command 'frobnicate': there are simulate, render, measure, validate and calibrate");
+  CHECK(bad({"simulate", "flash1"}) == "unexpected 'flash1' behind simulate");
+  CHECK(bad({"simulate", "render"}) == "unexpected 'render' behind simulate");
+  CHECK(bad({"simulate", ""}) == "unexpected '' behind simulate");
+  CHECK(bad({"simulate", "--", "--seq"}).find("--seq") != std::string::npos);
+  CHECK(bad({"simulate", "--x\ny"}).find('\n') == std::string::npos);
+}
+
+TEST_CASE("command line: a flag without its value, with one it does not take, or given twice, is named") {
+  CHECK(bad({"simulate", "--seq"}) == "--seq needs a value: queries [64]");
+  CHECK(bad({"simulate", "--seq", "--heads", "2"}) == "--seq needs a value: queries [64]");
+  CHECK(bad({"render", "--out", "--step", "4"}) == "--out needs a value: the file to write");
+  CHECK(bad({"simulate", "--set", "--causal"}).find("--set needs a value: ") == 0);
+  CHECK(bad({"simulate", "--seq-kv"}).find("--seq-kv needs a value: ") == 0);
+  CHECK(bad({"simulate", "--set"}).find("--set needs a value: ") == 0);
+  CHECK(bad({"simulate", "--causal=maybe"}) == "--causal takes no value");
+  CHECK(bad({"simulate", "--seq", "1", "--seq", "2"}) == "--seq is given more than once");
+  CHECK(bad({"simulate", "--json", "a", "--json", "b"}) == "--json is given more than once");
+  CHECK(bad({"simulate", "--gpu", ""}).find("--gpu is empty: ") == 0);
+  CHECK(bad({"simulate", "--trace="}).find("--trace ") == 0);
+}
+
+TEST_CASE("command line: every number is taken strictly, with its flag and text in the error") {
+  const std::vector<std::string> whole = {"--batch",    "--heads",   "--kv-heads", "--seq",          "--seq-kv",
+                                          "--head-dim", "--block-q", "--block-kv", "--blocks-per-sm"};
+  for (const std::string& flag : whole) {
+    CAPTURE(flag);
+    CHECK(bad({"simulate", flag, "1e3"}) == flag + " is '1e3': it must be a whole number, such as 1024");
+    CHECK(bad({"simulate", flag, "64x"}) == flag + " is '64x': it must be a whole number, such as 1024");
+    CHECK(bad({"simulate", flag, ""}) == flag + " is '': it must be a whole number, such as 1024");
+    for (const char* text : {"0", "-5", "99999999999999999999", "2147483648"}) {
+      CAPTURE(std::string(text));
+      CHECK(bad({"simulate", flag, text}).find(flag + " is " + text + ": it must be from 1 to ") == 0);
+    }
+  }
+  CHECK(bad({"render", "--out", "x", "--step", "-1"}).find("--step is -1: it must be from 0 to ") == 0);
+  CHECK(bad({"render", "--out", "x", "--size", "big"}).find("--size is 'big'") == 0);
+  CHECK(bad({"render", "--out", "x", "--scale", "0"}).find("--scale is '0'") == 0);
+  CHECK(bad({"render", "--out", "x", "--seed", "-1"}).find("--seed is -1") == 0);
+}
+
+TEST_CASE("command line: a name that is none of a few is refused with the few") {
+  CHECK(bad({"simulate", "--dtype", "fp8"}) == "--dtype is 'fp8': there are fp16, bf16 and fp32");
+  CHECK(bad({"simulate", "--dtype", "double"}) == "--dtype is 'double': there are fp16, bf16 and fp32");
+  CHECK(bad({"simulate", "--pass", "foreward"}) == "--pass is 'foreward': did you mean forward?");
+  CHECK(bad({"--theme", "blue"}) == "--theme is 'blue': there are dark and light");
+  CHECK(bad({"--language", "fr"}) == "--language is 'fr': there are en and ko");
+}
+
+TEST_CASE("command line: a command that writes a file wants to know which") {
+  CHECK(bad({"render"}) == "render needs --out FILE.png");
+  CHECK(bad({"calibrate"}) == "calibrate needs --out FILE.toml");
+}
+
+TEST_CASE("command line: --help wins over everything else, and names every flag, command, algorithm and default") {
+  const std::string help = good({"--help"}).text;
+  for (const CommandInfo& command : command_table()) CHECK(help.find(command.name) != std::string::npos);
+  for (const ProgramInfo& program : program_table()) CHECK(help.find(program.id) != std::string::npos);
+  for (const char* word : {"Usage: tilescope", "--algorithm ID", "[flash2]", "h200", "Exit codes", "TILESCOPE_ASSETS"})
+    CHECK(help.find(word) != std::string::npos);
+  for (const CommandInfo& command : command_table()) {
+    const std::string text = good({std::string(command.name), "--help", "--nonsense"}).text;
+    CAPTURE(text);
+    CHECK(text.find("Usage: tilescope " + std::string(command.name)) != std::string::npos);
+    CHECK(text.find("tilescope " + std::string(command.name), text.find("Example")) != std::string::npos);
+    for (const FlagInfo& flag : flag_table())
+      CHECK((text.find("  " + std::string(flag.name) + (flag.alias.empty() ? " " : ",")) != std::string::npos) ==
+            takes(flag, command.kind));
+  }
+  const std::string simulate = good({"simulate", "-h"}).text;
+  for (const SpecKey& key : spec_keys()) CHECK(simulate.find(key.key) != std::string::npos);
+}
+
+TEST_CASE("command line: --version is that of the project") {
+  std::ifstream file(std::string(TILESCOPE_SOURCE_DIR) + "/CMakeLists.txt");
+  std::stringstream text;
+  text << file.rdbuf();
+  const std::string version = version_text().substr(std::string("tilescope ").size());
+  CHECK(text.str().find("project(tilescope VERSION " + version + " ") != std::string::npos);
+  CHECK(good({"--version"}).text == version_text() + "\n");
+}
+
+TEST_CASE("command line: the examples of the help are command lines that are understood") {
+  std::string help = good({"--help"}).text;
+  for (const CommandInfo& command : command_table()) help += good({std::string(command.name), "--help"}).text;
+  std::istringstream lines(help);
+  int examples = 0;
+  for (std::string each; std::getline(lines, each);) {
+    if (!each.starts_with("  tilescope")) continue;
+    std::istringstream words(each.substr(0, each.find("     ")));  // a remark may follow
+    Arguments arguments;
+    for (std::string word; words >> word;) arguments.push_back(word);
+    arguments.erase(arguments.begin());
+    CAPTURE(each);
+    good(arguments);
+    ++examples;
+  }
+  CHECK(examples >= 10);
+}
+
+TEST_CASE("command line: the table of flags has no name twice") {
+  std::set<std::string_view> names;
+  for (const FlagInfo& flag : flag_table()) {
+    CHECK(names.insert(flag.name).second);
+    CHECK(flag.name.starts_with("--"));
+    CHECK((flag.shape == FlagShape::toggle) == flag.value.empty());
+  }
+}
+
+}  // namespace tilescope

@@ -1,0 +1,95 @@
+// The built program, run as a user runs it: exit codes and what arrives on the two outputs.
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "tests/app/temporary_folder.h"
+
+namespace tilescope {
+
+namespace {
+
+struct Outcome {
+  int code = -1;
+  std::string text;
+};
+
+Outcome shell(const std::string& command) {
+  std::FILE* pipe = ::popen(command.c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  Outcome outcome;
+  std::array<char, 4096> block{};
+  while (const std::size_t count = std::fread(block.data(), 1, block.size(), pipe)) outcome.text.append(block.data(), count);
+  const int status = ::pclose(pipe);
+  if (WIFEXITED(status)) outcome.code = WEXITSTATUS(status);
+  return outcome;
+}
+
+const std::string program = "'" TILESCOPE_EXECUTABLE "'";
+
+/// What reaches standard error; standard output is thrown away.
+Outcome errors_of(const std::string& arguments) {
+  return shell(program + " " + arguments + " 2>&1 >/dev/null");
+}
+
+void one_line(const Outcome& outcome, int code, const std::string& fragment) {
+  CAPTURE(outcome.text);
+  CHECK(outcome.code == code);
+  CHECK(outcome.text.starts_with("tilescope: "));
+  CHECK(outcome.text.find(fragment) != std::string::npos);
+  CHECK(outcome.text.find('\n') == outcome.text.size() - 1);
+}
+
+}  // namespace
+
+TEST_CASE("executable: a simulation ends with 0 and says nothing on standard error") {
+  const Outcome quiet = errors_of("simulate");
+  CHECK(quiet.code == 0);
+  CHECK(quiet.text == "");
+  const Outcome json = shell(program + " simulate --json");
+  CHECK(json.code == 0);
+  CHECK(json.text.starts_with("{"));
+  CHECK(json.text.ends_with("}\n"));
+}
+
+TEST_CASE("executable: a wrong request ends with 2 and one line") {
+  one_line(errors_of("simulate --seq 0"), 2, "--seq is 0");
+  one_line(errors_of("simulate --seq \"$(printf '6\\n4')\""), 2, "--seq is '");
+  one_line(errors_of("simulate --algorithm \"$(head -c 100000 /dev/zero | tr '\\0' x)\""), 2, "unknown algorithm 'xxx");
+  one_line(errors_of("--frobnicate"), 2, "unknown flag --frobnicate");
+}
+
+TEST_CASE("executable: a full disk and missing assets end with 3 and one line") {
+  one_line(shell(program + " simulate 2>&1 >/dev/full"), 3, "No space left on device");
+  one_line(shell("TILESCOPE_ASSETS=/nonexistent " + program + " simulate 2>&1 >/dev/null"), 3, "TILESCOPE_ASSETS");
+  one_line(errors_of("measure"), 3, "NVIDIA GPU");
+}
+
+TEST_CASE("executable: without a display the window is refused with 3 and one line") {
+  one_line(shell("env -u DISPLAY -u WAYLAND_DISPLAY " + program + " 2>&1 >/dev/null"), 3, "display");
+}
+
+TEST_CASE("executable: an unreadable GPU file ends with 2 and one line") {
+  const TemporaryFolder folder;
+  one_line(errors_of("simulate --gpu " + folder.file("mine.toml", "not a spec")), 2, "mine.toml:1: not TOML");
+  one_line(errors_of("simulate --gpu " + folder.path("gone.toml")), 2, "there is no such file");
+}
+
+TEST_CASE("executable: a copy beside its assets finds them, wherever it is put") {
+  const TemporaryFolder folder;
+  std::filesystem::copy_file(TILESCOPE_EXECUTABLE, folder.path("tilescope"));
+  std::filesystem::create_directories(folder.path("assets/gpus"));
+  std::filesystem::copy_file(std::string(TILESCOPE_SOURCE_DIR) + "/assets/gpus/toy.toml", folder.path("assets/gpus/toy.toml"));
+  const Outcome help = shell("cd / && env -u TILESCOPE_ASSETS " + folder.path("tilescope") + " --help");
+  CHECK(help.code == 0);
+  CHECK(help.text.find("GPUs (--gpu): toy\n") != std::string::npos);
+  const Outcome run = shell("cd / && env -u TILESCOPE_ASSETS " + folder.path("tilescope") + " simulate --json");
+  CHECK(run.code == 0);
+}
+
+}  // namespace tilescope

@@ -1,0 +1,251 @@
+// run_cli() in this process: exit codes, one line for every error, the table and the schema of the JSON.
+#include "app/cli/run_cli.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "app/cli/command_line.h"
+#include "app/cli/report.h"
+#include "app/files.h"
+#include "sim/programs/tile_program.h"
+#include "tests/app/temporary_folder.h"
+
+namespace tilescope {
+
+namespace {
+
+struct Outcome {
+  int code = 0;
+  std::string out, err;
+};
+
+std::string drained(std::FILE* file) {
+  std::string text;
+  std::rewind(file);
+  for (int c = std::fgetc(file); c != EOF; c = std::fgetc(file)) text += static_cast<char>(c);
+  std::fclose(file);
+  return text;
+}
+
+Outcome run(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "tilescope");
+  std::vector<char*> argv;
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  std::FILE* out = std::tmpfile();
+  std::FILE* err = std::tmpfile();
+  REQUIRE(out != nullptr);
+  REQUIRE(err != nullptr);
+  Outcome outcome;
+  outcome.code = run_cli(static_cast<int>(arguments.size()), argv.data(), out, err);
+  outcome.out = drained(out);
+  outcome.err = drained(err);
+  return outcome;
+}
+
+/// Refused with `code`, nothing on standard output, and one line that has `fragment` in it.
+void refused(const std::vector<std::string>& arguments, int code, const std::string& fragment) {
+  std::string shown;
+  for (const std::string& argument : arguments) shown += argument.substr(0, 80) + " ";
+  CAPTURE(shown);
+  const Outcome outcome = run(arguments);
+  CHECK(outcome.code == code);
+  CHECK(outcome.out == "");
+  CHECK_MESSAGE(outcome.err.find(fragment) != std::string::npos, outcome.err);
+  CHECK(outcome.err.starts_with("tilescope: "));
+  CHECK(outcome.err.ends_with('\n'));
+  CHECK(outcome.err.find('\n') == outcome.err.size() - 1);
+}
+
+using Json = nlohmann::ordered_json;
+
+Json simulated(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "simulate");
+  arguments.emplace_back("--json");
+  const Outcome outcome = run(arguments);
+  REQUIRE_MESSAGE(outcome.code == 0, outcome.err);
+  CHECK(outcome.err == "");
+  return Json::parse(outcome.out);
+}
+
+std::vector<std::string> keys(const Json& object) {
+  std::vector<std::string> names;
+  for (const auto& item : object.items()) names.push_back(item.key());
+  return names;
+}
+
+using Names = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("cli: unknown algorithm, GPU, key, flag and command: one line and exit code 2") {
+  refused({"simulate", "--algorithm", "flash22"}, 2, "unknown algorithm 'flash22': did you mean flash2?");
+  refused({"simulate", "--gpu", "h20"}, 2, "unknown GPU 'h20': did you mean h200?");
+  refused({"simulate", "--set", "l2.size=0"}, 2, "unknown GPU key 'l2.size'");
+  refused({"simulate", "--seqq", "8"}, 2, "did you mean --seq?");
+  refused({"simulat"}, 2, "did you mean simulate?");
+  refused({"render"}, 2, "render needs --out");
+}
+
+TEST_CASE("cli: sizes that are zero, negative, absurd or not numbers: one line and exit code 2") {
+  for (const char* flag :
+       {"--batch", "--heads", "--kv-heads", "--seq", "--seq-kv", "--head-dim", "--block-q", "--block-kv", "--blocks-per-sm"})
+    for (const char* value : {"0", "-5", "1e3", "99999999999999999999", "64x", "", "nan", "\n"})
+      refused({"simulate", flag, value}, 2, flag);
+  refused({"simulate", "--batch", "2000000000", "--heads", "2000000000"}, 2, "2000000000");
+  refused({"simulate", "--heads", "6", "--kv-heads", "4"}, 2, "6 heads cannot be shared evenly by 4 key-value heads");
+  refused({"simulate", "--head-dim", "257"}, 2, "--head-dim is 257: it must be from 1 to 256");
+}
+
+TEST_CASE("cli: what does not fit is refused with both numbers and exit code 2") {
+  refused({"simulate", "--block-q", "256", "--block-kv", "128", "--head-dim", "128"}, 2, "tile 256x128 at head_dim 128 needs");
+  refused({"simulate", "--block-q", "256", "--block-kv", "128", "--head-dim", "128"}, 2, "toy has 64 KiB");
+  refused({"simulate", "--algorithm", "standard", "--gpu", "rtx4090", "--seq", "500000", "--head-dim", "64"}, 2, "GB");
+  refused({"simulate", "--blocks-per-sm", "900"}, 2, "900");
+  refused({"simulate", "--pass", "backward"}, 2, "backward");
+}
+
+TEST_CASE("cli: a broken, empty, binary, missing or unreadable file: one line and exit code 2") {
+  const TemporaryFolder folder;
+  refused({"simulate", "--gpu", folder.path("none.toml")}, 2, "there is no such file");
+  refused({"simulate", "--gpu", folder.file("empty.toml", "")}, 2, "it is empty");
+  refused({"simulate", "--gpu", folder.file("binary.toml", std::string("\x7f\x45LF\0\0", 6))}, 2, "it is binary");
+  refused({"simulate", "--gpu", folder.file("broken.toml", "id = \"x\nname")}, 2, "not TOML");
+  refused({"simulate", "--gpu", folder.file("odd.toml", "\xff\xfe\xfd")}, 2, "not TOML");
+  refused({"simulate", "--gpu", folder.path("")}, 2, "it is a folder");
+  refused({"render", "--out", folder.path("x.png"), "--q", folder.file("broken.csv", "1,2\n3")}, 2, "broken.csv");
+  refused({"render", "--out", folder.path("x.png"), "--q", folder.file("binary.csv", std::string("1,\0", 3))}, 2, "it is binary");
+  refused({"render", "--out", folder.path("x.png"), "--q", folder.file("empty.csv", "\n\n")}, 2, "empty.csv");
+}
+
+TEST_CASE("cli: an output that cannot be written is one line, and nothing is left half-written") {
+  const TemporaryFolder folder;
+  for (const char* flag : {"--json", "--trace"}) {
+    refused({"simulate", flag, folder.path("none/x.json")}, 2, "No such file or directory");
+    refused({"simulate", flag, folder.path(".")}, 2, "it is a folder");
+    refused({"simulate", flag, "/dev/full"}, 3, "No space left on device");
+  }
+  CHECK(folder.entries() == 0);
+}
+
+TEST_CASE("cli: commands that need kernels and a GPU say so, with exit code 3") {
+  refused({"measure"}, 3, "needs an NVIDIA GPU");
+  refused({"calibrate", "--out", "x.toml"}, 3, "needs an NVIDIA GPU");
+  refused({"validate"}, 3, "no measurements");
+}
+
+TEST_CASE("cli: --help and --version print and do nothing else") {
+  CHECK(run({"--version"}).out.starts_with("tilescope "));
+  const Outcome help = run({"simulate", "--help"});
+  CHECK(help.code == 0);
+  CHECK(help.err == "");
+  CHECK(help.out.find("--blocks-per-sm") != std::string::npos);
+}
+
+TEST_CASE("cli: simulate prints a table that has the closed forms beside what was simulated") {
+  const Outcome outcome = run({"simulate"});
+  REQUIRE_MESSAGE(outcome.code == 0, outcome.err);
+  for (const char* word : {"flash2: FlashAttention-2", "toy: Toy", "16 queries x 16 keys", "limited by", "B·Hq·Nq·d·e", "equal",
+                           "hbm_read", "l2_to_sm", "Θ(N²d²/M)", "matrix products", "bound by", "peak memory"})
+    CHECK_MESSAGE(outcome.out.find(word) != std::string::npos, word);
+  CHECK(outcome.out.find("differs") == std::string::npos);
+}
+
+TEST_CASE("cli: a value changed by --set is named in the table") {
+  CHECK(run({"simulate", "--set", "l2.capacity_bytes=0"}).out.find("changed: l2.capacity_bytes") != std::string::npos);
+  CHECK(run({"simulate"}).out.find("changed:") == std::string::npos);
+}
+
+TEST_CASE("cli: --json prints the schema of the design, key by key") {
+  const Json json = simulated({});
+  CHECK(keys(json) ==
+        Names{"schema", "algorithm", "gpu", "problem", "tile", "traffic", "work", "memory", "time", "launches", "ledger", "host"});
+  CHECK(json["schema"] == "tilescope.simulation/1");
+  CHECK(keys(json["problem"]) == Names{"batch", "heads", "kv_heads", "seq_q", "seq_kv", "head_dim", "dtype", "causal", "pass"});
+  CHECK(keys(json["tile"]) == Names{"block_q", "block_kv"});
+  CHECK(keys(json["traffic"]) == Names{"hbm_read_bytes", "hbm_write_bytes", "hbm_write_after_flush_bytes", "l2_to_sm_bytes",
+                                       "sm_to_l2_bytes", "smem_read_bytes", "smem_write_bytes"});
+  CHECK(keys(json["work"]) == Names{"flops", "exps"});
+  CHECK(keys(json["memory"]) == Names{"peak_hbm_bytes", "extra_hbm_bytes"});
+  CHECK(keys(json["time"]) == Names{"cycles", "ns", "bound_by"});
+  REQUIRE(json["launches"].size() == 1);
+  CHECK(keys(json["launches"][0]) == Names{"name", "blocks", "threads", "smem_bytes", "blocks_per_sm", "waves", "cycles"});
+  REQUIRE(json["ledger"].size() > 4);
+  for (const Json& entry : json["ledger"]) CHECK(keys(entry) == Names{"launch", "tensor", "link", "line", "bytes"});
+  CHECK(keys(json["host"]) == Names{"wall_ms", "peak_rss_bytes"});
+  CHECK(json["host"]["peak_rss_bytes"].get<std::int64_t>() > 1 << 20);
+  CHECK(json["host"]["wall_ms"].get<double>() > 0);
+  for (const Json* number :
+       {&json["time"]["cycles"], &json["time"]["ns"], &json["traffic"]["hbm_read_bytes"], &json["work"]["flops"]})
+    CHECK(number->is_number_integer());
+}
+
+TEST_CASE("cli: the JSON repeats the request, and its ledger sums up to its traffic") {
+  for (const ProgramInfo& program : program_table()) {
+    CAPTURE(std::string(program.id));
+    const Json json = simulated({"--algorithm", std::string(program.id), "--batch", "2", "--heads", "4", "--kv-heads", "2", "--seq",
+                                 "48", "--seq-kv", "80", "--head-dim", "32", "--dtype", "bf16"});
+    CHECK(json["algorithm"] == program.id);
+    CHECK(json["problem"] == Json::parse(R"({"batch":2,"heads":4,"kv_heads":2,"seq_q":48,"seq_kv":80,"head_dim":32,
+                                             "dtype":"bf16","causal":false,"pass":"forward"})"));
+    for (const char* link : {"hbm_read", "hbm_write", "l2_to_sm", "sm_to_l2", "smem_read", "smem_write"}) {
+      std::int64_t sum = 0;
+      for (const Json& entry : json["ledger"])
+        if (entry["link"] == link) sum += entry["bytes"].get<std::int64_t>();
+      CHECK(sum == json["traffic"][std::string(link) + "_bytes"].get<std::int64_t>());
+    }
+    CHECK(json["traffic"]["hbm_write_after_flush_bytes"].get<std::int64_t>() >=
+          json["traffic"]["hbm_write_bytes"].get<std::int64_t>());
+    CHECK(json["launches"].size() >= 1);
+  }
+}
+
+TEST_CASE("cli: tile, GPU and blocks per SM of the request reach the simulation") {
+  const Json json =
+      simulated({"--gpu", "h200", "--block-q", "64", "--block-kv", "32", "--blocks-per-sm", "1", "--seq", "256", "--causal"});
+  CHECK(json["gpu"] == "h200");
+  CHECK(json["tile"] == Json::parse(R"({"block_q":64,"block_kv":32})"));
+  CHECK(json["launches"][0]["blocks_per_sm"] == 1);
+  CHECK(json["problem"]["causal"] == true);
+}
+
+TEST_CASE("cli: --json FILE and --trace FILE write whole files beside the table") {
+  const TemporaryFolder folder;
+  const Outcome outcome = run({"simulate", "--json", folder.path("a.json"), "--trace", folder.path("t.json")});
+  REQUIRE_MESSAGE(outcome.code == 0, outcome.err);
+  CHECK(outcome.out.find("traffic") != std::string::npos);
+  CHECK(Json::parse(*read_text_file(folder.path("a.json")))["schema"] == "tilescope.simulation/1");
+  const Json trace = Json::parse(*read_text_file(folder.path("t.json")));
+  CHECK(trace["traceEvents"].size() > 100);
+  CHECK(folder.entries() == 2);
+}
+
+TEST_CASE("cli: a full disk behind standard output is an error, not silence") {
+  std::FILE* full = std::fopen("/dev/full", "w");
+  REQUIRE(full != nullptr);
+  std::FILE* err = std::tmpfile();
+  std::string program = "tilescope", command = "simulate";
+  char* argv[] = {program.data(), command.data(), nullptr};
+  CHECK(run_cli(2, argv, full, err) == 3);
+  std::fclose(full);
+  CHECK(drained(err) == "tilescope: cannot write to standard output: No space left on device\n");
+}
+
+TEST_CASE("cli: no argument at all, not even a name, is dealt with") {
+  std::FILE* out = std::tmpfile();
+  std::FILE* err = std::tmpfile();
+  std::string name = "tilescope", help = "--help";
+  char* argv[] = {name.data(), help.data(), nullptr};
+  CHECK(run_cli(2, argv, out, err) == 0);
+  CHECK(drained(out).find("Usage") != std::string::npos);
+  CHECK(drained(err) == "");
+}
+
+}  // namespace tilescope

@@ -1,0 +1,250 @@
+// The window driven without a display through a session, its pictures compared with those in tests/app/pictures.
+// TILESCOPE_UPDATE_PICTURES=1 writes the pictures anew instead of comparing; look at them before committing.
+#include <array>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <set>
+
+#include <doctest/doctest.h>
+
+#include "app/files.h"
+#include "app/png.h"
+#include "app/window.h"
+#include "tests/app/picture_compare.h"
+#include "tests/app/temporary_folder.h"
+#include "tests/app/window_script.h"
+
+using namespace tilescope;
+
+namespace {
+
+// Versions of fonts and rasterisers move edges and glyphs by fractions of a pixel; a panel that is missing moves far more.
+constexpr double tolerated_mean = 4, tolerated_blurred = 60;
+
+void check_picture(WindowScript& script, const std::string& name) {
+  CAPTURE(name);
+  const Picture picture = script.picture();
+  const std::string path = std::string(TILESCOPE_SOURCE_DIR) + "/tests/app/pictures/" + name + ".png";
+  if (std::getenv("TILESCOPE_UPDATE_PICTURES") != nullptr) {
+    REQUIRE(static_cast<bool>(write_file(path, encode_png(picture))));
+    return;
+  }
+  const Result<std::string> bytes = [&]() -> Result<std::string> {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) return Error{path + " is missing: run this test with TILESCOPE_UPDATE_PICTURES=1"};
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  }();
+  REQUIRE_MESSAGE(static_cast<bool>(bytes), (bytes ? "" : bytes.error().sentence));
+  const Result<Picture> expected = decode_png(*bytes, path);
+  REQUIRE(static_cast<bool>(expected));
+  REQUIRE(expected->width == picture.width);
+  REQUIRE(expected->height == picture.height);
+  const PictureDifference difference = compare_pictures(picture, *expected);
+  CHECK(difference.mean <= tolerated_mean);
+  CHECK(difference.blurred <= tolerated_blurred);
+}
+
+}  // namespace
+
+TEST_CASE("window: a scripted session looks as it did when its pictures were committed") {
+  const auto script = WindowScript::open();
+  if (script == nullptr) return;
+  check_picture(*script, "opening");
+
+  const std::int64_t step = script->view().lane().step;
+  script->press(ImGuiKey_RightArrow);
+  CHECK(script->view().lane().step == step + 1);
+  check_picture(*script, "step");
+
+  script->press(ImGuiKey_End);
+  CHECK(script->view().lane().step == script->view().lane().step_count);
+  check_picture(*script, "end");
+
+  script->press(ImGuiKey_R);
+  CHECK(script->view().race);
+  script->command(SeekCycle{script->view().lane().simulation->trace->end_cycle() * 0.6});
+  check_picture(*script, "race");
+  script->press(ImGuiKey_R);
+  CHECK_FALSE(script->view().race);
+
+  script->command(SetGpu{"h200"});
+  CHECK(script->view().lane().simulation->request.gpu.sm_count == 132);
+  AttentionProblem problem = script->view().request.problem;
+  problem.heads = problem.kv_heads = 16;
+  problem.seq_q = problem.seq_kv = 2048;
+  problem.head_dim = 64;
+  script->command(SetTile{std::nullopt, "block_q"});
+  script->command(SetProblem{problem, "seq"});
+  CHECK(script->view().lane().simulation->request.problem.seq_q == 2048);
+  check_picture(*script, "h200");
+
+  script->resize(1280, 720);
+  check_picture(*script, "resized");
+  script->press(ImGuiKey_T);
+  CHECK(script->view().theme->kind == ThemeKind::light);
+  check_picture(*script, "light");
+}
+
+TEST_CASE("window: standard attention keeps S and P in HBM, in the light theme") {
+  const auto script = WindowScript::open();
+  if (script == nullptr) return;
+  script->command(SetAlgorithm{"standard"});
+  script->command(SetThemeKind{ThemeKind::light});
+  check_picture(*script, "standard_light");
+}
+
+TEST_CASE("window: the keys of the help sheet do what it says") {
+  const auto script = WindowScript::open();
+  if (script == nullptr) return;
+  const std::int64_t step = script->view().lane().step;
+  script->press(ImGuiKey_PageDown);
+  CHECK(script->view().lane().step == step + 1);
+  script->press(ImGuiKey_PageUp);
+  script->press(ImGuiKey_LeftArrow);
+  CHECK(script->view().lane().step == step - 1);
+  script->press(ImGuiKey_Home);
+  CHECK(script->view().lane().step == 0);
+  script->press(ImGuiKey_RightArrow, ImGuiMod_Shift);
+  const std::int64_t tile = script->view().lane().step;
+  CHECK(tile >= 1);
+  script->press(ImGuiKey_RightArrow, ImGuiMod_Shift);
+  CHECK(script->view().lane().step > tile + 1);
+  script->press(ImGuiKey_End);
+  CHECK(script->view().lane().step == script->view().lane().step_count);
+  script->press(ImGuiKey_LeftArrow, ImGuiMod_Ctrl);
+  CHECK(script->view().lane().step < script->view().lane().step_count);
+
+  script->type("+");
+  CHECK(script->view().speed == 2);
+  script->type("-");
+  script->type("-");
+  CHECK(script->view().speed == 0.5);
+  script->type("?");
+  CHECK(script->view().help);
+  script->press(ImGuiKey_Escape);
+  CHECK_FALSE(script->view().help);
+  script->press(ImGuiKey_F11);
+  CHECK(script->view().present);
+  script->press(ImGuiKey_Escape);
+  CHECK_FALSE(script->view().present);
+  script->press(ImGuiKey_T);
+  CHECK(script->view().theme->kind == ThemeKind::light);
+}
+
+TEST_CASE("window: space plays and stops") {
+  const auto script = WindowScript::open();
+  if (script == nullptr) return;
+  script->session().apply(SetSpeed{0.05});
+  ImGuiIO& io = script->frame().io();
+  io.AddKeyEvent(ImGuiKey_Space, true);
+  script->frame().build(960, 540, 0.01);
+  io.AddKeyEvent(ImGuiKey_Space, false);
+  script->frame().build(960, 540, 0.01);
+  CHECK(script->view().playing);
+  CHECK(script->frame().wants_frame());
+  io.AddKeyEvent(ImGuiKey_Space, true);
+  script->frame().build(960, 540, 0.01);
+  script->frame().build(960, 540, 0.01);
+  CHECK_FALSE(script->view().playing);
+}
+
+TEST_CASE("window: at rest no frame is wanted") {
+  const auto script = WindowScript::open();
+  if (script == nullptr) return;
+  CHECK_FALSE(script->frame().wants_frame());
+}
+
+TEST_CASE("window: clicking an algorithm's pill simulates it") {
+  const auto script = WindowScript::open(1600, 900);
+  if (script == nullptr) return;
+  // The pills start right of the title: click along the bar until the first one answers.
+  for (float x = 110; x < 300 && script->view().request.algorithm == "flash2"; x += 20) script->click(x, 22);
+  CHECK(script->view().request.algorithm == "standard");
+  CHECK(script->view().lane().simulation->request.algorithm == "standard");
+}
+
+TEST_CASE("window: a splitter can be dragged, and a double click puts it back") {
+  const auto script = WindowScript::open(1600, 900);
+  if (script == nullptr) return;
+  const Rect splitter = script->frame().layout().splitters[0];
+  script->drag(splitter.center(), {splitter.center().x + 80, splitter.center().y});
+  CHECK(script->frame().layout().listing.width() == doctest::Approx(380).epsilon(0.02));
+}
+
+TEST_CASE("window: every panel draws alone, at every step, in every program, small and large") {
+  const auto script = WindowScript::open();
+  if (script == nullptr) return;
+  for (const ProgramInfo& info : program_table()) {
+    CAPTURE(info.id);
+    script->command(SetAlgorithm{std::string(info.id)});
+    const std::int64_t last = script->view().lane().step_count;
+    for (const auto& [width, height] : {std::pair{1600, 900}, std::pair{640, 400}}) {
+      for (std::int64_t step = 0; step <= last; step += std::max<std::int64_t>(1, last / 6)) {
+        script->session().apply(SeekStep{step});
+        script->frame().build(width, height, 0.05);
+      }
+    }
+    CHECK(script->view().lanes.size() == 1);
+  }
+}
+
+TEST_CASE("render: the same step gives the same bytes, in both themes, for every panel") {
+  const TemporaryFolder folder;
+  RenderOptions options;
+  options.request = opening_start().request;
+  options.width = 800;
+  options.height = 500;
+  options.step = 12;
+  std::set<std::string> different;
+  for (std::string panel : {"", "listing", "stage", "softmax", "traffic", "timeline", "race"}) {
+    for (ThemeKind theme : {ThemeKind::dark, ThemeKind::light}) {
+      CAPTURE(panel);
+      options.panel = panel;
+      options.theme = theme;
+      std::array<std::string, 2> bytes;
+      for (std::string& one : bytes) {
+        options.out = folder.path("picture.png");
+        const Result<Done> done = render_picture(options);
+        if (!done && done.error().kind == Error::Kind::machine_lacks) {
+          MESSAGE("skipped: ", done.error().sentence);
+          return;
+        }
+        REQUIRE(static_cast<bool>(done));
+        std::ifstream file(options.out, std::ios::binary);
+        one.assign(std::istreambuf_iterator<char>(file), {});
+      }
+      CHECK(bytes[0] == bytes[1]);
+      CHECK(bytes[0].size() > 1000);
+      different.insert(bytes[0]);
+    }
+  }
+  CHECK(different.size() == 14);
+}
+
+TEST_CASE("render: what cannot be drawn is one sentence") {
+  const TemporaryFolder folder;
+  RenderOptions options;
+  options.request = opening_start().request;
+  options.out = folder.path("picture.png");
+  const auto sentence = [](const RenderOptions& asked) {
+    const Result<Done> done = render_picture(asked);
+    return done ? std::string() : done.error().sentence;
+  };
+  RenderOptions panel = options;
+  panel.panel = "nowhere";
+  CHECK(sentence(panel).find("stage") != std::string::npos);
+  RenderOptions step = options;
+  step.step = 1000000;
+  CHECK(sentence(step).find("1000000") != std::string::npos);
+  RenderOptions tile = options;
+  tile.request.tile = TileShape{0, 16};
+  CHECK_FALSE(sentence(tile).empty());
+  RenderOptions language = options;
+  language.language = "xx";
+  CHECK_FALSE(sentence(language).empty());
+  RenderOptions size = options;
+  size.width = 1000000;
+  CHECK(sentence(size).find("1000000") != std::string::npos);
+  CHECK(folder.entries() == 0);
+}

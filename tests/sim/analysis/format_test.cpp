@@ -1,0 +1,135 @@
+// How quantities are written: the exact texts.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+#include <string>
+
+#include "sim/analysis/format.h"
+
+using namespace tilescope;
+
+namespace {
+
+/// Characters that a person sees: UTF-8 continuation bytes do not count.
+std::size_t characters(const std::string& text) {
+  std::size_t count = 0;
+  for (char c : text) count += (static_cast<unsigned char>(c) & 0xC0) != 0x80 ? 1 : 0;
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("format: traffic is shortened in decimal units to three significant digits") {
+  CHECK(format_bytes(Bytes(0)) == "0 B");
+  CHECK(format_bytes(Bytes(96)) == "96 B");
+  CHECK(format_bytes(Bytes(999)) == "999 B");
+  CHECK(format_bytes(Bytes(1000)) == "1.00 kB");
+  CHECK(format_bytes(Bytes(9996)) == "10.0 kB");
+  CHECK(format_bytes(Bytes(18'432'000)) == "18.4 MB");
+  CHECK(format_bytes(Bytes(999'499)) == "999 kB");
+  CHECK(format_bytes(Bytes(999'999)) == "1.00 MB");
+  CHECK(format_bytes(Bytes(1'020'000'000)) == "1.02 GB");
+  CHECK(format_bytes(Bytes(-18'432'000)) == "−18.4 MB");
+  CHECK(format_exact_bytes(Bytes(18'432'000)) == "18\u2009432\u2009000 B");
+}
+
+TEST_CASE("format: capacity is binary, bandwidth decimal") {
+  CHECK(format_capacity(Bytes(0)) == "none");
+  CHECK(format_capacity(Bytes(65536)) == "64 KiB");
+  CHECK(format_capacity(Bytes(227 * 1024)) == "227 KiB");
+  CHECK(format_capacity(Bytes(60 * 1024 * 1024)) == "60 MiB");
+  CHECK(format_capacity(Bytes(1536 * 1024)) == "1.5 MiB");
+  CHECK(format_capacity(Bytes(140LL << 30)) == "140 GiB");
+  CHECK(format_bandwidth(4.8e12) == "4\u2009800 GB/s");
+  CHECK(format_bandwidth(64e6) == "0.064 GB/s");
+  CHECK(format_rate(BytesPerCycle(36.55)) == "36.5 B/cycle");
+}
+
+TEST_CASE("format: cycles and counts are grouped with a thin space") {
+  CHECK(format_cycles(Cycles(5120)) == "5\u2009120");
+  CHECK(format_cycles(Cycles(123456789)) == "123\u2009456\u2009789");
+  CHECK(format_cycles(Cycles(999)) == "999");
+  CHECK(format_cycles(Cycles(1.5)) == "1.5");
+  CHECK(format_cycles(Cycles(0)) == "0");
+  CHECK(format_count(1048576) == "1\u2009048\u2009576");
+  CHECK(format_count(-1000) == "−1\u2009000");
+  CHECK(format_count(std::numeric_limits<std::int64_t>::min()) == "−9\u2009223\u2009372\u2009036\u2009854\u2009775\u2009808");
+}
+
+TEST_CASE("format: time, short numbers and percentages") {
+  CHECK(format_time(Nanoseconds(830)) == "830 ns");
+  CHECK(format_time(Nanoseconds(12345)) == "12.3 µs");
+  CHECK(format_time(Nanoseconds(999.9)) == "1.00 µs");
+  CHECK(format_time(Nanoseconds(4.56e6)) == "4.56 ms");
+  CHECK(format_time(Nanoseconds(1.2e9)) == "1.20 s");
+  CHECK(format_time(Nanoseconds(std::nan(""))) == "—");
+  CHECK(format_short(950) == "950");
+  CHECK(format_short(68.7e9, "FLOP") == "68.7 GFLOP");
+  CHECK(format_short(12, "FLOP") == "12 FLOP");
+  CHECK(format_short(412e12, "FLOP/s") == "412 TFLOP/s");
+  CHECK(format_percent(0.1234) == "12.3 %");
+  CHECK(format_percent(1) == "100 %");
+  CHECK(format_percent(0) == "0 %");
+  CHECK(format_percent(0.000123) == "0.012 %");
+  CHECK(format_signed_percent(0.012) == "+1.2 %");
+  CHECK(format_signed_percent(-0.004) == "−0.4 %");
+  CHECK(format_signed_percent(0) == "0 %");
+}
+
+TEST_CASE("format: a number in a formula has at most four significant digits and real signs") {
+  CHECK(format_value(1.2041) == "1.204");
+  CHECK(format_value(-1.871) == "−1.871");
+  CHECK(format_value(0.51342) == "0.513");
+  CHECK(format_value(0.5) == "0.5");
+  CHECK(format_value(12.3456) == "12.35");
+  CHECK(format_value(1e-5) == "1e−5");
+  CHECK(format_value(123456) == "1.23e5");
+  CHECK(format_value(-0.0) == "0");
+  CHECK(format_value(HUGE_VAL) == "∞");
+  CHECK(format_value(-HUGE_VAL) == "−∞");
+  CHECK(format_value(std::nan("")) == "NaN");
+}
+
+TEST_CASE("format: a cell shows as many digits as fit") {
+  CHECK(format_cell(-1.1234, 4) == "-1.1");
+  CHECK(format_cell(0.8234, 3) == ".82");
+  CHECK(format_cell(0.8234, 5) == "0.823");
+  CHECK(format_cell(-0.96, 4) == "-.96");
+  CHECK(format_cell(12.34, 2) == "12");
+  CHECK(format_cell(0.0004, 3) == "0");
+  CHECK(format_cell(23456, 3) == "2e4");
+  CHECK(format_cell(-HUGE_VAL, 3) == "-∞");
+  CHECK(format_cell(1, 0).empty());
+}
+
+TEST_CASE("format: a cell is never wider than its room, and shows the value to the last digit that it has room for") {
+  std::random_device device;
+  const auto seed = device();
+  CAPTURE(seed);
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<double> mantissa(-10, 10);
+  for (int i = 0; i < 20000; ++i) {
+    const double value = mantissa(random) * std::pow(10.0, static_cast<int>(random() % 12) - 6);
+    const int width = 1 + static_cast<int>(random() % 8);
+    const std::string cell = format_cell(value, width);
+    CAPTURE(value);
+    CAPTURE(cell);
+    CHECK(characters(cell) <= static_cast<std::size_t>(width));
+    CHECK_FALSE(cell.empty());
+    if (cell == "#") {
+      CHECK(std::abs(value) >= 0.5);
+      continue;
+    }
+    const double shown = std::stod(cell);
+    if (cell.find('e') != std::string::npos) {
+      CHECK(std::abs(shown - value) <= std::abs(value) * 0.51);
+    } else {
+      const std::size_t point = cell.find('.');
+      const int decimals = point == std::string::npos ? 0 : static_cast<int>(cell.size() - point - 1);
+      CHECK(std::abs(shown - value) <= 0.5001 * std::pow(10.0, -decimals));
+    }
+  }
+}

@@ -1,0 +1,228 @@
+// The specs that come with the program, and what the parser says to files that are wrong.
+#include "sim/core/gpu_spec.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include <doctest/doctest.h>
+
+#include "tests/sim/test_gpus.h"
+
+namespace tilescope {
+
+namespace {
+
+std::filesystem::path spec_folder() {
+  return std::filesystem::path(TILESCOPE_SOURCE_DIR) / "assets" / "gpus";
+}
+
+std::string text_of(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+std::string toy_text() {
+  return text_of(spec_folder() / "toy.toml");
+}
+
+GpuSpec shipped(const std::string& id) {
+  auto spec = parse_gpu_spec(text_of(spec_folder() / (id + ".toml")), id);
+  REQUIRE_MESSAGE(spec, (spec ? "" : spec.error().sentence));
+  return *spec;
+}
+
+/// toy.toml with the line of `key` (as the file writes it) replaced.
+std::string toy_with(std::string_view section, std::string_view key, std::string_view line) {
+  std::istringstream lines(toy_text());
+  std::string text, current, each;
+  bool replaced = false;
+  while (std::getline(lines, each)) {
+    if (each.starts_with('[')) current = each.substr(1, each.size() - 2);
+    if (current == section && each.starts_with(key) && (each[key.size()] == ' ' || each[key.size()] == '=')) {
+      each = line;
+      replaced = true;
+    }
+    text += each + '\n';
+  }
+  REQUIRE(replaced);
+  return text;
+}
+
+std::string error_of(const std::string& text) {
+  const auto spec = parse_gpu_spec(text, "my.toml");
+  REQUIRE_FALSE(spec);
+  CHECK(spec.error().sentence.find('\n') == std::string::npos);
+  return spec.error().sentence;
+}
+
+}  // namespace
+
+TEST_CASE("gpu spec: every shipped file loads, is named after its id, and says where each number is from") {
+  std::set<std::string> ids;
+  for (const auto& file : std::filesystem::directory_iterator(spec_folder())) {
+    const std::string id = file.path().stem().string();
+    CAPTURE(id);
+    const GpuSpec spec = shipped(id);
+    ids.insert(id);
+    CHECK(spec.id == id);
+    CHECK(spec.provenance.size() == spec_keys().size());
+    for (const SpecKey& key : spec_keys()) {
+      CAPTURE(std::string(key.key));
+      REQUIRE(spec.provenance.contains(key.key));
+      CHECK(spec.provenance.find(key.key)->second.note.size() >= 4);
+      CHECK(spec.provenance.find(key.key)->second.source != Source::user);
+    }
+  }
+  for (const char* id : {"toy", "textbook", "a100", "h100", "h200", "rtx4090"}) CHECK(ids.contains(id));
+}
+
+TEST_CASE("gpu spec: toy.toml has the numbers of the toy that the model's tests use") {
+  const GpuSpec file = shipped("toy"), built = toy_gpu();
+  for (const SpecKey& key : spec_keys()) {
+    CAPTURE(std::string(key.key));
+    CHECK(file.*key.member == built.*key.member);
+  }
+}
+
+TEST_CASE("gpu spec: the shipped numbers agree with each other and with the data sheets' totals") {
+  const struct {
+    const char* id;
+    double fp16_tflops, hbm_gb;
+  } sheets[] = {{"a100", 312, 2039}, {"h100", 1070, 3352}, {"h200", 1070, 4800}, {"rtx4090", 165, 1008}};
+  for (const auto& sheet : sheets) {
+    CAPTURE(std::string(sheet.id));
+    const GpuSpec spec = shipped(sheet.id);
+    CHECK(spec.sm_count * spec.sm_clock_hz * spec.sm_tensor_flops_per_cycle / 1e12 ==
+          doctest::Approx(sheet.fp16_tflops).epsilon(0.01));
+    CHECK(spec.hbm_bytes_per_second / 1e9 == doctest::Approx(sheet.hbm_gb).epsilon(0.001));
+    CHECK(spec.l2_bytes_per_cycle == doctest::Approx(spec.sm_count * spec.sm_l2_bytes_per_cycle));
+    CHECK(spec.l2_far_latency_cycles >= spec.l2_latency_cycles);
+    CHECK(spec.hbm_latency_cycles > spec.l2_latency_cycles);
+    CHECK(spec.hbm_rate().value < spec.l2_bytes_per_cycle);
+  }
+  CHECK(shipped("h200").l2_capacity_bytes == 60 * 1024 * 1024);
+  CHECK_FALSE(shipped("textbook").has_l2());
+  CHECK(shipped("textbook").sm_count == 1);
+  // HBM, not what stands in for the missing L2, limits the textbook machine.
+  CHECK(shipped("textbook").hbm_rate().value < shipped("textbook").sm_l2_bytes_per_cycle);
+}
+
+TEST_CASE("gpu spec: the table of keys has no key twice, sane ranges and a sentence for each") {
+  std::set<std::string_view> keys;
+  for (const SpecKey& key : spec_keys()) {
+    CAPTURE(std::string(key.key));
+    CHECK(keys.insert(key.key).second);
+    CHECK(key.minimum <= key.maximum);
+    CHECK(key.meaning.ends_with('.'));
+    CHECK(key.meaning.find('\n') == std::string_view::npos);
+  }
+}
+
+TEST_CASE("gpu spec: a wrong file is refused with the file, the line, the key and the way out") {
+  CHECK(error_of("") == "my.toml: id is missing");
+  CHECK(error_of("id = \"x\"\nname = \"X\"\n") == "my.toml: sm.count is missing");
+  CHECK(error_of("id = \"x\nname").find("my.toml:1: not TOML: ") == 0);
+  CHECK(error_of("\xff\xfe\x00\x01").find("my.toml:1: not TOML: ") == 0);
+  CHECK(error_of("id = 7\n") == "my.toml:1: id must be a text that is not empty");
+  CHECK(error_of("id = \"a\\nb\"\n") == "my.toml:1: id must be one line of at most 100 bytes");
+  CHECK(error_of("colour = \"red\"\n") == "my.toml:1: unknown key colour");
+  CHECK(error_of("[sm]\ncuont = { value = 1, source = \"vendor\", note = \"n\" }\n") ==
+        "my.toml:2: unknown key sm.cuont: did you mean sm.count?");
+  CHECK(error_of(toy_with("sm", "count", "")) == "my.toml: sm.count is missing");
+  CHECK(error_of(toy_with("sm", "count", "count = 4")).find("sm.count must say where it is from: { value = ") != std::string::npos);
+  CHECK(error_of(toy_with("sm", "count", "count = { source = \"vendor\", note = \"n\" }")).find("sm.count has no value") !=
+        std::string::npos);
+  CHECK(error_of(toy_with("sm", "count", "count = { value = \"4\", source = \"vendor\", note = \"n\" }"))
+            .find("sm.count must be a number") != std::string::npos);
+  CHECK(error_of(toy_with("sm", "count", "count = { value = true, source = \"vendor\", note = \"n\" }"))
+            .find("sm.count must be a number") != std::string::npos);
+  CHECK(error_of(toy_with("sm", "count", "count = { value = 0, source = \"vendor\", note = \"n\" }"))
+            .find("sm.count is 0: it must be from 1 to 4096") != std::string::npos);
+  CHECK(error_of(toy_with("sm", "count", "count = { value = nan, source = \"vendor\", note = \"n\" }"))
+            .find("sm.count is nan: it must be from 1 to 4096") != std::string::npos);
+  CHECK(error_of(toy_with("sm", "count", "count = { value = 1.5, source = \"vendor\", note = \"n\" }"))
+            .find("sm.count is 1.5: it must be a whole number") != std::string::npos);
+  CHECK(error_of(toy_with("sm", "count", "count = { value = 4, note = \"n\" }")).find("sm.count has no source") !=
+        std::string::npos);
+  CHECK(error_of(toy_with("sm", "count", "count = { value = 4, source = \"rumour\", note = \"n\" }"))
+            .find("the source of sm.count is 'rumour': it must be vendor, measured, estimated or user") != std::string::npos);
+  CHECK(error_of(toy_with("sm", "count", "count = { value = 4, source = \"vendor\" }")).find("sm.count has no note") !=
+        std::string::npos);
+  CHECK(error_of(toy_with("sm", "count", "count = { value = 4, source = \"vendor\", note = \"n\", unit = \"SM\" }"))
+            .find("sm.count has an unknown field unit") != std::string::npos);
+  CHECK(error_of(toy_with("l2", "sector_bytes", "sector_bytes = { value = 64, source = \"vendor\", note = \"n\" }"))
+            .find("l2.sector_bytes is 64: the model only knows 32") != std::string::npos);
+  CHECK(error_of(toy_with("sm", "shared_bytes_per_block",
+                          "shared_bytes_per_block = { value = 70000, source = \"vendor\", note = \"n\" }"))
+            .find("sm.shared_bytes_per_block is 70000 and sm.shared_bytes 65536") != std::string::npos);
+  CHECK(error_of("sm = 5\n") == "my.toml:1: unknown key sm");
+  CHECK(error_of("[sm.count]\nvalue = 1\n").find("sm.count has no source") != std::string::npos);
+}
+
+TEST_CASE("gpu spec: every key can be set to both ends of its range, and to nothing beyond them") {
+  const GpuSpec toy = shipped("toy");
+  for (const SpecKey& key : spec_keys()) {
+    CAPTURE(std::string(key.key));
+    for (double value : {key.minimum, key.maximum}) {
+      GpuSpec spec = toy;
+      std::ostringstream assignment;
+      assignment.precision(17);
+      assignment << key.key << '=' << value;
+      REQUIRE(set_spec_value(spec, assignment.str()));
+      CHECK(spec.*key.member == value);
+      CHECK(spec.provenance.find(key.key)->second.source == Source::user);
+      CHECK(spec.provenance.find(key.key)->second.note == changed_note);
+    }
+    for (double value : {key.minimum - 1, key.maximum * 2 + 1}) {
+      GpuSpec spec = toy;
+      std::ostringstream assignment;
+      assignment.precision(17);
+      assignment << key.key << '=' << value;
+      CHECK_FALSE(set_spec_value(spec, assignment.str()));
+      CHECK(spec.*key.member == toy.*key.member);
+      CHECK(spec.provenance.find(key.key)->second.source == toy.provenance.find(key.key)->second.source);
+    }
+  }
+}
+
+TEST_CASE("gpu spec: a bad assignment is refused with its text and changes nothing") {
+  const struct {
+    const char* assignment;
+    const char* sentence;
+  } cases[] = {
+      {"l2.capacity_bytes", "'l2.capacity_bytes' sets nothing: write KEY=VALUE, such as l2.capacity_bytes=0"},
+      {"l2.capacity=0", "unknown GPU key 'l2.capacity': did you mean l2.capacity_bytes?"},
+      {"=5", "unknown GPU key '': there are sm.count"},
+      {"sm.count=", "sm.count is '': it must be a number from 1 to 4096"},
+      {"sm.count=4x", "sm.count is '4x': it must be a number"},
+      {"sm.count=0x10", "sm.count is '0x10': it must be a number"},
+      {"sm.count=-1", "sm.count is -1: it must be from 1 to 4096"},
+      {"sm.count=nan", "sm.count is nan: it must be from 1 to 4096"},
+      {"sm.count=inf", "sm.count is inf: it must be from 1 to 4096"},
+      {"sm.count=1e999", "sm.count is '1e999': it must be a number"},
+      {"sm.count=2.5", "sm.count is 2.5: it must be a whole number"},
+      {"sm.count=1=2", "sm.count is '1=2': it must be a number"},
+      {"sm.count=1\n2", "sm.count is '1?2': it must be a number"},
+  };
+  for (const auto& each : cases) {
+    CAPTURE(std::string(each.assignment));
+    GpuSpec spec = shipped("toy");
+    const auto status = set_spec_value(spec, each.assignment);
+    REQUIRE_FALSE(status);
+    CHECK(status.error().sentence.find(each.sentence) == 0);
+    CHECK(spec.sm_count == 4);
+  }
+}
+
+TEST_CASE("gpu spec: blanks around an assignment and exponents are taken") {
+  GpuSpec spec = shipped("a100");
+  REQUIRE(set_spec_value(spec, " hbm.bytes_per_second = 1555e9 "));
+  CHECK(spec.hbm_bytes_per_second == 1555e9);
+}
+
+}  // namespace tilescope

@@ -1,0 +1,122 @@
+// FakeProgram: a program written operation by operation in a test, so that its bytes and cycles can be worked out by hand.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "sim/engine/run_program.h"
+#include "tests/sim/test_gpus.h"
+
+namespace tilescope {
+
+class FakeProgram final : public TileProgram {
+ public:
+  using Emit = std::function<void(int launch, std::int64_t block, BlockOperations&)>;
+
+  FakeProgram(const AttentionProblem& problem, const TileShape& tile, std::vector<std::int64_t> blocks, Emit emit)
+      : TileProgram(problem, tile), emit_(std::move(emit)) {
+    for (std::int64_t count : blocks) {
+      LaunchSpec launch;
+      launch.name = "launch";
+      launch.grid_x = count;
+      launch.needs.threads = 128;
+      launch.needs.registers_per_thread = 32;
+      launches_.push_back(launch);
+    }
+  }
+
+  std::span<const Tensor> inputs() const override {
+    static constexpr Tensor tensors[] = {Tensor::q, Tensor::k, Tensor::v};
+    return tensors;
+  }
+  std::span<const Tensor> outputs() const override {
+    static constexpr Tensor tensors[] = {Tensor::o};
+    return tensors;
+  }
+  void emit_block(int launch, std::int64_t block, BlockOperations& out) const override {
+    out.clear();
+    out.launch = launch;
+    out.block = block;
+    out.plane = 0;
+    out.first_row = out.rows = 0;
+    emit_(launch, block, out);
+  }
+  std::optional<ClosedForm> closed_form() const override { return std::nullopt; }
+
+ private:
+  Emit emit_;
+};
+
+/// Adds an operation and returns its index.
+inline int add(BlockOperations& out, const Operation& op) {
+  out.operations.push_back(op);
+  return static_cast<int>(out.operations.size()) - 1;
+}
+
+/// A load of `rows` rows of K from `row` on, 16 columns of fp16: rows x 32 bytes.
+inline Operation load_k(std::int32_t row, std::int32_t rows, int issue_after = -1, std::int32_t ring = 0) {
+  Operation op;
+  op.kind = OpKind::load;
+  op.line = 1;
+  op.dst = Slot::k;
+  op.ring = ring;
+  op.tile = {Tensor::k, 0, row, rows, 0, 16};
+  op.rows = rows;
+  op.cols = 16;
+  op.bytes = rows * 32;
+  op.issue_after = issue_after;
+  return op;
+}
+
+inline Operation store_o(std::int32_t row, std::int32_t rows) {
+  Operation op;
+  op.kind = OpKind::store;
+  op.line = 3;
+  op.src[0] = Slot::o;
+  op.tile = {Tensor::o, 0, row, rows, 0, 16};
+  op.rows = rows;
+  op.cols = 16;
+  op.bytes = rows * 32;
+  return op;
+}
+
+/// A matrix product of so many operations, on tensor cores.
+inline Operation matmul(std::int64_t flops, int wait_load = -1) {
+  Operation op;
+  op.kind = OpKind::matmul;
+  op.line = 2;
+  op.dst = Slot::s;
+  op.src = {Slot::q, Slot::k, Slot::none, Slot::none};
+  op.rows = op.cols = op.inner = 16;
+  op.flops = flops;
+  op.wait_load = wait_load;
+  return op;
+}
+
+inline Operation exps(std::int64_t count) {
+  Operation op;
+  op.kind = OpKind::exp;
+  op.line = 2;
+  op.dst = Slot::p;
+  op.src[0] = Slot::s;
+  op.rows = 1;
+  op.cols = static_cast<std::int32_t>(count);
+  op.exps = count;
+  return op;
+}
+
+/// Runs it on `gpu`; the problem is 4096 keys and queries of 16 columns, in tiles of 16.
+inline Result<std::shared_ptr<const Simulation>> run_fake(const GpuSpec& gpu, std::vector<std::int64_t> blocks, FakeProgram::Emit emit,
+                                                         std::optional<int> blocks_per_sm = std::nullopt, const Progress& progress = {}) {
+  static const ListingLine listing[] = {{}, {}, {}};
+  static const ProgramInfo info = {"fake", "Fake", "test", "", "", listing, nullptr, nullptr};
+  SimulationRequest request;
+  request.algorithm = "fake";
+  request.gpu = gpu;
+  request.problem.seq_q = request.problem.seq_kv = 4096;
+  request.blocks_per_sm = blocks_per_sm;
+  return run_program(request, info, std::make_shared<FakeProgram>(request.problem, TileShape{}, std::move(blocks), std::move(emit)), progress);
+}
+
+}  // namespace tilescope

@@ -1,0 +1,341 @@
+// simulate(): totals against what the programs emit, the paper's access counts, bins, errors and cancelling, for every program.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <string>
+
+#include "sim/engine/simulation.h"
+#include "tests/sim/test_gpus.h"
+
+using namespace tilescope;
+
+namespace {
+
+using Run = std::shared_ptr<const Simulation>;
+
+SimulationRequest request_for(std::string_view algorithm, const GpuSpec& gpu, const AttentionProblem& problem) {
+  SimulationRequest request;
+  request.algorithm = std::string(algorithm);
+  request.gpu = gpu;
+  request.problem = problem;
+  return request;
+}
+
+Run run(const SimulationRequest& request) {
+  const auto result = simulate(request);
+  if (!result) FAIL(request.algorithm, ": ", result.error().sentence);
+  return *result;
+}
+
+std::string error_of(const SimulationRequest& request) {
+  const auto result = simulate(request);
+  REQUIRE_FALSE(result);
+  return result.error().sentence;
+}
+
+/// Bytes by link, flops of products and exponentials, as the program's own operations say.
+struct Sums {
+  std::array<std::int64_t, link_count> bytes{};
+  std::int64_t flops = 0, exps = 0;
+  bool operator==(const Sums&) const = default;
+};
+
+Sums emitted(const TileProgram& program) {
+  Sums sums;
+  BlockOperations block;
+  const auto at = [&](Link link) -> std::int64_t& { return sums.bytes[static_cast<std::size_t>(link)]; };
+  for (std::size_t launch = 0; launch < program.launches().size(); ++launch)
+    for (std::int64_t b = 0; b < program.launches()[launch].blocks(); ++b) {
+      program.emit_block(static_cast<int>(launch), b, block);
+      for (const Operation& op : block.operations) {
+        if (op.kind == OpKind::load) at(Link::l2_to_sm) += op.bytes;
+        if (op.kind == OpKind::store) at(Link::sm_to_l2) += op.bytes;
+        at(Link::smem_read) += op.smem_read_bytes;
+        at(Link::smem_write) += op.smem_write_bytes;
+        if (op.kind == OpKind::matmul) sums.flops += op.flops;
+        sums.exps += op.exps;
+      }
+    }
+  return sums;
+}
+
+Sums simulated(const Simulation& simulation) {
+  Sums sums;
+  for (Link link : {Link::l2_to_sm, Link::sm_to_l2, Link::smem_read, Link::smem_write})
+    sums.bytes[static_cast<std::size_t>(link)] = simulation.ledger.total(link).value;
+  sums.flops = simulation.flops;
+  sums.exps = simulation.exps;
+  return sums;
+}
+
+TrafficTable sum_of_bins(const TimeBins& bins) {
+  TrafficTable sum{};
+  for (const TrafficTable& bin : bins.traffic)
+    for (std::size_t t = 0; t < tensor_count; ++t)
+      for (std::size_t l = 0; l < link_count; ++l) sum[t][l] += bin[t][l];
+  return sum;
+}
+
+AttentionProblem small_problem(std::mt19937& random, bool causal) {
+  AttentionProblem problem;
+  problem.batch = 1 + static_cast<int>(random() % 2);
+  problem.kv_heads = 1 + static_cast<int>(random() % 2);
+  problem.heads = problem.kv_heads * (1 + static_cast<int>(random() % 2));
+  problem.seq_q = 1 + static_cast<int>(random() % 90);
+  problem.seq_kv = 1 + static_cast<int>(random() % 90);
+  problem.head_dim = 1 + static_cast<int>(random() % 40);
+  problem.dtype = static_cast<DataType>(random() % 3);
+  problem.causal = causal;
+  return problem;
+}
+
+}  // namespace
+
+TEST_CASE("simulate: for every program and random shapes, the ledger and the bins hold exactly what the operations move") {
+  for (unsigned seed = 1; seed <= 25; ++seed) {
+    std::mt19937 random(seed);
+    const AttentionProblem problem = small_problem(random, seed % 3 == 0);
+    for (const ProgramInfo& info : program_table())
+      for (const GpuSpec& gpu : {toy_gpu(), textbook_gpu(), h200_gpu()}) {
+        INFO("seed ", seed, " ", std::string(info.id), " ", gpu.id);
+        const auto result = simulate(request_for(info.id, gpu, problem));
+        if (!result) {
+          CHECK(result.error().sentence.find("causal") != std::string::npos);  // the only thing some programs refuse here
+          continue;
+        }
+        const Simulation& simulation = **result;
+        CHECK(simulated(simulation) == emitted(*simulation.program));
+        CHECK(sum_of_bins(simulation.trace->bins()) == simulation.ledger.table());
+        CHECK(simulation.ledger.total(Link::hbm_write) <= simulation.hbm_write_after_flush);
+        if (!gpu.has_l2()) {
+          CHECK(simulation.ledger.total(Link::hbm_read) == simulation.ledger.total(Link::l2_to_sm));
+          CHECK(simulation.ledger.total(Link::hbm_write) == simulation.ledger.total(Link::sm_to_l2));
+        }
+        for (double use : simulation.utilisation) CHECK(use <= 1.0 + 1e-9);
+      }
+  }
+}
+
+TEST_CASE("simulate: where nothing is evicted, HBM is read once for each input and written once after the flush") {
+  for (const GpuSpec& gpu : {toy_gpu(), h200_gpu()}) {
+    AttentionProblem problem;
+    problem.heads = problem.kv_heads = 2;
+    problem.seq_q = problem.seq_kv = 128;
+    problem.head_dim = 32;
+    const Run flash2 = run(request_for("flash2", gpu, problem));
+    for (Tensor tensor : {Tensor::q, Tensor::k, Tensor::v}) CHECK(flash2->ledger.total(tensor, Link::hbm_read).value == 2 * 128 * 32 * 2);
+    CHECK(flash2->ledger.total(Link::hbm_write).value == 0);
+    CHECK(flash2->hbm_write_after_flush.value == 2 * 128 * 32 * 2 + 2 * 128 * 4);
+    // The intermediate S and P of standard attention never leave an L2 that holds them.
+    const Run standard = run(request_for("standard", gpu, problem));
+    CHECK(standard->ledger.total(Tensor::s, Link::hbm_read).value == 0);
+    CHECK(standard->hbm_write_after_flush.value == 2 * 128 * 32 * 2 + 2 * 2 * 128 * 128 * 2);
+    CHECK(standard->peak_hbm.value == 4 * 2 * 128 * 32 * 2 + 2 * 2 * 128 * 128 * 2);
+    CHECK(standard->extra_hbm.value == 2 * 2 * 128 * 128 * 2);
+  }
+}
+
+TEST_CASE("simulate: on textbook, flash1 makes the accesses that the paper counts") {
+  AttentionProblem problem;
+  problem.seq_q = problem.seq_kv = 1024;
+  problem.head_dim = 64;
+  const Run flash1 = run(request_for("flash1", textbook_gpu(), problem));
+  const std::int64_t n = 1024, d = 64, bc = flash1->request.tile->block_kv, passes = ceil_div(n, bc);
+  // M = 64 KiB of fp16 is 32768 elements, so Bc = M / 4d = 128.
+  CHECK(bc == 128);
+  const auto elements = [&](Tensor tensor, Link link) { return flash1->ledger.total(tensor, link).value / 2; };
+  CHECK(elements(Tensor::k, Link::hbm_read) + elements(Tensor::v, Link::hbm_read) == 2 * n * d);
+  CHECK(elements(Tensor::q, Link::hbm_read) == passes * n * d);
+  CHECK(elements(Tensor::o, Link::hbm_read) == passes * n * d);
+  // O is written in every pass, and once before the first to zero it.
+  CHECK(elements(Tensor::o, Link::hbm_write) == (passes + 1) * n * d);
+  // The paper's (2 + 3 ceil(N/Bc)) N d, plus that initialisation.
+  std::int64_t matrices = 0;
+  for (Tensor tensor : {Tensor::q, Tensor::k, Tensor::v, Tensor::o})
+    matrices += elements(tensor, Link::hbm_read) + elements(tensor, Link::hbm_write);
+  CHECK(matrices == (2 + 3 * passes) * n * d + n * d);
+  for (Tensor tensor : {Tensor::m, Tensor::l}) {
+    CHECK(flash1->ledger.total(tensor, Link::hbm_read).value == passes * n * 4);
+    CHECK(flash1->ledger.total(tensor, Link::hbm_write).value == (passes + 1) * n * 4);
+  }
+}
+
+TEST_CASE("simulate: on textbook, standard attention moves S and P across HBM four times") {
+  AttentionProblem problem;
+  problem.seq_q = problem.seq_kv = 1024;
+  problem.head_dim = 64;
+  const Run standard = run(request_for("standard", textbook_gpu(), problem));
+  std::int64_t elements = 0;
+  for (Tensor tensor : {Tensor::s, Tensor::p})
+    for (Link link : {Link::hbm_read, Link::hbm_write}) elements += standard->ledger.total(tensor, link).value / 2;
+  CHECK(elements == 4 * 1024 * 1024);
+}
+
+TEST_CASE("simulate: at real sizes bins add up to the ledger, utilisation stays below one, and the L2 is full") {
+  AttentionProblem problem;
+  problem.heads = problem.kv_heads = 16;
+  problem.seq_q = problem.seq_kv = 2048;
+  problem.head_dim = 64;
+  for (std::string_view id : {"flash2", "standard", "flash1"})
+    for (bool causal : {false, true}) {
+      problem.causal = causal;
+      const Run simulation = run(request_for(id, h200_gpu(), problem));
+      INFO(std::string(id), " causal ", causal);
+      const TimeBins& bins = simulation->trace->bins();
+      CHECK(bins.traffic.size() <= 2048);
+      CHECK(bins.busy_cycles.size() == bins.traffic.size());
+      CHECK(sum_of_bins(bins) == simulation->ledger.table());
+      for (double use : simulation->utilisation) CHECK(use <= 1.0 + 1e-9);
+      const double most = bins.width * 132 * (1 + 1e-9);
+      double busiest = 0;
+      std::int64_t fullest = 0;
+      for (std::size_t i = 0; i < bins.traffic.size(); ++i) {
+        std::int64_t resident = 0;
+        for (std::int64_t bytes : bins.l2_resident_bytes[i]) resident += bytes;
+        fullest = std::max(fullest, resident);
+        for (double busy : bins.busy_cycles[i]) busiest = std::max(busiest, busy);
+      }
+      CHECK(busiest <= most);
+      CHECK(fullest <= 60 * 1024 * 1024);
+      CHECK(fullest > 0);
+      std::int64_t dirty = 0;
+      for (std::int64_t bytes : bins.l2_dirty_bytes.back()) dirty += bytes;
+      CHECK(simulation->ledger.total(Link::hbm_write).value + dirty == simulation->hbm_write_after_flush.value);
+    }
+}
+
+TEST_CASE("simulate: a program that knows where a block works says the same as its operations") {
+  std::mt19937 random(9);
+  BlockOperations first, second;
+  for (int round = 0; round < 40; ++round) {
+    AttentionProblem problem = small_problem(random, round % 2 == 0);
+    if (round % 3 != 0) problem.head_dim = 16 * (1 + problem.head_dim / 16);
+    for (const ProgramInfo& info : program_table()) {
+      const auto program = info.make(problem, {1 + static_cast<int>(random() % 40), 1 + static_cast<int>(random() % 40)}, h200_gpu());
+      if (!program) continue;
+      for (std::size_t launch = 0; launch < (*program)->launches().size(); ++launch) {
+        std::map<std::int64_t, std::int64_t> block_of_shape;
+        for (std::int64_t b = 0; b < (*program)->launches()[launch].blocks(); ++b) {
+          const auto place = (*program)->place_of(static_cast<int>(launch), b);
+          if (!place) continue;
+          (*program)->emit_block(static_cast<int>(launch), b, second);
+          INFO("round ", round, " ", std::string(info.id), " launch ", launch, " block ", b);
+          CHECK(second.plane == place->plane);
+          CHECK(second.first_row == place->first_row);
+          const std::int64_t twin = block_of_shape.emplace(place->shape, b).first->second;
+          (*program)->emit_block(static_cast<int>(launch), twin, first);
+          REQUIRE(first.operations.size() == second.operations.size());
+          CHECK(first.shared_slots == second.shared_slots);
+          bool all_same = true;
+          for (std::size_t i = 0; i < first.operations.size(); ++i) {
+            const Operation &x = first.operations[i], &y = second.operations[i];
+            const bool keys = x.tile.tensor == Tensor::k || x.tile.tensor == Tensor::v;
+            const auto plane_of = [&](const BlockOperations& block) {
+              return keys ? static_cast<std::int32_t>(problem.kv_plane_of(block.plane)) : block.plane;
+            };
+            bool same = x.kind == y.kind && x.line == y.line && x.dst == y.dst && x.src == y.src && x.ring == y.ring && x.rows == y.rows &&
+                        x.cols == y.cols && x.inner == y.inner && x.bytes == y.bytes && x.smem_read_bytes == y.smem_read_bytes &&
+                        x.smem_write_bytes == y.smem_write_bytes && x.flops == y.flops && x.exps == y.exps && x.wait_load == y.wait_load &&
+                        x.issue_after == y.issue_after && x.tile.tensor == y.tile.tensor && x.tile.rows == y.tile.rows &&
+                        x.tile.col == y.tile.col && x.tile.cols == y.tile.cols;
+            if (x.kind == OpKind::load || x.kind == OpKind::store)
+              same = same && x.tile.plane - plane_of(first) == y.tile.plane - plane_of(second) &&
+                     x.tile.row - (keys ? 0 : first.first_row) == y.tile.row - (keys ? 0 : second.first_row);
+            all_same = all_same && same;
+          }
+          CHECK(all_same);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("simulate: what was left open is filled in, and asking again with it gives the same") {
+  const Run open = run(request_for("standard", toy_gpu(), {}));
+  REQUIRE(open->request.tile);
+  REQUIRE(open->request.blocks_per_sm);
+  const Run filled = run(open->request);
+  CHECK(filled->cycles == open->cycles);
+  CHECK(filled->launches.size() == 3);
+  for (std::size_t i = 0; i < 3; ++i) CHECK(filled->launches[i].blocks_per_sm == open->launches[i].blocks_per_sm);
+  SimulationRequest one = open->request;
+  one.blocks_per_sm = 1;
+  CHECK(run(one)->launches[0].blocks_per_sm == 1);
+}
+
+TEST_CASE("simulate: progress is called with rising fractions, and false cancels at once") {
+  AttentionProblem problem;
+  problem.heads = problem.kv_heads = 16;
+  problem.seq_q = problem.seq_kv = 8192;
+  problem.head_dim = 128;
+  double last = 0;
+  int calls = 0;
+  const auto cancelled = simulate(request_for("flash2", h200_gpu(), problem), [&](double part) {
+    CHECK(part >= last);
+    CHECK(part <= 1);
+    last = part;
+    return ++calls < 5;
+  });
+  CHECK(calls == 5);
+  REQUIRE_FALSE(cancelled);
+  CHECK(cancelled.error().kind == Error::Kind::cancelled);
+}
+
+TEST_CASE("simulate: each wrong request is one sentence with the values and the way out") {
+  const auto has = [](const std::string& sentence, std::initializer_list<const char*> parts) {
+    for (const char* part : parts) {
+      INFO(sentence);
+      CHECK(sentence.find(part) != std::string::npos);
+    }
+    CHECK(sentence.find('\n') == std::string::npos);
+  };
+  SimulationRequest request = request_for("flash3000", toy_gpu(), {});
+  has(error_of(request), {"flash3000", "flash2"});
+  request.algorithm = "flash2";
+  request.problem.seq_q = 0;
+  has(error_of(request), {"--seq", "0"});
+  request.problem = {};
+  request.tile = TileShape{0, 16};
+  has(error_of(request), {"--block-q", "0"});
+  request.tile = TileShape{512, 512};
+  request.problem.head_dim = 128;
+  has(error_of(request), {"512x512", "toy", "KiB", "use a smaller"});
+  request.tile = TileShape{16, 16};
+  request.problem = {};
+  request.blocks_per_sm = 0;
+  has(error_of(request), {"--blocks-per-sm", "0", "at least 1"});
+  request.blocks_per_sm = 1000;
+  has(error_of(request), {"--blocks-per-sm is 1000", "8 blocks", "toy", "use at most 8"});
+  request.blocks_per_sm.reset();
+  request.focus_sm = 4;
+  has(error_of(request), {"SM 4", "0 to 3"});
+  request.focus_sm = 0;
+  request.gpu.sm_count = 0;
+  has(error_of(request), {"toy", "at least one SM"});
+}
+
+TEST_CASE("simulate: tensors that do not fit HBM are an error with both sizes and what they are for") {
+  AttentionProblem problem;
+  problem.batch = 4;
+  problem.heads = problem.kv_heads = 32;
+  problem.seq_q = problem.seq_kv = 32768;
+  problem.head_dim = 128;
+  const std::string sentence = error_of(request_for("standard", h200_gpu(), problem));
+  INFO(sentence);
+  CHECK(sentence.find("standard needs 554.1 GB of HBM, 549.8 GB of it for S and P") != std::string::npos);
+  CHECK(sentence.find("h200 has 141 GB") != std::string::npos);
+  CHECK(sentence.find("use a smaller --batch, --heads or --seq") != std::string::npos);
+}
+
+TEST_CASE("simulate: blocks too long for the host's memory are an error, not a crash") {
+  AttentionProblem problem;
+  problem.seq_q = problem.seq_kv = 1 << 20;
+  SimulationRequest request = request_for("flash1", h200_gpu(), problem);
+  request.tile = TileShape{16, 16};
+  const std::string sentence = error_of(request);
+  INFO(sentence);
+  CHECK(sentence.find("flash1 with tile 16x16") != std::string::npos);
+  CHECK(sentence.find("of memory") != std::string::npos);
+}

@@ -1,0 +1,203 @@
+// The timing model against cycles worked out by hand, on hand-written programs.
+#include <doctest/doctest.h>
+
+#include <vector>
+
+#include "tests/sim/engine/fake_program.h"
+
+using namespace tilescope;
+
+namespace {
+
+// toy: starts a block in 100 cycles; port 32, L2 128, HBM 64 bytes a cycle; latencies 200 and 500; tensor 512, exp 16, fp32 64.
+
+std::vector<Interval> intervals_of(const Simulation& simulation, int sm = 0) {
+  const auto span = simulation.trace->intervals(sm);
+  return {span.begin(), span.end()};
+}
+
+}  // namespace
+
+TEST_CASE("timing: a lone load takes the slowest way plus the latency of HBM") {
+  const auto run = run_fake(toy_gpu(), {1}, [](int, std::int64_t, BlockOperations& out) { add(out, load_k(0, 16)); });
+  REQUIRE(run);
+  const auto intervals = intervals_of(**run);
+  REQUIRE(intervals.size() == 1);
+  CHECK(intervals[0].start == 100);
+  CHECK(intervals[0].end == 100 + 512 / 64 + 500);  // 512 bytes over HBM, then its latency
+  CHECK(intervals[0].ready == 0);
+  CHECK(intervals[0].cause == WaitCause::launch);
+  CHECK(intervals[0].hbm_bytes == 512);
+  CHECK((*run)->cycles.value == 608);
+  CHECK((*run)->time.value == doctest::Approx(608));
+  CHECK((*run)->bound == Bound::latency);
+}
+
+TEST_CASE("timing: a load that hits the L2 takes its port and the L2's latency") {
+  // The second load is issued when the first has landed.
+  const auto run = run_fake(toy_gpu(), {1}, [](int, std::int64_t, BlockOperations& out) {
+    add(out, load_k(0, 16));
+    add(out, load_k(0, 16, 0));
+  });
+  REQUIRE(run);
+  const auto intervals = intervals_of(**run);
+  REQUIRE(intervals.size() == 2);
+  CHECK(intervals[1].start == 608);
+  CHECK(intervals[1].cause == WaitCause::buffer);
+  CHECK(intervals[1].end == 608 + 512 / 32 + 200);
+  CHECK(intervals[1].hbm_bytes == 0);
+}
+
+TEST_CASE("timing: a hit on bytes that are still on their way from HBM waits for them") {
+  const auto run = run_fake(toy_gpu(), {1}, [](int, std::int64_t, BlockOperations& out) {
+    add(out, load_k(0, 16));
+    add(out, load_k(0, 16));
+  });
+  REQUIRE(run);
+  const auto intervals = intervals_of(**run);
+  CHECK(intervals[0].end == 608);
+  CHECK(intervals[1].start == 100);
+  CHECK(intervals[1].end == 608);
+  CHECK((*run)->ledger.total(Link::hbm_read).value == 512);
+  CHECK((*run)->ledger.total(Link::l2_to_sm).value == 1024);
+}
+
+TEST_CASE("timing: loads issued together queue for HBM") {
+  const auto run = run_fake(toy_gpu(), {1}, [](int, std::int64_t, BlockOperations& out) {
+    for (int i = 0; i < 4; ++i) add(out, load_k(64 * i, 64));
+  });
+  REQUIRE(run);
+  const auto intervals = intervals_of(**run);
+  for (int i = 0; i < 4; ++i) CHECK(intervals[static_cast<std::size_t>(i)].end == 100 + (i + 1) * 2048 / 64 + 500);
+}
+
+TEST_CASE("timing: compute waits for its load, then for its unit, in order") {
+  const auto run = run_fake(toy_gpu(), {1}, [](int, std::int64_t, BlockOperations& out) {
+    const int load = add(out, load_k(0, 16));
+    add(out, matmul(512 * 40));
+    add(out, matmul(512 * 30, load));
+    add(out, exps(160));
+  });
+  REQUIRE(run);
+  const auto intervals = intervals_of(**run);
+  REQUIRE(intervals.size() == 4);
+  CHECK(intervals[1].start == 100);
+  CHECK(intervals[1].end == 140);
+  CHECK(intervals[2].ready == 140);
+  CHECK(intervals[2].start == 608);
+  CHECK(intervals[2].cause == WaitCause::data);
+  CHECK(intervals[2].end == 638);
+  CHECK(intervals[3].start == 638);
+  CHECK(intervals[3].cause == WaitCause::none);
+  CHECK(intervals[3].end == 648);
+  CHECK((*run)->flops == 512 * 70);
+  CHECK((*run)->exps == 160);
+}
+
+TEST_CASE("timing: two blocks of an SM take turns on its tensor core, and one computes while the other exponentiates") {
+  GpuSpec gpu = toy_gpu();
+  gpu.sm_count = 1;
+  const auto run = run_fake(gpu, {2}, [](int, std::int64_t, BlockOperations& out) {
+    add(out, matmul(512 * 40));
+    add(out, exps(16 * 40));
+  }, 2);
+  REQUIRE(run);
+  const auto intervals = intervals_of(**run);
+  REQUIRE(intervals.size() == 4);
+  CHECK(intervals[0].start == 100);
+  CHECK(intervals[1].start == 140);   // the second block's product, or the first block's exponentials
+  CHECK(intervals[2].start == 140);
+  CHECK(intervals[3].start == 180);
+  CHECK((*run)->cycles.value == 220);
+  bool waited = false;
+  for (const Interval& interval : intervals) waited = waited || interval.cause == WaitCause::tensor;
+  CHECK(waited);
+  CHECK((*run)->utilisation[static_cast<std::size_t>(Bound::tensor)] == doctest::Approx(80.0 / 220));
+}
+
+TEST_CASE("timing: a product is held up by its shared-memory traffic") {
+  const auto run = run_fake(toy_gpu(), {1}, [](int, std::int64_t, BlockOperations& out) {
+    Operation op = matmul(512 * 10);
+    op.smem_read_bytes = 128 * 25;
+    add(out, op);
+  });
+  REQUIRE(run);
+  CHECK((*run)->cycles.value == 125);
+}
+
+TEST_CASE("timing: fp32 products use the FP32 pipes") {
+  static const ListingLine listing[] = {{}, {}, {}};
+  static const ProgramInfo info = {"fake", "Fake", "test", "", "", listing, nullptr, nullptr};
+  SimulationRequest request;
+  request.gpu = toy_gpu();
+  request.problem.dtype = DataType::fp32;
+  const auto program = std::make_shared<FakeProgram>(request.problem, TileShape{}, std::vector<std::int64_t>{1},
+                                                     [](int, std::int64_t, BlockOperations& out) { add(out, matmul(640)); });
+  const auto run = run_program(request, info, program);
+  REQUIRE(run);
+  CHECK((*run)->cycles.value == 110);
+  CHECK((*run)->trace->intervals(0)[0].unit == Unit::fp32);
+}
+
+TEST_CASE("timing: a store does not hold up what follows, but its block ends when it has landed") {
+  const auto run = run_fake(toy_gpu(), {1}, [](int, std::int64_t, BlockOperations& out) {
+    add(out, store_o(0, 16));
+    add(out, exps(16));
+  });
+  REQUIRE(run);
+  const auto intervals = intervals_of(**run);
+  CHECK(intervals[0].end == 100 + 512 / 32 + 200);
+  CHECK(intervals[1].start == 100);
+  CHECK((*run)->cycles.value == 316);
+  CHECK((*run)->ledger.total(Link::sm_to_l2).value == 512);
+  CHECK((*run)->ledger.total(Link::hbm_write).value == 0);
+  CHECK((*run)->hbm_write_after_flush.value == 512);
+}
+
+TEST_CASE("timing: blocks go round the SMs first, then to the slot that is free first") {
+  GpuSpec gpu = toy_gpu();
+  gpu.sm_count = 2;
+  gpu.sm_max_blocks = 1;
+  // Block 0 is long, the others short: SM 1 runs all of them.
+  const auto run = run_fake(gpu, {4}, [](int, std::int64_t block, BlockOperations& out) { add(out, exps(block == 0 ? 16000 : 160)); });
+  REQUIRE(run);
+  const auto runs = (*run)->trace->runs();
+  REQUIRE(runs.size() == 4);
+  CHECK(runs[0].sm == 0);
+  for (std::size_t i = 1; i < 4; ++i) {
+    CHECK(runs[i].sm == 1);
+    CHECK(runs[i].block == static_cast<std::int64_t>(i));
+    CHECK(runs[i].start == 110.0 * static_cast<double>(i - 1));
+    CHECK(runs[i].end == 110.0 * static_cast<double>(i));
+  }
+  CHECK((*run)->cycles.value == 1100);
+  CHECK((*run)->launches[0].waves == 2);
+}
+
+TEST_CASE("timing: a launch starts when the one before has ended and the gap between launches is over") {
+  const auto run = run_fake(toy_gpu(), {1, 1}, [](int, std::int64_t, BlockOperations& out) { add(out, exps(160)); });
+  REQUIRE(run);
+  const auto launches = (*run)->trace->launches();
+  REQUIRE(launches.size() == 2);
+  CHECK(launches[0].end == 110);
+  CHECK(launches[1].start == 1110);
+  CHECK((*run)->cycles.value == 1220);
+}
+
+TEST_CASE("timing: without an L2 every load comes from HBM and every store goes there") {
+  const auto run = run_fake(textbook_gpu(), {1}, [](int, std::int64_t, BlockOperations& out) {
+    add(out, load_k(0, 16));
+    add(out, load_k(0, 16, 0));
+    add(out, store_o(0, 16));
+  });
+  REQUIRE(run);
+  CHECK((*run)->ledger.total(Link::hbm_read).value == 1024);
+  CHECK((*run)->ledger.total(Link::hbm_write).value == 512);
+  CHECK((*run)->hbm_write_after_flush.value == 512);
+}
+
+TEST_CASE("timing: an empty block takes its start and nothing else") {
+  const auto run = run_fake(toy_gpu(), {3}, [](int, std::int64_t, BlockOperations&) {});
+  REQUIRE(run);
+  CHECK((*run)->cycles.value == 100);
+}

@@ -1,0 +1,322 @@
+// The trace: order, repeatability, random access, steps at three grains, buffers and flights.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/sim/engine/fake_program.h"
+
+using namespace tilescope;
+
+namespace {
+
+using Run = std::shared_ptr<const Simulation>;
+
+Run run(std::string_view algorithm, const GpuSpec& gpu, const AttentionProblem& problem, int focus = 0) {
+  SimulationRequest request;
+  request.algorithm = std::string(algorithm);
+  request.gpu = gpu;
+  request.problem = problem;
+  request.focus_sm = focus;
+  const auto result = simulate(request);
+  if (!result) FAIL(std::string(algorithm), ": ", result.error().sentence);
+  return *result;
+}
+
+AttentionProblem problem_of(std::int64_t heads, std::int64_t n, std::int64_t d, bool causal = false) {
+  AttentionProblem problem;
+  problem.heads = problem.kv_heads = heads;
+  problem.seq_q = problem.seq_kv = n;
+  problem.head_dim = d;
+  problem.causal = causal;
+  return problem;
+}
+
+class Hash {
+ public:
+  template <class T>
+  void add(const T& value) {
+    static_assert(std::is_arithmetic_v<T> || std::is_enum_v<T>);
+    unsigned char bytes[sizeof(T)];
+    std::memcpy(bytes, &value, sizeof(T));
+    for (unsigned char byte : bytes) hash_ = (hash_ ^ byte) * 0x100000001b3U;
+  }
+  void add(const TileRef& t) { add(t.tensor), add(t.plane), add(t.row), add(t.rows), add(t.col), add(t.cols); }
+  std::uint64_t value() const { return hash_; }
+
+ private:
+  std::uint64_t hash_ = 0xcbf29ce484222325U;
+};
+
+std::uint64_t hash_of(const TraceState& s) {
+  Hash h;
+  h.add(s.step), h.add(s.cycle), h.add(s.launch), h.add(s.run), h.add(s.op), h.add(s.interval.has_value()), h.add(s.traffic_exact);
+  if (s.interval) {
+    const Interval& i = *s.interval;
+    h.add(i.start), h.add(i.end), h.add(i.ready), h.add(i.run), h.add(i.op), h.add(i.kind), h.add(i.unit), h.add(i.cause), h.add(i.bytes);
+    h.add(i.hbm_bytes);
+  }
+  for (const SmState& sm : s.sms) h.add(sm.run), h.add(sm.resident), h.add(sm.progress), h.add(sm.busy_units);
+  for (const TileInFlight& f : s.flights) {
+    h.add(f.tile);
+    h.add(f.to_sm), h.add(f.progress), h.add(f.sm), h.add(f.slot), h.add(f.bytes), h.add(f.hbm_bytes);
+  }
+  for (const SlotState& f : s.slots) {
+    h.add(f.slot), h.add(f.ring), h.add(f.run), h.add(f.valid), h.add(f.arriving), h.add(f.progress);
+    h.add(f.tile);
+  }
+  for (const auto& row : s.traffic)
+    for (std::int64_t bytes : row) h.add(bytes);
+  for (std::int64_t bytes : s.l2_resident) h.add(bytes);
+  for (std::int64_t bytes : s.l2_dirty) h.add(bytes);
+  return h.value();
+}
+
+std::uint64_t hash_of(const Trace& trace) {
+  Hash h;
+  for (const BlockRun& r : trace.runs()) h.add(r.launch), h.add(r.sm), h.add(r.slot), h.add(r.block), h.add(r.start), h.add(r.end);
+  for (int sm : trace.focused_sms())
+    for (const Interval& i : trace.intervals(sm)) h.add(i.start), h.add(i.end), h.add(i.ready), h.add(i.run), h.add(i.op), h.add(i.cause);
+  return h.value();
+}
+
+/// Whether no byte count of `a` is above that of `b`.
+bool none_above(const TrafficTable& a, const TrafficTable& b) {
+  for (std::size_t t = 0; t < tensor_count; ++t)
+    for (std::size_t l = 0; l < link_count; ++l)
+      if (a[t][l] > b[t][l]) return false;
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("trace: 100,000 seeks at random give the same bits as walking forward and as walking back") {
+  const unsigned seed = 31337;
+  std::mt19937 random(seed);
+  for (std::string_view id : {"flash2", "standard", "flash1"}) {
+    INFO(std::string(id), " seed ", seed);
+    const Run simulation = run(id, toy_gpu(), problem_of(2, 96, 16, true));
+    const Trace& trace = *simulation->trace;
+    for (int sm : trace.focused_sms()) {
+      const std::int64_t count = trace.step_count(sm);
+      std::vector<std::uint64_t> forward;
+      for (std::int64_t step = 0; step <= count; ++step) forward.push_back(hash_of(trace.state_at(sm, step)));
+      int differ = 0;
+      for (std::int64_t step = count; step >= 0; --step) differ += hash_of(trace.state_at(sm, step)) != forward[static_cast<std::size_t>(step)];
+      for (int i = 0; i < 100000 / 12; ++i) {
+        const std::size_t step = random() % forward.size();
+        differ += hash_of(trace.state_at(sm, static_cast<std::int64_t>(step))) != forward[step];
+      }
+      CHECK(differ == 0);
+    }
+  }
+}
+
+TEST_CASE("trace: the same request gives the same trace, and one SM's intervals do not depend on who is in focus") {
+  const AttentionProblem problem = problem_of(4, 512, 64);
+  const Run a = run("flash2", h200_gpu(), problem, 5), b = run("flash2", h200_gpu(), problem, 5), c = run("flash2", h200_gpu(), problem, 0);
+  CHECK(hash_of(*a->trace) == hash_of(*b->trace));
+  CHECK(a->cycles == c->cycles);
+  REQUIRE(a->trace->focused_sms().size() == 1);
+  CHECK(a->trace->focused_sms()[0] == 5);
+  CHECK_FALSE(a->trace->intervals(5).empty());
+  CHECK(a->trace->intervals(0).empty());
+  CHECK(a->trace->step_count(0) == 0);
+  for (std::size_t i = 0; i < a->trace->runs().size(); ++i) CHECK(a->trace->runs()[i].end == c->trace->runs()[i].end);
+}
+
+TEST_CASE("trace: for every program, everything is in order and no unit does two things at once") {
+  for (const ProgramInfo& info : program_table())
+    for (bool causal : {false, true}) {
+      SimulationRequest request;
+      request.algorithm = std::string(info.id);
+      request.gpu = toy_gpu();
+      request.problem = problem_of(2, 70, 24, causal);
+      const auto result = simulate(request);
+      if (!result) continue;  // no mask
+      const Trace& trace = *(*result)->trace;
+      INFO(std::string(info.id), " causal ", causal);
+      std::int64_t blocks = 0, operations = 0;
+      for (const LaunchSpec& launch : (*result)->program->launches()) blocks += launch.blocks();
+      CHECK(static_cast<std::int64_t>(trace.runs().size()) == blocks);
+      bool runs_ordered = true, intervals_ordered = true, causes_agree = true, inside_blocks = true, units_apart = true;
+      double last_start = 0;
+      for (const BlockRun& block : trace.runs()) {
+        runs_ordered = runs_ordered && block.start >= last_start && block.end >= block.start;
+        last_start = block.start;
+      }
+      for (int sm : trace.focused_sms()) {
+        std::array<double, unit_count> free{};
+        double start = 0;
+        for (const Interval& interval : trace.intervals(sm)) {
+          ++operations;
+          intervals_ordered = intervals_ordered && interval.start >= start && interval.ready <= interval.start && interval.end >= interval.start;
+          start = interval.start;
+          causes_agree = causes_agree && (interval.cause == WaitCause::none) == (interval.start == interval.ready);
+          const BlockRun& block = trace.runs()[static_cast<std::size_t>(interval.run)];
+          inside_blocks = inside_blocks && block.sm == sm && interval.start >= block.start && interval.end <= block.end;
+          if (interval.unit == Unit::copy || interval.unit == Unit::store) continue;
+          double& unit = free[static_cast<std::size_t>(interval.unit)];
+          units_apart = units_apart && interval.start >= unit;
+          unit = interval.end;
+        }
+      }
+      BlockOperations block;
+      for (const BlockRun& r : trace.runs()) {
+        (*result)->program->emit_block(r.launch, r.block, block);
+        operations -= static_cast<std::int64_t>(block.operations.size());
+      }
+      CHECK(operations == 0);  // each once
+      CHECK(runs_ordered);
+      CHECK(intervals_ordered);
+      CHECK(causes_agree);
+      CHECK(inside_blocks);
+      CHECK(units_apart);
+    }
+}
+
+TEST_CASE("trace: steps never run backward, traffic never shrinks, and the last step has all of it") {
+  for (std::string_view id : {"flash2", "standard", "flash1", "softmax_online"}) {
+    const Run simulation = run(id, toy_gpu(), problem_of(1, 64, 16));
+    const Trace& trace = *simulation->trace;
+    INFO(std::string(id));
+    for (int sm : trace.focused_sms()) {
+      TraceState before = trace.state_at(sm, 0);
+      CHECK(before.cycle == 0);
+      CHECK(before.run == -1);
+      CHECK(before.op == -1);
+      CHECK_FALSE(before.interval);
+      CHECK(before.slots.empty());
+      CHECK(before.flights.empty());
+      CHECK(before.traffic == TrafficTable{});
+      for (std::int64_t step = 1; step <= trace.step_count(sm); ++step) {
+        const TraceState now = trace.state_at(sm, step);
+        CHECK(now.cycle >= before.cycle);
+        CHECK(now.cycle == now.interval->end);
+        CHECK(now.traffic_exact);
+        CHECK(none_above(before.traffic, now.traffic));
+        CHECK(trace.step_at_cycle(sm, now.cycle) >= step);
+        CHECK(trace.state_at_cycle(sm, now.cycle).traffic == now.traffic);
+        before = now;
+      }
+    }
+    const TraceState end = trace.state_at_cycle(0, trace.end_cycle());
+    CHECK(end.traffic == simulation->ledger.table());
+    std::int64_t dirty = 0;
+    for (std::int64_t bytes : end.l2_dirty) dirty += bytes;
+    CHECK(simulation->ledger.total(Link::hbm_write).value + dirty == simulation->hbm_write_after_flush.value);
+  }
+}
+
+TEST_CASE("trace: seeking by tile and by phase stops where iterations and launches begin, the same forward and back") {
+  const Run simulation = run("standard", toy_gpu(), problem_of(1, 64, 16));
+  const Trace& trace = *simulation->trace;
+  const std::int64_t count = trace.step_count(0);
+  for (Grain grain : {Grain::operation, Grain::tile, Grain::phase}) {
+    std::vector<std::int64_t> up = {0}, down = {count};
+    while (up.back() < count) up.push_back(trace.seek(0, up.back(), grain, +1));
+    while (down.back() > 0) down.push_back(trace.seek(0, down.back(), grain, -1));
+    std::reverse(down.begin(), down.end());
+    CHECK(up == down);
+    CHECK(trace.seek(0, count, grain, +1) == count);
+    CHECK(trace.seek(0, 0, grain, -1) == 0);
+    CHECK(trace.seek(0, -5, grain, -1) == 0);
+    CHECK(trace.seek(0, count + 5, grain, +1) == count);
+    if (grain == Grain::operation) CHECK(static_cast<std::int64_t>(up.size()) == count + 1);
+    if (grain != Grain::phase) continue;
+    REQUIRE(up.size() == 5);  // the start, three launches, the end
+    for (int launch = 0; launch < 3; ++launch) {
+      const std::int64_t step = up[static_cast<std::size_t>(launch) + 1];
+      CHECK(trace.state_at(0, step).launch == launch);
+      CHECK((step == 1 || trace.state_at(0, step - 1).launch == launch - 1));
+    }
+  }
+}
+
+TEST_CASE("trace: a buffer is arriving while its load is in the air, then holds the tile") {
+  const auto result = run_fake(toy_gpu(), {1}, [](int, std::int64_t, BlockOperations& out) {
+    const int load = add(out, load_k(32, 16, -1, 1));  // 100 … 608
+    add(out, matmul(512 * 40, load));                  // 608 … 648
+    add(out, store_o(0, 16));                          // 648 … 864
+  });
+  REQUIRE(result);
+  const Trace& trace = *(*result)->trace;
+  CHECK(trace.state_at_cycle(0, 100).flights.empty());
+  const TraceState flying = trace.state_at_cycle(0, 354);
+  REQUIRE(flying.flights.size() == 1);
+  CHECK(flying.flights[0].progress == doctest::Approx(0.5));
+  CHECK(flying.flights[0].to_sm);
+  CHECK(flying.flights[0].hbm_bytes == 512);
+  CHECK(flying.flights[0].slot == Slot::k);
+  REQUIRE(flying.slots.size() == 1);
+  CHECK(flying.slots[0].slot == Slot::k);
+  CHECK(flying.slots[0].ring == 1);
+  CHECK(flying.slots[0].arriving);
+  CHECK_FALSE(flying.slots[0].valid);
+  CHECK(flying.slots[0].progress == doctest::Approx(0.5));
+  CHECK(flying.slots[0].tile == TileRef{Tensor::k, 0, 32, 16, 0, 16});
+  CHECK(flying.sms[0].resident == 1);
+  CHECK(flying.sms[0].run == 0);
+  CHECK(flying.sms[0].busy_units == 1U << static_cast<int>(Unit::copy));
+  CHECK(flying.sms[1].resident == 0);
+  CHECK(flying.sms[1].run == -1);
+  CHECK(flying.traffic == TrafficTable{});
+  const TraceState landed = trace.state_at(0, 1);
+  CHECK(landed.cycle == 608);
+  CHECK(landed.flights.empty());
+  REQUIRE(landed.slots.size() == 1);
+  CHECK(landed.slots[0].valid);
+  CHECK_FALSE(landed.slots[0].arriving);
+  CHECK(landed.traffic[static_cast<std::size_t>(Tensor::k)][static_cast<std::size_t>(Link::hbm_read)] == 512);
+  CHECK(landed.l2_resident[static_cast<std::size_t>(Tensor::k)] == 512);
+  const TraceState computing = trace.state_at_cycle(0, 628);
+  REQUIRE(computing.slots.size() == 2);
+  CHECK(computing.slots[1].slot == Slot::s);
+  CHECK(computing.slots[1].arriving);
+  CHECK(computing.sms[0].busy_units == 1U << static_cast<int>(Unit::tensor));
+  const TraceState leaving = trace.state_at_cycle(0, 756);
+  REQUIRE(leaving.flights.size() == 1);
+  CHECK_FALSE(leaving.flights[0].to_sm);
+  CHECK(leaving.flights[0].slot == Slot::o);
+  CHECK(leaving.flights[0].progress == doctest::Approx(0.5));
+  const TraceState end = trace.state_at_cycle(0, 1e9);
+  CHECK(end.cycle == 864);
+  CHECK(end.step == 3);
+  CHECK(end.l2_dirty[static_cast<std::size_t>(Tensor::o)] == 512);
+}
+
+TEST_CASE("trace: at real sizes traffic is read from bins, rises, and is exact at the end") {
+  const Run simulation = run("standard", h200_gpu(), problem_of(8, 2048, 64), 7);
+  const Trace& trace = *simulation->trace;
+  TrafficTable before{};
+  for (int i = 0; i <= 500; ++i) {
+    const TraceState now = trace.state_at_cycle(7, trace.end_cycle() * i / 500);
+    CHECK(none_above(before, now.traffic));
+    CHECK(now.traffic_exact == (i == 500));
+    before = now.traffic;
+  }
+  CHECK(before == simulation->ledger.table());
+}
+
+TEST_CASE("trace: any step of a real size is found within a millisecond") {
+  const Run simulation = run("flash2", h200_gpu(), problem_of(16, 8192, 128), 0);
+  const Trace& trace = *simulation->trace;
+  const auto count = static_cast<std::uint64_t>(trace.step_count(0));
+  CHECK(count > 10000);
+  std::vector<double> times;
+  std::mt19937 random(5);
+  for (int i = 0; i < 2000; ++i) {
+    const auto step = static_cast<std::int64_t>(random() % (count + 1));
+    const auto begin = std::chrono::steady_clock::now();
+    const TraceState state = trace.state_at(0, step);
+    times.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count());
+    CHECK(state.step == step);
+  }
+  // The median, because a machine that is busy with other things stops any thread for milliseconds now and then.
+  std::nth_element(times.begin(), times.begin() + 1000, times.end());
+  CHECK(times[1000] < 1.0);
+}

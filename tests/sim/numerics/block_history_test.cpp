@@ -1,0 +1,247 @@
+// Histories: the same bits in any order, checkpoints or not; what earlier launches wrote; cancelling; wrong requests.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "sim/numerics/block_history.h"
+#include "sim/numerics/producers.h"
+#include "tests/sim/test_gpus.h"
+
+using namespace tilescope;
+
+namespace {
+
+std::unique_ptr<TileProgram> program_of(std::string_view id, const AttentionProblem& problem, const TileShape& tile) {
+  auto program = (*find_program(id))->make(problem, tile, toy_gpu());
+  REQUIRE_MESSAGE(program, (program ? "" : program.error().sentence));
+  return std::move(*program);
+}
+
+/// One block with a budget of its own, after every block of the earlier launches on its plane.
+std::shared_ptr<const BlockHistory> recorded(const TileProgram& program, int launch, std::int64_t block, std::size_t budget) {
+  const InputSource inputs;
+  BlockOperations operations;
+  program.emit_block(launch, block, operations);
+  auto machine = std::make_unique<BlockMachine>(program, inputs);
+  HbmImage image;
+  BlockOperations earlier;
+  for (int l = 0; l < launch; ++l)
+    for (std::int64_t b : blocks_of_rows(program, l, operations.plane, 0, program.problem().seq_q)) {
+      program.emit_block(l, b, earlier);
+      REQUIRE(run_operations(*machine, earlier, image));
+    }
+  auto history = record_block(std::move(machine), operations, image, budget);
+  REQUIRE_MESSAGE(history, (history ? "" : history.error().sentence));
+  return *history;
+}
+
+bool same_bits(const std::shared_ptr<const Matrix>& a, const std::shared_ptr<const Matrix>& b) {
+  if (a == nullptr || b == nullptr) return a == b;
+  return a->rows == b->rows && a->cols == b->cols &&
+         std::memcmp(a->values.data(), b->values.data(), a->values.size() * sizeof(float)) == 0;
+}
+
+void all_values_agree(const BlockHistory& a, const BlockHistory& b, bool backward) {
+  const int count = static_cast<int>(a.operations().operations.size());
+  for (int i = -1; i <= count; ++i) {
+    const int op = backward ? count - 1 - i : i;
+    for (int slot = 1; slot < slot_count; ++slot) {
+      CAPTURE(op);
+      CAPTURE(slot);
+      REQUIRE(same_bits(a.value(static_cast<Slot>(slot), op), b.value(static_cast<Slot>(slot), op)));
+    }
+  }
+}
+
+const AttentionProblem small = {.batch = 1, .heads = 2, .kv_heads = 1, .seq_q = 40, .seq_kv = 52, .head_dim = 16, .causal = true};
+
+}  // namespace
+
+TEST_CASE("history: checkpoints give the same bits as keeping everything, read forward, backward and at random") {
+  for (const ProgramInfo& info : program_table()) {
+    AttentionProblem problem = small;
+    problem.causal = info.family == "attention";
+    const auto program = program_of(info.id, problem, {12, 8});
+    for (int launch = 0; launch < static_cast<int>(program->launches().size()); ++launch) {
+      CAPTURE(info.id);
+      CAPTURE(launch);
+      const std::int64_t block = program->launches()[static_cast<std::size_t>(launch)].blocks() - 1;
+      const auto kept = recorded(*program, launch, block, history_budget_bytes);
+      const auto checkpointed = recorded(*program, launch, block, 1000);
+      const auto thinned = recorded(*program, launch, block, 1);  // no checkpoint fits: one segment is left
+      CHECK(kept->keeps_everything());
+      all_values_agree(*kept, *checkpointed, false);
+      all_values_agree(*kept, *checkpointed, true);
+      all_values_agree(*kept, *thinned, true);
+      std::mt19937 random(3);
+      const auto count = static_cast<unsigned>(kept->operations().operations.size());
+      for (int i = 0; i < 300 && count > 0; ++i) {
+        const auto slot = static_cast<Slot>(1 + random() % (slot_count - 1));
+        const int op = static_cast<int>(random() % count);
+        REQUIRE(same_bits(kept->value(slot, op), checkpointed->value(slot, op)));
+      }
+    }
+  }
+}
+
+TEST_CASE("history: checkpoints that are thinned out to keep within a budget still give the same bits") {
+  AttentionProblem problem = small;
+  problem.seq_q = problem.seq_kv = 256;
+  const auto program = program_of("flash1", problem, {16, 16});
+  for (std::size_t budget : {std::size_t{20000}, std::size_t{100000}, std::size_t{400000}}) {
+    const auto history = recorded(*program, 0, 1, budget);
+    CHECK_FALSE(history->keeps_everything());
+    const auto kept = recorded(*program, 0, 1, history_budget_bytes);
+    std::mt19937 random(8);
+    for (int i = 0; i < 200; ++i) {
+      const auto slot = static_cast<Slot>(1 + random() % (slot_count - 1));
+      const int op = static_cast<int>(random() % kept->operations().operations.size());
+      REQUIRE(same_bits(kept->value(slot, op), history->value(slot, op)));
+    }
+  }
+}
+
+TEST_CASE("history: nothing is held before the first operation, and slots hold what the operation just left") {
+  const auto program = program_of("flash2", small, {8, 8});
+  const auto history = run_block(*program, {}, 0, 4);
+  REQUIRE(history);
+  for (int slot = 1; slot < slot_count; ++slot) CHECK((*history)->value(static_cast<Slot>(slot), -1) == nullptr);
+  const auto& operations = (*history)->operations().operations;
+  for (std::size_t i = 0; i < operations.size(); ++i) {
+    if (operations[i].dst == Slot::none) continue;
+    const auto value = (*history)->value(operations[i].dst, static_cast<int>(i));
+    REQUIRE(value != nullptr);
+    CHECK(value->rows == operations[i].rows);
+    CHECK(value->cols == operations[i].cols);
+  }
+}
+
+TEST_CASE("history: the online softmax keeps its identities at every iteration") {
+  AttentionProblem problem = small;
+  problem.dtype = DataType::fp32;
+  const auto program = program_of("flash2", problem, {8, 8});
+  const auto history = *run_block(*program, {}, 0, 3);
+  const auto& operations = history->operations().operations;
+  int maxima = 0, sums = 0;
+  for (int i = 0; i < static_cast<int>(operations.size()); ++i) {
+    const Operation& op = operations[static_cast<std::size_t>(i)];
+    for (int r = 0; r < op.rows; ++r) {
+      if (op.kind == OpKind::row_max) {  // m' is the maximum of m and of the row, and never goes down
+        const float before = history->value(op.src[0], i - 1)->at(r, 0), after = history->value(op.dst, i)->at(r, 0);
+        float largest = before;
+        for (int c = 0; c < op.inner; ++c) largest = std::max(largest, history->value(Slot::s, i)->at(r, c));
+        CHECK(after == largest);
+        CHECK(after >= before);
+        ++maxima;
+      }
+      if (op.kind ==
+          OpKind::row_sum) {  // l counts the keys seen so far from the new maximum, so it is at least 1 once one was seen
+        const float l = history->value(Slot::l, i)->at(r, 0), m = history->value(Slot::m_new, i)->at(r, 0);
+        CHECK((std::isinf(m) ? l == 0.0F : l >= 1.0F));
+        ++sums;
+      }
+    }
+  }
+  CHECK(maxima > 20);
+  CHECK(sums == maxima);
+}
+
+TEST_CASE("run_block: a block of a later launch sees what the whole program would have written before it") {
+  for (bool causal : {false, true}) {
+    AttentionProblem problem = small;
+    problem.causal = causal;
+    const auto program = program_of("standard", problem, {12, 8});
+    for (int launch : {1, 2}) {
+      const std::int64_t blocks = program->launches()[static_cast<std::size_t>(launch)].blocks();
+      for (std::int64_t block = 0; block < blocks; block += 3) {
+        const auto alone = run_block(*program, {}, launch, block);
+        REQUIRE_MESSAGE(alone, (alone ? "" : alone.error().sentence));
+        all_values_agree(**alone, *recorded(*program, launch, block, history_budget_bytes), false);
+      }
+    }
+  }
+}
+
+TEST_CASE("run_block: only the blocks that wrote what is read are run first") {
+  AttentionProblem problem = small;
+  problem.causal = false;
+  problem.seq_q = problem.seq_kv = 1 << 14;
+  const auto program = program_of("standard", problem, {64, 64});
+  BlockOperations block;
+  program->emit_block(2, 300, block);
+  const auto producers = producers_of(*program, block);
+  REQUIRE(producers.size() == 2);
+  CHECK(producers[0].size() == 256);  // the scores of one query tile
+  std::int64_t rows = 0;
+  for (std::int64_t number : producers[1]) {
+    program->emit_block(1, number, block);
+    rows += block.rows;
+  }
+  CHECK(rows == 64);  // the softmax of exactly the rows of that tile
+}
+
+TEST_CASE("run_block: cancelling stops it, and requests outside the program are refused") {
+  const auto program = program_of("standard", small, {12, 8});
+  int calls = 0;
+  const auto result = run_block(*program, {}, 2, 0, [&](double fraction) {
+    CHECK(fraction >= 0);
+    CHECK(fraction <= 1);
+    return ++calls < 3;
+  });
+  REQUIRE_FALSE(result);
+  CHECK(result.error().kind == Error::Kind::cancelled);
+  CHECK(calls == 3);
+  CHECK_FALSE(run_block(*program, {}, 3, 0));
+  CHECK_FALSE(run_block(*program, {}, 0, -1));
+  CHECK_FALSE(run_plane(*program, {}, 2, Tensor::o));
+  InputSource inputs;
+  inputs.v = std::make_shared<Matrix>(3, 3);
+  const auto misfit = run_block(*program, inputs, 0, 0);
+  REQUIRE_FALSE(misfit);
+  CHECK(misfit.error().sentence.find("3 x 3") != std::string::npos);
+}
+
+namespace {
+
+/// A program made by hand that reads what nobody wrote.
+class Broken final : public TileProgram {
+ public:
+  explicit Broken(OpKind fault) : TileProgram(AttentionProblem{}, TileShape{}), fault_(fault) {
+    LaunchSpec launch;
+    launch.name = "broken";
+    launches_.push_back(launch);
+  }
+  std::span<const Tensor> inputs() const override { return {}; }
+  std::span<const Tensor> outputs() const override { return {}; }
+  void emit_block(int, std::int64_t block, BlockOperations& out) const override {
+    out.clear();
+    out.block = block;
+    out.rows = 64;
+    Operation op;
+    op.kind = fault_;
+    op.dst = fault_ == OpKind::load ? Slot::o : Slot::p;
+    op.src = {fault_ == OpKind::load ? Slot::none : Slot::s};
+    op.rows = op.cols = 4;
+    op.tile = {Tensor::o, 0, 0, 4, 0, 4};
+    out.operations.push_back(op);
+  }
+  std::optional<ClosedForm> closed_form() const override { return std::nullopt; }
+
+ private:
+  OpKind fault_;
+};
+
+}  // namespace
+
+TEST_CASE("run_block: a program that reads what nothing wrote is an error and not a wrong number") {
+  for (OpKind kind : {OpKind::load, OpKind::exp, OpKind::rescale, OpKind::store}) {
+    const Broken program(kind);
+    const auto result = run_block(program, {}, 0, 0);
+    REQUIRE_FALSE(result);
+    CHECK(result.error().sentence.find("operation 0") != std::string::npos);
+    CHECK_FALSE(run_plane(program, {}, 0, Tensor::o));
+  }
+}

@@ -1,0 +1,132 @@
+// Each kind of operation on small tiles, worked out by hand, and the product against plain loops in every shape.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <random>
+
+#include "sim/numerics/tile_arithmetic.h"
+#include "sim/numerics/tile_machine.h"
+
+using namespace tilescope;
+
+namespace {
+
+constexpr float none = -HUGE_VALF;
+
+Matrix matrix(int rows, int cols, std::vector<float> values) {
+  Matrix m(rows, cols);
+  m.values = std::move(values);
+  return m;
+}
+
+Operation operation(OpKind kind, int rows, int cols) {
+  Operation op;
+  op.kind = kind;
+  op.rows = rows;
+  op.cols = cols;
+  return op;
+}
+
+Matrix applied(const Operation& op, const Operands& src, Matrix dst) {
+  TileArithmetic(AttentionProblem{.dtype = DataType::fp32}).apply(op, src, dst);
+  return dst;
+}
+
+/// What a product must give, in the order of the inner dimension.
+Matrix plain_product(const Operation& op, DataType type, const Matrix& a, const Matrix& b, Matrix dst) {
+  for (int r = 0; r < op.rows; ++r)
+    for (int c = 0; c < op.cols; ++c) {
+      volatile float sum = 0;  // one rounding a step, whatever the compiler would like to contract
+      for (int k = 0; k < op.inner; ++k) {
+        volatile float term = round_to(type, a.at(r, k)) * round_to(type, op.transpose ? b.at(c, k) : b.at(k, c));
+        sum = sum + term;
+      }
+      volatile float product = op.value * sum;
+      dst.at(r, c) = op.accumulate ? dst.at(r, c) + product : product;
+    }
+  return dst;
+}
+
+}  // namespace
+
+TEST_CASE("arithmetic: a product has the bits of plain loops, for every shape, transposed or not, accumulated or not") {
+  std::mt19937 random(11);
+  std::normal_distribution<float> normal;
+  const auto filled = [&](int rows, int cols) {
+    Matrix m(rows, cols);
+    for (float& value : m.values) value = normal(random);
+    return m;
+  };
+  for (int i = 0; i < 120; ++i) {
+    Operation op = operation(OpKind::matmul, 1 + static_cast<int>(random() % 19), 1 + static_cast<int>(random() % 21));
+    op.inner = 1 + static_cast<int>(random() % 40);
+    op.transpose = random() % 2 == 0;
+    op.accumulate = random() % 2 == 0;
+    op.value = i % 3 == 0 ? 1.0F : 0.125F;
+    op.src = {Slot::p, Slot::s};
+    const DataType type = static_cast<DataType>(i % 3);
+    const Matrix a = filled(op.rows, op.inner), b = op.transpose ? filled(op.cols, op.inner) : filled(op.inner, op.cols);
+    Matrix made = filled(op.rows, op.cols);
+    const Matrix expected = plain_product(op, type, a, b, made);
+    TileArithmetic(AttentionProblem{.dtype = type}).apply(op, {&a, &b}, made);
+    CHECK(made == expected);
+  }
+}
+
+TEST_CASE("arithmetic: row maximum and row sum, with and without what came before") {
+  const Matrix s = matrix(3, 4, {1, 5, -2, 3, none, none, none, none, -7, -8, -9, -10}), old = matrix(3, 1, {9, -3, none});
+  CHECK(applied(operation(OpKind::row_max, 3, 1), {nullptr, &s}, Matrix(3, 1)) == matrix(3, 1, {5, none, -7}));
+  CHECK(applied(operation(OpKind::row_max, 3, 1), {&old, &s}, Matrix(3, 1)) == matrix(3, 1, {9, -3, -7}));
+  const Matrix p = matrix(3, 3, {1, 2, 3, 0, 0, 0, 4, 5, 6}), l = matrix(3, 1, {10, 20, 30}), alpha = matrix(3, 1, {0.5F, 0, 1});
+  CHECK(applied(operation(OpKind::row_sum, 3, 1), {nullptr, &p}, Matrix(3, 1)) == matrix(3, 1, {6, 0, 15}));
+  CHECK(applied(operation(OpKind::row_sum, 3, 1), {&l, &p}, Matrix(3, 1)) == matrix(3, 1, {16, 20, 45}));
+  CHECK(applied(operation(OpKind::row_sum, 3, 1), {&l, &p, &alpha}, Matrix(3, 1)) == matrix(3, 1, {11, 0, 45}));
+}
+
+TEST_CASE("arithmetic: the exponential of what is masked is 0, in a row where everything is masked too") {
+  const Matrix s = matrix(2, 3, {0, none, -1, none, none, none}), m = matrix(2, 1, {0, none});
+  CHECK(applied(operation(OpKind::exp, 2, 3), {&s, &m}, Matrix(2, 3)) == matrix(2, 3, {1, 0, std::exp(-1.0F), 0, 0, 0}));
+  const Matrix old = matrix(3, 1, {none, none, 1}), now = matrix(3, 1, {none, 2, 1});
+  CHECK(applied(operation(OpKind::exp_rows, 3, 1), {&old, &now}, Matrix(3, 1)) == matrix(3, 1, {0, 0, 1}));
+}
+
+TEST_CASE("arithmetic: rescaling, dividing and merging rows; dividing by an empty sum gives 0") {
+  const Matrix o = matrix(2, 2, {2, 4, 6, 8}), a = matrix(2, 1, {0.5F, 3}), b = matrix(2, 1, {4, 1}), zero = matrix(2, 1, {2, 0});
+  CHECK(applied(operation(OpKind::rescale, 2, 2), {&a}, o) == matrix(2, 2, {1, 2, 18, 24}));
+  CHECK(applied(operation(OpKind::rescale, 2, 2), {&a, &b}, o) == matrix(2, 2, {4, 8, 18, 24}));
+  CHECK(applied(operation(OpKind::divide, 2, 2), {&zero}, o) == matrix(2, 2, {1, 2, 0, 0}));
+  CHECK(applied(operation(OpKind::merge, 2, 1), {&a, &b, &zero, &b}, Matrix(2, 1)) == matrix(2, 1, {10, 3}));
+  CHECK(applied(operation(OpKind::add, 2, 2), {&o}, o) == matrix(2, 2, {4, 8, 12, 16}));
+  CHECK(applied(operation(OpKind::copy, 2, 2), {&o}, Matrix(2, 2)) == o);
+}
+
+TEST_CASE("arithmetic: log-sum-exp of an empty row is minus infinity") {
+  const Matrix m = matrix(3, 1, {2, none, -5}), l = matrix(3, 1, {1, 0, std::exp(1.0F)});
+  const Matrix lse = applied(operation(OpKind::log_sum_exp, 3, 1), {&m, &l}, Matrix(3, 1));
+  CHECK(lse.at(0, 0) == 2);
+  CHECK(lse.at(1, 0) == none);
+  CHECK(lse.at(2, 0) == doctest::Approx(-4));
+}
+
+TEST_CASE("arithmetic: the mask hides exactly the keys that a query may not see") {
+  const AttentionProblem problem = {.seq_q = 6, .seq_kv = 10, .causal = true};
+  Operation op = operation(OpKind::mask, 3, 4);
+  op.tile = {Tensor::s, 0, 2, 3, 5, 4};  // queries 2..4, keys 5..8; query i sees keys up to i + 4
+  Matrix s(3, 4, 1);
+  TileArithmetic(problem).apply(op, {}, s);
+  CHECK(s == matrix(3, 4, {1, 1, none, none, 1, 1, 1, none, 1, 1, 1, 1}));
+}
+
+TEST_CASE("arithmetic: operands that are missing or do not match are named") {
+  Operation op = operation(OpKind::matmul, 2, 3);
+  op.inner = 4;
+  op.dst = Slot::s;
+  op.src = {Slot::q, Slot::k};
+  const Matrix q(2, 4), k(4, 3), wrong(3, 3);
+  CHECK(operand_fault(op, {&q, &k}, nullptr).empty());
+  CHECK(operand_fault(op, {&q, nullptr}, nullptr).find("(K) holds nothing") != std::string::npos);
+  CHECK(operand_fault(op, {&q, &wrong}, nullptr).find("3x3") != std::string::npos);
+  op.accumulate = true;
+  CHECK(operand_fault(op, {&q, &k}, nullptr).find("S is updated but holds nothing") != std::string::npos);
+  CHECK_FALSE(operand_fault(op, {&q, &k}, &wrong).empty());
+}

@@ -1,0 +1,292 @@
+// The checks of a block's operations, written from the contract in operation.h and not from the builder.
+#include "tests/sim/programs/block_checker.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace tilescope {
+
+namespace {
+
+bool has_ring(const BlockOperations& block, Slot slot) {
+  return is_shared(block, slot) && (slot == Slot::k || slot == Slot::v || slot == Slot::s || slot == Slot::p);
+}
+
+/// Whether dst's old value is an operand.
+bool reads_dst(const Operation& op) {
+  switch (op.kind) {
+    case OpKind::mask:
+    case OpKind::rescale:
+    case OpKind::divide:
+    case OpKind::add:
+      return true;
+    case OpKind::matmul:
+      return op.accumulate;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+std::int64_t count_sectors(const TensorLayout& layout, const TileRef& tile) {
+  std::set<std::int64_t> sectors;
+  for (std::int64_t r = 0; r < tile.rows; ++r)
+    for (std::int64_t c = 0; c < tile.cols; ++c) {
+      const std::int64_t element = (tile.plane * layout.rows + tile.row + r) * layout.cols + tile.col + c;
+      for (std::int64_t b = 0; b < layout.element_bytes; ++b) sectors.insert((element * layout.element_bytes + b) / sector_size);
+    }
+  return static_cast<std::int64_t>(sectors.size());
+}
+
+BlockChecker::BlockChecker(const TileProgram& program) : program_(program) {
+  for (Tensor tensor : all_tensors) {
+    TensorLayout& layout = layouts_[index(tensor)];
+    layout = tensor_layout(program.problem(), program.tile(), tensor);
+    stores_[index(tensor)].assign(static_cast<std::size_t>(layout.planes * layout.rows * layout.cols), 0);
+  }
+  scores_.assign(stores_[index(Tensor::s)].size(), 0);
+}
+
+std::int64_t BlockChecker::cell(const TileRef& tile, std::int64_t row, std::int64_t col) const {
+  const TensorLayout& layout = layouts_[index(tile.tensor)];
+  return (tile.plane * layout.rows + tile.row + row) * layout.cols + tile.col + col;
+}
+
+int BlockChecker::stored(Tensor tensor, std::int64_t plane, std::int64_t row, std::int64_t col) const {
+  const TensorLayout& layout = layouts_[index(tensor)];
+  return stores_[index(tensor)][static_cast<std::size_t>((plane * layout.rows + row) * layout.cols + col)];
+}
+
+int BlockChecker::scored(std::int64_t plane, std::int64_t row, std::int64_t key) const {
+  const AttentionProblem& p = program_.problem();
+  return scores_[static_cast<std::size_t>((plane * p.seq_q + row) * p.seq_kv + key)];
+}
+
+BlockChecker::Buffer& BlockChecker::buffer(Slot slot, std::int32_t ring) {
+  return buffers_[{slot, has_ring(*block_, slot) ? ring : 0}];
+}
+
+std::vector<Slot> BlockChecker::reads(const Operation& op) const {
+  std::vector<Slot> slots;
+  for (Slot slot : op.src)
+    if (slot != Slot::none) slots.push_back(slot);
+  if (reads_dst(op)) slots.push_back(op.dst);
+  return slots;
+}
+
+std::string BlockChecker::check_block(const BlockOperations& block) {
+  block_ = &block;
+  buffers_.clear();
+  const LaunchSpec& launch = program_.launches()[static_cast<std::size_t>(block.launch)];
+  std::int32_t iteration = -1;
+  for (std::size_t n = 0; n < block.operations.size(); ++n) {
+    const Operation& op = block.operations[n];
+    const auto self = static_cast<std::int32_t>(n);
+    std::string wrong = check_place(op);
+    if (wrong.empty() && (op.line < launch.first_line || op.line > launch.last_line)) wrong = "its line is not of its launch";
+    if (wrong.empty() && (op.iteration < iteration || op.iteration > block.iterations))
+      wrong = "its iteration goes back, or too far";
+    if (wrong.empty()) wrong = op.kind == OpKind::load ? check_load(op, self) : check_reads(op, self);
+    if (wrong.empty()) wrong = op.kind == OpKind::store ? check_store(op) : op.kind == OpKind::load ? "" : check_compute(op);
+    if (!wrong.empty())
+      return fmt::format("launch {} block {} operation {} ({}, line {}): {}", block.launch, block.block, n, to_string(op.kind),
+                         op.line, wrong);
+    iteration = op.iteration;
+    lines.insert(op.line);
+  }
+  return {};
+}
+
+std::string BlockChecker::check_place(const Operation& op) const {
+  const TensorLayout& layout = layouts_[index(op.tile.tensor)];
+  const TileRef& t = op.tile;
+  if (op.rows < 1 || op.cols < 1) return "it is empty";
+  if (t.plane < 0 || t.row < 0 || t.col < 0 || t.plane >= layout.planes || t.row + t.rows > layout.rows ||
+      t.col + t.cols > layout.cols)
+    return fmt::format("its tile of {} [{}+{}, {}+{}] of plane {} is outside the tensor", to_string(t.tensor), t.row, t.rows, t.col,
+                       t.cols, t.plane);
+  if (t.rows != op.rows || t.cols != op.cols) return "its tile and its size differ";
+  const bool keys_side = t.tensor == Tensor::k || t.tensor == Tensor::v;
+  const std::int64_t plane = keys_side ? program_.problem().kv_plane_of(block_->plane) : block_->plane;
+  if (t.plane != plane) return fmt::format("its tile is in plane {}, not {}", t.plane, plane);
+  if (!keys_side && (t.row < block_->first_row || t.row + t.rows > block_->first_row + block_->rows))
+    return "its rows are not the block's";
+  if (op.q_tile >= 0 && t.row / program_.tile().block_q != op.q_tile && !keys_side) return "its query tile is another";
+  if (op.kv_tile >= 0 && keys_side && t.row / program_.tile().block_kv != op.kv_tile) return "its key tile is another";
+  if (op.iteration < -1 || op.wait_load < -1 || op.issue_after < -1) return "an index is below -1";
+  return {};
+}
+
+std::string BlockChecker::check_load(const Operation& op, std::int32_t self) {
+  if (op.issue_after >= self) return "it is issued after itself";
+  if (op.wait_load != -1) return "a load waits for a load";
+  if (op.tile.tensor != tensor_of(op.dst)) return "its tensor is not its slot's";
+  const int stages = program_.launches()[static_cast<std::size_t>(block_->launch)].needs.stages;
+  if (op.ring < 0 || op.ring >= (has_ring(*block_, op.dst) ? stages : 1))
+    return fmt::format("ring {} of {} buffers", op.ring, stages);
+  Buffer& target = buffer(op.dst, op.ring);
+  if (op.issue_after < target.last_use) return fmt::format("its buffer is in use until {}", target.last_use);
+  const std::int64_t sectors = count_sectors(layouts_[index(op.tile.tensor)], op.tile);
+  if (op.bytes != sectors * sector_size) return fmt::format("{} bytes, but {} sectors", op.bytes, sectors);
+  const bool shared = is_shared(*block_, op.dst);
+  const std::int64_t element = element_bytes(program_.problem().dtype);
+  if (op.smem_write_bytes != (shared ? element * op.rows * op.cols : 0)) return "its shared-memory bytes are wrong";
+
+  const auto outputs = program_.outputs();
+  if (std::find(outputs.begin(), outputs.end(), op.tile.tensor) != outputs.end())
+    for (std::int64_t r = 0; r < op.rows; ++r)
+      for (std::int64_t c = 0; c < op.cols; ++c)
+        if (stores_[index(op.tile.tensor)][static_cast<std::size_t>(cell(op.tile, r, c))] == 0)
+          return fmt::format("it reads row {}, column {} of {}, which nothing has written", op.tile.row + r, op.tile.col + c,
+                             to_string(op.tile.tensor));
+  // What a later load of the same elements reads must have been stored by an operation that is over when the load is issued.
+  for (std::int32_t n = self - 1; n > op.issue_after; --n) {
+    const Operation& earlier = block_->operations[static_cast<std::size_t>(n)];
+    const bool same = earlier.kind == OpKind::store && earlier.tile.tensor == op.tile.tensor && earlier.tile.row == op.tile.row;
+    if (same) return fmt::format("it may be issued before store {} of the same tile", n);
+  }
+  target = {true, self, self, op.rows, op.cols, op.tile, false};
+  bytes_[index(op.tile.tensor)][static_cast<std::size_t>(Link::l2_to_sm)] += op.bytes;
+  return {};
+}
+
+std::string BlockChecker::check_reads(const Operation& op, std::int32_t self) {
+  std::int32_t wait = -1;
+  std::int64_t smem_read = 0;
+  const std::int64_t element = element_bytes(program_.problem().dtype);
+  const int warps = program_.launches()[static_cast<std::size_t>(block_->launch)].needs.warps_sharing_rows;
+  for (Slot slot : reads(op)) {
+    Buffer& source = buffer(slot, op.ring);
+    if (!source.full) return fmt::format("it reads {}, which holds nothing", to_string(slot));
+    wait = std::max(wait, source.load);
+    source.last_use = self;
+    const bool by_every_warp = op.kind == OpKind::matmul && slot == op.src[1];
+    if (is_shared(*block_, slot)) smem_read += element * source.rows * source.cols * (by_every_warp ? warps : 1);
+  }
+  if (op.wait_load != wait) return fmt::format("it waits for load {}, but reads the bytes of load {}", op.wait_load, wait);
+  if (wait >= self) return "it waits for a later load";
+  if (op.smem_read_bytes != smem_read)
+    return fmt::format("{} bytes read from shared memory, not {}", op.smem_read_bytes, smem_read);
+  if (op.issue_after != -1) return "only loads are issued after something";
+  return {};
+}
+
+std::string BlockChecker::check_store(const Operation& op) {
+  const Buffer& source = buffer(op.src[0], op.ring);
+  if (source.rows != op.rows || source.cols != op.cols) return "it stores more or less than its slot holds";
+  if (source.tile.row != op.tile.row || source.tile.col != op.tile.col) return "its slot holds another tile";
+  if (tensor_of(op.src[0]) != op.tile.tensor) return "its tensor is not its slot's";
+  if (op.tile.tensor == Tensor::s && program_.problem().causal && !source.masked) {
+    const std::int64_t sees = program_.problem().visible_keys(op.tile.row);
+    if (sees < op.tile.col + op.tile.cols) return "it stores scores that are not masked";
+  }
+  const std::int64_t sectors = count_sectors(layouts_[index(op.tile.tensor)], op.tile);
+  if (op.bytes != sectors * sector_size) return fmt::format("{} bytes, but {} sectors", op.bytes, sectors);
+  for (std::int64_t r = 0; r < op.rows; ++r)
+    for (std::int64_t c = 0; c < op.cols; ++c) ++stores_[index(op.tile.tensor)][static_cast<std::size_t>(cell(op.tile, r, c))];
+  bytes_[index(op.tile.tensor)][static_cast<std::size_t>(Link::sm_to_l2)] += op.bytes;
+  return {};
+}
+
+std::string BlockChecker::check_compute(const Operation& op) {
+  if (op.bytes != 0) return "it moves bytes";
+  if (std::string wrong = check_shapes(op); !wrong.empty()) return wrong;
+  if (std::string wrong = check_scores(op); !wrong.empty()) return wrong;
+  const bool masked = op.kind == OpKind::mask;
+  Buffer& target = buffer(op.dst, op.ring);
+  target = {true, -1, static_cast<std::int32_t>(&op - block_->operations.data()), op.rows, op.cols, op.tile, masked};
+  if (op.kind == OpKind::matmul) matmul_flops += op.flops;
+  exps += op.exps;
+  return {};
+}
+
+std::string BlockChecker::check_shapes(const Operation& op) {
+  const auto is = [&](Slot slot, std::int32_t rows, std::int32_t cols) {
+    const Buffer& held = buffer(slot, op.ring);
+    return slot == Slot::none || (held.rows == rows && held.cols == cols);
+  };
+  const auto elements = [&](Slot slot) { return std::int64_t{buffer(slot, op.ring).rows} * buffer(slot, op.ring).cols; };
+  bool fits = true;
+  std::int64_t flops = std::int64_t{op.rows} * op.cols, ex = 0;
+  switch (op.kind) {
+    case OpKind::matmul:
+      fits =
+          is(op.src[0], op.rows, op.inner) && (op.transpose ? is(op.src[1], op.cols, op.inner) : is(op.src[1], op.inner, op.cols));
+      flops *= 2 * op.inner;
+      break;
+    case OpKind::row_max:
+    case OpKind::row_sum:
+      fits = op.cols == 1 && is(op.src[0], op.rows, 1) && is(op.src[1], op.rows, op.inner) && is(op.src[2], op.rows, 1);
+      flops = elements(op.src[1]) + (op.src[2] == Slot::none ? 0 : op.rows);
+      break;
+    case OpKind::exp:
+      fits = is(op.src[0], op.rows, op.cols) && is(op.src[1], op.rows, 1);
+      ex = flops;
+      break;
+    case OpKind::exp_rows:
+      fits = op.cols == 1 && is(op.src[0], op.rows, 1) && is(op.src[1], op.rows, 1);
+      ex = flops;
+      break;
+    case OpKind::rescale:
+      fits = is(op.dst, op.rows, op.cols) && is(op.src[0], op.rows, 1) && is(op.src[1], op.rows, 1);
+      flops *= op.src[1] == Slot::none ? 1 : 2;
+      break;
+    case OpKind::divide:
+      fits = is(op.dst, op.rows, op.cols) && is(op.src[0], op.rows, 1);
+      flops += op.rows;
+      break;
+    case OpKind::mask:
+      fits = is(op.dst, op.rows, op.cols);
+      break;
+    case OpKind::add:
+      fits = is(op.dst, op.rows, op.cols) && is(op.src[0], op.rows, op.cols);
+      break;
+    case OpKind::merge:
+      fits = op.cols == 1 && std::all_of(op.src.begin(), op.src.end(), [&](Slot slot) { return is(slot, op.rows, 1); });
+      flops *= 3;
+      break;
+    case OpKind::log_sum_exp:
+      fits = op.cols == 1 && is(op.src[0], op.rows, 1) && is(op.src[1], op.rows, 1);
+      flops *= 2;
+      break;
+    case OpKind::copy:
+      fits = is(op.src[0], op.rows, op.cols), flops = 0;
+      break;
+    case OpKind::fill:
+    case OpKind::barrier:
+      flops = 0;
+      break;
+    case OpKind::load:
+    case OpKind::store:
+      return "it is no computation";
+  }
+  if (!fits) return "its operands do not have the sizes it needs";
+  if (op.flops != flops) return fmt::format("{} flops, not {}", op.flops, flops);
+  if (op.exps != ex) return fmt::format("{} exponentials, not {}", op.exps, ex);
+  return {};
+}
+
+std::string BlockChecker::check_scores(const Operation& op) {
+  const AttentionProblem& p = program_.problem();
+  if (op.kind == OpKind::matmul && op.dst == Slot::s) {
+    const TileRef &q = buffer(op.src[0], op.ring).tile, &k = buffer(op.src[1], op.ring).tile;
+    if (q.row != op.tile.row || k.row != op.tile.col) return "it multiplies other tiles than those of its place";
+    for (std::int64_t r = 0; r < op.rows; ++r)
+      for (std::int64_t c = 0; c < op.cols; ++c) ++scores_[static_cast<std::size_t>(cell(op.tile, r, c))];
+  }
+  if (op.kind == OpKind::matmul && !op.transpose) {
+    const TileRef &weights = buffer(op.src[0], op.ring).tile, &v = buffer(op.src[1], op.ring).tile;
+    if (weights.col != v.row || weights.row != op.tile.row) return "it weighs other rows of V than those of its scores";
+  }
+  const bool first_look = op.kind == OpKind::row_max && op.src[1] == Slot::s && !is_shared(*block_, Slot::s);
+  if (first_look && p.causal) {
+    const Buffer& s = buffer(Slot::s, op.ring);
+    const bool sees_all = p.visible_keys(s.tile.row) >= s.tile.col + s.tile.cols;
+    if (s.masked == sees_all) return sees_all ? "its scores are masked without need" : "its scores are not masked";
+  }
+  return {};
+}
+
+}  // namespace tilescope

@@ -1,0 +1,65 @@
+// BlockChecker: walks the operations of a block and says the first thing that is wrong with them; counts what they move and make.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/programs/tile_program.h"
+
+namespace tilescope {
+
+/// Counts for every element of every tensor, which is why problems must be small.
+class BlockChecker {
+ public:
+  explicit BlockChecker(const TileProgram& program);
+
+  /// Empty, or what is wrong.
+  std::string check_block(const BlockOperations& block);
+
+  std::int64_t bytes(Tensor tensor, Link link) const { return bytes_[index(tensor)][static_cast<std::size_t>(link)]; }
+  std::int64_t matmul_flops = 0, exps = 0;
+  std::set<int> lines;
+  /// How often an element was stored; how often a score was made by a product.
+  int stored(Tensor tensor, std::int64_t plane, std::int64_t row, std::int64_t col) const;
+  int scored(std::int64_t plane, std::int64_t row, std::int64_t key) const;
+
+ private:
+  struct Buffer {
+    bool full = false;
+    std::int32_t load = -1;  // what filled it, -1 when computed
+    std::int32_t last_use = -1;
+    std::int32_t rows = 0, cols = 0;
+    TileRef tile;
+    bool masked = false;
+  };
+  static std::size_t index(Tensor tensor) { return static_cast<std::size_t>(tensor); }
+
+  std::string check_place(const Operation& op) const;
+  std::string check_load(const Operation& op, std::int32_t self);
+  std::string check_store(const Operation& op);
+  std::string check_compute(const Operation& op);
+  std::string check_shapes(const Operation& op);
+  std::string check_reads(const Operation& op, std::int32_t self);
+  std::string check_scores(const Operation& op);
+  Buffer& buffer(Slot slot, std::int32_t ring);
+  std::vector<Slot> reads(const Operation& op) const;
+  std::int64_t cell(const TileRef& tile, std::int64_t row, std::int64_t col) const;
+
+  const TileProgram& program_;
+  std::array<TensorLayout, tensor_count> layouts_;
+  std::array<std::array<std::int64_t, link_count>, tensor_count> bytes_{};
+  std::array<std::vector<int>, tensor_count> stores_;
+  std::vector<int> scores_;
+  std::map<std::pair<Slot, std::int32_t>, Buffer> buffers_;  // of the block being walked
+  const BlockOperations* block_ = nullptr;
+};
+
+/// Sectors of a tile, counted one by one.
+std::int64_t count_sectors(const TensorLayout& layout, const TileRef& tile);
+
+}  // namespace tilescope

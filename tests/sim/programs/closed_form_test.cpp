@@ -1,0 +1,120 @@
+// Closed forms against figures worked out by hand: the papers' access counts, and real sizes that no test could walk.
+#include "sim/programs/closed_form.h"
+
+#include <string_view>
+
+#include <doctest/doctest.h>
+
+#include "tests/sim/test_gpus.h"
+
+namespace tilescope {
+namespace {
+
+AttentionProblem problem_of(std::int64_t n, std::int64_t d) {
+  AttentionProblem p;
+  p.seq_q = p.seq_kv = n;
+  p.head_dim = d;
+  return p;
+}
+
+ClosedForm form_of(std::string_view id, const AttentionProblem& p, const TileShape& tile, const GpuSpec& gpu) {
+  const auto program = (*find_program(id))->make(p, tile, gpu);
+  REQUIRE(program);
+  const auto form = (*program)->closed_form();
+  REQUIRE(form);
+  return *form;
+}
+
+std::int64_t bytes(const ClosedForm& form, Tensor tensor, Link link) {
+  for (const ClosedFormTerm& term : form.terms)
+    if (term.tensor == tensor && term.link == link) return term.bytes.value;
+  return 0;
+}
+
+std::int64_t elements_both_ways(const ClosedForm& form, std::initializer_list<Tensor> tensors) {
+  std::int64_t sum = 0;
+  for (Tensor tensor : tensors) sum += bytes(form, tensor, Link::l2_to_sm) + bytes(form, tensor, Link::sm_to_l2);
+  return sum / 2;
+}
+
+TEST_CASE("closed form: flash1 on the textbook GPU makes the paper's (2 + 3 ⌈N/Bc⌉) N d accesses, and N d to empty O") {
+  const GpuSpec gpu = textbook_gpu();
+  for (std::int64_t d : {16, 64, 128}) {
+    const AttentionProblem p = problem_of(2048, d);
+    const TileShape tile = (*find_program("flash1"))->default_tile(p, gpu);
+    const ClosedForm form = form_of("flash1", p, tile, gpu);
+    const std::int64_t loops = ceil_div(p.seq_kv, tile.block_kv);
+    CHECK(elements_both_ways(form, {Tensor::q, Tensor::k, Tensor::v, Tensor::o}) == (2 + 3 * loops) * 2048 * d + 2048 * d);
+  }
+}
+
+TEST_CASE("closed form: standard attention moves each N x N matrix twice, and V once for each query tile") {
+  const AttentionProblem p = problem_of(1024, 64);
+  const ClosedForm form = form_of("standard", p, {128, 128}, h200_gpu());
+  CHECK(elements_both_ways(form, {Tensor::s}) == 2 * 1024 * 1024);
+  CHECK(elements_both_ways(form, {Tensor::p}) == 2 * 1024 * 1024);
+  CHECK(elements_both_ways(form, {Tensor::q, Tensor::k, Tensor::v}) == 3 * 8 * 1024 * 64);
+  CHECK(elements_both_ways(form, {Tensor::o}) == 1024 * 64);
+}
+
+TEST_CASE("closed form: a row of S that does not fit shared memory is read twice by the softmax launch") {
+  const AttentionProblem p = problem_of(1024, 64);
+  GpuSpec gpu = toy_gpu();
+  gpu.sm_shared_bytes_per_block = 2047;
+  CHECK(bytes(form_of("standard", p, {16, 16}, gpu), Tensor::s, Link::l2_to_sm) == 2 * 1024 * 1024 * 2);
+  gpu.sm_shared_bytes_per_block = 2048;
+  CHECK(bytes(form_of("standard", p, {16, 16}, gpu), Tensor::s, Link::l2_to_sm) == 1024 * 1024 * 2);
+}
+
+TEST_CASE("closed form: the three softmaxes make four, three and (with V in tiles) one access an element of S") {
+  AttentionProblem p = problem_of(256, 64);
+  CHECK(elements_both_ways(form_of("softmax_safe", p, {1, 64}, h200_gpu()), {Tensor::s, Tensor::p}) == 4 * 256 * 256);
+  CHECK(elements_both_ways(form_of("softmax_online", p, {1, 64}, h200_gpu()), {Tensor::s, Tensor::p}) == 3 * 256 * 256);
+  CHECK(elements_both_ways(form_of("softmax_fused", p, {1, 64}, h200_gpu()), {Tensor::s, Tensor::p}) == 1 * 256 * 256);
+}
+
+TEST_CASE("closed form: a K tile of the tiled product serves all rows of a Q tile, of the untiled one a single row") {
+  const AttentionProblem p = problem_of(512, 64);
+  const std::int64_t naive = bytes(form_of("matmul_naive", p, {64, 64}, h200_gpu()), Tensor::k, Link::l2_to_sm);
+  const std::int64_t tiled = bytes(form_of("matmul_tiled", p, {64, 64}, h200_gpu()), Tensor::k, Link::l2_to_sm);
+  CHECK(tiled == (512 / 64) * 512 * 64 * 2);
+  CHECK(naive == 64 * tiled);
+}
+
+TEST_CASE("closed form: flash2 at B 4, H 32, N 16384, d 128, worked out by hand") {
+  AttentionProblem p = problem_of(16384, 128);
+  p.batch = 4;
+  p.heads = 32;
+  p.kv_heads = 8;
+  const ClosedForm full = form_of("flash2", p, {128, 64}, h200_gpu());
+  const std::int64_t tensor = std::int64_t{128} * 16384 * 128 * 2;  // bytes of Q
+  CHECK(bytes(full, Tensor::q, Link::l2_to_sm) == tensor);
+  CHECK(bytes(full, Tensor::k, Link::l2_to_sm) == 128 * tensor);
+  CHECK(bytes(full, Tensor::o, Link::sm_to_l2) == tensor);
+  CHECK(bytes(full, Tensor::lse, Link::sm_to_l2) == std::int64_t{128} * 16384 * 4);
+  CHECK(full.flops == std::int64_t{4} * 128 * 16384 * 16384 * 128);
+  p.causal = true;
+  // Query tile i of 128 rows visits 2 (i + 1) key tiles of 64.
+  const ClosedForm causal = form_of("flash2", p, {128, 64}, h200_gpu());
+  CHECK(bytes(causal, Tensor::k, Link::l2_to_sm) == std::int64_t{128} * 128 * 129 / 2 * 128 * 128 * 2);
+}
+
+TEST_CASE("closed form: statistics are counted in whole sectors wherever their planes start") {
+  AttentionProblem p = problem_of(5, 16);
+  p.heads = p.kv_heads = 3;
+  // Planes start at bytes 0, 20 and 40; tiles of 4 and 1 rows. Sectors: {0}, {0}; {0,1}, {1}; {1}, {1}.
+  CHECK(statistic_bytes(p, {4, 16}, Visits::once) == 7 * 32);
+}
+
+TEST_CASE("closed form: there is none where rows are not whole sectors") {
+  const auto none = [](std::string_view id, std::int64_t n, std::int64_t d) {
+    return !(*(*find_program(id))->make(problem_of(n, d), {16, 16}, toy_gpu()))->closed_form().has_value();
+  };
+  CHECK(none("flash2", 64, 20));
+  CHECK(none("standard", 65, 16));
+  CHECK_FALSE(none("flash2", 65, 16));
+  CHECK_FALSE(none("softmax_safe", 64, 20));
+}
+
+}  // namespace
+}  // namespace tilescope

@@ -1,0 +1,209 @@
+// The contract that every row of the program table keeps, over random shapes.
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "sim/programs/tile_program.h"
+#include "tests/sim/programs/block_checker.h"
+#include "tests/sim/programs/random_problem.h"
+
+namespace tilescope {
+namespace {
+
+constexpr std::uint64_t seeds = 250;
+
+bool takes_causal(const ProgramInfo& info) {
+  return info.family == "attention";
+}
+bool rows_are_whole(const AttentionProblem& p, bool head, bool scores) {
+  const std::int64_t e = element_bytes(p.dtype);
+  return (!head || p.head_dim * e % sector_size == 0) && (!scores || p.seq_kv * e % sector_size == 0);
+}
+
+/// How often an element of an output is stored: written from the algorithms' descriptions.
+int expected_stores(const ProgramInfo& info, const AttentionProblem& p, const TileShape& tile, Tensor tensor, std::int64_t row,
+                    std::int64_t col) {
+  const std::int64_t last_row = std::min((row / tile.block_q + 1) * tile.block_q, p.seq_q) - 1;  // of the row's query tile
+  const std::int64_t visited = ceil_div(p.visible_keys(last_row), tile.block_kv);
+  if (info.id == "flash1") return 1 + static_cast<int>(visited);
+  if (tensor == Tensor::s || tensor == Tensor::p) return col / tile.block_kv < visited ? 1 : 0;
+  return 1;
+}
+
+/// Runs every block through the checker and holds the sums against the closed form and the definition.
+void check_program(const ProgramInfo& info, const RandomCase& drawn, std::set<int>& lines) {
+  const auto made = info.make(drawn.problem, drawn.tile, drawn.gpu);
+  REQUIRE(made);
+  const TileProgram& program = **made;
+  BlockChecker checker(program);
+  BlockOperations block;
+  for (std::size_t launch = 0; launch < program.launches().size(); ++launch)
+    for (std::int64_t n = 0; n < program.launches()[launch].blocks(); ++n) {
+      program.emit_block(static_cast<int>(launch), n, block);
+      REQUIRE(block.launch == static_cast<int>(launch));
+      REQUIRE(block.block == n);
+      const std::string wrong = checker.check_block(block);
+      if (!wrong.empty()) FAIL_CHECK(wrong);
+      if (!wrong.empty()) return;
+    }
+  lines.insert(checker.lines.begin(), checker.lines.end());
+
+  const AttentionProblem& p = drawn.problem;
+  for (Tensor tensor : program.outputs()) {
+    const TensorLayout layout = tensor_layout(p, drawn.tile, tensor);
+    std::int64_t wrong = 0;
+    for (std::int64_t plane = 0; plane < layout.planes; ++plane)
+      for (std::int64_t row = 0; row < layout.rows; ++row)
+        for (std::int64_t col = 0; col < layout.cols; ++col)
+          wrong += checker.stored(tensor, plane, row, col) != expected_stores(info, p, drawn.tile, tensor, row, col);
+    CHECK_MESSAGE(wrong == 0, "elements of ", to_string(tensor), " stored too often or not often enough: ", wrong);
+  }
+  if (info.family != "softmax") {
+    std::int64_t wrong = 0;
+    for (std::int64_t plane = 0; plane < p.query_planes(); ++plane)
+      for (std::int64_t row = 0; row < p.seq_q; ++row)
+        for (std::int64_t key = 0; key < p.seq_kv; ++key) {
+          const int times = checker.scored(plane, row, key);
+          wrong += key < p.visible_keys(row) ? times != 1 : times > 1;
+        }
+    CHECK_MESSAGE(wrong == 0, "visible scores that are not worked out exactly once: ", wrong);
+  }
+
+  const auto form = program.closed_form();
+  const bool head = info.family != "softmax" || info.id == "softmax_fused";
+  const bool scores = info.family != "attention" || info.id == "standard";
+  REQUIRE(form.has_value() == rows_are_whole(p, head, scores));
+  if (!form) return;
+  CHECK(form->flops == checker.matmul_flops);
+  CHECK(form->exps == checker.exps);
+  CHECK(form->order.find("Θ") == 0);
+  std::set<std::pair<Tensor, Link>> named;
+  for (const ClosedFormTerm& term : form->terms) {
+    CHECK_MESSAGE(term.bytes.value == checker.bytes(term.tensor, term.link), to_string(term.tensor), " ", to_string(term.link), " ",
+                  term.formula);
+    CHECK_FALSE(term.formula.empty());
+    CHECK_MESSAGE(named.insert({term.tensor, term.link}).second, to_string(term.tensor), " ", to_string(term.link),
+                  " is there twice");
+  }
+  for (Tensor tensor : all_tensors)
+    for (Link link : {Link::l2_to_sm, Link::sm_to_l2})
+      if (!named.contains({tensor, link}))
+        CHECK_MESSAGE(checker.bytes(tensor, link) == 0, to_string(tensor), " ", to_string(link), " is missing");
+}
+
+TEST_CASE("programs: operations keep the contract and their bytes equal the closed form, for random shapes") {
+  for (const ProgramInfo& info : program_table()) {
+    std::set<int> lines;
+    for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+      const RandomCase drawn = random_case(seed, takes_causal(info));
+      CAPTURE(info.id);
+      CAPTURE(drawn.text);
+      check_program(info, drawn, lines);
+    }
+    for (std::size_t n = 0; n < info.listing.size(); ++n) {
+      const bool heading = info.listing[n].text.starts_with("for ");
+      CHECK_MESSAGE(lines.contains(static_cast<int>(n) + 1) == !heading, info.id, " line ", n + 1, ": ", info.listing[n].text);
+    }
+  }
+}
+
+TEST_CASE("programs: rows of many key tiles keep the contract, with one and with two buffers, masked and not") {
+  for (const ProgramInfo& info : program_table())
+    for (const bool causal : {false, true})
+      for (const std::int64_t seq_kv : {320, 333, 336})
+        for (const double shared : {256.0, 65536.0}) {
+          RandomCase drawn;
+          drawn.problem.heads = 2;
+          drawn.problem.seq_q = 50;
+          drawn.problem.seq_kv = seq_kv;
+          drawn.problem.causal = causal && takes_causal(info);
+          drawn.tile = {16, 16};
+          drawn.gpu = toy_gpu();
+          drawn.gpu.sm_shared_bytes_per_block = shared;
+          CAPTURE(info.id);
+          CAPTURE(causal);
+          CAPTURE(seq_kv);
+          CAPTURE(shared);
+          std::set<int> lines;
+          check_program(info, drawn, lines);
+        }
+}
+
+TEST_CASE("programs: a block is the same however often and after whatever it is emitted") {
+  for (const ProgramInfo& info : program_table()) {
+    const RandomCase drawn = random_case(7, takes_causal(info));
+    const auto program = info.make(drawn.problem, drawn.tile, drawn.gpu);
+    REQUIRE(program);
+    const auto last = (*program)->launches().size() - 1;
+    const std::int64_t block = (*program)->launches()[last].blocks() - 1;
+    BlockOperations fresh, used;
+    (*program)->emit_block(static_cast<int>(last), block, fresh);
+    for (std::int64_t n = 0; n <= block; ++n) (*program)->emit_block(static_cast<int>(last), n, used);
+    REQUIRE(fresh.operations.size() == used.operations.size());
+    CHECK(fresh.iterations == used.iterations);
+    CHECK(fresh.shared_slots == used.shared_slots);
+    for (std::size_t n = 0; n < fresh.operations.size(); ++n) {
+      CHECK(fresh.operations[n].tile == used.operations[n].tile);
+      CHECK(fresh.operations[n].wait_load == used.operations[n].wait_load);
+      CHECK(fresh.operations[n].issue_after == used.operations[n].issue_after);
+    }
+  }
+}
+
+TEST_CASE("programs: every row of the table is complete and can be found by its id") {
+  std::set<std::string_view> ids;
+  for (const ProgramInfo& info : program_table()) {
+    CAPTURE(info.id);
+    CHECK(ids.insert(info.id).second);
+    CHECK_FALSE(info.title.empty());
+    CHECK_FALSE(info.summary.empty());
+    CHECK((info.family == "attention" || info.family == "softmax" || info.family == "matmul"));
+    for (const ListingLine& line : info.listing) {
+      CHECK_FALSE(line.text.empty());
+      CHECK_FALSE(line.formula.empty());
+      CHECK_FALSE(line.why.empty());
+    }
+    const auto found = find_program(info.id);
+    REQUIRE(found);
+    CHECK(*found == &info);
+  }
+  CHECK(ids == std::set<std::string_view>{"standard", "flash1", "flash2", "softmax_safe", "softmax_online", "softmax_fused",
+                                          "matmul_naive", "matmul_tiled"});
+}
+
+TEST_CASE("programs: an unknown id is answered with the ids there are") {
+  const auto found = find_program("flash9");
+  REQUIRE_FALSE(found);
+  CHECK(found.error().sentence.find("'flash9'") != std::string::npos);
+  CHECK(found.error().sentence.find("flash2, softmax_safe") != std::string::npos);
+}
+
+TEST_CASE("programs: requests that a program cannot take are refused with a sentence") {
+  for (const ProgramInfo& info : program_table()) {
+    CAPTURE(info.id);
+    AttentionProblem p;
+    p.pass = Pass::backward;
+    const auto backward = info.make(p, {}, toy_gpu());
+    REQUIRE_FALSE(backward);
+    CHECK(backward.error().sentence == std::string(info.id) + " has no backward pass: use --pass forward");
+    p.pass = Pass::both;
+    CHECK_FALSE(info.make(p, {}, toy_gpu()));
+
+    p.pass = Pass::forward;
+    p.causal = true;
+    const auto causal = info.make(p, {}, toy_gpu());
+    CHECK(static_cast<bool>(causal) == takes_causal(info));
+    if (!causal) CHECK(causal.error().sentence.find("has no causal mask") != std::string::npos);
+
+    p.causal = false;
+    CHECK_FALSE(info.make(p, {0, 16}, toy_gpu()));
+    CHECK_FALSE(info.make(p, {16, -3}, toy_gpu()));
+    p.seq_q = 0;
+    CHECK_FALSE(info.make(p, {}, toy_gpu()));
+  }
+}
+
+}  // namespace
+}  // namespace tilescope

@@ -1,0 +1,77 @@
+// Names, colours, places and units of operations and slots.
+#include "sim/programs/operation.h"
+
+#include <set>
+
+#include <doctest/doctest.h>
+
+namespace tilescope {
+namespace {
+
+TEST_CASE("operation: names of kinds, slots and units are there and all different") {
+  std::set<std::string_view> kinds, slots, units;
+  for (int n = 0; n < op_kind_count; ++n) kinds.insert(to_string(static_cast<OpKind>(n)));
+  for (int n = 0; n < slot_count; ++n) slots.insert(to_string(static_cast<Slot>(n)));
+  for (int n = 0; n < unit_count; ++n) units.insert(to_string(static_cast<Unit>(n)));
+  CHECK(kinds.size() == op_kind_count);
+  CHECK(slots.size() == slot_count);
+  CHECK(units.size() == unit_count);
+  for (const auto& names : {kinds, slots, units}) CHECK_FALSE(names.contains(""));
+  CHECK(to_string(OpKind::log_sum_exp) == "log_sum_exp");
+  CHECK(to_string(Slot::m_new) == "m′");
+  CHECK(to_string(Slot::lse) == "L");
+  CHECK(to_string(Unit::sync) == "barrier");
+}
+
+TEST_CASE("operation: a slot wears the colour of the tensor that it holds a part of") {
+  CHECK(tensor_of(Slot::q) == Tensor::q);
+  CHECK(tensor_of(Slot::v) == Tensor::v);
+  CHECK(tensor_of(Slot::pv) == Tensor::o);
+  CHECK(tensor_of(Slot::m_new) == Tensor::m);
+  CHECK(tensor_of(Slot::alpha) == Tensor::m);
+  CHECK(tensor_of(Slot::l_tile) == Tensor::l);
+  CHECK(tensor_of(Slot::lse) == Tensor::lse);
+}
+
+TEST_CASE("operation: Q, K and V are shared; a block says what else is") {
+  for (int n = 0; n < slot_count; ++n) {
+    const auto slot = static_cast<Slot>(n);
+    CHECK(is_shared(slot) == (slot == Slot::q || slot == Slot::k || slot == Slot::v));
+  }
+  BlockOperations block;
+  CHECK_FALSE(is_shared(block, Slot::q));
+  block.shared_slots = 1U << static_cast<int>(Slot::s);
+  CHECK(is_shared(block, Slot::s));
+  CHECK_FALSE(is_shared(block, Slot::p));
+}
+
+TEST_CASE("operation: every kind has the unit that a GPU runs it on") {
+  const auto unit = [](OpKind kind) {
+    Operation op;
+    op.kind = kind;
+    return unit_of(op);
+  };
+  CHECK(unit(OpKind::load) == Unit::copy);
+  CHECK(unit(OpKind::store) == Unit::store);
+  CHECK(unit(OpKind::matmul) == Unit::tensor);
+  CHECK(unit(OpKind::exp) == Unit::exp);
+  CHECK(unit(OpKind::exp_rows) == Unit::exp);
+  CHECK(unit(OpKind::barrier) == Unit::sync);
+  for (OpKind kind : {OpKind::fill, OpKind::mask, OpKind::row_max, OpKind::row_sum, OpKind::rescale, OpKind::divide, OpKind::add,
+                      OpKind::merge, OpKind::log_sum_exp, OpKind::copy})
+    CHECK(unit(kind) == Unit::fp32);
+}
+
+TEST_CASE("operation: clearing a block keeps its memory") {
+  BlockOperations block;
+  block.operations.resize(1000);
+  block.iterations = 3;
+  const auto capacity = block.operations.capacity();
+  block.clear();
+  CHECK(block.operations.empty());
+  CHECK(block.operations.capacity() == capacity);
+  CHECK(block.iterations == 0);
+}
+
+}  // namespace
+}  // namespace tilescope

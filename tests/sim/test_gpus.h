@@ -1,0 +1,91 @@
+// GPU specs built by hand, so that tests of the model depend on no file: toy_gpu(), h200_gpu(), textbook_gpu().
+#pragma once
+
+#include "sim/core/gpu_spec.h"
+
+namespace tilescope {
+
+/// Four SMs with a small L2: everything shows.
+inline GpuSpec toy_gpu() {
+  GpuSpec gpu;
+  gpu.id = "toy";
+  gpu.name = "Toy";
+  gpu.sm_count = 4;
+  gpu.sm_clock_hz = 1e9;
+  gpu.sm_registers = 65536;
+  gpu.sm_max_threads = 1024;
+  gpu.sm_max_blocks = 8;
+  gpu.sm_shared_bytes = 64 * 1024;
+  gpu.sm_shared_bytes_per_block = 64 * 1024;
+  gpu.sm_tensor_flops_per_cycle = 512;
+  gpu.sm_fp32_flops_per_cycle = 64;
+  gpu.sm_exps_per_cycle = 16;
+  gpu.sm_shared_bytes_per_cycle = 128;
+  gpu.sm_l2_bytes_per_cycle = 32;
+  gpu.sm_shared_latency_cycles = 30;
+  gpu.sm_block_start_cycles = 100;
+  gpu.l2_capacity_bytes = 1024 * 1024;
+  gpu.l2_partitions = 1;
+  gpu.l2_sector_bytes = 32;
+  gpu.l2_line_bytes = 128;
+  gpu.l2_bytes_per_cycle = 128;
+  gpu.l2_latency_cycles = 200;
+  gpu.l2_far_latency_cycles = 200;
+  gpu.hbm_bytes_per_second = 64e9;
+  gpu.hbm_sustained_fraction = 1;
+  gpu.hbm_capacity_bytes = 1024.0 * 1024 * 1024;
+  gpu.hbm_latency_cycles = 500;
+  gpu.launch_overhead_ns = 1000;
+  return gpu;
+}
+
+/// An H200 SXM.
+inline GpuSpec h200_gpu() {
+  GpuSpec gpu;
+  gpu.id = "h200";
+  gpu.name = "NVIDIA H200 SXM";
+  gpu.sm_count = 132;
+  gpu.sm_clock_hz = 1.98e9;
+  gpu.sm_registers = 65536;
+  gpu.sm_max_threads = 2048;
+  gpu.sm_max_blocks = 32;
+  gpu.sm_shared_bytes = 228 * 1024;
+  gpu.sm_shared_bytes_per_block = 227 * 1024;
+  gpu.sm_tensor_flops_per_cycle = 4096;
+  gpu.sm_fp32_flops_per_cycle = 256;
+  gpu.sm_exps_per_cycle = 16;
+  gpu.sm_shared_bytes_per_cycle = 128;
+  gpu.sm_l2_bytes_per_cycle = 64;
+  gpu.sm_shared_latency_cycles = 34;
+  gpu.sm_block_start_cycles = 500;
+  gpu.l2_capacity_bytes = 60.0 * 1024 * 1024;
+  gpu.l2_partitions = 2;
+  gpu.l2_sector_bytes = 32;
+  gpu.l2_line_bytes = 128;
+  gpu.l2_bytes_per_cycle = 37.0 * 132;
+  gpu.l2_latency_cycles = 265;
+  gpu.l2_far_latency_cycles = 480;
+  gpu.hbm_bytes_per_second = 4.8e12;
+  gpu.hbm_sustained_fraction = 0.896;
+  gpu.hbm_capacity_bytes = 141e9;
+  gpu.hbm_latency_cycles = 650;
+  gpu.launch_overhead_ns = 2500;
+  return gpu;
+}
+
+/// The machine of the FlashAttention paper: one fast memory of `sm_shared_bytes_per_block`, HBM right behind it, no L2.
+inline GpuSpec textbook_gpu() {
+  GpuSpec gpu = toy_gpu();
+  gpu.id = "textbook";
+  gpu.name = "Textbook";
+  gpu.sm_max_threads = 2048;
+  gpu.sm_max_blocks = 1;
+  gpu.l2_capacity_bytes = 0;
+  gpu.l2_partitions = 0;
+  gpu.l2_bytes_per_cycle = 0;
+  gpu.l2_latency_cycles = 0;
+  gpu.l2_far_latency_cycles = 0;
+  return gpu;
+}
+
+}  // namespace tilescope
