@@ -43,7 +43,8 @@ std::string heading(const Simulation& simulation) {
   const GpuSpec& gpu = simulation.request.gpu;
   const AttentionProblem& problem = simulation.request.problem;
   TextTable table("ll");
-  table.row({"algorithm", fmt::format("{}: {}, {}", simulation.info->id, simulation.info->title, simulation.info->source)});
+  const ProgramInfo& info = *simulation.info;
+  table.row({"algorithm", fmt::format("{}: {}{}{}", info.id, info.title, info.source.empty() ? "" : ", ", info.source)});
   std::string changed;
   for (const auto& [key, provenance] : gpu.provenance)
     if (provenance.note == changed_note) changed += (changed.empty() ? ", changed: " : ", ") + key;

@@ -125,7 +125,7 @@ void draw_line(const View& view, Commands& commands, const ListingRow& row, cons
   ImGui::PopID();
   if (clicked) {
     const auto steps = step_index(lane.simulation, lane.focus_sm);
-    if (const std::int64_t step = next_step_on_line(*steps, lane.step, row.line); step >= 0) commands.push(SeekStep{step});
+    if (const std::int64_t step = next_step_on_line(*lane.simulation->trace, *steps, lane.step, row.line); step >= 0) commands.push(SeekStep{step});
   }
   if (hovered) {
     list->AddRect(rect.min, rect.max, with_alpha(theme.accent, 0.5F), 4 * theme.scale);
@@ -167,7 +167,10 @@ void draw_rows(const View& view, Commands& commands, ListingState& state, const 
   }
   ImGui::SetCursorScreenPos({origin.x, origin.y + static_cast<float>(rows.size()) * row_height});
   ImGui::Dummy({1, 0});
-  if (state.scroll && state.line > 0) ImGui::SetScrollFromPosY(ImGui::GetCursorStartPos().y + state.to + row_height * 0.5F - ImGui::GetScrollY(), 0.5F);
+  if (state.scroll && state.line > 0) {  // by whole rows, so that none is cut
+    const float middle = state.to - 0.5F * (ImGui::GetWindowHeight() - row_height);
+    ImGui::SetScrollY(std::max(0.0F, std::round(middle / row_height) * row_height));
+  }
   state.scroll = false;
 }
 
@@ -204,18 +207,20 @@ float detail_height(const View& view, float width) {
   float why = wrapped_height(theme.ui_small, view.lane().simulation->info->summary, width);
   for (const ListingLine& line : view.lane().simulation->info->listing)
     why = std::max(why, wrapped_height(theme.ui_small, line.why, width));
-  return 13 * theme.scale + theme.ui_small->FontSize + theme.ui_bold->FontSize + 2 * theme.mono->FontSize + 3 * 6 * theme.scale + why;
+  return 5 * 5 * theme.scale + theme.ui_small->FontSize + theme.ui_bold->FontSize + theme.mono->FontSize + why;
 }
 
 void draw_detail(const View& view) {
   const Theme& theme = *view.theme;
   const Detail detail = detail_of(view);
-  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {0, 6 * theme.scale});
+  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {0, 5 * theme.scale});
   divider(theme);
   text_item(theme.ui_small, theme.text_faint, detail.caption);
   if (!detail.formula.empty()) wrapped_text(theme.ui_bold, theme.text, detail.formula);
-  if (!detail.numbers.empty())
-    wrapped_text(theme.mono, detail.tensor ? theme.text_color(*detail.tensor) : theme.text, detail.numbers);
+  if (!detail.numbers.empty()) {
+    const bool fits = text_width(theme.mono, detail.numbers) <= ImGui::GetContentRegionAvail().x;
+    wrapped_text(fits ? theme.mono : theme.mono_small, detail.tensor ? theme.text_color(*detail.tensor) : theme.text, detail.numbers);
+  }
   if (!detail.why.empty()) wrapped_text(theme.ui_small, theme.text_dim, detail.why);
   ImGui::PopStyleVar();
 }
@@ -240,7 +245,7 @@ void draw_listing_panel(const View& view, Commands& commands) {
   const float detail = std::min(detail_height(view, width), room * 0.55F);
   const float lines_room = room - detail - 8 * theme.scale;
   const float row_height = std::floor(std::clamp(lines_room / static_cast<float>(rows.size()), smallest, theme.row_height));
-  const float lines_height = std::min(lines_room, static_cast<float>(rows.size()) * row_height);
+  const float lines_height = std::min(std::max(1.0F, std::floor(lines_room / row_height)), static_cast<float>(rows.size())) * row_height;
   constexpr ImGuiWindowFlags flags = ImGuiWindowFlags_NoBackground | ImGuiWindowFlags_NoNav;
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {0, 0});
   if (ImGui::BeginChild("lines", {width, lines_height}, ImGuiChildFlags_None, flags)) draw_rows(view, commands, state, rows, row_height);

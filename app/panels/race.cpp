@@ -14,6 +14,9 @@ namespace tilescope {
 
 namespace {
 
+/// Below this the parts would be on top of each other; the panel then scrolls.
+constexpr float least_width = 560, least_height = 400;
+
 double bytes_now(const Lane& lane, Link a, Link b) {
   double sum = 0;
   for (Tensor tensor : all_tensors) {
@@ -147,10 +150,10 @@ void draw_verdict(const View& view, const Rect& rect, const StageMetrics& metric
     const bool fewer = ratio.first >= ratio.second;
     const double factor = fewer ? ratio.first / std::max(ratio.second, 1.0) : ratio.second / std::max(ratio.first, 1.0);
     const bool same = factor < 1.005;
-    const float middle = std::round(rect.center().y + 3 * scale);
+    const float middle = std::round(rect.max.y - metrics.small_line - 4 * scale);
     const std::string number = same ? "=" : format_short(factor) + "×";
-    draw_text(list, theme.heading, {{x.begin, rect.min.y + 2 * scale}, {x.end, middle}}, same ? theme.text : fewer ? theme.good : theme.bad, number, Align::center);
-    draw_text(list, theme.ui_small, {{x.begin, middle}, {x.end, rect.max.y - 4 * scale}}, one ? theme.text : theme.text_dim, same ? ratio.same : fewer ? ratio.fewer : ratio.more, Align::center);
+    draw_text(list, theme.display, {{x.begin, rect.min.y + 2 * scale}, {x.end, middle}}, same ? theme.text : fewer ? theme.good : theme.bad, number, Align::center);
+    draw_text(list, theme.ui_small, {{x.begin, middle}, {x.end, rect.max.y - 3 * scale}}, one ? theme.text : theme.text_dim, same ? ratio.same : fewer ? ratio.fewer : ratio.more, Align::center);
   }
 }
 
@@ -164,7 +167,7 @@ void draw_race_panel(const View& view, Commands& commands) {
     ImGui::Dummy(room);
     return;
   }
-  const ImVec2 size = {std::max(room.x, 640 * theme.scale), std::max(room.y, 520 * theme.scale)};
+  const ImVec2 size = {std::max(room.x, least_width * theme.scale), std::max(room.y, least_height * theme.scale)};
   const StageMetrics metrics = stage_metrics(theme);
   const RaceLayout layout = layout_race({origin, {origin.x + size.x, origin.y + size.y}}, metrics);
   const Lane &left = view.lanes.front(), &right = view.lanes.back();

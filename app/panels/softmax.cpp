@@ -12,7 +12,15 @@
 namespace tilescope {
 namespace {
 
-std::string number_text(const std::optional<float>& value) { return value ? format_value(*value) : std::string("–"); }
+/// Three decimals below 10, then fewer: always as wide, so that nothing moves while digits change.
+std::string number_text(const std::optional<float>& value) {
+  if (!value) return "–";
+  const double size = std::fabs(*value);
+  if (!std::isfinite(*value) || size >= 1e5) return format_value(*value);
+  const int decimals = size < 9.9995 ? 3 : size < 99.995 ? 2 : size < 999.95 ? 1 : 0;
+  const std::string text = fmt::format("{:.{}f}", size, decimals);
+  return std::signbit(*value) && size > 0 ? std::string(minus_sign).append(text) : text;
+}
 
 void heading(const View& view, Commands& commands, int row, int rows) {
   const Theme& theme = *view.theme;
@@ -253,7 +261,7 @@ void draw_softmax_panel(const View& view, Commands& commands) {
   const float room = ImGui::GetContentRegionAvail().y, footer = theme.ui_small->FontSize + 3 * theme.scale;
   const float smallest = theme.mono->FontSize + 2 * theme.scale, gap = 3 * theme.scale;
   const auto count = static_cast<float>(lines.size());
-  const float line_height = std::floor(std::clamp((room - footer) * 0.6F / std::max(1.0F, count) - gap, smallest, theme.row_height));
+  const float line_height = std::floor(std::clamp((room - footer) * 0.52F / std::max(1.0F, count) - gap, smallest, theme.row_height));
   draw_scores(view, figures, std::clamp(room - count * (line_height + gap) - footer - gap, 30 * theme.scale, 170 * theme.scale));
   for (const Statistic& line : lines) {
     const bool clicked = draw_statistic(theme, line, line_height);

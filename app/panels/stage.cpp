@@ -11,7 +11,7 @@ namespace tilescope {
 namespace {
 
 /// Below this the parts would be on top of each other; the panel then scrolls.
-constexpr float least_width = 560, least_height = 430;
+constexpr float least_width = 560, least_height = 400;
 
 void show_hover(StageContext& context) {
   if (!context.tip_title.empty()) show_tooltip(context.theme, context.tip_title, context.tip_body);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <numeric>
 
 #include "app/panels/panel_state.h"
 #include "app/stage/program_shape.h"
@@ -66,11 +67,30 @@ std::shared_ptr<const StepIndex> step_index(const std::shared_ptr<const Simulati
   return entry.index;
 }
 
-std::int64_t next_step_on_line(const StepIndex& index, std::int64_t from, int line) {
-  const auto on_line = [line](const StepLabel& label) { return label.line == line; };
-  const auto begin = index.labels.begin();
-  const auto after = begin + std::clamp<std::int64_t>(from, 0, static_cast<std::int64_t>(index.labels.size()));
-  if (const auto later = std::find_if(after, index.labels.end(), on_line); later != index.labels.end()) return later - begin + 1;
+std::vector<std::int32_t> intervals_of_steps(const Trace& trace, int sm) {
+  const auto intervals = trace.intervals(sm);
+  std::vector<std::int32_t> order(intervals.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
+    return intervals[static_cast<std::size_t>(a)].end < intervals[static_cast<std::size_t>(b)].end;
+  });
+  return order;
+}
+
+std::int64_t step_of_interval(const Trace& trace, int sm, std::size_t interval) {
+  const auto intervals = trace.intervals(sm);
+  std::int64_t step = 1;
+  for (std::size_t i = 0; i < intervals.size(); ++i)
+    step += intervals[i].end < intervals[interval].end || (intervals[i].end == intervals[interval].end && i < interval);
+  return step;
+}
+
+std::int64_t next_step_on_line(const Trace& trace, const StepIndex& index, std::int64_t from, int line) {
+  const auto order = intervals_of_steps(trace, index.sm);
+  const auto on_line = [&](std::int32_t interval) { return index.labels[static_cast<std::size_t>(interval)].line == line; };
+  const auto begin = order.begin();
+  const auto after = begin + std::clamp<std::int64_t>(from, 0, static_cast<std::int64_t>(order.size()));
+  if (const auto later = std::find_if(after, order.end(), on_line); later != order.end()) return later - begin + 1;
   const auto earlier = std::find_if(begin, after, on_line);
   return earlier == after ? -1 : earlier - begin + 1;
 }

@@ -1,4 +1,4 @@
-// StepIndex: what each step of one SM is about — line, tensor, tile — found once per simulation for the listing and the timeline.
+// StepIndex: what each operation of one SM is about — line, tensor, tile — found once per simulation for the listing and the timeline.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace tilescope {
 
-/// Step k is entry k - 1, as interval k - 1 of the SM is.
+/// One entry an interval of the SM, in the intervals' order.
 struct StepLabel {
   std::uint8_t line = 0;
   Tensor tensor = Tensor::q;           // whose colour it wears
@@ -30,8 +30,12 @@ StepIndex make_step_index(const Simulation& simulation, int sm);
 /// The index of this simulation and SM, kept with the ImGui context; makes it when it is asked for the first time.
 std::shared_ptr<const StepIndex> step_index(const std::shared_ptr<const Simulation>& simulation, int sm);
 
+/// The interval of each step: entry k - 1 is that of step k. Steps go by the end of their operation, intervals by the start.
+std::vector<std::int32_t> intervals_of_steps(const Trace& trace, int sm);
+/// The step whose operation is interval `interval`.
+std::int64_t step_of_interval(const Trace& trace, int sm, std::size_t interval);
 /// The next step after `from` on `line`, from the beginning again when there is none later; -1 where no step is on that line.
-std::int64_t next_step_on_line(const StepIndex& index, std::int64_t from, int line);
+std::int64_t next_step_on_line(const Trace& trace, const StepIndex& index, std::int64_t from, int line);
 
 /// "K₂" for a step that moves a tile, "m′" for one that works a slot out.
 std::string step_name(const Simulation& simulation, const StepLabel& label);

@@ -161,12 +161,15 @@ void draw_axis(ImDrawList* list, const View& view, const TimelineState& state, c
   const auto ticks = state.wall_time ? time_ticks(state.window, most, view.lane().simulation->request.gpu.clock())
                                      : cycle_ticks(state.window, most);
   const float width = std::max(1.0F, std::floor(theme.scale));
+  const double playhead = state.window.x_of(view.cycle, layout.plot.min.x, layout.plot.width());
+  const double badge = 0.5 * text_width(theme.mono_small, format_cycles(Cycles(view.cycle))) + 9 * theme.scale;
   for (const Tick& tick : ticks) {
     const auto x = std::floor(static_cast<float>(state.window.x_of(tick.cycle, layout.plot.min.x, layout.plot.width())));
     list->AddRectFilled({x, layout.plot.min.y + layout.launch_strip}, {x + width, layout.plot.max.y}, with_alpha(theme.panel_border, 0.6F));
     list->AddRectFilled({x, layout.plot.max.y}, {x + width, layout.plot.max.y + 4 * theme.scale}, theme.text_faint);
     const float text = text_width(theme.mono_small, tick.text);
     const float left = std::clamp(x - text * 0.5F, layout.axis.min.x, std::max(layout.axis.min.x, layout.axis.max.x - text));
+    if (left + text > playhead - badge && left < playhead + badge) continue;  // the playhead's own number is there
     draw_text_at(list, theme.mono_small, {std::floor(left), layout.axis.max.y - theme.mono_small->FontSize}, theme.text_faint, tick.text);
   }
   if (state.window.fits_all()) return;
@@ -203,10 +206,11 @@ void draw_current(ImDrawList* list, const View& view, const TimelineState& state
     const auto& interval = view.lanes[row.group].rest.interval;
     if (!interval || interval->unit != timeline_units[row.unit]) continue;
     const UnitLane& lane = state.data[row.group]->lanes[row.unit];
-    const auto step = static_cast<std::int32_t>(view.lanes[row.group].step - 1);
+    const auto intervals = view.lanes[row.group].simulation->trace->intervals(view.lanes[row.group].focus_sm);
     const auto [first, last] = lane.visible(interval->start, interval->start);
     for (std::size_t i = first; i < last; ++i) {
-      if (lane.bars[i].interval != step) continue;
+      const Interval& candidate = intervals[static_cast<std::size_t>(lane.bars[i].interval)];
+      if (candidate.op != interval->op || candidate.run != interval->run) continue;
       const Rect track = timeline_track(row, lane, lane_is_dense(layout, lane, state.window) ? 0 : lane.bars[i].track, theme.scale);
       const double from = state.window.x_of(interval->start, layout.plot.min.x, layout.plot.width());
       const double to = state.window.x_of(interval->end, layout.plot.min.x, layout.plot.width());
@@ -264,7 +268,10 @@ void draw_timeline_panel(const View& view, Commands& commands) {
   bool several_launches = false;
   if (view.lanes.size() == 1) several_launches = view.lane().simulation->trace->launches().size() > 1;
   const float gutter = std::min(104 * theme.scale, size.x * 0.25F);
-  const TimelineLayout layout = lay_out_timeline({at, {at.x + size.x, at.y + size.y}}, view.lanes.size(), several_launches, gutter, theme.scale);
+  int tracks = 1;
+  for (const auto& data : state.data) tracks = std::max(tracks, data->lanes.front().tracks);
+  const TimelineLayout layout =
+      lay_out_timeline({at, {at.x + size.x, at.y + size.y}}, {view.lanes.size(), tracks, several_launches, gutter, theme.scale});
   ImGui::SetCursorScreenPos(layout.plot.min);
   ImGui::InvisibleButton("plot", {layout.plot.width(), layout.area.max.y - layout.plot.min.y},
                          ImGuiButtonFlags_MouseButtonLeft | ImGuiButtonFlags_MouseButtonRight);

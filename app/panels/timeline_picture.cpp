@@ -126,35 +126,35 @@ void add_curve(const Painter& paint, const TimelineRow& row, const BandwidthCurv
 
 }  // namespace
 
-TimelineLayout lay_out_timeline(const Rect& area, std::size_t groups, bool several_launches, float gutter, float scale) {
+TimelineLayout lay_out_timeline(const Rect& area, const TimelineShape& shape) {
+  const float scale = shape.scale;
   TimelineLayout layout;
   layout.area = area;
   layout.scale = scale;
-  const float axis = std::min(18 * scale, area.height() * 0.2F);
-  layout.axis = {{area.min.x + gutter, area.max.y - axis}, area.max};
-  layout.plot = {{area.min.x + gutter, area.min.y}, {area.max.x, area.max.y - axis}};
-  layout.launch_strip = several_launches && layout.plot.height() > 90 * scale ? 15 * scale : 0;
+  const float axis = std::min(17 * scale, area.height() * 0.2F);
+  layout.axis = {{area.min.x + shape.gutter, area.max.y - axis}, area.max};
+  layout.plot = {{area.min.x + shape.gutter, area.min.y}, {area.max.x, area.max.y - axis}};
+  layout.launch_strip = shape.several_launches && layout.plot.height() > 90 * scale ? 14 * scale : 0;
 
-  const auto lanes = static_cast<float>(timeline_units.size());
-  const float between = groups > 1 ? 5 * scale : 0;
-  const float height = (layout.plot.height() - layout.launch_strip - between) / static_cast<float>(groups);
-  constexpr float curve_weight = 1.5F;
-  int curves = groups > 1 ? 1 : 2;
-  while (curves > 0 && height / (lanes + curve_weight * static_cast<float>(curves)) < 7 * scale) --curves;
-  const float unit = height / (lanes + curve_weight * static_cast<float>(curves));
-  layout.lane_height = std::floor(std::min(unit, 30 * scale));
-  const float curve_height = std::floor(curves > 0 ? (height - layout.lane_height * lanes) / static_cast<float>(curves) : 0);
+  // Heights in parts of a plain lane; several loads in flight need room beside each other.
+  const float copy = shape.copy_tracks > 1 ? 1.7F : 1, lanes = static_cast<float>(timeline_units.size()) - 1 + copy, curve = 1.1F;
+  const float between = shape.groups > 1 ? 5 * scale : 0;
+  const float height = (layout.plot.height() - layout.launch_strip - between) / static_cast<float>(shape.groups);
+  int curves = shape.groups > 1 ? 1 : 2;
+  while (curves > 0 && height / (lanes + curve * static_cast<float>(curves)) < 7 * scale) --curves;
+  const float part = std::min(height / (lanes + curve * static_cast<float>(curves)), 34 * scale);
 
   float y = layout.plot.min.y + layout.launch_strip;
-  const auto add_row = [&](TimelineRow::Kind kind, std::size_t group, std::size_t of_unit, float row_height) {
-    layout.rows.push_back({kind, group, of_unit, {{layout.plot.min.x, y}, {layout.plot.max.x, y + row_height}}});
-    y += row_height;
+  const auto add_row = [&](TimelineRow::Kind kind, std::size_t group, std::size_t unit, float parts) {
+    const float bottom = y + parts * part;
+    layout.rows.push_back({kind, group, unit, {{layout.plot.min.x, std::round(y)}, {layout.plot.max.x, std::round(bottom)}}});
+    y = bottom;
   };
-  for (std::size_t group = 0; group < groups; ++group) {
-    if (curves > 0) add_row(TimelineRow::Kind::hbm, group, 0, curve_height);
-    if (curves > 1) add_row(TimelineRow::Kind::l2, group, 0, curve_height);
-    for (std::size_t of_unit = 0; of_unit < timeline_units.size(); ++of_unit)
-      add_row(TimelineRow::Kind::unit, group, of_unit, layout.lane_height);
+  for (std::size_t group = 0; group < shape.groups; ++group) {
+    if (curves > 0) add_row(TimelineRow::Kind::hbm, group, 0, curve);
+    if (curves > 1) add_row(TimelineRow::Kind::l2, group, 0, curve);
+    for (std::size_t unit = 0; unit < timeline_units.size(); ++unit)
+      add_row(TimelineRow::Kind::unit, group, unit, timeline_units[unit] == Unit::copy ? copy : 1);
     y += between;
   }
   return layout;

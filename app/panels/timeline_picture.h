@@ -23,13 +23,20 @@ struct TimelineRow {
 struct TimelineLayout {
   Rect area, plot, axis;
   float launch_strip = 0;          // height above the rows where launches are named; 0 without
-  float lane_height = 0;
   float scale = 1;                 // of the theme
   std::vector<TimelineRow> rows;
 };
 
-/// Rows of `groups` simulations in `area`; curves are left out before lanes get too thin to see.
-TimelineLayout lay_out_timeline(const Rect& area, std::size_t groups, bool several_launches, float gutter, float scale);
+/// What the layout depends on beside the panel's rectangle.
+struct TimelineShape {
+  std::size_t groups = 1;          // simulations
+  int copy_tracks = 1;             // loads in flight at once: their lane is made higher
+  bool several_launches = false;
+  float gutter = 100;              // width of the names
+  float scale = 1;
+};
+/// Rows of every simulation in `area`; curves are left out before lanes get too thin to see.
+TimelineLayout lay_out_timeline(const Rect& area, const TimelineShape& shape);
 
 struct TimelineText {
   ImVec2 at;

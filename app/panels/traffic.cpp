@@ -69,7 +69,7 @@ Columns lay_out_columns(const Theme& theme, float left, float right, std::int64_
 }
 
 std::string bytes_text(const Columns& columns, std::int64_t bytes) {
-  return columns.exact ? format_count(bytes) : format_bytes(Bytes(bytes));
+  return columns.exact || bytes == 0 ? format_count(bytes) : format_bytes(Bytes(bytes));
 }
 
 void cell(ImDrawList* list, ImFont* font, const Columns& columns, float edge, float top, float height, ImU32 color,
@@ -184,7 +184,9 @@ std::string ratio_text(std::int64_t bytes, std::int64_t own) {
   if (own <= 0) return {};
   const double ratio = static_cast<double>(bytes) / static_cast<double>(own);
   if (std::abs(ratio - 1) < 0.005) return tr("the same");
-  return ratio > 1 ? say(tr("{}× more"), format_value(ratio)) : say(tr("{}× fewer"), format_value(1 / ratio));
+  const double times = ratio > 1 ? ratio : 1 / ratio;
+  const std::string shown = times < 9.95 ? fmt::format("{:.1f}", times) : format_count(std::llround(times));
+  return say(ratio > 1 ? tr("{}× more") : tr("{}× fewer"), shown);
 }
 
 void draw_rivals(const View& view, Commands& commands, const std::vector<Rival>& rivals, float row_height) {
@@ -253,28 +255,64 @@ void refresh(TrafficState& state, const View& view) {
   find_theory(state, *simulation);
 }
 
-/// One row of pills, or two where the panel is narrow.
-void link_switch(TrafficState& state, const Theme& theme) {
-  constexpr std::array all = {LinkChoice::l2_to_sm, LinkChoice::sm_to_l2, LinkChoice::hbm_read, LinkChoice::hbm_write, LinkChoice::shared};
-  float width = 0;
-  for (const LinkChoice choice : all) width += text_width(theme.ui_small, choice_name(choice)) + 17 * theme.scale;
-  const std::size_t cut = width <= ImGui::GetContentRegionAvail().x ? all.size() : 2;
-  ImGui::BeginGroup();
-  for (std::size_t from = 0, to = cut; from < all.size(); from = to, to = all.size()) {
-    std::array<const char*, link_choice_count> labels{};
-    int selected = -1;
-    for (std::size_t i = from; i < to; ++i) {
-      labels[i - from] = choice_name(all[i]);
-      if (all[i] == state.choice) selected = static_cast<int>(i - from);
-    }
-    ImGui::PushID(static_cast<int>(from));
-    const auto chosen = segmented(theme, "link", {labels.data(), to - from}, selected, true);
-    ImGui::PopID();
-    if (chosen) state.choice = all[from + static_cast<std::size_t>(*chosen)];
-    if (to < all.size()) ImGui::Dummy({1, 3 * theme.scale});
+/// In a narrow panel arrows say it: up is towards the SMs, as on the stage.
+const char* short_choice_name(LinkChoice choice) {
+  switch (choice) {
+    case LinkChoice::l2_to_sm: return "L2 ↑";
+    case LinkChoice::sm_to_l2: return "L2 ↓";
+    case LinkChoice::hbm_read: return "HBM ↑";
+    case LinkChoice::hbm_write: return "HBM ↓";
+    case LinkChoice::shared: return tr("shared");
   }
-  ImGui::EndGroup();
+  return "";
+}
+
+constexpr std::array link_choices = {LinkChoice::l2_to_sm, LinkChoice::sm_to_l2, LinkChoice::hbm_read, LinkChoice::hbm_write, LinkChoice::shared};
+
+float switch_width(const Theme& theme, const char* (*name)(LinkChoice)) {
+  float width = 0;
+  for (const LinkChoice choice : link_choices) width += text_width(theme.ui_small, name(choice)) + 17 * theme.scale;
+  return width;
+}
+
+/// The pills [from, to) of the switch.
+void switch_part(TrafficState& state, const Theme& theme, const char* (*name)(LinkChoice), std::size_t from, std::size_t to) {
+  std::array<const char*, link_choice_count> labels{};
+  int selected = -1;
+  for (std::size_t i = from; i < to; ++i) {
+    labels[i - from] = name(link_choices[i]);
+    if (link_choices[i] == state.choice) selected = static_cast<int>(i - from);
+  }
+  ImGui::PushID(static_cast<int>(from));
+  const auto chosen = segmented(theme, "link", {labels.data(), to - from}, selected, true);
+  ImGui::PopID();
+  if (chosen) state.choice = link_choices[from + static_cast<std::size_t>(*chosen)];
+}
+
+/// The panel's title with the link switch: beside it, below it, or on two lines, as there is room.
+void draw_heading(TrafficState& state, const Theme& theme) {
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float width = ImGui::GetContentRegionAvail().x, title = text_width(theme.heading, tr("Traffic")) + 12 * theme.scale;
+  const bool full = switch_width(theme, choice_name) <= width, arrows = switch_width(theme, short_choice_name) <= width;
+  const auto name = full ? choice_name : short_choice_name;
+  const bool beside = title + switch_width(theme, short_choice_name) <= width;
+  panel_heading(theme, tr("Traffic"));
+  if (beside) {
+    const auto beside_name = title + switch_width(theme, choice_name) <= width ? choice_name : short_choice_name;
+    ImGui::SetCursorScreenPos({at.x + width - switch_width(theme, beside_name), at.y - 2 * theme.scale});
+    ImGui::BeginGroup();
+    switch_part(state, theme, beside_name, 0, link_choices.size());
+    ImGui::EndGroup();
+  } else {
+    ImGui::Dummy({1, 3 * theme.scale});
+    ImGui::BeginGroup();
+    switch_part(state, theme, name, 0, arrows ? link_choices.size() : 2);
+    if (!arrows) ImGui::Dummy({1, 2 * theme.scale});
+    if (!arrows) switch_part(state, theme, name, 2, link_choices.size());
+    ImGui::EndGroup();
+  }
   item_tooltip(theme, choice_name(state.choice), choice_meaning(state.choice));
+  ImGui::SetCursorScreenPos({at.x, ImGui::GetCursorScreenPos().y + 3 * theme.scale});
 }
 
 /// A quiet line over the rivals: what they are compared in, and the theory at the right.
@@ -299,13 +337,12 @@ void draw_traffic_panel(const View& view, Commands& commands) {
   refresh(state, view);
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {4 * theme.scale, 0});
   const float bottom = ImGui::GetCursorPosY() + ImGui::GetContentRegionAvail().y;
-  panel_heading(theme, tr("Traffic"), lane.simulation->info->title);
-  link_switch(state, theme);
+  draw_heading(state, theme);
 
   const TrafficSheet sheet = traffic_sheet(*lane.simulation, state.form, lane.state.traffic, state.choice);
   const auto count = static_cast<float>(sheet.rows.size() + state.rivals.size() + 1);
-  const float smallest = theme.mono_small->FontSize + 3 * theme.scale;
-  const float header = theme.ui_small->FontSize + 5 * theme.scale, caption = theme.ui_small->FontSize + 8 * theme.scale;
+  const float smallest = theme.mono_small->FontSize + theme.scale;
+  const float header = theme.ui_small->FontSize + 3 * theme.scale, caption = theme.ui_small->FontSize + 6 * theme.scale;
   const float room = bottom - ImGui::GetCursorPosY() - header - caption;
   const float row_height = std::floor(std::clamp(room / count, smallest, theme.row_height));
   const ImVec2 at = ImGui::GetCursorScreenPos();

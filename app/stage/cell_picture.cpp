@@ -1,4 +1,4 @@
-// Turns a slot's matrix into quads and numbers: one cell a value, or a mean of several where there is no room.
+// Turns a slot's matrix into quads and numbers: one cell a value, or the largest of several where there is no room.
 #include "app/stage/cell_picture.h"
 
 #include <algorithm>
@@ -13,8 +13,8 @@ namespace tilescope {
 
 namespace {
 
-/// What one drawn cell stands for.
-struct CellMean {
+/// What one drawn cell stands for: of its values the one farthest from zero, so that peaks of P are not averaged away.
+struct CellValue {
   float value = 0;
   bool any = false;      // the matrix has values here
   bool masked = false;   // all of them are minus infinity
@@ -22,32 +22,30 @@ struct CellMean {
 
 int values_a_cell(int count, int shown) { return (count + shown - 1) / std::max(shown, 1); }
 
-CellMean mean_of(const Matrix* matrix, const SlotBox& box, int row, int col) {
-  CellMean mean;
-  if (!matrix) return mean;
+CellValue value_of(const Matrix* matrix, const SlotBox& box, int row, int col) {
+  CellValue found;
+  if (!matrix) return found;
   const int rows = values_a_cell(box.rows, box.shown_rows), cols = values_a_cell(box.cols, box.shown_cols);
-  float sum = 0;
-  int finite = 0;
+  found.masked = true;
   for (int r = row * rows; r < std::min((row + 1) * rows, matrix->rows); ++r) {
     for (int c = col * cols; c < std::min((col + 1) * cols, matrix->cols); ++c) {
-      mean.any = true;
+      found.any = true;
       const float value = matrix->at(r, c);
       if (!std::isfinite(value)) continue;
-      sum += value;
-      ++finite;
+      found.masked = false;
+      if (std::abs(value) > std::abs(found.value)) found.value = value;
     }
   }
-  mean.masked = mean.any && finite == 0;
-  mean.value = finite > 0 ? sum / static_cast<float>(finite) : 0;
-  return mean;
+  found.masked = found.masked && found.any;
+  return found;
 }
 
 float drain_of(const CellValues& values, const SlotBox& box, int row) {
   float factor = 1;
   for (const Matrix* matrix : {values.drain.get(), values.drain_too.get()}) {
     if (!matrix) continue;
-    const CellMean mean = mean_of(matrix, {.rows = box.rows, .cols = 1, .shown_rows = box.shown_rows, .shown_cols = 1}, row, 0);
-    factor *= mean.value;
+    const CellValue row_factor = value_of(matrix, {.rows = box.rows, .cols = 1, .shown_rows = box.shown_rows, .shown_cols = 1}, row, 0);
+    factor *= row_factor.value;
   }
   return std::clamp(factor, 0.0F, 1.0F);
 }
@@ -63,24 +61,32 @@ struct PictureMaker {
   QuadBatch quads = {};
   std::vector<CellNumber> numbers = {};
   int digits = 0;         // room for a number, in characters; 0 for none
+  ImFont* font = nullptr;
 
   void measure() {
     const Rect cell = cell_rect(box, 0, 0);
     const bool each_value = box.shown_rows == box.rows && box.shown_cols == box.cols;
-    const int room = static_cast<int>((cell.width() - 2 * theme.scale) / std::max(metrics.digit, 1.0F));
-    if (each_value && room >= 3 && cell.height() >= metrics.small_line - 2 * theme.scale) digits = std::min(room, 6);
+    if (!each_value) return;
+    const auto room = [&](float digit) { return static_cast<int>((cell.width() - 3 * theme.scale) / std::max(digit, 1.0F)); };
+    if (room(metrics.digit) >= 4 && cell.height() >= metrics.small_line) {
+      digits = 4;
+      font = theme.mono_small;
+    } else if (room(metrics.tiny_digit) >= 3 && cell.height() >= metrics.tiny_line) {
+      digits = std::min(room(metrics.tiny_digit), 4);
+      font = theme.mono_tiny;
+    }
   }
 
-  ImU32 color_of(const CellMean& mean) const { return heat_color(theme, tensor, scale(mean.value)); }
+  ImU32 color_of(const CellValue& cell) const { return heat_color(theme, tensor, scale(cell.value)); }
 
   void add(int row, int col) {
     const Rect rect = cell_rect(box, row, col);
-    const CellMean now = mean_of(values.now.get(), box, row, col), before = mean_of(values.before.get(), box, row, col);
+    const CellValue now = value_of(values.now.get(), box, row, col), before = value_of(values.before.get(), box, row, col);
     const float gap = rect.width() >= 7 && rect.height() >= 7 ? 1.0F : 0.0F;
     Quad quad{.min = rect.min, .max = {rect.max.x - gap, rect.max.y - gap}};
-    quad.radius = rect.width() >= 14 ? 2.0F * theme.scale : 0;
+    quad.radius = std::min(rect.width(), rect.height()) >= 12 ? 2.0F * theme.scale : 0;
     const ImU32 nothing = with_alpha(theme.text_faint, 0.10F);
-    const CellMean& shown = values.blend >= 0.5F ? now : before;
+    const CellValue& shown = values.blend >= 0.5F ? now : before;
     if (!now.any && !before.any) {
       quad.fill = nothing;
     } else if (shown.any && shown.masked) {
@@ -103,12 +109,13 @@ struct PictureMaker {
     if (digits > 0 && shown.any) number(rect, shown, quad.fill);
   }
 
-  void number(const Rect& rect, const CellMean& mean, ImU32 fill) {
-    const std::string text = mean.masked ? "-\u221e" : format_cell(mean.value, digits > 4 ? 5 : digits);
+  void number(const Rect& rect, const CellValue& cell, ImU32 fill) {
+    const std::string text = cell.masked ? "-\u221e" : format_cell(cell.value, digits);
     CellNumber number;
+    number.font = font;
     std::snprintf(number.text.data(), number.text.size(), "%s", text.c_str());
-    const float width = text_width(theme.mono_small, text);
-    number.at = {std::round(rect.center().x - width / 2 - 0.5F), std::round(rect.center().y - theme.mono_small->FontSize / 2)};
+    const float width = text_width(font, text);
+    number.at = {std::round(rect.center().x - width / 2 - 0.5F), std::round(rect.center().y - font->FontSize / 2)};
     number.color = values.drain ? theme.text : text_on(theme, fill);
     numbers.push_back(number);
   }
@@ -179,10 +186,10 @@ CellPicture make_cell_picture(const SlotBox& box, const CellValues& values, cons
   return {std::make_shared<const QuadBatch>(std::move(maker.quads)), std::move(maker.numbers)};
 }
 
-void draw_cell_picture(ImDrawList* list, const CellPicture& picture, const Theme& theme) {
+void draw_cell_picture(ImDrawList* list, const CellPicture& picture) {
   if (picture.quads) draw_quads(list, picture.quads);
   for (const CellNumber& number : picture.numbers) {
-    list->AddText(theme.mono_small, theme.mono_small->FontSize, number.at, number.color, number.text.data());
+    list->AddText(number.font, number.font->FontSize, number.at, number.color, number.text.data());
   }
 }
 

@@ -23,6 +23,7 @@ struct CellValues {
 
 /// A number on a cell.
 struct CellNumber {
+  ImFont* font = nullptr;
   ImVec2 at;
   ImU32 color = 0;
   std::array<char, 16> text{};
@@ -34,7 +35,7 @@ struct CellPicture {
 };
 
 CellPicture make_cell_picture(const SlotBox& box, const CellValues& values, const Theme& theme, const StageMetrics& metrics);
-void draw_cell_picture(ImDrawList* list, const CellPicture& picture, const Theme& theme);
+void draw_cell_picture(ImDrawList* list, const CellPicture& picture);
 
 /// Rectangle of the drawn cell at (row, col).
 Rect cell_rect(const SlotBox& box, int row, int col);

@@ -11,37 +11,62 @@ namespace tilescope {
 
 namespace {
 
+/// One drawn token: a tile, or several of one tensor that move together.
 struct Token {
   const TileInFlight* flight = nullptr;
+  int count = 1;
+  int ring = -1;        // the drawn buffer it is bound for; -1 for a buffer of another block on the same SM
   FlightPath path;
   float left = 0;       // way still to go; tokens of one SM and direction are kept apart by it
   ImVec2 center;
+  float size = 0;
 };
 
-/// The ring buffer a flight is bound for.
+/// The buffer of the block shown that a flight is bound for; -1 where it is another block's.
 int ring_of(const StageContext& context, const TileInFlight& flight) {
+  if (flight.sm != context.lane.focus_sm) return -1;
   for (const SlotState& state : context.lane.state.slots) {
-    if (state.slot == flight.slot && state.arriving && state.tile == flight.tile) return state.ring;
+    if (state.run == context.lane.rest.run && state.slot == flight.slot && state.arriving && state.tile == flight.tile) return state.ring;
   }
-  return 0;
+  return -1;
 }
 
-std::vector<Token> tokens_of(const StageContext& context, float size) {
-  std::vector<Token> tokens;
-  const TileShape& tile = context.simulation().program->tile();
-  for (const TileInFlight& flight : context.lane.state.flights) {
-    const TensorLayout layout = tensor_layout(context.problem(), tile, flight.tile.tensor);
-    auto path = flight_path(context.layout(), flight, layout, context.lane.focus_sm, ring_of(context, flight));
-    if (!path) continue;
-    const float left = (1 - ease(static_cast<float>(flight.progress))) * path->length();
-    tokens.push_back({&flight, std::move(*path), left, {}});
+/// Flights that are so close to each other that one token with a number says more than several on a heap.
+bool together(const Token& token, const TileInFlight& flight, int ring) {
+  const TileInFlight& other = *token.flight;
+  return other.sm == flight.sm && other.to_sm == flight.to_sm && other.tile.tensor == flight.tile.tensor && token.ring == ring &&
+         (ring < 0 || other.tile == flight.tile) && (other.hbm_bytes > 0) == (flight.hbm_bytes > 0) && std::abs(other.progress - flight.progress) < 0.08;
+}
+
+void add_flight(const StageContext& context, const TileInFlight& flight, std::vector<Token>& tokens) {
+  const int ring = ring_of(context, flight);
+  for (Token& token : tokens) {
+    if (!together(token, flight, ring)) continue;
+    ++token.count;
+    return;
   }
+  const TensorLayout layout = tensor_layout(context.problem(), context.simulation().program->tile(), flight.tile.tensor);
+  auto path = flight_path(context.layout(), flight, layout, context.lane.focus_sm, std::max(ring, 0));
+  if (!path) return;
+  Token token;
+  token.flight = &flight;
+  token.ring = ring;
+  token.left = (1 - ease(static_cast<float>(flight.progress))) * path->length();
+  token.path = std::move(*path);
+  token.size = context.px(flight.sm == context.lane.focus_sm && !context.alone ? 16 : 13);
+  tokens.push_back(std::move(token));
+}
+
+std::vector<Token> tokens_of(const StageContext& context) {
+  std::vector<Token> tokens;
+  for (const TileInFlight& flight : context.lane.state.flights) add_flight(context, flight, tokens);
   std::stable_sort(tokens.begin(), tokens.end(), [](const Token& a, const Token& b) { return a.left < b.left; });
-  // Loads that are issued together are on top of each other: the later ones wait behind, as they do on the link.
+  // What is issued together would lie on top of each other: the later ones wait behind, as they do on the link.
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
       const bool share = tokens[j].flight->sm == tokens[i].flight->sm && tokens[j].flight->to_sm == tokens[i].flight->to_sm;
-      if (share && tokens[i].left < tokens[j].left + size) tokens[i].left = tokens[j].left + size;
+      const float apart = tokens[i].size + context.px(2);
+      if (share && tokens[i].left < tokens[j].left + apart) tokens[i].left = tokens[j].left + apart;
     }
     tokens[i].center = tokens[i].path.at(tokens[i].path.length() - tokens[i].left);
   }
@@ -50,18 +75,21 @@ std::vector<Token> tokens_of(const StageContext& context, float size) {
 
 bool overlaps(const Rect& a, const Rect& b) { return a.min.x < b.max.x && b.min.x < a.max.x && a.min.y < b.max.y && b.min.y < a.max.y; }
 
-void draw_label(StageContext& context, const Token& token, float size, std::vector<Rect>& taken) {
+Rect rect_of(const Token& token) {
+  const float half = token.size / 2;
+  return {{std::round(token.center.x - half), std::round(token.center.y - half)}, {std::round(token.center.x + half), std::round(token.center.y + half)}};
+}
+
+/// The tile's name and size beside its token, while it is between L2 and the SM in focus and nothing else is there.
+void draw_label(StageContext& context, const Token& token, std::vector<Rect>& taken) {
   const StageLayout& layout = context.layout();
-  const float y = token.center.y;
-  const bool in_upper = y > layout.port_up.min.y && y < layout.port_up.max.y;
-  const bool in_lower = layout.has_l2 && y > layout.l2.max.y && y < layout.hbm.min.y;
-  if ((!in_upper && !in_lower) || token.flight->sm != context.lane.focus_sm) return;
+  const bool on_port = token.center.y > layout.port_up.min.y && token.center.y < layout.port_up.max.y;
+  if (context.alone || !on_port || token.flight->sm != context.lane.focus_sm) return;
   const TensorLayout tensor = tensor_layout(context.problem(), context.simulation().program->tile(), token.flight->tile.tensor);
-  std::string text = tile_name(tensor, token.flight->tile);
-  if (in_upper) text.append("  ").append(format_bytes(Bytes(token.flight->bytes)));
-  const float width = text_width(context.theme.ui_small, text), left = token.center.x + size / 2 + context.px(5);
-  const Rect rect = {{left, y - context.metrics.small_line / 2}, {left + width + 1, y + context.metrics.small_line / 2}};
-  if (in_lower) return;  // the lane's own note stands there
+  std::string text = token.count > 1 ? fill_in("{} × {}", {std::to_string(token.count), std::string(to_string(token.flight->tile.tensor))}) : tile_name(tensor, token.flight->tile);
+  text.append("  ").append(format_bytes(Bytes(token.count * token.flight->bytes)));
+  const float left = token.center.x + token.size / 2 + context.px(5), half = context.metrics.small_line / 2;
+  const Rect rect = {{left, token.center.y - half}, {left + text_width(context.theme.ui_small, text) + 1, token.center.y + half}};
   for (const Rect& other : taken) {
     if (overlaps(rect, other)) return;
   }
@@ -69,32 +97,39 @@ void draw_label(StageContext& context, const Token& token, float size, std::vect
   draw_text(context.list, context.theme.ui_small, rect, context.theme.text_color(token.flight->tile.tensor), text);
 }
 
+void tip_token(StageContext& context, const Token& token) {
+  const TileInFlight& flight = *token.flight;
+  const TensorLayout layout = tensor_layout(context.problem(), context.simulation().program->tile(), flight.tile.tensor);
+  const std::string name = token.count > 1 ? fill_in(tr("{} tiles of {}"), {std::to_string(token.count), std::string(to_string(flight.tile.tensor))}) : tile_name(layout, flight.tile);
+  std::string body = format_exact_bytes(Bytes(flight.bytes)) + "\n";
+  body += flight.to_sm ? fill_in(tr("{} of it from HBM, the rest was in the L2"), {format_exact_bytes(Bytes(flight.hbm_bytes))})
+                       : std::string(tr("stays in the L2 until it is evicted"));
+  context.tip(fill_in(flight.to_sm ? tr("{} on its way to SM {}") : tr("{} on its way from SM {}"), {name, std::to_string(flight.sm)}), std::move(body), flight.tile.tensor);
+}
+
 }  // namespace
 
 void draw_flights(StageContext& context) {
   const Theme& theme = context.theme;
-  const float size = context.px(15);
-  const std::vector<Token> tokens = tokens_of(context, size + context.px(2));
+  const std::vector<Token> tokens = tokens_of(context);
   for (const Token& token : tokens) {
-    const Tensor tensor = token.flight->tile.tensor;
-    const Rect rect = {{std::round(token.center.x - size / 2), std::round(token.center.y - size / 2)}, {std::round(token.center.x + size / 2), std::round(token.center.y + size / 2)}};
-    context.quads.add({.min = rect.min, .max = rect.max, .radius = context.px(4), .fill = theme.color(tensor), .border = theme.text, .border_width = context.px(1),
-                       .glow = context.px(7), .glow_color = with_alpha(theme.color(tensor), 0.6F)});
-    if (context.hit(rect)) {
-      const TensorLayout layout = tensor_layout(context.problem(), context.simulation().program->tile(), tensor);
-      context.tip(fill_in(token.flight->to_sm ? tr("{} on its way to SM {}") : tr("{} on its way from SM {}"), {tile_name(layout, token.flight->tile), std::to_string(token.flight->sm)}),
-                  format_exact_bytes(Bytes(token.flight->bytes)) + "\n" +
-                      (token.flight->to_sm ? fill_in(tr("{} of it from HBM, the rest was in the L2"), {format_exact_bytes(Bytes(token.flight->hbm_bytes))}) : std::string(tr("stays in the L2 until it is evicted"))),
-                  tensor);
+    const Rect rect = rect_of(token);
+    const ImU32 color = theme.color(token.flight->tile.tensor);
+    if (token.count > 1) {  // a second edge behind: more than one
+      const float shift = context.px(2.5F);
+      context.quads.add({.min = {rect.min.x + shift, rect.min.y - shift}, .max = {rect.max.x + shift, rect.max.y - shift}, .radius = context.px(4),
+                         .fill = mix(theme.inset, color, 0.6F), .border = theme.text_dim, .border_width = context.px(1)});
     }
+    context.quads.add({.min = rect.min, .max = rect.max, .radius = context.px(4), .fill = color, .border = theme.text, .border_width = context.px(1),
+                       .glow = context.px(7), .glow_color = with_alpha(color, 0.6F)});
+    if (context.hit(rect)) tip_token(context, token);
   }
   context.flush();
   std::vector<Rect> taken;
   for (const Token& token : tokens) {
     const Tensor tensor = token.flight->tile.tensor;
-    const Rect rect = {{token.center.x - size / 2, token.center.y - size / 2}, {token.center.x + size / 2, token.center.y + size / 2}};
-    draw_text(context.list, theme.ui_small, rect, text_on(theme, theme.color(tensor)), to_string(tensor), Align::center);
-    draw_label(context, token, size, taken);
+    draw_text(context.list, theme.ui_small, rect_of(token), text_on(theme, theme.color(tensor)), to_string(tensor), Align::center);
+    draw_label(context, token, taken);
   }
 }
 

@@ -15,6 +15,7 @@ std::string focus_title(const StageContext& context) {
   const Simulation& simulation = context.simulation();
   std::string title = fill_in(tr("SM {}"), {std::to_string(lane.focus_sm)});
   if (simulation.launches.size() > 1) title += std::string(" · ") + tr(simulation.launches[static_cast<std::size_t>(context.cache.launch)].name.c_str());
+  if (context.alone) return title;
   if (!lane.operations || !lane.operation) return title + " · " + tr("nothing has run yet");
   title.append(" · ").append(fill_in(tr("block ({})"), {block_name(context, lane.operations->launch, lane.operations->block)}));
   const AttentionProblem& problem = context.problem();
@@ -87,7 +88,7 @@ void draw_picture(StageContext& context, const SlotBox& box) {
     return;
   }
   context.flush();
-  draw_cell_picture(context.list, found->second.picture, context.theme);
+  draw_cell_picture(context.list, found->second.picture);
 }
 
 void draw_register_slot(StageContext& context, const SlotBox& box) {
@@ -177,6 +178,7 @@ void draw_occupancy(StageContext& context) {
   const int resident = sm < context.lane.state.sms.size() ? context.lane.state.sms[sm].resident : 0;
   const std::int64_t used = launch.shared_bytes * resident;
   const auto has = static_cast<std::int64_t>(simulation.request.gpu.sm_shared_bytes);
+  if (layout.occupancy.width() <= 0) return;
   std::string label = fill_in(tr("shared memory {} of {}"), {format_capacity(Bytes(used)), format_capacity(Bytes(has))});
   if (resident > 1) label.append(" · ").append(fill_in(tr("{} blocks here"), {std::to_string(resident)}));
   draw_text(context.list, theme.ui_small, layout.shared_label, theme.text_dim, label);
@@ -214,6 +216,7 @@ void draw_focus_box(StageContext& context) {
   const std::string text = operation_text(context.simulation(), operation), cost = step_cost(context);
   const float width = std::min(text_width(theme.ui, text) + 2, layout.operation_line.width());
   draw_text(context.list, theme.ui, {layout.operation_line.min, {layout.operation_line.min.x + width, layout.operation_line.max.y}}, theme.text_color(tensor), text);
+  if (context.alone) return;
   const Rect rest = {{layout.operation_line.min.x + width + theme.gap, layout.operation_line.min.y}, layout.operation_line.max};
   if (rest.width() > context.px(60)) draw_text(context.list, theme.ui_small, rest, theme.text_faint, cost, Align::right);
 }

@@ -116,6 +116,7 @@ void draw_lane(StageContext& context, const TensorBox& box) {
 
 /// Bytes so far over two links together, as a bar stacked by tensor; what goes down is hatched.
 void draw_note(StageContext& context, const Rect& rect, const char* name, Link up, Link down, double full) {
+  if (rect.width() <= 0) return;
   const Theme& theme = context.theme;
   const float line = context.metrics.small_line, bar_height = context.px(8);
   const float height = line + bar_height + context.px(2), top = std::round(rect.center().y - height / 2);

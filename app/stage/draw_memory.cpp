@@ -133,10 +133,10 @@ void tip_cell(StageContext& context, const TensorBox& box, const TensorShape& te
   std::string body = fill_in(tr("{} a tile"), {format_exact_bytes(Bytes(tensor.layout.tile_rows * tensor.layout.tile_cols * tensor.layout.element_bytes))});
   const std::int64_t reads = CellHistory::count(cell.reads, cycle), writes = CellHistory::count(cell.writes, cycle);
   if (!cell.reads.empty()) {
-    body.append("\n").append(fill_in(context.cache.history->all_reads() ? tr("read {} times so far, {} in all") : tr("read {} times so far by this SM, {} in all"),
+    body.append("\n").append(fill_in(context.cache.history->all_reads() ? tr("loaded {} times so far by SMs, {} in all") : tr("loaded {} times so far by this SM, {} in all"),
                                      {std::to_string(reads), std::to_string(cell.reads.size())}));
   }
-  if (!cell.writes.empty()) body.append("\n").append(fill_in(tr("written {} times so far, {} in all"), {std::to_string(writes), std::to_string(cell.writes.size())}));
+  if (!cell.writes.empty()) body.append("\n").append(fill_in(tr("stored {} times so far, {} in all"), {std::to_string(writes), std::to_string(cell.writes.size())}));
   context.tip(cell_title(box, row, col), body, box.tensor);
 }
 
@@ -157,7 +157,7 @@ void draw_cell(StageContext& context, const TensorBox& box, const TensorShape& t
   if (context.hit(rect)) tip_cell(context, box, tensor, cell, row, col);
 }
 
-/// "×3" on a cell that was read or written more than once: traffic that tiling could save.
+/// "r4 w1" on a cell: how often SMs loaded and stored it so far. Loads beyond the first are what a larger tile would save.
 void draw_counts(StageContext& context, const TensorBox& box, const std::vector<CellHistory>& cells) {
   const float height = box.cells.height() / static_cast<float>(box.shown_rows), width = box.cells.width() / static_cast<float>(box.shown_cols);
   if (height < context.metrics.small_line || width < 5 * context.metrics.digit || box.shown_rows != box.grid_rows || box.shown_cols != box.grid_cols) return;
@@ -167,8 +167,8 @@ void draw_counts(StageContext& context, const TensorBox& box, const std::vector<
       const CellHistory& cell = cells[static_cast<std::size_t>(row * box.shown_cols + col)];
       const std::int64_t reads = CellHistory::count(cell.reads, cycle), writes = CellHistory::count(cell.writes, cycle);
       std::string text;
-      if (reads > 0) text.append("\u2191").append(std::to_string(reads));
-      if (writes > 0) text += std::string(text.empty() ? "" : " ") + "\u2193" + std::to_string(writes);
+      if (reads > 0) text.append("r").append(std::to_string(reads));
+      if (writes > 0) text.append(text.empty() ? "w" : " w").append(std::to_string(writes));
       if (text.empty() || text_width(context.theme.mono_small, text) > width - context.px(6)) continue;
       const CellSpan x = cell_span(box.cells.min.x, box.cells.max.x, box.shown_cols, col), y = cell_span(box.cells.min.y, box.cells.max.y, box.shown_rows, row);
       draw_text(context.list, context.theme.mono_small, {{x.begin, y.begin}, {x.end - context.px(5), y.end - context.px(2)}},
@@ -185,10 +185,11 @@ void draw_absent(StageContext& context, const TensorBox& box, const TensorShape&
   const ImVec2 center = box.cells.center();
   const Rect upper = {{box.cells.min.x + context.px(3), center.y - line}, {box.cells.max.x - context.px(3), center.y}};
   const Rect lower = {{upper.min.x, center.y}, {upper.max.x, center.y + line}};
-  draw_text(context.list, theme.ui_small, upper, theme.text_dim, tr("never here"), Align::center);
+  if (text_width(theme.ui_small, tr("never here")) <= upper.width()) draw_text(context.list, theme.ui_small, upper, theme.text_dim, tr("never here"), Align::center);
   const std::string saved = fill_in(tr("{} saved"), {format_capacity(tensor.layout.bytes())});
   const std::string shorter = format_capacity(tensor.layout.bytes());
-  draw_text(context.list, theme.ui_small, lower, theme.text_dim, text_width(theme.ui_small, saved) <= lower.width() ? saved : shorter, Align::center);
+  const std::string& shown = text_width(theme.ui_small, saved) <= lower.width() ? saved : shorter;
+  if (text_width(theme.ui_small, shown) <= lower.width()) draw_text(context.list, theme.ui_small, lower, theme.text_dim, shown, Align::center);
   if (context.hit(box.box)) {
     context.tip(fill_in(tr("{} is never in HBM"), {std::string(to_string(box.tensor))}),
                 fill_in(tr("Its tiles live in registers only. All of it would be {}."), {format_capacity(tensor.layout.bytes())}), box.tensor);
@@ -243,7 +244,9 @@ void draw_l2(StageContext& context) {
   const int partitions = static_cast<int>(layout.l2_bars.size());
   draw_text(context.list, theme.ui_bold, {{label.min.x, top}, {label.max.x, top + line}}, theme.text, "L2");
   const std::string size = format_capacity(Bytes(static_cast<std::int64_t>(gpu.l2_capacity_bytes)));
-  draw_text(context.list, theme.ui_small, {{label.min.x, top + line}, {label.max.x, top + 2 * line}}, theme.text_dim, fill_in(tr("{}, {} full"), {size, format_percent(full)}));
+  const std::string filled = fill_in(tr("{}, {} full"), {size, format_percent(full)});
+  draw_text(context.list, theme.ui_small, {{label.min.x, top + line}, {label.max.x, top + 2 * line}}, theme.text_dim,
+            text_width(theme.ui_small, filled) <= label.width() ? filled : format_percent(full));
   if (context.hit(label)) {
     std::string body = fill_in(tr("{} of {} resident"), {format_exact_bytes(Bytes(static_cast<std::int64_t>(resident))), size});
     if (partitions > 1) body.append("\n").append(fill_in(tr("{} partitions; what SMs of both sides read lies in both. Each bar shows half of the sum."), {std::to_string(partitions)}));
@@ -263,6 +266,7 @@ void draw_hbm(StageContext& context) {
   const float line = context.metrics.small_line;
   float y = label.min.y;
   const auto write = [&](ImFont* font, ImU32 color, std::string_view text) {
+    if (context.alone && text_width(font, text) > label.width()) return;
     draw_text(context.list, font, {{label.min.x, y}, {label.max.x, y + line}}, color, text);
     y += line + context.px(1);
   };

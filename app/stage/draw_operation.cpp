@@ -22,7 +22,7 @@ ImVec2 below(const SlotBox& box) { return {box.cells.center().x, box.cells.max.y
 /// A curve with a head. From shared memory it rises; between registers it dips below them.
 void draw_arrow(StageContext& context, const SlotBox& from, const SlotBox& to) {
   const ImU32 color = with_alpha(context.theme.color(tensor_of(to.slot)), 0.95F);
-  const float dip = context.px(18), head = context.px(5), thickness = context.px(2);
+  const float dip = context.px(15), head = context.px(5), thickness = context.px(2);
   ImVec2 start, end, first, second;
   if (from.shared == to.shared && from.box.min.y != to.box.min.y) {  // strips below each other
     const bool down = from.box.min.y < to.box.min.y;
@@ -72,7 +72,7 @@ void draw_operation(StageContext& context) {
   for (const SlotBox* box : sources) glow(context, *box, false);
   if (result) glow(context, *result, true);
   context.flush();
-  if (!result) return;
+  if (!result || context.alone) return;
   for (const SlotBox* box : sources) draw_arrow(context, *box, *result);
 }
 

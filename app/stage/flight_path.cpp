@@ -25,6 +25,18 @@ const SmBox* card_of(const StageLayout& layout, int sm) {
   return nullptr;
 }
 
+/// Height inside the L2 at which the tiles of an SM move: one track an SM, so that tiles in lockstep do not hide each other.
+float track_of(const StageLayout& layout, int sm, int focus_sm) {
+  std::size_t tracks = 1, track = 0;
+  for (const SmBox& box : layout.sms) {
+    if (box.port.width() <= 0) continue;
+    if (box.sm == sm && sm != focus_sm) track = tracks;
+    ++tracks;
+  }
+  const float part = (static_cast<float>(track) + 1) / (static_cast<float>(tracks) + 1);
+  return layout.l2.min.y + part * layout.l2.height();
+}
+
 /// From the level below up to the SM.
 bool add_port(FlightPath& path, const StageLayout& layout, const TileInFlight& flight, int focus_sm, int ring) {
   if (flight.sm == focus_sm) {
@@ -70,7 +82,7 @@ std::optional<FlightPath> flight_path(const StageLayout& layout, const TileInFli
   FlightPath path;
   const ImVec2 home = tile_place(*box, tensor, flight.tile);
   const bool from_hbm = !layout.has_l2 || (flight.to_sm && flight.hbm_bytes > 0);
-  const ImVec2 in_l2 = {layout.has_l2 ? box->lane.center().x : home.x, layout.l2.center().y};
+  const ImVec2 in_l2 = {layout.has_l2 ? box->lane.center().x : home.x, track_of(layout, flight.sm, focus_sm)};
   if (from_hbm) path.points.push_back(home);
   if (from_hbm && layout.has_l2) path.points.push_back({in_l2.x, layout.hbm.min.y});
   if (layout.has_l2) path.points.push_back(in_l2);

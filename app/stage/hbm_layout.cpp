@@ -19,13 +19,13 @@ bool is_vector(const TensorShape& shape) { return shape.layout.cols <= 1; }
 }  // namespace
 
 void layout_tensors(StageLayout& layout, const GpuSpec& gpu, const ProgramShape& shape, const StageMetrics& metrics) {
-  const float scale = metrics.scale, gap = 10 * scale;
+  const float scale = metrics.scale, gap = std::min(10 * scale, 0.025F * layout.hbm.width());
   const Rect area = {{layout.hbm_label.max.x + metrics.padding, layout.hbm.min.y + metrics.padding * 0.7F},
                      {layout.hbm.max.x - metrics.padding, layout.hbm.max.y - metrics.padding * 0.8F}};
   float vectors = 0, matrices = 0;
   for (const TensorShape& tensor : shape.tensors) (is_vector(tensor) ? vectors : matrices) += 1;
   if (vectors + matrices == 0) return;
-  const float vector_width = 58 * scale;
+  const float vector_width = std::min(58 * scale, 0.7F * area.width() / (vectors + matrices));
   const float gaps = gap * (vectors + matrices - 1);
   const float width = matrices > 0 ? std::min((area.width() - gaps - vectors * vector_width) / matrices, 260 * scale) : 0;
   const float lane_width = link_width(gpu.hbm_rate().value, metrics);
@@ -48,7 +48,7 @@ void layout_tensors(StageLayout& layout, const GpuSpec& gpu, const ProgramShape&
     box.shown_cols = condensed(grid_cols, box.cells.width(), 5 * scale);
     if (box.here && layout.has_l2) {
       const float left = box.box.min.x + 2 * scale;
-      box.lane = {{std::round(left), layout.l2.max.y}, {std::round(left + lane_width), layout.hbm.min.y}};
+      box.lane = {{std::round(left), layout.l2.max.y}, {std::round(left + std::min(lane_width, 0.4F * w)), layout.hbm.min.y}};
       box.lane_note = {{box.lane.max.x + 5 * scale, box.lane.min.y + 2}, {box.box.max.x, box.lane.max.y - 2}};
     }
     layout.tensors.push_back(box);

@@ -6,10 +6,91 @@
 
 namespace tilescope {
 
+namespace {
+
+/// Buffers and matrices side by side in one band, each with its name above it.
+void place_lane_slots(StageLayout& layout, const ProgramShape& shape, const Rect& band, const StageMetrics& metrics) {
+  std::vector<SlotBox> boxes;
+  for (int pass = 0; pass < 2; ++pass) {  // shared memory first: that is where data come in
+    for (const SlotShape& slot : shape.slots) {
+      if (slot.shared != (pass == 0) || slot.cols <= 1) continue;
+      const bool folded = slot.rings > 2;
+      for (int ring = 0; ring < (folded ? 1 : slot.rings); ++ring) {
+        SlotBox box;
+        box.slot = slot.slot;
+        box.ring = ring;
+        box.rings = slot.rings;
+        box.folded = folded;
+        box.shared = slot.shared;
+        box.rows = slot.rows;
+        box.cols = slot.cols;
+        box.bytes = slot.buffer_bytes;
+        boxes.push_back(box);
+      }
+    }
+  }
+  for (std::size_t i = 0; i < boxes.size(); ++i) {
+    SlotBox& box = boxes[i];
+    const float gap = 6 * metrics.scale, pad = 3 * metrics.scale;
+    const CellSpan x = cell_span(band.min.x, band.max.x + gap, static_cast<int>(boxes.size()), static_cast<int>(i));
+    box.box = {{x.begin, band.min.y}, {x.end - gap, band.max.y}};
+    box.label = {{x.begin + pad, band.min.y}, {x.end - gap - pad, std::round(band.min.y + metrics.small_line)}};
+    box.cells = {{box.label.min.x, box.label.max.y + 1}, {box.label.max.x, band.max.y - pad}};
+    const auto fit = [&](int count, float length) {
+      const int most = std::max(static_cast<int>(length / (4 * metrics.scale)), 1), values = (count + most - 1) / most;
+      return std::max((count + values - 1) / std::max(values, 1), 1);
+    };
+    box.shown_rows = box.folded ? 1 : fit(box.rows, box.cells.height());
+    box.shown_cols = fit(box.folded ? box.rings : box.cols, box.cells.width());
+    layout.slots.push_back(box);
+  }
+}
+
+}  // namespace
+
+StageLayout layout_lane(const Rect& area, const GpuSpec& gpu, const ProgramShape& shape, const StageMetrics& metrics) {
+  StageLayout layout;
+  layout.area = area;
+  layout.has_l2 = gpu.has_l2();
+  const float scale = metrics.scale, height = area.height(), left = area.min.x, right = area.max.x, pad = 7 * scale;
+  const float hbm = std::clamp(0.3F * height, 60 * scale, 130 * scale);
+  const float l2 = layout.has_l2 ? std::clamp(0.13F * height, 30 * scale, 46 * scale) : 0;
+  const float gap = std::clamp(0.1F * height, 18 * scale, 44 * scale);
+  const float label = std::clamp(0.17F * area.width(), 48 * scale, 92 * scale);
+
+  layout.hbm = {{left, std::round(area.max.y - hbm)}, area.max};
+  layout.hbm_label = {{left + pad, layout.hbm.min.y + pad * 0.6F}, {left + label, layout.hbm.max.y - pad * 0.6F}};
+  float link_bottom = layout.hbm.min.y;
+  if (layout.has_l2) {
+    const float bottom = std::round(layout.hbm.min.y - gap);
+    layout.l2 = {{left, std::round(bottom - l2)}, {right, bottom}};
+    layout.l2_label = {{left + pad, layout.l2.min.y + 1}, {left + label, bottom - 1}};
+    const int partitions = std::clamp(static_cast<int>(gpu.l2_partitions), 1, 4);
+    const float bar = std::min(l2 - 12 * scale, 30 * scale), middle = layout.l2.center().y;
+    for (int i = 0; i < partitions; ++i) {
+      const CellSpan x = cell_span(left + label + pad, right - pad + metrics.gap, partitions, i);
+      layout.l2_bars.push_back({{x.begin, std::round(middle - bar / 2)}, {x.end - metrics.gap, std::round(middle + bar / 2)}});
+    }
+    link_bottom = layout.l2.min.y;
+  }
+  layout.focus = {{left, area.min.y}, {right, std::round(link_bottom - gap)}};
+  const float top = layout.focus.min.y + 3 * scale;
+  layout.focus_title = {{left + pad, top}, {left + 0.36F * area.width(), top + metrics.line}};
+  layout.operation_line = {{layout.focus_title.max.x + pad, top}, {right - pad, top + metrics.line}};
+  layout.registers = {{left + pad, layout.focus_title.max.y + 2 * scale}, {right - pad, layout.focus.max.y - pad}};
+  place_lane_slots(layout, shape, layout.registers, metrics);
+
+  const float port = link_width(gpu.sm_l2_bytes_per_cycle, metrics);
+  layout.port_up = {{std::round(left + 0.3F * area.width()), layout.focus.max.y}, {std::round(left + 0.3F * area.width() + port), link_bottom}};
+  layout.port_down = {{std::round(left + 0.75F * area.width()), layout.focus.max.y}, {std::round(left + 0.75F * area.width() + port), link_bottom}};
+  layout_tensors(layout, gpu, shape, metrics);
+  return layout;
+}
+
 RaceLayout layout_race(const Rect& area, const StageMetrics& metrics) {
   const float scale = metrics.scale, gap = metrics.gap, pad = metrics.padding;
-  const float verdict_height = std::clamp(0.1F * area.height(), 52 * scale, 88 * scale);
-  const float counter_height = std::clamp(0.045F * area.height(), 20 * scale, 32 * scale);
+  const float verdict_height = std::clamp(0.105F * area.height(), 54 * scale, 88 * scale);
+  const float counter_height = std::clamp(0.045F * area.height(), 18 * scale, 32 * scale);
   RaceLayout layout;
   layout.verdict = {{area.min.x, std::round(area.max.y - verdict_height)}, area.max};
   const float bottom = layout.verdict.min.y - gap;

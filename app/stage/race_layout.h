@@ -30,6 +30,9 @@ struct RaceLayout {
 
 RaceLayout layout_race(const Rect& area, const StageMetrics& metrics);
 
+/// The stage of one lane: SM in focus, L2 and HBM without notes, so that two fit beside each other. Row vectors are left out.
+StageLayout layout_lane(const Rect& area, const GpuSpec& gpu, const ProgramShape& shape, const StageMetrics& metrics);
+
 /// The parts of one counter.
 struct CounterParts {
   Rect label, value, bar;

@@ -47,7 +47,7 @@ void place_aligned(StageLayout& layout, const std::vector<SlotShape>& registers,
     else weights += weight_of(shape);
   }
   const float gaps = gap * static_cast<float>(registers.size() - 1);
-  const float number = 4 * metrics.digit + 4 * scale;  // a cell with four characters
+  const float number = 4 * metrics.digit + 6 * scale;  // a cell with four characters
   const float column_width = columns == 0 ? 0 : std::clamp((0.36F * area.width() - gaps) / static_cast<float>(columns), 12 * scale, number);
   const float for_matrices = area.width() - gaps - column_width * static_cast<float>(columns);
 
@@ -153,7 +153,8 @@ void layout_slots(StageLayout& layout, const ProgramShape& shape, const StageMet
   layout.shared = {{left, std::round(bottom - shared_height)}, {right, bottom}};
   layout.shared_label = {layout.shared.min, {std::round(left + 0.55F * (right - left)), layout.shared.min.y + metrics.small_line}};
   layout.occupancy = {{layout.shared_label.max.x + pad, layout.shared.min.y}, {right, layout.shared_label.max.y}};
-  layout.registers = {{left, top}, {right, layout.shared.min.y - 8 * scale}};
+  // The room between is where arrows run from operands to their result.
+  layout.registers = {{left, top}, {right, layout.shared.min.y - 15 * scale}};
 
   layout.stacked = most_rows == 1;
   if (!registers.empty()) layout.stacked ? place_stacked(layout, registers, metrics) : place_aligned(layout, registers, metrics);

@@ -1,6 +1,8 @@
 // Keeps the stage's cache up to date with the view, and answers what its parts ask about the step.
 #include "app/stage/stage_context.h"
 
+#include "app/stage/race_layout.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -69,9 +71,9 @@ void update_stage_cache(StageContext& context, const Rect& area) {
     cache.area = area;
     cache.scale = context.theme.scale;
     cache.theme = context.theme.kind;
-    GpuSpec gpu = simulation.request.gpu;
-    if (context.alone) gpu.sm_count = 1;
-    cache.layout = layout_stage(area, gpu, context.shape(), cache.focus_sm, context.metrics);
+    const GpuSpec& gpu = simulation.request.gpu;
+    cache.layout = context.alone ? layout_lane(area, gpu, context.shape(), context.metrics)
+                                 : layout_stage(area, gpu, context.shape(), cache.focus_sm, context.metrics);
     cache.pictures.clear();
     cache.cells.clear();
   }

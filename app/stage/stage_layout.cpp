@@ -21,9 +21,9 @@ struct Bands {
 
 Bands bands_of(float height, bool has_l2, float scale) {
   Bands bands;
-  bands.hbm = std::clamp(0.215F * height, 92 * scale, 210 * scale);
-  bands.l2 = has_l2 ? std::clamp(0.082F * height, 40 * scale, 68 * scale) : 0;
-  bands.gap = std::clamp(0.078F * height, 38 * scale, 72 * scale);
+  bands.hbm = std::clamp(0.205F * height, 84 * scale, 210 * scale);
+  bands.l2 = has_l2 ? std::clamp(0.082F * height, 36 * scale, 68 * scale) : 0;
+  bands.gap = std::clamp(0.078F * height, 33 * scale, 72 * scale);
   bands.sm = height - bands.hbm - bands.l2 - bands.gap * (has_l2 ? 2 : 1);
   return bands;
 }
@@ -98,6 +98,8 @@ StageMetrics stage_metrics(const Theme& theme) {
   metrics.line = std::ceil(theme.ui->FontSize + 4 * theme.scale);
   metrics.small_line = std::ceil(theme.ui_small->FontSize + 3 * theme.scale);
   metrics.digit = text_width(theme.mono_small, "0");
+  metrics.tiny_digit = text_width(theme.mono_tiny, "0");
+  metrics.tiny_line = std::ceil(theme.mono_tiny->FontSize);
   metrics.gap = theme.gap;
   metrics.padding = theme.padding;
   return metrics;

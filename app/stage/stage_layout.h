@@ -27,6 +27,7 @@ struct StageMetrics {
   float line = 16;        // height of a line of ui text
   float small_line = 14;  // of small text
   float digit = 7;        // width of a character of the small mono font
+  float tiny_digit = 5.5F, tiny_line = 10;  // of the font for numbers in cells
   float gap = 8, padding = 10;
 };
 StageMetrics stage_metrics(const Theme& theme);

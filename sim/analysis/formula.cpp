@@ -91,7 +91,8 @@ class FormulaWriter {
   std::string place() const {
     const TileRef& t = operation_.tile;
     const bool matrix = t.tensor == Tensor::s || t.tensor == Tensor::p;
-    return fmt::format("{}[{}{}]", to_string(t.tensor), range(t.row, t.rows), matrix ? fmt::format(", {}", range(t.col, t.cols)) : "");
+    return fmt::format("{}[{}{}]", to_string(t.tensor), range(t.row, t.rows),
+                       matrix ? fmt::format(", {}", range(t.col, t.cols)) : "");
   }
   static std::string range(int first, int count) {
     return count == 1 ? fmt::format("{}", first) : fmt::format("{}…{}", first, first + count - 1);

@@ -12,7 +12,7 @@ namespace tilescope {
 
 namespace {
 
-constexpr int machine_process = 0;   // launches and counters; SM n is process n + 1
+constexpr int machine_process = 0;       // launches and counters; SM n is process n + 1
 constexpr int lanes_a_unit = 1'000'000;  // room in the numbering of threads
 
 /// Text as it stands in a JSON string.
@@ -20,8 +20,10 @@ std::string quoted(std::string_view text) {
   std::string result;
   for (char c : text) {
     if (c == '"' || c == '\\') result += '\\';
-    if (static_cast<unsigned char>(c) < 0x20) result += fmt::format("\\u{:04x}", c);
-    else result += c;
+    if (static_cast<unsigned char>(c) < 0x20)
+      result += fmt::format("\\u{:04x}", c);
+    else
+      result += c;
   }
   return result;
 }
@@ -42,7 +44,8 @@ class Writer {
   }
   double microseconds(double cycles) const { return cycles * scale_; }
   std::string take(std::string_view about) {
-    return fmt::format("{{\"displayTimeUnit\":\"ns\",\"otherData\":{{\"program\":\"{}\"}},\"traceEvents\":[{}\n]}}\n", quoted(about), text_);
+    return fmt::format("{{\"displayTimeUnit\":\"ns\",\"otherData\":{{\"program\":\"{}\"}},\"traceEvents\":[{}\n]}}\n",
+                       quoted(about), text_);
   }
 
  private:
@@ -52,7 +55,8 @@ class Writer {
 };
 
 std::string tile_text(const TileRef& tile) {
-  return fmt::format("{}[{}, {}:{}, {}:{}]", to_string(tile.tensor), tile.plane, tile.row, tile.row + tile.rows, tile.col, tile.col + tile.cols);
+  return fmt::format("{}[{}, {}:{}, {}:{}]", to_string(tile.tensor), tile.plane, tile.row, tile.row + tile.rows, tile.col,
+                     tile.col + tile.cols);
 }
 
 std::string op_text(const Operation& op) {
@@ -72,11 +76,12 @@ std::size_t free_lane(std::vector<double>& lanes, const Interval& interval) {
 
 void write_interval(Writer& out, const Trace& trace, const Interval& interval, const Operation& op, int process, int thread) {
   const BlockRun& run = trace.runs()[static_cast<std::size_t>(interval.run)];
-  out.event(R"({{"ph":"X","name":"{}","cat":"{}","pid":{},"tid":{},"ts":{:.6f},"dur":{:.6f},"args":{{"launch":{},"block":{},"op":{},"line":{},)"
-            R"("cycle":{:.3f},"waited_cycles":{:.3f},"waited_for":"{}","bytes":{},"hbm_bytes":{}}}}})",
-            quoted(op_text(op)), quoted(to_string(interval.unit)), process, thread, out.microseconds(interval.start),
-            out.microseconds(interval.end - interval.start), run.launch, run.block, interval.op, op.line, interval.start,
-            interval.start - interval.ready, to_string(interval.cause), interval.bytes, interval.hbm_bytes);
+  out.event(
+      R"({{"ph":"X","name":"{}","cat":"{}","pid":{},"tid":{},"ts":{:.6f},"dur":{:.6f},"args":{{"launch":{},"block":{},"op":{},"line":{},)"
+      R"("cycle":{:.3f},"waited_cycles":{:.3f},"waited_for":"{}","bytes":{},"hbm_bytes":{}}}}})",
+      quoted(op_text(op)), quoted(to_string(interval.unit)), process, thread, out.microseconds(interval.start),
+      out.microseconds(interval.end - interval.start), run.launch, run.block, interval.op, op.line, interval.start,
+      interval.start - interval.ready, to_string(interval.cause), interval.bytes, interval.hbm_bytes);
 }
 
 void write_sm(Writer& out, const Simulation& simulation, int sm) {
@@ -126,10 +131,10 @@ void write_counters(Writer& out, const Simulation& simulation) {
   for (std::size_t i = 0; i < bins.traffic.size(); ++i) {
     const double time = out.microseconds(static_cast<double>(i) * bins.width);
     const TrafficTable& bin = bins.traffic[i];
-    out.event(R"({{"ph":"C","name":"HBM GB/s","pid":{},"ts":{:.6f},"args":{{"read":{:.3f},"write":{:.3f}}}}})", machine_process, time,
-              rate(bin, Link::hbm_read), rate(bin, Link::hbm_write));
-    out.event(R"({{"ph":"C","name":"L2 GB/s","pid":{},"ts":{:.6f},"args":{{"to SMs":{:.3f},"from SMs":{:.3f}}}}})", machine_process, time,
-              rate(bin, Link::l2_to_sm), rate(bin, Link::sm_to_l2));
+    out.event(R"({{"ph":"C","name":"HBM GB/s","pid":{},"ts":{:.6f},"args":{{"read":{:.3f},"write":{:.3f}}}}})", machine_process,
+              time, rate(bin, Link::hbm_read), rate(bin, Link::hbm_write));
+    out.event(R"({{"ph":"C","name":"L2 GB/s","pid":{},"ts":{:.6f},"args":{{"to SMs":{:.3f},"from SMs":{:.3f}}}}})", machine_process,
+              time, rate(bin, Link::l2_to_sm), rate(bin, Link::sm_to_l2));
   }
 }
 
@@ -142,9 +147,10 @@ std::string to_chrome_trace(const Simulation& simulation) {
   out.name("thread", machine_process, 1, "launches", 0);
   const auto launches = simulation.trace->launches();
   for (std::size_t i = 0; i < launches.size(); ++i)
-    out.event(R"({{"ph":"X","name":"{}","cat":"launch","pid":{},"tid":1,"ts":{:.6f},"dur":{:.6f},"args":{{"blocks":{},"blocks_per_sm":{}}}}})",
-              quoted(simulation.launches[i].name), machine_process, out.microseconds(launches[i].start),
-              out.microseconds(launches[i].end - launches[i].start), simulation.launches[i].blocks, simulation.launches[i].blocks_per_sm);
+    out.event(
+        R"({{"ph":"X","name":"{}","cat":"launch","pid":{},"tid":1,"ts":{:.6f},"dur":{:.6f},"args":{{"blocks":{},"blocks_per_sm":{}}}}})",
+        quoted(simulation.launches[i].name), machine_process, out.microseconds(launches[i].start),
+        out.microseconds(launches[i].end - launches[i].start), simulation.launches[i].blocks, simulation.launches[i].blocks_per_sm);
   for (int sm : simulation.trace->focused_sms()) write_sm(out, simulation, sm);
   write_counters(out, simulation);
   return out.take(fmt::format("TileScope, {} on {}", simulation.request.algorithm, gpu.id));

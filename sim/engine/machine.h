@@ -9,6 +9,7 @@
 // processed in order of time over all SMs, ties by SM. So the L2 sees accesses in the order in which they happen.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
@@ -27,61 +28,60 @@ class Machine {
 
   /// Runs one launch, from `start`; returns when its last block ended.
   /// Errors  cancelled
-  Result<double> run_launch(int launch, int blocks_per_sm, double start, const Progress& progress, double done_before, double share);
+  Result<double> run_launch(int launch, int blocks_per_sm, double start, const Progress& progress, double done_before,
+                            double share);
 
  private:
   enum class Next : std::uint8_t { nothing, compute, load, store, finish };
-  struct Resident {
-    // What happens next in this block, and when.
-    double next_time = 0;
-    Next next = Next::nothing;
+  struct alignas(64) Resident {
+    // The first two cache lines are all that the event loop touches.
+    const ScheduledOp* ops = nullptr;
+    const ScheduledAccess* loads = nullptr;
+    double* landed = nullptr;   // of each load issued
+    double* signals = nullptr;  // of each signal given
+    std::uint32_t op_count = 0, load_count = 0;
+    std::uint32_t next_compute = 0, next_load = 0, next_store = 0, next_signal = 0;
+    double compute_end = 0;  // of the latest compute operation
+    double issued = 0;       // of the latest load
+    double drained = 0;      // of all loads and stores so far
+    BlockOrigin origin;
+    std::uint32_t slot = 0;
+    Next next = Next::nothing;  // what happens next; when, is in Sm::times
     bool focused = false;
     WaitCause start_cause = WaitCause::launch;
     std::int32_t run = -1;
-    std::uint32_t next_compute = 0, next_load = 0, next_store = 0, next_signal = 0;
-    double compute_end = 0;                // of the latest compute operation
-    double issued = 0;                     // of the latest load
-    double drained = 0;                    // of all loads and stores so far
-    double start = 0;                      // when it was given the slot
-    BlockOrigin origin;
-    const BlockSchedule* schedule = nullptr;      // one of these two
+    double start = 0;                         // when it was given the slot
+    const BlockSchedule* schedule = nullptr;  // one of the next two
     BlockSchedule own;
     std::shared_ptr<const BlockSchedule> shared;
-    std::vector<double> landed, signals;   // of the loads issued, the signals given, so far
-    std::vector<WaitCause> landed_by;      // while focused
-    BlockOperations operations;            // while focused
+    std::vector<double> landed_store, signals_store;
+    std::vector<WaitCause> landed_by;  // while focused
+    BlockOperations operations;        // while focused
   };
   struct Sm {
     std::array<double, server_count> free{};
     double smem_free = 0;
-    std::size_t next_slot = 0;
+    std::vector<double> times;  // by slot: when its block does something next
     std::vector<Resident> slots;
   };
-  /// An SM's next event that others can notice. Ties go to the lower SM.
-  struct Event {
-    double time = 0;
-    std::int32_t sm = 0;
-    bool before(const Event& other) const { return (time < other.time) | ((time == other.time) & (sm < other.sm)); }
-  };
-
-  void start_block(int sm, std::size_t slot, double time, WaitCause cause);
+  void start_block(int sm, Resident& block, double time, WaitCause cause);
   /// Finds or makes the schedule of a block; writes its operations out only where there is need.
   void schedule_block(Resident& block, std::int64_t number);
-  double load_time(const Resident& block) const;
-  void refresh(Resident& block);
-  /// Runs an SM until its next event is one that others can notice, and returns that.
-  Event run_ahead(int sm);
+  static double load_time(const Resident& block);
+  void refresh(Sm& sm, Resident& block);
+  /// Runs an SM until its next event is one that others can notice, and returns when that is.
+  double run_ahead(int sm);
   /// Runs compute operations of a block for as long as it is the first of its SM to do something.
   void compute(int sm, Resident& block, double limit, bool wins_ties);
-  void load(int sm, Resident& block);
-  void store(int sm, Resident& block);
-  void finish(int sm, Resident& block);
+  void load(int sm, Resident& block, double time);
+  void store(int sm, Resident& block, double time);
+  void finish(int sm, Resident& block, double time);
   void record(int sm, const Resident& block, const Interval& interval, std::int32_t op);
   void record_compute(int sm, const Resident& block, double start, double end);
   void build_order();
-  /// Puts the first SM's new event in its place.
-  void reorder(Event event);
-  double part_done() const;                // of the launch that is running, 0..1
+  /// Puts the next event of SM `sm`, whose turn it was, in its place.
+  void reorder(std::uint32_t sm, double time);
+  double part_done() const;  // of the launch that is running, 0..1
 
   const TileProgram& program_;
   const GpuSpec& gpu_;
@@ -89,8 +89,11 @@ class Machine {
   Recorder& recorder_;
   ScheduleBuilder& builder_;
   std::vector<Sm> sms_;
-  // A tournament over SMs: losers_[0] is the first event, losers_[n] the one that lost at node n.
-  std::vector<Event> losers_;
+  // A tournament over SMs by their next event, ties to the lower SM: at 0 the winner, at n the one that lost at node n. Times are
+  // kept as bits: they are never negative, such doubles are in the order of their bits, and those are quicker to compare.
+  std::vector<std::uint64_t> loser_times_;
+  std::vector<std::uint32_t> loser_sms_;
+  std::vector<Resident*> next_of_sm_;  // whose turn it is on each SM
   // The launch that is running.
   int launch_ = 0;
   std::int64_t blocks_ = 0, next_block_ = 0, finished_ = 0;

@@ -8,12 +8,18 @@ namespace tilescope {
 namespace {
 
 /// Cycles a byte; a rate of 0 means that the level is not there to slow anything.
-double per(double rate) { return rate > 0 ? 1 / rate : 0; }
+double per(double rate) {
+  return rate > 0 ? 1 / rate : 0;
+}
 
 TileRef tile_of(const ScheduledAccess& access, const OpClass& op, const BlockOrigin& origin) {
   const bool keys = is_key_side(op.tensor);
-  return {op.tensor,    access.plane + (keys ? origin.kv_plane : origin.plane), access.row + (keys ? 0 : origin.first_row),
-          op.tile_rows, access.col,                                             op.tile_cols};
+  return {op.tensor,
+          access.plane + (keys ? origin.kv_plane : origin.plane),
+          access.row + (keys ? 0 : origin.first_row),
+          op.tile_rows,
+          access.col,
+          op.tile_cols};
 }
 
 }  // namespace
@@ -30,7 +36,8 @@ MemorySystem::MemorySystem(const GpuSpec& gpu, const TensorLayouts& layouts, con
       recorder_(recorder),
       map_(layouts),
       ports_(static_cast<std::size_t>(gpu.sm_count)) {
-  if (gpu.has_l2()) cache_.emplace(map_, Bytes(static_cast<std::int64_t>(gpu.l2_capacity_bytes)), static_cast<int>(gpu.l2_partitions));
+  if (gpu.has_l2())
+    cache_.emplace(map_, Bytes(static_cast<std::int64_t>(gpu.l2_capacity_bytes)), static_cast<int>(gpu.l2_partitions));
   const auto count = static_cast<int>(gpu.sm_count);
   for (int sm = 0; sm < count; ++sm) sides_.push_back(side_of(sm, count));
 }
@@ -129,8 +136,12 @@ Transfer MemorySystem::store(int sm, double cycle, const ScheduledAccess& where,
   return transfer;
 }
 
-TensorBytes MemorySystem::resident() const { return cache_ ? cache_->resident() : TensorBytes{}; }
+TensorBytes MemorySystem::resident() const {
+  return cache_ ? cache_->resident() : TensorBytes{};
+}
 
-TensorBytes MemorySystem::dirty() const { return cache_ ? cache_->dirty() : TensorBytes{}; }
+TensorBytes MemorySystem::dirty() const {
+  return cache_ ? cache_->dirty() : TensorBytes{};
+}
 
 }  // namespace tilescope

@@ -1,4 +1,5 @@
-// MemorySystem: what happens between an SM and HBM: ports, the L2 and its bandwidth, HBM and its bandwidth, and the ledger of HBM bytes.
+// MemorySystem: what happens between an SM and HBM: ports, the L2 and its bandwidth, HBM and its bandwidth, and the ledger of HBM
+// bytes.
 //
 //   SM port (one a direction) ──► L2 (all SMs share its bandwidth) ──► HBM (likewise)
 //
@@ -20,17 +21,20 @@ namespace tilescope {
 
 /// One load or store as the timing model sees it.
 struct Transfer {
-  double end = 0;                            // landed
-  std::int64_t hbm_bytes = 0;                // read from HBM for it
-  WaitCause limit = WaitCause::data;         // what decided its end: data (latency alone), l2 or hbm (bandwidth)
+  double end = 0;                     // landed
+  std::int64_t hbm_bytes = 0;         // read from HBM for it
+  WaitCause limit = WaitCause::data;  // what decided its end: data (latency alone), l2 or hbm (bandwidth)
 };
 
 /// Which partition an SM reads through: the first half of the SMs sits on side 0.
-constexpr int side_of(int sm, int sm_count) { return sm < sm_count / 2 ? 0 : 1; }
+constexpr int side_of(int sm, int sm_count) {
+  return sm < sm_count / 2 ? 0 : 1;
+}
 
 class MemorySystem {
  public:
-  MemorySystem(const GpuSpec& gpu, const TensorLayouts& layouts, const ScheduleBuilder& builder, Ledger& ledger, Recorder& recorder);
+  MemorySystem(const GpuSpec& gpu, const TensorLayouts& layouts, const ScheduleBuilder& builder, Ledger& ledger,
+               Recorder& recorder);
   MemorySystem(const MemorySystem&) = delete;
   MemorySystem& operator=(const MemorySystem&) = delete;
 
@@ -47,7 +51,7 @@ class MemorySystem {
 
  private:
   struct Port {
-    double in = 0, out = 0;                  // free from
+    double in = 0, out = 0;  // free from
   };
   /// When `bytes` that ask at `cycle` have passed a server that is free from `free`.
   static double serve(double& free, double cycle, double cycles) { return free = (free > cycle ? free : cycle) + cycles; }
@@ -60,7 +64,7 @@ class MemorySystem {
   Ledger& ledger_;
   Recorder& recorder_;
   TileMap map_;
-  std::optional<TileCache> cache_;           // absent where the GPU has no L2
+  std::optional<TileCache> cache_;  // absent where the GPU has no L2
   std::vector<Port> ports_;
   std::vector<int> sides_;
   double l2_free_ = 0, hbm_free_ = 0;

@@ -21,8 +21,9 @@ std::vector<T> permuted(const std::vector<T>& values, const std::vector<std::uin
 }  // namespace
 
 std::string_view to_string(WaitCause cause) {
-  constexpr std::array<std::string_view, 13> names = {"none", "program order", "data", "buffer", "tensor core", "exp", "scale, sum",
-                                                      "shared memory", "L2", "HBM", "barrier", "block slot", "launch"};
+  constexpr std::array<std::string_view, 13> names = {"none",    "program order", "data",          "buffer", "tensor core",
+                                                      "exp",     "scale, sum",    "shared memory", "L2",     "HBM",
+                                                      "barrier", "block slot",    "launch"};
   return names[static_cast<std::size_t>(cause)];
 }
 
@@ -42,7 +43,8 @@ void RecordedTrace::order_focus(FocusedSm& focus) const {
   std::iota(order.begin(), order.end(), Index{0});
   const auto& intervals = focus.intervals;
   std::sort(order.begin(), order.end(), [&](Index a, Index b) {
-    return std::tie(intervals[a].start, intervals[a].run, intervals[a].op) < std::tie(intervals[b].start, intervals[b].run, intervals[b].op);
+    return std::tie(intervals[a].start, intervals[a].run, intervals[a].op) <
+           std::tie(intervals[b].start, intervals[b].run, intervals[b].op);
   });
   focus.intervals = permuted(focus.intervals, order);
   focus.notes = permuted(focus.notes, order);
@@ -126,7 +128,9 @@ void RecordedTrace::index_boundaries(SmIndex& index, const std::vector<Index>& b
 
 void RecordedTrace::index_runs() {
   for (const BlockRun& run : data_.runs) slots_ = std::max(slots_, run.slot + 1);
-  const auto list_of = [&](const BlockRun& run) { return static_cast<std::size_t>(run.sm) * static_cast<std::size_t>(slots_) + static_cast<std::size_t>(run.slot); };
+  const auto list_of = [&](const BlockRun& run) {
+    return static_cast<std::size_t>(run.sm) * static_cast<std::size_t>(slots_) + static_cast<std::size_t>(run.slot);
+  };
   first_of_list_.assign(static_cast<std::size_t>(data_.sm_count) * static_cast<std::size_t>(slots_) + 1, 0);
   for (const BlockRun& run : data_.runs) ++first_of_list_[list_of(run) + 1];
   std::partial_sum(first_of_list_.begin(), first_of_list_.end(), first_of_list_.begin());
@@ -177,7 +181,8 @@ std::int64_t RecordedTrace::step_count(int sm) const {
 
 std::int64_t RecordedTrace::last_step_by(const SmIndex& index, double cycle) const {
   const auto& intervals = index.data->intervals;
-  const auto after = std::partition_point(index.steps.begin(), index.steps.end(), [&](Index i) { return intervals[i].end <= cycle; });
+  const auto after =
+      std::partition_point(index.steps.begin(), index.steps.end(), [&](Index i) { return intervals[i].end <= cycle; });
   return after - index.steps.begin();
 }
 

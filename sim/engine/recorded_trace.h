@@ -49,14 +49,14 @@ class RecordedTrace final : public Trace {
   };
   struct SmIndex {
     const FocusedSm* data = nullptr;
-    std::vector<Index> steps;                             // step k is interval steps[k - 1]
-    std::array<std::vector<Index>, unit_count> units;     // intervals by start
-    std::vector<Index> transfers;                         // loads and stores by start
-    std::vector<double> latest_end;                       // of transfers[0 … i]
-    std::vector<RunRecord> runs;                          // by run
+    std::vector<Index> steps;                          // step k is interval steps[k - 1]
+    std::array<std::vector<Index>, unit_count> units;  // intervals by start
+    std::vector<Index> transfers;                      // loads and stores by start
+    std::vector<double> latest_end;                    // of transfers[0 … i]
+    std::vector<RunRecord> runs;                       // by run
     std::vector<Buffer> buffers;
     std::vector<Index> writers;
-    std::vector<std::int64_t> tile_steps, phase_steps;    // where an iteration, a launch begins
+    std::vector<std::int64_t> tile_steps, phase_steps;  // where an iteration, a launch begins
   };
   struct L2Table {
     TensorBytes resident{}, dirty{};
@@ -90,7 +90,7 @@ class RecordedTrace final : public Trace {
   std::int32_t slots_ = 1;
   std::vector<std::int32_t> run_lists_;
   std::vector<std::size_t> first_of_list_;
-  std::vector<TrafficTable> traffic_sums_;     // exact: before each 64th event; else before each bin
+  std::vector<TrafficTable> traffic_sums_;  // exact: before each 64th event; else before each bin
   std::vector<L2Table> l2_sums_;
 };
 

@@ -80,13 +80,13 @@ class Recorder {
 
   const ScheduleBuilder& builder_;
   TraceData data_;
-  std::vector<Counts> counts_;           // by bin
+  std::vector<Counts> counts_;  // by bin
   double near_begin_ = 0, near_end_ = -1;
   std::uint32_t* near_counts_ = nullptr;
   int focus_sm_;
   double bins_a_cycle_ = 0;
-  std::size_t l2_bin_ = 0;               // bins before it have their L2 contents
-  std::vector<int> focus_of_;            // by SM: index into data_.focus, -1 out of focus
+  std::size_t l2_bin_ = 0;     // bins before it have their L2 contents
+  std::vector<int> focus_of_;  // by SM: index into data_.focus, -1 out of focus
   std::size_t interval_count_ = 0;
   TensorBytes noted_resident_{}, noted_dirty_{};
 };
@@ -96,6 +96,8 @@ inline void Recorder::add(std::size_t bin, double time, Tensor tensor, Link link
   if (data_.exact) event(time, tensor, link, bytes);
 }
 
-inline void Recorder::traffic(double time, Tensor tensor, Link link, std::int64_t bytes) { add(bin_of(time), time, tensor, link, bytes); }
+inline void Recorder::traffic(double time, Tensor tensor, Link link, std::int64_t bytes) {
+  add(bin_of(time), time, tensor, link, bytes);
+}
 
 }  // namespace tilescope

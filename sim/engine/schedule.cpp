@@ -9,7 +9,9 @@ namespace tilescope {
 namespace {
 
 /// Cycles for one unit of work; a rate of 0 means that the resource is not modelled.
-double per(double rate) { return rate > 0 ? 1 / rate : 0; }
+double per(double rate) {
+  return rate > 0 ? 1 / rate : 0;
+}
 
 std::size_t hash(const OpClass::Key& key) {
   std::uint64_t h = 0;
@@ -28,9 +30,14 @@ OpClass::Key key_of(const Operation& op, const BlockOperations& block) {
   const auto byte = [](auto value, int place) { return static_cast<std::int64_t>(value) << (8 * place); };
   const auto pair = [](std::int64_t low, std::int64_t high) { return low | high << 32; };
   // Only a matmul has 2^32 flops or more, and it has no exponentials: the last word tells them apart.
-  return {byte(op.kind, 0) | byte(op.line, 1) | byte(op.dst, 2) | byte(op.src[0], 3) | byte(op.src[1], 4) | byte(op.tile.tensor, 5) |
-              byte(block.launch, 6),
-          pair(op.rows, op.cols), pair(op.tile.rows, op.tile.cols), pair(op.inner, block.shared_slots), op.smem_read_bytes, op.smem_write_bytes, op.bytes,
+  return {byte(op.kind, 0) | byte(op.line, 1) | byte(op.dst, 2) | byte(op.src[0], 3) | byte(op.src[1], 4) |
+              byte(op.tile.tensor, 5) | byte(block.launch, 6),
+          pair(op.rows, op.cols),
+          pair(op.tile.rows, op.tile.cols),
+          pair(op.inner, block.shared_slots),
+          op.smem_read_bytes,
+          op.smem_write_bytes,
+          op.bytes,
           op.flops ^ op.exps << 32};
 }
 
@@ -71,9 +78,12 @@ void ScheduleBuilder::set_work(OpClass& c, const Operation& op) const {
       c.timing.server = Server::fp32;
       c.unit_cycles = elements * cycles_per_fp32_element_;
       break;
-    case Unit::sync: c.unit_cycles = barrier_cycles_; break;
+    case Unit::sync:
+      c.unit_cycles = barrier_cycles_;
+      break;
     case Unit::copy:
-    case Unit::store: break;
+    case Unit::store:
+      break;
   }
 }
 
@@ -86,7 +96,8 @@ void ScheduleBuilder::set_shared_memory(OpClass& c, const Operation& op, const B
   if (!first && second) c.smem_read_tensor[0] = tensor_of(op.src[1]);
   if (first && second) {
     // A warp reads only its own rows of the first operand; all the rest is the second one, read again by every warp.
-    const std::int64_t own = op.kind == OpKind::matmul ? std::int64_t{op.rows} * op.inner * element_bytes(problem_.dtype) : op.smem_read_bytes / 2;
+    const std::int64_t own =
+        op.kind == OpKind::matmul ? std::int64_t{op.rows} * op.inner * element_bytes(problem_.dtype) : op.smem_read_bytes / 2;
     c.smem_read[0] = std::min(op.smem_read_bytes, own);
     c.smem_read[1] = op.smem_read_bytes - c.smem_read[0];
     c.smem_read_tensor[1] = tensor_of(op.src[1]);
@@ -159,13 +170,15 @@ void ScheduleBuilder::build(const BlockOperations& block, BlockSchedule& out) {
     const std::uint32_t op_class = class_of(op, block);
     assert(op.wait_load < static_cast<std::int32_t>(i) && op.issue_after < static_cast<std::int32_t>(i));
     const bool keys = is_key_side(op.tile.tensor);
-    ScheduledAccess access{op.tile.plane - (keys ? from.kv_plane : from.plane), op.tile.row - (keys ? 0 : from.first_row), op.tile.col, -1,
-                           op_class};
+    ScheduledAccess access{op.tile.plane - (keys ? from.kv_plane : from.plane), op.tile.row - (keys ? 0 : from.first_row),
+                           op.tile.col, -1, op_class};
     if (op.kind == OpKind::load) {
       if (op.issue_after >= 0) {
         access.after = ordinal_[static_cast<std::size_t>(op.issue_after)];
-        if (access.after < 0) access.after -= 1;
-        else out.compute[static_cast<std::size_t>(access.after)].op_class |= ScheduledOp::signal_bit;
+        if (access.after < 0)
+          access.after -= 1;
+        else
+          out.compute[static_cast<std::size_t>(access.after)].op_class |= ScheduledOp::signal_bit;
       }
       ordinal_[i] = -1 - static_cast<std::int32_t>(out.loads.size());
       out.loads.push_back(access);
@@ -203,7 +216,8 @@ void BlockSchedule::count_classes() {
 }
 
 std::size_t BlockSchedule::size() const {
-  return compute.size() * (sizeof(ScheduledOp) + 4) + loads.size() * (sizeof(ScheduledAccess) + 4) + stores.size() * sizeof(ScheduledAccess);
+  return compute.size() * (sizeof(ScheduledOp) + 4) + loads.size() * (sizeof(ScheduledAccess) + 4) +
+         stores.size() * sizeof(ScheduledAccess);
 }
 
 }  // namespace tilescope

@@ -19,7 +19,9 @@
 namespace tilescope {
 
 /// K and V, whose planes and rows are not those of the queries.
-constexpr bool is_key_side(Tensor tensor) { return tensor == Tensor::k || tensor == Tensor::v; }
+constexpr bool is_key_side(Tensor tensor) {
+  return tensor == Tensor::k || tensor == Tensor::v;
+}
 
 /// Executes one operation at a time on each SM.
 enum class Server : std::uint8_t { tensor, exp, fp32, sync };
@@ -27,23 +29,23 @@ inline constexpr int server_count = 4;
 
 /// What the event loop needs of an operation, and no more, so that all of it stays in the nearest cache.
 struct OpTiming {
-  double duration = 0;                     // cycles that its server is held
-  double smem_cycles = 0;                  // of these, cycles of the shared-memory port
+  double duration = 0;     // cycles that its server is held
+  double smem_cycles = 0;  // of these, cycles of the shared-memory port
   Server server = Server::sync;
   bool store = false;
 };
 
 struct OpClass {
   using Key = std::array<std::int64_t, 8>;
-  Key key{};                               // everything below follows from it
+  Key key{};  // everything below follows from it
   OpTiming timing;
-  double unit_cycles = 0;                  // of its duration, cycles that its unit works
-  double busy_cycles = 0;                  // that its lane shows: its duration, or the time in the SM's port
+  double unit_cycles = 0;  // of its duration, cycles that its unit works
+  double busy_cycles = 0;  // that its lane shows: its duration, or the time in the SM's port
   Unit unit = Unit::sync;
   OpKind kind = OpKind::barrier;
   // For the ledger and the bins.
   std::uint8_t line = 0, launch = 0;
-  Tensor tensor = Tensor::q;               // load, store: what moves
+  Tensor tensor = Tensor::q;  // load, store: what moves
   std::array<Tensor, 2> smem_read_tensor = {Tensor::q, Tensor::q};
   Tensor smem_write_tensor = Tensor::q;
   std::array<std::int64_t, 2> smem_read{};
@@ -58,13 +60,13 @@ struct OpClass {
 
 struct ScheduledOp {
   static constexpr std::uint32_t signal_bit = 0x80000000U;
-  std::uint32_t op_class = 0;              // with signal_bit: some load waits for its end
-  std::int32_t wait = -1;                  // load, by its place in the stream of loads; -1 for none
+  std::uint32_t op_class = 0;  // with signal_bit: some load waits for its end
+  std::int32_t wait = -1;      // load, by its place in the stream of loads; -1 for none
 };
 
-/// A load or a store. Its plane counts from that of the block (for K and V, from the plane its heads read), its row from the block's
-/// first row (for K and V, from 0), so that blocks of one shape share a schedule. `after` says what must be over before a load is issued:
-/// -1 nothing; n >= 0 the n-th signalling operation; -2 - n the landing of load n.
+/// A load or a store. Its plane counts from that of the block (for K and V, from the plane its heads read), its row from the
+/// block's first row (for K and V, from 0), so that blocks of one shape share a schedule. `after` says what must be over before a
+/// load is issued: -1 nothing; n >= 0 the n-th signalling operation; -2 - n the landing of load n.
 struct ScheduledAccess {
   std::int32_t plane = 0, row = 0, col = 0;
   std::int32_t after = -1;
@@ -77,7 +79,7 @@ struct BlockOrigin {
 };
 
 struct BlockSchedule {
-  std::vector<ScheduledOp> compute;        // stores among them
+  std::vector<ScheduledOp> compute;  // stores among them
   std::vector<ScheduledAccess> loads, stores;
   std::size_t signals = 0;
   // Which operation each entry of compute and loads is.
@@ -111,14 +113,15 @@ class ScheduleBuilder {
   void set_work(OpClass& c, const Operation& op) const;
   void set_shared_memory(OpClass& c, const Operation& op, const BlockOperations& block) const;
 
-  double cycles_per_tensor_flop_, cycles_per_fp32_flop_, cycles_per_fp32_element_, cycles_per_exp_, cycles_per_smem_byte_, cycles_per_port_byte_;
+  double cycles_per_tensor_flop_, cycles_per_fp32_flop_, cycles_per_fp32_element_, cycles_per_exp_, cycles_per_smem_byte_,
+      cycles_per_port_byte_;
   double barrier_cycles_;
   AttentionProblem problem_;
   std::vector<OpClass> classes_;
-  std::vector<OpTiming> timings_;          // of each class
-  std::vector<std::uint32_t> table_;       // open addressing over classes_, a power of two; 0 is free, else index + 1
+  std::vector<OpTiming> timings_;     // of each class
+  std::vector<std::uint32_t> table_;  // open addressing over classes_, a power of two; 0 is free, else index + 1
   std::uint32_t previous_ = 0;
-  std::vector<std::int32_t> ordinal_;      // of each operation in its stream, -1 - n where it is load n
+  std::vector<std::int32_t> ordinal_;  // of each operation in its stream, -1 - n where it is load n
 };
 
 }  // namespace tilescope

@@ -41,23 +41,31 @@ std::vector<Tensor> tensors_of(const TileProgram& program) {
   return found;
 }
 
-bool is_extra(Tensor tensor) { return tensor != Tensor::q && tensor != Tensor::k && tensor != Tensor::v && tensor != Tensor::o; }
+bool is_extra(Tensor tensor) {
+  return tensor != Tensor::q && tensor != Tensor::k && tensor != Tensor::v && tensor != Tensor::o;
+}
 
 Status check_gpu(const SimulationRequest& request) {
   const GpuSpec& gpu = request.gpu;
   if (gpu.sm_count < 1 || gpu.sm_clock_hz <= 0)
-    return Error{fmt::format("GPU '{}' has {:g} SMs at {:g} Hz: it needs at least one SM and a clock", gpu.id, gpu.sm_count, gpu.sm_clock_hz)};
+    return Error{fmt::format("GPU '{}' has {:g} SMs at {:g} Hz: it needs at least one SM and a clock", gpu.id, gpu.sm_count,
+                             gpu.sm_clock_hz)};
   if (request.focus_sm < 0 || request.focus_sm >= static_cast<int>(gpu.sm_count))
-    return Error{fmt::format("there is no SM {}: {} has SMs 0 to {}", request.focus_sm, gpu.id, static_cast<int>(gpu.sm_count) - 1)};
+    return Error{
+        fmt::format("there is no SM {}: {} has SMs 0 to {}", request.focus_sm, gpu.id, static_cast<int>(gpu.sm_count) - 1)};
   return Done{};
 }
 
 std::string_view to_string(Occupancy::Limit limit) {
   switch (limit) {
-    case Occupancy::Limit::blocks: return "sm.max_blocks";
-    case Occupancy::Limit::threads: return "threads";
-    case Occupancy::Limit::registers: return "registers";
-    case Occupancy::Limit::shared: return "shared memory";
+    case Occupancy::Limit::blocks:
+      return "sm.max_blocks";
+    case Occupancy::Limit::threads:
+      return "threads";
+    case Occupancy::Limit::registers:
+      return "registers";
+    case Occupancy::Limit::shared:
+      return "shared memory";
   }
   return "";
 }
@@ -75,10 +83,11 @@ Result<std::vector<int>> blocks_per_sm(SimulationRequest& request, const TilePro
   const int asked = request.blocks_per_sm.value_or(most.blocks_per_sm);
   if (asked < 1) return Error{fmt::format("--blocks-per-sm is {}: it must be at least 1", asked)};
   if (asked > most.blocks_per_sm)
-    return Error{fmt::format("--blocks-per-sm is {}, but {} of {} with tile {}x{} fit an SM of {} (what runs out is {}): "
-                             "use at most {}, or a smaller tile",
-                             asked, most.blocks_per_sm == 1 ? "1 block" : fmt::format("{} blocks", most.blocks_per_sm), request.algorithm,
-                             program.tile().block_q, program.tile().block_kv, request.gpu.id, to_string(most.limit), most.blocks_per_sm)};
+    return Error{
+        fmt::format("--blocks-per-sm is {}, but {} of {} with tile {}x{} fit an SM of {} (what runs out is {}): "
+                    "use at most {}, or a smaller tile",
+                    asked, most.blocks_per_sm == 1 ? "1 block" : fmt::format("{} blocks", most.blocks_per_sm), request.algorithm,
+                    program.tile().block_q, program.tile().block_kv, request.gpu.id, to_string(most.limit), most.blocks_per_sm)};
   request.blocks_per_sm = asked;
   for (int& fit : fits) fit = std::min(fit, asked);
   return fits;
@@ -97,16 +106,19 @@ Status add_memory(Simulation& simulation, const TensorLayouts& layouts) {
   const auto needed = static_cast<double>(simulation.peak_hbm.value);
   if (needed <= request.gpu.hbm_capacity_bytes) return Done{};
   const std::string of_it =
-      extra.empty() ? "" : fmt::format(", {} of it for {}", decimal_bytes(static_cast<double>(simulation.extra_hbm.value)), list_of(extra));
+      extra.empty()
+          ? ""
+          : fmt::format(", {} of it for {}", decimal_bytes(static_cast<double>(simulation.extra_hbm.value)), list_of(extra));
   return Error{fmt::format("{} needs {} of HBM{}; {} has {}: use a smaller --batch, --heads or --seq", request.algorithm,
                            decimal_bytes(needed), of_it, request.gpu.id, decimal_bytes(request.gpu.hbm_capacity_bytes))};
 }
 
 Error too_large(const SimulationRequest& request, double operations, double blocks, double bytes) {
-  return Error{fmt::format("{} with tile {}x{} has blocks of {:.3g} operations, {:g} of them at once: the simulation would need {} of memory "
-                           "and may take {}; use a larger --block-q and --block-kv or a smaller --seq",
-                           request.algorithm, request.tile->block_q, request.tile->block_kv, operations, blocks, decimal_bytes(bytes),
-                           decimal_bytes(largest_schedule_bytes))};
+  return Error{fmt::format(
+      "{} with tile {}x{} has blocks of {:.3g} operations, {:g} of them at once: the simulation would need {} of memory "
+      "and may take {}; use a larger --block-q and --block-kv or a smaller --seq",
+      request.algorithm, request.tile->block_q, request.tile->block_kv, operations, blocks, decimal_bytes(bytes),
+      decimal_bytes(largest_schedule_bytes))};
 }
 
 /// A program whose blocks are very long (flash1 walks all pairs of tiles in one block) would fill the host's memory.
@@ -128,8 +140,9 @@ Status check_size(const SimulationRequest& request, const TileProgram& program, 
       const auto moves = std::count_if(sample.operations.begin(), sample.operations.end(),
                                        [](const Operation& op) { return op.kind == OpKind::load || op.kind == OpKind::store; });
       operations = std::max(operations, static_cast<double>(sample.operations.size()));
-      bytes = std::max(bytes, static_cast<double>(sample.operations.size() * sizeof(ScheduledOp) +
-                                                  static_cast<std::size_t>(moves) * (sizeof(ScheduledAccess) + 3 * sizeof(double))));
+      bytes =
+          std::max(bytes, static_cast<double>(sample.operations.size() * sizeof(ScheduledOp) +
+                                              static_cast<std::size_t>(moves) * (sizeof(ScheduledAccess) + 3 * sizeof(double))));
     }
     if (bytes * at_once > largest_schedule_bytes) return too_large(request, operations, at_once, bytes * at_once);
   }
@@ -202,13 +215,14 @@ Result<std::shared_ptr<const Simulation>> run_program(SimulationRequest request,
   std::vector<LaunchTime> times;
   for (std::size_t i = 0; i < launches.size(); ++i) {
     const double start = i == 0 ? 0 : times.back().end + gap.value;
-    const Result<double> end = machine.run_launch(static_cast<int>(i), (*per_sm)[i], start, progress, share * static_cast<double>(i), share);
+    const Result<double> end =
+        machine.run_launch(static_cast<int>(i), (*per_sm)[i], start, progress, share * static_cast<double>(i), share);
     if (!end) return end.error();
     times.push_back({start, *end});
     const LaunchSpec& launch = launches[i];
     const double slots = (*per_sm)[i] * request.gpu.sm_count;
-    simulation->launches.push_back({std::string(launch.name), launch.blocks(), launch.needs.threads, launch.needs.shared_bytes, (*per_sm)[i],
-                                    static_cast<double>(launch.blocks()) / slots, Cycles(*end - start)});
+    simulation->launches.push_back({std::string(launch.name), launch.blocks(), launch.needs.threads, launch.needs.shared_bytes,
+                                    (*per_sm)[i], static_cast<double>(launch.blocks()) / slots, Cycles(*end - start)});
   }
 
   simulation->cycles = Cycles(times.back().end);

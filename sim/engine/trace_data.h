@@ -13,8 +13,8 @@ namespace tilescope {
 struct OpNote {
   TileRef tile;
   std::int32_t iteration = -1;
-  std::int32_t ring = 0;          // buffer of `dst`
-  Slot dst = Slot::none;          // for a store: the slot it leaves from
+  std::int32_t ring = 0;  // buffer of `dst`
+  Slot dst = Slot::none;  // for a store: the slot it leaves from
 };
 
 /// A focused SM's operations: one interval and one note each.
@@ -35,7 +35,7 @@ struct TrafficEvent {
 /// What an access changed in the L2.
 struct L2Event {
   double time = 0;
-  std::int64_t resident = 0, dirty = 0;   // differences
+  std::int64_t resident = 0, dirty = 0;  // differences
   Tensor tensor = Tensor::q;
 };
 
@@ -46,7 +46,7 @@ struct TraceData {
   std::vector<BlockRun> runs;
   TimeBins bins;
   std::vector<FocusedSm> focus;
-  bool exact = true;                       // the two below hold every event
+  bool exact = true;  // the two below hold every event
   std::vector<TrafficEvent> traffic;
   std::vector<L2Event> l2;
   TrafficTable total{};

@@ -11,11 +11,13 @@ namespace tilescope {
 
 namespace {
 
-double part(double cycle, double start, double end) { return end > start ? std::clamp((cycle - start) / (end - start), 0.0, 1.0) : 1; }
+double part(double cycle, double start, double end) {
+  return end > start ? std::clamp((cycle - start) / (end - start), 0.0, 1.0) : 1;
+}
 
 bool same(const TileInFlight& a, const TileInFlight& b) {
-  return a.tile == b.tile && a.to_sm == b.to_sm && a.progress == b.progress && a.sm == b.sm && a.slot == b.slot && a.bytes == b.bytes &&
-         a.hbm_bytes == b.hbm_bytes;
+  return a.tile == b.tile && a.to_sm == b.to_sm && a.progress == b.progress && a.sm == b.sm && a.slot == b.slot &&
+         a.bytes == b.bytes && a.hbm_bytes == b.hbm_bytes;
 }
 
 bool same(const SlotState& a, const SlotState& b) {
@@ -41,9 +43,9 @@ bool same(const std::vector<T>& a, const std::vector<T>& b) {
 
 bool TraceState::operator==(const TraceState& other) const {
   return step == other.step && cycle == other.cycle && launch == other.launch && run == other.run && op == other.op &&
-         interval.has_value() == other.interval.has_value() && (!interval || same(*interval, *other.interval)) && same(sms, other.sms) &&
-         same(flights, other.flights) && same(slots, other.slots) && traffic == other.traffic && traffic_exact == other.traffic_exact &&
-         l2_resident == other.l2_resident && l2_dirty == other.l2_dirty;
+         interval.has_value() == other.interval.has_value() && (!interval || same(*interval, *other.interval)) &&
+         same(sms, other.sms) && same(flights, other.flights) && same(slots, other.slots) && traffic == other.traffic &&
+         traffic_exact == other.traffic_exact && l2_resident == other.l2_resident && l2_dirty == other.l2_dirty;
 }
 
 TraceState RecordedTrace::machine_at(const SmIndex* index, double cycle) const {
@@ -64,8 +66,8 @@ void RecordedTrace::add_sms(TraceState& state) const {
     for (std::size_t list = sm * static_cast<std::size_t>(slots_); list < (sm + 1) * static_cast<std::size_t>(slots_); ++list) {
       const auto first = run_lists_.begin() + static_cast<std::ptrdiff_t>(first_of_list_[list]);
       const auto last = run_lists_.begin() + static_cast<std::ptrdiff_t>(first_of_list_[list + 1]);
-      const auto after =
-          std::partition_point(first, last, [&](std::int32_t run) { return data_.runs[static_cast<std::size_t>(run)].start < state.cycle; });
+      const auto after = std::partition_point(
+          first, last, [&](std::int32_t run) { return data_.runs[static_cast<std::size_t>(run)].start < state.cycle; });
       if (after == first) continue;
       const std::int32_t run = *(after - 1);
       if (data_.runs[static_cast<std::size_t>(run)].end < state.cycle) continue;
@@ -76,7 +78,8 @@ void RecordedTrace::add_sms(TraceState& state) const {
     const BlockRun& run = data_.runs[static_cast<std::size_t>(shown.run)];
     shown.progress = part(state.cycle, run.start, run.end);
   }
-  for (const SmIndex& index : index_) state.sms[static_cast<std::size_t>(index.data->sm)].busy_units = busy_units(index, state.cycle);
+  for (const SmIndex& index : index_)
+    state.sms[static_cast<std::size_t>(index.data->sm)].busy_units = busy_units(index, state.cycle);
 }
 
 std::uint8_t RecordedTrace::busy_units(const SmIndex& index, double cycle) const {
@@ -87,7 +90,8 @@ std::uint8_t RecordedTrace::busy_units(const SmIndex& index, double cycle) const
     const auto after = std::partition_point(list.begin(), list.end(), [&](Index i) { return intervals[i].start < cycle; });
     if (after != list.begin() && intervals[*(after - 1)].end >= cycle) bits |= 1U << unit;
   }
-  const auto after = std::partition_point(index.transfers.begin(), index.transfers.end(), [&](Index i) { return intervals[i].start < cycle; });
+  const auto after =
+      std::partition_point(index.transfers.begin(), index.transfers.end(), [&](Index i) { return intervals[i].start < cycle; });
   for (auto at = after - index.transfers.begin(); at > 0 && index.latest_end[static_cast<std::size_t>(at - 1)] >= cycle; --at) {
     const Interval& interval = intervals[index.transfers[static_cast<std::size_t>(at - 1)]];
     if (interval.end >= cycle) bits |= 1U << static_cast<unsigned>(interval.unit);
@@ -98,9 +102,10 @@ std::uint8_t RecordedTrace::busy_units(const SmIndex& index, double cycle) const
 void RecordedTrace::add_flights(TraceState& state, const SmIndex& index) const {
   const auto& intervals = index.data->intervals;
   const std::size_t before = state.flights.size();
-  const auto after =
-      std::partition_point(index.transfers.begin(), index.transfers.end(), [&](Index i) { return intervals[i].start < state.cycle; });
-  for (auto at = after - index.transfers.begin(); at > 0 && index.latest_end[static_cast<std::size_t>(at - 1)] > state.cycle; --at) {
+  const auto after = std::partition_point(index.transfers.begin(), index.transfers.end(),
+                                          [&](Index i) { return intervals[i].start < state.cycle; });
+  for (auto at = after - index.transfers.begin(); at > 0 && index.latest_end[static_cast<std::size_t>(at - 1)] > state.cycle;
+       --at) {
     const Index i = index.transfers[static_cast<std::size_t>(at - 1)];
     const Interval& interval = intervals[i];
     if (interval.end <= state.cycle) continue;
@@ -130,7 +135,8 @@ void RecordedTrace::add_slots(TraceState& state, const SmIndex& index) const {
     }
   std::sort(resident.begin(), resident.end());
   for (std::int32_t run : resident) {
-    const auto record = std::lower_bound(index.runs.begin(), index.runs.end(), run, [](const RunRecord& r, std::int32_t id) { return r.run < id; });
+    const auto record =
+        std::lower_bound(index.runs.begin(), index.runs.end(), run, [](const RunRecord& r, std::int32_t id) { return r.run < id; });
     if (record == index.runs.end() || record->run != run) continue;
     for (Index b = record->first_buffer; b < record->last_buffer; ++b) {
       const Buffer& buffer = index.buffers[b];
@@ -164,7 +170,8 @@ void RecordedTrace::add_traffic(TraceState& state) const {
 }
 
 void RecordedTrace::add_traffic_from_events(TraceState& state) const {
-  const auto until = std::partition_point(data_.traffic.begin(), data_.traffic.end(), [&](const auto& e) { return e.time <= state.cycle; });
+  const auto until =
+      std::partition_point(data_.traffic.begin(), data_.traffic.end(), [&](const auto& e) { return e.time <= state.cycle; });
   const auto count = static_cast<std::size_t>(until - data_.traffic.begin());
   if (count > 0) {
     std::size_t i = (count - 1) / events_a_sum;
@@ -191,7 +198,9 @@ void RecordedTrace::add_traffic_from_bins(TraceState& state) const {
   const TimeBins& bins = data_.bins;
   const std::size_t bin = std::min(static_cast<std::size_t>(state.cycle / bins.width), bins.traffic.size() - 1);
   const double into = std::min(1.0, state.cycle / bins.width - static_cast<double>(bin));
-  const auto between = [&](std::int64_t from, std::int64_t to) { return from + std::llround(into * static_cast<double>(to - from)); };
+  const auto between = [&](std::int64_t from, std::int64_t to) {
+    return from + std::llround(into * static_cast<double>(to - from));
+  };
   state.traffic = traffic_sums_[bin];
   for (std::size_t t = 0; t < tensor_count; ++t) {
     for (std::size_t l = 0; l < link_count; ++l) state.traffic[t][l] += between(0, bins.traffic[bin][t][l]);

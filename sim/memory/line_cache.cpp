@@ -74,10 +74,11 @@ void LineCache::for_each_line(const TileRef& tile, F&& f) const {
   const auto row_bytes = static_cast<std::uint64_t>(layout.cols * layout.element_bytes);
   std::map<std::uint64_t, std::uint8_t> lines;
   for (std::int32_t row = tile.row; row < tile.row + tile.rows; ++row) {
-    const std::uint64_t begin = first_byte_[static_cast<std::size_t>(tile.tensor)] +
-                                (static_cast<std::uint64_t>(tile.plane) * static_cast<std::uint64_t>(layout.rows) +
-                                 static_cast<std::uint64_t>(row)) * row_bytes +
-                                static_cast<std::uint64_t>(tile.col * layout.element_bytes);
+    const std::uint64_t begin =
+        first_byte_[static_cast<std::size_t>(tile.tensor)] +
+        (static_cast<std::uint64_t>(tile.plane) * static_cast<std::uint64_t>(layout.rows) + static_cast<std::uint64_t>(row)) *
+            row_bytes +
+        static_cast<std::uint64_t>(tile.col * layout.element_bytes);
     const std::uint64_t end = begin + static_cast<std::uint64_t>(tile.cols * layout.element_bytes);
     for (std::uint64_t sector = begin / sector_size; sector * sector_size < end; ++sector)
       lines[sector / 4] |= static_cast<std::uint8_t>(1U << sector % 4);

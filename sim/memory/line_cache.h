@@ -1,4 +1,5 @@
-// LineCache: the L2 line by line, as plainly as it can be said; the oracle that the tile-grain model is held against on small problems.
+// LineCache: the L2 line by line, as plainly as it can be said; the oracle that the tile-grain model is held against on small
+// problems.
 //
 // 128-byte lines of four 32-byte sectors; one or two partitions; a line's home is a hash of its address; a read through the
 // partition that is not its home leaves a copy there; each partition evicts its least recently used line. Slow on purpose.
@@ -30,10 +31,10 @@ class LineCache {
  private:
   struct Line {
     std::uint64_t number = 0;
-    std::uint8_t present = 0, dirty = 0;   // a bit a sector
+    std::uint8_t present = 0, dirty = 0;  // a bit a sector
   };
   struct Partition {
-    std::list<Line> recent;                // most recently used first
+    std::list<Line> recent;  // most recently used first
     std::unordered_map<std::uint64_t, std::list<Line>::iterator> where;
   };
   int home_of(std::uint64_t line) const;

@@ -21,8 +21,8 @@ namespace tilescope {
 
 struct TileAccess {
   std::int64_t hbm_read_bytes = 0;
-  bool far = false;      // some of it came over the fabric
-  double arrival = 0;    // when the last fetch of these tiles from HBM arrives: a hit on bytes under way waits for them
+  bool far = false;    // some of it came over the fabric
+  double arrival = 0;  // when the last fetch of these tiles from HBM arrives: a hit on bytes under way waits for them
 };
 
 using TensorBytes = std::array<std::int64_t, tensor_count>;
@@ -49,17 +49,17 @@ class TileCache {
   static constexpr std::uint32_t none = 0xffffffff;
   // Node k of a tile: partition k / 2; even k the home half, odd k the copy of the other partition's half.
   struct Node {
-    std::uint32_t previous = none, next = none;   // towards the most, the least recently used
-    std::uint64_t present = 0;                    // slices
+    std::uint32_t previous = none, next = none;  // towards the most, the least recently used
+    std::uint64_t present = 0;                   // slices
   };
   struct Entry {
     TileGeometry geometry;
     double arrival = 0;
     std::array<Node, 4> nodes;
-    std::array<std::uint64_t, 2> dirty{};         // slices, by home
+    std::array<std::uint64_t, 2> dirty{};  // slices, by home
   };
   struct List {
-    std::uint32_t head = none, tail = none;       // node number: entry * 4 + k
+    std::uint32_t head = none, tail = none;  // node number: entry * 4 + k
   };
 
   std::uint32_t find_or_create(std::uint64_t key);
@@ -80,14 +80,14 @@ class TileCache {
 
   const TileMap& map_;
   bool two_;
-  std::int64_t capacity_;                         // of one partition
+  std::int64_t capacity_;  // of one partition
   std::vector<Entry> entries_;
   std::vector<std::uint32_t> free_;
   struct Place {
     std::uint64_t key = 0;
     std::uint32_t entry = none;
   };
-  std::vector<Place> table_;                      // open addressing, a power of two
+  std::vector<Place> table_;  // open addressing, a power of two
   int table_shift_ = 0;
   std::size_t count_ = 0;
   std::array<List, 2> lists_;

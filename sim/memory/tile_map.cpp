@@ -10,7 +10,16 @@ namespace {
 
 constexpr std::uint64_t index_bits = (std::uint64_t{1} << 56) - 1;
 
-std::int64_t round_up(std::int64_t value, std::int64_t step) { return ceil_div(value, step) * step; }
+std::int64_t round_up(std::int64_t value, std::int64_t step) {
+  return ceil_div(value, step) * step;
+}
+
+/// Book-keeping costs as much for a tile of 64 bytes as for one of 64 KiB.
+std::int64_t tiles_tracked_together(std::int64_t rows, std::int64_t row_bytes, int slice_shift) {
+  constexpr std::int64_t small = 2048;  // bytes
+  const std::int64_t wanted = small / (rows * row_bytes), possible = (std::int64_t{64} << slice_shift) / rows;
+  return std::max<std::int64_t>(1, std::min(wanted, possible));
+}
 
 /// Sectors whose first byte lies in [first, end).
 std::int64_t sectors_starting_in(std::int64_t first, std::int64_t end) {
@@ -18,7 +27,9 @@ std::int64_t sectors_starting_in(std::int64_t first, std::int64_t end) {
 }
 
 /// Slices i of a mask for which i and `parity` differ in their lowest bit.
-std::uint64_t odd_slices(int parity) { return parity != 0 ? 0x5555555555555555U : 0xaaaaaaaaaaaaaaaaU; }
+std::uint64_t odd_slices(int parity) {
+  return parity != 0 ? 0x5555555555555555U : 0xaaaaaaaaaaaaaaaaU;
+}
 
 }  // namespace
 
@@ -48,6 +59,7 @@ TileMap::TileMap(const TensorLayouts& layouts) {
     }
     const auto slice_rows = static_cast<std::uint64_t>(std::max(ceil_div(rows, 64), rows_of_a_sector));
     grid.slice_shift = std::bit_width(slice_rows - 1);
+    rows *= tiles_tracked_together(rows, cols * layout.element_bytes, grid.slice_shift);
     grid.tile_rows = static_cast<std::uint32_t>(rows);
     grid.tile_cols = static_cast<std::uint32_t>(cols);
     grid.down = static_cast<std::uint32_t>(ceil_div(layout.rows, rows));
@@ -90,8 +102,8 @@ std::int64_t TileMap::slice_sectors(const TileGeometry& tile, int slice) const {
   const auto down = static_cast<std::int64_t>(index / grid.across % grid.down);
   const auto plane = static_cast<std::int64_t>(index / grid.across / grid.down);
   const std::int64_t begin = down * grid.tile_rows + (static_cast<std::int64_t>(slice) << grid.slice_shift);
-  const std::int64_t end = std::min({begin + (std::int64_t{1} << grid.slice_shift),
-                                     (down + 1) * static_cast<std::int64_t>(grid.tile_rows), layout.rows});
+  const std::int64_t end = std::min(
+      {begin + (std::int64_t{1} << grid.slice_shift), (down + 1) * static_cast<std::int64_t>(grid.tile_rows), layout.rows});
   const std::int64_t row_bytes = layout.cols * layout.element_bytes;
   const std::int64_t first = across * grid.tile_cols * layout.element_bytes;
   const std::int64_t last = std::min<std::int64_t>(first + grid.tile_cols * layout.element_bytes, row_bytes);

@@ -1,5 +1,7 @@
 // TileMap: cuts every tensor into the tiles that the L2 model tracks, each tile into at most 64 slices of rows.
 //
+// A tracked tile is TensorLayout's, or where that is small several of them, one below the other, each with slices of its own.
+//
 //   TileRef (any rectangle) ──for_each_part──► (tile key, mask of slices) …    one part for each tracked tile it meets
 //
 // A sector belongs to the one slice that holds its first byte, so that the slices of a tensor add up to its sectors exactly,
@@ -21,7 +23,7 @@ struct TileGeometry {
   std::uint32_t sectors_each = 0;  // of every slice but the last; `uneven` when slices differ
   std::uint32_t sectors_last = 0;
   std::uint8_t last_slice = 0;
-  std::uint8_t parity = 0;         // which half takes the odd sector of slice 0
+  std::uint8_t parity = 0;  // which half takes the odd sector of slice 0
   Tensor tensor = Tensor::q;
 };
 
@@ -44,15 +46,13 @@ class TileMap {
  private:
   struct Grid {
     TensorLayout layout;
-    std::uint32_t tile_rows = 1, tile_cols = 1;   // as tracked: at least a sector
-    std::uint32_t down = 0, across = 0;           // tiles in a plane
-    int slice_shift = 0;                          // rows of a slice, as a power of two
-    bool even = false;                            // every slice starts and ends on a sector
+    std::uint32_t tile_rows = 1, tile_cols = 1;  // as tracked: at least a sector
+    std::uint32_t down = 0, across = 0;          // tiles in a plane
+    int slice_shift = 0;                         // rows of a slice, as a power of two
+    bool even = false;                           // every slice starts and ends on a sector
   };
   std::int64_t slice_sectors(const TileGeometry& tile, int slice) const;
-  static std::uint64_t slice_mask(int first, int last) {
-    return (~std::uint64_t{0} >> (63 - last)) & (~std::uint64_t{0} << first);
-  }
+  static std::uint64_t slice_mask(int first, int last) { return (~std::uint64_t{0} >> (63 - last)) & (~std::uint64_t{0} << first); }
 
   std::array<Grid, tensor_count> grids_;
 };
@@ -69,7 +69,8 @@ void TileMap::for_each_part(const TileRef& tile, F&& f) const {
     const std::uint32_t top = r * grid.tile_rows;
     const std::uint32_t begin = first_row > top ? first_row - top : 0;
     const std::uint32_t end = end_row - top < grid.tile_rows ? end_row - top : grid.tile_rows;
-    const std::uint64_t slices = slice_mask(static_cast<int>(begin >> grid.slice_shift), static_cast<int>((end - 1) >> grid.slice_shift));
+    const std::uint64_t slices =
+        slice_mask(static_cast<int>(begin >> grid.slice_shift), static_cast<int>((end - 1) >> grid.slice_shift));
     const std::uint64_t row_key = tag | ((static_cast<std::uint64_t>(tile.plane) * grid.down + r) * grid.across);
     for (std::uint32_t c = first_across; c <= last_across; ++c) f(row_key + c, slices);
   }

@@ -24,8 +24,9 @@ class TileArithmetic {
  public:
   explicit TileArithmetic(const AttentionProblem& problem) : problem_(problem) {}
 
-  /// Carries out one operation on chip (not a load, store or barrier). `dst` has the operation's shape, and its old values where it
-  /// is updated. Types  operands of a product are rounded to the problem's type; everything else, sums included, is fp32
+  /// Carries out one operation on chip (not a load, store or barrier).
+  /// Shapes  `dst` has the operation's shape, and its old values where it is updated
+  /// Types   operands of a product are rounded to the problem's type; everything else, sums included, is fp32
   void apply(const Operation& operation, const Operands& src, Matrix& dst);
 
  private:

@@ -15,19 +15,6 @@ constexpr std::uint32_t ring_slots = slot_bits(Slot::k, Slot::v, Slot::s, Slot::
 
 }  // namespace
 
-BlockPlan::BlockPlan(const AttentionProblem& problem, const TileShape& tile)
-    : grid(problem, tile),
-      head_dim(static_cast<std::int32_t>(problem.head_dim)),
-      element(element_bytes(problem.dtype)),
-      scale(static_cast<float>(problem.scale())) {
-  for (Tensor tensor : all_tensors) {
-    const auto t = static_cast<std::size_t>(tensor);
-    layouts[t] = tensor_layout(problem, tile, tensor);
-    const std::int64_t row_bytes = layouts[t].cols * layouts[t].element_bytes;
-    whole_row_bytes[t] = row_bytes % sector_size == 0 ? row_bytes : 0;
-  }
-}
-
 BlockBuilder::BlockBuilder(BlockOperations& out, const BlockPlan& plan, const KernelNeeds& needs, int launch, std::int64_t block,
                            std::int64_t plane, TileRange rows, std::uint32_t shared)
     : out_(out),

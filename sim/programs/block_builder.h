@@ -18,7 +18,7 @@
 #include <cstdint>
 #include <initializer_list>
 
-#include "sim/programs/tile_grid.h"
+#include "sim/programs/block_plan.h"
 #include "sim/programs/tile_program.h"
 
 namespace tilescope {
@@ -32,40 +32,10 @@ constexpr std::uint32_t slot_bits(Slots... slots) {
   return (std::uint32_t{0} | ... | slot_bit(slots));
 }
 
-/// What is worked out once a program, so that a block costs additions only.
-struct BlockPlan {
-  TileGrid grid;
-  std::array<TensorLayout, tensor_count> layouts;
-  /// Bytes of a row where every row is whole sectors, 0 elsewhere.
-  std::array<std::int64_t, tensor_count> whole_row_bytes{};
-  std::int32_t head_dim = 0;
-  std::int64_t element = 2;
-  float scale = 1;
-
-  BlockPlan(const AttentionProblem& problem, const TileShape& tile);
-
-  /// Whether a tile of these tensors moves as many bytes in every plane and from every row.
-  template <class... Tensors>
-  bool rows_are_whole(Tensors... tensors) const {
-    return ((whole_row_bytes[static_cast<std::size_t>(tensors)] != 0) && ...);
-  }
-  /// Where in a sector the statistics of a row start, 0 to 7: tiles that start alike move as many bytes.
-  std::int64_t place_in_sector(std::int64_t plane, std::int64_t row) const {
-    return (plane * grid.problem.seq_q + row) % (sector_size / 4);
-  }
-  /// A place, with the block's rows and `what` else its operations depend on as its shape.
-  BlockPlace place(std::int64_t plane, TileRange rows, std::int64_t what) const {
-    return {what * (most_rows + 1) + rows.count, static_cast<std::int32_t>(plane), static_cast<std::int32_t>(rows.first)};
-  }
-
- private:
-  static constexpr std::int64_t most_rows = 4096;  // of a tile
-};
-
 class BlockBuilder {
  public:
   /// Buffers of a ring that are filled again and again; a ring in which every buffer is filled once may have any number.
-  static constexpr int most_stages = 4;
+  static constexpr std::size_t most_stages = 4;
 
   /// Clears `out`, which keeps its capacity. `shared` has a bit for each slot in shared memory.
   BlockBuilder(BlockOperations& out, const BlockPlan& plan, const KernelNeeds& needs, int launch, std::int64_t block,

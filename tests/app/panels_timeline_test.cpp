@@ -198,7 +198,7 @@ TEST_CASE("timeline: rows neither overlap nor leave the panel, from narrow to wi
             CAPTURE(groups);
             CAPTURE(scale);
             const Rect area = {{8, 600}, {8 + width, 600 + height}};
-            const TimelineLayout layout = lay_out_timeline(area, groups, launches, 100, scale);
+            const TimelineLayout layout = lay_out_timeline(area, {groups, groups == 1 ? 4 : 1, launches, 100, scale});
             CHECK(layout.rows.size() >= groups * timeline_units.size());
             float bottom = area.min.y + layout.launch_strip;
             for (const TimelineRow& row : layout.rows) {

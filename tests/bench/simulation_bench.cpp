@@ -66,15 +66,23 @@ void l2_access(benchmark::State& state) {
   benchmark::DoNotOptimize(read);
 }
 
-BENCHMARK_CAPTURE(simulate_it, smoke_flash2_toy_N64_d16, "flash2", toy_gpu(), problem_of(1, 1, 64, 16))->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(simulate_it, standard_toy_N64_d16, "standard", toy_gpu(), problem_of(1, 1, 64, 16))->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(simulate_it, smoke_flash2_h200_B1_H16_N4096_d64, "flash2", h200_gpu(), problem_of(1, 16, 4096, 64))->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(simulate_it, standard_h200_B1_H16_N4096_d64, "standard", h200_gpu(), problem_of(1, 16, 4096, 64))->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(simulate_it, flash1_h200_B1_H16_N4096_d64, "flash1", h200_gpu(), problem_of(1, 16, 4096, 64))->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(simulate_it, flash2_h200_B4_H32_N16384_d128, "flash2", h200_gpu(), problem_of(4, 32, 16384, 128))->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(simulate_it, smoke_flash2_toy_N64_d16, "flash2", toy_gpu(), problem_of(1, 1, 64, 16))
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(simulate_it, standard_toy_N64_d16, "standard", toy_gpu(), problem_of(1, 1, 64, 16))
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(simulate_it, smoke_flash2_h200_B1_H16_N4096_d64, "flash2", h200_gpu(), problem_of(1, 16, 4096, 64))
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(simulate_it, standard_h200_B1_H16_N4096_d64, "standard", h200_gpu(), problem_of(1, 16, 4096, 64))
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(simulate_it, flash1_h200_B1_H16_N4096_d64, "flash1", h200_gpu(), problem_of(1, 16, 4096, 64))
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(simulate_it, flash2_h200_B4_H32_N16384_d128, "flash2", h200_gpu(), problem_of(4, 32, 16384, 128))
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(seek, flash2_toy_N64_d16, "flash2", toy_gpu(), problem_of(1, 1, 64, 16))->Unit(benchmark::kMicrosecond);
-BENCHMARK_CAPTURE(seek, flash2_h200_B1_H16_N4096_d64, "flash2", h200_gpu(), problem_of(1, 16, 4096, 64))->Unit(benchmark::kMicrosecond);
-BENCHMARK_CAPTURE(seek, standard_h200_B1_H16_N4096_d64, "standard", h200_gpu(), problem_of(1, 16, 4096, 64))->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(seek, flash2_h200_B1_H16_N4096_d64, "flash2", h200_gpu(), problem_of(1, 16, 4096, 64))
+    ->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(seek, standard_h200_B1_H16_N4096_d64, "standard", h200_gpu(), problem_of(1, 16, 4096, 64))
+    ->Unit(benchmark::kMicrosecond);
 BENCHMARK(l2_access);
 
 }  // namespace

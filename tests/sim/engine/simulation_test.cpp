@@ -125,7 +125,8 @@ TEST_CASE("simulate: where nothing is evicted, HBM is read once for each input a
     problem.seq_q = problem.seq_kv = 128;
     problem.head_dim = 32;
     const Run flash2 = run(request_for("flash2", gpu, problem));
-    for (Tensor tensor : {Tensor::q, Tensor::k, Tensor::v}) CHECK(flash2->ledger.total(tensor, Link::hbm_read).value == 2 * 128 * 32 * 2);
+    for (Tensor tensor : {Tensor::q, Tensor::k, Tensor::v})
+      CHECK(flash2->ledger.total(tensor, Link::hbm_read).value == 2 * 128 * 32 * 2);
     CHECK(flash2->ledger.total(Link::hbm_write).value == 0);
     CHECK(flash2->hbm_write_after_flush.value == 2 * 128 * 32 * 2 + 2 * 128 * 4);
     // The intermediate S and P of standard attention never leave an L2 that holds them.
@@ -213,7 +214,8 @@ TEST_CASE("simulate: a program that knows where a block works says the same as i
     AttentionProblem problem = small_problem(random, round % 2 == 0);
     if (round % 3 != 0) problem.head_dim = 16 * (1 + problem.head_dim / 16);
     for (const ProgramInfo& info : program_table()) {
-      const auto program = info.make(problem, {1 + static_cast<int>(random() % 40), 1 + static_cast<int>(random() % 40)}, h200_gpu());
+      const auto program =
+          info.make(problem, {1 + static_cast<int>(random() % 40), 1 + static_cast<int>(random() % 40)}, h200_gpu());
       if (!program) continue;
       for (std::size_t launch = 0; launch < (*program)->launches().size(); ++launch) {
         std::map<std::int64_t, std::int64_t> block_of_shape;
@@ -235,11 +237,12 @@ TEST_CASE("simulate: a program that knows where a block works says the same as i
             const auto plane_of = [&](const BlockOperations& block) {
               return keys ? static_cast<std::int32_t>(problem.kv_plane_of(block.plane)) : block.plane;
             };
-            bool same = x.kind == y.kind && x.line == y.line && x.dst == y.dst && x.src == y.src && x.ring == y.ring && x.rows == y.rows &&
-                        x.cols == y.cols && x.inner == y.inner && x.bytes == y.bytes && x.smem_read_bytes == y.smem_read_bytes &&
-                        x.smem_write_bytes == y.smem_write_bytes && x.flops == y.flops && x.exps == y.exps && x.wait_load == y.wait_load &&
-                        x.issue_after == y.issue_after && x.tile.tensor == y.tile.tensor && x.tile.rows == y.tile.rows &&
-                        x.tile.col == y.tile.col && x.tile.cols == y.tile.cols;
+            bool same = x.kind == y.kind && x.line == y.line && x.dst == y.dst && x.src == y.src && x.ring == y.ring &&
+                        x.rows == y.rows && x.cols == y.cols && x.inner == y.inner && x.bytes == y.bytes &&
+                        x.smem_read_bytes == y.smem_read_bytes && x.smem_write_bytes == y.smem_write_bytes && x.flops == y.flops &&
+                        x.exps == y.exps && x.wait_load == y.wait_load && x.issue_after == y.issue_after &&
+                        x.tile.tensor == y.tile.tensor && x.tile.rows == y.tile.rows && x.tile.col == y.tile.col &&
+                        x.tile.cols == y.tile.cols;
             if (x.kind == OpKind::load || x.kind == OpKind::store)
               same = same && x.tile.plane - plane_of(first) == y.tile.plane - plane_of(second) &&
                      x.tile.row - (keys ? 0 : first.first_row) == y.tile.row - (keys ? 0 : second.first_row);

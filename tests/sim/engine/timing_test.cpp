@@ -97,15 +97,18 @@ TEST_CASE("timing: compute waits for its load, then for its unit, in order") {
 TEST_CASE("timing: two blocks of an SM take turns on its tensor core, and one computes while the other exponentiates") {
   GpuSpec gpu = toy_gpu();
   gpu.sm_count = 1;
-  const auto run = run_fake(gpu, {2}, [](int, std::int64_t, BlockOperations& out) {
-    add(out, matmul(512 * 40));
-    add(out, exps(16 * 40));
-  }, 2);
+  const auto run = run_fake(
+      gpu, {2},
+      [](int, std::int64_t, BlockOperations& out) {
+        add(out, matmul(512 * 40));
+        add(out, exps(16 * 40));
+      },
+      2);
   REQUIRE(run);
   const auto intervals = intervals_of(**run);
   REQUIRE(intervals.size() == 4);
   CHECK(intervals[0].start == 100);
-  CHECK(intervals[1].start == 140);   // the second block's product, or the first block's exponentials
+  CHECK(intervals[1].start == 140);  // the second block's product, or the first block's exponentials
   CHECK(intervals[2].start == 140);
   CHECK(intervals[3].start == 180);
   CHECK((*run)->cycles.value == 220);
@@ -159,7 +162,8 @@ TEST_CASE("timing: blocks go round the SMs first, then to the slot that is free 
   gpu.sm_count = 2;
   gpu.sm_max_blocks = 1;
   // Block 0 is long, the others short: SM 1 runs all of them.
-  const auto run = run_fake(gpu, {4}, [](int, std::int64_t block, BlockOperations& out) { add(out, exps(block == 0 ? 16000 : 160)); });
+  const auto run =
+      run_fake(gpu, {4}, [](int, std::int64_t block, BlockOperations& out) { add(out, exps(block == 0 ? 16000 : 160)); });
   REQUIRE(run);
   const auto runs = (*run)->trace->runs();
   REQUIRE(runs.size() == 4);

@@ -57,7 +57,8 @@ std::uint64_t hash_of(const TraceState& s) {
   h.add(s.step), h.add(s.cycle), h.add(s.launch), h.add(s.run), h.add(s.op), h.add(s.interval.has_value()), h.add(s.traffic_exact);
   if (s.interval) {
     const Interval& i = *s.interval;
-    h.add(i.start), h.add(i.end), h.add(i.ready), h.add(i.run), h.add(i.op), h.add(i.kind), h.add(i.unit), h.add(i.cause), h.add(i.bytes);
+    h.add(i.start), h.add(i.end), h.add(i.ready), h.add(i.run), h.add(i.op), h.add(i.kind), h.add(i.unit), h.add(i.cause),
+        h.add(i.bytes);
     h.add(i.hbm_bytes);
   }
   for (const SmState& sm : s.sms) h.add(sm.run), h.add(sm.resident), h.add(sm.progress), h.add(sm.busy_units);
@@ -80,7 +81,8 @@ std::uint64_t hash_of(const Trace& trace) {
   Hash h;
   for (const BlockRun& r : trace.runs()) h.add(r.launch), h.add(r.sm), h.add(r.slot), h.add(r.block), h.add(r.start), h.add(r.end);
   for (int sm : trace.focused_sms())
-    for (const Interval& i : trace.intervals(sm)) h.add(i.start), h.add(i.end), h.add(i.ready), h.add(i.run), h.add(i.op), h.add(i.cause);
+    for (const Interval& i : trace.intervals(sm))
+      h.add(i.start), h.add(i.end), h.add(i.ready), h.add(i.run), h.add(i.op), h.add(i.cause);
   return h.value();
 }
 
@@ -106,7 +108,8 @@ TEST_CASE("trace: 100,000 seeks at random give the same bits as walking forward 
       std::vector<std::uint64_t> forward;
       for (std::int64_t step = 0; step <= count; ++step) forward.push_back(hash_of(trace.state_at(sm, step)));
       int differ = 0;
-      for (std::int64_t step = count; step >= 0; --step) differ += hash_of(trace.state_at(sm, step)) != forward[static_cast<std::size_t>(step)];
+      for (std::int64_t step = count; step >= 0; --step)
+        differ += hash_of(trace.state_at(sm, step)) != forward[static_cast<std::size_t>(step)];
       for (int i = 0; i < 100000 / 12; ++i) {
         const std::size_t step = random() % forward.size();
         differ += hash_of(trace.state_at(sm, static_cast<std::int64_t>(step))) != forward[step];
@@ -118,7 +121,8 @@ TEST_CASE("trace: 100,000 seeks at random give the same bits as walking forward 
 
 TEST_CASE("trace: the same request gives the same trace, and one SM's intervals do not depend on who is in focus") {
   const AttentionProblem problem = problem_of(4, 512, 64);
-  const Run a = run("flash2", h200_gpu(), problem, 5), b = run("flash2", h200_gpu(), problem, 5), c = run("flash2", h200_gpu(), problem, 0);
+  const Run a = run("flash2", h200_gpu(), problem, 5), b = run("flash2", h200_gpu(), problem, 5),
+            c = run("flash2", h200_gpu(), problem, 0);
   CHECK(hash_of(*a->trace) == hash_of(*b->trace));
   CHECK(a->cycles == c->cycles);
   REQUIRE(a->trace->focused_sms().size() == 1);
@@ -154,7 +158,8 @@ TEST_CASE("trace: for every program, everything is in order and no unit does two
         double start = 0;
         for (const Interval& interval : trace.intervals(sm)) {
           ++operations;
-          intervals_ordered = intervals_ordered && interval.start >= start && interval.ready <= interval.start && interval.end >= interval.start;
+          intervals_ordered =
+              intervals_ordered && interval.start >= start && interval.ready <= interval.start && interval.end >= interval.start;
           start = interval.start;
           causes_agree = causes_agree && (interval.cause == WaitCause::none) == (interval.start == interval.ready);
           const BlockRun& block = trace.runs()[static_cast<std::size_t>(interval.run)];

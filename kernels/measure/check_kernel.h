@@ -1,0 +1,28 @@
+// Whether a kernel computes what it should: its outputs against float64, on poisoned memory.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kernels/kernel_table.h"
+
+namespace tilescope {
+
+struct TensorError {
+  Tensor tensor = Tensor::o;
+  double relative = 0;           // ‖got − expected‖ / ‖expected‖; for lse, m and l the largest absolute error
+  double bound = 0;
+  std::int64_t unwritten = 0;    // elements that are not what they must be at all: poison, or finite where infinite is right
+};
+
+struct KernelCheck {
+  std::vector<TensorError> errors;
+  bool holds = true;
+  std::string sentence;          // what does not hold; empty where all does
+};
+
+/// Runs the kernel on seeded inputs and compares every output. For small problems: the reference is on the host.
+/// Errors  those of launching. A wrong result is no error but a check that does not hold.
+Result<KernelCheck> check_kernel(const KernelInfo& kernel, const AttentionProblem& problem, std::uint64_t seed);
+
+}  // namespace tilescope

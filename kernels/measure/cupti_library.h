@@ -1,0 +1,59 @@
+// libcupti, opened at run time: the functions we use by name, and errors as sentences. Only files that have CUPTI's headers include this.
+#pragma once
+
+#include <cuda.h>
+#include <cupti_profiler_host.h>
+#include <cupti_profiler_target.h>
+#include <cupti_range_profiler.h>
+#include <cupti_result.h>
+#include <cupti_target.h>
+
+#include <string_view>
+
+#include "sim/core/result.h"
+
+namespace tilescope {
+
+struct CuptiLibrary {
+  decltype(&::cuptiGetResultString) result_string = nullptr;
+  decltype(&::cuptiProfilerInitialize) initialize = nullptr;
+  decltype(&::cuptiDeviceGetChipName) chip_name = nullptr;
+  decltype(&::cuptiProfilerGetCounterAvailability) counter_availability = nullptr;
+  decltype(&::cuptiProfilerHostInitialize) host_initialize = nullptr;
+  decltype(&::cuptiProfilerHostDeinitialize) host_deinitialize = nullptr;
+  decltype(&::cuptiProfilerHostGetSupportedChips) host_chips = nullptr;
+  decltype(&::cuptiProfilerHostConfigAddMetrics) host_add_metrics = nullptr;
+  decltype(&::cuptiProfilerHostGetConfigImageSize) host_image_size = nullptr;
+  decltype(&::cuptiProfilerHostGetConfigImage) host_image = nullptr;
+  decltype(&::cuptiProfilerHostGetNumOfPasses) host_passes = nullptr;
+  decltype(&::cuptiProfilerHostEvaluateToGpuValues) host_evaluate = nullptr;
+  decltype(&::cuptiRangeProfilerEnable) range_enable = nullptr;
+  decltype(&::cuptiRangeProfilerDisable) range_disable = nullptr;
+  decltype(&::cuptiRangeProfilerGetCounterDataSize) range_data_size = nullptr;
+  decltype(&::cuptiRangeProfilerCounterDataImageInitialize) range_data_initialize = nullptr;
+  decltype(&::cuptiRangeProfilerSetConfig) range_config = nullptr;
+  decltype(&::cuptiRangeProfilerStart) range_start = nullptr;
+  decltype(&::cuptiRangeProfilerStop) range_stop = nullptr;
+  decltype(&::cuptiRangeProfilerPushRange) range_push = nullptr;
+  decltype(&::cuptiRangeProfilerPopRange) range_pop = nullptr;
+  decltype(&::cuptiRangeProfilerDecodeData) range_decode = nullptr;
+
+  /// Errors  no libcupti, or one without the range profiler: says where was looked.
+  static Result<CuptiLibrary> open();
+
+  Error error(CUptiResult code, std::string_view doing) const;
+  Status checked(CUptiResult code, std::string_view doing) const {
+    if (code != CUPTI_SUCCESS) return error(code, doing);
+    return Done{};
+  }
+};
+
+/// A parameter block as CUPTI wants it: zeros, and its own size first.
+template <class Params>
+Params cupti_params(std::size_t size) {
+  Params params{};
+  params.structSize = size;
+  return params;
+}
+
+}  // namespace tilescope

@@ -1,0 +1,82 @@
+// The tensors of one problem on the device.
+#include "kernels/measure/device_problem.h"
+
+#include <fmt/format.h>
+
+namespace tilescope {
+
+namespace {
+
+std::size_t place(Tensor tensor) { return static_cast<std::size_t>(tensor); }
+
+}  // namespace
+
+Result<DeviceProblem> DeviceProblem::allocate(const KernelInfo& kernel, const AttentionProblem& problem) {
+  if (Status fits = supports(kernel, problem); !fits) return fits.error();
+  const TileShape tile = kernel.tile(problem);
+  DeviceProblem on_device;
+  on_device.kernel_ = &kernel;
+  std::int64_t total = 0;
+  for (const std::span<const Tensor> list : {kernel.inputs, kernel.outputs})
+    for (Tensor tensor : list) total += tensor_layout(problem, tile, tensor).bytes().value;
+  for (const std::span<const Tensor> list : {kernel.inputs, kernel.outputs})
+    for (Tensor tensor : list) {
+      Result<DeviceMemory> memory = DeviceMemory::allocate(tensor_layout(problem, tile, tensor).bytes().value);
+      if (!memory)
+        return Error{fmt::format("kernel {} needs {:.3f} GB for its tensors here: {}", kernel.id, static_cast<double>(total) / 1e9, memory.error().sentence),
+                     memory.error().kind};
+      on_device.memory_[place(tensor)] = std::move(*memory);
+    }
+  return on_device;
+}
+
+Result<DeviceProblem> DeviceProblem::make(const KernelInfo& kernel, const AttentionProblem& problem, const HostInputs& inputs) {
+  Result<DeviceProblem> made = allocate(kernel, problem);
+  if (!made) return made;
+  const struct { Tensor tensor; const std::vector<std::uint16_t>* bits; } sources[] = {
+      {Tensor::q, &inputs.q}, {Tensor::k, &inputs.k}, {Tensor::v, &inputs.v}, {Tensor::s, &inputs.s}};
+  for (Tensor tensor : kernel.inputs)
+    for (const auto& source : sources)
+      if (source.tensor == tensor)
+        if (Status written = made->memory_[place(tensor)].write(source.bits->data(), static_cast<std::int64_t>(source.bits->size()) * 2); !written)
+          return written.error();
+  return made;
+}
+
+Result<DeviceProblem> DeviceProblem::make_seeded(const KernelInfo& kernel, const AttentionProblem& problem, std::uint64_t seed) {
+  Result<DeviceProblem> made = allocate(kernel, problem);
+  if (!made) return made;
+  for (Tensor tensor : kernel.inputs)
+    if (Status filled = launch(plan_random(made->memory(tensor), problem.dtype, seed + place(tensor)), nullptr); !filled) return filled.error();
+  if (Status done = wait_for(nullptr); !done) return done.error();
+  return made;
+}
+
+DeviceTensors DeviceProblem::tensors() const {
+  DeviceTensors t;
+  auto address = [&](Tensor tensor) { return memory(tensor).address(); };
+  t.q = address(Tensor::q);
+  t.k = address(Tensor::k);
+  t.v = address(Tensor::v);
+  t.s = address(Tensor::s);
+  t.p = address(Tensor::p);
+  t.o = address(Tensor::o);
+  t.lse = static_cast<float*>(address(Tensor::lse));
+  t.m = static_cast<float*>(address(Tensor::m));
+  t.l = static_cast<float*>(address(Tensor::l));
+  return t;
+}
+
+Status DeviceProblem::poison() {
+  for (Tensor tensor : kernel_->outputs)
+    if (Status filled = memory_[place(tensor)].fill(0xff); !filled) return filled;
+  return Done{};
+}
+
+std::int64_t DeviceProblem::bytes() const {
+  std::int64_t total = 0;
+  for (const DeviceMemory& memory : memory_) total += memory.bytes();
+  return total;
+}
+
+}  // namespace tilescope

@@ -1,0 +1,33 @@
+// The tensors of one problem on the device: those that a kernel reads, filled; those that it writes, poisoned with NaNs.
+#pragma once
+
+#include <array>
+
+#include "kernels/kernel_table.h"
+#include "kernels/measure/reference.h"
+
+namespace tilescope {
+
+class DeviceProblem {
+ public:
+  /// Errors  out of device memory: says what all tensors take together.
+  static Result<DeviceProblem> make(const KernelInfo& kernel, const AttentionProblem& problem, const HostInputs& inputs);
+  /// The same with seeded numbers made on the device, for problems too large to make on the host.
+  static Result<DeviceProblem> make_seeded(const KernelInfo& kernel, const AttentionProblem& problem, std::uint64_t seed);
+
+  DeviceTensors tensors() const;
+  /// Fills every output with NaNs again.
+  Status poison();
+  const DeviceMemory& memory(Tensor tensor) const { return memory_[static_cast<std::size_t>(tensor)]; }
+  std::int64_t bytes() const;
+
+ private:
+  static Result<DeviceProblem> allocate(const KernelInfo& kernel, const AttentionProblem& problem);
+  const KernelInfo* kernel_ = nullptr;
+  std::array<DeviceMemory, tensor_count> memory_;
+};
+
+/// Writes seeded, normally distributed elements to device memory.
+PlannedLaunch plan_random(const DeviceMemory& memory, DataType type, std::uint64_t seed);
+
+}  // namespace tilescope

@@ -1,0 +1,153 @@
+// cuBLASLt, opened at run time, for the two products of attention.
+#include "kernels/measure/library_products.h"
+
+#include <cublasLt.h>
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+
+namespace tilescope {
+
+namespace {
+
+#ifndef TILESCOPE_CUDA_LIBRARY_DIR
+#define TILESCOPE_CUDA_LIBRARY_DIR ""
+#endif
+
+constexpr std::int64_t workspace_bytes = 32 * 1024 * 1024;
+
+struct Library {
+  decltype(&::cublasLtCreate) create = nullptr;
+  decltype(&::cublasLtMatmulDescCreate) product_create = nullptr;
+  decltype(&::cublasLtMatmulDescDestroy) product_destroy = nullptr;
+  decltype(&::cublasLtMatmulDescSetAttribute) product_set = nullptr;
+  decltype(&::cublasLtMatrixLayoutCreate) layout_create = nullptr;
+  decltype(&::cublasLtMatrixLayoutDestroy) layout_destroy = nullptr;
+  decltype(&::cublasLtMatrixLayoutSetAttribute) layout_set = nullptr;
+  decltype(&::cublasLtMatmulPreferenceCreate) preference_create = nullptr;
+  decltype(&::cublasLtMatmulPreferenceDestroy) preference_destroy = nullptr;
+  decltype(&::cublasLtMatmulPreferenceSetAttribute) preference_set = nullptr;
+  decltype(&::cublasLtMatmulAlgoGetHeuristic) heuristic = nullptr;
+  decltype(&::cublasLtMatmul) matmul = nullptr;
+  cublasLtHandle_t handle = nullptr;
+  DeviceMemory workspace;
+};
+
+template <class Function>
+bool load(void* library, const char* name, Function& function) {
+  function = reinterpret_cast<Function>(dlsym(library, name));
+  return function != nullptr;
+}
+
+Result<std::unique_ptr<Library>> open() {
+  void* file = nullptr;
+  const std::string beside = TILESCOPE_CUDA_LIBRARY_DIR;
+  for (const char* name : {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"}) {
+    if ((file = dlopen(name, RTLD_NOW | RTLD_LOCAL)) != nullptr) break;
+    if (!beside.empty() && (file = dlopen((beside + "/" + name).c_str(), RTLD_NOW | RTLD_LOCAL)) != nullptr) break;
+    if ((file = dlopen((std::string("/usr/local/cuda/lib64/") + name).c_str(), RTLD_NOW | RTLD_LOCAL)) != nullptr) break;
+  }
+  if (file == nullptr)
+    return Error{"libcublasLt was not found: standard_cublas needs the cuBLAS of the CUDA toolkit; the other kernels do not", Error::Kind::machine_lacks};
+  auto library = std::make_unique<Library>();
+  Library& l = *library;
+  const bool complete = load(file, "cublasLtCreate", l.create) && load(file, "cublasLtMatmulDescCreate", l.product_create) &&
+                        load(file, "cublasLtMatmulDescDestroy", l.product_destroy) && load(file, "cublasLtMatmulDescSetAttribute", l.product_set) &&
+                        load(file, "cublasLtMatrixLayoutCreate", l.layout_create) && load(file, "cublasLtMatrixLayoutDestroy", l.layout_destroy) &&
+                        load(file, "cublasLtMatrixLayoutSetAttribute", l.layout_set) &&
+                        load(file, "cublasLtMatmulPreferenceCreate", l.preference_create) &&
+                        load(file, "cublasLtMatmulPreferenceDestroy", l.preference_destroy) &&
+                        load(file, "cublasLtMatmulPreferenceSetAttribute", l.preference_set) &&
+                        load(file, "cublasLtMatmulAlgoGetHeuristic", l.heuristic) && load(file, "cublasLtMatmul", l.matmul);
+  if (!complete || l.create(&l.handle) != CUBLAS_STATUS_SUCCESS)
+    return Error{"libcublasLt was found but could not be started: standard_cublas is not available", Error::Kind::machine_lacks};
+  Result<DeviceMemory> workspace = DeviceMemory::allocate(workspace_bytes);
+  if (!workspace) return workspace.error();
+  l.workspace = std::move(*workspace);
+  return library;
+}
+
+/// Opened once; a library that cannot be opened stays so for the life of the program.
+Result<Library*> library() {
+  static Result<std::unique_ptr<Library>> opened = open();
+  if (!opened) return opened.error();
+  return opened->get();
+}
+
+/// One row-major matrix of a batch. The library is column-major, so it sees each matrix transposed.
+struct Matrix {
+  const void* data;
+  std::int64_t rows, cols, stride;
+};
+
+struct Layout {
+  Library& library;
+  cublasLtMatrixLayout_t layout = nullptr;
+
+  Layout(Library& l, const Matrix& m, cudaDataType type, std::int64_t batch) : library(l) {
+    library.layout_create(&layout, type, static_cast<std::uint64_t>(m.cols), static_cast<std::uint64_t>(m.rows), m.cols);
+    const int count = static_cast<int>(batch);
+    library.layout_set(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof(count));
+    library.layout_set(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &m.stride, sizeof(m.stride));
+  }
+  Layout(const Layout&) = delete;
+  Layout& operator=(const Layout&) = delete;
+  ~Layout() { library.layout_destroy(layout); }
+};
+
+/// C = factor A op(B), all row-major; in the library's eyes C^T = op(B^T) A^T.
+Status multiply(const Matrix& a, const Matrix& b, bool transpose_b, const Matrix& c, float factor, std::int64_t batch, DataType dtype,
+                StreamHandle stream) {
+  Result<Library*> opened = library();
+  if (!opened) return opened.error();
+  Library& l = **opened;
+  const cudaDataType type = dtype == DataType::fp16 ? CUDA_R_16F : CUDA_R_16BF;
+  cublasLtMatmulDesc_t product = nullptr;
+  cublasLtMatmulPreference_t preference = nullptr;
+  l.product_create(&product, CUBLAS_COMPUTE_32F, CUDA_R_32F);
+  l.preference_create(&preference);
+  const cublasOperation_t operation = transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
+  l.product_set(product, CUBLASLT_MATMUL_DESC_TRANSA, &operation, sizeof(operation));
+  const std::uint64_t space = workspace_bytes;
+  l.preference_set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &space, sizeof(space));
+  cublasStatus_t status;
+  {
+    const Layout left(l, b, type, batch), right(l, a, type, batch), result(l, c, type, batch);
+    cublasLtMatmulHeuristicResult_t found{};
+    int count = 0;
+    status = l.heuristic(l.handle, product, left.layout, right.layout, result.layout, result.layout, preference, 1, &found, &count);
+    if (status == CUBLAS_STATUS_SUCCESS && count > 0) {
+      const float zero = 0;
+      void* const to = const_cast<void*>(c.data);
+      status = l.matmul(l.handle, product, &factor, b.data, left.layout, a.data, right.layout, &zero, to, result.layout, to, result.layout,
+                        &found.algo, l.workspace.address(), static_cast<std::size_t>(workspace_bytes), static_cast<cudaStream_t>(stream));
+    } else if (status == CUBLAS_STATUS_SUCCESS) {
+      status = CUBLAS_STATUS_NOT_SUPPORTED;
+    }
+  }
+  l.preference_destroy(preference);
+  l.product_destroy(product);
+  if (status != CUBLAS_STATUS_SUCCESS)
+    return Error{fmt::format("cuBLASLt has no product of {} x {} by {} x {} (status {}): use standard for this shape", a.rows, a.cols,
+                             transpose_b ? b.cols : b.rows, transpose_b ? b.rows : b.cols, static_cast<int>(status)),
+                 Error::Kind::machine_lacks};
+  return Done{};
+}
+
+}  // namespace
+
+Status multiply_scores(const AttentionProblem& p, const DeviceTensors& tensors, StreamHandle stream) {
+  const std::int64_t rows = p.heads / p.kv_heads * p.seq_q;
+  return multiply({tensors.q, rows, p.head_dim, rows * p.head_dim}, {tensors.k, p.seq_kv, p.head_dim, p.seq_kv * p.head_dim}, true,
+                  {tensors.s, rows, p.seq_kv, rows * p.seq_kv}, static_cast<float>(p.scale()), p.batch * p.kv_heads, p.dtype, stream);
+}
+
+Status multiply_output(const AttentionProblem& p, const DeviceTensors& tensors, StreamHandle stream) {
+  const std::int64_t rows = p.heads / p.kv_heads * p.seq_q;
+  return multiply({tensors.p, rows, p.seq_kv, rows * p.seq_kv}, {tensors.v, p.seq_kv, p.head_dim, p.seq_kv * p.head_dim}, false,
+                  {tensors.o, rows, p.head_dim, rows * p.head_dim}, 1.f, p.batch * p.kv_heads, p.dtype, stream);
+}
+
+}  // namespace tilescope

@@ -1,0 +1,45 @@
+// Seeded, normally distributed elements written on the device, for problems too large to make on the host.
+#include "kernels/attention/tensor_core.cuh"
+#include "kernels/measure/device_problem.h"
+
+namespace tilescope {
+
+namespace device {
+
+struct RandomArguments {
+  void* to;
+  std::int64_t pairs;
+  std::uint64_t seed;
+};
+
+/// A counter turned into 64 random bits (the finaliser of SplitMix64), so that an element depends on its place and the seed alone.
+__device__ __forceinline__ std::uint64_t mixed(std::uint64_t x) {
+  x += 0x9e3779b97f4a7c15u;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+template <class T>
+__global__ __launch_bounds__(256) void random_kernel(const RandomArguments arguments) {
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * 256 + threadIdx.x;
+  if (i >= arguments.pairs) return;
+  const std::uint64_t bits = mixed(mixed(arguments.seed) + static_cast<std::uint64_t>(i));
+  const float u = (static_cast<float>(static_cast<std::uint32_t>(bits)) + 1.f) * 0x1p-32f;  // never 0
+  const float angle = static_cast<float>(static_cast<std::uint32_t>(bits >> 32)) * 0x1p-31f;
+  const float radius = sqrtf(-2.f * logf(u));
+  float sine, cosine;
+  sincospif(angle, &sine, &cosine);
+  static_cast<std::uint32_t*>(arguments.to)[i] = pack<T>(radius * cosine, radius * sine);
+}
+
+}  // namespace device
+
+PlannedLaunch plan_random(const DeviceMemory& memory, DataType type, std::uint64_t seed) {
+  const device::RandomArguments arguments{memory.address(), memory.bytes() / 4, seed};
+  const void* const function = type == DataType::fp16 ? reinterpret_cast<const void*>(&device::random_kernel<device::half_type>)
+                                                      : reinterpret_cast<const void*>(&device::random_kernel<device::bfloat_type>);
+  return planned("random", function, {(arguments.pairs + 255) / 256, 1, 1}, 256, 0, arguments);
+}
+
+}  // namespace tilescope

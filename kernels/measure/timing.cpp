@@ -1,0 +1,48 @@
+// Times kernels by events.
+#include "kernels/measure/timing.h"
+
+#include <algorithm>
+
+namespace tilescope {
+
+namespace {
+
+constexpr std::int64_t scratch_of_l2 = 4;   // times the L2: two partitions may each keep a copy, twice over to be sure
+
+}  // namespace
+
+Result<DeviceMemory> flush_scratch(const DeviceInfo& device) { return DeviceMemory::allocate(scratch_of_l2 * device.l2_bytes); }
+
+Result<Timing> time_kernel(const KernelInfo& kernel, const AttentionProblem& problem, const DeviceTensors& tensors, const DeviceMemory& scratch,
+                           const TimingOptions& options) {
+  Result<Stopwatch> watch = Stopwatch::make();
+  if (!watch) return watch.error();
+  for (int i = 0; i < options.warm_ups; ++i)
+    if (Status launched = launch(kernel, problem, tensors, nullptr); !launched) return launched.error();
+  Timing timing;
+  for (int i = 0; i < options.repeats; ++i) {
+    if (options.l2 == L2State::cold)
+      if (Status flushed = launch(plan_flush(scratch), nullptr); !flushed) return flushed.error();
+    if (Status started = watch->start(nullptr); !started) return started.error();
+    if (Status launched = launch(kernel, problem, tensors, nullptr); !launched) return launched.error();
+    Result<double> milliseconds = watch->stop(nullptr);
+    if (!milliseconds) return milliseconds.error();
+    timing.repeats_ms.push_back(*milliseconds);
+  }
+  std::vector<double> sorted = timing.repeats_ms;
+  std::sort(sorted.begin(), sorted.end());
+  timing.least_ms = sorted.front();
+  timing.most_ms = sorted.back();
+  timing.median_ms = (sorted[(sorted.size() - 1) / 2] + sorted[sorted.size() / 2]) / 2;
+  return timing;
+}
+
+double nominal_flops(const KernelInfo& kernel, const AttentionProblem& p) {
+  const double product = 2.0 * static_cast<double>(p.query_planes()) * static_cast<double>(p.seq_q) * static_cast<double>(p.seq_kv) *
+                         static_cast<double>(p.head_dim) * (p.causal ? 0.5 : 1.0);
+  const bool has_o = kernel.outputs.front() == Tensor::o || kernel.outputs.back() == Tensor::o;
+  const bool has_qk = kernel.inputs.front() == Tensor::q;
+  return product * (static_cast<int>(has_o) + static_cast<int>(has_qk));
+}
+
+}  // namespace tilescope

@@ -1,0 +1,41 @@
+// BlockPlan: what is worked out once a program, so that writing out a block costs additions only.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "sim/programs/tile_grid.h"
+#include "sim/programs/tile_program.h"
+
+namespace tilescope {
+
+struct BlockPlan {
+  TileGrid grid;
+  std::array<TensorLayout, tensor_count> layouts;
+  /// Bytes of a row where every row is whole sectors, 0 elsewhere.
+  std::array<std::int64_t, tensor_count> whole_row_bytes{};
+  std::int32_t head_dim = 0;
+  std::int64_t element = 2;
+  float scale = 1;
+
+  BlockPlan(const AttentionProblem& problem, const TileShape& tile);
+
+  /// Whether a tile of these tensors moves as many bytes in every plane and from every row.
+  template <class... Tensors>
+  bool rows_are_whole(Tensors... tensors) const {
+    return ((whole_row_bytes[static_cast<std::size_t>(tensors)] != 0) && ...);
+  }
+  /// Where in a sector the statistics of a row start, 0 to 7: tiles that start alike move as many bytes.
+  std::int64_t place_in_sector(std::int64_t plane, std::int64_t row) const {
+    return (plane * grid.problem.seq_q + row) % (sector_size / 4);
+  }
+  /// A place, with the block's rows and `what` else its operations depend on as its shape.
+  BlockPlace place(std::int64_t plane, TileRange rows, std::int64_t what) const {
+    return {what * (most_rows + 1) + rows.count, static_cast<std::int32_t>(plane), static_cast<std::int32_t>(rows.first)};
+  }
+
+ private:
+  static constexpr std::int64_t most_rows = 4096;  // of a tile
+};
+
+}  // namespace tilescope

@@ -1,0 +1,249 @@
+// What the stage works out from a trace: which tiles were read and written how often, which links are busy, where a tile in flight is.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "app/stage/flight_path.h"
+#include "app/stage/link_use.h"
+#include "app/stage/tile_history.h"
+#include "tests/sim/test_gpus.h"
+
+namespace tilescope {
+namespace {
+
+std::shared_ptr<const Simulation> run(const char* algorithm, AttentionProblem problem = {}, GpuSpec gpu = toy_gpu()) {
+  SimulationRequest request;
+  request.algorithm = algorithm;
+  request.problem = problem;
+  request.tile = TileShape{16, 16};
+  request.gpu = std::move(gpu);
+  const auto simulation = simulate(request);
+  REQUIRE_MESSAGE(simulation, (simulation ? std::string() : simulation.error().sentence));
+  return *simulation;
+}
+
+StageLayout layout_of(const Simulation& simulation, int focus_sm = 0) {
+  const ProgramShape shape = program_shape(*simulation.info, *simulation.program, 0);
+  return layout_stage({{0, 0}, {900, 640}}, simulation.request.gpu, shape, focus_sm, StageMetrics{});
+}
+
+/// How often each drawn cell of a tensor has been read and written by the end.
+void check_counts(const Simulation& simulation, Tensor tensor, std::int64_t reads, std::int64_t writes) {
+  const StageLayout layout = layout_of(simulation);
+  const TensorBox* box = layout.find(tensor);
+  REQUIRE(box);
+  const double end = simulation.trace->end_cycle();
+  const TileHistory history(simulation, 0);
+  for (const CellHistory& cell : history.cells(*box)) {
+    INFO(simulation.info->id, " ", to_string(tensor));
+    CHECK(CellHistory::count(cell.reads, end) == reads);
+    CHECK(CellHistory::count(cell.writes, end) == writes);
+    CHECK(CellHistory::count(cell.reads, -1) == 0);
+    CHECK(cell.read_part(end) == (reads > 0 ? 1 : 0));
+    CHECK(cell.written_part(end) == (writes > 0 ? 1 : 0));
+  }
+}
+
+bool near(ImVec2 a, ImVec2 b) { return std::hypot(a.x - b.x, a.y - b.y) < 1; }
+
+}  // namespace
+
+TEST_CASE("tile history: flash2 reads each K and V tile once for every query tile, each Q tile once, and writes O once") {
+  const auto simulation = run("flash2");
+  check_counts(*simulation, Tensor::q, 1, 0);
+  check_counts(*simulation, Tensor::k, 4, 0);
+  check_counts(*simulation, Tensor::v, 4, 0);
+  check_counts(*simulation, Tensor::o, 0, 1);
+  check_counts(*simulation, Tensor::lse, 0, 1);
+}
+
+TEST_CASE("tile history: flash1 reads K and V once, and writes O once more than there are key tiles") {
+  const auto simulation = run("flash1");
+  check_counts(*simulation, Tensor::q, 4, 0);
+  check_counts(*simulation, Tensor::k, 1, 0);
+  check_counts(*simulation, Tensor::o, 4, 5);
+  check_counts(*simulation, Tensor::m, 4, 5);
+}
+
+TEST_CASE("tile history: standard attention writes every tile of S and P once, whatever the softmax launch cuts it into") {
+  const auto simulation = run("standard");
+  const StageLayout layout = layout_of(*simulation);
+  const TileHistory history(*simulation, 0);
+  const double end = simulation->trace->end_cycle();
+  for (Tensor tensor : {Tensor::s, Tensor::p}) {
+    REQUIRE(layout.find(tensor));
+    for (const CellHistory& cell : history.cells(*layout.find(tensor))) {
+      CHECK(cell.written_part(end) == 1);
+      CHECK(cell.read_part(end) == 1);
+    }
+  }
+}
+
+TEST_CASE("tile history: what was read and written only grows with time") {
+  const auto simulation = run("flash1");
+  const StageLayout layout = layout_of(*simulation);
+  const TileHistory history(*simulation, 0);
+  const double end = simulation->trace->end_cycle();
+  for (const TensorBox& box : layout.tensors) {
+    if (!box.here) continue;
+    for (const CellHistory& cell : history.cells(box)) {
+      double before = 0;
+      for (int i = 0; i <= 50; ++i) {
+        const double part = cell.read_part(end * i / 50) + cell.written_part(end * i / 50);
+        CHECK(part >= before);
+        CHECK(part <= 2);
+        before = part;
+      }
+    }
+  }
+}
+
+TEST_CASE("tile history: on a large GPU the stores of every SM are there, the loads only of the one in focus") {
+  AttentionProblem problem;
+  problem.heads = problem.kv_heads = 4;
+  problem.seq_q = problem.seq_kv = 2048;
+  problem.head_dim = 64;
+  SimulationRequest request;
+  request.problem = problem;
+  request.gpu = h200_gpu();
+  const auto simulation = simulate(request);
+  REQUIRE_MESSAGE(simulation, (simulation ? std::string() : simulation.error().sentence));
+  const StageLayout layout = layout_of(**simulation);
+  const TileHistory history(**simulation, 2);
+  CHECK_FALSE(history.all_reads());
+  for (const CellHistory& cell : history.cells(*layout.find(Tensor::o))) CHECK(cell.written_part((*simulation)->trace->end_cycle()) == 1);
+}
+
+TEST_CASE("block map: says of every block which plane and rows it owns, as the block itself does") {
+  const std::uint32_t seed = std::random_device{}();
+  std::mt19937 random(seed);
+  INFO("seed ", seed);
+  const auto draw = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };
+  for (const ProgramInfo& info : program_table()) {
+    for (int trial = 0; trial < 8; ++trial) {
+      AttentionProblem problem;
+      problem.batch = draw(1, 3);
+      problem.kv_heads = draw(1, 2);
+      problem.heads = problem.kv_heads * draw(1, 3);
+      problem.seq_q = draw(1, 90);
+      problem.seq_kv = draw(1, 90);
+      const auto program = info.make(problem, TileShape{16, 16}, toy_gpu());
+      REQUIRE_MESSAGE(program, (program ? std::string() : program.error().sentence));
+      for (int launch = 0; launch < static_cast<int>((*program)->launches().size()); ++launch) {
+        const BlockMap map(**program, launch);
+        if (!map.known()) continue;  // then every block is asked
+        BlockOperations block;
+        for (std::int64_t index = 0; index < (*program)->launches()[static_cast<std::size_t>(launch)].blocks(); ++index) {
+          block.clear();
+          (*program)->emit_block(launch, index, block);
+          INFO(info.id, " launch ", launch, " block ", index);
+          REQUIRE(map.plane(index) == block.plane);
+          REQUIRE(map.first_row(index) == block.first_row);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("link use: the rates of all bins add up to the ledger") {
+  const auto simulation = run("standard");
+  const TimeBins& bins = simulation->trace->bins();
+  REQUIRE(bins.width > 0);
+  for (Link link : {Link::hbm_read, Link::l2_to_sm, Link::sm_to_l2}) {
+    double bytes = 0;
+    for (std::size_t bin = 0; bin < bins.traffic.size(); ++bin) bytes += link_rate(*simulation->trace, link, (static_cast<double>(bin) + 0.5) * bins.width) * bins.width;
+    INFO(to_string(link));
+    CHECK(bytes == doctest::Approx(static_cast<double>(simulation->ledger.total(link).value)));
+  }
+}
+
+TEST_CASE("link use: the port of an SM carries nothing before its first load and after its last") {
+  const auto simulation = run("flash2");
+  const Trace& trace = *simulation->trace;
+  CHECK(port_rate(trace, 0, -1, true) == 0);
+  CHECK(port_rate(trace, 0, trace.end_cycle() + 1, true) == 0);
+  double most = 0;
+  for (int i = 0; i <= 200; ++i) most = std::max(most, port_rate(trace, 0, trace.end_cycle() * i / 200, true));
+  CHECK(most > 0);
+}
+
+TEST_CASE("SM activity: at the end of each operation that operation is what the SM is doing") {
+  const auto simulation = run("flash2");
+  const Trace& trace = *simulation->trace;
+  int checked = 0;
+  for (const Interval& interval : trace.intervals(1)) {
+    if (interval.kind == OpKind::load || interval.end <= interval.start) continue;
+    const SmActivity activity = sm_activity(trace, 1, interval.end);
+    REQUIRE(activity.doing);
+    CHECK(activity.doing->end >= interval.end);
+    CHECK(activity.doing->start <= interval.end);
+    ++checked;
+  }
+  CHECK(checked > 10);
+  const SmActivity idle = sm_activity(trace, 1, trace.end_cycle() + 1);
+  CHECK_FALSE(idle.doing);
+  CHECK_FALSE(idle.next);
+}
+
+TEST_CASE("flight path: a load from HBM starts at its tile and ends in its buffer; a hit starts in the L2; a store ends there") {
+  const auto simulation = run("flash2");
+  const StageLayout layout = layout_of(*simulation, 1);
+  const TensorLayout keys = tensor_layout(simulation->program->problem(), simulation->program->tile(), Tensor::k);
+  TileInFlight flight;
+  flight.tile = {Tensor::k, 0, 32, 16, 0, 16};
+  flight.sm = 1;
+  flight.slot = Slot::k;
+  flight.bytes = flight.hbm_bytes = 512;
+  const auto load = flight_path(layout, flight, keys, 1, 0);
+  REQUIRE(load);
+  CHECK(layout.find(Tensor::k)->cells.contains(load->points.front()));
+  CHECK(near(load->points.back(), layout.find(Slot::k)->cells.center()));
+  CHECK(near(load->at(0), load->points.front()));
+  CHECK(near(load->at(load->length() + 5), load->points.back()));
+  CHECK(load->at(load->length() / 2).y < load->points.front().y);
+
+  flight.hbm_bytes = 0;
+  const auto hit = flight_path(layout, flight, keys, 1, 0);
+  REQUIRE(hit);
+  CHECK(layout.l2.contains(hit->points.front()));
+  CHECK(hit->length() < load->length());
+
+  flight.sm = 2;
+  const auto other = flight_path(layout, flight, keys, 1, 0);
+  REQUIRE(other);
+  CHECK(layout.sms[1].box.contains(other->points.back()));
+
+  flight.tile.tensor = Tensor::o;
+  flight.slot = Slot::o;
+  flight.sm = 1;
+  flight.to_sm = false;
+  const auto store = flight_path(layout, flight, tensor_layout(simulation->program->problem(), simulation->program->tile(), Tensor::o), 1, 0);
+  REQUIRE(store);
+  CHECK(near(store->points.front(), layout.find(Slot::o)->cells.center()));
+  CHECK(layout.l2.contains(store->points.back()));
+}
+
+TEST_CASE("flight path: without an L2 a tile goes straight from HBM to its SM") {
+  const auto simulation = run("flash2", {}, textbook_gpu());
+  const StageLayout layout = layout_of(*simulation);
+  TileInFlight flight;
+  flight.tile = {Tensor::v, 0, 0, 16, 0, 16};
+  flight.slot = Slot::v;
+  const auto path = flight_path(layout, flight, tensor_layout(simulation->program->problem(), simulation->program->tile(), Tensor::v), 0, 0);
+  REQUIRE(path);
+  CHECK(layout.find(Tensor::v)->cells.contains(path->points.front()));
+  CHECK(near(path->points.back(), layout.find(Slot::v)->cells.center()));
+}
+
+TEST_CASE("names: subscripts and tiles") {
+  CHECK(subscript(0) == "₀");
+  CHECK(subscript(127) == "₁₂₇");
+  const AttentionProblem problem;
+  const TileShape tile{16, 16};
+  CHECK(tile_name(tensor_layout(problem, tile, Tensor::k), {Tensor::k, 0, 48, 16, 0, 16}) == "K₃");
+  CHECK(tile_name(tensor_layout(problem, tile, Tensor::s), {Tensor::s, 0, 16, 16, 48, 16}) == "S₁,₃");
+}
+
+}  // namespace tilescope

@@ -1,0 +1,230 @@
+// tilescope_gpu_check: every kernel against float64 on a GPU, then what was asked for: times, counters, compiled needs.
+//
+//   tilescope_gpu_check [--shapes N] [--seed S] [--kernel ID] [--tiny] [--needs] [--time] [--counters]
+//   Exit codes: 0 all held, 1 something did not, 77 no CUDA device (skipped).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "kernels/kernel_traffic.h"
+#include "kernels/measure/check_kernel.h"
+#include "kernels/measure/counters.h"
+#include "kernels/measure/device_problem.h"
+#include "kernels/measure/timing.h"
+
+using namespace tilescope;
+
+namespace {
+
+constexpr int skipped = 77;
+
+struct Options {
+  int shapes = 12;
+  std::uint64_t seed = 0;
+  std::string kernel;
+  bool tiny = false, needs = false, time = false, counters = false;
+};
+
+Options options_from(int argc, char** argv) {
+  Options options;
+  options.seed = std::random_device{}();
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    const std::string next = i + 1 < argc ? argv[i + 1] : "";
+    if (word == "--shapes") options.shapes = std::atoi(next.c_str());
+    if (word == "--seed") options.seed = std::strtoull(next.c_str(), nullptr, 10);
+    if (word == "--kernel") options.kernel = next;
+    if (word == "--tiny") options.tiny = true;
+    if (word == "--needs") options.needs = true;
+    if (word == "--time") options.time = true;
+    if (word == "--counters") options.counters = true;
+  }
+  return options;
+}
+
+std::string text_of(const AttentionProblem& p) {
+  return fmt::format("B {} H {}/{} N {}x{} d {} {}{}", p.batch, p.heads, p.kv_heads, p.seq_q, p.seq_kv, p.head_dim, to_string(p.dtype),
+                     p.causal ? " causal" : "");
+}
+
+/// A small problem, often ragged: one row, one key, ends of tiles and one beside them, more queries than keys.
+AttentionProblem random_problem(std::mt19937_64& engine, const KernelInfo& kernel, bool tiny) {
+  auto pick = [&](auto... choices) {
+    const std::array<std::int64_t, sizeof...(choices)> all = {choices...};
+    return all[engine() % all.size()];
+  };
+  const std::int64_t any = tiny ? static_cast<std::int64_t>(engine() % 150 + 1) : static_cast<std::int64_t>(engine() % 700 + 1);
+  AttentionProblem p;
+  p.batch = pick(1, 1, 2);
+  p.kv_heads = pick(1, 2);
+  p.heads = p.kv_heads * pick(1, 2, 3);
+  p.seq_q = tiny ? pick(1, 63, 130, any) : pick(1, 7, 64, 127, 128, 129, 200, 384, any);
+  p.seq_kv = tiny ? pick(1, 64, 133, any) : pick(1, 5, 64, 65, 128, 129, 200, 385, any);
+  p.head_dim = pick(64, 128);
+  p.dtype = engine() % 2 == 0 ? DataType::fp16 : DataType::bf16;
+  p.causal = kernel.takes_causal && engine() % 2 == 0;
+  return p;
+}
+
+bool check_all(const Options& options) {
+  bool all = true;
+  for (const KernelInfo& kernel : kernel_table()) {
+    if (!options.kernel.empty() && kernel.id != options.kernel) continue;
+    std::mt19937_64 engine(options.seed);
+    double worst = 0;
+    int held = 0;
+    for (int i = 0; i < options.shapes; ++i) {
+      const AttentionProblem problem = random_problem(engine, kernel, options.tiny);
+      const Result<KernelCheck> check = check_kernel(kernel, problem, engine());
+      if (!check) {
+        fmt::print("{:16} {}: {}\n", kernel.id, text_of(problem), check.error().sentence);
+        all = false;
+        break;
+      }
+      for (const TensorError& error : check->errors) worst = std::max(worst, error.relative / error.bound);
+      if (check->holds) ++held;
+      else fmt::print("{:16} {}: {}\n", kernel.id, text_of(problem), check->sentence);
+    }
+    all = all && held == options.shapes;
+    fmt::print("{:16} {} of {} shapes agree with float64; worst error {:.3f} of its bound\n", kernel.id, held, options.shapes, worst);
+    std::fflush(stdout);
+  }
+  return all;
+}
+
+AttentionProblem shape(std::int64_t batch, std::int64_t heads, std::int64_t n, std::int64_t d, bool causal) {
+  AttentionProblem p;
+  p.batch = batch;
+  p.heads = p.kv_heads = heads;
+  p.seq_q = p.seq_kv = n;
+  p.head_dim = d;
+  p.causal = causal;
+  return p;
+}
+
+/// Compiled registers, shared memory and spills of each launch, beside what the table says.
+bool print_needs() {
+  bool all = true;
+  for (const KernelInfo& kernel : kernel_table())
+    for (std::int64_t d : {64, 128})
+      for (DataType type : {DataType::fp16, DataType::bf16})
+        for (bool causal : {false, true}) {
+          if (causal && !kernel.takes_causal) continue;
+          AttentionProblem p = shape(1, 1, 1024, d, causal);
+          p.dtype = type;
+          const Result<std::vector<CompiledNeeds>> compiled = compiled_launches(kernel, p);
+          if (!compiled) {
+            fmt::print("{}: {}\n", kernel.id, compiled.error().sentence);
+            return false;
+          }
+          const std::vector<LaunchNeeds> declared = kernel.needs(p);
+          for (std::size_t i = 0; i < compiled->size(); ++i) {
+            const CompiledNeeds& c = (*compiled)[i];
+            const LaunchNeeds& n = declared[i];
+            const bool same = c.threads == n.threads && c.shared_bytes == n.shared_bytes && c.registers <= n.registers && c.local_bytes == 0;
+            all = all && same;
+            fmt::print("needs {:16} {:10} d {:3} {} {:6} threads {} registers {} shared {} local {} blocks/SM {}{}\n", kernel.id, c.name, d,
+                       to_string(type), causal ? "causal" : "", c.threads, c.registers, c.shared_bytes, c.local_bytes, c.blocks_per_sm,
+                       same ? "" : fmt::format("   DECLARED {} {} {}", n.threads, n.registers, n.shared_bytes));
+          }
+        }
+  return all;
+}
+
+/// The 24 forward shapes that libraries are usually compared on: 16k tokens, hidden size 2048.
+bool print_times(const DeviceInfo& device) {
+  Result<DeviceMemory> scratch = flush_scratch(device);
+  if (!scratch) return fmt::print("{}\n", scratch.error().sentence), false;
+  fmt::print("[\n");
+  bool first = true;
+  for (const char* id : {"flash2", "standard", "standard_cublas", "flash1"})
+    for (std::int64_t d : {64, 128})
+      for (std::int64_t n : {512, 1024, 2048, 4096, 8192, 16384})
+        for (bool causal : {false, true}) {
+          const KernelInfo& kernel = **find_kernel(id);
+          if (kernel.id == "flash1" && (n > 4096 || causal)) continue;
+          const AttentionProblem p = shape(16384 / n, 2048 / d, n, d, causal);
+          Result<DeviceProblem> tensors = DeviceProblem::make_seeded(kernel, p, 1);
+          if (!tensors) {
+            fmt::print("{}{{\"kernel\":\"{}\",\"d\":{},\"n\":{},\"causal\":{},\"error\":\"{}\"}}", first ? "" : ",\n", id, d, n, causal, tensors.error().sentence);
+            first = false;
+            continue;
+          }
+          TimingOptions timing;
+          timing.l2 = L2State::cold;
+          timing.repeats = id == std::string("flash1") ? 3 : 15;
+          const Result<Timing> time = time_kernel(kernel, p, tensors->tensors(), *scratch, timing);
+          if (!time) return fmt::print("{}\n", time.error().sentence), false;
+          fmt::print("{}{{\"kernel\":\"{}\",\"d\":{},\"n\":{},\"causal\":{},\"ms\":{:.4f},\"least_ms\":{:.4f},\"tflops\":{:.1f}}}", first ? "" : ",\n", id, d, n,
+                     causal, time->median_ms, time->least_ms, nominal_flops(kernel, p) / time->median_ms / 1e9);
+          std::fflush(stdout);
+          first = false;
+        }
+  fmt::print("\n]\n");
+  return true;
+}
+
+/// Counters of every kernel beside its closed form; cold L2.
+bool print_counters(const DeviceInfo& device) {
+  Result<CounterSession> session = CounterSession::open(counter_metrics());
+  if (!session) return fmt::print("{}\n", session.error().sentence), false;
+  Result<DeviceMemory> scratch = flush_scratch(device);
+  if (!scratch) return fmt::print("{}\n", scratch.error().sentence), false;
+  fmt::print("chip {}\n", session->chip());
+  bool all = true;
+  for (const KernelInfo& kernel : kernel_table())
+    for (const AttentionProblem& given : {shape(1, 8, 1024, 64, false), shape(2, 8, 1024, 128, true), shape(1, 4, 1000, 64, true),
+                                          shape(1, 3, 1001, 128, false), shape(1, 16, 4096, 128, true)}) {
+      AttentionProblem p = given;
+      p.causal = p.causal && kernel.takes_causal;
+      if (p.seq_q > 2000 && kernel.id != "flash2" && kernel.id != "standard") continue;
+      Result<DeviceProblem> tensors = DeviceProblem::make_seeded(kernel, p, 1);
+      if (!tensors) return fmt::print("{}\n", tensors.error().sentence), false;
+      const Result<CounterReading> reading = session->read([&] { return launch(plan_flush(*scratch), nullptr); },
+                                                           [&] { return launch(kernel, p, tensors->tensors(), nullptr); });
+      if (!reading) return fmt::print("{}\n", reading.error().sentence), false;
+      const std::optional<KernelTraffic> expected = kernel_traffic(kernel, p);
+      const double in = reading->values[2], out = reading->values[3];
+      fmt::print("counters {:16} {}: passes {}", kernel.id, text_of(p), reading->passes);
+      if (expected) {
+        const auto want_in = static_cast<double>(expected->l2_to_sm_bytes), want_out = static_cast<double>(expected->sm_to_l2_bytes);
+        const bool close = std::fabs(in - want_in) <= std::max(0.001 * want_in, 65536.0) && std::fabs(out - want_out) <= std::max(0.001 * want_out, 65536.0);
+        fmt::print(" l2_to_sm {:.0f} of {:.0f} ({:+.4f}%) sm_to_l2 {:.0f} of {:.0f} ({:+.4f}%){}", in, want_in, 100 * (in / want_in - 1), out, want_out,
+                   100 * (out / want_out - 1), close ? "" : "  BEYOND BOUND");
+        all = all && close;
+      } else {
+        fmt::print(" l2_to_sm {:.0f} sm_to_l2 {:.0f}", in, out);
+      }
+      for (std::size_t i = 0; i < counter_table().size(); ++i)
+        if (i != 2 && i != 3) fmt::print(" {} {:.0f}", counter_table()[i].key, reading->values[i] * counter_table()[i].factor);
+      fmt::print("\n");
+      std::fflush(stdout);
+    }
+  return all;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Options options = options_from(argc, argv);
+  const Result<DeviceInfo> device = find_device();
+  if (!device) {
+    fmt::print("skipped: no CUDA device ({})\n", device.error().sentence);
+    return skipped;
+  }
+  fmt::print("{}: compute capability {}.{}, {} SMs, L2 {} MiB, {:.0f} MHz, driver for CUDA {}; seed {}\n", device->name, device->compute_major,
+             device->compute_minor, device->sm_count, device->l2_bytes >> 20, device->sm_clock_hz / 1e6, device->driver_version, options.seed);
+  bool held = check_all(options);
+  if (options.needs) held = print_needs() && held;
+  if (options.counters) held = print_counters(*device) && held;
+  if (options.time) held = print_times(*device) && held;
+  fmt::print("{}\n", held ? "all held" : "something did not hold");
+  return held ? 0 : 1;
+}
