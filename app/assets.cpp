@@ -45,9 +45,8 @@ std::vector<fs::path> asset_folders() {
     }
     folders.push_back(prefix / "share" / "tilescope" / "assets");
   }
-#ifdef TILESCOPE_SOURCE_ASSETS
-  folders.emplace_back(TILESCOPE_SOURCE_ASSETS);  // a build folder outside the source tree
-#endif
+  // A build folder outside the source tree. Packagers map this path away, and nothing is lost.
+  if (const fs::path source = __FILE__; source.is_absolute()) folders.push_back(source.parent_path().parent_path() / "assets");
   for (const char* prefix : {"/usr/local", "/usr"}) {
     const fs::path system = fs::path(prefix) / "share" / "tilescope" / "assets";
     if (std::find(folders.begin(), folders.end(), system) == folders.end()) folders.push_back(system);

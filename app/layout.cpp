@@ -23,15 +23,18 @@ Measures measure(float width, float height, float scale, bool present) {
   const float down = std::min(1.0F, height / ((least_bottom + least_upper + 74) * scale));
   const float fit = std::min(across, down);
   m.gap = std::max(2.0F, std::round(10 * scale * fit));
-  m.bar = present ? 0 : std::round(44 * scale * std::max(down, 0.6F));
-  m.transport = std::round(44 * scale * std::max(down, 0.6F));
+  // The bars shrink less than the panels: their buttons have to be hit. But in the smallest windows something must be left.
+  const float bar = std::round(std::min(44 * scale * std::max(down, 0.35F), 0.12F * height));
+  m.bar = present ? 0 : bar;
+  m.transport = bar;
   m.left_min = least_left * scale * across;
   m.left_max = std::max(m.left_min, width * 0.34F);
   m.right_min = least_right * scale * across;
   m.right_max = std::max(m.right_min, width * 0.38F);
   m.bottom_min = least_bottom * scale * down;
-  m.bottom_max = std::max(m.bottom_min, height * 0.5F);
   m.box_min = least_box * scale * down;
+  // The timeline never takes what the two boxes of the right column need.
+  m.bottom_max = std::max(m.bottom_min, std::min(height * 0.5F, height - m.bar - 4 * m.gap - 2 * m.box_min));
   return m;
 }
 
@@ -59,8 +62,9 @@ Layout compute_layout(float width, float height, float scale, const LayoutShares
   out.softmax = {{x3, top}, {x4, top + softmax}};
   out.traffic = {{x3, top + softmax + m.gap}, {x4, split}};
   out.bottom = {{m.gap, split + m.gap}, {x4, low}};
-  out.transport = {{m.gap, low - m.transport}, {x4, low}};
-  out.timeline = {{m.gap, split + m.gap}, {x4, low - m.transport}};
+  const float transport = std::min(m.transport, std::round(bottom * 0.5F));
+  out.transport = {{m.gap, low - transport}, {x4, low}};
+  out.timeline = {{m.gap, split + m.gap}, {x4, low - transport}};
   out.splitters[0] = {{x1, top}, {x2, split}};
   out.splitters[1] = {{x3 - m.gap, top}, {x3, split}};
   out.splitters[2] = {{m.gap, split}, {x4, split + m.gap}};

@@ -132,7 +132,9 @@ void Session::State::ask_for_histories() {
   const Trace& trace = *lane.simulation->trace;
   const auto run = static_cast<std::size_t>(std::max(0, lane.lane.rest.run));
   if (lane.operations != nullptr && lane.lane.history == nullptr) return;
-  for (std::size_t next = lane.operations == nullptr ? run : run + 1; next < trace.runs().size(); ++next) {
+  constexpr std::size_t looked_at = 4096;  // blocks start on all SMs in turn: the next one on this SM is near, or there is none
+  const std::size_t end = std::min(trace.runs().size(), run + looked_at);
+  for (std::size_t next = lane.operations == nullptr ? run : run + 1; next < end; ++next) {
     const BlockRun& block = trace.runs()[next];
     if (block.sm != lane.focus_sm) continue;
     const HistoryKey key{lane.simulation.get(), block.launch, block.block};

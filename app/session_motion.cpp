@@ -30,6 +30,17 @@ std::optional<double> next_cycle(const LaneState& lane, double cycle, Grain by, 
   return std::nullopt;
 }
 
+/// The step whose operation `interval` is; steps are in order of their ends, and several can end together.
+std::int64_t step_of(const Trace& trace, int sm, const Interval& interval) {
+  const std::int64_t last = trace.step_at_cycle(sm, interval.end);
+  constexpr std::int64_t most_together = 64;
+  for (std::int64_t step = last; step > 0 && step > last - most_together; --step) {
+    const TraceState state = trace.state_at(sm, step);
+    if (state.run == interval.run && state.op == interval.op) return step;
+  }
+  return last;
+}
+
 }  // namespace
 
 std::int64_t telling_step(const Simulation& simulation, int sm) {
@@ -38,22 +49,21 @@ std::int64_t telling_step(const Simulation& simulation, int sm) {
   constexpr std::size_t looked_at = 4096;
   BlockOperations operations;
   std::int32_t held = -1;
-  std::int64_t exponential = 0, product = 0;
+  const Interval *exponential = nullptr, *product = nullptr;
   for (std::size_t i = 0; i < std::min(intervals.size(), looked_at); ++i) {
     const Interval& interval = intervals[i];
-    const auto step = static_cast<std::int64_t>(i) + 1;
-    if (exponential == 0 && interval.kind == OpKind::exp) exponential = step;
-    if (product == 0 && interval.kind == OpKind::matmul) product = step;
+    if (exponential == nullptr && interval.kind == OpKind::exp) exponential = &interval;
+    if (product == nullptr && interval.kind == OpKind::matmul) product = &interval;
     if (interval.kind != OpKind::rescale && interval.kind != OpKind::merge) continue;
     if (held != interval.run) {
       const BlockRun& run = trace.runs()[static_cast<std::size_t>(interval.run)];
       simulation.program->emit_block(run.launch, run.block, operations);
       held = interval.run;
     }
-    if (operations.operations[static_cast<std::size_t>(interval.op)].iteration >= 1) return step;
+    if (operations.operations[static_cast<std::size_t>(interval.op)].iteration >= 1) return step_of(trace, sm, interval);
   }
-  if (exponential != 0) return exponential;
-  return product != 0 ? product : trace.step_count(sm) / 2;
+  if (exponential != nullptr) return step_of(trace, sm, *exponential);
+  return product != nullptr ? step_of(trace, sm, *product) : trace.step_count(sm) / 2;
 }
 
 double Session::State::end_cycle() const {

@@ -36,7 +36,7 @@ ImU32 readable(ImU32 color, ImU32 towards, ImU32 ground_a, ImU32 ground_b, doubl
 constexpr std::array<std::uint32_t, tensor_count> dark_tensors = {0x62C3F5, 0xF09A0A, 0x3DB38A, 0xC777A8, 0x937DE2,
                                                                   0xE4603C, 0xE9DF6E, 0xF5EC5A, 0xDCD04A};
 constexpr std::array<std::uint32_t, tensor_count> light_tensors = {0x3A8FCD, 0xF08200, 0x0DAE7A, 0xCE7BA8, 0x6A55C4,
-                                                                   0xBE3F18, 0xA9AD2E, 0xB4B82A, 0x9FA31F};
+                                                                   0xBE3F18, 0xA9AD2E, 0xB2BA38, 0x9FA31F};
 
 void fill_dark(Theme& t) {
   t.background = rgb(0x0E131D);
@@ -67,7 +67,7 @@ void fill_light(Theme& t) {
   t.text_faint = rgb(0x5F6A80);
   t.accent = rgb(0x2F5FD8);
   t.accent_soft = rgb(0xD4E0FB);
-  t.highlight = rgb(0x8A6D00);
+  t.highlight = rgb(0x866A00);
   t.good = rgb(0x0A7A55);
   t.bad = rgb(0xB83214);
   t.link = rgb(0xD5DCE7);

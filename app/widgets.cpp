@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <imgui_internal.h>
+
 #include "sim/analysis/format.h"
 
 namespace tilescope {
@@ -184,6 +186,8 @@ bool hit_area(const char* id, const Rect& rect) {
   ImGui::SetCursorScreenPos(rect.min);
   const bool clicked = ImGui::InvisibleButton(id, {std::max(1.0F, rect.width()), std::max(1.0F, rect.height())});
   ImGui::SetCursorScreenPos(back);
+  // The cursor is back where it was, so nothing was extended; ImGui would ask for an item here.
+  ImGui::GetCurrentWindow()->DC.IsSetPos = false;
   return clicked;
 }
 

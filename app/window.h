@@ -13,9 +13,9 @@ namespace tilescope {
 
 /// What the window shows first. An absent field leaves the choice to the window: what it remembers, else its default.
 struct WindowOptions {
-  SimulationRequest request;            // checked sizes and a loaded GPU; what only simulate() can refuse may still be in it
+  SimulationRequest request;  // checked sizes and a loaded GPU; what only simulate() can refuse may still be in it
   InputSource inputs;
-  std::optional<std::int64_t> step;     // absent: a few steps in
+  std::optional<std::int64_t> step;  // absent: a few steps in
   bool race = false;
   std::optional<ThemeKind> theme;
   std::optional<int> width, height;     // both or neither; logical pixels
@@ -26,14 +26,14 @@ struct WindowOptions {
 struct RenderOptions {
   SimulationRequest request;
   InputSource inputs;
-  std::optional<std::int64_t> step;     // absent: the window's own choice, a few steps in
+  std::optional<std::int64_t> step;  // absent: the window's own choice, a few steps in
   bool race = false;
   ThemeKind theme = ThemeKind::dark;
-  int width = 1600, height = 900;       // of the picture, in pixels
+  int width = 1600, height = 900;  // of the picture, in pixels
   float scale = 1;
   std::string language = "en";
-  std::string panel;                    // an id of panel_table(); empty for the whole window
-  std::string out;                      // the PNG, written by write_file() of app/files.h
+  std::string panel;  // an id of panel_table(); empty for the whole window
+  std::string out;    // the PNG, written by write_file() of app/files.h
 };
 
 /// Opens the window and returns the exit code when it is closed. GPUs for its menu: gpu_ids() and load_gpu() of app/assets.h.

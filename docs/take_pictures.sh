@@ -14,14 +14,27 @@ picture() { # name, then arguments of render
 }
 
 toy=(--gpu toy --seq 64 --head-dim 16)
-# Six telling steps of each algorithm: the first load, the first scores, a row maximum, a rescale, a product, the last store.
-six() { # name, then six steps, then -- and arguments
-  local name=$1 steps=() step n=1
+# Six telling steps of each algorithm, spread over what it does.
+six() { # name, then six steps
+  local name=$1 n=1 step
   shift
-  while [ "$1" != -- ]; do steps+=("$1"); shift; done
-  shift
-  for step in "${steps[@]}"; do
-    picture "$name-$n" "${toy[@]}" --algorithm "$name" --step "$step" --size 1280x720 "$@"
+  for step in "$@"; do
+    picture "$name-$n" "${toy[@]}" --algorithm "$name" --step "$step" --size 1280x720
     n=$((n + 1))
   done
 }
+six flash2 1 8 18 29 32 48
+six standard 4 14 30 90 150 180
+six flash1 6 40 59 63 200 352
+
+picture flash2-toy --gpu toy --seq 16 --head-dim 4 --block-q 4 --block-kv 4
+picture flash2-toy-light --gpu toy --seq 16 --head-dim 4 --block-q 4 --block-kv 4 --theme light
+picture race-toy "${toy[@]}" --race --step 40
+picture race-toy-light "${toy[@]}" --race --step 40 --theme light --size 1280x720
+h200=(--gpu h200 --heads 16 --seq 4096 --head-dim 64)
+picture flash2-h200 "${h200[@]}" --step 200
+picture flash2-h200-light "${h200[@]}" --step 200 --theme light --size 1280x720
+picture race-h200 "${h200[@]}" --race --step 200
+for algorithm in softmax_safe softmax_online softmax_fused matmul_naive matmul_tiled; do
+  picture "$algorithm" "${toy[@]}" --algorithm "$algorithm" --size 1280x720
+done

@@ -87,8 +87,18 @@ Status run_render(const CommandLine& line) {
   return render_picture(options);
 }
 
+/// The window opens, unless told otherwise, on a problem so small that every number is written in its cell.
+CommandLine with_opening_problem(CommandLine line) {
+  const bool sized = line.seq || line.seq_kv || line.head_dim || line.block_q || line.block_kv;
+  const bool has_matrix = !line.q_file.empty() || !line.k_file.empty() || !line.v_file.empty();
+  if (sized || has_matrix || line.algorithm != "flash2" || line.gpu != "toy") return line;
+  line.seq = 16;
+  line.head_dim = line.block_q = line.block_kv = 4;
+  return line;
+}
+
 Result<int> open_window(const CommandLine& line) {
-  auto request = make_request(line);
+  auto request = make_request(with_opening_problem(line));
   if (!request) return request.error();
   WindowOptions options;
   options.request = std::move(request->simulation);

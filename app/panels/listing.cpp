@@ -1,7 +1,9 @@
-// The listing panel: the program's pseudo-code with the current line lit, and under it that line's formula with this step's numbers.
+// The listing panel: the program's pseudo-code with the current line lit, and under it that line's formula with this step's
+// numbers.
 #include <algorithm>
 #include <cmath>
 
+#include "app/panels/light_tensor.h"
 #include "app/panels/panel_state.h"
 #include "app/panels/panels.h"
 #include "app/panels/say.h"
@@ -16,14 +18,14 @@ namespace {
 struct ListingState {
   std::weak_ptr<const Simulation> known;
   std::int64_t step = -1;
-  int line = 0;                      // that is lit; 0 for none
-  float from = 0, to = 0, shown = 0; // top of the light, relative to the first row: it glides from line to line
-  bool scroll = false;               // bring the line into view
+  int line = 0;                       // that is lit; 0 for none
+  float from = 0, to = 0, shown = 0;  // top of the light, relative to the first row: it glides from line to line
+  bool scroll = false;                // bring the line into view
 };
 
 /// A row of the listing: a line, or the heading of a launch.
 struct ListingRow {
-  int line = 0;                      // 0 for a heading
+  int line = 0;  // 0 for a heading
   int launch = 0;
 };
 
@@ -54,8 +56,10 @@ std::string block_text(const Lane& lane) {
   const std::int64_t batch = block.plane / problem.heads, head = block.plane % problem.heads;
   const std::int64_t last = block.first_row + std::max(block.rows, 1) - 1;
   if (problem.batch > 1)
-    return say(tr("block {} on SM {}: batch {}, head {}, rows {} to {}"), format_count(block.block), lane.focus_sm, batch, head, block.first_row, last);
-  return say(tr("block {} on SM {}: head {}, rows {} to {}"), format_count(block.block), lane.focus_sm, head, block.first_row, last);
+    return say(tr("block {} on SM {}: batch {}, head {}, rows {} to {}"), format_count(block.block), lane.focus_sm, batch, head,
+               block.first_row, last);
+  return say(tr("block {} on SM {}: head {}, rows {} to {}"), format_count(block.block), lane.focus_sm, head, block.first_row,
+             last);
 }
 
 /// What the line moves over the whole run, for its tooltip.
@@ -103,16 +107,19 @@ void draw_light(ImDrawList* list, const Theme& theme, const ListingState& state,
   list->AddRectFilled({origin.x, y}, {origin.x + 3 * theme.scale, y + row_height}, theme.accent, 2 * theme.scale);
 }
 
-void draw_launch_heading(ImDrawList* list, const Theme& theme, const Simulation& simulation, const ListingRow& row, const Rect& rect, bool current) {
+void draw_launch_heading(ImDrawList* list, const Theme& theme, const Simulation& simulation, const ListingRow& row,
+                         const Rect& rect, bool current) {
   const LaunchSpec& launch = simulation.program->launches()[static_cast<std::size_t>(row.launch)];
   const std::string text = say(tr("launch {}: {}"), row.launch + 1, launch.name);
-  draw_text(list, theme.ui_small, {{rect.min.x + 8 * theme.scale, rect.min.y}, {rect.max.x, rect.max.y}}, current ? theme.accent : theme.text_faint, text);
+  draw_text(list, theme.ui_small, {{rect.min.x + 8 * theme.scale, rect.min.y}, {rect.max.x, rect.max.y}},
+            current ? theme.accent : theme.text_faint, text);
   const float right = std::min(rect.max.x - 4 * theme.scale, rect.min.x + 16 * theme.scale + text_width(theme.ui_small, text));
   const float y = std::floor(rect.center().y);
   list->AddRectFilled({right, y}, {rect.max.x - 4 * theme.scale, y + std::max(1.0F, std::floor(theme.scale))}, theme.panel_border);
 }
 
-void draw_line(const View& view, Commands& commands, const ListingRow& row, const Rect& rect, bool dim) {
+/// Returns true while hovered.
+bool draw_line(const View& view, Commands& commands, const ListingRow& row, const Rect& rect, bool dim) {
   const Theme& theme = *view.theme;
   const Lane& lane = view.lane();
   const Simulation& simulation = *lane.simulation;
@@ -125,11 +132,11 @@ void draw_line(const View& view, Commands& commands, const ListingRow& row, cons
   ImGui::PopID();
   if (clicked) {
     const auto steps = step_index(lane.simulation, lane.focus_sm);
-    if (const std::int64_t step = next_step_on_line(*lane.simulation->trace, *steps, lane.step, row.line); step >= 0) commands.push(SeekStep{step});
+    if (const std::int64_t step = next_step_on_line(*lane.simulation->trace, *steps, lane.step, row.line); step >= 0)
+      commands.push(SeekStep{step});
   }
   if (hovered) {
     list->AddRect(rect.min, rect.max, with_alpha(theme.accent, 0.5F), 4 * theme.scale);
-    if (line.tensor) commands.push(HoverTensor{line.tensor});
     std::string body = line_traffic(simulation, row.line);
     add_line(body, tr("Click: the next step on this line."));
     item_tooltip(theme, line.text, body);
@@ -137,8 +144,8 @@ void draw_line(const View& view, Commands& commands, const ListingRow& row, cons
   const bool current = lane.operation && lane.operation->line == row.line;
   const bool lit = view.hovered_tensor && line.tensor == view.hovered_tensor;
   const float number_right = rect.min.x + 26 * theme.scale;
-  draw_text(list, theme.mono_small, {{rect.min.x + 6 * theme.scale, rect.min.y}, {number_right, rect.max.y}}, current ? theme.text_dim : theme.text_faint,
-            fmt::format("{}", row.line), Align::right);
+  draw_text(list, theme.mono_small, {{rect.min.x + 6 * theme.scale, rect.min.y}, {number_right, rect.max.y}},
+            current ? theme.text_dim : theme.text_faint, fmt::format("{}", row.line), Align::right);
   const float swatch = std::round(8 * theme.scale), left = number_right + 8 * theme.scale;
   if (line.tensor) {
     const ImVec2 at = {left, std::floor(rect.center().y - swatch * 0.5F)};
@@ -148,10 +155,17 @@ void draw_line(const View& view, Commands& commands, const ListingRow& row, cons
   }
   const float text_left = left + swatch + 8 * theme.scale + static_cast<float>(line.indent) * 14 * theme.scale;
   draw_text(list, current ? theme.ui_bold : theme.ui, {{text_left, rect.min.y}, {rect.max.x - 2 * theme.scale, rect.max.y}},
-            dim ? mix(theme.text_faint, theme.panel, 0.25F) : current ? theme.text : theme.text_dim, line.text);
+            dim       ? mix(theme.text_faint, theme.panel, 0.25F)
+            : current ? theme.text
+                      : theme.text_dim,
+            line.text);
+  return hovered;
 }
 
-void draw_rows(const View& view, Commands& commands, ListingState& state, const std::vector<ListingRow>& rows, float row_height) {
+/// Returns the tensor of the line under the mouse.
+std::optional<Tensor> draw_rows(const View& view, Commands& commands, ListingState& state, const std::vector<ListingRow>& rows,
+                                float row_height) {
+  std::optional<Tensor> under_mouse;
   const Theme& theme = *view.theme;
   const Lane& lane = view.lane();
   const ImVec2 origin = ImGui::GetCursorScreenPos();
@@ -162,8 +176,10 @@ void draw_rows(const View& view, Commands& commands, ListingState& state, const 
     const float top = origin.y + static_cast<float>(i) * row_height;
     const Rect rect = {{origin.x, top}, {origin.x + width, top + row_height}};
     const bool here = rows[i].launch == lane.rest.launch;
-    if (rows[i].line == 0) draw_launch_heading(ImGui::GetWindowDrawList(), theme, *lane.simulation, rows[i], rect, here);
-    else draw_line(view, commands, rows[i], rect, !here && lane.simulation->program->launches().size() > 1);
+    if (rows[i].line == 0)
+      draw_launch_heading(ImGui::GetWindowDrawList(), theme, *lane.simulation, rows[i], rect, here);
+    else if (draw_line(view, commands, rows[i], rect, !here && lane.simulation->program->launches().size() > 1))
+      under_mouse = lane.simulation->info->listing[static_cast<std::size_t>(rows[i].line) - 1].tensor;
   }
   ImGui::SetCursorScreenPos({origin.x, origin.y + static_cast<float>(rows.size()) * row_height});
   ImGui::Dummy({1, 0});
@@ -172,6 +188,7 @@ void draw_rows(const View& view, Commands& commands, ListingState& state, const 
     ImGui::SetScrollY(std::max(0.0F, std::round(middle / row_height) * row_height));
   }
   state.scroll = false;
+  return under_mouse;
 }
 
 /// The lower part: what the current line works out, first in symbols, then in numbers, and why.
@@ -185,7 +202,7 @@ Detail detail_of(const View& view) {
   Detail detail;
   if (!lane.operation || !lane.operations) {
     detail.caption = tr("nothing has run yet");
-    detail.why = std::string(lane.simulation->info->summary);
+    detail.why = translated(lane.simulation->info->summary);
     return detail;
   }
   const auto listing = lane.simulation->info->listing;
@@ -195,18 +212,19 @@ Detail detail_of(const View& view) {
   const int row = std::clamp(view.row, 0, static_cast<int>(std::max<std::int64_t>(rows, 1)) - 1);
   detail.caption = say(tr("this step, row {} of the tile"), row);
   detail.formula = std::string(listing[line - 1].formula);
-  detail.why = std::string(listing[line - 1].why);
+  detail.why = translated(listing[line - 1].why);
   detail.tensor = listing[line - 1].tensor;
-  if (lane.history) detail.numbers = formula_with_numbers(*lane.history, lane.rest.op, row, panel_state<ChosenColumn>("column").column);
+  if (lane.history)
+    detail.numbers = formula_with_numbers(*lane.history, lane.rest.op, row, panel_state<ChosenColumn>("column").column);
   return detail;
 }
 
 /// Enough for the longest line of the program, so that stepping does not move the listing.
 float detail_height(const View& view, float width) {
   const Theme& theme = *view.theme;
-  float why = wrapped_height(theme.ui_small, view.lane().simulation->info->summary, width);
+  float why = wrapped_height(theme.ui_small, translated(view.lane().simulation->info->summary), width);
   for (const ListingLine& line : view.lane().simulation->info->listing)
-    why = std::max(why, wrapped_height(theme.ui_small, line.why, width));
+    why = std::max(why, wrapped_height(theme.ui_small, translated(line.why), width));
   return 5 * 5 * theme.scale + theme.ui_small->FontSize + theme.ui_bold->FontSize + theme.mono->FontSize + why;
 }
 
@@ -219,7 +237,8 @@ void draw_detail(const View& view) {
   if (!detail.formula.empty()) wrapped_text(theme.ui_bold, theme.text, detail.formula);
   if (!detail.numbers.empty()) {
     const bool fits = text_width(theme.mono, detail.numbers) <= ImGui::GetContentRegionAvail().x;
-    wrapped_text(fits ? theme.mono : theme.mono_small, detail.tensor ? theme.text_color(*detail.tensor) : theme.text, detail.numbers);
+    wrapped_text(fits ? theme.mono : theme.mono_small, detail.tensor ? theme.text_color(*detail.tensor) : theme.text,
+                 detail.numbers);
   }
   if (!detail.why.empty()) wrapped_text(theme.ui_small, theme.text_dim, detail.why);
   ImGui::PopStyleVar();
@@ -233,25 +252,33 @@ void draw_listing_panel(const View& view, Commands& commands) {
   const Lane& lane = view.lane();
   auto& state = panel_state<ListingState>("listing");
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {0, 4 * theme.scale});
-  panel_heading(theme, lane.simulation->info->title);
-  item_tooltip(theme, lane.simulation->info->title, fmt::format("{}\n{}", lane.simulation->info->summary, lane.simulation->info->source));
+  const std::string title = translated(lane.simulation->info->title);
+  panel_heading(theme, title);
+  std::string about = translated(lane.simulation->info->summary);
+  add_line(about, lane.simulation->info->source);
+  item_tooltip(theme, title, about);
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float width = ImGui::GetContentRegionAvail().x;
-  draw_text(ImGui::GetWindowDrawList(), theme.ui_small, {at, {at.x + width, at.y + theme.ui_small->FontSize}}, theme.text_dim, block_text(lane));
+  draw_text(ImGui::GetWindowDrawList(), theme.ui_small, {at, {at.x + width, at.y + theme.ui_small->FontSize}}, theme.text_dim,
+            block_text(lane));
   ImGui::Dummy({width, theme.ui_small->FontSize + 2 * theme.scale});
 
   const auto rows = listing_rows(*lane.simulation);
   const float room = ImGui::GetContentRegionAvail().y, smallest = theme.ui->FontSize + 3 * theme.scale;
-  const float detail = std::min(detail_height(view, width), room * 0.55F);
+  const float detail = std::min(detail_height(view, width), room * (room < 320 * theme.scale ? 0.45F : 0.55F));
   const float lines_room = room - detail - 8 * theme.scale;
   const float row_height = std::floor(std::clamp(lines_room / static_cast<float>(rows.size()), smallest, theme.row_height));
-  const float lines_height = std::min(std::max(1.0F, std::floor(lines_room / row_height)), static_cast<float>(rows.size())) * row_height;
+  const float lines_height =
+      std::min(std::max(1.0F, std::floor(lines_room / row_height)), static_cast<float>(rows.size())) * row_height;
   constexpr ImGuiWindowFlags flags = ImGuiWindowFlags_NoBackground | ImGuiWindowFlags_NoNav;
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {0, 0});
-  if (ImGui::BeginChild("lines", {width, lines_height}, ImGuiChildFlags_None, flags)) draw_rows(view, commands, state, rows, row_height);
+  std::optional<Tensor> under_mouse;
+  if (ImGui::BeginChild("lines", {width, lines_height}, ImGuiChildFlags_None, flags))
+    under_mouse = draw_rows(view, commands, state, rows, row_height);
   ImGui::EndChild();
   if (ImGui::BeginChild("detail", {width, 0}, ImGuiChildFlags_None, flags)) draw_detail(view);
   ImGui::EndChild();
+  light_tensor(view, commands, under_mouse);
   ImGui::PopStyleVar(2);
 }
 

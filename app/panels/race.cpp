@@ -30,8 +30,12 @@ double bytes_total(const Lane& lane, Link a, Link b) {
   return static_cast<double>(lane.simulation->ledger.total(a).value + lane.simulation->ledger.total(b).value);
 }
 
-double end_of(const Lane& lane) { return lane.simulation->trace->end_cycle(); }
-bool finished(const View& view, const Lane& lane) { return view.cycle >= end_of(lane) || lane.state.cycle >= end_of(lane); }
+double end_of(const Lane& lane) {
+  return lane.simulation->trace->end_cycle();
+}
+bool finished(const View& view, const Lane& lane) {
+  return view.cycle >= end_of(lane) || lane.state.cycle >= end_of(lane);
+}
 
 /// One line of a column: how much so far, on a scale that both columns share.
 struct Counter {
@@ -40,9 +44,12 @@ struct Counter {
   std::string text;
 };
 
-void draw_counter(ImDrawList* list, const Theme& theme, const StageMetrics& metrics, const Rect& rect, const Counter& counter, const Lane& lane, Link up, Link down) {
+void draw_counter(ImDrawList* list, const Theme& theme, const StageMetrics& metrics, const Rect& rect, const Counter& counter,
+                  const Lane& lane, Link up, Link down) {
   const CounterParts parts = counter_parts(rect, metrics);
-  const auto x = [&](double value) { return parts.bar.min.x + static_cast<float>(std::clamp(value / std::max(counter.scale, 1e-9), 0.0, 1.0)) * parts.bar.width(); };
+  const auto x = [&](double value) {
+    return parts.bar.min.x + static_cast<float>(std::clamp(value / std::max(counter.scale, 1e-9), 0.0, 1.0)) * parts.bar.width();
+  };
   QuadBatch quads;
   quads.add({.min = parts.bar.min, .max = parts.bar.max, .radius = 2 * theme.scale, .fill = with_alpha(theme.link, 0.6F)});
   if (up == down) {
@@ -51,15 +58,21 @@ void draw_counter(ImDrawList* list, const Theme& theme, const StageMetrics& metr
     double sum = 0;  // stacked by tensor; what goes down is hatched
     for (Link link : {up, down}) {
       for (Tensor tensor : all_tensors) {
-        const auto bytes = static_cast<double>(lane.state.traffic[static_cast<std::size_t>(tensor)][static_cast<std::size_t>(link)]);
+        const auto bytes =
+            static_cast<double>(lane.state.traffic[static_cast<std::size_t>(tensor)][static_cast<std::size_t>(link)]);
         if (bytes <= 0) continue;
-        quads.add({.min = {x(sum), parts.bar.min.y}, .max = {x(sum + bytes), parts.bar.max.y}, .fill = theme.color(tensor), .hatch = link == down ? Hatch::diagonal : Hatch::none});
+        quads.add({.min = {x(sum), parts.bar.min.y},
+                   .max = {x(sum + bytes), parts.bar.max.y},
+                   .fill = theme.color(tensor),
+                   .hatch = link == down ? Hatch::diagonal : Hatch::none});
         sum += bytes;
       }
     }
   }
   // Where it will end.
-  quads.add({.min = {x(counter.total) - theme.scale, parts.bar.min.y - 3 * theme.scale}, .max = {x(counter.total) + theme.scale, parts.bar.max.y + 3 * theme.scale}, .fill = theme.text_dim});
+  quads.add({.min = {x(counter.total) - theme.scale, parts.bar.min.y - 3 * theme.scale},
+             .max = {x(counter.total) + theme.scale, parts.bar.max.y + 3 * theme.scale},
+             .fill = theme.text_dim});
   draw_quads(list, std::move(quads));
   draw_text(list, theme.ui_small, parts.label, theme.text_dim, counter.name);
   draw_text(list, theme.mono, parts.value, theme.text, counter.text, Align::right);
@@ -75,25 +88,37 @@ void draw_strip(ImDrawList* list, const Theme& theme, const Rect& rect, const La
     const float step = rect.width() / static_cast<float>(count);
     const float left = rect.min.x + step * static_cast<float>(sm);
     const float gap = step > 6 * theme.scale ? 2 * theme.scale : step * 0.2F;
-    quads.add({.min = {left, rect.min.y}, .max = {left + step - gap, rect.max.y}, .radius = step > 8 * theme.scale ? 3 * theme.scale : 0,
-               .fill = mix(theme.inset, theme.accent, 0.7F), .empty = mix(theme.inset, theme.accent, state.resident > 0 ? 0.22F : 0.04F),
-               .fill_fraction = state.resident > 0 ? static_cast<float>(state.progress) : 0, .fill_from = FillFrom::bottom});
+    quads.add({.min = {left, rect.min.y},
+               .max = {left + step - gap, rect.max.y},
+               .radius = step > 8 * theme.scale ? 3 * theme.scale : 0,
+               .fill = mix(theme.inset, theme.accent, 0.7F),
+               .empty = mix(theme.inset, theme.accent, state.resident > 0 ? 0.22F : 0.04F),
+               .fill_fraction = state.resident > 0 ? static_cast<float>(state.progress) : 0,
+               .fill_from = FillFrom::bottom});
   }
   draw_quads(list, std::move(quads));
 }
 
-std::string column_title(const Lane& lane) { return std::string(lane.simulation->info->title); }
+std::string column_title(const Lane& lane) {
+  return std::string(lane.simulation->info->title);
+}
 
-void draw_column(const View& view, Commands& commands, const RaceColumn& column, const Lane& lane, int index, const std::array<double, 3>& scales) {
+void draw_column(const View& view, Commands& commands, const RaceColumn& column, const Lane& lane, int index,
+                 const std::array<double, 3>& scales) {
   const Theme& theme = *view.theme;
-  StageContext context{view, lane, theme, commands, stage_metrics(theme), panel_state<StageCache>(index == 0 ? "race left" : "race right")};
+  StageContext context{
+      view, lane, theme, commands, stage_metrics(theme), panel_state<StageCache>(index == 0 ? "race left" : "race right")};
   context.list = ImGui::GetWindowDrawList();
   context.mouse = ImGui::GetMousePos();
   context.mouse_here = ImGui::IsWindowHovered() && column.box.contains(context.mouse);
   context.alone = true;
   const bool done = finished(view, lane);
-  context.quads.add({.min = column.box.min, .max = column.box.max, .radius = theme.rounding, .fill = theme.panel,
-                     .border = done ? theme.good : theme.panel_border, .border_width = context.px(done ? 2 : 1)});
+  context.quads.add({.min = column.box.min,
+                     .max = column.box.max,
+                     .radius = theme.rounding,
+                     .fill = theme.panel,
+                     .border = done ? theme.good : theme.panel_border,
+                     .border_width = context.px(done ? 2 : 1)});
   context.flush();
   draw_text(context.list, theme.heading, column.title, theme.text, column_title(lane));
   const std::string marker = done ? fill_in(tr("finished at {} cycles"), {format_cycles(Cycles(end_of(lane)))})
@@ -120,8 +145,7 @@ void draw_column(const View& view, Commands& commands, const RaceColumn& column,
   draw_counter(context.list, theme, context.metrics, column.counters[0], counters[0], lane, Link::hbm_read, Link::hbm_write);
   draw_counter(context.list, theme, context.metrics, column.counters[1], counters[1], lane, Link::l2_to_sm, Link::sm_to_l2);
   draw_counter(context.list, theme, context.metrics, column.counters[2], counters[2], lane, Link::l2_to_sm, Link::l2_to_sm);
-  if (!context.tip_title.empty()) show_tooltip(theme, context.tip_title, context.tip_body);
-  if (context.mouse_here && context.hovered != view.hovered_tensor) commands.push(HoverTensor{context.hovered});
+  context.finish_hover();
 }
 
 /// "4.6× fewer HBM bytes": how the first lane's quantity compares with the second's.
@@ -135,14 +159,21 @@ void draw_verdict(const View& view, const Rect& rect, const StageMetrics& metric
   ImDrawList* list = ImGui::GetWindowDrawList();
   const Lane &left = view.lanes.front(), &right = view.lanes.back();
   const Ratio ratios[] = {
-      {bytes_total(left, Link::hbm_read, Link::hbm_write), bytes_total(right, Link::hbm_read, Link::hbm_write), tr("fewer HBM bytes"), tr("more HBM bytes"), tr("as many HBM bytes")},
-      {bytes_total(left, Link::l2_to_sm, Link::sm_to_l2), bytes_total(right, Link::l2_to_sm, Link::sm_to_l2), tr("fewer bytes between L2 and SMs"), tr("more bytes between L2 and SMs"), tr("as many bytes between L2 and SMs")},
+      {bytes_total(left, Link::hbm_read, Link::hbm_write), bytes_total(right, Link::hbm_read, Link::hbm_write),
+       tr("fewer HBM bytes"), tr("more HBM bytes"), tr("as many HBM bytes")},
+      {bytes_total(left, Link::l2_to_sm, Link::sm_to_l2), bytes_total(right, Link::l2_to_sm, Link::sm_to_l2),
+       tr("fewer bytes between L2 and SMs"), tr("more bytes between L2 and SMs"), tr("as many bytes between L2 and SMs")},
       {end_of(left), end_of(right), tr("less time"), tr("more time"), tr("as much time")},
   };
   const bool both = finished(view, left) && finished(view, right), one = finished(view, left) || finished(view, right);
   const float scale = theme.scale;
   QuadBatch quads;
-  quads.add({.min = rect.min, .max = rect.max, .radius = theme.rounding, .fill = theme.inset, .border = both ? theme.good : theme.inset_border, .border_width = scale});
+  quads.add({.min = rect.min,
+             .max = rect.max,
+             .radius = theme.rounding,
+             .fill = theme.inset,
+             .border = both ? theme.good : theme.inset_border,
+             .border_width = scale});
   draw_quads(list, std::move(quads));
   for (int i = 0; i < 3; ++i) {
     const Ratio& ratio = ratios[i];
@@ -152,8 +183,16 @@ void draw_verdict(const View& view, const Rect& rect, const StageMetrics& metric
     const bool same = factor < 1.005;
     const float middle = std::round(rect.max.y - metrics.small_line - 4 * scale);
     const std::string number = same ? "=" : format_short(factor) + "×";
-    draw_text(list, theme.display, {{x.begin, rect.min.y + 2 * scale}, {x.end, middle}}, same ? theme.text : fewer ? theme.good : theme.bad, number, Align::center);
-    draw_text(list, theme.ui_small, {{x.begin, middle}, {x.end, rect.max.y - 3 * scale}}, one ? theme.text : theme.text_dim, same ? ratio.same : fewer ? ratio.fewer : ratio.more, Align::center);
+    draw_text(list, theme.display, {{x.begin, rect.min.y + 2 * scale}, {x.end, middle}},
+              same    ? theme.text
+              : fewer ? theme.good
+                      : theme.bad,
+              number, Align::center);
+    draw_text(list, theme.ui_small, {{x.begin, middle}, {x.end, rect.max.y - 3 * scale}}, one ? theme.text : theme.text_dim,
+              same    ? ratio.same
+              : fewer ? ratio.fewer
+                      : ratio.more,
+              Align::center);
   }
 }
 
@@ -163,7 +202,8 @@ void draw_race_panel(const View& view, Commands& commands) {
   const Theme& theme = *view.theme;
   const ImVec2 origin = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
   if (view.lanes.size() < 2 || !view.lanes.front().simulation || !view.lanes.back().simulation) {
-    draw_text(ImGui::GetWindowDrawList(), theme.ui, {origin, {origin.x + room.x, origin.y + room.y}}, theme.text_dim, tr("simulating both…"), Align::center);
+    draw_text(ImGui::GetWindowDrawList(), theme.ui, {origin, {origin.x + room.x, origin.y + room.y}}, theme.text_dim,
+              tr("simulating both…"), Align::center);
     ImGui::Dummy(room);
     return;
   }

@@ -6,12 +6,19 @@
 #include <string>
 #include <string_view>
 
+#include "app/view.h"
+
 namespace tilescope {
 
 /// Puts `values` into a sentence that came from tr(), whose text is known only while running.
 template <class... Values>
 std::string say(const char* sentence, const Values&... values) {
   return fmt::format(fmt::runtime(sentence), values...);
+}
+
+/// A text of the program table (a title, a summary, a line's why) in the language in use, where its file has it.
+inline std::string translated(std::string_view english) {
+  return tr(std::string(english).c_str());
 }
 
 /// Appends `line`, on a line of its own.

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/panels/light_tensor.h"
 #include "app/panels/panel_state.h"
 #include "app/panels/panels.h"
 #include "app/panels/say.h"
@@ -22,6 +23,11 @@ std::string number_text(const std::optional<float>& value) {
   return std::signbit(*value) && size > 0 ? std::string(minus_sign).append(text) : text;
 }
 
+std::string row_title(const Simulation& simulation) {
+  if (simulation.info->family == "attention") return tr("Online softmax");
+  return simulation.info->family == "matmul" ? std::string(tr("One row of S")) : translated(simulation.info->title);
+}
+
 void heading(const View& view, Commands& commands, int row, int rows) {
   const Theme& theme = *view.theme;
   const ImVec2 at = ImGui::GetCursorScreenPos();
@@ -30,20 +36,25 @@ void heading(const View& view, Commands& commands, int row, int rows) {
   const float picker = 2 * button + number;
   ImDrawList* list = ImGui::GetWindowDrawList();
   draw_text(list, theme.heading, {at, {at.x + width - picker - 44 * theme.scale, at.y + height}}, theme.text,
-            view.lane().simulation->info->family == "matmul" ? tr("One row") : tr("Online softmax"));
+            row_title(*view.lane().simulation));
   const float left = at.x + width - picker;
-  draw_text(list, theme.ui_small, {{left - 60 * theme.scale, at.y}, {left - 6 * theme.scale, at.y + height}}, theme.text_faint, tr("row"), Align::right);
+  draw_text(list, theme.ui_small, {{left - 60 * theme.scale, at.y}, {left - 6 * theme.scale, at.y + height}}, theme.text_faint,
+            tr("row"), Align::right);
   const auto small_button = [&](const char* id, Icon icon, float x, int to, const char* tooltip) {
     const Rect rect = {{x, at.y - 2 * theme.scale}, {x + button, at.y + height + 2 * theme.scale}};
     if (hit_area(id, rect) && to >= 0 && to < rows) commands.push(SelectRow{to});
     const bool usable = to >= 0 && to < rows, hovered = ImGui::IsItemHovered();
     if (hovered && usable) list->AddRectFilled(rect.min, rect.max, theme.inset_border, 4 * theme.scale);
-    draw_icon(list, icon, rect.center(), 10 * theme.scale, !usable ? with_alpha(theme.text_faint, 0.4F) : hovered ? theme.text : theme.text_dim);
+    draw_icon(list, icon, rect.center(), 10 * theme.scale,
+              !usable   ? with_alpha(theme.text_faint, 0.4F)
+              : hovered ? theme.text
+                        : theme.text_dim);
     item_tooltip(theme, tooltip);
   };
   small_button("row before", Icon::minus, left, row - 1, tr("The row above"));
   small_button("row after", Icon::plus, left + button + number, row + 1, tr("The row below"));
-  draw_text(list, theme.mono, {{left + button, at.y}, {left + button + number, at.y + height}}, theme.highlight, fmt::format("{}", row), Align::center);
+  draw_text(list, theme.mono, {{left + button, at.y}, {left + button + number, at.y + height}}, theme.highlight,
+            fmt::format("{}", row), Align::center);
   ImGui::Dummy({width, height});
 }
 
@@ -77,9 +88,11 @@ void draw_bars(ImDrawList* list, const Theme& theme, const SoftmaxFigures& figur
     const std::int64_t first = bar * count / bars, last = std::max(first + 1, (bar + 1) * count / bars);
     float top = -INFINITY;  // several keys in one bar: the largest, because it is the maximum that matters
     for (std::int64_t key = first; key < last; ++key)
-      if (std::isfinite(figures.bars[static_cast<std::size_t>(key)])) top = std::max(top, figures.bars[static_cast<std::size_t>(key)]);
+      if (std::isfinite(figures.bars[static_cast<std::size_t>(key)]))
+        top = std::max(top, figures.bars[static_cast<std::size_t>(key)]);
     if (!std::isfinite(top)) continue;
-    const bool current = first < figures.current_end && last > figures.current_begin, seen = first < figures.seen;
+    const std::int64_t first_key = figures.first_key + first, last_key = figures.first_key + last;
+    const bool current = first_key < figures.current_end && last_key > figures.current_begin, seen = first_key < figures.seen;
     const float x = area.min.x + static_cast<float>(bar) * width;
     const ImVec2 from = {x, area.max.y - std::max(1.0F, scale.share(top) * area.height())}, to = {x + width - gap, area.max.y};
     list->AddRectFilled(from, to, current ? color : seen ? with_alpha(color, 0.5F) : with_alpha(theme.text_faint, 0.2F));
@@ -88,7 +101,8 @@ void draw_bars(ImDrawList* list, const Theme& theme, const SoftmaxFigures& figur
 
 void draw_dashed(ImDrawList* list, const Theme& theme, float x0, float x1, float y, ImU32 color) {
   const float dash = 5 * theme.scale, gap = 3 * theme.scale, thickness = std::max(1.0F, std::round(1.5F * theme.scale));
-  for (float x = x0; x < x1; x += dash + gap) list->AddRectFilled({x, std::floor(y)}, {std::min(x + dash, x1), std::floor(y) + thickness}, color);
+  for (float x = x0; x < x1; x += dash + gap)
+    list->AddRectFilled({x, std::floor(y)}, {std::min(x + dash, x1), std::floor(y) + thickness}, color);
 }
 
 const char* bars_caption(const SoftmaxParts& parts) {
@@ -100,11 +114,12 @@ const char* bars_caption(const SoftmaxParts& parts) {
 /// The caption of the bars, and the old and the new maximum at its right.
 void draw_bars_caption(ImDrawList* list, const Theme& theme, const SoftmaxFigures& figures, const Rect& rect) {
   float right = rect.max.x;
-  if (figures.parts.maximum) {
+  if (figures.parts.maximum && (!figures.known || figures.moves_maximum)) {
     const bool room = rect.width() > 250 * theme.scale;
     const float column = text_width(theme.mono_small, "m′ = −0.0000"), old_column = text_width(theme.mono_small, "m = −0.0000");
-    draw_text(list, theme.mono_small, {{right - column, rect.min.y}, {right, rect.max.y}}, figures.row.m_new ? theme.highlight : theme.text_faint,
-              fmt::format("m′ = {}", number_text(figures.row.m_new)), Align::right);
+    draw_text(list, theme.mono_small, {{right - column, rect.min.y}, {right, rect.max.y}},
+              figures.row.m_new ? theme.highlight : theme.text_faint, fmt::format("m′ = {}", number_text(figures.row.m_new)),
+              Align::right);
     right -= column + 8 * theme.scale;
     if (room) {
       draw_text(list, theme.mono_small, {{right - old_column, rect.min.y}, {right, rect.max.y}}, theme.text_dim,
@@ -118,8 +133,9 @@ void draw_bars_caption(ImDrawList* list, const Theme& theme, const SoftmaxFigure
 void bar_tooltip(const Theme& theme, const SoftmaxFigures& figures, const Rect& area) {
   const auto count = static_cast<std::int64_t>(figures.bars.size());
   const float share = (ImGui::GetIO().MousePos.x - area.min.x) / area.width();
-  const auto key = std::clamp<std::int64_t>(static_cast<std::int64_t>(share * static_cast<float>(count)), 0, count - 1);
-  const float value = figures.bars[static_cast<std::size_t>(key)];
+  const auto index = std::clamp<std::int64_t>(static_cast<std::int64_t>(share * static_cast<float>(count)), 0, count - 1);
+  const std::int64_t key = figures.first_key + index;
+  const float value = figures.bars[static_cast<std::size_t>(index)];
   const bool current = key >= figures.current_begin && key < figures.current_end;
   std::string body = tr("never seen by this block");
   if (!std::isnan(value)) {
@@ -141,13 +157,15 @@ void draw_scores(const View& view, const SoftmaxFigures& figures, float height) 
   const bool hovered = ImGui::IsItemHovered();
   draw_bars_caption(list, theme, figures, {at, {at.x + width, at.y + caption}});
   const Rect area = {{at.x, at.y + caption + 2 * theme.scale}, {at.x + width, at.y + height}};
-  list->AddRectFilled({area.min.x, area.max.y}, {area.max.x, area.max.y + std::max(1.0F, std::floor(theme.scale))}, theme.panel_border);
+  list->AddRectFilled({area.min.x, area.max.y}, {area.max.x, area.max.y + std::max(1.0F, std::floor(theme.scale))},
+                      theme.panel_border);
   if (area.height() < 8 || !figures.known || figures.bars.empty()) return;
   ScoreScale scale = scale_of(figures.bars);
   if (figures.parts.bars == Slot::p) scale.low = 0;
   draw_bars(list, theme, figures, area, scale);
   const auto line = [&](const std::optional<float>& value, ImU32 color) {
-    if (value && std::isfinite(*value)) draw_dashed(list, theme, area.min.x, area.max.x, area.max.y - scale.share(*value) * area.height(), color);
+    if (value && std::isfinite(*value))
+      draw_dashed(list, theme, area.min.x, area.max.x, area.max.y - scale.share(*value) * area.height(), color);
   };
   line(figures.row.m_old, theme.text_dim);
   line(figures.row.m_new, theme.highlight);
@@ -160,7 +178,7 @@ struct Statistic {
   std::string letter;
   ImU32 color = 0;
   std::optional<float> before, after;
-  bool only_after = false;
+  bool only_after = false, only_before = false;
   std::string note;
 };
 
@@ -175,29 +193,42 @@ bool draw_statistic(const Theme& theme, const Statistic& line, float height) {
   const float column = text_width(theme.mono, "−0.0000"), arrow = text_width(theme.mono, " → ");
   float x = at.x + label;
   const auto number = [&](const std::optional<float>& value, ImU32 color) {
-    draw_text(list, theme.mono, {{x, at.y}, {x + column, bottom}}, value ? color : theme.text_faint, number_text(value), Align::right);
+    draw_text(list, theme.mono, {{x, at.y}, {x + column, bottom}}, value ? color : theme.text_faint, number_text(value),
+              Align::right);
     x += column;
   };
-  if (!line.only_after) {
-    number(line.before, theme.text_dim);
+  if (!line.only_after) number(line.before, line.only_before ? theme.text : theme.text_dim);
+  if (!line.only_after && !line.only_before) {
     draw_text(list, theme.mono, {{x, at.y}, {x + arrow, bottom}}, theme.text_faint, " → ");
     x += arrow;
   }
-  number(line.after, theme.text);
+  if (!line.only_before) number(line.after, theme.text);
   x += 6 * theme.scale;
   if (line.note.empty() || x >= at.x + width) return clicked;
   if (text_width(theme.mono_small, line.note) <= at.x + width - x)
     draw_text(list, theme.mono_small, {{x, at.y}, {at.x + width, bottom}}, theme.text_faint, line.note, Align::right);
-  else item_tooltip(theme, line.letter, line.note);  // half a formula is none
+  else
+    item_tooltip(theme, line.letter, line.note);  // half a formula is none
   return clicked;
+}
+
+/// "e^(1.204 − 1.871)", and a plus where two signs would meet.
+std::string power_text(const std::optional<float>& from, const std::optional<float>& to) {
+  const bool negative = to && *to < 0;
+  return fmt::format("e^({} {} {})", number_text(from), negative ? "+" : minus_sign,
+                     negative ? number_text(-*to) : number_text(to));
 }
 
 const char* output_note(OpKind by) {
   switch (by) {
-    case OpKind::rescale: return tr("before P·V is added");
-    case OpKind::matmul: return tr("P·V is added");
-    case OpKind::divide: return tr("divided by l");
-    default: return "";
+    case OpKind::rescale:
+      return tr("before P·V is added");
+    case OpKind::matmul:
+      return tr("P·V is added");
+    case OpKind::divide:
+      return tr("divided by l");
+    default:
+      return "";
   }
 }
 
@@ -207,23 +238,28 @@ std::vector<Statistic> statistics_of(const Theme& theme, const SoftmaxFigures& f
   const ImU32 of_m = theme.text_color(Tensor::m), of_l = theme.text_color(Tensor::l);
   std::vector<Statistic> lines;
   if (figures.parts.maximum)
-    lines.push_back({"m", "m", of_m, row.m_old, row.m_new, false, row.m_tile ? say(tr("this tile {}"), text(row.m_tile)) : std::string()});
+    lines.push_back({"m", "m", of_m, row.m_old, row.m_new, false, figures.known && !figures.moves_maximum,
+                     row.m_tile ? say(tr("this tile {}"), text(row.m_tile)) : std::string()});
   if (figures.parts.scale)
-    lines.push_back({"alpha", "α", of_m, {}, row.alpha, true, row.alpha ? fmt::format("e^({} − {})", text(row.m_old), text(row.m_new)) : std::string()});
+    lines.push_back({"alpha", "α", of_m, {}, row.alpha, true, false, row.alpha ? power_text(row.m_old, row.m_new) : std::string()});
   if (figures.parts.old_scale)
-    lines.push_back({"beta", "β", of_m, {}, row.beta, true, row.beta ? fmt::format("e^({} − {})", text(row.m_tile), text(row.m_new)) : std::string()});
+    lines.push_back({"beta", "β", of_m, {}, row.beta, true, false, row.beta ? power_text(row.m_tile, row.m_new) : std::string()});
   if (figures.parts.sum) {
     std::string note;
-    if (row.l_new && row.beta && row.l_tile) note = fmt::format("{}·{} + {}·{}", text(row.alpha), text(row.l_old), text(row.beta), text(row.l_tile));
-    else if (row.l_new && row.alpha && row.tile_sum) note = fmt::format("{}·{} + {}", text(row.alpha), text(row.l_old), format_value(*row.tile_sum));
-    else if (row.l_new && row.l_old && row.tile_sum) note = fmt::format("{} + {}", text(row.l_old), format_value(*row.tile_sum));
-    lines.push_back({"l", "l", of_l, row.l_old, row.l_new, false, note});
+    if (row.l_new && row.beta && row.l_tile)
+      note = fmt::format("{}·{} + {}·{}", text(row.alpha), text(row.l_old), text(row.beta), text(row.l_tile));
+    else if (row.l_new && row.alpha && row.tile_sum)
+      note = fmt::format("{}·{} + {}", text(row.alpha), text(row.l_old), format_value(*row.tile_sum));
+    else if (row.l_new && row.l_old && row.tile_sum)
+      note = fmt::format("{} + {}", text(row.l_old), format_value(*row.tile_sum));
+    lines.push_back({"l", "l", of_l, row.l_old, row.l_new, false, figures.known && !figures.moves_sum, note});
   }
   if (figures.parts.output) {
     const auto at = [column](const std::vector<float>& values) {
       return values.empty() ? std::optional<float>() : values[std::min(static_cast<std::size_t>(column), values.size() - 1)];
     };
-    lines.push_back({"O", fmt::format("O[{}]", column), theme.text_color(Tensor::o), at(row.o_before), at(row.o_after), false, output_note(figures.output_by)});
+    lines.push_back({"O", fmt::format("O[{}]", column), theme.text_color(Tensor::o), at(row.o_before), at(row.o_after), false,
+                     figures.known && !figures.moves_output, output_note(figures.output_by)});
   }
   return lines;
 }
@@ -236,13 +272,19 @@ void draw_footer(const View& view, const SoftmaxFigures& figures) {
   if (!figures.parts.output) return;
   const auto& error = figures.row.output_error;
   std::string text = tr("O against float64: –");
-  if (error && *error == 0) text = tr("O against float64: the same");
-  else if (error) text = say(tr("O against float64: {} relative"), format_value(*error));
+  if (error && *error == 0)
+    text = tr("O against float64: the same");
+  else if (error)
+    text = say(tr("O against float64: {} relative"), format_value(*error));
   text_item(theme.ui_small, theme.text_faint, text);
   if (!figures.checked)
-    item_tooltip(theme, tr("Not held against float64"), say(tr("That is done up to {} elements of K while drawing."), format_count(most_checked_elements)));
-  else if (!error) item_tooltip(theme, tr("O is between two updates"), tr("It is compared once this tile has been added."));
-  else item_tooltip(theme, tr("O against float64"), tr("The row of O, divided by l where that is still to come, beside float64 attention over the keys seen so far."));
+    item_tooltip(theme, tr("Not held against float64"),
+                 say(tr("That is done up to {} elements of K while drawing."), format_count(most_checked_elements)));
+  else if (!error)
+    item_tooltip(theme, tr("O is between two updates"), tr("It is compared once this tile has been added."));
+  else
+    item_tooltip(theme, tr("O against float64"),
+                 tr("The row of O, divided by l where that is still to come, beside float64 attention over the keys seen so far."));
 }
 
 }  // namespace
@@ -261,16 +303,19 @@ void draw_softmax_panel(const View& view, Commands& commands) {
   const float room = ImGui::GetContentRegionAvail().y, footer = theme.ui_small->FontSize + 3 * theme.scale;
   const float smallest = theme.mono->FontSize + 2 * theme.scale, gap = 3 * theme.scale;
   const auto count = static_cast<float>(lines.size());
-  const float line_height = std::floor(std::clamp((room - footer) * 0.52F / std::max(1.0F, count) - gap, smallest, theme.row_height));
-  draw_scores(view, figures, std::clamp(room - count * (line_height + gap) - footer - gap, 30 * theme.scale, 170 * theme.scale));
+  const float line_height =
+      std::floor(std::clamp((room - footer) * 0.46F / std::max(1.0F, count) - gap, smallest, theme.row_height));
+  draw_scores(view, figures, std::clamp(room - count * (line_height + gap) - footer - gap, 30 * theme.scale, 260 * theme.scale));
+  std::optional<Tensor> under_mouse;
   for (const Statistic& line : lines) {
     const bool clicked = draw_statistic(theme, line, line_height);
     if (std::string_view(line.id) != "O") continue;
-    if (ImGui::IsItemHovered()) commands.push(HoverTensor{Tensor::o});
+    if (ImGui::IsItemHovered()) under_mouse = Tensor::o;
     item_tooltip(theme, say(tr("Column {} of the row of O"), column), tr("Click: the next column."));
     if (clicked && columns > 0) chosen.column = (column + 1) % columns;
   }
   draw_footer(view, figures);
+  light_tensor(view, commands, under_mouse);
   ImGui::PopStyleVar();
 }
 

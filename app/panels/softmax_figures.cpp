@@ -13,6 +13,26 @@ bool same_inputs(const InputSource& a, const InputSource& b) {
   return a.seed == b.seed && a.spread == b.spread && a.q == b.q && a.k == b.k && a.v == b.v;
 }
 
+/// A history that knows the iteration of `op` and what it started from, and nothing earlier: where values are worked out again on
+/// demand, looking back over every tile would cost as much as running the block.
+class ThisIteration final : public BlockHistory {
+ public:
+  ThisIteration(const BlockHistory& whole, int op) : whole_(whole), from_(op) {
+    const auto& operations = whole.operations().operations;
+    const std::int32_t iteration = operations[static_cast<std::size_t>(op)].iteration;
+    while (from_ >= 0 && operations[static_cast<std::size_t>(from_)].iteration == iteration) --from_;
+  }
+  int launch() const override { return whole_.launch(); }
+  std::int64_t block() const override { return whole_.block(); }
+  const BlockOperations& operations() const override { return whole_.operations(); }
+  std::shared_ptr<const Matrix> value(Slot slot, int op) const override { return op < from_ ? nullptr : whole_.value(slot, op); }
+  bool keeps_everything() const override { return false; }
+
+ private:
+  const BlockHistory& whole_;
+  int from_;
+};
+
 }  // namespace
 
 SoftmaxParts softmax_parts(const BlockOperations& block) {
@@ -80,12 +100,22 @@ void SoftmaxReader::find_reference(const Lane& lane, const InputSource* inputs) 
 void SoftmaxReader::read_values(const Lane& lane) {
   const auto& operations = lane.operations->operations;
   figures_.known = true;
-  figures_.row = softmax_row(*lane.simulation->program, *lane.history, op_, row_, reference_.get());
+  const TileProgram& program = *lane.simulation->program;
+  figures_.row = lane.history->keeps_everything()
+                     ? softmax_row(program, *lane.history, op_, row_, reference_.get())
+                     : softmax_row(program, ThisIteration(*lane.history, op_), op_, row_, reference_.get());
   figures_.checked = reference_ != nullptr;
   const Operation& now = operations[static_cast<std::size_t>(op_)];
-  if (now.q_tile != q_tile_) {
+  if (now.q_tile != q_tile_ || !lane.history->keeps_everything()) {
     q_tile_ = now.q_tile;
     read_bars(lane);
+  }
+  figures_.moves_maximum = figures_.moves_sum = figures_.moves_output = false;
+  for (const Operation& op : operations) {
+    if (op.iteration != now.iteration || op.kind == OpKind::load) continue;
+    figures_.moves_maximum |= op.kind == OpKind::row_max;
+    figures_.moves_sum |= op.kind == OpKind::row_sum || op.kind == OpKind::merge;
+    figures_.moves_output |= op.dst == Slot::o;
   }
   figures_.output_by = OpKind::barrier;
   for (int op = op_; op >= 0 && operations[static_cast<std::size_t>(op)].iteration == now.iteration; --op) {
@@ -109,21 +139,31 @@ void SoftmaxReader::read_values(const Lane& lane) {
   }
 }
 
-/// The row of S (or P) over every key tile of the block, from the last operation that wrote each; the whole picture that the bars fill in.
+/// The row of S (or P) over every key tile of the block, from the last operation that wrote each; the whole picture that the bars
+/// fill in.
 void SoftmaxReader::read_bars(const Lane& lane) {
-  figures_.bars.clear();
   const Slot slot = figures_.parts.bars;
+  figures_.bars.clear();
+  figures_.first_key = 0;
   if (slot == Slot::none) return;
-  const auto& operations = lane.operations->operations;
-  const auto put = [&](std::size_t key, float value) {
-    if (figures_.bars.size() <= key) figures_.bars.resize(key + 1, std::numeric_limits<float>::quiet_NaN());
-    figures_.bars[key] = value;
+  const TileProgram& program = *lane.simulation->program;
+  const std::int64_t tile_keys = program.tile().block_kv;
+  std::int64_t keys = program.problem().seq_kv;
+  const bool one_tile = !figures_.parts.maximum && slot == Slot::s;
+  if (one_tile) {  // a block of a plain product: its tile fills the width
+    figures_.first_key = std::max(figures_.row.kv_tile, 0) * tile_keys;
+    keys = std::min(tile_keys, keys - figures_.first_key);
+  }
+  figures_.bars.assign(static_cast<std::size_t>(keys), std::numeric_limits<float>::quiet_NaN());
+  const auto put = [&](std::int64_t key, float value) {
+    const std::int64_t index = key - figures_.first_key;
+    if (index >= 0 && index < keys) figures_.bars[static_cast<std::size_t>(index)] = value;
   };
-  if (!lane.history->keeps_everything()) {  // asking for every tile would run the block again
-    for (const RowScore& score : figures_.row.scores) put(static_cast<std::size_t>(score.key), score.value);
+  if (!lane.history->keeps_everything()) {
+    for (const RowScore& score : figures_.row.scores) put(score.key, score.value);
     return;
   }
-  const std::int64_t tile_keys = lane.simulation->program->tile().block_kv;
+  const auto& operations = lane.operations->operations;
   for (std::size_t op = 0; op < operations.size(); ++op) {
     const Operation& made = operations[op];
     const bool writes = made.dst == slot && made.kv_tile >= 0 && made.q_tile == q_tile_;
@@ -131,7 +171,7 @@ void SoftmaxReader::read_bars(const Lane& lane) {
     if (!writes || again) continue;
     const auto tile = lane.history->value(slot, static_cast<int>(op));
     if (!tile || row_ >= tile->rows) continue;
-    for (int c = 0; c < tile->cols; ++c) put(static_cast<std::size_t>(made.kv_tile * tile_keys + c), tile->at(row_, c));
+    for (int c = 0; c < tile->cols; ++c) put(made.kv_tile * tile_keys + c, tile->at(row_, c));
   }
 }
 

@@ -1,4 +1,5 @@
-// SoftmaxFigures: one row of the tile as the softmax microscope shows it, kept between frames and read anew when the step or the row changes.
+// SoftmaxFigures: one row of the tile as the softmax microscope shows it, kept between frames and read anew when the step or the
+// row changes.
 #pragma once
 
 #include <memory>
@@ -12,21 +13,24 @@ namespace tilescope {
 
 /// What a launch's blocks have, so that the panel's rows stay in place before values are there.
 struct SoftmaxParts {
-  Slot bars = Slot::none;           // whose row is drawn as bars: S; P where there is no S; none
+  Slot bars = Slot::none;  // whose row is drawn as bars: S; P where there is no S; none
   bool maximum = false, scale = false, old_scale = false, sum = false, output = false;
 };
 SoftmaxParts softmax_parts(const BlockOperations& block);
 
 struct SoftmaxFigures {
   SoftmaxParts parts;
-  bool known = false;               // the values are there
-  int rows = 1;                     // of the tile, for the row picker
+  bool known = false;  // the values are there
+  int rows = 1;        // of the tile, for the row picker
   SoftmaxRow row;
-  std::vector<float> bars;          // the row of S (or P) over all keys that the block ever sees; NaN elsewhere
-  std::int64_t seen = 0;            // keys before this tile
+  std::int64_t first_key = 0;  // of `bars`: 0, but where a block has one tile of scores only, that tile's
+  std::vector<float> bars;  // the row of S (or P) over all keys, as the block will have it at its end; NaN where it never sees one
+  std::int64_t seen = 0;    // keys before this tile
   std::int64_t current_begin = 0, current_end = 0;
+  /// Whether this iteration changes them at all.
+  bool moves_maximum = false, moves_sum = false, moves_output = false;
   OpKind output_by = OpKind::barrier;  // the last operation of this iteration that changed O; barrier: none yet
-  bool checked = false;             // held against float64
+  bool checked = false;                // held against float64
 };
 
 /// The largest plane (keys x head_dim) whose float64 reference is worked out while drawing: about a millisecond or two.
@@ -48,7 +52,7 @@ class SoftmaxReader {
   std::weak_ptr<const Simulation> simulation_;
   int op_ = -2, row_ = -1, q_tile_ = -2;
   std::int64_t plane_ = -1;
-  InputSource inputs_;               // that the reference was made from
+  InputSource inputs_;  // that the reference was made from
   std::unique_ptr<const ReferencePlane> reference_;
   SoftmaxFigures figures_;
 };

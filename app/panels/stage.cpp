@@ -13,12 +13,6 @@ namespace {
 /// Below this the parts would be on top of each other; the panel then scrolls.
 constexpr float least_width = 560, least_height = 400;
 
-void show_hover(StageContext& context) {
-  if (!context.tip_title.empty()) show_tooltip(context.theme, context.tip_title, context.tip_body);
-  if (!context.mouse_here || context.hovered == context.view.hovered_tensor) return;
-  context.commands.push(HoverTensor{context.hovered});
-}
-
 }  // namespace
 
 void draw_stage_panel(const View& view, Commands& commands) {
@@ -26,7 +20,8 @@ void draw_stage_panel(const View& view, Commands& commands) {
   const ImVec2 origin = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
   const ImVec2 size = {std::max(room.x, least_width * theme.scale), std::max(room.y, least_height * theme.scale)};
   if (view.lanes.empty() || !view.lane().simulation) {
-    draw_text(ImGui::GetWindowDrawList(), theme.ui, {origin, {origin.x + room.x, origin.y + room.y}}, theme.text_dim, tr("simulating…"), Align::center);
+    draw_text(ImGui::GetWindowDrawList(), theme.ui, {origin, {origin.x + room.x, origin.y + room.y}}, theme.text_dim,
+              tr("simulating…"), Align::center);
     ImGui::Dummy(room);
     return;
   }
@@ -45,7 +40,7 @@ void draw_stage_panel(const View& view, Commands& commands) {
   draw_links(context);
   draw_operation(context);
   draw_flights(context);
-  show_hover(context);
+  context.finish_hover();
   ImGui::Dummy(size);
 }
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <numeric>
+#include <utility>
 
 #include "app/panels/panel_state.h"
 #include "app/stage/program_shape.h"
@@ -19,8 +19,8 @@ StepLabel label_of(const Operation& operation) {
   label.slot = operation.kind == OpKind::store ? operation.src[0] : operation.dst;
   label.tensor = moves ? operation.tile.tensor : tensor_of(operation.dst);
   label.moves = moves;
-  label.tile = operation.tile;
-  label.wait_load = operation.wait_load;
+  label.row = operation.tile.row;
+  label.col = operation.tile.col;
   return label;
 }
 
@@ -42,16 +42,22 @@ StepIndex make_step_index(const Simulation& simulation, int sm) {
   if (!simulation.trace || !simulation.program) return index;
   const auto intervals = simulation.trace->intervals(sm);
   index.labels.resize(intervals.size());
-  std::map<std::int32_t, std::vector<std::size_t>> by_run;
-  for (std::size_t i = 0; i < intervals.size(); ++i) by_run[intervals[i].run].push_back(i);
-  BlockOperations block;
-  for (const auto& [run, members] : by_run) {
-    const BlockRun& at = simulation.trace->runs()[static_cast<std::size_t>(run)];
-    simulation.program->emit_block(at.launch, at.block, block);
-    for (const std::size_t i : members) {
-      const auto op = static_cast<std::size_t>(intervals[i].op);
-      if (op < block.operations.size()) index.labels[i] = label_of(block.operations[op]);
+  // Blocks of an SM come and go together, so that a few are open at a time; each is emitted when its first operation is met.
+  std::vector<std::pair<std::int32_t, BlockOperations>> open;
+  for (std::size_t i = 0; i < intervals.size(); ++i) {
+    const std::int32_t run = intervals[i].run;
+    auto block = std::find_if(open.begin(), open.end(), [run](const auto& each) { return each.first == run; });
+    if (block == open.end()) {
+      const BlockRun& at = simulation.trace->runs()[static_cast<std::size_t>(run)];
+      block = std::find_if(open.begin(), open.end(), [&](const auto& each) {
+        return simulation.trace->runs()[static_cast<std::size_t>(each.first)].end < intervals[i].start;
+      });
+      if (block == open.end()) block = open.emplace(open.end());
+      block->first = run;
+      simulation.program->emit_block(at.launch, at.block, block->second);
     }
+    const auto op = static_cast<std::size_t>(intervals[i].op);
+    if (op < block->second.operations.size()) index.labels[i] = label_of(block->second.operations[op]);
   }
   return index;
 }
@@ -98,7 +104,7 @@ std::int64_t next_step_on_line(const Trace& trace, const StepIndex& index, std::
 std::string step_name(const Simulation& simulation, const StepLabel& label) {
   if (!label.moves) return std::string(to_string(label.slot));
   const TensorLayout layout = tensor_layout(simulation.program->problem(), simulation.program->tile(), label.tensor);
-  return tile_name(layout, label.tile);
+  return tile_name(layout, {.tensor = label.tensor, .row = label.row, .col = label.col});
 }
 
 }  // namespace tilescope

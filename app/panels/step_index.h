@@ -1,4 +1,5 @@
-// StepIndex: what each operation of one SM is about — line, tensor, tile — found once per simulation for the listing and the timeline.
+// StepIndex: what each operation of one SM is about — line, tensor, tile — found once per simulation for the listing and the
+// timeline.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +11,13 @@
 
 namespace tilescope {
 
-/// One entry an interval of the SM, in the intervals' order.
+/// One entry an interval of the SM, in the intervals' order. Small, because there can be hundreds of thousands.
 struct StepLabel {
   std::uint8_t line = 0;
-  Tensor tensor = Tensor::q;           // whose colour it wears
-  Slot slot = Slot::none;              // what it writes; what a store reads
-  bool moves = false;                  // a load or a store
-  TileRef tile;                        // what moves
-  std::int32_t wait_load = -1;         // index in the block's operations
+  Tensor tensor = Tensor::q;      // whose colour it wears
+  Slot slot = Slot::none;         // what it writes; what a store reads
+  bool moves = false;             // a load or a store
+  std::int32_t row = 0, col = 0;  // of the tile that moves
 };
 
 struct StepIndex {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/panels/light_tensor.h"
 #include "app/panels/panel_state.h"
 #include "app/panels/panels.h"
 #include "app/panels/timeline_hover.h"
@@ -30,7 +31,7 @@ struct TimelineState {
   std::vector<std::weak_ptr<const Simulation>> known;
   std::vector<std::shared_ptr<const TimelineData>> data;
   TimeWindow window;
-  bool wall_time = false;            // ticks in time instead of cycles
+  bool wall_time = false;  // ticks in time instead of cycles
   std::int64_t last_step = -1;
   double last_scrub = -1;
   PictureKey key;
@@ -68,8 +69,10 @@ void handle_mouse(TimelineState& state, const TimelineLayout& layout, Commands& 
   if (ImGui::IsItemHovered()) {
     if (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) state.window = fit(state.window.whole);
     const float sideways = io.KeyShift ? io.MouseWheel + io.MouseWheelH : io.MouseWheelH;
-    if (sideways != 0) state.window = pan(state.window, -0.12 * sideways * state.window.span());
-    else if (io.MouseWheel != 0 && !io.KeyShift) state.window = zoom_at(state.window, under, std::pow(0.8, io.MouseWheel));
+    if (sideways != 0)
+      state.window = pan(state.window, -0.12 * sideways * state.window.span());
+    else if (io.MouseWheel != 0 && !io.KeyShift)
+      state.window = zoom_at(state.window, under, std::pow(0.8, io.MouseWheel));
   }
   if (!ImGui::IsItemActive()) {
     state.last_scrub = -1;
@@ -103,9 +106,12 @@ void refresh_picture(TimelineState& state, const View& view, const TimelineLayou
 
 const char* row_name(const TimelineRow& row) {
   switch (row.kind) {
-    case TimelineRow::Kind::hbm: return "HBM";
-    case TimelineRow::Kind::l2: return "L2";
-    case TimelineRow::Kind::unit: return lane_name(timeline_units[row.unit]);
+    case TimelineRow::Kind::hbm:
+      return "HBM";
+    case TimelineRow::Kind::l2:
+      return "L2";
+    case TimelineRow::Kind::unit:
+      return lane_name(timeline_units[row.unit]);
   }
   return "";
 }
@@ -117,12 +123,15 @@ void draw_gutter(ImDrawList* list, const View& view, const TimelineState& state,
     const bool first_of_group = &row == layout.rows.data() || (&row - 1)->group != row.group;
     const Rect label = {{layout.area.min.x, row.rect.min.y}, {row.rect.min.x - 8 * theme.scale, row.rect.max.y}};
     const Simulation& simulation = *view.lanes[row.group].simulation;
-    const bool small = row.rect.height() < theme.ui_small->FontSize * 0.9F;
-    if (view.race && first_of_group) draw_text(list, theme.ui_small, label, theme.text, simulation.info->title, Align::left);
-    else if (!small) draw_text(list, theme.ui_small, label, theme.text_dim, row_name(row), view.race ? Align::right : Align::left);
+    const bool small = layout.lane_height < theme.ui_small->FontSize * 0.85F;
+    if (view.race && first_of_group)
+      draw_text(list, theme.ui_small, label, theme.text, simulation.info->title, Align::left);
+    else if (!small)
+      draw_text(list, theme.ui_small, label, theme.text_dim, row_name(row), view.race ? Align::right : Align::left);
     if (row.kind == TimelineRow::Kind::unit || small || view.race) continue;
     const BandwidthCurve& curve = row.kind == TimelineRow::Kind::hbm ? state.data[row.group]->hbm : state.data[row.group]->l2;
-    const std::string ceiling = curve.ceiling > 0 ? format_bandwidth(curve.ceiling * simulation.request.gpu.sm_clock_hz) : tr("none");
+    const std::string ceiling =
+        curve.ceiling > 0 ? format_bandwidth(curve.ceiling * simulation.request.gpu.sm_clock_hz) : tr("none");
     const Rect after_name = {{label.min.x + 32 * theme.scale, label.min.y}, label.max};
     draw_text(list, theme.ui_small, after_name, theme.text_faint, ceiling, Align::right);
   }
@@ -148,7 +157,8 @@ void draw_launches(ImDrawList* list, const View& view, const TimelineState& stat
       if (i > 0 && start >= layout.plot.min.x)
         list->AddRectFilled({x, line_top}, {x + std::max(1.0F, theme.scale), bottom}, with_alpha(theme.text_dim, 0.7F));
       if (layout.launch_strip <= 0 || group > 0) continue;
-      const Rect name = {{x + 5 * theme.scale, layout.plot.min.y}, {x_end - 4 * theme.scale, layout.plot.min.y + layout.launch_strip}};
+      const Rect name = {{x + 5 * theme.scale, layout.plot.min.y},
+                         {x_end - 4 * theme.scale, layout.plot.min.y + layout.launch_strip}};
       if (name.width() > 24 * theme.scale && i < simulation.launches.size())
         draw_text(list, theme.ui_small, name, theme.text_dim, fmt::format("{} {}", i + 1, simulation.launches[i].name));
     }
@@ -165,15 +175,18 @@ void draw_axis(ImDrawList* list, const View& view, const TimelineState& state, c
   const double badge = 0.5 * text_width(theme.mono_small, format_cycles(Cycles(view.cycle))) + 9 * theme.scale;
   for (const Tick& tick : ticks) {
     const auto x = std::floor(static_cast<float>(state.window.x_of(tick.cycle, layout.plot.min.x, layout.plot.width())));
-    list->AddRectFilled({x, layout.plot.min.y + layout.launch_strip}, {x + width, layout.plot.max.y}, with_alpha(theme.panel_border, 0.6F));
+    list->AddRectFilled({x, layout.plot.min.y + layout.launch_strip}, {x + width, layout.plot.max.y},
+                        with_alpha(theme.panel_border, 0.6F));
     list->AddRectFilled({x, layout.plot.max.y}, {x + width, layout.plot.max.y + 4 * theme.scale}, theme.text_faint);
     const float text = text_width(theme.mono_small, tick.text);
     const float left = std::clamp(x - text * 0.5F, layout.axis.min.x, std::max(layout.axis.min.x, layout.axis.max.x - text));
     if (left + text > playhead - badge && left < playhead + badge) continue;  // the playhead's own number is there
-    draw_text_at(list, theme.mono_small, {std::floor(left), layout.axis.max.y - theme.mono_small->FontSize}, theme.text_faint, tick.text);
+    draw_text_at(list, theme.mono_small, {std::floor(left), layout.axis.max.y - theme.mono_small->FontSize}, theme.text_faint,
+                 tick.text);
   }
   if (state.window.fits_all()) return;
-  const float from = static_cast<float>(state.window.begin / state.window.whole), to = static_cast<float>(state.window.end / state.window.whole);
+  const float from = static_cast<float>(state.window.begin / state.window.whole),
+              to = static_cast<float>(state.window.end / state.window.whole);
   const float y = layout.area.max.y - width;  // where in the whole run this is
   list->AddRectFilled({layout.axis.min.x, y}, {layout.axis.max.x, y + width}, theme.inset_border);
   list->AddRectFilled({layout.axis.min.x + from * layout.axis.width(), y - width},
@@ -192,7 +205,8 @@ void draw_playhead(ImDrawList* list, const View& view, const TimelineState& stat
   list->AddRectFilled({x - half, layout.plot.min.y}, {x + half, layout.plot.max.y + 2 * theme.scale}, theme.text);
   const std::string cycle = format_cycles(Cycles(view.cycle));
   const float text = text_width(theme.mono_small, cycle), pad = 5 * theme.scale;
-  const float left = std::clamp(x - text * 0.5F - pad, layout.axis.min.x, std::max(layout.axis.min.x, layout.axis.max.x - text - 2 * pad));
+  const float left =
+      std::clamp(x - text * 0.5F - pad, layout.axis.min.x, std::max(layout.axis.min.x, layout.axis.max.x - text - 2 * pad));
   const Rect badge = {{std::floor(left), layout.plot.max.y + theme.scale}, {std::floor(left + text + 2 * pad), layout.axis.max.y}};
   list->AddRectFilled(badge.min, badge.max, theme.text, 3 * theme.scale);
   draw_text(list, theme.mono_small, badge, theme.panel, cycle, Align::center);
@@ -217,7 +231,8 @@ void draw_current(ImDrawList* list, const View& view, const TimelineState& state
       if (to < layout.plot.min.x || from > layout.plot.max.x) continue;
       const float x0 = std::max(static_cast<float>(from), layout.plot.min.x) - theme.scale;
       const float x1 = std::min(std::max(static_cast<float>(to), static_cast<float>(from) + 2), layout.plot.max.x) + theme.scale;
-      list->AddRect({x0, track.min.y - theme.scale}, {x1, track.max.y + theme.scale}, theme.highlight, 3 * theme.scale, 0, 1.5F * theme.scale);
+      list->AddRect({x0, track.min.y - theme.scale}, {x1, track.max.y + theme.scale}, theme.highlight, 3 * theme.scale, 0,
+                    1.5F * theme.scale);
     }
   }
 }
@@ -290,6 +305,7 @@ void draw_timeline_panel(const View& view, Commands& commands) {
   list->PopClipRect();
   unit_switch(state, view, layout);
   if (hovered) show_hover(view, state, layout);
+  light_tensor(view, commands, std::nullopt);
 }
 
 }  // namespace tilescope

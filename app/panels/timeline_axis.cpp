@@ -50,7 +50,9 @@ TimeWindow zoom_at(const TimeWindow& window, double cycle, double factor) {
   return clamped(cycle - share * span, span, window.whole);
 }
 
-TimeWindow pan(const TimeWindow& window, double cycles) { return clamped(window.begin + cycles, window.span(), window.whole); }
+TimeWindow pan(const TimeWindow& window, double cycles) {
+  return clamped(window.begin + cycles, window.span(), window.whole);
+}
 
 TimeWindow follow(const TimeWindow& window, double cycle) {
   if (cycle >= window.begin && cycle <= window.end) return window;

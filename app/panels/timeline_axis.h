@@ -11,7 +11,7 @@ namespace tilescope {
 /// The cycles that the plot shows, of 0 … end in all.
 struct TimeWindow {
   double begin = 0, end = 0;
-  double whole = 0;                // the last cycle of the simulation
+  double whole = 0;  // the last cycle of the simulation
 
   double span() const { return end - begin; }
   bool fits_all() const { return begin <= 0 && end >= whole; }

@@ -58,7 +58,8 @@ double LaneSeries::busy_between(double from, double to) const {
 std::pair<std::size_t, std::size_t> UnitLane::visible(double from, double to) const {
   const auto first = std::lower_bound(latest_end.begin(), latest_end.end(), from) - latest_end.begin();
   const auto last = std::upper_bound(bars.begin(), bars.end(), to, [](double t, const LaneBar& bar) { return t < bar.start; });
-  return {static_cast<std::size_t>(first), std::max(static_cast<std::size_t>(first), static_cast<std::size_t>(last - bars.begin()))};
+  return {static_cast<std::size_t>(first),
+          std::max(static_cast<std::size_t>(first), static_cast<std::size_t>(last - bars.begin()))};
 }
 
 double BandwidthCurve::rate_between(double from, double to) const {
@@ -114,15 +115,20 @@ TimelineData make_timeline(const Simulation& simulation, std::shared_ptr<const S
   data.end = simulation.trace->end_cycle();
   const auto intervals = simulation.trace->intervals(data.steps->sm);
   std::array<std::vector<LaneBar>, unit_count> bars;
+  std::array<std::size_t, unit_count> counts{};
+  for (const Interval& interval : intervals) ++counts[static_cast<std::size_t>(interval.unit)];
+  for (std::size_t unit = 0; unit < unit_count; ++unit) bars[unit].reserve(counts[unit]);
   for (std::size_t i = 0; i < intervals.size(); ++i)
-    bars[static_cast<std::size_t>(intervals[i].unit)].push_back({intervals[i].start, intervals[i].end, static_cast<std::int32_t>(i), 0});
+    bars[static_cast<std::size_t>(intervals[i].unit)].push_back(
+        {intervals[i].start, intervals[i].end, static_cast<std::int32_t>(i), 0});
   for (std::size_t lane = 0; lane < timeline_units.size(); ++lane) {
     const Unit unit = timeline_units[lane];
     data.lanes[lane] = make_lane(unit, std::move(bars[static_cast<std::size_t>(unit)]), data.steps->labels);
   }
   const GpuSpec& gpu = simulation.request.gpu;
   data.hbm = make_curve(simulation.trace->bins(), std::array{Link::hbm_read, Link::hbm_write}, gpu.hbm_rate().value);
-  data.l2 = make_curve(simulation.trace->bins(), std::array{Link::l2_to_sm, Link::sm_to_l2}, gpu.has_l2() ? gpu.l2_bytes_per_cycle : 0);
+  data.l2 =
+      make_curve(simulation.trace->bins(), std::array{Link::l2_to_sm, Link::sm_to_l2}, gpu.has_l2() ? gpu.l2_bytes_per_cycle : 0);
   return data;
 }
 

@@ -18,7 +18,7 @@ inline constexpr std::array<Unit, 5> timeline_units = {Unit::copy, Unit::tensor,
 
 struct LaneBar {
   double start = 0, end = 0;
-  std::int32_t interval = 0;       // index into Trace::intervals(sm)
+  std::int32_t interval = 0;  // index into Trace::intervals(sm)
   std::int32_t track = 0;
 };
 
@@ -36,7 +36,7 @@ struct UnitLane {
   Unit unit = Unit::copy;
   int tracks = 1;
   std::vector<LaneBar> bars;
-  std::vector<double> latest_end;    // of bars 0 … i, so that the first visible bar is a binary search away
+  std::vector<double> latest_end;  // of bars 0 … i, so that the first visible bar is a binary search away
   std::vector<LaneSeries> series;
 
   /// Indices [first, last) of bars that may be seen in [from, to].
@@ -46,8 +46,8 @@ struct UnitLane {
 /// Bytes that crossed a level in each bin, as running sums.
 struct BandwidthCurve {
   double bin_width = 0;
-  std::vector<double> before;        // bytes before bin i; one more entry than bins
-  double ceiling = 0;                // bytes a cycle; 0 where the GPU has no such level
+  std::vector<double> before;                         // bytes before bin i; one more entry than bins
+  double ceiling = 0;                                 // bytes a cycle; 0 where the GPU has no such level
   double rate_between(double from, double to) const;  // bytes a cycle
 };
 
@@ -66,7 +66,7 @@ TimelineData make_timeline(const Simulation& simulation, std::shared_ptr<const S
 /// One column of pixels of a lane, zoomed out: the two tensors that it was busiest with.
 struct DensityColumn {
   std::array<Tensor, 2> tensor{};
-  std::array<float, 2> share{};      // of the column's time, 0 … 1
+  std::array<float, 2> share{};  // of the column's time, 0 … 1
 };
 /// `columns` equal columns of [from, to]. Cost grows with columns, hardly with bars.
 std::vector<DensityColumn> density(const UnitLane& lane, double from, double to, int columns);

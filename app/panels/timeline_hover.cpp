@@ -20,23 +20,37 @@ std::string what_it_waited_for(const Simulation& simulation, const TimelineData&
   const auto intervals = simulation.trace->intervals(data.steps->sm);
   switch (intervals[i].cause) {
     case WaitCause::none:
-    case WaitCause::program_order: return {};
+    case WaitCause::program_order:
+      return {};
     case WaitCause::data: {
-      const auto load = load_of(intervals, i, data.steps->labels[i].wait_load);
+      const BlockRun& run = simulation.trace->runs()[static_cast<std::size_t>(intervals[i].run)];
+      BlockOperations block;
+      simulation.program->emit_block(run.launch, run.block, block);
+      const auto load = load_of(intervals, i, block.operations[static_cast<std::size_t>(intervals[i].op)].wait_load);
       if (!load) return tr("data");
       const std::string tile = step_name(simulation, data.steps->labels[*load]);
       return intervals[*load].hbm_bytes > 0 ? say(tr("data: {} from HBM"), tile) : say(tr("data: {} from L2"), tile);
     }
-    case WaitCause::buffer: return tr("a free buffer");
-    case WaitCause::tensor: return tr("the tensor cores, busy with another block");
-    case WaitCause::exp: return tr("the exponential unit, busy with another block");
-    case WaitCause::fp32: return tr("the FP32 units, busy with another block");
-    case WaitCause::smem: return tr("the shared-memory port");
-    case WaitCause::l2: return tr("L2 bandwidth");
-    case WaitCause::hbm: return tr("HBM bandwidth");
-    case WaitCause::barrier: return tr("the other warps, at a barrier");
-    case WaitCause::block_slot: return tr("a free place on the SM");
-    case WaitCause::launch: return tr("the launch before it");
+    case WaitCause::buffer:
+      return tr("a free buffer");
+    case WaitCause::tensor:
+      return tr("the tensor cores, busy with another block");
+    case WaitCause::exp:
+      return tr("the exponential unit, busy with another block");
+    case WaitCause::fp32:
+      return tr("the FP32 units, busy with another block");
+    case WaitCause::smem:
+      return tr("the shared-memory port");
+    case WaitCause::l2:
+      return tr("L2 bandwidth");
+    case WaitCause::hbm:
+      return tr("HBM bandwidth");
+    case WaitCause::barrier:
+      return tr("the other warps, at a barrier");
+    case WaitCause::block_slot:
+      return tr("a free place on the SM");
+    case WaitCause::launch:
+      return tr("the launch before it");
   }
   return {};
 }
@@ -60,7 +74,8 @@ HoverText bar_text(const Simulation& simulation, const TimelineData& data, std::
                                         : std::string(tr(", all found in the L2"));
   if (const std::string wait = wait_sentence(simulation, data, i); !wait.empty()) add_line(text.body, wait);
   const BlockRun& run = simulation.trace->runs()[static_cast<std::size_t>(interval.run)];
-  add_line(text.body, say(tr("block {} on SM {}, step {}"), format_count(run.block), run.sm, format_count(step_of_interval(*simulation.trace, data.steps->sm, i))));
+  add_line(text.body, say(tr("block {} on SM {}, step {}"), format_count(run.block), run.sm,
+                          format_count(step_of_interval(*simulation.trace, data.steps->sm, i))));
   return text;
 }
 
@@ -82,12 +97,18 @@ HoverText stretch_text(const UnitLane& lane, double from, double to) {
 
 const char* lane_name(Unit unit) {
   switch (unit) {
-    case Unit::copy: return tr("copy");
-    case Unit::tensor: return tr("tensor");
-    case Unit::exp: return tr("exp");
-    case Unit::fp32: return tr("scale, sum");
-    case Unit::store: return tr("store");
-    case Unit::sync: return tr("barrier");
+    case Unit::copy:
+      return tr("copy");
+    case Unit::tensor:
+      return tr("tensor");
+    case Unit::exp:
+      return tr("exp");
+    case Unit::fp32:
+      return tr("scale, sum");
+    case Unit::store:
+      return tr("store");
+    case Unit::sync:
+      return tr("barrier");
   }
   return "";
 }
@@ -134,8 +155,9 @@ HoverText curve_hover(const Simulation& simulation, const TimelineData& data, co
   const double clock = gpu.sm_clock_hz;
   HoverText text;
   text.title = fmt::format("{} {}", hbm ? "HBM" : "L2", format_bandwidth(rate * clock));
-  text.body = say(tr("{} of the {} that it can sustain ({}, {} at most)"), format_percent(rate / curve.ceiling),
-                  format_bandwidth(curve.ceiling * clock), format_rate(BytesPerCycle(rate)), format_rate(BytesPerCycle(curve.ceiling)));
+  text.body =
+      say(tr("{} of the {} that it can sustain ({}, {} at most)"), format_percent(rate / curve.ceiling),
+          format_bandwidth(curve.ceiling * clock), format_rate(BytesPerCycle(rate)), format_rate(BytesPerCycle(curve.ceiling)));
   add_line(text.body, say(tr("around cycle {}, all SMs together"),
                           format_cycles(Cycles(window.cycle_at(mouse.x, layout.plot.min.x, layout.plot.width())))));
   return text;

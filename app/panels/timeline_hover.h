@@ -8,7 +8,7 @@
 namespace tilescope {
 
 struct HoverText {
-  std::string title, body;         // both empty: nothing to say
+  std::string title, body;  // both empty: nothing to say
 };
 
 /// The operation, wait or stretch of `row` at `mouse`.

@@ -7,8 +7,8 @@
 namespace tilescope {
 namespace {
 
-constexpr float column_width = 2;      // pixels of one density column
-constexpr float bars_per_pixel = 0.3F; // above this, bars become density
+constexpr float column_width = 2;       // pixels of one density column
+constexpr float bars_per_pixel = 0.3F;  // above this, bars become density
 
 struct Painter {
   const Theme& theme;
@@ -131,23 +131,25 @@ TimelineLayout lay_out_timeline(const Rect& area, const TimelineShape& shape) {
   TimelineLayout layout;
   layout.area = area;
   layout.scale = scale;
-  const float axis = std::min(17 * scale, area.height() * 0.2F);
+  const float axis = std::ceil(std::min(17 * scale, area.height() * 0.2F));
   layout.axis = {{area.min.x + shape.gutter, area.max.y - axis}, area.max};
   layout.plot = {{area.min.x + shape.gutter, area.min.y}, {area.max.x, area.max.y - axis}};
-  layout.launch_strip = shape.several_launches && layout.plot.height() > 90 * scale ? 14 * scale : 0;
+  layout.launch_strip = shape.several_launches && layout.plot.height() > 90 * scale ? std::round(14 * scale) : 0;
 
   // Heights in parts of a plain lane; several loads in flight need room beside each other.
-  const float copy = shape.copy_tracks > 1 ? 1.7F : 1, lanes = static_cast<float>(timeline_units.size()) - 1 + copy, curve = 1.1F;
+  const float copy = shape.copy_tracks > 1 && shape.groups == 1 ? 1.7F : 1,
+              lanes = static_cast<float>(timeline_units.size()) - 1 + copy, curve = 1.1F;
   const float between = shape.groups > 1 ? 5 * scale : 0;
   const float height = (layout.plot.height() - layout.launch_strip - between) / static_cast<float>(shape.groups);
   int curves = shape.groups > 1 ? 1 : 2;
   while (curves > 0 && height / (lanes + curve * static_cast<float>(curves)) < 7 * scale) --curves;
   const float part = std::min(height / (lanes + curve * static_cast<float>(curves)), 34 * scale);
 
+  layout.lane_height = part;
   float y = layout.plot.min.y + layout.launch_strip;
   const auto add_row = [&](TimelineRow::Kind kind, std::size_t group, std::size_t unit, float parts) {
     const float bottom = y + parts * part;
-    layout.rows.push_back({kind, group, unit, {{layout.plot.min.x, std::round(y)}, {layout.plot.max.x, std::round(bottom)}}});
+    layout.rows.push_back({kind, group, unit, {{layout.plot.min.x, std::floor(y)}, {layout.plot.max.x, std::floor(bottom)}}});
     y = bottom;
   };
   for (std::size_t group = 0; group < shape.groups; ++group) {
@@ -174,7 +176,9 @@ bool lane_is_dense(const TimelineLayout& layout, const UnitLane& lane, const Tim
   return static_cast<float>(last - first) > layout.plot.width() * bars_per_pixel / layout.scale;
 }
 
-double curve_top(const BandwidthCurve& curve) { return curve.ceiling; }
+double curve_top(const BandwidthCurve& curve) {
+  return curve.ceiling;
+}
 
 double curve_rate_at(const BandwidthCurve& curve, const TimeWindow& window, const TimelineLayout& layout, float x) {
   const double cycle = window.cycle_at(x, layout.plot.min.x, layout.plot.width());
@@ -197,9 +201,15 @@ TimelinePicture make_timeline_picture(const Theme& theme, const TimelineLayout& 
     picture.quads->add(track);
     const TimelineData& of = *data[row.group];
     switch (row.kind) {
-      case TimelineRow::Kind::hbm: add_curve(paint, row, of.hbm); break;
-      case TimelineRow::Kind::l2: add_curve(paint, row, of.l2); break;
-      case TimelineRow::Kind::unit: add_lane(paint, row, of, *simulations[row.group]); break;
+      case TimelineRow::Kind::hbm:
+        add_curve(paint, row, of.hbm);
+        break;
+      case TimelineRow::Kind::l2:
+        add_curve(paint, row, of.l2);
+        break;
+      case TimelineRow::Kind::unit:
+        add_lane(paint, row, of, *simulations[row.group]);
+        break;
     }
   }
   return picture;

@@ -1,4 +1,5 @@
-// TimelinePicture: the lanes, bars and curves of the timeline as quads and texts, made when something changed and drawn again until then.
+// TimelinePicture: the lanes, bars and curves of the timeline as quads and texts, made when something changed and drawn again until
+// then.
 #pragma once
 
 #include <memory>
@@ -14,25 +15,26 @@ namespace tilescope {
 /// One row of the plot: a lane of a unit, or a bandwidth curve.
 struct TimelineRow {
   enum class Kind : std::uint8_t { hbm, l2, unit } kind = Kind::unit;
-  std::size_t group = 0;           // 0, and 1 for the second simulation of Race
-  std::size_t unit = 0;            // index into timeline_units
-  Rect rect;                       // of the plot
+  std::size_t group = 0;  // 0, and 1 for the second simulation of Race
+  std::size_t unit = 0;   // index into timeline_units
+  Rect rect;              // of the plot
 };
 
 /// Where everything of the timeline is.
 struct TimelineLayout {
   Rect area, plot, axis;
-  float launch_strip = 0;          // height above the rows where launches are named; 0 without
-  float scale = 1;                 // of the theme
+  float launch_strip = 0;  // height above the rows where launches are named; 0 without
+  float lane_height = 0;   // of a plain lane
+  float scale = 1;         // of the theme
   std::vector<TimelineRow> rows;
 };
 
 /// What the layout depends on beside the panel's rectangle.
 struct TimelineShape {
-  std::size_t groups = 1;          // simulations
-  int copy_tracks = 1;             // loads in flight at once: their lane is made higher
+  std::size_t groups = 1;  // simulations
+  int copy_tracks = 1;     // loads in flight at once: their lane is made higher
   bool several_launches = false;
-  float gutter = 100;              // width of the names
+  float gutter = 100;  // width of the names
   float scale = 1;
 };
 /// Rows of every simulation in `area`; curves are left out before lanes get too thin to see.
@@ -46,8 +48,8 @@ struct TimelineText {
 
 struct TimelinePicture {
   std::shared_ptr<QuadBatch> quads;
-  std::vector<TimelineText> texts;                 // in the small font
-  std::vector<std::vector<ImVec2>> lines;          // the curves
+  std::vector<TimelineText> texts;         // in the small font
+  std::vector<std::vector<ImVec2>> lines;  // the curves
 };
 
 /// Draws every row of `layout` for the cycles in `window`. `data` by group. At most about one quad a pixel.

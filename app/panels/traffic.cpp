@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 
+#include "app/panels/light_tensor.h"
 #include "app/panels/panel_state.h"
 #include "app/panels/panels.h"
 #include "app/panels/say.h"
@@ -24,22 +25,32 @@ struct TrafficState {
 
 const char* choice_name(LinkChoice choice) {
   switch (choice) {
-    case LinkChoice::l2_to_sm: return tr("L2→SM");
-    case LinkChoice::sm_to_l2: return tr("SM→L2");
-    case LinkChoice::hbm_read: return tr("HBM read");
-    case LinkChoice::hbm_write: return tr("HBM write");
-    case LinkChoice::shared: return tr("shared");
+    case LinkChoice::l2_to_sm:
+      return tr("L2→SM");
+    case LinkChoice::sm_to_l2:
+      return tr("SM→L2");
+    case LinkChoice::hbm_read:
+      return tr("HBM read");
+    case LinkChoice::hbm_write:
+      return tr("HBM write");
+    case LinkChoice::shared:
+      return tr("shared");
   }
   return "";
 }
 
 const char* choice_meaning(LinkChoice choice) {
   switch (choice) {
-    case LinkChoice::l2_to_sm: return tr("What SMs read from the L2. The program alone decides it, to the 32-byte sector.");
-    case LinkChoice::sm_to_l2: return tr("What SMs write to the L2. The program alone decides it, to the 32-byte sector.");
-    case LinkChoice::hbm_read: return tr("What the L2 did not hold and had to fetch from HBM.");
-    case LinkChoice::hbm_write: return tr("Dirty lines that the L2 evicted. What is still in the L2 at the end has not been written yet.");
-    case LinkChoice::shared: return tr("What shared memory is read and written, both together.");
+    case LinkChoice::l2_to_sm:
+      return tr("What SMs read from the L2. The program alone decides it, to the 32-byte sector.");
+    case LinkChoice::sm_to_l2:
+      return tr("What SMs write to the L2. The program alone decides it, to the 32-byte sector.");
+    case LinkChoice::hbm_read:
+      return tr("What the L2 did not hold and had to fetch from HBM.");
+    case LinkChoice::hbm_write:
+      return tr("Dirty lines that the L2 evicted. What is still in the L2 at the end has not been written yet.");
+    case LinkChoice::shared:
+      return tr("What shared memory is read and written, both together.");
   }
   return "";
 }
@@ -49,7 +60,7 @@ struct Columns {
   float name_end = 0;
   float so_far = 0, whole = 0, formula = 0, measured = 0;  // right edges; 0 where left out
   float width = 0;
-  bool exact = false;                                      // bytes to the byte; else shortened
+  bool exact = false;  // bytes to the byte; else shortened
 };
 
 Columns lay_out_columns(const Theme& theme, float left, float right, std::int64_t largest) {
@@ -92,7 +103,8 @@ void draw_header(ImDrawList* list, const View& view, const Columns& columns, flo
       Head{columns.formula, least ? tr("at least") : tr("formula"),
            least ? tr("Each input has to cross once, because the L2 starts cold. How much more it is depends on the L2.")
                  : tr("The closed form of this program, worked out apart from the simulation.")},
-      Head{columns.measured, tr("measured"), tr("Measured bytes need an NVIDIA GPU, or a bundle recorded on one. There is neither.")}};
+      Head{columns.measured, tr("measured"),
+           tr("Measured bytes need an NVIDIA GPU, or a bundle recorded on one. There is neither.")}};
   for (const Head& head : heads) {
     if (head.edge <= 0) continue;
     const Rect rect = {{head.edge - columns.width, top}, {head.edge, top + height}};
@@ -111,7 +123,8 @@ std::string row_details(const TrafficRow& row, bool exact_so_far) {
   return body;
 }
 
-void draw_figures(ImDrawList* list, const View& view, const Columns& columns, const TrafficRow& row, float top, float height, bool bold) {
+void draw_figures(ImDrawList* list, const View& view, const Columns& columns, const TrafficRow& row, float top, float height,
+                  bool bold) {
   const Theme& theme = *view.theme;
   const bool exact = view.lane().state.traffic_exact;
   const ImU32 figure = row.whole == 0 ? theme.text_faint : theme.text;
@@ -124,7 +137,8 @@ void draw_figures(ImDrawList* list, const View& view, const Columns& columns, co
     const bool least = row.kind == FormulaKind::at_least;
     const char* sign = !row.agrees() ? "≠ " : least ? "≥ " : "= ";
     const ImU32 color = !row.agrees() ? theme.bad : least || (row.whole == 0 && !bold) ? theme.text_faint : theme.good;
-    cell(list, theme.mono_small, columns, columns.formula, top, height, color, fmt::format("{}{}", sign, bytes_text(columns, row.formula)));
+    cell(list, theme.mono_small, columns, columns.formula, top, height, color,
+         fmt::format("{}{}", sign, bytes_text(columns, row.formula)));
   }
   cell(list, theme.mono_small, columns, columns.measured, top, height, theme.text_faint, "–");
 }
@@ -139,7 +153,9 @@ void draw_progress(ImDrawList* list, const Theme& theme, const Columns& columns,
   list->AddRectFilled({from, bottom - thickness}, {from + (columns.whole - from) * share, bottom}, color);
 }
 
-void draw_rows(const View& view, Commands& commands, const TrafficSheet& sheet, const Columns& columns, float row_height) {
+/// Returns the tensor under the mouse.
+std::optional<Tensor> draw_rows(const View& view, const TrafficSheet& sheet, const Columns& columns, float row_height) {
+  std::optional<Tensor> under_mouse;
   const Theme& theme = *view.theme;
   ImDrawList* list = ImGui::GetWindowDrawList();
   for (const TrafficRow& row : sheet.rows) {
@@ -149,11 +165,12 @@ void draw_rows(const View& view, Commands& commands, const TrafficSheet& sheet, 
     ImGui::InvisibleButton("row", {rect.width(), rect.height()});
     ImGui::PopID();
     if (ImGui::IsItemHovered()) {
-      commands.push(HoverTensor{row.tensor});
+      under_mouse = row.tensor;
       show_tooltip(theme, to_string(row.tensor), row_details(row, view.lane().state.traffic_exact));
     }
     if (view.hovered_tensor == row.tensor)
-      list->AddRectFilled({rect.min.x - 4 * theme.scale, rect.min.y}, {rect.max.x + 4 * theme.scale, rect.max.y}, theme.accent_soft, 4 * theme.scale);
+      list->AddRectFilled({rect.min.x - 4 * theme.scale, rect.min.y}, {rect.max.x + 4 * theme.scale, rect.max.y}, theme.accent_soft,
+                          4 * theme.scale);
     const float swatch = 9 * theme.scale;
     draw_swatch(list, theme, {rect.min.x, std::floor(rect.center().y - swatch * 0.5F)}, swatch, row.tensor);
     draw_text(list, theme.ui_bold, {{rect.min.x + 16 * theme.scale, rect.min.y}, {columns.name_end, rect.max.y}}, theme.text,
@@ -161,6 +178,7 @@ void draw_rows(const View& view, Commands& commands, const TrafficSheet& sheet, 
     draw_figures(list, view, columns, row, rect.min.y, row_height, false);
     draw_progress(list, theme, columns, row, rect.max.y - std::floor(theme.scale), theme.color(row.tensor));
   }
+  return under_mouse;
 }
 
 void draw_total(const View& view, const TrafficSheet& sheet, const Columns& columns, LinkChoice choice, float row_height) {
@@ -189,7 +207,8 @@ std::string ratio_text(std::int64_t bytes, std::int64_t own) {
   return say(ratio > 1 ? tr("{}× more") : tr("{}× fewer"), shown);
 }
 
-void draw_rivals(const View& view, Commands& commands, const std::vector<Rival>& rivals, float row_height) {
+void draw_rivals(const View& view, Commands& commands, const TrafficState& state, float row_height) {
+  const std::vector<Rival>& rivals = state.rivals;
   const Theme& theme = *view.theme;
   ImDrawList* list = ImGui::GetWindowDrawList();
   std::int64_t most = 1;
@@ -201,7 +220,7 @@ void draw_rivals(const View& view, Commands& commands, const std::vector<Rival>&
   }
   ratio_width = std::max(ratio_width, text_width(theme.mono_small, format_bytes(Bytes(rivals.front().bytes))));
   const float width = ImGui::GetContentRegionAvail().x;
-  name_width = std::min(name_width, width * 0.36F) + 8 * theme.scale;
+  name_width = std::min(name_width, width * 0.42F) + 8 * theme.scale;
   for (const Rival& rival : rivals) {
     const ImVec2 at = ImGui::GetCursorScreenPos();
     ImGui::PushID(rival.id.c_str());
@@ -210,13 +229,17 @@ void draw_rivals(const View& view, Commands& commands, const std::vector<Rival>&
     const bool hovered = ImGui::IsItemHovered();
     if (clicked && !rival.current) commands.push(SetAlgorithm{rival.id});
     if (hovered) {
-      std::string body = say(tr("{} between L2 and SMs, tile {}×{}"), format_exact_bytes(Bytes(rival.bytes)), rival.tile.block_q, rival.tile.block_kv);
-      if (!rival.order.empty()) add_line(body, rival.order);
+      std::string body = say(tr("{} between L2 and SMs, tile {}×{}"), format_exact_bytes(Bytes(rival.bytes)), rival.tile.block_q,
+                             rival.tile.block_kv);
+      if (rival.current && !state.theory.empty()) add_line(body, state.theory);
+      if (rival.current && !state.theory_details.empty()) add_line(body, state.theory_details);
+      if (!rival.current && !rival.order.empty()) add_line(body, rival.order);
       if (!rival.current) add_line(body, tr("Click to see it run."));
       show_tooltip(theme, rival.title, body);
     }
     const float bottom = at.y + row_height;
-    draw_text(list, theme.ui_small, {at, {at.x + name_width - 6 * theme.scale, bottom}}, rival.current || hovered ? theme.text : theme.text_dim, rival.title);
+    draw_text(list, theme.ui_small, {at, {at.x + name_width - 6 * theme.scale, bottom}},
+              rival.current || hovered ? theme.text : theme.text_dim, rival.title);
     const float bar_left = at.x + name_width, bar_right = at.x + width - ratio_width - 8 * theme.scale;
     const float share = static_cast<float>(static_cast<double>(rival.bytes) / static_cast<double>(most));
     const float height = std::min(9 * theme.scale, row_height - 4);
@@ -242,8 +265,9 @@ void find_theory(TrafficState& state, const Simulation& simulation) {
     if (!count.constant_formula.empty()) add_line(state.theory_details, say(tr("the constant is {}"), count.constant_formula));
     add_line(state.theory_details, say(tr("{} floating-point operations a byte"), format_value(count.intensity)));
   }
-  add_line(state.theory_details, say(tr("M = {} elements of shared memory; N²d²/M = {} elements, the order no exact algorithm beats"),
-                                     format_count(static_cast<std::int64_t>(theory.fast_memory_elements)), format_short(theory.lower_bound_elements)));
+  add_line(state.theory_details,
+           say(tr("M = {} elements of shared memory; N²d²/M = {} elements, the order no exact algorithm beats"),
+               format_count(static_cast<std::int64_t>(theory.fast_memory_elements)), format_short(theory.lower_bound_elements)));
 }
 
 void refresh(TrafficState& state, const View& view) {
@@ -258,16 +282,22 @@ void refresh(TrafficState& state, const View& view) {
 /// In a narrow panel arrows say it: up is towards the SMs, as on the stage.
 const char* short_choice_name(LinkChoice choice) {
   switch (choice) {
-    case LinkChoice::l2_to_sm: return "L2 ↑";
-    case LinkChoice::sm_to_l2: return "L2 ↓";
-    case LinkChoice::hbm_read: return "HBM ↑";
-    case LinkChoice::hbm_write: return "HBM ↓";
-    case LinkChoice::shared: return tr("shared");
+    case LinkChoice::l2_to_sm:
+      return "L2 ↑";
+    case LinkChoice::sm_to_l2:
+      return "L2 ↓";
+    case LinkChoice::hbm_read:
+      return "HBM ↑";
+    case LinkChoice::hbm_write:
+      return "HBM ↓";
+    case LinkChoice::shared:
+      return tr("shared");
   }
   return "";
 }
 
-constexpr std::array link_choices = {LinkChoice::l2_to_sm, LinkChoice::sm_to_l2, LinkChoice::hbm_read, LinkChoice::hbm_write, LinkChoice::shared};
+constexpr std::array link_choices = {LinkChoice::l2_to_sm, LinkChoice::sm_to_l2, LinkChoice::hbm_read, LinkChoice::hbm_write,
+                                     LinkChoice::shared};
 
 float switch_width(const Theme& theme, const char* (*name)(LinkChoice)) {
   float width = 0;
@@ -324,7 +354,8 @@ void caption_line(const Theme& theme, std::string_view text, std::string_view th
   ImDrawList* list = ImGui::GetWindowDrawList();
   const float width = std::min(text_width(theme.ui_small, theory), right - at.x);
   draw_text(list, theme.ui_small, {{right - width - 1, top}, {right, bottom}}, theme.text_dim, theory, Align::right);
-  draw_text(list, theme.ui_small, {{at.x, top}, {right - width - 8 * theme.scale, bottom}}, theme.text_faint, text);
+  const Rect before = {{at.x, top}, {right - width - 8 * theme.scale, bottom}};
+  if (before.width() > 48 * theme.scale) draw_text(list, theme.ui_small, before, theme.text_faint, text);
 }
 
 }  // namespace
@@ -341,19 +372,21 @@ void draw_traffic_panel(const View& view, Commands& commands) {
 
   const TrafficSheet sheet = traffic_sheet(*lane.simulation, state.form, lane.state.traffic, state.choice);
   const auto count = static_cast<float>(sheet.rows.size() + state.rivals.size() + 1);
-  const float smallest = theme.mono_small->FontSize + theme.scale;
-  const float header = theme.ui_small->FontSize + 3 * theme.scale, caption = theme.ui_small->FontSize + 6 * theme.scale;
-  const float room = bottom - ImGui::GetCursorPosY() - header - caption;
+  const float smallest = theme.mono_small->FontSize;
+  const float header = theme.ui_small->FontSize + 3 * theme.scale;
+  float caption = theme.ui_small->FontSize + 6 * theme.scale, room = bottom - ImGui::GetCursorPosY() - header - caption;
+  if (room < smallest * count) room += caption, caption = 0;  // the rivals' tooltips have the theory too
   const float row_height = std::floor(std::clamp(room / count, smallest, theme.row_height));
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const std::int64_t largest = std::max(sheet.total.whole, sheet.total.formula);
   const Columns columns = lay_out_columns(theme, at.x, at.x + ImGui::GetContentRegionAvail().x, largest);
   draw_header(ImGui::GetWindowDrawList(), view, columns, at.y, header, state.choice);
   ImGui::SetCursorScreenPos({at.x, at.y + header});
-  draw_rows(view, commands, sheet, columns, row_height);
+  const auto under_mouse = draw_rows(view, sheet, columns, row_height);
   draw_total(view, sheet, columns, state.choice, row_height);
-  caption_line(theme, tr("SM↔L2, same problem"), state.theory, state.theory_details, caption);
-  draw_rivals(view, commands, state.rivals, row_height);
+  if (caption > 0) caption_line(theme, tr("SM↔L2, same problem"), state.theory, state.theory_details, caption);
+  draw_rivals(view, commands, state, row_height);
+  light_tensor(view, commands, under_mouse);
   ImGui::PopStyleVar();
 }
 

@@ -6,16 +6,23 @@
 namespace tilescope {
 namespace {
 
-bool contains(std::span<const Tensor> tensors, Tensor tensor) { return std::find(tensors.begin(), tensors.end(), tensor) != tensors.end(); }
+bool contains(std::span<const Tensor> tensors, Tensor tensor) {
+  return std::find(tensors.begin(), tensors.end(), tensor) != tensors.end();
+}
 
 std::int64_t bytes_on(const std::array<std::int64_t, link_count>& links, LinkChoice choice) {
   const auto at = [&](Link link) { return links[static_cast<std::size_t>(link)]; };
   switch (choice) {
-    case LinkChoice::l2_to_sm: return at(Link::l2_to_sm);
-    case LinkChoice::sm_to_l2: return at(Link::sm_to_l2);
-    case LinkChoice::hbm_read: return at(Link::hbm_read);
-    case LinkChoice::hbm_write: return at(Link::hbm_write);
-    case LinkChoice::shared: return at(Link::smem_read) + at(Link::smem_write);
+    case LinkChoice::l2_to_sm:
+      return at(Link::l2_to_sm);
+    case LinkChoice::sm_to_l2:
+      return at(Link::sm_to_l2);
+    case LinkChoice::hbm_read:
+      return at(Link::hbm_read);
+    case LinkChoice::hbm_write:
+      return at(Link::hbm_write);
+    case LinkChoice::shared:
+      return at(Link::smem_read) + at(Link::smem_write);
   }
   return 0;
 }
@@ -96,9 +103,11 @@ std::vector<Rival> find_rivals(const Simulation& simulation) {
 
   const AttentionProblem& problem = simulation.program->problem();
   const GpuSpec& gpu = simulation.request.gpu;
+  const bool own_tile_is_default = simulation.program->tile() == simulation.info->default_tile(problem, gpu);
   for (const ProgramInfo& info : program_table()) {
     if (info.family != simulation.info->family || info.id == simulation.info->id) continue;
-    const TileShape tile = info.default_tile(problem, gpu);
+    // Like with like: a tile that was asked for is asked of the others too.
+    const TileShape tile = own_tile_is_default ? info.default_tile(problem, gpu) : simulation.program->tile();
     const auto program = info.make(problem, tile, gpu);
     if (!program) continue;
     if (const auto form = (*program)->closed_form()) add(info, tile, sm_bytes(*form), form->order, false);

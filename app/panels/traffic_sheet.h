@@ -1,4 +1,5 @@
-// TrafficSheet: the figures of the traffic panel — bytes by tensor on one link as formula, so far and whole run — and the rivals' bytes.
+// TrafficSheet: the figures of the traffic panel — bytes by tensor on one link as formula, so far and whole run — and the rivals'
+// bytes.
 #pragma once
 
 #include <cstdint>
@@ -21,25 +22,26 @@ struct TrafficRow {
   Tensor tensor = Tensor::q;
   FormulaKind kind = FormulaKind::none;
   std::int64_t formula = 0;
-  std::string formula_text;        // "B·Hq·⌈N/Br⌉·Nk·d·e"
+  std::string formula_text;  // "B·Hq·⌈N/Br⌉·Nk·d·e"
   std::int64_t so_far = 0, whole = 0;
   bool agrees() const { return kind == FormulaKind::exact ? formula == whole : kind == FormulaKind::none || formula <= whole; }
 };
 
 struct TrafficSheet {
-  std::vector<TrafficRow> rows;    // the tensors of the program, in the order Q K V S P O L m l
+  std::vector<TrafficRow> rows;  // the tensors of the program, in the order Q K V S P O L m l
   TrafficRow total;
 };
 
 /// `form` is the program's closed form, if it has one for this shape.
 /// On HBM the formula is what must cross at least once; without an L2 it is the closed form itself.
-TrafficSheet traffic_sheet(const Simulation& simulation, const std::optional<ClosedForm>& form, const TrafficTable& so_far, LinkChoice choice);
+TrafficSheet traffic_sheet(const Simulation& simulation, const std::optional<ClosedForm>& form, const TrafficTable& so_far,
+                           LinkChoice choice);
 
 /// Another program of the family, and what it would move for the same problem with its own default tile.
 struct Rival {
   std::string id, title, order;
   TileShape tile;
-  std::int64_t bytes = 0;          // between L2 and SMs, both directions
+  std::int64_t bytes = 0;  // between L2 and SMs, both directions
   bool current = false;
 };
 /// The program itself first, from its ledger; then the others by their closed forms. Programs without one for this shape, or that

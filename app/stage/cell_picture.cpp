@@ -16,11 +16,13 @@ namespace {
 /// What one drawn cell stands for: of its values the one farthest from zero, so that peaks of P are not averaged away.
 struct CellValue {
   float value = 0;
-  bool any = false;      // the matrix has values here
-  bool masked = false;   // all of them are minus infinity
+  bool any = false;     // the matrix has values here
+  bool masked = false;  // all of them are minus infinity
 };
 
-int values_a_cell(int count, int shown) { return (count + shown - 1) / std::max(shown, 1); }
+int values_a_cell(int count, int shown) {
+  return (count + shown - 1) / std::max(shown, 1);
+}
 
 CellValue value_of(const Matrix* matrix, const SlotBox& box, int row, int col) {
   CellValue found;
@@ -44,7 +46,8 @@ float drain_of(const CellValues& values, const SlotBox& box, int row) {
   float factor = 1;
   for (const Matrix* matrix : {values.drain.get(), values.drain_too.get()}) {
     if (!matrix) continue;
-    const CellValue row_factor = value_of(matrix, {.rows = box.rows, .cols = 1, .shown_rows = box.shown_rows, .shown_cols = 1}, row, 0);
+    const CellValue row_factor =
+        value_of(matrix, {.rows = box.rows, .cols = 1, .shown_rows = box.shown_rows, .shown_cols = 1}, row, 0);
     factor *= row_factor.value;
   }
   return std::clamp(factor, 0.0F, 1.0F);
@@ -60,14 +63,14 @@ struct PictureMaker {
   HeatScale scale = HeatScale(box.slot, values.now.get(), values.before.get());
   QuadBatch quads = {};
   std::vector<CellNumber> numbers = {};
-  int digits = 0;         // room for a number, in characters; 0 for none
+  int digits = 0;  // room for a number, in characters; 0 for none
   ImFont* font = nullptr;
 
   void measure() {
     const Rect cell = cell_rect(box, 0, 0);
     const bool each_value = box.shown_rows == box.rows && box.shown_cols == box.cols;
     if (!each_value) return;
-    const auto room = [&](float digit) { return static_cast<int>((cell.width() - 3 * theme.scale) / std::max(digit, 1.0F)); };
+    const auto room = [&](float digit) { return static_cast<int>((cell.width() - 2 * theme.scale) / std::max(digit, 1.0F)); };
     if (room(metrics.digit) >= 4 && cell.height() >= metrics.small_line) {
       digits = 4;
       font = theme.mono_small;
@@ -124,9 +127,9 @@ struct PictureMaker {
 }  // namespace
 
 HeatScale::HeatScale(Slot slot, const Matrix* now, const Matrix* before) {
-  const bool fraction = slot == Slot::p || slot == Slot::alpha || slot == Slot::beta;
-  const bool sum = slot == Slot::l || slot == Slot::l_new || slot == Slot::l_tile;
-  kind_ = fraction ? Kind::fraction : sum ? Kind::positive : Kind::signed_value;
+  const bool fraction = slot == Slot::alpha || slot == Slot::beta;
+  const bool positive = slot == Slot::p || slot == Slot::l || slot == Slot::l_new || slot == Slot::l_tile;
+  kind_ = fraction ? Kind::fraction : positive ? Kind::positive : Kind::signed_value;
   largest_ = 0;
   for (const Matrix* matrix : {now, before}) {
     if (!matrix) continue;
@@ -140,9 +143,12 @@ HeatScale::HeatScale(Slot slot, const Matrix* now, const Matrix* before) {
 float HeatScale::operator()(float value) const {
   if (!std::isfinite(value)) return 0;
   switch (kind_) {
-    case Kind::fraction: return std::clamp(value, 0.0F, 1.0F);
-    case Kind::positive: return std::clamp(value / largest_, 0.0F, 1.0F);
-    case Kind::signed_value: break;
+    case Kind::fraction:
+      return std::clamp(value, 0.0F, 1.0F);
+    case Kind::positive:
+      return std::clamp(value / largest_, 0.0F, 1.0F);
+    case Kind::signed_value:
+      break;
   }
   return std::clamp(0.5F + 0.5F * value / largest_, 0.0F, 1.0F);
 }

@@ -44,7 +44,7 @@ Rect row_rect(const SlotBox& box, int row);
 /// Value (row, col) under `point`; false outside the cells.
 bool cell_at(const SlotBox& box, ImVec2 point, int& row, int& col);
 
-/// How a slot's values become 0..1: probabilities and factors as they are, sums by their largest, the rest signed about a half.
+/// How a slot's values become 0..1: factors as they are, probabilities and sums by their largest, the rest signed about a half.
 class HeatScale {
  public:
   HeatScale(Slot slot, const Matrix* now, const Matrix* before);

@@ -14,18 +14,23 @@ std::string focus_title(const StageContext& context) {
   const Lane& lane = context.lane;
   const Simulation& simulation = context.simulation();
   std::string title = fill_in(tr("SM {}"), {std::to_string(lane.focus_sm)});
-  if (simulation.launches.size() > 1) title += std::string(" · ") + tr(simulation.launches[static_cast<std::size_t>(context.cache.launch)].name.c_str());
+  if (simulation.launches.size() > 1)
+    title += std::string(" · ") + tr(simulation.launches[static_cast<std::size_t>(context.cache.launch)].name.c_str());
   if (context.alone) return title;
   if (!lane.operations || !lane.operation) return title + " · " + tr("nothing has run yet");
   title.append(" · ").append(fill_in(tr("block ({})"), {block_name(context, lane.operations->launch, lane.operations->block)}));
   const AttentionProblem& problem = context.problem();
   const TileShape& tile = simulation.program->tile();
-  const auto tile_of = [](int index, std::int64_t count) { return fill_in("{} ({}/{})", {std::to_string(index), std::to_string(index + 1), std::to_string(count)}); };
+  const auto tile_of = [](int index, std::int64_t count) {
+    return fill_in("{} ({}/{})", {std::to_string(index), std::to_string(index + 1), std::to_string(count)});
+  };
   if (simulation.info->id == "flash1" && lane.operation->q_tile >= 0) {
-    title.append(" · ").append(fill_in(tr("query tile {}"), {tile_of(lane.operation->q_tile, ceil_div(problem.seq_q, tile.block_q))}));
+    title.append(" · ").append(
+        fill_in(tr("query tile {}"), {tile_of(lane.operation->q_tile, ceil_div(problem.seq_q, tile.block_q))}));
   }
   if (lane.operation->kv_tile >= 0) {
-    title.append(" · ").append(fill_in(tr("key tile {}"), {tile_of(lane.operation->kv_tile, ceil_div(problem.seq_kv, tile.block_kv))}));
+    title.append(" · ").append(
+        fill_in(tr("key tile {}"), {tile_of(lane.operation->kv_tile, ceil_div(problem.seq_kv, tile.block_kv))}));
   }
   return title;
 }
@@ -38,19 +43,20 @@ std::string step_cost(const StageContext& context) {
   text.append(" · ").append(fill_in(tr("{} cycles"), {format_cycles(Cycles(interval->end - interval->start))}));
   const double waited = interval->start - interval->ready;
   if (waited >= 1 && interval->cause != WaitCause::none && interval->cause != WaitCause::program_order) {
-    text.append(" · ").append(fill_in(tr("waited {} for {}"), {format_cycles(Cycles(waited)), tr(std::string(to_string(interval->cause)).c_str())}));
+    text.append(" · ").append(
+        fill_in(tr("waited {} for {}"), {format_cycles(Cycles(waited)), tr(std::string(to_string(interval->cause)).c_str())}));
   }
   return text;
 }
 
 /// The slot's name, with what makes it where there is room.
-std::string slot_label(const SlotBox& box, const Theme& theme) {
+std::string slot_label(const StageContext& context, const SlotBox& box) {
   std::string name(to_string(box.slot));
   const char* longer = box.slot == Slot::s   ? "S = τ Q Kᵀ"
-                       : box.slot == Slot::p ? "P = exp(S − m′)"
+                       : box.slot == Slot::p ? (context.layout().find(Slot::m_new) ? "P = exp(S − m′)" : "P = exp(S − m)")
                        : box.slot == Slot::o ? "O = Σ P V"
                                              : nullptr;
-  if (longer && text_width(theme.ui_small, longer) <= box.label.width()) return longer;
+  if (longer && text_width(context.theme.ui_small, longer) <= box.label.width()) return longer;
   return name;
 }
 
@@ -62,23 +68,33 @@ void tip_value(StageContext& context, const SlotBox& box, int row, int col) {
   std::string body;
   if (matrix && row < matrix->rows && col < matrix->cols) {
     const float value = matrix->at(row, col);
-    title.append(" = ").append((std::isfinite(value) ? fill_in("{}", {std::to_string(value)}) : format_value(static_cast<double>(value))));
+    title.append(" = ").append(
+        (std::isfinite(value) ? fill_in("{}", {std::to_string(value)}) : format_value(static_cast<double>(value))));
     if (std::isinf(value) && box.slot == Slot::s) body = tr("masked: this key comes after the query");
   } else {
     body = context.lane.history ? tr("holds nothing yet") : tr("working out the values…");
   }
   if (!body.empty()) body += "\n";
   if (const BlockOperations* block = context.lane.operations; block && context.lane.operation && !box.shared && box.rows > 1) {
-    const std::int64_t first = context.lane.operation->q_tile >= 0 ? context.lane.operation->q_tile * context.simulation().program->tile().block_q : block->first_row;
+    const std::int64_t first = context.lane.operation->q_tile >= 0
+                                   ? context.lane.operation->q_tile * context.simulation().program->tile().block_q
+                                   : block->first_row;
     body += fill_in(tr("query row {}"), {std::to_string(std::max<std::int64_t>(first, block->first_row) + row)}) + "\n";
   }
-  body += fill_in(tr("{} × {} in {}"), {std::to_string(box.rows), std::to_string(box.cols), box.shared ? tr("shared memory") : tr("registers")});
+  const int values = (box.rows + box.shown_rows - 1) / box.shown_rows * ((box.cols + box.shown_cols - 1) / box.shown_cols);
+  if (values > 1) body += fill_in(tr("a drawn cell shows the largest of {} values"), {std::to_string(values)}) + "\n";
+  body += fill_in(tr("{} × {} in {}"),
+                  {std::to_string(box.rows), std::to_string(box.cols), box.shared ? tr("shared memory") : tr("registers")});
   context.tip(std::move(title), std::move(body), tensor_of(box.slot));
 }
 
 void draw_empty_cells(StageContext& context, const SlotBox& box) {
-  context.quads.add({.min = box.cells.min, .max = box.cells.max, .radius = context.px(3), .fill = with_alpha(context.theme.text_faint, 0.07F),
-                     .border = with_alpha(context.theme.text_faint, 0.25F), .border_width = 1});
+  context.quads.add({.min = box.cells.min,
+                     .max = box.cells.max,
+                     .radius = context.px(3),
+                     .fill = with_alpha(context.theme.text_faint, 0.07F),
+                     .border = with_alpha(context.theme.text_faint, 0.25F),
+                     .border_width = 1});
 }
 
 void draw_picture(StageContext& context, const SlotBox& box) {
@@ -95,18 +111,23 @@ void draw_register_slot(StageContext& context, const SlotBox& box) {
   const Theme& theme = context.theme;
   const Tensor tensor = tensor_of(box.slot);
   draw_picture(context, box);
-  draw_text(context.list, context.layout().stacked ? theme.ui_bold : theme.ui_small, box.label, theme.text_color(tensor), slot_label(box, theme),
-            box.cols <= 1 && !context.layout().stacked ? Align::center : Align::left);
+  draw_text(context.list, context.layout().stacked ? theme.ui_bold : theme.ui_small, box.label, theme.text_color(tensor),
+            slot_label(context, box), box.cols <= 1 && !context.layout().stacked ? Align::center : Align::left);
   if (context.lit(tensor)) {
-    context.quads.add({.min = {box.cells.min.x - 2, box.cells.min.y - 2}, .max = {box.cells.max.x + 2, box.cells.max.y + 2}, .radius = context.px(4),
-                       .border = theme.color(tensor), .border_width = context.px(1.5F)});
+    context.quads.add({.min = {box.cells.min.x - 2, box.cells.min.y - 2},
+                       .max = {box.cells.max.x + 2, box.cells.max.y + 2},
+                       .radius = context.px(4),
+                       .border = theme.color(tensor),
+                       .border_width = context.px(1.5F)});
   }
   int row = 0, col = 0;
   if (context.mouse_here && cell_at(box, context.mouse, row, col)) {
     tip_value(context, box, row, col);
+    context.cell = StageContext::Cell{box.slot, row, col};
     if (box.rows > 1 && ImGui::IsMouseClicked(ImGuiMouseButton_Left)) context.commands.push(SelectRow{row});
   } else if (context.hit(box.box)) {
-    context.tip(std::string(to_string(box.slot)), fill_in(tr("{} × {} in {}"), {std::to_string(box.rows), std::to_string(box.cols), tr("registers")}), tensor);
+    context.tip(std::string(to_string(box.slot)),
+                fill_in(tr("{} × {} in {}"), {std::to_string(box.rows), std::to_string(box.cols), tr("registers")}), tensor);
   }
 }
 
@@ -124,8 +145,12 @@ void draw_folded(StageContext& context, const SlotBox& box) {
       filled += !state ? 0 : state->valid ? 1 : state->arriving ? state->progress : 0;
       ++buffers;
     }
-    context.quads.add({.min = rect.min, .max = {rect.max.x - 1, rect.max.y}, .fill = heat_color(theme, tensor, 0.8F), .empty = heat_color(theme, tensor, 0.02F),
-                       .fill_fraction = static_cast<float>(filled / std::max(buffers, 1)), .fill_from = FillFrom::bottom});
+    context.quads.add({.min = rect.min,
+                       .max = {rect.max.x - 1, rect.max.y},
+                       .fill = heat_color(theme, tensor, 0.8F),
+                       .empty = heat_color(theme, tensor, 0.02F),
+                       .fill_fraction = static_cast<float>(filled / std::max(buffers, 1)),
+                       .fill_from = FillFrom::bottom});
   }
 }
 
@@ -137,33 +162,49 @@ void draw_shared_slot(StageContext& context, const SlotBox& box) {
   const TensorLayout layout = tensor_layout(context.problem(), context.simulation().program->tile(), tensor);
   const float strength = context.emphasis(tensor);
 
-  context.quads.add({.min = box.box.min, .max = box.box.max, .radius = context.px(5), .fill = mix(theme.inset, theme.color(tensor), valid ? 0.13F : 0.04F),
+  context.quads.add({.min = box.box.min,
+                     .max = box.box.max,
+                     .radius = context.px(5),
+                     .fill = mix(theme.inset, theme.color(tensor), valid ? 0.13F : 0.04F),
                      .border = with_alpha(theme.color(tensor), (valid || arriving ? 0.9F : 0.45F) * strength),
-                     .border_width = context.px(context.lit(tensor) ? 2 : 1), .dashed = !valid});
+                     .border_width = context.px(context.lit(tensor) ? 2 : 1),
+                     .dashed = !valid});
   if (box.folded) {
     draw_folded(context, box);
   } else if (valid && context.lane.history) {
     draw_picture(context, box);
   } else {
     const float part = valid ? 1 : arriving ? static_cast<float>(state->progress) : 0;
-    context.quads.add({.min = box.cells.min, .max = box.cells.max, .radius = context.px(2), .fill = heat_color(theme, tensor, 0.55F),
-                       .empty = heat_color(theme, tensor, 0.0F), .fill_fraction = ease(part)});
+    context.quads.add({.min = box.cells.min,
+                       .max = box.cells.max,
+                       .radius = context.px(2),
+                       .fill = heat_color(theme, tensor, 0.55F),
+                       .empty = heat_color(theme, tensor, 0.0F),
+                       .fill_fraction = ease(part)});
   }
   context.flush();
-  std::string name = valid || arriving ? (box.folded ? std::string(to_string(box.slot)) : tile_name(layout, state->tile)) : std::string(to_string(box.slot));
-  const std::string bytes = box.folded ? fill_in(tr("{} × {}"), {std::to_string(box.rings), format_exact_bytes(Bytes(box.bytes))}) : format_exact_bytes(Bytes(box.bytes));
+  std::string name = valid || arriving ? (box.folded ? std::string(to_string(box.slot)) : tile_name(layout, state->tile))
+                                       : std::string(to_string(box.slot));
+  const std::string bytes = box.folded ? fill_in(tr("{} × {}"), {std::to_string(box.rings), format_exact_bytes(Bytes(box.bytes))})
+                                       : format_exact_bytes(Bytes(box.bytes));
   const float name_width = std::min(text_width(theme.ui_bold, name) + 2, box.label.width());
-  draw_text(context.list, theme.ui_bold, {box.label.min, {box.label.min.x + name_width, box.label.max.y}}, with_alpha(theme.text_color(tensor), valid || arriving ? 1 : 0.6F), name);
+  draw_text(context.list, theme.ui_bold, {box.label.min, {box.label.min.x + name_width, box.label.max.y}},
+            with_alpha(theme.text_color(tensor), valid || arriving ? 1 : 0.6F), name);
   const Rect rest = {{box.label.min.x + name_width + context.px(6), box.label.min.y}, box.label.max};
-  const std::string note = arriving && !valid ? fill_in(tr("arriving {}"), {format_percent(state->progress)}) : valid ? bytes : tr("empty");
-  if (text_width(theme.ui_small, note) <= rest.width()) draw_text(context.list, theme.ui_small, rest, theme.text_dim, note, Align::right);
+  const std::string note = arriving && !valid ? fill_in(tr("arriving {}"), {format_percent(state->progress)})
+                           : valid            ? bytes
+                                              : tr("empty");
+  if (text_width(theme.ui_small, note) <= rest.width())
+    draw_text(context.list, theme.ui_small, rest, theme.text_dim, note, Align::right);
 
   int row = 0, col = 0;
   if (valid && context.mouse_here && cell_at(box, context.mouse, row, col)) {
     tip_value(context, box, row, col);
   } else if (context.hit(box.box)) {
-    std::string body = note + "\n" + fill_in(tr("{} × {} in {}"), {std::to_string(box.rows), std::to_string(box.cols), tr("shared memory")});
-    if (box.rings > 1 && !box.folded) body.append("\n").append(fill_in(tr("buffer {} of a ring of {}"), {std::to_string(box.ring + 1), std::to_string(box.rings)}));
+    std::string body =
+        note + "\n" + fill_in(tr("{} × {} in {}"), {std::to_string(box.rows), std::to_string(box.cols), tr("shared memory")});
+    if (box.rings > 1 && !box.folded)
+      body.append("\n").append(fill_in(tr("buffer {} of a ring of {}"), {std::to_string(box.ring + 1), std::to_string(box.rings)}));
     context.tip(std::move(name), std::move(body), tensor);
   }
 }
@@ -188,7 +229,8 @@ void draw_occupancy(StageContext& context) {
   draw_bar(context.list, theme, bar, has > 0 ? static_cast<double>(used) / static_cast<double>(has) : 0, theme.accent);
   if (context.hit(layout.occupancy) || context.hit(layout.shared_label)) {
     context.tip(tr("shared memory"), fill_in(tr("{} a block, {} of at most {} blocks on this SM"),
-                                             {format_capacity(Bytes(launch.shared_bytes)), std::to_string(resident), std::to_string(launch.blocks_per_sm)}));
+                                             {format_capacity(Bytes(launch.shared_bytes)), std::to_string(resident),
+                                              std::to_string(launch.blocks_per_sm)}));
   }
 }
 
@@ -197,8 +239,11 @@ void draw_chosen_row(StageContext& context) {
   for (const SlotBox& box : context.layout().slots) {
     if (box.shared || context.view.row >= box.rows) continue;
     const Rect row = row_rect(box, context.view.row);
-    context.quads.add({.min = {row.min.x - 2, row.min.y - 1}, .max = {row.max.x + 1, row.max.y}, .radius = context.px(3),
-                       .border = context.theme.highlight, .border_width = context.px(1.8F)});
+    context.quads.add({.min = {row.min.x - 2, row.min.y - 1},
+                       .max = {row.max.x + 1, row.max.y},
+                       .radius = context.px(3),
+                       .border = context.theme.highlight,
+                       .border_width = context.px(1.8F)});
   }
 }
 
@@ -212,10 +257,13 @@ void draw_focus_box(StageContext& context) {
   draw_text(context.list, theme.ui_bold, layout.focus_title, theme.text, focus_title(context));
   if (!context.lane.operation) return;
   const Operation& operation = *context.lane.operation;
-  const Tensor tensor = operation.dst != Slot::none ? tensor_of(operation.dst) : operation.src[0] != Slot::none ? tensor_of(operation.src[0]) : operation.tile.tensor;
+  const Tensor tensor = operation.dst != Slot::none      ? tensor_of(operation.dst)
+                        : operation.src[0] != Slot::none ? tensor_of(operation.src[0])
+                                                         : operation.tile.tensor;
   const std::string text = operation_text(context.simulation(), operation), cost = step_cost(context);
   const float width = std::min(text_width(theme.ui, text) + 2, layout.operation_line.width());
-  draw_text(context.list, theme.ui, {layout.operation_line.min, {layout.operation_line.min.x + width, layout.operation_line.max.y}}, theme.text_color(tensor), text);
+  draw_text(context.list, theme.ui, {layout.operation_line.min, {layout.operation_line.min.x + width, layout.operation_line.max.y}},
+            theme.text_color(tensor), text);
   if (context.alone) return;
   const Rect rest = {{layout.operation_line.min.x + width + theme.gap, layout.operation_line.min.y}, layout.operation_line.max};
   if (rest.width() > context.px(60)) draw_text(context.list, theme.ui_small, rest, theme.text_faint, cost, Align::right);
@@ -227,9 +275,11 @@ void draw_slots(StageContext& context) {
   draw_occupancy(context);
   if (context.lane.operations && !context.lane.history) {
     context.flush();
-    draw_text(context.list, context.theme.ui_small, layout.registers, context.theme.text_faint, tr("working out the values…"), Align::center);
+    draw_text(context.list, context.theme.ui_small, layout.registers, context.theme.text_faint, tr("working out the values…"),
+              Align::center);
   }
-  if (context.lane.history) draw_chosen_row(context);
+  if (context.lane.history && !context.alone) draw_chosen_row(context);
+  if (context.cell) draw_origin(context);
   context.flush();
 }
 

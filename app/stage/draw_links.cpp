@@ -1,4 +1,5 @@
-// Draws the links between the levels: as wide as their bandwidth, filled as far as they are used, with the bytes moved so far beside them.
+// Draws the links between the levels: as wide as their bandwidth, filled as far as they are used, with the bytes moved so far
+// beside them.
 #include <algorithm>
 #include <cmath>
 
@@ -24,8 +25,12 @@ void draw_channel(StageContext& context, const Rect& rect, double use, ImU32 col
   const float stripe = std::clamp(static_cast<float>(use), 0.0F, 1.0F) * (across - context.px(2));
   const float half = std::max(stripe, context.px(2)) / 2;
   const ImVec2 center = rect.center();
-  if (upright) context.quads.add({.min = {center.x - half, rect.min.y}, .max = {center.x + half, rect.max.y}, .fill = with_alpha(color, 0.75F)});
-  else context.quads.add({.min = {rect.min.x, center.y - half}, .max = {rect.max.x, center.y + half}, .fill = with_alpha(color, 0.75F)});
+  if (upright)
+    context.quads.add(
+        {.min = {center.x - half, rect.min.y}, .max = {center.x + half, rect.max.y}, .fill = with_alpha(color, 0.75F)});
+  else
+    context.quads.add(
+        {.min = {rect.min.x, center.y - half}, .max = {rect.max.x, center.y + half}, .fill = with_alpha(color, 0.75F)});
 }
 
 /// The direction of a channel, as a small triangle at its end.
@@ -68,7 +73,8 @@ void draw_other_ports(StageContext& context) {
     const Rect elbow = {{box.box.max.x, box.port.min.y}, {box.port.min.x, box.port.min.y + box.port.width()}};
     draw_channel(context, elbow, use, color, false);
     draw_channel(context, box.port, use, color);
-    if (context.hit(box.port)) context.tip(fill_in(tr("L2 and SM {}"), {std::to_string(box.sm)}), rate_text(std::max(up, down), peak));
+    if (context.hit(box.port))
+      context.tip(fill_in(tr("L2 and SM {}"), {std::to_string(box.sm)}), rate_text(std::max(up, down), peak));
   }
 }
 
@@ -76,13 +82,16 @@ void draw_bundle(StageContext& context) {
   const Rect& rect = context.layout().bundle;
   if (rect.width() <= 0) return;
   const double peak = context.simulation().request.gpu.l2_bytes_per_cycle, cycle = context.lane.state.cycle;
-  const double rate = link_rate(*context.simulation().trace, Link::l2_to_sm, cycle) + link_rate(*context.simulation().trace, Link::sm_to_l2, cycle);
+  const double rate =
+      link_rate(*context.simulation().trace, Link::l2_to_sm, cycle) + link_rate(*context.simulation().trace, Link::sm_to_l2, cycle);
   draw_channel(context, rect, peak > 0 ? rate / peak : 0, context.theme.accent);
   context.flush();
   const Rect note = {{rect.max.x + context.px(6), rect.min.y}, {context.layout().others.max.x, rect.max.y}};
   const float line = context.metrics.small_line, top = std::round(note.center().y - line);
-  draw_text(context.list, context.theme.ui_small, {{note.min.x, top}, {note.max.x, top + line}}, context.theme.text_dim, tr("all SMs"));
-  draw_text(context.list, context.theme.mono_small, {{note.min.x, top + line}, {note.max.x, top + 2 * line}}, context.theme.text_dim, format_rate(BytesPerCycle(rate)));
+  draw_text(context.list, context.theme.ui_small, {{note.min.x, top}, {note.max.x, top + line}}, context.theme.text_dim,
+            tr("all SMs"));
+  draw_text(context.list, context.theme.mono_small, {{note.min.x, top + line}, {note.max.x, top + 2 * line}},
+            context.theme.text_dim, format_rate(BytesPerCycle(rate)));
   if (context.hit(rect)) context.tip(tr("L2 and all SMs"), rate_text(rate, peak));
 }
 
@@ -101,21 +110,24 @@ void draw_lane(StageContext& context, const TensorBox& box) {
   float y = std::round(box.lane_note.center().y - line * static_cast<float>(lines.size()) / 2);
   context.flush();
   for (const std::string& text : lines) {
-    if (text_width(theme.mono_small, text) <= box.lane_note.width()) {
-      draw_text(context.list, theme.mono_small, {{box.lane_note.min.x, y}, {box.lane_note.max.x, y + line}}, theme.text_color(box.tensor), text);
+    ImFont* font = text_width(theme.mono_small, text) <= box.lane_note.width() ? theme.mono_small : theme.mono_tiny;
+    if (text_width(font, text) <= box.lane_note.width()) {
+      draw_text(context.list, font, {{box.lane_note.min.x, y}, {box.lane_note.max.x, y + line}}, theme.text_color(box.tensor),
+                text);
     }
     y += line;
   }
   if (context.hit(box.lane) || context.hit(box.lane_note)) {
     context.tip(fill_in(tr("{} between HBM and L2"), {std::string(to_string(box.tensor))}),
-                fill_in(tr("{} read, {} written so far"), {format_exact_bytes(Bytes(up)), format_exact_bytes(Bytes(down))}) + "\n" + rate_text(read + write, peak) + "\n" +
+                fill_in(tr("{} read, {} written so far"), {format_exact_bytes(Bytes(up)), format_exact_bytes(Bytes(down))}) + "\n" +
+                    rate_text(read + write, peak) + "\n" +
                     tr("A lane is as wide as all of HBM; its stripe is this tensor's share."),
                 box.tensor);
   }
 }
 
 /// Bytes so far over two links together, as a bar stacked by tensor; what goes down is hatched.
-void draw_note(StageContext& context, const Rect& rect, const char* name, Link up, Link down, double full) {
+void draw_note(StageContext& context, const Rect& rect, const char* name, const char* shorter, Link up, Link down, double full) {
   if (rect.width() <= 0) return;
   const Theme& theme = context.theme;
   const float line = context.metrics.small_line, bar_height = context.px(8);
@@ -130,16 +142,23 @@ void draw_note(StageContext& context, const Rect& rect, const char* name, Link u
       if (bytes == 0) continue;
       total += bytes;
       const float width = full > 0 ? static_cast<float>(static_cast<double>(bytes) / full) * rect.width() : 0;
-      context.quads.add({.min = {x, track.min.y}, .max = {x + width, track.max.y}, .fill = with_alpha(theme.color(tensor), context.emphasis(tensor)), .hatch = link == down ? Hatch::diagonal : Hatch::none});
+      context.quads.add({.min = {x, track.min.y},
+                         .max = {x + width, track.max.y},
+                         .fill = with_alpha(theme.color(tensor), context.emphasis(tensor)),
+                         .hatch = link == down ? Hatch::diagonal : Hatch::none});
       x += width;
     }
   }
   context.flush();
   const std::string text = std::string(context.lane.state.traffic_exact ? "" : "≈ ") + format_bytes(Bytes(total));
   const float value_width = text_width(theme.mono_small, text);
-  draw_text(context.list, theme.ui_small, {{rect.min.x, top}, {rect.max.x - value_width - context.px(4), top + line}}, theme.text_dim, name);
+  const Rect name_rect = {{rect.min.x, top}, {rect.max.x - value_width - context.px(4), top + line}};
+  draw_text(context.list, theme.ui_small, name_rect, theme.text_dim,
+            text_width(theme.ui_small, name) <= name_rect.width() ? name : shorter);
   draw_text(context.list, theme.mono_small, {{rect.max.x - value_width, top}, {rect.max.x + 1, top + line}}, theme.text, text);
-  if (context.hit(rect)) context.tip(name, fill_in(tr("{} so far, both ways, all SMs; the bars of L2 and HBM have one scale"), {format_exact_bytes(Bytes(total))}));
+  if (context.hit(rect))
+    context.tip(name, fill_in(tr("{} so far, both ways, all SMs; the bars of L2 and HBM have one scale"),
+                              {format_exact_bytes(Bytes(total))}));
 }
 
 }  // namespace
@@ -160,8 +179,9 @@ void draw_links(StageContext& context) {
   const Ledger& ledger = context.simulation().ledger;
   const auto sum = [&](Link a, Link b) { return static_cast<double>(ledger.total(a).value + ledger.total(b).value); };
   const double full = std::max(sum(Link::l2_to_sm, Link::sm_to_l2), sum(Link::hbm_read, Link::hbm_write));
-  draw_note(context, layout.upper_note, layout.has_l2 ? tr("L2 ↔ SMs") : tr("HBM ↔ SMs"), Link::l2_to_sm, Link::sm_to_l2, full);
-  if (layout.has_l2) draw_note(context, layout.lower_note, tr("HBM ↔ L2"), Link::hbm_read, Link::hbm_write, full);
+  draw_note(context, layout.upper_note, layout.has_l2 ? tr("L2 ↔ SMs") : tr("HBM ↔ SMs"), layout.has_l2 ? "L2" : "HBM",
+            Link::l2_to_sm, Link::sm_to_l2, full);
+  if (layout.has_l2) draw_note(context, layout.lower_note, tr("HBM ↔ L2"), "HBM", Link::hbm_read, Link::hbm_write, full);
 }
 
 }  // namespace tilescope

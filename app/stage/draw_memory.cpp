@@ -10,7 +10,9 @@ namespace tilescope {
 
 namespace {
 
-std::size_t at(Tensor tensor) { return static_cast<std::size_t>(tensor); }
+std::size_t at(Tensor tensor) {
+  return static_cast<std::size_t>(tensor);
+}
 
 /// One tensor's part of an L2 bar, in bytes: where it starts, how much it could be, how much is resident and dirty.
 struct Part {
@@ -19,8 +21,8 @@ struct Part {
 };
 
 struct BarScale {
-  double bytes = 1;      // that the whole bar stands for
-  bool whole = true;     // false: only as much as the program's tensors can fill, for otherwise nothing could be seen
+  double bytes = 1;   // that the whole bar stands for
+  bool whole = true;  // false: only as much as the program's tensors can fill, for otherwise nothing could be seen
   std::vector<Part> parts;
 };
 
@@ -31,7 +33,8 @@ BarScale bar_scale(const StageContext& context) {
   for (const TensorShape& tensor : context.shape().tensors) {
     if (!tensor.here) continue;
     // Data that SMs of both partitions read lie in both.
-    const double bytes = static_cast<double>(tensor.layout.bytes().value) * std::max(context.simulation().request.gpu.l2_partitions, 1.0);
+    const double bytes =
+        static_cast<double>(tensor.layout.bytes().value) * std::max(context.simulation().request.gpu.l2_partitions, 1.0);
     scale.parts.push_back({tensor.tensor, footprint, bytes, static_cast<double>(context.lane.state.l2_resident[at(tensor.tensor)]),
                            static_cast<double>(context.lane.state.l2_dirty[at(tensor.tensor)])});
     footprint += bytes;
@@ -50,19 +53,34 @@ BarScale bar_scale(const StageContext& context) {
 
 void draw_part(StageContext& context, const Rect& bar, const BarScale& scale, const Part& part) {
   const Theme& theme = context.theme;
-  const auto x = [&](double bytes) { return std::round(bar.min.x + static_cast<float>(std::min(bytes / scale.bytes, 1.0)) * bar.width()); };
+  const auto x = [&](double bytes) {
+    return std::round(bar.min.x + static_cast<float>(std::min(bytes / scale.bytes, 1.0)) * bar.width());
+  };
   const Rect room = {{x(part.begin), bar.min.y}, {x(part.begin + part.room) - 1, bar.max.y}};
   const float resident = x(part.begin + part.resident) - 1, dirty = x(part.begin + std::min(part.dirty, part.resident)) - 1;
   const float strength = context.emphasis(part.tensor);
   const ImU32 color = with_alpha(mix(theme.inset, theme.color(part.tensor), 0.85F), strength);
-  if (!scale.whole) context.quads.add({.min = room.min, .max = room.max, .radius = context.px(2), .fill = heat_color(theme, part.tensor, 0.0F)});
+  if (!scale.whole)
+    context.quads.add({.min = room.min, .max = room.max, .radius = context.px(2), .fill = heat_color(theme, part.tensor, 0.0F)});
   const ImU32 border = context.lit(part.tensor) ? theme.highlight : 0;
-  context.quads.add({.min = {std::min(dirty, resident), bar.min.y}, .max = {resident, bar.max.y}, .radius = context.px(2), .fill = color, .border = border, .border_width = context.px(1.5F)});
-  context.quads.add({.min = room.min, .max = {dirty, bar.max.y}, .radius = context.px(2), .fill = color, .border = border ? border : theme.inset, .border_width = context.px(border ? 1.5F : 0.5F), .hatch = Hatch::diagonal});
+  context.quads.add({.min = {std::min(dirty, resident), bar.min.y},
+                     .max = {resident, bar.max.y},
+                     .radius = context.px(2),
+                     .fill = color,
+                     .border = border,
+                     .border_width = context.px(1.5F)});
+  context.quads.add({.min = room.min,
+                     .max = {dirty, bar.max.y},
+                     .radius = context.px(2),
+                     .fill = color,
+                     .border = border ? border : theme.inset,
+                     .border_width = context.px(border ? 1.5F : 0.5F),
+                     .hatch = Hatch::diagonal});
   if (context.hit(room)) {
     context.tip(fill_in(tr("{} in the L2"), {std::string(to_string(part.tensor))}),
                 fill_in(tr("{} resident"), {format_exact_bytes(Bytes(context.lane.state.l2_resident[at(part.tensor)]))}) + "\n" +
-                    fill_in(tr("{} dirty (hatched): newer than HBM, written when evicted"), {format_exact_bytes(Bytes(context.lane.state.l2_dirty[at(part.tensor)]))}),
+                    fill_in(tr("{} dirty (hatched): newer than HBM, written when evicted"),
+                            {format_exact_bytes(Bytes(context.lane.state.l2_dirty[at(part.tensor)]))}),
                 part.tensor);
   }
 }
@@ -76,7 +94,8 @@ void draw_part_names(StageContext& context, const Rect& bar, const BarScale& sca
     if (width < needed) continue;
     const float shown = part.room > 0 ? static_cast<float>(part.resident / part.room) * width : 0;
     const bool covered = shown > needed;
-    const ImU32 color = covered ? text_on(context.theme, mix(context.theme.inset, context.theme.color(part.tensor), 0.85F)) : context.theme.text_color(part.tensor);
+    const ImU32 color = covered ? text_on(context.theme, mix(context.theme.inset, context.theme.color(part.tensor), 0.85F))
+                                : context.theme.text_color(part.tensor);
     draw_text(context.list, context.theme.ui_small, {{begin + context.px(4), bar.min.y}, {begin + width, bar.max.y}}, color, name);
   }
 }
@@ -84,7 +103,11 @@ void draw_part_names(StageContext& context, const Rect& bar, const BarScale& sca
 /// The whole L2 drawn to scale, below the bar that shows only its filled part.
 void draw_true_scale(StageContext& context, const Rect& bar, double full) {
   const Rect strip = {{bar.min.x, bar.max.y + context.px(3)}, {bar.max.x, bar.max.y + context.px(6)}};
-  context.quads.add({.min = strip.min, .max = strip.max, .radius = context.px(1.5F), .fill = context.theme.accent, .empty = context.theme.link,
+  context.quads.add({.min = strip.min,
+                     .max = strip.max,
+                     .radius = context.px(1.5F),
+                     .fill = context.theme.accent,
+                     .empty = context.theme.link,
                      .fill_fraction = std::max(static_cast<float>(full), full > 0 ? 0.004F : 0.0F)});
 }
 
@@ -102,20 +125,28 @@ CellLook look_of(const TensorShape& tensor, const CellHistory& cell, double cycl
   return {0.8F, false, cell.written_part(cycle)};
 }
 
-/// Of the flights of the SMs in focus, the one that moves a tile of this drawn cell.
-const TileInFlight* flight_of(const StageContext& context, const TensorBox& box, const TensorLayout& layout, int row, int col) {
+/// By drawn cell of `box`, the flight that moves one of its tiles from or to memory; null for none.
+std::vector<const TileInFlight*> flights_by_cell(const StageContext& context, const TensorBox& box, const TensorLayout& layout) {
+  std::vector<const TileInFlight*> found(static_cast<std::size_t>(box.shown_rows) * static_cast<std::size_t>(box.shown_cols));
+  const std::int64_t query_plane = context.cache.history->plane();
+  const bool of_keys = box.tensor == Tensor::k || box.tensor == Tensor::v;
+  const std::int64_t plane = of_keys ? context.problem().kv_plane_of(query_plane) : query_plane;
   for (const TileInFlight& flight : context.lane.state.flights) {
-    if (flight.tile.tensor != box.tensor || (flight.to_sm && flight.hbm_bytes == 0)) continue;
-    const bool of_keys = box.tensor == Tensor::k || box.tensor == Tensor::v;
-    const std::int64_t plane = context.cache.history->plane();
-    if (flight.tile.plane != (of_keys ? context.problem().kv_plane_of(plane) : plane)) continue;
-    const int first_row = cell_of(static_cast<int>(flight.tile.row / layout.tile_rows), box.grid_rows, box.shown_rows);
-    const int last_row = cell_of(static_cast<int>((flight.tile.row + std::max(flight.tile.rows, 1) - 1) / layout.tile_rows), box.grid_rows, box.shown_rows);
-    const int first_col = cell_of(static_cast<int>(flight.tile.col / layout.tile_cols), box.grid_cols, box.shown_cols);
-    const int last_col = cell_of(static_cast<int>((flight.tile.col + std::max(flight.tile.cols, 1) - 1) / layout.tile_cols), box.grid_cols, box.shown_cols);
-    if (row >= first_row && row <= last_row && col >= first_col && col <= last_col) return &flight;
+    const TileRef& tile = flight.tile;
+    if (tile.tensor != box.tensor || tile.plane != plane || (flight.to_sm && flight.hbm_bytes == 0)) continue;
+    const auto row_cell = [&](std::int64_t row) {
+      return cell_of(static_cast<int>(row / layout.tile_rows), box.grid_rows, box.shown_rows);
+    };
+    const auto col_cell = [&](std::int64_t col) {
+      return cell_of(static_cast<int>(col / layout.tile_cols), box.grid_cols, box.shown_cols);
+    };
+    for (int row = row_cell(tile.row); row <= row_cell(tile.row + std::max(tile.rows, 1) - 1); ++row) {
+      for (int col = col_cell(tile.col); col <= col_cell(tile.col + std::max(tile.cols, 1) - 1); ++col) {
+        found[static_cast<std::size_t>(row * box.shown_cols + col)] = &flight;
+      }
+    }
   }
-  return nullptr;
+  return found;
 }
 
 std::string cell_title(const TensorBox& box, int row, int col) {
@@ -123,44 +154,61 @@ std::string cell_title(const TensorBox& box, int row, int col) {
     const int tiles = (count + shown - 1) / shown, first = cell * tiles, last = std::min(first + tiles, count) - 1;
     return first == last ? std::to_string(first) : std::to_string(first) + "–" + std::to_string(last);
   };
-  std::string title = std::string(to_string(box.tensor)) + ", " + fill_in(tr("tile row {}"), {range(row, box.grid_rows, box.shown_rows)});
+  std::string title =
+      std::string(to_string(box.tensor)) + ", " + fill_in(tr("tile row {}"), {range(row, box.grid_rows, box.shown_rows)});
   if (box.grid_cols > 1) title.append(", ").append(fill_in(tr("tile column {}"), {range(col, box.grid_cols, box.shown_cols)}));
   return title;
 }
 
 void tip_cell(StageContext& context, const TensorBox& box, const TensorShape& tensor, const CellHistory& cell, int row, int col) {
   const double cycle = context.lane.state.cycle;
-  std::string body = fill_in(tr("{} a tile"), {format_exact_bytes(Bytes(tensor.layout.tile_rows * tensor.layout.tile_cols * tensor.layout.element_bytes))});
+  std::string body =
+      fill_in(tr("{} a tile"),
+              {format_exact_bytes(Bytes(tensor.layout.tile_rows * tensor.layout.tile_cols * tensor.layout.element_bytes))});
   const std::int64_t reads = CellHistory::count(cell.reads, cycle), writes = CellHistory::count(cell.writes, cycle);
   if (!cell.reads.empty()) {
-    body.append("\n").append(fill_in(context.cache.history->all_reads() ? tr("loaded {} times so far by SMs, {} in all") : tr("loaded {} times so far by this SM, {} in all"),
+    body.append("\n").append(fill_in(context.cache.history->all_reads() ? tr("loaded {} times so far by SMs, {} in all")
+                                                                        : tr("loaded {} times so far by this SM, {} in all"),
                                      {std::to_string(reads), std::to_string(cell.reads.size())}));
   }
-  if (!cell.writes.empty()) body.append("\n").append(fill_in(tr("stored {} times so far, {} in all"), {std::to_string(writes), std::to_string(cell.writes.size())}));
+  if (!cell.writes.empty())
+    body.append("\n").append(
+        fill_in(tr("stored {} times so far, {} in all"), {std::to_string(writes), std::to_string(cell.writes.size())}));
   context.tip(cell_title(box, row, col), body, box.tensor);
 }
 
-void draw_cell(StageContext& context, const TensorBox& box, const TensorShape& tensor, const CellHistory& cell, int row, int col) {
+void draw_cell(StageContext& context, const TensorBox& box, const TensorShape& tensor, const CellHistory& cell,
+               const TileInFlight* flight, int row, int col) {
   const Theme& theme = context.theme;
-  const CellSpan x = cell_span(box.cells.min.x, box.cells.max.x, box.shown_cols, col), y = cell_span(box.cells.min.y, box.cells.max.y, box.shown_rows, row);
+  const CellSpan x = cell_span(box.cells.min.x, box.cells.max.x, box.shown_cols, col),
+                 y = cell_span(box.cells.min.y, box.cells.max.y, box.shown_rows, row);
   const float gap = y.end - y.begin >= context.px(9) ? context.px(2) : 1;
   const Rect rect = {{x.begin, y.begin}, {x.end - (box.shown_cols > 1 ? std::min(gap, 1.0F) : 0), y.end - gap}};
   const CellLook look = look_of(tensor, cell, context.lane.state.cycle);
-  const TileInFlight* flight = flight_of(context, box, tensor.layout, row, col);
   const float strength = context.emphasis(box.tensor);
   const bool glows = flight && (!flight->to_sm || flight->progress < 0.6);
-  context.quads.add({.min = rect.min, .max = rect.max, .radius = context.px(std::min(3.0F, 0.25F * rect.height())),
-                     .fill = with_alpha(heat_color(theme, box.tensor, look.heat), strength), .empty = with_alpha(heat_color(theme, box.tensor, 0.02F), strength),
-                     .border = glows ? theme.text : context.lit(box.tensor) ? theme.color(box.tensor) : 0, .border_width = context.px(glows ? 1.5F : 1),
-                     .fill_fraction = static_cast<float>(look.filled), .glow = glows ? context.px(8) : 0,
+  context.quads.add({.min = rect.min,
+                     .max = rect.max,
+                     .radius = context.px(std::min(3.0F, 0.25F * rect.height())),
+                     .fill = with_alpha(heat_color(theme, box.tensor, look.heat), strength),
+                     .empty = with_alpha(heat_color(theme, box.tensor, 0.02F), strength),
+                     .border = glows                     ? theme.text
+                               : context.lit(box.tensor) ? theme.color(box.tensor)
+                                                         : 0,
+                     .border_width = context.px(glows ? 1.5F : 1),
+                     .fill_fraction = static_cast<float>(look.filled),
+                     .glow = glows ? context.px(8) : 0,
                      .glow_color = with_alpha(theme.color(box.tensor), 0.7F)});
   if (context.hit(rect)) tip_cell(context, box, tensor, cell, row, col);
 }
 
 /// "r4 w1" on a cell: how often SMs loaded and stored it so far. Loads beyond the first are what a larger tile would save.
 void draw_counts(StageContext& context, const TensorBox& box, const std::vector<CellHistory>& cells) {
-  const float height = box.cells.height() / static_cast<float>(box.shown_rows), width = box.cells.width() / static_cast<float>(box.shown_cols);
-  if (height < context.metrics.small_line || width < 5 * context.metrics.digit || box.shown_rows != box.grid_rows || box.shown_cols != box.grid_cols) return;
+  const float height = box.cells.height() / static_cast<float>(box.shown_rows),
+              width = box.cells.width() / static_cast<float>(box.shown_cols);
+  if (height < context.metrics.small_line || width < 5 * context.metrics.digit || box.shown_rows != box.grid_rows ||
+      box.shown_cols != box.grid_cols)
+    return;
   const double cycle = context.lane.state.cycle;
   for (int row = 0; row < box.shown_rows; ++row) {
     for (int col = 0; col < box.shown_cols; ++col) {
@@ -170,7 +218,8 @@ void draw_counts(StageContext& context, const TensorBox& box, const std::vector<
       if (reads > 0) text.append("r").append(std::to_string(reads));
       if (writes > 0) text.append(text.empty() ? "w" : " w").append(std::to_string(writes));
       if (text.empty() || text_width(context.theme.mono_small, text) > width - context.px(6)) continue;
-      const CellSpan x = cell_span(box.cells.min.x, box.cells.max.x, box.shown_cols, col), y = cell_span(box.cells.min.y, box.cells.max.y, box.shown_rows, row);
+      const CellSpan x = cell_span(box.cells.min.x, box.cells.max.x, box.shown_cols, col),
+                     y = cell_span(box.cells.min.y, box.cells.max.y, box.shown_rows, row);
       draw_text(context.list, context.theme.mono_small, {{x.begin, y.begin}, {x.end - context.px(5), y.end - context.px(2)}},
                 text_on(context.theme, heat_color(context.theme, box.tensor, 0.8F)), text, Align::right);
     }
@@ -179,20 +228,28 @@ void draw_counts(StageContext& context, const TensorBox& box, const std::vector<
 
 void draw_absent(StageContext& context, const TensorBox& box, const TensorShape& tensor) {
   const Theme& theme = context.theme;
-  context.quads.add({.min = box.cells.min, .max = box.cells.max, .radius = context.px(4), .border = with_alpha(theme.color(box.tensor), 0.8F), .border_width = context.px(1.2F), .dashed = true});
+  context.quads.add({.min = box.cells.min,
+                     .max = box.cells.max,
+                     .radius = context.px(4),
+                     .border = with_alpha(theme.color(box.tensor), 0.8F),
+                     .border_width = context.px(1.2F),
+                     .dashed = true});
   context.flush();
   const float line = context.metrics.small_line;
   const ImVec2 center = box.cells.center();
   const Rect upper = {{box.cells.min.x + context.px(3), center.y - line}, {box.cells.max.x - context.px(3), center.y}};
   const Rect lower = {{upper.min.x, center.y}, {upper.max.x, center.y + line}};
-  if (text_width(theme.ui_small, tr("never here")) <= upper.width()) draw_text(context.list, theme.ui_small, upper, theme.text_dim, tr("never here"), Align::center);
+  if (text_width(theme.ui_small, tr("never here")) <= upper.width())
+    draw_text(context.list, theme.ui_small, upper, theme.text_dim, tr("never here"), Align::center);
   const std::string saved = fill_in(tr("{} saved"), {format_capacity(tensor.layout.bytes())});
   const std::string shorter = format_capacity(tensor.layout.bytes());
   const std::string& shown = text_width(theme.ui_small, saved) <= lower.width() ? saved : shorter;
-  if (text_width(theme.ui_small, shown) <= lower.width()) draw_text(context.list, theme.ui_small, lower, theme.text_dim, shown, Align::center);
+  if (text_width(theme.ui_small, shown) <= lower.width())
+    draw_text(context.list, theme.ui_small, lower, theme.text_dim, shown, Align::center);
   if (context.hit(box.box)) {
     context.tip(fill_in(tr("{} is never in HBM"), {std::string(to_string(box.tensor))}),
-                fill_in(tr("Its tiles live in registers only. All of it would be {}."), {format_capacity(tensor.layout.bytes())}), box.tensor);
+                fill_in(tr("Its tiles live in registers only. All of it would be {}."), {format_capacity(tensor.layout.bytes())}),
+                box.tensor);
   }
 }
 
@@ -200,10 +257,14 @@ void draw_tensor(StageContext& context, const TensorBox& box, const TensorShape&
   const Theme& theme = context.theme;
   std::string label(to_string(box.tensor));
   const std::string size = fill_in(" {}×{}", {format_count(tensor.layout.rows), format_count(tensor.layout.cols)});
-  if (text_width(theme.ui_small, label + size) <= box.label.width()) label += size;
+  if (!context.alone && text_width(theme.ui_small, label + size) <= box.label.width()) label += size;
   if (box.here) {
+    const std::vector<const TileInFlight*> flights = flights_by_cell(context, box, tensor.layout);
     for (int row = 0; row < box.shown_rows; ++row) {
-      for (int col = 0; col < box.shown_cols; ++col) draw_cell(context, box, tensor, cells[static_cast<std::size_t>(row * box.shown_cols + col)], row, col);
+      for (int col = 0; col < box.shown_cols; ++col) {
+        const auto index = static_cast<std::size_t>(row * box.shown_cols + col);
+        draw_cell(context, box, tensor, cells[index], flights[index], row, col);
+      }
     }
     context.flush();
     draw_counts(context, box, cells);
@@ -212,9 +273,11 @@ void draw_tensor(StageContext& context, const TensorBox& box, const TensorShape&
   }
   draw_text(context.list, theme.ui_small, box.label, with_alpha(theme.text_color(box.tensor), box.here ? 1 : 0.75F), label);
   if (context.hit(box.label)) {
-    context.tip(std::string(to_string(box.tensor)),
-                fill_in(tr("{} planes of {} × {}, {} in all"), {format_count(tensor.layout.planes), format_count(tensor.layout.rows), format_count(tensor.layout.cols), format_capacity(tensor.layout.bytes())}),
-                box.tensor);
+    context.tip(
+        std::string(to_string(box.tensor)),
+        fill_in(tr("{} planes of {} × {}, {} in all"), {format_count(tensor.layout.planes), format_count(tensor.layout.rows),
+                                                        format_count(tensor.layout.cols), format_capacity(tensor.layout.bytes())}),
+        box.tensor);
   }
 }
 
@@ -249,8 +312,13 @@ void draw_l2(StageContext& context) {
             text_width(theme.ui_small, filled) <= label.width() ? filled : format_percent(full));
   if (context.hit(label)) {
     std::string body = fill_in(tr("{} of {} resident"), {format_exact_bytes(Bytes(static_cast<std::int64_t>(resident))), size});
-    if (partitions > 1) body.append("\n").append(fill_in(tr("{} partitions; what SMs of both sides read lies in both. Each bar shows half of the sum."), {std::to_string(partitions)}));
-    if (!scale.whole) body.append("\n").append(std::string(tr("The bar shows the part that the tensors can fill; the thin strip below is all of the L2.")));
+    if (partitions > 1)
+      body.append("\n").append(
+          fill_in(tr("{} partitions; what SMs of both sides read lies in both. Each bar shows half of the sum."),
+                  {std::to_string(partitions)}));
+    if (!scale.whole)
+      body.append("\n").append(
+          std::string(tr("The bar shows the part that the tensors can fill; the thin strip below is all of the L2.")));
     context.tip("L2", body);
   }
 }
@@ -273,7 +341,8 @@ void draw_hbm(StageContext& context) {
   write(theme.ui_bold, theme.text, "HBM");
   write(theme.ui_small, theme.text_dim, format_rate(gpu.hbm_rate()));
   if (problem.query_planes() > 1) {
-    write(theme.ui_small, theme.text_dim, fill_in(tr("plane {} of {}"), {format_count(context.cache.history->plane() + 1), format_count(problem.query_planes())}));
+    write(theme.ui_small, theme.text_dim,
+          fill_in(tr("plane {} of {}"), {format_count(context.cache.history->plane() + 1), format_count(problem.query_planes())}));
   }
   for (std::size_t i = 0; i < layout.tensors.size(); ++i) {
     draw_tensor(context, layout.tensors[i], context.shape().tensors[i], context.cache.cells[i]);

@@ -54,7 +54,8 @@ void draw_chips(StageContext& context, const Rect& area, const TraceState& state
   for (const SlotShape& shape : context.shape().slots) {
     if (shape.cols > 1) slots.push_back(shape.slot);
   }
-  std::stable_partition(slots.begin(), slots.end(), [](Slot slot) { return slot == Slot::q || slot == Slot::k || slot == Slot::v; });
+  std::stable_partition(slots.begin(), slots.end(),
+                        [](Slot slot) { return slot == Slot::q || slot == Slot::k || slot == Slot::v; });
   std::vector<Rect> chips;
   for (std::size_t i = 0; i < slots.size(); ++i) {
     const CellSpan x = cell_span(area.min.x, area.max.x + context.px(4), static_cast<int>(slots.size()), static_cast<int>(i));
@@ -63,10 +64,16 @@ void draw_chips(StageContext& context, const Rect& area, const TraceState& state
     const Rect chip = {{x.begin, area.min.y}, {x.end - context.px(4), area.max.y}};
     chips.push_back(chip);
     const float strength = context.emphasis(tensor);
-    context.quads.add({.min = chip.min, .max = chip.max, .radius = context.px(4), .fill = with_alpha(heat_color(theme, tensor, 0.75F), strength),
+    context.quads.add({.min = chip.min,
+                       .max = chip.max,
+                       .radius = context.px(4),
+                       .fill = with_alpha(heat_color(theme, tensor, 0.75F), strength),
                        .empty = with_alpha(heat_color(theme, tensor, 0.1F), strength),
-                       .border = slots[i] == busy || context.lit(tensor) ? theme.color(tensor) : 0, .border_width = context.px(1.2F),
-                       .fill_fraction = full, .glow = slots[i] == busy ? context.px(5) : 0, .glow_color = with_alpha(theme.color(tensor), 0.55F)});
+                       .border = slots[i] == busy || context.lit(tensor) ? theme.color(tensor) : 0,
+                       .border_width = context.px(1.2F),
+                       .fill_fraction = full,
+                       .glow = slots[i] == busy ? context.px(5) : 0,
+                       .glow_color = with_alpha(theme.color(tensor), 0.55F)});
   }
   context.flush();
   for (std::size_t i = 0; i < slots.size(); ++i) {
@@ -85,7 +92,11 @@ void focus_when_clicked(StageContext& context, const SmBox& box) {
 std::string run_name(const StageContext& context, std::int32_t run) {
   if (run < 0) return tr("no block");
   const BlockRun& block = context.simulation().trace->runs()[static_cast<std::size_t>(run)];
-  return block_name(context, block.launch, block.block);
+  std::string name = block_name(context, block.launch, block.block);
+  // With one plane its head need not be named on a narrow card.
+  if (const auto comma = name.find(", "); context.problem().query_planes() == 1 && comma != std::string::npos)
+    name = name.substr(comma + 2);
+  return name;
 }
 
 void draw_card(StageContext& context, const SmBox& box) {
@@ -94,20 +105,26 @@ void draw_card(StageContext& context, const SmBox& box) {
   const SmState sm = index < context.lane.state.sms.size() ? context.lane.state.sms[index] : SmState{};
   const OtherSm& other = state_of(context, box.sm);
   const bool hovered = context.hit(box.box);
-  context.quads.add({.min = box.box.min, .max = box.box.max, .radius = theme.rounding, .fill = theme.inset,
-                     .border = hovered ? theme.accent : theme.inset_border, .border_width = context.px(1)});
+  context.quads.add({.min = box.box.min,
+                     .max = box.box.max,
+                     .radius = theme.rounding,
+                     .fill = theme.inset,
+                     .border = hovered ? theme.accent : theme.inset_border,
+                     .border_width = context.px(1)});
 
   const float pad = context.px(8), line = context.metrics.small_line;
   const float left = box.box.min.x + pad, right = box.box.max.x - pad;
   const std::string title = fill_in(tr("SM {}"), {std::to_string(box.sm)}) + " · " + run_name(context, sm.run);
-  const Rect bar = {{left, std::round(box.box.max.y - pad - line - context.px(7))}, {right, std::round(box.box.max.y - pad - line - context.px(2))}};
+  const Rect bar = {{left, std::round(box.box.max.y - pad - line - context.px(7))},
+                    {right, std::round(box.box.max.y - pad - line - context.px(2))}};
   const Rect doing = {{left, box.box.max.y - pad * 0.6F - line}, {right, box.box.max.y - pad * 0.6F}};
   const Rect title_line = {{left, box.box.min.y + pad * 0.5F}, {right, box.box.min.y + pad * 0.5F + context.metrics.line}};
   const float chip_top = title_line.max.y + context.px(2), chip_room = bar.min.y - chip_top - context.px(4);
 
   const SmActivity activity = sm_activity(*context.simulation().trace, box.sm, context.lane.state.cycle);
   Slot busy = Slot::none;
-  if (activity.doing) busy = operations_of_run(context, activity.doing->run).operations[static_cast<std::size_t>(activity.doing->op)].dst;
+  if (activity.doing)
+    busy = operations_of_run(context, activity.doing->run).operations[static_cast<std::size_t>(activity.doing->op)].dst;
   if (chip_room >= context.px(9)) {
     const float height = std::min(chip_room, context.px(30));
     const float top = std::round(chip_top + (chip_room - height) / 2);
@@ -118,8 +135,10 @@ void draw_card(StageContext& context, const SmBox& box) {
   draw_text(context.list, theme.ui, title_line, theme.text, title);
   draw_text(context.list, theme.ui_small, doing, theme.text_dim, activity_text(context, box.sm));
   if (hovered) {
-    context.tip(title, activity_text(context, box.sm) + "\n" + fill_in(tr("{} of its block done, {} blocks here"), {format_percent(sm.progress), std::to_string(sm.resident)}) +
-                           "\n" + tr("Click to look into this SM."));
+    context.tip(
+        title, activity_text(context, box.sm) + "\n" +
+                   fill_in(tr("{} of its block done, {} blocks here"), {format_percent(sm.progress), std::to_string(sm.resident)}) +
+                   "\n" + tr("Click to look into this SM."));
   }
   focus_when_clicked(context, box);
 }
@@ -129,14 +148,25 @@ void draw_grid_cell(StageContext& context, const SmBox& box) {
   const auto index = static_cast<std::size_t>(box.sm);
   const SmState sm = index < context.lane.state.sms.size() ? context.lane.state.sms[index] : SmState{};
   const bool focused = box.sm == context.lane.focus_sm, idle = sm.resident == 0, hovered = context.hit(box.box);
-  context.quads.add({.min = box.box.min, .max = box.box.max, .radius = context.px(3), .fill = mix(theme.inset, theme.accent, 0.62F),
+  context.quads.add({.min = box.box.min,
+                     .max = box.box.max,
+                     .radius = context.px(3),
+                     .fill = mix(theme.inset, theme.accent, 0.62F),
                      .empty = mix(theme.inset, theme.accent, idle ? 0.03F : 0.20F),
-                     .border = focused || hovered ? theme.accent : idle ? theme.inset_border : 0, .border_width = context.px(focused ? 2 : 1),
-                     .fill_fraction = idle ? 0 : static_cast<float>(sm.progress), .glow = focused ? context.px(6) : 0,
-                     .glow_color = with_alpha(theme.accent, 0.6F), .fill_from = FillFrom::bottom, .dashed = idle && !focused});
+                     .border = focused || hovered ? theme.accent
+                               : idle             ? theme.inset_border
+                                                  : 0,
+                     .border_width = context.px(focused ? 2 : 1),
+                     .fill_fraction = idle ? 0 : static_cast<float>(sm.progress),
+                     .glow = focused ? context.px(6) : 0,
+                     .glow_color = with_alpha(theme.accent, 0.6F),
+                     .fill_from = FillFrom::bottom,
+                     .dashed = idle && !focused});
   if (hovered) {
-    std::string body = idle ? std::string(tr("idle")) : run_name(context, sm.run) + "\n" +
-                                  fill_in(tr("{} of its block done, {} blocks here"), {format_percent(sm.progress), std::to_string(sm.resident)});
+    std::string body =
+        idle ? std::string(tr("idle"))
+             : run_name(context, sm.run) + "\n" +
+                   fill_in(tr("{} of its block done, {} blocks here"), {format_percent(sm.progress), std::to_string(sm.resident)});
     context.tip(fill_in(tr("SM {}"), {std::to_string(box.sm)}), body + "\n" + tr("Click to look into this SM."));
   }
   if (!focused) focus_when_clicked(context, box);

@@ -8,7 +8,9 @@ namespace tilescope {
 
 namespace {
 
-float distance(ImVec2 a, ImVec2 b) { return std::hypot(b.x - a.x, b.y - a.y); }
+float distance(ImVec2 a, ImVec2 b) {
+  return std::hypot(b.x - a.x, b.y - a.y);
+}
 
 ImVec2 tile_place(const TensorBox& box, const TensorLayout& tensor, const TileRef& tile) {
   const int row = cell_of(static_cast<int>(tile.row / tensor.tile_rows), box.grid_rows, box.shown_rows);
@@ -25,16 +27,16 @@ const SmBox* card_of(const StageLayout& layout, int sm) {
   return nullptr;
 }
 
-/// Height inside the L2 at which the tiles of an SM move: one track an SM, so that tiles in lockstep do not hide each other.
-float track_of(const StageLayout& layout, int sm, int focus_sm) {
+/// Where in the L2 a tile of a lane is for a given SM: one track an SM, so that tiles in lockstep do not hide each other.
+ImVec2 place_in_l2(const StageLayout& layout, float lane, int sm, int focus_sm) {
   std::size_t tracks = 1, track = 0;
   for (const SmBox& box : layout.sms) {
     if (box.port.width() <= 0) continue;
     if (box.sm == sm && sm != focus_sm) track = tracks;
     ++tracks;
   }
-  const float part = (static_cast<float>(track) + 1) / (static_cast<float>(tracks) + 1);
-  return layout.l2.min.y + part * layout.l2.height();
+  const float index = static_cast<float>(track), part = (index + 1) / (static_cast<float>(tracks) + 1);
+  return {lane + 0.3F * layout.l2.height() * index, layout.l2.min.y + part * layout.l2.height()};
 }
 
 /// From the level below up to the SM.
@@ -76,15 +78,16 @@ ImVec2 FlightPath::at(float along) const {
   return points.empty() ? ImVec2{} : points.back();
 }
 
-std::optional<FlightPath> flight_path(const StageLayout& layout, const TileInFlight& flight, const TensorLayout& tensor, int focus_sm, int ring) {
+std::optional<FlightPath> flight_path(const StageLayout& layout, const TileInFlight& flight, const TensorLayout& tensor,
+                                      int focus_sm, int ring, std::int64_t shown_plane) {
   const TensorBox* box = layout.find(flight.tile.tensor);
   if (!box || !box->here) return std::nullopt;
   FlightPath path;
-  const ImVec2 home = tile_place(*box, tensor, flight.tile);
+  const ImVec2 home = flight.tile.plane == shown_plane ? tile_place(*box, tensor, flight.tile) : box->label.center();
   const bool from_hbm = !layout.has_l2 || (flight.to_sm && flight.hbm_bytes > 0);
-  const ImVec2 in_l2 = {layout.has_l2 ? box->lane.center().x : home.x, track_of(layout, flight.sm, focus_sm)};
+  const ImVec2 in_l2 = layout.has_l2 ? place_in_l2(layout, box->lane.center().x, flight.sm, focus_sm) : home;
   if (from_hbm) path.points.push_back(home);
-  if (from_hbm && layout.has_l2) path.points.push_back({in_l2.x, layout.hbm.min.y});
+  if (from_hbm && layout.has_l2) path.points.push_back({box->lane.center().x, layout.hbm.min.y});
   if (layout.has_l2) path.points.push_back(in_l2);
   if (!add_port(path, layout, flight, focus_sm, ring)) return std::nullopt;
   // Inside the L2 a tile moves level, and then straight up its port.

@@ -14,7 +14,9 @@ int condensed(std::int64_t count, float length, float smallest_cell) {
   return static_cast<int>((count + tiles - 1) / std::max<std::int64_t>(tiles, 1));
 }
 
-bool is_vector(const TensorShape& shape) { return shape.layout.cols <= 1; }
+bool is_vector(const TensorShape& shape) {
+  return shape.layout.cols <= 1;
+}
 
 }  // namespace
 
@@ -49,7 +51,7 @@ void layout_tensors(StageLayout& layout, const GpuSpec& gpu, const ProgramShape&
     if (box.here && layout.has_l2) {
       const float left = box.box.min.x + 2 * scale;
       box.lane = {{std::round(left), layout.l2.max.y}, {std::round(left + std::min(lane_width, 0.4F * w)), layout.hbm.min.y}};
-      box.lane_note = {{box.lane.max.x + 5 * scale, box.lane.min.y + 2}, {box.box.max.x, box.lane.max.y - 2}};
+      box.lane_note = {{box.lane.max.x + 5 * scale, box.lane.min.y + 2}, {box.box.max.x + gap - 3 * scale, box.lane.max.y - 2}};
     }
     layout.tensors.push_back(box);
     x += w + gap;

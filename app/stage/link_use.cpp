@@ -12,7 +12,8 @@ constexpr std::ptrdiff_t look_back = 96;
 
 /// First interval that starts after `cycle`.
 std::ptrdiff_t first_after(std::span<const Interval> intervals, double cycle) {
-  return std::upper_bound(intervals.begin(), intervals.end(), cycle, [](double c, const Interval& i) { return c < i.start; }) - intervals.begin();
+  return std::upper_bound(intervals.begin(), intervals.end(), cycle, [](double c, const Interval& i) { return c < i.start; }) -
+         intervals.begin();
 }
 
 }  // namespace
@@ -23,7 +24,8 @@ double port_rate(const Trace& trace, int sm, double cycle, bool to_sm) {
   double rate = 0;
   for (std::ptrdiff_t i = end - 1; i >= 0 && i >= end - look_back; --i) {
     const Interval& interval = intervals[static_cast<std::size_t>(i)];
-    if (interval.kind != (to_sm ? OpKind::load : OpKind::store) || interval.end <= cycle || interval.end <= interval.start) continue;
+    if (interval.kind != (to_sm ? OpKind::load : OpKind::store) || interval.end <= cycle || interval.end <= interval.start)
+      continue;
     rate += static_cast<double>(interval.bytes) / (interval.end - interval.start);
   }
   return rate;

@@ -15,7 +15,7 @@ double link_rate(const Trace& trace, Link link, double cycle);
 /// What an SM in focus is doing: the operation under way that is not a load, or the next one and why it has not begun.
 struct SmActivity {
   const Interval* doing = nullptr;
-  const Interval* next = nullptr;    // when nothing is under way
+  const Interval* next = nullptr;  // when nothing is under way
 };
 SmActivity sm_activity(const Trace& trace, int sm, double cycle);
 

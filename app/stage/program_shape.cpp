@@ -9,9 +9,9 @@ namespace tilescope {
 namespace {
 
 // S, P, the row statistics in the order they are made, then the output: the order of the listing, left to right.
-constexpr std::array<Slot, slot_count - 1> draw_order = {Slot::s,     Slot::p,      Slot::m,     Slot::m_tile, Slot::m_new, Slot::alpha,
-                                                         Slot::beta,  Slot::l,      Slot::l_tile, Slot::l_new, Slot::pv,    Slot::o,
-                                                         Slot::lse,   Slot::q,      Slot::k,     Slot::v};
+constexpr std::array<Slot, slot_count - 1> draw_order = {Slot::s,    Slot::p, Slot::m,      Slot::m_tile, Slot::m_new, Slot::alpha,
+                                                         Slot::beta, Slot::l, Slot::l_tile, Slot::l_new,  Slot::pv,    Slot::o,
+                                                         Slot::lse,  Slot::q, Slot::k,      Slot::v};
 
 void widen(std::array<SlotShape, slot_count>& found, Slot slot, int rows, int cols, int ring) {
   SlotShape& shape = found[static_cast<std::size_t>(slot)];

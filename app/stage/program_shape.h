@@ -1,4 +1,5 @@
-// ProgramShape: which on-chip tiles and which HBM tensors a launch of a program has, and how large they are; what the stage draws boxes for.
+// ProgramShape: which on-chip tiles and which HBM tensors a launch of a program has, and how large they are; what the stage draws
+// boxes for.
 #pragma once
 
 #include <cstdint>
@@ -13,23 +14,23 @@ namespace tilescope {
 /// One named tile of a block.
 struct SlotShape {
   Slot slot = Slot::none;
-  int rows = 0, cols = 0;          // of its values, the largest that occurs
-  int rings = 1;                   // buffers side by side
-  bool shared = false;             // in shared memory; else in registers
-  std::int64_t buffer_bytes = 0;   // of one buffer
+  int rows = 0, cols = 0;         // of its values, the largest that occurs
+  int rings = 1;                  // buffers side by side
+  bool shared = false;            // in shared memory; else in registers
+  std::int64_t buffer_bytes = 0;  // of one buffer
 };
 
 /// One tensor of the problem as the HBM box shows it.
 struct TensorShape {
   Tensor tensor = Tensor::q;
   TensorLayout layout;
-  bool here = true;                // false: a matrix that this program never writes to HBM
+  bool here = true;  // false: a matrix that this program never writes to HBM
   bool input = false, output = false;
 };
 
 struct ProgramShape {
   std::string_view family;
-  std::vector<SlotShape> slots;    // registers first, in the order they are drawn, then shared memory
+  std::vector<SlotShape> slots;  // registers first, in the order they are drawn, then shared memory
   std::vector<TensorShape> tensors;
 };
 

@@ -81,8 +81,10 @@ StageLayout layout_lane(const Rect& area, const GpuSpec& gpu, const ProgramShape
   place_lane_slots(layout, shape, layout.registers, metrics);
 
   const float port = link_width(gpu.sm_l2_bytes_per_cycle, metrics);
-  layout.port_up = {{std::round(left + 0.3F * area.width()), layout.focus.max.y}, {std::round(left + 0.3F * area.width() + port), link_bottom}};
-  layout.port_down = {{std::round(left + 0.75F * area.width()), layout.focus.max.y}, {std::round(left + 0.75F * area.width() + port), link_bottom}};
+  layout.port_up = {{std::round(left + 0.3F * area.width()), layout.focus.max.y},
+                    {std::round(left + 0.3F * area.width() + port), link_bottom}};
+  layout.port_down = {{std::round(left + 0.75F * area.width()), layout.focus.max.y},
+                      {std::round(left + 0.75F * area.width() + port), link_bottom}};
   layout_tensors(layout, gpu, shape, metrics);
   return layout;
 }

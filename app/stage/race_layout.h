@@ -17,10 +17,10 @@ namespace tilescope {
 
 struct RaceColumn {
   Rect box;
-  Rect title, finish;              // name, and the marker once it is done
-  Rect strip;                      // every SM as a cell
+  Rect title, finish;  // name, and the marker once it is done
+  Rect strip;          // every SM as a cell
   Rect stage;
-  std::array<Rect, 3> counters;    // HBM bytes, L2-to-SM bytes, cycles
+  std::array<Rect, 3> counters;  // HBM bytes, L2-to-SM bytes, cycles
 };
 
 struct RaceLayout {

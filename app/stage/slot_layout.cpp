@@ -27,12 +27,14 @@ SlotBox box_of(const SlotShape& shape, int ring) {
   return box;
 }
 
-bool is_column(const SlotShape& shape) { return shape.cols <= 1; }
+bool is_column(const SlotShape& shape) {
+  return shape.cols <= 1;
+}
 
 /// Scores and probabilities are what one reads; the rest is given less width.
 float weight_of(const SlotShape& shape) {
   const float cols = static_cast<float>(std::clamp(shape.cols, 3, 96));
-  return shape.slot == Slot::s || shape.slot == Slot::p ? cols : 0.7F * cols;
+  return shape.slot == Slot::s || shape.slot == Slot::p ? cols : 0.5F * cols;
 }
 
 /// Side by side, all with the same height of a row.
@@ -43,12 +45,15 @@ void place_aligned(StageLayout& layout, const std::vector<SlotShape>& registers,
   float weights = 0;
   for (const SlotShape& shape : registers) {
     most_rows = std::max(most_rows, shape.rows);
-    if (is_column(shape)) ++columns;
-    else weights += weight_of(shape);
+    if (is_column(shape))
+      ++columns;
+    else
+      weights += weight_of(shape);
   }
   const float gaps = gap * static_cast<float>(registers.size() - 1);
-  const float number = 4 * metrics.digit + 6 * scale;  // a cell with four characters
-  const float column_width = columns == 0 ? 0 : std::clamp((0.36F * area.width() - gaps) / static_cast<float>(columns), 12 * scale, number);
+  const float number = 4 * metrics.tiny_digit + 6 * scale;  // a cell with four characters
+  const float column_width =
+      columns == 0 ? 0 : std::clamp((0.36F * area.width() - gaps) / static_cast<float>(columns), 12 * scale, number);
   const float for_matrices = area.width() - gaps - column_width * static_cast<float>(columns);
 
   const float top = area.min.y + metrics.small_line + 2 * scale;
@@ -59,7 +64,9 @@ void place_aligned(StageLayout& layout, const std::vector<SlotShape>& registers,
     SlotBox box = box_of(shape, 0);
     const int values = (most_rows + shown_rows - 1) / shown_rows;
     box.shown_rows = (std::max(shape.rows, 1) + values - 1) / values;
-    float width = is_column(shape) ? column_width : std::min(for_matrices * weight_of(shape) / weights, 62 * scale * static_cast<float>(shape.cols));
+    float width = is_column(shape)
+                      ? column_width
+                      : std::min(for_matrices * weight_of(shape) / weights, 62 * scale * static_cast<float>(shape.cols));
     box.shown_cols = condensed(shape.cols, width, 4 * scale);
     const float bottom = top + row_height * static_cast<float>(box.shown_rows);
     box.box = {{std::round(x), area.min.y}, {std::round(x + width), std::round(bottom)}};
@@ -77,8 +84,9 @@ void place_stacked(StageLayout& layout, const std::vector<SlotShape>& registers,
   int strips = 0, scalars = 0;
   for (const SlotShape& shape : registers) ++(is_column(shape) ? scalars : strips);
   const int lines = strips + (scalars > 0 ? 1 : 0);
-  const float height = std::min((area.height() - gap * static_cast<float>(lines - 1)) / static_cast<float>(lines), 58 * scale);
-  const float scalar_width = scalars > 0 ? std::min((area.width() - gap * static_cast<float>(scalars - 1)) / static_cast<float>(scalars), 150 * scale) : 0;
+  const float height = std::min((area.height() - gap * static_cast<float>(lines - 1)) / static_cast<float>(lines), 84 * scale);
+  const float scalar_width =
+      scalars > 0 ? std::min((area.width() - gap * static_cast<float>(scalars - 1)) / static_cast<float>(scalars), 150 * scale) : 0;
   float y = area.min.y, x = area.min.x;
   for (const SlotShape& shape : registers) {
     SlotBox box = box_of(shape, 0);
@@ -105,7 +113,9 @@ void place_stacked(StageLayout& layout, const std::vector<SlotShape>& registers,
 
 /// Boxes that the buffers of a slot take: one each, or one for all where there are too many to name.
 constexpr int most_rings = 4;
-int boxes_of(const SlotShape& shape) { return shape.rings <= most_rings ? shape.rings : 2; }
+int boxes_of(const SlotShape& shape) {
+  return shape.rings <= most_rings ? shape.rings : 2;
+}
 
 SlotBox shared_box(const SlotShape& shape, int ring, const Rect& rect, const StageMetrics& metrics) {
   const float scale = metrics.scale, pad = 6 * scale;

@@ -2,6 +2,7 @@
 #include "app/stage/stage_context.h"
 
 #include "app/stage/race_layout.h"
+#include "app/widgets.h"
 
 #include <algorithm>
 #include <cmath>
@@ -30,6 +31,22 @@ int load_that_filled(const BlockOperations& block, const SlotState& state) {
   return -1;
 }
 
+/// Operations that may be looked at in a frame while playing; about two milliseconds.
+constexpr std::int64_t operations_a_frame = 50'000;
+
+/// At rest the picture is complete at once. While playing, the plane before stays until the next one's history is there.
+void update_history(StageContext& context) {
+  StageCache& cache = context.cache;
+  const std::int64_t plane = plane_of(context.lane);
+  if (cache.history && cache.history->plane() == plane) return;
+  if (!cache.next_history || cache.next_history->plane() != plane)
+    cache.next_history = std::make_unique<TileHistory>(cache.simulation, plane);
+  const bool at_once = !cache.history || !context.view.playing;
+  if (!cache.next_history->advance(at_once ? TileHistory::all_operations : operations_a_frame)) return;
+  cache.history = std::move(cache.next_history);
+  cache.cells.clear();
+}
+
 }  // namespace
 
 void StageContext::tip(std::string title, std::string body, std::optional<Tensor> tensor) {
@@ -38,14 +55,25 @@ void StageContext::tip(std::string title, std::string body, std::optional<Tensor
   if (tensor) hovered = tensor;
 }
 
+void StageContext::finish_hover() {
+  if (!tip_title.empty()) show_tooltip(theme, tip_title, tip_body);
+  if (!mouse_here && !cache.lit_by_us) return;
+  if (hovered != view.hovered_tensor) commands.push(HoverTensor{hovered});
+  cache.lit_by_us = hovered.has_value();
+}
+
 void StageContext::flush() {
   draw_quads(list, std::move(quads));
   quads = {};
 }
 
 void StageContext::box(const Rect& rect, bool selected) {
-  quads.add({.min = rect.min, .max = rect.max, .radius = theme.rounding, .fill = theme.inset,
-             .border = selected ? theme.accent : theme.inset_border, .border_width = selected ? px(1.6F) : px(1)});
+  quads.add({.min = rect.min,
+             .max = rect.max,
+             .radius = theme.rounding,
+             .fill = theme.inset,
+             .border = selected ? theme.accent : theme.inset_border,
+             .border_width = selected ? px(1.6F) : px(1)});
 }
 
 void update_stage_cache(StageContext& context, const Rect& area) {
@@ -63,8 +91,8 @@ void update_stage_cache(StageContext& context, const Rect& area) {
   // The launch of the step in whose values one looks; between launches, of the last one.
   const int launch = std::clamp(context.lane.operations ? context.lane.operations->launch : context.lane.rest.launch, 0,
                                 static_cast<int>(cache.shapes.size()) - 1);
-  const bool new_layout = new_simulation || cache.launch != launch || cache.focus_sm != context.lane.focus_sm || !same(cache.area, area) ||
-                          cache.scale != context.theme.scale || cache.theme != context.theme.kind;
+  const bool new_layout = new_simulation || cache.launch != launch || cache.focus_sm != context.lane.focus_sm ||
+                          !same(cache.area, area) || cache.scale != context.theme.scale || cache.theme != context.theme.kind;
   if (new_layout) {
     cache.launch = launch;
     cache.focus_sm = context.lane.focus_sm;
@@ -77,13 +105,10 @@ void update_stage_cache(StageContext& context, const Rect& area) {
     cache.pictures.clear();
     cache.cells.clear();
   }
-  const std::int64_t plane = plane_of(context.lane);
-  if (!cache.history || cache.history->plane() != plane) {
-    cache.history = std::make_unique<TileHistory>(simulation, plane);
-    cache.cells.clear();
-  }
+  update_history(context);
   if (cache.cells.empty()) {
-    for (const TensorBox& box : cache.layout.tensors) cache.cells.push_back(box.here ? cache.history->cells(box) : std::vector<CellHistory>{});
+    for (const TensorBox& box : cache.layout.tensors)
+      cache.cells.push_back(box.here ? cache.history->cells(box) : std::vector<CellHistory>{});
   }
 }
 
@@ -129,7 +154,9 @@ void update_stage_values(StageContext& context) {
   }
 }
 
-std::int64_t plane_of(const Lane& lane) { return lane.operations ? lane.operations->plane : 0; }
+std::int64_t plane_of(const Lane& lane) {
+  return lane.operations ? lane.operations->plane : 0;
+}
 
 const SlotState* slot_state(const Lane& lane, Slot slot, int ring) {
   const SlotState* found = nullptr;

@@ -35,17 +35,19 @@ struct StageCache {
   ThemeKind theme = ThemeKind::dark;
   Rect area;
   float scale = 0;
-  std::vector<ProgramShape> shapes;                    // by launch
+  std::vector<ProgramShape> shapes;  // by launch
   StageLayout layout;
-  std::vector<BlockMap> maps;                          // by launch
-  std::unique_ptr<TileHistory> history;
-  std::vector<std::vector<CellHistory>> cells;         // by tensor box
+  std::vector<BlockMap> maps;                   // by launch
+  std::unique_ptr<TileHistory> history;         // of the plane shown
+  std::unique_ptr<TileHistory> next_history;    // of the plane that will be shown once it is complete
+  std::vector<std::vector<CellHistory>> cells;  // by tensor box
   std::shared_ptr<const BlockHistory> values_of;
   int values_op = -2;
   std::array<std::shared_ptr<const Matrix>, slot_count> now, before;
   std::map<int, CachedPicture> pictures;               // by index of the slot box
   std::map<int, OtherSm> others;                       // by SM
   std::map<std::int32_t, BlockOperations> operations;  // by run, of the other SMs
+  bool lit_by_us = false;                              // the tensor that is lit everywhere is the one hovered here
 };
 
 /// One frame.
@@ -57,12 +59,17 @@ struct StageContext {
   StageMetrics metrics;
   StageCache& cache;
   ImDrawList* list = nullptr;
-  QuadBatch quads;                  // under the text
+  QuadBatch quads;  // under the text
   ImVec2 mouse;
   bool alone = false;               // without the other SMs, for want of room (Race)
   bool mouse_here = false;          // over this panel, and nothing in front of it
   std::string tip_title, tip_body;  // of what is under the mouse
   std::optional<Tensor> hovered;
+  struct Cell {
+    Slot slot = Slot::none;
+    int row = 0, col = 0;
+  };
+  std::optional<Cell> cell;  // value under the mouse
 
   const StageLayout& layout() const { return cache.layout; }
   const ProgramShape& shape() const { return cache.shapes[static_cast<std::size_t>(cache.launch)]; }
@@ -76,6 +83,8 @@ struct StageContext {
   /// Dimmed while another tensor is hovered.
   float emphasis(Tensor tensor) const { return view.hovered_tensor && *view.hovered_tensor != tensor ? 0.45F : 1.0F; }
   bool lit(Tensor tensor) const { return view.hovered_tensor == tensor; }
+  /// Asks for the hovered tensor to be lit, and to be put out when the mouse has left; shows the tooltip.
+  void finish_hover();
   /// Draws what is in `quads` so far.
   void flush();
   void box(const Rect& rect, bool selected = false);
@@ -106,6 +115,8 @@ std::string fill_in(std::string text, std::initializer_list<std::string> values)
 void draw_focus_box(StageContext& context);
 void draw_slots(StageContext& context);
 void draw_operation(StageContext& context);
+/// Outlines the rows that the value under the mouse was made from: a score's query and key, an output's probabilities.
+void draw_origin(StageContext& context);
 void draw_other_sms(StageContext& context);
 void draw_links(StageContext& context);
 void draw_l2(StageContext& context);

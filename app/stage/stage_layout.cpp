@@ -28,7 +28,8 @@ Bands bands_of(float height, bool has_l2, float scale) {
   return bands;
 }
 
-void place_cards(StageLayout& layout, int sm_count, int focus_sm, float link_bottom, float port_width, const StageMetrics& metrics) {
+void place_cards(StageLayout& layout, int sm_count, int focus_sm, float link_bottom, float port_width,
+                 const StageMetrics& metrics) {
   const int count = sm_count - 1;
   const float gutter = static_cast<float>(count) * (port_width + 4 * metrics.scale) + 4 * metrics.scale;
   const Rect& area = layout.others;
@@ -133,7 +134,8 @@ const TensorBox* StageLayout::find(Tensor tensor) const {
   return nullptr;
 }
 
-StageLayout layout_stage(const Rect& area, const GpuSpec& gpu, const ProgramShape& shape, int focus_sm, const StageMetrics& metrics) {
+StageLayout layout_stage(const Rect& area, const GpuSpec& gpu, const ProgramShape& shape, int focus_sm,
+                         const StageMetrics& metrics) {
   StageLayout layout;
   layout.area = area;
   layout.has_l2 = gpu.has_l2();
@@ -143,10 +145,12 @@ StageLayout layout_stage(const Rect& area, const GpuSpec& gpu, const ProgramShap
 
   float y = area.max.y - bands.hbm;
   layout.hbm = rect_of(x, y, width, bands.hbm);
-  layout.hbm_label = rect_of(x + metrics.padding, y + metrics.padding * 0.8F, label_width - metrics.padding, bands.hbm - 1.6F * metrics.padding);
+  layout.hbm_label =
+      rect_of(x + metrics.padding, y + metrics.padding * 0.8F, label_width - metrics.padding, bands.hbm - 1.6F * metrics.padding);
   float link_bottom = y;
   if (layout.has_l2) {
-    layout.lower_note = rect_of(x + metrics.padding, y - bands.gap + 3 * metrics.scale, label_width - metrics.padding, bands.gap - 6 * metrics.scale);
+    layout.lower_note = rect_of(x + metrics.padding, y - bands.gap + 3 * metrics.scale, label_width - metrics.padding,
+                                bands.gap - 6 * metrics.scale);
     y -= bands.gap + bands.l2;
     layout.l2 = rect_of(x, y, width, bands.l2);
     place_l2(layout, gpu, label_width, metrics);
@@ -154,7 +158,8 @@ StageLayout layout_stage(const Rect& area, const GpuSpec& gpu, const ProgramShap
   }
 
   const int sm_count = std::max(static_cast<int>(gpu.sm_count), 1);
-  const bool cards = sm_count > 1 && sm_count - 1 <= most_cards && bands.sm / static_cast<float>(sm_count - 1) >= 66 * metrics.scale;
+  const bool cards =
+      sm_count > 1 && sm_count - 1 <= most_cards && bands.sm / static_cast<float>(sm_count - 1) >= 66 * metrics.scale;
   const float others_width = sm_count == 1 ? 0
                              : cards       ? std::clamp(0.29F * width, 190 * metrics.scale, 330 * metrics.scale)
                                            : std::clamp(0.30F * width, 190 * metrics.scale, 420 * metrics.scale);
@@ -169,7 +174,8 @@ StageLayout layout_stage(const Rect& area, const GpuSpec& gpu, const ProgramShap
     } else {
       place_grid(layout, sm_count, metrics);
       const float bundle = std::min(2.2F * link_width(gpu.l2_bytes_per_cycle, metrics), 0.6F * others_width);
-      layout.bundle = rect_of(layout.others.min.x + 0.25F * others_width, layout.others.max.y, bundle, link_bottom - layout.others.max.y);
+      layout.bundle =
+          rect_of(layout.others.min.x + 0.25F * others_width, layout.others.max.y, bundle, link_bottom - layout.others.max.y);
     }
   }
   layout_tensors(layout, gpu, shape, metrics);

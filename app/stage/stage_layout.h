@@ -24,9 +24,9 @@ namespace tilescope {
 /// Lengths that the layout is made of; from the theme in the window, plain numbers in tests.
 struct StageMetrics {
   float scale = 1;
-  float line = 16;        // height of a line of ui text
-  float small_line = 14;  // of small text
-  float digit = 7;        // width of a character of the small mono font
+  float line = 16;                          // height of a line of ui text
+  float small_line = 14;                    // of small text
+  float digit = 7;                          // width of a character of the small mono font
   float tiny_digit = 5.5F, tiny_line = 10;  // of the font for numbers in cells
   float gap = 8, padding = 10;
 };
@@ -36,13 +36,13 @@ StageMetrics stage_metrics(const Theme& theme);
 struct SlotBox {
   Slot slot = Slot::none;
   int ring = 0, rings = 1;
-  bool folded = false;                 // stands for all rings: its cells are the buffers, not values
+  bool folded = false;  // stands for all rings: its cells are the buffers, not values
   bool shared = false;
   int rows = 0, cols = 0;              // of its values
   int shown_rows = 0, shown_cols = 0;  // of the drawn cells; fewer than rows, cols where a cell stands for several values
   std::int64_t bytes = 0;
-  Rect box;                            // all of it
-  Rect label;                          // its name, and for shared memory what tile it holds
+  Rect box;    // all of it
+  Rect label;  // its name, and for shared memory what tile it holds
   Rect cells;
 };
 
@@ -50,18 +50,18 @@ struct SlotBox {
 struct SmBox {
   int sm = 0;
   Rect box;
-  Rect port;      // its link to the L2, both directions; empty in a grid
+  Rect port;  // its link to the L2, both directions; empty in a grid
 };
 
 /// One tensor in HBM.
 struct TensorBox {
   Tensor tensor = Tensor::q;
   bool here = true;
-  int grid_rows = 1, grid_cols = 1;        // tiles of a plane
-  int shown_rows = 1, shown_cols = 1;      // drawn cells; fewer where a cell stands for several tiles
+  int grid_rows = 1, grid_cols = 1;    // tiles of a plane
+  int shown_rows = 1, shown_cols = 1;  // drawn cells; fewer where a cell stands for several tiles
   Rect box, label, cells;
-  Rect lane;                               // its link to the L2; empty when it is not here
-  Rect lane_note;                          // bytes so far
+  Rect lane;       // its link to the L2; empty when it is not here
+  Rect lane_note;  // bytes so far
 };
 
 struct StageLayout {
@@ -69,16 +69,16 @@ struct StageLayout {
   Rect focus, focus_title, operation_line;
   Rect registers, shared, shared_label, occupancy;
   std::vector<SlotBox> slots;
-  bool stacked = false;                    // one row of values: slots lie below each other
-  Rect port_up, port_down;                 // the focused SM's link, L2 to SM and back
+  bool stacked = false;     // one row of values: slots lie below each other
+  Rect port_up, port_down;  // the focused SM's link, L2 to SM and back
   Rect others, others_label;
-  bool grid = false;                       // others are cells of a grid, the focused one among them
+  bool grid = false;  // others are cells of a grid, the focused one among them
   std::vector<SmBox> sms;
-  Rect bundle;                             // in a grid: the ports of all SMs together
+  Rect bundle;  // in a grid: the ports of all SMs together
   bool has_l2 = true;
   Rect l2, l2_label;
-  std::vector<Rect> l2_bars;               // one a partition
-  Rect upper_note, lower_note;             // bytes so far between L2 and SMs, HBM and L2
+  std::vector<Rect> l2_bars;    // one a partition
+  Rect upper_note, lower_note;  // bytes so far between L2 and SMs, HBM and L2
   Rect hbm, hbm_label;
   std::vector<TensorBox> tensors;
 
@@ -87,7 +87,8 @@ struct StageLayout {
   const TensorBox* find(Tensor tensor) const;
 };
 
-StageLayout layout_stage(const Rect& area, const GpuSpec& gpu, const ProgramShape& shape, int focus_sm, const StageMetrics& metrics);
+StageLayout layout_stage(const Rect& area, const GpuSpec& gpu, const ProgramShape& shape, int focus_sm,
+                         const StageMetrics& metrics);
 
 /// Places the slots of the focused SM: registers in one band with their rows aligned, shared memory below.
 void layout_slots(StageLayout& layout, const ProgramShape& shape, const StageMetrics& metrics);

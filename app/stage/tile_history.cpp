@@ -6,27 +6,29 @@
 
 namespace tilescope {
 
-namespace {
-
-/// Operations that may be looked at for one plane, so that no problem however large holds up a frame.
-constexpr std::int64_t most_operations = 2'000'000;
-
-struct Builder {
-  const Simulation& simulation;
+/// The work under way: which runs are still to be looked at, and what was found so far.
+struct TileHistory::Builder {
+  std::shared_ptr<const Simulation> simulation;
   const AttentionProblem& problem;
-  std::int64_t plane;
+  std::int64_t plane, kv_plane;
+  std::vector<BlockMap> maps;  // by launch
   std::array<TensorLayout, tensor_count> layouts{};
-  std::vector<std::vector<std::int32_t>> intervals_of_run;  // indices into the intervals of the run's SM
   std::vector<bool> focused;                                // by SM
+  std::vector<std::vector<std::int32_t>> intervals_of_run;  // indices into the intervals of the run's SM
+  std::size_t next_run = 0;
+  BlockOperations block;
   std::vector<TileEvent> events;
 
-  Builder(const Simulation& s, std::int64_t p) : simulation(s), problem(s.program->problem()), plane(p) {
-    for (Tensor tensor : all_tensors) layouts[static_cast<std::size_t>(tensor)] = tensor_layout(problem, s.program->tile(), tensor);
-    intervals_of_run.resize(simulation.trace->runs().size());
-    for (int sm : simulation.trace->focused_sms()) {
+  Builder(std::shared_ptr<const Simulation> s, std::int64_t p)
+      : simulation(std::move(s)), problem(simulation->program->problem()), plane(p), kv_plane(problem.kv_plane_of(p)) {
+    const TileProgram& program = *simulation->program;
+    for (int launch = 0; launch < static_cast<int>(program.launches().size()); ++launch) maps.emplace_back(program, launch);
+    for (Tensor tensor : all_tensors) layouts[static_cast<std::size_t>(tensor)] = tensor_layout(problem, program.tile(), tensor);
+    intervals_of_run.resize(simulation->trace->runs().size());
+    for (int sm : simulation->trace->focused_sms()) {
       if (focused.size() <= static_cast<std::size_t>(sm)) focused.resize(static_cast<std::size_t>(sm) + 1);
       focused[static_cast<std::size_t>(sm)] = true;
-      const auto intervals = simulation.trace->intervals(sm);
+      const auto intervals = simulation->trace->intervals(sm);
       for (std::size_t i = 0; i < intervals.size(); ++i) {
         if (intervals[i].kind != OpKind::load && intervals[i].kind != OpKind::store) continue;
         intervals_of_run[static_cast<std::size_t>(intervals[i].run)].push_back(static_cast<std::int32_t>(i));
@@ -36,13 +38,17 @@ struct Builder {
 
   bool in_focus(int sm) const { return static_cast<std::size_t>(sm) < focused.size() && focused[static_cast<std::size_t>(sm)]; }
 
-  bool shows(const TileRef& tile) const {
-    const bool of_keys = tile.tensor == Tensor::k || tile.tensor == Tensor::v;
-    return tile.plane == (of_keys ? problem.kv_plane_of(plane) : plane);
+  /// Whether a run can have anything to do with the plane. Out of focus only its stores count, and they are to its own plane.
+  bool concerns(const BlockRun& run) const {
+    const BlockMap& map = maps[static_cast<std::size_t>(run.launch)];
+    if (!map.known()) return true;
+    const std::int64_t of_run = map.plane(run.block);
+    return in_focus(run.sm) ? problem.kv_plane_of(of_run) == kv_plane : of_run == plane;
   }
 
   void add(const TileRef& tile, double end, bool store) {
-    if (!shows(tile)) return;
+    const bool of_keys = tile.tensor == Tensor::k || tile.tensor == Tensor::v;
+    if (tile.plane != (of_keys ? kv_plane : plane)) return;
     const TensorLayout& layout = layouts[static_cast<std::size_t>(tile.tensor)];
     // A load may be more than one tile of the grid (a whole row of S), or a part of one.
     const auto last_row = (tile.row + std::max(tile.rows, 1) - 1) / layout.tile_rows;
@@ -54,9 +60,11 @@ struct Builder {
     }
   }
 
-  void add_run(const BlockRun& run, std::size_t index, const BlockOperations& block) {
+  void add_run(const BlockRun& run, std::size_t index) {
+    block.clear();
+    simulation->program->emit_block(run.launch, run.block, block);
     if (in_focus(run.sm)) {
-      const auto intervals = simulation.trace->intervals(run.sm);
+      const auto intervals = simulation->trace->intervals(run.sm);
       for (std::int32_t i : intervals_of_run[index]) {
         const Interval& interval = intervals[static_cast<std::size_t>(i)];
         add(block.operations[static_cast<std::size_t>(interval.op)].tile, interval.end, interval.kind == OpKind::store);
@@ -68,8 +76,6 @@ struct Builder {
     }
   }
 };
-
-}  // namespace
 
 BlockMap::BlockMap(const TileProgram& program, int launch) {
   const LaunchSpec& spec = program.launches()[static_cast<std::size_t>(launch)];
@@ -84,7 +90,7 @@ BlockMap::BlockMap(const TileProgram& program, int launch) {
   const auto [plane, row] = probe(0);
   plane_.origin = plane;
   row_.origin = row;
-  const auto learn = [&, plane = plane, row = row](bool exists, std::int64_t index, std::int64_t Linear::* axis) {
+  const auto learn = [&, plane = plane, row = row](bool exists, std::int64_t index, std::int64_t Linear::*axis) {
     if (!exists) return;
     const auto [p, r] = probe(index);
     plane_.*axis = p - plane;
@@ -113,32 +119,27 @@ double CellHistory::part(const std::vector<double>& times, double cycle) const {
   return tiles == 0 ? 0 : static_cast<double>(count(times, cycle)) / tiles;
 }
 
-TileHistory::TileHistory(const Simulation& simulation, std::int64_t plane) : plane_(plane) {
-  const TileProgram& program = *simulation.program;
-  Builder builder(simulation, plane);
-  std::vector<BlockMap> maps;
-  for (int launch = 0; launch < static_cast<int>(program.launches().size()); ++launch) maps.emplace_back(program, launch);
+TileHistory::TileHistory(std::shared_ptr<const Simulation> simulation, std::int64_t plane)
+    : plane_(plane), builder_(std::make_unique<Builder>(std::move(simulation), plane)) {
+  for (const BlockRun& run : builder_->simulation->trace->runs()) all_reads_ = all_reads_ && builder_->in_focus(run.sm);
+}
 
-  const std::int64_t kv_plane = builder.problem.kv_plane_of(plane);
-  const auto runs = simulation.trace->runs();
-  std::int64_t looked_at = 0;
-  BlockOperations block;
-  for (std::size_t i = 0; i < runs.size() && looked_at < most_operations; ++i) {
-    const BlockRun& run = runs[i];
-    const BlockMap& map = maps[static_cast<std::size_t>(run.launch)];
-    const bool focused = builder.in_focus(run.sm);
-    if (!focused) all_reads_ = false;
-    if (map.known()) {
-      const std::int64_t p = map.plane(run.block);
-      if (focused ? builder.problem.kv_plane_of(p) != kv_plane : p != plane) continue;
-    }
-    block.clear();
-    program.emit_block(run.launch, run.block, block);
-    looked_at += static_cast<std::int64_t>(block.operations.size());
-    builder.add_run(run, i, block);
+TileHistory::~TileHistory() = default;
+
+bool TileHistory::advance(std::int64_t operations) {
+  if (!builder_) return true;
+  const auto runs = builder_->simulation->trace->runs();
+  for (std::int64_t seen = 0; builder_->next_run < runs.size() && seen < operations; ++builder_->next_run) {
+    const BlockRun& run = runs[builder_->next_run];
+    if (!builder_->concerns(run)) continue;
+    builder_->add_run(run, builder_->next_run);
+    seen += static_cast<std::int64_t>(builder_->block.operations.size());
   }
-  events_ = std::move(builder.events);
+  if (builder_->next_run < runs.size()) return false;
+  events_ = std::move(builder_->events);
   std::stable_sort(events_.begin(), events_.end(), [](const TileEvent& a, const TileEvent& b) { return a.end < b.end; });
+  builder_.reset();
+  return true;
 }
 
 std::vector<CellHistory> TileHistory::cells(const TensorBox& box) const {
@@ -155,7 +156,8 @@ std::vector<CellHistory> TileHistory::cells(const TensorBox& box) const {
   for (const TileEvent& event : events_) {
     if (event.tensor != box.tensor || event.row >= box.grid_rows || event.col >= box.grid_cols) continue;
     CellHistory& cell = cells[index_of(event.row, event.col)];
-    const auto tile = static_cast<std::size_t>(event.row) * static_cast<std::size_t>(box.grid_cols) + static_cast<std::size_t>(event.col);
+    const auto tile =
+        static_cast<std::size_t>(event.row) * static_cast<std::size_t>(box.grid_cols) + static_cast<std::size_t>(event.col);
     std::vector<bool>& seen = event.store ? was_written : was_read;
     if (!seen[tile]) (event.store ? cell.first_writes : cell.first_reads).push_back(event.end);
     seen[tile] = true;

@@ -1,4 +1,5 @@
-// TileHistory: when each tile of one plane was read from or written to global memory, found once per simulation and plane for the HBM box.
+// TileHistory: when each tile of one plane was read from or written to global memory, found once per simulation and plane for the
+// HBM box.
 #pragma once
 
 #include <cstdint>
@@ -32,15 +33,15 @@ class BlockMap {
 
 /// One tile read or written, at the moment it landed.
 struct TileEvent {
-  double end = 0;                    // cycles
+  double end = 0;  // cycles
   Tensor tensor = Tensor::q;
-  std::int32_t row = 0, col = 0;     // of the tile grid
+  std::int32_t row = 0, col = 0;  // of the tile grid
   bool store = false;
 };
 
 /// Events of one drawn cell, which stands for one tile or for several.
 struct CellHistory {
-  int tiles = 0;                     // that the cell stands for
+  int tiles = 0;                                  // that the cell stands for
   std::vector<double> first_reads, first_writes;  // of each tile, in order of time
   std::vector<double> reads, writes;              // all of them
 
@@ -55,8 +56,16 @@ struct CellHistory {
 
 class TileHistory {
  public:
+  static constexpr std::int64_t all_operations = std::int64_t{1} << 62;
+
   /// Loads are those of the SMs in focus; stores are of every SM, by their own time or, out of focus, by the end of their block.
-  TileHistory(const Simulation& simulation, std::int64_t plane);
+  TileHistory(std::shared_ptr<const Simulation> simulation, std::int64_t plane);
+  ~TileHistory();
+  TileHistory(const TileHistory&) = delete;
+  TileHistory& operator=(const TileHistory&) = delete;
+
+  /// Looks at blocks until about `operations` operations have been seen; true when none are left. Events are there only then.
+  bool advance(std::int64_t operations);
 
   std::int64_t plane() const { return plane_; }
   /// True when loads of every SM are in it.
@@ -66,9 +75,11 @@ class TileHistory {
   std::vector<CellHistory> cells(const TensorBox& box) const;
 
  private:
+  struct Builder;
   std::int64_t plane_ = 0;
   bool all_reads_ = true;
-  std::vector<TileEvent> events_;    // in order of time
+  std::unique_ptr<Builder> builder_;  // until it is complete
+  std::vector<TileEvent> events_;     // in order of time
 };
 
 }  // namespace tilescope

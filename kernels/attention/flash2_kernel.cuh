@@ -28,12 +28,11 @@ struct Flash2Arguments {
 };
 
 /// What a build of the kernel is made of.
-template <class Element, int dim, int block_rows, int block_keys, int warp_count, int ring, int blocks, bool is_causal, bool keep_q, int exp_flags = 0>
+template <class Element, int dim, int block_rows, int block_keys, int warp_count, int ring, int blocks, bool is_causal>
 struct Flash2Shape {
-  static constexpr int flags = exp_flags;
   using T = Element;
   static constexpr int d = dim, br = block_rows, bc = block_keys, warps = warp_count, stages = ring, min_blocks = blocks;
-  static constexpr bool causal = is_causal, q_in_registers = keep_q;
+  static constexpr bool causal = is_causal;
   static constexpr int threads = warps * 32;
   static constexpr int row_bytes = d * 2;
   static constexpr int row_chunks = d / 8;                 // 16-byte chunks
@@ -55,7 +54,6 @@ struct Flash2Warp {
   float o[m_tiles][o_tiles][4];
   float s[m_tiles][s_tiles][4];
   float row_max[m_tiles][2], row_sum[m_tiles][2];   // this lane's part of the sum
-  std::uint32_t q[Shape::q_in_registers ? k_steps : 1][m_tiles][4];
   // Where this lane's ldmatrix rows begin in a tile; everything added to these is the same for all lanes.
   std::uint32_t lane_rows_first;   // rows by lane bit 3, chunks by bit 4: Q, and V transposed
   std::uint32_t lane_chunk_first;  // rows by lane bit 4, chunks by bit 3: K
@@ -87,31 +85,25 @@ struct Flash2Warp {
     for (int mt = 0; mt < m_tiles; ++mt) load_matrices(fragment[mt], stepped(lane_rows_first, step, q_shared + mt * 16 * Shape::row_bytes));
   }
 
-  __device__ __forceinline__ void keep_q() {
-#pragma unroll
-    for (int step = 0; step < k_steps; ++step) load_q(q[step], step);
-  }
-
   /// S = Q K^T
   __device__ __forceinline__ void scores(std::uint32_t k_shared) {
     const float zero[4] = {0.f, 0.f, 0.f, 0.f};
     std::uint32_t a[2][m_tiles][4], b[2][s_tiles / 2][4];
     auto fetch = [&](int step) {
-      if constexpr (!Shape::q_in_registers) load_q(a[step & 1], step);
+      load_q(a[step & 1], step);
 #pragma unroll
       for (int n = 0; n < s_tiles / 2; ++n) load_matrices(b[step & 1][n], stepped(lane_chunk_first, step, k_shared + n * 16 * Shape::row_bytes));
     };
-    if (!(Shape::flags & 16)) fetch(0);
+    fetch(0);
 #pragma unroll
     for (int step = 0; step < k_steps; ++step) {
-      if (Shape::flags & 16) fetch(step);
-      else if (step + 1 < k_steps) fetch(step + 1);
+      if (step + 1 < k_steps) fetch(step + 1);
 #pragma unroll
       for (int n = 0; n < s_tiles; ++n)
 #pragma unroll
         for (int mt = 0; mt < m_tiles; ++mt) {
           const std::uint32_t b0 = b[step & 1][n / 2][(n & 1) * 2], b1 = b[step & 1][n / 2][(n & 1) * 2 + 1];
-          const auto& a4 = Shape::q_in_registers ? q[Shape::q_in_registers ? step : 0][mt] : a[step & 1][mt];
+          const auto& a4 = a[step & 1][mt];
           if (step == 0) mma<T>(s[mt][n], a4, b0, b1, zero);
           else mma<T>(s[mt][n], a4, b0, b1, s[mt][n]);
         }
@@ -177,77 +169,31 @@ struct Flash2Warp {
     p[mt][part] = pack<T>(x, y);
   }
 
-  /// O += P V, slice by slice, with the exponentials of the next slice between the products of this one.
+  /// O += P V, slice by slice. V of a slice is loaded once for all rows, and each fragment replaced by the next slice's when its last
+  /// product is issued; the exponentials of the next slice stand between the products of this one.
   __device__ __forceinline__ void accumulate(std::uint32_t v_shared, const float (&offset)[m_tiles][2], float scale_log2) {
-    constexpr int slices = Shape::bc / 16, groups = o_tiles / 2, parts = 4 * m_tiles;
-    if constexpr (Shape::flags & 2) {
-      std::uint32_t pp[slices][m_tiles][4], bb[2][4];
-#pragma unroll
-      for (int slice = 0; slice < slices; ++slice)
-#pragma unroll
-        for (int i = 0; i < parts; ++i) exponentials(pp[slice], slice, i, offset, scale_log2);
-      load_matrices_transposed(bb[0], stepped(lane_rows_first, 0, v_shared));
-#pragma unroll
-      for (int at = 0; at < slices * groups; ++at) {
-        const int next = at + 1, slice = at / groups, g = at % groups;
-        if (next < slices * groups)
-          load_matrices_transposed(bb[next & 1], stepped(lane_rows_first, next % groups, v_shared + (next / groups) * 16 * Shape::row_bytes));
-#pragma unroll
-        for (int n = 0; n < 2; ++n)
-#pragma unroll
-          for (int mt = 0; mt < m_tiles; ++mt)
-            mma<T>(o[mt][g * 2 + n], pp[slice][mt], bb[at & 1][n * 2], bb[at & 1][n * 2 + 1], o[mt][g * 2 + n]);
-      }
-      return;
-    } else if constexpr (Shape::flags & 4) {
-      std::uint32_t pp[2][m_tiles][4], bb[groups][4];
-#pragma unroll
-      for (int i = 0; i < parts; ++i) exponentials(pp[0], 0, i, offset, scale_log2);
-#pragma unroll
-      for (int g = 0; g < groups; ++g) load_matrices_transposed(bb[g], stepped(lane_rows_first, g, v_shared));
-#pragma unroll
-      for (int slice = 0; slice < slices; ++slice) {
-#pragma unroll
-        for (int mt = 0; mt < m_tiles; ++mt)
-#pragma unroll
-          for (int g = 0; g < groups; ++g) {
-#pragma unroll
-            for (int n = 0; n < 2; ++n)
-              mma<T>(o[mt][g * 2 + n], pp[slice & 1][mt], bb[g][n * 2], bb[g][n * 2 + 1], o[mt][g * 2 + n]);
-            if (mt == m_tiles - 1 && slice + 1 < slices) load_matrices_transposed(bb[g], stepped(lane_rows_first, g, v_shared + (slice + 1) * 16 * Shape::row_bytes));
-            constexpr int total = groups * m_tiles;
-            const int at = mt * groups + g;
-            if (slice + 1 < slices)
-#pragma unroll
-              for (int i = at * parts / total; i < (at + 1) * parts / total; ++i)
-                exponentials(pp[(slice + 1) & 1], slice + 1, i, offset, scale_log2);
-          }
-      }
-      return;
-    }
-    std::uint32_t p[2][m_tiles][4], b[2][4];
+    constexpr int slices = Shape::bc / 16, groups = o_tiles / 2, parts = 4 * m_tiles, turns = groups * m_tiles;
+    std::uint32_t p[2][m_tiles][4], b[groups][4];
+    auto fetch = [&](int slice, int g) {
+      load_matrices_transposed(b[g], stepped(lane_rows_first, g, v_shared + slice * 16 * Shape::row_bytes));
+    };
 #pragma unroll
     for (int i = 0; i < parts; ++i) exponentials(p[0], 0, i, offset, scale_log2);
-    load_matrices_transposed(b[0], stepped(lane_rows_first, 0, v_shared));
 #pragma unroll
-    for (int slice = 0; slice < slices; ++slice) {
+    for (int g = 0; g < groups; ++g) fetch(0, g);
 #pragma unroll
-      for (int g = 0; g < groups; ++g) {
-        const int at = slice * groups + g, next = at + 1;
-        if (next < slices * groups)
-          load_matrices_transposed(b[next & 1], stepped(lane_rows_first, next % groups, v_shared + (next / groups) * 16 * Shape::row_bytes));
+    for (int slice = 0; slice < slices; ++slice)
 #pragma unroll
-        for (int n = 0; n < 2; ++n)
+      for (int turn = 0; turn < turns; ++turn) {
+        const int mt = turn / groups, g = turn % groups;
+        mma<T>(o[mt][g * 2], p[slice & 1][mt], b[g][0], b[g][1], o[mt][g * 2]);
+        mma<T>(o[mt][g * 2 + 1], p[slice & 1][mt], b[g][2], b[g][3], o[mt][g * 2 + 1]);
+        if (slice + 1 == slices) continue;
+        if (mt == m_tiles - 1) fetch(slice + 1, g);
 #pragma unroll
-          for (int mt = 0; mt < m_tiles; ++mt)
-            mma<T>(o[mt][g * 2 + n], p[slice & 1][mt], b[at & 1][n * 2], b[at & 1][n * 2 + 1], o[mt][g * 2 + n]);
-        if (slice + 1 < slices) {
-#pragma unroll
-          for (int i = g * parts / groups; i < (g + 1) * parts / groups; ++i)
-            exponentials(p[(slice + 1) & 1], slice + 1, i, offset, scale_log2);
-        }
+        for (int i = turn * parts / turns; i < (turn + 1) * parts / turns; ++i)
+          exponentials(p[(slice + 1) & 1], slice + 1, i, offset, scale_log2);
       }
-    }
   }
 
   /// O / l into this warp's rows of the Q tile (nobody else reads them), log-sum-exp into `lse_shared`.
@@ -300,7 +246,7 @@ __device__ __forceinline__ void write_empty(const Flash2Arguments& arguments, co
   uint4* const o = reinterpret_cast<uint4*>(static_cast<char*>(arguments.o) + place.row(arguments) * Shape::row_bytes);
   for (int i = thread; i < rows * Shape::row_chunks; i += Shape::threads) o[i] = make_uint4(0, 0, 0, 0);
   float* const lse = arguments.lse + place.row(arguments);
-  for_each_by_sector<Shape::threads, 4>(lse, rows, thread, [&](int i) { lse[i] = minus_infinity(); });
+  for_block_by_sector<Shape::threads>(lse, rows, thread, [&](int i) { lse[i] = minus_infinity(); });
 }
 
 template <class Shape>
@@ -366,7 +312,6 @@ __global__ __launch_bounds__(Shape::threads, Shape::min_blocks) void flash2_kern
   work.start(shared_address(own_rows), lane);
   copy_async_wait<1>();
   __syncwarp();
-  if constexpr (Shape::q_in_registers) work.keep_q();
 
   // Tile j + 1 is copied while tile j is worked on: K once S is done, V once the maxima are. `whole`: both tiles are, and nothing is masked.
   auto copy_next_k = [&](auto whole, int j) {
@@ -414,12 +359,12 @@ __global__ __launch_bounds__(Shape::threads, Shape::min_blocks) void flash2_kern
   char* const o = static_cast<char*>(arguments.o) + (end.row(arguments) + warp_row) * Shape::row_bytes;
   float* const lse = arguments.lse + end.row(arguments);
   store_rows<Shape::row_bytes, Shape::rows_per_warp>(o, own_rows, left - warp_row, lane);
-  for_each_by_sector<Shape::threads, 4>(lse, left, threadIdx.x, [&](int i) { lse[i] = lse_tile[i]; });
+  for_block_by_sector<Shape::threads>(lse, left, threadIdx.x, [&](int i) { lse[i] = lse_tile[i]; });
 }
 
 template <class T, int d, bool causal>
 Flash2Variant flash2_variant() {
-  using Shape = std::conditional_t<d == 64, Flash2Shape<T, 64, 128, 128, 4, 2, 2, causal, false, 4>, Flash2Shape<T, 128, 128, 64, 4, 2, 2, causal, false, 4>>;
+  using Shape = std::conditional_t<d == 64, Flash2Shape<T, 64, 128, 128, 4, 2, 2, causal>, Flash2Shape<T, 128, 128, 64, 4, 2, 2, causal>>;
   return {reinterpret_cast<const void*>(&flash2_kernel<Shape>), Shape::br, Shape::bc, Shape::threads, Shape::shared_bytes};
 }
 

@@ -30,12 +30,24 @@ struct OutputShape {
 template <class T>
 __device__ __forceinline__ void copy_weights(char* shared, const T* from, std::int64_t row_elements, int rows, int cols, int lane) {
   constexpr int row_bytes = 256;
-  if (row_elements % 8 == 0) {
+  if (row_elements % 16 == 0) {
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
       const int row = i * 2 + lane / 16, chunk = lane % 16;
       const bool present = row < rows && chunk * 8 < cols;
       copy_async(shared_address(shared) + swizzled<row_bytes>(row, chunk), present ? from + row * row_elements + chunk * 8 : from, present);
+    }
+    return;
+  }
+  if (row_elements % 8 == 0) {
+    // Every other row starts in the middle of a sector. Lanes are asked for in pairs: a pair must not straddle two sectors, or both
+    // are fetched for it.
+    for (int row = 0; row < 16; ++row) {
+      const T* const start = from + row * row_elements;
+      const int chunk = lane - elements_into_sector(start, 2) / 8;
+      const bool present = row < rows && chunk * 8 < cols;
+      if (chunk >= 0 && chunk < 16)
+        copy_async(shared_address(shared) + swizzled<row_bytes>(row, chunk), present ? start + chunk * 8 : from, present);
     }
     return;
   }

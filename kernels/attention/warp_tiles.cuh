@@ -48,10 +48,19 @@ __device__ __forceinline__ int elements_into_sector(const void* pointer, int byt
 }
 
 /// Calls `visit(i)` for i in [0, count), spread over `threads` threads so that no two warps touch the same sector of `start`.
+/// The turns are the same for all lanes: were they counted by lane, lanes could part ways and ask for a sector twice.
 template <int threads, int element_bytes, class Visit>
 __device__ __forceinline__ void for_each_by_sector(const void* start, int count, int thread, Visit visit) {
-  for (int i = thread - elements_into_sector(start, element_bytes); i < count; i += threads)
-    if (i >= 0) visit(i);
+  for (int base = -elements_into_sector(start, element_bytes); base < count; base += threads)
+    if (const int i = base + thread; i >= 0 && i < count) visit(i);
+}
+
+/// The same for at most `threads` numbers of 4 bytes, which is two turns: whole sectors, and what is left of the last one.
+template <int threads, class Visit>
+__device__ __forceinline__ void for_block_by_sector(const float* start, int count, int thread, Visit visit) {
+  const int i = thread - elements_into_sector(start, 4);
+  if (i >= 0 && i < count) visit(i);
+  if (i + threads < count) visit(i + threads);
 }
 
 /// Where a lane's ldmatrix rows begin in a swizzled tile; what is added to these is the same for all lanes.

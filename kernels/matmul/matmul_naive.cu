@@ -48,7 +48,7 @@ __global__ __launch_bounds__(Shape::threads) void matmul_naive_kernel(const Naiv
     copy_async_wait<0>();
     __syncthreads();
     float sum = 0.f;
-#pragma unroll
+#pragma unroll 4
     for (int chunk = 0; chunk < row_chunks; ++chunk) {
       const uint4 a = *reinterpret_cast<const uint4*>(q_row + chunk * 16);
       const uint4 b = *reinterpret_cast<const uint4*>(shared + swizzled<row_bytes>(thread, chunk));

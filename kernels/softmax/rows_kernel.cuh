@@ -94,8 +94,8 @@ __device__ __forceinline__ void for_each_piece(const T* row, int width, int seq_
   }
   for (int first = 0; first < width; first += tile_keys) {
     const int count = min(tile_keys, width - first);
-    for (int i = thread - elements_into_sector(row + first, 2); i < count; i += threads)
-      if (i >= 0) visit(first + i, Piece<T, 1>());
+    for (int base = -elements_into_sector(row + first, 2); base < count; base += threads)
+      if (const int i = base + thread; i >= 0 && i < count) visit(first + i, Piece<T, 1>());
   }
 }
 

@@ -106,6 +106,7 @@ void Recorder::merge_bins() {
   bins.l2_dirty_bytes.resize(size);
   counts_.resize(size);
   l2_bin_ /= 2;  // a bin of which only the first half is known is filled again
+  l2_end_ = static_cast<double>(l2_bin_ + 1) * bins.width;
 }
 
 void Recorder::fill_l2(std::size_t bin, const TensorBytes& resident, const TensorBytes& dirty) {
@@ -113,6 +114,7 @@ void Recorder::fill_l2(std::size_t bin, const TensorBytes& resident, const Tenso
     data_.bins.l2_resident_bytes[l2_bin_] = resident;
     data_.bins.l2_dirty_bytes[l2_bin_] = dirty;
   }
+  l2_end_ = static_cast<double>(l2_bin_ + 1) * data_.bins.width;
 }
 
 void Recorder::busy(Unit unit, double start, double end) {

@@ -45,7 +45,7 @@ class Recorder {
   void traffic(double time, Tensor tensor, Link link, std::int64_t bytes);
   /// What the L2 holds when an access at `time` begins, and when it is over.
   void l2_before(double time, const TensorBytes& resident, const TensorBytes& dirty) {
-    if (const std::size_t bin = bin_of(time); bin != l2_bin_) fill_l2(bin, resident, dirty);
+    if (time >= l2_end_) fill_l2(bin_of(time), resident, dirty);
   }
   void l2_after(double time, const TensorBytes& resident, const TensorBytes& dirty) {
     if (data_.exact) note_l2(time, resident, dirty);
@@ -86,6 +86,7 @@ class Recorder {
   int focus_sm_;
   double bins_a_cycle_ = 0;
   std::size_t l2_bin_ = 0;     // bins before it have their L2 contents
+  double l2_end_ = 0;          // where that bin ends
   std::vector<int> focus_of_;  // by SM: index into data_.focus, -1 out of focus
   std::size_t interval_count_ = 0;
   TensorBytes noted_resident_{}, noted_dirty_{};

@@ -2,7 +2,6 @@
 #include "sim/memory/line_cache.h"
 
 #include <bit>
-#include <map>
 
 namespace tilescope {
 
@@ -71,19 +70,24 @@ void LineCache::write_line(std::uint64_t line, std::uint8_t sectors) {
 template <class F>
 void LineCache::for_each_line(const TileRef& tile, F&& f) const {
   const TensorLayout& layout = layouts_[static_cast<std::size_t>(tile.tensor)];
-  const auto row_bytes = static_cast<std::uint64_t>(layout.cols * layout.element_bytes);
-  std::map<std::uint64_t, std::uint8_t> lines;
-  for (std::int32_t row = tile.row; row < tile.row + tile.rows; ++row) {
-    const std::uint64_t begin =
-        first_byte_[static_cast<std::size_t>(tile.tensor)] +
-        (static_cast<std::uint64_t>(tile.plane) * static_cast<std::uint64_t>(layout.rows) + static_cast<std::uint64_t>(row)) *
-            row_bytes +
-        static_cast<std::uint64_t>(tile.col * layout.element_bytes);
+  const std::int64_t row_bytes = layout.cols * layout.element_bytes;
+  const std::int64_t first_row = tile.plane * layout.rows + tile.row;
+  std::uint64_t line = 0;
+  std::uint8_t sectors = 0;  // of `line`, which the next row may still add to: rows follow each other in memory
+  for (std::int64_t row = first_row; row < first_row + tile.rows; ++row) {
+    const std::uint64_t begin = first_byte_[static_cast<std::size_t>(tile.tensor)] +
+                                static_cast<std::uint64_t>(row * row_bytes + tile.col * layout.element_bytes);
     const std::uint64_t end = begin + static_cast<std::uint64_t>(tile.cols * layout.element_bytes);
-    for (std::uint64_t sector = begin / sector_size; sector * sector_size < end; ++sector)
-      lines[sector / 4] |= static_cast<std::uint8_t>(1U << sector % 4);
+    for (std::uint64_t sector = begin / sector_size; sector * sector_size < end; ++sector) {
+      if (sector / 4 != line) {
+        if (sectors != 0) f(line, sectors);
+        line = sector / 4;
+        sectors = 0;
+      }
+      sectors |= static_cast<std::uint8_t>(1U << sector % 4);
+    }
   }
-  for (const auto& [line, sectors] : lines) f(line, sectors);
+  if (sectors != 0) f(line, sectors);
 }
 
 std::int64_t LineCache::read(const TileRef& tile, int side) {

@@ -1,6 +1,8 @@
 // The tile-grain L2: look-up, least-recently-used lists, fetches, copies and evictions.
 #include "sim/memory/tile_cache.h"
 
+#include <algorithm>
+
 namespace tilescope {
 
 TileCache::TileCache(const TileMap& map, Bytes capacity, int partitions)
@@ -18,10 +20,14 @@ std::uint32_t TileCache::find_or_create(std::uint64_t key) {
   if (free_.empty()) {
     entry = static_cast<std::uint32_t>(entries_.size());
     entries_.emplace_back();
+    nodes_.emplace_back();
+    arrivals_.push_back(0);
   } else {
     entry = free_.back();
     free_.pop_back();
     entries_[entry] = Entry{};
+    nodes_[entry] = Nodes{};
+    arrivals_[entry] = 0;
   }
   entries_[entry].geometry = map_.geometry(key);
   table_[at] = {key, entry};
@@ -43,10 +49,10 @@ void TileCache::grow_table() {
 }
 
 void TileCache::erase_if_empty(std::uint32_t entry) {
-  const Entry& e = entries_[entry];
-  if ((e.nodes[0].present | e.nodes[1].present | e.nodes[2].present | e.nodes[3].present) != 0) return;
+  const std::array<Node, 4>& nodes = nodes_[entry].at;
+  if ((nodes[0].present | nodes[1].present | nodes[2].present | nodes[3].present) != 0) return;
   const std::size_t wrap = table_.size() - 1;
-  std::size_t hole = hash(e.geometry.key) >> table_shift_;
+  std::size_t hole = hash(entries_[entry].geometry.key) >> table_shift_;
   while (table_[hole].entry != entry) hole = (hole + 1) & wrap;
   // Close the gap, so that a search never stops short of a key that lies behind it.
   for (std::size_t at = (hole + 1) & wrap; table_[at].entry != none; at = (at + 1) & wrap) {
@@ -100,8 +106,8 @@ void TileCache::touch(std::uint32_t number) {
 }
 
 void TileCache::install(std::uint32_t number, std::uint64_t slices) {
-  Entry& entry = entries_[number >> 2];
-  Node& n = entry.nodes[number & 3];
+  const Entry& entry = entries_[number >> 2];
+  Node& n = node(number);
   if (n.present == 0)
     link(number);
   else
@@ -115,7 +121,7 @@ void TileCache::install(std::uint32_t number, std::uint64_t slices) {
 void TileCache::drop(std::uint32_t number) {
   Entry& entry = entries_[number >> 2];
   const std::uint32_t k = number & 3;
-  Node& n = entry.nodes[k];
+  Node& n = node(number);
   const auto tensor = static_cast<std::size_t>(entry.geometry.tensor);
   const std::int64_t removed = bytes(entry, k, n.present);
   used_[k >> 1] -= removed;
@@ -140,40 +146,50 @@ void TileCache::shrink(int partition) {
 }
 
 std::int64_t TileCache::fetch_home(std::uint32_t number, std::uint64_t slices) {
-  Entry& entry = entries_[number >> 2];
-  const std::uint64_t missing = slices & ~entry.nodes[number & 3].present;
+  const std::uint64_t missing = slices & ~node(number).present;
   if (missing == 0) {
     touch(number);
     return 0;
   }
-  const std::int64_t read = bytes(entry, number & 3, missing);
+  const std::int64_t read = bytes(entries_[number >> 2], number & 3, missing);
   install(number, missing);
   if (missed_.empty() || missed_.back() != number >> 2) missed_.push_back(number >> 2);
   return read;
 }
 
+void TileCache::read_part(std::uint64_t key, std::uint64_t slices, std::uint32_t side, TileAccess& result) {
+  const std::uint32_t entry = find_or_create(key);
+  result.arrival = std::max(result.arrival, arrivals_[entry]);
+  if (!two_) {
+    result.hbm_read_bytes += fetch_home(entry * 4, slices);
+    return shrink(0);
+  }
+  const std::uint32_t home = entry * 4 + side * 2, copy = home + 1;
+  const std::uint64_t missing = slices & ~node(copy).present;
+  if ((missing | (slices & ~node(home).present)) == 0) {
+    // Most reads: all of it is near. Where the one before was of the same tile, the list is as it shall be.
+    if (lists_[side].head == copy && node(copy).next == home) return;
+    touch(home);
+    touch(copy);
+    return;
+  }
+  result.hbm_read_bytes += fetch_home(home, slices);
+  if (missing == 0) {
+    touch(copy);
+  } else {
+    result.far = true;
+    result.hbm_read_bytes += fetch_home(home ^ 2, missing);
+    install(copy, missing);
+    shrink(1 - static_cast<int>(side));
+  }
+  shrink(static_cast<int>(side));
+}
+
 TileAccess TileCache::read(const TileRef& tile, int side) {
   TileAccess result;
   missed_.clear();
-  map_.for_each_part(tile, [&](std::uint64_t key, std::uint64_t slices) {
-    const std::uint32_t entry = find_or_create(key);
-    const std::uint32_t near_home = entry * 4 + (two_ ? static_cast<std::uint32_t>(side) * 2 : 0);
-    result.arrival = entries_[entry].arrival > result.arrival ? entries_[entry].arrival : result.arrival;
-    result.hbm_read_bytes += fetch_home(near_home, slices);
-    if (two_) {
-      const std::uint32_t copy = near_home + 1;
-      const std::uint64_t missing = slices & ~node(copy).present;
-      if (missing == 0) {
-        touch(copy);
-      } else {
-        result.far = true;
-        result.hbm_read_bytes += fetch_home(near_home ^ 2, missing);
-        install(copy, missing);
-        shrink(1 - side);
-      }
-    }
-    shrink(two_ ? side : 0);
-  });
+  map_.for_each_part(
+      tile, [&](std::uint64_t key, std::uint64_t slices) { read_part(key, slices, static_cast<std::uint32_t>(side), result); });
   return result;
 }
 
@@ -187,7 +203,7 @@ void TileCache::write(const TileRef& tile) {
       dirty_[static_cast<std::size_t>(entry.geometry.tensor)] += bytes(entry, number & 3, slices & ~entry.dirty[home]);
       entry.dirty[home] |= slices;
       // The copies of what was written are stale.
-      Node& copy = entry.nodes[home * 2 + 1];
+      Node& copy = node(number + 1);
       if (const std::uint64_t stale = copy.present & slices; stale != 0) {
         const std::int64_t removed = bytes(entry, home * 2 + 1, stale);
         used_[home] -= removed;
@@ -202,7 +218,7 @@ void TileCache::write(const TileRef& tile) {
 }
 
 void TileCache::note_arrival(double cycle) {
-  for (std::uint32_t entry : missed_) entries_[entry].arrival = cycle;
+  for (std::uint32_t entry : missed_) arrivals_[entry] = cycle;
 }
 
 bool TileCache::take_evicted(TensorBytes& evicted) {

@@ -52,10 +52,11 @@ class TileCache {
     std::uint32_t previous = none, next = none;  // towards the most, the least recently used
     std::uint64_t present = 0;                   // slices
   };
-  struct Entry {
+  struct alignas(64) Nodes {  // of one tile: a cache line of the host
+    std::array<Node, 4> at;
+  };
+  struct Entry {  // the rest of the tile, which a hit does not need
     TileGeometry geometry;
-    double arrival = 0;
-    std::array<Node, 4> nodes;
     std::array<std::uint64_t, 2> dirty{};  // slices, by home
   };
   struct List {
@@ -67,7 +68,7 @@ class TileCache {
   void grow_table();
   static std::uint64_t hash(std::uint64_t key) { return key * 0x9e3779b97f4a7c15U; }
 
-  Node& node(std::uint32_t number) { return entries_[number >> 2].nodes[number & 3]; }
+  Node& node(std::uint32_t number) { return nodes_[number >> 2].at[number & 3]; }
   std::int64_t bytes(const Entry& entry, std::uint32_t k, std::uint64_t slices) const;
   void touch(std::uint32_t number);
   void link(std::uint32_t number);
@@ -75,12 +76,15 @@ class TileCache {
   void install(std::uint32_t number, std::uint64_t slices);
   void drop(std::uint32_t number);
   void shrink(int partition);
+  void read_part(std::uint64_t key, std::uint64_t slices, std::uint32_t side, TileAccess& result);
   /// Slices not in the home node `number` are read from HBM into it; returns their bytes.
   std::int64_t fetch_home(std::uint32_t number, std::uint64_t slices);
 
   const TileMap& map_;
   bool two_;
-  std::int64_t capacity_;  // of one partition
+  std::int64_t capacity_;     // of one partition
+  std::vector<Nodes> nodes_;  // by entry, as are the next two
+  std::vector<double> arrivals_;
   std::vector<Entry> entries_;
   std::vector<std::uint32_t> free_;
   struct Place {

@@ -61,6 +61,7 @@ TileMap::TileMap(const TensorLayouts& layouts) {
     grid.slice_shift = std::bit_width(slice_rows - 1);
     rows *= tiles_tracked_together(rows, cols * layout.element_bytes, grid.slice_shift);
     grid.tile_rows = static_cast<std::uint32_t>(rows);
+    if (std::has_single_bit(grid.tile_rows)) grid.row_shift = std::countr_zero(grid.tile_rows);
     grid.tile_cols = static_cast<std::uint32_t>(cols);
     grid.down = static_cast<std::uint32_t>(ceil_div(layout.rows, rows));
     grid.across = static_cast<std::uint32_t>(ceil_div(layout.cols, cols));

@@ -49,6 +49,7 @@ class TileMap {
     std::uint32_t tile_rows = 1, tile_cols = 1;  // as tracked: at least a sector
     std::uint32_t down = 0, across = 0;          // tiles in a plane
     int slice_shift = 0;                         // rows of a slice, as a power of two
+    int row_shift = -1;                          // of tile_rows where that is a power of two: dividing is slow
     bool even = false;                           // every slice starts and ends on a sector
   };
   std::int64_t slice_sectors(const TileGeometry& tile, int slice) const;
@@ -63,9 +64,11 @@ void TileMap::for_each_part(const TileRef& tile, F&& f) const {
   const Grid& grid = grids_[static_cast<std::size_t>(tile.tensor)];
   const auto first_row = static_cast<std::uint32_t>(tile.row), end_row = first_row + static_cast<std::uint32_t>(tile.rows);
   const auto first_col = static_cast<std::uint32_t>(tile.col), end_col = first_col + static_cast<std::uint32_t>(tile.cols);
-  const std::uint32_t first_across = first_col / grid.tile_cols, last_across = (end_col - 1) / grid.tile_cols;
+  const std::uint32_t first_across = grid.across == 1 ? 0 : first_col / grid.tile_cols;
+  const std::uint32_t last_across = grid.across == 1 ? 0 : (end_col - 1) / grid.tile_cols;
   const std::uint64_t tag = static_cast<std::uint64_t>(tile.tensor) << 56;
-  for (std::uint32_t r = first_row / grid.tile_rows; r * static_cast<std::uint64_t>(grid.tile_rows) < end_row; ++r) {
+  const std::uint32_t first_down = grid.row_shift >= 0 ? first_row >> grid.row_shift : first_row / grid.tile_rows;
+  for (std::uint32_t r = first_down; r * static_cast<std::uint64_t>(grid.tile_rows) < end_row; ++r) {
     const std::uint32_t top = r * grid.tile_rows;
     const std::uint32_t begin = first_row > top ? first_row - top : 0;
     const std::uint32_t end = end_row - top < grid.tile_rows ? end_row - top : grid.tile_rows;

@@ -76,6 +76,11 @@ std::int64_t statistic_bytes(const AttentionProblem& p, const TileShape& tile, V
 bool head_rows_are_whole(const AttentionProblem& p) {
   return p.head_dim * element_bytes(p.dtype) % sector_size == 0;
 }
+bool head_tiles_are_whole(const AttentionProblem& p, const TileShape& tile) {
+  const std::int64_t row_bytes = p.head_dim * element_bytes(p.dtype);
+  return std::ranges::all_of(std::array{tile.block_q, tile.block_kv, p.seq_q, p.seq_kv},
+                             [&](std::int64_t rows) { return rows * row_bytes % sector_size == 0; });
+}
 bool score_rows_are_whole(const AttentionProblem& p) {
   return p.seq_kv * element_bytes(p.dtype) % sector_size == 0;
 }

@@ -33,6 +33,8 @@ std::int64_t statistic_bytes(const AttentionProblem& problem, const TileShape& t
 /// Whether rows of Q, K, V and O (and of S and P) are whole sectors.
 bool head_rows_are_whole(const AttentionProblem& problem);
 bool score_rows_are_whole(const AttentionProblem& problem);
+/// Whether every tile of whole rows of Q, K, V and O starts and ends on a sector, so that no two tiles share one.
+bool head_tiles_are_whole(const AttentionProblem& problem, const TileShape& tile);
 
 /// `plain` without a mask, `masked` with one.
 std::string formula_for(const AttentionProblem& problem, std::string_view plain, std::string_view masked);

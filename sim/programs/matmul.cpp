@@ -88,7 +88,7 @@ class Matmul final : public TileProgram {
         {Tensor::s, Link::sm_to_l2, Bytes(planes * sums.matrix_bytes), "B·Hq·Nq·Nk·e"},
     };
     form.flops = planes * 2 * problem_.head_dim * sums.rows_keys;
-    form.order = tiled ? "Θ(N²d/√M)" : "Θ(N²d)";
+    form.order = tiled ? "Θ(N² + N²d²/M)" : "Θ(N²d)";
     return form;
   }
 

@@ -83,7 +83,7 @@ class TileProgram {
     static_cast<void>(launch), static_cast<void>(block);
     return std::nullopt;
   }
-  /// Sector-exact where rows are whole sectors (row bytes % 32 == 0) and written independently of emit_block; nullopt elsewhere.
+  /// Sector-exact where tiles are whole sectors, and written independently of emit_block; nullopt elsewhere.
   virtual std::optional<ClosedForm> closed_form() const = 0;
 
  protected:

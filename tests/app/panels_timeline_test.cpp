@@ -40,7 +40,8 @@ TEST_CASE("timeline: zooming keeps the cycle under the mouse in its place") {
   std::mt19937 random(seed);
   TimeWindow window = fit(100000);
   for (int i = 0; i < 300; ++i) {
-    const double share = std::uniform_real_distribution(0.0, 1.0)(random), factor = std::uniform_real_distribution(0.3, 2.5)(random);
+    const double share = std::uniform_real_distribution(0.0, 1.0)(random),
+                 factor = std::uniform_real_distribution(0.3, 2.5)(random);
     const double cycle = window.begin + share * window.span();
     const TimeWindow next = zoom_at(window, cycle, factor);
     CHECK(next.begin >= 0);
@@ -81,7 +82,8 @@ TEST_CASE("timeline: ticks are round, in view, in order and few enough") {
   std::mt19937 random(seed);
   for (int i = 0; i < 200; ++i) {
     const double whole = std::pow(10.0, std::uniform_real_distribution(1.0, 9.5)(random));
-    const TimeWindow window = zoom_at(fit(whole), whole * std::uniform_real_distribution(0.0, 1.0)(random), std::pow(10.0, std::uniform_real_distribution(-3.0, 0.0)(random)));
+    const TimeWindow window = zoom_at(fit(whole), whole * std::uniform_real_distribution(0.0, 1.0)(random),
+                                      std::pow(10.0, std::uniform_real_distribution(-3.0, 0.0)(random)));
     const int most = std::uniform_int_distribution(2, 20)(random);
     for (const bool time : {false, true}) {
       const auto ticks = time ? time_ticks(window, most, Hertz(1.755e9)) : cycle_ticks(window, most);
@@ -127,7 +129,8 @@ TEST_CASE("timeline: the bars that may be seen are found by binary search and no
   }
   const UnitLane lane = lane_of(spans, {Tensor::q, Tensor::k, Tensor::v});
   for (int i = 0; i < 200; ++i) {
-    const double from = std::uniform_real_distribution(0.0, at)(random), to = from + std::uniform_real_distribution(0.0, 100.0)(random);
+    const double from = std::uniform_real_distribution(0.0, at)(random),
+                 to = from + std::uniform_real_distribution(0.0, 100.0)(random);
     const auto [first, last] = lane.visible(from, to);
     for (std::size_t k = 0; k < spans.size(); ++k)
       if (spans[k].second >= from && spans[k].first <= to) CHECK((k >= first && k < last));

@@ -231,6 +231,6 @@ TEST_CASE("quads: rectangles without an area are left out, and without a rendere
   ImDrawList list(ImGui::GetDrawListSharedData());
   list._ResetForNewFrame();
   draw_quads(&list, std::move(batch));
-  CHECK(list.CmdBuffer.back().UserCallback == nullptr);
+  CHECK((list.CmdBuffer.back().UserCallback == nullptr));
   ImGui::DestroyContext(context);
 }

@@ -1,4 +1,5 @@
 // The session: opening, stepping, seeking, playing, racing, changing what is simulated, and what goes wrong.
+#include <algorithm>
 #include <cmath>
 #include <random>
 #include <thread>
@@ -178,7 +179,9 @@ TEST_CASE("session: a race shows standard and the chosen algorithm at one clock,
   for (double share : {0.1, 0.5, 0.9}) {
     const View there = opened.after(SeekCycle{share * race.lanes[0].simulation->trace->end_cycle()});
     CHECK(there.lanes[0].state.cycle == doctest::Approx(there.cycle));
-    CHECK(there.lanes[1].state.cycle == doctest::Approx(there.cycle));
+    // The faster lane stays at its end once it is there.
+    const double own_end = there.lanes[1].simulation->trace->end_cycle();
+    CHECK(there.lanes[1].state.cycle == doctest::Approx(std::min(there.cycle, own_end)));
   }
   const View off = opened.after(SetRace{false});
   CHECK(off.lanes.size() == 1);

@@ -1,4 +1,5 @@
-// What the stage works out from a trace: which tiles were read and written how often, which links are busy, where a tile in flight is.
+// What the stage works out from a trace: which tiles were read and written how often, which links are busy, where a tile in flight
+// is.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -29,15 +30,22 @@ StageLayout layout_of(const Simulation& simulation, int focus_sm = 0) {
   return layout_stage({{0, 0}, {900, 640}}, simulation.request.gpu, shape, focus_sm, StageMetrics{});
 }
 
+/// The complete history of a plane.
+std::unique_ptr<TileHistory> history_of(const std::shared_ptr<const Simulation>& simulation, std::int64_t plane = 0) {
+  auto history = std::make_unique<TileHistory>(simulation, plane);
+  REQUIRE(history->advance(TileHistory::all_operations));
+  return history;
+}
+
 /// How often each drawn cell of a tensor has been read and written by the end.
-void check_counts(const Simulation& simulation, Tensor tensor, std::int64_t reads, std::int64_t writes) {
-  const StageLayout layout = layout_of(simulation);
+void check_counts(const std::shared_ptr<const Simulation>& simulation, Tensor tensor, std::int64_t reads, std::int64_t writes) {
+  const StageLayout layout = layout_of(*simulation);
   const TensorBox* box = layout.find(tensor);
   REQUIRE(box);
-  const double end = simulation.trace->end_cycle();
-  const TileHistory history(simulation, 0);
-  for (const CellHistory& cell : history.cells(*box)) {
-    INFO(simulation.info->id, " ", to_string(tensor));
+  const double end = simulation->trace->end_cycle();
+  const auto history = history_of(simulation);
+  for (const CellHistory& cell : history->cells(*box)) {
+    INFO(simulation->info->id, " ", to_string(tensor));
     CHECK(CellHistory::count(cell.reads, end) == reads);
     CHECK(CellHistory::count(cell.writes, end) == writes);
     CHECK(CellHistory::count(cell.reads, -1) == 0);
@@ -46,35 +54,37 @@ void check_counts(const Simulation& simulation, Tensor tensor, std::int64_t read
   }
 }
 
-bool near(ImVec2 a, ImVec2 b) { return std::hypot(a.x - b.x, a.y - b.y) < 1; }
+bool near(ImVec2 a, ImVec2 b) {
+  return std::hypot(a.x - b.x, a.y - b.y) < 1;
+}
 
 }  // namespace
 
 TEST_CASE("tile history: flash2 reads each K and V tile once for every query tile, each Q tile once, and writes O once") {
   const auto simulation = run("flash2");
-  check_counts(*simulation, Tensor::q, 1, 0);
-  check_counts(*simulation, Tensor::k, 4, 0);
-  check_counts(*simulation, Tensor::v, 4, 0);
-  check_counts(*simulation, Tensor::o, 0, 1);
-  check_counts(*simulation, Tensor::lse, 0, 1);
+  check_counts(simulation, Tensor::q, 1, 0);
+  check_counts(simulation, Tensor::k, 4, 0);
+  check_counts(simulation, Tensor::v, 4, 0);
+  check_counts(simulation, Tensor::o, 0, 1);
+  check_counts(simulation, Tensor::lse, 0, 1);
 }
 
 TEST_CASE("tile history: flash1 reads K and V once, and writes O once more than there are key tiles") {
   const auto simulation = run("flash1");
-  check_counts(*simulation, Tensor::q, 4, 0);
-  check_counts(*simulation, Tensor::k, 1, 0);
-  check_counts(*simulation, Tensor::o, 4, 5);
-  check_counts(*simulation, Tensor::m, 4, 5);
+  check_counts(simulation, Tensor::q, 4, 0);
+  check_counts(simulation, Tensor::k, 1, 0);
+  check_counts(simulation, Tensor::o, 4, 5);
+  check_counts(simulation, Tensor::m, 4, 5);
 }
 
 TEST_CASE("tile history: standard attention writes every tile of S and P once, whatever the softmax launch cuts it into") {
   const auto simulation = run("standard");
   const StageLayout layout = layout_of(*simulation);
-  const TileHistory history(*simulation, 0);
+  const auto history = history_of(simulation);
   const double end = simulation->trace->end_cycle();
   for (Tensor tensor : {Tensor::s, Tensor::p}) {
     REQUIRE(layout.find(tensor));
-    for (const CellHistory& cell : history.cells(*layout.find(tensor))) {
+    for (const CellHistory& cell : history->cells(*layout.find(tensor))) {
       CHECK(cell.written_part(end) == 1);
       CHECK(cell.read_part(end) == 1);
     }
@@ -84,11 +94,11 @@ TEST_CASE("tile history: standard attention writes every tile of S and P once, w
 TEST_CASE("tile history: what was read and written only grows with time") {
   const auto simulation = run("flash1");
   const StageLayout layout = layout_of(*simulation);
-  const TileHistory history(*simulation, 0);
+  const auto history = history_of(simulation);
   const double end = simulation->trace->end_cycle();
   for (const TensorBox& box : layout.tensors) {
     if (!box.here) continue;
-    for (const CellHistory& cell : history.cells(box)) {
+    for (const CellHistory& cell : history->cells(box)) {
       double before = 0;
       for (int i = 0; i <= 50; ++i) {
         const double part = cell.read_part(end * i / 50) + cell.written_part(end * i / 50);
@@ -111,9 +121,30 @@ TEST_CASE("tile history: on a large GPU the stores of every SM are there, the lo
   const auto simulation = simulate(request);
   REQUIRE_MESSAGE(simulation, (simulation ? std::string() : simulation.error().sentence));
   const StageLayout layout = layout_of(**simulation);
-  const TileHistory history(**simulation, 2);
-  CHECK_FALSE(history.all_reads());
-  for (const CellHistory& cell : history.cells(*layout.find(Tensor::o))) CHECK(cell.written_part((*simulation)->trace->end_cycle()) == 1);
+  const auto history = history_of(*simulation, 2);
+  CHECK_FALSE(history->all_reads());
+  for (const CellHistory& cell : history->cells(*layout.find(Tensor::o)))
+    CHECK(cell.written_part((*simulation)->trace->end_cycle()) == 1);
+}
+
+TEST_CASE("tile history: worked out in small pieces it is the same as at once") {
+  AttentionProblem problem;
+  problem.heads = problem.kv_heads = 2;
+  const auto simulation = run("standard", problem);
+  const auto at_once = history_of(simulation, 1);
+  TileHistory pieces(simulation, 1);
+  int calls = 1;
+  while (!pieces.advance(7)) {
+    CHECK(pieces.events().empty());
+    ++calls;
+  }
+  CHECK(calls > 10);
+  REQUIRE(pieces.events().size() == at_once->events().size());
+  for (std::size_t i = 0; i < pieces.events().size(); ++i) {
+    CHECK(pieces.events()[i].end == at_once->events()[i].end);
+    CHECK(pieces.events()[i].tensor == at_once->events()[i].tensor);
+    CHECK(pieces.events()[i].row == at_once->events()[i].row);
+  }
 }
 
 TEST_CASE("block map: says of every block which plane and rows it owns, as the block itself does") {
@@ -153,7 +184,8 @@ TEST_CASE("link use: the rates of all bins add up to the ledger") {
   REQUIRE(bins.width > 0);
   for (Link link : {Link::hbm_read, Link::l2_to_sm, Link::sm_to_l2}) {
     double bytes = 0;
-    for (std::size_t bin = 0; bin < bins.traffic.size(); ++bin) bytes += link_rate(*simulation->trace, link, (static_cast<double>(bin) + 0.5) * bins.width) * bins.width;
+    for (std::size_t bin = 0; bin < bins.traffic.size(); ++bin)
+      bytes += link_rate(*simulation->trace, link, (static_cast<double>(bin) + 0.5) * bins.width) * bins.width;
     INFO(to_string(link));
     CHECK(bytes == doctest::Approx(static_cast<double>(simulation->ledger.total(link).value)));
   }
@@ -196,7 +228,7 @@ TEST_CASE("flight path: a load from HBM starts at its tile and ends in its buffe
   flight.sm = 1;
   flight.slot = Slot::k;
   flight.bytes = flight.hbm_bytes = 512;
-  const auto load = flight_path(layout, flight, keys, 1, 0);
+  const auto load = flight_path(layout, flight, keys, 1, 0, 0);
   REQUIRE(load);
   CHECK(layout.find(Tensor::k)->cells.contains(load->points.front()));
   CHECK(near(load->points.back(), layout.find(Slot::k)->cells.center()));
@@ -204,14 +236,18 @@ TEST_CASE("flight path: a load from HBM starts at its tile and ends in its buffe
   CHECK(near(load->at(load->length() + 5), load->points.back()));
   CHECK(load->at(load->length() / 2).y < load->points.front().y);
 
+  const auto elsewhere = flight_path(layout, flight, keys, 1, 0, 3);
+  REQUIRE(elsewhere);
+  CHECK(layout.find(Tensor::k)->label.contains(elsewhere->points.front()));
+
   flight.hbm_bytes = 0;
-  const auto hit = flight_path(layout, flight, keys, 1, 0);
+  const auto hit = flight_path(layout, flight, keys, 1, 0, 0);
   REQUIRE(hit);
   CHECK(layout.l2.contains(hit->points.front()));
   CHECK(hit->length() < load->length());
 
   flight.sm = 2;
-  const auto other = flight_path(layout, flight, keys, 1, 0);
+  const auto other = flight_path(layout, flight, keys, 1, 0, 0);
   REQUIRE(other);
   CHECK(layout.sms[1].box.contains(other->points.back()));
 
@@ -219,7 +255,8 @@ TEST_CASE("flight path: a load from HBM starts at its tile and ends in its buffe
   flight.slot = Slot::o;
   flight.sm = 1;
   flight.to_sm = false;
-  const auto store = flight_path(layout, flight, tensor_layout(simulation->program->problem(), simulation->program->tile(), Tensor::o), 1, 0);
+  const auto store =
+      flight_path(layout, flight, tensor_layout(simulation->program->problem(), simulation->program->tile(), Tensor::o), 1, 0, 0);
   REQUIRE(store);
   CHECK(near(store->points.front(), layout.find(Slot::o)->cells.center()));
   CHECK(layout.l2.contains(store->points.back()));
@@ -231,7 +268,8 @@ TEST_CASE("flight path: without an L2 a tile goes straight from HBM to its SM") 
   TileInFlight flight;
   flight.tile = {Tensor::v, 0, 0, 16, 0, 16};
   flight.slot = Slot::v;
-  const auto path = flight_path(layout, flight, tensor_layout(simulation->program->problem(), simulation->program->tile(), Tensor::v), 0, 0);
+  const auto path =
+      flight_path(layout, flight, tensor_layout(simulation->program->problem(), simulation->program->tile(), Tensor::v), 0, 0, 0);
   REQUIRE(path);
   CHECK(layout.find(Tensor::v)->cells.contains(path->points.front()));
   CHECK(near(path->points.back(), layout.find(Slot::v)->cells.center()));

@@ -31,7 +31,8 @@ bool inside(const Rect& inner, const Rect& outer) {
 
 std::string words(const Named& named) {
   const Rect& r = named.rect;
-  return named.name + " (" + std::to_string(r.min.x) + ", " + std::to_string(r.min.y) + ")-(" + std::to_string(r.max.x) + ", " + std::to_string(r.max.y) + ")";
+  return named.name + " (" + std::to_string(r.min.x) + ", " + std::to_string(r.min.y) + ")-(" + std::to_string(r.max.x) + ", " +
+         std::to_string(r.max.y) + ")";
 }
 
 void check_apart(const std::vector<Named>& rects) {
@@ -79,7 +80,9 @@ std::vector<Named> links_and_notes(const StageLayout& layout) {
 }
 
 void check_focus(const StageLayout& layout) {
-  std::vector<Named> parts = {{"title", layout.focus_title}, {"operation", layout.operation_line}, {"shared label", layout.shared_label},
+  std::vector<Named> parts = {{"title", layout.focus_title},
+                              {"operation", layout.operation_line},
+                              {"shared label", layout.shared_label},
                               {"occupancy", layout.occupancy}};
   for (const SlotBox& slot : layout.slots) {
     const std::string name = std::string(to_string(slot.slot)) + " " + std::to_string(slot.ring);
@@ -139,7 +142,8 @@ void check_layout(const StageLayout& layout) {
 StageMetrics metrics_at(float scale) {
   StageMetrics metrics;
   metrics.scale = scale;
-  for (float StageMetrics::* length : {&StageMetrics::line, &StageMetrics::small_line, &StageMetrics::digit, &StageMetrics::gap, &StageMetrics::padding}) {
+  for (float StageMetrics::*length :
+       {&StageMetrics::line, &StageMetrics::small_line, &StageMetrics::digit, &StageMetrics::gap, &StageMetrics::padding}) {
     metrics.*length *= scale;
   }
   return metrics;
@@ -149,20 +153,26 @@ std::vector<ProgramShape> shapes_of(const ProgramInfo& info, const AttentionProb
   std::vector<ProgramShape> shapes;
   const auto program = info.make(problem, info.default_tile(problem, gpu), gpu);
   REQUIRE_MESSAGE(program, (program ? std::string() : program.error().sentence));
-  for (int launch = 0; launch < static_cast<int>((*program)->launches().size()); ++launch) shapes.push_back(program_shape(info, **program, launch));
+  for (int launch = 0; launch < static_cast<int>((*program)->launches().size()); ++launch)
+    shapes.push_back(program_shape(info, **program, launch));
   return shapes;
 }
 
-std::vector<GpuSpec> gpus() { return {toy_gpu(), h200_gpu(), textbook_gpu()}; }
+std::vector<GpuSpec> gpus() {
+  return {toy_gpu(), h200_gpu(), textbook_gpu()};
+}
 
 }  // namespace
 
 TEST_CASE("stage layout: nothing overlaps and nothing leaves its box, whatever the program, the GPU and the size") {
   for (const ProgramInfo& info : program_table()) {
     for (const GpuSpec& gpu : gpus()) {
-      for (const AttentionProblem& problem : {AttentionProblem{}, AttentionProblem{.batch = 2, .heads = 4, .kv_heads = 2, .seq_q = 1024, .seq_kv = 1024, .head_dim = 64}}) {
+      for (const AttentionProblem& problem :
+           {AttentionProblem{},
+            AttentionProblem{.batch = 2, .heads = 4, .kv_heads = 2, .seq_q = 1024, .seq_kv = 1024, .head_dim = 64}}) {
         for (const ProgramShape& shape : shapes_of(info, problem, gpu)) {
-          for (const auto& [width, height] : {std::pair{700.0F, 500.0F}, {900.0F, 640.0F}, {1000.0F, 560.0F}, {720.0F, 980.0F}, {1400.0F, 1000.0F}}) {
+          for (const auto& [width, height] :
+               {std::pair{700.0F, 500.0F}, {900.0F, 640.0F}, {1000.0F, 560.0F}, {720.0F, 980.0F}, {1400.0F, 1000.0F}}) {
             INFO(info.id, " on ", gpu.id, " N ", problem.seq_q, " at ", width, "x", height);
             check_layout(layout_stage({{13, 57}, {13 + width, 57 + height}}, gpu, shape, 1, metrics_at(1)));
           }
@@ -189,8 +199,10 @@ TEST_CASE("stage layout: holds at random sizes, scales and SM counts") {
     const float scale = static_cast<float>(draw(4, 8)) / 4;
     const float width = static_cast<float>(draw(700, 1400)) * scale, height = static_cast<float>(draw(500, 1000)) * scale;
     for (const ProgramShape& shape : shapes_of(info, problem, gpu)) {
-      INFO(info.id, " on ", gpu.id, " with ", gpu.sm_count, " SMs, N ", problem.seq_q, " Nk ", problem.seq_kv, " d ", problem.head_dim, " at ", width, "x", height, " scale ", scale);
-      check_layout(layout_stage({{0, 0}, {width, height}}, gpu, shape, draw(0, static_cast<int>(gpu.sm_count) - 1), metrics_at(scale)));
+      INFO(info.id, " on ", gpu.id, " with ", gpu.sm_count, " SMs, N ", problem.seq_q, " Nk ", problem.seq_kv, " d ",
+           problem.head_dim, " at ", width, "x", height, " scale ", scale);
+      check_layout(
+          layout_stage({{0, 0}, {width, height}}, gpu, shape, draw(0, static_cast<int>(gpu.sm_count) - 1), metrics_at(scale)));
     }
   }
 }
@@ -201,7 +213,8 @@ TEST_CASE("stage layout: the same input gives the same places, and the focused S
   REQUIRE(info);
   const ProgramShape shape = shapes_of(**info, AttentionProblem{}, gpu).front();
   const Rect area = {{0, 0}, {900, 640}};
-  const StageLayout first = layout_stage(area, gpu, shape, 1, metrics_at(1)), second = layout_stage(area, gpu, shape, 2, metrics_at(1));
+  const StageLayout first = layout_stage(area, gpu, shape, 1, metrics_at(1)),
+                    second = layout_stage(area, gpu, shape, 2, metrics_at(1));
   REQUIRE(first.sms.size() == 3);
   REQUIRE(second.sms.size() == 3);
   CHECK(first.sms[1].sm == 2);
@@ -270,7 +283,8 @@ TEST_CASE("race layout: two equal columns and a verdict, nothing overlapping") {
     check_inside(boxes, area, "the panel");
     CHECK(layout.columns[0].box.width() == doctest::Approx(layout.columns[1].box.width()).epsilon(0.01));
     for (const RaceColumn& column : layout.columns) {
-      std::vector<Named> parts = {{"title", column.title}, {"finish", column.finish}, {"strip", column.strip}, {"stage", column.stage}};
+      std::vector<Named> parts = {
+          {"title", column.title}, {"finish", column.finish}, {"strip", column.strip}, {"stage", column.stage}};
       for (const Rect& counter : column.counters) {
         parts.push_back({"counter", counter});
         const CounterParts split = counter_parts(counter, metrics_at(1));

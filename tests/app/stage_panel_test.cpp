@@ -26,7 +26,9 @@ class Canvas {
     io.DeltaTime = 1.0F / 60;
     ImFont* font = io.Fonts->AddFontDefault();
     io.Fonts->Build();
-    for (ImFont** each : {&theme_.ui, &theme_.ui_small, &theme_.ui_bold, &theme_.heading, &theme_.mono, &theme_.mono_small, &theme_.mono_tiny, &theme_.display}) *each = font;
+    for (ImFont** each : {&theme_.ui, &theme_.ui_small, &theme_.ui_bold, &theme_.heading, &theme_.mono, &theme_.mono_small,
+                          &theme_.mono_tiny, &theme_.display})
+      *each = font;
   }
   ~Canvas() { ImGui::DestroyContext(context_); }
   Canvas(const Canvas&) = delete;
@@ -122,7 +124,8 @@ TEST_CASE("stage panel: draws every program on every GPU at many steps, with and
           for (bool values : {false, true}) {
             const LaneAt at(simulation, step, values);
             INFO(info.id, " on ", gpu.id, " at step ", step);
-            canvas.frame(view_of({&at.lane, 1}), draw_stage_panel, {static_cast<float>(37 * step % 900), static_cast<float>(53 * step % 640)});
+            canvas.frame(view_of({&at.lane, 1}), draw_stage_panel,
+                         {static_cast<float>(37 * step % 900), static_cast<float>(53 * step % 640)});
             CHECK(canvas.vertices() > 400);
           }
         }
@@ -179,6 +182,13 @@ TEST_CASE("stage panel: a click on a row chooses it, a click on an SM looks into
   const auto left = canvas.frame(lit, draw_stage_panel, layout.l2_label.center());
   REQUIRE(find_command<HoverTensor>(left));
   CHECK_FALSE(find_command<HoverTensor>(left)->tensor.has_value());
+
+  canvas.frame(view, draw_stage_panel, row.center());
+  canvas.frame(view, draw_stage_panel, row.center());
+  const auto gone = canvas.frame(lit, draw_stage_panel, {-1, -1});
+  REQUIRE(find_command<HoverTensor>(gone));
+  CHECK_FALSE(find_command<HoverTensor>(gone)->tensor.has_value());
+  CHECK(canvas.frame(lit, draw_stage_panel, {-1, -1}).empty());  // another panel may have lit it since
 }
 
 TEST_CASE("stage panel: nothing moves when the values arrive") {
@@ -221,7 +231,7 @@ TEST_CASE("race panel: draws two lanes of every attention program at any clock, 
   }
 }
 
-TEST_CASE("heat scale: probabilities keep their value, scores are signed about a half, masked entries are nothing") {
+TEST_CASE("heat scale: factors keep their value, scores are signed about a half, masked entries are nothing") {
   Matrix scores(1, 3);
   scores.values = {-2, 0, 2};
   const HeatScale signed_scale(Slot::s, &scores, nullptr);
@@ -229,7 +239,7 @@ TEST_CASE("heat scale: probabilities keep their value, scores are signed about a
   CHECK(signed_scale(0) == doctest::Approx(0.5));
   CHECK(signed_scale(2) == doctest::Approx(1));
   CHECK(signed_scale(-INFINITY) == 0);
-  const HeatScale fraction(Slot::p, &scores, nullptr);
+  const HeatScale fraction(Slot::alpha, &scores, nullptr);
   CHECK(fraction(0.25F) == doctest::Approx(0.25));
   const HeatScale sum(Slot::l, &scores, nullptr);
   CHECK(sum(1) == doctest::Approx(0.5));

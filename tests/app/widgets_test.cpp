@@ -49,7 +49,7 @@ TEST_CASE("widgets: elided text uses the room there is") {
 }
 
 TEST_CASE("widgets: short numbers take at most four characters and keep their meaning") {
-  CHECK(short_number(0.817F) == ".82");
+  CHECK(short_number(0.817F) == ".817");
   CHECK(short_number(1.871F) == "1.87");
   CHECK(decode_utf8(short_number(-INFINITY)).size() == 2);
   const auto seed = static_cast<std::uint32_t>(std::random_device{}());

@@ -238,14 +238,4 @@ TEST_CASE("cli: a full disk behind standard output is an error, not silence") {
   CHECK(drained(err) == "tilescope: cannot write to standard output: No space left on device\n");
 }
 
-TEST_CASE("cli: no argument at all, not even a name, is dealt with") {
-  std::FILE* out = std::tmpfile();
-  std::FILE* err = std::tmpfile();
-  std::string name = "tilescope", help = "--help";
-  char* argv[] = {name.data(), help.data(), nullptr};
-  CHECK(run_cli(2, argv, out, err) == 0);
-  CHECK(drained(out).find("Usage") != std::string::npos);
-  CHECK(drained(err) == "");
-}
-
 }  // namespace tilescope

@@ -325,3 +325,20 @@ TEST_CASE("trace: any step of a real size is found within a millisecond") {
   std::nth_element(times.begin(), times.begin() + 1000, times.end());
   CHECK(times[1000] < 1.0);
 }
+
+TEST_CASE("trace: past its budget of intervals only the SM asked for stays in focus, and everything else stays complete") {
+  const Run simulation = run("flash2", toy_gpu(), problem_of(4, 4096, 16), 2);
+  const Trace& trace = *simulation->trace;
+  REQUIRE(trace.focused_sms().size() == 1);
+  CHECK(trace.focused_sms()[0] == 2);
+  CHECK(trace.step_count(2) > 400'000);
+  CHECK(trace.step_count(0) == 0);
+  CHECK(trace.runs().size() == 4 * 256);
+  const TraceState end = trace.state_at_cycle(2, trace.end_cycle());
+  CHECK(end.traffic == simulation->ledger.table());
+  const TraceState middle = trace.state_at(2, trace.step_count(2) / 2);
+  CHECK(middle.sms[0].resident > 0);
+  CHECK(middle.sms[0].busy_units == 0);
+  CHECK(middle.sms[2].busy_units != 0);
+  CHECK_FALSE(middle.slots.empty());
+}

@@ -256,7 +256,7 @@ TEST_CASE("l2 against its oracle: where not everything fits, HBM reads agree wit
   // Sizes for which the L2 holds from a quarter to twice of a head's K and V.
   std::mt19937 random(4711);
   double worst = 0;
-  for (int round = 0; round < 24; ++round) {
+  for (int round = 0; round < 10; ++round) {
     AttentionProblem problem;
     problem.heads = problem.kv_heads = 2;
     problem.seq_q = 512 + 64 * static_cast<int>(random() % 8);

@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+#include "sim/programs/closed_form.h"
+
 #include "sim/programs/tile_program.h"
 #include "tests/sim/programs/block_checker.h"
 #include "tests/sim/programs/random_problem.h"
@@ -74,7 +76,9 @@ void check_program(const ProgramInfo& info, const RandomCase& drawn, std::set<in
   const auto form = program.closed_form();
   const bool head = info.family != "softmax" || info.id == "softmax_fused";
   const bool scores = info.family != "attention" || info.id == "standard";
-  REQUIRE(form.has_value() == rows_are_whole(p, head, scores));
+  const bool whole = info.family == "attention" ? head_tiles_are_whole(p, drawn.tile) && rows_are_whole(p, false, scores)
+                                                : rows_are_whole(p, head, scores);
+  REQUIRE(form.has_value() == whole);
   if (!form) return;
   CHECK(form->flops == checker.matmul_flops);
   CHECK(form->exps == checker.exps);
