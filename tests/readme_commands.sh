@@ -3,7 +3,7 @@
 # Usage: readme_commands.sh SOURCE_DIR TILESCOPE
 set -euo pipefail
 source_dir=$1
-tilescope=$2
+tilescope=$(realpath "$2")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
