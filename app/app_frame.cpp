@@ -93,8 +93,7 @@ void AppFrame::update_theme() {
     built_scale_ = scale;
     built_language_ = session_.language();
   } else {
-    for (auto font : {&Theme::ui, &Theme::ui_small, &Theme::ui_bold, &Theme::heading, &Theme::mono, &Theme::mono_small, &Theme::mono_tiny})
-      theme.*font = theme_.*font;
+    for (auto font : theme_fonts) theme.*font = theme_.*font;
   }
   theme_ = theme;
   ImGui::GetIO().FontDefault = theme_.ui;

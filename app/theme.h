@@ -45,6 +45,10 @@ struct Theme {
   ImU32 text_color(Tensor t) const { return tensor_text[static_cast<std::size_t>(t)]; }
 };
 
+/// Every font of a theme; what a change of colours alone keeps.
+inline constexpr std::array theme_fonts = {&Theme::ui,   &Theme::ui_small,   &Theme::ui_bold,   &Theme::heading,
+                                           &Theme::mono, &Theme::mono_small, &Theme::mono_tiny, &Theme::display};
+
 /// The same theme without its fonts; fonts are filled in by the font loader.
 Theme make_theme(ThemeKind kind, float scale);
 

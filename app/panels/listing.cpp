@@ -137,8 +137,11 @@ bool draw_line(const View& view, Commands& commands, const ListingRow& row, cons
   }
   if (hovered) {
     list->AddRect(rect.min, rect.max, with_alpha(theme.accent, 0.5F), 4 * theme.scale);
+    const auto steps = step_index(lane.simulation, lane.focus_sm);
+    const bool runs =
+        std::any_of(steps->labels.begin(), steps->labels.end(), [&](const StepLabel& label) { return label.line == row.line; });
     std::string body = line_traffic(simulation, row.line);
-    add_line(body, tr("Click: the next step on this line."));
+    add_line(body, runs ? tr("Click: the next step on this line.") : tr("No step of this SM is on this line."));
     item_tooltip(theme, line.text, body);
   }
   const bool current = lane.operation && lane.operation->line == row.line;

@@ -7,7 +7,7 @@
 namespace tilescope {
 namespace {
 
-constexpr int most_tracks = 4;  // loads beyond that many in flight share the last one
+constexpr int most_tracks = 6;  // loads beyond that many in flight share the last one
 
 void assign_tracks(UnitLane& lane) {
   std::array<double, most_tracks> free_at;

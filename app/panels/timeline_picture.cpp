@@ -137,7 +137,7 @@ TimelineLayout lay_out_timeline(const Rect& area, const TimelineShape& shape) {
   layout.launch_strip = shape.several_launches && layout.plot.height() > 90 * scale ? std::round(14 * scale) : 0;
 
   // Heights in parts of a plain lane; several loads in flight need room beside each other.
-  const float copy = shape.copy_tracks > 1 && shape.groups == 1 ? 1.7F : 1,
+  const float copy = shape.groups == 1 ? std::min(1 + 0.25F * static_cast<float>(shape.copy_tracks - 1), 2.0F) : 1,
               lanes = static_cast<float>(timeline_units.size()) - 1 + copy, curve = 1.1F;
   const float between = shape.groups > 1 ? 5 * scale : 0;
   const float height = (layout.plot.height() - layout.launch_strip - between) / static_cast<float>(shape.groups);
@@ -165,7 +165,7 @@ TimelineLayout lay_out_timeline(const Rect& area, const TimelineShape& shape) {
 Rect timeline_track(const TimelineRow& row, const UnitLane& lane, int track, float scale) {
   const float inset = row.rect.height() > 12 * scale ? 2 * scale : scale * 0.5F;
   const Rect body = {{row.rect.min.x, row.rect.min.y + inset}, {row.rect.max.x, row.rect.max.y - inset}};
-  const int tracks = body.height() >= 3.0F * static_cast<float>(lane.tracks) ? lane.tracks : 1;
+  const int tracks = std::clamp(static_cast<int>(body.height() / 3), 1, lane.tracks);  // thinner than that they are one blur
   const float height = body.height() / static_cast<float>(tracks);
   const float top = body.min.y + height * static_cast<float>(std::min(track, tracks - 1));
   return {{body.min.x, top}, {body.max.x, top + height - (tracks > 1 ? std::min(1.0F, scale) : 0)}};

@@ -65,6 +65,9 @@ TEST_CASE("window: a scripted session looks as it did when its pictures were com
   CHECK(script->view().race);
   script->command(SeekCycle{script->view().lane().simulation->trace->end_cycle() * 0.6});
   check_picture(*script, "race");
+  script->press(ImGuiKey_T);
+  check_picture(*script, "race_light");
+  script->press(ImGuiKey_T);
   script->press(ImGuiKey_R);
   CHECK_FALSE(script->view().race);
 

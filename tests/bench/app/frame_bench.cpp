@@ -27,11 +27,10 @@ Session::Start start_of(const std::string& gpu, bool race) {
   start.race = race;
   start.gpu_ids = gpu_ids();
   start.load_gpu = &load_gpu;
-  start.threads = false;
   return start;
 }
 
-/// Frames while playing: every frame moves the clock, so that nothing is reused that a moving picture could not reuse.
+/// Frames while playing, with values worked out by the session's thread as in the window.
 void frame(benchmark::State& state, const std::string& gpu, bool race) {
   const auto context = HeadlessContext::make();
   if (!context) return state.SkipWithError(context.error().sentence.c_str());
@@ -41,7 +40,6 @@ void frame(benchmark::State& state, const std::string& gpu, bool race) {
   if (!made) return state.SkipWithError(made.error().sentence.c_str());
   AppFrame& frame = **made;
   for (int i = 0; i < 4; ++i) frame.build(1600, 900, 1.0 / 60);
-  session.apply(SetSpeed{1});
   std::vector<double> milliseconds;
   for (auto _ : state) {
     session.apply(SetPlaying{true});
@@ -62,6 +60,7 @@ void first_frame(benchmark::State& state) {
   if (!context) return state.SkipWithError(context.error().sentence.c_str());
   for (auto _ : state) {
     Session session(start_of("toy", false));
+    session.finish();
     auto made = AppFrame::make(session, {});
     if (!made) return state.SkipWithError(made.error().sentence.c_str());
     (*made)->build(1600, 900, 0);
