@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds TileScope and runs every test: optimised, then under the sanitizers (with the fuzz targets).
+# Installs what is missing, builds TileScope and runs every test: optimised, then under the sanitizers (the model, and the fuzz targets of its parsers).
 set -euo pipefail
 cd "$(dirname "$0")"
 
 cmake/setup.sh test
-build_and_test() { # preset, then arguments of ctest
+configure_and_build() { # preset, then arguments of cmake --build
   local preset=$1
   shift
   echo "== $preset"
   cmake --preset "$preset"
-  cmake --build --preset "$preset"
-  ctest --preset "$preset" --parallel "$(nproc)" "$@"
+  cmake --build --preset "$preset" "$@"
 }
-build_and_test release --label-exclude fuzz
-build_and_test dev
+configure_and_build release
+ctest --preset release --parallel "$(nproc)" --label-exclude fuzz
+configure_and_build dev --target test_sim fuzz_spec fuzz_csv
+ctest --preset dev --parallel "$(nproc)" --tests-regex '^(sim|fuzz_spec|fuzz_csv)$'

@@ -19,18 +19,19 @@ bool built_with_cuda();
 Error no_cuda_error();
 
 struct DeviceInfo {
-  std::string name;                   // "NVIDIA H200"
+  std::string name;  // "NVIDIA H200"
   int compute_major = 0, compute_minor = 0;
   int sm_count = 0;
   std::int64_t l2_bytes = 0, memory_bytes = 0, free_bytes = 0;
   std::int64_t shared_bytes_per_block = 0, shared_bytes_per_sm = 0;
   int registers_per_sm = 0, threads_per_sm = 0, blocks_per_sm = 0;
-  double sm_clock_hz = 0, memory_clock_hz = 0;   // the highest the device runs at
-  std::string driver_version, runtime_version;   // "13.0"; of CUDA
+  double sm_clock_hz = 0, memory_clock_hz = 0;  // the highest the device runs at
+  std::string driver_version, runtime_version;  // "13.0"; of CUDA
 };
 
 /// The first device that kernels here run on.
-/// Errors  no driver, no device, driver too old for this build, compute capability below 8.0: each says what is there and what is needed.
+/// Errors  no driver, no device, driver too old for this build, compute capability below 8.0: each says what is there and what is
+/// needed.
 Result<DeviceInfo> find_device();
 
 /// Device memory that frees itself. Starts filled with 0xff bytes, which are NaNs in every type here.
@@ -47,7 +48,9 @@ class DeviceMemory {
   Status read(void* to, std::int64_t bytes) const;
 
  private:
-  struct Free { void operator()(void* address) const; };
+  struct Free {
+    void operator()(void* address) const;
+  };
   std::unique_ptr<void, Free> memory_;
   std::int64_t bytes_ = 0;
 };
@@ -63,9 +66,9 @@ Status wait_for(StreamHandle stream);
 struct CompiledNeeds {
   std::string name;
   int threads = 0, registers = 0;
-  std::int64_t shared_bytes = 0;      // static and dynamic
-  std::int64_t local_bytes = 0;       // of a thread: spills
-  int blocks_per_sm = 0;              // by the occupancy calculator of the driver
+  std::int64_t shared_bytes = 0;  // static and dynamic
+  std::int64_t local_bytes = 0;   // of a thread: spills
+  int blocks_per_sm = 0;          // by the occupancy calculator of the driver
 };
 Result<CompiledNeeds> compiled_needs(const PlannedLaunch& launch);
 
@@ -79,7 +82,9 @@ class Stopwatch {
 
  private:
   struct Events;
-  struct Destroy { void operator()(Events* events) const; };
+  struct Destroy {
+    void operator()(Events* events) const;
+  };
   std::unique_ptr<Events, Destroy> events_;
 };
 

@@ -10,11 +10,14 @@ namespace {
 
 constexpr int least_compute_major = 8;
 
-std::string version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
+std::string version_text(int version) {
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
 
 Error error_of(cudaError_t code, std::string_view doing) {
   cudaGetLastError();  // a reported error does not show up again in the next call
-  return {fmt::format("{} failed on the GPU: {} ({})", doing, cudaGetErrorString(code), cudaGetErrorName(code)), Error::Kind::machine_lacks};
+  return {fmt::format("{} failed on the GPU: {} ({})", doing, cudaGetErrorString(code), cudaGetErrorName(code)),
+          Error::Kind::machine_lacks};
 }
 
 Status checked(cudaError_t code, std::string_view doing) {
@@ -33,17 +36,23 @@ Status allow_shared(const PlannedLaunch& launch) {
   if (launch.shared_bytes <= 48 * 1024) return Done{};
   const int most = attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
   if (launch.shared_bytes > most)
-    return Error{fmt::format("kernel {} needs {} bytes of shared memory a block; this GPU has {}", launch.name, launch.shared_bytes, most),
-                 Error::Kind::machine_lacks};
-  return checked(cudaFuncSetAttribute(launch.function, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(launch.shared_bytes)),
-                 "setting the shared memory of a kernel");
+    return Error{
+        fmt::format("kernel {} needs {} bytes of shared memory a block; this GPU has {}", launch.name, launch.shared_bytes, most),
+        Error::Kind::machine_lacks};
+  return checked(
+      cudaFuncSetAttribute(launch.function, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(launch.shared_bytes)),
+      "setting the shared memory of a kernel");
 }
 
 }  // namespace
 
-bool built_with_cuda() { return true; }
+bool built_with_cuda() {
+  return true;
+}
 
-Error no_cuda_error() { return {"this build has CUDA kernels", Error::Kind::machine_lacks}; }
+Error no_cuda_error() {
+  return {"this build has CUDA kernels", Error::Kind::machine_lacks};
+}
 
 Result<DeviceInfo> find_device() {
   int driver = 0, runtime = 0, count = 0;
@@ -51,19 +60,23 @@ Result<DeviceInfo> find_device() {
   cudaRuntimeGetVersion(&runtime);
   const cudaError_t code = cudaGetDeviceCount(&count);
   if (code == cudaErrorInsufficientDriver && driver == 0)
-    return Error{"no NVIDIA driver was found: measuring needs an NVIDIA GPU with its driver; everything else works without", Error::Kind::machine_lacks};
+    return Error{"no NVIDIA driver was found: measuring needs an NVIDIA GPU with its driver; everything else works without",
+                 Error::Kind::machine_lacks};
   if (code == cudaErrorInsufficientDriver)
-    return Error{fmt::format("the NVIDIA driver is for CUDA {}, this build needs {} or later: update the driver", version_text(driver), version_text(runtime)),
+    return Error{fmt::format("the NVIDIA driver is for CUDA {}, this build needs {} or later: update the driver",
+                             version_text(driver), version_text(runtime)),
                  Error::Kind::machine_lacks};
   if (code == cudaErrorNoDevice || (code == cudaSuccess && count == 0))
-    return Error{"no CUDA device was found: measuring needs an NVIDIA GPU; everything else works without", Error::Kind::machine_lacks};
+    return Error{"no CUDA device was found: measuring needs an NVIDIA GPU; everything else works without",
+                 Error::Kind::machine_lacks};
   if (code != cudaSuccess) return error_of(code, "looking for a device");
 
   cudaDeviceProp properties{};
-  if (const cudaError_t failed = cudaGetDeviceProperties(&properties, 0); failed != cudaSuccess) return error_of(failed, "asking for the device's properties");
+  if (const cudaError_t failed = cudaGetDeviceProperties(&properties, 0); failed != cudaSuccess)
+    return error_of(failed, "asking for the device's properties");
   if (properties.major < least_compute_major)
-    return Error{fmt::format("{} has compute capability {}.{}: the kernels need {}.0 or later (Ampere)", properties.name, properties.major,
-                             properties.minor, least_compute_major),
+    return Error{fmt::format("{} has compute capability {}.{}: the kernels need {}.0 or later (Ampere)", properties.name,
+                             properties.major, properties.minor, least_compute_major),
                  Error::Kind::machine_lacks};
   DeviceInfo info;
   info.name = properties.name;
@@ -82,12 +95,15 @@ Result<DeviceInfo> find_device() {
   info.driver_version = version_text(driver);
   info.runtime_version = version_text(runtime);
   std::size_t free = 0, total = 0;
-  if (const cudaError_t failed = cudaMemGetInfo(&free, &total); failed != cudaSuccess) return error_of(failed, "starting the device");
+  if (const cudaError_t failed = cudaMemGetInfo(&free, &total); failed != cudaSuccess)
+    return error_of(failed, "starting the device");
   info.free_bytes = static_cast<std::int64_t>(free);
   return info;
 }
 
-void DeviceMemory::Free::operator()(void* address) const { cudaFree(address); }
+void DeviceMemory::Free::operator()(void* address) const {
+  cudaFree(address);
+}
 
 Result<DeviceMemory> DeviceMemory::allocate(std::int64_t bytes) {
   void* address = nullptr;
@@ -96,9 +112,10 @@ Result<DeviceMemory> DeviceMemory::allocate(std::int64_t bytes) {
     cudaGetLastError();
     std::size_t free = 0, total = 0;
     cudaMemGetInfo(&free, &total);
-    return Error{fmt::format("{:.3f} GB of GPU memory were asked for and {:.3f} GB are free: use a smaller --batch, --heads or --seq",
-                             static_cast<double>(bytes) / 1e9, static_cast<double>(free) / 1e9),
-                 Error::Kind::machine_lacks};
+    return Error{
+        fmt::format("{:.3f} GB of GPU memory were asked for and {:.3f} GB are free: use a smaller --batch, --heads or --seq",
+                    static_cast<double>(bytes) / 1e9, static_cast<double>(free) / 1e9),
+        Error::Kind::machine_lacks};
   }
   if (code != cudaSuccess) return error_of(code, "allocating GPU memory");
   DeviceMemory memory;
@@ -122,18 +139,22 @@ Status launch(const PlannedLaunch& launch, StreamHandle stream) {
   if (Status allowed = allow_shared(launch); !allowed) return allowed;
   PlannedLaunch copy = launch;
   void* arguments[] = {copy.arguments.data()};
-  const dim3 grid(static_cast<unsigned>(launch.grid[0]), static_cast<unsigned>(launch.grid[1]), static_cast<unsigned>(launch.grid[2]));
+  const dim3 grid(static_cast<unsigned>(launch.grid[0]), static_cast<unsigned>(launch.grid[1]),
+                  static_cast<unsigned>(launch.grid[2]));
   return checked(cudaLaunchKernel(launch.function, grid, dim3(static_cast<unsigned>(launch.threads)), arguments,
                                   static_cast<std::size_t>(launch.shared_bytes), static_cast<cudaStream_t>(stream)),
                  fmt::format("launching {}", launch.name));
 }
 
-Status wait_for(StreamHandle stream) { return checked(cudaStreamSynchronize(static_cast<cudaStream_t>(stream)), "running a kernel"); }
+Status wait_for(StreamHandle stream) {
+  return checked(cudaStreamSynchronize(static_cast<cudaStream_t>(stream)), "running a kernel");
+}
 
 Result<CompiledNeeds> compiled_needs(const PlannedLaunch& launch) {
   if (Status allowed = allow_shared(launch); !allowed) return allowed.error();
   cudaFuncAttributes attributes{};
-  if (const cudaError_t code = cudaFuncGetAttributes(&attributes, launch.function); code != cudaSuccess) return error_of(code, "asking for a kernel's attributes");
+  if (const cudaError_t code = cudaFuncGetAttributes(&attributes, launch.function); code != cudaSuccess)
+    return error_of(code, "asking for a kernel's attributes");
   CompiledNeeds needs;
   needs.name = std::string(launch.name);
   needs.threads = launch.threads;
@@ -159,12 +180,15 @@ void Stopwatch::Destroy::operator()(Events* events) const {
 Result<Stopwatch> Stopwatch::make() {
   Stopwatch watch;
   watch.events_.reset(new Events);
-  if (const cudaError_t code = cudaEventCreate(&watch.events_->begin); code != cudaSuccess) return error_of(code, "making an event");
+  if (const cudaError_t code = cudaEventCreate(&watch.events_->begin); code != cudaSuccess)
+    return error_of(code, "making an event");
   if (const cudaError_t code = cudaEventCreate(&watch.events_->end); code != cudaSuccess) return error_of(code, "making an event");
   return watch;
 }
 
-Status Stopwatch::start(StreamHandle stream) { return checked(cudaEventRecord(events_->begin, static_cast<cudaStream_t>(stream)), "timing a kernel"); }
+Status Stopwatch::start(StreamHandle stream) {
+  return checked(cudaEventRecord(events_->begin, static_cast<cudaStream_t>(stream)), "timing a kernel");
+}
 
 Result<double> Stopwatch::stop(StreamHandle stream) {
   float milliseconds = 0;

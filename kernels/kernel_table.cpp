@@ -24,16 +24,28 @@ constexpr Tensor s_p_o[] = {Tensor::s, Tensor::p, Tensor::o};
 
 constexpr std::int64_t most_grid_yz = 65535;
 constexpr std::int64_t most_grid_x = 2147483647;
-constexpr std::int64_t most_rows = std::int64_t{1} << 30;   // row arithmetic in the kernels is 32 bits wide
-constexpr std::int64_t kept_bytes = 163 * 1024;             // of a row of the softmax, see softmax/rows.cu
+constexpr std::int64_t most_rows = std::int64_t{1} << 30;  // row arithmetic in the kernels is 32 bits wide
+constexpr std::int64_t kept_bytes = 163 * 1024;            // of a row of the softmax, see softmax/rows.cu
 
-bool small(const AttentionProblem& p) { return p.head_dim == 64; }
-std::int64_t row_bytes(const AttentionProblem& p) { return p.head_dim * 2; }
+bool small(const AttentionProblem& p) {
+  return p.head_dim == 64;
+}
+std::int64_t row_bytes(const AttentionProblem& p) {
+  return p.head_dim * 2;
+}
 
-TileShape tile_128(const AttentionProblem&) { return {128, 128}; }
-TileShape tile_64(const AttentionProblem&) { return {64, 64}; }
-TileShape row_tile(const AttentionProblem&) { return {1, 128}; }
-TileShape flash2_tile(const AttentionProblem& p) { return small(p) ? TileShape{128, 128} : TileShape{128, 64}; }
+TileShape tile_128(const AttentionProblem&) {
+  return {128, 128};
+}
+TileShape tile_64(const AttentionProblem&) {
+  return {64, 64};
+}
+TileShape row_tile(const AttentionProblem&) {
+  return {1, 128};
+}
+TileShape flash2_tile(const AttentionProblem& p) {
+  return small(p) ? TileShape{128, 128} : TileShape{128, 64};
+}
 
 std::vector<LaunchNeeds> flash2_needs(const AttentionProblem& p) {
   const TileShape tile = flash2_tile(p);
@@ -41,52 +53,75 @@ std::vector<LaunchNeeds> flash2_needs(const AttentionProblem& p) {
   return {{"attention", 128, 255, (tile.block_q + 4 * tile.block_kv) * row_bytes(p) + tile.block_q * 4 + 32, 2, 4}};
 }
 std::vector<LaunchNeeds> flash1_needs(const AttentionProblem& p) {
-  return {{"attention", 128, small(p) ? 128 : 131, 4 * 64 * row_bytes(p) + 2 * 64 * 4, 1, 4}};
+  return {{"attention", 128, small(p) ? 125 : 127, 4 * 64 * row_bytes(p) + 2 * 64 * 4, 1, 4}};
 }
-LaunchNeeds scores_needs(std::string_view name, const AttentionProblem& p) { return {name, 256, small(p) ? 122 : 123, 256 * row_bytes(p), 1, 4}; }
+LaunchNeeds scores_needs(std::string_view name, const AttentionProblem& p) {
+  return {name, 256, small(p) ? 122 : 123, 256 * row_bytes(p), 1, 4};
+}
 LaunchNeeds softmax_needs(const AttentionProblem& p) {
   const std::int64_t fit = kept_bytes / (p.seq_kv * 2);
   return {"softmax", 128, 32, 128 + std::min<std::int64_t>(4, fit) * p.seq_kv * 2, 1, 1};
 }
 std::vector<LaunchNeeds> standard_needs(const AttentionProblem& p) {
-  return {scores_needs("scores", p), softmax_needs(p), {"output", 256, small(p) ? 70 : 134, 2 * 128 * (256 + row_bytes(p)), 2, 8}};
+  return {scores_needs("scores", p), softmax_needs(p), {"output", 256, small(p) ? 74 : 134, 2 * 128 * (256 + row_bytes(p)), 2, 8}};
 }
-std::vector<LaunchNeeds> library_needs(const AttentionProblem& p) { return {softmax_needs(p)}; }
-std::vector<LaunchNeeds> row_needs(const AttentionProblem&) { return {{"softmax", 128, 32, 128, 1, 1}}; }
+std::vector<LaunchNeeds> library_needs(const AttentionProblem& p) {
+  return {softmax_needs(p)};
+}
+std::vector<LaunchNeeds> row_needs(const AttentionProblem&) {
+  return {{"softmax", 128, 32, 128, 1, 1}};
+}
 std::vector<LaunchNeeds> fused_needs(const AttentionProblem& p) {
-  return {{"softmax", 128, small(p) ? 41 : 72, 2 * 128 * row_bytes(p) + 4736, 2, 1}};
+  return {{"softmax", 128, small(p) ? 40 : 56, 2 * 128 * row_bytes(p) + 4736, 2, 1}};
 }
-std::vector<LaunchNeeds> naive_needs(const AttentionProblem& p) { return {{"product", 128, small(p) ? 47 : 85, 129 * row_bytes(p) + 256, 1, 1}}; }
-std::vector<LaunchNeeds> tiled_needs(const AttentionProblem& p) { return {scores_needs("product", p)}; }
+std::vector<LaunchNeeds> naive_needs(const AttentionProblem& p) {
+  return {{"product", 128, small(p) ? 46 : 68, 129 * row_bytes(p) + 256, 1, 1}};
+}
+std::vector<LaunchNeeds> tiled_needs(const AttentionProblem& p) {
+  return {scores_needs("product", p)};
+}
 
 constexpr KernelInfo rows[] = {
-    {"matmul_naive", "S = QK^T, each row of Q with a K of its own.", qk, only_s, false, false, tile_128, naive_needs, plan_matmul_naive},
-    {"matmul_tiled", "Over the untiled product: a tile of K is loaded once for all rows of a tile of Q; tensor cores.", qk, only_s, false, false,
-     tile_128, tiled_needs, plan_matmul_tiled},
-    {"softmax_safe", "Three passes over the row: maximum, sum, result.", only_s, only_p, false, false, row_tile, row_needs, plan_softmax_safe},
-    {"softmax_online", "Over safe softmax: maximum and sum in one pass.", only_s, only_p, false, false, row_tile, row_needs, plan_softmax_online},
-    {"softmax_fused", "Over online softmax: times V in the same pass, so P is never stored.", s_and_v, only_o, false, false, row_tile, fused_needs,
-     plan_softmax_fused},
-    {"standard", "Three launches; S and P through global memory.", qkv, s_p_o, true, false, tile_128, standard_needs, plan_standard},
-    {"standard_cublas", "The same with the products of NVIDIA's library, so that the comparison is fair.", qkv, s_p_o, true, true, tile_128,
-     library_needs, nullptr},
-    {"flash1", "Over standard: S and P stay on the chip; O, l and m cross in every inner step.", qkv, o_l_m, true, false, tile_64, flash1_needs,
-     plan_flash1},
-    {"flash2", "Over flash1: query tiles are the grid, so O, m and l stay in registers.", qkv, o_and_lse, true, false, flash2_tile, flash2_needs,
-     plan_flash2},
+    {"matmul_naive", "S = QK^T, each row of Q with a K of its own.", qk, only_s, false, false, tile_128, naive_needs,
+     plan_matmul_naive},
+    {"matmul_tiled", "Over the untiled product: a tile of K is loaded once for all rows of a tile of Q; tensor cores.", qk, only_s,
+     false, false, tile_128, tiled_needs, plan_matmul_tiled},
+    {"softmax_safe", "Three passes over the row: maximum, sum, result.", only_s, only_p, false, false, row_tile, row_needs,
+     plan_softmax_safe},
+    {"softmax_online", "Over safe softmax: maximum and sum in one pass.", only_s, only_p, false, false, row_tile, row_needs,
+     plan_softmax_online},
+    {"softmax_fused", "Over online softmax: times V in the same pass, so P is never stored.", s_and_v, only_o, false, false,
+     row_tile, fused_needs, plan_softmax_fused},
+    {"standard", "Three launches; S and P through global memory.", qkv, s_p_o, true, false, tile_128, standard_needs,
+     plan_standard},
+    {"standard_cublas", "The same with the products of NVIDIA's library, so that the comparison is fair.", qkv, s_p_o, true, true,
+     tile_128, library_needs, nullptr},
+    {"flash1", "Over standard: S and P stay on the chip; O, l and m cross in every inner step.", qkv, o_l_m, true, false, tile_64,
+     flash1_needs, plan_flash1},
+    {"flash2", "Over flash1: query tiles are the grid, so O, m and l stay in registers.", qkv, o_and_lse, true, false, flash2_tile,
+     flash2_needs, plan_flash2},
 };
 
 const void* address_of(const DeviceTensors& t, Tensor tensor) {
   switch (tensor) {
-    case Tensor::q: return t.q;
-    case Tensor::k: return t.k;
-    case Tensor::v: return t.v;
-    case Tensor::s: return t.s;
-    case Tensor::p: return t.p;
-    case Tensor::o: return t.o;
-    case Tensor::lse: return t.lse;
-    case Tensor::m: return t.m;
-    case Tensor::l: return t.l;
+    case Tensor::q:
+      return t.q;
+    case Tensor::k:
+      return t.k;
+    case Tensor::v:
+      return t.v;
+    case Tensor::s:
+      return t.s;
+    case Tensor::p:
+      return t.p;
+    case Tensor::o:
+      return t.o;
+    case Tensor::lse:
+      return t.lse;
+    case Tensor::m:
+      return t.m;
+    case Tensor::l:
+      return t.l;
   }
   return nullptr;
 }
@@ -99,7 +134,9 @@ Status launch_library(const AttentionProblem& problem, const DeviceTensors& tens
 
 }  // namespace
 
-std::span<const KernelInfo> kernel_table() { return rows; }
+std::span<const KernelInfo> kernel_table() {
+  return rows;
+}
 
 Result<const KernelInfo*> find_kernel(std::string_view id) {
   std::string names;
@@ -116,17 +153,20 @@ Status supports(const KernelInfo& kernel, const AttentionProblem& p) {
     return Error{fmt::format("kernel {} runs in fp16 and bf16, not in {}: use --dtype fp16", kernel.id, to_string(p.dtype))};
   if (p.head_dim != 64 && p.head_dim != 128)
     return Error{fmt::format("kernel {} has head dimensions 64 and 128, not {}: use --head-dim 64 or 128", kernel.id, p.head_dim)};
-  if (p.pass != Pass::forward) return Error{fmt::format("kernel {} runs forward, not {}: use --pass forward", kernel.id, to_string(p.pass))};
+  if (p.pass != Pass::forward)
+    return Error{fmt::format("kernel {} runs forward, not {}: use --pass forward", kernel.id, to_string(p.pass))};
   if (p.causal && !kernel.takes_causal) return Error{fmt::format("kernel {} takes no mask: leave out --causal", kernel.id)};
   if (p.seq_q > most_rows || p.seq_kv > most_rows)
-    return Error{fmt::format("kernel {} takes at most {} rows, not {}: use a smaller --seq", kernel.id, most_rows, std::max(p.seq_q, p.seq_kv))};
+    return Error{fmt::format("kernel {} takes at most {} rows, not {}: use a smaller --seq", kernel.id, most_rows,
+                             std::max(p.seq_q, p.seq_kv))};
   if (p.query_planes() > most_grid_yz)
-    return Error{fmt::format("kernel {} takes at most {} heads in all, not {} x {}: use a smaller --batch", kernel.id, most_grid_yz, p.batch, p.heads)};
+    return Error{fmt::format("kernel {} takes at most {} heads in all, not {} x {}: use a smaller --batch", kernel.id, most_grid_yz,
+                             p.batch, p.heads)};
   if (kernel.plan != nullptr)
     for (const PlannedLaunch& planned : kernel.plan(p, {}))
       if (planned.grid[0] > most_grid_x || planned.grid[1] > most_grid_yz || planned.grid[2] > most_grid_yz)
-        return Error{fmt::format("kernel {} would launch {} x {} x {} blocks, which is too many: use a smaller --seq or --batch", kernel.id,
-                                 planned.grid[0], planned.grid[1], planned.grid[2])};
+        return Error{fmt::format("kernel {} would launch {} x {} x {} blocks, which is too many: use a smaller --seq or --batch",
+                                 kernel.id, planned.grid[0], planned.grid[1], planned.grid[2])};
   return Done{};
 }
 
@@ -134,8 +174,9 @@ Status supports(const KernelInfo& kernel, const AttentionProblem& problem, const
   if (Status fits = supports(kernel, problem); !fits) return fits;
   const TileShape own = kernel.tile(problem);
   if (tile == own) return Done{};
-  return Error{fmt::format("kernel {} was compiled for tiles of {}x{} at head dimension {}, not {}x{}: leave out --block-q and --block-kv to measure",
-                           kernel.id, own.block_q, own.block_kv, problem.head_dim, tile.block_q, tile.block_kv)};
+  return Error{fmt::format(
+      "kernel {} was compiled for tiles of {}x{} at head dimension {}, not {}x{}: leave out --block-q and --block-kv to measure",
+      kernel.id, own.block_q, own.block_kv, problem.head_dim, tile.block_q, tile.block_kv)};
 }
 
 Status launch(const KernelInfo& kernel, const AttentionProblem& problem, const DeviceTensors& tensors, StreamHandle stream) {
@@ -143,7 +184,8 @@ Status launch(const KernelInfo& kernel, const AttentionProblem& problem, const D
   if (!built_with_cuda()) return no_cuda_error();
   for (const std::span<const Tensor> list : {kernel.inputs, kernel.outputs})
     for (Tensor tensor : list)
-      if (address_of(tensors, tensor) == nullptr) return Error{fmt::format("kernel {} needs tensor {} on the device", kernel.id, to_string(tensor))};
+      if (address_of(tensors, tensor) == nullptr)
+        return Error{fmt::format("kernel {} needs tensor {} on the device", kernel.id, to_string(tensor))};
   if (kernel.is_library) return launch_library(problem, tensors, stream);
   for (const PlannedLaunch& planned : kernel.plan(problem, tensors))
     if (Status launched = launch(planned, stream); !launched) return launched;
@@ -154,8 +196,10 @@ Result<std::vector<CompiledNeeds>> compiled_launches(const KernelInfo& kernel, c
   if (Status fits = supports(kernel, problem); !fits) return fits.error();
   if (!built_with_cuda()) return no_cuda_error();
   LaunchPlan plan;
-  if (kernel.plan != nullptr) plan = kernel.plan(problem, {});
-  else plan.push_back(plan_masked_softmax(problem, {}));
+  if (kernel.plan != nullptr)
+    plan = kernel.plan(problem, {});
+  else
+    plan.push_back(plan_masked_softmax(problem, {}));
   std::vector<CompiledNeeds> needs;
   for (const PlannedLaunch& planned : plan) {
     Result<CompiledNeeds> one = compiled_needs(planned);

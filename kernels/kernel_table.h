@@ -15,21 +15,21 @@ namespace tilescope {
 /// What one launch needs on chip, as the kernel was written; compiled_launches() says what the compiler made of it.
 struct LaunchNeeds {
   std::string_view name;
-  int threads = 0, registers = 0;          // registers as compiled for sm_90
-  std::int64_t shared_bytes = 0;           // static and dynamic
-  int stages = 1;                          // buffers of a ring
-  int warps_sharing_rows = 1;              // warps that read the same right operand, each for its own rows
+  int threads = 0, registers = 0;  // registers as compiled for sm_90
+  std::int64_t shared_bytes = 0;   // static and dynamic
+  int stages = 1;                  // buffers of a ring
+  int warps_sharing_rows = 1;      // warps that read the same right operand, each for its own rows
 };
 
 struct KernelInfo {
   std::string_view id;
-  std::string_view summary;                // one sentence: the one new thing over the row before
-  std::span<const Tensor> inputs, outputs; // outputs include S and P where they pass through global memory
+  std::string_view summary;                 // one sentence: the one new thing over the row before
+  std::span<const Tensor> inputs, outputs;  // outputs include S and P where they pass through global memory
   bool takes_causal = true;
-  bool is_library = false;                 // its products are a library's: traffic and needs are not ours to say
+  bool is_library = false;  // its products are a library's: traffic and needs are not ours to say
   TileShape (*tile)(const AttentionProblem&);
   std::vector<LaunchNeeds> (*needs)(const AttentionProblem&);
-  LaunchPlan (*plan)(const AttentionProblem&, const DeviceTensors&);   // null for a library's
+  LaunchPlan (*plan)(const AttentionProblem&, const DeviceTensors&);  // null for a library's
 };
 
 std::span<const KernelInfo> kernel_table();

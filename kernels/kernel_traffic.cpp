@@ -10,14 +10,14 @@ namespace tilescope {
 namespace {
 
 constexpr std::int64_t element = 2, statistic = 4;
-constexpr std::int64_t kept_bytes = 163 * 1024;   // of a row of the softmax, see softmax/rows.cu
+constexpr std::int64_t kept_bytes = 163 * 1024;  // of a row of the softmax, see softmax/rows.cu
 
 /// Sums over the query tiles of one head: what they visit.
 struct Visits {
-  std::int64_t rows = 0;         // rows of tiles that see a key
-  std::int64_t keys = 0;         // keys in the visited tiles
-  std::int64_t rows_tiles = 0;   // rows x visited tiles
-  std::int64_t rows_keys = 0;    // rows x keys: the part of S that exists
+  std::int64_t rows = 0;        // rows of tiles that see a key
+  std::int64_t keys = 0;        // keys in the visited tiles
+  std::int64_t rows_tiles = 0;  // rows x visited tiles
+  std::int64_t rows_keys = 0;   // rows x keys: the part of S that exists
 };
 
 Visits visits_of(const AttentionProblem& p, const TileShape& tile) {
@@ -44,7 +44,7 @@ std::optional<KernelTraffic> kernel_traffic(const KernelInfo& kernel, const Atte
   if (kernel.id == "flash2") {
     one = {v.rows * row + 2 * v.keys * row, output + p.seq_q * statistic};
   } else if (kernel.id == "flash1") {
-    const std::int64_t step = row + 2 * statistic;   // O, l and m of a row
+    const std::int64_t step = row + 2 * statistic;  // O, l and m of a row
     one = {2 * p.seq_kv * row + v.rows_tiles * (row + step), p.seq_q * step + v.rows_tiles * step};
   } else if (kernel.id == "standard") {
     const std::int64_t reads_of_s = p.seq_kv * element <= kept_bytes ? 1 : 2;

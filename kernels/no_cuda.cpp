@@ -6,48 +6,111 @@
 
 namespace tilescope {
 
-bool built_with_cuda() { return false; }
-
-Error no_cuda_error() {
-  return {"this build has no CUDA kernels: build with a CUDA toolkit 12.8 or later and -DTILESCOPE_CUDA=ON to measure", Error::Kind::machine_lacks};
+bool built_with_cuda() {
+  return false;
 }
 
-Result<DeviceInfo> find_device() { return no_cuda_error(); }
+Error no_cuda_error() {
+  return {"this build has no CUDA kernels: build with a CUDA toolkit 12.8 or later and -DTILESCOPE_CUDA=ON to measure",
+          Error::Kind::machine_lacks};
+}
+
+Result<DeviceInfo> find_device() {
+  return no_cuda_error();
+}
 void DeviceMemory::Free::operator()(void*) const {}
-Result<DeviceMemory> DeviceMemory::allocate(std::int64_t) { return no_cuda_error(); }
-Status DeviceMemory::fill(unsigned char) { return no_cuda_error(); }
-Status DeviceMemory::write(const void*, std::int64_t) { return no_cuda_error(); }
-Status DeviceMemory::read(void*, std::int64_t) const { return no_cuda_error(); }
-Status launch(const PlannedLaunch&, StreamHandle) { return no_cuda_error(); }
-Status wait_for(StreamHandle) { return no_cuda_error(); }
-Result<CompiledNeeds> compiled_needs(const PlannedLaunch&) { return no_cuda_error(); }
+Result<DeviceMemory> DeviceMemory::allocate(std::int64_t) {
+  return no_cuda_error();
+}
+Status DeviceMemory::fill(unsigned char) {
+  return no_cuda_error();
+}
+Status DeviceMemory::write(const void*, std::int64_t) {
+  return no_cuda_error();
+}
+Status DeviceMemory::read(void*, std::int64_t) const {
+  return no_cuda_error();
+}
+Status launch(const PlannedLaunch&, StreamHandle) {
+  return no_cuda_error();
+}
+Status wait_for(StreamHandle) {
+  return no_cuda_error();
+}
+Result<CompiledNeeds> compiled_needs(const PlannedLaunch&) {
+  return no_cuda_error();
+}
 
 struct Stopwatch::Events {};
-void Stopwatch::Destroy::operator()(Events* events) const { delete events; }
-Result<Stopwatch> Stopwatch::make() { return no_cuda_error(); }
-Status Stopwatch::start(StreamHandle) { return no_cuda_error(); }
-Result<double> Stopwatch::stop(StreamHandle) { return no_cuda_error(); }
+void Stopwatch::Destroy::operator()(Events* events) const {
+  delete events;
+}
+Result<Stopwatch> Stopwatch::make() {
+  return no_cuda_error();
+}
+Status Stopwatch::start(StreamHandle) {
+  return no_cuda_error();
+}
+Result<double> Stopwatch::stop(StreamHandle) {
+  return no_cuda_error();
+}
 
-PlannedLaunch plan_flush(const DeviceMemory&) { return {}; }
-PlannedLaunch plan_random(const DeviceMemory&, DataType, std::uint64_t) { return {}; }
-LaunchPlan plan_flash2(const AttentionProblem&, const DeviceTensors&) { return {}; }
-LaunchPlan plan_flash1(const AttentionProblem&, const DeviceTensors&) { return {}; }
-LaunchPlan plan_standard(const AttentionProblem&, const DeviceTensors&) { return {}; }
-LaunchPlan plan_softmax_safe(const AttentionProblem&, const DeviceTensors&) { return {}; }
-LaunchPlan plan_softmax_online(const AttentionProblem&, const DeviceTensors&) { return {}; }
-LaunchPlan plan_softmax_fused(const AttentionProblem&, const DeviceTensors&) { return {}; }
-LaunchPlan plan_matmul_naive(const AttentionProblem&, const DeviceTensors&) { return {}; }
-LaunchPlan plan_matmul_tiled(const AttentionProblem&, const DeviceTensors&) { return {}; }
-PlannedLaunch plan_masked_softmax(const AttentionProblem&, const DeviceTensors&) { return {}; }
+PlannedLaunch plan_flush(const DeviceMemory&) {
+  return {};
+}
+PlannedLaunch plan_random(const DeviceMemory&, DataType, std::uint64_t) {
+  return {};
+}
+LaunchPlan plan_flash2(const AttentionProblem&, const DeviceTensors&) {
+  return {};
+}
+LaunchPlan plan_flash1(const AttentionProblem&, const DeviceTensors&) {
+  return {};
+}
+LaunchPlan plan_standard(const AttentionProblem&, const DeviceTensors&) {
+  return {};
+}
+LaunchPlan plan_softmax_safe(const AttentionProblem&, const DeviceTensors&) {
+  return {};
+}
+LaunchPlan plan_softmax_online(const AttentionProblem&, const DeviceTensors&) {
+  return {};
+}
+LaunchPlan plan_softmax_fused(const AttentionProblem&, const DeviceTensors&) {
+  return {};
+}
+LaunchPlan plan_matmul_naive(const AttentionProblem&, const DeviceTensors&) {
+  return {};
+}
+LaunchPlan plan_matmul_tiled(const AttentionProblem&, const DeviceTensors&) {
+  return {};
+}
+PlannedLaunch plan_masked_softmax(const AttentionProblem&, const DeviceTensors&) {
+  return {};
+}
 
-Status multiply_scores(const AttentionProblem&, const DeviceTensors&, StreamHandle) { return no_cuda_error(); }
-Status multiply_output(const AttentionProblem&, const DeviceTensors&, StreamHandle) { return no_cuda_error(); }
+Status multiply_scores(const AttentionProblem&, const DeviceTensors&, StreamHandle) {
+  return no_cuda_error();
+}
+Status multiply_output(const AttentionProblem&, const DeviceTensors&, StreamHandle) {
+  return no_cuda_error();
+}
 
-Result<CounterPlan> plan_counters(std::string_view, std::span<const std::string>) { return no_cuda_error(); }
+Result<CounterPlan> plan_counters(std::string_view, std::span<const std::string>) {
+  return no_cuda_error();
+}
 struct CounterSession::Impl {};
-void CounterSession::Close::operator()(Impl* impl) const { delete impl; }
-Result<CounterSession> CounterSession::open(std::span<const std::string>) { return no_cuda_error(); }
-Result<CounterReading> CounterSession::read(const std::function<Status()>&, const std::function<Status()>&) { return no_cuda_error(); }
-std::string CounterSession::chip() const { return {}; }
+void CounterSession::Close::operator()(Impl* impl) const {
+  delete impl;
+}
+Result<CounterSession> CounterSession::open(std::span<const std::string>) {
+  return no_cuda_error();
+}
+Result<CounterReading> CounterSession::read(const std::function<Status()>&, const std::function<Status()>&) {
+  return no_cuda_error();
+}
+std::string CounterSession::chip() const {
+  return {};
+}
 
 }  // namespace tilescope

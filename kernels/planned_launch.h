@@ -28,17 +28,17 @@ struct DeviceTensors {
 
 struct PlannedLaunch {
   std::string_view name;
-  const void* function = nullptr;          // the kernel's host-side handle
+  const void* function = nullptr;  // the kernel's host-side handle
   std::array<std::int64_t, 3> grid{1, 1, 1};
   int threads = 0;
-  std::int64_t shared_bytes = 0;           // dynamic
+  std::int64_t shared_bytes = 0;  // dynamic
   alignas(16) std::array<std::byte, 112> arguments{};
 };
 
 /// Every kernel here takes one struct by value.
 template <class Arguments>
-PlannedLaunch planned(std::string_view name, const void* function, std::array<std::int64_t, 3> grid, int threads, std::int64_t shared_bytes,
-                      const Arguments& arguments) {
+PlannedLaunch planned(std::string_view name, const void* function, std::array<std::int64_t, 3> grid, int threads,
+                      std::int64_t shared_bytes, const Arguments& arguments) {
   static_assert(std::is_trivially_copyable_v<Arguments> && sizeof(Arguments) <= sizeof(PlannedLaunch::arguments));
   PlannedLaunch launch{name, function, grid, threads, shared_bytes, {}};
   std::memcpy(launch.arguments.data(), &arguments, sizeof(Arguments));

@@ -9,8 +9,8 @@ namespace {
 template <class T, int d>
 LaunchPlan plan(const AttentionProblem& problem, const device::Flash1Arguments& arguments) {
   using Shape = device::Flash1Shape<T, d>;
-  return {planned("attention", reinterpret_cast<const void*>(&device::flash1_kernel<Shape>), {problem.query_planes(), 1, 1}, Shape::threads,
-                  Shape::shared_bytes, arguments)};
+  return {planned("attention", reinterpret_cast<const void*>(&device::flash1_kernel<Shape>), {problem.query_planes(), 1, 1},
+                  Shape::threads, Shape::shared_bytes, arguments)};
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// The device code of flash1: one block a head; keys are the outer loop, so O, l and m cross to global memory and back in every step.
+// The device code of flash1: one block a head; keys are the outer loop, so O, l and m cross to global memory and back in every
+// step.
 //
 //   4 warps of 16 rows. Shared memory holds the four tiles of the paper: Q and O [Br,d], K and V [Bc,d].
 //   O is kept there in the problem's type, as in global memory; l and m are fp32.
@@ -45,7 +46,8 @@ __device__ __forceinline__ void fetch_rows(char* shared, const char* global, int
 /// One inner step for one warp: 16 rows of Q and O against the whole tile of K and V. m is in powers of e, as in global memory.
 template <class Shape>
 __device__ __forceinline__ void flash1_step(const Flash1Arguments& arguments, char* q_rows, char* o_rows, std::uint32_t k_tile,
-                                            std::uint32_t v_tile, float* l_rows, float* m_rows, int visible, bool masked, int lane) {
+                                            std::uint32_t v_tile, float* l_rows, float* m_rows, int visible, bool masked,
+                                            int lane) {
   using T = typename Shape::T;
   constexpr int row_bytes = Shape::row_bytes, o_tiles = Shape::d / 8, s_tiles = Shape::bc / 8;
   const LanePlaces<row_bytes> places(lane);
@@ -53,8 +55,10 @@ __device__ __forceinline__ void flash1_step(const Flash1Arguments& arguments, ch
   float s[1][s_tiles][4], pv[o_tiles][4];
   multiply_transposed<T, row_bytes>(s, places, shared_address(q_rows), k_tile);
   if (masked) {
-    if (arguments.causal) mask_scores<true>(s, visible, lane);
-    else mask_scores<false>(s, visible, lane);
+    if (arguments.causal)
+      mask_scores<true>(s, visible, lane);
+    else
+      mask_scores<false>(s, visible, lane);
   }
 
   std::uint32_t p[s_tiles / 2][4];
@@ -64,7 +68,7 @@ __device__ __forceinline__ void flash1_step(const Flash1Arguments& arguments, ch
     float most = minus_infinity();
 #pragma unroll
     for (int n = 0; n < s_tiles; ++n) most = fmaxf(most, fmaxf(s[0][n][half * 2], s[0][n][half * 2 + 1]));
-    most = quad_max(most) * scale_log2;                                 // of this tile alone
+    most = quad_max(most) * scale_log2;  // of this tile alone
     const float base = most == minus_infinity() ? 0.f : most;
     float sum = 0.f;
 #pragma unroll
@@ -85,7 +89,7 @@ __device__ __forceinline__ void flash1_step(const Flash1Arguments& arguments, ch
     __syncwarp();
     if ((lane & 3) == 0) {
       l_rows[row] = l_new;
-      m_rows[row] = m_new == m_old ? m_rows[row] : m_new * ln_2;        // an unchanged maximum keeps its bits
+      m_rows[row] = m_new == m_old ? m_rows[row] : m_new * ln_2;  // an unchanged maximum keeps its bits
     }
   }
 
@@ -107,8 +111,9 @@ __device__ __forceinline__ void flash1_step(const Flash1Arguments& arguments, ch
 #pragma unroll
     for (int n = 0; n < o_tiles; ++n) {
       T* const place = reinterpret_cast<T*>(o_rows + swizzled<row_bytes>(half * 8 + lane / 4, n) + (lane & 3) * 4);
-      *reinterpret_cast<std::uint32_t*>(place) = pack<T>(to_float(place[0]) * old_factor[half] + pv[n][half * 2] * new_factor[half],
-                                                         to_float(place[1]) * old_factor[half] + pv[n][half * 2 + 1] * new_factor[half]);
+      *reinterpret_cast<std::uint32_t*>(place) =
+          pack<T>(to_float(place[0]) * old_factor[half] + pv[n][half * 2] * new_factor[half],
+                  to_float(place[1]) * old_factor[half] + pv[n][half * 2 + 1] * new_factor[half]);
     }
   __syncwarp();
 }
@@ -166,8 +171,8 @@ __global__ __launch_bounds__(Shape::threads) void flash1_kernel(const Flash1Argu
       copy_async_wait<0>();
       __syncthreads();
       const int seen_by_first = arguments.causal ? first_row + warp_row + 1 + seq_kv - seq_q - first_key : keys;
-      flash1_step<Shape>(arguments, own_q, own_o, shared_address(k_tile), shared_address(v_tile), l_tile + warp_row, m_tile + warp_row,
-                         seen_by_first, seen_by_first < Shape::bc, lane);
+      flash1_step<Shape>(arguments, own_q, own_o, shared_address(k_tile), shared_address(v_tile), l_tile + warp_row,
+                         m_tile + warp_row, seen_by_first, seen_by_first < Shape::bc, lane);
       store_rows<row_bytes, 16>(o + place, own_o, rows - warp_row, lane);
       __syncthreads();
       for_each_by_sector<threads, 4>(l + first_row, rows, thread, [&](int r) { l[first_row + r] = l_tile[r]; });

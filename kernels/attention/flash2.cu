@@ -28,7 +28,8 @@ LaunchPlan plan_flash2(const AttentionProblem& problem, const DeviceTensors& ten
   arguments.kv_heads = static_cast<int>(problem.kv_heads);
   arguments.scale = static_cast<float>(problem.scale());
   const std::int64_t tiles = (problem.seq_q + variant.block_q - 1) / variant.block_q;
-  return {planned("attention", variant.function, {tiles, problem.heads, problem.batch}, variant.threads, variant.shared_bytes, arguments)};
+  return {planned("attention", variant.function, {tiles, problem.heads, problem.batch}, variant.threads, variant.shared_bytes,
+                  arguments)};
 }
 
 }  // namespace tilescope

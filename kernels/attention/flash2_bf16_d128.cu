@@ -5,7 +5,8 @@
 namespace tilescope {
 
 Flash2Variant flash2_bf16_d128(bool causal) {
-  return causal ? device::flash2_variant<device::bfloat_type, 128, true>() : device::flash2_variant<device::bfloat_type, 128, false>();
+  return causal ? device::flash2_variant<device::bfloat_type, 128, true>()
+                : device::flash2_variant<device::bfloat_type, 128, false>();
 }
 
 }  // namespace tilescope

@@ -5,7 +5,8 @@
 namespace tilescope {
 
 Flash2Variant flash2_bf16_d64(bool causal) {
-  return causal ? device::flash2_variant<device::bfloat_type, 64, true>() : device::flash2_variant<device::bfloat_type, 64, false>();
+  return causal ? device::flash2_variant<device::bfloat_type, 64, true>()
+                : device::flash2_variant<device::bfloat_type, 64, false>();
 }
 
 }  // namespace tilescope

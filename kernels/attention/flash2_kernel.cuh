@@ -5,8 +5,8 @@
 //     shared     Q [Br,d]   K ring [stages][Bc,d]   V ring [stages][Bc,d]      all swizzled (tensor_core.cuh)
 //     registers  S [rows,Bc] fp32 ── row max, exp2 ──► P 16-bit, 16 keys at a time ──► O += P V, O [rows,d] fp32
 //
-//   Order inside an iteration: S = Q K^T, row maxima, then for each slice of 16 keys the products O += P V with the exponentials of the
-//   *next* slice between them, so that the special-function unit works while the tensor core does.
+//   Order inside an iteration: S = Q K^T, row maxima, then for each slice of 16 keys the products O += P V with the exponentials of
+//   the *next* slice between them, so that the special-function unit works while the tensor core does.
 #pragma once
 
 #include <type_traits>
@@ -35,8 +35,8 @@ struct Flash2Shape {
   static constexpr bool causal = is_causal;
   static constexpr int threads = warps * 32;
   static constexpr int row_bytes = d * 2;
-  static constexpr int row_chunks = d / 8;                 // 16-byte chunks
-  static constexpr int m_tiles = br / (16 * warps);        // of 16 rows, per warp
+  static constexpr int row_chunks = d / 8;           // 16-byte chunks
+  static constexpr int m_tiles = br / (16 * warps);  // of 16 rows, per warp
   static constexpr int rows_per_warp = 16 * m_tiles;
   static constexpr int q_bytes = br * row_bytes, kv_bytes = bc * row_bytes;
   static constexpr int barrier_bytes = 2 * stages * 8;
@@ -49,21 +49,14 @@ struct Flash2Shape {
 template <class Shape>
 struct Flash2Warp {
   using T = typename Shape::T;
-  static constexpr int m_tiles = Shape::m_tiles, s_tiles = Shape::bc / 8, o_tiles = Shape::d / 8, k_steps = Shape::d / 16;
+  static constexpr int m_tiles = Shape::m_tiles, s_tiles = Shape::bc / 8, o_tiles = Shape::d / 8;
 
   float o[m_tiles][o_tiles][4];
   float s[m_tiles][s_tiles][4];
-  float row_max[m_tiles][2], row_sum[m_tiles][2];   // this lane's part of the sum
-  // Where this lane's ldmatrix rows begin in a tile; everything added to these is the same for all lanes.
-  std::uint32_t lane_rows_first;   // rows by lane bit 3, chunks by bit 4: Q, and V transposed
-  std::uint32_t lane_chunk_first;  // rows by lane bit 4, chunks by bit 3: K
-  std::uint32_t q_shared;
+  float row_max[m_tiles][2], row_sum[m_tiles][2];  // this lane's part of the sum
+  LanePlaces<Shape::row_bytes> places;
 
-  __device__ __forceinline__ void start(std::uint32_t q_rows, int lane) {
-    const int r = lane & 7, bit3 = (lane >> 3) & 1, bit4 = lane >> 4;
-    q_shared = q_rows;
-    lane_rows_first = swizzled<Shape::row_bytes>(r + 8 * bit3, bit4);
-    lane_chunk_first = swizzled<Shape::row_bytes>(r + 8 * bit4, bit3);
+  __device__ __forceinline__ explicit Flash2Warp(int lane) : places(lane) {
 #pragma unroll
     for (int mt = 0; mt < m_tiles; ++mt) {
       row_max[mt][0] = row_max[mt][1] = minus_infinity();
@@ -73,54 +66,6 @@ struct Flash2Warp {
 #pragma unroll
         for (int i = 0; i < 4; ++i) o[mt][n][i] = 0.f;
     }
-  }
-
-  /// Chunk pair `step` of the row a lane address points to: the swizzle is an exclusive or, so stepping is one too.
-  static __device__ __forceinline__ std::uint32_t stepped(std::uint32_t lane_place, int step, std::uint32_t base) {
-    return (lane_place ^ ((step & 3) << 5)) + (base + ((step >> 2) << 7));
-  }
-
-  __device__ __forceinline__ void load_q(std::uint32_t (&fragment)[m_tiles][4], int step) const {
-#pragma unroll
-    for (int mt = 0; mt < m_tiles; ++mt) load_matrices(fragment[mt], stepped(lane_rows_first, step, q_shared + mt * 16 * Shape::row_bytes));
-  }
-
-  /// S = Q K^T
-  __device__ __forceinline__ void scores(std::uint32_t k_shared) {
-    const float zero[4] = {0.f, 0.f, 0.f, 0.f};
-    std::uint32_t a[2][m_tiles][4], b[2][s_tiles / 2][4];
-    auto fetch = [&](int step) {
-      load_q(a[step & 1], step);
-#pragma unroll
-      for (int n = 0; n < s_tiles / 2; ++n) load_matrices(b[step & 1][n], stepped(lane_chunk_first, step, k_shared + n * 16 * Shape::row_bytes));
-    };
-    fetch(0);
-#pragma unroll
-    for (int step = 0; step < k_steps; ++step) {
-      if (step + 1 < k_steps) fetch(step + 1);
-#pragma unroll
-      for (int n = 0; n < s_tiles; ++n)
-#pragma unroll
-        for (int mt = 0; mt < m_tiles; ++mt) {
-          const std::uint32_t b0 = b[step & 1][n / 2][(n & 1) * 2], b1 = b[step & 1][n / 2][(n & 1) * 2 + 1];
-          const auto& a4 = a[step & 1][mt];
-          if (step == 0) mma<T>(s[mt][n], a4, b0, b1, zero);
-          else mma<T>(s[mt][n], a4, b0, b1, s[mt][n]);
-        }
-    }
-  }
-
-  /// S = -inf where the key is not visible. `visible` is how many of the tile's keys the warp's first row sees; where causal, each further
-  /// row sees one more. (No row of the problem sees beyond seq_kv; rows past the end of Q may, and see zeros there.)
-  __device__ __forceinline__ void mask(int visible, int lane) {
-    const int limit = visible - 2 * (lane & 3) + (Shape::causal ? lane / 4 : 0);
-#pragma unroll
-    for (int mt = 0; mt < m_tiles; ++mt)
-#pragma unroll
-      for (int n = 0; n < s_tiles; ++n)
-#pragma unroll
-        for (int i = 0; i < 4; ++i)
-          if (n * 8 + (i & 1) - (Shape::causal ? mt * 16 + (i / 2) * 8 : 0) >= limit) s[mt][n][i] = minus_infinity();
   }
 
   /// Row maxima of S, and l and O rescaled to them. `offset` becomes max * scale, what exp2 subtracts.
@@ -159,8 +104,8 @@ struct Flash2Warp {
   }
 
   /// Register `index` (0 … 4 m_tiles - 1) of slice `slice` of P = exp2(S scale - offset), added to the row sums.
-  __device__ __forceinline__ void exponentials(std::uint32_t (&p)[m_tiles][4], int slice, int index, const float (&offset)[m_tiles][2],
-                                               float scale_log2) {
+  __device__ __forceinline__ void exponentials(std::uint32_t (&p)[m_tiles][4], int slice, int index,
+                                               const float (&offset)[m_tiles][2], float scale_log2) {
     const int mt = index / 4, part = index % 4, half = part & 1;
     const float(&from)[4] = s[mt][slice * 2 + part / 2];
     const float x = exp2_fast(from[half * 2] * scale_log2 - offset[mt][half]);
@@ -169,13 +114,13 @@ struct Flash2Warp {
     p[mt][part] = pack<T>(x, y);
   }
 
-  /// O += P V, slice by slice. V of a slice is loaded once for all rows, and each fragment replaced by the next slice's when its last
-  /// product is issued; the exponentials of the next slice stand between the products of this one.
+  /// O += P V, slice by slice. V of a slice is loaded once for all rows, and each fragment replaced by the next slice's when its
+  /// last product is issued; the exponentials of the next slice stand between the products of this one.
   __device__ __forceinline__ void accumulate(std::uint32_t v_shared, const float (&offset)[m_tiles][2], float scale_log2) {
     constexpr int slices = Shape::bc / 16, groups = o_tiles / 2, parts = 4 * m_tiles, turns = groups * m_tiles;
     std::uint32_t p[2][m_tiles][4], b[groups][4];
     auto fetch = [&](int slice, int g) {
-      load_matrices_transposed(b[g], stepped(lane_rows_first, g, v_shared + slice * 16 * Shape::row_bytes));
+      load_matrices_transposed(b[g], places.stepped(places.rows_first, g, v_shared + slice * 16 * Shape::row_bytes));
     };
 #pragma unroll
     for (int i = 0; i < parts; ++i) exponentials(p[0], 0, i, offset, scale_log2);
@@ -236,13 +181,15 @@ struct Flash2Place {
   }
   /// Index of the first row of its keys among all rows of K and V.
   __device__ __forceinline__ std::int64_t kv_row(const Flash2Arguments& arguments) const {
-    return (static_cast<std::int64_t>(batch) * arguments.kv_heads + head / (arguments.heads / arguments.kv_heads)) * arguments.seq_kv;
+    return (static_cast<std::int64_t>(batch) * arguments.kv_heads + head / (arguments.heads / arguments.kv_heads)) *
+           arguments.seq_kv;
   }
 };
 
 /// A tile of rows that sees no key: nothing is loaded.
 template <class Shape>
-__device__ __forceinline__ void write_empty(const Flash2Arguments& arguments, const Flash2Place<Shape>& place, int rows, int thread) {
+__device__ __forceinline__ void write_empty(const Flash2Arguments& arguments, const Flash2Place<Shape>& place, int rows,
+                                            int thread) {
   uint4* const o = reinterpret_cast<uint4*>(static_cast<char*>(arguments.o) + place.row(arguments) * Shape::row_bytes);
   for (int i = thread; i < rows * Shape::row_chunks; i += Shape::threads) o[i] = make_uint4(0, 0, 0, 0);
   float* const lse = arguments.lse + place.row(arguments);
@@ -251,14 +198,17 @@ __device__ __forceinline__ void write_empty(const Flash2Arguments& arguments, co
 
 template <class Shape>
 __global__ __launch_bounds__(Shape::threads, Shape::min_blocks) void flash2_kernel(const Flash2Arguments arguments) {
+  using T = typename Shape::T;
   extern __shared__ __align__(128) char shared[];
   char* const q_tile = shared;
   char* const k_ring = shared + Shape::q_bytes;
   char* const v_ring = k_ring + Shape::stages * Shape::kv_bytes;
   float* const lse_tile = reinterpret_cast<float*>(v_ring + Shape::stages * Shape::kv_bytes);
 
-  // Shuffles, so that the compiler knows what is the same for a whole warp, and keeps the lane instead of working it out again and again.
-  const int thread = threadIdx.x, lane = __shfl_sync(0xffffffffu, thread & 31, thread & 31), warp = __shfl_sync(0xffffffffu, thread >> 5, 0);
+  // Shuffles, so that the compiler knows what is the same for a whole warp, and keeps the lane instead of working it out again and
+  // again.
+  const int thread = threadIdx.x, lane = __shfl_sync(0xffffffffu, thread & 31, thread & 31),
+            warp = __shfl_sync(0xffffffffu, thread >> 5, 0);
   const int seq_q = arguments.seq_q, seq_kv = arguments.seq_kv;
   const Flash2Place<Shape> place;
   const int first_row = place.first_row, rows = min(Shape::br, seq_q - first_row);
@@ -277,12 +227,13 @@ __global__ __launch_bounds__(Shape::threads, Shape::min_blocks) void flash2_kern
 
   if (Shape::causal && tiles == 0) return write_empty<Shape>(arguments, place, rows, thread);
 
-  // full[stage]: every thread's copies of the tile have landed. empty[stage]: every warp has read the tile.
+  // full[stage]: every thread's copies of the tile have landed, and every warp is done with K of the tile before it.
+  // empty[stage]: every warp has read the tile.
   const std::uint32_t full = shared_address(lse_tile + Shape::br), empty = full + Shape::stages * 8;
   if (thread == 0) {
 #pragma unroll
     for (int i = 0; i < Shape::stages; ++i) {
-      barrier_start(full + i * 8, Shape::threads);
+      barrier_start(full + i * 8, Shape::threads + Shape::warps);
       barrier_start(empty + i * 8, Shape::warps);
     }
   }
@@ -290,7 +241,8 @@ __global__ __launch_bounds__(Shape::threads, Shape::min_blocks) void flash2_kern
   auto copy_part = [&](auto whole, const char* plane_start, char* ring_start, int j) {
     const std::int64_t from = static_cast<std::int64_t>(j) * Shape::kv_bytes + warp * copied_bytes;
     const std::uint32_t to = shared_address(ring_start) + (j % Shape::stages) * Shape::kv_bytes + warp * copied_bytes;
-    copy_rows<Shape::row_bytes, copied_rows, decltype(whole)::value>(to, plane_start + from, seq_kv - j * Shape::bc - warp * copied_rows, lane);
+    copy_rows<Shape::row_bytes, copied_rows, decltype(whole)::value>(to, plane_start + from,
+                                                                     seq_kv - j * Shape::bc - warp * copied_rows, lane);
   };
   using Whole = std::true_type;
   using Ragged = std::false_type;
@@ -301,21 +253,26 @@ __global__ __launch_bounds__(Shape::threads, Shape::min_blocks) void flash2_kern
   copy_async_commit();
   __syncthreads();  // the barriers are there
   // Without a mask there always is a tile; asking costs nothing, and ptxas then finds a register more.
-  if (Shape::causal || Shape::d == 64 || tiles > 0) {
+  if (Shape::causal || tiles > 0) {
     copy_part(Ragged(), k_plane, k_ring, 0);
     copy_part(Ragged(), v_plane, v_ring, 0);
     barrier_arrive_after_copies(full);
+    if (lane == 0) barrier_arrive(full);
   }
   copy_async_commit();
 
-  Flash2Warp<Shape> work;
-  work.start(shared_address(own_rows), lane);
+  Flash2Warp<Shape> work(lane);
   copy_async_wait<1>();
   __syncwarp();
 
-  // Tile j + 1 is copied while tile j is worked on: K once S is done, V once the maxima are. `whole`: both tiles are, and nothing is masked.
+  // Tile j + 1 is copied while tile j is worked on: K once S is done, V once the maxima are. `whole`: both tiles are, and nothing
+  // is masked.
   auto copy_next_k = [&](auto whole, int j) {
-    if (decltype(whole)::value || j + 1 < tiles) copy_part(whole, k_plane, k_ring, j + 1);
+    if (decltype(whole)::value || j + 1 < tiles) {
+      __syncwarp();
+      if (lane == 0) barrier_arrive(full + ((j + 1) % Shape::stages) * 8);
+      copy_part(whole, k_plane, k_ring, j + 1);
+    }
   };
   auto copy_next_v = [&](auto whole, int j) {
     if (decltype(whole)::value || j + 1 < tiles) {
@@ -328,9 +285,11 @@ __global__ __launch_bounds__(Shape::threads, Shape::min_blocks) void flash2_kern
     const int stage = j % Shape::stages;
     float offset[Shape::m_tiles][2];
     barrier_wait(full + stage * 8, (j / Shape::stages) & 1);
-    work.scores(shared_address(k_ring) + stage * Shape::kv_bytes);
+    multiply_transposed<T, Shape::row_bytes>(work.s, work.places, shared_address(own_rows),
+                                             shared_address(k_ring) + stage * Shape::kv_bytes);
     copy_next_k(whole, j);
-    if (!decltype(whole)::value && j >= first_masked) work.mask((Shape::causal ? first_visible : seq_kv) - j * Shape::bc, lane);
+    if (!decltype(whole)::value && j >= first_masked)
+      mask_scores<Shape::causal>(work.s, (Shape::causal ? first_visible : seq_kv) - j * Shape::bc, lane);
     work.maxima(offset, scale_log2);
     copy_next_v(whole, j);
     work.accumulate(shared_address(v_ring) + stage * Shape::kv_bytes, offset, scale_log2);
@@ -364,7 +323,8 @@ __global__ __launch_bounds__(Shape::threads, Shape::min_blocks) void flash2_kern
 
 template <class T, int d, bool causal>
 Flash2Variant flash2_variant() {
-  using Shape = std::conditional_t<d == 64, Flash2Shape<T, 64, 128, 128, 4, 2, 2, causal>, Flash2Shape<T, 128, 128, 64, 4, 2, 2, causal>>;
+  using Shape =
+      std::conditional_t<d == 64, Flash2Shape<T, 64, 128, 128, 4, 2, 2, causal>, Flash2Shape<T, 128, 128, 64, 4, 2, 2, causal>>;
   return {reinterpret_cast<const void*>(&flash2_kernel<Shape>), Shape::br, Shape::bc, Shape::threads, Shape::shared_bytes};
 }
 

@@ -35,19 +35,22 @@ __device__ __forceinline__ void copy_weights(char* shared, const T* from, std::i
     for (int i = 0; i < 8; ++i) {
       const int row = i * 2 + lane / 16, chunk = lane % 16;
       const bool present = row < rows && chunk * 8 < cols;
-      copy_async(shared_address(shared) + swizzled<row_bytes>(row, chunk), present ? from + row * row_elements + chunk * 8 : from, present);
+      copy_async(shared_address(shared) + swizzled<row_bytes>(row, chunk), present ? from + row * row_elements + chunk * 8 : from,
+                 present);
     }
     return;
   }
   if (row_elements % 8 == 0) {
-    // Every other row starts in the middle of a sector. Lanes are asked for in pairs: a pair must not straddle two sectors, or both
-    // are fetched for it.
+    // Every other row starts in the middle of a sector. An asynchronous copy fetches a sector for each half that goes to a place of its
+    // own, so such rows go through registers, with lanes in step with the sectors.
+#pragma unroll 4
     for (int row = 0; row < 16; ++row) {
       const T* const start = from + row * row_elements;
       const int chunk = lane - elements_into_sector(start, 2) / 8;
-      const bool present = row < rows && chunk * 8 < cols;
-      if (chunk >= 0 && chunk < 16)
-        copy_async(shared_address(shared) + swizzled<row_bytes>(row, chunk), present ? start + chunk * 8 : from, present);
+      if (chunk < 0 || chunk >= 16) continue;
+      uint4 bytes = make_uint4(0, 0, 0, 0);
+      if (row < rows && chunk * 8 < cols) bytes = __ldcg(reinterpret_cast<const uint4*>(start + chunk * 8));
+      *reinterpret_cast<uint4*>(shared + swizzled<row_bytes>(row, chunk)) = bytes;
     }
     return;
   }

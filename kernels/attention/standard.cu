@@ -11,8 +11,8 @@ template <class T, int d>
 PlannedLaunch plan_output(const AttentionProblem& problem, const device::OutputArguments& arguments) {
   using Shape = device::OutputShape<T, d>;
   const std::int64_t tiles = (problem.seq_q + Shape::br - 1) / Shape::br;
-  return planned("output", reinterpret_cast<const void*>(&device::output_kernel<Shape>), {tiles, problem.query_planes(), 1}, Shape::threads,
-                 Shape::shared_bytes, arguments);
+  return planned("output", reinterpret_cast<const void*>(&device::output_kernel<Shape>), {tiles, problem.query_planes(), 1},
+                 Shape::threads, Shape::shared_bytes, arguments);
 }
 
 PlannedLaunch plan_output(const AttentionProblem& problem, const DeviceTensors& tensors) {
@@ -28,7 +28,8 @@ PlannedLaunch plan_output(const AttentionProblem& problem, const DeviceTensors& 
   const bool small = problem.head_dim == 64;
   if (problem.dtype == DataType::fp16)
     return small ? plan_output<device::half_type, 64>(problem, arguments) : plan_output<device::half_type, 128>(problem, arguments);
-  return small ? plan_output<device::bfloat_type, 64>(problem, arguments) : plan_output<device::bfloat_type, 128>(problem, arguments);
+  return small ? plan_output<device::bfloat_type, 64>(problem, arguments)
+               : plan_output<device::bfloat_type, 128>(problem, arguments);
 }
 
 }  // namespace

@@ -18,7 +18,9 @@ using bfloat_type = __nv_bfloat16;
 inline constexpr float log2_e = 1.4426950408889634f;
 inline constexpr float ln_2 = 0.6931471805599453f;
 
-__device__ __forceinline__ float minus_infinity() { return __int_as_float(0xff800000); }
+__device__ __forceinline__ float minus_infinity() {
+  return __int_as_float(0xff800000);
+}
 
 __device__ __forceinline__ std::uint32_t shared_address(const void* pointer) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
@@ -46,7 +48,8 @@ __device__ __forceinline__ void load_matrices_transposed(std::uint32_t (&r)[4], 
 
 /// d = a b + c on one 16x8x16 tile; fp32 sums.
 template <class T>
-__device__ __forceinline__ void mma(float (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1, const float (&c)[4]);
+__device__ __forceinline__ void mma(float (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1,
+                                    const float (&c)[4]);
 
 template <>
 __device__ __forceinline__ void mma<half_type>(float (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1,
@@ -85,16 +88,24 @@ __device__ __forceinline__ std::uint32_t pack<bfloat_type>(float low, float high
 template <class T>
 __device__ __forceinline__ float to_float(T value);
 template <>
-__device__ __forceinline__ float to_float<half_type>(half_type value) { return __half2float(value); }
+__device__ __forceinline__ float to_float<half_type>(half_type value) {
+  return __half2float(value);
+}
 template <>
-__device__ __forceinline__ float to_float<bfloat_type>(bfloat_type value) { return __bfloat162float(value); }
+__device__ __forceinline__ float to_float<bfloat_type>(bfloat_type value) {
+  return __bfloat162float(value);
+}
 
 template <class T>
 __device__ __forceinline__ T from_float(float value);
 template <>
-__device__ __forceinline__ half_type from_float<half_type>(float value) { return __float2half_rn(value); }
+__device__ __forceinline__ half_type from_float<half_type>(float value) {
+  return __float2half_rn(value);
+}
 template <>
-__device__ __forceinline__ bfloat_type from_float<bfloat_type>(float value) { return __float2bfloat16_rn(value); }
+__device__ __forceinline__ bfloat_type from_float<bfloat_type>(float value) {
+  return __float2bfloat16_rn(value);
+}
 
 /// 2^x by the special-function unit; 2^-inf is 0.
 __device__ __forceinline__ float exp2_fast(float x) {
@@ -111,7 +122,9 @@ __device__ __forceinline__ void copy_async(std::uint32_t shared, const void* glo
   const int bytes = present ? 16 : 0;
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(global), "r"(bytes) : "memory");
 }
-__device__ __forceinline__ void copy_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+__device__ __forceinline__ void copy_async_commit() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
 template <int left>
 __device__ __forceinline__ void copy_async_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(left) : "memory");
@@ -130,14 +143,13 @@ __device__ __forceinline__ void barrier_arrive_after_copies(std::uint32_t barrie
 }
 __device__ __forceinline__ void barrier_wait(std::uint32_t barrier, std::uint32_t parity) {
 #if __CUDA_ARCH__ >= 900
-  asm volatile(
-      "{ .reg .pred done; again: mbarrier.try_wait.parity.shared.b64 done, [%0], %1; @done bra over; bra again; over: }"
+  asm volatile("{ .reg .pred done; again: mbarrier.try_wait.parity.shared.b64 done, [%0], %1; @done bra over; bra again; over: }"
 #else
-  asm volatile(
-      "{ .reg .pred done; again: mbarrier.test_wait.parity.shared.b64 done, [%0], %1; @done bra over; bra again; over: }"
+  asm volatile("{ .reg .pred done; again: mbarrier.test_wait.parity.shared.b64 done, [%0], %1; @done bra over; bra again; over: }"
 #endif
-      ::"r"(barrier), "r"(parity)
-      : "memory");
+               ::"r"(barrier),
+               "r"(parity)
+               : "memory");
 }
 
 /// Maximum and sum over the four lanes that hold one row of an accumulator.

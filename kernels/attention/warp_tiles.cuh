@@ -12,7 +12,8 @@
 
 namespace tilescope::device {
 
-/// One warp copies `tile_rows` contiguous rows, of which the first `rows` exist, into a swizzled shared tile; the rest become zeros.
+/// One warp copies `tile_rows` contiguous rows, of which the first `rows` exist, into a swizzled shared tile; the rest become
+/// zeros.
 template <int row_bytes, int tile_rows, bool whole>
 __device__ __forceinline__ void copy_rows(std::uint32_t shared, const char* global, int rows, int lane) {
   constexpr int row_chunks = row_bytes / 16, rows_a_step = 32 / row_chunks, steps = tile_rows / rows_a_step;
@@ -23,8 +24,10 @@ __device__ __forceinline__ void copy_rows(std::uint32_t shared, const char* glob
   for (int i = 0; i < steps; ++i) {
     // A step of 2 or 4 rows flips bits of the swizzle that the lane's own row does not touch.
     const std::uint32_t place = (to ^ (((i * rows_a_step) & 7) << 4)) + (shared + i * 512);
-    if constexpr (whole) copy_async(place, from + i * 512);
-    else copy_async(place, from + i * 512, row + i * rows_a_step < rows);
+    if constexpr (whole)
+      copy_async(place, from + i * 512);
+    else
+      copy_async(place, from + i * 512, row + i * rows_a_step < rows);
   }
 }
 
@@ -81,28 +84,39 @@ struct LanePlaces {
 
 /// s = A B^T of one warp: A has 16 m_tiles rows, B 8 s_tiles rows, both swizzled tiles of rows of `row_bytes` bytes.
 template <class T, int row_bytes, int m_tiles, int s_tiles>
-__device__ __forceinline__ void multiply_transposed(float (&s)[m_tiles][s_tiles][4], const LanePlaces<row_bytes>& places, std::uint32_t a_shared,
-                                                    std::uint32_t b_shared) {
+__device__ __forceinline__ void multiply_transposed(float (&s)[m_tiles][s_tiles][4], const LanePlaces<row_bytes>& places,
+                                                    std::uint32_t a_shared, std::uint32_t b_shared) {
   constexpr int k_steps = row_bytes / 32;
+  // Fragments of B are fetched a turn ahead, at most 64 rows of B a turn: more would not fit the registers beside s.
+  constexpr int b_rows = s_tiles / 2 < 4 ? s_tiles / 2 : 4, parts = s_tiles / 2 / b_rows, turns = k_steps * parts;
+  static_assert(parts * b_rows * 2 == s_tiles);
   const float zero[4] = {0.f, 0.f, 0.f, 0.f};
-  std::uint32_t a[2][m_tiles][4], b[2][s_tiles / 2][4];
-  auto fetch = [&](int step) {
+  std::uint32_t a[2][m_tiles][4], b[2][b_rows][4];
+  auto fetch = [&](int turn) {
+    const int step = turn / parts, first = turn % parts * b_rows;
+    if (first == 0)
 #pragma unroll
-    for (int mt = 0; mt < m_tiles; ++mt) load_matrices(a[step & 1][mt], places.stepped(places.rows_first, step, a_shared + mt * 16 * row_bytes));
+      for (int mt = 0; mt < m_tiles; ++mt)
+        load_matrices(a[step & 1][mt], places.stepped(places.rows_first, step, a_shared + mt * 16 * row_bytes));
 #pragma unroll
-    for (int n = 0; n < s_tiles / 2; ++n) load_matrices(b[step & 1][n], places.stepped(places.chunks_first, step, b_shared + n * 16 * row_bytes));
+    for (int n = 0; n < b_rows; ++n)
+      load_matrices(b[turn & 1][n], places.stepped(places.chunks_first, step, b_shared + (first + n) * 16 * row_bytes));
   };
   fetch(0);
 #pragma unroll
-  for (int step = 0; step < k_steps; ++step) {
-    if (step + 1 < k_steps) fetch(step + 1);
+  for (int turn = 0; turn < turns; ++turn) {
+    if (turn + 1 < turns) fetch(turn + 1);
+    const int step = turn / parts;
 #pragma unroll
-    for (int n = 0; n < s_tiles; ++n)
+    for (int n = 0; n < 2 * b_rows; ++n)
 #pragma unroll
       for (int mt = 0; mt < m_tiles; ++mt) {
-        const std::uint32_t b0 = b[step & 1][n / 2][(n & 1) * 2], b1 = b[step & 1][n / 2][(n & 1) * 2 + 1];
-        if (step == 0) mma<T>(s[mt][n], a[0][mt], b0, b1, zero);
-        else mma<T>(s[mt][n], a[step & 1][mt], b0, b1, s[mt][n]);
+        float(&to)[4] = s[mt][turn % parts * b_rows * 2 + n];
+        const std::uint32_t b0 = b[turn & 1][n / 2][(n & 1) * 2], b1 = b[turn & 1][n / 2][(n & 1) * 2 + 1];
+        if (step == 0)
+          mma<T>(to, a[0][mt], b0, b1, zero);
+        else
+          mma<T>(to, a[step & 1][mt], b0, b1, to);
       }
   }
 }

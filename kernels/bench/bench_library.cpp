@@ -18,8 +18,15 @@ const char* tilescope_run(const char* id, const long long* sizes, int is_bf16, i
   problem.head_dim = sizes[5];
   problem.dtype = is_bf16 != 0 ? DataType::bf16 : DataType::fp16;
   problem.causal = causal != 0;
-  DeviceTensors tensors{addresses[0], addresses[1], addresses[2], addresses[3], addresses[4], addresses[5],
-                        static_cast<float*>(addresses[6]), static_cast<float*>(addresses[7]), static_cast<float*>(addresses[8])};
+  DeviceTensors tensors{addresses[0],
+                        addresses[1],
+                        addresses[2],
+                        addresses[3],
+                        addresses[4],
+                        addresses[5],
+                        static_cast<float*>(addresses[6]),
+                        static_cast<float*>(addresses[7]),
+                        static_cast<float*>(addresses[8])};
   const Result<const KernelInfo*> kernel = find_kernel(id);
   const Status launched = kernel ? launch(**kernel, problem, tensors, stream) : Status(kernel.error());
   if (launched) return nullptr;

@@ -81,8 +81,10 @@ def main():
     for r, ratio in zip(rows, ratios):
         standards = [r[c + "_ms"] for c in ("standard", "standard_cublas") if c + "_ms" in r]
         gain = f"{min(standards) / r['flash2_ms']:.2f}" if standards else "-"
-        print(r["d"], r["n"], int(r["causal"]), "|", *(r.get(c + "_tflops", "-") for c in columns), f"| {ratio:.3f} {gain} | {r['error']:.1e}")
-    print(f"geometric mean of flash2 over PyTorch's flash back end: {mean:.3f} (least {min(ratios):.3f}, most {max(ratios):.3f})")
+        tflops = (r.get(c + "_tflops", "-") for c in columns)
+        print(r["d"], r["n"], int(r["causal"]), "|", *tflops, f"| {ratio:.3f} {gain} | {r['error']:.1e}")
+    spread = f"least {min(ratios):.3f}, most {max(ratios):.3f}"
+    print(f"geometric mean of flash2 over PyTorch's flash back end: {mean:.3f} ({spread})")
     if len(sys.argv) > 2:
         device = torch.cuda.get_device_name()
         with open(sys.argv[2], "w") as file:

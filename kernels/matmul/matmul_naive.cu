@@ -70,9 +70,10 @@ namespace {
 template <class T, int d>
 PlannedLaunch plan(const AttentionProblem& problem, const device::NaiveArguments& arguments) {
   using Shape = device::NaiveShape<T, d>;
-  const std::int64_t key_tiles = (problem.seq_kv + Shape::bc - 1) / Shape::bc, query_tiles = (problem.seq_q + Shape::br - 1) / Shape::br;
-  return planned("product", reinterpret_cast<const void*>(&device::matmul_naive_kernel<Shape>), {key_tiles, query_tiles, problem.query_planes()},
-                 Shape::threads, Shape::shared_bytes, arguments);
+  const std::int64_t key_tiles = (problem.seq_kv + Shape::bc - 1) / Shape::bc,
+                     query_tiles = (problem.seq_q + Shape::br - 1) / Shape::br;
+  return planned("product", reinterpret_cast<const void*>(&device::matmul_naive_kernel<Shape>),
+                 {key_tiles, query_tiles, problem.query_planes()}, Shape::threads, Shape::shared_bytes, arguments);
 }
 
 }  // namespace

@@ -9,9 +9,10 @@ namespace {
 template <class T, int d>
 PlannedLaunch plan(std::string_view name, const AttentionProblem& problem, const device::ScoresArguments& arguments) {
   using Shape = device::ScoresShape<T, d>;
-  const std::int64_t key_tiles = (problem.seq_kv + Shape::bc - 1) / Shape::bc, query_tiles = (problem.seq_q + Shape::br - 1) / Shape::br;
-  return planned(name, reinterpret_cast<const void*>(&device::scores_kernel<Shape>), {key_tiles, query_tiles, problem.query_planes()},
-                 Shape::threads, Shape::shared_bytes, arguments);
+  const std::int64_t key_tiles = (problem.seq_kv + Shape::bc - 1) / Shape::bc,
+                     query_tiles = (problem.seq_q + Shape::br - 1) / Shape::br;
+  return planned(name, reinterpret_cast<const void*>(&device::scores_kernel<Shape>),
+                 {key_tiles, query_tiles, problem.query_planes()}, Shape::threads, Shape::shared_bytes, arguments);
 }
 
 }  // namespace

@@ -66,8 +66,10 @@ __global__ __launch_bounds__(Shape::threads, 2) void scores_kernel(const ScoresA
   const char* const q = static_cast<const char*>(arguments.q) + (plane * seq_q + first_row) * row_bytes;
   const char* const k = static_cast<const char*>(arguments.k) + (kv_plane * seq_kv + first_key) * row_bytes;
   const int copied = warp * copied_rows;
-  copy_rows<row_bytes, copied_rows, false>(shared_address(shared) + copied * row_bytes, q + copied * row_bytes, rows - copied, lane);
-  copy_rows<row_bytes, copied_rows, false>(shared_address(k_tile) + copied * row_bytes, k + copied * row_bytes, keys - copied, lane);
+  copy_rows<row_bytes, copied_rows, false>(shared_address(shared) + copied * row_bytes, q + copied * row_bytes, rows - copied,
+                                           lane);
+  copy_rows<row_bytes, copied_rows, false>(shared_address(k_tile) + copied * row_bytes, k + copied * row_bytes, keys - copied,
+                                           lane);
   copy_async_commit();
   copy_async_wait<0>();
   __syncthreads();

@@ -13,7 +13,9 @@ namespace tilescope {
 
 namespace {
 
-bool is_statistic(Tensor tensor) { return tensor == Tensor::lse || tensor == Tensor::m || tensor == Tensor::l; }
+bool is_statistic(Tensor tensor) {
+  return tensor == Tensor::lse || tensor == Tensor::m || tensor == Tensor::l;
+}
 
 /// Elements that the kernel is not asked to write: tiles of S and P that no query of the tile's rows sees.
 bool is_skipped(const KernelInfo& kernel, const AttentionProblem& p, Tensor tensor, std::int64_t i) {
@@ -31,17 +33,23 @@ bool is_masked(const AttentionProblem& p, Tensor tensor, std::int64_t i) {
 
 const std::vector<double>& expected_of(const HostReference& r, Tensor tensor) {
   switch (tensor) {
-    case Tensor::s: return r.s;
-    case Tensor::p: return r.p;
-    case Tensor::lse: return r.lse;
-    case Tensor::m: return r.m;
-    case Tensor::l: return r.l;
-    default: return r.o;
+    case Tensor::s:
+      return r.s;
+    case Tensor::p:
+      return r.p;
+    case Tensor::lse:
+      return r.lse;
+    case Tensor::m:
+      return r.m;
+    case Tensor::l:
+      return r.l;
+    default:
+      return r.o;
   }
 }
 
 double bound_of(const KernelInfo& kernel, const AttentionProblem& p, Tensor tensor) {
-  if (tensor == Tensor::l) return 2e-3;                       // a sum of up to seq_kv terms near 1, taken relative to itself below
+  if (tensor == Tensor::l) return 2e-3;  // a sum of up to seq_kv terms near 1, taken relative to itself below
   if (is_statistic(tensor)) return 1e-4;
   const double once = p.dtype == DataType::fp16 ? 2e-3 : 1.6e-2;
   // P by way of a rounded S, and O by way of a rounded P, are rounded twice and thrice.
@@ -62,7 +70,8 @@ Result<std::vector<double>> got_of(const DeviceMemory& memory, DataType type, Te
   return values;
 }
 
-TensorError compare(const KernelInfo& kernel, const AttentionProblem& p, Tensor tensor, const std::vector<double>& got, const std::vector<double>& expected) {
+TensorError compare(const KernelInfo& kernel, const AttentionProblem& p, Tensor tensor, const std::vector<double>& got,
+                    const std::vector<double>& expected) {
   TensorError error{tensor, 0, bound_of(kernel, p, tensor), 0};
   double difference = 0, norm = 0, largest = 0;
   for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -106,8 +115,8 @@ Result<KernelCheck> check_kernel(const KernelInfo& kernel, const AttentionProble
     result.errors.push_back(error);
     if (error.unwritten == 0 && error.relative <= error.bound) continue;
     result.holds = false;
-    result.sentence = fmt::format("kernel {}: {} is off by {:.3g} (bound {:.3g}), {} elements are not finite as they should be", kernel.id,
-                                  to_string(tensor), error.relative, error.bound, error.unwritten);
+    result.sentence = fmt::format("kernel {}: {} is off by {:.3g} (bound {:.3g}), {} elements are not finite as they should be",
+                                  kernel.id, to_string(tensor), error.relative, error.bound, error.unwritten);
   }
   return result;
 }

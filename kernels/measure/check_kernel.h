@@ -10,15 +10,15 @@ namespace tilescope {
 
 struct TensorError {
   Tensor tensor = Tensor::o;
-  double relative = 0;           // ‖got − expected‖ / ‖expected‖; for lse, m and l the largest absolute error
+  double relative = 0;  // ‖got − expected‖ / ‖expected‖; for lse, m and l the largest absolute error
   double bound = 0;
-  std::int64_t unwritten = 0;    // elements that are not what they must be at all: poison, or finite where infinite is right
+  std::int64_t unwritten = 0;  // elements that are not what they must be at all: poison, or finite where infinite is right
 };
 
 struct KernelCheck {
   std::vector<TensorError> errors;
   bool holds = true;
-  std::string sentence;          // what does not hold; empty where all does
+  std::string sentence;  // what does not hold; empty where all does
 };
 
 /// Runs the kernel on seeded inputs and compares every output. For small problems: the reference is on the host.

@@ -10,7 +10,8 @@ constexpr Counter table[] = {
     {"hbm_write_bytes", "dram__bytes_write.sum", 1, "bytes written to HBM while the kernel ran"},
     {"l2_to_sm_bytes", "l1tex__m_xbar2l1tex_read_bytes.sum", 1, "bytes that came to the SMs from the L2"},
     {"sm_to_l2_bytes", "l1tex__m_l1tex2xbar_write_bytes.sum", 1, "bytes that the SMs wrote to the L2"},
-    {"l2_lookup_read_bytes", "lts__t_sectors_srcunit_tex_op_read.sum", 32, "bytes looked up in the L2 for reads of SMs, after the coalescer"},
+    {"l2_lookup_read_bytes", "lts__t_sectors_srcunit_tex_op_read.sum", 32,
+     "bytes looked up in the L2 for reads of SMs, after the coalescer"},
     {"l2_lookup_write_bytes", "lts__t_sectors_srcunit_tex_op_write.sum", 32, "bytes looked up in the L2 for writes of SMs"},
     {"l2_read_hit_bytes", "lts__t_sectors_srcunit_tex_op_read_lookup_hit.sum", 32, "of the reads, those found in the L2"},
     {"l2_read_miss_bytes", "lts__t_sectors_srcunit_tex_op_read_lookup_miss.sum", 32, "of the reads, those not found there"},
@@ -26,7 +27,9 @@ constexpr Counter table[] = {
 
 }  // namespace
 
-std::span<const Counter> counter_table() { return table; }
+std::span<const Counter> counter_table() {
+  return table;
+}
 
 std::vector<std::string> counter_metrics() {
   std::vector<std::string> names;

@@ -54,7 +54,8 @@ class Host {
   }
 
   Result<std::vector<std::uint8_t>> image() const {
-    auto size = cupti_params<CUpti_Profiler_Host_GetConfigImageSize_Params>(CUpti_Profiler_Host_GetConfigImageSize_Params_STRUCT_SIZE);
+    auto size =
+        cupti_params<CUpti_Profiler_Host_GetConfigImageSize_Params>(CUpti_Profiler_Host_GetConfigImageSize_Params_STRUCT_SIZE);
     size.pHostObject = object_;
     if (Status s = cupti_->checked(cupti_->host_image_size(&size), "scheduling the counters"); !s) return s.error();
     std::vector<std::uint8_t> bytes(size.configImageSize);
@@ -82,8 +83,9 @@ class Host {
 };
 
 /// Metrics that a chip has, each tried on a host object of its own, because a failed one can spoil the others.
-Result<std::vector<std::string>> known_metrics(const CuptiLibrary& cupti, const std::string& chip, const std::vector<std::uint8_t>& availability,
-                                               std::span<const std::string> metrics, std::vector<std::string>& unknown) {
+Result<std::vector<std::string>> known_metrics(const CuptiLibrary& cupti, const std::string& chip,
+                                               const std::vector<std::uint8_t>& availability, std::span<const std::string> metrics,
+                                               std::vector<std::string>& unknown) {
   std::vector<std::string> known;
   for (const std::string& metric : metrics) {
     Result<Host> host = Host::make(cupti, chip, availability);
@@ -161,7 +163,9 @@ void CounterSession::Close::operator()(Impl* impl) const {
   delete impl;
 }
 
-std::string CounterSession::chip() const { return impl_ ? impl_->chip : std::string(); }
+std::string CounterSession::chip() const {
+  return impl_ ? impl_->chip : std::string();
+}
 
 Result<CounterSession> CounterSession::open(std::span<const std::string> metrics) {
   if (Result<DeviceInfo> device = find_device(); !device) return device.error();
@@ -182,7 +186,8 @@ Status CounterSession::Impl::start_profiler() {
 
   Result<CUcontext> context = current_context();
   if (!context) return context.error();
-  auto available = cupti_params<CUpti_Profiler_GetCounterAvailability_Params>(CUpti_Profiler_GetCounterAvailability_Params_STRUCT_SIZE);
+  auto available =
+      cupti_params<CUpti_Profiler_GetCounterAvailability_Params>(CUpti_Profiler_GetCounterAvailability_Params_STRUCT_SIZE);
   available.ctx = *context;
   if (Status s = cupti.checked(cupti.counter_availability(&available), "asking which counters there are"); !s) return s;
   std::vector<std::uint8_t> availability(available.counterAvailabilityImageSize);
@@ -193,7 +198,8 @@ Status CounterSession::Impl::start_profiler() {
   Result<std::vector<std::string>> found = known_metrics(cupti, chip, availability, metrics, unknown);
   if (!found) return found.error();
   known = *found;
-  if (known.empty()) return Error{fmt::format("{} has none of the {} counters asked for", chip, metrics.size()), Error::Kind::machine_lacks};
+  if (known.empty())
+    return Error{fmt::format("{} has none of the {} counters asked for", chip, metrics.size()), Error::Kind::machine_lacks};
   Result<Host> made = Host::make(cupti, chip, availability);
   if (!made) return made.error();
   host = std::make_unique<Host>(std::move(*made));
@@ -207,7 +213,8 @@ Status CounterSession::Impl::start_profiler() {
   enable.ctx = *context;
   if (Status s = cupti.checked(cupti.range_enable(&enable), "enabling the profiler"); !s) return s;
   profiler = enable.pRangeProfilerObject;
-  auto size = cupti_params<CUpti_RangeProfiler_GetCounterDataSize_Params>(CUpti_RangeProfiler_GetCounterDataSize_Params_STRUCT_SIZE);
+  auto size =
+      cupti_params<CUpti_RangeProfiler_GetCounterDataSize_Params>(CUpti_RangeProfiler_GetCounterDataSize_Params_STRUCT_SIZE);
   size.pRangeProfilerObject = profiler;
   size.pMetricNames = names.data();
   size.numMetrics = names.size();
@@ -265,7 +272,8 @@ Result<CounterReading> CounterSession::read(const std::function<Status()>& prepa
 
   CounterReading reading;
   for (bool all_in = false; !all_in; ++reading.passes) {
-    if (reading.passes == most_passes) return Error{fmt::format("the profiler wanted more than {} passes", most_passes), Error::Kind::machine_lacks};
+    if (reading.passes == most_passes)
+      return Error{fmt::format("the profiler wanted more than {} passes", most_passes), Error::Kind::machine_lacks};
     if (Status s = impl.one_pass(prepare, run, all_in); !s) return s.error();
   }
   auto decode = cupti_params<CUpti_RangeProfiler_DecodeData_Params>(CUpti_RangeProfiler_DecodeData_Params_STRUCT_SIZE);
@@ -274,7 +282,8 @@ Result<CounterReading> CounterSession::read(const std::function<Status()>& prepa
 
   std::vector<const char*> names = c_names(impl.known);
   std::vector<double> values(names.size());
-  auto evaluate = cupti_params<CUpti_Profiler_Host_EvaluateToGpuValues_Params>(CUpti_Profiler_Host_EvaluateToGpuValues_Params_STRUCT_SIZE);
+  auto evaluate =
+      cupti_params<CUpti_Profiler_Host_EvaluateToGpuValues_Params>(CUpti_Profiler_Host_EvaluateToGpuValues_Params_STRUCT_SIZE);
   evaluate.pHostObject = impl.host->object();
   evaluate.pCounterDataImage = impl.data.data();
   evaluate.counterDataImageSize = impl.data.size();

@@ -17,9 +17,9 @@ namespace tilescope {
 
 /// A number that we want, and the metric that the hardware calls it by.
 struct Counter {
-  std::string_view key;       // "hbm_read_bytes"
-  std::string_view metric;    // "dram__bytes_read.sum"
-  double factor;              // metric x factor = what the key says
+  std::string_view key;     // "hbm_read_bytes"
+  std::string_view metric;  // "dram__bytes_read.sum"
+  double factor;            // metric x factor = what the key says
   std::string_view meaning;
 };
 
@@ -30,8 +30,8 @@ std::vector<std::string> counter_metrics();
 
 struct CounterPlan {
   std::string chip;
-  int passes = 0;                          // how often the kernel must run
-  std::vector<std::string> unknown;        // metrics that this chip does not have
+  int passes = 0;                    // how often the kernel must run
+  std::vector<std::string> unknown;  // metrics that this chip does not have
 };
 
 /// Which of `metrics` a chip ("GH100") has, and how many passes those take. Needs CUPTI but no GPU.
@@ -39,7 +39,7 @@ struct CounterPlan {
 Result<CounterPlan> plan_counters(std::string_view chip, std::span<const std::string> metrics);
 
 struct CounterReading {
-  std::vector<double> values;              // in the order of the metrics; NaN where the chip has none
+  std::vector<double> values;  // in the order of the metrics; NaN where the chip has none
   int passes = 0;
 };
 
@@ -54,7 +54,9 @@ class CounterSession {
 
  private:
   struct Impl;
-  struct Close { void operator()(Impl* impl) const; };
+  struct Close {
+    void operator()(Impl* impl) const;
+  };
   std::unique_ptr<Impl, Close> impl_;
 };
 

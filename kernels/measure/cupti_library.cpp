@@ -21,7 +21,8 @@ std::vector<std::string> candidates() {
   for (const char* name : {"libcupti.so.13", "libcupti.so.12", "libcupti.so"}) {
     paths.emplace_back(name);
     if (!beside.empty()) paths.push_back(beside + "/" + name);
-    for (const char* folder : {"/usr/local/cuda/lib64/", "/usr/local/cuda/extras/CUPTI/lib64/"}) paths.push_back(folder + std::string(name));
+    for (const char* folder : {"/usr/local/cuda/lib64/", "/usr/local/cuda/extras/CUPTI/lib64/"})
+      paths.push_back(folder + std::string(name));
   }
   return paths;
 }
@@ -39,16 +40,23 @@ Result<CuptiLibrary> CuptiLibrary::open() {
   for (const std::string& path : candidates())
     if ((library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) != nullptr) break;
   if (library == nullptr)
-    return Error{"libcupti was not found: install the CUDA toolkit's CUPTI or put its folder on LD_LIBRARY_PATH; time and correctness need none",
-                 Error::Kind::machine_lacks};
+    return Error{
+        "libcupti was not found: install the CUDA toolkit's CUPTI or put its folder on LD_LIBRARY_PATH; time and correctness need "
+        "none",
+        Error::Kind::machine_lacks};
   CuptiLibrary c;
   const bool complete =
       load(library, "cuptiGetResultString", c.result_string) && load(library, "cuptiProfilerInitialize", c.initialize) &&
-      load(library, "cuptiDeviceGetChipName", c.chip_name) && load(library, "cuptiProfilerGetCounterAvailability", c.counter_availability) &&
-      load(library, "cuptiProfilerHostInitialize", c.host_initialize) && load(library, "cuptiProfilerHostDeinitialize", c.host_deinitialize) &&
-      load(library, "cuptiProfilerHostGetSupportedChips", c.host_chips) && load(library, "cuptiProfilerHostConfigAddMetrics", c.host_add_metrics) &&
-      load(library, "cuptiProfilerHostGetConfigImageSize", c.host_image_size) && load(library, "cuptiProfilerHostGetConfigImage", c.host_image) &&
-      load(library, "cuptiProfilerHostGetNumOfPasses", c.host_passes) && load(library, "cuptiProfilerHostEvaluateToGpuValues", c.host_evaluate) &&
+      load(library, "cuptiDeviceGetChipName", c.chip_name) &&
+      load(library, "cuptiProfilerGetCounterAvailability", c.counter_availability) &&
+      load(library, "cuptiProfilerHostInitialize", c.host_initialize) &&
+      load(library, "cuptiProfilerHostDeinitialize", c.host_deinitialize) &&
+      load(library, "cuptiProfilerHostGetSupportedChips", c.host_chips) &&
+      load(library, "cuptiProfilerHostConfigAddMetrics", c.host_add_metrics) &&
+      load(library, "cuptiProfilerHostGetConfigImageSize", c.host_image_size) &&
+      load(library, "cuptiProfilerHostGetConfigImage", c.host_image) &&
+      load(library, "cuptiProfilerHostGetNumOfPasses", c.host_passes) &&
+      load(library, "cuptiProfilerHostEvaluateToGpuValues", c.host_evaluate) &&
       load(library, "cuptiRangeProfilerEnable", c.range_enable) && load(library, "cuptiRangeProfilerDisable", c.range_disable) &&
       load(library, "cuptiRangeProfilerGetCounterDataSize", c.range_data_size) &&
       load(library, "cuptiRangeProfilerCounterDataImageInitialize", c.range_data_initialize) &&
@@ -66,27 +74,35 @@ Error CuptiLibrary::error(CUptiResult code, std::string_view doing) const {
     case CUPTI_ERROR_INSUFFICIENT_PRIVILEGES:
     case CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES:
       return lacking(
-          "the driver refuses hardware counters to this user (ERR_NVGPUCTRPERM): run as root, or let everybody read them by putting "
-          "'options nvidia NVreg_RestrictProfilingToAdminUsers=0' into /etc/modprobe.d and reloading the driver; time and correctness go on without");
+          "the driver refuses hardware counters to this user (ERR_NVGPUCTRPERM): run as root, or let everybody read them by "
+          "putting "
+          "'options nvidia NVreg_RestrictProfilingToAdminUsers=0' into /etc/modprobe.d and reloading the driver; time and "
+          "correctness go on without");
     case CUPTI_ERROR_HARDWARE_BUSY:
     case CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED:
-      return lacking("another program is profiling this GPU: end it and measure again; time and correctness go on without counters");
+      return lacking(
+          "another program is profiling this GPU: end it and measure again; time and correctness go on without counters");
     case CUPTI_ERROR_OUT_OF_MEMORY:
       return lacking("the profiler found too little memory: close what uses the GPU, or measure a smaller problem");
     case CUPTI_ERROR_NOT_INITIALIZED:
     case CUPTI_ERROR_OLD_PROFILER_API_INITIALIZED:
     case CUPTI_ERROR_NOT_SUPPORTED:
-      return lacking(fmt::format("the profiler cannot be used here ({}): the driver may be too old for this CUPTI; update it", doing));
+      return lacking(
+          fmt::format("the profiler cannot be used here ({}): the driver may be too old for this CUPTI; update it", doing));
     case CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED:
     case CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED:
     case CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED:
     case CUPTI_ERROR_WSL_DEVICE_NOT_SUPPORTED:
-      return lacking("hardware counters are not available on a GPU that is virtual, partitioned or in confidential mode; time and correctness go on without");
-    default: break;
+      return lacking(
+          "hardware counters are not available on a GPU that is virtual, partitioned or in confidential mode; time and correctness "
+          "go on without");
+    default:
+      break;
   }
   const char* text = nullptr;
   result_string(code, &text);
-  return lacking(fmt::format("reading hardware counters failed while {}: {} ({})", doing, text ? text : "unknown", static_cast<int>(code)));
+  return lacking(
+      fmt::format("reading hardware counters failed while {}: {} ({})", doing, text ? text : "unknown", static_cast<int>(code)));
 }
 
 }  // namespace tilescope

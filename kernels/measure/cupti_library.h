@@ -1,4 +1,5 @@
-// libcupti, opened at run time: the functions we use by name, and errors as sentences. Only files that have CUPTI's headers include this.
+// libcupti, opened at run time: the functions we use by name, and errors as sentences. Only files that have CUPTI's headers include
+// this.
 #pragma once
 
 #include <cuda.h>

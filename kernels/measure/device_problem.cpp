@@ -7,7 +7,9 @@ namespace tilescope {
 
 namespace {
 
-std::size_t place(Tensor tensor) { return static_cast<std::size_t>(tensor); }
+std::size_t place(Tensor tensor) {
+  return static_cast<std::size_t>(tensor);
+}
 
 }  // namespace
 
@@ -23,7 +25,8 @@ Result<DeviceProblem> DeviceProblem::allocate(const KernelInfo& kernel, const At
     for (Tensor tensor : list) {
       Result<DeviceMemory> memory = DeviceMemory::allocate(tensor_layout(problem, tile, tensor).bytes().value);
       if (!memory)
-        return Error{fmt::format("kernel {} needs {:.3f} GB for its tensors here: {}", kernel.id, static_cast<double>(total) / 1e9, memory.error().sentence),
+        return Error{fmt::format("kernel {} needs {:.3f} GB for its tensors here: {}", kernel.id, static_cast<double>(total) / 1e9,
+                                 memory.error().sentence),
                      memory.error().kind};
       on_device.memory_[place(tensor)] = std::move(*memory);
     }
@@ -33,12 +36,16 @@ Result<DeviceProblem> DeviceProblem::allocate(const KernelInfo& kernel, const At
 Result<DeviceProblem> DeviceProblem::make(const KernelInfo& kernel, const AttentionProblem& problem, const HostInputs& inputs) {
   Result<DeviceProblem> made = allocate(kernel, problem);
   if (!made) return made;
-  const struct { Tensor tensor; const std::vector<std::uint16_t>* bits; } sources[] = {
-      {Tensor::q, &inputs.q}, {Tensor::k, &inputs.k}, {Tensor::v, &inputs.v}, {Tensor::s, &inputs.s}};
+  const struct {
+    Tensor tensor;
+    const std::vector<std::uint16_t>* bits;
+  } sources[] = {{Tensor::q, &inputs.q}, {Tensor::k, &inputs.k}, {Tensor::v, &inputs.v}, {Tensor::s, &inputs.s}};
   for (Tensor tensor : kernel.inputs)
     for (const auto& source : sources)
       if (source.tensor == tensor)
-        if (Status written = made->memory_[place(tensor)].write(source.bits->data(), static_cast<std::int64_t>(source.bits->size()) * 2); !written)
+        if (Status written =
+                made->memory_[place(tensor)].write(source.bits->data(), static_cast<std::int64_t>(source.bits->size()) * 2);
+            !written)
           return written.error();
   return made;
 }
@@ -47,7 +54,8 @@ Result<DeviceProblem> DeviceProblem::make_seeded(const KernelInfo& kernel, const
   Result<DeviceProblem> made = allocate(kernel, problem);
   if (!made) return made;
   for (Tensor tensor : kernel.inputs)
-    if (Status filled = launch(plan_random(made->memory(tensor), problem.dtype, seed + place(tensor)), nullptr); !filled) return filled.error();
+    if (Status filled = launch(plan_random(made->memory(tensor), problem.dtype, seed + place(tensor)), nullptr); !filled)
+      return filled.error();
   if (Status done = wait_for(nullptr); !done) return done.error();
   return made;
 }

@@ -7,7 +7,7 @@
 
 namespace tilescope {
 
-std::uint16_t to_bits(DataType type, float value);    // fp16 or bf16
+std::uint16_t to_bits(DataType type, float value);  // fp16 or bf16
 float from_bits(DataType type, std::uint16_t bits);
 
 }  // namespace tilescope

@@ -8,13 +8,14 @@ namespace device {
 struct FlushArguments {
   const uint4* from;
   std::int64_t count;
-  unsigned* never;   // keeps the reads from being left out
+  unsigned* never;  // keeps the reads from being left out
 };
 
 /// Reads, and does not write: lines left behind are clean, so none of them is written back while the next kernel runs.
 __global__ __launch_bounds__(256) void flush_kernel(const FlushArguments arguments) {
   unsigned sum = 0;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * 256 + threadIdx.x; i < arguments.count; i += static_cast<std::int64_t>(gridDim.x) * 256) {
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * 256 + threadIdx.x; i < arguments.count;
+       i += static_cast<std::int64_t>(gridDim.x) * 256) {
     const uint4 x = __ldcg(arguments.from + i);
     sum |= x.x ^ x.y ^ x.z ^ x.w;
   }

@@ -50,17 +50,19 @@ Result<std::unique_ptr<Library>> open() {
     if ((file = dlopen((std::string("/usr/local/cuda/lib64/") + name).c_str(), RTLD_NOW | RTLD_LOCAL)) != nullptr) break;
   }
   if (file == nullptr)
-    return Error{"libcublasLt was not found: standard_cublas needs the cuBLAS of the CUDA toolkit; the other kernels do not", Error::Kind::machine_lacks};
+    return Error{"libcublasLt was not found: standard_cublas needs the cuBLAS of the CUDA toolkit; the other kernels do not",
+                 Error::Kind::machine_lacks};
   auto library = std::make_unique<Library>();
   Library& l = *library;
-  const bool complete = load(file, "cublasLtCreate", l.create) && load(file, "cublasLtMatmulDescCreate", l.product_create) &&
-                        load(file, "cublasLtMatmulDescDestroy", l.product_destroy) && load(file, "cublasLtMatmulDescSetAttribute", l.product_set) &&
-                        load(file, "cublasLtMatrixLayoutCreate", l.layout_create) && load(file, "cublasLtMatrixLayoutDestroy", l.layout_destroy) &&
-                        load(file, "cublasLtMatrixLayoutSetAttribute", l.layout_set) &&
-                        load(file, "cublasLtMatmulPreferenceCreate", l.preference_create) &&
-                        load(file, "cublasLtMatmulPreferenceDestroy", l.preference_destroy) &&
-                        load(file, "cublasLtMatmulPreferenceSetAttribute", l.preference_set) &&
-                        load(file, "cublasLtMatmulAlgoGetHeuristic", l.heuristic) && load(file, "cublasLtMatmul", l.matmul);
+  const bool complete =
+      load(file, "cublasLtCreate", l.create) && load(file, "cublasLtMatmulDescCreate", l.product_create) &&
+      load(file, "cublasLtMatmulDescDestroy", l.product_destroy) && load(file, "cublasLtMatmulDescSetAttribute", l.product_set) &&
+      load(file, "cublasLtMatrixLayoutCreate", l.layout_create) && load(file, "cublasLtMatrixLayoutDestroy", l.layout_destroy) &&
+      load(file, "cublasLtMatrixLayoutSetAttribute", l.layout_set) &&
+      load(file, "cublasLtMatmulPreferenceCreate", l.preference_create) &&
+      load(file, "cublasLtMatmulPreferenceDestroy", l.preference_destroy) &&
+      load(file, "cublasLtMatmulPreferenceSetAttribute", l.preference_set) &&
+      load(file, "cublasLtMatmulAlgoGetHeuristic", l.heuristic) && load(file, "cublasLtMatmul", l.matmul);
   if (!complete || l.create(&l.handle) != CUBLAS_STATUS_SUCCESS)
     return Error{"libcublasLt was found but could not be started: standard_cublas is not available", Error::Kind::machine_lacks};
   Result<DeviceMemory> workspace = DeviceMemory::allocate(workspace_bytes);
@@ -98,8 +100,8 @@ struct Layout {
 };
 
 /// C = factor A op(B), all row-major; in the library's eyes C^T = op(B^T) A^T.
-Status multiply(const Matrix& a, const Matrix& b, bool transpose_b, const Matrix& c, float factor, std::int64_t batch, DataType dtype,
-                StreamHandle stream) {
+Status multiply(const Matrix& a, const Matrix& b, bool transpose_b, const Matrix& c, float factor, std::int64_t batch,
+                DataType dtype, StreamHandle stream) {
   Result<Library*> opened = library();
   if (!opened) return opened.error();
   Library& l = **opened;
@@ -121,8 +123,9 @@ Status multiply(const Matrix& a, const Matrix& b, bool transpose_b, const Matrix
     if (status == CUBLAS_STATUS_SUCCESS && count > 0) {
       const float zero = 0;
       void* const to = const_cast<void*>(c.data);
-      status = l.matmul(l.handle, product, &factor, b.data, left.layout, a.data, right.layout, &zero, to, result.layout, to, result.layout,
-                        &found.algo, l.workspace.address(), static_cast<std::size_t>(workspace_bytes), static_cast<cudaStream_t>(stream));
+      status = l.matmul(l.handle, product, &factor, b.data, left.layout, a.data, right.layout, &zero, to, result.layout, to,
+                        result.layout, &found.algo, l.workspace.address(), static_cast<std::size_t>(workspace_bytes),
+                        static_cast<cudaStream_t>(stream));
     } else if (status == CUBLAS_STATUS_SUCCESS) {
       status = CUBLAS_STATUS_NOT_SUPPORTED;
     }
@@ -130,8 +133,8 @@ Status multiply(const Matrix& a, const Matrix& b, bool transpose_b, const Matrix
   l.preference_destroy(preference);
   l.product_destroy(product);
   if (status != CUBLAS_STATUS_SUCCESS)
-    return Error{fmt::format("cuBLASLt has no product of {} x {} by {} x {} (status {}): use standard for this shape", a.rows, a.cols,
-                             transpose_b ? b.cols : b.rows, transpose_b ? b.rows : b.cols, static_cast<int>(status)),
+    return Error{fmt::format("cuBLASLt has no product of {} x {} by {} x {} (status {}): use standard for this shape", a.rows,
+                             a.cols, transpose_b ? b.cols : b.rows, transpose_b ? b.rows : b.cols, static_cast<int>(status)),
                  Error::Kind::machine_lacks};
   return Done{};
 }
@@ -141,7 +144,8 @@ Status multiply(const Matrix& a, const Matrix& b, bool transpose_b, const Matrix
 Status multiply_scores(const AttentionProblem& p, const DeviceTensors& tensors, StreamHandle stream) {
   const std::int64_t rows = p.heads / p.kv_heads * p.seq_q;
   return multiply({tensors.q, rows, p.head_dim, rows * p.head_dim}, {tensors.k, p.seq_kv, p.head_dim, p.seq_kv * p.head_dim}, true,
-                  {tensors.s, rows, p.seq_kv, rows * p.seq_kv}, static_cast<float>(p.scale()), p.batch * p.kv_heads, p.dtype, stream);
+                  {tensors.s, rows, p.seq_kv, rows * p.seq_kv}, static_cast<float>(p.scale()), p.batch * p.kv_heads, p.dtype,
+                  stream);
 }
 
 Status multiply_output(const AttentionProblem& p, const DeviceTensors& tensors, StreamHandle stream) {

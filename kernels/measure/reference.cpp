@@ -12,7 +12,9 @@ namespace tilescope {
 
 namespace {
 
-std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
+std::size_t index(std::int64_t i) {
+  return static_cast<std::size_t>(i);
+}
 
 std::vector<double> values(DataType type, const std::vector<std::uint16_t>& bits) {
   std::vector<double> result(bits.size());
@@ -21,7 +23,8 @@ std::vector<double> values(DataType type, const std::vector<std::uint16_t>& bits
 }
 
 /// Softmax of one row of S and its product with V; `s` and `p` are the row's places.
-void finish_row(const AttentionProblem& problem, std::int64_t row, std::int64_t plane, const std::vector<double>& v, HostReference& out) {
+void finish_row(const AttentionProblem& problem, std::int64_t row, std::int64_t plane, const std::vector<double>& v,
+                HostReference& out) {
   const std::int64_t keys = problem.seq_kv, d = problem.head_dim, at = plane * problem.seq_q + row;
   const std::int64_t visible = problem.visible_keys(row);
   const double* const s = &out.s[index(at * keys)];
@@ -62,7 +65,8 @@ HostReference reference(const AttentionProblem& problem, const HostInputs& input
   out.p.resize(out.s.size());
   out.o.resize(index(planes * rows * d));
   for (std::vector<double>* statistic : {&out.lse, &out.m, &out.l}) statistic->resize(index(planes * rows));
-  const std::vector<double> q = values(problem.dtype, inputs.q), k = values(problem.dtype, inputs.k), v = values(problem.dtype, inputs.v);
+  const std::vector<double> q = values(problem.dtype, inputs.q), k = values(problem.dtype, inputs.k),
+                            v = values(problem.dtype, inputs.v);
   if (with_scores == WithScores::yes) out.s = values(problem.dtype, inputs.s);
   for (std::int64_t plane = 0; plane < planes; ++plane)
     for (std::int64_t row = 0; row < rows; ++row) {

@@ -7,14 +7,16 @@ namespace tilescope {
 
 namespace {
 
-constexpr std::int64_t scratch_of_l2 = 4;   // times the L2: two partitions may each keep a copy, twice over to be sure
+constexpr std::int64_t scratch_of_l2 = 4;  // times the L2: two partitions may each keep a copy, twice over to be sure
 
 }  // namespace
 
-Result<DeviceMemory> flush_scratch(const DeviceInfo& device) { return DeviceMemory::allocate(scratch_of_l2 * device.l2_bytes); }
+Result<DeviceMemory> flush_scratch(const DeviceInfo& device) {
+  return DeviceMemory::allocate(scratch_of_l2 * device.l2_bytes);
+}
 
-Result<Timing> time_kernel(const KernelInfo& kernel, const AttentionProblem& problem, const DeviceTensors& tensors, const DeviceMemory& scratch,
-                           const TimingOptions& options) {
+Result<Timing> time_kernel(const KernelInfo& kernel, const AttentionProblem& problem, const DeviceTensors& tensors,
+                           const DeviceMemory& scratch, const TimingOptions& options) {
   Result<Stopwatch> watch = Stopwatch::make();
   if (!watch) return watch.error();
   for (int i = 0; i < options.warm_ups; ++i)
@@ -38,8 +40,8 @@ Result<Timing> time_kernel(const KernelInfo& kernel, const AttentionProblem& pro
 }
 
 double nominal_flops(const KernelInfo& kernel, const AttentionProblem& p) {
-  const double product = 2.0 * static_cast<double>(p.query_planes()) * static_cast<double>(p.seq_q) * static_cast<double>(p.seq_kv) *
-                         static_cast<double>(p.head_dim) * (p.causal ? 0.5 : 1.0);
+  const double product = 2.0 * static_cast<double>(p.query_planes()) * static_cast<double>(p.seq_q) *
+                         static_cast<double>(p.seq_kv) * static_cast<double>(p.head_dim) * (p.causal ? 0.5 : 1.0);
   const bool has_o = kernel.outputs.front() == Tensor::o || kernel.outputs.back() == Tensor::o;
   const bool has_qk = kernel.inputs.front() == Tensor::q;
   return product * (static_cast<int>(has_o) + static_cast<int>(has_qk));

@@ -18,7 +18,7 @@ struct TimingOptions {
 
 struct Timing {
   double median_ms = 0, least_ms = 0, most_ms = 0;
-  std::vector<double> repeats_ms;          // as measured
+  std::vector<double> repeats_ms;  // as measured
 };
 
 /// Scratch memory of several times the L2, whose reading leaves a clean L2 with nothing of the problem in it.
@@ -26,10 +26,11 @@ Result<DeviceMemory> flush_scratch(const DeviceInfo& device);
 
 /// Times the whole kernel (all its launches) on the default stream.
 /// Errors  those of launching. `scratch` must be there where the L2 is to be cold.
-Result<Timing> time_kernel(const KernelInfo& kernel, const AttentionProblem& problem, const DeviceTensors& tensors, const DeviceMemory& scratch,
-                           const TimingOptions& options);
+Result<Timing> time_kernel(const KernelInfo& kernel, const AttentionProblem& problem, const DeviceTensors& tensors,
+                           const DeviceMemory& scratch, const TimingOptions& options);
 
-/// Floating-point operations of attention as it is usually counted: 4 B H Nq Nk D, half of it with a mask; a single product half of either.
+/// Floating-point operations of attention as it is usually counted: 4 B H Nq Nk D, half of it with a mask; a single product half of
+/// either.
 double nominal_flops(const KernelInfo& kernel, const AttentionProblem& problem);
 
 }  // namespace tilescope

@@ -42,7 +42,8 @@ PlannedLaunch plan_fused(const AttentionProblem& problem, const DeviceTensors& t
 /// Source   arXiv:1805.02867, Algorithm 2
 LaunchPlan plan_softmax_safe(const AttentionProblem& problem, const DeviceTensors& tensors) {
   return {plan(problem, tensors,
-               problem.dtype == DataType::fp16 ? handle(&device::softmax_safe_kernel<half_type>) : handle(&device::softmax_safe_kernel<bfloat_type>),
+               problem.dtype == DataType::fp16 ? handle(&device::softmax_safe_kernel<half_type>)
+                                               : handle(&device::softmax_safe_kernel<bfloat_type>),
                0)};
 }
 
@@ -53,7 +54,8 @@ LaunchPlan plan_softmax_safe(const AttentionProblem& problem, const DeviceTensor
 /// Source   arXiv:1805.02867, Algorithm 3. New over softmax_safe: the sum is rescaled whenever the maximum moves
 LaunchPlan plan_softmax_online(const AttentionProblem& problem, const DeviceTensors& tensors) {
   return {plan(problem, tensors,
-               problem.dtype == DataType::fp16 ? handle(&device::softmax_online_kernel<half_type>) : handle(&device::softmax_online_kernel<bfloat_type>),
+               problem.dtype == DataType::fp16 ? handle(&device::softmax_online_kernel<half_type>)
+                                               : handle(&device::softmax_online_kernel<bfloat_type>),
                0)};
 }
 

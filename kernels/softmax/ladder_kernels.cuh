@@ -45,7 +45,8 @@ struct LadderRow {
     for_each_piece(s, seq_kv, seq_kv, ladder_keys, threadIdx.x, ladder_threads, [&](int c, auto piece) {
       piece = piece.fetched(s + c);
 #pragma unroll
-      for (int i = 0; i < piece.size; ++i) piece.value[i] = from_float<T>(exp2_fast(to_float(piece.value[i]) * log2_e - most) * inverse);
+      for (int i = 0; i < piece.size; ++i)
+        piece.value[i] = from_float<T>(exp2_fast(to_float(piece.value[i]) * log2_e - most) * inverse);
       piece.write(p + c);
     });
   }
@@ -101,7 +102,8 @@ __global__ __launch_bounds__(ladder_threads) void softmax_fused_kernel(const Lad
   auto copy = [&](int j) {
     if (j < tiles)
       copy_rows<row_bytes, 32, false>(shared_address(shared) + j % Shape::stages * Shape::v_bytes + warp * 32 * row_bytes,
-                                      v + static_cast<std::int64_t>(j) * Shape::v_bytes, seq_kv - j * ladder_keys - warp * 32, lane);
+                                      v + static_cast<std::int64_t>(j) * Shape::v_bytes, seq_kv - j * ladder_keys - warp * 32,
+                                      lane);
     copy_async_commit();
   };
 
@@ -116,7 +118,8 @@ __global__ __launch_bounds__(ladder_threads) void softmax_fused_kernel(const Lad
     // Up to one sector of the tile before lies in the same sector as this tile's start, hence a second turn for a few lanes.
     weight[thread] = minus_infinity();
     __syncthreads();
-    for_each_by_sector<ladder_threads, 2>(row.s + first, count, thread, [&](int c) { weight[c] = to_float(__ldcg(row.s + first + c)) * log2_e; });
+    for_each_by_sector<ladder_threads, 2>(row.s + first, count, thread,
+                                          [&](int c) { weight[c] = to_float(__ldcg(row.s + first + c)) * log2_e; });
     __syncthreads();
     MaxSum mine;
     mine.max = weight[thread];

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t tile_rows = 128, tile_keys = 128;
 constexpr std::int64_t most_rows = 4;
-constexpr std::int64_t most_shared_bytes = 163 * 1024;   // of a block on sm_80, the least of what these kernels run on
+constexpr std::int64_t most_shared_bytes = 163 * 1024;  // of a block on sm_80, the least of what these kernels run on
 
 }  // namespace
 
@@ -29,8 +29,9 @@ PlannedLaunch plan_rows(const AttentionProblem& problem, const DeviceTensors& te
   arguments.mask = masked == ScoresMasked::no;
   const std::int64_t groups = (tile_rows + arguments.group_rows - 1) / arguments.group_rows;
   const std::int64_t tiles = (problem.seq_q + tile_rows - 1) / tile_rows;
-  const void* const function = problem.dtype == DataType::fp16 ? reinterpret_cast<const void*>(&device::rows_kernel<device::half_type>)
-                                                               : reinterpret_cast<const void*>(&device::rows_kernel<device::bfloat_type>);
+  const void* const function = problem.dtype == DataType::fp16
+                                   ? reinterpret_cast<const void*>(&device::rows_kernel<device::half_type>)
+                                   : reinterpret_cast<const void*>(&device::rows_kernel<device::bfloat_type>);
   return planned("softmax", function, {tiles * groups, problem.query_planes(), 1}, 128,
                  arguments.kept ? arguments.group_rows * problem.seq_kv * 2 : 0, arguments);
 }

@@ -12,11 +12,11 @@ struct RowsArguments {
   const void* s;
   void* p;
   int seq_q, seq_kv;
-  int tile_rows, tile_keys;   // of the products around it: what a row of a tile visits
-  int group_rows;             // rows a block owns
-  bool kept;                  // rows stay in shared memory
-  bool causal;                // tiles above the diagonal are neither read nor written
-  bool mask;                  // S itself is not masked: mask here, and write whole rows of P
+  int tile_rows, tile_keys;  // of the products around it: what a row of a tile visits
+  int group_rows;            // rows a block owns
+  bool kept;                 // rows stay in shared memory
+  bool causal;               // tiles above the diagonal are neither read nor written
+  bool mask;                 // S itself is not masked: mask here, and write whole rows of P
 };
 
 /// Maximum and sum of exponentials so far, in powers of two.
@@ -38,7 +38,8 @@ struct MaxSum {
   }
 };
 
-/// The same on every lane of the warps [first_warp, first_warp + warps) that share a row; `scratch` holds 2 floats a warp of the block.
+/// The same on every lane of the warps [first_warp, first_warp + warps) that share a row; `scratch` holds 2 floats a warp of the
+/// block.
 __device__ __forceinline__ MaxSum merged(MaxSum mine, float* scratch, int warp, int first_warp, int warps) {
 #pragma unroll
   for (int step = 16; step > 0; step /= 2) {
@@ -68,26 +69,33 @@ struct Piece {
   /// From global memory, past the L1: what is read twice is fetched twice.
   static __device__ __forceinline__ Piece fetched(const T* from) {
     Piece piece;
-    if constexpr (n == 8) *reinterpret_cast<uint4*>(piece.value) = __ldcg(reinterpret_cast<const uint4*>(from));
-    else piece.value[0] = __ldcg(from);
+    if constexpr (n == 8)
+      *reinterpret_cast<uint4*>(piece.value) = __ldcg(reinterpret_cast<const uint4*>(from));
+    else
+      piece.value[0] = __ldcg(from);
     return piece;
   }
   static __device__ __forceinline__ Piece read(const T* from) {
     Piece piece;
-    if constexpr (n == 8) *reinterpret_cast<uint4*>(piece.value) = *reinterpret_cast<const uint4*>(from);
-    else piece.value[0] = *from;
+    if constexpr (n == 8)
+      *reinterpret_cast<uint4*>(piece.value) = *reinterpret_cast<const uint4*>(from);
+    else
+      piece.value[0] = *from;
     return piece;
   }
   __device__ __forceinline__ void write(T* to) const {
-    if constexpr (n == 8) *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(value);
-    else *to = value[0];
+    if constexpr (n == 8)
+      *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(value);
+    else
+      *to = value[0];
   }
 };
 
-/// Calls visit(column, Piece()) so that the pieces cover the columns below `width` of a row of S or P, and no two warps share a sector.
-/// Where rows are not whole sectors the row is walked tile by tile, and what two tiles share is touched by both.
+/// Calls visit(column, Piece()) so that the pieces cover the columns below `width` of a row of S or P, and no two warps share a
+/// sector. Where rows are not whole sectors the row is walked tile by tile, and what two tiles share is touched by both.
 template <class T, class Visit>
-__device__ __forceinline__ void for_each_piece(const T* row, int width, int seq_kv, int tile_keys, int thread, int threads, Visit visit) {
+__device__ __forceinline__ void for_each_piece(const T* row, int width, int seq_kv, int tile_keys, int thread, int threads,
+                                               Visit visit) {
   if (seq_kv % 16 == 0) {
     for (int c = thread * 8; c < width; c += threads * 8) visit(c, Piece<T, 8>());
     return;
@@ -132,8 +140,10 @@ __global__ __launch_bounds__(128) void rows_kernel(const RowsArguments arguments
 #pragma unroll
       for (int i = 0; i < piece.size; ++i) {
         const float x = c + i < seen ? to_float(piece.value[i]) * log2_e : minus_infinity();
-        if (kept) mine.max = fmaxf(mine.max, x);
-        else mine.add(x);
+        if (kept)
+          mine.max = fmaxf(mine.max, x);
+        else
+          mine.add(x);
       }
     });
   const int first_warp = slot * row_warps, warps = works ? row_warps : 0;

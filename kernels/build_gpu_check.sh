@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Builds tilescope_gpu_check and libtilescope_bench.so with nothing but nvcc, g++ and the headers of {fmt}: for a GPU machine without our packages.
+# Usage: kernels/build_gpu_check.sh [OUT_DIR]     FMT_INCLUDE: folder that holds fmt/, where it is not the system's
+#        CUDA_ARCH: GPU to compile for, 90 when not given
+set -euo pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
+out=${1:-$root/build/gpu_check}
+arch=${CUDA_ARCH:-90}
+cd "$root"
+mkdir -p "$out"
+
+flags=(-std=c++20 -O3 -I. -DFMT_HEADER_ONLY -DFMT_CONSTEVAL= -Xcompiler -fPIC -gencode "arch=compute_$arch,code=sm_$arch")
+[ -n "${FMT_INCLUDE:-}" ] && flags+=(-isystem "$FMT_INCLUDE")
+toolkit=$(dirname "$(dirname "$(command -v nvcc)")")
+flags+=("-DTILESCOPE_CUDA_LIBRARY_DIR=\"$toolkit/lib64\"")
+
+sources=(kernels/device_cuda.cpp kernels/kernel_table.cpp kernels/kernel_traffic.cpp kernels/bench/bench_library.cpp tests/gpu/gpu_check.cpp
+  sim/core/attention_problem.cpp sim/core/tensor.cpp)
+mapfile -t more < <(ls kernels/attention/*.cu kernels/softmax/*.cu kernels/matmul/*.cu kernels/measure/*.cu kernels/measure/*.cpp sim/programs/*.cpp)
+sources+=("${more[@]}")
+
+objects=()
+for source in "${sources[@]}"; do
+  object=$out/$(echo "$source" | tr / _).o
+  objects+=("$object")
+  echo "$source $object"
+done | xargs -P "$(nproc)" -L 1 bash -c 'nvcc '"$(printf '%q ' "${flags[@]}")"' -c "$0" -o "$1"'
+for source in "${sources[@]}"; do objects+=("$out/$(echo "$source" | tr / _).o"); done
+
+check=("${objects[@]/*bench_library*/}")
+library=("${objects[@]/*gpu_check.cpp.o/}")
+nvcc -cudart static -o "$out/tilescope_gpu_check" ${check[@]} -ldl
+nvcc -shared -cudart static -o "$out/libtilescope_bench.so" ${library[@]} -ldl
+echo "$out/tilescope_gpu_check"
