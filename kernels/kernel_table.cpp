@@ -53,7 +53,7 @@ std::vector<LaunchNeeds> flash2_needs(const AttentionProblem& p) {
   return {{"attention", 128, 255, (tile.block_q + 4 * tile.block_kv) * row_bytes(p) + tile.block_q * 4 + 32, 2, 4}};
 }
 std::vector<LaunchNeeds> flash1_needs(const AttentionProblem& p) {
-  return {{"attention", 128, small(p) ? 125 : 127, 4 * 64 * row_bytes(p) + 2 * 64 * 4, 1, 4}};
+  return {{"attention", 128, small(p) ? 126 : 127, 4 * 64 * row_bytes(p) + 2 * 64 * 4, 1, 4}};
 }
 LaunchNeeds scores_needs(std::string_view name, const AttentionProblem& p) {
   return {name, 256, small(p) ? 122 : 123, 256 * row_bytes(p), 1, 4};

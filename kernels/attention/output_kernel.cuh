@@ -41,8 +41,8 @@ __device__ __forceinline__ void copy_weights(char* shared, const T* from, std::i
     return;
   }
   if (row_elements % 8 == 0) {
-    // Every other row starts in the middle of a sector. An asynchronous copy fetches a sector for each half that goes to a place of its
-    // own, so such rows go through registers, with lanes in step with the sectors.
+    // Every other row starts in the middle of a sector. An asynchronous copy fetches a sector for each half that goes to a place of
+    // its own, so such rows go through registers, with lanes in step with the sectors.
 #pragma unroll 4
     for (int row = 0; row < 16; ++row) {
       const T* const start = from + row * row_elements;

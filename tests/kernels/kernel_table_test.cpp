@@ -1,0 +1,119 @@
+// The table of kernels: what each takes, and what is said where it does not.
+#include "kernels/kernel_table.h"
+
+#include <doctest/doctest.h>
+
+#include <set>
+#include <string>
+
+#include "sim/programs/tile_program.h"
+
+using namespace tilescope;
+
+namespace {
+
+AttentionProblem small_problem() {
+  AttentionProblem p;
+  p.seq_q = p.seq_kv = 256;
+  p.head_dim = 64;
+  return p;
+}
+
+const KernelInfo& kernel(std::string_view id) {
+  const Result<const KernelInfo*> found = find_kernel(id);
+  REQUIRE(found);
+  return **found;
+}
+
+bool has(const std::string& sentence, std::string_view part) {
+  return sentence.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("kernel table: ids are different, and each but the library's is a tile program's") {
+  std::set<std::string_view> ids;
+  for (const KernelInfo& row : kernel_table()) {
+    CHECK(ids.insert(row.id).second);
+    CHECK_FALSE(row.summary.empty());
+    CHECK_FALSE(row.inputs.empty());
+    CHECK_FALSE(row.outputs.empty());
+    if (!row.is_library) CHECK_MESSAGE(bool(find_program(row.id)), std::string(row.id));
+  }
+  for (const ProgramInfo& program : program_table()) CHECK_MESSAGE(bool(find_kernel(program.id)), std::string(program.id));
+}
+
+TEST_CASE("kernel table: an unknown id names those there are") {
+  const Result<const KernelInfo*> found = find_kernel("flash9");
+  REQUIRE_FALSE(found);
+  CHECK(has(found.error().sentence, "flash9"));
+  CHECK(has(found.error().sentence, "flash2"));
+}
+
+TEST_CASE("kernel table: what a kernel does not take is one sentence with the value and the way out") {
+  AttentionProblem p = small_problem();
+  CHECK(supports(kernel("flash2"), p));
+  p.head_dim = 80;
+  CHECK(has(supports(kernel("flash2"), p).error().sentence, "not 80"));
+  p = small_problem();
+  p.dtype = DataType::fp32;
+  CHECK(has(supports(kernel("flash2"), p).error().sentence, "--dtype fp16"));
+  p = small_problem();
+  p.pass = Pass::backward;
+  CHECK(has(supports(kernel("flash2"), p).error().sentence, "--pass forward"));
+  p = small_problem();
+  p.causal = true;
+  CHECK(supports(kernel("flash2"), p));
+  CHECK(has(supports(kernel("softmax_safe"), p).error().sentence, "--causal"));
+  p = small_problem();
+  p.batch = 70000;
+  CHECK(has(supports(kernel("standard"), p).error().sentence, "65535"));
+  p = small_problem();
+  p.heads = 3;
+  p.kv_heads = 2;
+  CHECK(has(supports(kernel("flash2"), p).error().sentence, "--kv-heads"));
+}
+
+TEST_CASE("kernel table: only the tile that a kernel was compiled for is taken") {
+  AttentionProblem p = small_problem();
+  CHECK(kernel("flash2").tile(p) == TileShape{128, 128});
+  p.head_dim = 128;
+  CHECK(kernel("flash2").tile(p) == TileShape{128, 64});
+  CHECK(supports(kernel("flash2"), p, {128, 64}));
+  CHECK(has(supports(kernel("flash2"), p, {64, 64}).error().sentence, "128x64"));
+}
+
+TEST_CASE("kernel table: every kernel fits the shared memory and the registers of an A100") {
+  for (const KernelInfo& row : kernel_table())
+    for (std::int64_t d : {64, 128})
+      for (std::int64_t keys : {1, 4096, 65536, 200000}) {
+        AttentionProblem p = small_problem();
+        p.head_dim = d;
+        p.seq_kv = keys;
+        for (const LaunchNeeds& needs : row.needs(p)) {
+          CHECK(needs.shared_bytes <= 163 * 1024 + 1024);
+          CHECK(needs.threads * needs.registers <= 65536);
+          CHECK(needs.registers <= 255);
+        }
+      }
+}
+
+TEST_CASE("kernel table: launching without a device or without tensors is an error and not a crash") {
+  for (const KernelInfo& row : kernel_table()) {
+    const Status launched = launch(row, small_problem(), DeviceTensors{}, nullptr);
+    REQUIRE_FALSE(launched);
+    CHECK_FALSE(launched.error().sentence.empty());
+  }
+}
+
+TEST_CASE("device: where there is none, the sentence says so and the kind is 'machine lacks'") {
+  const Result<DeviceInfo> device = find_device();
+  if (device) {
+    CHECK(device->sm_count > 0);
+    CHECK(device->compute_major >= 8);
+    return;
+  }
+  CHECK(device.error().kind == Error::Kind::machine_lacks);
+  CHECK(has(device.error().sentence, built_with_cuda() ? "NVIDIA" : "CUDA toolkit"));
+  CHECK_FALSE(DeviceMemory::allocate(1024));
+}

@@ -1,0 +1,95 @@
+// The kernels' closed forms against the tile programs of the same ids.
+#include "kernels/kernel_traffic.h"
+
+#include <doctest/doctest.h>
+
+#include <random>
+#include <string>
+
+#include "sim/programs/tile_program.h"
+
+using namespace tilescope;
+
+namespace {
+
+/// An H200 as far as programs ask.
+GpuSpec some_gpu() {
+  GpuSpec gpu;
+  gpu.id = "some";
+  gpu.sm_count = 132;
+  gpu.sm_clock_hz = 1.98e9;
+  gpu.sm_registers = 65536;
+  gpu.sm_max_threads = 2048;
+  gpu.sm_max_blocks = 32;
+  gpu.sm_shared_bytes = 228 * 1024;
+  gpu.sm_shared_bytes_per_block = 227 * 1024;
+  gpu.l2_capacity_bytes = 60e6;
+  gpu.l2_partitions = 2;
+  gpu.l2_sector_bytes = 32;
+  gpu.l2_line_bytes = 128;
+  gpu.hbm_capacity_bytes = 141e9;
+  return gpu;
+}
+
+struct Sums {
+  std::int64_t in = 0, out = 0;
+};
+
+/// What the operations of every block move.
+Sums moved_by(const TileProgram& program) {
+  Sums sums;
+  BlockOperations block;
+  int launch = 0;
+  for (const LaunchSpec& spec : program.launches()) {
+    for (std::int64_t b = 0; b < spec.blocks(); ++b) {
+      program.emit_block(launch, b, block);
+      for (const Operation& op : block.operations) {
+        if (op.kind == OpKind::load) sums.in += op.bytes;
+        if (op.kind == OpKind::store) sums.out += op.bytes;
+      }
+    }
+    ++launch;
+  }
+  return sums;
+}
+
+}  // namespace
+
+TEST_CASE("kernel traffic: where rows are whole sectors the closed form is what the program's operations move") {
+  const std::uint64_t seed = std::random_device{}();
+  CAPTURE(seed);
+  std::mt19937_64 engine(seed);
+  for (const KernelInfo& kernel : kernel_table()) {
+    if (kernel.is_library) continue;
+    for (int i = 0; i < 12; ++i) {
+      AttentionProblem p;
+      p.batch = 1 + static_cast<std::int64_t>(engine() % 2);
+      p.kv_heads = 1 + static_cast<std::int64_t>(engine() % 2);
+      p.heads = p.kv_heads * (1 + static_cast<std::int64_t>(engine() % 3));
+      p.seq_q = 16 * (1 + static_cast<std::int64_t>(engine() % 24));
+      p.seq_kv = 16 * (1 + static_cast<std::int64_t>(engine() % 24));
+      p.head_dim = engine() % 2 == 0 ? 64 : 128;
+      p.causal = kernel.takes_causal && engine() % 2 == 0;
+      if (p.causal && p.seq_kv < p.seq_q) p.seq_kv = p.seq_q;
+      CAPTURE(std::string(kernel.id));
+      CAPTURE(p.seq_q);
+      CAPTURE(p.seq_kv);
+      CAPTURE(p.head_dim);
+      CAPTURE(p.causal);
+      const Result<const ProgramInfo*> info = find_program(kernel.id);
+      REQUIRE(info);
+      const Result<std::unique_ptr<TileProgram>> program = (*info)->make(p, kernel.tile(p), some_gpu());
+      REQUIRE(program);
+      const Sums moved = moved_by(**program);
+      const std::optional<KernelTraffic> closed = kernel_traffic(kernel, p);
+      REQUIRE(closed);
+      CHECK(closed->l2_to_sm_bytes == moved.in);
+      CHECK(closed->sm_to_l2_bytes == moved.out);
+    }
+  }
+}
+
+TEST_CASE("kernel traffic: a library's kernel has no closed form of ours") {
+  for (const KernelInfo& kernel : kernel_table())
+    CHECK(kernel_traffic(kernel, {1, 1, 1, 256, 256, 64}).has_value() != kernel.is_library);
+}
