@@ -7,6 +7,7 @@
 
 #include <epoxy/gl.h>
 #include <imgui_impl_opengl3.h>
+#include <imgui_internal.h>
 
 #include "app/keys.h"
 #include "app/language.h"
@@ -17,8 +18,8 @@ namespace tilescope {
 namespace {
 
 constexpr float present_scale = 1.25F;
-/// After input ImGui needs another frame or two until sizes and hover states have settled.
-constexpr int frames_to_settle = 3;
+/// After input frames go on for so long: longer than a tooltip waits.
+constexpr double seconds_to_settle = 0.5;
 
 const PanelInfo* find_panel(std::string_view id) {
   for (const PanelInfo& panel : panel_table())
@@ -69,7 +70,7 @@ AppFrame::~AppFrame() {
 
 ImGuiIO& AppFrame::io() {
   ImGui::SetCurrentContext(context_);
-  settling_ = frames_to_settle;
+  settling_ = seconds_to_settle;
   return ImGui::GetIO();
 }
 
@@ -118,7 +119,7 @@ void AppFrame::build(int width, int height, double seconds) {
   if (change != 1) text_scale_change_ = change;
   draw_window(view, commands);
   ImGui::Render();
-  settling_ = std::max(0, settling_ - 1);
+  settling_ = std::max(0.0, settling_ - std::max(seconds, 1e-3));
   carry_out(commands);
 }
 
@@ -131,6 +132,8 @@ void AppFrame::carry_out(Commands& commands) {
 }
 
 bool AppFrame::wants_frame() const { return changed_ || settling_ > 0 || session_.animating(); }
+
+bool AppFrame::typing() const { return context_->IO.WantTextInput; }
 
 void AppFrame::draw_panel(const char* id, const Rect& rect, const View& view, Commands& commands) {
   const PanelInfo* panel = find_panel(id);

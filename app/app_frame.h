@@ -45,6 +45,8 @@ class AppFrame {
 
   /// True when the next frame would differ from this one without any input.
   bool wants_frame() const;
+  /// True while a text field has the keyboard: its cursor blinks.
+  bool typing() const;
   void set_scale(float scale);
   float scale() const { return options_.scale; }
   const LayoutShares& shares() const { return options_.shares; }
@@ -74,7 +76,7 @@ class AppFrame {
   std::string built_language_;
   bool gl_ready_ = false;
   bool changed_ = false;              // a command was carried out after the frame was built
-  int settling_ = 0;                  // frames that ImGui still needs to settle after input
+  double settling_ = 0;               // seconds of frames still wanted after input: tooltips wait, sizes settle
   float text_scale_change_ = 1;
 };
 

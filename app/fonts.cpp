@@ -197,7 +197,7 @@ std::vector<const FontLibrary::Face*> FontLibrary::chain(const char* family, boo
   return faces;
 }
 
-ImFont* FontLibrary::bake(ImFontAtlas& atlas, const std::vector<const Face*>& chain_faces, float em_pixels, std::u32string_view text) {
+ImFont* FontLibrary::bake(ImFontAtlas& atlas, const std::vector<const Face*>& chain_faces, bool bold, float em_pixels, std::u32string_view text) {
   // Which code points each face is asked for: the first in the chain that has one draws it.
   std::vector<const Face*> faces = chain_faces;
   std::vector<std::vector<ImWchar>> wanted(faces.size());
@@ -206,7 +206,7 @@ ImFont* FontLibrary::bake(ImFontAtlas& atlas, const std::vector<const Face*>& ch
     while (k < faces.size() && !faces[k]->has(c)) ++k;
     if (k == faces.size()) {
       bool exact = false;
-      const Face* cjk = find("Noto Sans CJK KR", false, exact);
+      const Face* cjk = find("Noto Sans CJK KR", bold, exact);
       const Face* other = cjk != nullptr && cjk->has(c) ? cjk : find_with(c);
       if (other == nullptr) {
         if (missing_.find(c) == std::u32string::npos) missing_.push_back(c);
@@ -250,7 +250,7 @@ void FontLibrary::build(ImFontAtlas& atlas, Theme& theme, std::u32string_view te
 
   const auto size = [&](float points) { return std::max(6.0F, std::round(points * theme.scale * 2) / 2); };
   const auto make = [&](const std::vector<const Face*>& faces, float points) {
-    if (!faces.empty()) return bake(atlas, faces, size(points), needed);
+    if (!faces.empty()) return bake(atlas, faces, &faces == &bold, size(points), needed);
     ImFontConfig config;
     config.SizePixels = size(points) * 1.2F;
     return atlas.AddFontDefault(&config);

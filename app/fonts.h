@@ -40,7 +40,7 @@ class FontLibrary {
   const Face* find(const char* family, bool bold, bool& exact);
   const Face* find_with(char32_t code_point);
   std::vector<const Face*> chain(const char* family, bool bold, bool mono);
-  ImFont* bake(ImFontAtlas& atlas, const std::vector<const Face*>& faces, float em_pixels, std::u32string_view text);
+  ImFont* bake(ImFontAtlas& atlas, const std::vector<const Face*>& faces, bool bold, float em_pixels, std::u32string_view text);
 
   std::unique_ptr<Finder> finder_;
   std::vector<std::unique_ptr<Face>> faces_;

@@ -164,14 +164,18 @@ void Session::State::simulate_again(std::string control) {
       simulate_slot, tr("simulating"),
       [this, asked = request, racing = race, cause = pending_control](const Progress& progress) -> Worker::Deliver {
         auto made = std::make_shared<Simulations>(simulate_lanes(asked, racing, progress));
-        return [this, made, cause, algorithm = asked.algorithm, gpu = asked.gpu.id] {
+        return [this, made, cause, asked, racing] {
           if (!*made) {
             // A cancelled one was either replaced, or stopped by the user: then the last good picture stays.
-            if (made->error().kind != Error::Kind::cancelled) message = ControlMessage{cause, made->error().sentence};
+            if (made->error().kind == Error::Kind::cancelled) return;
+            message = ControlMessage{cause, made->error().sentence};
+            if (cause == "race") race = good_race;  // a switch, unlike a number, shows what is
             return;
           }
           const bool same = !lanes.empty() && lanes.back().simulation->request.algorithm == (**made).back()->request.algorithm &&
-                            lanes.back().simulation->request.gpu.id == gpu;
+                            lanes.back().simulation->request.gpu.id == asked.gpu.id;
+          good_request = asked;
+          good_race = racing;
           message.reset();
           take_simulations(std::move(**made), same);
         };
@@ -372,7 +376,10 @@ void Session::State::operator()(const SetPresent& command) { present = command.o
 void Session::State::operator()(const CancelWork&) {
   worker->cancel_all();
   for (auto& under_way : histories_under_way) under_way.reset();
-  if (!lanes.empty()) request = lanes.back().simulation->request;
+  if (lanes.empty()) return;
+  request = good_request;
+  race = good_race;
+  message.reset();
 }
 
 void Session::State::operator()(const ShowHelp& command) { help = command.on; }

@@ -52,6 +52,8 @@ struct Session::State {
   GpuSpec gpu_base;
   InputSource inputs;                           // as the user gave them
   bool race = false;
+  SimulationRequest good_request;               // of the simulation on screen, as it was asked for
+  bool good_race = false;
   std::optional<ControlMessage> message;
   std::string pending_control;                  // the control whose change is being simulated
 

@@ -146,6 +146,8 @@ void apply_to_imgui(const Theme& t) {
   set(ImGuiCol_NavHighlight, t.accent);
   set(ImGuiCol_TableBorderLight, t.inset_border);
   set(ImGuiCol_TableBorderStrong, t.inset_border);
+  set(ImGuiCol_TableRowBg, 0);
+  set(ImGuiCol_TableRowBgAlt, with_alpha(t.inset_border, 0.25F));
   set(ImGuiCol_ModalWindowDimBg, with_alpha(t.background, 0.6F));
   ImGui::GetStyle() = style;
 }

@@ -197,16 +197,28 @@ void follow_cursor(Shell& shell) {
   glfwSetCursor(shell.window, nullptr);
 }
 
+/// Seconds a frame takes at least. Where swapping does not wait for the display (a virtual one), this keeps a core from spinning.
+double least_frame_seconds() {
+  GLFWmonitor* monitor = glfwGetPrimaryMonitor();
+  const GLFWvidmode* mode = monitor != nullptr ? glfwGetVideoMode(monitor) : nullptr;
+  const int rate = mode != nullptr && mode->refreshRate > 0 ? mode->refreshRate : 60;
+  return 0.9 / rate;
+}
+
 void run_loop(Shell& shell) {
   using Clock = std::chrono::steady_clock;
+  const double least_seconds = least_frame_seconds();
+  constexpr double blink_seconds = 0.25;
   auto last = Clock::now();
   bool shown = false;
   while (glfwWindowShouldClose(shell.window) == GLFW_FALSE) {
     if (shown && !shell.frame->wants_frame()) {
-      glfwWaitEvents();          // the worker posts an empty event when it has a result
-      last = Clock::now();       // the wait is not time that passed on stage
+      // The worker posts an empty event when it has a result.
+      shell.frame->typing() ? glfwWaitEventsTimeout(blink_seconds) : glfwWaitEvents();
+      last = Clock::now();  // the wait is not time that passed on stage
     } else {
-      glfwPollEvents();
+      const double early = least_seconds - std::chrono::duration<double>(Clock::now() - last).count();
+      early > 0 ? glfwWaitEventsTimeout(early) : glfwPollEvents();
     }
     const auto now = Clock::now();
     const double seconds = std::min(0.1, std::chrono::duration<double>(now - last).count());

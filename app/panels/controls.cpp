@@ -31,9 +31,15 @@ constexpr std::array<Preset, 4> presets = {{
 
 void draw_presets(const View& view, Commands& commands) {
   const Theme& theme = *view.theme;
+  const float top = ImGui::GetCursorPosY();
+  ImGui::SetCursorPosY(top + std::round(6 * theme.scale));  // on the line of the pills' text
   text_item(theme.ui_small, theme.text_faint, tr("begin with"));
+  ImGui::SameLine();
+  ImGui::SetCursorPosY(top);
+  bool first = true;
   for (const Preset& preset : presets) {
-    ImGui::SameLine();
+    if (!first) ImGui::SameLine();
+    first = false;
     if (pill(theme, tr(preset.label), view.request.problem == preset.problem)) {
       const bool small = preset.problem.seq_q <= 64;
       commands.push(SetTile{small ? std::optional<TileShape>(TileShape{16, 16}) : std::nullopt, "block_q"});
@@ -79,7 +85,7 @@ void draw_spec_row(const SpecKey& key, const View& view, Commands& commands, Spe
   double dragged = value;
   const auto speed = static_cast<float>(std::max(std::fabs(value) * 0.01, key.whole ? 0.25 : 1e-3));
   ImGui::PushFont(theme.mono);
-  if (ImGui::DragScalar("##value", ImGuiDataType_Double, &dragged, speed, &key.minimum, &key.maximum, key.whole ? "%.0f" : "%.6g",
+  if (ImGui::DragScalar("##value", ImGuiDataType_Double, &dragged, speed, &key.minimum, &key.maximum, key.whole ? "%.0f" : "%.10g",
                         ImGuiSliderFlags_AlwaysClamp)) {
     if (key.whole) dragged = std::round(dragged);
     if (dragged != value) commands.push(SetSpecValue{fmt::format("{}={}", key.key, dragged)});
@@ -89,8 +95,10 @@ void draw_spec_row(const SpecKey& key, const View& view, Commands& commands, Spe
   ImGui::PopID();
 
   ImGui::TableNextColumn();
+  ImGui::AlignTextToFramePadding();
   text_item(theme.mono_small, theme.text_dim, spec_value_text(key, value));
   ImGui::TableNextColumn();
+  ImGui::AlignTextToFramePadding();
   const auto from = gpu.provenance.find(key.key);
   if (from != gpu.provenance.end()) {
     text_item(theme.ui_small, theme.text_faint, tr(to_string(from->second.source).data()));

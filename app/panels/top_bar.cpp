@@ -99,7 +99,9 @@ class Bar {
     const bool open = ImGui::IsPopupOpen(id);
     if (!open && message_is_for(view_, controls)) toast(last_);
     ImGui::SetNextWindowPos({last_.min.x, last_.max.y + std::round(8 * theme_.scale)}, ImGuiCond_Appearing);
-    return ImGui::BeginPopup(id, ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoMove);
+    if (!ImGui::BeginPopup(id, ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoMove)) return false;
+    if (ImGui::IsKeyPressed(ImGuiKey_Escape, false) && !ImGui::IsAnyItemActive()) ImGui::CloseCurrentPopup();
+    return true;
   }
 
   /// The view's message in a box under `anchor`.

@@ -385,6 +385,21 @@ TEST_CASE("session: cancelling keeps the last good picture and what its controls
   opened.session.finish();
   CHECK(opened.view().lane().simulation->request.problem.seq_q == 64);
   CHECK(opened.view().request.problem.seq_q == 64);
+  CHECK_FALSE(opened.view().request.blocks_per_sm.has_value());  // what was left to the program still is
+}
+
+TEST_CASE("session: a race that cannot be simulated leaves the switch off, with a sentence") {
+  Opened opened;
+  const AttentionProblem long_one = with_rows(opened.view(), 32768);
+  opened.after(SetProblem{long_one, "seq"});
+  opened.after(SetTile{TileShape{128, 128}, "block_q"});
+  const View view = opened.after(SetRace{true});  // S alone is 2 GiB: more than the toy has
+  REQUIRE(view.message.has_value());
+  CHECK(view.message->control == "race");
+  CHECK_FALSE(view.race);
+  CHECK(view.lanes.size() == 1);
+  opened.after(SetProblem{with_rows(opened.view(), 64), "seq"});
+  CHECK(opened.view().lanes.size() == 1);
 }
 
 TEST_CASE("session: the first request can be one that cannot be simulated") {

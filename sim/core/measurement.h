@@ -1,0 +1,56 @@
+// What a real kernel did on a real GPU: counters, times and what they were read on. No CUDA here: recorded ones are read anywhere.
+//
+//   kernels/measure ──► MeasuredCase ──► bundle (kernels/measure/bundle.h) ──► sim/analysis/validation.h, the window
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sim/core/attention_problem.h"
+
+namespace tilescope {
+
+/// One number, read several times.
+struct Spread {
+  double median = 0, least = 0, most = 0;
+  bool operator==(const Spread&) const = default;
+};
+
+/// One kernel on one problem.
+struct MeasuredCase {
+  std::string kernel;                        // id, as in the table of kernels; the program of the same id is held against it
+  AttentionProblem problem;
+  TileShape tile;
+  /// By our key ("hbm_read_bytes", "l2_to_sm_bytes", …: counter_table()); of the whole kernel, all launches, from a cold L2.
+  /// Empty where counters were refused.
+  std::map<std::string, Spread> counters;
+  /// The same from a warm L2 (the kernel ran just before); HBM and L2 keys only.
+  std::map<std::string, Spread> counters_warm;
+  /// HBM bytes written by the end of the kernel and by a flush after it; zero where it was not read.
+  Spread hbm_write_after_flush_bytes;
+  Spread time_cold_ns, time_warm_ns;         // events around the kernel, no profiler
+  Spread cycles;                             // SM cycles from the first to the last, under the profiler
+  double sm_clock_hz = 0;                    // cycles over the profiled time: the clock it really ran at
+  int counter_passes = 0, counter_repeats = 0, time_repeats = 0;
+  std::string refused;                       // why counters are missing; empty where they are not
+
+  bool operator==(const MeasuredCase&) const = default;
+};
+
+/// A recorded suite: assets/measured/<gpu>.json. Nothing simulated is ever in one.
+struct MeasurementBundle {
+  std::string gpu;                           // id of the spec: "h200"
+  std::string device;                        // "NVIDIA H200"
+  std::string driver, runtime;               // CUDA versions, "13.0"
+  std::string commit, date;                  // of the kernels; ISO 8601
+  std::string command;
+  int sm_count = 0;
+  std::int64_t l2_bytes = 0;
+  double sm_clock_hz = 0, memory_clock_hz = 0;             // highest
+  std::map<std::string, std::string> counter_names;        // our key → the hardware's name
+  std::vector<MeasuredCase> cases;
+};
+
+}  // namespace tilescope
