@@ -21,6 +21,14 @@ constexpr float present_scale = 1.25F;
 /// After input frames go on for so long: longer than a tooltip waits.
 constexpr double seconds_to_settle = 0.5;
 
+/// The panel in the middle of the window.
+const char* center_panel(const View& view) {
+  if (view.race && view.center == CenterView::stage) return "race";
+  for (const CenterViewInfo& row : center_views())
+    if (row.view == view.center) return row.id.data();
+  return "stage";
+}
+
 const PanelInfo* find_panel(std::string_view id) {
   for (const PanelInfo& panel : panel_table())
     if (panel.id == id) return &panel;
@@ -200,7 +208,12 @@ void AppFrame::draw_window(const View& view, Commands& commands) {
   if (!view.present) draw_top_bar(layout_.top_bar, view, commands, options_.languages);
   if (!view.lanes.empty()) {
     draw_panel("listing", layout_.listing, view, commands);
-    draw_panel(view.race ? "race" : "stage", layout_.stage, view, commands);
+    Rect middle = layout_.stage;
+    if (!view.present) {
+      draw_center_tabs(middle, view, commands);
+      middle.min.y += center_tabs_height(theme_);
+    }
+    draw_panel(center_panel(view), middle, view, commands);
     draw_panel("softmax", layout_.softmax, view, commands);
     draw_panel("traffic", layout_.traffic, view, commands);
     draw_panel("timeline", layout_.timeline, view, commands);

@@ -65,13 +65,15 @@ float handle_keys(const View& view, Commands& commands) {
   if (io.KeyCtrl || io.KeyAlt || io.KeySuper) return 1;
   if (typed('+') || typed('=')) commands.push(SetSpeed{next_speed(view.speed, 1)});
   if (typed('-')) commands.push(SetSpeed{next_speed(view.speed, -1)});
+  for (std::size_t i = 0; i < center_views().size() && i < 9; ++i)
+    if (pressed(static_cast<ImGuiKey>(ImGuiKey_1 + static_cast<int>(i)))) commands.push(SetCenter{center_views()[i].view});
   if (pressed(ImGuiKey_R)) commands.push(SetRace{!view.race});
   if (pressed(ImGuiKey_T)) commands.push(SetThemeKind{view.theme->kind == ThemeKind::dark ? ThemeKind::light : ThemeKind::dark});
   return 1;
 }
 
 std::span<const KeyHelp> key_help() {
-  static constexpr std::array<KeyHelp, 13> rows = {{
+  static constexpr std::array<KeyHelp, 14> rows = {{
       {"Space", "play, pause"},
       {"← →", "step back, forward (by the grain that is on)"},
       {"⇧ ← →", "step by a tile iteration"},
@@ -79,6 +81,7 @@ std::span<const KeyHelp> key_help() {
       {"Page Up, Page Down", "step, as a clicker sends them"},
       {"Home, End", "first step, last step"},
       {"+ −", "faster, slower"},
+      {"1 2 3 …", "what the middle shows: the stage, or another view"},
       {"R", "race against standard attention"},
       {"T", "dark or light"},
       {"F11", "present: large text, no controls"},

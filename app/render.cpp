@@ -32,6 +32,7 @@ Session::Start start_of(const RenderOptions& options) {
   start.inputs = options.inputs;
   start.step = options.step;
   start.race = options.race || options.panel == "race";
+  start.center = options.center;
   start.theme = options.theme;
   start.language = options.language;
   start.threads = false;

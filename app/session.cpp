@@ -64,15 +64,28 @@ Simulations simulate_lanes(const SimulationRequest& request, bool race, const Pr
   return out;
 }
 
+using References = std::map<std::int64_t, std::shared_ptr<const ReferencePlane>>;  // by plane
+
+/// nullptr where the program has no output to hold against it, or where a row of the plane would keep a frame waiting.
+std::shared_ptr<const ReferencePlane> find_or_make_reference(const References& known, const TileProgram& program,
+                                                             const InputSource& inputs, std::int64_t plane) {
+  const AttentionProblem& problem = program.problem();
+  const auto outputs = program.outputs();
+  if (std::find(outputs.begin(), outputs.end(), Tensor::o) == outputs.end()) return nullptr;
+  if (problem.seq_kv * problem.head_dim > most_checked_elements) return nullptr;
+  const auto found = known.find(plane);
+  return found != known.end() ? found->second : std::make_shared<const ReferencePlane>(program, inputs, plane);
+}
+
 }  // namespace
 
 // --- values -----------------------------------------------------------------------------------------------------------------
 
-std::shared_ptr<const BlockHistory> HistoryCache::find(const HistoryKey& key) {
+const HistoryCache::Entry* HistoryCache::find(const HistoryKey& key) {
   const auto found = std::find_if(entries.begin(), entries.end(), [&](const Entry& e) { return e.key == key; });
   if (found == entries.end()) return nullptr;
   entries.splice(entries.begin(), entries, found);
-  return found->history;
+  return &*found;
 }
 
 bool HistoryCache::holds(const HistoryKey& key) const {
@@ -102,15 +115,20 @@ void Session::State::ask_for_history(int slot, const LaneState& lane, const Hist
   if (under_way == key) return;
   under_way = key;
   const InputSource source = fitting_inputs(lane.simulation->request.problem, nullptr);
+  References references;
+  for (const HistoryCache::Entry& entry : histories.entries)
+    if (entry.simulation == lane.simulation && entry.reference) references.emplace(entry.plane, entry.reference);
   worker->submit(first_history_slot + slot, tr("working out the values"),
-                 [this, slot, key, source, simulation = lane.simulation](const Progress& progress) -> Worker::Deliver {
+                 [this, slot, key, source, references, simulation = lane.simulation](const Progress& progress) -> Worker::Deliver {
                    auto made = std::make_shared<Result<std::shared_ptr<const BlockHistory>>>(
                        run_block(*simulation->program, source, key.launch, key.block, progress));
-                   return [this, slot, key, simulation, made] {
+                   const std::int64_t plane = *made ? (**made)->operations().plane : 0;
+                   const auto reference = *made ? find_or_make_reference(references, *simulation->program, source, plane) : nullptr;
+                   return [this, slot, key, simulation, made, plane, reference] {
                      auto& waiting = histories_under_way[static_cast<std::size_t>(slot)];
                      if (waiting != key) return;  // asked for something else meanwhile
                      waiting.reset();
-                     if (*made) histories.put({key, simulation, **made});
+                     if (*made) histories.put({key, simulation, **made, plane, reference});
                    };
                  });
 }
@@ -121,10 +139,13 @@ void Session::State::ask_for_histories() {
     LaneState& lane = lanes[i];
     if (lane.operations == nullptr) {
       lane.lane.history = nullptr;
+      lane.lane.reference = nullptr;
       continue;
     }
     const HistoryKey key{lane.simulation.get(), lane.operations->launch, lane.operations->block};
-    lane.lane.history = histories.find(key);
+    const HistoryCache::Entry* entry = histories.find(key);
+    lane.lane.history = entry != nullptr ? entry->history : nullptr;
+    lane.lane.reference = entry != nullptr ? entry->reference : nullptr;
     if (lane.lane.history == nullptr) ask_for_history(static_cast<int>(i), lane, key);
     if (lane.lane.history != nullptr && i + 1 == lanes.size()) choose_row(*lane.lane.history, lane.lane.rest.op);
   }
@@ -371,10 +392,12 @@ void Session::State::operator()(const SelectRow& command) {
 
 void Session::State::operator()(const HoverTensor& command) { hovered = command.tensor; }
 void Session::State::operator()(const SetThemeKind& command) { theme = command.kind; }
+void Session::State::operator()(const SetCenter& command) { center = command.view; }
 void Session::State::operator()(const SetPresent& command) { present = command.on; }
 
 void Session::State::operator()(const CancelWork&) {
   worker->cancel_all();
+  background->cancel_all();
   for (auto& under_way : histories_under_way) under_way.reset();
   if (lanes.empty()) return;
   request = good_request;
@@ -399,7 +422,9 @@ Session::Session(Start start) : state_(std::make_unique<State>()) {
   s.gpu_ids = std::move(start.gpu_ids);
   s.load_gpu = start.load_gpu;
   s.load_text = start.load_text;
-  s.worker = std::make_unique<Worker>(start.threads, std::move(start.wake));
+  s.center = start.center;
+  s.worker = std::make_unique<Worker>(start.threads, start.wake);
+  s.background = std::make_unique<Worker>(start.threads, std::move(start.wake));
   s.simulate_again({});
 }
 
@@ -410,6 +435,7 @@ void Session::apply(const Command& command) { std::visit(*state_, command); }
 void Session::tick(double seconds) {
   State& s = *state_;
   s.worker->take_finished();
+  s.background->take_finished();
   s.clock_seconds += seconds;
   if (!s.lanes.empty()) {
     s.play(seconds);
@@ -421,17 +447,19 @@ void Session::tick(double seconds) {
     }
   }
   s.busy_what = s.worker->what();
+  s.background_what = s.background->what();
   s.shown.clear();
   for (const LaneState& lane : s.lanes) s.shown.push_back(lane.lane);
 }
 
-bool Session::animating() const { return state_->playing || state_->playhead.moving() || !state_->worker->idle(); }
+bool Session::animating() const { return state_->playing || state_->playhead.moving() || !state_->worker->idle() || !state_->background->idle(); }
 
 void Session::finish() {
   do {
     state_->worker->finish();
+    state_->background->finish();
     tick(0);
-  } while (!state_->worker->idle());
+  } while (!state_->worker->idle() || !state_->background->idle());
 }
 
 View Session::view(const Theme& theme) const {
@@ -454,9 +482,13 @@ View Session::view(const Theme& theme) const {
   view.busy_seconds = s.worker->busy_seconds();
   view.busy_progress = s.worker->progress();
   view.busy_what = s.busy_what;
+  view.background_seconds = s.background->busy_seconds();
+  view.background_progress = s.background->progress();
+  view.background_what = s.background_what;
   view.inputs = &s.inputs;
   view.present = s.present;
   view.help = s.help;
+  view.center = s.center;
   view.gpu_base = &s.gpu_base;
   return view;
 }

@@ -25,6 +25,7 @@ class Session {
     std::optional<std::int64_t> step;       // absent: a telling one, a few steps in
     bool race = false;
     ThemeKind theme = ThemeKind::dark;
+    CenterView center = CenterView::stage;
     std::string language = "en";
     std::vector<std::string> gpu_ids;
     GpuLoader load_gpu = nullptr;

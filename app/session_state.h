@@ -28,9 +28,11 @@ struct HistoryCache {
     HistoryKey key;
     std::shared_ptr<const Simulation> simulation;  // whose program the history reads
     std::shared_ptr<const BlockHistory> history;
+    std::int64_t plane = 0;
+    std::shared_ptr<const ReferencePlane> reference;  // of the plane; null where it is too large
   };
   std::list<Entry> entries;
-  std::shared_ptr<const BlockHistory> find(const HistoryKey& key);
+  const Entry* find(const HistoryKey& key);
   bool holds(const HistoryKey& key) const;
   void put(Entry entry);
 };
@@ -71,6 +73,7 @@ struct Session::State {
   ThemeKind theme = ThemeKind::dark;
   std::string language = "en";
   bool present = false, help = false;
+  CenterView center = CenterView::stage;
   double clock_seconds = 0;
 
   // first picture
@@ -81,13 +84,15 @@ struct Session::State {
   std::vector<std::string> gpu_ids;
   GpuLoader load_gpu = nullptr;
   TextLoader load_text = nullptr;
-  std::string busy_what;
+  std::string busy_what, background_what;
 
   HistoryCache histories;
   static constexpr int history_slots = 3;       // one a lane, and one for the block that comes next
   std::array<std::optional<HistoryKey>, history_slots> histories_under_way;
   std::vector<Lane> shown;
-  std::unique_ptr<Worker> worker;               // last: its thread ends before the rest goes
+  std::unique_ptr<Worker> worker;               // last, with `background`: their threads end before the rest goes
+  /// What must not keep the shown simulation waiting: studies of many simulations, validation, measurements.
+  std::unique_ptr<Worker> background;
 
   static constexpr int simulate_slot = 0, first_history_slot = 1;
 
@@ -129,6 +134,7 @@ struct Session::State {
   void operator()(const SelectRow& command);
   void operator()(const HoverTensor& command);
   void operator()(const SetThemeKind& command);
+  void operator()(const SetCenter& command);
   void operator()(const SetPresent& command);
   void operator()(const CancelWork& command);
   void operator()(const ShowHelp& command);

@@ -13,8 +13,10 @@
 #include <variant>
 #include <vector>
 
+#include "app/center_views.h"
 #include "app/theme.h"
 #include "sim/engine/simulation.h"
+#include "sim/numerics/reference.h"
 #include "sim/numerics/tile_machine.h"
 
 namespace tilescope {
@@ -27,9 +29,13 @@ struct Lane {
   const BlockOperations* operations = nullptr;    // of the step's block; nullptr at step 0
   const Operation* operation = nullptr;           // the step's operation
   std::shared_ptr<const BlockHistory> history;    // values of that block; null while they are being worked out
+  std::shared_ptr<const ReferencePlane> reference;  // float64 attention of the block's plane; null where that is too large
   std::int64_t step = 0, step_count = 0;
   int focus_sm = 0;
 };
+
+/// The largest plane (keys x head_dim) that is held against float64: a row of it then costs a frame about a millisecond.
+inline constexpr std::int64_t most_checked_elements = std::int64_t{1} << 20;
 
 /// A sentence beside the control that caused it; the last good simulation stays.
 struct ControlMessage {
@@ -58,8 +64,12 @@ struct View {
   double busy_seconds = 0;                        // how long the worker has been at it; 0 when idle
   double busy_progress = 0;
   std::string_view busy_what;
+  double background_seconds = 0;                  // the same of the second worker: studies, validation, measurements
+  double background_progress = 0;
+  std::string_view background_what;
   const InputSource* inputs = nullptr;
   bool present = false;                           // large text, no controls but the transport
+  CenterView center = CenterView::stage;          // what the middle of the window shows
   bool help = false;                              // the sheet of keys is open
   const GpuSpec* gpu_base = nullptr;              // the GPU as its file has it, without overrides
 
@@ -87,6 +97,7 @@ struct SetGrain { Grain grain = Grain::operation; };
 struct SelectRow { int row = 0; };
 struct HoverTensor { std::optional<Tensor> tensor; };
 struct SetThemeKind { ThemeKind kind = ThemeKind::dark; };
+struct SetCenter { CenterView view = CenterView::stage; };
 struct SetPresent { bool on = false; };
 struct CancelWork {};
 struct ShowHelp { bool on = true; };
@@ -94,7 +105,7 @@ struct SetLanguage { std::string id; };
 
 using Command = std::variant<SetAlgorithm, SetRace, SetGpu, SetSpecValue, ResetSpecValue, SetProblem, SetTile, SetBlocksPerSm, SetInputs, SetMatrix,
                              SetFocusSm, Step, SeekStep, SeekCycle, SetPlaying, SetSpeed, SetGrain, SelectRow, HoverTensor, SetThemeKind,
-                             SetPresent, CancelWork, ShowHelp, SetLanguage>;
+                             SetCenter, SetPresent, CancelWork, ShowHelp, SetLanguage>;
 
 class Commands {
  public:

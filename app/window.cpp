@@ -261,6 +261,7 @@ Session::Start start_of(const WindowOptions& options, const Settings& settings) 
   start.inputs = options.inputs;
   start.step = options.step;
   start.race = options.race;
+  start.center = options.center;
   start.theme = options.theme.value_or(settings.theme);
   start.language = options.language.value_or(settings.language);
   start.gpu_ids = gpu_ids();

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "app/center_views.h"
 #include "app/theme.h"
 #include "sim/engine/simulation.h"
 #include "sim/numerics/tile_machine.h"
@@ -17,6 +18,7 @@ struct WindowOptions {
   InputSource inputs;
   std::optional<std::int64_t> step;  // absent: a few steps in
   bool race = false;
+  CenterView center = CenterView::stage;
   std::optional<ThemeKind> theme;
   std::optional<int> width, height;     // both or neither; logical pixels
   std::optional<float> scale;           // times that of the display
@@ -28,6 +30,7 @@ struct RenderOptions {
   InputSource inputs;
   std::optional<std::int64_t> step;  // absent: the window's own choice, a few steps in
   bool race = false;
+  CenterView center = CenterView::stage;
   ThemeKind theme = ThemeKind::dark;
   int width = 1600, height = 900;  // of the picture, in pixels
   float scale = 1;

@@ -222,6 +222,9 @@ class Understanding {
         if (name == known) return name;
       return std::nullopt;
     };
+    std::vector<std::string_view> views;
+    for (const CenterViewInfo& row : center_views()) views.push_back(row.id);
+    choice("--view", views, center_view_from, line_.view);
     choice("--theme", themes, theme_from, line_.theme);
     choice("--language", languages, language_from, line_.language);
   }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "app/center_views.h"
 #include "app/cli/flags.h"
 #include "app/cli/numbers.h"
 #include "app/theme.h"
@@ -36,6 +37,7 @@ struct CommandLine {
   std::string trace, suite, bundle, out, panel;
   std::optional<std::int64_t> step;
   bool race = false;
+  CenterView view = CenterView::stage;
   std::optional<ThemeKind> theme;
   std::optional<PictureSize> size;
   std::optional<double> scale;

@@ -78,6 +78,7 @@ constexpr std::array flags = {
     FlagInfo{"--out", "FILE", "Output", "the file to write", value, render | calibrate},
     FlagInfo{"--step", "N", "Picture", "the step to show; 0 is before anything ran [a few steps in]", value, picture},
     FlagInfo{"--race", "", "Picture", "standard attention beside the algorithm, on one clock", toggle, picture, "--compare"},
+    FlagInfo{"--view", "NAME", "Picture", "what the middle shows: stage, roofline, fit, sweep, what_if or validate [stage]", value, picture},
     FlagInfo{"--panel", "NAME", "Picture", "one panel only: listing, stage, softmax, traffic, timeline or race", value, render},
     FlagInfo{"--size", "WxH", "Picture", "width and height in pixels [1600x900]", value, picture},
     FlagInfo{"--scale", "F", "Picture", "size of text and controls, 0.5 to 4 [1]", value, picture},

@@ -75,6 +75,7 @@ Status run_render(const CommandLine& line) {
   options.inputs = std::move(request->inputs);
   options.step = line.step;
   options.race = line.race;
+  options.center = line.view;
   options.theme = line.theme.value_or(options.theme);
   if (line.size) {
     options.width = line.size->width;
@@ -105,6 +106,7 @@ Result<int> open_window(const CommandLine& line) {
   options.inputs = std::move(request->inputs);
   options.step = line.step;
   options.race = line.race;
+  options.center = line.view;
   options.theme = line.theme;
   if (line.size) {
     options.width = line.size->width;

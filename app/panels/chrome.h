@@ -11,6 +11,9 @@ namespace tilescope {
 
 /// Title, algorithm, GPU, problem, inputs, theme, language, present, help. Falls back to shorter forms where the window is narrow.
 void draw_top_bar(const Rect& rect, const View& view, Commands& commands, std::span<const std::string> languages);
+/// The tabs of the middle views, at the top of `rect`; center_tabs_height() is what they take, 0 while there is only one view.
+void draw_center_tabs(const Rect& rect, const View& view, Commands& commands);
+float center_tabs_height(const Theme& theme);
 /// First, back, play, forward, last; grain; speed; where one is; bytes so far.
 void draw_transport(const Rect& rect, const View& view, Commands& commands);
 /// The sheet of keys, over everything.

@@ -279,7 +279,7 @@ void draw_footer(const View& view, const SoftmaxFigures& figures) {
   text_item(theme.ui_small, theme.text_faint, text);
   if (!figures.checked)
     item_tooltip(theme, tr("Not held against float64"),
-                 say(tr("That is done up to {} elements of K while drawing."), format_count(most_checked_elements)));
+                 say(tr("That is done up to {} elements of K."), format_count(most_checked_elements)));
   else if (!error)
     item_tooltip(theme, tr("O is between two updates"), tr("It is compared once this tile has been added."));
   else
@@ -293,7 +293,7 @@ void draw_softmax_panel(const View& view, Commands& commands) {
   if (view.lanes.empty() || !view.lane().simulation) return;
   const Theme& theme = *view.theme;
   auto& chosen = panel_state<ChosenColumn>("column");
-  const SoftmaxFigures& figures = panel_state<SoftmaxReader>("softmax").read(view.lane(), view.inputs, view.row);
+  const SoftmaxFigures& figures = panel_state<SoftmaxReader>("softmax").read(view.lane(), view.row);
   const int columns = static_cast<int>(std::max(figures.row.o_before.size(), figures.row.o_after.size()));
   const int column = columns > 0 ? std::min(chosen.column, columns - 1) : chosen.column;
 

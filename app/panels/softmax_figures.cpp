@@ -9,10 +9,6 @@
 namespace tilescope {
 namespace {
 
-bool same_inputs(const InputSource& a, const InputSource& b) {
-  return a.seed == b.seed && a.spread == b.spread && a.q == b.q && a.k == b.k && a.v == b.v;
-}
-
 /// A history that knows the iteration of `op` and what it started from, and nothing earlier: where values are worked out again on
 /// demand, looking back over every tile would cost as much as running the block.
 class ThisIteration final : public BlockHistory {
@@ -52,22 +48,19 @@ SoftmaxParts softmax_parts(const BlockOperations& block) {
   return parts;
 }
 
-const SoftmaxFigures& SoftmaxReader::read(const Lane& lane, const InputSource* inputs, int row) {
+const SoftmaxFigures& SoftmaxReader::read(const Lane& lane, int row) {
   if (!lane.operations) {
     *this = SoftmaxReader();
     return figures_;
   }
   const bool same_block = lane.history && history_.lock() == lane.history;
   if (!same_block) {
-    const bool same_shape = simulation_.lock() == lane.simulation;
     const SoftmaxParts parts = softmax_parts(*lane.operations);
     history_ = lane.history;
     figures_ = {};
     figures_.parts = parts;
     op_ = -2;
     q_tile_ = -2;
-    if (!same_shape) reference_.reset();
-    simulation_ = lane.simulation;
     const std::int64_t tile_rows = lane.simulation->program->tile().block_q;
     figures_.rows = static_cast<int>(std::max<std::int64_t>(1, std::min<std::int64_t>(lane.operations->rows, tile_rows)));
   }
@@ -78,23 +71,8 @@ const SoftmaxFigures& SoftmaxReader::read(const Lane& lane, const InputSource* i
   op_ = lane.rest.op;
   row_ = row;
   if (other_row) q_tile_ = -2;
-  find_reference(lane, inputs);
   read_values(lane);
   return figures_;
-}
-
-void SoftmaxReader::find_reference(const Lane& lane, const InputSource* inputs) {
-  const AttentionProblem& problem = lane.simulation->program->problem();
-  const bool small = problem.seq_kv * problem.head_dim <= most_checked_elements;
-  // A matrix that does not fit the problem was left out when the values were made; then there is nothing to hold them against.
-  if (!small || inputs == nullptr || !figures_.parts.output || !check(*inputs, problem)) {
-    reference_.reset();
-    return;
-  }
-  if (reference_ && plane_ == lane.operations->plane && same_inputs(inputs_, *inputs)) return;
-  reference_ = std::make_unique<const ReferencePlane>(*lane.simulation->program, *inputs, lane.operations->plane);
-  plane_ = lane.operations->plane;
-  inputs_ = *inputs;
 }
 
 void SoftmaxReader::read_values(const Lane& lane) {
@@ -102,9 +80,9 @@ void SoftmaxReader::read_values(const Lane& lane) {
   figures_.known = true;
   const TileProgram& program = *lane.simulation->program;
   figures_.row = lane.history->keeps_everything()
-                     ? softmax_row(program, *lane.history, op_, row_, reference_.get())
-                     : softmax_row(program, ThisIteration(*lane.history, op_), op_, row_, reference_.get());
-  figures_.checked = reference_ != nullptr;
+                     ? softmax_row(program, *lane.history, op_, row_, lane.reference.get())
+                     : softmax_row(program, ThisIteration(*lane.history, op_), op_, row_, lane.reference.get());
+  figures_.checked = lane.reference != nullptr;
   const Operation& now = operations[static_cast<std::size_t>(op_)];
   if (now.q_tile != q_tile_ || !lane.history->keeps_everything()) {
     q_tile_ = now.q_tile;

@@ -33,27 +33,18 @@ struct SoftmaxFigures {
   bool checked = false;                // held against float64
 };
 
-/// The largest plane (keys x head_dim) whose float64 reference is worked out while drawing: about a millisecond or two.
-inline constexpr std::int64_t most_checked_elements = 32768;
-
 /// Keeps what is the same from step to step of one block.
 class SoftmaxReader {
  public:
   /// The figures of `lane` at its step; cheap when nothing changed since the last call.
-  const SoftmaxFigures& read(const Lane& lane, const InputSource* inputs, int row);
+  const SoftmaxFigures& read(const Lane& lane, int row);
 
  private:
   void read_values(const Lane& lane);
   void read_bars(const Lane& lane);
-  /// The float64 reference of the block's plane, where it is small enough to be made while drawing.
-  void find_reference(const Lane& lane, const InputSource* inputs);
 
   std::weak_ptr<const BlockHistory> history_;
-  std::weak_ptr<const Simulation> simulation_;
   int op_ = -2, row_ = -1, q_tile_ = -2;
-  std::int64_t plane_ = -1;
-  InputSource inputs_;  // that the reference was made from
-  std::unique_ptr<const ReferencePlane> reference_;
   SoftmaxFigures figures_;
 };
 

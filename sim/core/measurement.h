@@ -18,9 +18,20 @@ struct Spread {
   bool operator==(const Spread&) const = default;
 };
 
+/// One launch of a kernel, as the compiler made it and as it ran.
+struct MeasuredLaunch {
+  std::string name;                          // "scores", "softmax", "output", "attention"
+  std::int64_t blocks = 0;
+  int threads = 0, registers = 0, blocks_per_sm = 0;
+  std::int64_t shared_bytes = 0;             // a block
+  Spread time_ns;                            // from a cold L2 at the first launch; events between the launches
+  bool operator==(const MeasuredLaunch&) const = default;
+};
+
 /// One kernel on one problem.
 struct MeasuredCase {
   std::string kernel;                        // id, as in the table of kernels; the program of the same id is held against it
+  std::string list;                          // "build": seen while the time model was made; "judge": kept for judging it; else empty
   AttentionProblem problem;
   TileShape tile;
   /// By our key ("hbm_read_bytes", "l2_to_sm_bytes", …: counter_table()); of the whole kernel, all launches, from a cold L2.
@@ -34,6 +45,7 @@ struct MeasuredCase {
   Spread cycles;                             // SM cycles from the first to the last, under the profiler
   double sm_clock_hz = 0;                    // cycles over the profiled time: the clock it really ran at
   int counter_passes = 0, counter_repeats = 0, time_repeats = 0;
+  std::vector<MeasuredLaunch> launches;      // empty for kernels of a library
   std::string refused;                       // why counters are missing; empty where they are not
 
   bool operator==(const MeasuredCase&) const = default;
@@ -51,6 +63,8 @@ struct MeasurementBundle {
   double sm_clock_hz = 0, memory_clock_hz = 0;             // highest
   std::map<std::string, std::string> counter_names;        // our key → the hardware's name
   std::vector<MeasuredCase> cases;
+
+  bool operator==(const MeasurementBundle&) const = default;
 };
 
 }  // namespace tilescope

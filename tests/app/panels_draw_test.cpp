@@ -105,7 +105,10 @@ struct Showing {
       lane.simulation->program->emit_block(block.launch, block.block, operations);
       lane.operations = &operations;
       lane.operation = &operations.operations[static_cast<std::size_t>(lane.rest.op)];
-      if (values) lane.history = *run_block(*lane.simulation->program, inputs, block.launch, block.block);
+      if (values) {
+        lane.history = *run_block(*lane.simulation->program, inputs, block.launch, block.block);
+        lane.reference = std::make_shared<const ReferencePlane>(*lane.simulation->program, inputs, operations.plane);
+      }
     }
     view.lanes = lanes;
     view.cycle = lane.state.cycle;
@@ -283,7 +286,7 @@ TEST_CASE("softmax: what is read follows the step, the row and the inputs") {
   for (std::int64_t step = 1; step <= last; ++step) {
     const Showing showing(simulation, step);
     for (const int row : {0, 7, 15}) {
-      const SoftmaxFigures& figures = reader.read(showing.lane(), &showing.inputs, row);
+      const SoftmaxFigures& figures = reader.read(showing.lane(), row);
       const SoftmaxRow fresh = softmax_row(*simulation->program, *showing.lane().history, showing.lane().rest.op, row);
       REQUIRE(figures.known);
       CHECK(figures.row.row == row);
@@ -307,7 +310,7 @@ TEST_CASE("softmax: without values the rows stay where they are") {
   Screen with({320, 300}), without({320, 300});
   const Showing known(simulation, 25), unknown(simulation, 25, false);
   SoftmaxReader reader, other;
-  const SoftmaxParts a = reader.read(known.lane(), nullptr, 3).parts, b = other.read(unknown.lane(), nullptr, 3).parts;
+  const SoftmaxParts a = reader.read(known.lane(), 3).parts, b = other.read(unknown.lane(), 3).parts;
   CHECK(a.maximum == b.maximum);
   CHECK(a.scale == b.scale);
   CHECK(a.sum == b.sum);

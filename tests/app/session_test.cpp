@@ -388,6 +388,20 @@ TEST_CASE("session: cancelling keeps the last good picture and what its controls
   CHECK_FALSE(opened.view().request.blocks_per_sm.has_value());  // what was left to the program still is
 }
 
+TEST_CASE("session: the float64 reference comes with the values, one a plane, and not for planes too large for a frame") {
+  Opened opened;
+  const auto first = opened.view().lane().reference;
+  REQUIRE(first != nullptr);
+  opened.after(Step{1, Grain::tile});
+  CHECK(opened.view().lane().reference == first);  // the same plane
+  AttentionProblem large = with_rows(opened.view(), 16384);
+  large.head_dim = 128;
+  opened.after(SetTile{TileShape{64, 64}, "block_q"});
+  const View view = opened.after(SetProblem{large, "seq"});
+  CHECK(view.lane().history != nullptr);
+  CHECK(view.lane().reference == nullptr);
+}
+
 TEST_CASE("session: a race that cannot be simulated leaves the switch off, with a sentence") {
   Opened opened;
   const AttentionProblem long_one = with_rows(opened.view(), 32768);

@@ -1,0 +1,24 @@
+// What the middle of the window shows: the stage, or one of the views that compare many simulations. One row a view.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace tilescope {
+
+enum class CenterView : std::uint8_t { stage, roofline, fit, sweep, what_if, validate };
+
+struct CenterViewInfo {
+  CenterView view;
+  std::string_view id;     // of its panel, and of --view
+  const char* title;       // on its tab
+  const char* tooltip;
+};
+
+/// In the order of the tabs, which is also that of the keys 1, 2, 3, …
+std::span<const CenterViewInfo> center_views();
+std::optional<CenterView> center_view_from(std::string_view id);
+
+}  // namespace tilescope

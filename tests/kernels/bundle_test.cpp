@@ -1,0 +1,121 @@
+// Measurement bundles: what is written is read back, and what is not a bundle is refused in one sentence.
+#include "kernels/measure/bundle.h"
+
+#include <doctest/doctest.h>
+
+#include <random>
+
+using namespace tilescope;
+
+namespace {
+
+MeasuredCase some_case(std::mt19937_64& engine) {
+  auto spread = [&] {
+    const auto least = static_cast<double>(engine() >> 20);
+    return Spread{least * 1.25, least, least * 1.7};
+  };
+  MeasuredCase c;
+  c.kernel = "flash2";
+  c.list = engine() % 2 == 0 ? "build" : "judge";
+  c.problem = {2, 8, 4, 1000, 1009, 64, DataType::bf16, true, Pass::forward};
+  c.tile = {128, 64};
+  c.counters = {{"hbm_read_bytes", spread()}, {"cycles", spread()}};
+  c.counters_warm = {{"hbm_read_bytes", spread()}};
+  c.hbm_write_after_flush_bytes = spread();
+  c.time_cold_ns = spread();
+  c.time_warm_ns = spread();
+  c.cycles = spread();
+  c.sm_clock_hz = 1.755e9 / 3;
+  c.counter_passes = 9;
+  c.counter_repeats = 3;
+  c.time_repeats = 20;
+  c.launches = {{"attention", 128, 128, 255, 2, 82464, spread()}};
+  return c;
+}
+
+MeasurementBundle some_bundle() {
+  std::mt19937_64 engine(7);
+  MeasurementBundle b;
+  b.gpu = "h200";
+  b.device = "NVIDIA \"H200\"\n";
+  b.driver = "13.0";
+  b.runtime = "13.0";
+  b.commit = "0123abc";
+  b.date = "2026-11-21";
+  b.command = "tilescope measure --suite default";
+  b.sm_count = 132;
+  b.l2_bytes = 62914560;
+  b.sm_clock_hz = 1.98e9;
+  b.memory_clock_hz = 3.201e9;
+  b.counter_names = {{"hbm_read_bytes", "dram__bytes_read.sum"}};
+  b.cases = {some_case(engine), some_case(engine), {}};
+  b.cases[2].refused = "no permission";
+  return b;
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+
+std::string refusal(std::string_view text) {
+  const Result<MeasurementBundle> read = bundle_from_json(text);
+  REQUIRE_FALSE(read);
+  CHECK(read.error().sentence.find('\n') == std::string::npos);
+  CHECK(read.error().kind == Error::Kind::wrong_request);
+  return read.error().sentence;
+}
+
+}  // namespace
+
+TEST_CASE("bundle: what is written is read back, to the bit") {
+  const MeasurementBundle bundle = some_bundle();
+  const Result<MeasurementBundle> read = bundle_from_json(to_json(bundle));
+  REQUIRE_MESSAGE(read, read.error().sentence);
+  CHECK(*read == bundle);
+  CHECK(to_json(*read) == to_json(bundle));
+  const Result<MeasurementBundle> empty = bundle_from_json(to_json(MeasurementBundle{}));
+  REQUIRE(empty);
+  CHECK(*empty == MeasurementBundle{});
+}
+
+TEST_CASE("bundle: a bundle cut anywhere is refused") {
+  const std::string text = to_json(some_bundle());
+  for (std::size_t length = 0; length + 2 < text.size(); length += 7)
+    CHECK(refusal(std::string_view(text).substr(0, length)).find("must be JSON") != std::string::npos);
+}
+
+TEST_CASE("bundle: rubbish is refused in one sentence") {
+  for (const char* text : {"", "\0", "[]", "3", "null", "{}", "\"tilescope\"", "{\"schema\": 4}", "{\"schema\": 1e999}", "\xff\xfe"})
+    CHECK_FALSE(refusal(text).empty());
+  CHECK_FALSE(refusal(std::string(100000, '[')).empty());
+}
+
+TEST_CASE("bundle: another schema is named beside the one that is read") {
+  const std::string sentence = refusal(replaced(to_json(some_bundle()), "tilescope.measurements/1", "tilescope.measurements/2"));
+  CHECK(sentence.find("tilescope.measurements/2") != std::string::npos);
+  CHECK(sentence.find("tilescope.measurements/1") != std::string::npos);
+}
+
+TEST_CASE("bundle: a missing key and a value of another kind are named with their case") {
+  const std::string text = to_json(some_bundle());
+  struct Change {
+    const char *from, *to, *says;
+  };
+  for (const Change& change : {Change{"\"driver\"", "\"drive\"", "driver is missing"},
+                               Change{"\"time_warm_ns\"", "\"time\"", "cases[0].time_warm_ns is missing"},
+                               Change{"\"sm_count\": 132", "\"sm_count\": -1", "sm_count must be a whole number"},
+                               Change{"\"sm_count\": 132", "\"sm_count\": 5000000000", "sm_count must be a whole number"},
+                               Change{"\"sm_count\": 132", "\"sm_count\": 1e3", "sm_count must be a whole number"},
+                               Change{"\"bf16\"", "\"fp64\"", "cases[0].problem.dtype must be"},
+                               Change{"\"block_kv\":64", "\"block_kv\":0", "cases[0].tile is not a tile"},
+                               Change{"\"kv_heads\":4", "\"kv_heads\":3", "cases[0].problem is not one that can be run"},
+                               Change{"\"counter_names\": {", "\"counter_names\": [], \"x\": {", "counter_names must be an object"}}) {
+    const std::string sentence = refusal(replaced(text, change.from, change.to));
+    CHECK_MESSAGE(sentence.find(change.says) != std::string::npos, sentence);
+  }
+  const std::size_t spread = text.find("\"time_cold_ns\": [") + 16;
+  CHECK(refusal(text.substr(0, spread) + "[9,1,2]" + text.substr(text.find(']', spread) + 1)).find("median outside") !=
+        std::string::npos);
+}
