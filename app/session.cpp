@@ -16,7 +16,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t cached_histories = 24;
 /// A running simulation may still finish this long after it began although a newer one waits.
 constexpr auto drag_grace = 250ms;
 
@@ -64,117 +63,7 @@ Simulations simulate_lanes(const SimulationRequest& request, bool race, const Pr
   return out;
 }
 
-using References = std::map<std::int64_t, std::shared_ptr<const ReferencePlane>>;  // by plane
-
-/// nullptr where the program has no output to hold against it, or where a row of the plane would keep a frame waiting.
-std::shared_ptr<const ReferencePlane> find_or_make_reference(const References& known, const TileProgram& program,
-                                                             const InputSource& inputs, std::int64_t plane) {
-  const AttentionProblem& problem = program.problem();
-  const auto outputs = program.outputs();
-  if (std::find(outputs.begin(), outputs.end(), Tensor::o) == outputs.end()) return nullptr;
-  if (problem.seq_kv * problem.head_dim > most_checked_elements) return nullptr;
-  const auto found = known.find(plane);
-  return found != known.end() ? found->second : std::make_shared<const ReferencePlane>(program, inputs, plane);
-}
-
 }  // namespace
-
-// --- values -----------------------------------------------------------------------------------------------------------------
-
-const HistoryCache::Entry* HistoryCache::find(const HistoryKey& key) {
-  const auto found = std::find_if(entries.begin(), entries.end(), [&](const Entry& e) { return e.key == key; });
-  if (found == entries.end()) return nullptr;
-  entries.splice(entries.begin(), entries, found);
-  return &*found;
-}
-
-bool HistoryCache::holds(const HistoryKey& key) const {
-  return std::any_of(entries.begin(), entries.end(), [&](const Entry& e) { return e.key == key; });
-}
-
-void HistoryCache::put(Entry entry) {
-  entries.push_front(std::move(entry));
-  if (entries.size() > cached_histories) entries.pop_back();
-}
-
-InputSource Session::State::fitting_inputs(const AttentionProblem& problem, std::string* misfit) const {
-  InputSource out = inputs;
-  for (auto member : {&InputSource::q, &InputSource::k, &InputSource::v}) {
-    InputSource alone;
-    alone.*member = inputs.*member;
-    if (const Status status = check(alone, problem); !status) {
-      out.*member = nullptr;
-      if (misfit != nullptr && misfit->empty()) *misfit = status.error().sentence;
-    }
-  }
-  return out;
-}
-
-void Session::State::ask_for_history(int slot, const LaneState& lane, const HistoryKey& key) {
-  auto& under_way = histories_under_way[static_cast<std::size_t>(slot)];
-  if (under_way == key) return;
-  under_way = key;
-  const InputSource source = fitting_inputs(lane.simulation->request.problem, nullptr);
-  References references;
-  for (const HistoryCache::Entry& entry : histories.entries)
-    if (entry.simulation == lane.simulation && entry.reference) references.emplace(entry.plane, entry.reference);
-  worker->submit(first_history_slot + slot, tr("working out the values"),
-                 [this, slot, key, source, references, simulation = lane.simulation](const Progress& progress) -> Worker::Deliver {
-                   auto made = std::make_shared<Result<std::shared_ptr<const BlockHistory>>>(
-                       run_block(*simulation->program, source, key.launch, key.block, progress));
-                   const std::int64_t plane = *made ? (**made)->operations().plane : 0;
-                   const auto reference = *made ? find_or_make_reference(references, *simulation->program, source, plane) : nullptr;
-                   return [this, slot, key, simulation, made, plane, reference] {
-                     auto& waiting = histories_under_way[static_cast<std::size_t>(slot)];
-                     if (waiting != key) return;  // asked for something else meanwhile
-                     waiting.reset();
-                     if (*made) histories.put({key, simulation, **made, plane, reference});
-                   };
-                 });
-}
-
-/// The values of the blocks that are shown, then of the block that comes next on the same SM, so that stepping finds them ready.
-void Session::State::ask_for_histories() {
-  for (std::size_t i = 0; i < lanes.size(); ++i) {
-    LaneState& lane = lanes[i];
-    if (lane.operations == nullptr) {
-      lane.lane.history = nullptr;
-      lane.lane.reference = nullptr;
-      continue;
-    }
-    const HistoryKey key{lane.simulation.get(), lane.operations->launch, lane.operations->block};
-    const HistoryCache::Entry* entry = histories.find(key);
-    lane.lane.history = entry != nullptr ? entry->history : nullptr;
-    lane.lane.reference = entry != nullptr ? entry->reference : nullptr;
-    if (lane.lane.history == nullptr) ask_for_history(static_cast<int>(i), lane, key);
-    if (lane.lane.history != nullptr && i + 1 == lanes.size()) choose_row(*lane.lane.history, lane.lane.rest.op);
-  }
-  const LaneState& lane = lanes.back();
-  const Trace& trace = *lane.simulation->trace;
-  const auto run = static_cast<std::size_t>(std::max(0, lane.lane.rest.run));
-  if (lane.operations != nullptr && lane.lane.history == nullptr) return;
-  constexpr std::size_t looked_at = 4096;  // blocks start on all SMs in turn: the next one on this SM is near, or there is none
-  const std::size_t end = std::min(trace.runs().size(), run + looked_at);
-  for (std::size_t next = lane.operations == nullptr ? run : run + 1; next < end; ++next) {
-    const BlockRun& block = trace.runs()[next];
-    if (block.sm != lane.focus_sm) continue;
-    const HistoryKey key{lane.simulation.get(), block.launch, block.block};
-    if (!histories.holds(key)) ask_for_history(history_slots - 1, lane, key);
-    return;
-  }
-}
-
-/// Until a row is clicked, the row that shows most: the one whose sum and output this block scales nearest to a half.
-void Session::State::choose_row(const BlockHistory& history, int op) {
-  if (row_chosen) return;
-  row_chosen = true;
-  const std::shared_ptr<const Matrix> alpha = history.value(Slot::alpha, op);
-  if (alpha == nullptr) return;
-  const auto distance = [](float a) { return std::fabs(a - 0.5F); };
-  const auto& values = alpha->values;
-  const auto best = std::min_element(values.begin(), values.end(), [&](float a, float b) { return distance(a) < distance(b); });
-  if (best != values.end()) row = static_cast<int>(best - values.begin());
-}
 
 // --- simulations ------------------------------------------------------------------------------------------------------------
 
@@ -216,9 +105,7 @@ void Session::State::take_simulations(std::vector<std::shared_ptr<const Simulati
     const bool there = std::find(focused.begin(), focused.end(), request.focus_sm) != focused.end();
     lane.focus_sm = there || focused.empty() ? request.focus_sm : focused.front();
   }
-  std::erase_if(histories.entries, [&](const HistoryCache::Entry& entry) {
-    return std::none_of(lanes.begin(), lanes.end(), [&](const LaneState& lane) { return lane.simulation == entry.simulation; });
-  });
+  forget_values_of_others();
 
   LaneState& chosen = lanes.back();
   const std::int64_t last = chosen.simulation->trace->step_count(chosen.focus_sm);
@@ -300,8 +187,7 @@ void Session::State::operator()(const SetBlocksPerSm& command) {
 
 void Session::State::operator()(const SetInputs& command) {
   inputs = command.inputs;
-  histories.entries.clear();
-  for (auto& under_way : histories_under_way) under_way.reset();
+  forget_values();
   message.reset();
   std::string misfit;
   fitting_inputs(request.problem, &misfit);
@@ -398,7 +284,7 @@ void Session::State::operator()(const SetPresent& command) { present = command.o
 void Session::State::operator()(const CancelWork&) {
   worker->cancel_all();
   background->cancel_all();
-  for (auto& under_way : histories_under_way) under_way.reset();
+  nothing_under_way();
   if (lanes.empty()) return;
   request = good_request;
   race = good_race;

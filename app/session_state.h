@@ -1,11 +1,11 @@
-// Session::State: what a session remembers; shared by the two files that implement it.
+// Session::State: what a session remembers; shared by the files that implement it.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <list>
-#include <map>
 #include <string>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "app/playhead.h"
@@ -16,25 +16,50 @@ namespace tilescope {
 
 /// Which values: a simulation, a launch and a block of it.
 struct HistoryKey {
-  const Simulation* simulation = nullptr;
+  std::shared_ptr<const Simulation> simulation;
   int launch = 0;
   std::int64_t block = 0;
   bool operator==(const HistoryKey&) const = default;
 };
 
-/// Values that were worked out, newest first; the oldest go when there are too many.
-struct HistoryCache {
-  struct Entry {
-    HistoryKey key;
-    std::shared_ptr<const Simulation> simulation;  // whose program the history reads
-    std::shared_ptr<const BlockHistory> history;
-    std::int64_t plane = 0;
-    std::shared_ptr<const ReferencePlane> reference;  // of the plane; null where it is too large
-  };
-  std::list<Entry> entries;
-  const Entry* find(const HistoryKey& key);
-  bool holds(const HistoryKey& key) const;
-  void put(Entry entry);
+/// Which plane (batch x head).
+struct PlaneKey {
+  std::shared_ptr<const Simulation> simulation;
+  std::int64_t plane = 0;
+  bool operator==(const PlaneKey&) const = default;
+};
+
+struct PlaneFacts {
+  std::shared_ptr<const ReferencePlane> reference;  // null where it is too large
+  std::shared_ptr<const TileHistory> tile_history;
+};
+
+/// What was worked out, newest first; the oldest go when there are too many.
+template <class Key, class Value>
+class RecentCache {
+ public:
+  const Value* find(const Key& key) {
+    const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const auto& e) { return e.first == key; });
+    if (found == entries_.end()) return nullptr;
+    entries_.splice(entries_.begin(), entries_, found);
+    return &found->second;
+  }
+  bool holds(const Key& key) const {
+    return std::any_of(entries_.begin(), entries_.end(), [&](const auto& e) { return e.first == key; });
+  }
+  void put(const Key& key, Value value) {
+    entries_.emplace_front(key, std::move(value));
+    constexpr std::size_t most = 24;
+    if (entries_.size() > most) entries_.pop_back();
+  }
+  template <class Gone>
+  void erase_if(Gone gone) {
+    std::erase_if(entries_, [&](const auto& e) { return gone(e.first); });
+  }
+  void clear() { entries_.clear(); }
+
+ private:
+  std::list<std::pair<Key, Value>> entries_;
 };
 
 /// A simulation on screen and where one stands in it.
@@ -86,21 +111,31 @@ struct Session::State {
   TextLoader load_text = nullptr;
   std::string busy_what, background_what;
 
-  HistoryCache histories;
+  static constexpr int plane_slots = 2;         // one a lane
   static constexpr int history_slots = 3;       // one a lane, and one for the block that comes next
+  RecentCache<PlaneKey, PlaneFacts> planes;
+  RecentCache<HistoryKey, std::shared_ptr<const BlockHistory>> histories;
+  std::array<std::optional<PlaneKey>, plane_slots> planes_under_way;
   std::array<std::optional<HistoryKey>, history_slots> histories_under_way;
   std::vector<Lane> shown;
   std::unique_ptr<Worker> worker;               // last, with `background`: their threads end before the rest goes
   /// What must not keep the shown simulation waiting: studies of many simulations, validation, measurements.
   std::unique_ptr<Worker> background;
 
-  static constexpr int simulate_slot = 0, first_history_slot = 1;
+  static constexpr int simulate_slot = 0, first_plane_slot = 1, first_history_slot = first_plane_slot + plane_slots;
 
   // session.cpp: work
   void simulate_again(std::string control);
   void take_simulations(std::vector<std::shared_ptr<const Simulation>> simulations, bool same_program);
+
+  // session_values.cpp
   void ask_for_histories();
-  void ask_for_history(int slot, const LaneState& lane, const HistoryKey& key);
+  void ask_for_history(int slot, const HistoryKey& key);
+  void ask_for_plane(int slot, const PlaneKey& key);
+  void show_plane(int slot, LaneState& lane);
+  void forget_values();
+  void forget_values_of_others();
+  void nothing_under_way();
   InputSource fitting_inputs(const AttentionProblem& problem, std::string* misfit) const;
   void choose_row(const BlockHistory& history, int op);
 

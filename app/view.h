@@ -21,6 +21,8 @@
 
 namespace tilescope {
 
+class TileHistory;
+
 /// One simulation on screen. There is one lane, or two in Race: standard attention and the chosen algorithm on one clock.
 struct Lane {
   std::shared_ptr<const Simulation> simulation;
@@ -30,6 +32,7 @@ struct Lane {
   const Operation* operation = nullptr;           // the step's operation
   std::shared_ptr<const BlockHistory> history;    // values of that block; null while they are being worked out
   std::shared_ptr<const ReferencePlane> reference;  // float64 attention of the block's plane; null where that is too large
+  std::shared_ptr<const TileHistory> tile_history;  // when the plane's tiles were read and written; null while that is worked out
   std::int64_t step = 0, step_count = 0;
   int focus_sm = 0;
 };

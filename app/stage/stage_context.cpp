@@ -31,19 +31,12 @@ int load_that_filled(const BlockOperations& block, const SlotState& state) {
   return -1;
 }
 
-/// Operations that may be looked at in a frame while playing; about two milliseconds.
-constexpr std::int64_t operations_a_frame = 50'000;
-
-/// At rest the picture is complete at once. While playing, the plane before stays until the next one's history is there.
+/// The plane before stays until the next one's history is there.
 void update_history(StageContext& context) {
   StageCache& cache = context.cache;
-  const std::int64_t plane = plane_of(context.lane);
-  if (cache.history && cache.history->plane() == plane) return;
-  if (!cache.next_history || cache.next_history->plane() != plane)
-    cache.next_history = std::make_unique<TileHistory>(cache.simulation, plane);
-  const bool at_once = !cache.history || !context.view.playing;
-  if (!cache.next_history->advance(at_once ? TileHistory::all_operations : operations_a_frame)) return;
-  cache.history = std::move(cache.next_history);
+  if (!cache.history) cache.history = std::make_shared<const TileHistory>();
+  if (!context.lane.tile_history || context.lane.tile_history == cache.history) return;
+  cache.history = context.lane.tile_history;
   cache.cells.clear();
 }
 

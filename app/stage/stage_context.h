@@ -38,8 +38,7 @@ struct StageCache {
   std::vector<ProgramShape> shapes;  // by launch
   StageLayout layout;
   std::vector<BlockMap> maps;                   // by launch
-  std::unique_ptr<TileHistory> history;         // of the plane shown
-  std::unique_ptr<TileHistory> next_history;    // of the plane that will be shown once it is complete
+  std::shared_ptr<const TileHistory> history;   // of the plane shown
   std::vector<std::vector<CellHistory>> cells;  // by tensor box
   std::shared_ptr<const BlockHistory> values_of;
   int values_op = -2;

@@ -6,76 +6,99 @@
 
 namespace tilescope {
 
-/// The work under way: which runs are still to be looked at, and what was found so far.
-struct TileHistory::Builder {
-  std::shared_ptr<const Simulation> simulation;
-  const AttentionProblem& problem;
-  std::int64_t plane, kv_plane;
-  std::vector<BlockMap> maps;  // by launch
-  std::array<TensorLayout, tensor_count> layouts{};
-  std::vector<bool> focused;                                // by SM
-  std::vector<std::vector<std::int32_t>> intervals_of_run;  // indices into the intervals of the run's SM
-  std::size_t next_run = 0;
-  BlockOperations block;
-  std::vector<TileEvent> events;
+namespace {
 
-  Builder(std::shared_ptr<const Simulation> s, std::int64_t p)
-      : simulation(std::move(s)), problem(simulation->program->problem()), plane(p), kv_plane(problem.kv_plane_of(p)) {
-    const TileProgram& program = *simulation->program;
-    for (int launch = 0; launch < static_cast<int>(program.launches().size()); ++launch) maps.emplace_back(program, launch);
-    for (Tensor tensor : all_tensors) layouts[static_cast<std::size_t>(tensor)] = tensor_layout(problem, program.tile(), tensor);
-    intervals_of_run.resize(simulation->trace->runs().size());
-    for (int sm : simulation->trace->focused_sms()) {
-      if (focused.size() <= static_cast<std::size_t>(sm)) focused.resize(static_cast<std::size_t>(sm) + 1);
-      focused[static_cast<std::size_t>(sm)] = true;
-      const auto intervals = simulation->trace->intervals(sm);
-      for (std::size_t i = 0; i < intervals.size(); ++i) {
-        if (intervals[i].kind != OpKind::load && intervals[i].kind != OpKind::store) continue;
-        intervals_of_run[static_cast<std::size_t>(intervals[i].run)].push_back(static_cast<std::int32_t>(i));
-      }
+/// Looks at the blocks that concern one plane.
+class Collector {
+ public:
+  Collector(const Simulation& simulation, std::int64_t plane)
+      : simulation_(simulation), problem_(simulation.program->problem()), plane_(plane), kv_plane_(problem_.kv_plane_of(plane)) {
+    const TileProgram& program = *simulation.program;
+    for (int launch = 0; launch < static_cast<int>(program.launches().size()); ++launch) maps_.emplace_back(program, launch);
+    for (Tensor tensor : all_tensors) layouts_[static_cast<std::size_t>(tensor)] = tensor_layout(problem_, program.tile(), tensor);
+    for (auto& [run, block] : kept_) run = -1;
+    for (int sm : simulation.trace->focused_sms()) {
+      if (focused_.size() <= static_cast<std::size_t>(sm)) focused_.resize(static_cast<std::size_t>(sm) + 1);
+      focused_[static_cast<std::size_t>(sm)] = true;
     }
   }
 
-  bool in_focus(int sm) const { return static_cast<std::size_t>(sm) < focused.size() && focused[static_cast<std::size_t>(sm)]; }
+  std::vector<TileEvent> collect() {
+    const auto runs = simulation_.trace->runs();
+    for (const BlockRun& run : runs)
+      if (!in_focus(run.sm) && concerns(run)) add_stores(run);
+    for (int sm : simulation_.trace->focused_sms()) add_intervals(sm);
+    std::stable_sort(events_.begin(), events_.end(), [](const TileEvent& a, const TileEvent& b) { return a.end < b.end; });
+    return std::move(events_);
+  }
 
+  bool in_focus(int sm) const { return static_cast<std::size_t>(sm) < focused_.size() && focused_[static_cast<std::size_t>(sm)]; }
+
+ private:
   /// Whether a run can have anything to do with the plane. Out of focus only its stores count, and they are to its own plane.
   bool concerns(const BlockRun& run) const {
-    const BlockMap& map = maps[static_cast<std::size_t>(run.launch)];
+    const BlockMap& map = maps_[static_cast<std::size_t>(run.launch)];
     if (!map.known()) return true;
     const std::int64_t of_run = map.plane(run.block);
-    return in_focus(run.sm) ? problem.kv_plane_of(of_run) == kv_plane : of_run == plane;
+    return in_focus(run.sm) ? problem_.kv_plane_of(of_run) == kv_plane_ : of_run == plane_;
   }
 
   void add(const TileRef& tile, double end, bool store) {
     const bool of_keys = tile.tensor == Tensor::k || tile.tensor == Tensor::v;
-    if (tile.plane != (of_keys ? kv_plane : plane)) return;
-    const TensorLayout& layout = layouts[static_cast<std::size_t>(tile.tensor)];
+    if (tile.plane != (of_keys ? kv_plane_ : plane_)) return;
+    const TensorLayout& layout = layouts_[static_cast<std::size_t>(tile.tensor)];
     // A load may be more than one tile of the grid (a whole row of S), or a part of one.
     const auto last_row = (tile.row + std::max(tile.rows, 1) - 1) / layout.tile_rows;
     const auto last_col = (tile.col + std::max(tile.cols, 1) - 1) / layout.tile_cols;
     for (auto row = tile.row / layout.tile_rows; row <= last_row; ++row) {
       for (auto col = tile.col / layout.tile_cols; col <= last_col; ++col) {
-        events.push_back({end, tile.tensor, static_cast<std::int32_t>(row), static_cast<std::int32_t>(col), store});
+        events_.push_back({end, tile.tensor, static_cast<std::int32_t>(row), static_cast<std::int32_t>(col), store});
       }
     }
   }
 
-  void add_run(const BlockRun& run, std::size_t index) {
-    block.clear();
-    simulation->program->emit_block(run.launch, run.block, block);
-    if (in_focus(run.sm)) {
-      const auto intervals = simulation->trace->intervals(run.sm);
-      for (std::int32_t i : intervals_of_run[index]) {
-        const Interval& interval = intervals[static_cast<std::size_t>(i)];
-        add(block.operations[static_cast<std::size_t>(interval.op)].tile, interval.end, interval.kind == OpKind::store);
-      }
-      return;
-    }
-    for (const Operation& operation : block.operations) {
+  /// Of a block out of focus only the end is known: that is when its stores are taken to land.
+  void add_stores(const BlockRun& run) {
+    block_.clear();
+    simulation_.program->emit_block(run.launch, run.block, block_);
+    for (const Operation& operation : block_.operations)
       if (operation.kind == OpKind::store) add(operation.tile, run.end, true);
+  }
+
+  void add_intervals(int sm) {
+    const auto runs = simulation_.trace->runs();
+    for (const Interval& interval : simulation_.trace->intervals(sm)) {
+      if (interval.kind != OpKind::load && interval.kind != OpKind::store) continue;
+      const BlockRun& run = runs[static_cast<std::size_t>(interval.run)];
+      if (!concerns(run)) continue;
+      const Operation& operation = operations_of(interval.run, run)[static_cast<std::size_t>(interval.op)];
+      add(operation.tile, interval.end, interval.kind == OpKind::store);
     }
   }
+
+  /// Blocks that are on an SM together take turns: the last few are kept.
+  const std::vector<Operation>& operations_of(std::int32_t index, const BlockRun& run) {
+    auto& [of_run, block] = kept_[static_cast<std::size_t>(index) % kept_.size()];
+    if (of_run != index) {
+      of_run = index;
+      block.clear();
+      simulation_.program->emit_block(run.launch, run.block, block);
+    }
+    return block.operations;
+  }
+
+  const Simulation& simulation_;
+  const AttentionProblem& problem_;
+  std::int64_t plane_, kv_plane_;
+  std::vector<BlockMap> maps_;  // by launch
+  std::array<TensorLayout, tensor_count> layouts_{};
+  std::vector<bool> focused_;  // by SM
+  BlockOperations block_;
+  std::array<std::pair<std::int32_t, BlockOperations>, 61> kept_{};
+  std::vector<TileEvent> events_;
 };
+
+}  // namespace
 
 BlockMap::BlockMap(const TileProgram& program, int launch) {
   const LaunchSpec& spec = program.launches()[static_cast<std::size_t>(launch)];
@@ -119,27 +142,11 @@ double CellHistory::part(const std::vector<double>& times, double cycle) const {
   return tiles == 0 ? 0 : static_cast<double>(count(times, cycle)) / tiles;
 }
 
-TileHistory::TileHistory(std::shared_ptr<const Simulation> simulation, std::int64_t plane)
-    : plane_(plane), builder_(std::make_unique<Builder>(std::move(simulation), plane)) {
-  for (const BlockRun& run : builder_->simulation->trace->runs()) all_reads_ = all_reads_ && builder_->in_focus(run.sm);
-}
-
-TileHistory::~TileHistory() = default;
-
-bool TileHistory::advance(std::int64_t operations) {
-  if (!builder_) return true;
-  const auto runs = builder_->simulation->trace->runs();
-  for (std::int64_t seen = 0; builder_->next_run < runs.size() && seen < operations; ++builder_->next_run) {
-    const BlockRun& run = runs[builder_->next_run];
-    if (!builder_->concerns(run)) continue;
-    builder_->add_run(run, builder_->next_run);
-    seen += static_cast<std::int64_t>(builder_->block.operations.size());
-  }
-  if (builder_->next_run < runs.size()) return false;
-  events_ = std::move(builder_->events);
-  std::stable_sort(events_.begin(), events_.end(), [](const TileEvent& a, const TileEvent& b) { return a.end < b.end; });
-  builder_.reset();
-  return true;
+TileHistory::TileHistory(const Simulation& simulation, std::int64_t plane) : plane_(plane) {
+  Collector collector(simulation, plane);
+  const auto runs = simulation.trace->runs();
+  all_reads_ = std::all_of(runs.begin(), runs.end(), [&](const BlockRun& run) { return collector.in_focus(run.sm); });
+  events_ = collector.collect();
 }
 
 std::vector<CellHistory> TileHistory::cells(const TensorBox& box) const {

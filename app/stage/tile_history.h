@@ -56,16 +56,11 @@ struct CellHistory {
 
 class TileHistory {
  public:
-  static constexpr std::int64_t all_operations = std::int64_t{1} << 62;
-
+  /// Nothing was read or written yet.
+  TileHistory() = default;
   /// Loads are those of the SMs in focus; stores are of every SM, by their own time or, out of focus, by the end of their block.
-  TileHistory(std::shared_ptr<const Simulation> simulation, std::int64_t plane);
-  ~TileHistory();
-  TileHistory(const TileHistory&) = delete;
-  TileHistory& operator=(const TileHistory&) = delete;
-
-  /// Looks at blocks until about `operations` operations have been seen; true when none are left. Events are there only then.
-  bool advance(std::int64_t operations);
+  /// Takes milliseconds for a large simulation: off the frame.
+  TileHistory(const Simulation& simulation, std::int64_t plane);
 
   std::int64_t plane() const { return plane_; }
   /// True when loads of every SM are in it.
@@ -75,11 +70,9 @@ class TileHistory {
   std::vector<CellHistory> cells(const TensorBox& box) const;
 
  private:
-  struct Builder;
   std::int64_t plane_ = 0;
   bool all_reads_ = true;
-  std::unique_ptr<Builder> builder_;  // until it is complete
-  std::vector<TileEvent> events_;     // in order of time
+  std::vector<TileEvent> events_;  // in order of time
 };
 
 }  // namespace tilescope

@@ -9,6 +9,7 @@
 #include "app/panels/panel_state.h"
 #include "app/panels/panels.h"
 #include "app/panels/softmax_figures.h"
+#include "app/stage/tile_history.h"
 #include "app/panels/step_index.h"
 #include "app/panels/timeline_picture.h"
 #include "tests/sim/test_gpus.h"
@@ -105,6 +106,7 @@ struct Showing {
       lane.simulation->program->emit_block(block.launch, block.block, operations);
       lane.operations = &operations;
       lane.operation = &operations.operations[static_cast<std::size_t>(lane.rest.op)];
+      lane.tile_history = std::make_shared<const TileHistory>(*lane.simulation, operations.plane);
       if (values) {
         lane.history = *run_block(*lane.simulation->program, inputs, block.launch, block.block);
         lane.reference = std::make_shared<const ReferencePlane>(*lane.simulation->program, inputs, operations.plane);

@@ -32,9 +32,7 @@ StageLayout layout_of(const Simulation& simulation, int focus_sm = 0) {
 
 /// The complete history of a plane.
 std::unique_ptr<TileHistory> history_of(const std::shared_ptr<const Simulation>& simulation, std::int64_t plane = 0) {
-  auto history = std::make_unique<TileHistory>(simulation, plane);
-  REQUIRE(history->advance(TileHistory::all_operations));
-  return history;
+  return std::make_unique<TileHistory>(*simulation, plane);
 }
 
 /// How often each drawn cell of a tensor has been read and written by the end.
@@ -125,26 +123,6 @@ TEST_CASE("tile history: on a large GPU the stores of every SM are there, the lo
   CHECK_FALSE(history->all_reads());
   for (const CellHistory& cell : history->cells(*layout.find(Tensor::o)))
     CHECK(cell.written_part((*simulation)->trace->end_cycle()) == 1);
-}
-
-TEST_CASE("tile history: worked out in small pieces it is the same as at once") {
-  AttentionProblem problem;
-  problem.heads = problem.kv_heads = 2;
-  const auto simulation = run("standard", problem);
-  const auto at_once = history_of(simulation, 1);
-  TileHistory pieces(simulation, 1);
-  int calls = 1;
-  while (!pieces.advance(7)) {
-    CHECK(pieces.events().empty());
-    ++calls;
-  }
-  CHECK(calls > 10);
-  REQUIRE(pieces.events().size() == at_once->events().size());
-  for (std::size_t i = 0; i < pieces.events().size(); ++i) {
-    CHECK(pieces.events()[i].end == at_once->events()[i].end);
-    CHECK(pieces.events()[i].tensor == at_once->events()[i].tensor);
-    CHECK(pieces.events()[i].row == at_once->events()[i].row);
-  }
 }
 
 TEST_CASE("block map: says of every block which plane and rows it owns, as the block itself does") {

@@ -83,6 +83,7 @@ struct LaneAt {
     lane.step_count = trace.step_count(lane.focus_sm);
     lane.step = std::min(step, lane.step_count);
     lane.state = lane.rest = trace.state_at(lane.focus_sm, lane.step);
+    lane.tile_history = std::make_shared<const TileHistory>(*lane.simulation, 0);
     if (lane.rest.run < 0) return;
     const BlockRun& block = trace.runs()[static_cast<std::size_t>(lane.rest.run)];
     auto history = run_block(*lane.simulation->program, InputSource{}, block.launch, block.block);
@@ -90,6 +91,7 @@ struct LaneAt {
     kept = *history;
     lane.operations = &kept->operations();
     lane.operation = &lane.operations->operations[static_cast<std::size_t>(lane.rest.op)];
+    lane.tile_history = std::make_shared<const TileHistory>(*lane.simulation, lane.operations->plane);
     if (values) lane.history = kept;
   }
   std::shared_ptr<const BlockHistory> kept;

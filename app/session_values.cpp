@@ -1,0 +1,141 @@
+// The session's work on values: those of the blocks that are shown, and what is known of their planes.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "app/session_state.h"
+#include "app/stage/tile_history.h"
+#include "sim/numerics/inputs.h"
+
+namespace tilescope {
+
+namespace {
+
+/// nullptr where the program has no output to hold against it, or where a row of the plane would keep a frame waiting.
+std::shared_ptr<const ReferencePlane> make_reference(const TileProgram& program, const InputSource& inputs, std::int64_t plane) {
+  const auto outputs = program.outputs();
+  if (std::find(outputs.begin(), outputs.end(), Tensor::o) == outputs.end()) return nullptr;
+  if (program.problem().seq_kv * program.problem().head_dim > most_checked_elements) return nullptr;
+  return std::make_shared<const ReferencePlane>(program, inputs, plane);
+}
+
+}  // namespace
+
+InputSource Session::State::fitting_inputs(const AttentionProblem& problem, std::string* misfit) const {
+  InputSource out = inputs;
+  for (auto member : {&InputSource::q, &InputSource::k, &InputSource::v}) {
+    InputSource alone;
+    alone.*member = inputs.*member;
+    if (const Status status = check(alone, problem); !status) {
+      out.*member = nullptr;
+      if (misfit != nullptr && misfit->empty()) *misfit = status.error().sentence;
+    }
+  }
+  return out;
+}
+
+void Session::State::forget_values() {
+  histories.clear();
+  planes.clear();
+  nothing_under_way();
+}
+
+void Session::State::forget_values_of_others() {
+  const auto gone = [&](const auto& key) {
+    return std::none_of(lanes.begin(), lanes.end(), [&](const LaneState& lane) { return lane.simulation == key.simulation; });
+  };
+  histories.erase_if(gone);
+  planes.erase_if(gone);
+}
+
+void Session::State::nothing_under_way() {
+  for (auto& under_way : histories_under_way) under_way.reset();
+  for (auto& under_way : planes_under_way) under_way.reset();
+}
+
+void Session::State::ask_for_history(int slot, const HistoryKey& key) {
+  auto& under_way = histories_under_way[static_cast<std::size_t>(slot)];
+  if (under_way == key) return;
+  under_way = key;
+  const InputSource source = fitting_inputs(key.simulation->request.problem, nullptr);
+  worker->submit(first_history_slot + slot, tr("working out the values"),
+                 [this, slot, key, source](const Progress& progress) -> Worker::Deliver {
+                   auto made = run_block(*key.simulation->program, source, key.launch, key.block, progress);
+                   return [this, slot, key, history = made ? *made : nullptr] {
+                     auto& waiting = histories_under_way[static_cast<std::size_t>(slot)];
+                     if (waiting != key) return;  // asked for something else meanwhile
+                     waiting.reset();
+                     if (history) histories.put(key, history);
+                   };
+                 });
+}
+
+void Session::State::ask_for_plane(int slot, const PlaneKey& key) {
+  auto& under_way = planes_under_way[static_cast<std::size_t>(slot)];
+  if (under_way == key) return;
+  under_way = key;
+  const InputSource source = fitting_inputs(key.simulation->request.problem, nullptr);
+  worker->submit(first_plane_slot + slot, tr("working out the values"), [this, slot, key, source](const Progress&) -> Worker::Deliver {
+    const PlaneFacts facts{make_reference(*key.simulation->program, source, key.plane),
+                           std::make_shared<const TileHistory>(*key.simulation, key.plane)};
+    return [this, slot, key, facts] {
+      auto& waiting = planes_under_way[static_cast<std::size_t>(slot)];
+      if (waiting != key) return;
+      waiting.reset();
+      planes.put(key, facts);
+    };
+  });
+}
+
+/// What is known of the plane of the step's block; of the first plane before anything ran.
+void Session::State::show_plane(int slot, LaneState& lane) {
+  const PlaneKey key{lane.simulation, lane.operations != nullptr ? lane.operations->plane : 0};
+  const PlaneFacts* facts = planes.find(key);
+  if (facts == nullptr) ask_for_plane(slot, key);
+  lane.lane.reference = facts != nullptr ? facts->reference : nullptr;
+  lane.lane.tile_history = facts != nullptr ? facts->tile_history : nullptr;
+}
+
+/// The values of the blocks that are shown, then of the block that comes next on the same SM, so that stepping finds them ready.
+void Session::State::ask_for_histories() {
+  for (std::size_t i = 0; i < lanes.size(); ++i) {
+    LaneState& lane = lanes[i];
+    show_plane(static_cast<int>(i), lane);
+    if (lane.operations == nullptr) {
+      lane.lane.history = nullptr;
+      continue;
+    }
+    const HistoryKey key{lane.simulation, lane.operations->launch, lane.operations->block};
+    const auto* history = histories.find(key);
+    lane.lane.history = history != nullptr ? *history : nullptr;
+    if (lane.lane.history == nullptr) ask_for_history(static_cast<int>(i), key);
+    if (lane.lane.history != nullptr && i + 1 == lanes.size()) choose_row(*lane.lane.history, lane.lane.rest.op);
+  }
+  const LaneState& lane = lanes.back();
+  const Trace& trace = *lane.simulation->trace;
+  const auto run = static_cast<std::size_t>(std::max(0, lane.lane.rest.run));
+  if (lane.operations != nullptr && lane.lane.history == nullptr) return;
+  constexpr std::size_t looked_at = 4096;  // blocks start on all SMs in turn: the next one on this SM is near, or there is none
+  const std::size_t end = std::min(trace.runs().size(), run + looked_at);
+  for (std::size_t next = lane.operations == nullptr ? run : run + 1; next < end; ++next) {
+    const BlockRun& block = trace.runs()[next];
+    if (block.sm != lane.focus_sm) continue;
+    const HistoryKey key{lane.simulation, block.launch, block.block};
+    if (!histories.holds(key)) ask_for_history(history_slots - 1, key);
+    return;
+  }
+}
+
+/// Until a row is clicked, the row that shows most: the one whose sum and output this block scales nearest to a half.
+void Session::State::choose_row(const BlockHistory& history, int op) {
+  if (row_chosen) return;
+  row_chosen = true;
+  const std::shared_ptr<const Matrix> alpha = history.value(Slot::alpha, op);
+  if (alpha == nullptr) return;
+  const auto distance = [](float a) { return std::fabs(a - 0.5F); };
+  const auto& values = alpha->values;
+  const auto best = std::min_element(values.begin(), values.end(), [&](float a, float b) { return distance(a) < distance(b); });
+  if (best != values.end()) row = static_cast<int>(best - values.begin());
+}
+
+}  // namespace tilescope
