@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <csignal>
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -205,16 +206,23 @@ double least_frame_seconds() {
   return 0.9 / rate;
 }
 
+/// Ctrl+C in the terminal and the end of the session close the window as its own button does: what it remembers is written.
+volatile std::sig_atomic_t asked_to_end = 0;
+
+void end_on_signals() {
+  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, [](int) { asked_to_end = 1; });
+}
+
 void run_loop(Shell& shell) {
   using Clock = std::chrono::steady_clock;
   const double least_seconds = least_frame_seconds();
-  constexpr double blink_seconds = 0.25;
+  constexpr double blink_seconds = 0.25, signal_seconds = 0.5;  // how long a wait may be before it looks around
   auto last = Clock::now();
   bool shown = false;
-  while (glfwWindowShouldClose(shell.window) == GLFW_FALSE) {
+  while (glfwWindowShouldClose(shell.window) == GLFW_FALSE && asked_to_end == 0) {
     if (shown && !shell.frame->wants_frame()) {
       // The worker posts an empty event when it has a result.
-      shell.frame->typing() ? glfwWaitEventsTimeout(blink_seconds) : glfwWaitEvents();
+      glfwWaitEventsTimeout(shell.frame->typing() ? blink_seconds : signal_seconds);
       last = Clock::now();  // the wait is not time that passed on stage
     } else {
       const double early = least_seconds - std::chrono::duration<double>(Clock::now() - last).count();
@@ -232,7 +240,7 @@ void run_loop(Shell& shell) {
     follow_cursor(shell);
     follow_present(shell);
     follow_text_scale(shell);
-    if (glfwGetWindowAttrib(shell.window, GLFW_ICONIFIED) == GLFW_TRUE) glfwWaitEvents();
+    while (glfwGetWindowAttrib(shell.window, GLFW_ICONIFIED) == GLFW_TRUE && asked_to_end == 0) glfwWaitEventsTimeout(signal_seconds);
   }
 }
 
@@ -301,6 +309,7 @@ int run_window(const WindowOptions& options) {
   ImGui_ImplGlfw_InitForOpenGL(window->get(), false);
   install_callbacks(window->get());
   update_scale(shell);
+  end_on_signals();
   run_loop(shell);
   for (const std::string& warning : (*frame)->fonts().warnings()) std::fprintf(stderr, "tilescope: %s\n", warning.c_str());
   remember(shell);

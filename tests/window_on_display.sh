@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Opens the program on a virtual display, looks whether it drew, closes it and looks whether it remembers. Skips (77) without Xvfb.
+# Usage: window_on_display.sh TILESCOPE
+set -euo pipefail
+tilescope=$(realpath "$1")
+command -v Xvfb >/dev/null || { echo "skipped: there is no Xvfb here"; exit 77; }
+work=$(mktemp -d)
+trap 'kill $(jobs -p) 2>/dev/null || true; wait; rm -rf "$work"' EXIT
+
+Xvfb -displayfd 3 -screen 0 1280x720x24 -fbdir "$work" 3>"$work/display" >/dev/null 2>&1 &
+for _ in $(seq 100); do [ -s "$work/display" ] && break; sleep 0.1; done
+[ -s "$work/display" ] || { echo "skipped: Xvfb does not start here"; exit 77; }
+DISPLAY=:$(cat "$work/display")
+export DISPLAY XDG_CONFIG_HOME="$work/config" LIBGL_ALWAYS_SOFTWARE=1
+
+"$tilescope" --theme light >"$work/output" 2>&1 &
+window=$!
+# A blank screen has a handful of different bytes; the window, with its anti-aliased text, has nearly all there are.
+colours=0
+for _ in $(seq 100); do
+  sleep 0.2
+  kill -0 $window 2>/dev/null || break
+  colours=$(od -An -v -tu1 -w1 "$work/Xvfb_screen0" | sort -un | wc -l)
+  [ "$colours" -gt 100 ] && break
+done
+if ! kill -0 $window 2>/dev/null; then
+  cat "$work/output"
+  echo "failed: the program ended by itself"
+  exit 1
+fi
+[ "$colours" -gt 100 ] || { echo "failed: the window stays blank ($colours different bytes)"; exit 1; }
+
+kill -TERM $window
+status=0
+wait $window || status=$?
+[ "$status" = 0 ] || { cat "$work/output"; echo "failed: exit code $status"; exit 1; }
+grep -q "theme = 'light'" "$work/config/tilescope/settings.toml" || { echo "failed: the theme was not remembered"; exit 1; }
+echo "opened, drew, closed, remembered"
