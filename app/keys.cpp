@@ -60,6 +60,7 @@ float handle_keys(const View& view, Commands& commands) {
   }
   handle_steps(view, commands);
   if (!popup && pressed(ImGuiKey_Escape)) handle_escape(view, commands);
+  if (pressed(ImGuiKey_F5)) commands.push(Measure{});
   if (pressed(ImGuiKey_F11)) commands.push(SetPresent{!view.present});
   if (pressed(ImGuiKey_F1) || typed('?')) commands.push(ShowHelp{!view.help});
   if (io.KeyCtrl || io.KeyAlt || io.KeySuper) return 1;
@@ -73,7 +74,7 @@ float handle_keys(const View& view, Commands& commands) {
 }
 
 std::span<const KeyHelp> key_help() {
-  static constexpr std::array<KeyHelp, 14> rows = {{
+  static constexpr std::array<KeyHelp, 15> rows = {{
       {"Space", "play, pause"},
       {"← →", "step back, forward (by the grain that is on)"},
       {"⇧ ← →", "step by a tile iteration"},
@@ -84,6 +85,7 @@ std::span<const KeyHelp> key_help() {
       {"1 2 3 …", "what the middle shows: the stage, or another view"},
       {"R", "race against standard attention"},
       {"T", "dark or light"},
+      {"F5", "measure what is shown on this machine's GPU"},
       {"F11", "present: large text, no controls"},
       {"Ctrl + −", "larger, smaller text; Ctrl 0 as the display has it"},
       {"Esc", "cancel work, close, leave the presentation"},

@@ -32,9 +32,13 @@ Session::Start start_of(const RenderOptions& options) {
   start.inputs = options.inputs;
   start.step = options.step;
   start.race = options.race || options.panel == "race";
-  start.center = options.center;
+  start.center = center_view_from(options.panel).value_or(options.center);  // a panel alone is worked out as in its view
+  start.swept = options.swept;
+  start.sweep_quantity = options.sweep_quantity;
   start.theme = options.theme;
   start.language = options.language;
+  start.load_gpu = &load_gpu;
+  start.measurements = load_measurements();
   start.threads = false;
   return start;
 }

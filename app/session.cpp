@@ -74,7 +74,13 @@ void Session::State::simulate_again(std::string control) {
       simulate_slot, tr("simulating"),
       [this, asked = request, racing = race, cause = pending_control](const Progress& progress) -> Worker::Deliver {
         auto made = std::make_shared<Simulations>(simulate_lanes(asked, racing, progress));
-        return [this, made, cause, asked, racing] {
+        std::vector<std::pair<TimelineKey, std::shared_ptr<const TimelineData>>> laid_out;
+        if (*made)
+          for (const auto& simulation : **made) {
+            const TimelineKey key = timeline_key(simulation, asked.focus_sm);
+            laid_out.emplace_back(key, lay_out_timeline_of(key));
+          }
+        return [this, made, cause, asked, racing, laid_out] {
           if (!*made) {
             // A cancelled one was either replaced, or stopped by the user: then the last good picture stays.
             if (made->error().kind == Error::Kind::cancelled) return;
@@ -88,6 +94,7 @@ void Session::State::simulate_again(std::string control) {
           good_race = racing;
           message.reset();
           take_simulations(std::move(**made), same);
+          for (const auto& [key, timeline] : laid_out) timelines.put(key, timeline);
         };
       },
       drag_grace);
@@ -101,9 +108,7 @@ void Session::State::take_simulations(std::vector<std::shared_ptr<const Simulati
   for (auto& simulation : simulations) {
     LaneState& lane = lanes.emplace_back();
     lane.simulation = std::move(simulation);
-    const auto focused = lane.simulation->trace->focused_sms();
-    const bool there = std::find(focused.begin(), focused.end(), request.focus_sm) != focused.end();
-    lane.focus_sm = there || focused.empty() ? request.focus_sm : focused.front();
+    lane.focus_sm = timeline_key(lane.simulation, request.focus_sm).sm;
   }
   forget_values_of_others();
 
@@ -279,11 +284,25 @@ void Session::State::operator()(const SelectRow& command) {
 void Session::State::operator()(const HoverTensor& command) { hovered = command.tensor; }
 void Session::State::operator()(const SetThemeKind& command) { theme = command.kind; }
 void Session::State::operator()(const SetCenter& command) { center = command.view; }
+
+void Session::State::operator()(const SetSweep& command) {
+  Result<SweepAxis> axis = parse_sweep_axis(command.axis);
+  if (!axis) {
+    message = ControlMessage{"sweep", axis.error().sentence};
+    return;
+  }
+  if (message && message->control == "sweep") message.reset();
+  studies->choose({std::move(*axis), command.algorithms, command.quantity});
+}
+
+void Session::State::operator()(const GoOnWithStudy&) { studies->go_on(); }
 void Session::State::operator()(const SetPresent& command) { present = command.on; }
 
 void Session::State::operator()(const CancelWork&) {
   worker->cancel_all();
   background->cancel_all();
+  studies->stop();
+  validation.stopped = center == CenterView::validate && !validation.complete();
   nothing_under_way();
   if (lanes.empty()) return;
   request = good_request;
@@ -309,8 +328,19 @@ Session::Session(Start start) : state_(std::make_unique<State>()) {
   s.load_gpu = start.load_gpu;
   s.load_text = start.load_text;
   s.center = start.center;
+  s.measurements = std::move(start.measurements);
+  s.validation.problem = s.measurements.problem;
+  if (!s.measurements.bundles.empty()) {
+    s.validation.bundle = s.measurements.bundles.front();
+    s.validation.results.resize(s.validation.bundle->bundle.cases.size());
+  }
+  s.threads = start.threads;
+  s.shelf = State::make_background();
   s.worker = std::make_unique<Worker>(start.threads, start.wake);
   s.background = std::make_unique<Worker>(start.threads, std::move(start.wake));
+  // With a window to draw, one core is left to the frame and the worker.
+  s.studies = std::make_unique<Studies>(*s.background, start.threads ? std::max(1, core_count() - 1) : core_count());
+  if (start.swept) s.studies->take(std::move(start.swept), start.sweep_quantity);
   s.simulate_again({});
 }
 
@@ -322,6 +352,7 @@ void Session::tick(double seconds) {
   State& s = *state_;
   s.worker->take_finished();
   s.background->take_finished();
+  s.take_validated();
   s.clock_seconds += seconds;
   if (!s.lanes.empty()) {
     s.play(seconds);
@@ -332,6 +363,15 @@ void Session::tick(double seconds) {
       s.ask_for_histories();
     }
   }
+  s.find_measured();
+  s.ask_for_validation();
+  if (s.message && s.message->control.empty() && s.notice_until > 0 && s.clock_seconds > s.notice_until) {
+    s.message.reset();
+    s.notice_until = 0;
+  }
+  // What the controls show may not be there yet; the studies are of what is on screen.
+  if (!s.lanes.empty()) s.studies->ask(s.center, s.lanes.back().simulation, s.good_request, s.gpu_base);
+  s.study_view = s.studies->view();
   s.busy_what = s.worker->what();
   s.background_what = s.background->what();
   s.shown.clear();
@@ -371,11 +411,16 @@ View Session::view(const Theme& theme) const {
   view.background_seconds = s.background->busy_seconds();
   view.background_progress = s.background->progress();
   view.background_what = s.background_what;
+  view.studies = &s.study_view;
   view.inputs = &s.inputs;
   view.present = s.present;
   view.help = s.help;
   view.center = s.center;
   view.gpu_base = &s.gpu_base;
+  view.measurements = &s.measurements;
+  view.measured = s.measured ? &*s.measured : nullptr;
+  view.probe = s.probe.get();
+  view.validation = &s.validation;
   return view;
 }
 

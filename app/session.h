@@ -12,6 +12,8 @@
 
 namespace tilescope {
 
+struct SweepResult;
+
 /// Loads a GPU by id or path; given by main, so that the session knows no files.
 using GpuLoader = Result<GpuSpec> (*)(std::string_view id_or_path);
 /// Reads a text file whole.
@@ -26,10 +28,13 @@ class Session {
     bool race = false;
     ThemeKind theme = ThemeKind::dark;
     CenterView center = CenterView::stage;
+    std::shared_ptr<const SweepResult> swept;   // what the Sweep view shows first; absent: its usual one, when it is opened
+    SweepQuantity sweep_quantity{};
     std::string language = "en";
     std::vector<std::string> gpu_ids;
     GpuLoader load_gpu = nullptr;
     TextLoader load_text = nullptr;
+    Measurements measurements;              // recorded ones
     /// Without threads every piece of work is done inside tick(); tests and `render` use it so.
     bool threads = true;
     /// Called from the worker's thread when a result is there; may be empty.

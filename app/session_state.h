@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <array>
 #include <list>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "app/playhead.h"
 #include "app/session.h"
+#include "app/studies.h"
 #include "app/worker.h"
 
 namespace tilescope {
@@ -28,6 +30,17 @@ struct PlaneKey {
   std::int64_t plane = 0;
   bool operator==(const PlaneKey&) const = default;
 };
+
+/// Which SM of which simulation.
+struct TimelineKey {
+  std::shared_ptr<const Simulation> simulation;
+  int sm = 0;
+  bool operator==(const TimelineKey&) const = default;
+};
+
+/// Lanes and labels of an SM; of its first SM in focus where `sm` is not.
+TimelineKey timeline_key(const std::shared_ptr<const Simulation>& simulation, int sm);
+std::shared_ptr<const TimelineData> lay_out_timeline_of(const TimelineKey& key);
 
 struct PlaneFacts {
   std::shared_ptr<const ReferencePlane> reference;  // null where it is too large
@@ -113,6 +126,9 @@ struct Session::State {
 
   static constexpr int plane_slots = 2;         // one a lane
   static constexpr int history_slots = 3;       // one a lane, and one for the block that comes next
+  static constexpr int timeline_slots = 2;      // one a lane
+  RecentCache<TimelineKey, std::shared_ptr<const TimelineData>> timelines;
+  std::array<std::optional<TimelineKey>, timeline_slots> timelines_under_way;
   RecentCache<PlaneKey, PlaneFacts> planes;
   RecentCache<HistoryKey, std::shared_ptr<const BlockHistory>> histories;
   std::array<std::optional<PlaneKey>, plane_slots> planes_under_way;
@@ -121,8 +137,24 @@ struct Session::State {
   std::unique_ptr<Worker> worker;               // last, with `background`: their threads end before the rest goes
   /// What must not keep the shown simulation waiting: studies of many simulations, validation, measurements.
   std::unique_ptr<Worker> background;
+  std::unique_ptr<Studies> studies;             // they refer to `background`, whose thread is stopped first: see ~State
+  StudyView study_view;                         // of this frame
+  ~State() { background.reset(); }
 
-  static constexpr int simulate_slot = 0, first_plane_slot = 1, first_history_slot = first_plane_slot + plane_slots;
+  // measurements
+  Measurements measurements;
+  std::shared_ptr<const Simulation> measured_for;  // whose case `measured` is
+  std::optional<FoundCase> measured;
+  std::shared_ptr<const ProbeResult> probe;
+  ValidationState validation;
+  bool threads = true;
+  double notice_until = 0;                      // a notice without a control goes away by itself
+  struct Background;                            // session_measured.cpp
+  std::shared_ptr<Background> shelf;
+  static std::shared_ptr<Background> make_background();
+
+  static constexpr int measure_slot = 0, validation_slot = 15;  // of `background`
+  static constexpr int simulate_slot = 0, first_timeline_slot = 1, first_plane_slot = first_timeline_slot + timeline_slots, first_history_slot = first_plane_slot + plane_slots;
 
   // session.cpp: work
   void simulate_again(std::string control);
@@ -133,6 +165,7 @@ struct Session::State {
   void ask_for_history(int slot, const HistoryKey& key);
   void ask_for_plane(int slot, const PlaneKey& key);
   void show_plane(int slot, LaneState& lane);
+  void show_timeline(int slot, LaneState& lane);
   void forget_values();
   void forget_values_of_others();
   void nothing_under_way();
@@ -147,6 +180,16 @@ struct Session::State {
   void play(double seconds);
   double end_cycle() const;
   void refresh_lanes();
+
+  // session_measured.cpp
+  void find_measured();
+  void ask_for_validation();
+  void take_validated();
+  void notice(std::string sentence);
+  void keep_live(const MeasurementBundle& device, MeasuredCase measured_now);
+  void operator()(const OpenCase& command);
+  void operator()(const RunValidation& command);
+  void operator()(const Measure& command);
 
   // session.cpp: commands
   void operator()(const SetAlgorithm& command);
@@ -170,6 +213,8 @@ struct Session::State {
   void operator()(const HoverTensor& command);
   void operator()(const SetThemeKind& command);
   void operator()(const SetCenter& command);
+  void operator()(const SetSweep& command);
+  void operator()(const GoOnWithStudy& command);
   void operator()(const SetPresent& command);
   void operator()(const CancelWork& command);
   void operator()(const ShowHelp& command);

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "app/panels/timeline_data.h"
 #include "app/session_state.h"
 #include "app/stage/tile_history.h"
 #include "sim/numerics/inputs.h"
@@ -20,6 +21,17 @@ std::shared_ptr<const ReferencePlane> make_reference(const TileProgram& program,
 }
 
 }  // namespace
+
+TimelineKey timeline_key(const std::shared_ptr<const Simulation>& simulation, int sm) {
+  const auto focused = simulation->trace->focused_sms();
+  const bool there = std::find(focused.begin(), focused.end(), sm) != focused.end();
+  return {simulation, there || focused.empty() ? sm : focused.front()};
+}
+
+std::shared_ptr<const TimelineData> lay_out_timeline_of(const TimelineKey& key) {
+  auto steps = std::make_shared<const StepIndex>(make_step_index(*key.simulation, key.sm));
+  return std::make_shared<const TimelineData>(make_timeline(*key.simulation, std::move(steps)));
+}
 
 InputSource Session::State::fitting_inputs(const AttentionProblem& problem, std::string* misfit) const {
   InputSource out = inputs;
@@ -46,11 +58,13 @@ void Session::State::forget_values_of_others() {
   };
   histories.erase_if(gone);
   planes.erase_if(gone);
+  timelines.erase_if(gone);
 }
 
 void Session::State::nothing_under_way() {
   for (auto& under_way : histories_under_way) under_way.reset();
   for (auto& under_way : planes_under_way) under_way.reset();
+  for (auto& under_way : timelines_under_way) under_way.reset();
 }
 
 void Session::State::ask_for_history(int slot, const HistoryKey& key) {
@@ -87,6 +101,24 @@ void Session::State::ask_for_plane(int slot, const PlaneKey& key) {
   });
 }
 
+/// After another SM was chosen: a simulation comes with the timeline of its own. Laying out hundreds of thousands of intervals takes longer than a frame may.
+void Session::State::show_timeline(int slot, LaneState& lane) {
+  const TimelineKey key{lane.simulation, lane.focus_sm};
+  const auto* made = timelines.find(key);
+  lane.lane.timeline = made != nullptr ? *made : nullptr;
+  auto& under_way = timelines_under_way[static_cast<std::size_t>(slot)];
+  if (made != nullptr || under_way == key) return;
+  under_way = key;
+  worker->submit(first_timeline_slot + slot, tr("laying out the timeline"), [this, slot, key](const Progress&) -> Worker::Deliver {
+    return [this, slot, key, laid_out = lay_out_timeline_of(key)] {
+      auto& waiting = timelines_under_way[static_cast<std::size_t>(slot)];
+      if (waiting != key) return;
+      waiting.reset();
+      timelines.put(key, laid_out);
+    };
+  });
+}
+
 /// What is known of the plane of the step's block; of the first plane before anything ran.
 void Session::State::show_plane(int slot, LaneState& lane) {
   const PlaneKey key{lane.simulation, lane.operations != nullptr ? lane.operations->plane : 0};
@@ -100,6 +132,7 @@ void Session::State::show_plane(int slot, LaneState& lane) {
 void Session::State::ask_for_histories() {
   for (std::size_t i = 0; i < lanes.size(); ++i) {
     LaneState& lane = lanes[i];
+    show_timeline(static_cast<int>(i), lane);
     show_plane(static_cast<int>(i), lane);
     if (lane.operations == nullptr) {
       lane.lane.history = nullptr;

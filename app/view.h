@@ -15,6 +15,7 @@
 
 #include "app/center_views.h"
 #include "app/theme.h"
+#include "app/validation_run.h"
 #include "sim/engine/simulation.h"
 #include "sim/numerics/reference.h"
 #include "sim/numerics/tile_machine.h"
@@ -22,6 +23,9 @@
 namespace tilescope {
 
 class TileHistory;
+struct StudyView;                               // app/studies.h
+struct TimelineData;                            // app/panels/timeline_data.h
+enum class SweepQuantity : std::uint8_t;
 
 /// One simulation on screen. There is one lane, or two in Race: standard attention and the chosen algorithm on one clock.
 struct Lane {
@@ -33,6 +37,7 @@ struct Lane {
   std::shared_ptr<const BlockHistory> history;    // values of that block; null while they are being worked out
   std::shared_ptr<const ReferencePlane> reference;  // float64 attention of the block's plane; null where that is too large
   std::shared_ptr<const TileHistory> tile_history;  // when the plane's tiles were read and written; null while that is worked out
+  std::shared_ptr<const TimelineData> timeline;     // lanes and labels of the SM in focus; null while they are laid out
   std::int64_t step = 0, step_count = 0;
   int focus_sm = 0;
 };
@@ -70,11 +75,17 @@ struct View {
   double background_seconds = 0;                  // the same of the second worker: studies, validation, measurements
   double background_progress = 0;
   std::string_view background_what;
+  const StudyView* studies = nullptr;             // what the views of many simulations are made of; never null
   const InputSource* inputs = nullptr;
   bool present = false;                           // large text, no controls but the transport
   CenterView center = CenterView::stage;          // what the middle of the window shows
   bool help = false;                              // the sheet of keys is open
   const GpuSpec* gpu_base = nullptr;              // the GPU as its file has it, without overrides
+
+  const Measurements* measurements = nullptr;     // every bundle that is known
+  const FoundCase* measured = nullptr;            // the measured case of lane(); null where there is none
+  const ProbeResult* probe = nullptr;             // what the real kernel of lane() recorded of itself; null where there is nothing
+  const ValidationState* validation = nullptr;    // how far the recorded bundle is held against the model
 
   const Lane& lane() const { return lanes.back(); }  // the chosen algorithm
 };
@@ -101,14 +112,21 @@ struct SelectRow { int row = 0; };
 struct HoverTensor { std::optional<Tensor> tensor; };
 struct SetThemeKind { ThemeKind kind = ThemeKind::dark; };
 struct SetCenter { CenterView view = CenterView::stage; };
+/// "seq=256:65536:x2"; an axis that cannot be is refused in View::message, control "sweep".
+struct SetSweep { std::string axis; std::vector<std::string> algorithms; SweepQuantity quantity{}; };
+struct GoOnWithStudy {};                                      // after CancelWork
 struct SetPresent { bool on = false; };
 struct CancelWork {};
 struct ShowHelp { bool on = true; };
 struct SetLanguage { std::string id; };
+/// A measured case into the window, everything in one go.
+struct OpenCase { std::string gpu, algorithm; AttentionProblem problem; TileShape tile; };
+struct RunValidation { bool on = true; };                     // stop it, go on with it
+struct Measure {};                                            // what is shown, on this machine's GPU
 
 using Command = std::variant<SetAlgorithm, SetRace, SetGpu, SetSpecValue, ResetSpecValue, SetProblem, SetTile, SetBlocksPerSm, SetInputs, SetMatrix,
                              SetFocusSm, Step, SeekStep, SeekCycle, SetPlaying, SetSpeed, SetGrain, SelectRow, HoverTensor, SetThemeKind,
-                             SetCenter, SetPresent, CancelWork, ShowHelp, SetLanguage>;
+                             SetCenter, SetSweep, GoOnWithStudy, SetPresent, CancelWork, ShowHelp, SetLanguage, OpenCase, RunValidation, Measure>;
 
 class Commands {
  public:

@@ -275,6 +275,7 @@ Session::Start start_of(const WindowOptions& options, const Settings& settings) 
   start.gpu_ids = gpu_ids();
   start.load_gpu = &load_gpu;
   start.load_text = [](const std::string& path) { return read_text_file(path); };
+  start.measurements = load_measurements();
   start.wake = [] { glfwPostEmptyEvent(); };
   return start;
 }

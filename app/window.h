@@ -6,6 +6,7 @@
 #include <string>
 
 #include "app/center_views.h"
+#include "app/studies.h"
 #include "app/theme.h"
 #include "sim/engine/simulation.h"
 #include "sim/numerics/tile_machine.h"
@@ -36,6 +37,8 @@ struct RenderOptions {
   float scale = 1;
   std::string language = "en";
   std::string panel;  // an id of panel_table(); empty for the whole window
+  std::shared_ptr<const SweepResult> swept;   // what the Sweep view shows; absent: its usual one
+  SweepQuantity sweep_quantity{};
   std::string out;    // the PNG, written by write_file() of app/files.h
 };
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds tilescope_gpu_check and libtilescope_bench.so with nothing but nvcc, g++ and the headers of {fmt}: for a GPU machine without our packages.
-# Usage: kernels/build_gpu_check.sh [OUT_DIR]     FMT_INCLUDE: folder that holds fmt/, where it is not the system's
+# Builds tilescope_gpu_check and libtilescope_bench.so with nothing but nvcc, g++ and the headers of {fmt} and nlohmann-json: for a GPU machine without our packages.
+# Usage: kernels/build_gpu_check.sh [OUT_DIR]     FMT_INCLUDE: folder that holds fmt/ and nlohmann/, where they are not the system's
 #        CUDA_ARCH: GPU to compile for, 90 when not given
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)

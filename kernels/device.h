@@ -77,8 +77,10 @@ class Stopwatch {
  public:
   static Result<Stopwatch> make();
   Status start(StreamHandle stream);
-  /// Milliseconds since start(); waits for the work.
-  Result<double> stop(StreamHandle stream);
+  /// Marks the end of the work; does not wait, so that what follows can be queued.
+  Status end(StreamHandle stream);
+  /// Milliseconds from start() to end(); waits for the work.
+  Result<double> elapsed();
 
  private:
   struct Events;

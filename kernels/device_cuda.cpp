@@ -190,10 +190,13 @@ Status Stopwatch::start(StreamHandle stream) {
   return checked(cudaEventRecord(events_->begin, static_cast<cudaStream_t>(stream)), "timing a kernel");
 }
 
-Result<double> Stopwatch::stop(StreamHandle stream) {
+Status Stopwatch::end(StreamHandle stream) {
+  return checked(cudaEventRecord(events_->end, static_cast<cudaStream_t>(stream)), "timing a kernel");
+}
+
+Result<double> Stopwatch::elapsed() {
   float milliseconds = 0;
-  cudaError_t code = cudaEventRecord(events_->end, static_cast<cudaStream_t>(stream));
-  if (code == cudaSuccess) code = cudaEventSynchronize(events_->end);
+  cudaError_t code = cudaEventSynchronize(events_->end);
   if (code == cudaSuccess) code = cudaEventElapsedTime(&milliseconds, events_->begin, events_->end);
   if (code != cudaSuccess) return error_of(code, "timing a kernel");
   return static_cast<double>(milliseconds);

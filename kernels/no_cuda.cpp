@@ -1,5 +1,8 @@
 // What a build without CUDA has in place of device and kernels: the same functions, each of which says that there are none.
+#include "kernels/attention/flash2_probe_layout.h"
 #include "kernels/device.h"
+#include "kernels/measure/bandwidth.h"
+#include "kernels/measure/clock_gauge.h"
 #include "kernels/measure/counters.h"
 #include "kernels/measure/device_problem.h"
 #include "kernels/measure/library_products.h"
@@ -11,8 +14,11 @@ bool built_with_cuda() {
 }
 
 Error no_cuda_error() {
-  return {"this build has no CUDA kernels: build with a CUDA toolkit 12.8 or later and -DTILESCOPE_CUDA=ON to measure",
-          Error::Kind::machine_lacks};
+  return {
+      "measuring needs an NVIDIA GPU and the CUDA kernels, which this build is without: build with a CUDA toolkit 12.8 or later "
+      "and "
+      "-DTILESCOPE_CUDA=ON",
+      Error::Kind::machine_lacks};
 }
 
 Result<DeviceInfo> find_device() {
@@ -51,17 +57,26 @@ Result<Stopwatch> Stopwatch::make() {
 Status Stopwatch::start(StreamHandle) {
   return no_cuda_error();
 }
-Result<double> Stopwatch::stop(StreamHandle) {
+Status Stopwatch::end(StreamHandle) {
+  return no_cuda_error();
+}
+Result<double> Stopwatch::elapsed() {
   return no_cuda_error();
 }
 
 PlannedLaunch plan_flush(const DeviceMemory&) {
   return {};
 }
+PlannedLaunch plan_clock_marks(const DeviceMemory&, int) {
+  return {};
+}
 PlannedLaunch plan_random(const DeviceMemory&, DataType, std::uint64_t) {
   return {};
 }
 LaunchPlan plan_flash2(const AttentionProblem&, const DeviceTensors&) {
+  return {};
+}
+PlannedLaunch plan_flash2_probed(const AttentionProblem&, const DeviceTensors&, const ProbeBuffers&) {
   return {};
 }
 LaunchPlan plan_flash1(const AttentionProblem&, const DeviceTensors&) {
@@ -96,6 +111,10 @@ Status multiply_output(const AttentionProblem&, const DeviceTensors&, StreamHand
   return no_cuda_error();
 }
 
+Result<BandwidthRecord> sample_bandwidth(const KernelInfo&, const AttentionProblem&) {
+  return no_cuda_error();
+}
+
 Result<CounterPlan> plan_counters(std::string_view, std::span<const std::string>) {
   return no_cuda_error();
 }
@@ -103,10 +122,10 @@ struct CounterSession::Impl {};
 void CounterSession::Close::operator()(Impl* impl) const {
   delete impl;
 }
-Result<CounterSession> CounterSession::open(std::span<const std::string>) {
+Result<CounterSession> CounterSession::open() {
   return no_cuda_error();
 }
-Result<CounterReading> CounterSession::read(const std::function<Status()>&, const std::function<Status()>&) {
+Result<CounterReading> CounterSession::read(CounterSet, const std::function<Status()>&, const std::function<Status()>&) {
   return no_cuda_error();
 }
 std::string CounterSession::chip() const {

@@ -64,7 +64,7 @@ Error unknown_argument(std::string_view argument, CommandKind command) {
   const std::string_view name = argument.substr(0, argument.find('='));
   if (const FlagInfo* flag = find_flag(name)) {
     std::string takers;
-    for (const CommandKind other : {CommandKind::window, CommandKind::simulate, CommandKind::render, CommandKind::measure,
+    for (const CommandKind other : {CommandKind::window, CommandKind::simulate, CommandKind::render, CommandKind::sweep, CommandKind::measure,
                                     CommandKind::validate, CommandKind::calibrate})
       if (takes(*flag, other)) takers += fmt::format("{}{}", takers.empty() ? "" : ", ", to_string(other));
     return Error{fmt::format("{} is not a flag of {}, but of {}", flag->name, to_string(command), takers)};
@@ -119,11 +119,19 @@ class Understanding {
     picture();
     for (const auto& [name, target] : {std::pair{"--trace", &line_.trace},
                                        {"--suite", &line_.suite},
+                                       {"--commit", &line_.commit},
+                                       {"--probe", &line_.probe},
+                                       {"--samples", &line_.samples},
                                        {"--bundle", &line_.bundle},
+                                       {"--list", &line_.list},
+                                       {"--markdown", &line_.markdown},
                                        {"--out", &line_.out},
                                        {"--panel", &line_.panel},
                                        {"--gpu", &line_.gpu},
                                        {"--algorithm", &line_.algorithm},
+                                       {"--over", &line_.over},
+                                       {"--csv", &line_.csv},
+                                       {"--png", &line_.png},
                                        {"--q", &line_.q_file},
                                        {"--k", &line_.k_file},
                                        {"--v", &line_.v_file}}) {
@@ -134,11 +142,10 @@ class Understanding {
     }
     if (const std::string* given = text("--json")) line_.json = *given;
     if (const auto sets = texts_.find("--set"); sets != texts_.end()) line_.overrides = sets->second;
-    const bool needs_out = line_.command == CommandKind::render || line_.command == CommandKind::calibrate;
-    if (!error_ && needs_out && line_.out.empty()) {
-      const bool png = line_.command == CommandKind::render;
-      return Error{fmt::format("{} needs --out FILE{}", to_string(line_.command), png ? ".png" : ".toml")};
-    }
+    if (!error_ && line_.command == CommandKind::render && line_.out.empty()) return Error{"render needs --out FILE.png"};
+    line_.algorithm_given = text("--algorithm") != nullptr;
+    if (!error_ && line_.command == CommandKind::sweep && line_.over.empty())
+      return Error{"sweep needs --over KEY=RANGE: for example --over seq=64:1024:x2"};
     if (error_) return *error_;
     return std::move(line_);
   }
@@ -225,6 +232,13 @@ class Understanding {
     std::vector<std::string_view> views;
     for (const CenterViewInfo& row : center_views()) views.push_back(row.id);
     choice("--view", views, center_view_from, line_.view);
+    constexpr std::string_view plots[] = {"hbm", "l2", "time"};
+    const auto plot_from = [&](std::string_view name) -> std::optional<SweepQuantity> {
+      for (std::size_t i = 0; i < std::size(plots); ++i)
+        if (name == plots[i]) return static_cast<SweepQuantity>(i);
+      return std::nullopt;
+    };
+    choice("--plot", plots, plot_from, line_.quantity);
     choice("--theme", themes, theme_from, line_.theme);
     choice("--language", languages, language_from, line_.language);
   }

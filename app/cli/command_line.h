@@ -10,6 +10,7 @@
 #include "app/center_views.h"
 #include "app/cli/flags.h"
 #include "app/cli/numbers.h"
+#include "app/studies.h"
 #include "app/theme.h"
 #include "sim/core/attention_problem.h"
 
@@ -19,7 +20,8 @@ struct CommandLine {
   CommandKind command = CommandKind::window;
   std::string text;  // for print: the help or the version
 
-  std::string algorithm = "flash2";
+  std::string algorithm = "flash2";  // of sweep: ids with commas between
+  bool algorithm_given = false;
   std::string gpu = "toy";
   std::vector<std::string> overrides;  // "l2.capacity_bytes=0"
   std::int64_t batch = 1, heads = 1;
@@ -34,7 +36,9 @@ struct CommandLine {
   std::string q_file, k_file, v_file;
 
   std::optional<std::string> json;  // empty or "-": standard output
-  std::string trace, suite, bundle, out, panel;
+  std::string trace, suite, commit, probe, samples, bundle, list, markdown, out, panel;
+  std::string over, csv, png;
+  SweepQuantity quantity{};
   std::optional<std::int64_t> step;
   bool race = false;
   CenterView view = CenterView::stage;

@@ -13,10 +13,11 @@ constexpr unsigned bit(CommandKind command) {
 
 constexpr unsigned window = bit(CommandKind::window), simulate = bit(CommandKind::simulate), render = bit(CommandKind::render),
                    measure = bit(CommandKind::measure), validate = bit(CommandKind::validate),
-                   calibrate = bit(CommandKind::calibrate);
-constexpr unsigned problem = window | simulate | render | measure;
-constexpr unsigned model = window | simulate | render;
-constexpr unsigned picture = window | render;
+                   calibrate = bit(CommandKind::calibrate), sweep = bit(CommandKind::sweep);
+constexpr unsigned problem = window | simulate | render | sweep | measure;
+constexpr unsigned model = window | simulate | render | sweep;
+constexpr unsigned values = window | render;
+constexpr unsigned picture = window | render | sweep;
 
 constexpr std::array commands = {
     CommandInfo{
@@ -36,22 +37,52 @@ constexpr std::array commands = {
                 "  tilescope render --race --seq 128 --out race.png\n"
                 "\n"
                 "The same options write the same bytes."},
+    CommandInfo{CommandKind::sweep, "sweep", "simulate over a range of one number, on all cores; a table, CSV, JSON or a picture",
+                "Examples:\n"
+                "  tilescope sweep --over seq=64:1024:x2                                     standard, flash1 and flash2 on toy\n"
+                "  tilescope sweep --over seq=256:16384:x2 --gpu h200 --heads 16 --head-dim 64 --csv sweep.csv --png sweep.png\n"
+                "  tilescope sweep --over block_q=16:256:x2 --algorithm flash2 --gpu h200 --seq 4096 --head-dim 64\n"
+                "  tilescope sweep --over shared_bytes=8192:262144:x2 --algorithm flash1 --gpu textbook --seq 1024 --head-dim 64\n"
+                "  tilescope sweep --over hbm.bytes_per_second=1e12:8e12:+1e12 --gpu h200 --seq 4096 --head-dim 64 --plot time --png hbm.png\n"
+                "\n"
+                "Ranges: FROM:TO:x2 doubles, FROM:TO:+32 adds, A,B,C lists. What can be swept: seq, seq_kv, head_dim, batch, heads, block_q,\n"
+                "block_kv, shared_bytes (M) and every key of --set. A file of --csv or --json that is there already is continued, if it holds\n"
+                "the same sweep; Ctrl-C leaves it so that the same command goes on (exit code 130)."},
     CommandInfo{CommandKind::measure, "measure", "run the real kernel and read the hardware's counters; needs an NVIDIA GPU",
-                "Example:\n"
-                "  tilescope measure --algorithm flash2 --heads 16 --seq 4096 --head-dim 64 --json measured.json"},
+                "Examples:\n"
+                "  tilescope measure                                               flash2 on 1024 queries and keys, head dimension 64\n"
+                "  tilescope measure --algorithm standard --heads 16 --seq 4096 --head-dim 128 --causal\n"
+                "  tilescope measure --algorithm standard_cublas --seq 4096        the standard kernel with NVIDIA's own products\n"
+                "  tilescope measure --suite default --json my_gpu.json            every case of the suite into a bundle for validate\n"
+                "  tilescope measure --heads 8 --probe probe.json                  flash2 with the probe compiled in\n"
+                "  tilescope measure --seq 8192 --samples hbm.json                 HBM bandwidth over the life of the kernel\n"
+                "\n"
+                "Times are taken by events without the profiler. Where the driver refuses counters, time and the check against float64\n"
+                "are still there. A line of a suite file: kernel batch heads kv_heads seq_q seq_kv head_dim fp16|bf16 full|causal\n"
+                "build|judge. The exit code is 0, or 1 where a kernel's result is wrong or a case of the suite could not be measured."},
     CommandInfo{CommandKind::validate, "validate",
                 "hold the simulation against a measurement bundle; exit code 1 beyond its bounds",
-                "Example:\n"
-                "  tilescope validate --bundle assets/measured/h200.json"},
+                "Examples:\n"
+                "  tilescope validate                                        the bundle that comes with the program\n"
+                "  tilescope validate --bundle my_gpu.json --json errors.json\n"
+                "  tilescope validate --list build                           only the cases of one list\n"
+                "  tilescope validate --markdown docs/validation.md\n"
+                "\n"
+                "Needs no GPU. Every case is simulated, on all cores; the exit code is 0 where every bound held, else 1."},
     CommandInfo{CommandKind::calibrate, "calibrate", "measure a GPU and write its spec; needs an NVIDIA GPU",
-                "Example:\n"
-                "  tilescope calibrate --out my_gpu.toml"},
+                "Examples:\n"
+                "  tilescope calibrate                                       the spec to standard output\n"
+                "  tilescope calibrate --out my_gpu.toml\n"
+                "  tilescope calibrate --gpu h100 --out my_gpu.toml          for a GPU that no shipped spec is for\n"
+                "\n"
+                "Takes a few seconds. What no micro-benchmark sees keeps the vendor's figures from the shipped spec of the same name, or that\n"
+                "of --gpu. docs/calibration.md says how each value is measured."},
 };
 
 using enum FlagShape;
 
 constexpr std::array flags = {
-    FlagInfo{"--algorithm", "ID", "Problem", "which program runs [flash2]; they are listed below", value, problem},
+    FlagInfo{"--algorithm", "ID", "Problem", "which program runs [flash2]; they are listed below; several for sweep, with commas between", value, problem},
     FlagInfo{"--batch", "B", "Problem", "batch size [1]", value, problem},
     FlagInfo{"--heads", "H", "Problem", "query heads [1]", value, problem},
     FlagInfo{"--kv-heads", "H", "Problem", "key and value heads, shared evenly by the query heads [as --heads]", value, problem},
@@ -63,23 +94,32 @@ constexpr std::array flags = {
     FlagInfo{"--pass", "PASS", "Problem", "forward, backward or both [forward]", value, problem},
     FlagInfo{"--block-q", "BR", "Problem", "query rows of a tile [that of the program on this GPU]", value, problem},
     FlagInfo{"--block-kv", "BC", "Problem", "key rows of a tile [that of the program on this GPU]", value, problem},
-    FlagInfo{"--blocks-per-sm", "K", "Problem", "blocks that share an SM [as many as fit]", value, problem},
-    FlagInfo{"--gpu", "ID|FILE", "GPU", "a GPU by name, or a .toml file of your own [toy]", value, model},
+    FlagInfo{"--blocks-per-sm", "K", "Problem", "blocks that share an SM [as many as fit]", value, model},
+    FlagInfo{"--gpu", "ID|FILE", "GPU", "a GPU by name, or a .toml file of your own [toy]", value, model | calibrate},
     FlagInfo{"--set", "KEY=VALUE", "GPU", "change one number of the GPU; may be given many times", repeated, model},
-    FlagInfo{"--seed", "N", "Values", "seed of the random Q, K and V [1]; values never change the traffic", value, picture},
-    FlagInfo{"--q", "FILE.csv", "Values", "a Q of your own; gives --seq and --head-dim", value, picture},
-    FlagInfo{"--k", "FILE.csv", "Values", "a K of your own; gives --seq-kv", value, picture},
-    FlagInfo{"--v", "FILE.csv", "Values", "a V of your own; gives --seq-kv", value, picture},
+    FlagInfo{"--seed", "N", "Values", "seed of the random Q, K and V [1]; values never change the traffic", value, values},
+    FlagInfo{"--q", "FILE.csv", "Values", "a Q of your own; gives --seq and --head-dim", value, values},
+    FlagInfo{"--k", "FILE.csv", "Values", "a K of your own; gives --seq-kv", value, values},
+    FlagInfo{"--v", "FILE.csv", "Values", "a V of your own; gives --seq-kv", value, values},
     FlagInfo{"--json", "[FILE]", "Output", "one JSON object, to FILE or in place of the table", optional_value,
-             simulate | measure | validate},
+             simulate | sweep | measure | validate},
+    FlagInfo{"--over", "KEY=RANGE", "Output", "what is swept: seq=256:65536:x2 doubles, head_dim=32:128:+32 adds, block_q=16,64 lists", value, sweep},
+    FlagInfo{"--csv", "FILE", "Output", "a row a point; a file of the same sweep is continued", value, sweep},
+    FlagInfo{"--png", "FILE", "Output", "the picture of the Sweep view", value, sweep},
+    FlagInfo{"--plot", "NAME", "Picture", "what --png draws: hbm, l2 or time [hbm]", value, sweep},
     FlagInfo{"--trace", "FILE", "Output", "a trace that opens in Perfetto and chrome://tracing", value, simulate},
-    FlagInfo{"--suite", "FILE", "Output", "the list of cases to measure", value, measure},
-    FlagInfo{"--bundle", "FILE", "Output", "the measurement bundle to hold the model against", value, validate},
+    FlagInfo{"--suite", "FILE|default", "Output", "measure a list of cases, our own or a file's, into the bundle of --json", value, measure},
+    FlagInfo{"--probe", "FILE", "Output", "what flash2 sees of itself, in place of counters: its blocks, one SM's stages, one row's m, l, alpha", value, measure},
+    FlagInfo{"--samples", "FILE", "Output", "HBM reads and writes over the life of the kernel, in place of counters", value, measure},
+    FlagInfo{"--commit", "HASH", "Output", "the kernels' commit, to be kept in the bundle", value, measure},
+    FlagInfo{"--bundle", "FILE", "Output", "the measurement bundle to hold the model against [that of assets/measured]", value, validate},
+    FlagInfo{"--list", "NAME", "Output", "only the cases of this list of the bundle: build or judge [all]", value, validate},
+    FlagInfo{"--markdown", "FILE", "Output", "the page docs/validation.md", value, validate},
     FlagInfo{"--out", "FILE", "Output", "the file to write", value, render | calibrate},
-    FlagInfo{"--step", "N", "Picture", "the step to show; 0 is before anything ran [a few steps in]", value, picture},
-    FlagInfo{"--race", "", "Picture", "standard attention beside the algorithm, on one clock", toggle, picture, "--compare"},
-    FlagInfo{"--view", "NAME", "Picture", "what the middle shows: stage, roofline, fit, sweep, what_if or validate [stage]", value, picture},
-    FlagInfo{"--panel", "NAME", "Picture", "one panel only: listing, stage, softmax, traffic, timeline or race", value, render},
+    FlagInfo{"--step", "N", "Picture", "the step to show; 0 is before anything ran [a few steps in]", value, values},
+    FlagInfo{"--race", "", "Picture", "standard attention beside the algorithm, on one clock", toggle, values, "--compare"},
+    FlagInfo{"--view", "NAME", "Picture", "what the middle shows: stage, roofline, what_if, fit, sweep or validate [stage]", value, values},
+    FlagInfo{"--panel", "NAME", "Picture", "one panel only: listing, stage, softmax, traffic, timeline, race, or a view of the middle", value, render},
     FlagInfo{"--size", "WxH", "Picture", "width and height in pixels [1600x900]", value, picture},
     FlagInfo{"--scale", "F", "Picture", "size of text and controls, 0.5 to 4 [1]", value, picture},
     FlagInfo{"--theme", "NAME", "Picture", "dark or light [dark]", value, picture},

@@ -6,7 +6,7 @@
 
 namespace tilescope {
 
-enum class CommandKind { window, simulate, render, measure, validate, calibrate, print };
+enum class CommandKind { window, simulate, render, sweep, measure, validate, calibrate, print };
 
 /// A row of the table of commands. The window has none: it is what happens without a command.
 struct CommandInfo {

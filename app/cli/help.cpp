@@ -21,8 +21,9 @@ constexpr std::string_view program_examples =
     "  tilescope --gpu h200 --heads 16 --seq 4096 --head-dim 64 --causal\n"
     "  tilescope --race                        standard attention beside FlashAttention-2\n"
     "\n"
-    "The defaults (batch 1, head 1, 64 queries and keys, head dimension 16, fp16, on toy) are small enough that every\n"
-    "number can be seen. `tilescope COMMAND --help` says more about a command.\n"
+    "The defaults (batch 1, head 1, 64 queries and keys, head dimension 16, fp16, on toy) are small enough to step through.\n"
+    "The window opens on less (16 queries and keys, head dimension 4, tile 4x4), so that every number stands in its cell.\n"
+    "`tilescope COMMAND --help` says more about a command.\n"
     "\n"
     "Exit codes: 0 done; 1 a check did not hold; 2 the request was wrong; 3 something this machine lacks.\n"
     "TILESCOPE_ASSETS names the folder of GPU specs and lessons, where it is not found by itself.";

@@ -140,7 +140,7 @@ std::string results(const Simulation& simulation, const HostCost& cost) {
       {"", "exponentials", format_short(static_cast<double>(simulation.exps)), counted(simulation.exps, form ? form->exps : 0)});
   table.row({"memory", "HBM at its peak", format_bytes(simulation.peak_hbm), format_exact_bytes(simulation.peak_hbm)});
   table.row({"", "beyond Q, K, V, O", format_bytes(simulation.extra_hbm), format_exact_bytes(simulation.extra_hbm)});
-  table.row({"time", "cycles", format_cycles(simulation.cycles), "not calibrated against hardware"});
+  table.row({"time", "cycles", format_cycles(simulation.cycles), "docs/model-limits.md says how far they can be trusted"});
   table.row({"", "wall time", format_time(simulation.time), fmt::format("at {:g} GHz", simulation.request.gpu.sm_clock_hz / 1e9)});
   std::string busy;
   for (std::size_t i = 0; i < simulation.utilisation.size(); ++i)

@@ -13,8 +13,12 @@
 #include <sys/resource.h>
 
 #include "app/cli/command_line.h"
+#include "app/cli/calibrate.h"
+#include "app/cli/measure.h"
 #include "app/cli/report.h"
 #include "app/cli/request.h"
+#include "app/cli/sweep.h"
+#include "app/cli/validate.h"
 #include "app/files.h"
 #include "app/window.h"
 #include "sim/core/text.h"
@@ -117,16 +121,7 @@ Result<int> open_window(const CommandLine& line) {
   return run_window(options);
 }
 
-/// The commands that stand on the real kernels, which the program does not run yet.
-Status without_kernels(const CommandLine& line) {
-  const std::string_view why = line.command == CommandKind::validate
-                                   ? "compares with what the real kernels measured, and this version has no measurements yet"
-                                   : "needs an NVIDIA GPU and the CUDA kernels, which this version does not run yet";
-  return Error{fmt::format("{} {}: use tilescope simulate for the model alone", to_string(line.command), why),
-               Error::Kind::machine_lacks};
-}
-
-Result<int> run(const CommandLine& line, std::FILE* out) {
+Result<int> run(const CommandLine& line, std::FILE* out, std::FILE* err) {
   const auto code_of = [](const Status& status) -> Result<int> {
     if (!status) return status.error();
     return exit_done;
@@ -140,10 +135,14 @@ Result<int> run(const CommandLine& line, std::FILE* out) {
       return code_of(run_simulate(line, out));
     case CommandKind::render:
       return code_of(run_render(line));
-    case CommandKind::measure:
+    case CommandKind::sweep:
+      return run_sweep_command(line, out, err);
     case CommandKind::validate:
+      return run_validate(line, out);
+    case CommandKind::measure:
+      return run_measure(line, out);
     case CommandKind::calibrate:
-      return code_of(without_kernels(line));
+      return code_of(run_calibrate(line, out, err));
   }
   return exit_wrong_request;
 }
@@ -160,7 +159,7 @@ int run_cli(int argc, char** argv, std::FILE* out, std::FILE* err) {
     const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
     const auto line = parse_command_line(arguments);
     if (!line) return fail(err, line.error().sentence, exit_code(line.error()));
-    const auto code = run(*line, out);
+    const auto code = run(*line, out, err);
     if (!code) return fail(err, code.error().sentence, exit_code(code.error()));
     return *code;
   } catch (const std::bad_alloc&) {

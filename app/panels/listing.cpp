@@ -8,7 +8,7 @@
 #include "app/panels/panels.h"
 #include "app/panels/say.h"
 #include "app/panels/softmax_figures.h"
-#include "app/panels/step_index.h"
+#include "app/panels/timeline_data.h"
 #include "app/widgets.h"
 #include "sim/analysis/format.h"
 
@@ -130,15 +130,14 @@ bool draw_line(const View& view, Commands& commands, const ListingRow& row, cons
   const bool clicked = ImGui::InvisibleButton("line", {rect.width(), rect.height()});
   const bool hovered = ImGui::IsItemHovered();
   ImGui::PopID();
-  if (clicked) {
-    const auto steps = step_index(lane.simulation, lane.focus_sm);
+  const StepIndex* steps = lane.timeline ? lane.timeline->steps.get() : nullptr;
+  if (clicked && steps != nullptr) {
     if (const std::int64_t step = next_step_on_line(*lane.simulation->trace, *steps, lane.step, row.line); step >= 0)
       commands.push(SeekStep{step});
   }
   if (hovered) {
     list->AddRect(rect.min, rect.max, with_alpha(theme.accent, 0.5F), 4 * theme.scale);
-    const auto steps = step_index(lane.simulation, lane.focus_sm);
-    const bool runs =
+    const bool runs = steps == nullptr ||
         std::any_of(steps->labels.begin(), steps->labels.end(), [&](const StepLabel& label) { return label.line == row.line; });
     std::string body = line_traffic(simulation, row.line);
     add_line(body, runs ? tr("Click: the next step on this line.") : tr("No step of this SM is on this line."));

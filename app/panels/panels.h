@@ -12,5 +12,11 @@ void draw_traffic_panel(const View& view, Commands& commands);
 void draw_timeline_panel(const View& view, Commands& commands);
 /// Takes the stage's place while Race is on.
 void draw_race_panel(const View& view, Commands& commands);
+/// The recorded bundle against the model.
+void draw_roofline_panel(const View& view, Commands& commands);
+void draw_what_if_panel(const View& view, Commands& commands);
+void draw_fit_panel(const View& view, Commands& commands);
+void draw_sweep_panel(const View& view, Commands& commands);
+void draw_validate_panel(const View& view, Commands& commands);
 
 }  // namespace tilescope

@@ -2,11 +2,9 @@
 #include "app/panels/step_index.h"
 
 #include <algorithm>
-#include <array>
 #include <numeric>
 #include <utility>
 
-#include "app/panels/panel_state.h"
 #include "app/stage/program_shape.h"
 
 namespace tilescope {
@@ -23,16 +21,6 @@ StepLabel label_of(const Operation& operation) {
   label.col = operation.tile.col;
   return label;
 }
-
-/// Two are kept, because Race shows two simulations.
-struct KeptIndices {
-  struct Entry {
-    std::weak_ptr<const Simulation> simulation;
-    std::shared_ptr<const StepIndex> index;
-  };
-  std::array<Entry, 2> entries;
-  std::size_t oldest = 0;
-};
 
 }  // namespace
 
@@ -60,17 +48,6 @@ StepIndex make_step_index(const Simulation& simulation, int sm) {
     if (op < block->second.operations.size()) index.labels[i] = label_of(block->second.operations[op]);
   }
   return index;
-}
-
-std::shared_ptr<const StepIndex> step_index(const std::shared_ptr<const Simulation>& simulation, int sm) {
-  auto& kept = panel_state<KeptIndices>("step index");
-  for (const auto& entry : kept.entries)
-    if (entry.index && entry.index->sm == sm && entry.simulation.lock() == simulation) return entry.index;
-  auto& entry = kept.entries[kept.oldest];
-  kept.oldest = 1 - kept.oldest;
-  entry.simulation = simulation;
-  entry.index = std::make_shared<const StepIndex>(make_step_index(*simulation, sm));
-  return entry.index;
 }
 
 std::vector<std::int32_t> intervals_of_steps(const Trace& trace, int sm) {

@@ -27,9 +27,6 @@ struct StepIndex {
 
 StepIndex make_step_index(const Simulation& simulation, int sm);
 
-/// The index of this simulation and SM, kept with the ImGui context; makes it when it is asked for the first time.
-std::shared_ptr<const StepIndex> step_index(const std::shared_ptr<const Simulation>& simulation, int sm);
-
 /// The interval of each step: entry k - 1 is that of step k. Steps go by the end of their operation, intervals by the start.
 std::vector<std::int32_t> intervals_of_steps(const Trace& trace, int sm);
 /// The step whose operation is interval `interval`.

@@ -7,7 +7,9 @@
 #include "app/panels/light_tensor.h"
 #include "app/panels/panel_state.h"
 #include "app/panels/panels.h"
+#include "app/panels/timeline_causes.h"
 #include "app/panels/timeline_hover.h"
+#include "app/panels/timeline_measured.h"
 #include "sim/analysis/format.h"
 
 namespace tilescope {
@@ -27,33 +29,40 @@ struct PictureKey {
   }
 };
 
+/// The box that says why an operation waited.
+struct CauseBox {
+  std::shared_ptr<const TimelineData> of;
+  std::size_t group = 0;
+  std::vector<CauseLink> chain;
+  ImVec2 at;
+};
+
 struct TimelineState {
-  std::vector<std::weak_ptr<const Simulation>> known;
   std::vector<std::shared_ptr<const TimelineData>> data;
   TimeWindow window;
   bool wall_time = false;  // ticks in time instead of cycles
   std::int64_t last_step = -1;
   double last_scrub = -1;
+  ImVec2 pressed;          // where the button went down
+  CauseBox causes;
   PictureKey key;
   TimelinePicture picture;
 };
 
-void refresh_data(TimelineState& state, const View& view) {
-  state.known.resize(view.lanes.size());
+/// False while a lane's data are not there yet.
+bool refresh_data(TimelineState& state, const View& view) {
   state.data.resize(view.lanes.size());
   double whole = 0;
   bool changed = false;
   for (std::size_t i = 0; i < view.lanes.size(); ++i) {
-    const Lane& lane = view.lanes[i];
-    auto steps = step_index(lane.simulation, lane.focus_sm);
-    if (!state.data[i] || state.known[i].lock() != lane.simulation || state.data[i]->steps != steps) {
-      state.known[i] = lane.simulation;
-      state.data[i] = std::make_shared<const TimelineData>(make_timeline(*lane.simulation, std::move(steps)));
-      changed = true;
-    }
+    if (!view.lanes[i].timeline) return false;
+    changed = changed || state.data[i] != view.lanes[i].timeline;
+    state.data[i] = view.lanes[i].timeline;
     whole = std::max(whole, state.data[i]->end);
   }
+  whole = std::max(whole, measured_end(view));
   if (changed || state.window.whole != whole) state.window = carry_over(state.window, whole);
+  return true;
 }
 
 void follow_playhead(TimelineState& state, const View& view) {
@@ -85,6 +94,66 @@ void handle_mouse(TimelineState& state, const TimelineLayout& layout, Commands& 
     if (cycle != state.last_scrub) commands.push(SeekCycle{cycle});
     state.last_scrub = cycle;
   }
+}
+
+/// A click, not a drag: on an operation it goes to its step, on a wait it asks why.
+void handle_click(TimelineState& state, const View& view, const TimelineLayout& layout, Commands& commands) {
+  const ImVec2 mouse = ImGui::GetIO().MousePos;
+  if (ImGui::IsItemActivated()) state.pressed = mouse;
+  if (!ImGui::IsItemDeactivated() || !ImGui::IsMouseReleased(ImGuiMouseButton_Left)) return;
+  const float slack = 3 * layout.scale;
+  if (std::abs(mouse.x - state.pressed.x) > slack || std::abs(mouse.y - state.pressed.y) > slack) return;
+  for (const TimelineRow& row : layout.rows) {
+    if (row.kind != TimelineRow::Kind::unit || !row.rect.contains(mouse)) continue;
+    const Simulation& simulation = *view.lanes[row.group].simulation;
+    const TimelineData& data = *state.data[row.group];
+    const UnderMouse under = find_under_mouse(simulation, data, layout, row, state.window, mouse);
+    const bool last_lane = row.group + 1 == view.lanes.size();  // steps are those of the chosen algorithm
+    if (under.bar && last_lane) commands.push(SeekStep{step_of_interval(*simulation.trace, data.steps->sm, *under.bar)});
+    if (under.bar || !under.wait) continue;
+    state.causes = {state.data[row.group], row.group, cause_chain(simulation, data, *under.wait), mouse};
+  }
+}
+
+void draw_cause_lines(const CauseBox& box, const View& view, Commands& commands) {
+  const Theme& theme = *view.theme;
+  const Simulation& simulation = *view.lanes[box.group].simulation;
+  text_item(theme.ui_bold, theme.text, tr("Why it waited, back to the first cause"));
+  const bool steps = box.group + 1 == view.lanes.size();
+  ImGui::PushFont(theme.ui_small);
+  for (std::size_t i = 0; i < box.chain.size(); ++i) {
+    const CauseLink& link = box.chain[i];
+    const std::string line = fmt::format("{}  {}  {}##{}", i == 0 ? " " : "←", link.name, link.why, i);
+    if (!ImGui::Selectable(line.c_str())) continue;
+    if (steps)
+      commands.push(SeekStep{step_of_interval(*simulation.trace, box.of->steps->sm, link.interval)});
+    else
+      commands.push(SeekCycle{simulation.trace->intervals(box.of->steps->sm)[link.interval].end});
+  }
+  ImGui::PopFont();
+  text_item(theme.ui_small, theme.text_faint, tr("Click a line to go there."));
+}
+
+/// The box of the wait that was clicked, above it, until a click elsewhere. No popup, which would swallow that click.
+void show_causes(TimelineState& state, const View& view, Commands& commands) {
+  const Theme& theme = *view.theme;
+  CauseBox& box = state.causes;
+  if (box.chain.empty()) return;
+  if (box.group >= state.data.size() || box.of != state.data[box.group]) {  // another simulation
+    box.chain.clear();
+    return;
+  }
+  ImGui::SetNextWindowPos({box.at.x, box.at.y - 10 * theme.scale}, ImGuiCond_Always, {0.2F, 1});
+  ImGui::PushStyleColor(ImGuiCol_WindowBg, ImGui::GetColorU32(ImGuiCol_PopupBg));
+  constexpr ImGuiWindowFlags flags = ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoSavedSettings |
+                                     ImGuiWindowFlags_NoFocusOnAppearing | ImGuiWindowFlags_NoNav | ImGuiWindowFlags_NoMove;
+  if (ImGui::Begin("causes", nullptr, flags)) {
+    draw_cause_lines(box, view, commands);
+    const bool elsewhere = ImGui::IsMouseClicked(ImGuiMouseButton_Left) && !ImGui::IsWindowHovered(ImGuiHoveredFlags_AllowWhenBlockedByActiveItem);
+    if (elsewhere || ImGui::IsKeyPressed(ImGuiKey_Escape, false)) box.chain.clear();
+  }
+  ImGui::End();
+  ImGui::PopStyleColor();
 }
 
 void refresh_picture(TimelineState& state, const View& view, const TimelineLayout& layout) {
@@ -277,7 +346,7 @@ void draw_timeline_panel(const View& view, Commands& commands) {
   if (view.lanes.empty() || !view.lane().simulation || size.x < 40 || size.y < 30) return;
   const Theme& theme = *view.theme;
   auto& state = panel_state<TimelineState>("timeline");
-  refresh_data(state, view);
+  if (!refresh_data(state, view)) return text_item(theme.ui_small, theme.text_faint, tr("laying out the timeline"));
   follow_playhead(state, view);
 
   bool several_launches = false;
@@ -285,13 +354,15 @@ void draw_timeline_panel(const View& view, Commands& commands) {
   const float gutter = std::min(104 * theme.scale, size.x * 0.25F);
   int tracks = 1;
   for (const auto& data : state.data) tracks = std::max(tracks, data->lanes.front().tracks);
+  const float measured = measured_lanes_height(view, size.y);
   const TimelineLayout layout =
-      lay_out_timeline({at, {at.x + size.x, at.y + size.y}}, {view.lanes.size(), tracks, several_launches, gutter, theme.scale});
+      lay_out_timeline({at, {at.x + size.x, at.y + size.y - measured}}, {view.lanes.size(), tracks, several_launches, gutter, theme.scale});
   ImGui::SetCursorScreenPos(layout.plot.min);
   ImGui::InvisibleButton("plot", {layout.plot.width(), layout.area.max.y - layout.plot.min.y},
                          ImGuiButtonFlags_MouseButtonLeft | ImGuiButtonFlags_MouseButtonRight);
   const bool hovered = ImGui::IsItemHovered() && !ImGui::IsItemActive();
   handle_mouse(state, layout, commands);
+  handle_click(state, view, layout, commands);
   refresh_picture(state, view, layout);
 
   ImDrawList* list = ImGui::GetWindowDrawList();
@@ -303,8 +374,12 @@ void draw_timeline_panel(const View& view, Commands& commands) {
   draw_playhead(list, view, state, layout);
   draw_current(list, view, state, layout);
   list->PopClipRect();
+  if (measured > 0)
+    draw_measured_lanes(list, view, state.window, {{at.x, at.y + size.y - measured + 4 * theme.scale}, {layout.plot.min.x - 8 * theme.scale, at.y + size.y}},
+                        {{layout.plot.min.x, at.y + size.y - measured + 4 * theme.scale}, {layout.plot.max.x, at.y + size.y}});
   unit_switch(state, view, layout);
   if (hovered) show_hover(view, state, layout);
+  show_causes(state, view, commands);
   light_tensor(view, commands, std::nullopt);
 }
 

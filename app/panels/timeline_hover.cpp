@@ -121,28 +121,40 @@ std::string wait_sentence(const Simulation& simulation, const TimelineData& data
   return say(tr("waited {} cycles for {}"), format_cycles(Cycles(waited)), cause);
 }
 
+UnderMouse find_under_mouse(const Simulation& simulation, const TimelineData& data, const TimelineLayout& layout, const TimelineRow& row,
+                            const TimeWindow& window, ImVec2 mouse) {
+  const UnitLane& lane = data.lanes[row.unit];
+  UnderMouse under;
+  if (lane_is_dense(layout, lane, window)) return under;
+  const double cycle = window.cycle_at(mouse.x, layout.plot.min.x, layout.plot.width());
+  const double pixel = window.span() / layout.plot.width();
+  const auto intervals = simulation.trace->intervals(data.steps->sm);
+  const auto [first, last] = lane.visible(window.begin, window.end);
+  for (std::size_t i = first; i < last; ++i) {
+    const LaneBar& candidate = lane.bars[i];
+    const auto at = static_cast<std::size_t>(candidate.interval);
+    const Rect track = timeline_track(row, lane, candidate.track, layout.scale);
+    const bool in_track = mouse.y >= track.min.y - 1 && mouse.y <= track.max.y + 1;
+    if (in_track && cycle >= candidate.start - 2 * pixel && cycle <= candidate.end + 2 * pixel) under.bar = at;
+    if (cycle >= intervals[at].ready && cycle < intervals[at].start) under.wait = at;
+  }
+  return under;
+}
+
 HoverText lane_hover(const Simulation& simulation, const TimelineData& data, const TimelineLayout& layout, const TimelineRow& row,
                      const TimeWindow& window, ImVec2 mouse) {
   const UnitLane& lane = data.lanes[row.unit];
   const double cycle = window.cycle_at(mouse.x, layout.plot.min.x, layout.plot.width());
   const double pixel = window.span() / layout.plot.width();
   if (lane_is_dense(layout, lane, window)) return stretch_text(lane, cycle - 4 * pixel, cycle + 4 * pixel);
-  const auto intervals = simulation.trace->intervals(data.steps->sm);
-  const auto [first, last] = lane.visible(window.begin, window.end);
-  std::optional<std::size_t> bar, wait;
-  for (std::size_t i = first; i < last; ++i) {
-    const LaneBar& candidate = lane.bars[i];
-    const auto at = static_cast<std::size_t>(candidate.interval);
-    const Rect track = timeline_track(row, lane, candidate.track, layout.scale);
-    const bool in_track = mouse.y >= track.min.y - 1 && mouse.y <= track.max.y + 1;
-    if (in_track && cycle >= candidate.start - 2 * pixel && cycle <= candidate.end + 2 * pixel) bar = at;
-    if (cycle >= intervals[at].ready && cycle < intervals[at].start) wait = at;
-  }
+  const auto [bar, wait] = find_under_mouse(simulation, data, layout, row, window, mouse);
   if (bar) return bar_text(simulation, data, *bar);
   if (!wait) return {};
   const std::string sentence = wait_sentence(simulation, data, *wait);
   if (sentence.empty()) return {};
-  return {sentence, say(tr("before {}"), step_name(simulation, data.steps->labels[*wait]))};
+  std::string body = say(tr("before {}"), step_name(simulation, data.steps->labels[*wait]));
+  add_line(body, tr("Click: why, back to the first cause."));
+  return {sentence, body};
 }
 
 HoverText curve_hover(const Simulation& simulation, const TimelineData& data, const TimelineLayout& layout, const TimelineRow& row,

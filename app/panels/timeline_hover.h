@@ -1,6 +1,8 @@
 // What the timeline says about the place under the mouse: an operation, a wait, how busy a lane is, or a bandwidth.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string>
 
 #include "app/panels/timeline_picture.h"
@@ -10,6 +12,13 @@ namespace tilescope {
 struct HoverText {
   std::string title, body;  // both empty: nothing to say
 };
+
+/// Intervals of the focused SM; none where the lane shows only how busy it is.
+struct UnderMouse {
+  std::optional<std::size_t> bar, wait;
+};
+UnderMouse find_under_mouse(const Simulation& simulation, const TimelineData& data, const TimelineLayout& layout, const TimelineRow& row,
+                            const TimeWindow& window, ImVec2 mouse);
 
 /// The operation, wait or stretch of `row` at `mouse`.
 HoverText lane_hover(const Simulation& simulation, const TimelineData& data, const TimelineLayout& layout, const TimelineRow& row,

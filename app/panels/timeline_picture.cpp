@@ -24,22 +24,72 @@ struct Painter {
   ImU32 color_of(Tensor tensor) const { return with_alpha(theme.color(tensor), lit && *lit != tensor ? 0.25F : 1.0F); }
 };
 
-void add_wait(const Painter& paint, const TimelineRow& row, const Interval& interval) {
+/// How a cause is told without its colour: memory is a solid line, a unit that others use dashed, what is being held dotted.
+struct WaitLook {
+  const char* name;
+  float on = 0, off = 0;   // points; 0: solid
+};
+WaitLook look_of(WaitCause cause) {
+  switch (cause) {
+    case WaitCause::none:
+    case WaitCause::program_order: break;
+    case WaitCause::data: return {tr("data")};
+    case WaitCause::l2: return {"L2"};
+    case WaitCause::hbm: return {"HBM"};
+    case WaitCause::buffer: return {tr("buffer"), 2, 3};
+    case WaitCause::block_slot: return {tr("place"), 2, 3};
+    case WaitCause::tensor: return {tr("tensor"), 7, 4};
+    case WaitCause::exp: return {tr("exp"), 7, 4};
+    case WaitCause::fp32: return {tr("FP32"), 7, 4};
+    case WaitCause::smem: return {tr("port"), 7, 4};
+    case WaitCause::barrier: return {tr("barrier"), 7, 4};
+    case WaitCause::launch: return {tr("launch"), 2, 3};
+  }
+  return {""};
+}
+
+/// Whether a bar of the lane lies between two pixels.
+bool bar_between(const Painter& paint, const UnitLane& lane, float from, float to) {
+  const double left = paint.window.cycle_at(from, paint.layout.plot.min.x, paint.layout.plot.width());
+  const double right = paint.window.cycle_at(to, paint.layout.plot.min.x, paint.layout.plot.width());
+  const auto [first, last] = lane.visible(left, right);
+  for (std::size_t i = first; i < last; ++i)
+    if (lane.bars[i].start < right && lane.bars[i].end > left) return true;
+  return false;
+}
+
+void add_wait(const Painter& paint, const TimelineRow& row, const UnitLane& lane, const Interval& interval) {
   if (interval.cause == WaitCause::none || interval.cause == WaitCause::program_order) return;
-  const float from = paint.x_of(interval.ready), to = paint.x_of(interval.start);
-  const float thickness = std::max(1.0F, 2 * paint.theme.scale), middle = row.rect.center().y;
-  if (to - from < 2 * paint.theme.scale) return;
+  const float from = paint.x_of(interval.ready), to = paint.x_of(interval.start), scale = paint.theme.scale;
+  const float thickness = std::max(1.0F, 2 * scale), middle = row.rect.center().y;
+  if (to - from < 2 * scale) return;
   const ImU32 color = paint.theme.wait[static_cast<std::size_t>(interval.cause)];
-  Quad line;
-  line.min = {from, middle - thickness * 0.5F};
-  line.max = {to - paint.theme.scale, middle + thickness * 0.5F};
-  line.fill = with_alpha(color, 0.55F);
-  paint.picture.quads->add(line);
+  const WaitLook look = look_of(interval.cause);
+  const float end = to - scale, step = look.on > 0 ? (look.on + look.off) * scale : end - from, on = look.on > 0 ? look.on * scale : step;
+  for (float x = from; x < end; x += std::max(step, 1.0F)) {
+    Quad line;
+    line.min = {x, middle - thickness * 0.5F};
+    line.max = {std::min(x + on, end), middle + thickness * 0.5F};
+    line.fill = with_alpha(color, 0.75F);
+    paint.picture.quads->add(line);
+  }
   Quad tick;  // where the wait began
   tick.min = {from, middle - 2.5F * thickness};
   tick.max = {from + thickness * 0.75F, middle + 2.5F * thickness};
-  tick.fill = with_alpha(color, 0.8F);
+  tick.fill = with_alpha(color, 0.9F);
   paint.picture.quads->add(tick);
+
+  const ImFont* font = paint.theme.ui_small;
+  if (!font || row.rect.height() < font->FontSize * 0.95F) return;
+  const float width = text_width(font, look.name), pad = 5 * scale;
+  if (width + 4 * pad > to - from || bar_between(paint, lane, from + scale, to - scale)) return;
+  const ImVec2 at = {std::floor((from + to - width) * 0.5F), std::floor(middle - font->FontSize * 0.5F)};
+  Quad gap;  // the line makes way for its name
+  gap.min = {at.x - pad * 0.6F, row.rect.min.y + scale};
+  gap.max = {at.x + width + pad * 0.6F, row.rect.max.y - scale};
+  gap.fill = paint.theme.inset;
+  paint.picture.quads->add(gap);
+  paint.picture.texts.push_back({at, mix(color, paint.theme.text, 0.35F), look.name});
 }
 
 void add_bar(const Painter& paint, const TimelineRow& row, const UnitLane& lane, const LaneBar& bar, const StepLabel& label,
@@ -92,7 +142,7 @@ void add_lane(const Painter& paint, const TimelineRow& row, const TimelineData& 
     return;
   }
   const auto [first, last] = lane.visible(paint.window.begin, paint.window.end);
-  for (std::size_t i = first; i < last; ++i) add_wait(paint, row, intervals[static_cast<std::size_t>(lane.bars[i].interval)]);
+  for (std::size_t i = first; i < last; ++i) add_wait(paint, row, lane, intervals[static_cast<std::size_t>(lane.bars[i].interval)]);
   for (std::size_t i = first; i < last; ++i)
     if (lane.bars[i].end >= paint.window.begin)
       add_bar(paint, row, lane, lane.bars[i], data.steps->labels[static_cast<std::size_t>(lane.bars[i].interval)], simulation);

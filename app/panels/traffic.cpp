@@ -7,6 +7,7 @@
 #include "app/panels/panel_state.h"
 #include "app/panels/panels.h"
 #include "app/panels/say.h"
+#include "app/panels/traffic_measured.h"
 #include "app/panels/traffic_sheet.h"
 #include "app/widgets.h"
 #include "sim/analysis/format.h"
@@ -92,6 +93,7 @@ void cell(ImDrawList* list, ImFont* font, const Columns& columns, float edge, fl
 void draw_header(ImDrawList* list, const View& view, const Columns& columns, float top, float height, LinkChoice choice) {
   const Theme& theme = *view.theme;
   const bool least = choice == LinkChoice::hbm_read && view.lane().simulation->request.gpu.has_l2();
+  const std::string measured_meaning = measured_column_meaning(view);
   struct Head {
     float edge;
     const char* text;
@@ -103,12 +105,11 @@ void draw_header(ImDrawList* list, const View& view, const Columns& columns, flo
       Head{columns.formula, least ? tr("at least") : tr("formula"),
            least ? tr("Each input has to cross once, because the L2 starts cold. How much more it is depends on the L2.")
                  : tr("The closed form of this program, worked out apart from the simulation.")},
-      Head{columns.measured, tr("measured"),
-           tr("Measured bytes need an NVIDIA GPU, or a bundle recorded on one. There is neither.")}};
+      Head{columns.measured, measured_heading(view), measured_meaning.c_str()}};
   for (const Head& head : heads) {
     if (head.edge <= 0) continue;
     const Rect rect = {{head.edge - columns.width, top}, {head.edge, top + height}};
-    hit_area(head.meaning, rect);
+    hit_area(head.text, rect);
     if (ImGui::IsItemHovered()) show_tooltip(theme, head.text, head.meaning);
     draw_text(list, theme.ui_small, rect, theme.text_faint, head.text, Align::right);
   }
@@ -140,7 +141,7 @@ void draw_figures(ImDrawList* list, const View& view, const Columns& columns, co
     cell(list, theme.mono_small, columns, columns.formula, top, height, color,
          fmt::format("{}{}", sign, bytes_text(columns, row.formula)));
   }
-  cell(list, theme.mono_small, columns, columns.measured, top, height, theme.text_faint, "–");
+  if (!bold) cell(list, theme.mono_small, columns, columns.measured, top, height, theme.text_faint, "–");
 }
 
 /// A hair under a row's figures: how much of the whole run has gone by.
@@ -188,8 +189,14 @@ void draw_total(const View& view, const TrafficSheet& sheet, const Columns& colu
   const float right = at.x + ImGui::GetContentRegionAvail().x;
   list->AddRectFilled({at.x, at.y}, {right, at.y + std::max(1.0F, std::floor(theme.scale))}, theme.panel_border);
   ImGui::InvisibleButton("total", {right - at.x, row_height});
-  if (ImGui::IsItemHovered()) {
+  const bool hovered = ImGui::IsItemHovered();
+  const MeasuredTotal measured = measured_total(view, choice);
+  const ImU32 color = !measured.known ? theme.text_faint : measured.within ? theme.good : theme.bad;
+  cell(list, theme.mono_small, columns, columns.measured, at.y, row_height, color,
+       measured.known ? fmt::format("{}{}", measured.within ? "" : "! ", bytes_text(columns, measured.bytes)) : "–");
+  if (hovered) {
     std::string body = row_details(sheet.total, view.lane().state.traffic_exact);
+    if (measured.known) add_line(body, measured.details);
     if (choice == LinkChoice::hbm_write)
       add_line(body, say(tr("after a flush {}"), format_exact_bytes(view.lane().simulation->hbm_write_after_flush)));
     show_tooltip(theme, choice_name(choice), body);

@@ -5,6 +5,30 @@
 
 namespace tilescope {
 
+namespace {
+
+template <class Recorder>
+PlannedLaunch plan(const Flash2Variant& variant, const AttentionProblem& problem, const DeviceTensors& tensors,
+                   const typename Recorder::Arguments& probe) {
+  device::Flash2Launch<Recorder> arguments{};
+  arguments.q = tensors.q;
+  arguments.k = tensors.k;
+  arguments.v = tensors.v;
+  arguments.o = tensors.o;
+  arguments.lse = tensors.lse;
+  arguments.seq_q = static_cast<int>(problem.seq_q);
+  arguments.seq_kv = static_cast<int>(problem.seq_kv);
+  arguments.heads = static_cast<int>(problem.heads);
+  arguments.kv_heads = static_cast<int>(problem.kv_heads);
+  arguments.scale = static_cast<float>(problem.scale());
+  arguments.probe = probe;
+  const std::int64_t tiles = (problem.seq_q + variant.block_q - 1) / variant.block_q;
+  return planned("attention", variant.function, {tiles, problem.heads, problem.batch}, variant.threads, variant.shared_bytes,
+                 arguments);
+}
+
+}  // namespace
+
 /// O = softmax(scale * Q K^T + mask) V, one block a tile of query rows, running m and l in registers.
 /// Shapes   q,o [B,Hq,Nq,D]   k,v [B,Hkv,Nk,D]   lse [B,Hq,Nq]
 /// Types    q,k,v,o fp16 or bf16; lse and every sum fp32
@@ -16,20 +40,21 @@ LaunchPlan plan_flash2(const AttentionProblem& problem, const DeviceTensors& ten
   const bool half = problem.dtype == DataType::fp16, small = problem.head_dim == 64;
   const Flash2Variant variant = half ? (small ? flash2_fp16_d64(problem.causal) : flash2_fp16_d128(problem.causal))
                                      : (small ? flash2_bf16_d64(problem.causal) : flash2_bf16_d128(problem.causal));
-  device::Flash2Arguments arguments{};
-  arguments.q = tensors.q;
-  arguments.k = tensors.k;
-  arguments.v = tensors.v;
-  arguments.o = tensors.o;
-  arguments.lse = tensors.lse;
-  arguments.seq_q = static_cast<int>(problem.seq_q);
-  arguments.seq_kv = static_cast<int>(problem.seq_kv);
-  arguments.heads = static_cast<int>(problem.heads);
-  arguments.kv_heads = static_cast<int>(problem.kv_heads);
-  arguments.scale = static_cast<float>(problem.scale());
-  const std::int64_t tiles = (problem.seq_q + variant.block_q - 1) / variant.block_q;
-  return {planned("attention", variant.function, {tiles, problem.heads, problem.batch}, variant.threads, variant.shared_bytes,
-                  arguments)};
+  return {plan<device::NoProbe>(variant, problem, tensors, {})};
+}
+
+PlannedLaunch plan_flash2_probed(const AttentionProblem& problem, const DeviceTensors& tensors, const ProbeBuffers& buffers) {
+  device::ProbeArguments probe{};
+  probe.blocks = static_cast<device::BlockRecord*>(buffers.blocks);
+  probe.ticks = static_cast<unsigned long long*>(buffers.ticks);
+  probe.row = static_cast<float*>(buffers.row);
+  probe.slots_taken = static_cast<unsigned*>(buffers.slots_taken);
+  probe.sm = buffers.sm;
+  probe.tiles = buffers.tiles;
+  probe.block = buffers.block;
+  probe.row_of_tile = buffers.row_of_tile;
+  const Flash2Variant variant = problem.head_dim == 64 ? flash2_probed_d64(problem.causal) : flash2_probed_d128(problem.causal);
+  return plan<device::Probe>(variant, problem, tensors, probe);
 }
 
 }  // namespace tilescope

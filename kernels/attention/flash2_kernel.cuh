@@ -11,6 +11,7 @@
 
 #include <type_traits>
 
+#include "kernels/attention/flash2_probe.cuh"
 #include "kernels/attention/flash2_variants.h"
 #include "kernels/attention/warp_tiles.cuh"
 
@@ -25,6 +26,12 @@ struct Flash2Arguments {
   int seq_q, seq_kv;
   int heads, kv_heads;
   float scale;
+};
+
+/// What is launched: with a probe its buffers too.
+template <class Recorder>
+struct Flash2Launch : Flash2Arguments {
+  [[no_unique_address]] typename Recorder::Arguments probe;
 };
 
 /// What a build of the kernel is made of.
@@ -69,7 +76,8 @@ struct Flash2Warp {
   }
 
   /// Row maxima of S, and l and O rescaled to them. `offset` becomes max * scale, what exp2 subtracts.
-  __device__ __forceinline__ void maxima(float (&offset)[m_tiles][2], float scale_log2) {
+  template <class Recorder>
+  __device__ __forceinline__ void maxima(float (&offset)[m_tiles][2], float scale_log2, const Recorder& probe, int tile) {
     float alpha[m_tiles][2];
     bool moved = false;
 #pragma unroll
@@ -85,6 +93,7 @@ struct Flash2Warp {
         row_max[mt][half] = now;
         offset[mt][half] = finite * scale_log2;
         alpha[mt][half] = exp2_fast(before * scale_log2 - offset[mt][half]);
+        probe.statistics(tile, mt * 16 + half * 8, now * scale_log2 * ln_2, alpha[mt][half]);
         moved |= now != before;
       }
     // In a long row the maximum soon stops moving; then alpha is 1 and there is nothing to rescale.
@@ -196,8 +205,8 @@ __device__ __forceinline__ void write_empty(const Flash2Arguments& arguments, co
   for_block_by_sector<Shape::threads>(lse, rows, thread, [&](int i) { lse[i] = minus_infinity(); });
 }
 
-template <class Shape>
-__global__ __launch_bounds__(Shape::threads, Shape::min_blocks) void flash2_kernel(const Flash2Arguments arguments) {
+template <class Shape, class Recorder>
+__global__ __launch_bounds__(Shape::threads, Shape::min_blocks) void flash2_kernel(const Flash2Launch<Recorder> arguments) {
   using T = typename Shape::T;
   extern __shared__ __align__(128) char shared[];
   char* const q_tile = shared;
@@ -209,6 +218,7 @@ __global__ __launch_bounds__(Shape::threads, Shape::min_blocks) void flash2_kern
   // again.
   const int thread = threadIdx.x, lane = __shfl_sync(0xffffffffu, thread & 31, thread & 31),
             warp = __shfl_sync(0xffffffffu, thread >> 5, 0);
+  const Recorder probe(arguments.probe, Shape::rows_per_warp, warp, lane);
   const int seq_q = arguments.seq_q, seq_kv = arguments.seq_kv;
   const Flash2Place<Shape> place;
   const int first_row = place.first_row, rows = min(Shape::br, seq_q - first_row);
@@ -225,16 +235,20 @@ __global__ __launch_bounds__(Shape::threads, Shape::min_blocks) void flash2_kern
   const int warp_tiles = Shape::causal ? min(tiles, tiles_for(first_visible + Shape::rows_per_warp - 1)) : tiles;
   const int first_masked = (Shape::causal ? max(0, min(first_visible, seq_kv)) : seq_kv) / Shape::bc;
 
-  if (Shape::causal && tiles == 0) return write_empty<Shape>(arguments, place, rows, thread);
+  if (Shape::causal && tiles == 0) {
+    write_empty<Shape>(arguments, place, rows, thread);
+    return probe.end();
+  }
+  probe.mark(0);
 
-  // full[stage]: every thread's copies of the tile have landed, and every warp is done with K of the tile before it.
-  // empty[stage]: every warp has read the tile.
+  // full[stage]: every thread's copies of the tile have landed. empty[stage]: every thread has read its part of the tile; one lane
+  // could arrive for its warp, but racecheck follows no order through __syncwarp and another lane's arrival.
   const std::uint32_t full = shared_address(lse_tile + Shape::br), empty = full + Shape::stages * 8;
   if (thread == 0) {
 #pragma unroll
     for (int i = 0; i < Shape::stages; ++i) {
-      barrier_start(full + i * 8, Shape::threads + Shape::warps);
-      barrier_start(empty + i * 8, Shape::warps);
+      barrier_start(full + i * 8, Shape::threads);
+      barrier_start(empty + i * 8, Shape::threads);
     }
   }
   constexpr int copied_rows = Shape::bc / Shape::warps, copied_bytes = copied_rows * Shape::row_bytes;
@@ -257,7 +271,6 @@ __global__ __launch_bounds__(Shape::threads, Shape::min_blocks) void flash2_kern
     copy_part(Ragged(), k_plane, k_ring, 0);
     copy_part(Ragged(), v_plane, v_ring, 0);
     barrier_arrive_after_copies(full);
-    if (lane == 0) barrier_arrive(full);
   }
   copy_async_commit();
 
@@ -269,14 +282,12 @@ __global__ __launch_bounds__(Shape::threads, Shape::min_blocks) void flash2_kern
   // is masked.
   auto copy_next_k = [&](auto whole, int j) {
     if (decltype(whole)::value || j + 1 < tiles) {
-      __syncwarp();
-      if (lane == 0) barrier_arrive(full + ((j + 1) % Shape::stages) * 8);
+      barrier_wait(empty + ((j + 1) % Shape::stages) * 8, (((j + 1) / Shape::stages) & 1) ^ 1);
       copy_part(whole, k_plane, k_ring, j + 1);
     }
   };
   auto copy_next_v = [&](auto whole, int j) {
     if (decltype(whole)::value || j + 1 < tiles) {
-      barrier_wait(empty + ((j + 1) % Shape::stages) * 8, (((j + 1) / Shape::stages) & 1) ^ 1);
       copy_part(whole, v_plane, v_ring, j + 1);
       barrier_arrive_after_copies(full + ((j + 1) % Shape::stages) * 8);
     }
@@ -284,18 +295,31 @@ __global__ __launch_bounds__(Shape::threads, Shape::min_blocks) void flash2_kern
   auto iterate = [&](auto whole, int j) {
     const int stage = j % Shape::stages;
     float offset[Shape::m_tiles][2];
+    probe.tick(j, 0);
     barrier_wait(full + stage * 8, (j / Shape::stages) & 1);
+    probe.tick(j, 1);
     multiply_transposed<T, Shape::row_bytes>(work.s, work.places, shared_address(own_rows),
                                              shared_address(k_ring) + stage * Shape::kv_bytes);
+    probe.tick(j, 2);
     copy_next_k(whole, j);
+    probe.tick(j, 3);
     if (!decltype(whole)::value && j >= first_masked)
       mask_scores<Shape::causal>(work.s, (Shape::causal ? first_visible : seq_kv) - j * Shape::bc, lane);
-    work.maxima(offset, scale_log2);
+    work.maxima(offset, scale_log2, probe, j);
+    probe.tick(j, 4);
     copy_next_v(whole, j);
+    probe.tick(j, 5);
     work.accumulate(shared_address(v_ring) + stage * Shape::kv_bytes, offset, scale_log2);
-    __syncwarp();
-    if (lane == 0) barrier_arrive(empty + stage * 8);
+    probe.tick(j, 6);
+    if constexpr (Recorder::on)
+#pragma unroll
+      for (int mt = 0; mt < Shape::m_tiles; ++mt)
+#pragma unroll
+        for (int half = 0; half < 2; ++half) probe.sums(j, mt * 16 + half * 8, work.row_sum[mt][half]);
+    __syncwarp();  // the lanes part ways no further than this, so that in the end none still reads Q, whose rows O takes
+    barrier_arrive(empty + stage * 8);
   };
+  probe.mark(1);
   const int whole_tiles = min(min(first_masked, warp_tiles), min(tiles, seq_kv / Shape::bc) - 1);
   int j = 0;
   for (; j < whole_tiles; ++j) iterate(Whole(), j);
@@ -306,11 +330,11 @@ __global__ __launch_bounds__(Shape::threads, Shape::min_blocks) void flash2_kern
       barrier_wait(full + (j % Shape::stages) * 8, (j / Shape::stages) & 1);
       copy_next_k(Ragged(), j);
       copy_next_v(Ragged(), j);
-      __syncwarp();
-      if (lane == 0) barrier_arrive(empty + (j % Shape::stages) * 8);
+      barrier_arrive(empty + (j % Shape::stages) * 8);
     }
   }
 
+  probe.mark(2);
   work.finish(own_rows, lse_tile + warp_row, scale_log2, lane);
   __syncthreads();
   const auto end = Flash2Place<Shape>::again();
@@ -319,13 +343,16 @@ __global__ __launch_bounds__(Shape::threads, Shape::min_blocks) void flash2_kern
   float* const lse = arguments.lse + end.row(arguments);
   store_rows<Shape::row_bytes, Shape::rows_per_warp>(o, own_rows, left - warp_row, lane);
   for_block_by_sector<Shape::threads>(lse, left, threadIdx.x, [&](int i) { lse[i] = lse_tile[i]; });
+  probe.mark(3);
+  probe.end();
 }
 
-template <class T, int d, bool causal>
+template <class T, int d, bool causal, class Recorder = NoProbe>
 Flash2Variant flash2_variant() {
   using Shape =
       std::conditional_t<d == 64, Flash2Shape<T, 64, 128, 128, 4, 2, 2, causal>, Flash2Shape<T, 128, 128, 64, 4, 2, 2, causal>>;
-  return {reinterpret_cast<const void*>(&flash2_kernel<Shape>), Shape::br, Shape::bc, Shape::threads, Shape::shared_bytes};
+  return {reinterpret_cast<const void*>(&flash2_kernel<Shape, Recorder>), Shape::br, Shape::bc, Shape::threads,
+          Shape::shared_bytes};
 }
 
 }  // namespace tilescope::device

@@ -31,9 +31,28 @@ std::span<const Counter> counter_table() {
   return table;
 }
 
+bool belongs(const Counter& counter, CounterSet set) {
+  switch (set) {
+    case CounterSet::all:
+      return true;
+    case CounterSet::memory:
+      return counter.key.starts_with("hbm_") || counter.key.starts_with("l2_");
+    case CounterSet::hbm_write:
+      return counter.key == "hbm_write_bytes";
+  }
+  return false;
+}
+
 std::vector<std::string> counter_metrics() {
   std::vector<std::string> names;
   for (const Counter& counter : table) names.emplace_back(counter.metric);
+  return names;
+}
+
+std::vector<std::string> counter_metrics(CounterSet set) {
+  std::vector<std::string> names;
+  for (const Counter& counter : table)
+    if (belongs(counter, set)) names.emplace_back(counter.metric);
   return names;
 }
 

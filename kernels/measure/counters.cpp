@@ -4,12 +4,14 @@
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <string>
 
 #include "kernels/device.h"
-#include "kernels/measure/cupti_library.h"
+#include "kernels/measure/cupti_host.h"
 
 namespace tilescope {
 
@@ -17,78 +19,13 @@ namespace {
 
 constexpr int most_passes = 64;
 
-std::vector<const char*> c_names(std::span<const std::string> names) {
-  std::vector<const char*> pointers;
-  for (const std::string& name : names) pointers.push_back(name.c_str());
-  return pointers;
-}
-
-/// The host object of one chip: knows metrics, makes configuration images and turns raw counters into numbers.
-class Host {
- public:
-  Host(const CuptiLibrary& cupti, CUpti_Profiler_Host_Object* object) : cupti_(&cupti), object_(object) {}
-  Host(Host&& other) noexcept : cupti_(other.cupti_), object_(other.object_) { other.object_ = nullptr; }
-  Host& operator=(Host&&) = delete;
-  ~Host() {
-    if (object_ == nullptr) return;
-    auto p = cupti_params<CUpti_Profiler_Host_Deinitialize_Params>(CUpti_Profiler_Host_Deinitialize_Params_STRUCT_SIZE);
-    p.pHostObject = object_;
-    cupti_->host_deinitialize(&p);
-  }
-
-  static Result<Host> make(const CuptiLibrary& cupti, const std::string& chip, const std::vector<std::uint8_t>& availability) {
-    auto p = cupti_params<CUpti_Profiler_Host_Initialize_Params>(CUpti_Profiler_Host_Initialize_Params_STRUCT_SIZE);
-    p.profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER;
-    p.pChipName = chip.c_str();
-    p.pCounterAvailabilityImage = availability.empty() ? nullptr : availability.data();
-    if (Status made = cupti.checked(cupti.host_initialize(&p), "preparing the metrics of " + chip); !made) return made.error();
-    return Host(cupti, p.pHostObject);
-  }
-
-  CUptiResult add(std::vector<const char*> names) const {
-    auto p = cupti_params<CUpti_Profiler_Host_ConfigAddMetrics_Params>(CUpti_Profiler_Host_ConfigAddMetrics_Params_STRUCT_SIZE);
-    p.pHostObject = object_;
-    p.ppMetricNames = names.data();
-    p.numMetrics = names.size();
-    return cupti_->host_add_metrics(&p);
-  }
-
-  Result<std::vector<std::uint8_t>> image() const {
-    auto size =
-        cupti_params<CUpti_Profiler_Host_GetConfigImageSize_Params>(CUpti_Profiler_Host_GetConfigImageSize_Params_STRUCT_SIZE);
-    size.pHostObject = object_;
-    if (Status s = cupti_->checked(cupti_->host_image_size(&size), "scheduling the counters"); !s) return s.error();
-    std::vector<std::uint8_t> bytes(size.configImageSize);
-    auto p = cupti_params<CUpti_Profiler_Host_GetConfigImage_Params>(CUpti_Profiler_Host_GetConfigImage_Params_STRUCT_SIZE);
-    p.pHostObject = object_;
-    p.pConfigImage = bytes.data();
-    p.configImageSize = bytes.size();
-    if (Status s = cupti_->checked(cupti_->host_image(&p), "scheduling the counters"); !s) return s.error();
-    return bytes;
-  }
-
-  Result<int> passes(std::vector<std::uint8_t>& image) const {
-    auto p = cupti_params<CUpti_Profiler_Host_GetNumOfPasses_Params>(CUpti_Profiler_Host_GetNumOfPasses_Params_STRUCT_SIZE);
-    p.pConfigImage = image.data();
-    p.configImageSize = image.size();
-    if (Status s = cupti_->checked(cupti_->host_passes(&p), "counting passes"); !s) return s.error();
-    return static_cast<int>(p.numOfPasses);
-  }
-
-  CUpti_Profiler_Host_Object* object() const { return object_; }
-
- private:
-  const CuptiLibrary* cupti_;
-  CUpti_Profiler_Host_Object* object_;
-};
-
 /// Metrics that a chip has, each tried on a host object of its own, because a failed one can spoil the others.
 Result<std::vector<std::string>> known_metrics(const CuptiLibrary& cupti, const std::string& chip,
                                                const std::vector<std::uint8_t>& availability, std::span<const std::string> metrics,
                                                std::vector<std::string>& unknown) {
   std::vector<std::string> known;
   for (const std::string& metric : metrics) {
-    Result<Host> host = Host::make(cupti, chip, availability);
+    Result<CuptiHost> host = CuptiHost::make(cupti, CUPTI_PROFILER_TYPE_RANGE_PROFILER, chip, availability);
     if (!host) return host.error();
     (host->add({metric.c_str()}) == CUPTI_SUCCESS ? known : unknown).push_back(metric);
   }
@@ -124,14 +61,14 @@ Result<CounterPlan> plan_counters(std::string_view chip_name, std::span<const st
   if (!opened) return opened.error();
   const CuptiLibrary& cupti = *opened;
   const std::string chip(chip_name);
-  if (Result<Host> host = Host::make(cupti, chip, {}); !host)
+  if (Result<CuptiHost> host = CuptiHost::make(cupti, CUPTI_PROFILER_TYPE_RANGE_PROFILER, chip, {}); !host)
     return Error{fmt::format("CUPTI does not know a chip named {}: it knows {}", chip, supported_chips(cupti))};
   CounterPlan plan;
   plan.chip = chip;
   Result<std::vector<std::string>> known = known_metrics(cupti, chip, {}, metrics, plan.unknown);
   if (!known) return known.error();
   if (known->empty()) return plan;
-  Result<Host> host = Host::make(cupti, chip, {});
+  Result<CuptiHost> host = CuptiHost::make(cupti, CUPTI_PROFILER_TYPE_RANGE_PROFILER, chip, {});
   if (!host) return host.error();
   if (Status added = cupti.checked(host->add(c_names(*known)), "naming the counters"); !added) return added.error();
   Result<std::vector<std::uint8_t>> image = host->image();
@@ -142,15 +79,25 @@ Result<CounterPlan> plan_counters(std::string_view chip_name, std::span<const st
   return plan;
 }
 
+/// One set, configured: what the hardware is told, and where its answer goes.
+struct ConfiguredSet {
+  std::vector<std::string> metrics;
+  std::unique_ptr<CuptiHost> host;
+  std::vector<std::uint8_t> image, data;
+};
+
 struct CounterSession::Impl {
   CuptiLibrary cupti;
   std::string chip;
-  std::vector<std::string> metrics, known;
-  std::unique_ptr<Host> host;
-  std::vector<std::uint8_t> image, data;
+  std::vector<std::string> known;
+  std::vector<std::uint8_t> availability;
+  std::map<CounterSet, ConfiguredSet> sets;
   CUpti_RangeProfiler_Object* profiler = nullptr;
 
   Status start_profiler();
+  Result<ConfiguredSet*> configured(CounterSet set);
+  Status use(ConfiguredSet& set);
+  Result<std::vector<double>> evaluate(ConfiguredSet& set);
   Status one_pass(const std::function<Status()>& prepare, const std::function<Status()>& run, bool& all_in);
 };
 
@@ -167,13 +114,15 @@ std::string CounterSession::chip() const {
   return impl_ ? impl_->chip : std::string();
 }
 
-Result<CounterSession> CounterSession::open(std::span<const std::string> metrics) {
+Result<CounterSession> CounterSession::open() {
   if (Result<DeviceInfo> device = find_device(); !device) return device.error();
   Result<CuptiLibrary> opened = CuptiLibrary::open();
   if (!opened) return opened.error();
   CounterSession session;
-  session.impl_.reset(new Impl{*opened, {}, {metrics.begin(), metrics.end()}, {}, nullptr, {}, {}, nullptr});
+  session.impl_.reset(new Impl{*opened, {}, {}, {}, {}, nullptr});
   if (Status started = session.impl_->start_profiler(); !started) return started.error();
+  // What can be refused is refused now, and not in the middle of a measurement.
+  if (Result<ConfiguredSet*> all = session.impl_->configured(CounterSet::all); !all) return all.error();
   return session;
 }
 
@@ -190,39 +139,39 @@ Status CounterSession::Impl::start_profiler() {
       cupti_params<CUpti_Profiler_GetCounterAvailability_Params>(CUpti_Profiler_GetCounterAvailability_Params_STRUCT_SIZE);
   available.ctx = *context;
   if (Status s = cupti.checked(cupti.counter_availability(&available), "asking which counters there are"); !s) return s;
-  std::vector<std::uint8_t> availability(available.counterAvailabilityImageSize);
+  availability.resize(available.counterAvailabilityImageSize);
   available.pCounterAvailabilityImage = availability.data();
   if (Status s = cupti.checked(cupti.counter_availability(&available), "asking which counters there are"); !s) return s;
 
+  const std::vector<std::string> metrics = counter_metrics();
   std::vector<std::string> unknown;
   Result<std::vector<std::string>> found = known_metrics(cupti, chip, availability, metrics, unknown);
   if (!found) return found.error();
   known = *found;
   if (known.empty())
     return Error{fmt::format("{} has none of the {} counters asked for", chip, metrics.size()), Error::Kind::machine_lacks};
-  Result<Host> made = Host::make(cupti, chip, availability);
-  if (!made) return made.error();
-  host = std::make_unique<Host>(std::move(*made));
-  std::vector<const char*> names = c_names(known);
-  if (Status s = cupti.checked(host->add(names), "naming the counters"); !s) return s;
-  Result<std::vector<std::uint8_t>> configured = host->image();
-  if (!configured) return configured.error();
-  image = std::move(*configured);
 
   auto enable = cupti_params<CUpti_RangeProfiler_Enable_Params>(CUpti_RangeProfiler_Enable_Params_STRUCT_SIZE);
   enable.ctx = *context;
   if (Status s = cupti.checked(cupti.range_enable(&enable), "enabling the profiler"); !s) return s;
   profiler = enable.pRangeProfilerObject;
-  auto size =
-      cupti_params<CUpti_RangeProfiler_GetCounterDataSize_Params>(CUpti_RangeProfiler_GetCounterDataSize_Params_STRUCT_SIZE);
-  size.pRangeProfilerObject = profiler;
-  size.pMetricNames = names.data();
-  size.numMetrics = names.size();
-  size.maxNumOfRanges = 1;
-  size.maxNumRangeTreeNodes = 1;
-  if (Status s = cupti.checked(cupti.range_data_size(&size), "sizing the counter data"); !s) return s;
-  data.resize(size.counterDataSize);
   return Done{};
+}
+
+Result<ConfiguredSet*> CounterSession::Impl::configured(CounterSet which) {
+  if (const auto found = sets.find(which); found != sets.end()) return &found->second;
+  ConfiguredSet set;
+  for (const std::string& metric : counter_metrics(which))
+    if (std::find(known.begin(), known.end(), metric) != known.end()) set.metrics.push_back(metric);
+  Result<CuptiHost> made = CuptiHost::make(cupti, CUPTI_PROFILER_TYPE_RANGE_PROFILER, chip, availability);
+  if (!made) return made.error();
+  set.host = std::make_unique<CuptiHost>(std::move(*made));
+  if (set.metrics.empty()) return Error{fmt::format("{} has none of these counters", chip), Error::Kind::machine_lacks};
+  if (Status s = cupti.checked(set.host->add(c_names(set.metrics)), "naming the counters"); !s) return s.error();
+  Result<std::vector<std::uint8_t>> image = set.host->image();
+  if (!image) return image.error();
+  set.image = std::move(*image);
+  return &sets.emplace(which, std::move(set)).first->second;
 }
 
 Status CounterSession::Impl::one_pass(const std::function<Status()>& prepare, const std::function<Status()>& run, bool& all_in) {
@@ -248,54 +197,69 @@ Status CounterSession::Impl::one_pass(const std::function<Status()>& prepare, co
   return popped ? stopped : popped;
 }
 
-Result<CounterReading> CounterSession::read(const std::function<Status()>& prepare, const std::function<Status()>& run) {
-  Impl& impl = *impl_;
+Status CounterSession::Impl::use(ConfiguredSet& set) {
+  // Asked for again each time: the profiler lays out the data image for the metrics that it was last asked the size for.
+  std::vector<const char*> names = c_names(set.metrics);
+  auto size =
+      cupti_params<CUpti_RangeProfiler_GetCounterDataSize_Params>(CUpti_RangeProfiler_GetCounterDataSize_Params_STRUCT_SIZE);
+  size.pRangeProfilerObject = profiler;
+  size.pMetricNames = names.data();
+  size.numMetrics = names.size();
+  size.maxNumOfRanges = 1;
+  size.maxNumRangeTreeNodes = 1;
+  if (Status s = cupti.checked(cupti.range_data_size(&size), "sizing the counter data"); !s) return s;
+  set.data.resize(size.counterDataSize);
   auto fresh = cupti_params<CUpti_RangeProfiler_CounterDataImage_Initialize_Params>(
       CUpti_RangeProfiler_CounterDataImage_Initialize_Params_STRUCT_SIZE);
-  fresh.pRangeProfilerObject = impl.profiler;
-  fresh.pCounterData = impl.data.data();
-  fresh.counterDataSize = impl.data.size();
-  if (Status s = impl.cupti.checked(impl.cupti.range_data_initialize(&fresh), "clearing the counter data"); !s) return s.error();
+  fresh.pRangeProfilerObject = profiler;
+  fresh.pCounterData = set.data.data();
+  fresh.counterDataSize = set.data.size();
+  if (Status s = cupti.checked(cupti.range_data_initialize(&fresh), "clearing the counter data"); !s) return s;
   auto config = cupti_params<CUpti_RangeProfiler_SetConfig_Params>(CUpti_RangeProfiler_SetConfig_Params_STRUCT_SIZE);
-  config.pRangeProfilerObject = impl.profiler;
-  config.pConfig = impl.image.data();
-  config.configSize = impl.image.size();
-  config.pCounterDataImage = impl.data.data();
-  config.counterDataImageSize = impl.data.size();
+  config.pRangeProfilerObject = profiler;
+  config.pConfig = set.image.data();
+  config.configSize = set.image.size();
+  config.pCounterDataImage = set.data.data();
+  config.counterDataImageSize = set.data.size();
   config.range = CUPTI_UserRange;
   config.replayMode = CUPTI_UserReplay;
   config.maxRangesPerPass = 1;
   config.numNestingLevels = 1;
   config.minNestingLevel = 1;
   config.targetNestingLevel = 1;
-  if (Status s = impl.cupti.checked(impl.cupti.range_config(&config), "configuring the profiler"); !s) return s.error();
+  return cupti.checked(cupti.range_config(&config), "configuring the profiler");
+}
 
+Result<std::vector<double>> CounterSession::Impl::evaluate(ConfiguredSet& set) {
+  auto decode = cupti_params<CUpti_RangeProfiler_DecodeData_Params>(CUpti_RangeProfiler_DecodeData_Params_STRUCT_SIZE);
+  decode.pRangeProfilerObject = profiler;
+  if (Status s = cupti.checked(cupti.range_decode(&decode), "decoding the counters"); !s) return s.error();
+  return set.host->evaluate(set.data, set.metrics, 0);
+}
+
+Result<CounterReading> CounterSession::read(CounterSet which, const std::function<Status()>& prepare,
+                                            const std::function<Status()>& run) {
+  Impl& impl = *impl_;
+  Result<ConfiguredSet*> configured = impl.configured(which);
+  if (!configured) return configured.error();
+  ConfiguredSet& set = **configured;
+  if (Status used = impl.use(set); !used) return used.error();
   CounterReading reading;
   for (bool all_in = false; !all_in; ++reading.passes) {
     if (reading.passes == most_passes)
       return Error{fmt::format("the profiler wanted more than {} passes", most_passes), Error::Kind::machine_lacks};
     if (Status s = impl.one_pass(prepare, run, all_in); !s) return s.error();
   }
-  auto decode = cupti_params<CUpti_RangeProfiler_DecodeData_Params>(CUpti_RangeProfiler_DecodeData_Params_STRUCT_SIZE);
-  decode.pRangeProfilerObject = impl.profiler;
-  if (Status s = impl.cupti.checked(impl.cupti.range_decode(&decode), "decoding the counters"); !s) return s.error();
-
-  std::vector<const char*> names = c_names(impl.known);
-  std::vector<double> values(names.size());
-  auto evaluate =
-      cupti_params<CUpti_Profiler_Host_EvaluateToGpuValues_Params>(CUpti_Profiler_Host_EvaluateToGpuValues_Params_STRUCT_SIZE);
-  evaluate.pHostObject = impl.host->object();
-  evaluate.pCounterDataImage = impl.data.data();
-  evaluate.counterDataImageSize = impl.data.size();
-  evaluate.ppMetricNames = names.data();
-  evaluate.numMetrics = names.size();
-  evaluate.pMetricValues = values.data();
-  if (Status s = impl.cupti.checked(impl.cupti.host_evaluate(&evaluate), "reading the counters"); !s) return s.error();
-  for (const std::string& metric : impl.metrics) {
-    double value = std::numeric_limits<double>::quiet_NaN();
-    for (std::size_t i = 0; i < impl.known.size(); ++i)
-      if (impl.known[i] == metric) value = values[i];
-    reading.values.push_back(value);
+  const Result<std::vector<double>> values = impl.evaluate(set);
+  if (!values) return values.error();
+  for (std::size_t i = 0; i < set.metrics.size(); ++i)
+    if (std::isnan((*values)[i]))
+      return Error{fmt::format("the profiler gave no value for {}: is another program profiling this GPU?", set.metrics[i]),
+                   Error::Kind::machine_lacks};
+  for (const Counter& counter : counter_table()) {
+    const auto found = std::find(set.metrics.begin(), set.metrics.end(), counter.metric);
+    reading.values.push_back(found == set.metrics.end() ? std::numeric_limits<double>::quiet_NaN()
+                                                        : (*values)[static_cast<std::size_t>(found - set.metrics.begin())]);
   }
   return reading;
 }

@@ -1,7 +1,7 @@
 // Hardware counters through CUPTI's range profiler, opened at run time; which metric is which link, and how many passes they take.
 //
 //   host half (no GPU needed)  plan_counters(chip, metrics) ─► valid? passes?
-//   device half                CounterSession::open(metrics) ─► read(prepare, run) ─► one number a metric
+//   device half                CounterSession::open() ─► read(set, prepare, run) ─► one number a counter
 #pragma once
 
 #include <functional>
@@ -25,8 +25,14 @@ struct Counter {
 
 /// Every counter we know. Names are those of Ampere and later data-centre and desktop chips.
 std::span<const Counter> counter_table();
-/// Metric names of the counters that a measurement reads.
+/// Counters that are read together; fewer take fewer passes. `memory`: HBM and L2, which a warm L2 changes.
+/// smem_bytes is counted by patching the kernel and goes on counting while other sets are read: the first reading of `all` after
+/// another set also holds what ran in between; the readings after it do not.
+enum class CounterSet { all, memory, hbm_write };
+bool belongs(const Counter& counter, CounterSet set);
+/// Metric names of all counters, or of those of a set.
 std::vector<std::string> counter_metrics();
+std::vector<std::string> counter_metrics(CounterSet set);
 
 struct CounterPlan {
   std::string chip;
@@ -39,7 +45,7 @@ struct CounterPlan {
 Result<CounterPlan> plan_counters(std::string_view chip, std::span<const std::string> metrics);
 
 struct CounterReading {
-  std::vector<double> values;  // in the order of the metrics; NaN where the chip has none
+  std::vector<double> values;  // in the order of counter_table(); NaN where the set or the chip has none
   int passes = 0;
 };
 
@@ -47,9 +53,9 @@ struct CounterReading {
 class CounterSession {
  public:
   /// Errors  no GPU; no CUPTI; no permission (says what to change); the profiler is in use; the driver is too old.
-  static Result<CounterSession> open(std::span<const std::string> metrics);
+  static Result<CounterSession> open();
   /// Runs `prepare` (not counted; flush the L2 there, or not) and `run` (counted) once a pass.
-  Result<CounterReading> read(const std::function<Status()>& prepare, const std::function<Status()>& run);
+  Result<CounterReading> read(CounterSet set, const std::function<Status()>& prepare, const std::function<Status()>& run);
   std::string chip() const;
 
  private:

@@ -65,6 +65,16 @@ Result<CuptiLibrary> CuptiLibrary::open() {
       load(library, "cuptiRangeProfilerPopRange", c.range_pop) && load(library, "cuptiRangeProfilerDecodeData", c.range_decode);
   if (!complete)
     return Error{"the libcupti found has no range profiler: counters need CUPTI of CUDA 12.8 or later", Error::Kind::machine_lacks};
+  c.can_sample = load(library, "cuptiPmSamplingGetCounterAvailability", c.sampling_availability) &&
+                 load(library, "cuptiPmSamplingEnable", c.sampling_enable) &&
+                 load(library, "cuptiPmSamplingDisable", c.sampling_disable) &&
+                 load(library, "cuptiPmSamplingSetConfig", c.sampling_config) &&
+                 load(library, "cuptiPmSamplingGetCounterDataSize", c.sampling_data_size) &&
+                 load(library, "cuptiPmSamplingCounterDataImageInitialize", c.sampling_data_initialize) &&
+                 load(library, "cuptiPmSamplingStart", c.sampling_start) && load(library, "cuptiPmSamplingStop", c.sampling_stop) &&
+                 load(library, "cuptiPmSamplingDecodeData", c.sampling_decode) &&
+                 load(library, "cuptiPmSamplingGetCounterDataInfo", c.sampling_info) &&
+                 load(library, "cuptiPmSamplingCounterDataGetSampleInfo", c.sample_info);
   return c;
 }
 

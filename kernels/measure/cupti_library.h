@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cuda.h>
+#include <cupti_pmsampling.h>
 #include <cupti_profiler_host.h>
 #include <cupti_profiler_target.h>
 #include <cupti_range_profiler.h>
@@ -38,6 +39,19 @@ struct CuptiLibrary {
   decltype(&::cuptiRangeProfilerPushRange) range_push = nullptr;
   decltype(&::cuptiRangeProfilerPopRange) range_pop = nullptr;
   decltype(&::cuptiRangeProfilerDecodeData) range_decode = nullptr;
+  // Sampling; null in a CUPTI that has none.
+  decltype(&::cuptiPmSamplingGetCounterAvailability) sampling_availability = nullptr;
+  decltype(&::cuptiPmSamplingEnable) sampling_enable = nullptr;
+  decltype(&::cuptiPmSamplingDisable) sampling_disable = nullptr;
+  decltype(&::cuptiPmSamplingSetConfig) sampling_config = nullptr;
+  decltype(&::cuptiPmSamplingGetCounterDataSize) sampling_data_size = nullptr;
+  decltype(&::cuptiPmSamplingCounterDataImageInitialize) sampling_data_initialize = nullptr;
+  decltype(&::cuptiPmSamplingStart) sampling_start = nullptr;
+  decltype(&::cuptiPmSamplingStop) sampling_stop = nullptr;
+  decltype(&::cuptiPmSamplingDecodeData) sampling_decode = nullptr;
+  decltype(&::cuptiPmSamplingGetCounterDataInfo) sampling_info = nullptr;
+  decltype(&::cuptiPmSamplingCounterDataGetSampleInfo) sample_info = nullptr;
+  bool can_sample = false;
 
   /// Errors  no libcupti, or one without the range profiler: says where was looked.
   static Result<CuptiLibrary> open();

@@ -8,12 +8,14 @@
 
 namespace tilescope {
 
+class ClockGauge;
 enum class L2State : bool { warm, cold };
 
 struct TimingOptions {
   int warm_ups = 5;
   int repeats = 20;
   L2State l2 = L2State::warm;
+  ClockGauge* gauge = nullptr;  // reads the clock just outside of each repeat's events
 };
 
 struct Timing {
@@ -24,7 +26,7 @@ struct Timing {
 /// Scratch memory of several times the L2, whose reading leaves a clean L2 with nothing of the problem in it.
 Result<DeviceMemory> flush_scratch(const DeviceInfo& device);
 
-/// Times the whole kernel (all its launches) on the default stream.
+/// Times the whole kernel (all its launches) on the default stream. From a warm L2: right after a run of the same kernel.
 /// Errors  those of launching. `scratch` must be there where the L2 is to be cold.
 Result<Timing> time_kernel(const KernelInfo& kernel, const AttentionProblem& problem, const DeviceTensors& tensors,
                            const DeviceMemory& scratch, const TimingOptions& options);

@@ -21,7 +21,7 @@ constexpr std::array<Level, 3> levels = {{{"HBM", {Link::hbm_read, Link::hbm_wri
                                           {"shared memory", {Link::smem_read, Link::smem_write}}}};
 
 struct Work {
-  double flops = 0, exps = 0;
+  double flops = 0, exps = 0, scalar = 0;
 };
 
 /// The products and exponentials of a launch; every plane does the same.
@@ -31,12 +31,12 @@ Work work_of(const TileProgram& program, int launch) {
   for (std::int64_t number : blocks_of_rows(program, launch, 0, 0, program.problem().seq_q)) {
     program.emit_block(launch, number, block);
     for (const Operation& op : block.operations) {
-      if (op.kind == OpKind::matmul) work.flops += static_cast<double>(op.flops);
+      (op.kind == OpKind::matmul ? work.flops : work.scalar) += static_cast<double>(op.flops);
       work.exps += static_cast<double>(op.exps);
     }
   }
   const auto planes = static_cast<double>(program.problem().query_planes());
-  return {work.flops * planes, work.exps * planes};
+  return {work.flops * planes, work.exps * planes, work.scalar * planes};
 }
 
 double bytes_at(const Simulation& simulation, int launch, const Level& level) {
@@ -69,6 +69,19 @@ Roofline roofline_of(const GpuSpec& gpu, double flops_per_exp) {
   return roofline;
 }
 
+namespace {
+
+/// Rates and limits from operations, bytes and time.
+void place(RooflinePoint& point, double seconds, const RooflineCeiling& ceiling, const RooflineCeiling& tensor) {
+  point.intensity = point.flops / point.bytes;
+  point.flops_per_second = point.flops / seconds;
+  point.bytes_per_second = point.bytes / seconds;
+  point.ceiling = std::min(ceiling.at(point.intensity), tensor.rate);
+  point.fraction = std::max(point.bytes_per_second / ceiling.rate, point.flops_per_second / tensor.rate);
+}
+
+}  // namespace
+
 std::vector<RooflinePoint> roofline_points(const Simulation& simulation) {
   std::vector<RooflinePoint> points;
   const GpuSpec& gpu = simulation.request.gpu;
@@ -87,14 +100,43 @@ std::vector<RooflinePoint> roofline_points(const Simulation& simulation) {
       point.level = level.name;
       point.flops = work.flops;
       point.exps = work.exps;
+      point.scalar_flops = work.scalar;
       point.bytes = bytes;
-      point.intensity = work.flops / bytes;
-      point.flops_per_second = work.flops / seconds;
-      point.bytes_per_second = bytes / seconds;
-      point.ceiling = std::min(ceiling->at(point.intensity), tensor.rate);
-      point.fraction = std::max(point.bytes_per_second / ceiling->rate, point.flops_per_second / tensor.rate);
+      place(point, seconds, *ceiling, tensor);
       points.push_back(std::move(point));
     }
+  }
+  return points;
+}
+
+std::vector<RooflinePoint> whole_kernel_points(const Simulation& simulation, const std::vector<RooflinePoint>& launches) {
+  const GpuSpec& gpu = simulation.request.gpu;
+  const Roofline roofline = roofline_of(gpu, 0);
+  const double seconds = simulation.cycles.value / gpu.sm_clock_hz;
+  std::vector<RooflinePoint> points;
+  if (!(seconds > 0)) return points;
+  // Every launch has its work once; it counts at a level even where the launch carries no bytes there.
+  double flops = 0, exps = 0, scalar = 0;
+  for (std::size_t i = 0; i < launches.size(); ++i) {
+    const bool first = std::none_of(launches.begin(), launches.begin() + static_cast<std::ptrdiff_t>(i),
+                                    [&](const RooflinePoint& p) { return p.launch == launches[i].launch; });
+    if (!first) continue;
+    flops += launches[i].flops;
+    exps += launches[i].exps;
+    scalar += launches[i].scalar_flops;
+  }
+  for (const Level& level : levels) {
+    const RooflineCeiling* ceiling = find(roofline, level.name);
+    RooflinePoint point;
+    point.level = level.name;
+    point.flops = flops;
+    point.exps = exps;
+    point.scalar_flops = scalar;
+    for (const RooflinePoint& launch : launches)
+      if (launch.level == level.name) point.bytes += launch.bytes;
+    if (ceiling == nullptr || point.bytes <= 0) continue;
+    place(point, seconds, *ceiling, *find(roofline, "tensor cores"));
+    points.push_back(std::move(point));
   }
   return points;
 }

@@ -32,6 +32,9 @@ struct RooflinePoint {
   std::string launch;
   std::string level;  // name of the bandwidth ceiling it stands under
   double flops = 0, bytes = 0, exps = 0;
+  double scalar_flops = 0;      // fp32 operations outside the products: maxima, sums, rescaling
+  /// Everything counted once: a launch without products has its place under the roofline by this.
+  double operations() const { return flops + scalar_flops + exps; }
   double intensity = 0;         // operations a byte
   double flops_per_second = 0;  // reached, in simulated time
   double bytes_per_second = 0;  // the height of a launch without products is its bandwidth
@@ -41,5 +44,8 @@ struct RooflinePoint {
 
 /// A point for each launch and level that carries bytes. Emits the blocks of one plane to learn what each launch computes.
 std::vector<RooflinePoint> roofline_points(const Simulation& simulation);
+
+/// A point for each level with the launches of `launches` added up, over the time of the whole run, gaps between launches too.
+std::vector<RooflinePoint> whole_kernel_points(const Simulation& simulation, const std::vector<RooflinePoint>& launches);
 
 }  // namespace tilescope

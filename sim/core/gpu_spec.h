@@ -40,6 +40,16 @@ struct GpuSpec {
   double sm_exps_per_cycle = 0;
   double sm_shared_bytes_per_cycle = 0;
   double sm_l2_bytes_per_cycle = 0;       // the port of one SM, each direction
+  double sm_quarters = 1;                 // parts with a scheduler, a tensor core and pipes of their own
+  double sm_mma_flops_per_cycle = 0;      // what mma.sync reaches; 0: as tensor_flops_per_cycle
+  double sm_issues_per_cycle = 0;         // warp instructions; 0: not modelled
+  double sm_alu_lanes_per_cycle = 0;      // minimum, compare, convert; 0: not modelled
+  double sm_product_issue_cycles = 0;     // of a quarter's tensor core, that an instruction beside a product takes from it
+  double sm_product_mixed_cycles = 0;     // the same, where it stands between products of its own warp
+  double sm_dependent_cycles = 0;         // from an instruction to one that needs its result
+  double sm_product_latency_cycles = 0;   // of one mma.sync
+  double sm_barrier_cycles = 0;           // a meeting of all warps of a block
+  double sm_store_bytes_per_cycle = 0;    // the port of one SM, outward; 0: as l2_bytes_per_cycle
   double sm_shared_latency_cycles = 0;
   double sm_block_start_cycles = 0;
   double l2_capacity_bytes = 0;
@@ -47,18 +57,26 @@ struct GpuSpec {
   double l2_sector_bytes = 0;
   double l2_line_bytes = 0;
   double l2_bytes_per_cycle = 0;          // all SMs together
+  double l2_write_bytes_per_cycle = 0;    // all SMs together; 0: as bytes_per_cycle
   double l2_latency_cycles = 0;           // near partition
   double l2_far_latency_cycles = 0;
   double hbm_bytes_per_second = 0;
   double hbm_sustained_fraction = 1;      // of bytes_per_second that a plain copy reaches
+  double hbm_read_fraction = 0;           // of it that reading alone reaches; 0: as sustained_fraction
   double hbm_capacity_bytes = 0;
   double hbm_latency_cycles = 0;
   double launch_overhead_ns = 0;          // between dependent launches of one stream
+  double launch_interval_ns = 0;          // from one launch to the next, as fast as the host can make them
+  double launch_first_ns = 0;             // what two events around an empty kernel show
 
   std::map<std::string, Provenance, std::less<>> provenance;  // by key
 
   Hertz clock() const { return Hertz(sm_clock_hz); }
+  /// Of each direction where reads and writes are mixed.
   BytesPerCycle hbm_rate() const { return BytesPerCycle(hbm_bytes_per_second * hbm_sustained_fraction / sm_clock_hz); }
+  BytesPerCycle hbm_read_rate() const {
+    return BytesPerCycle(hbm_bytes_per_second * (hbm_read_fraction > 0 ? hbm_read_fraction : hbm_sustained_fraction) / sm_clock_hz);
+  }
   bool has_l2() const { return l2_capacity_bytes > 0; }
 };
 

@@ -39,11 +39,11 @@ struct MeasuredCase {
   std::map<std::string, Spread> counters;
   /// The same from a warm L2 (the kernel ran just before); HBM and L2 keys only.
   std::map<std::string, Spread> counters_warm;
-  /// HBM bytes written by the end of the kernel and by a flush after it; zero where it was not read.
+  /// HBM bytes written by the kernel and by a flush of the L2 after it; zeros where it was not read.
   Spread hbm_write_after_flush_bytes;
   Spread time_cold_ns, time_warm_ns;         // events around the kernel, no profiler
-  Spread cycles;                             // SM cycles from the first to the last, under the profiler
-  double sm_clock_hz = 0;                    // cycles over the profiled time: the clock it really ran at
+  Spread cycles;                             // time_cold_ns at sm_clock_hz
+  double sm_clock_hz = 0;                    // the clock that the cold runs really ran at
   int counter_passes = 0, counter_repeats = 0, time_repeats = 0;
   std::vector<MeasuredLaunch> launches;      // empty for kernels of a library
   std::string refused;                       // why counters are missing; empty where they are not

@@ -14,6 +14,7 @@ namespace tilescope {
 namespace {
 
 constexpr double never = std::numeric_limits<double>::infinity();
+constexpr double first_part = 1.0 / 8;               // of what is interleaved with a product: one slice of keys
 constexpr int events_between_looks = 512;            // at the clock, for progress
 constexpr std::size_t most_shapes_size = 128 << 20;  // bytes of schedules kept for blocks to come
 constexpr std::chrono::milliseconds between_calls{10};
@@ -72,6 +73,12 @@ double Machine::load_time(const Resident& block) {
   return std::max(block.issued, block.signals[after]);
 }
 
+double Machine::store_start(const Sm& sm, const Resident& block, double time) const {
+  const OpTiming& timing = builder_.timings()[block.ops[block.next_compute].op_class & ~ScheduledOp::signal_bit];
+  constexpr auto pipe = static_cast<std::size_t>(Server::fp32);
+  return timing.work[pipe] > 0 ? std::max(time, sm.free[pipe]) : time;
+}
+
 void Machine::refresh(Sm& sm, Resident& block) {
   double& next_time = sm.times[block.slot];
   next_time = load_time(block);
@@ -79,10 +86,12 @@ void Machine::refresh(Sm& sm, Resident& block) {
   if (block.next_compute < block.op_count) {
     const ScheduledOp op = block.ops[block.next_compute];
     if (op.wait >= static_cast<std::int32_t>(block.next_load)) return;
-    const double time = op.wait < 0 ? block.compute_end : std::max(block.compute_end, block.landed[op.wait]);
+    double time = op.wait < 0 ? block.compute_end : std::max(block.compute_end, block.landed[op.wait]);
+    const bool stores = builder_.timings()[op.op_class & ~ScheduledOp::signal_bit].store;
+    if (stores) time = store_start(sm, block, time);
     if (time >= next_time) return;
     next_time = time;
-    block.next = builder_.timings()[op.op_class & ~ScheduledOp::signal_bit].store ? Next::store : Next::compute;
+    block.next = stores ? Next::store : Next::compute;
   } else if (block.next_load == block.load_count) {
     next_time = std::max(block.compute_end, block.drained);
     block.next = Next::finish;
@@ -137,6 +146,7 @@ void Machine::start_block(int sm, Resident& block, double time, WaitCause cause)
   block.start = time;
   block.start_cause = cause;
   block.compute_end = block.issued = block.drained = time + gpu_.sm_block_start_cycles;
+  block.ahead_end = 0;
   refresh(sms_[static_cast<std::size_t>(sm)], block);
 }
 
@@ -162,13 +172,15 @@ void Machine::record_compute(int sm_index, const Resident& block, double start, 
   interval.unit = c.unit;
   if (c.timing.store) interval.bytes = c.bytes;
   // What it waited for last is why it did not start earlier: a server, else its data, else its block.
-  constexpr WaitCause by_server[] = {WaitCause::tensor, WaitCause::exp, WaitCause::fp32, WaitCause::barrier};
+  constexpr WaitCause by_server[] = {WaitCause::tensor, WaitCause::exp, WaitCause::fp32};
   const auto server = static_cast<std::size_t>(c.timing.server);
   const double data = op.wait >= 0 ? block.landed[op.wait] : 0;
   if (start <= interval.ready)
     interval.cause = WaitCause::none;
   else if (start > std::max(data, block.compute_end))
-    interval.cause = sm.free[server] == start ? by_server[server] : WaitCause::smem;
+    interval.cause = c.timing.store                                                ? WaitCause::fp32
+                     : server < sm.free.size() && sm.free[server] == start ? by_server[server]
+                                                                           : WaitCause::smem;
   else if (data > block.compute_end)
     interval.cause = block.landed_by[static_cast<std::size_t>(op.wait)];
   else
@@ -184,14 +196,22 @@ void Machine::compute(int sm_index, Resident& block, double limit, bool wins_tie
     const ScheduledOp op = block.ops[block.next_compute];
     const std::uint32_t op_class = op.op_class & ~ScheduledOp::signal_bit;
     const OpTiming& timing = timings[op_class];
-    double& server = sm.free[static_cast<std::size_t>(timing.server)];
-    double start = std::max(time, server);
+    double start = time;
+    if (timing.server != Server::none) start = std::max(start, sm.free[static_cast<std::size_t>(timing.server)]);
     if (timing.smem_cycles > 0) start = std::max(start, sm.smem_free);
-    const double end = start + timing.duration;
-    recorder_.operation(op_class, start, end, end);
-    if (block.focused) record_compute(sm_index, block, start, end);
-    server = end;
+    double end = start + timing.duration;
+    if (timing.product && block.ahead_end > 0) {
+      end = std::max(end, block.ahead_end + timing.duration * first_part);
+      block.ahead_end = 0;
+    }
+    recorder_.operation(op_class, start, start + timing.shown, start + timing.shown);
+    if (block.focused) record_compute(sm_index, block, start, start + timing.shown);
+    take_pipes(sm, timing, start);
     if (timing.smem_cycles > 0) sm.smem_free = start + timing.smem_cycles;
+    if (timing.ahead) {
+      block.ahead_end = std::max(block.ahead_end, end);
+      end = start + timing.duration * first_part;
+    }
     block.compute_end = time = end;
     if ((op.op_class & ScheduledOp::signal_bit) != 0) {
       block.signals[block.next_signal++] = end;
@@ -224,7 +244,9 @@ void Machine::load(int sm, Resident& block, double time) {
     record(sm, block, interval, block.schedule->op_of_load[at]);
   }
   // What it writes into shared memory takes the port there, on average from now on.
-  if (const double cycles = builder_.timings()[access.op_class].smem_cycles; cycles > 0) {
+  const OpTiming& timing = builder_.timings()[access.op_class];
+  take_pipes(sms_[static_cast<std::size_t>(sm)], timing, time);
+  if (const double cycles = timing.smem_cycles; cycles > 0) {
     double& port = sms_[static_cast<std::size_t>(sm)].smem_free;
     port = std::max(port, time) + cycles;
   }
@@ -237,9 +259,11 @@ void Machine::store(int sm, Resident& block, double time) {
   const Transfer transfer = memory_.store(sm, time, block.schedule->stores[block.next_store++], block.origin);
   if (block.focused) record_compute(sm, block, time, transfer.end);
   const ScheduledOp op = block.ops[block.next_compute++];
-  block.compute_end = time;
+  const OpTiming& timing = builder_.timings()[op.op_class & ~ScheduledOp::signal_bit];
+  take_pipes(sms_[static_cast<std::size_t>(sm)], timing, time);
+  block.compute_end = time + timing.duration;
   block.drained = std::max(block.drained, transfer.end);
-  if ((op.op_class & ScheduledOp::signal_bit) != 0) block.signals[block.next_signal++] = transfer.end;
+  if ((op.op_class & ScheduledOp::signal_bit) != 0) block.signals[block.next_signal++] = block.compute_end;  // what it stores has been read
 }
 
 void Machine::finish(int sm, Resident& block, double time) {
@@ -288,6 +312,7 @@ double Machine::part_done() const {
 Result<double> Machine::run_launch(int launch, int blocks_per_sm, double start, const Progress& progress, double done_before,
                                    double share) {
   launch_ = launch;
+  builder_.begin_launch(program_.launches()[static_cast<std::size_t>(launch)].needs);
   blocks_ = program_.launches()[static_cast<std::size_t>(launch)].blocks();
   next_block_ = finished_ = 0;
   launch_end_ = start;
@@ -316,10 +341,10 @@ Result<double> Machine::run_launch(int launch, int blocks_per_sm, double start, 
     Resident& block = *next_of_sm_[loser_sms_[0]];
     if (block.next == Next::load)
       load(sm, block, time);
-    else if (block.next == Next::store)
-      store(sm, block, time);
-    else
+    else if (block.next == Next::finish)
       finish(sm, block, time);
+    else if (store_start(owner, block, time) <= time)
+      store(sm, block, time);
     if (block.next != Next::nothing) refresh(owner, block);
     reorder(static_cast<std::uint32_t>(sm), run_ahead(sm));
     if (!progress || events % events_between_looks != 0) continue;

@@ -9,6 +9,8 @@
 // processed in order of time over all SMs, ties by SM. So the L2 sees accesses in the order in which they happen.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <memory>
@@ -44,6 +46,7 @@ class Machine {
     double compute_end = 0;  // of the latest compute operation
     double issued = 0;       // of the latest load
     double drained = 0;      // of all loads and stores so far
+    double ahead_end = 0;    // of what is interleaved with the next product
     BlockOrigin origin;
     std::uint32_t slot = 0;
     Next next = Next::nothing;  // what happens next; when, is in Sm::times
@@ -59,7 +62,7 @@ class Machine {
     BlockOperations operations;        // while focused
   };
   struct Sm {
-    std::array<double, server_count> free{};
+    std::array<double, server_count> free{};  // when each pipe is free
     double smem_free = 0;
     std::vector<double> times;  // by slot: when its block does something next
     std::vector<Resident> slots;
@@ -75,9 +78,15 @@ class Machine {
   void compute(int sm, Resident& block, double limit, bool wins_ties);
   void load(int sm, Resident& block, double time);
   void store(int sm, Resident& block, double time);
+  /// When the instructions of the store that is next can begin, `time` at the earliest. Others may come before it: ask again then.
+  double store_start(const Sm& sm, const Resident& block, double time) const;
   void finish(int sm, Resident& block, double time);
   void record(int sm, const Resident& block, const Interval& interval, std::int32_t op);
   void record_compute(int sm, const Resident& block, double start, double end);
+  /// Takes the pipes of an SM for the work of an operation that starts at `start`.
+  static void take_pipes(Sm& sm, const OpTiming& timing, double start) {
+    for (std::size_t i = 0; i < sm.free.size(); ++i) sm.free[i] = std::max(sm.free[i], start) + timing.work[i];
+  }
   void build_order();
   /// Puts the next event of SM `sm`, whose turn it was, in its place.
   void reorder(std::uint32_t sm, double time);

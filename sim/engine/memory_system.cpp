@@ -26,8 +26,12 @@ TileRef tile_of(const ScheduledAccess& access, const OpClass& op, const BlockOri
 
 MemorySystem::MemorySystem(const GpuSpec& gpu, const TensorLayouts& layouts, const ScheduleBuilder& builder, Ledger& ledger,
                            Recorder& recorder)
-    : l2_cycles_per_byte_(gpu.has_l2() ? per(gpu.l2_bytes_per_cycle) : 0),
-      hbm_cycles_per_byte_(per(gpu.hbm_rate().value)),
+    : l2_read_cycles_per_byte_(gpu.has_l2() ? per(gpu.l2_bytes_per_cycle) : 0),
+      l2_write_cycles_per_byte_(gpu.has_l2() && gpu.l2_write_bytes_per_cycle > 0 ? per(gpu.l2_write_bytes_per_cycle)
+                                                                                 : l2_read_cycles_per_byte_),
+      hbm_read_cycles_per_byte_(per(gpu.hbm_read_rate().value)),
+      // What a copy takes beyond its reads is what its writes cost, turning round included.
+      hbm_write_cycles_per_byte_(2 * per(gpu.hbm_rate().value) - hbm_read_cycles_per_byte_),
       near_latency_(gpu.has_l2() ? gpu.l2_latency_cycles : 0),
       far_latency_(gpu.has_l2() ? std::max(gpu.l2_far_latency_cycles, gpu.l2_latency_cycles) : 0),
       hbm_latency_(gpu.hbm_latency_cycles),
@@ -62,7 +66,7 @@ void MemorySystem::write_back(double cycle, int launch) {
     if (bytes == 0) continue;
     ledger_.add(launch, tensor, Link::hbm_write, 0, bytes);
     recorder_.traffic(cycle, tensor, Link::hbm_write, bytes);
-    const double cycles = static_cast<double>(bytes) * hbm_cycles_per_byte_;
+    const double cycles = static_cast<double>(bytes) * hbm_write_cycles_per_byte_;
     serve(hbm_free_, cycle, cycles);
     hbm_busy_ += cycles;
   }
@@ -73,11 +77,11 @@ Transfer MemorySystem::load(int sm, double cycle, const ScheduledAccess& where, 
   const TileRef tile = tile_of(where, op, origin);
   Port& port = ports_[static_cast<std::size_t>(sm)];
   const auto bytes = static_cast<double>(op.bytes);
-  const double port_cycles = op.busy_cycles, l2_cycles = bytes * l2_cycles_per_byte_;
+  const double port_cycles = op.busy_cycles, l2_cycles = bytes * l2_read_cycles_per_byte_;
   const double port_end = serve(port.in, cycle, port_cycles);
-  const double l2_end = serve(l2_free_, cycle, l2_cycles);
+  const double l2_end = serve(l2_read_free_, cycle, l2_cycles);
   port_busy_ += port_cycles;
-  l2_busy_ += l2_cycles;
+  l2_read_busy_ += l2_cycles;
 
   TileAccess access;
   if (cache_) {
@@ -88,7 +92,7 @@ Transfer MemorySystem::load(int sm, double cycle, const ScheduledAccess& where, 
   }
   double hbm_end = access.arrival;
   if (access.hbm_read_bytes != 0) {
-    const double hbm_cycles = static_cast<double>(access.hbm_read_bytes) * hbm_cycles_per_byte_;
+    const double hbm_cycles = static_cast<double>(access.hbm_read_bytes) * hbm_read_cycles_per_byte_;
     hbm_busy_ += hbm_cycles;
     const double arrival = serve(hbm_free_, cycle, hbm_cycles) + hbm_latency_;
     if (cache_) cache_->note_arrival(arrival);
@@ -111,14 +115,14 @@ Transfer MemorySystem::store(int sm, double cycle, const ScheduledAccess& where,
   const TileRef tile = tile_of(where, op, origin);
   Port& port = ports_[static_cast<std::size_t>(sm)];
   const auto bytes = static_cast<double>(op.bytes);
-  const double port_cycles = op.busy_cycles, l2_cycles = bytes * l2_cycles_per_byte_;
+  const double port_cycles = op.busy_cycles, l2_cycles = bytes * l2_write_cycles_per_byte_;
   const double port_end = serve(port.out, cycle, port_cycles);
-  const double l2_end = serve(l2_free_, cycle, l2_cycles);
+  const double l2_end = serve(l2_write_free_, cycle, l2_cycles);
   port_busy_ += port_cycles;
-  l2_busy_ += l2_cycles;
+  l2_write_busy_ += l2_cycles;
   double hbm_end = 0;
   if (!cache_) {
-    const double hbm_cycles = bytes * hbm_cycles_per_byte_;
+    const double hbm_cycles = bytes * hbm_write_cycles_per_byte_;
     hbm_busy_ += hbm_cycles;
     hbm_end = serve(hbm_free_, cycle, hbm_cycles) + hbm_latency_;
   }

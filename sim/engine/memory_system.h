@@ -1,12 +1,13 @@
 // MemorySystem: what happens between an SM and HBM: ports, the L2 and its bandwidth, HBM and its bandwidth, and the ledger of HBM
 // bytes.
 //
-//   SM port (one a direction) ──► L2 (all SMs share its bandwidth) ──► HBM (likewise)
+//   SM port (one a direction) ──► L2 (all SMs share its bandwidth, one a direction) ──► HBM (likewise, both directions together)
 //
 // Each of the three serves in order of arrival, at its rate; a transfer ends when the slowest has served it, plus the latency of
 // the farthest level it reached. Calls come in order of time.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -45,7 +46,7 @@ class MemorySystem {
   TensorBytes resident() const;
   TensorBytes dirty() const;
   /// Cycles that each was busy so far; the ports' are summed over SMs.
-  double l2_busy_cycles() const { return l2_busy_; }
+  double l2_busy_cycles() const { return std::max(l2_read_busy_, l2_write_busy_); }
   double hbm_busy_cycles() const { return hbm_busy_; }
   double port_busy_cycles() const { return port_busy_; }
 
@@ -58,7 +59,7 @@ class MemorySystem {
   Transfer finish(double cycle, double port_end, double l2_end, double hbm_end, double latency) const;
   void write_back(double cycle, int launch);
 
-  double l2_cycles_per_byte_, hbm_cycles_per_byte_;
+  double l2_read_cycles_per_byte_, l2_write_cycles_per_byte_, hbm_read_cycles_per_byte_, hbm_write_cycles_per_byte_;
   double near_latency_, far_latency_, hbm_latency_;
   const ScheduleBuilder& builder_;
   Ledger& ledger_;
@@ -67,8 +68,8 @@ class MemorySystem {
   std::optional<TileCache> cache_;  // absent where the GPU has no L2
   std::vector<Port> ports_;
   std::vector<int> sides_;
-  double l2_free_ = 0, hbm_free_ = 0;
-  double l2_busy_ = 0, hbm_busy_ = 0, port_busy_ = 0;
+  double l2_read_free_ = 0, l2_write_free_ = 0, hbm_free_ = 0;
+  double l2_read_busy_ = 0, l2_write_busy_ = 0, hbm_busy_ = 0, port_busy_ = 0;
 };
 
 }  // namespace tilescope

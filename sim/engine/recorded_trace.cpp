@@ -43,8 +43,10 @@ void RecordedTrace::order_focus(FocusedSm& focus) const {
   std::iota(order.begin(), order.end(), Index{0});
   const auto& intervals = focus.intervals;
   std::sort(order.begin(), order.end(), [&](Index a, Index b) {
-    return std::tie(intervals[a].start, intervals[a].run, intervals[a].op) <
-           std::tie(intervals[b].start, intervals[b].run, intervals[b].op);
+    // What takes no time comes before what begins with it.
+    const bool a_lasts = intervals[a].end > intervals[a].start, b_lasts = intervals[b].end > intervals[b].start;
+    return std::tie(intervals[a].start, a_lasts, intervals[a].run, intervals[a].op) <
+           std::tie(intervals[b].start, b_lasts, intervals[b].run, intervals[b].op);
   });
   focus.intervals = permuted(focus.intervals, order);
   focus.notes = permuted(focus.notes, order);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "sim/engine/instructions.h"
+
 namespace tilescope {
 
 namespace {
@@ -38,19 +40,31 @@ OpClass::Key key_of(const Operation& op, const BlockOperations& block) {
           op.smem_read_bytes,
           op.smem_write_bytes,
           op.bytes,
-          op.flops ^ op.exps << 32};
+          op.flops ^ op.exps << 32,
+          pair(op.instructions << 16 | op.chain, op.round_trips << 16 | op.barriers << 8 | op.share << 1 | (op.ahead ? 1 : 0))};
+}
+
+/// The pipe that an operation waits for: that of its unit, which for products in fp32 is not the tensor core.
+Server server_of(const OpClass& c) {
+  switch (c.unit) {
+    case Unit::tensor:
+      return c.mma > 0 ? Server::tensor : Server::fp32;
+    case Unit::exp:
+      return Server::exp;
+    case Unit::fp32:
+      return Server::fp32;
+    default:
+      return Server::none;
+  }
 }
 
 }  // namespace
 
 ScheduleBuilder::ScheduleBuilder(const GpuSpec& gpu, const AttentionProblem& problem)
-    : cycles_per_tensor_flop_(per(gpu.sm_tensor_flops_per_cycle)),
-      cycles_per_fp32_flop_(per(gpu.sm_fp32_flops_per_cycle)),
-      cycles_per_fp32_element_(2 * per(gpu.sm_fp32_flops_per_cycle)),
-      cycles_per_exp_(per(gpu.sm_exps_per_cycle)),
+    : gpu_(gpu),
       cycles_per_smem_byte_(per(gpu.sm_shared_bytes_per_cycle)),
       cycles_per_port_byte_(per(gpu.sm_l2_bytes_per_cycle)),
-      barrier_cycles_(gpu.sm_shared_latency_cycles),
+      cycles_per_store_byte_(per(gpu.sm_store_bytes_per_cycle > 0 ? gpu.sm_store_bytes_per_cycle : gpu.sm_l2_bytes_per_cycle)),
       problem_(problem),
       table_(64, 0) {
   classes_.reserve(64);
@@ -59,32 +73,41 @@ ScheduleBuilder::ScheduleBuilder(const GpuSpec& gpu, const AttentionProblem& pro
   timings_.emplace_back();
 }
 
-void ScheduleBuilder::set_work(OpClass& c, const Operation& op) const {
-  const auto flops = static_cast<double>(op.flops);
-  const bool tensor_cores = problem_.dtype != DataType::fp32;
-  // An operation on rows or elements without arithmetic (fill, copy) still passes each element through the FP32 pipes once.
-  const double elements = op.flops > 0 ? flops : static_cast<double>(op.rows) * op.cols;
-  switch (c.unit) {
-    case Unit::tensor:
-      c.timing.server = tensor_cores ? Server::tensor : Server::fp32;
-      c.unit_cycles = flops * (tensor_cores ? cycles_per_tensor_flop_ : cycles_per_fp32_flop_);
-      if (!tensor_cores) c.unit = Unit::fp32;
-      break;
-    case Unit::exp:
-      c.timing.server = Server::exp;
-      c.unit_cycles = static_cast<double>(op.exps) * cycles_per_exp_;
-      break;
-    case Unit::fp32:
-      c.timing.server = Server::fp32;
-      c.unit_cycles = elements * cycles_per_fp32_element_;
-      break;
-    case Unit::sync:
-      c.unit_cycles = barrier_cycles_;
-      break;
-    case Unit::copy:
-    case Unit::store:
-      break;
+void ScheduleBuilder::set_work(OpClass& c, const Operation& op, const BlockOperations& block) const {
+  const Instructions counts = instructions_of(op, block, needs_, problem_.dtype);
+  constexpr double lanes = 32, mma_flops = 2 * 16 * 8 * 16;
+  const double mma_rate = gpu_.sm_mma_flops_per_cycle > 0 ? gpu_.sm_mma_flops_per_cycle : gpu_.sm_tensor_flops_per_cycle;
+  const double others = counts.issued - counts.mma;
+  std::array<double, server_count>& work = c.timing.work;
+  const auto of = [&](Server server) -> double& { return work[static_cast<std::size_t>(server)]; };
+  c.mma = counts.mma;
+  of(Server::tensor) = counts.mma * mma_flops * per(mma_rate);
+  of(Server::exp) = counts.exp * lanes * per(gpu_.sm_exps_per_cycle);
+  of(Server::fp32) = std::max({counts.issued * per(gpu_.sm_issues_per_cycle), counts.alu * lanes * per(gpu_.sm_alu_lanes_per_cycle),
+                               (others - counts.alu - counts.exp) * 2 * lanes * per(gpu_.sm_fp32_flops_per_cycle)});
+  // Beside products every other instruction takes its turn from the tensor core, more of it where it belongs to another warp.
+  const bool mixed = counts.mma > 0 || op.ahead;
+  const double turn = mixed ? gpu_.sm_product_mixed_cycles : gpu_.sm_product_issue_cycles;
+  const double taken = needs_.has_products ? others * turn / gpu_.sm_quarters : 0;
+  if (counts.mma > 0) of(Server::tensor) += taken;
+  // A block with fewer warps than quarters leaves some of them idle.
+  const double warps = needs_.threads / lanes, spread = gpu_.sm_quarters / std::min(gpu_.sm_quarters, warps);
+  c.timing.duration = *std::max_element(work.begin(), work.end()) * spread;
+  if (counts.mma == 0) of(Server::tensor) = taken;
+}
+
+/// From the last instruction of an operation to the first that can use its result.
+double ScheduleBuilder::latency_of(const OpClass& c, const Operation& op, const BlockOperations& block) const {
+  double cycles = op.barriers * gpu_.sm_barrier_cycles + op.chain * gpu_.sm_dependent_cycles + op.round_trips * gpu_.l2_latency_cycles;
+  if (op.kind == OpKind::barrier) cycles += std::max(gpu_.sm_barrier_cycles, gpu_.sm_shared_latency_cycles);
+  if (c.timing.product) {
+    cycles += gpu_.sm_product_latency_cycles;
+    if (is_shared(block, op.src[1])) cycles += gpu_.sm_shared_latency_cycles;
   }
+  // Two shuffles, each as long as a way to shared memory and back.
+  if ((op.kind == OpKind::row_max || op.kind == OpKind::row_sum) && op.rows >= 8 && gpu_.sm_product_latency_cycles > 0)
+    cycles += op.kind == OpKind::row_max ? 2 * gpu_.sm_shared_latency_cycles : 0;
+  return cycles;
 }
 
 void ScheduleBuilder::set_shared_memory(OpClass& c, const Operation& op, const BlockOperations& block) const {
@@ -96,8 +119,9 @@ void ScheduleBuilder::set_shared_memory(OpClass& c, const Operation& op, const B
   if (!first && second) c.smem_read_tensor[0] = tensor_of(op.src[1]);
   if (first && second) {
     // A warp reads only its own rows of the first operand; all the rest is the second one, read again by every warp.
-    const std::int64_t own =
-        op.kind == OpKind::matmul ? std::int64_t{op.rows} * op.inner * element_bytes(problem_.dtype) : op.smem_read_bytes / 2;
+    const std::int64_t own = op.kind == OpKind::matmul
+                                 ? std::int64_t{op.rows} * op.inner * element_bytes(problem_.dtype) * block.warps_sharing_keys
+                                 : op.smem_read_bytes / 2;
     c.smem_read[0] = std::min(op.smem_read_bytes, own);
     c.smem_read[1] = op.smem_read_bytes - c.smem_read[0];
     c.smem_read_tensor[1] = tensor_of(op.src[1]);
@@ -117,12 +141,19 @@ OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& 
   c.exps = op.exps;
   if (op.kind == OpKind::matmul) c.flops = op.flops;
   c.timing.store = op.kind == OpKind::store;
-  set_work(c, op);
+  c.timing.ahead = op.ahead;
+  set_work(c, op, block);
+  c.timing.server = server_of(c);
+  c.timing.product = c.timing.server == Server::tensor;
+  if (op.kind == OpKind::matmul && !c.timing.product) c.unit = Unit::fp32;
   set_shared_memory(c, op, block);
   c.timing.smem_cycles = static_cast<double>(op.smem_read_bytes + op.smem_write_bytes) * cycles_per_smem_byte_;
-  c.timing.duration = std::max(c.unit_cycles, c.timing.smem_cycles);
+  c.timing.duration = std::max(c.timing.duration, c.timing.smem_cycles) + latency_of(c, op, block);
+  c.timing.shown =
+      c.timing.server == Server::none ? c.timing.duration : c.timing.work[static_cast<std::size_t>(c.timing.server)];
   const bool moves = op.kind == OpKind::load || op.kind == OpKind::store;
-  c.busy_cycles = moves ? static_cast<double>(op.bytes) * cycles_per_port_byte_ : c.timing.duration;
+  c.busy_cycles = moves ? static_cast<double>(op.bytes) * (c.timing.store ? cycles_per_store_byte_ : cycles_per_port_byte_)
+                        : c.timing.shown;
   return c;
 }
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "sim/core/gpu_spec.h"
-#include "sim/programs/operation.h"
+#include "sim/programs/tile_program.h"
 
 namespace tilescope {
 
@@ -23,23 +23,26 @@ constexpr bool is_key_side(Tensor tensor) {
   return tensor == Tensor::k || tensor == Tensor::v;
 }
 
-/// Executes one operation at a time on each SM.
-enum class Server : std::uint8_t { tensor, exp, fp32, sync };
-inline constexpr int server_count = 4;
+/// The pipes of an SM that its blocks share. fp32 stands for all other arithmetic, and starts every instruction.
+enum class Server : std::uint8_t { tensor, exp, fp32, none };
+inline constexpr int server_count = 3;
 
 /// What the event loop needs of an operation, and no more, so that all of it stays in the nearest cache.
 struct OpTiming {
-  double duration = 0;     // cycles that its server is held
-  double smem_cycles = 0;  // of these, cycles of the shared-memory port
-  Server server = Server::sync;
+  std::array<double, server_count> work{};  // cycles that each pipe is taken for, as if the SM were one
+  double duration = 0;                      // from its start to when the next of its block can begin, where nothing is in its way
+  double shown = 0;                         // of its duration, what its unit's lane shows: the time that its pipe is taken
+  double smem_cycles = 0;                   // of the shared-memory port
+  Server server = Server::none;             // which it waits for
   bool store = false;
+  bool ahead = false;                       // the product that follows may begin after its first part
+  bool product = false;
 };
 
 struct OpClass {
-  using Key = std::array<std::int64_t, 8>;
+  using Key = std::array<std::int64_t, 9>;
   Key key{};  // everything below follows from it
   OpTiming timing;
-  double unit_cycles = 0;  // of its duration, cycles that its unit works
   double busy_cycles = 0;  // that its lane shows: its duration, or the time in the SM's port
   Unit unit = Unit::sync;
   OpKind kind = OpKind::barrier;
@@ -53,6 +56,7 @@ struct OpClass {
   std::int64_t bytes = 0;
   std::int32_t tile_rows = 0, tile_cols = 0;  // load, store: of the rectangle
   std::int64_t flops = 0, exps = 0;
+  double mma = 0;  // tensor-core instructions
   // How often it occurs, and which class came after it last time: the first guess for the next one.
   std::int64_t count = 0;
   std::uint32_t next = 0;
@@ -95,6 +99,8 @@ class ScheduleBuilder {
  public:
   ScheduleBuilder(const GpuSpec& gpu, const AttentionProblem& problem);
 
+  /// The blocks that follow are of a launch with these needs.
+  void begin_launch(const KernelNeeds& needs) { needs_ = needs; }
   /// Replaces `out`, which keeps its memory. Adds the block to the counts.
   void build(const BlockOperations& block, BlockSchedule& out);
   /// Adds another block with this schedule to the counts.
@@ -110,12 +116,13 @@ class ScheduleBuilder {
   std::uint32_t class_of(const Operation& op, const BlockOperations& block);
   std::uint32_t find_class(const OpClass::Key& key, const Operation& op, const BlockOperations& block);
   OpClass make_class(const Operation& op, const BlockOperations& block) const;
-  void set_work(OpClass& c, const Operation& op) const;
+  void set_work(OpClass& c, const Operation& op, const BlockOperations& block) const;
+  double latency_of(const OpClass& c, const Operation& op, const BlockOperations& block) const;
   void set_shared_memory(OpClass& c, const Operation& op, const BlockOperations& block) const;
 
-  double cycles_per_tensor_flop_, cycles_per_fp32_flop_, cycles_per_fp32_element_, cycles_per_exp_, cycles_per_smem_byte_,
-      cycles_per_port_byte_;
-  double barrier_cycles_;
+  const GpuSpec& gpu_;
+  double cycles_per_smem_byte_, cycles_per_port_byte_, cycles_per_store_byte_;
+  KernelNeeds needs_;
   AttentionProblem problem_;
   std::vector<OpClass> classes_;
   std::vector<OpTiming> timings_;     // of each class

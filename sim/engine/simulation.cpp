@@ -171,10 +171,11 @@ void find_bound(Simulation& simulation, const std::vector<OpClass>& classes, con
   const auto of = [&](Bound bound) -> double& { return use[static_cast<std::size_t>(bound)]; };
   for (const OpClass& c : classes) {
     const double share = static_cast<double>(c.count) / sm_cycles;
+    const auto work = [&](Server server) { return c.timing.work[static_cast<std::size_t>(server)] * share; };
     of(Bound::smem) += c.timing.smem_cycles * share;
-    if (c.timing.server == Server::tensor) of(Bound::tensor) += c.unit_cycles * share;
-    if (c.timing.server == Server::exp) of(Bound::exp) += c.unit_cycles * share;
-    if (c.timing.server == Server::fp32) of(Bound::fp32) += c.unit_cycles * share;
+    of(Bound::tensor) += work(Server::tensor);
+    of(Bound::exp) += work(Server::exp);
+    of(Bound::fp32) += work(Server::fp32);
   }
   of(Bound::l2) = std::max(memory.l2_busy_cycles() / cycles, memory.port_busy_cycles() / sm_cycles);
   of(Bound::hbm) = memory.hbm_busy_cycles() / cycles;
@@ -211,10 +212,12 @@ Result<std::shared_ptr<const Simulation>> run_program(SimulationRequest request,
   MemorySystem memory(request.gpu, layouts, builder, simulation->ledger, recorder);
   Machine machine(*program, request.gpu, memory, recorder, builder);
   const Cycles gap = to_cycles(Nanoseconds(request.gpu.launch_overhead_ns), request.gpu.clock());
+  const Cycles interval = to_cycles(Nanoseconds(request.gpu.launch_interval_ns), request.gpu.clock());
   const double share = 1.0 / static_cast<double>(launches.size());
   std::vector<LaunchTime> times;
   for (std::size_t i = 0; i < launches.size(); ++i) {
-    const double start = i == 0 ? 0 : times.back().end + gap.value;
+    // The host makes launches one after another, and a kernel starts when it is launched and the one before it is over.
+    const double start = i == 0 ? 0 : std::max(times.back().end + gap.value, static_cast<double>(i) * interval.value);
     const Result<double> end =
         machine.run_launch(static_cast<int>(i), (*per_sm)[i], start, progress, share * static_cast<double>(i), share);
     if (!end) return end.error();
@@ -225,7 +228,9 @@ Result<std::shared_ptr<const Simulation>> run_program(SimulationRequest request,
                                     (*per_sm)[i], static_cast<double>(launch.blocks()) / slots, Cycles(*end - start)});
   }
 
-  simulation->cycles = Cycles(times.back().end);
+  // What a launch costs before its first block begins is no part of the trace.
+  const double end = times.back().end;
+  simulation->cycles = Cycles(end) + to_cycles(Nanoseconds(request.gpu.launch_first_ns), request.gpu.clock());
   simulation->time = to_nanoseconds(simulation->cycles, request.gpu.clock());
   count_operations(*simulation, builder.classes());
   find_bound(*simulation, builder.classes(), memory);
@@ -233,7 +238,7 @@ Result<std::shared_ptr<const Simulation>> run_program(SimulationRequest request,
   simulation->hbm_write_after_flush = simulation->ledger.total(Link::hbm_write);
   for (std::int64_t bytes : dirty) simulation->hbm_write_after_flush += Bytes(bytes);
   simulation->trace = std::make_unique<RecordedTrace>(
-      recorder.finish(simulation->cycles.value, std::move(times), simulation->ledger.table(), memory.resident(), dirty));
+      recorder.finish(end, std::move(times), simulation->ledger.table(), memory.resident(), dirty));
   return std::shared_ptr<const Simulation>(std::move(simulation));
 }
 

@@ -45,7 +45,7 @@ struct Simulation {
   Bytes hbm_write_after_flush;            // hbm_write plus what is still dirty in the L2 at the end
   std::int64_t flops = 0, exps = 0;
   Bytes peak_hbm, extra_hbm;              // all tensors of the program; those beyond Q, K, V, O
-  Cycles cycles;                          // launches and the gaps between them
+  Cycles cycles;                          // launches, the gaps between them, and what the first one costs before it begins
   Nanoseconds time;
   Bound bound = Bound::latency;
   std::array<double, 7> utilisation{};    // by Bound: busy fraction of each resource

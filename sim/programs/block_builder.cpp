@@ -20,6 +20,7 @@ BlockBuilder::BlockBuilder(BlockOperations& out, const BlockPlan& plan, const Ke
     : out_(out),
       plan_(plan),
       warps_(needs.warps_sharing_rows),
+      key_warps_(needs.warps_sharing_keys),
       plane_(static_cast<std::int32_t>(plane)),
       kv_plane_(static_cast<std::int32_t>(plan.grid.problem.kv_plane_of(plane))) {
   out.clear();
@@ -29,6 +30,7 @@ BlockBuilder::BlockBuilder(BlockOperations& out, const BlockPlan& plan, const Ke
   out.first_row = static_cast<std::int32_t>(rows.first);
   out.rows = static_cast<std::int32_t>(rows.count);
   out.shared_slots = shared;
+  out.warps_sharing_keys = key_warps_;
   filled_by_.fill(-1);
   last_use_.fill(-1);
   queries(-1, rows);
@@ -159,6 +161,7 @@ void BlockBuilder::product(int line, Slot dst, Slot left, Slot right, bool trans
   op.flops = std::int64_t{2} * op.rows * op.cols * inner;
   operands(op, {left, right}, accumulate);
   if (shared(right)) op.smem_read_bytes += (warps_ - 1) * elements(right) * plan_.element;
+  if (shared(left)) op.smem_read_bytes += (key_warps_ - 1) * elements(left) * plan_.element;
 }
 
 void BlockBuilder::scores(int line) {

@@ -8,8 +8,8 @@
 //
 // Shared memory, counted here and nowhere else:
 //   load into a shared slot    writes every element of the tile once
-//   matmul                     reads src0 once (a warp reads only its own rows) and src1 once for each warp that shares
-//                              the rows of the tile (KernelNeeds::warps_sharing_rows), where they are shared
+//   matmul                     reads src0 once for each warp that has the same rows (KernelNeeds::warps_sharing_keys) and src1
+//                              once for each warp that has the same keys (warps_sharing_rows), where they are shared
 //   anything else              reads each shared operand once
 // fp32 work of an operation: one a matrix element it reads or writes, two where it scales twice; rows for row vectors.
 #pragma once
@@ -32,10 +32,16 @@ constexpr std::uint32_t slot_bits(Slots... slots) {
   return (std::uint32_t{0} | ... | slot_bit(slots));
 }
 
+/// What a kernel does beside the arithmetic of an operation, as the compiled code shows it: instructions of each warp, how many of
+/// them wait for one another, meetings of all warps, and ways to the L2 and back that cannot overlap.
+struct Beside {
+  int instructions = 0, chain = 0, barriers = 0, round_trips = 0;
+};
+
 class BlockBuilder {
  public:
   /// Buffers of a ring that are filled again and again; a ring in which every buffer is filled once may have any number.
-  static constexpr std::size_t most_stages = 4;
+  static constexpr std::size_t most_stages = 8;
 
   /// Clears `out`, which keeps its capacity. `shared` has a bit for each slot in shared memory.
   BlockBuilder(BlockOperations& out, const BlockPlan& plan, const KernelNeeds& needs, int launch, std::int64_t block,
@@ -54,6 +60,20 @@ class BlockBuilder {
   /// Makes `slot` stand for the buffer that load `index` filled.
   void select(Slot slot, std::int32_t index) { filled_by_[static_cast<std::size_t>(slot)] = index; }
   std::int32_t store(int line, Slot src);
+  /// Index of the latest operation; -1 where there is none.
+  std::int32_t latest() const { return index(); }
+  /// What the kernel does beside the arithmetic of the latest operation.
+  void beside(const Beside& what) {
+    Operation& op = out_.operations.back();
+    op.instructions = static_cast<std::int16_t>(what.instructions);
+    op.chain = static_cast<std::int16_t>(what.chain);
+    op.barriers = static_cast<std::int16_t>(what.barriers);
+    op.round_trips = static_cast<std::int16_t>(what.round_trips);
+  }
+  /// The latest operation is done in so many eighths of all cases.
+  void share(int eighths) { out_.operations.back().share = static_cast<std::int16_t>(eighths); }
+  /// The latest operation is interleaved with the next product.
+  void ahead() { out_.operations.back().ahead = true; }
 
   void fill(int line, Slot dst, float value);
   void scores(int line);                            // S = scale Q K^T
@@ -96,7 +116,7 @@ class BlockBuilder {
 
   BlockOperations& out_;
   const BlockPlan& plan_;
-  std::int32_t warps_;
+  std::int32_t warps_, key_warps_;
   std::int32_t plane_, kv_plane_;
   std::int32_t row_ = 0, rows_ = 0, col_ = 0, cols_ = 0;
   std::int32_t ring_ = 0;

@@ -47,9 +47,10 @@ constexpr ListingLine listing[] = {
 
 class Flash1 final : public TileProgram {
  public:
-  Flash1(const AttentionProblem& problem, const TileShape& tile, const GpuSpec&)
+  Flash1(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu)
       : TileProgram(problem, tile), plan_(problem, tile) {
-    launches_ = {{"attention", problem.query_planes(), 1, 1, flash1_needs(problem, tile), 1, static_cast<int>(std::size(listing))}};
+    launches_ = {{"attention", problem.query_planes(), 1, 1, flash1_needs(problem, tile, gpu), 1,
+                  static_cast<int>(std::size(listing))}};
   }
 
   std::span<const Tensor> inputs() const override {
@@ -89,7 +90,7 @@ class Flash1 final : public TileProgram {
         const TileRange rows = grid.queries(i);
         b.queries(i, rows);
         b.iteration(n++, 0);
-        written = emit_pair(b, grid.needs_mask(rows, keys), written);
+        written = emit_pair(b, grid.needs_mask(rows, keys), written, problem_.head_dim <= 64 ? 170 : 206);
       }
     }
     out.iterations = static_cast<std::int32_t>(n);
@@ -103,13 +104,15 @@ class Flash1 final : public TileProgram {
   std::optional<ClosedForm> closed_form() const override;
 
  private:
-  /// `written` is the store after which O, l and m may be read again.
-  static std::int32_t emit_pair(BlockBuilder& b, bool masked, std::int32_t written) {
-    b.load(8, Slot::q);
-    b.load(9, Slot::o, written);
-    b.load(9, Slot::l, written);
-    b.load(9, Slot::m, written);
+  /// `written` is the store after which O, l and m may be read again; `beside` the instructions on either side of the arithmetic.
+  static std::int32_t emit_pair(BlockBuilder& b, bool masked, std::int32_t written, int beside) {
+    // The kernel asks for l once O is there, and for m once l is.
+    b.load(8, Slot::q, written);
+    const std::int32_t o = b.load(9, Slot::o, written);
+    const std::int32_t l = b.load(9, Slot::l, o);
+    b.load(9, Slot::m, l);
     b.scores(10);
+    b.beside({.instructions = beside, .chain = beside, .barriers = 1});  // addresses and guards of the loads
     if (masked) b.mask(11, Slot::s);
     b.row_max(12, Slot::m_tile, Slot::none, Slot::s);
     b.exp(13, Slot::p, Slot::s, Slot::m_tile);
@@ -125,7 +128,9 @@ class Flash1 final : public TileProgram {
     b.divide(20, Slot::o, Slot::l_new);
     b.store(21, Slot::o);
     b.store(21, Slot::l_new);
-    return b.store(21, Slot::m_new);
+    const std::int32_t last = b.store(21, Slot::m_new);
+    b.beside({.instructions = beside, .chain = beside, .barriers = 2});  // O through shared memory, addresses and guards of the stores
+    return last;
   }
 
   BlockPlan plan_;

@@ -1,6 +1,7 @@
 // flash2: FlashAttention-2 forward. Query tiles are the grid; O stays unscaled in registers until the end; only L is kept.
 //
 //   l2_to_sm = B·Hq·(Nq·d + 2·Σᵢ Wᵢ·d)·e      sm_to_l2 = B·Hq·(Nq·d·e + Nq·4)      Wᵢ: keys in the tiles that tile i visits
+#include <cmath>
 #include <limits>
 
 #include "sim/programs/block_builder.h"
@@ -79,9 +80,10 @@ class Flash2 final : public TileProgram {
     b.fill(2, Slot::o, 0.0F);
     b.fill(2, Slot::m, -std::numeric_limits<float>::infinity());
     b.fill(2, Slot::l, 0.0F);
+    const int moved = eighths_moved(tiles);
     const std::int64_t unmasked = problem_.visible_keys(rows.first) / tile_.block_kv;
     b.walk_keys(tiles, launches_.front().needs.stages, unmasked,
-                [&](std::int64_t j) { emit_pair(b, grid.needs_mask(rows, grid.keys(j))); });
+                [&](std::int64_t j) { emit_pair(b, grid.needs_mask(rows, grid.keys(j)), moved); });
     b.divide(15, Slot::o, Slot::l);
     b.log_sum_exp(15, Slot::lse, Slot::m, Slot::l);
     b.store(16, Slot::o);
@@ -117,15 +119,28 @@ class Flash2 final : public TileProgram {
   }
 
  private:
-  static void emit_pair(BlockBuilder& b, bool masked) {
+  /// The kernel rescales O only where the maximum of one of a warp's rows moved. Of exchangeable scores the largest of j + 1 tiles is in
+  /// the last one with probability 1 / (j + 1); over all tiles of a block, in eighths.
+  int eighths_moved(std::int64_t tiles) const {
+    constexpr double warps = 4;
+    const double rows = std::max(1.0, static_cast<double>(tile_.block_q) / warps);
+    double sum = 0;
+    for (std::int64_t j = 1; j <= tiles; ++j) sum += 1 - std::pow(1 - 1.0 / static_cast<double>(j), rows);
+    return tiles > 0 ? static_cast<int>(std::lround(8 * sum / static_cast<double>(tiles))) : 8;
+  }
+
+  static void emit_pair(BlockBuilder& b, bool masked, int moved) {
     b.load(4, Slot::k);
     b.scores(5);
     if (masked) b.mask(6, Slot::s);
     b.row_max(7, Slot::m_new, Slot::m, Slot::s);
     b.exp(8, Slot::p, Slot::s, Slot::m_new);
+    b.ahead();
     b.exp_rows(9, Slot::alpha, Slot::m, Slot::m_new);
     b.row_sum(10, Slot::l, Slot::l, Slot::p, Slot::alpha);
+    b.ahead();
     b.rescale(11, Slot::o, Slot::alpha);
+    b.share(moved);
     b.load(12, Slot::v);
     b.weigh(13, Slot::o, true);
     b.copy(14, Slot::m, Slot::m_new);

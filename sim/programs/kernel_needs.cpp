@@ -13,24 +13,45 @@ namespace {
 
 constexpr std::int64_t warp_threads = 32;
 constexpr std::int64_t rows_of_warp = 16;         // what one tensor-core instruction covers
-constexpr std::int64_t most_registers = 255;      // of a thread
-constexpr std::int64_t other_registers = 40;      // addresses, fragments, row statistics
+constexpr std::int64_t least_registers = 24, most_registers = 255;  // of a thread
 constexpr double large_shared_bytes = 99 * 1024;  // what every GPU with kernels of ours has
 constexpr std::int64_t most_block_threads = 1024;
+constexpr std::int64_t scratch_bytes = 128;       // of a row kernel: maxima and sums on their way from warp to warp
+constexpr double kept_rows_bytes = 163 * 1024;    // of the softmax launch: what the least GPU it is compiled for has, see rows.cu
 
-std::int64_t warps_for(std::int64_t rows, std::int64_t most) {
-  return std::clamp(ceil_div(rows, rows_of_warp), std::int64_t{1}, most);
+/// What the compiler made of a kernel at one tile: its registers, and how many fp32 sums a thread keeps there. Another tile takes
+/// as many registers more or less as it keeps sums.
+struct Compiled {
+  std::int64_t registers, sums;
+};
+struct CompiledPair {
+  Compiled small, large;  // head dimensions 64 and 128, 16-bit types, the default tile, sm_90
+  const Compiled& of(const AttentionProblem& problem) const { return problem.head_dim <= 64 ? small : large; }
+};
+constexpr CompiledPair scores_compiled{{122, 64}, {123, 64}};
+constexpr CompiledPair output_compiled{{74, 32}, {134, 64}};
+constexpr CompiledPair flash1_compiled{{126, 64}, {127, 96}};
+constexpr CompiledPair flash2_compiled{{255, 192}, {255, 192}};
+constexpr CompiledPair naive_compiled{{46, 1}, {68, 1}};
+constexpr CompiledPair fused_compiled{{40, 8}, {56, 8}};
+constexpr std::int64_t row_registers = 32;
+
+std::int64_t warps_for(std::int64_t rows, std::int64_t rows_a_warp, std::int64_t most) {
+  return std::clamp(ceil_div(rows, rows_a_warp), std::int64_t{1}, most);
 }
 
-/// Threads and registers of a kernel that keeps `accumulators` fp32 numbers of a tile of `rows` rows in registers.
-KernelNeeds needs_for(std::int64_t rows, std::int64_t most_warps, std::int64_t accumulators) {
-  const std::int64_t warps = warps_for(rows, most_warps);
-  const std::int64_t threads = warps * warp_threads;
-  const std::int64_t registers = ceil_div(ceil_div(accumulators, threads) + other_registers, 8) * 8;
+int registers_for(const Compiled& compiled, std::int64_t sums, std::int64_t threads) {
+  return static_cast<int>(
+      std::clamp(compiled.registers + ceil_div(sums, threads) - compiled.sums, least_registers, most_registers));
+}
+
+/// `row_warps` warps that share the keys' side of a product, each for its own rows; `sums` fp32 numbers are kept in registers.
+KernelNeeds needs_for(std::int64_t row_warps, std::int64_t key_warps, const Compiled& compiled, std::int64_t sums) {
   KernelNeeds needs;
-  needs.threads = static_cast<int>(threads);
-  needs.registers_per_thread = static_cast<int>(std::min(registers, most_registers));
-  needs.warps_sharing_rows = static_cast<int>(warps);
+  needs.threads = static_cast<int>(row_warps * key_warps * warp_threads);
+  needs.registers_per_thread = registers_for(compiled, sums, needs.threads);
+  needs.warps_sharing_rows = static_cast<int>(row_warps);
+  needs.warps_sharing_keys = static_cast<int>(key_warps);
   return needs;
 }
 
@@ -55,77 +76,101 @@ TileShape shrink(TileShape tile, Fits fits) {
   return tile;
 }
 
-/// A default tile also leaves a thread its registers: at the limit the kernel would spill.
+bool fits(const KernelNeeds& needs, const GpuSpec& gpu) {
+  return why_block_does_not_fit(needs, gpu).empty();
+}
+
+/// A default tile also leaves a thread its registers: past the limit the kernel would spill.
 bool fits_well(const KernelNeeds& needs, const GpuSpec& gpu) {
-  return needs.registers_per_thread < most_registers && why_block_does_not_fit(needs, gpu).empty();
+  return needs.registers_per_thread < most_registers && fits(needs, gpu);
 }
 
 }  // namespace
 
 KernelNeeds scores_needs(const AttentionProblem& problem, const TileShape& tile) {
-  KernelNeeds needs = needs_for(tile.block_q, 8, tile.block_q * tile.block_kv);
+  KernelNeeds needs = needs_for(warps_for(tile.block_q, 32, 4), warps_for(tile.block_kv, 64, 2), scores_compiled.of(problem),
+                                tile.block_q * tile.block_kv);
   needs.shared_bytes = (tile.block_q + tile.block_kv) * problem.head_dim * element_bytes(problem.dtype);
   return needs;
 }
 
 KernelNeeds untiled_needs(const AttentionProblem& problem, const TileShape& tile) {
-  KernelNeeds needs = needs_for(1, 1, tile.block_kv);
-  needs.shared_bytes = (1 + tile.block_kv) * problem.head_dim * element_bytes(problem.dtype);
+  // A thread has one key of the row, and sums all of it.
+  const std::int64_t threads = warps_for(tile.block_kv, warp_threads, 4) * warp_threads, element = element_bytes(problem.dtype);
+  KernelNeeds needs;
+  needs.threads = static_cast<int>(threads);
+  needs.registers_per_thread = registers_for(naive_compiled.of(problem), tile.block_kv, threads);
+  needs.has_products = false;
+  needs.multiply_add_instructions = 3.85;  // both factors converted, one of them read
+  needs.shared_bytes = (1 + tile.block_kv) * problem.head_dim * element + tile.block_kv * element;
   return needs;
 }
 
 SoftmaxRows softmax_rows(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu) {
   const std::int64_t most = std::min<std::int64_t>(4, tile.block_q);
   const std::int64_t row_bytes = problem.seq_kv * element_bytes(problem.dtype);
-  const std::int64_t fit = static_cast<std::int64_t>(gpu.sm_shared_bytes_per_block) / row_bytes;
+  const double room = std::min(kept_rows_bytes, gpu.sm_shared_bytes_per_block - static_cast<double>(scratch_bytes));
+  const std::int64_t fit = static_cast<std::int64_t>(room) / row_bytes;
   if (fit < 1) return {most, false};
   return {std::min(most, fit), true};
 }
 
 KernelNeeds softmax_needs(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu) {
   const SoftmaxRows rows = softmax_rows(problem, tile, gpu);
-  const std::int64_t element = element_bytes(problem.dtype);
   KernelNeeds needs;
   needs.threads = static_cast<int>(4 * warp_threads);
-  needs.registers_per_thread =
-      static_cast<int>(std::min(other_registers + ceil_div(rows.rows * tile.block_kv, needs.threads), most_registers));
-  if (rows.kept) {
-    needs.stages = static_cast<int>(ceil_div(problem.seq_kv, tile.block_kv));
-    needs.shared_bytes = rows.rows * problem.seq_kv * element;
-  } else {
-    set_stages(needs, 0, rows.rows * tile.block_kv * element, gpu);
-  }
+  needs.registers_per_thread = static_cast<int>(row_registers);
+  needs.has_products = false;
+  needs.shared_bytes = scratch_bytes + (rows.kept ? rows.rows * problem.seq_kv * element_bytes(problem.dtype) : 0);
   return needs;
 }
 
 KernelNeeds output_needs(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu) {
-  KernelNeeds needs = needs_for(tile.block_q, 8, tile.block_q * problem.head_dim);
+  KernelNeeds needs =
+      needs_for(warps_for(tile.block_q, rows_of_warp, 8), 1, output_compiled.of(problem), tile.block_q * problem.head_dim);
   set_stages(needs, 0, (tile.block_q + problem.head_dim) * tile.block_kv * element_bytes(problem.dtype), gpu);
   return needs;
 }
 
-KernelNeeds flash1_needs(const AttentionProblem& problem, const TileShape& tile) {
-  // O, PV and S are in registers; Q, K and V are shared.
-  KernelNeeds needs = needs_for(tile.block_q, 4, tile.block_q * (tile.block_kv + 2 * problem.head_dim));
-  needs.shared_bytes = (tile.block_q + 2 * tile.block_kv) * problem.head_dim * element_bytes(problem.dtype);
+KernelNeeds flash1_needs(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu) {
+  // S and PV are in registers; Q, O, K, V, l and m are shared.
+  KernelNeeds needs = needs_for(warps_for(tile.block_q, rows_of_warp, 4), 1, flash1_compiled.of(problem),
+                                tile.block_q * (tile.block_kv + problem.head_dim));
+  const std::int64_t row_bytes = problem.head_dim * element_bytes(problem.dtype);
+  // The paper's tile is rounded up, so that four of them can be a little more than its fast memory: there O is left out.
+  needs.shared_bytes = gpu.has_l2() ? 2 * (tile.block_q + tile.block_kv) * row_bytes + 2 * tile.block_q * 4
+                                    : (tile.block_q + 2 * tile.block_kv) * row_bytes;
   return needs;
 }
 
 KernelNeeds flash2_needs(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu) {
+  constexpr std::int64_t barrier_bytes = 16;  // of a stage: full and empty
   const std::int64_t row_bytes = problem.head_dim * element_bytes(problem.dtype);
-  KernelNeeds needs = needs_for(tile.block_q, tile.block_q >= 256 ? 8 : 4, tile.block_q * (tile.block_kv + problem.head_dim));
-  set_stages(needs, tile.block_q * row_bytes, 2 * tile.block_kv * row_bytes, gpu);
+  KernelNeeds needs = needs_for(warps_for(tile.block_q, rows_of_warp, tile.block_q >= 256 ? 8 : 4), 1, flash2_compiled.of(problem),
+                                tile.block_q * (tile.block_kv + problem.head_dim));
+  set_stages(needs, tile.block_q * (row_bytes + 4), 2 * tile.block_kv * row_bytes + barrier_bytes, gpu);
   return needs;
 }
 
 KernelNeeds row_softmax_needs(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu, bool with_values) {
-  const std::int64_t width = with_values ? problem.head_dim : 0;
   KernelNeeds needs;
   needs.threads = static_cast<int>(4 * warp_threads);
-  needs.registers_per_thread =
-      static_cast<int>(std::min(other_registers + ceil_div(tile.block_q * (tile.block_kv + width), needs.threads), most_registers));
-  set_stages(needs, 0, (tile.block_q + width) * tile.block_kv * element_bytes(problem.dtype), gpu);
+  needs.registers_per_thread = static_cast<int>(row_registers);
+  needs.has_products = false;
+  needs.shared_bytes = scratch_bytes;
+  if (!with_values) return needs;
+  needs.multiply_add_instructions = 2.4;  // V converted and read, eight columns at a time
+  // A thread sums 8 columns of O over every n-th key; the n partial sums of a row meet in shared memory at the end.
+  const std::int64_t sums = tile.block_q * 8 * needs.threads, row_bytes = problem.head_dim * element_bytes(problem.dtype);
+  needs.registers_per_thread = registers_for(fused_compiled.of(problem), sums, needs.threads);
+  const std::int64_t partial = tile.block_q * (needs.threads * 8) * 4;
+  set_stages(needs, scratch_bytes + tile.block_q * tile.block_kv * 4 + partial, tile.block_kv * row_bytes, gpu);
   return needs;
+}
+
+std::int64_t tiles_in_registers(const KernelNeeds& needs, const TileShape& tile) {
+  constexpr std::int64_t elements_of_thread = 8;
+  return std::clamp<std::int64_t>(needs.threads * elements_of_thread / (tile.block_q * tile.block_kv), 1, 8);
 }
 
 TileShape standard_tile(const AttentionProblem& problem, const GpuSpec& gpu) {
@@ -142,11 +187,11 @@ TileShape flash1_tile(const AttentionProblem& problem, const GpuSpec& gpu) {
   if (!gpu.has_l2()) {
     const std::int64_t keys = std::max<std::int64_t>(1, ceil_div(memory, 4 * d));
     const TileShape paper = {std::min({keys, d, problem.seq_q}), std::min({keys, problem.seq_kv, std::int64_t{4096}})};
-    return shrink(paper, [&](const TileShape& tile) { return why_block_does_not_fit(flash1_needs(problem, tile), gpu).empty(); });
+    return shrink(paper, [&](const TileShape& tile) { return fits(flash1_needs(problem, tile, gpu), gpu); });
   }
   const std::int64_t side = is_large(gpu) ? 64 : 16;
   return shrink({side, side}, [&](const TileShape& tile) {
-    return 2 * (tile.block_q + tile.block_kv) * d <= memory && fits_well(flash1_needs(problem, tile), gpu);
+    return 2 * (tile.block_q + tile.block_kv) * d <= memory && fits_well(flash1_needs(problem, tile, gpu), gpu);
   });
 }
 
@@ -158,7 +203,8 @@ TileShape flash2_tile(const AttentionProblem& problem, const GpuSpec& gpu) {
     else
       wish = problem.head_dim <= 64 ? TileShape{128, 128} : TileShape{128, 64};
   }
-  return shrink(wish, [&](const TileShape& tile) { return fits_well(flash2_needs(problem, tile, gpu), gpu); });
+  // At these sizes a thread keeps 192 sums at most, which just fits its registers.
+  return shrink(wish, [&](const TileShape& tile) { return fits(flash2_needs(problem, tile, gpu), gpu); });
 }
 
 TileShape softmax_tile(const AttentionProblem& problem, const GpuSpec& gpu) {

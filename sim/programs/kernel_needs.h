@@ -21,10 +21,13 @@ struct SoftmaxRows {
 SoftmaxRows softmax_rows(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu);
 KernelNeeds softmax_needs(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu);
 KernelNeeds output_needs(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu);
-KernelNeeds flash1_needs(const AttentionProblem& problem, const TileShape& tile);
+KernelNeeds flash1_needs(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu);
 KernelNeeds flash2_needs(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu);
 /// Softmax of rows that are walked tile by tile; with V where `with_values`.
 KernelNeeds row_softmax_needs(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu, bool with_values);
+
+/// Tiles of one row that the threads of a block hold in registers at once: each thread fetches 8 neighbouring elements at a time.
+std::int64_t tiles_in_registers(const KernelNeeds& needs, const TileShape& tile);
 
 TileShape standard_tile(const AttentionProblem& problem, const GpuSpec& gpu);
 /// On a GPU without an L2: Bc = ⌈M/4d⌉, Br = min(Bc, d), M elements of shared memory, cut to the sequence.

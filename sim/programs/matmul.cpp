@@ -7,6 +7,7 @@
 #include "sim/programs/closed_form.h"
 #include "sim/programs/kernel_needs.h"
 #include "sim/programs/programs.h"
+#include "sim/programs/scores_beside.h"
 
 namespace tilescope {
 
@@ -61,10 +62,13 @@ class Matmul final : public TileProgram {
       b.iteration(n, 0);
       b.queries(i, tiled ? rows : TileRange{rows.first + n, 1});
       constexpr int line = tiled ? 1 : 2;
-      b.load(line, Slot::q);
-      b.load(line + 1, Slot::k);
+      const std::int32_t before = b.latest();  // the untiled product asks for nothing before the row before has left
+      b.load(line, Slot::q, before);
+      b.load(line + 1, Slot::k, before);
       b.scores(line + 2);
+      b.beside(tiled ? scores_beside() : Beside{.instructions = 110, .chain = 110, .barriers = 3});
       b.store(line + 3, Slot::s);
+      if (tiled) b.beside(scores_store_beside(problem_));
     }
   }
 

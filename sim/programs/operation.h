@@ -64,6 +64,13 @@ struct Operation {
   std::int64_t bytes = 0;                   // load and store: sectors touched x 32
   std::int64_t smem_read_bytes = 0, smem_write_bytes = 0;
   std::int64_t flops = 0, exps = 0;         // flops: fp32 work where it is not a matmul; totals of a program count matmuls only
+  // What the kernel does beside the arithmetic, or less than all of it; the numbers come from the compiled kernel.
+  std::int16_t instructions = 0;            // of each warp
+  std::int16_t chain = 0;                   // of these, how many wait for one another
+  std::int16_t barriers = 0;                // meetings of all warps of the block
+  std::int16_t round_trips = 0;             // to the L2 and back, one after the other, beyond those of the loads
+  std::int16_t share = 8;                   // eighths of the work that are done on average
+  bool ahead = false;                       // interleaved with the product that follows, which needs only its first part to begin
   std::int32_t wait_load = -1;              // index of the latest load whose bytes this operation reads; -1 for none
   std::int32_t issue_after = -1;            // load: index of the operation that frees its buffer; -1 for at once
   std::int32_t iteration = -1;              // tile iteration it belongs to; -1 before the loop, the last one + 1 after it
@@ -81,6 +88,7 @@ struct BlockOperations {
   std::int32_t first_row = 0, rows = 0;      // query rows the block owns
   std::int32_t iterations = 0;
   std::uint32_t shared_slots = 0;            // bit per Slot: lies in shared memory in this block
+  std::int32_t warps_sharing_keys = 1;       // warps that read the same left operand of a product, each for its own keys
   std::vector<Operation> operations;
   void clear() { operations.clear(); iterations = 0; }
 };

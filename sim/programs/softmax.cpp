@@ -20,14 +20,14 @@ constexpr ListingLine safe_listing[] = {
     {0, "m = −∞, l = 0", Tensor::m, "m = −∞, l = 0", "A row at a time; maximum and sum start empty."},
     {0, "for each key tile j", std::nullopt, "pass 1: the maximum",
      "The largest score must be known before anything is exponentiated, or exp overflows."},
-    {1, "load Sⱼ → shared", Tensor::s, "Sⱼ: Br × Bc", "The first time that the row is read."},
+    {1, "load Sⱼ → registers", Tensor::s, "Sⱼ: Br × Bc", "The first time that the row is read."},
     {1, "m = max(m, rowmax S)", Tensor::m, "m = max(m, max S)", "The largest score so far."},
     {0, "for each key tile j", std::nullopt, "pass 2: the sum", "With the maximum known, the sum can be formed."},
-    {1, "load Sⱼ → shared", Tensor::s, "Sⱼ: Br × Bc", "The second time."},
+    {1, "load Sⱼ → registers", Tensor::s, "Sⱼ: Br × Bc", "The second time."},
     {1, "P̃ = exp(S − m)", Tensor::p, "P̃ = exp(S − m)", "Never above 1. Only its sum is kept."},
     {1, "l = l + rowsum P̃", Tensor::l, "l = l + Σ P̃", "The denominator."},
     {0, "for each key tile j", std::nullopt, "pass 3: the result", "With the sum known, the row can be divided."},
-    {1, "load Sⱼ → shared", Tensor::s, "Sⱼ: Br × Bc", "The third time."},
+    {1, "load Sⱼ → registers", Tensor::s, "Sⱼ: Br × Bc", "The third time."},
     {1, "P = exp(S − m)", Tensor::p, "P = exp(S − m)",
      "The same exponentials, worked out again because there was no room to keep them."},
     {1, "P = P / l", Tensor::p, "P = P / l", "The row now sums to 1."},
@@ -38,7 +38,7 @@ constexpr ListingLine online_listing[] = {
     {0, "m = −∞, l = 0", Tensor::m, "m = −∞, l = 0", "A row at a time; maximum and sum start empty."},
     {0, "for each key tile j", std::nullopt, "pass 1: maximum and sum together",
      "The new thing: the sum is corrected whenever the maximum moves, so both take one pass."},
-    {1, "load Sⱼ → shared", Tensor::s, "Sⱼ: Br × Bc", "The first time that the row is read."},
+    {1, "load Sⱼ → registers", Tensor::s, "Sⱼ: Br × Bc", "The first time that the row is read."},
     {1, "m′ = max(m, rowmax S)", Tensor::m, "m′ = max(m, max S)", "The largest score so far."},
     {1, "P̃ = exp(S − m′)", Tensor::p, "P̃ = exp(S − m′)", "As seen from the maximum so far."},
     {1, "α = exp(m − m′)", Tensor::m, "α = exp(m − m′)",
@@ -47,7 +47,7 @@ constexpr ListingLine online_listing[] = {
     {1, "m = m′", Tensor::m, "m = m′", "The new maximum is the old one of the next tile."},
     {0, "for each key tile j", std::nullopt, "pass 2: the result",
      "The row must be read once more: no element can be divided before the last was seen."},
-    {1, "load Sⱼ → shared", Tensor::s, "Sⱼ: Br × Bc", "The second and last time."},
+    {1, "load Sⱼ → registers", Tensor::s, "Sⱼ: Br × Bc", "The second and last time."},
     {1, "P = exp(S − m)", Tensor::p, "P = exp(S − m)", "Now with the final maximum."},
     {1, "P = P / l", Tensor::p, "P = P / l", "The row now sums to 1."},
     {1, "store Pⱼ → HBM", Tensor::p, "Pⱼ: Br × Bc", "Two loads and a store for each element."},
@@ -57,8 +57,8 @@ constexpr ListingLine fused_listing[] = {
     {0, "m = −∞, l = 0, O = 0", Tensor::o, "m = −∞, l = 0, O = 0",
      "The row of P is never wanted for itself, only times V. So keep O instead."},
     {0, "for each key tile j", std::nullopt, "the only pass", "Softmax alone cannot be one pass; softmax times V can."},
+    {1, "load Vⱼ → shared", Tensor::v, "Vⱼ: Bc × d", "The rows of V that these scores weigh; the next tile's are on their way."},
     {1, "load Sⱼ → shared", Tensor::s, "Sⱼ: Br × Bc", "The only time that the row is read."},
-    {1, "load Vⱼ → shared", Tensor::v, "Vⱼ: Bc × d", "The rows of V that these scores weigh."},
     {1, "m′ = max(m, rowmax S)", Tensor::m, "m′ = max(m, max S)", "The largest score so far."},
     {1, "P = exp(S − m′)", Tensor::p, "P = exp(S − m′)", "As seen from the maximum so far."},
     {1, "α = exp(m − m′)", Tensor::m, "α = exp(m − m′)", "What everything so far must be multiplied by."},
@@ -81,6 +81,9 @@ class Softmax final : public TileProgram {
   Softmax(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu)
       : TileProgram(problem, tile), plan_(problem, tile) {
     const KernelNeeds needs = row_softmax_needs(problem, tile, gpu, kind == Kind::fused);
+    // Rows that are not whole sectors go element by element, one tile after another.
+    whole_ = problem.seq_kv % 16 == 0;
+    buffers_ = kind == Kind::fused ? needs.stages : whole_ ? tiles_in_registers(needs, tile) : 1;
     launches_ = {
         {"softmax", plan_.grid.query_tiles, problem.query_planes(), 1, needs, 1, static_cast<int>(std::size(safe_listing))}};
   }
@@ -98,18 +101,20 @@ class Softmax final : public TileProgram {
   void emit_block(int launch, std::int64_t block, BlockOperations& out) const override {
     const std::int64_t i = block % plan_.grid.query_tiles;
     const TileRange rows = plan_.grid.queries(i);
-    const std::uint32_t shared = kind == Kind::fused ? slot_bits(Slot::s, Slot::v) : slot_bits(Slot::s);
+    // Without V a row passes through registers, a few elements a thread.
+    const std::uint32_t shared = kind == Kind::fused ? slot_bits(Slot::s, Slot::v) : 0;
     BlockBuilder b(out, plan_, launches_.front().needs, launch, block, block / plan_.grid.query_tiles, rows, shared);
     b.queries(i, rows);
     b.fill(1, Slot::m, -std::numeric_limits<float>::infinity());
+    b.beside({.instructions = 60, .chain = 30});  // what a block works out before it begins
     b.fill(1, Slot::l, 0.0F);
     if constexpr (kind == Kind::fused) b.fill(1, Slot::o, 0.0F);
     out.iterations = static_cast<std::int32_t>(passes * plan_.grid.key_tiles);
     for (std::int64_t n = 0; n < passes * plan_.grid.key_tiles; ++n) {
       const std::int64_t j = n % plan_.grid.key_tiles;
       b.keys(j, plan_.grid.keys(j));
-      b.iteration(n, n % launches_.front().needs.stages);
-      emit_tile(b, n / plan_.grid.key_tiles);
+      b.iteration(n, n % buffers_);
+      emit_tile(b, n / plan_.grid.key_tiles, j + 1 == plan_.grid.key_tiles);
     }
     if constexpr (kind == Kind::fused) {
       b.keys(-1, {});
@@ -148,36 +153,49 @@ class Softmax final : public TileProgram {
  private:
   static constexpr std::int64_t passes = kind == Kind::safe ? 3 : kind == Kind::online ? 2 : 1;
 
-  static void emit_tile(BlockBuilder& b, std::int64_t pass) {
+  void emit_tile(BlockBuilder& b, std::int64_t pass, bool last) const {
     if constexpr (kind == Kind::safe)
-      emit_safe(b, pass);
+      emit_safe(b, pass, last);
     else if constexpr (kind == Kind::online)
-      emit_online(b, pass);
+      emit_online(b, pass, last);
     else
       emit_fused(b);
   }
 
-  static void emit_safe(BlockBuilder& b, std::int64_t pass) {
+  /// Beside the elements of a tile: after the last one the threads merge what each has of the row, through shuffles and shared memory.
+  void merge(BlockBuilder& b, bool last) const {
+    constexpr int merged = 130, element_by_element = 40;
+    Beside what;
+    if (last) what = {.instructions = merged, .chain = merged, .barriers = 2};
+    if (!whole_) what.instructions += element_by_element, what.round_trips = 1;  // in two turns
+    b.beside(what);
+  }
+
+  void emit_safe(BlockBuilder& b, std::int64_t pass, bool last) const {
     if (pass == 0) {
       b.load(3, Slot::s);
       b.row_max(4, Slot::m, Slot::m, Slot::s);
+      merge(b, last);
     } else if (pass == 1) {
       b.load(6, Slot::s);
       b.exp(7, Slot::p, Slot::s, Slot::m);
       b.row_sum(8, Slot::l, Slot::l, Slot::p, Slot::none);
+      merge(b, last);
     } else {
       b.load(10, Slot::s);
       emit_result(b, 11);
     }
   }
 
-  static void emit_online(BlockBuilder& b, std::int64_t pass) {
+  void emit_online(BlockBuilder& b, std::int64_t pass, bool last) const {
     if (pass == 0) {
       b.load(3, Slot::s);
       b.row_max(4, Slot::m_new, Slot::m, Slot::s);
       b.exp(5, Slot::p, Slot::s, Slot::m_new);
+      b.share(16);  // each thread corrects its own sum at every element
       b.exp_rows(6, Slot::alpha, Slot::m, Slot::m_new);
       b.row_sum(7, Slot::l, Slot::l, Slot::p, Slot::alpha);
+      merge(b, last);
       b.copy(8, Slot::m, Slot::m_new);
     } else {
       b.load(10, Slot::s);
@@ -185,19 +203,22 @@ class Softmax final : public TileProgram {
     }
   }
 
-  static void emit_result(BlockBuilder& b, int line) {
+  void emit_result(BlockBuilder& b, int line) const {
     b.exp(line, Slot::p, Slot::s, Slot::m);
+    merge(b, false);
     b.divide(line + 1, Slot::p, Slot::l);
     b.store(line + 2, Slot::p);
   }
 
   static void emit_fused(BlockBuilder& b) {
-    b.load(3, Slot::s);
-    b.load(4, Slot::v);
+    const std::int32_t before = b.latest();  // the scores have one place, and are asked for once it is free
+    b.load(3, Slot::v);
+    b.load(4, Slot::s, before);
     b.row_max(5, Slot::m_new, Slot::m, Slot::s);
     b.exp(6, Slot::p, Slot::s, Slot::m_new);
     b.exp_rows(7, Slot::alpha, Slot::m, Slot::m_new);
     b.row_sum(8, Slot::l_new, Slot::l, Slot::p, Slot::alpha);
+    b.beside({.instructions = 450, .chain = 2 * 130, .barriers = 6});  // maximum and sum of a tile are merged over the threads in every iteration
     b.divide(9, Slot::p, Slot::l_new);
     b.rescale(10, Slot::o, Slot::l, Slot::alpha);
     b.divide(10, Slot::o, Slot::l_new);
@@ -207,6 +228,8 @@ class Softmax final : public TileProgram {
   }
 
   BlockPlan plan_;
+  std::int64_t buffers_ = 1;  // of S, and of V
+  bool whole_ = true;         // rows of S are whole sectors
 };
 static_assert(std::size(safe_listing) == std::size(online_listing) && std::size(safe_listing) == std::size(fused_listing));
 

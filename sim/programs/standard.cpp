@@ -9,6 +9,7 @@
 #include "sim/programs/closed_form.h"
 #include "sim/programs/kernel_needs.h"
 #include "sim/programs/programs.h"
+#include "sim/programs/scores_beside.h"
 
 namespace tilescope {
 
@@ -108,8 +109,16 @@ class Standard final : public TileProgram {
     b.load(2, Slot::q);
     b.load(3, Slot::k);
     b.scores(4);
+    b.beside(scores_beside());
     if (grid.needs_mask(rows, keys)) b.mask(5, Slot::s);
     b.store(6, Slot::s);
+    b.beside(scores_store_beside(problem_));
+  }
+
+  Beside weights_beside() const {
+    if (problem_.seq_kv % 16 == 0) return {.instructions = 60, .chain = 20, .barriers = 1};
+    if (problem_.seq_kv % 8 == 0) return {.instructions = 400, .chain = 100, .barriers = 1, .round_trips = 4};
+    return {.instructions = 1300, .chain = 100, .barriers = 1, .round_trips = 80};
   }
 
   TileRange rows_of_group(std::int64_t group) const {
@@ -135,6 +144,8 @@ class Standard final : public TileProgram {
       b.load(24, Slot::p);
       b.load(25, Slot::v);
       b.weigh(26, Slot::o, true);
+      // Rows of P that are not whole sectors come through registers, or element by element.
+      b.beside(weights_beside());
     });
     b.store(27, Slot::o);
   }
@@ -154,16 +165,26 @@ void Standard::emit_softmax(std::int64_t block, BlockOperations& out) const {
   const std::int64_t tiles = grid.visible_key_tiles(i);
   if (tiles == 0) return;
   out.iterations = static_cast<std::int32_t>(2 * tiles);
-  const std::int64_t stages = needs(softmax_launch).stages;
+  const std::int64_t stages = softmax_.kept ? tiles : needs(softmax_launch).stages;  // a kept row has a place for each tile
+  // What the kernel does for an element of a row beside its arithmetic: conversions, and whether it is in the row at all.
+  const bool whole = problem_.seq_kv % 16 == 0;
+  const auto instructions = static_cast<int>((whole ? 9 : 50) * softmax_.rows);
+  const Beside guards = {.instructions = instructions, .chain = instructions, .round_trips = whole ? 0 : 3};
   b.queries(i, rows);
   b.fill(8, Slot::m, -std::numeric_limits<float>::infinity());
+  b.beside({.instructions = 60 + 2 * 130, .chain = 2 * 130, .barriers = 4});  // what a block works out before it begins, and two merges of what its threads have of a row
   b.fill(8, Slot::l, 0.0F);
+  const std::int64_t at_once = whole ? tiles_in_registers(needs(softmax_launch), {softmax_.rows, tile_.block_kv}) : 1;
+  std::int32_t seen = b.latest();
   const auto first_load = static_cast<std::int32_t>(out.operations.size());
   for (std::int64_t j = 0; j < tiles; ++j) {
     b.keys(j, grid.keys(j));
     b.iteration(j, j % stages);
-    softmax_.kept ? b.load_once(10, Slot::s) : b.load(10, Slot::s);
+    // The threads fetch a few tiles at once, and the next ones only when they have seen these.
+    if (j % at_once == 0) seen = b.latest();
+    b.load(10, Slot::s, seen);
     b.row_max(11, Slot::m_new, Slot::m, Slot::s);
+    b.beside(guards);
     b.exp(12, Slot::p, Slot::s, Slot::m_new);
     b.exp_rows(13, Slot::alpha, Slot::m, Slot::m_new);
     b.row_sum(14, Slot::l, Slot::l, Slot::p, Slot::alpha);
@@ -179,6 +200,7 @@ void Standard::emit_softmax(std::int64_t block, BlockOperations& out) const {
     else
       b.load(17, Slot::s);
     b.exp(18, Slot::p, Slot::s, Slot::m);
+    b.beside(guards);
     b.divide(19, Slot::p, Slot::l);
     b.store(20, Slot::p);
   }

@@ -32,6 +32,10 @@ struct KernelNeeds {
   std::int64_t shared_bytes = 0;
   int stages = 1;                 // buffers of a K, V ring
   int warps_sharing_rows = 1;     // how many warps read the same shared operand of a product, each for its own rows
+  int warps_sharing_keys = 1;     // how many read the same left operand, each for its own keys
+  /// Instructions of a multiply-add where products run on the FP32 pipes, conversions included; 0: on tensor cores.
+  double multiply_add_instructions = 0;
+  bool has_products = true;       // on tensor cores, so that other instructions of the launch get in their way
   bool operator==(const KernelNeeds&) const = default;
 };
 

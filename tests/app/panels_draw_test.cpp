@@ -98,6 +98,8 @@ struct Showing {
     lane.simulation = std::move(simulation);
     const Trace& trace = *lane.simulation->trace;
     lane.focus_sm = trace.focused_sms().front();
+    lane.timeline = std::make_shared<const TimelineData>(
+        make_timeline(*lane.simulation, std::make_shared<const StepIndex>(make_step_index(*lane.simulation, lane.focus_sm))));
     lane.step = step;
     lane.step_count = trace.step_count(lane.focus_sm);
     lane.state = lane.rest = trace.state_at(lane.focus_sm, step);

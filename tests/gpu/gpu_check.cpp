@@ -219,7 +219,7 @@ std::optional<KernelTraffic> program_traffic(const KernelInfo& kernel, const Att
 
 /// Counters of every kernel beside its tile program; cold L2.
 bool print_counters(const DeviceInfo& device) {
-  Result<CounterSession> session = CounterSession::open(counter_metrics());
+  Result<CounterSession> session = CounterSession::open();
   if (!session) return fmt::print("{}\n", session.error().sentence), false;
   Result<DeviceMemory> scratch = flush_scratch(device);
   if (!scratch) return fmt::print("{}\n", scratch.error().sentence), false;
@@ -234,7 +234,7 @@ bool print_counters(const DeviceInfo& device) {
       if (p.seq_q > 2000 && kernel.id != "flash2" && kernel.id != "standard") continue;
       Result<DeviceProblem> tensors = DeviceProblem::make_seeded(kernel, p, 1);
       if (!tensors) return fmt::print("{}\n", tensors.error().sentence), false;
-      const Result<CounterReading> reading = session->read([&] { return launch(plan_flush(*scratch), nullptr); },
+      const Result<CounterReading> reading = session->read(CounterSet::all, [&] { return launch(plan_flush(*scratch), nullptr); },
                                                            [&] { return launch(kernel, p, tensors->tensors(), nullptr); });
       if (!reading) return fmt::print("{}\n", reading.error().sentence), false;
       const std::optional<KernelTraffic> expected = program_traffic(kernel, p, spec_of(device));

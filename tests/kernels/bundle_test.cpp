@@ -87,7 +87,8 @@ TEST_CASE("bundle: a bundle cut anywhere is refused") {
 }
 
 TEST_CASE("bundle: rubbish is refused in one sentence") {
-  for (const char* text : {"", "\0", "[]", "3", "null", "{}", "\"tilescope\"", "{\"schema\": 4}", "{\"schema\": 1e999}", "\xff\xfe"})
+  for (const char* text :
+       {"", "\0", "[]", "3", "null", "{}", "\"tilescope\"", "{\"schema\": 4}", "{\"schema\": 1e999}", "\xff\xfe"})
     CHECK_FALSE(refusal(text).empty());
   CHECK_FALSE(refusal(std::string(100000, '[')).empty());
 }
@@ -103,15 +104,16 @@ TEST_CASE("bundle: a missing key and a value of another kind are named with thei
   struct Change {
     const char *from, *to, *says;
   };
-  for (const Change& change : {Change{"\"driver\"", "\"drive\"", "driver is missing"},
-                               Change{"\"time_warm_ns\"", "\"time\"", "cases[0].time_warm_ns is missing"},
-                               Change{"\"sm_count\": 132", "\"sm_count\": -1", "sm_count must be a whole number"},
-                               Change{"\"sm_count\": 132", "\"sm_count\": 5000000000", "sm_count must be a whole number"},
-                               Change{"\"sm_count\": 132", "\"sm_count\": 1e3", "sm_count must be a whole number"},
-                               Change{"\"bf16\"", "\"fp64\"", "cases[0].problem.dtype must be"},
-                               Change{"\"block_kv\":64", "\"block_kv\":0", "cases[0].tile is not a tile"},
-                               Change{"\"kv_heads\":4", "\"kv_heads\":3", "cases[0].problem is not one that can be run"},
-                               Change{"\"counter_names\": {", "\"counter_names\": [], \"x\": {", "counter_names must be an object"}}) {
+  for (const Change& change :
+       {Change{"\"driver\"", "\"drive\"", "driver is missing"},
+        Change{"\"time_warm_ns\"", "\"time\"", "cases[0].time_warm_ns is missing"},
+        Change{"\"sm_count\": 132", "\"sm_count\": -1", "sm_count must be a whole number"},
+        Change{"\"sm_count\": 132", "\"sm_count\": 5000000000", "sm_count must be a whole number"},
+        Change{"\"sm_count\": 132", "\"sm_count\": 1e3", "sm_count must be a whole number"},
+        Change{"\"bf16\"", "\"fp64\"", "cases[0].problem.dtype must be"},
+        Change{"\"block_kv\":64", "\"block_kv\":0", "cases[0].tile is not a tile"},
+        Change{"\"kv_heads\":4", "\"kv_heads\":3", "cases[0].problem is not one that can be run"},
+        Change{"\"counter_names\": {", "\"counter_names\": [], \"x\": {", "counter_names must be an object"}}) {
     const std::string sentence = refusal(replaced(text, change.from, change.to));
     CHECK_MESSAGE(sentence.find(change.says) != std::string::npos, sentence);
   }

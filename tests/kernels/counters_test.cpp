@@ -73,7 +73,7 @@ TEST_CASE("counters: a chip that does not exist names those that do") {
 
 TEST_CASE("counters: without a device a session is refused with a sentence") {
   if (find_device()) return;
-  const Result<CounterSession> session = CounterSession::open(counter_metrics());
+  const Result<CounterSession> session = CounterSession::open();
   REQUIRE_FALSE(session);
   CHECK(session.error().kind == Error::Kind::machine_lacks);
   CHECK_FALSE(session.error().sentence.empty());

@@ -22,6 +22,14 @@ inline GpuSpec toy_gpu() {
   gpu.sm_exps_per_cycle = 16;
   gpu.sm_shared_bytes_per_cycle = 128;
   gpu.sm_l2_bytes_per_cycle = 32;
+  gpu.sm_quarters = 1;
+  gpu.sm_mma_flops_per_cycle = 512;
+  gpu.sm_issues_per_cycle = 4;
+  gpu.sm_alu_lanes_per_cycle = 64;
+  gpu.sm_product_issue_cycles = 0;
+  gpu.sm_product_latency_cycles = 0;
+  gpu.sm_barrier_cycles = 20;
+  gpu.sm_store_bytes_per_cycle = 32;
   gpu.sm_shared_latency_cycles = 30;
   gpu.sm_block_start_cycles = 100;
   gpu.l2_capacity_bytes = 1024 * 1024;
@@ -29,13 +37,16 @@ inline GpuSpec toy_gpu() {
   gpu.l2_sector_bytes = 32;
   gpu.l2_line_bytes = 128;
   gpu.l2_bytes_per_cycle = 128;
+  gpu.l2_write_bytes_per_cycle = 128;
   gpu.l2_latency_cycles = 200;
   gpu.l2_far_latency_cycles = 200;
   gpu.hbm_bytes_per_second = 64e9;
   gpu.hbm_sustained_fraction = 1;
+  gpu.hbm_read_fraction = 1;
   gpu.hbm_capacity_bytes = 1024.0 * 1024 * 1024;
   gpu.hbm_latency_cycles = 500;
   gpu.launch_overhead_ns = 1000;
+  gpu.launch_first_ns = 0;
   return gpu;
 }
 
@@ -56,6 +67,16 @@ inline GpuSpec h200_gpu() {
   gpu.sm_exps_per_cycle = 16;
   gpu.sm_shared_bytes_per_cycle = 128;
   gpu.sm_l2_bytes_per_cycle = 64;
+  gpu.sm_quarters = 4;
+  gpu.sm_mma_flops_per_cycle = 2680;
+  gpu.sm_issues_per_cycle = 4;
+  gpu.sm_alu_lanes_per_cycle = 64;
+  gpu.sm_product_issue_cycles = 1.35;
+  gpu.sm_product_mixed_cycles = 1.114;
+  gpu.sm_dependent_cycles = 4.1;
+  gpu.sm_product_latency_cycles = 24;
+  gpu.sm_barrier_cycles = 23;
+  gpu.sm_store_bytes_per_cycle = 31.6;
   gpu.sm_shared_latency_cycles = 34;
   gpu.sm_block_start_cycles = 500;
   gpu.l2_capacity_bytes = 60.0 * 1024 * 1024;
@@ -63,13 +84,17 @@ inline GpuSpec h200_gpu() {
   gpu.l2_sector_bytes = 32;
   gpu.l2_line_bytes = 128;
   gpu.l2_bytes_per_cycle = 37.0 * 132;
+  gpu.l2_write_bytes_per_cycle = 2450;
   gpu.l2_latency_cycles = 265;
   gpu.l2_far_latency_cycles = 480;
   gpu.hbm_bytes_per_second = 4.8e12;
   gpu.hbm_sustained_fraction = 0.896;
+  gpu.hbm_read_fraction = 0.965;
   gpu.hbm_capacity_bytes = 141e9;
   gpu.hbm_latency_cycles = 650;
   gpu.launch_overhead_ns = 2500;
+  gpu.launch_interval_ns = 2750;
+  gpu.launch_first_ns = 4600;
   return gpu;
 }
 

@@ -100,7 +100,9 @@ TEST_CASE("gpu spec: the shipped numbers agree with each other and with the data
     CHECK(spec.sm_count * spec.sm_clock_hz * spec.sm_tensor_flops_per_cycle / 1e12 ==
           doctest::Approx(sheet.fp16_tflops).epsilon(0.01));
     CHECK(spec.hbm_bytes_per_second / 1e9 == doctest::Approx(sheet.hbm_gb).epsilon(0.001));
-    CHECK(spec.l2_bytes_per_cycle == doctest::Approx(spec.sm_count * spec.sm_l2_bytes_per_cycle));
+    CHECK(spec.l2_bytes_per_cycle <= 1.001 * spec.sm_count * spec.sm_l2_bytes_per_cycle);
+    CHECK(spec.sm_mma_flops_per_cycle <= spec.sm_tensor_flops_per_cycle);
+    CHECK(spec.hbm_read_fraction >= spec.hbm_sustained_fraction);
     CHECK(spec.l2_far_latency_cycles >= spec.l2_latency_cycles);
     CHECK(spec.hbm_latency_cycles > spec.l2_latency_cycles);
     CHECK(spec.hbm_rate().value < spec.l2_bytes_per_cycle);

@@ -9,8 +9,8 @@ namespace tilescope {
 
 namespace {
 
-bool has_ring(const BlockOperations& block, Slot slot) {
-  return is_shared(block, slot) && (slot == Slot::k || slot == Slot::v || slot == Slot::s || slot == Slot::p);
+bool has_ring(Slot slot) {
+  return slot == Slot::k || slot == Slot::v || slot == Slot::s || slot == Slot::p;
 }
 
 /// Whether dst's old value is an operand.
@@ -65,7 +65,7 @@ int BlockChecker::scored(std::int64_t plane, std::int64_t row, std::int64_t key)
 }
 
 BlockChecker::Buffer& BlockChecker::buffer(Slot slot, std::int32_t ring) {
-  return buffers_[{slot, has_ring(*block_, slot) ? ring : 0}];
+  return buffers_[{slot, has_ring(slot) ? ring : 0}];
 }
 
 std::vector<Slot> BlockChecker::reads(const Operation& op) const {
@@ -124,7 +124,9 @@ std::string BlockChecker::check_load(const Operation& op, std::int32_t self) {
   if (op.wait_load != -1) return "a load waits for a load";
   if (op.tile.tensor != tensor_of(op.dst)) return "its tensor is not its slot's";
   const int stages = program_.launches()[static_cast<std::size_t>(block_->launch)].needs.stages;
-  if (op.ring < 0 || op.ring >= (has_ring(*block_, op.dst) ? stages : 1))
+  // Registers are no ring, and neither is shared memory that is filled once and kept.
+  const bool reused = is_shared(*block_, op.dst) && buffer(op.dst, op.ring).last_use >= 0;
+  if (op.ring < 0 || (op.ring > 0 && !has_ring(op.dst)) || (reused && op.ring >= stages))
     return fmt::format("ring {} of {} buffers", op.ring, stages);
   Buffer& target = buffer(op.dst, op.ring);
   if (op.issue_after < target.last_use) return fmt::format("its buffer is in use until {}", target.last_use);

@@ -1,0 +1,58 @@
+// `tilescope calibrate`.
+#include "app/cli/calibrate.h"
+
+#include <chrono>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include "app/assets.h"
+#include "app/files.h"
+#include "kernels/microbench/calibrate.h"
+#include "sim/core/spec_text.h"
+
+namespace tilescope {
+
+namespace {
+
+constexpr std::string_view no_gpu_given = "toy";  // the default of --gpu, which no hardware is
+
+/// The shipped spec whose name begins with the device's.
+Result<GpuSpec> base_of(const CommandLine& line, const DeviceInfo& device) {
+  if (line.gpu != no_gpu_given) return load_gpu(line.gpu);
+  for (const std::string& id : gpu_ids()) {
+    Result<GpuSpec> spec = load_gpu(id);
+    if (spec && spec->name.starts_with(device.name)) return spec;
+  }
+  return Error{fmt::format("no shipped spec is for {}: name the one whose vendor figures are to be kept with --gpu", device.name)};
+}
+
+}  // namespace
+
+Status run_calibrate(const CommandLine& line, std::FILE* out, std::FILE* err) {
+  const Result<DeviceInfo> device = find_device();
+  if (!device) return Error{fmt::format("calibrate needs an NVIDIA GPU: {}", device.error().sentence), Error::Kind::machine_lacks};
+  const Result<GpuSpec> base = base_of(line, *device);
+  if (!base) return base.error();
+  const auto start = std::chrono::steady_clock::now();
+  const Result<std::vector<CalibratedValue>> values = calibrate(*device, *base, [&](std::string_view step, int done, int of) {
+    std::fputs(fmt::format("{}/{} {}\n", done + 1, of, step).c_str(), err);
+    return true;
+  });
+  if (!values) return values.error();
+  const Result<GpuSpec> spec = calibrated_spec(*base, *values);
+  if (!spec) return spec.error();
+  const std::string heading = fmt::format(
+      "Measured by tilescope calibrate on {}, driver for CUDA {}, {:%Y-%m-%d}.", device->name, device->driver_version,
+      fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
+  const std::string text = spec_text(*spec, heading);
+  std::fputs(fmt::format("{} values measured in {:.1f} s\n", values->size(),
+                         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count())
+                 .c_str(),
+             err);
+  if (!line.out.empty()) return write_file(line.out, text);
+  std::fputs(text.c_str(), out);
+  return Done{};
+}
+
+}  // namespace tilescope

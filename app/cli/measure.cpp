@@ -1,0 +1,233 @@
+// `tilescope measure`.
+#include "app/cli/measure.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include "app/cli/measure_report.h"
+#include "app/files.h"
+#include "kernels/measure/bandwidth.h"
+#include "kernels/measure/bundle.h"
+#include "kernels/measure/probe.h"
+#include "kernels/measure/probe_json.h"
+#include "kernels/measure/suite.h"
+#include "sim/analysis/validation.h"
+#include "sim/core/text.h"
+#include "sim/core/units.h"
+#include "sim/numerics/tile_machine.h"
+
+namespace tilescope {
+
+namespace {
+
+constexpr int exit_done = 0, exit_did_not_hold = 1;
+constexpr MeasureOptions cli_options = {.time_repeats = 20, .counter_repeats = 3};
+constexpr std::int64_t default_seq = 1024, default_head_dim = 64;  // what the kernels take, unlike the model's own small defaults
+
+using Clock = std::chrono::steady_clock;
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+Result<AttentionProblem> problem_of(const CommandLine& line) {
+  AttentionProblem p;
+  p.batch = line.batch;
+  p.heads = line.heads;
+  p.kv_heads = line.kv_heads.value_or(line.heads);
+  p.seq_q = line.seq.value_or(default_seq);
+  p.seq_kv = line.seq_kv.value_or(p.seq_q);
+  p.head_dim = line.head_dim.value_or(default_head_dim);
+  p.dtype = line.dtype;
+  p.causal = line.causal;
+  p.pass = line.pass;
+  if (const Status sound = check(p); !sound) return sound.error();
+  return p;
+}
+
+Result<const KernelInfo*> kernel_of(const CommandLine& line) {
+  std::vector<std::string_view> names;
+  for (const KernelInfo& row : kernel_table()) {
+    if (row.id == line.algorithm) return &row;
+    names.push_back(row.id);
+  }
+  return Error{fmt::format("unknown kernel '{}': {}", printable(line.algorithm), name_hint(line.algorithm, names))};
+}
+
+/// A problem like this one that the host can work out in float64 in a moment: itself, if it is small.
+AttentionProblem like_it_but_small(const AttentionProblem& problem) {
+  constexpr double most_products = 1 << 26;
+  constexpr std::int64_t few = 300;  // more than two tiles of any kernel, and ragged
+  AttentionProblem p = problem;
+  const auto products = [&] {
+    return static_cast<double>(p.query_planes()) * static_cast<double>(p.seq_q) * static_cast<double>(p.seq_kv) *
+           static_cast<double>(p.head_dim);
+  };
+  if (products() <= most_products) return p;
+  p.batch = 1;
+  p.heads /= p.kv_heads;
+  p.kv_heads = 1;
+  if (products() > most_products) p.seq_q = std::min(p.seq_q, few), p.seq_kv = std::min(p.seq_kv, few);
+  if (products() > most_products) p.heads = 1;
+  return p;
+}
+
+std::string today() {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
+}
+
+/// Prints everything to standard output, where the whole result goes.
+Status print(std::FILE* out, std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), out) == text.size() && std::fflush(out) == 0) return Done{};
+  return Error{"cannot write to standard output", Error::Kind::machine_lacks};
+}
+
+bool to_standard_output(const CommandLine& line) {
+  return line.json && (line.json->empty() || *line.json == "-");
+}
+
+Status write_bundle(const CommandLine& line, const MeasurementBundle& bundle, std::FILE* out) {
+  return to_standard_output(line) ? print(out, to_json(bundle)) : write_file(*line.json, to_json(bundle));
+}
+
+MeasurementBundle bundle_for(const CommandLine& line, const MeasuringSession& session, std::string command) {
+  MeasurementBundle bundle = session.empty_bundle();
+  bundle.commit = line.commit;
+  bundle.date = today();
+  bundle.command = std::move(command);
+  return bundle;
+}
+
+Result<int> measure_one(const CommandLine& line, std::FILE* out) {
+  const auto kernel = kernel_of(line);
+  if (!kernel) return kernel.error();
+  const auto problem = problem_of(line);
+  if (!problem) return problem.error();
+  const TileShape own = (*kernel)->tile(*problem);
+  const TileShape tile = {line.block_q.value_or(own.block_q), line.block_kv.value_or(own.block_kv)};
+  if (const Status fits = supports(**kernel, *problem, tile); !fits) return fits.error();
+
+  const auto start = Clock::now();
+  Result<MeasuringSession> session = MeasuringSession::open();
+  if (!session) return session.error();
+  MeasureNotes notes;
+  notes.open_seconds = seconds_since(start);
+  const Result<MeasuredCase> measured = session->measure(**kernel, *problem, cli_options, nullptr, &notes.cost);
+  if (!measured) return measured.error();
+  notes.checked = like_it_but_small(*problem);
+  constexpr std::uint64_t check_seed = 1;
+  const Result<KernelCheck> check = check_kernel(**kernel, notes.checked, check_seed);
+  if (!check) return check.error();
+  notes.check = *check;
+  if (line.json) {
+    MeasurementBundle bundle = bundle_for(line, *session, "tilescope measure");
+    bundle.cases.push_back(*measured);
+    if (const Status written = write_bundle(line, bundle, out); !written) return written.error();
+  }
+  if (!to_standard_output(line))
+    if (const Status printed = print(out, measure_table(*measured, session->device(), notes)); !printed) return printed.error();
+  return notes.check.holds ? exit_done : exit_did_not_hold;
+}
+
+/// Fills in what a recorded file says of itself beyond the measurement.
+template <class Recorded>
+Status write_recorded(Recorded recorded, const CommandLine& line, const std::string& file) {
+  recorded.date = today();
+  recorded.commit = line.commit;
+  return write_file(file, to_json(recorded));
+}
+
+/// The probe, on the numbers that the program itself makes of the seed, so that the tile machine can be held beside it.
+Result<int> measure_probe(const CommandLine& line, std::FILE* out) {
+  const auto kernel = kernel_of(line);
+  if (!kernel) return kernel.error();
+  if ((*kernel)->id != "flash2")
+    return Error{fmt::format("kernel {} has no probe: flash2 has, use --algorithm flash2", (*kernel)->id)};
+  const auto problem = problem_of(line);
+  if (!problem) return problem.error();
+  if (const Status fits = supports(**kernel, *problem); !fits) return fits.error();
+  InputSource source;
+  source.seed = line.seed;
+  ProbeRequest request;
+  request.block =
+      ceil_div(problem->seq_q, (*kernel)->tile(*problem).block_q) - 1;  // of the first head, the one that sees most keys
+  const auto value = [&](Tensor tensor, std::int64_t plane, std::int64_t row, std::int64_t column) {
+    return source.value(*problem, tensor, plane, row, column);
+  };
+  Result<ProbeResult> probe = run_probe(*problem, request, value);
+  if (!probe) return probe.error();
+  probe->seed = line.seed;
+  if (const Status written = write_recorded(*probe, line, line.probe); !written) return written.error();
+  if (const Status printed = print(out, probe_table(*probe)); !printed) return printed.error();
+  return exit_done;
+}
+
+Result<int> measure_samples(const CommandLine& line, std::FILE* out) {
+  const auto kernel = kernel_of(line);
+  if (!kernel) return kernel.error();
+  const auto problem = problem_of(line);
+  if (!problem) return problem.error();
+  const Result<BandwidthRecord> record = sample_bandwidth(**kernel, *problem);
+  if (!record) return record.error();
+  if (const Status written = write_recorded(*record, line, line.samples); !written) return written.error();
+  if (const Status printed = print(out, samples_table(*record)); !printed) return printed.error();
+  return exit_done;
+}
+
+Result<std::vector<SuiteCase>> read_suite(const std::string& name) {
+  if (name == "default") return default_suite();
+  const auto text = read_text_file(name);
+  if (!text) return text.error();
+  return suite_from_text(*text);
+}
+
+/// A case that could not be measured stays in the bundle, with the reason: none is dropped.
+MeasuredCase refused_case(const SuiteCase& one, const KernelInfo& kernel, const Error& error) {
+  MeasuredCase refused;
+  refused.kernel = one.kernel;
+  refused.problem = one.problem;
+  refused.tile = kernel.tile(one.problem);
+  refused.refused = error.sentence;
+  return refused;
+}
+
+Result<int> measure_suite(const CommandLine& line, std::FILE* out) {
+  if (!line.json) return Error{"measure --suite needs --json FILE: where the bundle goes"};
+  const auto suite = read_suite(line.suite);
+  if (!suite) return suite.error();
+  const auto start = Clock::now();
+  Result<MeasuringSession> session = MeasuringSession::open();
+  if (!session) return session.error();
+  fmt::print(stderr, "{}: {} cases, session open after {:.2f} s{}{}\n", session->device().name, suite->size(), seconds_since(start),
+             session->refused().empty() ? "" : "; no counters: ", session->refused());
+  MeasurementBundle bundle = bundle_for(line, *session, fmt::format("tilescope measure --suite {}", printable(line.suite)));
+  std::size_t failed = 0;
+  for (const SuiteCase& one : *suite) {
+    const KernelInfo& kernel = **find_kernel(one.kernel);
+    MeasuringCost cost;
+    Result<MeasuredCase> measured = session->measure(kernel, one.problem, cli_options, nullptr, &cost);
+    bundle.cases.push_back(measured ? *measured : refused_case(one, kernel, measured.error()));
+    MeasuredCase& kept = bundle.cases.back();
+    kept.list = one.list;
+    if (!kept.refused.empty()) ++failed;
+    fmt::print(stderr, "{:3}/{} {:15} {:44} {:10.1f} us  {:.2f} s (times {:.2f}, counters {:.2f}){}{}\n", bundle.cases.size(),
+               suite->size(), one.kernel, short_text(one.problem), kept.time_cold_ns.median / 1e3, cost.total(), cost.times,
+               cost.counters, kept.refused.empty() ? "" : "  ", kept.refused);
+  }
+  fmt::print(stderr, "{} cases in {:.0f} s, {} of them not whole\n", bundle.cases.size(), seconds_since(start), failed);
+  if (const Status written = write_bundle(line, bundle, out); !written) return written.error();
+  return failed == 0 ? exit_done : exit_did_not_hold;
+}
+
+}  // namespace
+
+Result<int> run_measure(const CommandLine& line, std::FILE* out) {
+  if (!line.probe.empty()) return measure_probe(line, out);
+  if (!line.samples.empty()) return measure_samples(line, out);
+  return line.suite.empty() ? measure_one(line, out) : measure_suite(line, out);
+}
+
+}  // namespace tilescope

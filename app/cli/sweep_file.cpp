@@ -1,0 +1,226 @@
+// Writing sweeps and reading them back.
+#include "app/cli/sweep_file.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "app/cli/help.h"
+#include "sim/core/text.h"
+
+namespace tilescope {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view schema = "tilescope.sweep/1";
+
+/// A figure of a point and its name in the file.
+struct Figure {
+  std::string_view name;
+  double (*get)(const Outcome&);
+  void (*set)(Outcome&, double);
+};
+
+template <Link link>
+constexpr Figure link_figure(std::string_view name) {
+  return {name, [](const Outcome& o) { return o.on(link); }, [](Outcome& o, double v) { o.bytes[static_cast<std::size_t>(link)] = v; }};
+}
+
+constexpr std::array figures = {
+    Figure{"block_q", [](const Outcome& o) { return static_cast<double>(o.tile.block_q); }, [](Outcome& o, double v) { o.tile.block_q = static_cast<std::int64_t>(v); }},
+    Figure{"block_kv", [](const Outcome& o) { return static_cast<double>(o.tile.block_kv); }, [](Outcome& o, double v) { o.tile.block_kv = static_cast<std::int64_t>(v); }},
+    Figure{"blocks_per_sm", [](const Outcome& o) { return static_cast<double>(o.blocks_per_sm); }, [](Outcome& o, double v) { o.blocks_per_sm = static_cast<int>(v); }},
+    link_figure<Link::hbm_read>("hbm_read_bytes"),
+    link_figure<Link::hbm_write>("hbm_write_bytes"),
+    Figure{"hbm_write_after_flush_bytes", [](const Outcome& o) { return o.hbm_write_after_flush_bytes; }, [](Outcome& o, double v) { o.hbm_write_after_flush_bytes = v; }},
+    link_figure<Link::l2_to_sm>("l2_to_sm_bytes"),
+    link_figure<Link::sm_to_l2>("sm_to_l2_bytes"),
+    link_figure<Link::smem_read>("smem_read_bytes"),
+    link_figure<Link::smem_write>("smem_write_bytes"),
+    Figure{"flops", [](const Outcome& o) { return o.flops; }, [](Outcome& o, double v) { o.flops = v; }},
+    Figure{"cycles", [](const Outcome& o) { return o.cycles; }, [](Outcome& o, double v) { o.cycles = v; }},
+    Figure{"ns", [](const Outcome& o) { return o.time_ns; }, [](Outcome& o, double v) { o.time_ns = v; }},
+};
+
+constexpr std::array bounds = {Bound::tensor, Bound::exp, Bound::fp32, Bound::l2, Bound::hbm, Bound::smem, Bound::latency};
+
+std::optional<Bound> bound_from(std::string_view name) {
+  for (Bound bound : bounds)
+    if (to_string(bound) == name) return bound;
+  return std::nullopt;
+}
+
+/// Everything that decides the points: the same here is the same sweep.
+Json asked_of(const SweepRequest& request) {
+  const AttentionProblem& p = request.base.problem;
+  Json gpu = {{"id", request.base.gpu.id}};
+  for (const SpecKey& key : spec_keys()) gpu[std::string(key.key)] = request.base.gpu.*key.member;
+  Json asked = {{"version", version_text()},
+                {"over", request.axis.key},
+                {"values", request.axis.values},
+                {"algorithms", request.algorithms},
+                {"problem",
+                 {{"batch", p.batch}, {"heads", p.heads}, {"kv_heads", p.kv_heads}, {"seq_q", p.seq_q}, {"seq_kv", p.seq_kv},
+                  {"head_dim", p.head_dim}, {"dtype", to_string(p.dtype)}, {"causal", p.causal}, {"pass", to_string(p.pass)}}},
+                {"tile", nullptr},
+                {"blocks_per_sm", nullptr},
+                {"gpu", gpu}};
+  if (request.base.tile) asked["tile"] = {{"block_q", request.base.tile->block_q}, {"block_kv", request.base.tile->block_kv}};
+  if (request.base.blocks_per_sm) asked["blocks_per_sm"] = *request.base.blocks_per_sm;
+  return asked;
+}
+
+/// A field of a CSV row: a sentence may hold commas and quotes.
+std::string csv_field(std::string_view text) {
+  if (text.find_first_of(",\"\n") == std::string_view::npos) return std::string(text);
+  std::string out = "\"";
+  for (char c : text) {
+    if (c == '"') out += '"';
+    out += c == '\n' ? ' ' : c;
+  }
+  return out + '"';
+}
+
+std::vector<std::string> fields_of(std::string_view line) {
+  std::vector<std::string> fields(1);
+  bool inside = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    if (inside && c == '"' && i + 1 < line.size() && line[i + 1] == '"') fields.back() += line[++i];
+    else if (c == '"') inside = !inside;
+    else if (c == ',' && !inside) fields.emplace_back();
+    else fields.back() += c;
+  }
+  return fields;
+}
+
+/// The theory's bytes; 0 where there is none.
+double theory_bytes(const SweepResult& result, std::string_view algorithm, double value) {
+  const auto count = theory_at(result.request, algorithm, value);
+  return count ? count->bytes : 0;
+}
+
+template <class Each>
+void for_each_point(const SweepResult& result, const Each& each) {
+  for (std::size_t a = 0; a < result.request.algorithms.size(); ++a)
+    for (std::size_t v = 0; v < result.request.axis.values.size(); ++v)
+      if (result.at(a, v)) each(result.request.algorithms[a], result.request.axis.values[v], *result.at(a, v));
+}
+
+Error other_sweep(std::string_view origin) {
+  return Error{fmt::format("{} holds another sweep (another range, problem, GPU or version): name another file, or remove it to begin anew",
+                           printable(origin, 200))};
+}
+
+Error unreadable(std::string_view origin) {
+  return Error{fmt::format("{} is there already and is no sweep that could be continued: name another file", printable(origin, 200))};
+}
+
+/// Where a point of the file belongs; nullopt where nowhere.
+std::optional<std::size_t> place_of(const SweepResult& result, std::string_view algorithm, double value) {
+  const auto& algorithms = result.request.algorithms;
+  const auto& values = result.request.axis.values;
+  const auto a = std::find(algorithms.begin(), algorithms.end(), algorithm);
+  const auto v = std::find(values.begin(), values.end(), value);
+  if (a == algorithms.end() || v == values.end()) return std::nullopt;
+  return result.index(static_cast<std::size_t>(a - algorithms.begin()), static_cast<std::size_t>(v - values.begin()));
+}
+
+/// A point from its fields, as JSON: {"algorithm", "value", figures, "bound_by", "refusal"}.
+Status take_point(const Json& point, std::string_view origin, SweepResult& result) {
+  const auto place = place_of(result, point.at("algorithm").get<std::string>(), point.at("value").get<double>());
+  if (!place) return other_sweep(origin);
+  Outcome outcome;
+  for (const Figure& figure : figures) {
+    const double value = point.at(std::string(figure.name)).get<double>();
+    if (!(value >= 0 && value < 1e30)) return unreadable(origin);
+    figure.set(outcome, value);
+  }
+  const auto bound = bound_from(point.at("bound_by").get<std::string>());
+  outcome.refusal = point.at("refusal").get<std::string>();
+  if (!bound) return unreadable(origin);
+  outcome.bound = *bound;
+  result.points[*place] = std::move(outcome);
+  return Done{};
+}
+
+Status take_csv(std::string_view text, std::string_view origin, SweepResult& result) {
+  const auto next_line = [&] {
+    const std::size_t end = text.find('\n');
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    return line.ends_with('\r') ? line.substr(0, line.size() - 1) : line;
+  };
+  const std::string head = fmt::format("# {} ", schema);
+  const std::string_view first = next_line();
+  if (!first.starts_with(head)) return unreadable(origin);
+  if (Json::parse(first.substr(head.size())) != asked_of(result.request)) return other_sweep(origin);
+  const auto names = fields_of(next_line());
+  while (!text.empty()) {
+    const std::string_view line = next_line();
+    if (line.empty()) continue;
+    const auto fields = fields_of(line);
+    if (fields.size() != names.size()) return unreadable(origin);
+    Json point;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const bool word = names[i] == "algorithm" || names[i] == "bound_by" || names[i] == "refusal";
+      if (word) point[names[i]] = fields[i];
+      else point[names[i]] = Json::parse(fields[i]);
+    }
+    if (const Status taken = take_point(point, origin, result); !taken) return taken;
+  }
+  return Done{};
+}
+
+}  // namespace
+
+std::string sweep_to_csv(const SweepResult& result) {
+  std::string text = fmt::format("# {} {}\nalgorithm,value", schema, asked_of(result.request).dump());
+  for (const Figure& figure : figures) text += fmt::format(",{}", figure.name);
+  text += ",theory_bytes,bound_by,refusal\n";
+  for_each_point(result, [&](const std::string& algorithm, double value, const Outcome& outcome) {
+    text += fmt::format("{},{}", algorithm, value);
+    for (const Figure& figure : figures) text += fmt::format(",{}", figure.get(outcome));
+    text += fmt::format(",{},{},{}\n", theory_bytes(result, algorithm, value), to_string(outcome.bound), csv_field(outcome.refusal));
+  });
+  return text;
+}
+
+std::string sweep_to_json(const SweepResult& result) {
+  Json points = Json::array();
+  for_each_point(result, [&](const std::string& algorithm, double value, const Outcome& outcome) {
+    Json point = {{"algorithm", algorithm}, {"value", value}};
+    for (const Figure& figure : figures) point[std::string(figure.name)] = figure.get(outcome);
+    point["theory_bytes"] = theory_bytes(result, algorithm, value);
+    point["bound_by"] = to_string(outcome.bound);
+    point["refusal"] = outcome.refusal;
+    points.push_back(std::move(point));
+  });
+  return Json{{"schema", schema}, {"asked", asked_of(result.request)}, {"points", points}}.dump(1) + "\n";
+}
+
+Status continue_sweep(std::string_view text, std::string_view origin, SweepResult& result) {
+  SweepResult read(result.request);
+  try {
+    if (text.starts_with("#")) {
+      if (const Status taken = take_csv(text, origin, read); !taken) return taken;
+    } else {
+      const Json document = Json::parse(text);
+      if (!document.is_object() || document.value("schema", "") != schema) return unreadable(origin);
+      if (document.at("asked") != asked_of(result.request)) return other_sweep(origin);
+      for (const Json& point : document.at("points"))
+        if (const Status taken = take_point(point, origin, read); !taken) return taken;
+    }
+  } catch (const Json::exception&) { return unreadable(origin); }
+  for (std::size_t i = 0; i < read.points.size(); ++i)
+    if (read.points[i]) result.points[i] = std::move(read.points[i]);
+  return Done{};
+}
+
+}  // namespace tilescope

@@ -1,0 +1,26 @@
+// What `validate` prints and writes: a table for people, JSON for programs, and the page docs/validation.md.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "sim/analysis/validation.h"
+
+namespace tilescope {
+
+/// A bundle, its cases that were asked for, and what came out.
+struct ValidationReport {
+  const MeasurementBundle* bundle = nullptr;
+  std::string file;                           // the bundle's name, without the folders before it
+  std::span<const MeasuredCase> cases;
+  std::span<const CaseValidation> results;    // of `cases`, one by one
+  ValidationSummary summary;
+};
+
+std::string validation_table(const ValidationReport& report);
+/// One object of schema "tilescope.validation/1" and a line's end.
+std::string validation_json(const ValidationReport& report);
+/// The same for the same bundle and program, so that a diff shows what changed.
+std::string validation_markdown(const ValidationReport& report);
+
+}  // namespace tilescope

@@ -1,0 +1,53 @@
+// Measurements: the bundles that the program knows — those recorded in assets/measured/, and what this run has measured itself.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/core/measurement.h"
+#include "sim/core/probe_result.h"
+#include "sim/engine/simulation.h"
+
+namespace tilescope {
+
+struct KnownBundle {
+  MeasurementBundle bundle;
+  std::string path;      // empty for a live one
+  bool live = false;     // measured by this run of the program, on this machine
+};
+
+struct Measurements {
+  std::vector<std::shared_ptr<const KnownBundle>> bundles;  // live ones first
+  std::vector<std::shared_ptr<const ProbeResult>> probes;   // what kernels recorded of themselves
+  std::string problem;                                      // the first file that could not be read, as a sentence; empty if none
+};
+
+/// Errors  what read_text_file() and bundle_from_json() refuse, with the path; a bundle without cases.
+Result<MeasurementBundle> load_bundle(const std::filesystem::path& path);
+/// The recorded bundles and probes of assets/measured/, by name. What else is in that folder is passed over.
+Measurements load_measurements();
+
+/// A case of a bundle.
+struct FoundCase {
+  std::shared_ptr<const KnownBundle> bundle;
+  std::size_t index = 0;
+  const MeasuredCase& measured() const { return bundle->bundle.cases[index]; }
+};
+
+/// The measured case of what was simulated: the same kernel, problem and tile on the same GPU with no number changed.
+/// nullopt where there is none.
+std::optional<FoundCase> find_case(const Measurements& measurements, const Simulation& simulation);
+
+/// The probe of what was simulated, by the same rule; null where there is none.
+std::shared_ptr<const ProbeResult> find_probe(const Measurements& measurements, const Simulation& simulation);
+
+/// Whether every number of the GPU is as its file has it.
+bool unchanged(const GpuSpec& gpu);
+
+/// "2026-11-21", of an ISO 8601 date with or without a time.
+std::string day_of(const MeasurementBundle& bundle);
+
+}  // namespace tilescope

@@ -1,0 +1,130 @@
+// Draws the measured lanes of the timeline.
+#include "app/panels/timeline_measured.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "app/panels/say.h"
+#include "sim/analysis/format.h"
+
+namespace tilescope {
+
+namespace {
+
+const char* stage_text(ProbeStage stage) {
+  switch (stage) {
+    case ProbeStage::prologue: return tr("load of Q, set-up");
+    case ProbeStage::wait: return tr("waits for a copy");
+    case ProbeStage::scores: return tr("S = QKᵀ");
+    case ProbeStage::copy_k: return tr("starts the copy of K");
+    case ProbeStage::softmax: return tr("softmax");
+    case ProbeStage::copy_v: return tr("starts the copy of V");
+    case ProbeStage::product: return tr("O += PV");
+    case ProbeStage::store: return tr("store of O");
+  }
+  return "";
+}
+
+/// The colours of the simulated lanes: a product wears what it makes.
+ImU32 stage_color(const Theme& theme, ProbeStage stage) {
+  switch (stage) {
+    case ProbeStage::prologue: return theme.color(Tensor::q);
+    case ProbeStage::wait: return with_alpha(theme.text_faint, 0.35F);
+    case ProbeStage::scores: return theme.color(Tensor::s);
+    case ProbeStage::copy_k: return theme.color(Tensor::k);
+    case ProbeStage::softmax: return theme.color(Tensor::p);
+    case ProbeStage::copy_v: return theme.color(Tensor::v);
+    case ProbeStage::product: return theme.color(Tensor::o);
+    case ProbeStage::store: return theme.color(Tensor::lse);
+  }
+  return 0;
+}
+
+int warps_of(const ProbedSmBlock& block) {
+  int most = 0;
+  for (const ProbeInterval& interval : block.intervals) most = std::max(most, interval.warp + 1);
+  return std::max(1, most);
+}
+
+/// Blocks that were on the SM together stand below each other; one that came later takes the first band that is free.
+std::vector<std::size_t> bands_of(const ProbeResult& probe) {
+  std::vector<std::size_t> bands;
+  std::vector<double> free_from;
+  for (const ProbedSmBlock& block : probe.sm_blocks) {
+    const auto free = std::find_if(free_from.begin(), free_from.end(), [&](double until) { return until <= block.start_cycles; });
+    const auto band = static_cast<std::size_t>(free - free_from.begin());
+    if (free == free_from.end()) free_from.push_back(0);
+    free_from[band] = block.end_cycles;
+    bands.push_back(band);
+  }
+  return bands;
+}
+
+std::string provenance(const ProbeResult& probe) {
+  const std::string day = probe.date.substr(0, probe.date.find_first_of("T "));
+  std::string text = say(tr("recorded on {}, {}, on SM {}"), probe.device, day, probe.sm);
+  if (probe.plain_ns > 0)
+    add_line(text, say(tr("recording made the kernel {} slower"), format_percent(probe.probed_ns / probe.plain_ns - 1)));
+  add_line(text, tr("Times are of issue: a product may still run when the next stage begins."));
+  return text;
+}
+
+struct Under {
+  const ProbedSmBlock* block = nullptr;
+  const ProbeInterval* interval = nullptr;
+};
+
+void draw_block(ImDrawList* list, const Theme& theme, const TimeWindow& window, const Rect& plot, const Rect& band, const ProbedSmBlock& block,
+                Under& under) {
+  const ImVec2 mouse = ImGui::GetIO().MousePos;
+  const float line = band.height() / static_cast<float>(warps_of(block));
+  for (const ProbeInterval& interval : block.intervals) {
+    if (interval.end_cycles < window.begin || interval.start_cycles > window.end) continue;
+    const auto left = static_cast<float>(window.x_of(interval.start_cycles, plot.min.x, plot.width()));
+    const auto right = static_cast<float>(window.x_of(interval.end_cycles, plot.min.x, plot.width()));
+    const float top = band.min.y + line * static_cast<float>(interval.warp);
+    const Rect bar{{std::max(left, plot.min.x), top}, {std::min(std::max(right, left + 0.5F), plot.max.x), top + std::max(1.0F, line - 0.5F)}};
+    list->AddRectFilled(bar.min, bar.max, stage_color(theme, interval.stage));
+    if (mouse.x >= left && mouse.x < right && mouse.y >= top && mouse.y < top + line) under = {&block, &interval};
+  }
+}
+
+}  // namespace
+
+float measured_lanes_height(const View& view, float panel_height) {
+  if (view.probe == nullptr || view.race || panel_height < 130 * view.theme->scale) return 0;
+  return std::round(30 * view.theme->scale);
+}
+
+double measured_end(const View& view) {
+  double end = 0;
+  if (view.probe != nullptr && !view.race)
+    for (const ProbedSmBlock& block : view.probe->sm_blocks) end = std::max(end, block.end_cycles);
+  return end;
+}
+
+void draw_measured_lanes(ImDrawList* list, const View& view, const TimeWindow& window, const Rect& gutter, const Rect& plot) {
+  const Theme& theme = *view.theme;
+  const ProbeResult& probe = *view.probe;
+  draw_text(list, theme.ui_small, gutter, theme.text_dim, tr("recorded"));
+  list->AddRectFilled(plot.min, plot.max, with_alpha(theme.inset, 0.6F));
+  const std::vector<std::size_t> bands = bands_of(probe);
+  const std::size_t count = bands.empty() ? 1 : *std::max_element(bands.begin(), bands.end()) + 1;
+  const float gap = std::max(1.0F, std::round(theme.scale)), height = (plot.height() + gap) / static_cast<float>(count);
+  Under under;
+  for (std::size_t i = 0; i < probe.sm_blocks.size(); ++i) {
+    const float top = plot.min.y + height * static_cast<float>(bands[i]);
+    draw_block(list, theme, window, plot, {{plot.min.x, top}, {plot.max.x, top + height - gap}}, probe.sm_blocks[i], under);
+  }
+  const ImVec2 mouse = ImGui::GetIO().MousePos;
+  if (!ImGui::IsWindowHovered() || !(plot.contains(mouse) || gutter.contains(mouse))) return;
+  if (under.interval == nullptr) return show_tooltip(theme, tr("recorded"), provenance(probe));
+  const ProbeInterval& interval = *under.interval;
+  std::string body = say(tr("block {}, warp {}, key tile {}"), under.block->block, interval.warp, interval.iteration);
+  add_line(body, say(tr("{} cycles, from {}"), format_cycles(Cycles(interval.end_cycles - interval.start_cycles)), format_cycles(Cycles(interval.start_cycles))));
+  add_line(body, provenance(probe));
+  show_tooltip(theme, stage_text(interval.stage), body);
+}
+
+}  // namespace tilescope

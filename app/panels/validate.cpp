@@ -1,0 +1,157 @@
+// The validate panel: every case of the recorded bundle, simulated against measured.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "app/panels/panel_state.h"
+#include "app/panels/panels.h"
+#include "app/panels/say.h"
+#include "app/panels/validate_panel.h"
+#include "sim/analysis/format.h"
+
+namespace tilescope {
+
+namespace {
+
+constexpr std::array shown_figures = {Figure::l2_to_sm,  Figure::sm_to_l2,              Figure::hbm_read,
+                                      Figure::hbm_write, Figure::hbm_write_after_flush, Figure::time};
+
+const char* figure_meaning(Figure figure) {
+  switch (figure) {
+    case Figure::l2_to_sm: return tr("What SMs read from the L2. The program alone decides it, to the 32-byte sector.");
+    case Figure::sm_to_l2: return tr("What SMs write to the L2. The program alone decides it, to the 32-byte sector.");
+    case Figure::hbm_read: return tr("What the L2 did not hold and had to fetch from HBM.");
+    case Figure::hbm_write: return tr("HBM writes by the kernel's end. When the L2 writes is its own affair, so no bound stands where a flush was measured too.");
+    case Figure::hbm_write_after_flush: return tr("HBM writes of the kernel and of a flush after it: everything that it wrote.");
+    case Figure::cycles:
+    case Figure::time: return tr("Simulated cycles at the clock that was measured, against events around the kernel, from a cold L2.");
+  }
+  return "";
+}
+
+/// "HBM read: 90 of 96 cases within their bound; mean error 0.8 %, worst 6.1 %".
+std::string finding(const ValidationState& validation, const ValidatePanelState& state) {
+  int cases = 0, beyond = 0;
+  bool bounded = false;
+  double sum = 0, worst = 0;
+  for (std::size_t i = 0; i < validation.results.size(); ++i) {
+    if (!validation.results[i]) continue;
+    const std::string& kernel = validation.bundle->bundle.cases[i].kernel;
+    // Without a choice it is about our own kernels: no bound stands on a library's.
+    if (state.only_kernel.empty() ? counterpart_of(kernel).library : kernel != state.only_kernel) continue;
+    const auto& c = validation.results[i]->figure(state.figure);
+    if (!c || !std::isfinite(c->error())) continue;
+    ++cases;
+    bounded |= c->bound.has_value();
+    beyond += !c->within();
+    sum += std::abs(c->error());
+    worst = std::max(worst, std::abs(c->error()));
+  }
+  if (cases == 0) return say(tr("{}: nothing to compare yet"), figure_name(state.figure));
+  const std::string mean = format_percent(sum / cases), most = format_percent(worst);
+  if (!bounded) return say(tr("{}: {} cases; mean error {}, worst {}"), figure_name(state.figure), cases, mean, most);
+  return say(tr("{}: {} of {} cases within their bound; mean error {}, worst {}"), figure_name(state.figure), cases - beyond, cases, mean, most);
+}
+
+/// Where the measurements are from; before every case is done, how far it is, with a button that stops it or lets it go on.
+void draw_state(const View& view, Commands& commands) {
+  const Theme& theme = *view.theme;
+  const ValidationState& validation = *view.validation;
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  if (validation.complete()) {
+    const Rect line{at, {at.x + ImGui::GetContentRegionAvail().x, at.y + 20 * theme.scale}};
+    return draw_text(ImGui::GetWindowDrawList(), theme.ui_small, line, theme.text_dim, provenance_of(*validation.bundle), Align::right);
+  }
+  const float side = std::round(24 * theme.scale), width = std::round(140 * theme.scale);
+  const std::string text = say(tr("{} of {} cases simulated"), validation.done, validation.results.size());
+  const float right = at.x + ImGui::GetContentRegionAvail().x, middle = at.y + side * 0.5F;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const float text_left = right - side - theme.gap - width - theme.gap - text_width(theme.ui_small, text);
+  draw_text(list, theme.ui_small, {{text_left - 2, at.y}, {right - side - 2 * theme.gap - width, at.y + side}}, theme.text_dim, text, Align::right);
+  draw_bar(list, theme, {{right - side - theme.gap - width, middle - 3 * theme.scale}, {right - side - theme.gap, middle + 3 * theme.scale}},
+           static_cast<double>(validation.done) / static_cast<double>(std::max<std::size_t>(1, validation.results.size())), theme.accent);
+  ImGui::SetCursorScreenPos({right - side, at.y});
+  const bool stopped = validation.stopped;
+  if (icon_button(theme, "##run", stopped ? Icon::play : Icon::cancel, stopped ? tr("go on") : tr("stop"))) commands.push(RunValidation{stopped});
+  ImGui::SetCursorScreenPos(at);
+}
+
+void draw_switches(const View& view, Commands& commands, ValidatePanelState& state) {
+  const Theme& theme = *view.theme;
+  std::vector<const char*> labels;
+  int selected = 0;
+  for (const Figure figure : shown_figures) {
+    if (figure == state.figure) selected = static_cast<int>(labels.size());
+    labels.push_back(figure_name(figure));
+  }
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  ImGui::BeginGroup();
+  if (const auto chosen = segmented(theme, "figure", labels, selected, true)) state.figure = shown_figures[static_cast<std::size_t>(*chosen)];
+  ImGui::EndGroup();
+  item_tooltip(theme, figure_name(state.figure), figure_meaning(state.figure));
+  const float below = ImGui::GetCursorScreenPos().y;
+  ImGui::SetCursorScreenPos(at);
+  draw_state(view, commands);
+  ImGui::SetCursorScreenPos({at.x, below});
+}
+
+void draw_picture_switch(const View& view, ValidatePanelState& state) {
+  const std::array labels = {tr("simulated – measured"), tr("error by size"), tr("raw counters")};
+  if (const auto chosen = segmented(*view.theme, "picture", labels, static_cast<int>(state.picture), true))
+    state.picture = static_cast<ValidatePicture>(*chosen);
+}
+
+void draw_without_bundle(const View& view) {
+  const Theme& theme = *view.theme;
+  panel_heading(theme, tr("Validate"));
+  ImGui::Dummy({1, theme.gap});
+  if (!view.validation->problem.empty()) return wrapped_text(theme.ui, theme.bad, view.validation->problem);
+  wrapped_text(theme.ui, theme.text_dim,
+               tr("Nothing has been recorded that the model could be held against. tilescope measure --suite records a bundle on a machine with an "
+                  "NVIDIA GPU; it is looked for in assets/measured."));
+}
+
+}  // namespace
+
+void draw_validate_panel(const View& view, Commands& commands) {
+  if (view.validation == nullptr) return;
+  const Theme& theme = *view.theme;
+  if (view.validation->bundle == nullptr) return draw_without_bundle(view);
+  auto& state = panel_state<ValidatePanelState>("validate");
+  state.hovered.reset();
+  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {4 * theme.scale, 0});
+  panel_heading(theme, finding(*view.validation, state),
+                view.validation->complete() ? std::string() : provenance_of(*view.validation->bundle));
+  if (!view.validation->problem.empty()) wrapped_text(theme.ui_small, theme.bad, view.validation->problem);
+  ImGui::Dummy({1, 4 * theme.scale});
+  draw_switches(view, commands, state);
+  ImGui::Dummy({1, 8 * theme.scale});
+
+  const ImVec2 at = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
+  const float row_height = std::floor(std::min(theme.row_height, 20 * theme.scale));
+  const float right_width = std::round(std::clamp(room.x * 0.5F, std::min(330 * theme.scale, room.x * 0.5F), 480 * theme.scale));
+  const float split = at.x + room.x - right_width - theme.gap;
+  // The list first: what the mouse is on in it is lit in the plot of the same frame.
+  ImGui::SetCursorScreenPos({split + theme.gap, at.y});
+  ImGui::BeginChild("cases", {right_width, room.y}, ImGuiChildFlags_None, ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse);
+  draw_validate_kernels(view, state, row_height);
+  ImGui::Dummy({1, 6 * theme.scale});
+  draw_validate_cases(view, commands, state, row_height);
+  ImGui::EndChild();
+
+  ImGui::SetCursorScreenPos(at);
+  ImGui::BeginGroup();
+  draw_picture_switch(view, state);
+  ImGui::EndGroup();
+  ImGui::Dummy({1, 2 * theme.scale});
+  const Rect area{{at.x, ImGui::GetCursorScreenPos().y + 4 * theme.scale}, {split, at.y + room.y}};
+  if (area.height() > 40 * theme.scale) {
+    if (state.picture == ValidatePicture::counters)
+      draw_validate_counters(area, view, commands);
+    else
+      draw_validate_plot(area, view, commands, state);
+  }
+  ImGui::PopStyleVar();
+}
+
+}  // namespace tilescope

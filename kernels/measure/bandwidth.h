@@ -1,0 +1,16 @@
+// HBM traffic over the life of a kernel, by CUPTI's PM sampling: the chip writes its counters down at a fixed interval.
+#pragma once
+
+#include "kernels/kernel_table.h"
+#include "sim/core/probe_result.h"
+
+namespace tilescope {
+
+/// Samples one run of the kernel from a flushed L2, as finely as the chip allows and the kernel is worth.
+/// Errors  no GPU, no CUPTI, no permission; a chip or a CUPTI without PM sampling: says what was tried; those of launching.
+Result<BandwidthRecord> sample_bandwidth(const KernelInfo& kernel, const AttentionProblem& problem);
+
+/// The samples from a little before the first with traffic to a little after the last, with times from the first kept.
+std::vector<BandwidthSample> trimmed(const std::vector<BandwidthSample>& samples);
+
+}  // namespace tilescope

@@ -1,0 +1,189 @@
+// Structs to JSON and back by one description each, for the files that are recorded: bundles, probes, bandwidths.
+//
+//   describe(fields, value)   names a struct's members: an object         void describe(auto& fields, SameAs<Tile> auto& tile)
+//   elements(fields, value)   lists them: an array, for what there are thousands of
+//
+//   Both are found by their arguments, so a file describes its own structs before it uses Writer and Reader.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <concepts>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sim/core/attention_problem.h"
+#include "sim/core/measurement.h"
+
+namespace tilescope {
+
+template <class T, class Wanted>
+concept SameAs = std::same_as<std::remove_const_t<T>, Wanted>;
+
+void describe(auto& fields, SameAs<AttentionProblem> auto& p) {
+  fields("batch", p.batch), fields("heads", p.heads), fields("kv_heads", p.kv_heads);
+  fields("seq_q", p.seq_q), fields("seq_kv", p.seq_kv), fields("head_dim", p.head_dim);
+  fields("dtype", p.dtype), fields("causal", p.causal), fields("pass", p.pass);
+}
+
+void describe(auto& fields, SameAs<TileShape> auto& tile) {
+  fields("block_q", tile.block_q), fields("block_kv", tile.block_kv);
+}
+
+void elements(auto& fields, SameAs<Spread> auto& spread) {
+  fields(spread.median), fields(spread.least), fields(spread.most);
+}
+
+class JsonWriter {
+ public:
+  using Json = nlohmann::ordered_json;
+  Json json;
+
+  template <class T>
+  void operator()(const char* key, const T& value) {
+    json[key] = written(value);
+  }
+  template <class T>
+  void operator()(const T& value) {
+    json.push_back(written(value));
+  }
+
+ private:
+  template <class T>
+  static Json written(const T& value) {
+    JsonWriter inner;
+    if constexpr (requires { describe(inner, value); }) {
+      inner.json = Json::object();
+      describe(inner, value);
+      return std::move(inner.json);
+    } else if constexpr (requires { elements(inner, value); }) {
+      inner.json = Json::array();
+      elements(inner, value);
+      return std::move(inner.json);
+    } else {
+      return value;
+    }
+  }
+  static Json written(const DataType& type) { return to_string(type); }
+  static Json written(const Pass& pass) { return to_string(pass); }
+  template <class T>
+  static Json written(const std::vector<T>& list) {
+    Json array = Json::array();
+    for (const T& value : list) array.push_back(written(value));
+    return array;
+  }
+  template <class T>
+  static Json written(const std::map<std::string, T>& map) {
+    Json members = Json::object();
+    for (const auto& [key, value] : map) members[key] = written(value);
+    return members;
+  }
+};
+
+/// Reads members, and keeps the first thing that is wrong with its path; what follows is passed over.
+class JsonReader {
+ public:
+  using Json = nlohmann::ordered_json;
+  JsonReader(const Json& json, std::string path, std::string& wrong) : json_(json), path_(std::move(path)), wrong_(wrong) {}
+
+  template <class T>
+  void operator()(const char* key, T& value) {
+    if (!wrong_.empty()) return;
+    if (!json_.is_object()) return fail(path_, "must be an object");
+    const auto found = json_.find(key);
+    if (found == json_.end()) return fail(path_of(key), "is missing");
+    read(path_of(key), *found, value);
+  }
+  template <class T>
+  void operator()(T& value) {
+    if (!wrong_.empty()) return;
+    if (!json_.is_array() || next_ >= json_.size()) return fail(path_, "must be a list of more numbers");
+    const std::string path = fmt::format("{}[{}]", path_, next_);
+    read(path, json_[next_++], value);
+  }
+
+ private:
+  std::string path_of(std::string_view key) const { return path_.empty() ? std::string(key) : fmt::format("{}.{}", path_, key); }
+  void fail(const std::string& path, std::string_view what) {
+    if (wrong_.empty()) wrong_ = fmt::format("{} {}", path.empty() ? "the outermost value" : path, what);
+  }
+
+  template <class T>
+  void read(const std::string& path, const Json& json, T& value) {
+    JsonReader inner(json, path, wrong_);
+    if constexpr (requires { describe(inner, value); })
+      describe(inner, value);
+    else
+      elements(inner, value);
+    if (wrong_.empty()) judge(path, value);
+  }
+  void read(const std::string& path, const Json& json, std::string& value);
+  void read(const std::string& path, const Json& json, bool& value);
+  void read(const std::string& path, const Json& json, double& value);
+  void read(const std::string& path, const Json& json, DataType& value);
+  void read(const std::string& path, const Json& json, Pass& value);
+  template <std::integral Integer>
+  void read(const std::string& path, const Json& json, Integer& value) {
+    if (!json.is_number_integer() || !std::in_range<Integer>(json.get<std::int64_t>()) || json.get<std::int64_t>() < 0)
+      return fail(path, "must be a whole number, not below zero");
+    value = json.get<Integer>();
+  }
+  template <class T>
+  void read(const std::string& path, const Json& json, std::vector<T>& value) {
+    if (!json.is_array()) return fail(path, "must be a list");
+    value.resize(json.size());
+    for (std::size_t i = 0; i < json.size() && wrong_.empty(); ++i) read(fmt::format("{}[{}]", path, i), json[i], value[i]);
+  }
+  template <class T>
+  void read(const std::string& path, const Json& json, std::map<std::string, T>& value) {
+    if (!json.is_object()) return fail(path, "must be an object");
+    for (const auto& [key, element] : json.items()) read(fmt::format("{}.{}", path, key), element, value[key]);
+  }
+
+  // What cannot be, though every part of it is of the right kind.
+  template <class T>
+  void judge(const std::string&, const T&) {}
+  void judge(const std::string& path, const AttentionProblem& value);
+  void judge(const std::string& path, const TileShape& value);
+  void judge(const std::string& path, const Spread& value);
+
+  const Json& json_;
+  std::string path_;
+  std::string& wrong_;
+  std::size_t next_ = 0;
+};
+
+/// JSON with the outer `levels` of objects and lists one member a line, and what is inside of them on that line.
+std::string json_lines(const nlohmann::ordered_json& json, int levels);
+
+/// The JSON of a file, with its schema checked. `what`: "a measurement bundle".
+/// Errors  not JSON; another schema.
+Result<nlohmann::ordered_json> parse_recorded(std::string_view text, std::string_view schema, std::string_view what);
+
+/// A recorded struct to JSON, and back.
+template <class T>
+std::string recorded_text(const T& value, std::string_view schema, int levels) {
+  JsonWriter writer;
+  writer.json = nlohmann::ordered_json::object();
+  writer("schema", std::string(schema));
+  describe(writer, value);
+  return json_lines(writer.json, levels) + "\n";
+}
+template <class T>
+Result<T> recorded_from(std::string_view text, std::string_view schema, std::string_view what) {
+  const Result<nlohmann::ordered_json> json = parse_recorded(text, schema, what);
+  if (!json) return json.error();
+  std::string wrong;
+  JsonReader reader(*json, "", wrong);
+  T value;
+  describe(reader, value);
+  if (!wrong.empty()) return Error{fmt::format("the {} is not sound: {}", what, wrong)};
+  return value;
+}
+
+}  // namespace tilescope

@@ -1,0 +1,281 @@
+// Measures one kernel on one problem.
+#include "kernels/measure/measure_case.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <chrono>
+#include <cmath>
+
+#include "kernels/measure/clock_gauge.h"
+#include "kernels/measure/device_problem.h"
+#include "kernels/measure/timing.h"
+
+namespace tilescope {
+
+namespace {
+
+constexpr std::uint64_t seed =
+    1;  // traffic does not depend on it; time hardly, and random numbers draw the power that real ones do
+constexpr int least_repeats = 5;
+constexpr double longest_timing_ns = 4e8;  // of one kernel's repeats; where a run is longer there are fewer
+
+using Clock = std::chrono::steady_clock;
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+Error cancelled() {
+  return {"the measurement was cancelled", Error::Kind::cancelled};
+}
+
+/// The tensors of one measurement, and what is done with them.
+class Run {
+ public:
+  Run(const KernelInfo& kernel, const AttentionProblem& problem, DeviceProblem tensors, const DeviceMemory& scratch)
+      : kernel_(kernel), problem_(problem), tensors_(std::move(tensors)), scratch_(scratch) {}
+
+  Status flush() const { return launch(plan_flush(scratch_), nullptr); }
+  Status kernel() const { return launch(kernel_, problem_, tensors_.tensors(), nullptr); }
+  Status kernel_and_flush() const {
+    if (Status ran = kernel(); !ran) return ran;
+    return flush();
+  }
+
+  Status warm_up() const;
+  Status times(const DeviceInfo& device, int repeats, MeasuredCase& measured) const;
+  Status launches(int repeats, MeasuredCase& measured) const;
+  Status counters(CounterSession& session, int repeats, const std::function<bool()>& go_on, MeasuredCase& measured) const;
+
+ private:
+  const KernelInfo& kernel_;
+  const AttentionProblem& problem_;
+  DeviceProblem tensors_;
+  const DeviceMemory& scratch_;
+};
+
+constexpr double ns_a_ms = 1e6;
+
+Spread in_ns(const Timing& timing) {
+  std::vector<double> ns;
+  for (double ms : timing.repeats_ms) ns.push_back(ms * ns_a_ms);
+  return spread_of(std::move(ns));
+}
+
+/// Runs the kernel until the clock has come up from idle.
+Status Run::warm_up() const {
+  constexpr double warm_up_seconds = 0.05;
+  const auto start = Clock::now();
+  do {
+    if (Status ran = kernel(); !ran) return ran;
+    if (Status done = wait_for(nullptr); !done) return done;
+  } while (seconds_since(start) < warm_up_seconds);
+  return Done{};
+}
+
+Status Run::times(const DeviceInfo& device, int repeats, MeasuredCase& measured) const {
+  if (Status warmed = warm_up(); !warmed) return warmed;
+  Result<ClockGauge> gauge = ClockGauge::make(device);
+  if (!gauge) return gauge.error();
+  TimingOptions options;
+  options.warm_ups = 1;
+  options.repeats = 1;
+  const Result<Timing> first = time_kernel(kernel_, problem_, tensors_.tensors(), scratch_, options);
+  if (!first) return first.error();
+  const double once_ns = std::max(in_ns(*first).median, 1.0);
+  options.repeats = std::clamp(static_cast<int>(longest_timing_ns / once_ns), std::min(least_repeats, repeats), repeats);
+  const Result<Timing> warm = time_kernel(kernel_, problem_, tensors_.tensors(), scratch_, options);
+  if (!warm) return warm.error();
+  options.l2 = L2State::cold;
+  options.gauge = &*gauge;
+  const Result<Timing> cold = time_kernel(kernel_, problem_, tensors_.tensors(), scratch_, options);
+  if (!cold) return cold.error();
+
+  measured.time_repeats = options.repeats;
+  measured.time_warm_ns = in_ns(*warm);
+  measured.time_cold_ns = in_ns(*cold);
+  measured.sm_clock_hz = gauge->hertz();
+  const double cycles_a_ns = measured.sm_clock_hz / 1e9;
+  measured.cycles = {measured.time_cold_ns.median * cycles_a_ns, measured.time_cold_ns.least * cycles_a_ns,
+                     measured.time_cold_ns.most * cycles_a_ns};
+  return Done{};
+}
+
+Status Run::launches(int repeats, MeasuredCase& measured) const {
+  if (kernel_.plan == nullptr) return Done{};  // a library's launches are its own affair
+  const LaunchPlan plan = kernel_.plan(problem_, tensors_.tensors());
+  Result<std::vector<CompiledNeeds>> needs = compiled_launches(kernel_, problem_);
+  if (!needs) return needs.error();
+  for (std::size_t i = 0; i < plan.size(); ++i) {
+    const CompiledNeeds& compiled = (*needs)[i];
+    measured.launches.push_back({compiled.name,
+                                 plan[i].grid[0] * plan[i].grid[1] * plan[i].grid[2],
+                                 compiled.threads,
+                                 compiled.registers,
+                                 compiled.blocks_per_sm,
+                                 compiled.shared_bytes,
+                                 {}});
+  }
+  if (plan.size() == 1) {
+    measured.launches.front().time_ns = measured.time_cold_ns;
+    return Done{};
+  }
+  std::vector<Stopwatch> watches;
+  for (std::size_t i = 0; i < plan.size(); ++i) {
+    Result<Stopwatch> watch = Stopwatch::make();
+    if (!watch) return watch.error();
+    watches.push_back(std::move(*watch));
+  }
+  std::vector<std::vector<double>> ns(plan.size());
+  for (int repeat = 0; repeat < repeats; ++repeat) {
+    if (Status flushed = flush(); !flushed) return flushed;
+    for (std::size_t i = 0; i < plan.size(); ++i) {
+      if (Status started = watches[i].start(nullptr); !started) return started;
+      if (Status launched = launch(plan[i], nullptr); !launched) return launched;
+      if (Status ended = watches[i].end(nullptr); !ended) return ended;
+    }
+    for (std::size_t i = 0; i < plan.size(); ++i) {
+      const Result<double> ms = watches[i].elapsed();
+      if (!ms) return ms.error();
+      ns[i].push_back(*ms * ns_a_ms);
+    }
+  }
+  for (std::size_t i = 0; i < plan.size(); ++i) measured.launches[i].time_ns = spread_of(std::move(ns[i]));
+  return Done{};
+}
+
+Status Run::counters(CounterSession& session, int repeats, const std::function<bool()>& go_on, MeasuredCase& measured) const {
+  const std::span<const Counter> table = counter_table();
+  std::map<std::string, std::vector<double>> cold, warm;
+  std::vector<double> after_flush;
+  auto collect = [&](const CounterReading& reading, std::map<std::string, std::vector<double>>& into) {
+    for (std::size_t i = 0; i < table.size(); ++i)
+      if (!std::isnan(reading.values[i])) into[std::string(table[i].key)].push_back(reading.values[i] * table[i].factor);
+  };
+  const auto flush_first = [&] { return flush(); };
+  const auto kernel_first = [&] { return kernel(); };
+  const auto run_kernel = [&] { return kernel(); };
+  for (int repeat = 0; repeat < repeats; ++repeat) {
+    const Result<CounterReading> reading = session.read(CounterSet::all, flush_first, run_kernel);
+    if (!reading) return reading.error();
+    collect(*reading, cold);
+    if (repeat == 0) cold.erase("smem_bytes");  // holds what ran since the last measurement: see CounterSet
+    measured.counter_passes = reading->passes;
+    if (!go_on()) return cancelled();
+  }
+  for (int repeat = 0; repeat < repeats; ++repeat) {
+    const Result<CounterReading> reading = session.read(CounterSet::memory, kernel_first, run_kernel);
+    if (!reading) return reading.error();
+    collect(*reading, warm);
+    const Result<CounterReading> flushed = session.read(CounterSet::hbm_write, flush_first, [&] { return kernel_and_flush(); });
+    if (!flushed) return flushed.error();
+    for (const double bytes : flushed->values)
+      if (!std::isnan(bytes)) after_flush.push_back(bytes);  // the set has one counter
+    if (!go_on()) return cancelled();
+  }
+  measured.counter_repeats = repeats;
+  for (auto& [key, values] : cold) measured.counters[key] = spread_of(std::move(values));
+  for (auto& [key, values] : warm) measured.counters_warm[key] = spread_of(std::move(values));
+  measured.hbm_write_after_flush_bytes = spread_of(std::move(after_flush));
+  return Done{};
+}
+
+}  // namespace
+
+Result<MeasuringSession> MeasuringSession::open() {
+  Result<DeviceInfo> device = find_device();
+  if (!device) return device.error();
+  MeasuringSession session;
+  session.device_ = *device;
+  Result<DeviceMemory> scratch = flush_scratch(*device);
+  if (!scratch) return scratch.error();
+  session.scratch_ = std::move(*scratch);
+  Result<CounterSession> counters = CounterSession::open();
+  if (counters)
+    session.counters_ = std::move(*counters);
+  else
+    session.refused_ = counters.error().sentence;
+  return session;
+}
+
+Result<MeasuredCase> MeasuringSession::measure(const KernelInfo& kernel, const AttentionProblem& problem,
+                                               const MeasureOptions& options, const MeasureProgress& progress,
+                                               MeasuringCost* cost) {
+  const auto go_on = [&](double done, std::string_view doing) { return !progress || progress(done, doing); };
+  MeasuringCost spent;
+  auto start = Clock::now();
+  if (!go_on(0, "making the tensors")) return cancelled();
+  Result<DeviceProblem> tensors = DeviceProblem::make_seeded(kernel, problem, seed);
+  if (!tensors) return tensors.error();
+  const Run run(kernel, problem, std::move(*tensors), scratch_);
+  MeasuredCase measured;
+  measured.kernel = std::string(kernel.id);
+  measured.problem = problem;
+  measured.tile = kernel.tile(problem);
+  spent.prepare = seconds_since(start);
+
+  start = Clock::now();
+  if (!go_on(0.1, "timing")) return cancelled();
+  if (Status timed = run.times(device_, std::max(options.time_repeats, 1), measured); !timed) return timed.error();
+  if (Status timed = run.launches(measured.time_repeats, measured); !timed) return timed.error();
+  spent.times = seconds_since(start);
+
+  start = Clock::now();
+  if (!go_on(0.3, "reading counters")) return cancelled();
+  measured.refused = refused_;
+  if (counters_ && options.counter_repeats > 0) {
+    int read = 0;
+    const auto between = [&] { return go_on(0.3 + 0.7 * ++read / (2.0 * options.counter_repeats), "reading counters"); };
+    const Status counted = run.counters(*counters_, options.counter_repeats, between, measured);
+    if (!counted && counted.error().kind == Error::Kind::cancelled) return counted.error();
+    if (!counted) measured.refused = counted.error().sentence;
+  }
+  spent.counters = seconds_since(start);
+  if (cost != nullptr) *cost = spent;
+  return measured;
+}
+
+MeasurementBundle MeasuringSession::empty_bundle() const {
+  MeasurementBundle bundle;
+  bundle.gpu = spec_id_of(device_.name);
+  bundle.device = device_.name;
+  bundle.driver = device_.driver_version;
+  bundle.runtime = device_.runtime_version;
+  bundle.sm_count = device_.sm_count;
+  bundle.l2_bytes = device_.l2_bytes;
+  bundle.sm_clock_hz = device_.sm_clock_hz;
+  bundle.memory_clock_hz = device_.memory_clock_hz;
+  for (const Counter& counter : counter_table()) bundle.counter_names[std::string(counter.key)] = counter.metric;
+  return bundle;
+}
+
+Result<MeasuredCase> measure_case(const KernelInfo& kernel, const AttentionProblem& problem, const MeasureOptions& options,
+                                  const MeasureProgress& progress) {
+  if (Status fits = supports(kernel, problem); !fits) return fits.error();
+  Result<MeasuringSession> session = MeasuringSession::open();
+  if (!session) return session.error();
+  return session->measure(kernel, problem, options, progress);
+}
+
+std::string spec_id_of(std::string_view device_name) {
+  std::string id, word;
+  for (const char c : std::string(device_name) + " ") {
+    if (std::isalnum(static_cast<unsigned char>(c))) {
+      word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      continue;
+    }
+    if (word != "nvidia" && word != "geforce") id += word;
+    if (std::any_of(word.begin(), word.end(), [](char letter) { return letter >= '0' && letter <= '9'; })) break;
+    word.clear();
+  }
+  return id;
+}
+
+Spread spread_of(std::vector<double> values) {
+  if (values.empty()) return {};
+  std::sort(values.begin(), values.end());
+  return {(values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2, values.front(), values.back()};
+}
+
+}  // namespace tilescope

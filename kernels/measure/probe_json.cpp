@@ -1,0 +1,66 @@
+// Probes and bandwidth records to JSON and back.
+#include "kernels/measure/probe_json.h"
+
+#include "kernels/measure/json_fields.h"
+
+namespace tilescope {
+
+namespace {
+
+constexpr std::string_view probe_schema = "tilescope.probe/1", bandwidth_schema = "tilescope.bandwidth/1";
+constexpr int record_list = 2;  // levels that get a line a member
+
+}  // namespace
+
+void elements(auto& fields, SameAs<ProbedBlock> auto& b) {
+  fields(b.block), fields(b.sm), fields(b.start_ns), fields(b.end_ns);
+}
+
+void elements(auto& fields, SameAs<ProbeInterval> auto& i) {
+  auto stage = static_cast<int>(i.stage);
+  fields(stage), fields(i.warp), fields(i.iteration), fields(i.start_cycles), fields(i.end_cycles);
+  if constexpr (!std::is_const_v<std::remove_reference_t<decltype(i)>>)
+    i.stage = static_cast<ProbeStage>(static_cast<std::size_t>(stage) < probe_stage_names.size() ? stage : 0);
+}
+
+void elements(auto& fields, SameAs<ProbedStep> auto& s) {
+  fields(s.m), fields(s.l), fields(s.alpha);
+}
+
+void elements(auto& fields, SameAs<BandwidthSample> auto& s) {
+  fields(s.start_ns), fields(s.end_ns), fields(s.read_bytes), fields(s.write_bytes);
+}
+
+void describe(auto& fields, SameAs<ProbedSmBlock> auto& b) {
+  fields("block", b.block), fields("start_cycles", b.start_cycles), fields("end_cycles", b.end_cycles);
+  fields("intervals", b.intervals);
+}
+
+void describe(auto& fields, SameAs<ProbeResult> auto& p) {
+  fields("kernel", p.kernel), fields("device", p.device), fields("date", p.date), fields("commit", p.commit);
+  fields("problem", p.problem), fields("tile", p.tile), fields("seed", p.seed);
+  fields("sm_clock_hz", p.sm_clock_hz), fields("plain_ns", p.plain_ns), fields("probed_ns", p.probed_ns);
+  fields("sm", p.sm), fields("block", p.block), fields("row", p.row);
+  fields("steps", p.steps), fields("blocks", p.blocks), fields("sm_blocks", p.sm_blocks);
+}
+
+void describe(auto& fields, SameAs<BandwidthRecord> auto& r) {
+  fields("kernel", r.kernel), fields("device", r.device), fields("date", r.date), fields("commit", r.commit);
+  fields("problem", r.problem), fields("tile", r.tile), fields("interval_ns", r.interval_ns), fields("kernel_ns", r.kernel_ns);
+  fields("samples", r.samples);
+}
+
+std::string to_json(const ProbeResult& probe) {
+  return recorded_text(probe, probe_schema, record_list);
+}
+Result<ProbeResult> probe_from_json(std::string_view text) {
+  return recorded_from<ProbeResult>(text, probe_schema, "probe");
+}
+std::string to_json(const BandwidthRecord& record) {
+  return recorded_text(record, bandwidth_schema, record_list);
+}
+Result<BandwidthRecord> bandwidth_from_json(std::string_view text) {
+  return recorded_from<BandwidthRecord>(text, bandwidth_schema, "bandwidth record");
+}
+
+}  // namespace tilescope

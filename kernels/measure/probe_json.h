@@ -1,0 +1,21 @@
+// What a kernel recorded of itself as JSON: assets/measured/<gpu>-probe-*.json and <gpu>-hbm-*.json; read with or without CUDA.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "sim/core/probe_result.h"
+#include "sim/core/result.h"
+
+namespace tilescope {
+
+/// Schema "tilescope.probe/1".
+std::string to_json(const ProbeResult& probe);
+/// Errors  not JSON; another schema; a key that is missing or of another kind: names it.
+Result<ProbeResult> probe_from_json(std::string_view text);
+
+/// Schema "tilescope.bandwidth/1".
+std::string to_json(const BandwidthRecord& record);
+Result<BandwidthRecord> bandwidth_from_json(std::string_view text);
+
+}  // namespace tilescope

@@ -1,0 +1,161 @@
+// The suite, as the table that it is, and its reader.
+#include "kernels/measure/suite.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <sstream>
+
+#include "kernels/kernel_table.h"
+
+namespace tilescope {
+
+namespace {
+
+// The two lists hold no shape twice. Each kernel is in both, at sizes where its data fit the L2 and where they do not.
+constexpr std::string_view table = R"(
+# kernel          B   H  Hkv    Nq     Nk   d  type  mask    list
+flash2            1   1   1    128    128  64  fp16  full    build
+flash2            1   8   8   1024   1024  64  fp16  full    build
+flash2            2   8   8   1024   1024 128  fp16  causal  build
+flash2            1   4   4   1000   1000  64  fp16  causal  build
+flash2            1   3   3   1001   1001 128  bf16  full    build
+flash2            8  16  16    512    512 128  fp16  full    build
+flash2            4  32  32   2048   2048  64  bf16  causal  build
+flash2            1  16  16   4096   4096 128  fp16  causal  build
+flash2            1  16  16   4096   4096  64  fp16  full    build
+flash2            1  32   8   4096   4096 128  fp16  full    build
+flash2            1  16   2   1500   6000  64  bf16  causal  build
+flash2            2   8   8   8192   8192 128  bf16  full    build
+flash2            1   8   8  16384  16384  64  fp16  full    build
+flash2            1   4   4  32768  32768 128  fp16  causal  build
+flash2            1   2   2  65536  65536  64  fp16  full    build
+flash2            1   2   2    256    256 128  fp16  full    judge
+flash2            4   8   8    640    640  64  bf16  full    judge
+flash2           16  16  16   1024   1024  64  fp16  full    judge
+flash2            8  16  16   2048   2048 128  fp16  full    judge
+flash2            1   7   7   2049   2049  64  fp16  causal  judge
+flash2            2  16   4   3000   3000 128  bf16  causal  judge
+flash2            4  32  32   4096   4096  64  fp16  causal  judge
+flash2            1  32   1   8192   8192 128  fp16  full    judge
+flash2            1  64  64    128   4096  64  bf16  full    judge
+flash2            2  16  16   8192   8192  64  fp16  causal  judge
+flash2            1  16  16  16384  16384 128  fp16  causal  judge
+flash2            1  12  12  12345  12345  64  fp16  full    judge
+flash2            1   4   4  65536  65536 128  bf16  full    judge
+standard          1   4   4    128    128  64  fp16  full    build
+standard          1   8   8   1024   1024  64  fp16  full    build
+standard          1   4   4   1000   1000 128  bf16  causal  build
+standard          4  16  16   1024   1024 128  fp16  full    build
+standard          1  16  16   4096   4096  64  fp16  full    build
+standard          1   4   4   8192   8192 128  fp16  causal  build
+standard          1   1   1  32768  32768  64  fp16  full    build
+standard          1   8   8    512    512 128  fp16  full    judge
+standard          2   4   4   2000   2000  64  bf16  full    judge
+standard          1  16   4   2048   2048 128  fp16  causal  judge
+standard          2  16  16   4096   4096 128  fp16  full    judge
+standard          1   2   2  16384  16384  64  fp16  causal  judge
+standard          1   1   1  65536  65536 128  fp16  full    judge
+standard_cublas   1   8   8   1024   1024  64  fp16  full    build
+standard_cublas   4  16  16   1024   1024 128  fp16  full    build
+standard_cublas   1  16  16   4096   4096  64  fp16  causal  build
+standard_cublas   1   1   1  32768  32768  64  fp16  full    build
+standard_cublas   1   8   8    512    512 128  fp16  full    judge
+standard_cublas   2  16  16   4096   4096 128  fp16  full    judge
+standard_cublas   1   2   2  16384  16384  64  fp16  causal  judge
+flash1            1   4   4    128    128  64  fp16  full    build
+flash1            4  33  33    512    512  64  fp16  full    build
+flash1            1  16  16   1024   1024 128  bf16  causal  build
+flash1            2  66  66   1000   1000  64  fp16  full    build
+flash1            1  32   8   4096   4096  64  fp16  full    build
+flash1            2   8   8    640    640 128  fp16  full    judge
+flash1            8  16  16   1024   1024  64  bf16  causal  judge
+flash1            1  16  16   2048   2048 128  fp16  full    judge
+flash1            1   8   8   8192   8192  64  fp16  causal  judge
+softmax_safe      1   4   4    256    256  64  fp16  full    build
+softmax_safe      1   8   8   1024   1024  64  fp16  full    build
+softmax_safe      1   4   4   1000   1000  64  bf16  full    build
+softmax_safe      1   2   2   8192   8192  64  fp16  full    build
+softmax_safe      2   4   4   2000   2000  64  fp16  full    judge
+softmax_safe      1  16  16   4096   4096  64  fp16  full    judge
+softmax_online    1   4   4    256    256  64  fp16  full    build
+softmax_online    1   8   8   1024   1024  64  fp16  full    build
+softmax_online    1   4   4   1000   1000  64  bf16  full    build
+softmax_online    1   2   2   8192   8192  64  fp16  full    build
+softmax_online    2   4   4   2000   2000  64  fp16  full    judge
+softmax_online    1  16  16   4096   4096  64  fp16  full    judge
+softmax_fused     1   4   4    256    256  64  fp16  full    build
+softmax_fused     1   8   8   1024   1024  64  fp16  full    build
+softmax_fused     2   8   8   1024   1024 128  bf16  full    build
+softmax_fused     1   3   3   1001   1001 128  fp16  full    judge
+softmax_fused     1   4   4   4096   4096  64  fp16  full    judge
+matmul_naive      1   4   4    256    256  64  fp16  full    build
+matmul_naive      1   8   8   1024   1024  64  fp16  full    build
+matmul_naive      2   2   2   1009   1009  64  bf16  full    build
+matmul_naive      1   8   8   1024   1024 128  fp16  full    judge
+matmul_naive      1   4   4   2048   2048  64  fp16  full    judge
+matmul_tiled      1   4   4    256    256  64  fp16  full    build
+matmul_tiled      1   8   8   1024   1024  64  fp16  full    build
+matmul_tiled      2   2   2   1009   1009 128  bf16  full    build
+matmul_tiled      1  16  16   4096   4096  64  fp16  full    build
+matmul_tiled      4  16  16   2048   2048 128  fp16  full    judge
+matmul_tiled      1   1   1  32768  32768  64  fp16  full    judge
+)";
+
+Result<SuiteCase> case_from_line(const std::string& line) {
+  std::istringstream words(line);
+  SuiteCase one;
+  AttentionProblem& p = one.problem;
+  std::string type, mask, rest;
+  words >> one.kernel;
+  for (std::int64_t* size : {&p.batch, &p.heads, &p.kv_heads, &p.seq_q, &p.seq_kv, &p.head_dim}) {
+    std::string word;
+    words >> word;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), *size);
+    if (word.empty() || error != std::errc() || end != word.data() + word.size())
+      return Error{fmt::format("'{}' is no size", word)};
+  }
+  words >> type >> mask >> one.list;
+  const std::optional<DataType> dtype = data_type_from(type);
+  if (!dtype) return Error{fmt::format("'{}' is no type: fp16 or bf16", type)};
+  p.dtype = *dtype;
+  if (mask != "full" && mask != "causal") return Error{fmt::format("'{}' is no mask: full or causal", mask)};
+  p.causal = mask == "causal";
+  if (one.list != "build" && one.list != "judge") return Error{fmt::format("'{}' is no list: build or judge", one.list)};
+  if (words >> rest) return Error{fmt::format("'{}' is one word too many", rest)};
+  const Result<const KernelInfo*> kernel = find_kernel(one.kernel);
+  if (!kernel) return kernel.error();
+  if (Status fits = supports(**kernel, p); !fits) return fits.error();
+  return one;
+}
+
+}  // namespace
+
+Result<std::vector<SuiteCase>> suite_from_text(std::string_view text) {
+  std::vector<SuiteCase> suite;
+  std::istringstream lines{std::string(text)};
+  std::string line;
+  for (int number = 1; std::getline(lines, line); ++number) {
+    line = line.substr(0, line.find('#'));
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    const Result<SuiteCase> one = case_from_line(line);
+    if (!one) return Error{fmt::format("line {} of the suite: {}", number, one.error().sentence), one.error().kind};
+    suite.push_back(*one);
+  }
+  if (suite.empty())
+    return Error{"the suite has no case: give lines like 'flash2 1 8 8 1024 1024 64 fp16 causal build', or --suite default"};
+  return suite;
+}
+
+const std::vector<SuiteCase>& default_suite() {
+  static const std::vector<SuiteCase> suite = *suite_from_text(table);
+  return suite;
+}
+
+std::string to_text(const SuiteCase& one) {
+  const AttentionProblem& p = one.problem;
+  return fmt::format("{} {} {} {} {} {} {} {} {} {}", one.kernel, p.batch, p.heads, p.kv_heads, p.seq_q, p.seq_kv, p.head_dim,
+                     to_string(p.dtype), p.causal ? "causal" : "full", one.list);
+}
+
+}  // namespace tilescope

@@ -1,0 +1,109 @@
+// What the micro-benchmarks share: launching, cycles of one SM, nanoseconds by events, errors as sentences.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "kernels/device.h"
+
+namespace tilescope::microbench {
+
+inline Status checked(cudaError_t code, std::string_view doing) {
+  if (code == cudaSuccess) return Done{};
+  cudaGetLastError();
+  return Error{std::string(doing) + " failed on the GPU: " + cudaGetErrorString(code) + " (" + cudaGetErrorName(code) + ")",
+               Error::Kind::machine_lacks};
+}
+
+inline double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values.empty() ? 0 : (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
+}
+
+/// An array on the device, filled with the same byte.
+template <class T>
+class DeviceArray {
+ public:
+  static Result<DeviceArray> make(std::int64_t count, unsigned char byte = 0) {
+    Result<DeviceMemory> memory = DeviceMemory::allocate(count * static_cast<std::int64_t>(sizeof(T)));
+    if (!memory) return memory.error();
+    if (Status filled = memory->fill(byte); !filled) return filled.error();
+    DeviceArray array;
+    array.memory_ = std::move(*memory);
+    return Result<DeviceArray>(std::move(array));
+  }
+  T* data() const { return static_cast<T*>(memory_.address()); }
+  std::int64_t count() const { return memory_.bytes() / static_cast<std::int64_t>(sizeof(T)); }
+  Result<std::vector<T>> host() const {
+    std::vector<T> values(static_cast<std::size_t>(count()));
+    if (Status read = memory_.read(values.data(), memory_.bytes()); !read) return read.error();
+    return values;
+  }
+  Status set(const std::vector<T>& values) {
+    return memory_.write(values.data(), static_cast<std::int64_t>(values.size() * sizeof(T)));
+  }
+
+ private:
+  DeviceMemory memory_;
+};
+
+/// Runs `launch` once to warm up and `repeats` times, each followed by `read`, whose median it returns.
+template <class Launch, class Read>
+Result<double> repeated(int repeats, std::string_view what, Launch launch, Read read) {
+  std::vector<double> values;
+  for (int i = 0; i <= repeats; ++i) {
+    launch();
+    if (Status ran = checked(cudaDeviceSynchronize(), what); !ran) return ran.error();
+    const Result<double> value = read();
+    if (!value) return value.error();
+    if (i > 0) values.push_back(*value);
+  }
+  return median(std::move(values));
+}
+
+/// Nanoseconds between two events around `launch`, median of `repeats` after one to warm up.
+template <class Launch>
+Result<double> event_ns(int repeats, std::string_view what, Launch launch) {
+  cudaEvent_t start = nullptr, end = nullptr;
+  cudaEventCreate(&start);
+  cudaEventCreate(&end);
+  std::vector<double> values;
+  cudaError_t code = cudaSuccess;
+  for (int i = 0; i <= repeats && code == cudaSuccess; ++i) {
+    cudaEventRecord(start);
+    launch();
+    cudaEventRecord(end);
+    code = cudaEventSynchronize(end);
+    float ms = 0;
+    if (code == cudaSuccess) code = cudaEventElapsedTime(&ms, start, end);
+    if (i > 0) values.push_back(ms * 1e6);
+  }
+  cudaEventDestroy(start);
+  cudaEventDestroy(end);
+  if (Status ran = checked(code, what); !ran) return ran.error();
+  return median(std::move(values));
+}
+
+__device__ __forceinline__ std::int64_t cycle_counter() {
+  std::int64_t cycle;
+  asm volatile("mov.u64 %0, %%clock64;" : "=l"(cycle)::"memory");
+  return cycle;
+}
+__device__ __forceinline__ std::int64_t nanosecond_counter() {
+  std::int64_t ns;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns)::"memory");
+  return ns;
+}
+__device__ __forceinline__ std::uint32_t sm_number() {
+  std::uint32_t sm;
+  asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
+  return sm;
+}
+
+}  // namespace tilescope::microbench

@@ -1,0 +1,183 @@
+// The steps of a calibration: which micro-benchmark gives which values.
+#include "kernels/microbench/calibrate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "kernels/microbench/arithmetic.h"
+#include "kernels/microbench/latency.h"
+#include "kernels/microbench/launching.h"
+#include "kernels/microbench/memory.h"
+
+namespace tilescope {
+
+namespace {
+
+using namespace microbench;
+using Values = std::vector<CalibratedValue>;
+
+struct Setup {
+  const DeviceInfo& device;
+  const GpuSpec& base;
+};
+
+/// To four digits: more would only be noise.
+double rounded(double value) {
+  double scale = 1;
+  while (std::abs(value) * scale < 1000) scale *= 10;
+  while (std::abs(value) * scale >= 10000) scale /= 10;
+  return std::round(value * scale) / scale;
+}
+
+Status add_device(const Setup& setup, Values& values) {
+  const DeviceInfo& device = setup.device;
+  values.push_back({"sm.count", static_cast<double>(device.sm_count), "read from the device"});
+  values.push_back({"sm.registers", static_cast<double>(device.registers_per_sm), "read from the device"});
+  values.push_back({"sm.max_threads", static_cast<double>(device.threads_per_sm), "read from the device"});
+  values.push_back({"sm.max_blocks", static_cast<double>(device.blocks_per_sm), "read from the device"});
+  values.push_back({"sm.shared_bytes", static_cast<double>(device.shared_bytes_per_sm), "read from the device"});
+  values.push_back({"sm.shared_bytes_per_block", static_cast<double>(device.shared_bytes_per_block), "read from the device"});
+  return Done{};
+}
+
+Status add_arithmetic(const Setup&, Values& values) {
+  const Result<ArithmeticRates> rates = arithmetic_rates();
+  if (!rates) return rates.error();
+  values.push_back({"sm.mma_flops_per_cycle", rounded(rates->mma_flops),
+                    fmt::format("mma.sync 16x8x16, two warps a quarter, operands in registers; bf16 {:.4g}", rates->mma_flops_bf16)});
+  values.push_back({"sm.product_issue_cycles", rounded(rates->product_issue_cycles),
+                    "products of one warp of a quarter beside softmax arithmetic of another: what each instruction of the latter adds"});
+  values.push_back({"sm.product_mixed_cycles", rounded(rates->product_mixed_cycles),
+                    "products with softmax arithmetic and ldmatrix between them, two warps a quarter, over products alone"});
+  values.push_back({"sm.dependent_cycles", rounded(rates->dependent_cycles), "FFMA after FFMA, each needing the one before"});
+  values.push_back({"sm.product_latency_cycles", rounded(rates->mma_latency), "mma.sync after mma.sync, each adding to the same sums"});
+  values.push_back({"sm.fp32_flops_per_cycle", rounded(rates->fp32_flops), "FFMA, two warps a quarter"});
+  values.push_back({"sm.alu_lanes_per_cycle", rounded(std::min(rates->alu_lanes, rates->pack_lanes)),
+                    fmt::format("maxima {:.4g}, packing to 16 bits {:.4g}, two warps a quarter", rates->alu_lanes, rates->pack_lanes)});
+  values.push_back({"sm.exps_per_cycle", rounded(rates->exps), "ex2, two warps a quarter"});
+  values.push_back({"sm.shared_bytes_per_cycle", rounded(rates->shared_bytes),
+                    fmt::format("ldmatrix of four matrices; plain loads that all want one bank reach {:.3g}",
+                                rates->shared_bytes_conflicting)});
+  return Done{};
+}
+
+Status add_latencies(const Setup& setup, Values& values) {
+  const DeviceInfo& device = setup.device;
+  const Result<double> shared = shared_latency(), l1 = l1_latency(), l2 = l2_latency(), hbm = hbm_latency(device);
+  for (const Result<double>* one : {&shared, &l1, &l2, &hbm})
+    if (!*one) return one->error();
+  Result<LineLatencies> lines = line_latencies(device);
+  if (!lines) return lines.error();
+  // From one SM, half of the lines are near and half are far.
+  double near = 0, far = 0;
+  const auto count = static_cast<std::ptrdiff_t>(lines->lines);
+  for (std::size_t sm = 0; sm < lines->sms.size(); ++sm) {
+    const auto first = lines->cycles.begin() + static_cast<std::ptrdiff_t>(sm) * count;
+    std::sort(first, first + count);
+    near += std::accumulate(first, first + count / 2, 0.0);
+    far += std::accumulate(first + count / 2, first + count, 0.0);
+  }
+  const double apart = (far - near) / (static_cast<double>(lines->sms.size()) * static_cast<double>(count / 2));
+  values.push_back({"sm.shared_latency_cycles", rounded(*shared), fmt::format("a chain of addresses; the L1 takes {:.3g}", *l1)});
+  values.push_back({"l2.latency_cycles", rounded(*l2 - apart / 2),
+                    fmt::format("a chain through 2 MiB takes {:.4g} a hop; the lines nearer to an SM are {:.3g} faster than the others",
+                                *l2, apart)});
+  values.push_back({"l2.far_latency_cycles", rounded(*l2 + apart / 2), "the same, for the lines farther from an SM"});
+  values.push_back({"hbm.latency_cycles", rounded(*hbm), "a chain of addresses through four times the L2, each line new"});
+  return Done{};
+}
+
+Status add_l2(const Setup& setup, Values& values) {
+  const DeviceInfo& device = setup.device;
+  constexpr std::int64_t kib = 1024;
+  const int sms = device.sm_count;
+  const Result<double> one = shared_read_rate(ReadPattern::own, 1, 128 * kib, 16);
+  const Result<double> all = shared_read_rate(ReadPattern::own, sms, 128 * kib, 16);
+  const Result<double> one_write = shared_write_rate(1, 64 * kib, 64), all_write = shared_write_rate(sms, 64 * kib, 64);
+  for (const Result<double>* each : {&one, &all, &one_write, &all_write})
+    if (!*each) return each->error();
+  // The largest size at which data that SMs of both sides read in turn still come at nearly full speed.
+  double shared_mib = 0, own_mib = 0;
+  for (const ReadPattern pattern : {ReadPattern::own, ReadPattern::rotating}) {
+    double best = 0;
+    for (double part = 0.3; part <= 1.1; part += 0.05) {
+      const auto bytes = static_cast<std::int64_t>(part * static_cast<double>(device.l2_bytes) / sms);
+      const Result<double> rate = shared_read_rate(pattern, sms, bytes, 8);
+      if (!rate) return rate.error();
+      best = std::max(best, *rate);
+      if (*rate < 0.9 * best) break;
+      (pattern == ReadPattern::own ? own_mib : shared_mib) = static_cast<double>(bytes) * sms / (1024.0 * 1024.0);
+    }
+  }
+  values.push_back({"sm.l2_bytes_per_cycle", rounded(*one), "one SM reads 128 KiB over and over"});
+  values.push_back({"sm.store_bytes_per_cycle", rounded(*one_write), "one SM writes 64 KiB over and over"});
+  values.push_back({"l2.bytes_per_cycle", rounded(*all * sms), fmt::format("each of {} SMs reads its own 128 KiB", sms)});
+  values.push_back({"l2.write_bytes_per_cycle", rounded(*all_write * sms), fmt::format("each of {} SMs writes its own 64 KiB", sms)});
+  values.push_back({"l2.capacity_bytes", static_cast<double>(device.l2_bytes),
+                    fmt::format("read from the device; data of one SM each come at full speed up to {:.0f} MiB, data that SMs of both "
+                                "sides read in turn up to {:.0f} MiB",
+                                own_mib, shared_mib)});
+  return Done{};
+}
+
+Status add_hbm(const Setup& setup, Values& values) {
+  const DeviceInfo& device = setup.device;
+  const Result<HbmBandwidth> found = hbm_bandwidth(device);
+  if (!found) return found.error();
+  const double peak = setup.base.hbm_bytes_per_second;
+  values.push_back({"hbm.read_fraction", rounded(found->read / peak), fmt::format("4 GiB read at {:.4g} GB/s", found->read / 1e9)});
+  values.push_back({"hbm.sustained_fraction", rounded(found->copy / peak),
+                    fmt::format("4 GiB copied at {:.4g} GB/s, a block for each 4 KiB, both directions counted; written alone at {:.4g} GB/s",
+                                found->copy / 1e9, found->write / 1e9)});
+  return Done{};
+}
+
+Status add_launches(const Setup& setup, Values& values) {
+  const DeviceInfo& device = setup.device;
+  const Result<LaunchCosts> launches = launch_costs();
+  if (!launches) return launches.error();
+  constexpr int threads = 128, alone_bytes = 130000;  // so much shared memory that an SM has one block at a time
+  const Result<BlockCosts> blocks = block_costs(device, threads, std::min<int>(alone_bytes, static_cast<int>(device.shared_bytes_per_block)));
+  if (!blocks) return blocks.error();
+  const Result<double> barrier = barrier_cycles(threads);
+  if (!barrier) return barrier.error();
+  values.push_back({"launch.first_ns", rounded(launches->first_ns), "two events around a kernel of 40,000 cycles and around one of 80,000: what does not grow; medians of 51"});
+  values.push_back({"launch.interval_ns", rounded(launches->interval_ns), "400 empty kernels, one launched after the other"});
+  values.push_back({"launch.overhead_ns", rounded(launches->gap_ns), "from the end of one kernel to the start of the next, both waiting in one stream"});
+  values.push_back({"sm.block_start_cycles", rounded(blocks->gap_cycles), "from the end of a block to the start of the next on its SM"});
+  values.push_back({"sm.barrier_cycles", rounded(*barrier), fmt::format("__syncthreads of {} threads", threads)});
+  return Done{};
+}
+
+Status add_clock(const Setup& setup, Values& values) {
+  const DeviceInfo& device = setup.device;
+  Result<LoadedClock> found = loaded_clock(device, 2.0);
+  if (!found) return found.error();
+  std::sort(found->hz.begin(), found->hz.end());
+  values.push_back({"sm.clock_hz", device.sm_clock_hz,
+                    fmt::format("the highest, read from the device; two seconds of products and exponentials on all SMs ran at {:.0f} MHz",
+                                found->hz[found->hz.size() / 2] / 1e6)});
+  return Done{};
+}
+
+}  // namespace
+
+Result<Values> calibrate(const DeviceInfo& device, const GpuSpec& base, const CalibrationProgress& progress) {
+  constexpr struct {
+    std::string_view name;
+    Status (*run)(const Setup&, Values&);
+  } steps[] = {{"device", add_device}, {"arithmetic", add_arithmetic}, {"latencies", add_latencies}, {"L2", add_l2},
+               {"HBM", add_hbm},       {"launches", add_launches},     {"clock under load", add_clock}};
+  Values values;
+  int done = 0;
+  for (const auto& step : steps) {
+    if (progress && !progress(step.name, done++, static_cast<int>(std::size(steps)))) return Error{"cancelled"};
+    if (Status ran = step.run({device, base}, values); !ran) return ran.error();
+  }
+  return values;
+}
+
+}  // namespace tilescope

@@ -1,0 +1,22 @@
+// Bandwidths of the memory hierarchy outside the SM.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/device.h"
+
+namespace tilescope::microbench {
+
+/// Bytes a second.
+struct HbmBandwidth {
+  double read = 0, write = 0, copy = 0;  // a copy counts what it reads and what it writes
+};
+Result<HbmBandwidth> hbm_bandwidth(const DeviceInfo& device);
+
+enum class ReadPattern { same, own, rotating };
+/// Bytes a cycle of one SM while `blocks` SMs read: all the same bytes, each its own, or each those of another SM in turn.
+Result<double> shared_read_rate(ReadPattern pattern, int blocks, std::int64_t bytes_a_block, int rounds);
+/// Bytes a cycle of one SM when each of `blocks` SMs writes its own bytes over and over.
+Result<double> shared_write_rate(int blocks, std::int64_t bytes_a_block, int rounds);
+
+}  // namespace tilescope::microbench

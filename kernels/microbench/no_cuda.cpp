@@ -1,0 +1,10 @@
+// calibrate() in a build without CUDA: says so.
+#include "kernels/microbench/calibrate.h"
+
+namespace tilescope {
+
+Result<std::vector<CalibratedValue>> calibrate(const DeviceInfo&, const GpuSpec&, const CalibrationProgress&) {
+  return no_cuda_error();
+}
+
+}  // namespace tilescope

@@ -1,0 +1,43 @@
+// What is kept of a simulation.
+#include "sim/analysis/outcome.h"
+
+#include <algorithm>
+
+namespace tilescope {
+
+Outcome outcome_of(const Simulation& simulation) {
+  Outcome out;
+  out.tile = simulation.program->tile();
+  for (std::size_t link = 0; link < link_count; ++link)
+    out.bytes[link] = static_cast<double>(simulation.ledger.total(static_cast<Link>(link)).value);
+  out.hbm_write_after_flush_bytes = static_cast<double>(simulation.hbm_write_after_flush.value);
+  out.cycles = simulation.cycles.value;
+  out.time_ns = simulation.time.value;
+  out.flops = static_cast<double>(simulation.flops);
+  out.bound = simulation.bound;
+  const auto longest = std::max_element(simulation.launches.begin(), simulation.launches.end(),
+                                        [](const LaunchResult& a, const LaunchResult& b) { return a.cycles < b.cycles; });
+  if (longest != simulation.launches.end()) out.blocks_per_sm = longest->blocks_per_sm;
+  return out;
+}
+
+Result<Outcome> simulate_outcome(const SimulationRequest& request, const Progress& progress) {
+  const auto simulation = simulate(request, progress);
+  if (simulation) return outcome_of(**simulation);
+  if (simulation.error().kind == Error::Kind::cancelled) return simulation.error();
+  Outcome refused;
+  refused.refusal = simulation.error().sentence;
+  if (request.tile) refused.tile = *request.tile;
+  return refused;
+}
+
+bool same_numbers(const GpuSpec& a, const GpuSpec& b) {
+  return std::all_of(spec_keys().begin(), spec_keys().end(), [&](const SpecKey& key) { return a.*key.member == b.*key.member; });
+}
+
+bool same_request(const SimulationRequest& a, const SimulationRequest& b) {
+  return a.algorithm == b.algorithm && a.problem == b.problem && a.tile == b.tile && a.blocks_per_sm == b.blocks_per_sm &&
+         a.gpu.id == b.gpu.id && same_numbers(a.gpu, b.gpu);
+}
+
+}  // namespace tilescope

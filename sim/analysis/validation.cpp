@@ -1,0 +1,228 @@
+// Simulated against measured.
+#include "sim/analysis/validation.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <numeric>
+
+#include <fmt/format.h>
+
+namespace tilescope {
+
+namespace {
+
+constexpr std::array<std::string_view, figure_count> figure_names = {"l2_to_sm",  "sm_to_l2", "hbm_read", "hbm_write", "hbm_write_after_flush",
+                                                                     "cycles", "time"};
+
+/// Kernels whose products are a library's, and the program that reads and writes the same tensors.
+struct LibraryKernel {
+  std::string_view kernel, algorithm;
+};
+constexpr std::array library_kernels = {LibraryKernel{"standard_cublas", "standard"}};
+
+const Spread* counter(const MeasuredCase& measured, std::string_view key) {
+  const auto found = measured.counters.find(std::string(key));
+  return found == measured.counters.end() ? nullptr : &found->second;
+}
+
+void add(CaseValidation& out, Figure figure, double simulated, const Spread* measured, std::optional<ErrorBound> bound) {
+  if (measured != nullptr) out.figures[static_cast<std::size_t>(figure)] = Comparison{simulated, *measured, bound};
+}
+
+double total(const Simulation& simulation, Link link) { return static_cast<double>(simulation.ledger.total(link).value); }
+
+/// Mean ranks, from 1.
+std::vector<double> ranks(std::span<const double> values) {
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
+  std::vector<double> out(values.size());
+  for (std::size_t from = 0; from < order.size();) {
+    std::size_t to = from;
+    while (to < order.size() && values[order[to]] == values[order[from]]) ++to;
+    for (std::size_t i = from; i < to; ++i) out[order[i]] = (static_cast<double>(from + to) + 1) / 2;
+    from = to;
+  }
+  return out;
+}
+
+GroupSummary summarise_group(std::string name, std::span<const CaseValidation> results, const std::vector<std::size_t>& members) {
+  GroupSummary group;
+  group.name = std::move(name);
+  std::vector<double> simulated, measured;
+  for (const std::size_t i : members) {
+    ++group.cases;
+    if (!results[i].not_simulated.empty()) ++group.not_simulated;
+    for (const Figure f : all_figures) {
+      const std::optional<Comparison>& comparison = results[i].figure(f);
+      if (!comparison || !std::isfinite(comparison->error())) continue;
+      ErrorSummary& errors = group.figures[static_cast<std::size_t>(f)];
+      const double size = std::abs(comparison->error());
+      if (errors.cases == 0 || size > errors.worst) errors.worst = size, errors.worst_case = i;
+      errors.mean += size;
+      ++errors.cases;
+      errors.beyond += !comparison->within();
+    }
+    if (const auto& time = results[i].figure(Figure::time)) {
+      simulated.push_back(time->simulated);
+      measured.push_back(time->measured.median);
+    }
+  }
+  for (ErrorSummary& errors : group.figures)
+    if (errors.cases > 0) errors.mean /= errors.cases;
+  group.time_rank_correlation = rank_correlation(simulated, measured);
+  return group;
+}
+
+/// The members of each group in the order in which its name first appears.
+template <class NameOf>
+std::vector<std::pair<std::string, std::vector<std::size_t>>> grouped(std::span<const MeasuredCase> cases, NameOf name_of) {
+  std::vector<std::pair<std::string, std::vector<std::size_t>>> groups;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const std::string name = name_of(cases[i]);
+    if (name.empty()) continue;
+    auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& g) { return g.first == name; });
+    if (group == groups.end()) group = groups.insert(groups.end(), {name, {}});
+    group->second.push_back(i);
+  }
+  return groups;
+}
+
+}  // namespace
+
+std::string_view to_string(Figure figure) { return figure_names[static_cast<std::size_t>(figure)]; }
+
+std::string short_text(const AttentionProblem& p) {
+  std::string heads = fmt::format("{}", p.heads), rows = fmt::format("{}", p.seq_q);
+  if (p.kv_heads != p.heads) heads += fmt::format("/{}", p.kv_heads);
+  if (p.seq_kv != p.seq_q) rows += fmt::format("x{}", p.seq_kv);
+  return fmt::format("B{} H{} N{} d{} {}{}", p.batch, heads, rows, p.head_dim, to_string(p.dtype), p.causal ? " causal" : "");
+}
+
+double Comparison::error() const {
+  if (measured.median > 0) return difference() / measured.median;
+  return simulated == 0 ? 0 : std::numeric_limits<double>::infinity();
+}
+
+bool CaseValidation::held() const {
+  return not_simulated.empty() && std::all_of(figures.begin(), figures.end(), [](const auto& f) { return !f || f->within(); });
+}
+
+Counterpart counterpart_of(std::string_view kernel) {
+  for (const LibraryKernel& row : library_kernels)
+    if (row.kernel == kernel) return {std::string(row.algorithm), true};
+  return {std::string(kernel), false};
+}
+
+Bytes kv_in_flight(const Simulation& simulation) {
+  const AttentionProblem& problem = simulation.program->problem();
+  const std::int64_t planes = problem.query_planes(), group = problem.heads / problem.kv_heads;
+  std::int64_t most = 0;
+  for (std::size_t i = 0; i < simulation.launches.size(); ++i) {
+    const LaunchResult& launch = simulation.launches[i];
+    const std::int64_t resident = static_cast<std::int64_t>(simulation.request.gpu.sm_count) * launch.blocks_per_sm;
+    const std::int64_t per_plane = std::max<std::int64_t>(1, launch.blocks / planes);
+    // At the worst the first and the last of them are the ends of two planes' rows of blocks.
+    const std::int64_t in_flight = std::min(planes, ceil_div(std::min(resident, launch.blocks) - 1, per_plane) + 1);
+    std::int64_t bytes = 0;
+    for (const Tensor tensor : {Tensor::k, Tensor::v}) {
+      if (simulation.ledger.total(static_cast<int>(i), tensor, Link::l2_to_sm).value == 0) continue;
+      bytes += ceil_div(in_flight, group) * tensor_layout(problem, simulation.program->tile(), tensor).plane_bytes().value;
+    }
+    most = std::max(most, bytes);
+  }
+  return Bytes(most);
+}
+
+Bytes effective_l2(const GpuSpec& gpu) {
+  return Bytes(static_cast<std::int64_t>(gpu.l2_capacity_bytes / (gpu.l2_partitions >= 2 ? 2 : 1)));
+}
+
+CaseValidation compare(const Simulation& simulation, const MeasuredCase& measured) {
+  CaseValidation out;
+  out.algorithm = simulation.request.algorithm;
+  out.kv_in_flight_bytes = static_cast<double>(kv_in_flight(simulation).value);
+  out.effective_l2_bytes = static_cast<double>(effective_l2(simulation.request.gpu).value);
+  const bool library = counterpart_of(measured.kernel).library;
+  const auto bound = [library](const ErrorBound& b) { return library ? std::nullopt : std::optional(b); };
+
+  if (!library) {
+    add(out, Figure::l2_to_sm, total(simulation, Link::l2_to_sm), counter(measured, "l2_to_sm_bytes"), sm_link_bound);
+    add(out, Figure::sm_to_l2, total(simulation, Link::sm_to_l2), counter(measured, "sm_to_l2_bytes"), sm_link_bound);
+  }
+  add(out, Figure::hbm_read, total(simulation, Link::hbm_read), counter(measured, "hbm_read_bytes"),
+      bound(out.kv_fits() ? hbm_read_bound_in_l2 : hbm_read_bound_beyond_l2));
+  // What is in HBM after a flush is defined by the program alone; what is there at the kernel's end depends on when the L2 chose to
+  // write. So the bound stands on the first wherever it was read.
+  const bool flushed = measured.hbm_write_after_flush_bytes.median > 0;
+  add(out, Figure::hbm_write, total(simulation, Link::hbm_write), counter(measured, "hbm_write_bytes"),
+      flushed ? std::nullopt : bound(hbm_write_bound));
+  if (flushed)
+    add(out, Figure::hbm_write_after_flush, static_cast<double>(simulation.hbm_write_after_flush.value),
+        &measured.hbm_write_after_flush_bytes, bound(hbm_write_bound));
+  if (library) return out;
+
+  if (measured.cycles.median > 0) add(out, Figure::cycles, simulation.cycles.value, &measured.cycles, std::nullopt);
+  const double clock = measured.sm_clock_hz > 0 ? measured.sm_clock_hz : simulation.request.gpu.sm_clock_hz;
+  if (measured.time_cold_ns.median > 0)
+    add(out, Figure::time, to_nanoseconds(simulation.cycles, Hertz(clock)).value, &measured.time_cold_ns, time_bound);
+  return out;
+}
+
+Result<CaseValidation> simulate_case(const GpuSpec& gpu, const MeasuredCase& measured, const Progress& progress) {
+  const auto start = std::chrono::steady_clock::now();
+  SimulationRequest request;
+  request.algorithm = counterpart_of(measured.kernel).algorithm;
+  request.problem = measured.problem;
+  request.tile = measured.tile;
+  request.gpu = gpu;
+  const auto simulated = simulate(request, progress);
+  CaseValidation out;
+  if (simulated) {
+    out = compare(**simulated, measured);
+  } else {
+    if (simulated.error().kind == Error::Kind::cancelled) return simulated.error();
+    out.algorithm = request.algorithm;
+    out.not_simulated = simulated.error().sentence;
+  }
+  out.host_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return out;
+}
+
+ValidationSummary summarise(std::span<const MeasuredCase> cases, std::span<const CaseValidation> results) {
+  ValidationSummary out;
+  const auto ours = [&](std::vector<std::size_t> members) {
+    std::erase_if(members, [&](std::size_t i) { return counterpart_of(cases[i].kernel).library; });
+    return members;
+  };
+  for (const auto& [name, members] : grouped(cases, [](const MeasuredCase& c) { return c.kernel; }))
+    out.kernels.push_back(summarise_group(name, results, members));
+  for (const auto& [name, members] : grouped(cases, [](const MeasuredCase& c) { return c.list; }))
+    out.lists.push_back(summarise_group(name, results, ours(members)));
+  std::vector<std::size_t> every(cases.size());
+  std::iota(every.begin(), every.end(), 0);
+  out.all = summarise_group("all", results, ours(every));
+  for (const CaseValidation& result : results) {
+    out.not_simulated += !result.not_simulated.empty();
+    out.beyond_bounds += result.not_simulated.empty() && !result.held();
+  }
+  out.mean_time_held = out.all.figure(Figure::time).mean <= mean_time_error_bound;
+  return out;
+}
+
+std::optional<double> rank_correlation(std::span<const double> a, std::span<const double> b) {
+  if (a.size() != b.size() || a.size() < 3) return std::nullopt;
+  const std::vector<double> x = ranks(a), y = ranks(b);
+  const double mean = (static_cast<double>(a.size()) + 1) / 2;
+  double xy = 0, xx = 0, yy = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    xy += (x[i] - mean) * (y[i] - mean);
+    xx += (x[i] - mean) * (x[i] - mean);
+    yy += (y[i] - mean) * (y[i] - mean);
+  }
+  if (xx == 0 || yy == 0) return std::nullopt;
+  return xy / std::sqrt(xx * yy);
+}
+
+}  // namespace tilescope

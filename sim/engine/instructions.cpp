@@ -1,0 +1,101 @@
+// Counts the instructions of each kind of operation.
+#include "sim/engine/instructions.h"
+
+#include <algorithm>
+
+namespace tilescope {
+
+namespace {
+
+constexpr double lanes = 32;
+constexpr double mma_flops = 2 * 16 * 8 * 16;
+constexpr double wide_bytes = 16 * lanes;  // of a 16-byte copy, and of ldmatrix of four matrices
+constexpr double with_address = 2;         // an instruction and one that works out its address
+constexpr double copy_cost = 3;            // two for the address: it is wider, and guarded
+
+/// Rows of a tensor-core tile: two in a group of four lanes, hence eight a warp instruction. A row kernel has none.
+double row_groups(const Operation& op) {
+  return op.rows >= 8 ? op.rows / 8.0 : 0;
+}
+
+void add(Instructions& to, double issued, double alu = 0, double exp = 0) {
+  to.issued += issued;
+  to.alu += alu;
+  to.exp += exp;
+}
+
+void count_product(Instructions& counts, const Operation& op, const KernelNeeds& needs, DataType type) {
+  const auto flops = static_cast<double>(op.flops);
+  if (type == DataType::fp32 || needs.multiply_add_instructions > 0) {
+    add(counts, flops / 2 / lanes * std::max(1.0, needs.multiply_add_instructions));
+    return;
+  }
+  counts.mma = flops / mma_flops;
+  add(counts, counts.mma + with_address * static_cast<double>(op.smem_read_bytes) / wide_bytes);
+}
+
+/// Copies into shared memory go past the registers. What comes to registers is converted to fp32 there, element by element.
+void count_load(Instructions& counts, const Operation& op, const BlockOperations& block, DataType type) {
+  add(counts, copy_cost * static_cast<double>(op.bytes) / wide_bytes);
+  if (!is_shared(block, op.dst) && type != DataType::fp32) add(counts, static_cast<double>(op.rows) * op.cols / lanes);
+}
+
+/// A tile of sums is packed and crosses shared memory, so that its rows leave in whole sectors.
+void count_store(Instructions& counts, const Operation& op, DataType type) {
+  add(counts, copy_cost * static_cast<double>(op.bytes) / wide_bytes);
+  const double pairs = static_cast<double>(op.tile.rows) * op.tile.cols / 2 / lanes;
+  if (op.tile.cols > 1 && type != DataType::fp32) add(counts, with_address * pairs, pairs);
+}
+
+void count_arithmetic(Instructions& counts, const Operation& op) {
+  const double elements = static_cast<double>(op.rows) * op.cols / lanes;
+  const double summed = static_cast<double>(op.rows) * op.inner / lanes;
+  const double groups = row_groups(op);
+  switch (op.kind) {
+    case OpKind::mask:
+      return add(counts, 1.5 * elements, 1.5 * elements);  // one comparison for two rows, and one selection an element
+    case OpKind::row_max:
+      return add(counts, summed + 6 * groups, summed + 3 * groups);  // two shuffles and their maxima, the old one, its scale
+    case OpKind::exp:
+      return add(counts, elements * 1.5 + static_cast<double>(op.exps) / lanes, 0.5 * elements,
+                 static_cast<double>(op.exps) / lanes);  // scale and subtract, half a packing, ex2
+    case OpKind::exp_rows:
+      return add(counts, 2 * groups, 0, groups);
+    case OpKind::row_sum:
+      return add(counts, summed + groups);
+    case OpKind::fill:
+      return add(counts, elements / 2);  // two registers at a time
+    case OpKind::rescale:
+    case OpKind::divide:
+    case OpKind::add:
+      return add(counts, elements);
+    case OpKind::merge:
+      return add(counts, 3 * groups);
+    case OpKind::log_sum_exp:
+      return add(counts, 6 * groups, 0, groups);
+    default:
+      return;  // a copy of a register is only a name
+  }
+}
+
+}  // namespace
+
+Instructions instructions_of(const Operation& op, const BlockOperations& block, const KernelNeeds& needs, DataType type) {
+  Instructions counts;
+  if (op.kind == OpKind::matmul)
+    count_product(counts, op, needs, type);
+  else if (op.kind == OpKind::load)
+    count_load(counts, op, block, type);
+  else if (op.kind == OpKind::store)
+    count_store(counts, op, type);
+  else
+    count_arithmetic(counts, op);
+  const double share = op.share / 8.0;
+  counts.issued *= share;
+  counts.alu *= share;
+  counts.exp *= share;
+  counts.issued += op.instructions * (needs.threads / lanes);
+  return counts;
+}
+
+}  // namespace tilescope

@@ -1,0 +1,45 @@
+// What becomes of measured values; and what is said without a GPU.
+#include "kernels/microbench/calibrate.h"
+
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include <doctest/doctest.h>
+
+using namespace tilescope;
+
+namespace {
+
+GpuSpec shipped(const std::string& id) {
+  std::ifstream file(std::string(TILESCOPE_SOURCE_DIR) + "/assets/gpus/" + id + ".toml");
+  const Result<GpuSpec> gpu = parse_gpu_spec(std::string(std::istreambuf_iterator<char>(file), {}), id);
+  REQUIRE(gpu);
+  return *gpu;
+}
+
+}  // namespace
+
+TEST_CASE("calibrate: a measured value is marked so, with its note, and all others keep their source") {
+  const GpuSpec before = shipped("a100");
+  const Result<GpuSpec> after = calibrated_spec(before, {{"hbm.latency_cycles", 601.5, "a chain of addresses"}});
+  REQUIRE(after);
+  CHECK(after->hbm_latency_cycles == 601.5);
+  CHECK(after->provenance.at("hbm.latency_cycles").source == Source::measured);
+  CHECK(after->provenance.at("hbm.latency_cycles").note == "a chain of addresses");
+  CHECK(after->sm_exps_per_cycle == before.sm_exps_per_cycle);
+  CHECK(after->provenance.at("sm.exps_per_cycle").source == before.provenance.at("sm.exps_per_cycle").source);
+}
+
+TEST_CASE("calibrate: a value that no GPU has is an error and not a spec") {
+  const Result<GpuSpec> spec = calibrated_spec(shipped("a100"), {{"sm.exps_per_cycle", -1, "broken"}});
+  REQUIRE_FALSE(spec);
+  CHECK(spec.error().sentence.find("sm.exps_per_cycle is -1") != std::string::npos);
+}
+
+TEST_CASE("calibrate: without CUDA it says so") {
+  if (built_with_cuda()) return;
+  const auto values = calibrate(DeviceInfo{}, shipped("h200"));
+  REQUIRE_FALSE(values);
+  CHECK(values.error().kind == Error::Kind::machine_lacks);
+}

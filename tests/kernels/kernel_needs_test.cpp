@@ -1,0 +1,58 @@
+// What the model says a kernel needs, held against what the kernel's own table says the compiler made of it.
+#include "sim/programs/kernel_needs.h"
+
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "kernels/kernel_table.h"
+
+using namespace tilescope;
+
+namespace {
+
+GpuSpec h200() {
+  std::ifstream file(std::string(TILESCOPE_SOURCE_DIR) + "/assets/gpus/h200.toml");
+  const Result<GpuSpec> gpu = parse_gpu_spec(std::string(std::istreambuf_iterator<char>(file), {}), "h200.toml");
+  REQUIRE(gpu);
+  return *gpu;
+}
+
+}  // namespace
+
+TEST_CASE("needs: every tile program needs what its compiled kernel needs") {
+  const GpuSpec gpu = h200();
+  for (const KernelInfo& kernel : kernel_table()) {
+    if (kernel.is_library) continue;
+    for (DataType type : {DataType::fp16, DataType::bf16})
+      for (std::int64_t d : {64, 128})
+        for (std::int64_t n : {100, 1000, 4096, 30000, 65536, 100000}) {
+          AttentionProblem p;
+          p.seq_q = p.seq_kv = n;
+          p.head_dim = d;
+          p.dtype = type;
+          const std::string id(kernel.id);
+          CAPTURE(id);
+          CAPTURE(d);
+          CAPTURE(n);
+          const ProgramInfo& info = **find_program(kernel.id);
+          const TileShape tile = info.default_tile(p, gpu);
+          CHECK(tile == kernel.tile(p));
+          const auto program = info.make(p, tile, gpu);
+          REQUIRE(program);
+          const std::vector<LaunchNeeds> compiled = kernel.needs(p);
+          const std::span<const LaunchSpec> launches = (*program)->launches();
+          REQUIRE(launches.size() == compiled.size());
+          for (std::size_t i = 0; i < compiled.size(); ++i) {
+            CHECK(launches[i].name == compiled[i].name);
+            CHECK(launches[i].needs.threads == compiled[i].threads);
+            CHECK(launches[i].needs.registers_per_thread == compiled[i].registers);
+            CHECK(launches[i].needs.shared_bytes == compiled[i].shared_bytes);
+            CHECK(launches[i].needs.stages == compiled[i].stages);
+            CHECK(launches[i].needs.warps_sharing_rows == compiled[i].warps_sharing_rows);
+          }
+        }
+  }
+}

@@ -1,0 +1,118 @@
+// What was recorded on a GPU and is committed: it can be read, it is in order, and what the kernel saw is what mathematics says.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <sstream>
+
+#include "kernels/measure/element.h"
+#include "kernels/measure/probe_json.h"
+#include "sim/core/units.h"
+#include "sim/numerics/tile_machine.h"
+
+using namespace tilescope;
+
+namespace {
+
+std::vector<std::string> recorded(std::string_view part) {
+  std::vector<std::string> texts;
+  for (const auto& entry : std::filesystem::directory_iterator(TILESCOPE_SOURCE_DIR "/assets/measured")) {
+    if (entry.path().filename().string().find(part) == std::string::npos) continue;
+    std::ostringstream text;
+    text << std::ifstream(entry.path()).rdbuf();
+    texts.push_back(text.str());
+  }
+  return texts;
+}
+
+/// m, l and alpha of one row after each tile of keys, in float64 from the numbers that the kernel was given.
+std::vector<ProbedStep> expected_steps(const ProbeResult& probe) {
+  const AttentionProblem& p = probe.problem;
+  InputSource source;
+  source.seed = probe.seed;
+  const auto value = [&](Tensor tensor, std::int64_t plane, std::int64_t row, std::int64_t column) {
+    return static_cast<double>(from_bits(p.dtype, to_bits(p.dtype, source.value(p, tensor, plane, row, column))));
+  };
+  const std::int64_t tiles = ceil_div(p.seq_q, probe.tile.block_q);
+  const std::int64_t plane = probe.block / tiles, row = probe.block % tiles * probe.tile.block_q + probe.row;
+  const std::int64_t visible = p.visible_keys(row);
+  std::vector<ProbedStep> steps;
+  double m = -std::numeric_limits<double>::infinity(), l = 0;
+  for (std::int64_t first = 0; first < visible; first += probe.tile.block_kv) {
+    std::vector<double> s;
+    for (std::int64_t key = first; key < std::min(visible, first + probe.tile.block_kv); ++key) {
+      double sum = 0;
+      for (std::int64_t c = 0; c < p.head_dim; ++c)
+        sum += value(Tensor::q, plane, row, c) * value(Tensor::k, p.kv_plane_of(plane), key, c);
+      s.push_back(sum * p.scale());
+    }
+    const double now = std::max(m, *std::max_element(s.begin(), s.end())), alpha = std::exp(m - now);
+    l *= alpha;
+    for (double x : s) l += std::exp(x - now);
+    m = now;
+    steps.push_back({m, l, alpha});
+  }
+  return steps;
+}
+
+}  // namespace
+
+TEST_CASE("recorded: m, l and alpha as the kernel saw them are those of float64 on the same inputs") {
+  const std::vector<std::string> texts = recorded("-probe-");
+  CHECK_FALSE(texts.empty());
+  for (const std::string& text : texts) {
+    const Result<ProbeResult> probe = probe_from_json(text);
+    REQUIRE_MESSAGE(probe, probe.error().sentence);
+    const std::vector<ProbedStep> expected = expected_steps(*probe);
+    REQUIRE(probe->steps.size() == expected.size());
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      CHECK(probe->steps[i].m == doctest::Approx(expected[i].m).epsilon(1e-5));
+      CHECK(probe->steps[i].l == doctest::Approx(expected[i].l).epsilon(1e-5));
+      CHECK(probe->steps[i].alpha == doctest::Approx(expected[i].alpha).epsilon(1e-5));
+    }
+  }
+}
+
+TEST_CASE("recorded: every block ran once, and the stages of each warp follow each other inside of their block") {
+  for (const std::string& text : recorded("-probe-")) {
+    const Result<ProbeResult> probe = probe_from_json(text);
+    REQUIRE(probe);
+    const AttentionProblem& p = probe->problem;
+    REQUIRE(static_cast<std::int64_t>(probe->blocks.size()) == ceil_div(p.seq_q, probe->tile.block_q) * p.query_planes());
+    for (std::size_t i = 0; i < probe->blocks.size(); ++i) CHECK(probe->blocks[i].block == static_cast<std::int64_t>(i));
+    CHECK_FALSE(probe->sm_blocks.empty());
+    for (const ProbedSmBlock& block : probe->sm_blocks) {
+      CHECK(probe->blocks[static_cast<std::size_t>(block.block)].sm == probe->sm);
+      int warp = -1;
+      double last = 0;
+      for (const ProbeInterval& interval : block.intervals) {
+        if (interval.warp != warp) warp = interval.warp, last = block.start_cycles;
+        CHECK(interval.start_cycles >= last);
+        CHECK(interval.end_cycles >= interval.start_cycles);
+        last = interval.end_cycles;
+      }
+      CHECK(last <= block.end_cycles);
+    }
+  }
+}
+
+TEST_CASE("recorded: bandwidth samples are in order and never above what the HBM can do") {
+  const std::vector<std::string> texts = recorded("-hbm-");
+  CHECK_FALSE(texts.empty());
+  for (const std::string& text : texts) {
+    const Result<BandwidthRecord> record = bandwidth_from_json(text);
+    REQUIRE_MESSAGE(record, record.error().sentence);
+    double last = 0, most = 0;
+    for (const BandwidthSample& s : record->samples) {
+      CHECK(s.start_ns >= last);
+      CHECK(s.end_ns > s.start_ns);
+      last = s.end_ns;
+      most = std::max(most, (s.read_bytes + s.write_bytes) / (s.end_ns - s.start_ns));
+    }
+    constexpr double vendor_bytes_a_ns = 4800;  // H200
+    CHECK(most < vendor_bytes_a_ns);
+  }
+}

@@ -1,0 +1,85 @@
+// The suite that is measured: large enough, varied enough, and its two lists kept apart.
+#include "kernels/measure/suite.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "kernels/kernel_table.h"
+
+using namespace tilescope;
+
+TEST_CASE("suite: at least 60 cases, every kernel at least five, each in both lists") {
+  std::map<std::string, std::set<std::string>> lists;
+  std::map<std::string, int> count;
+  for (const SuiteCase& one : default_suite()) {
+    ++count[one.kernel];
+    lists[one.kernel].insert(one.list);
+  }
+  CHECK(default_suite().size() >= 60);
+  for (const KernelInfo& kernel : kernel_table()) {
+    CAPTURE(std::string(kernel.id));
+    CHECK(count[std::string(kernel.id)] >= 5);
+    CHECK(lists[std::string(kernel.id)] == std::set<std::string>{"build", "judge"});
+  }
+}
+
+TEST_CASE("suite: no case is there twice, so nothing is judged that was built on") {
+  const std::vector<SuiteCase>& suite = default_suite();
+  for (std::size_t i = 0; i < suite.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j) CHECK_FALSE((suite[i].kernel == suite[j].kernel && suite[i].problem == suite[j].problem));
+}
+
+TEST_CASE(
+    "suite: flash2 and standard reach from 128 to 65536 keys; masks, ragged sizes, grouped heads, both types and head dimensions "
+    "are there") {
+  for (const std::string id : {"flash2", "standard"}) {
+    std::set<std::int64_t> keys, dims;
+    std::set<DataType> types;
+    bool causal = false, ragged = false, grouped = false;
+    for (const SuiteCase& one : default_suite()) {
+      if (one.kernel != id) continue;
+      const AttentionProblem& p = one.problem;
+      keys.insert(p.seq_kv);
+      dims.insert(p.head_dim);
+      types.insert(p.dtype);
+      causal = causal || p.causal;
+      ragged = ragged || p.seq_kv % 128 != 0;
+      grouped = grouped || p.kv_heads < p.heads;
+    }
+    CHECK(*keys.begin() == 128);
+    CHECK(*keys.rbegin() == 65536);
+    CHECK(dims == std::set<std::int64_t>{64, 128});
+    CHECK(types == std::set<DataType>{DataType::fp16, DataType::bf16});
+    CHECK((causal && ragged && grouped));
+  }
+}
+
+TEST_CASE("suite: what is written is read back") {
+  std::string text = "# a comment\n\n";
+  for (const SuiteCase& one : default_suite()) text += to_text(one) + "  # why\n";
+  const Result<std::vector<SuiteCase>> read = suite_from_text(text);
+  REQUIRE(read);
+  CHECK(*read == default_suite());
+}
+
+TEST_CASE("suite: a line that is no case is named with what is wrong") {
+  struct Wrong {
+    const char *text, *says;
+  };
+  for (const Wrong& wrong :
+       {Wrong{"", "no case"}, Wrong{"# nothing", "no case"}, Wrong{"\nflash9 1 1 1 64 64 64 fp16 full build", "line 2"},
+        Wrong{"flash2 1 1 1 64 6x4 64 fp16 full build", "'6x4' is no size"}, Wrong{"flash2 1 1 1 64 64 64 fp16 full", "is no list"},
+        Wrong{"flash2 1 1 1 64 64 32 fp16 full build", "head dimensions 64 and 128"},
+        Wrong{"flash2 1 1 1 64 64 64 fp64 full build", "'fp64' is no type"},
+        Wrong{"flash2 1 1 1 64 64 64 fp16 round build", "'round' is no mask"},
+        Wrong{"flash2 1 3 2 64 64 64 fp16 full build", "line 1"},
+        Wrong{"flash2 1 1 1 64 64 64 fp16 full build now", "one word too many"},
+        Wrong{"softmax_safe 1 1 1 64 64 64 fp16 causal build", "takes no mask"}}) {
+    const Result<std::vector<SuiteCase>> read = suite_from_text(wrong.text);
+    REQUIRE_FALSE(read);
+    CHECK_MESSAGE(read.error().sentence.find(wrong.says) != std::string::npos, read.error().sentence);
+  }
+}

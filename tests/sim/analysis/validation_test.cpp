@@ -1,0 +1,180 @@
+// Validation: errors and bounds of single figures, what is in flight, and what a bundle adds up to; all on synthetic measurements.
+#include "sim/analysis/validation.h"
+
+#include <doctest/doctest.h>
+
+#include <random>
+
+#include "tests/sim/test_gpus.h"
+#include "tests/synthetic_measurements.h"
+
+using namespace tilescope;
+
+namespace {
+
+AttentionProblem problem_of(std::int64_t heads, std::int64_t rows, std::int64_t head_dim) {
+  AttentionProblem problem;
+  problem.heads = problem.kv_heads = heads;
+  problem.seq_q = problem.seq_kv = rows;
+  problem.head_dim = head_dim;
+  return problem;
+}
+
+CaseValidation validated(const MeasuredCase& measured, const GpuSpec& gpu) {
+  const Result<CaseValidation> result = simulate_case(gpu, measured);
+  REQUIRE(result);
+  return *result;
+}
+
+}  // namespace
+
+TEST_CASE("validation: a comparison is within its bound up to the larger of the two limits") {
+  Comparison c;
+  c.measured = exactly(1000);
+  c.bound = ErrorBound{0.1, 50};
+  c.simulated = 1100;
+  CHECK(c.error() == doctest::Approx(0.1));
+  CHECK(c.within());
+  c.simulated = 899;
+  CHECK_FALSE(c.within());
+  c.bound->absolute = 200;
+  CHECK(c.within());
+  c.bound.reset();
+  c.simulated = 1e9;
+  CHECK(c.within());
+  c.measured = {};
+  CHECK(std::isinf(c.error()));
+  c.simulated = 0;
+  CHECK(c.error() == 0);
+}
+
+TEST_CASE("validation: what the model itself said has no error, and a tenth more is beyond the SM links' bound") {
+  const GpuSpec gpu = h200_gpu();
+  const AttentionProblem problem = problem_of(4, 1024, 64);
+  const CaseValidation same = validated(synthetic_case("flash2", problem, {128, 128}, gpu), gpu);
+  CHECK(same.held());
+  for (const Figure f : all_figures) {
+    CAPTURE(to_string(f));
+    REQUIRE(same.figure(f));
+    CHECK(std::abs(same.figure(f)->error()) < 1e-9);
+  }
+  const CaseValidation more = validated(synthetic_case("flash2", problem, {128, 128}, gpu, 1.1), gpu);
+  CHECK_FALSE(more.held());
+  CHECK_FALSE(more.figure(Figure::l2_to_sm)->within());
+  CHECK_FALSE(more.figure(Figure::hbm_read)->within());  // K, V fit: two percent
+  CHECK(more.figure(Figure::time)->within());            // twenty percent
+  CHECK(more.figure(Figure::time)->error() == doctest::Approx(1 / 1.1 - 1));
+}
+
+TEST_CASE("validation: the bound of HBM writes stands on what a flush showed, where there was one") {
+  const GpuSpec gpu = h200_gpu();
+  MeasuredCase measured = synthetic_case("standard", problem_of(16, 2048, 64), {128, 128}, gpu);
+  measured.counters["hbm_write_bytes"] = exactly(1e9);
+  CHECK(validated(measured, gpu).held());
+  CHECK_FALSE(validated(measured, gpu).figure(Figure::hbm_write)->bound);
+  measured.hbm_write_after_flush_bytes = {};
+  const CaseValidation unflushed = validated(measured, gpu);
+  CHECK_FALSE(unflushed.figure(Figure::hbm_write_after_flush));
+  CHECK_FALSE(unflushed.figure(Figure::hbm_write)->within());
+}
+
+TEST_CASE("validation: K and V in flight are those of the heads that resident blocks work on") {
+  const GpuSpec gpu = h200_gpu();
+  SimulationRequest request;
+  request.gpu = gpu;
+  request.tile = TileShape{128, 128};
+  request.problem = problem_of(64, 1024, 64);  // 8 blocks a head
+  const auto simulation = simulate(request);
+  REQUIRE(simulation);
+  const std::int64_t resident = 132 * (*simulation)->launches[0].blocks_per_sm;
+  const std::int64_t heads = std::min<std::int64_t>(64, ceil_div(resident - 1, 8) + 1);
+  CHECK(kv_in_flight(**simulation).value == heads * 2 * 1024 * 64 * 2);
+  request.problem.kv_heads = 1;
+  const auto shared = simulate(request);
+  REQUIRE(shared);
+  CHECK(kv_in_flight(**shared).value == 2 * 1024 * 64 * 2);
+  CHECK(effective_l2(gpu).value == 30 * 1024 * 1024);
+  CHECK(effective_l2(toy_gpu()).value == 1024 * 1024);
+}
+
+TEST_CASE("validation: a library's kernel is compared in HBM bytes only, and no bound stands") {
+  const GpuSpec gpu = h200_gpu();
+  const CaseValidation result = validated(synthetic_case("standard_cublas", problem_of(2, 512, 64), {128, 128}, gpu, 5), gpu);
+  CHECK(result.algorithm == "standard");
+  CHECK(result.held());
+  CHECK_FALSE(result.figure(Figure::l2_to_sm));
+  CHECK_FALSE(result.figure(Figure::time));
+  CHECK(result.figure(Figure::hbm_read));
+}
+
+TEST_CASE("validation: what cannot be simulated, and what counters were refused for, stays in the list") {
+  const GpuSpec gpu = toy_gpu();
+  MeasuredCase unknown = synthetic_case("flash2", problem_of(1, 64, 16), {16, 16}, gpu);
+  unknown.kernel = "flash9";
+  CHECK(validated(unknown, gpu).not_simulated.find("flash9") != std::string::npos);
+  CHECK_FALSE(validated(unknown, gpu).held());
+  MeasuredCase uncounted = synthetic_case("flash2", problem_of(1, 64, 16), {16, 16}, gpu);
+  uncounted.counters.clear();
+  uncounted.hbm_write_after_flush_bytes = {};
+  const CaseValidation result = validated(uncounted, gpu);
+  CHECK_FALSE(result.figure(Figure::hbm_read));
+  CHECK(result.figure(Figure::time));
+  CHECK(result.held());
+
+  const std::vector<MeasuredCase> cases = {unknown, uncounted};
+  const std::vector<CaseValidation> results = {validated(unknown, gpu), result};
+  const ValidationSummary summary = summarise(cases, results);
+  CHECK(summary.not_simulated == 1);
+  CHECK(summary.beyond_bounds == 0);
+  CHECK_FALSE(summary.held());
+  REQUIRE(summary.kernels.size() == 2);
+  CHECK(summary.kernels[0].cases == 1);
+  CHECK(summary.kernels[0].figure(Figure::time).cases == 0);
+}
+
+TEST_CASE("validation: a summary has every case once by kernel and by list, its worst error and where it is") {
+  const GpuSpec gpu = toy_gpu();
+  MeasurementBundle bundle = synthetic_bundle(gpu);
+  bundle.cases[4] = synthetic_case("standard", bundle.cases[4].problem, bundle.cases[4].tile, gpu, 2);
+  std::vector<CaseValidation> results;
+  for (const MeasuredCase& c : bundle.cases) results.push_back(validated(c, gpu));
+  const ValidationSummary summary = summarise(bundle.cases, results);
+  REQUIRE(summary.kernels.size() == 2);
+  CHECK(summary.kernels[0].cases + summary.kernels[1].cases == static_cast<int>(bundle.cases.size()));
+  CHECK(summary.kernels[1].figure(Figure::time).worst == doctest::Approx(0.5));
+  CHECK(summary.kernels[1].figure(Figure::time).worst_case == 4);
+  CHECK(summary.kernels[1].figure(Figure::time).mean == doctest::Approx(0.5 / 3));
+  CHECK(summary.all.figure(Figure::time).beyond == 1);
+  CHECK(summary.beyond_bounds == 1);
+  CHECK_FALSE(summary.mean_time_held);  // 0.5 / 6 is 8.3 %
+  CHECK(summary.lists.size() == 2);     // case 4 is in none any more
+  CHECK(summary.lists[0].cases + summary.lists[1].cases == 5);
+}
+
+TEST_CASE("validation: rank correlation is 1 for any growing map, -1 for any falling one, and shares the ranks of ties") {
+  std::mt19937_64 engine(20261121);
+  for (int round = 0; round < 50; ++round) {
+    std::vector<double> a(3 + engine() % 20);
+    for (double& x : a) x = static_cast<double>(engine() % 1000003);
+    std::vector<double> cubes, falling;
+    for (const double x : a) cubes.push_back(x * x * x), falling.push_back(-x);
+    const auto up = rank_correlation(a, cubes), down = rank_correlation(a, falling);
+    REQUIRE(up);
+    CHECK(*up == doctest::Approx(1));
+    CHECK(*down == doctest::Approx(-1));
+  }
+  const std::vector<double> ties = {1, 2, 2, 3}, other = {1, 2, 3, 4}, flat = {5, 5, 5, 5}, two = {1, 2};
+  CHECK(*rank_correlation(ties, other) == doctest::Approx(0.9486832981));
+  CHECK_FALSE(rank_correlation(flat, other));
+  CHECK_FALSE(rank_correlation(two, two));
+}
+
+TEST_CASE("validation: a problem's short text names kv heads and keys only where they differ") {
+  AttentionProblem problem = problem_of(32, 4096, 128);
+  CHECK(short_text(problem) == "B1 H32 N4096 d128 fp16");
+  problem.kv_heads = 8;
+  problem.seq_kv = 1000;
+  problem.dtype = DataType::bf16;
+  problem.causal = true;
+  CHECK(short_text(problem) == "B1 H32/8 N4096x1000 d128 bf16 causal");
+}

@@ -1,0 +1,34 @@
+// A spec written as text and read again.
+#include "sim/core/spec_text.h"
+
+#include <algorithm>
+
+#include <doctest/doctest.h>
+
+#include "tests/sim/test_gpus.h"
+
+namespace tilescope {
+
+TEST_CASE("spec text: what is written is read again, every value with its source and its note") {
+  for (GpuSpec spec : {toy_gpu(), h200_gpu()}) {
+    int n = 0;
+    for (const SpecKey& key : spec_keys())
+      spec.provenance.insert_or_assign(std::string(key.key),
+                                       Provenance{n++ % 2 == 0 ? Source::measured : Source::vendor, "a \"quoted\" note\\"});
+    // Values that a hand-built spec leaves open.
+    for (const SpecKey& key : spec_keys()) spec.*key.member = std::max(spec.*key.member, key.minimum);
+    const auto again = parse_gpu_spec(spec_text(spec, "a heading"), "written");
+    REQUIRE_MESSAGE(again, again.error().sentence);
+    CHECK(again->id == spec.id);
+    CHECK(again->name == spec.name);
+    for (const SpecKey& key : spec_keys()) {
+      const std::string name(key.key);
+      CAPTURE(name);
+      CHECK((*again).*key.member == spec.*key.member);
+      CHECK(again->provenance.at(name).source == spec.provenance.at(name).source);
+      CHECK(again->provenance.at(name).note == spec.provenance.at(name).note);
+    }
+  }
+}
+
+}  // namespace tilescope
