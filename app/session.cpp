@@ -55,8 +55,13 @@ Simulations simulate_lanes(const SimulationRequest& request, bool race, const Pr
     SimulationRequest lane = request;
     lane.algorithm = algorithm;
     const double done = static_cast<double>(out.size()) / 2;
-    Result<std::shared_ptr<const Simulation>> one =
-        simulate(lane, [&progress, done](double fraction) { return progress(done + fraction / 2); });
+    const auto run = [&] { return simulate(lane, [&progress, done](double fraction) { return progress(done + fraction / 2); }); };
+    Result<std::shared_ptr<const Simulation>> one = run();
+    // A tile that was chosen for one of them need not fit the other, which then takes its own.
+    if (!one && one.error().kind == Error::Kind::wrong_request && lane.tile && algorithm != request.algorithm) {
+      lane.tile.reset();
+      one = run();
+    }
     if (!one) return one.error();
     out.push_back(std::move(*one));
   }

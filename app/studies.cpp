@@ -42,7 +42,7 @@ RooflineKernel kernel_of(const Simulation& simulation, bool chosen) {
 
 /// Largest power of two for which the two longest of the sweep's simulations take about a second: pairs of tiles of 64 x 64.
 std::int64_t longest_sequence(const SimulationRequest& request) {
-  const bool small = request.gpu.sm_shared_bytes_per_block < 99 * 1024;   // tiles of 16 x 16 there
+  const bool small = request.gpu.sm_shared_bytes_per_block < 99 * 1024;  // tiles of 16 x 16 there
   const double tile = small ? 16 : 64, pairs = 1 << 20, planes = static_cast<double>(request.problem.query_planes());
   const double longest = tile * std::sqrt(pairs / planes);
   return std::int64_t{1} << static_cast<int>(std::clamp(std::floor(std::log2(longest)), 6.0, 17.0));
@@ -115,8 +115,10 @@ bool run_sweep(Growing<SweepResult>& sweep, int threads, const std::function<boo
 // --- the studies of the window ----------------------------------------------------------------------------------------------
 
 template <class T, class Make, class Same>
-std::shared_ptr<Growing<T>> Studies::find_or_make(Recent<T>& recent, const SimulationRequest& key, const Make& make, const Same& same) {
-  const auto found = std::find_if(recent.begin(), recent.end(), [&](const Kept<T>& kept) { return same_request(kept.key, key) && same(*kept.study->read()); });
+std::shared_ptr<Growing<T>> Studies::find_or_make(Recent<T>& recent, const SimulationRequest& key, const Make& make,
+                                                  const Same& same) {
+  const auto found = std::find_if(recent.begin(), recent.end(),
+                                  [&](const Kept<T>& kept) { return same_request(kept.key, key) && same(*kept.study->read()); });
   if (found != recent.end()) {
     recent.splice(recent.begin(), recent, found);
     return recent.front().study;
@@ -140,20 +142,28 @@ void Studies::begin(const void* what, std::string name, Worker::Work work) {
   });
 }
 
-void Studies::ask(CenterView center, const std::shared_ptr<const Simulation>& shown, const SimulationRequest& asked, const GpuSpec& real) {
+void Studies::ask(CenterView center, const std::shared_ptr<const Simulation>& shown, const SimulationRequest& asked,
+                  const GpuSpec& real) {
   const void* before = shown_;
   switch (center) {
-    case CenterView::roofline: ask_roofline(shown, asked); break;
+    case CenterView::roofline:
+      ask_roofline(shown, asked);
+      break;
     case CenterView::what_if: {
       SimulationRequest request = asked;
       request.gpu = real;
       ask_what_if(std::move(request));
       break;
     }
-    case CenterView::fit: ask_fit(asked); break;
-    case CenterView::sweep: ask_sweep(asked); break;
+    case CenterView::fit:
+      ask_fit(asked);
+      break;
+    case CenterView::sweep:
+      ask_sweep(asked);
+      break;
     case CenterView::stage:
-    case CenterView::validate: break;
+    case CenterView::validate:
+      break;
   }
   if (shown_ != before) stopped_ = false;
 }
@@ -170,27 +180,28 @@ void Studies::ask_roofline(const std::shared_ptr<const Simulation>& shown, const
   roofline_ = find_or_make(rooflines_, asked, make, [](const RooflineStudy&) { return true; });
   shown_ = roofline_.get();
   if (roofline_->read()->complete) return;
-  begin(shown_, tr("placing the launches under the roofline"), [study = roofline_, shown, asked](const Progress& progress) -> Worker::Deliver {
-    RooflineKernel chosen = kernel_of(*shown, true);
-    std::optional<RooflineKernel> other;
-    SimulationRequest request = asked;
-    request.algorithm = companion_of(asked.algorithm);
-    request.tile.reset();
-    if (!request.algorithm.empty()) {
-      const auto made = simulate(request, progress);
-      if (!made && made.error().kind == Error::Kind::cancelled) return {};
-      if (made) other = kernel_of(**made, false);
-    }
-    study->change([&](RooflineStudy& result) {
-      result.kernels = {std::move(chosen)};
-      if (other) {
-        const bool before = other->outcome.time_ns > result.kernels.front().outcome.time_ns;
-        result.kernels.insert(before ? result.kernels.begin() : result.kernels.end(), std::move(*other));
-      }
-      result.complete = true;
-    });
-    return {};
-  });
+  begin(shown_, tr("placing the launches under the roofline"),
+        [study = roofline_, shown, asked](const Progress& progress) -> Worker::Deliver {
+          RooflineKernel chosen = kernel_of(*shown, true);
+          std::optional<RooflineKernel> other;
+          SimulationRequest request = asked;
+          request.algorithm = companion_of(asked.algorithm);
+          request.tile.reset();
+          if (!request.algorithm.empty()) {
+            const auto made = simulate(request, progress);
+            if (!made && made.error().kind == Error::Kind::cancelled) return {};
+            if (made) other = kernel_of(**made, false);
+          }
+          study->change([&](RooflineStudy& result) {
+            result.kernels = {std::move(chosen)};
+            if (other) {
+              const bool before = other->outcome.time_ns > result.kernels.front().outcome.time_ns;
+              result.kernels.insert(before ? result.kernels.begin() : result.kernels.end(), std::move(*other));
+            }
+            result.complete = true;
+          });
+          return {};
+        });
 }
 
 void Studies::ask_what_if(SimulationRequest real) {
@@ -206,13 +217,16 @@ void Studies::ask_what_if(SimulationRequest real) {
   if (table->done() == table->rows.size() + 1) return;
   begin(shown_, tr("simulating the variants"), [study = what_if_, threads = threads_](const Progress& progress) -> Worker::Deliver {
     const auto asked = study->read();
-    std::vector<std::size_t> order;                 // 0 is the base, i + 1 is row i
+    std::vector<std::size_t> order;  // 0 is the base, i + 1 is row i
     if (!asked->base) order.push_back(0);
     for (std::size_t i = 0; i < asked->rows.size(); ++i)
       if (!asked->rows[i].outcome) order.push_back(i + 1);
     on_cores(order, threads, [&](std::size_t index) {
-      const auto fraction = [&] { return static_cast<double>(study->read()->done()) / static_cast<double>(asked->rows.size() + 1); };
-      auto made = simulate_outcome(index == 0 ? asked->real : asked->rows[index - 1].what.request, [&](double) { return progress(fraction()); });
+      const auto fraction = [&] {
+        return static_cast<double>(study->read()->done()) / static_cast<double>(asked->rows.size() + 1);
+      };
+      auto made = simulate_outcome(index == 0 ? asked->real : asked->rows[index - 1].what.request,
+                                   [&](double) { return progress(fraction()); });
       if (!made) return false;
       study->change([&](WhatIfTable& result) { (index == 0 ? result.base : result.rows[index - 1].outcome) = std::move(*made); });
       return true;
@@ -232,19 +246,23 @@ void Studies::ask_fit(const SimulationRequest& asked) {
   shown_ = fit_.get();
   const auto map = fit_->read();
   if (map->simulated() == map->fitting()) return;
-  begin(shown_, tr("working out the map of tiles"), [study = fit_, threads = threads_](const Progress& progress) -> Worker::Deliver {
-    const auto empty = study->read();
-    std::vector<std::size_t> order = fit_order(*empty);
-    std::erase_if(order, [&](std::size_t i) { return empty->cells[i].outcome.has_value(); });
-    on_cores(order, threads, [&](std::size_t index) {
-      const auto fraction = [&] { const auto now = study->read(); return static_cast<double>(now->simulated()) / static_cast<double>(now->fitting()); };
-      auto made = simulate_outcome(request_of(*empty, empty->cells[index]), [&](double) { return progress(fraction()); });
-      if (!made) return false;
-      study->change([&](FitMap& result) { result.cells[index].outcome = std::move(*made); });
-      return true;
-    });
-    return {};
-  });
+  begin(shown_, tr("working out the map of tiles"),
+        [study = fit_, threads = threads_](const Progress& progress) -> Worker::Deliver {
+          const auto empty = study->read();
+          std::vector<std::size_t> order = fit_order(*empty);
+          std::erase_if(order, [&](std::size_t i) { return empty->cells[i].outcome.has_value(); });
+          on_cores(order, threads, [&](std::size_t index) {
+            const auto fraction = [&] {
+              const auto now = study->read();
+              return static_cast<double>(now->simulated()) / static_cast<double>(now->fitting());
+            };
+            auto made = simulate_outcome(request_of(*empty, empty->cells[index]), [&](double) { return progress(fraction()); });
+            if (!made) return false;
+            study->change([&](FitMap& result) { result.cells[index].outcome = std::move(*made); });
+            return true;
+          });
+          return {};
+        });
 }
 
 void Studies::ask_sweep(const SimulationRequest& asked) {
@@ -260,16 +278,20 @@ void Studies::ask_sweep(const SimulationRequest& asked) {
     shown_ = sweep_.get();
     return;
   }
-  sweep_ = find_or_make(sweeps_, request.base, [&] { return SweepResult(request); },
-                        [&](const SweepResult& result) { return same_sweep(result.request, request); });
+  sweep_ = find_or_make(
+      sweeps_, request.base, [&] { return SweepResult(request); },
+      [&](const SweepResult& result) { return same_sweep(result.request, request); });
   shown_ = sweep_.get();
   const auto result = sweep_->read();
   if (result->complete()) return;
   begin(shown_, tr("sweeping"), [study = sweep_, threads = threads_](const Progress& progress) -> Worker::Deliver {
-    run_sweep(*study, threads, [&] {
-      const auto now = study->read();
-      return !progress(static_cast<double>(now->done()) / static_cast<double>(std::max<std::size_t>(1, now->points.size())));
-    }, {});
+    run_sweep(
+        *study, threads,
+        [&] {
+          const auto now = study->read();
+          return !progress(static_cast<double>(now->done()) / static_cast<double>(std::max<std::size_t>(1, now->points.size())));
+        },
+        {});
     return {};
   });
 }

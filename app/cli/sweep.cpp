@@ -24,7 +24,7 @@ namespace tilescope {
 
 namespace {
 
-constexpr int exit_interrupted = 130;   // 128 + SIGINT, as shells have it
+constexpr int exit_interrupted = 130;  // 128 + SIGINT, as shells have it
 
 std::atomic<bool> interrupted = false;
 static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may only touch what is lock free");
@@ -80,7 +80,7 @@ Result<SweepRequest> sweep_request(const CommandLine& line) {
 }
 
 struct Files {
-  std::string csv, json;   // empty: not wanted
+  std::string csv, json;  // empty: not wanted
 
   Status read(SweepResult& result) const {
     for (const std::string& path : {csv, json}) {
@@ -136,8 +136,9 @@ std::string table_of(const SweepResult& result) {
         continue;
       }
       const auto theory = theory_at(result.request, algorithm, value);
-      table.row({algorithm, fmt::format("{}", value), fmt::format("{}x{}", point.tile.block_q, point.tile.block_kv), bytes(point.hbm()),
-                 bytes(point.sm_link()), theory ? bytes(theory->bytes) : "", format_time(Nanoseconds(point.time_ns)), std::string(to_string(point.bound))});
+      table.row({algorithm, fmt::format("{}", value), fmt::format("{}x{}", point.tile.block_q, point.tile.block_kv),
+                 bytes(point.hbm()), bytes(point.sm_link()), theory ? bytes(theory->bytes) : "",
+                 format_time(Nanoseconds(point.time_ns)), std::string(to_string(point.bound))});
     }
   return table.text("");
 }
@@ -196,7 +197,7 @@ Result<int> run_sweep_command(const CommandLine& line, std::FILE* out, std::FILE
         constexpr auto apart = std::chrono::seconds(1);
         if (std::chrono::steady_clock::now() - written < apart || !problem) return;
         problem = files.write(now);
-        if (!problem) interrupted = true;   // a full disk: what is simulated further could not be kept
+        if (!problem) interrupted = true;  // a full disk: what is simulated further could not be kept
         written = std::chrono::steady_clock::now();
       });
   progress.end();
@@ -208,8 +209,10 @@ Result<int> run_sweep_command(const CommandLine& line, std::FILE* out, std::FILE
                line.csv.empty() && !line.json ? ", had it been given --csv or --json" : "");
     return exit_interrupted;
   }
-  const auto simulated = std::find_if(result->points.begin(), result->points.end(), [](const auto& point) { return point->done(); });
-  if (simulated == result->points.end()) return Error{fmt::format("no point can be simulated: {}", result->points.front()->refusal)};
+  const auto simulated =
+      std::find_if(result->points.begin(), result->points.end(), [](const auto& point) { return point->done(); });
+  if (simulated == result->points.end())
+    return Error{fmt::format("no point can be simulated: {}", result->points.front()->refusal)};
   if (!line.png.empty())
     if (const Status drawn = draw(line, result); !drawn) return drawn.error();
   if (json_to_output || (line.csv.empty() && !line.json && line.png.empty())) {

@@ -29,16 +29,21 @@ struct Figure {
 
 template <Link link>
 constexpr Figure link_figure(std::string_view name) {
-  return {name, [](const Outcome& o) { return o.on(link); }, [](Outcome& o, double v) { o.bytes[static_cast<std::size_t>(link)] = v; }};
+  return {name, [](const Outcome& o) { return o.on(link); },
+          [](Outcome& o, double v) { o.bytes[static_cast<std::size_t>(link)] = v; }};
 }
 
 constexpr std::array figures = {
-    Figure{"block_q", [](const Outcome& o) { return static_cast<double>(o.tile.block_q); }, [](Outcome& o, double v) { o.tile.block_q = static_cast<std::int64_t>(v); }},
-    Figure{"block_kv", [](const Outcome& o) { return static_cast<double>(o.tile.block_kv); }, [](Outcome& o, double v) { o.tile.block_kv = static_cast<std::int64_t>(v); }},
-    Figure{"blocks_per_sm", [](const Outcome& o) { return static_cast<double>(o.blocks_per_sm); }, [](Outcome& o, double v) { o.blocks_per_sm = static_cast<int>(v); }},
+    Figure{"block_q", [](const Outcome& o) { return static_cast<double>(o.tile.block_q); },
+           [](Outcome& o, double v) { o.tile.block_q = static_cast<std::int64_t>(v); }},
+    Figure{"block_kv", [](const Outcome& o) { return static_cast<double>(o.tile.block_kv); },
+           [](Outcome& o, double v) { o.tile.block_kv = static_cast<std::int64_t>(v); }},
+    Figure{"blocks_per_sm", [](const Outcome& o) { return static_cast<double>(o.blocks_per_sm); },
+           [](Outcome& o, double v) { o.blocks_per_sm = static_cast<int>(v); }},
     link_figure<Link::hbm_read>("hbm_read_bytes"),
     link_figure<Link::hbm_write>("hbm_write_bytes"),
-    Figure{"hbm_write_after_flush_bytes", [](const Outcome& o) { return o.hbm_write_after_flush_bytes; }, [](Outcome& o, double v) { o.hbm_write_after_flush_bytes = v; }},
+    Figure{"hbm_write_after_flush_bytes", [](const Outcome& o) { return o.hbm_write_after_flush_bytes; },
+           [](Outcome& o, double v) { o.hbm_write_after_flush_bytes = v; }},
     link_figure<Link::l2_to_sm>("l2_to_sm_bytes"),
     link_figure<Link::sm_to_l2>("sm_to_l2_bytes"),
     link_figure<Link::smem_read>("smem_read_bytes"),
@@ -66,8 +71,15 @@ Json asked_of(const SweepRequest& request) {
                 {"values", request.axis.values},
                 {"algorithms", request.algorithms},
                 {"problem",
-                 {{"batch", p.batch}, {"heads", p.heads}, {"kv_heads", p.kv_heads}, {"seq_q", p.seq_q}, {"seq_kv", p.seq_kv},
-                  {"head_dim", p.head_dim}, {"dtype", to_string(p.dtype)}, {"causal", p.causal}, {"pass", to_string(p.pass)}}},
+                 {{"batch", p.batch},
+                  {"heads", p.heads},
+                  {"kv_heads", p.kv_heads},
+                  {"seq_q", p.seq_q},
+                  {"seq_kv", p.seq_kv},
+                  {"head_dim", p.head_dim},
+                  {"dtype", to_string(p.dtype)},
+                  {"causal", p.causal},
+                  {"pass", to_string(p.pass)}}},
                 {"tile", nullptr},
                 {"blocks_per_sm", nullptr},
                 {"gpu", gpu}};
@@ -92,10 +104,14 @@ std::vector<std::string> fields_of(std::string_view line) {
   bool inside = false;
   for (std::size_t i = 0; i < line.size(); ++i) {
     const char c = line[i];
-    if (inside && c == '"' && i + 1 < line.size() && line[i + 1] == '"') fields.back() += line[++i];
-    else if (c == '"') inside = !inside;
-    else if (c == ',' && !inside) fields.emplace_back();
-    else fields.back() += c;
+    if (inside && c == '"' && i + 1 < line.size() && line[i + 1] == '"')
+      fields.back() += line[++i];
+    else if (c == '"')
+      inside = !inside;
+    else if (c == ',' && !inside)
+      fields.emplace_back();
+    else
+      fields.back() += c;
   }
   return fields;
 }
@@ -114,12 +130,14 @@ void for_each_point(const SweepResult& result, const Each& each) {
 }
 
 Error other_sweep(std::string_view origin) {
-  return Error{fmt::format("{} holds another sweep (another range, problem, GPU or version): name another file, or remove it to begin anew",
-                           printable(origin, 200))};
+  return Error{
+      fmt::format("{} holds another sweep (another range, problem, GPU or version): name another file, or remove it to begin anew",
+                  printable(origin, 200))};
 }
 
 Error unreadable(std::string_view origin) {
-  return Error{fmt::format("{} is there already and is no sweep that could be continued: name another file", printable(origin, 200))};
+  return Error{
+      fmt::format("{} is there already and is no sweep that could be continued: name another file", printable(origin, 200))};
 }
 
 /// Where a point of the file belongs; nullopt where nowhere.
@@ -170,8 +188,10 @@ Status take_csv(std::string_view text, std::string_view origin, SweepResult& res
     Json point;
     for (std::size_t i = 0; i < names.size(); ++i) {
       const bool word = names[i] == "algorithm" || names[i] == "bound_by" || names[i] == "refusal";
-      if (word) point[names[i]] = fields[i];
-      else point[names[i]] = Json::parse(fields[i]);
+      if (word)
+        point[names[i]] = fields[i];
+      else
+        point[names[i]] = Json::parse(fields[i]);
     }
     if (const Status taken = take_point(point, origin, result); !taken) return taken;
   }
@@ -187,7 +207,8 @@ std::string sweep_to_csv(const SweepResult& result) {
   for_each_point(result, [&](const std::string& algorithm, double value, const Outcome& outcome) {
     text += fmt::format("{},{}", algorithm, value);
     for (const Figure& figure : figures) text += fmt::format(",{}", figure.get(outcome));
-    text += fmt::format(",{},{},{}\n", theory_bytes(result, algorithm, value), to_string(outcome.bound), csv_field(outcome.refusal));
+    text +=
+        fmt::format(",{},{},{}\n", theory_bytes(result, algorithm, value), to_string(outcome.bound), csv_field(outcome.refusal));
   });
   return text;
 }

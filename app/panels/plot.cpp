@@ -23,7 +23,9 @@ double value_at(const PlotAxis& axis, double share) {
   return axis.low + share * (axis.high - axis.low);
 }
 
-std::string tick_text(const PlotAxis& axis, double value) { return axis.format != nullptr ? axis.format(value) : format_value(value); }
+std::string tick_text(const PlotAxis& axis, double value) {
+  return axis.format != nullptr ? axis.format(value) : format_value(value);
+}
 
 /// Powers of the base, as few as wanted; with 2 and 5 between them where there is room.
 std::vector<PlotTick> log_ticks(const PlotAxis& axis, int most) {
@@ -113,11 +115,21 @@ std::vector<PlotTick> plot_ticks(const PlotAxis& axis, int most) {
 void draw_marker(ImDrawList* list, Marker marker, ImVec2 c, float radius, ImU32 color, float line_width) {
   const float r = radius;
   switch (marker) {
-    case Marker::circle: list->AddCircleFilled(c, r, color); break;
-    case Marker::ring: list->AddCircle(c, r, color, 0, line_width); break;
-    case Marker::square: list->AddRectFilled({c.x - r * 0.88F, c.y - r * 0.88F}, {c.x + r * 0.88F, c.y + r * 0.88F}, color); break;
-    case Marker::diamond: list->AddQuadFilled({c.x, c.y - r * 1.2F}, {c.x + r * 1.2F, c.y}, {c.x, c.y + r * 1.2F}, {c.x - r * 1.2F, c.y}, color); break;
-    case Marker::triangle: list->AddTriangleFilled({c.x, c.y - r * 1.15F}, {c.x + r * 1.1F, c.y + r * 0.85F}, {c.x - r * 1.1F, c.y + r * 0.85F}, color); break;
+    case Marker::circle:
+      list->AddCircleFilled(c, r, color);
+      break;
+    case Marker::ring:
+      list->AddCircle(c, r, color, 0, line_width);
+      break;
+    case Marker::square:
+      list->AddRectFilled({c.x - r * 0.88F, c.y - r * 0.88F}, {c.x + r * 0.88F, c.y + r * 0.88F}, color);
+      break;
+    case Marker::diamond:
+      list->AddQuadFilled({c.x, c.y - r * 1.2F}, {c.x + r * 1.2F, c.y}, {c.x, c.y + r * 1.2F}, {c.x - r * 1.2F, c.y}, color);
+      break;
+    case Marker::triangle:
+      list->AddTriangleFilled({c.x, c.y - r * 1.15F}, {c.x + r * 1.1F, c.y + r * 0.85F}, {c.x - r * 1.1F, c.y + r * 0.85F}, color);
+      break;
     case Marker::cross:
       list->AddLine({c.x - r, c.y - r}, {c.x + r, c.y + r}, color, line_width);
       list->AddLine({c.x - r, c.y + r}, {c.x + r, c.y - r}, color, line_width);
@@ -143,8 +155,8 @@ Plot::Plot(const Theme& theme, ImDrawList* list, const Rect& area, PlotAxis x, P
     const float at_y = std::floor(at({x_.low, tick.value}).y);
     list->AddRectFilled({inside_.min.x, at_y}, {inside_.max.x, at_y + hair}, grid(tick));
     if (!tick.text.empty())
-      draw_text(list, theme.mono_small, {{area.min.x, at_y - number}, {inside_.min.x - 6 * theme.scale, at_y + number}}, theme.text_faint,
-                tick.text, Align::right);
+      draw_text(list, theme.mono_small, {{area.min.x, at_y - number}, {inside_.min.x - 6 * theme.scale, at_y + number}},
+                theme.text_faint, tick.text, Align::right);
   }
   const int most_x = std::max(2, static_cast<int>(inside_.width() / (64 * theme.scale)));
   float written = -1e9F;
@@ -159,7 +171,8 @@ Plot::Plot(const Theme& theme, ImDrawList* list, const Rect& area, PlotAxis x, P
   }
   list->AddRect(inside_.min, {inside_.max.x + hair, inside_.max.y + hair}, theme.panel_border, 0, 0, hair);
   draw_text(list, theme.ui_small, {area.min, {area.max.x, area.min.y + small}}, theme.text_dim, y_.title);
-  draw_text(list, theme.ui_small, {{area.min.x, area.max.y - small}, {inside_.max.x, area.max.y}}, theme.text_dim, x_.title, Align::right);
+  draw_text(list, theme.ui_small, {{area.min.x, area.max.y - small}, {inside_.max.x, area.max.y}}, theme.text_dim, x_.title,
+            Align::right);
 }
 
 ImVec2 Plot::at(PlotPoint point) const {
@@ -168,8 +181,12 @@ ImVec2 Plot::at(PlotPoint point) const {
   return {inside_.min.x + static_cast<float>(px) * inside_.width(), inside_.max.y - static_cast<float>(py) * inside_.height()};
 }
 
-double Plot::x_at(float pixel) const { return value_at(x_, (pixel - inside_.min.x) / inside_.width()); }
-double Plot::y_at(float pixel) const { return value_at(y_, (inside_.max.y - pixel) / inside_.height()); }
+double Plot::x_at(float pixel) const {
+  return value_at(x_, (pixel - inside_.min.x) / inside_.width());
+}
+double Plot::y_at(float pixel) const {
+  return value_at(y_, (inside_.max.y - pixel) / inside_.height());
+}
 
 bool Plot::valid(PlotPoint point) const {
   return std::isfinite(point.x) && std::isfinite(point.y) && !(x_.log && point.x <= 0) && !(y_.log && point.y <= 0);
@@ -182,7 +199,8 @@ bool Plot::shows(PlotPoint point) const {
 }
 
 void Plot::polyline(std::span<const ImVec2> pixels, ImU32 color, float width, Line line) {
-  const float on = line == Line::dotted ? 1.6F * width : 7 * theme_.scale, off = line == Line::dotted ? 2.4F * width : 5 * theme_.scale;
+  const float on = line == Line::dotted ? 1.6F * width : 7 * theme_.scale,
+              off = line == Line::dotted ? 2.4F * width : 5 * theme_.scale;
   float phase = 0;  // along the pattern, carried from segment to segment
   for (std::size_t i = 1; i < pixels.size(); ++i) {
     const auto part = cut(pixels[i - 1], pixels[i], inside_);
@@ -194,7 +212,9 @@ void Plot::polyline(std::span<const ImVec2> pixels, ImU32 color, float width, Li
       continue;
     }
     const float length = std::hypot(b.x - a.x, b.y - a.y);
-    const auto along = [&, a = a, b = b](float t) { return ImVec2(a.x + (b.x - a.x) * t / length, a.y + (b.y - a.y) * t / length); };
+    const auto along = [&, a = a, b = b](float t) {
+      return ImVec2(a.x + (b.x - a.x) * t / length, a.y + (b.y - a.y) * t / length);
+    };
     for (float t = -phase; t < length; t += on + off)
       if (t + on > 0) list_->AddLine(along(std::max(0.0F, t)), along(std::min(length, t + on)), color, width);
     phase = std::fmod(phase + length, on + off);
@@ -225,7 +245,8 @@ void Plot::marker(Marker marker, PlotPoint point, ImU32 color, float radius) {
   if (!shows(point)) return;
   const ImVec2 c = at(point);
   // A rim in the panel's colour keeps markers apart that lie on each other or on a line.
-  if (marker != Marker::cross && marker != Marker::ring) draw_marker(list_, marker, c, radius + 1.5F * theme_.scale, theme_.panel, 1);
+  if (marker != Marker::cross && marker != Marker::ring)
+    draw_marker(list_, marker, c, radius + 1.5F * theme_.scale, theme_.panel, 1);
   draw_marker(list_, marker, c, radius, color, 2 * theme_.scale);
   keep_clear({{c.x - radius, c.y - radius}, {c.x + radius, c.y + radius}});
 }
@@ -245,7 +266,8 @@ void Plot::vertical(double x, ImU32 color, Line line) {
 }
 
 bool Plot::is_free(const Rect& rect) const {
-  if (rect.min.x < inside_.min.x || rect.max.x > inside_.max.x || rect.min.y < inside_.min.y || rect.max.y > inside_.max.y) return false;
+  if (rect.min.x < inside_.min.x || rect.max.x > inside_.max.x || rect.min.y < inside_.min.y || rect.max.y > inside_.max.y)
+    return false;
   return std::none_of(taken_.begin(), taken_.end(), [&](const Rect& t) {
     return rect.min.x < t.max.x && rect.max.x > t.min.x && rect.min.y < t.max.y && rect.max.y > t.min.y;
   });
@@ -260,7 +282,7 @@ void Plot::label(PlotPoint point, std::string_view text, ImU32 color, Side side,
                                                           {Side::left, Side::above, Side::below, Side::right},
                                                           {Side::above, Side::below, Side::right, Side::left},
                                                           {Side::below, Side::above, Side::right, Side::left}}};
-  for (float off : {7.0F, 16.0F, 30.0F, 46.0F, 64.0F, 84.0F}) {
+  for (float off : {7.0F, 16.0F, 30.0F, 46.0F, 64.0F, 84.0F, 110.0F, 140.0F}) {
     const float d = off * theme_.scale;
     for (Side s : orders[static_cast<std::size_t>(side)]) {
       const bool flat = s == Side::right || s == Side::left;

@@ -20,7 +20,9 @@ struct Place {
   bool whole = false;
 };
 
-double seconds_of(const RooflinePoint& point) { return point.bytes_per_second > 0 ? point.bytes / point.bytes_per_second : 0; }
+double seconds_of(const RooflinePoint& point) {
+  return point.bytes_per_second > 0 ? point.bytes / point.bytes_per_second : 0;
+}
 
 PlotPoint place_of(const RooflinePoint& point) {
   const double seconds = seconds_of(point);
@@ -28,7 +30,8 @@ PlotPoint place_of(const RooflinePoint& point) {
 }
 
 const RooflineCeiling* ceiling_of(const Roofline& roof, std::string_view name) {
-  const auto found = std::find_if(roof.ceilings.begin(), roof.ceilings.end(), [&](const RooflineCeiling& c) { return c.name == name; });
+  const auto found =
+      std::find_if(roof.ceilings.begin(), roof.ceilings.end(), [&](const RooflineCeiling& c) { return c.name == name; });
   return found == roof.ceilings.end() ? nullptr : &*found;
 }
 
@@ -41,7 +44,7 @@ const char* ceiling_name(std::string_view name) {
 }
 
 struct Share {
-  std::string_view of;   // a ceiling
+  std::string_view of;  // a ceiling
   double share = 0;
 };
 
@@ -83,8 +86,12 @@ std::string limit_sentence(const RooflineStudy& study, const RooflineKernel& ker
   const RooflineCeiling* level = ceiling_of(study.roof, point->level);
   const bool below = level != nullptr && level->kind == RooflineCeiling::Kind::bandwidth && at.x < level->ridge;
   const std::string ridge = level != nullptr ? format_value(std::round(level->ridge)) : std::string();
-  const char* sentence = below ? tr("{}: {} operations a byte of {}, below {}: memory-bound; nearest limit {}, {}")
-                               : tr("{}: {} operations a byte of {}, above {}: not bound by it; nearest limit {}, {}");
+  const RooflineCeiling* roof = ceiling_of(study.roof, nearest.of);
+  const bool at_memory = roof != nullptr && roof->kind == RooflineCeiling::Kind::bandwidth && nearest.share >= 0.5;
+  const char* sentence = below && !at_memory
+                             ? tr("{}: {} operations a byte of {}, below {}, yet far from that roof: nearest limit {}, {}")
+                         : below ? tr("{}: {} operations a byte of {}, below {}: memory-bound; nearest limit {}, {}")
+                                 : tr("{}: {} operations a byte of {}, above {}: not bound by it; nearest limit {}, {}");
   const std::string name = launches_of(kernel).size() > 1 ? fmt::format("{} {}", algorithm_title(kernel.algorithm), launch)
                                                           : algorithm_title(kernel.algorithm);
   return say(sentence, name, format_value(std::round(at.x * 10) / 10), ceiling_name(point->level), ridge, ceiling_name(nearest.of),
@@ -105,11 +112,12 @@ std::string finding(const RooflineStudy& study) {
     }
   if (low == nullptr) return tr("Nothing moves a byte here");
   const auto name = [](const RooflineKernel& kernel, const RooflinePoint& point) {
-    return launches_of(kernel).size() > 1 ? fmt::format("{} {}", algorithm_title(kernel.algorithm), point.launch) : algorithm_title(kernel.algorithm);
+    return launches_of(kernel).size() > 1 ? fmt::format("{} {}", algorithm_title(kernel.algorithm), point.launch)
+                                          : algorithm_title(kernel.algorithm);
   };
   if (low == high)
-    return say(tr("{} does {} operations for each byte of {}"), name(*low_kernel, *low), format_value(std::round(place_of(*low).x * 10) / 10),
-               ceiling_name(low->level));
+    return say(tr("{} does {} operations for each byte of {}"), name(*low_kernel, *low),
+               format_value(std::round(place_of(*low).x * 10) / 10), ceiling_name(low->level));
   return say(tr("{} does {} operations for each byte of {}, {} {}"), name(*low_kernel, *low),
              format_value(std::round(place_of(*low).x * 10) / 10), ceiling_name(low->level), name(*high_kernel, *high),
              format_value(std::round(place_of(*high).x * 10) / 10)) +
@@ -135,6 +143,11 @@ void draw_roof(Plot& plot, const View& view, const RooflineStudy& study) {
   }
 }
 
+/// Too close for two lines to be told apart.
+bool nearly(double a, double b) {
+  return std::abs(a - b) < 0.02 * b;
+}
+
 void label_roof(Plot& plot, const View& view, const RooflineStudy& study) {
   const Theme& theme = *view.theme;
   for (const RooflineCeiling& ceiling : study.roof.ceilings) {
@@ -143,8 +156,9 @@ void label_roof(Plot& plot, const View& view, const RooflineStudy& study) {
     std::string text = fmt::format("{} {}", ceiling_name(ceiling.name), rate);
     if (ceiling.name == "exponentials") {
       const double tensor = ceiling_of(study.roof, "tensor cores")->rate;
-      if (ceiling.rate == tensor) continue;  // said on the line that both are
-    } else if (const RooflineCeiling* exps = ceiling_of(study.roof, "exponentials"); ceiling.name == "tensor cores" && exps != nullptr && exps->rate == ceiling.rate) {
+      if (nearly(ceiling.rate, tensor)) continue;  // said on the line that both are
+    } else if (const RooflineCeiling* exps = ceiling_of(study.roof, "exponentials");
+               ceiling.name == "tensor cores" && exps != nullptr && nearly(exps->rate, ceiling.rate)) {
       text = say(tr("tensor cores and exponentials {}"), rate);
     }
     // Near the lower end of a slope, at the right end of a flat line.
@@ -171,7 +185,8 @@ void draw_places(Plot& plot, const View& view, std::span<const Place> places) {
     const Place &a = places[i - 1], &b = places[i];
     if (a.kernel != b.kernel || a.point->launch != b.point->launch || a.whole != b.whole) continue;
     const std::vector<PlotPoint> line = {a.at, b.at};
-    plot.curve(line, with_alpha(algorithm_color(theme, a.kernel->algorithm), 0.45F), std::max(1.0F, theme.scale), Plot::Line::dotted);
+    plot.curve(line, with_alpha(algorithm_color(theme, a.kernel->algorithm), 0.45F), std::max(1.0F, theme.scale),
+               Plot::Line::dotted);
   }
   for (const Place& place : places) {
     const bool main = place.point->level == "HBM";
@@ -181,7 +196,8 @@ void draw_places(Plot& plot, const View& view, std::span<const Place> places) {
   }
   for (std::size_t i = 0; i < places.size(); ++i) {
     const Place& place = places[i];
-    const bool first_level = i == 0 || places[i - 1].point->launch != place.point->launch || places[i - 1].kernel != place.kernel || places[i - 1].whole != place.whole;
+    const bool first_level = i == 0 || places[i - 1].point->launch != place.point->launch || places[i - 1].kernel != place.kernel ||
+                             places[i - 1].whole != place.whole;
     if (!first_level) continue;
     const std::string name = place.whole ? say(tr("{}, all launches"), algorithm_title(place.kernel->algorithm))
                              : launches_of(*place.kernel).size() > 1
@@ -237,13 +253,17 @@ void hover(const Plot& plot, const View& view, const RooflineStudy& study, std::
   }
   if (nearest == nullptr) return;
   const RooflinePoint& p = *nearest->point;
-  std::string body = say(tr("{} over {} of {}: {} operations a byte"), format_short(p.operations(), "op"),
-                         format_bytes(Bytes(static_cast<std::int64_t>(p.bytes))), ceiling_name(p.level), format_value(nearest->at.x));
+  std::string body =
+      say(tr("{} over {} of {}: {} operations a byte"), format_short(p.operations(), "op"),
+          format_bytes(Bytes(static_cast<std::int64_t>(p.bytes))), ceiling_name(p.level), format_value(nearest->at.x));
   if (p.flops > 0) add_line(body, say(tr("{} of them in products"), format_short(p.flops, "FLOP")));
   add_line(body, say(tr("{} from {}, {} of its bandwidth"), format_bandwidth(p.bytes_per_second), ceiling_name(p.level),
                      format_percent(p.bytes_per_second / ceiling_of(study.roof, p.level)->rate)));
   add_line(body, say(tr("{} reached"), format_short(nearest->at.y, "op/s")));
-  show_tooltip(*view.theme, fmt::format("{} {}", algorithm_title(nearest->kernel->algorithm), nearest->whole ? tr("all launches") : p.launch.c_str()), body);
+  show_tooltip(
+      *view.theme,
+      fmt::format("{} {}", algorithm_title(nearest->kernel->algorithm), nearest->whole ? tr("all launches") : p.launch.c_str()),
+      body);
 }
 
 PlotAxis axis_for(const RooflineStudy& study, std::span<const Place> places, bool x) {
@@ -284,7 +304,8 @@ void draw_roofline_panel(const View& view, Commands& commands) {
   const float height = std::max(room.y - text, room.y * 0.55F);
 
   const std::vector<Place> places = places_of(study);
-  Plot plot(theme, ImGui::GetWindowDrawList(), {at, {at.x + room.x, at.y + height}}, axis_for(study, places, true), axis_for(study, places, false));
+  Plot plot(theme, ImGui::GetWindowDrawList(), {at, {at.x + room.x, at.y + height}}, axis_for(study, places, true),
+            axis_for(study, places, false));
   draw_roof(plot, view, study);
   draw_key(plot, view, study);
   draw_places(plot, view, places);

@@ -40,7 +40,9 @@ void study_progress(const View& view, Commands& commands, std::size_t done, std:
   ImGui::SetCursorScreenPos({at.x, at.y + height + std::round(4 * theme.scale)});
 }
 
-void study_empty(const View& view, std::string_view sentence) { wrapped_text(view.theme->ui, view.theme->text_dim, sentence); }
+void study_empty(const View& view, std::string_view sentence) {
+  wrapped_text(view.theme->ui, view.theme->text_dim, sentence);
+}
 
 std::size_t algorithm_index(std::string_view algorithm) {
   const auto chosen = find_program(algorithm);
@@ -94,13 +96,20 @@ std::optional<double> counter(const MeasuredCase& measured, std::string_view key
 
 const char* bound_name(Bound bound) {
   switch (bound) {
-    case Bound::tensor: return tr("the tensor cores");
-    case Bound::exp: return tr("the exponential unit");
-    case Bound::fp32: return tr("the FP32 units");
-    case Bound::l2: return tr("L2 bandwidth");
-    case Bound::hbm: return tr("HBM bandwidth");
-    case Bound::smem: return tr("shared memory");
-    case Bound::latency: return tr("latency");
+    case Bound::tensor:
+      return tr("the tensor cores");
+    case Bound::exp:
+      return tr("the exponential unit");
+    case Bound::fp32:
+      return tr("the FP32 units");
+    case Bound::l2:
+      return tr("L2 bandwidth");
+    case Bound::hbm:
+      return tr("HBM bandwidth");
+    case Bound::smem:
+      return tr("shared memory");
+    case Bound::latency:
+      return tr("latency");
   }
   return "";
 }

@@ -14,21 +14,22 @@ namespace tilescope {
 namespace {
 
 struct SweepState {
-  std::array<char, 160> text{};   // the range, as it is being typed
-  std::string shown;              // what `text` was filled from
+  std::array<char, 160> text{};  // the range, as it is being typed
+  std::string shown;             // what `text` was filled from
 };
 
 struct Preset {
   const char* label;
   std::string_view key;
 };
-constexpr std::array presets = {Preset{"N", "seq"},         Preset{"d", "head_dim"},       Preset{"Br", "block_q"},
-                                Preset{"Bc", "block_kv"},   Preset{"M", "shared_bytes"},   Preset{"H", "heads"}};
+constexpr std::array presets = {Preset{"N", "seq"},       Preset{"d", "head_dim"},     Preset{"Br", "block_q"},
+                                Preset{"Bc", "block_kv"}, Preset{"M", "shared_bytes"}, Preset{"H", "heads"}};
 
 /// The range as a person would write it: "seq=64:8192:x2" where the values double.
 std::string short_form(const SweepAxis& axis) {
   const auto& v = axis.values;
-  const bool doubles = v.size() > 2 && std::adjacent_find(v.begin(), v.end(), [](double a, double b) { return b != 2 * a; }) == v.end();
+  const bool doubles =
+      v.size() > 2 && std::adjacent_find(v.begin(), v.end(), [](double a, double b) { return b != 2 * a; }) == v.end();
   return doubles ? fmt::format("{}={}:{}:x2", axis.key, v.front(), v.back()) : to_string(axis);
 }
 
@@ -42,7 +43,8 @@ void draw_axis_choice(const View& view, Commands& commands, const SweepChoice& c
     if (presets[i].key == choice.axis.key) selected = static_cast<int>(i);
   }
   if (const auto clicked = segmented(theme, "axis", labels, selected, true))
-    commands.push(SetSweep{usual_range(presets[static_cast<std::size_t>(*clicked)].key, view.lane().simulation->request), choice.algorithms, choice.quantity});
+    commands.push(SetSweep{usual_range(presets[static_cast<std::size_t>(*clicked)].key, view.lane().simulation->request),
+                           choice.algorithms, choice.quantity});
   ImGui::SameLine();
   ImGui::PushFont(theme.mono_small);
   ImGui::SetNextItemWidth(std::round(70 * theme.scale));
@@ -65,7 +67,8 @@ void draw_axis_choice(const View& view, Commands& commands, const SweepChoice& c
   if (ImGui::InputText("##range", state.text.data(), state.text.size(), ImGuiInputTextFlags_EnterReturnsTrue))
     commands.push(SetSweep{state.text.data(), choice.algorithms, choice.quantity});
   ImGui::PopFont();
-  item_tooltip(theme, tr("The range, then Enter"), tr("seq=256:65536:x2 doubles, head_dim=32:128:+32 adds, block_q=16,32,128 lists."));
+  item_tooltip(theme, tr("The range, then Enter"),
+               tr("seq=256:65536:x2 doubles, head_dim=32:128:+32 adds, block_q=16,32,128 lists."));
 }
 
 void draw_choices(const View& view, Commands& commands) {
@@ -107,7 +110,10 @@ void show_point(const View& view, const SweepResult& result, const SweepHover& h
     add_line(body, say(tr("{} by the paper's count, {}"), bytes(theory->bytes), theory->order));
   add_line(body, say(tr("{}, held up by {}"), format_time(Nanoseconds(point.time_ns)), bound_name(point.bound)));
   add_line(body, say(tr("tile {}×{}"), point.tile.block_q, point.tile.block_kv));
-  show_tooltip(*view.theme, fmt::format("{}, {} = {}", algorithm_title(result.request.algorithms[hover.algorithm]), result.request.axis.key, value), body);
+  show_tooltip(
+      *view.theme,
+      fmt::format("{}, {} = {}", algorithm_title(result.request.algorithms[hover.algorithm]), result.request.axis.key, value),
+      body);
 }
 
 /// The first point that could not be simulated, in a sentence.
@@ -118,7 +124,8 @@ std::string refused(const SweepResult& result) {
     for (std::size_t i = 0; i < result.request.axis.values.size(); ++i) {
       const auto& point = result.at(a, i);
       if (!point || point->done()) continue;
-      if (count++ == 0) first = fmt::format("{} {}: {}", result.request.algorithms[a], result.request.axis.values[i], point->refusal);
+      if (count++ == 0)
+        first = fmt::format("{} {}: {}", result.request.algorithms[a], result.request.axis.values[i], point->refusal);
     }
   return count == 0 ? std::string() : say(tr("{} points cannot be simulated; {}"), count, first);
 }

@@ -37,7 +37,8 @@ std::vector<PlotPoint> theory_of(const SweepResult& result, std::size_t algorith
   std::vector<PlotPoint> out;
   if (quantity == SweepQuantity::time) return out;
   for (double value : result.request.axis.values)
-    if (const auto count = theory_at(result.request, result.request.algorithms[algorithm], value)) out.push_back({value, count->bytes});
+    if (const auto count = theory_at(result.request, result.request.algorithms[algorithm], value))
+      out.push_back({value, count->bytes});
   return out;
 }
 
@@ -45,7 +46,8 @@ std::vector<PlotPoint> theory_of(const SweepResult& result, std::size_t algorith
 std::string theory_text(const SweepResult& result, std::size_t algorithm) {
   const auto count = theory_at(result.request, result.request.algorithms[algorithm], result.request.axis.values.back());
   if (!count) return {};
-  return fmt::format("{}: {} = {}", count->order, count->constant_formula, format_value(std::round(count->leading_constant * 100) / 100));
+  return fmt::format("{}: {} = {}", count->order, count->constant_formula,
+                     format_value(std::round(count->leading_constant * 100) / 100));
 }
 
 struct MeasuredPoint {
@@ -68,7 +70,8 @@ std::vector<MeasuredPoint> measured_of(const View& view, const SweepResult& resu
     switch (quantity) {
       case SweepQuantity::hbm: {
         const auto written = counter(*measured, "hbm_write_bytes");
-        add(counter(*measured, "hbm_read_bytes"), written ? std::optional(std::max(*written, measured->hbm_write_after_flush_bytes.median)) : std::nullopt);
+        add(counter(*measured, "hbm_read_bytes"),
+            written ? std::optional(std::max(*written, measured->hbm_write_after_flush_bytes.median)) : std::nullopt);
         break;
       }
       case SweepQuantity::sm_link:
@@ -107,14 +110,16 @@ std::string base_text(const SweepRequest& request) {
   add(key == "head_dim", "d", p.head_dim);
   text += fmt::format(" {}, ", to_string(p.dtype));
   if (p.causal) text += fmt::format("{}, ", tr("causal"));
-  return text + (request.base.tile ? say(tr("tile {}×{}."), request.base.tile->block_q, request.base.tile->block_kv) : std::string(tr("each with its own tile.")));
+  return text + (request.base.tile ? say(tr("tile {}×{}."), request.base.tile->block_q, request.base.tile->block_kv)
+                                   : std::string(tr("each with its own tile.")));
 }
 
 PlotAxis x_axis_of(const SweepResult& result) {
   PlotAxis axis = axis_over(axis_name(result.request.axis.key), result.request.axis.values);
   const bool log = result.request.axis.values.front() > 0;
   if (!log) axis = axis_over(axis_name(result.request.axis.key), result.request.axis.values, false);
-  const bool powers = std::all_of(result.request.axis.values.begin(), result.request.axis.values.end(), [](double v) { return v > 0 && std::log2(v) == std::trunc(std::log2(v)); });
+  const bool powers = std::all_of(result.request.axis.values.begin(), result.request.axis.values.end(),
+                                  [](double v) { return v > 0 && std::log2(v) == std::trunc(std::log2(v)); });
   if (powers) axis.base = 2;
   if (result.request.axis.key == "shared_bytes" || result.request.axis.key == "l2.capacity_bytes")
     axis.format = [](double v) { return format_capacity(Bytes(static_cast<std::int64_t>(v))); };
@@ -140,7 +145,8 @@ PlotAxis y_axis_of(const SweepResult& result, SweepQuantity quantity) {
 void draw_theory(Plot& plot, const View& view, const SweepResult& result, SweepQuantity quantity) {
   const Theme& theme = *view.theme;
   for (std::size_t a = 0; a < result.request.algorithms.size(); ++a)
-    plot.curve(theory_of(result, a, quantity), with_alpha(algorithm_color(theme, result.request.algorithms[a]), 0.75F), 1.2F * theme.scale, Plot::Line::dashed);
+    plot.curve(theory_of(result, a, quantity), with_alpha(algorithm_color(theme, result.request.algorithms[a]), 0.75F),
+               1.2F * theme.scale, Plot::Line::dashed);
 }
 
 /// Where HBM traffic comes up to the paper's count: there the L2 stops helping. Elsewhere, what it saves at the end.
@@ -153,7 +159,8 @@ void mark_parting(Plot& plot, const View& view, const SweepResult& result, Sweep
     const double value = result.request.axis.values[*parting->joins];
     plot.vertical(value, with_alpha(algorithm_color(theme, result.request.algorithms[a]), 0.8F), Plot::Line::dotted);
     plot.label({value, plot.y_axis().low * std::pow(plot.y_axis().high / plot.y_axis().low, 0.06)},
-               say(tr("from {} on the L2 no longer helps {}"), axis_value(result.request.axis.key, value), algorithm_title(result.request.algorithms[a])),
+               say(tr("from {} on the L2 no longer helps {}"), axis_value(result.request.axis.key, value),
+                   algorithm_title(result.request.algorithms[a])),
                algorithm_color(theme, result.request.algorithms[a]), Plot::Side::left);
   }
 }
@@ -162,18 +169,24 @@ void mark_parting(Plot& plot, const View& view, const SweepResult& result, Sweep
 
 double sweep_value(const Outcome& outcome, SweepQuantity quantity) {
   switch (quantity) {
-    case SweepQuantity::hbm: return outcome.hbm();
-    case SweepQuantity::sm_link: return outcome.sm_link();
-    case SweepQuantity::time: return outcome.time_ns;
+    case SweepQuantity::hbm:
+      return outcome.hbm();
+    case SweepQuantity::sm_link:
+      return outcome.sm_link();
+    case SweepQuantity::time:
+      return outcome.time_ns;
   }
   return 0;
 }
 
 const char* quantity_name(SweepQuantity quantity) {
   switch (quantity) {
-    case SweepQuantity::hbm: return tr("HBM bytes, read and written");
-    case SweepQuantity::sm_link: return tr("L2↔SM bytes, both ways");
-    case SweepQuantity::time: return tr("time");
+    case SweepQuantity::hbm:
+      return tr("HBM bytes, read and written");
+    case SweepQuantity::sm_link:
+      return tr("L2↔SM bytes, both ways");
+    case SweepQuantity::time:
+      return tr("time");
   }
   return "";
 }
@@ -205,20 +218,25 @@ SweepWords sweep_words(const SweepResult& result, SweepQuantity quantity) {
     if (const auto at = last_common(result, first, last)) {
       const double a = sweep_value(*result.at(first, *at), quantity), b = sweep_value(*result.at(last, *at), quantity);
       words.finding = say(both, request.axis.key, axis_value(request.axis.key, request.axis.values[*at]),
-                          algorithm_title(request.algorithms[first]), value_text(a, quantity), algorithm_title(request.algorithms[last]), value_text(b, quantity));
+                          algorithm_title(request.algorithms[first]), value_text(a, quantity),
+                          algorithm_title(request.algorithms[last]), value_text(b, quantity));
       if (b > 0 && a > b * 1.05) words.finding += say(tr(": {} times less"), format_value(std::round(a / b * 10) / 10));
       if (a > 0 && b > a * 1.05) words.finding += say(tr(": {} times more"), format_value(std::round(b / a * 10) / 10));
     }
   } else if (algorithms == 1) {
     const auto curve = curve_of(result, 0, quantity);
     if (curve.size() >= 2)
-      words.finding = say(one, algorithm_title(request.algorithms[0]), value_text(curve.front().y, quantity),
-                          request.axis.key, axis_value(request.axis.key, curve.front().x), value_text(curve.back().y, quantity), axis_value(request.axis.key, curve.back().x));
+      words.finding = say(one, algorithm_title(request.algorithms[0]), value_text(curve.front().y, quantity), request.axis.key,
+                          axis_value(request.axis.key, curve.front().x), value_text(curve.back().y, quantity),
+                          axis_value(request.axis.key, curve.back().x));
   }
   if (words.finding.empty()) words.finding = say(tr("{} over {}"), quantity_name(quantity), axis_name(request.axis.key));
 
   words.detail = base_text(request);
-  if (quantity == SweepQuantity::time) return words;
+  const bool theory = std::any_of(request.algorithms.begin(), request.algorithms.end(), [&](const std::string& algorithm) {
+    return !request.axis.values.empty() && theory_at(request, algorithm, request.axis.values.back()).has_value();
+  });
+  if (quantity == SweepQuantity::time || !theory) return words;
   words.detail += ' ';
   words.detail += tr("Dashed: the paper's count of what passes between slow and fast memory.");
   if (quantity != SweepQuantity::hbm) return words;
@@ -226,7 +244,8 @@ SweepWords sweep_words(const SweepResult& result, SweepQuantity quantity) {
   for (std::size_t a = 0; a < algorithms; ++a) {
     const auto parting = l2_parting(result, a);
     if (!request.base.gpu.has_l2() || !parting || parting->joins || parting->saved_at_end < 0.1) continue;
-    saved += fmt::format("{}{} {}", saved.empty() ? "" : ", ", algorithm_title(request.algorithms[a]), format_percent(parting->saved_at_end));
+    saved += fmt::format("{}{} {}", saved.empty() ? "" : ", ", algorithm_title(request.algorithms[a]),
+                         format_percent(parting->saved_at_end));
   }
   if (saved.empty()) return words;
   words.detail += ' ';
@@ -272,7 +291,8 @@ std::optional<SweepHover> draw_sweep_figure(const View& view, const SweepResult&
   for (std::size_t a = 0; a < result.request.algorithms.size(); ++a) {
     const auto theory = theory_of(result, a, quantity);
     if (theory.size() >= 2)
-      plot.label(theory[theory.size() * 2 / 5], theory_text(result, a), algorithm_color(theme, result.request.algorithms[a]), Plot::Side::above);
+      plot.label(theory[theory.size() * 2 / 5], theory_text(result, a), algorithm_color(theme, result.request.algorithms[a]),
+                 Plot::Side::above);
   }
   return hover;
 }

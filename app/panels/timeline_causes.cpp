@@ -10,10 +10,11 @@
 namespace tilescope {
 namespace {
 
-constexpr double least_wait = 0.5;   // cycles; shorter ones are rounding
+constexpr double least_wait = 0.5;  // cycles; shorter ones are rounding
 
 bool waited(const Interval& interval) {
-  return interval.cause != WaitCause::none && interval.cause != WaitCause::program_order && interval.start - interval.ready >= least_wait;
+  return interval.cause != WaitCause::none && interval.cause != WaitCause::program_order &&
+         interval.start - interval.ready >= least_wait;
 }
 
 /// The latest interval before `i` of the same block with operation `op`.
@@ -69,21 +70,32 @@ std::optional<std::size_t> blocker_of(const Simulation& simulation, const Timeli
   const auto intervals = simulation.trace->intervals(data.steps->sm);
   const Interval& interval = intervals[i];
   if (!waited(interval)) return std::nullopt;
-  const auto of_unit = [&](Unit unit) { return last_to_end(intervals, i, [&](const Interval& each) { return each.unit == unit; }); };
+  const auto of_unit = [&](Unit unit) {
+    return last_to_end(intervals, i, [&](const Interval& each) { return each.unit == unit; });
+  };
   switch (interval.cause) {
     case WaitCause::none:
     case WaitCause::program_order:
-    case WaitCause::launch: return std::nullopt;
+    case WaitCause::launch:
+      return std::nullopt;
     case WaitCause::data:
     case WaitCause::l2:
-    case WaitCause::hbm: return earlier_of_block(intervals, i, operation_of(simulation, interval).wait_load);
-    case WaitCause::buffer: return earlier_of_block(intervals, i, operation_of(simulation, interval).issue_after);
-    case WaitCause::tensor: return of_unit(Unit::tensor);
-    case WaitCause::exp: return of_unit(Unit::exp);
-    case WaitCause::fp32: return of_unit(Unit::fp32);
-    case WaitCause::smem: return last_to_end(intervals, i, [&](const Interval& each) { return each.run != interval.run; });
-    case WaitCause::barrier: return predecessor(intervals, i);
-    case WaitCause::block_slot: return last_of_block_before(simulation, intervals, i);
+    case WaitCause::hbm:
+      return earlier_of_block(intervals, i, operation_of(simulation, interval).wait_load);
+    case WaitCause::buffer:
+      return earlier_of_block(intervals, i, operation_of(simulation, interval).issue_after);
+    case WaitCause::tensor:
+      return of_unit(Unit::tensor);
+    case WaitCause::exp:
+      return of_unit(Unit::exp);
+    case WaitCause::fp32:
+      return of_unit(Unit::fp32);
+    case WaitCause::smem:
+      return last_to_end(intervals, i, [&](const Interval& each) { return each.run != interval.run; });
+    case WaitCause::barrier:
+      return predecessor(intervals, i);
+    case WaitCause::block_slot:
+      return last_of_block_before(simulation, intervals, i);
   }
   return std::nullopt;
 }
@@ -116,8 +128,10 @@ std::vector<CauseLink> cause_chain(const Simulation& simulation, const TimelineD
       ++passed;
     }
     link.waited = 0;
-    link.why = before ? say(tr("ran in its turn, for {} cycles, behind {} others of its block"), format_cycles(Cycles(interval.end - interval.start)), passed)
-                      : say(tr("ran in its turn, for {} cycles: nothing held its block up before"), format_cycles(Cycles(interval.end - interval.start)));
+    link.why = before ? say(tr("ran in its turn, for {} cycles, behind {} others of its block"),
+                            format_cycles(Cycles(interval.end - interval.start)), passed)
+                      : say(tr("ran in its turn, for {} cycles: nothing held its block up before"),
+                            format_cycles(Cycles(interval.end - interval.start)));
     chain.push_back(std::move(link));
     at = before;
   }

@@ -93,8 +93,8 @@ void draw_block(ImDrawList* list, const Theme& theme, const TimeWindow& window, 
 }  // namespace
 
 float measured_lanes_height(const View& view, float panel_height) {
-  if (view.probe == nullptr || view.race || panel_height < 130 * view.theme->scale) return 0;
-  return std::round(30 * view.theme->scale);
+  if (view.probe == nullptr || view.race || panel_height < 80 * view.theme->scale) return 0;
+  return std::round(std::clamp(0.22F * panel_height, 22 * view.theme->scale, 48 * view.theme->scale));
 }
 
 double measured_end(const View& view) {

@@ -25,7 +25,7 @@ std::int64_t whole(double value) { return std::llround(value); }
 
 const char* measured_heading(const View& view) {
   if (view.measured == nullptr) return tr("measured");
-  return view.measured->bundle->live ? tr("measured live") : tr("recorded");
+  return view.measured->bundle->live ? tr("live") : tr("recorded");
 }
 
 std::string measured_column_meaning(const View& view) {

@@ -15,7 +15,7 @@ namespace tilescope {
 namespace {
 
 struct WhatIfState {
-  std::string key = "hbm.bytes_per_second";   // of the slider
+  std::string key = "hbm.bytes_per_second";  // of the slider
 };
 
 /// One line of the table: the real machine, the one that the sliders made, or a variant.
@@ -26,7 +26,9 @@ struct Line {
   bool base = false, current = false;
 };
 
-std::string bytes_text(double bytes) { return format_bytes(Bytes(static_cast<std::int64_t>(bytes))); }
+std::string bytes_text(double bytes) {
+  return format_bytes(Bytes(static_cast<std::int64_t>(bytes)));
+}
 
 /// "−38 %", "×4.0" where it is more than twice as much, "same".
 std::string difference_text(double now, double before) {
@@ -57,12 +59,13 @@ std::string finding(const WhatIfTable& table) {
   const double gain = best->outcome->time_ns / table.base->time_ns - 1, loss = worst->outcome->time_ns / table.base->time_ns - 1;
   std::string text = now;
   if (gain < -0.005) text += say(tr("; {} would change that by {}"), translated(best->what.title), format_signed_percent(gain));
-  if (loss > 0.005) text += say(tr("; {} by {}"), translated(worst->what.title), difference_text(worst->outcome->time_ns, table.base->time_ns));
+  if (loss > 0.005)
+    text += say(tr("; {} by {}"), translated(worst->what.title), difference_text(worst->outcome->time_ns, table.base->time_ns));
   return text;
 }
 
 struct Columns {
-  float title, time, bar, hbm, l2, bound, right;   // left edges
+  float title, time, bar, hbm, l2, bound, right;  // left edges
   bool has_bar = true;
 };
 
@@ -82,13 +85,13 @@ Columns columns_of(const Theme& theme, float left, float width) {
 }
 
 /// A value and, behind it, how it differs from the real machine's.
-void draw_figure(ImDrawList* list, const Theme& theme, float left, float right, float top, float height, const std::string& value, double now,
-                 double before, bool base) {
+void draw_figure(ImDrawList* list, const Theme& theme, float left, float right, float top, float height, const std::string& value,
+                 double now, double before, bool base) {
   const float middle = left + (right - left) * 0.54F;
   draw_text(list, theme.mono_small, {{left, top}, {middle, top + height}}, theme.text, value, Align::right);
   if (!base)
-    draw_text(list, theme.mono_small, {{middle + 6 * theme.scale, top}, {right, top + height}}, difference_color(theme, now, before),
-              difference_text(now, before));
+    draw_text(list, theme.mono_small, {{middle + 6 * theme.scale, top}, {right, top + height}},
+              difference_color(theme, now, before), difference_text(now, before));
 }
 
 /// Time against the real machine's: to the left it is shorter. The axis is logarithmic, from half to twice.
@@ -124,8 +127,10 @@ bool draw_line(const View& view, const Line& line, const Outcome* base, const Co
   const bool clicked = hit_area("row", rect);
   const bool hovered = ImGui::IsItemHovered();
   ImGui::PopID();
-  if (line.current) list->AddRectFilled(rect.min, rect.max, theme.accent_soft, 4 * theme.scale);
-  else if (hovered) list->AddRectFilled(rect.min, rect.max, with_alpha(theme.inset_border, 0.6F), 4 * theme.scale);
+  if (line.current)
+    list->AddRectFilled(rect.min, rect.max, theme.accent_soft, 4 * theme.scale);
+  else if (hovered)
+    list->AddRectFilled(rect.min, rect.max, with_alpha(theme.inset_border, 0.6F), 4 * theme.scale);
   if (hovered && !line.tip.empty()) show_tooltip(theme, line.title, line.tip);
   draw_text(list, line.base ? theme.ui_bold : theme.ui, {{c.title, top}, {c.time - 4 * theme.scale, top + height}},
             line.base ? theme.text : theme.text_dim, line.title);
@@ -139,9 +144,11 @@ bool draw_line(const View& view, const Line& line, const Outcome* base, const Co
     return clicked;
   }
   const Outcome& before = base != nullptr ? *base : now;
-  draw_figure(list, theme, c.time, c.bar, top, height, format_time(Nanoseconds(now.time_ns)), now.time_ns, before.time_ns, line.base);
+  draw_figure(list, theme, c.time, c.bar, top, height, format_time(Nanoseconds(now.time_ns)), now.time_ns, before.time_ns,
+              line.base);
   if (c.has_bar && !line.base && before.time_ns > 0)
-    draw_time_bar(list, theme, {{c.bar + 6 * theme.scale, top}, {c.hbm - 6 * theme.scale, top + height}}, now.time_ns / before.time_ns);
+    draw_time_bar(list, theme, {{c.bar + 6 * theme.scale, top}, {c.hbm - 6 * theme.scale, top + height}},
+                  now.time_ns / before.time_ns);
   draw_figure(list, theme, c.hbm, c.l2, top, height, bytes_text(now.hbm()), now.hbm(), before.hbm(), line.base);
   draw_figure(list, theme, c.l2, c.bound, top, height, bytes_text(now.sm_link()), now.sm_link(), before.sm_link(), line.base);
   draw_text(list, theme.ui_small, {{c.bound + 8 * theme.scale, top}, {c.right, top + height}},
@@ -150,15 +157,20 @@ bool draw_line(const View& view, const Line& line, const Outcome* base, const Co
 }
 
 bool is_current(const View& view, const WhatIf& what) {
-  return what.assignments.empty() ? view.request.problem == what.request.problem && same_numbers(view.request.gpu, what.request.gpu) &&
-                                        view.request.problem != view.studies->what_if->real.problem
-                                  : same_numbers(view.request.gpu, what.request.gpu);
+  return what.assignments.empty()
+             ? view.request.problem == what.request.problem && same_numbers(view.request.gpu, what.request.gpu) &&
+                   view.request.problem != view.studies->what_if->real.problem
+             : same_numbers(view.request.gpu, what.request.gpu);
 }
 
 /// Puts a variant into the window, from the real machine on.
 void apply(const WhatIf& what, Commands& commands) {
   commands.push(ResetSpecValue{});
   for (const std::string& assignment : what.assignments) commands.push(SetSpecValue{assignment});
+  // On the changed machine the program might choose another tile by itself.
+  const auto program = find_program(what.request.algorithm);
+  if (program && what.request.tile && !((*program)->default_tile(what.request.problem, what.request.gpu) == *what.request.tile))
+    commands.push(SetTile{what.request.tile, "tile"});
   if (what.assignments.empty()) commands.push(SetProblem{what.request.problem, "problem"});
 }
 
@@ -176,7 +188,8 @@ void draw_slider(const View& view, Commands& commands) {
   ImGui::PushFont(theme.mono_small);
   if (ImGui::BeginCombo("##key", state.key.c_str())) {
     for (const SpecKey& key : spec_keys())
-      if (key.minimum < key.maximum && ImGui::Selectable(std::string(key.key).c_str(), key.key == state.key)) state.key = std::string(key.key);
+      if (key.minimum < key.maximum && ImGui::Selectable(std::string(key.key).c_str(), key.key == state.key))
+        state.key = std::string(key.key);
     ImGui::EndCombo();
   }
   ImGui::PopFont();
@@ -189,7 +202,8 @@ void draw_slider(const View& view, Commands& commands) {
   const double high = real > 0 ? std::min(chosen->maximum, real * 64) : std::min(chosen->maximum, 1e6);
   ImGui::SameLine();
   ImGui::SetNextItemWidth(std::max(80.0F * theme.scale, ImGui::GetContentRegionAvail().x - 150 * theme.scale));
-  const ImGuiSliderFlags flags = low > 0 ? ImGuiSliderFlags_Logarithmic | ImGuiSliderFlags_NoRoundToFormat : ImGuiSliderFlags_NoRoundToFormat;
+  const ImGuiSliderFlags flags =
+      low > 0 ? ImGuiSliderFlags_Logarithmic | ImGuiSliderFlags_NoRoundToFormat : ImGuiSliderFlags_NoRoundToFormat;
   ImGui::PushFont(theme.mono_small);
   const std::string shown = format_short(value);
   if (ImGui::SliderScalar("##value", ImGuiDataType_Double, &value, &low, &high, shown.c_str(), flags)) {
@@ -212,17 +226,21 @@ void draw_what_if_panel(const View& view, Commands& commands) {
   if (view.studies->what_if == nullptr) return study_empty(view, tr("Nothing simulated yet."));
   const Theme& theme = *view.theme;
   const WhatIfTable& table = *view.studies->what_if;
-  study_head(view, finding(table), tr("Each line changes one thing of the machine and simulates the same problem again. Click a line to put it into the window."));
+  study_head(view, finding(table),
+             tr("Each line changes one thing of the machine and simulates the same problem again. Click a line to put it into the "
+                "window."));
   draw_slider(view, commands);
   study_progress(view, commands, table.done(), table.rows.size() + 1);
 
   std::vector<Line> lines;
   const Outcome* base = table.base && table.base->done() ? &*table.base : nullptr;
   const bool changed = view.gpu_base != nullptr && !same_numbers(view.lane().simulation->request.gpu, *view.gpu_base);
-  lines.push_back({say(tr("{}, as it is"), table.real.gpu.id), table.base && !table.base->done() ? table.base->refusal : std::string(),
-                   table.base ? &*table.base : nullptr, nullptr, true, !changed});
+  lines.push_back({say(tr("{}, as it is"), table.real.gpu.id),
+                   table.base && !table.base->done() ? table.base->refusal : std::string(), table.base ? &*table.base : nullptr,
+                   nullptr, true, !changed});
   Outcome now;
-  const bool is_variant = std::any_of(table.rows.begin(), table.rows.end(), [&](const WhatIfRow& row) { return is_current(view, row.what); });
+  const bool is_variant =
+      std::any_of(table.rows.begin(), table.rows.end(), [&](const WhatIfRow& row) { return is_current(view, row.what); });
   if (changed && !is_variant) {
     now = outcome_of(*view.lane().simulation);
     lines.push_back({tr("as it is set now"), {}, &now, nullptr, false, true});
@@ -230,7 +248,8 @@ void draw_what_if_panel(const View& view, Commands& commands) {
   for (const WhatIfRow& row : table.rows) {
     std::string tip = translated(row.what.asks);
     for (const std::string& assignment : row.what.assignments) add_line(tip, assignment);
-    lines.push_back({translated(row.what.title), tip, row.outcome ? &*row.outcome : nullptr, &row.what, false, is_current(view, row.what)});
+    lines.push_back(
+        {translated(row.what.title), tip, row.outcome ? &*row.outcome : nullptr, &row.what, false, is_current(view, row.what)});
   }
 
   const ImVec2 at = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();

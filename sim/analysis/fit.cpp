@@ -12,7 +12,7 @@ namespace tilescope {
 namespace {
 
 constexpr std::int64_t largest_side = 4096;
-constexpr int most_registers = 255;   // of a thread, on every GPU modelled
+constexpr int most_registers = 255;  // of a thread, on every GPU modelled
 
 /// Powers of two from an eighth of `usual` to four times as much, no longer than the sequence needs; `usual` itself among them.
 std::vector<std::int64_t> sides(std::int64_t usual, std::int64_t sequence) {
@@ -29,7 +29,8 @@ std::vector<std::int64_t> sides(std::int64_t usual, std::int64_t sequence) {
 }
 
 FitCell::Stop stop_of(const KernelNeeds& needs, const GpuSpec& gpu) {
-  if (static_cast<double>(needs.shared_bytes) > std::min(gpu.sm_shared_bytes, gpu.sm_shared_bytes_per_block)) return FitCell::Stop::shared;
+  if (static_cast<double>(needs.shared_bytes) > std::min(gpu.sm_shared_bytes, gpu.sm_shared_bytes_per_block))
+    return FitCell::Stop::shared;
   if (static_cast<double>(registers_of_block(needs)) > gpu.sm_registers) return FitCell::Stop::registers;
   return FitCell::Stop::threads;
 }
@@ -75,7 +76,8 @@ const FitCell* FitMap::find(const TileShape& tile) const {
 const FitCell* FitMap::quickest() const {
   const FitCell* best = nullptr;
   for (const FitCell& cell : cells)
-    if (cell.outcome && cell.outcome->done() && !cell.spills && (best == nullptr || cell.outcome->cycles < best->outcome->cycles)) best = &cell;
+    if (cell.outcome && cell.outcome->done() && !cell.spills && (best == nullptr || cell.outcome->cycles < best->outcome->cycles))
+      best = &cell;
   return best;
 }
 
@@ -84,7 +86,8 @@ std::size_t FitMap::fitting() const {
 }
 
 std::size_t FitMap::simulated() const {
-  return static_cast<std::size_t>(std::count_if(cells.begin(), cells.end(), [](const FitCell& cell) { return cell.outcome.has_value(); }));
+  return static_cast<std::size_t>(
+      std::count_if(cells.begin(), cells.end(), [](const FitCell& cell) { return cell.outcome.has_value(); }));
 }
 
 Result<FitMap> make_fit_map(const SimulationRequest& request) {
@@ -102,9 +105,11 @@ Result<FitMap> make_fit_map(const SimulationRequest& request) {
     for (std::int64_t kv : map.block_kv) map.cells.push_back(make_cell(**info, request, {q, kv}));
   const FitCell* usual = map.find(map.usual);
   const double room = usual != nullptr && usual->needs.registers_per_thread >= most_registers
-                          ? accumulators(request.problem, usual->tile, usual->needs) : 0;
+                          ? accumulators(request.problem, usual->tile, usual->needs)
+                          : 0;
   for (FitCell& cell : map.cells)
-    cell.spills = cell.fits() && cell.needs.registers_per_thread >= most_registers && accumulators(request.problem, cell.tile, cell.needs) > room;
+    cell.spills = cell.fits() && cell.needs.registers_per_thread >= most_registers &&
+                  accumulators(request.problem, cell.tile, cell.needs) > room;
   return map;
 }
 

@@ -51,9 +51,10 @@ Result<Range> range_of(std::string_view key) {
   for (const SweepKey& row : keys) names.push_back(row.key);
   for (const SpecKey& row : spec_keys()) names.push_back(row.key);
   const auto nearest = nearest_name(key, names);
-  return Error{fmt::format("nothing called '{}' can be swept: {}", printable(key),
-                           nearest ? fmt::format("did you mean {}?", *nearest)
-                                   : "there are seq, seq_kv, head_dim, batch, heads, block_q, block_kv, shared_bytes and every key of --set")};
+  return Error{fmt::format(
+      "nothing called '{}' can be swept: {}", printable(key),
+      nearest ? fmt::format("did you mean {}?", *nearest)
+              : "there are seq, seq_kv, head_dim, batch, heads, block_q, block_kv, shared_bytes and every key of --set")};
 }
 
 std::optional<double> number(std::string_view text) {
@@ -83,7 +84,8 @@ Result<std::vector<double>> expand(std::string_view key, std::span<const std::st
   if (!from) return not_a_number(key, parts[0]);
   if (!to) return not_a_number(key, parts[1]);
   if (*to < *from)
-    return Error{fmt::format("the range of {} runs backward, from {:.12g} to {:.12g}: give the smaller one first", key, *from, *to)};
+    return Error{
+        fmt::format("the range of {} runs backward, from {:.12g} to {:.12g}: give the smaller one first", key, *from, *to)};
   const std::string_view how = parts.size() > 2 ? parts[2] : "x2";
   const bool times = how.starts_with('x'), plus = how.starts_with('+');
   const auto by = times || plus ? number(how.substr(1)) : std::nullopt;
@@ -139,7 +141,9 @@ void set_problem(SimulationRequest& request, std::string_view key, std::int64_t 
 
 }  // namespace
 
-std::span<const SweepKey> sweep_keys() { return keys; }
+std::span<const SweepKey> sweep_keys() {
+  return keys;
+}
 
 Result<SweepAxis> parse_sweep_axis(std::string_view text) {
   const std::size_t equals = text.find('=');
@@ -151,13 +155,16 @@ Result<SweepAxis> parse_sweep_axis(std::string_view text) {
     return Error{fmt::format("{} has no range: write {}=FROM:TO:x2, or {}=A,B,C", axis.key, axis.key, axis.key)};
   const std::string_view values = text.substr(equals + 1);
   const auto parts = split(values, ':');
-  if (parts.size() > 3) return Error{fmt::format("the range of {} is '{}': write FROM:TO:x2 or FROM:TO:+32", axis.key, printable(values))};
+  if (parts.size() > 3)
+    return Error{fmt::format("the range of {} is '{}': write FROM:TO:x2 or FROM:TO:+32", axis.key, printable(values))};
   auto made = parts.size() == 1 ? listed(axis.key, values) : expand(axis.key, parts, range->whole);
   if (!made) return made.error();
   for (double value : *made) {
     if (!(value >= range->minimum && value <= range->maximum))
-      return Error{fmt::format("{} cannot be {:.12g}: it must be from {:.12g} to {:.12g}", axis.key, value, range->minimum, range->maximum)};
-    if (range->whole && std::trunc(value) != value) return Error{fmt::format("{} cannot be {:.12g}: it must be a whole number", axis.key, value)};
+      return Error{
+          fmt::format("{} cannot be {:.12g}: it must be from {:.12g} to {:.12g}", axis.key, value, range->minimum, range->maximum)};
+    if (range->whole && std::trunc(value) != value)
+      return Error{fmt::format("{} cannot be {:.12g}: it must be a whole number", axis.key, value)};
   }
   axis.values = std::move(*made);
   return axis;
@@ -184,7 +191,8 @@ Result<SimulationRequest> request_at(const SweepRequest& sweep, std::string_view
   if (key == "shared_bytes") {
     // An SM has what a block has and the reserve, as before; the tile follows.
     const double beyond = request.gpu.sm_shared_bytes - request.gpu.sm_shared_bytes_per_block;
-    if (const auto set = set_spec_value(request.gpu, fmt::format("sm.shared_bytes={}", value + std::max(0.0, beyond))); !set) return set.error();
+    if (const auto set = set_spec_value(request.gpu, fmt::format("sm.shared_bytes={}", value + std::max(0.0, beyond))); !set)
+      return set.error();
     if (const auto set = set_spec_value(request.gpu, fmt::format("sm.shared_bytes_per_block={}", value)); !set) return set.error();
     request.tile.reset();
   } else if (find_key(key) != nullptr) {

@@ -23,22 +23,40 @@ struct Row {
   int count = 1;
 };
 
-constexpr double unlimited = 1024.0 * 1024 * 1024 * 1024;   // the largest L2 that a spec may have: over any tensor here
+constexpr double unlimited = 1024.0 * 1024 * 1024 * 1024;  // the largest L2 that a spec may have: over any tensor here
 
 const std::array rows = {
-    Row{"l2_unlimited", "an L2 that holds everything", "What does a limited L2 cost?", {Change{"l2.capacity_bytes", 1, unlimited}, {}}},
+    Row{"l2_unlimited",
+        "an L2 that holds everything",
+        "What does a limited L2 cost?",
+        {Change{"l2.capacity_bytes", 1, unlimited}, {}}},
     Row{"l2_none", "no L2", "What does the L2 save?", {Change{"l2.capacity_bytes", 1, 0}, {}}},
-    Row{"l2_one", "one L2 partition instead of two", "What do the copies in both partitions cost?", {Change{"l2.partitions", 1, 1}, {}}},
+    Row{"l2_one",
+        "one L2 partition instead of two",
+        "What do the copies in both partitions cost?",
+        {Change{"l2.partitions", 1, 1}, {}}},
     Row{"hbm_half", "half the HBM bandwidth", "Is HBM the limit?", {Change{"hbm.bytes_per_second", 0.5}, {}}},
     Row{"hbm_double", "twice the HBM bandwidth", "Would a faster HBM help?", {Change{"hbm.bytes_per_second", 2}, {}}},
-    Row{"l2_double", "twice the L2 bandwidth", "Would a faster path from the L2 help?",
-        {Change{"l2.bytes_per_cycle", 2}, Change{"sm.l2_bytes_per_cycle", 2}}, 2},
-    Row{"shared_double", "twice the shared memory", "Would more blocks or stages help?",
-        {Change{"sm.shared_bytes", 2}, Change{"sm.shared_bytes_per_block", 2}}, 2},
-    Row{"exp_double", "twice as many exponentials a cycle", "Is the exponential unit the limit?", {Change{"sm.exps_per_cycle", 2}, {}}},
+    Row{"l2_double",
+        "twice the L2 bandwidth",
+        "Would a faster path from the L2 help?",
+        {Change{"l2.bytes_per_cycle", 2}, Change{"sm.l2_bytes_per_cycle", 2}},
+        2},
+    Row{"shared_double",
+        "twice the shared memory",
+        "Would more blocks or stages help?",
+        {Change{"sm.shared_bytes", 2}, Change{"sm.shared_bytes_per_block", 2}},
+        2},
+    Row{"exp_double",
+        "twice as many exponentials a cycle",
+        "Is the exponential unit the limit?",
+        {Change{"sm.exps_per_cycle", 2}, {}}},
     Row{"tensor_double", "twice the tensor-core rate", "Are the products the limit?", {Change{"sm.tensor_flops_per_cycle", 2}, {}}},
     Row{"sms_double", "twice as many SMs", "Is there work for more SMs?", {Change{"sm.count", 2}, {}}},
-    Row{"launch_free", "launches that cost nothing", "What do the gaps between launches cost?", {Change{"launch.overhead_ns", 1, 0}, {}}},
+    Row{"launch_free",
+        "launches that cost nothing",
+        "What do the gaps between launches cost?",
+        {Change{"launch.overhead_ns", 1, 0}, {}}},
 };
 
 const SpecKey* find_key(std::string_view key) {
@@ -47,15 +65,23 @@ const SpecKey* find_key(std::string_view key) {
   return found == all.end() ? nullptr : &*found;
 }
 
+/// The tile stays that of the real machine: what another one would bring is another question.
+std::optional<TileShape> usual_tile(const SimulationRequest& real) {
+  const auto program = find_program(real.algorithm);
+  return program ? std::optional((*program)->default_tile(real.problem, real.gpu)) : std::nullopt;
+}
+
 /// nullopt where nothing would change.
 std::optional<WhatIf> apply(const Row& row, const SimulationRequest& real) {
   WhatIf what{row.id, row.title, row.asks, {}, real};
+  if (!what.request.tile) what.request.tile = usual_tile(real);
   bool differs = false;
   for (int i = 0; i < row.count; ++i) {
     const Change& change = row.changes[static_cast<std::size_t>(i)];
     const SpecKey* key = find_key(change.key);
     if (key == nullptr) return std::nullopt;
-    const double now = real.gpu.*key->member, then = std::clamp(change.value.value_or(now * change.factor), key->minimum, key->maximum);
+    const double now = real.gpu.*key->member,
+                 then = std::clamp(change.value.value_or(now * change.factor), key->minimum, key->maximum);
     differs = differs || then != now;
     what.assignments.push_back(fmt::format("{}={}", change.key, then));
   }
@@ -71,8 +97,10 @@ std::optional<WhatIf> apply(const Row& row, const SimulationRequest& real) {
 std::vector<WhatIf> what_ifs(const SimulationRequest& real) {
   std::vector<WhatIf> out;
   const auto program = find_program(real.algorithm);
-  const auto usual = program && check(real.problem) ? (*program)->make(real.problem, real.tile.value_or((*program)->default_tile(real.problem, real.gpu)), real.gpu)
-                                                    : Result<std::unique_ptr<TileProgram>>(Error{});
+  const auto usual =
+      program && check(real.problem)
+          ? (*program)->make(real.problem, real.tile.value_or((*program)->default_tile(real.problem, real.gpu)), real.gpu)
+          : Result<std::unique_ptr<TileProgram>>(Error{});
   for (const Row& row : rows) {
     if (!real.gpu.has_l2() && std::string_view(row.id).starts_with("l2_") && row.id != "l2_unlimited") continue;
     if (row.id == "launch_free" && usual && (*usual)->launches().size() < 2) continue;
@@ -88,7 +116,8 @@ std::vector<WhatIf> what_ifs(const SimulationRequest& real) {
 }
 
 std::size_t WhatIfTable::done() const {
-  return static_cast<std::size_t>(std::count_if(rows.begin(), rows.end(), [](const WhatIfRow& row) { return row.outcome.has_value(); })) +
+  return static_cast<std::size_t>(
+             std::count_if(rows.begin(), rows.end(), [](const WhatIfRow& row) { return row.outcome.has_value(); })) +
          (base ? 1 : 0);
 }
 

@@ -20,7 +20,7 @@ struct WhatIf {
   SimulationRequest request;                 // the changed one
 };
 
-/// The changes that mean something on this GPU and problem; `real` has the GPU as its file has it.
+/// The changes that mean something on this GPU and problem, each with the tile of the real one; `real` has the GPU as its file has it.
 std::vector<WhatIf> what_ifs(const SimulationRequest& real);
 
 /// A change and what came of it.

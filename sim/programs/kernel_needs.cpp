@@ -163,7 +163,8 @@ KernelNeeds row_softmax_needs(const AttentionProblem& problem, const TileShape& 
   // A thread sums 8 columns of O over every n-th key; the n partial sums of a row meet in shared memory at the end.
   const std::int64_t sums = tile.block_q * 8 * needs.threads, row_bytes = problem.head_dim * element_bytes(problem.dtype);
   needs.registers_per_thread = registers_for(fused_compiled.of(problem), sums, needs.threads);
-  const std::int64_t partial = tile.block_q * (needs.threads * 8) * 4;
+  // With more rows fewer threads share one: there is always one sum a thread and column, and at least one a column of O.
+  const std::int64_t partial = std::max<std::int64_t>(needs.threads * 8, tile.block_q * problem.head_dim) * 4;
   set_stages(needs, scratch_bytes + tile.block_q * tile.block_kv * 4 + partial, tile.block_kv * row_bytes, gpu);
   return needs;
 }

@@ -94,7 +94,8 @@ TEST_CASE("studies: the ranges offered are ranges that can be read") {
   for (const char* gpu : {"toy", "h200", "textbook"}) {
     SimulationRequest request;
     request.gpu = *load_gpu(gpu);
-    for (const SweepKey& key : sweep_keys()) CHECK_MESSAGE(parse_sweep_axis(usual_range(key.key, request)), usual_range(key.key, request));
+    for (const SweepKey& key : sweep_keys())
+      CHECK_MESSAGE(parse_sweep_axis(usual_range(key.key, request)), usual_range(key.key, request));
     for (const SpecKey& key : spec_keys())
       if (key.minimum < key.maximum) CHECK_MESSAGE(parse_sweep_axis(usual_range(key.key, request)), usual_range(key.key, request));
   }
@@ -116,7 +117,8 @@ TEST_CASE("sweep file: what was written is read back, to the bit, from CSV and J
 TEST_CASE("sweep file: a stopped sweep goes on where it was, another one is refused") {
   Growing<SweepResult> sweep(small_sweep());
   std::atomic<bool> stop = false;
-  CHECK_FALSE(run_sweep(sweep, 1, [&] { return stop.load(); }, [&](const SweepResult& now) { stop = now.done() >= 2; }));
+  CHECK_FALSE(run_sweep(
+      sweep, 1, [&] { return stop.load(); }, [&](const SweepResult& now) { stop = now.done() >= 2; }));
   const std::size_t done = sweep.read()->done();
   CHECK(done >= 2);
   CHECK(done < sweep.read()->points.size());

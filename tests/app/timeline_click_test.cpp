@@ -43,7 +43,8 @@ TEST_CASE("timeline: a click on an operation goes to its step, on a wait it says
   const auto intervals = simulation->trace->intervals(sm);
   const TimelineLayout layout = timeline_layout(*script);
 
-  const auto operation = std::find_if(intervals.begin(), intervals.end(), [](const Interval& each) { return each.unit == Unit::store; });
+  const auto operation =
+      std::find_if(intervals.begin(), intervals.end(), [](const Interval& each) { return each.unit == Unit::store; });
   REQUIRE(operation != intervals.end());
   const ImVec2 on_bar = place_of(layout, data, Unit::store, (operation->start + operation->end) / 2);
   script->click(on_bar.x, on_bar.y);
@@ -56,7 +57,8 @@ TEST_CASE("timeline: a click on an operation goes to its step, on a wait it says
   std::size_t longest = 0;
   double waited = 0;
   for (std::size_t i = 0; i < intervals.size(); ++i)
-    if (intervals[i].unit == Unit::tensor && intervals[i].cause == WaitCause::data && intervals[i].start - intervals[i].ready > waited) {
+    if (intervals[i].unit == Unit::tensor && intervals[i].cause == WaitCause::data &&
+        intervals[i].start - intervals[i].ready > waited) {
       longest = i;
       waited = intervals[i].start - intervals[i].ready;
     }
@@ -70,7 +72,8 @@ TEST_CASE("timeline: a click on an operation goes to its step, on a wait it says
   const auto at_wait = script->view().lane().step;
   CHECK(at_wait != last_step);  // the clock went to where the click was
 
-  const ImVec2 first_line = {box->Pos.x + box->Size.x * 0.3F, box->Pos.y + box->WindowPadding.y + script->frame().theme().ui_bold->FontSize * 2};
+  const ImVec2 first_line = {box->Pos.x + box->Size.x * 0.3F,
+                             box->Pos.y + box->WindowPadding.y + script->frame().theme().ui_bold->FontSize * 2};
   script->click(first_line.x, first_line.y);
   script->settle();
   CHECK(script->view().lane().step == step_of_interval(*simulation->trace, sm, longest));

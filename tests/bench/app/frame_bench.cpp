@@ -54,6 +54,27 @@ void frame(benchmark::State& state, const std::string& gpu, bool race) {
   state.counters["vertices"] = static_cast<double>(ImGui::GetDrawData()->TotalVtxCount);
 }
 
+/// The first frame that shows another large simulation: nothing of it may be laid out in the frame itself.
+void frame_after_simulation(benchmark::State& state) {
+  const auto context = HeadlessContext::make();
+  if (!context) return state.SkipWithError(context.error().sentence.c_str());
+  Session session(start_of("h200", false));
+  session.finish();
+  auto made = AppFrame::make(session, {});
+  if (!made) return state.SkipWithError(made.error().sentence.c_str());
+  AppFrame& frame = **made;
+  for (int i = 0; i < 4; ++i) frame.build(1600, 900, 1.0 / 60);
+  AttentionProblem problem = session.view(frame.theme()).request.problem;
+  for (auto _ : state) {
+    state.PauseTiming();
+    problem.seq_q = problem.seq_kv = problem.seq_q == 8192 ? 16384 : 8192;
+    session.apply(SetProblem{problem, "seq"});
+    session.finish();
+    state.ResumeTiming();
+    frame.build(1600, 900, 1.0 / 60);
+  }
+}
+
 /// Everything between main() and the first picture but the driver's own part: specs, simulation, fonts, the frame.
 void first_frame(benchmark::State& state) {
   const auto context = HeadlessContext::make();
@@ -75,6 +96,7 @@ BENCHMARK_CAPTURE(frame, toy, "toy", false)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(frame, toy_race, "toy", true)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(frame, h200, "h200", false)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(frame, h200_race, "h200", true)->Unit(benchmark::kMillisecond);
+BENCHMARK(frame_after_simulation)->Unit(benchmark::kMillisecond)->Iterations(3);
 BENCHMARK(first_frame)->Unit(benchmark::kMillisecond);
 
 BENCHMARK_MAIN();

@@ -101,7 +101,8 @@ TEST_CASE("sweep: where HBM comes up to the count, the L2 parts from it") {
   SweepResult result(small_sweep("seq=64,128,256", toy_gpu()));
   const auto put = [&](std::size_t value, double share) {
     Outcome outcome;
-    outcome.bytes[static_cast<std::size_t>(Link::hbm_read)] = share * theory_at(result.request, "standard", result.request.axis.values[value])->bytes;
+    outcome.bytes[static_cast<std::size_t>(Link::hbm_read)] =
+        share * theory_at(result.request, "standard", result.request.axis.values[value])->bytes;
     result.points[result.index(0, value)] = outcome;
   };
   CHECK_FALSE(l2_parting(result, 0));
