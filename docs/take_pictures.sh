@@ -35,6 +35,11 @@ h200=(--gpu h200 --heads 16 --seq 4096 --head-dim 64)
 picture flash2-h200 "${h200[@]}" --step 200
 picture flash2-h200-light "${h200[@]}" --step 200 --theme light --size 1280x720
 picture race-h200 "${h200[@]}" --race --step 200
+picture measured-lanes --gpu h200 --heads 32 --seq 1024 --head-dim 64 --step 100
+for view in roofline what_if fit sweep validate; do
+  picture "$view" "${h200[@]}" --view "$view"
+done
+picture validate-light "${h200[@]}" --view validate --theme light --size 1280x720
 for algorithm in softmax_safe softmax_online softmax_fused matmul_naive matmul_tiled; do
   picture "$algorithm" "${toy[@]}" --algorithm "$algorithm" --size 1280x720
 done
