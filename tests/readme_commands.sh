@@ -7,6 +7,7 @@ tilescope=$(realpath "$2")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
+mkdir docs  # where the commands of the docs write to
 
 count=0
 while IFS= read -r line; do
@@ -14,7 +15,11 @@ while IFS= read -r line; do
   echo "$ tilescope$arguments"
   # Commands that need a GPU or a display are shown in the docs, but cannot be held to exit code 0 here.
   case "$arguments" in "" | " measure"* | " calibrate"*) continue ;; esac
-  eval "\"$tilescope\"$arguments" >"$work/output" 2>&1 || { cat "$work/output"; echo "failed: $line"; exit 1; }
+  status=0
+  eval "\"$tilescope\"$arguments" >"$work/output" 2>&1 || status=$?
+  # validate answers 1 where a case is beyond its bound, which is a result.
+  case "$arguments" in " validate"*) [ "$status" -le 1 ] && status=0 ;; esac
+  [ "$status" = 0 ] || { cat "$work/output"; echo "failed: $line"; exit 1; }
   count=$((count + 1))
 done < <(awk '/^```sh/ {inside = 1; next} /^```/ {inside = 0} inside && /^build\/release\/tilescope/ {sub(/ +# .*/, ""); print}' \
   "$source_dir/README.md" "$source_dir"/docs/*.md)

@@ -58,9 +58,9 @@ std::string finding(const WhatIfTable& table) {
   if (best == nullptr) return now;
   const double gain = best->outcome->time_ns / table.base->time_ns - 1, loss = worst->outcome->time_ns / table.base->time_ns - 1;
   std::string text = now;
-  if (gain < -0.005) text += say(tr("; {} would change that by {}"), translated(best->what.title), format_signed_percent(gain));
+  if (gain < -0.005) text += say(tr("; {}: {}"), translated(best->what.title), format_signed_percent(gain));
   if (loss > 0.005)
-    text += say(tr("; {} by {}"), translated(worst->what.title), difference_text(worst->outcome->time_ns, table.base->time_ns));
+    text += say(tr("; {}: {}"), translated(worst->what.title), difference_text(worst->outcome->time_ns, table.base->time_ns));
   return text;
 }
 
