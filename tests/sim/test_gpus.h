@@ -18,14 +18,14 @@ inline GpuSpec toy_gpu() {
   gpu.sm_shared_bytes = 64 * 1024;
   gpu.sm_shared_bytes_per_block = 64 * 1024;
   gpu.sm_tensor_flops_per_cycle = 512;
-  gpu.sm_fp32_flops_per_cycle = 64;
+  gpu.sm_fp32_flops_per_cycle = 256;
   gpu.sm_exps_per_cycle = 16;
   gpu.sm_shared_bytes_per_cycle = 128;
   gpu.sm_l2_bytes_per_cycle = 32;
   gpu.sm_quarters = 1;
   gpu.sm_mma_flops_per_cycle = 512;
   gpu.sm_issues_per_cycle = 4;
-  gpu.sm_alu_lanes_per_cycle = 64;
+  gpu.sm_alu_lanes_per_cycle = 128;
   gpu.sm_product_issue_cycles = 0;
   gpu.sm_product_latency_cycles = 0;
   gpu.sm_barrier_cycles = 20;
