@@ -67,13 +67,11 @@ std::string usual_range(std::string_view key, const SimulationRequest& request) 
     const double now = request.gpu.sm_shared_bytes_per_block;
     return fmt::format("shared_bytes={:.0f}:{:.0f}:x2", std::max(1024.0, std::round(now / 16)), std::round(now) * 4);
   }
-  for (const SpecKey& row : spec_keys()) {
-    if (row.key != key) continue;
-    const double now = request.gpu.*row.member > 0 ? request.gpu.*row.member : std::max(1.0, row.minimum);
-    const double from = std::max(now / 8, row.minimum), to = std::min(now * 8, row.maximum);
-    return fmt::format("{}={}:{}:x2", key, row.whole ? std::ceil(from) : from, row.whole ? std::floor(to) : to);
-  }
-  return std::string(key);
+  const SpecKey* row = find_spec_key(key);
+  if (row == nullptr) return std::string(key);
+  const double real = request.gpu.*row->member, now = real > 0 ? real : std::max(1.0, row->minimum);
+  const double from = std::max(now / 8, row->minimum), to = std::min(now * 8, row->maximum);
+  return fmt::format("{}={}:{}:x2", key, row->whole ? std::ceil(from) : from, row->whole ? std::floor(to) : to);
 }
 
 SweepChoice usual_sweep(const SimulationRequest& request) {

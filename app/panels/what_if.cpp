@@ -178,9 +178,7 @@ void apply(const WhatIf& what, Commands& commands) {
 void draw_slider(const View& view, Commands& commands) {
   const Theme& theme = *view.theme;
   auto& state = panel_state<WhatIfState>("what if");
-  const SpecKey* chosen = nullptr;
-  for (const SpecKey& key : spec_keys())
-    if (key.key == state.key) chosen = &key;
+  const SpecKey* chosen = find_spec_key(state.key);
   ImGui::AlignTextToFramePadding();
   text_item(theme.ui, theme.text_dim, tr("any number"));
   ImGui::SameLine();

@@ -33,12 +33,6 @@ const SweepKey* find_key(std::string_view key) {
   return found == keys.end() ? nullptr : &*found;
 }
 
-const SpecKey* find_spec_key(std::string_view key) {
-  const auto rows = spec_keys();
-  const auto found = std::find_if(rows.begin(), rows.end(), [&](const SpecKey& row) { return row.key == key; });
-  return found == rows.end() ? nullptr : &*found;
-}
-
 struct Range {
   double minimum = 0, maximum = 0;
   bool whole = true;
@@ -114,12 +108,6 @@ Result<std::vector<double>> listed(std::string_view key, std::string_view text) 
   values.erase(std::unique(values.begin(), values.end()), values.end());
   if (values.size() > most_values) return Error{fmt::format("{} has {} values: give at most {}", key, values.size(), most_values)};
   return values;
-}
-
-TileShape usual_tile(const SimulationRequest& request) {
-  if (request.tile) return *request.tile;
-  const auto program = find_program(request.algorithm);
-  return program ? (*program)->default_tile(request.problem, request.gpu) : TileShape{};
 }
 
 void set_problem(SimulationRequest& request, std::string_view key, std::int64_t value) {
@@ -199,7 +187,7 @@ Result<SimulationRequest> request_at(const SweepRequest& sweep, std::string_view
     if (key == "head_dim") request.tile.reset();  // a kernel has a tile for each head dimension
     set_problem(request, key, static_cast<std::int64_t>(value));
     if (key == "block_q" || key == "block_kv") {
-      TileShape tile = usual_tile(request);
+      TileShape tile = chosen_tile(request).value_or(TileShape{});
       (key == "block_q" ? tile.block_q : tile.block_kv) = static_cast<std::int64_t>(value);
       request.tile = tile;
     }
@@ -218,7 +206,7 @@ std::optional<AccessCount> theory_at(const SweepRequest& sweep, std::string_view
   const auto request = request_at(sweep, algorithm, value);
   if (!request || !check(request->problem)) return std::nullopt;
   const double memory = request->gpu.sm_shared_bytes_per_block / element_bytes(request->problem.dtype);
-  return count_accesses(algorithm, request->problem, usual_tile(*request), memory);
+  return count_accesses(algorithm, request->problem, chosen_tile(*request).value_or(TileShape{}), memory);
 }
 
 std::optional<L2Parting> l2_parting(const SweepResult& result, std::size_t algorithm) {

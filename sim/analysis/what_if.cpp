@@ -63,26 +63,14 @@ const std::array rows = {
         {Change{"launch.overhead_ns", 1, 0}, {}}},
 };
 
-const SpecKey* find_key(std::string_view key) {
-  const auto all = spec_keys();
-  const auto found = std::find_if(all.begin(), all.end(), [&](const SpecKey& row) { return row.key == key; });
-  return found == all.end() ? nullptr : &*found;
-}
-
-/// The tile stays that of the real machine: what another one would bring is another question.
-std::optional<TileShape> usual_tile(const SimulationRequest& real) {
-  const auto program = find_program(real.algorithm);
-  return program ? std::optional((*program)->default_tile(real.problem, real.gpu)) : std::nullopt;
-}
-
 /// nullopt where nothing would change.
 std::optional<WhatIf> apply(const Row& row, const SimulationRequest& real) {
   WhatIf what{row.id, row.title, row.asks, {}, real};
-  if (!what.request.tile) what.request.tile = usual_tile(real);
+  what.request.tile = chosen_tile(real);  // what another tile would bring is another question
   bool differs = false;
   for (int i = 0; i < row.count; ++i) {
     const Change& change = row.changes[static_cast<std::size_t>(i)];
-    const SpecKey* key = find_key(change.key);
+    const SpecKey* key = find_spec_key(change.key);
     if (key == nullptr) return std::nullopt;
     const double now = real.gpu.*key->member,
                  then = std::clamp(change.value.value_or(now * change.factor), key->minimum, key->maximum);
@@ -101,10 +89,8 @@ std::optional<WhatIf> apply(const Row& row, const SimulationRequest& real) {
 std::vector<WhatIf> what_ifs(const SimulationRequest& real) {
   std::vector<WhatIf> out;
   const auto program = find_program(real.algorithm);
-  const auto usual =
-      program && check(real.problem)
-          ? (*program)->make(real.problem, real.tile.value_or((*program)->default_tile(real.problem, real.gpu)), real.gpu)
-          : Result<std::unique_ptr<TileProgram>>(Error{});
+  const auto usual = program && check(real.problem) ? (*program)->make(real.problem, *chosen_tile(real), real.gpu)
+                                                    : Result<std::unique_ptr<TileProgram>>(Error{});
   for (const Row& row : rows) {
     if (!real.gpu.has_l2() && std::string_view(row.id).starts_with("l2_") && row.id != "l2_unlimited") continue;
     if (row.id == "launch_free" && usual && (*usual)->launches().size() < 2) continue;

@@ -97,11 +97,6 @@ std::vector<std::string_view> key_names() {
   return names;
 }
 
-const SpecKey* find_key(std::string_view key) {
-  const auto row = std::find_if(key_rows.begin(), key_rows.end(), [&](const SpecKey& r) { return r.key == key; });
-  return row == key_rows.end() ? nullptr : &*row;
-}
-
 /// What is wrong with `value` for this key; nullopt when nothing is.
 std::optional<std::string> objection(const SpecKey& key, double value) {
   if (!(value >= key.minimum && value <= key.maximum)) {  // so written that NaN is refused
@@ -166,7 +161,7 @@ class SpecReader {
   bool section(std::string_view name, const toml::table& table) {
     for (const auto& [key, node] : table) {
       const std::string full = fmt::format("{}.{}", name, key.str());
-      const SpecKey* row = find_key(full);
+      const SpecKey* row = find_spec_key(full);
       if (row == nullptr) return unknown(full, key.source());
       if (!entry(*row, node)) return false;
     }
@@ -238,6 +233,11 @@ std::span<const SpecKey> spec_keys() {
   return key_rows;
 }
 
+const SpecKey* find_spec_key(std::string_view key) {
+  const auto row = std::find_if(key_rows.begin(), key_rows.end(), [&](const SpecKey& r) { return r.key == key; });
+  return row == key_rows.end() ? nullptr : &*row;
+}
+
 Result<GpuSpec> parse_gpu_spec(std::string_view toml_text, std::string_view origin) {
   try {
     const toml::table document = toml::parse(toml_text);
@@ -254,7 +254,7 @@ Status set_spec_value(GpuSpec& spec, std::string_view assignment) {
     return Error{fmt::format("'{}' sets nothing: write KEY=VALUE, such as l2.capacity_bytes=0", printable(assignment))};
   const std::string_view key = trimmed(assignment.substr(0, equals));
   const std::string_view digits = trimmed(assignment.substr(equals + 1));
-  const SpecKey* row = find_key(key);
+  const SpecKey* row = find_spec_key(key);
   if (row == nullptr) {
     const auto names = key_names();
     return Error{fmt::format("unknown GPU key '{}': {}", printable(key), name_hint(key, names))};

@@ -89,6 +89,8 @@ struct SpecKey {
   std::string_view meaning;   // one sentence, with the unit
 };
 std::span<const SpecKey> spec_keys();
+/// The row of `key`; null where there is none.
+const SpecKey* find_spec_key(std::string_view key);
 
 /// Reads a spec from TOML text. `origin` names it in errors.
 /// Errors  not TOML, unknown or missing key, a value out of range, no source.

@@ -242,6 +242,12 @@ Result<std::shared_ptr<const Simulation>> run_program(SimulationRequest request,
   return std::shared_ptr<const Simulation>(std::move(simulation));
 }
 
+std::optional<TileShape> chosen_tile(const SimulationRequest& request) {
+  if (request.tile) return request.tile;
+  const Result<const ProgramInfo*> info = find_program(request.algorithm);
+  return info ? std::optional((*info)->default_tile(request.problem, request.gpu)) : std::nullopt;
+}
+
 Result<std::shared_ptr<const Simulation>> simulate(const SimulationRequest& request, const Progress& progress) {
   if (const Status status = check(request.problem); !status) return status.error();
   if (request.tile)
@@ -249,8 +255,7 @@ Result<std::shared_ptr<const Simulation>> simulate(const SimulationRequest& requ
   const Result<const ProgramInfo*> info = find_program(request.algorithm);
   if (!info) return info.error();
   if (const Status status = check_gpu(request); !status) return status.error();
-  const TileShape tile = request.tile ? *request.tile : (*info)->default_tile(request.problem, request.gpu);
-  Result<std::unique_ptr<TileProgram>> program = (*info)->make(request.problem, tile, request.gpu);
+  Result<std::unique_ptr<TileProgram>> program = (*info)->make(request.problem, *chosen_tile(request), request.gpu);
   if (!program) return program.error();
   return run_program(request, **info, std::shared_ptr<const TileProgram>(std::move(*program)), progress);
 }

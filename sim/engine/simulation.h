@@ -53,6 +53,9 @@ struct Simulation {
   std::unique_ptr<const Trace> trace;
 };
 
+/// What the request is simulated with: its tile, else the program's default. nullopt where the algorithm is unknown.
+std::optional<TileShape> chosen_tile(const SimulationRequest& request);
+
 /// Called now and then with 0..1; returning false cancels.
 using Progress = std::function<bool(double)>;
 
