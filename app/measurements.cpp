@@ -98,6 +98,8 @@ std::shared_ptr<const ProbeResult> find_probe(const Measurements& measurements, 
   return nullptr;
 }
 
-std::string day_of(const MeasurementBundle& bundle) { return bundle.date.substr(0, bundle.date.find_first_of("T ")); }
+std::string day_of(std::string_view date) {
+  return std::string(date.substr(0, date.find_first_of("T ")));
+}
 
 }  // namespace tilescope

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/core/measurement.h"
@@ -48,6 +49,6 @@ std::shared_ptr<const ProbeResult> find_probe(const Measurements& measurements, 
 bool unchanged(const GpuSpec& gpu);
 
 /// "2026-11-21", of an ISO 8601 date with or without a time.
-std::string day_of(const MeasurementBundle& bundle);
+std::string day_of(std::string_view date);
 
 }  // namespace tilescope

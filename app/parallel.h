@@ -9,6 +9,11 @@
 
 namespace tilescope {
 
+/// How many threads this machine runs at once.
+inline int core_count() {
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
 /// work(i) for every i of `order`, begun in that order, on `threads` threads (the caller's own is one of them). False, and nothing
 /// more is begun, once a call returned false.
 template <class Work>

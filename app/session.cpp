@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "app/parallel.h"
+#include "app/racers.h"
 #include "app/session_state.h"
 #include "sim/numerics/inputs.h"
 
@@ -18,27 +20,6 @@ using namespace std::chrono_literals;
 
 /// A running simulation may still finish this long after it began although a newer one waits.
 constexpr auto drag_grace = 250ms;
-
-/// What `algorithm` races: the first row of its family; FlashAttention-2 when that is the chosen one.
-std::string opponent_of(std::string_view algorithm) {
-  const Result<const ProgramInfo*> chosen = find_program(algorithm);
-  if (!chosen) return "standard";
-  for (const ProgramInfo& info : program_table())
-    if (info.family == (*chosen)->family) return std::string(info.id);
-  return "standard";
-}
-
-/// The two of a race, the slower kind first.
-std::pair<std::string, std::string> racers(const std::string& algorithm) {
-  const std::string first = opponent_of(algorithm);
-  if (first != algorithm) return {first, algorithm};
-  if (first == "standard") return {first, "flash2"};
-  std::string last = first;
-  const Result<const ProgramInfo*> chosen = find_program(algorithm);
-  for (const ProgramInfo& info : program_table())
-    if (chosen && info.family == (*chosen)->family) last = std::string(info.id);
-  return {first, last};
-}
 
 using Simulations = Result<std::vector<std::shared_ptr<const Simulation>>>;
 

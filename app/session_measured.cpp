@@ -3,6 +3,7 @@
 
 #include <atomic>
 
+#include "app/parallel.h"
 #include "app/session_state.h"
 #include "kernels/measure/measure_case.h"
 

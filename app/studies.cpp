@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "app/parallel.h"
+#include "app/racers.h"
 #include "app/view.h"
 
 namespace tilescope {
@@ -15,20 +16,6 @@ namespace tilescope {
 namespace {
 
 constexpr std::size_t most_kept = 12;
-
-/// What stands beside `algorithm` under the roofline: the first of its family, or the last beside the first.
-std::string companion_of(std::string_view algorithm) {
-  const auto chosen = find_program(algorithm);
-  if (!chosen) return {};
-  std::string first, last;
-  for (const ProgramInfo& row : program_table()) {
-    if (row.family != (*chosen)->family) continue;
-    if (first.empty()) first = row.id;
-    last = row.id;
-  }
-  if ((*chosen)->family == "attention") last = "flash2";
-  return first == algorithm ? (last == first ? std::string() : last) : first;
-}
 
 RooflineKernel kernel_of(const Simulation& simulation, bool chosen) {
   RooflineKernel kernel;

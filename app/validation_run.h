@@ -21,9 +21,6 @@ using CaseDone = std::function<bool(std::size_t index, const CaseValidation& res
 bool validate_cases(const GpuSpec& gpu, std::span<const MeasuredCase> cases, const std::function<bool(std::size_t)>& wanted, int threads,
                     const CaseDone& done, const std::function<bool()>& cancelled = {});
 
-/// How many threads this machine runs at once.
-int core_count();
-
 /// A bundle that the window holds against the model, case by case.
 struct ValidationState {
   std::shared_ptr<const KnownBundle> bundle;              // null: there is none

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "app/assets.h"
-#include "app/files.h"
+#include "app/cli/output.h"
 #include "kernels/microbench/calibrate.h"
 #include "sim/core/spec_text.h"
 
@@ -50,9 +50,7 @@ Status run_calibrate(const CommandLine& line, std::FILE* out, std::FILE* err) {
                          std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count())
                  .c_str(),
              err);
-  if (!line.out.empty()) return write_file(line.out, text);
-  std::fputs(text.c_str(), out);
-  return Done{};
+  return write_or_print(line.out, text, out);
 }
 
 }  // namespace tilescope

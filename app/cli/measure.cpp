@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "app/cli/measure_report.h"
+#include "app/cli/output.h"
 #include "app/files.h"
 #include "kernels/measure/bandwidth.h"
 #include "kernels/measure/bundle.h"
@@ -24,7 +25,6 @@ namespace tilescope {
 
 namespace {
 
-constexpr int exit_done = 0, exit_did_not_hold = 1;
 constexpr MeasureOptions cli_options = {.time_repeats = 20, .counter_repeats = 3};
 constexpr std::int64_t default_seq = 1024, default_head_dim = 64;  // what the kernels take, unlike the model's own small defaults
 
@@ -79,20 +79,6 @@ std::string today() {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
 }
 
-/// Prints everything to standard output, where the whole result goes.
-Status print(std::FILE* out, std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), out) == text.size() && std::fflush(out) == 0) return Done{};
-  return Error{"cannot write to standard output", Error::Kind::machine_lacks};
-}
-
-bool to_standard_output(const CommandLine& line) {
-  return line.json && (line.json->empty() || *line.json == "-");
-}
-
-Status write_bundle(const CommandLine& line, const MeasurementBundle& bundle, std::FILE* out) {
-  return to_standard_output(line) ? print(out, to_json(bundle)) : write_file(*line.json, to_json(bundle));
-}
-
 MeasurementBundle bundle_for(const CommandLine& line, const MeasuringSession& session, std::string command) {
   MeasurementBundle bundle = session.empty_bundle();
   bundle.commit = line.commit;
@@ -125,9 +111,9 @@ Result<int> measure_one(const CommandLine& line, std::FILE* out) {
   if (line.json) {
     MeasurementBundle bundle = bundle_for(line, *session, "tilescope measure");
     bundle.cases.push_back(*measured);
-    if (const Status written = write_bundle(line, bundle, out); !written) return written.error();
+    if (const Status written = write_or_print(*line.json, to_json(bundle), out); !written) return written.error();
   }
-  if (!to_standard_output(line))
+  if (!json_to_output(line))
     if (const Status printed = print(out, measure_table(*measured, session->device(), notes)); !printed) return printed.error();
   return notes.check.holds ? exit_done : exit_did_not_hold;
 }
@@ -218,7 +204,7 @@ Result<int> measure_suite(const CommandLine& line, std::FILE* out) {
                cost.counters, kept.refused.empty() ? "" : "  ", kept.refused);
   }
   fmt::print(stderr, "{} cases in {:.0f} s, {} of them not whole\n", bundle.cases.size(), seconds_since(start), failed);
-  if (const Status written = write_bundle(line, bundle, out); !written) return written.error();
+  if (const Status written = write_or_print(*line.json, to_json(bundle), out); !written) return written.error();
   return failed == 0 ? exit_done : exit_did_not_hold;
 }
 

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/text_table.h"
+#include "kernels/measure/json_fields.h"
 #include "sim/analysis/format.h"
 
 namespace tilescope {
@@ -159,18 +160,6 @@ std::int64_t rounded(double value) {
   return static_cast<std::int64_t>(std::llround(value));
 }
 
-Json problem_json(const AttentionProblem& problem) {
-  return {{"batch", problem.batch},
-          {"heads", problem.heads},
-          {"kv_heads", problem.kv_heads},
-          {"seq_q", problem.seq_q},
-          {"seq_kv", problem.seq_kv},
-          {"head_dim", problem.head_dim},
-          {"dtype", to_string(problem.dtype)},
-          {"causal", problem.causal},
-          {"pass", to_string(problem.pass)}};
-}
-
 }  // namespace
 
 std::string report_table(const Simulation& simulation, const HostCost& cost) {
@@ -182,9 +171,8 @@ std::string report_json(const Simulation& simulation, const HostCost& cost) {
   json["schema"] = "tilescope.simulation/1";
   json["algorithm"] = simulation.request.algorithm;
   json["gpu"] = simulation.request.gpu.id;
-  json["problem"] = problem_json(simulation.request.problem);
-  const TileShape& tile = simulation.program->tile();
-  json["tile"] = {{"block_q", tile.block_q}, {"block_kv", tile.block_kv}};
+  json["problem"] = json_of(simulation.request.problem);
+  json["tile"] = json_of(simulation.program->tile());
   Json traffic = Json::object();
   for (Link link : all_links) {
     traffic[fmt::format("{}_bytes", to_string(link))] = simulation.ledger.total(link).value;

@@ -1,24 +1,24 @@
 // The whole program as a function: reads the command line, does what it asks, and turns every error into one line.
 #include "app/cli/run_cli.h"
 
-#include <cerrno>
 #include <chrono>
 #include <exception>
 #include <new>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include <fmt/format.h>
 #include <sys/resource.h>
 
-#include "app/cli/command_line.h"
 #include "app/cli/calibrate.h"
+#include "app/cli/command_line.h"
 #include "app/cli/measure.h"
+#include "app/cli/output.h"
 #include "app/cli/report.h"
 #include "app/cli/request.h"
 #include "app/cli/sweep.h"
 #include "app/cli/validate.h"
+#include "app/cli/window_options.h"
 #include "app/files.h"
 #include "app/window.h"
 #include "sim/core/text.h"
@@ -28,20 +28,10 @@ namespace tilescope {
 
 namespace {
 
-constexpr int exit_done = 0, exit_wrong_request = 2, exit_machine_lacks = 3;
 constexpr std::size_t longest_line = 4096;
 
 int exit_code(const Error& error) {
   return error.kind == Error::Kind::machine_lacks ? exit_machine_lacks : exit_wrong_request;
-}
-
-/// Prints everything, or says why not: a full disk behind a redirection is an error too.
-Status print(std::FILE* out, std::string_view text) {
-  const bool good = std::fwrite(text.data(), 1, text.size(), out) == text.size() && std::fflush(out) == 0;
-  if (!good)
-    return Error{fmt::format("cannot write to standard output: {}", std::generic_category().message(errno)),
-                 Error::Kind::machine_lacks};
-  return Done{};
 }
 
 std::int64_t peak_rss_bytes() {
@@ -65,30 +55,18 @@ Status run_simulate(const CommandLine& line, std::FILE* out) {
   const HostCost cost{wall.count(), peak_rss_bytes()};
   if (!line.trace.empty())
     if (const auto written = write_file(line.trace, to_chrome_trace(simulation)); !written) return written.error();
-  if (line.json && (line.json->empty() || *line.json == "-")) return print(out, report_json(simulation, cost));
   if (line.json)
-    if (const auto written = write_file(*line.json, report_json(simulation, cost)); !written) return written.error();
+    if (const auto written = write_or_print(*line.json, report_json(simulation, cost), out); !written || json_to_output(line))
+      return written;
   return print(out, report_table(simulation, cost));
 }
 
 Status run_render(const CommandLine& line) {
   auto request = make_request(line);
   if (!request) return request.error();
-  RenderOptions options;
+  RenderOptions options = render_options(line);
   options.request = std::move(request->simulation);
   options.inputs = std::move(request->inputs);
-  options.step = line.step;
-  options.race = line.race;
-  options.center = line.view;
-  options.theme = line.theme.value_or(options.theme);
-  if (line.size) {
-    options.width = line.size->width;
-    options.height = line.size->height;
-  }
-  if (line.scale) options.scale = static_cast<float>(*line.scale);
-  options.language = line.language.value_or(options.language);
-  options.panel = line.panel;
-  options.out = line.out;
   return render_picture(options);
 }
 
@@ -105,19 +83,9 @@ CommandLine with_opening_problem(CommandLine line) {
 Result<int> open_window(const CommandLine& line) {
   auto request = make_request(with_opening_problem(line));
   if (!request) return request.error();
-  WindowOptions options;
+  WindowOptions options = window_options(line);
   options.request = std::move(request->simulation);
   options.inputs = std::move(request->inputs);
-  options.step = line.step;
-  options.race = line.race;
-  options.center = line.view;
-  options.theme = line.theme;
-  if (line.size) {
-    options.width = line.size->width;
-    options.height = line.size->height;
-  }
-  if (line.scale) options.scale = static_cast<float>(*line.scale);
-  options.language = line.language;
   return run_window(options);
 }
 

@@ -11,20 +11,19 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "app/cli/output.h"
 #include "app/cli/request.h"
 #include "app/cli/sweep_file.h"
 #include "app/cli/text_table.h"
+#include "app/cli/window_options.h"
 #include "app/files.h"
+#include "app/parallel.h"
 #include "app/studies.h"
-#include "app/validation_run.h"
-#include "app/window.h"
 #include "sim/analysis/format.h"
 
 namespace tilescope {
 
 namespace {
-
-constexpr int exit_interrupted = 130;  // 128 + SIGINT, as shells have it
 
 std::atomic<bool> interrupted = false;
 static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may only touch what is lock free");
@@ -145,7 +144,7 @@ std::string table_of(const SweepResult& result) {
 
 /// The picture of the Sweep view. What stands around it in the window is the first point that could be simulated.
 Status draw(const CommandLine& line, std::shared_ptr<const SweepResult> result) {
-  RenderOptions options;
+  RenderOptions options = render_options(line);
   const auto& request = result->request;
   for (std::size_t i = 0; i < result->points.size(); ++i) {
     if (!result->points[i] || !result->points[i]->done()) continue;
@@ -159,13 +158,6 @@ Status draw(const CommandLine& line, std::shared_ptr<const SweepResult> result) 
   options.sweep_quantity = line.quantity;
   options.center = CenterView::sweep;
   options.panel = "sweep";
-  options.theme = line.theme.value_or(options.theme);
-  if (line.size) {
-    options.width = line.size->width;
-    options.height = line.size->height;
-  }
-  if (line.scale) options.scale = static_cast<float>(*line.scale);
-  options.language = line.language.value_or(options.language);
   options.out = line.png;
   return render_picture(options);
 }
@@ -175,8 +167,7 @@ Status draw(const CommandLine& line, std::shared_ptr<const SweepResult> result) 
 Result<int> run_sweep_command(const CommandLine& line, std::FILE* out, std::FILE* err) {
   auto request = sweep_request(line);
   if (!request) return request.error();
-  const bool json_to_output = line.json && (line.json->empty() || *line.json == "-");
-  const Files files{line.csv, json_to_output ? std::string() : line.json.value_or("")};
+  const Files files{line.csv, json_to_output(line) ? std::string() : line.json.value_or("")};
   SweepResult begun(std::move(*request));
   if (const Status read = files.read(begun); !read) return read.error();
   const std::size_t before = begun.done(), total = begun.points.size();
@@ -215,12 +206,10 @@ Result<int> run_sweep_command(const CommandLine& line, std::FILE* out, std::FILE
     return Error{fmt::format("no point can be simulated: {}", result->points.front()->refusal)};
   if (!line.png.empty())
     if (const Status drawn = draw(line, result); !drawn) return drawn.error();
-  if (json_to_output || (line.csv.empty() && !line.json && line.png.empty())) {
-    const std::string text = json_to_output ? sweep_to_json(*result) : table_of(*result);
-    if (std::fwrite(text.data(), 1, text.size(), out) != text.size() || std::fflush(out) != 0)
-      return Error{"cannot write to standard output", Error::Kind::machine_lacks};
-  }
-  return 0;
+  if (json_to_output(line) || (line.csv.empty() && !line.json && line.png.empty()))
+    if (const Status printed = print(out, json_to_output(line) ? sweep_to_json(*result) : table_of(*result)); !printed)
+      return printed.error();
+  return exit_done;
 }
 
 }  // namespace tilescope

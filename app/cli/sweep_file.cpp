@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/help.h"
+#include "kernels/measure/json_fields.h"
 #include "sim/core/text.h"
 
 namespace tilescope {
@@ -63,27 +64,17 @@ std::optional<Bound> bound_from(std::string_view name) {
 
 /// Everything that decides the points: the same here is the same sweep.
 Json asked_of(const SweepRequest& request) {
-  const AttentionProblem& p = request.base.problem;
   Json gpu = {{"id", request.base.gpu.id}};
   for (const SpecKey& key : spec_keys()) gpu[std::string(key.key)] = request.base.gpu.*key.member;
   Json asked = {{"version", version_text()},
                 {"over", request.axis.key},
                 {"values", request.axis.values},
                 {"algorithms", request.algorithms},
-                {"problem",
-                 {{"batch", p.batch},
-                  {"heads", p.heads},
-                  {"kv_heads", p.kv_heads},
-                  {"seq_q", p.seq_q},
-                  {"seq_kv", p.seq_kv},
-                  {"head_dim", p.head_dim},
-                  {"dtype", to_string(p.dtype)},
-                  {"causal", p.causal},
-                  {"pass", to_string(p.pass)}}},
+                {"problem", json_of(request.base.problem)},
                 {"tile", nullptr},
                 {"blocks_per_sm", nullptr},
                 {"gpu", gpu}};
-  if (request.base.tile) asked["tile"] = {{"block_q", request.base.tile->block_q}, {"block_kv", request.base.tile->block_kv}};
+  if (request.base.tile) asked["tile"] = json_of(*request.base.tile);
   if (request.base.blocks_per_sm) asked["blocks_per_sm"] = *request.base.blocks_per_sm;
   return asked;
 }

@@ -8,17 +8,17 @@
 #include <unistd.h>
 
 #include "app/assets.h"
+#include "app/cli/output.h"
 #include "app/cli/validation_report.h"
 #include "app/files.h"
 #include "app/measurements.h"
+#include "app/parallel.h"
 #include "app/validation_run.h"
 #include "sim/core/text.h"
 
 namespace tilescope {
 
 namespace {
-
-constexpr int exit_held = 0, exit_beyond_bounds = 1;
 
 Result<KnownBundle> find_bundle(const std::string& path) {
   if (!path.empty()) {
@@ -67,11 +67,6 @@ class Counter {
   bool shown_;
 };
 
-Status print(std::FILE* out, const std::string& text) {
-  if (std::fwrite(text.data(), 1, text.size(), out) == text.size() && std::fflush(out) == 0) return Done{};
-  return Error{"cannot write to standard output", Error::Kind::machine_lacks};
-}
-
 }  // namespace
 
 Result<int> run_validate(const CommandLine& line, std::FILE* out) {
@@ -99,12 +94,11 @@ Result<int> run_validate(const CommandLine& line, std::FILE* out) {
   report.summary = summarise(*cases, results);
   if (!line.markdown.empty())
     if (const Status written = write_file(line.markdown, validation_markdown(report)); !written) return written.error();
-  const bool json_to_file = line.json && !line.json->empty() && *line.json != "-";
-  if (json_to_file)
-    if (const Status written = write_file(*line.json, validation_json(report)); !written) return written.error();
-  const bool json_printed = line.json && !json_to_file;
-  if (const Status printed = print(out, json_printed ? validation_json(report) : validation_table(report)); !printed) return printed.error();
-  return report.summary.held() ? exit_held : exit_beyond_bounds;
+  if (line.json)
+    if (const Status written = write_or_print(*line.json, validation_json(report), out); !written) return written.error();
+  if (!json_to_output(line))
+    if (const Status printed = print(out, validation_table(report)); !printed) return printed.error();
+  return report.summary.held() ? exit_done : exit_did_not_hold;
 }
 
 }  // namespace tilescope

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/text_table.h"
+#include "kernels/measure/json_fields.h"
 #include "sim/analysis/format.h"
 
 namespace tilescope {
@@ -26,12 +27,6 @@ constexpr std::array columns = {Column{Figure::l2_to_sm, "l2_to_sm"},
                                 Column{Figure::cycles, "cycles"},
                                 Column{Figure::time, "time"}};
 
-std::string amount(Figure figure, double value) {
-  if (figure == Figure::cycles) return format_cycles(Cycles(value));
-  if (figure == Figure::time) return format_time(Nanoseconds(value));
-  return format_bytes(Bytes(std::llround(value)));
-}
-
 std::string error_text(const Comparison& c) {
   const double error = c.error();
   return std::isfinite(error) ? format_signed_percent(error) : "nothing measured";
@@ -46,14 +41,15 @@ std::string error_cell(const CaseValidation& result, Figure figure) {
 
 std::string bound_text(const ErrorBound& bound, Figure figure) {
   if (bound.absolute <= 0) return format_percent(bound.relative);
-  const std::string floor =
-      figure == Figure::cycles || figure == Figure::time ? amount(figure, bound.absolute) : format_capacity(Bytes(std::llround(bound.absolute)));
+  const std::string floor = figure == Figure::cycles || figure == Figure::time
+                                ? figure_text(figure, bound.absolute)
+                                : format_capacity(Bytes(std::llround(bound.absolute)));
   return fmt::format("{} or {}", format_percent(bound.relative), floor);
 }
 
 std::string summary_cell(const ErrorSummary& errors) {
   if (errors.cases == 0) return "–";
-  return fmt::format("{} / {}{}", format_percent(errors.mean), format_percent(errors.worst),
+  return fmt::format("{} / {}{}", format_percent(errors.mean()), format_percent(errors.worst),
                      errors.beyond > 0 ? fmt::format(" ({}!)", errors.beyond) : "");
 }
 
@@ -81,12 +77,14 @@ std::vector<std::string> complaints(const ValidationReport& report) {
     for (const Figure figure : all_figures) {
       const auto& c = result.figure(figure);
       if (!c || c->within()) continue;
-      out.push_back(fmt::format("{}: {} simulated {}, measured {}: {} (allowed {})", name, to_string(figure), amount(figure, c->simulated),
-                                amount(figure, c->measured.median), error_text(*c), bound_text(*c->bound, figure)));
+      out.push_back(fmt::format("{}: {} simulated {}, measured {}: {} (allowed {})", name, to_string(figure),
+                                figure_text(figure, c->simulated), figure_text(figure, c->measured.median), error_text(*c),
+                                bound_text(*c->bound, figure)));
     }
   }
   if (!report.summary.mean_time_held)
-    out.push_back(fmt::format("the mean error of time is {} (allowed {})", format_percent(report.summary.all.figure(Figure::time).mean),
+    out.push_back(fmt::format("the mean error of time is {} (allowed {})",
+                              format_percent(report.summary.all.figure(Figure::time).mean()),
                               format_percent(mean_time_error_bound)));
   return out;
 }
@@ -162,11 +160,9 @@ Json figure_json(const Comparison& c) {
 }
 
 Json case_json(const MeasuredCase& measured, const CaseValidation& result) {
-  const AttentionProblem& p = measured.problem;
   Json json = {{"kernel", measured.kernel}, {"list", measured.list}, {"algorithm", result.algorithm}};
-  json["problem"] = {{"batch", p.batch},       {"heads", p.heads},           {"kv_heads", p.kv_heads}, {"seq_q", p.seq_q}, {"seq_kv", p.seq_kv},
-                     {"head_dim", p.head_dim}, {"dtype", to_string(p.dtype)}, {"causal", p.causal},     {"pass", to_string(p.pass)}};
-  json["tile"] = {{"block_q", measured.tile.block_q}, {"block_kv", measured.tile.block_kv}};
+  json["problem"] = json_of(measured.problem);
+  json["tile"] = json_of(measured.tile);
   json["not_simulated"] = result.not_simulated;
   json["refused"] = measured.refused;
   json["kv_in_flight_bytes"] = result.kv_in_flight_bytes;
@@ -187,7 +183,7 @@ Json group_json(const GroupSummary& group) {
     const ErrorSummary& e = group.figure(f);
     if (e.cases == 0) continue;
     json["figures"][std::string(to_string(f))] = {
-        {"cases", e.cases}, {"beyond", e.beyond}, {"mean", e.mean}, {"worst", e.worst}, {"worst_case", e.worst_case}};
+        {"cases", e.cases}, {"beyond", e.beyond}, {"mean", e.mean()}, {"worst", e.worst}, {"worst_case", e.worst_case}};
   }
   return json;
 }
@@ -229,8 +225,8 @@ std::string markdown_heading(const std::vector<std::string>& cells, std::size_t 
 std::string both_and_error(const CaseValidation& result, Figure figure) {
   const auto& c = result.figure(figure);
   if (!c) return "–";
-  return fmt::format("{} · {} · {}{}", amount(figure, c->simulated), amount(figure, c->measured.median), c->within() ? "" : "**",
-                     error_text(*c) + (c->within() ? "" : "** !"));
+  return fmt::format("{} · {} · {}{}", figure_text(figure, c->simulated), figure_text(figure, c->measured.median),
+                     c->within() ? "" : "**", error_text(*c) + (c->within() ? "" : "** !"));
 }
 
 std::string markdown_kernel(const ValidationReport& report, const std::string& kernel) {

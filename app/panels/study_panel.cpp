@@ -85,7 +85,7 @@ std::string measured_label(const View& view) {
   if (view.measurements != nullptr && !view.lanes.empty())
     for (const auto& known : view.measurements->bundles)
       if (known->bundle.gpu == view.lane().simulation->request.gpu.id)
-        return known->live ? std::string(tr("measured")) : say(tr("measured, recorded {}"), day_of(known->bundle));
+        return known->live ? std::string(tr("measured")) : say(tr("measured, recorded {}"), day_of(known->bundle.date));
   return tr("measured");
 }
 

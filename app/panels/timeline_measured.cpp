@@ -62,8 +62,7 @@ std::vector<std::size_t> bands_of(const ProbeResult& probe) {
 }
 
 std::string provenance(const ProbeResult& probe) {
-  const std::string day = probe.date.substr(0, probe.date.find_first_of("T "));
-  std::string text = say(tr("recorded on {}, {}, on SM {}"), probe.device, day, probe.sm);
+  std::string text = say(tr("recorded on {}, {}, on SM {}"), probe.device, day_of(probe.date), probe.sm);
   if (probe.plain_ns > 0)
     add_line(text, say(tr("recording made the kernel {} slower"), format_percent(probe.probed_ns / probe.plain_ns - 1)));
   add_line(text, tr("Times are of issue: a product may still run when the next stage begins."));

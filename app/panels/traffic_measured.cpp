@@ -34,7 +34,7 @@ std::string measured_column_meaning(const View& view) {
   const KnownBundle& known = *view.measured->bundle;
   return say(known.live ? tr("Live on {}, {}: the hardware's own counters, from a cold L2.")
                         : tr("Recorded on {}, {}: the hardware's own counters, from a cold L2."),
-             known.bundle.device, day_of(known.bundle));
+             known.bundle.device, day_of(known.bundle.date));
 }
 
 MeasuredTotal measured_total(const View& view, LinkChoice choice) {

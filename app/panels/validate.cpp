@@ -31,26 +31,13 @@ const char* figure_meaning(Figure figure) {
 
 /// "HBM read: 90 of 96 cases within their bound; mean error 0.8 %, worst 6.1 %".
 std::string finding(const ValidationState& validation, const ValidatePanelState& state) {
-  int cases = 0, beyond = 0;
-  bool bounded = false;
-  double sum = 0, worst = 0;
-  for (std::size_t i = 0; i < validation.results.size(); ++i) {
-    if (!validation.results[i]) continue;
-    const std::string& kernel = validation.bundle->bundle.cases[i].kernel;
-    // Without a choice it is about our own kernels: no bound stands on a library's.
-    if (state.only_kernel.empty() ? counterpart_of(kernel).library : kernel != state.only_kernel) continue;
-    const auto& c = validation.results[i]->figure(state.figure);
-    if (!c || !std::isfinite(c->error())) continue;
-    ++cases;
-    bounded |= c->bound.has_value();
-    beyond += !c->within();
-    sum += std::abs(c->error());
-    worst = std::max(worst, std::abs(c->error()));
-  }
-  if (cases == 0) return say(tr("{}: nothing to compare yet"), figure_name(state.figure));
-  const std::string mean = format_percent(sum / cases), most = format_percent(worst);
-  if (!bounded) return say(tr("{}: {} cases; mean error {}, worst {}"), figure_name(state.figure), cases, mean, most);
-  return say(tr("{}: {} of {} cases within their bound; mean error {}, worst {}"), figure_name(state.figure), cases - beyond, cases, mean, most);
+  const ErrorSummary errors = errors_of(validation, state.only_kernel, state.figure);
+  const char* figure = figure_name(state.figure);
+  if (errors.cases == 0) return say(tr("{}: nothing to compare yet"), figure);
+  const std::string mean = format_percent(errors.mean()), most = format_percent(errors.worst);
+  if (errors.bounded == 0) return say(tr("{}: {} cases; mean error {}, worst {}"), figure, errors.cases, mean, most);
+  return say(tr("{}: {} of {} cases within their bound; mean error {}, worst {}"), figure, errors.cases - errors.beyond,
+             errors.cases, mean, most);
 }
 
 /// Where the measurements are from; before every case is done, how far it is, with a button that stops it or lets it go on.

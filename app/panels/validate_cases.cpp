@@ -36,12 +36,6 @@ const char* figure_name(Figure figure) {
   return "";
 }
 
-std::string figure_text(Figure figure, double value) {
-  if (figure == Figure::time) return format_time(Nanoseconds(value));
-  if (figure == Figure::cycles) return format_cycles(Cycles(value));
-  return format_bytes(Bytes(std::llround(value)));
-}
-
 std::string error_text(const Comparison& comparison) {
   return std::isfinite(comparison.error()) ? format_signed_percent(comparison.error()) : std::string(tr("none measured"));
 }
@@ -59,29 +53,21 @@ void open_case(const View& view, Commands& commands, std::size_t index) {
 
 std::string provenance_of(const KnownBundle& known) {
   const char* sentence = known.live ? tr("live on {}, {}") : tr("recorded on {}, {}");
-  return say(sentence, known.bundle.device, day_of(known.bundle));
+  return say(sentence, known.bundle.device, day_of(known.bundle.date));
 }
 
-namespace {
-
-struct KernelErrors {
-  int cases = 0, beyond = 0;
-  double sum = 0, worst = 0;
-};
-
-KernelErrors errors_of(const ValidationState& validation, const std::string& kernel, Figure figure) {
-  KernelErrors out;
+ErrorSummary errors_of(const ValidationState& validation, std::string_view only_kernel, Figure figure) {
+  ErrorSummary out;
   for (std::size_t i = 0; i < validation.results.size(); ++i) {
-    if (!validation.results[i] || validation.bundle->bundle.cases[i].kernel != kernel) continue;
-    const auto& c = validation.results[i]->figure(figure);
-    if (!c || !std::isfinite(c->error())) continue;
-    ++out.cases;
-    out.beyond += !c->within();
-    out.sum += std::abs(c->error());
-    out.worst = std::max(out.worst, std::abs(c->error()));
+    if (!validation.results[i]) continue;
+    const std::string& kernel = validation.bundle->bundle.cases[i].kernel;
+    if (only_kernel.empty() ? counterpart_of(kernel).library : kernel != only_kernel) continue;
+    out.add(validation.results[i]->figure(figure), i);
   }
   return out;
 }
+
+namespace {
 
 /// Right-aligned cells from the right edge, each `width` wide.
 void cells(ImDrawList* list, ImFont* font, const Rect& row, float width, std::initializer_list<std::pair<std::string, ImU32>> texts) {
@@ -121,7 +107,7 @@ void draw_validate_kernels(const View& view, ValidatePanelState& state, float ro
     const KernelMark mark = mark_of(theme, k);
     draw_marker(list, mark.marker, {row.min.x + 7 * theme.scale, row.center().y}, 4 * theme.scale, mark.color, 1.5F * theme.scale);
     draw_text(list, theme.ui_small, {{row.min.x + 18 * theme.scale, row.min.y}, {row.max.x - 4 * width, row.max.y}}, theme.text, kernels[k]);
-    const KernelErrors errors = errors_of(*view.validation, kernels[k], state.figure);
+    const ErrorSummary errors = errors_of(*view.validation, kernels[k], state.figure);
     if (errors.cases == 0) {
       cells(list, theme.mono_small, row, width, {{"–", theme.text_faint}, {"–", theme.text_faint}, {"–", theme.text_faint}, {"–", theme.text_faint}});
       continue;
@@ -130,7 +116,7 @@ void draw_validate_kernels(const View& view, ValidatePanelState& state, float ro
     cells(list, theme.mono_small, row, width,
           {{fmt::format("{}", errors.cases), theme.text_dim},
            {errors.beyond > 0 ? fmt::format("! {}", errors.beyond) : "0", errors.beyond > 0 ? theme.bad : theme.text_dim},
-           {format_percent(errors.sum / errors.cases), theme.text},
+           {format_percent(errors.mean()), theme.text},
            {format_percent(errors.worst), color}});
   }
 }

@@ -32,9 +32,10 @@ KernelMark mark_of(const Theme& theme, std::size_t kernel_index);
 
 /// "HBM read", as the traffic panel calls the links.
 const char* figure_name(Figure figure);
-std::string figure_text(Figure figure, double value);
 /// "+1.2 %", or that nothing was measured.
 std::string error_text(const Comparison& comparison);
+/// Over the cases that are simulated: of one kernel, or of all our own, since no bound stands on a library's.
+ErrorSummary errors_of(const ValidationState& validation, std::string_view only_kernel, Figure figure);
 /// The case that the window shows, where it is one of this bundle.
 std::optional<std::size_t> shown_case(const View& view);
 /// Opens case `index` of the bundle in the window.

@@ -158,6 +158,14 @@ class JsonReader {
   std::size_t next_ = 0;
 };
 
+/// What describe() names, as an object: {"batch":1, …} of a problem.
+template <class T>
+nlohmann::ordered_json json_of(const T& value) {
+  JsonWriter writer;
+  describe(writer, value);
+  return std::move(writer.json);
+}
+
 /// JSON with the outer `levels` of objects and lists one member a line, and what is inside of them on that line.
 std::string json_lines(const nlohmann::ordered_json& json, int levels);
 

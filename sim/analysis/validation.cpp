@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/analysis/format.h"
+
 namespace tilescope {
 
 namespace {
@@ -54,23 +56,12 @@ GroupSummary summarise_group(std::string name, std::span<const CaseValidation> r
   for (const std::size_t i : members) {
     ++group.cases;
     if (!results[i].not_simulated.empty()) ++group.not_simulated;
-    for (const Figure f : all_figures) {
-      const std::optional<Comparison>& comparison = results[i].figure(f);
-      if (!comparison || !std::isfinite(comparison->error())) continue;
-      ErrorSummary& errors = group.figures[static_cast<std::size_t>(f)];
-      const double size = std::abs(comparison->error());
-      if (errors.cases == 0 || size > errors.worst) errors.worst = size, errors.worst_case = i;
-      errors.mean += size;
-      ++errors.cases;
-      errors.beyond += !comparison->within();
-    }
+    for (const Figure f : all_figures) group.figures[static_cast<std::size_t>(f)].add(results[i].figure(f), i);
     if (const auto& time = results[i].figure(Figure::time)) {
       simulated.push_back(time->simulated);
       measured.push_back(time->measured.median);
     }
   }
-  for (ErrorSummary& errors : group.figures)
-    if (errors.cases > 0) errors.mean /= errors.cases;
   group.time_rank_correlation = rank_correlation(simulated, measured);
   return group;
 }
@@ -93,6 +84,12 @@ std::vector<std::pair<std::string, std::vector<std::size_t>>> grouped(std::span<
 
 std::string_view to_string(Figure figure) { return figure_names[static_cast<std::size_t>(figure)]; }
 
+std::string figure_text(Figure figure, double value) {
+  if (figure == Figure::cycles) return format_cycles(Cycles(value));
+  if (figure == Figure::time) return format_time(Nanoseconds(value));
+  return format_bytes(Bytes(std::llround(value)));
+}
+
 std::string short_text(const AttentionProblem& p) {
   std::string heads = fmt::format("{}", p.heads), rows = fmt::format("{}", p.seq_q);
   if (p.kv_heads != p.heads) heads += fmt::format("/{}", p.kv_heads);
@@ -103,6 +100,16 @@ std::string short_text(const AttentionProblem& p) {
 double Comparison::error() const {
   if (measured.median > 0) return difference() / measured.median;
   return simulated == 0 ? 0 : std::numeric_limits<double>::infinity();
+}
+
+void ErrorSummary::add(const std::optional<Comparison>& comparison, std::size_t index) {
+  if (!comparison || !std::isfinite(comparison->error())) return;
+  const double size = std::abs(comparison->error());
+  if (cases == 0 || size > worst) worst = size, worst_case = index;
+  sum += size;
+  ++cases;
+  bounded += comparison->bound.has_value();
+  beyond += !comparison->within();
 }
 
 bool CaseValidation::held() const {
@@ -207,7 +214,7 @@ ValidationSummary summarise(std::span<const MeasuredCase> cases, std::span<const
     out.not_simulated += !result.not_simulated.empty();
     out.beyond_bounds += result.not_simulated.empty() && !result.held();
   }
-  out.mean_time_held = out.all.figure(Figure::time).mean <= mean_time_error_bound;
+  out.mean_time_held = out.all.figure(Figure::time).mean() <= mean_time_error_bound;
   return out;
 }
 

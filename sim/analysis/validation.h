@@ -24,6 +24,9 @@ inline constexpr std::array<Figure, figure_count> all_figures = {
     Figure::l2_to_sm, Figure::sm_to_l2, Figure::hbm_read, Figure::hbm_write, Figure::hbm_write_after_flush, Figure::cycles, Figure::time};
 std::string_view to_string(Figure figure);  // "l2_to_sm", … "hbm_write_after_flush", "cycles", "time"
 
+/// "1.50 GB", "12 345", "3.2 ms": bytes, cycles or a time.
+std::string figure_text(Figure figure, double value);
+
 /// How far a figure may be off.
 struct ErrorBound {
   double relative = 0;  // of the measured
@@ -89,9 +92,13 @@ Result<CaseValidation> simulate_case(const GpuSpec& gpu, const MeasuredCase& mea
 
 /// Errors of one figure over some cases.
 struct ErrorSummary {
-  int cases = 0, beyond = 0;        // compared; of these beyond their bound
-  double mean = 0, worst = 0;       // of the size of the error
-  std::size_t worst_case = 0;       // index into the bundle's cases
+  int cases = 0, bounded = 0, beyond = 0;  // compared; of these with a bound, and beyond it
+  double sum = 0, worst = 0;               // of the size of the error
+  std::size_t worst_case = 0;              // index into the bundle's cases
+
+  double mean() const { return cases > 0 ? sum / cases : 0; }
+  /// Takes case `index` in; not where there is nothing to compare, or nothing was measured.
+  void add(const std::optional<Comparison>& comparison, std::size_t index);
 };
 
 /// Some cases together: those of one kernel, or of one list.

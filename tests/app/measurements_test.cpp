@@ -45,7 +45,7 @@ TEST_CASE("measurements: recorded bundles are found, other files of the folder a
   REQUIRE(good.bundles.size() == 1);
   CHECK(good.problem.empty());
   CHECK_FALSE(good.bundles[0]->live);
-  CHECK(day_of(good.bundles[0]->bundle) == "2000-01-02");
+  CHECK(day_of(good.bundles[0]->bundle.date) == "2000-01-02");
 
   folder.file("measured/broken.json", "{\"schema\": \"tilescope.measurements/1\", \"gpu\": 3}");
   const Measurements mixed = load_measurements();

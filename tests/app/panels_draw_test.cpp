@@ -9,9 +9,10 @@
 #include "app/panels/panel_state.h"
 #include "app/panels/panels.h"
 #include "app/panels/softmax_figures.h"
-#include "app/stage/tile_history.h"
 #include "app/panels/step_index.h"
 #include "app/panels/timeline_picture.h"
+#include "app/stage/tile_history.h"
+#include "tests/app/run_simulation.h"
 #include "tests/sim/test_gpus.h"
 
 using namespace tilescope;
@@ -74,17 +75,6 @@ class Screen {
   Theme theme_;
   int vertices_ = 0;
 };
-
-std::shared_ptr<const Simulation> run(std::string_view algorithm, const GpuSpec& gpu = toy_gpu(),
-                                      const AttentionProblem& problem = {}) {
-  SimulationRequest request;
-  request.algorithm = algorithm;
-  request.problem = problem;
-  request.gpu = gpu;
-  const auto simulation = simulate(request);
-  REQUIRE_MESSAGE(simulation, (simulation ? std::string() : simulation.error().sentence));
-  return *simulation;
-}
 
 /// A view of one simulation at a step, as the session would make it.
 struct Showing {

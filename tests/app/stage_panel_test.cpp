@@ -10,6 +10,7 @@
 #include "app/panels/panel_state.h"
 #include "app/panels/panels.h"
 #include "app/stage/stage_context.h"
+#include "tests/app/run_simulation.h"
 #include "tests/sim/test_gpus.h"
 
 namespace tilescope {
@@ -62,16 +63,6 @@ class Canvas {
   Theme theme_;
   int vertices_ = 0;
 };
-
-std::shared_ptr<const Simulation> run(std::string_view algorithm, const GpuSpec& gpu, AttentionProblem problem = {}) {
-  SimulationRequest request;
-  request.algorithm = algorithm;
-  request.problem = problem;
-  request.gpu = gpu;
-  const auto simulation = simulate(request);
-  REQUIRE_MESSAGE(simulation, (simulation ? std::string() : simulation.error().sentence));
-  return *simulation;
-}
 
 /// A lane at `step`, with the values of its block.
 struct LaneAt {

@@ -7,29 +7,11 @@
 #include <string>
 
 #include "sim/programs/tile_program.h"
+#include "tests/sim/test_gpus.h"
 
 using namespace tilescope;
 
 namespace {
-
-/// An H200 as far as programs ask.
-GpuSpec some_gpu() {
-  GpuSpec gpu;
-  gpu.id = "some";
-  gpu.sm_count = 132;
-  gpu.sm_clock_hz = 1.98e9;
-  gpu.sm_registers = 65536;
-  gpu.sm_max_threads = 2048;
-  gpu.sm_max_blocks = 32;
-  gpu.sm_shared_bytes = 228 * 1024;
-  gpu.sm_shared_bytes_per_block = 227 * 1024;
-  gpu.l2_capacity_bytes = 60e6;
-  gpu.l2_partitions = 2;
-  gpu.l2_sector_bytes = 32;
-  gpu.l2_line_bytes = 128;
-  gpu.hbm_capacity_bytes = 141e9;
-  return gpu;
-}
 
 struct Sums {
   std::int64_t in = 0, out = 0;
@@ -78,7 +60,7 @@ TEST_CASE("kernel traffic: where rows are whole sectors the closed form is what 
       CAPTURE(p.causal);
       const Result<const ProgramInfo*> info = find_program(kernel.id);
       REQUIRE(info);
-      const Result<std::unique_ptr<TileProgram>> program = (*info)->make(p, kernel.tile(p), some_gpu());
+      const Result<std::unique_ptr<TileProgram>> program = (*info)->make(p, kernel.tile(p), h200_gpu());
       REQUIRE(program);
       const Sums moved = moved_by(**program);
       const std::optional<KernelTraffic> closed = kernel_traffic(kernel, p);

@@ -11,51 +11,27 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include "app/assets.h"
 #include "app/cli/command_line.h"
+#include "app/cli/output.h"
 #include "app/cli/report.h"
 #include "app/files.h"
+#include "kernels/measure/bundle.h"
 #include "sim/programs/tile_program.h"
+#include "tests/app/cli/run_program.h"
 #include "tests/app/temporary_folder.h"
+#include "tests/synthetic_measurements.h"
 
 namespace tilescope {
 
 namespace {
-
-struct RunOutcome {
-  int code = 0;
-  std::string out, err;
-};
-
-std::string drained(std::FILE* file) {
-  std::string text;
-  std::rewind(file);
-  for (int c = std::fgetc(file); c != EOF; c = std::fgetc(file)) text += static_cast<char>(c);
-  std::fclose(file);
-  return text;
-}
-
-RunOutcome run(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), "tilescope");
-  std::vector<char*> argv;
-  for (std::string& argument : arguments) argv.push_back(argument.data());
-  argv.push_back(nullptr);
-  std::FILE* out = std::tmpfile();
-  std::FILE* err = std::tmpfile();
-  REQUIRE(out != nullptr);
-  REQUIRE(err != nullptr);
-  RunOutcome outcome;
-  outcome.code = run_cli(static_cast<int>(arguments.size()), argv.data(), out, err);
-  outcome.out = drained(out);
-  outcome.err = drained(err);
-  return outcome;
-}
 
 /// Refused with `code`, nothing on standard output, and one line that has `fragment` in it.
 void refused(const std::vector<std::string>& arguments, int code, const std::string& fragment) {
   std::string shown;
   for (const std::string& argument : arguments) shown += argument.substr(0, 80) + " ";
   CAPTURE(shown);
-  const RunOutcome outcome = run(arguments);
+  const RunOutcome outcome = run_program(arguments);
   CHECK(outcome.code == code);
   CHECK(outcome.out == "");
   CHECK_MESSAGE(outcome.err.find(fragment) != std::string::npos, outcome.err);
@@ -69,7 +45,7 @@ using Json = nlohmann::ordered_json;
 Json simulated(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "simulate");
   arguments.emplace_back("--json");
-  const RunOutcome outcome = run(arguments);
+  const RunOutcome outcome = run_program(arguments);
   REQUIRE_MESSAGE(outcome.code == 0, outcome.err);
   CHECK(outcome.err == "");
   return Json::parse(outcome.out);
@@ -141,15 +117,15 @@ TEST_CASE("cli: commands that need kernels and a GPU say so, with exit code 3") 
 }
 
 TEST_CASE("cli: --help and --version print and do nothing else") {
-  CHECK(run({"--version"}).out.starts_with("tilescope "));
-  const RunOutcome help = run({"simulate", "--help"});
+  CHECK(run_program({"--version"}).out.starts_with("tilescope "));
+  const RunOutcome help = run_program({"simulate", "--help"});
   CHECK(help.code == 0);
   CHECK(help.err == "");
   CHECK(help.out.find("--blocks-per-sm") != std::string::npos);
 }
 
 TEST_CASE("cli: simulate prints a table that has the closed forms beside what was simulated") {
-  const RunOutcome outcome = run({"simulate"});
+  const RunOutcome outcome = run_program({"simulate"});
   REQUIRE_MESSAGE(outcome.code == 0, outcome.err);
   for (const char* word : {"flash2: FlashAttention-2", "toy: Toy", "16 queries x 16 keys", "limited by", "B·Hq·Nq·d·e", "equal",
                            "hbm_read", "l2_to_sm", "Θ(N²d²/M)", "matrix products", "bound by", "peak memory"})
@@ -158,8 +134,8 @@ TEST_CASE("cli: simulate prints a table that has the closed forms beside what wa
 }
 
 TEST_CASE("cli: a value changed by --set is named in the table") {
-  CHECK(run({"simulate", "--set", "l2.capacity_bytes=0"}).out.find("changed: l2.capacity_bytes") != std::string::npos);
-  CHECK(run({"simulate"}).out.find("changed:") == std::string::npos);
+  CHECK(run_program({"simulate", "--set", "l2.capacity_bytes=0"}).out.find("changed: l2.capacity_bytes") != std::string::npos);
+  CHECK(run_program({"simulate"}).out.find("changed:") == std::string::npos);
 }
 
 TEST_CASE("cli: --json prints the schema of the design, key by key") {
@@ -217,7 +193,7 @@ TEST_CASE("cli: tile, GPU and blocks per SM of the request reach the simulation"
 
 TEST_CASE("cli: --json FILE and --trace FILE write whole files beside the table") {
   const TemporaryFolder folder;
-  const RunOutcome outcome = run({"simulate", "--json", folder.path("a.json"), "--trace", folder.path("t.json")});
+  const RunOutcome outcome = run_program({"simulate", "--json", folder.path("a.json"), "--trace", folder.path("t.json")});
   REQUIRE_MESSAGE(outcome.code == 0, outcome.err);
   CHECK(outcome.out.find("traffic") != std::string::npos);
   CHECK(Json::parse(*read_text_file(folder.path("a.json")))["schema"] == "tilescope.simulation/1");
@@ -226,15 +202,42 @@ TEST_CASE("cli: --json FILE and --trace FILE write whole files beside the table"
   CHECK(folder.entries() == 2);
 }
 
-TEST_CASE("cli: a full disk behind standard output is an error, not silence") {
+TEST_CASE("cli: a full disk behind standard output is an error, not silence, for every command") {
+  const TemporaryFolder folder;
+  const auto toy = load_gpu("toy");
+  REQUIRE(toy);
+  const std::string bundle = folder.file("bundle.json", to_json(synthetic_bundle(*toy, 1)));
+  for (const std::vector<std::string>& arguments : {std::vector<std::string>{"simulate"},
+                                                    {"simulate", "--json"},
+                                                    {"--help"},
+                                                    {"sweep", "--over", "seq=16,32"},
+                                                    {"sweep", "--over", "seq=16,32", "--json"},
+                                                    {"validate", "--bundle", bundle},
+                                                    {"validate", "--bundle", bundle, "--json", "-"}}) {
+    CAPTURE(arguments[0]);
+    CAPTURE(arguments.size());
+    std::FILE* full = std::fopen("/dev/full", "w");
+    REQUIRE(full != nullptr);
+    const RunOutcome outcome = run_program(arguments, full);
+    std::fclose(full);
+    CHECK(outcome.code == 3);
+    CHECK(outcome.err.ends_with("tilescope: cannot write to standard output: No space left on device\n"));
+  }
+}
+
+TEST_CASE("cli: what goes to a file or to standard output is whole in the one, or an error in the other") {
+  const TemporaryFolder folder;
   std::FILE* full = std::fopen("/dev/full", "w");
   REQUIRE(full != nullptr);
-  std::FILE* err = std::tmpfile();
-  std::string program = "tilescope", command = "simulate";
-  char* argv[] = {program.data(), command.data(), nullptr};
-  CHECK(run_cli(2, argv, full, err) == 3);
+  for (const char* path : {"", "-"}) {
+    const Status printed = write_or_print(path, "text", full);
+    REQUIRE_FALSE(printed);
+    CHECK(printed.error().kind == Error::Kind::machine_lacks);
+    CHECK(printed.error().sentence == "cannot write to standard output: No space left on device");
+  }
+  CHECK(write_or_print(folder.path("spec.toml"), "text", full));
+  CHECK(*read_text_file(folder.path("spec.toml")) == "text");
   std::fclose(full);
-  CHECK(drained(err) == "tilescope: cannot write to standard output: No space left on device\n");
 }
 
 }  // namespace tilescope

@@ -1,5 +1,4 @@
 // `tilescope validate`: exit codes, the table, JSON and the page; on synthetic bundles of the toy GPU.
-#include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -8,9 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "app/assets.h"
-#include "app/cli/run_cli.h"
 #include "app/files.h"
 #include "kernels/measure/bundle.h"
+#include "tests/app/cli/run_program.h"
 #include "tests/app/temporary_folder.h"
 #include "tests/synthetic_measurements.h"
 
@@ -18,30 +17,9 @@ using namespace tilescope;
 
 namespace {
 
-struct RunOutcome {
-  int code = 0;
-  std::string out, err;
-};
-
-std::string drained(std::FILE* file) {
-  std::string text;
-  std::rewind(file);
-  for (int c = std::fgetc(file); c != EOF; c = std::fgetc(file)) text += static_cast<char>(c);
-  std::fclose(file);
-  return text;
-}
-
 RunOutcome validate(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), {"tilescope", "validate"});
-  std::vector<char*> argv;
-  for (std::string& argument : arguments) argv.push_back(argument.data());
-  std::FILE* out = std::tmpfile();
-  std::FILE* err = std::tmpfile();
-  RunOutcome outcome;
-  outcome.code = run_cli(static_cast<int>(arguments.size()), argv.data(), out, err);
-  outcome.out = drained(out);
-  outcome.err = drained(err);
-  return outcome;
+  arguments.insert(arguments.begin(), "validate");
+  return run_program(std::move(arguments));
 }
 
 /// A bundle of the GPU as its file has it, whose figures are the simulated ones times `factor`.

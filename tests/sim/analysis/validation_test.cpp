@@ -143,7 +143,7 @@ TEST_CASE("validation: a summary has every case once by kernel and by list, its 
   CHECK(summary.kernels[0].cases + summary.kernels[1].cases == static_cast<int>(bundle.cases.size()));
   CHECK(summary.kernels[1].figure(Figure::time).worst == doctest::Approx(0.5));
   CHECK(summary.kernels[1].figure(Figure::time).worst_case == 4);
-  CHECK(summary.kernels[1].figure(Figure::time).mean == doctest::Approx(0.5 / 3));
+  CHECK(summary.kernels[1].figure(Figure::time).mean() == doctest::Approx(0.5 / 3));
   CHECK(summary.all.figure(Figure::time).beyond == 1);
   CHECK(summary.beyond_bounds == 1);
   CHECK_FALSE(summary.mean_time_held);  // 0.5 / 6 is 8.3 %

@@ -1,0 +1,35 @@
+// Prints to standard output, and notices where that fails.
+#include "app/cli/output.h"
+
+#include <cerrno>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "app/files.h"
+
+namespace tilescope {
+
+namespace {
+
+bool is_output(std::string_view path) {
+  return path.empty() || path == "-";
+}
+
+}  // namespace
+
+Status print(std::FILE* out, std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), out) == text.size() && std::fflush(out) == 0) return Done{};
+  return Error{fmt::format("cannot write to standard output: {}", std::generic_category().message(errno)),
+               Error::Kind::machine_lacks};
+}
+
+Status write_or_print(const std::string& path, std::string_view text, std::FILE* out) {
+  return is_output(path) ? print(out, text) : write_file(path, text);
+}
+
+bool json_to_output(const CommandLine& line) {
+  return line.json && is_output(*line.json);
+}
+
+}  // namespace tilescope

@@ -1,0 +1,38 @@
+// Command line to the options of the window.
+#include "app/cli/window_options.h"
+
+namespace tilescope {
+
+namespace {
+
+/// What both kinds of options have; what is not given stays as it is by default.
+template <class Options>
+Options shared_options(const CommandLine& line) {
+  Options options;
+  options.step = line.step;
+  options.race = line.race;
+  options.center = line.view;
+  if (line.theme) options.theme = *line.theme;
+  if (line.size) {
+    options.width = line.size->width;
+    options.height = line.size->height;
+  }
+  if (line.scale) options.scale = static_cast<float>(*line.scale);
+  if (line.language) options.language = *line.language;
+  return options;
+}
+
+}  // namespace
+
+WindowOptions window_options(const CommandLine& line) {
+  return shared_options<WindowOptions>(line);
+}
+
+RenderOptions render_options(const CommandLine& line) {
+  RenderOptions options = shared_options<RenderOptions>(line);
+  options.panel = line.panel;
+  options.out = line.out;
+  return options;
+}
+
+}  // namespace tilescope
