@@ -5,7 +5,6 @@
 #include <bit>
 #include <cassert>
 #include <chrono>
-#include <limits>
 #include <tuple>
 #include <utility>
 
@@ -13,7 +12,7 @@ namespace tilescope {
 
 namespace {
 
-constexpr double never = std::numeric_limits<double>::infinity();
+constexpr auto store_pipe = static_cast<std::size_t>(Server::fp32);  // starts the instructions of a store
 constexpr double first_part = 1.0 / 8;               // of what is interleaved with a product: one slice of keys
 constexpr int events_between_looks = 512;            // at the clock, for progress
 constexpr std::size_t most_shapes_size = 128 << 20;  // bytes of schedules kept for blocks to come
@@ -73,29 +72,26 @@ double Machine::load_time(const Resident& block) {
   return std::max(block.issued, block.signals[after]);
 }
 
-double Machine::store_start(const Sm& sm, const Resident& block, double time) const {
-  const OpTiming& timing = builder_.timings()[block.ops[block.next_compute].op_class & ~ScheduledOp::signal_bit];
-  constexpr auto pipe = static_cast<std::size_t>(Server::fp32);
-  return timing.work[pipe] > 0 ? std::max(time, sm.free[pipe]) : time;
-}
-
 void Machine::refresh(Sm& sm, Resident& block) {
-  double& next_time = sm.times[block.slot];
-  next_time = load_time(block);
-  block.next = next_time < never ? Next::load : Next::nothing;
+  const double load = load_time(block);
+  block.next = load < never ? Next::load : Next::nothing;
+  block.time = load;
   if (block.next_compute < block.op_count) {
     const ScheduledOp op = block.ops[block.next_compute];
-    if (op.wait >= static_cast<std::int32_t>(block.next_load)) return;
-    double time = op.wait < 0 ? block.compute_end : std::max(block.compute_end, block.landed[op.wait]);
-    const bool stores = builder_.timings()[op.op_class & ~ScheduledOp::signal_bit].store;
-    if (stores) time = store_start(sm, block, time);
-    if (time >= next_time) return;
-    next_time = time;
-    block.next = stores ? Next::store : Next::compute;
+    const double time = op.wait < 0                                            ? block.compute_end
+                        : op.wait < static_cast<std::int32_t>(block.next_load) ? std::max(block.compute_end, block.landed[op.wait])
+                                                                               : never;
+    if (time < load) {
+      const OpTiming& timing = builder_.timings()[op.op_class & ~ScheduledOp::signal_bit];
+      block.next = timing.store ? Next::store : Next::compute;
+      block.time = time;
+      if (timing.store && timing.work[store_pipe] > 0) return sm.turns.set_store(block.slot, time, load);
+    }
   } else if (block.next_load == block.load_count) {
-    next_time = std::max(block.compute_end, block.drained);
+    block.time = std::max(block.compute_end, block.drained);
     block.next = Next::finish;
   }
+  sm.turns.set(block.slot, block.time);
 }
 
 void Machine::schedule_block(Resident& block, std::int64_t number) {
@@ -171,17 +167,18 @@ void Machine::record_compute(int sm_index, const Resident& block, double start, 
   interval.ready = block.next_compute == 0 ? block.start : block.compute_end;
   interval.unit = c.unit;
   if (c.timing.store) interval.bytes = c.bytes;
-  // What it waited for last is why it did not start earlier: a server, else its data, else its block.
+  // One wait can have several reasons, one after the other: it is told by the one that took longest.
   constexpr WaitCause by_server[] = {WaitCause::tensor, WaitCause::exp, WaitCause::fp32};
   const auto server = static_cast<std::size_t>(c.timing.server);
-  const double data = op.wait >= 0 ? block.landed[op.wait] : 0;
+  const double data = std::max(block.compute_end, op.wait >= 0 ? block.landed[op.wait] : 0);
+  const double for_start = block.compute_end - interval.ready, for_data = data - block.compute_end, for_server = start - data;
   if (start <= interval.ready)
     interval.cause = WaitCause::none;
-  else if (start > std::max(data, block.compute_end))
+  else if (for_server > std::max(for_start, for_data))
     interval.cause = c.timing.store                                                ? WaitCause::fp32
                      : server < sm.free.size() && sm.free[server] == start ? by_server[server]
                                                                            : WaitCause::smem;
-  else if (data > block.compute_end)
+  else if (for_data > for_start)
     interval.cause = block.landed_by[static_cast<std::size_t>(op.wait)];
   else
     interval.cause = block.start_cause;
@@ -191,7 +188,7 @@ void Machine::record_compute(int sm_index, const Resident& block, double start, 
 void Machine::compute(int sm_index, Resident& block, double limit, bool wins_ties) {
   Sm& sm = sms_[static_cast<std::size_t>(sm_index)];
   const OpTiming* const timings = builder_.timings();
-  double time = sm.times[block.slot], until = load_time(block);
+  double time = block.time, until = load_time(block);
   for (;;) {
     const ScheduledOp op = block.ops[block.next_compute];
     const std::uint32_t op_class = op.op_class & ~ScheduledOp::signal_bit;
@@ -271,34 +268,28 @@ void Machine::finish(int sm, Resident& block, double time) {
   launch_end_ = std::max(launch_end_, time);
   ++finished_;
   block.next = Next::nothing;
-  sms_[static_cast<std::size_t>(sm)].times[block.slot] = never;
+  sms_[static_cast<std::size_t>(sm)].turns.set(block.slot, never);
   if (next_block_ < blocks_) start_block(sm, block, time, WaitCause::block_slot);
 }
 
-double Machine::run_ahead(int sm_index) {
+template <bool few>
+double Machine::run_ahead_of(int sm_index) {
   Sm& sm = sms_[static_cast<std::size_t>(sm_index)];
   for (;;) {
-    std::size_t first = 0, second = 0;
-    double first_time = sm.times[0], second_time = never;
-    for (std::size_t slot = 1; slot < sm.times.size(); ++slot) {
-      const double time = sm.times[slot];
-      if (time < first_time) {
-        second = first;
-        second_time = first_time;
-        first = slot;
-        first_time = time;
-      } else if (time < second_time) {
-        second = slot;
-        second_time = time;
-      }
-    }
-    Resident& block = sm.slots[first];
+    const double pipe_free = sm.free[store_pipe];
+    const TurnOrder::Turn turn = few ? sm.turns.next_of_few(pipe_free) : sm.turns.next_in_tree(pipe_free);
+    Resident& block = sm.slots[turn.slot];
     if (block.next != Next::compute) {
+      if (block.next == Next::store && turn.load_first) block.next = Next::load;
       next_of_sm_[static_cast<std::size_t>(sm_index)] = &block;
-      return first_time;
+      return turn.time;
     }
-    compute(sm_index, block, second_time, first < second);
+    compute(sm_index, block, turn.rival_time, turn.slot < turn.rival);
   }
+}
+
+double Machine::run_ahead(int sm) {
+  return sms_[static_cast<std::size_t>(sm)].turns.few() ? run_ahead_of<true>(sm) : run_ahead_of<false>(sm);
 }
 
 double Machine::part_done() const {
@@ -320,7 +311,7 @@ Result<double> Machine::run_launch(int launch, int blocks_per_sm, double start, 
   shapes_size_ = 0;
   for (Sm& sm : sms_) {
     sm.slots.resize(static_cast<std::size_t>(blocks_per_sm));
-    sm.times.assign(sm.slots.size(), never);
+    sm.turns.reset(sm.slots.size());
     for (std::size_t slot = 0; slot < sm.slots.size(); ++slot) {
       sm.slots[slot].slot = static_cast<std::uint32_t>(slot);
       sm.slots[slot].next = Next::nothing;
@@ -343,7 +334,7 @@ Result<double> Machine::run_launch(int launch, int blocks_per_sm, double start, 
       load(sm, block, time);
     else if (block.next == Next::finish)
       finish(sm, block, time);
-    else if (store_start(owner, block, time) <= time)
+    else
       store(sm, block, time);
     if (block.next != Next::nothing) refresh(owner, block);
     reorder(static_cast<std::uint32_t>(sm), run_ahead(sm));

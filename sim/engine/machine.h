@@ -21,6 +21,7 @@
 #include "sim/engine/recorder.h"
 #include "sim/engine/schedule.h"
 #include "sim/engine/simulation.h"
+#include "sim/engine/turn_order.h"
 
 namespace tilescope {
 
@@ -34,6 +35,7 @@ class Machine {
                             double share);
 
  private:
+  static constexpr double never = TurnOrder::never;
   enum class Next : std::uint8_t { nothing, compute, load, store, finish };
   struct alignas(64) Resident {
     // The first two cache lines are all that the event loop touches.
@@ -49,12 +51,13 @@ class Machine {
     double ahead_end = 0;    // of what is interleaved with the next product
     BlockOrigin origin;
     std::uint32_t slot = 0;
-    Next next = Next::nothing;  // what happens next; when, is in Sm::times
+    Next next = Next::nothing;  // what happens next
     bool focused = false;
     WaitCause start_cause = WaitCause::launch;
     std::int32_t run = -1;
+    double time = 0;                          // when it happens, a store at the earliest
+    const BlockSchedule* schedule = nullptr;  // `own` or `shared`
     double start = 0;                         // when it was given the slot
-    const BlockSchedule* schedule = nullptr;  // one of the next two
     BlockSchedule own;
     std::shared_ptr<const BlockSchedule> shared;
     std::vector<double> landed_store, signals_store;
@@ -64,7 +67,7 @@ class Machine {
   struct Sm {
     std::array<double, server_count> free{};  // when each pipe is free
     double smem_free = 0;
-    std::vector<double> times;  // by slot: when its block does something next
+    TurnOrder turns;
     std::vector<Resident> slots;
   };
   void start_block(int sm, Resident& block, double time, WaitCause cause);
@@ -74,12 +77,12 @@ class Machine {
   void refresh(Sm& sm, Resident& block);
   /// Runs an SM until its next event is one that others can notice, and returns when that is.
   double run_ahead(int sm);
+  template <bool few>
+  double run_ahead_of(int sm);
   /// Runs compute operations of a block for as long as it is the first of its SM to do something.
   void compute(int sm, Resident& block, double limit, bool wins_ties);
   void load(int sm, Resident& block, double time);
   void store(int sm, Resident& block, double time);
-  /// When the instructions of the store that is next can begin, `time` at the earliest. Others may come before it: ask again then.
-  double store_start(const Sm& sm, const Resident& block, double time) const;
   void finish(int sm, Resident& block, double time);
   void record(int sm, const Resident& block, const Interval& interval, std::int32_t op);
   void record_compute(int sm, const Resident& block, double start, double end);

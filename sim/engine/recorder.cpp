@@ -13,6 +13,7 @@ constexpr double first_width = 16;   // cycles; a power of two, so that a bin's 
 /// Calls f(tensor, link, bytes) for each flow of an operation, HBM apart.
 template <class F>
 void for_each_flow(const OpClass& op, F&& f) {
+  if (!op.moves) return;
   if (op.kind == OpKind::load) f(op.tensor, Link::l2_to_sm, op.bytes);
   if (op.kind == OpKind::store) f(op.tensor, Link::sm_to_l2, op.bytes);
   for (std::size_t i = 0; i < 2; ++i)
@@ -117,9 +118,8 @@ void Recorder::fill_l2(std::size_t bin, const TensorBytes& resident, const Tenso
   l2_end_ = static_cast<double>(l2_bin_ + 1) * data_.bins.width;
 }
 
-void Recorder::busy(Unit unit, double start, double end) {
-  const std::size_t last = bin_of(end);  // first, as it may change the width
-  const std::size_t first = bin_of(start);
+void Recorder::busy(Unit unit, double start, double end, std::size_t last) {
+  const auto first = static_cast<std::size_t>(start * bins_a_cycle_);
   const auto u = static_cast<std::size_t>(unit);
   auto& cycles = data_.bins.busy_cycles;
   if (first == last) {
@@ -148,7 +148,7 @@ void Recorder::operation_slowly(std::uint32_t op_class, double start, double bus
     }
   }
   const OpClass& op = builder_.op_class(op_class);
-  busy(op.unit, start, busy_end);
+  busy(op.unit, start, busy_end, busy_end == end ? bin : bin_of(busy_end));
   for_each_flow(op, [&](Tensor tensor, Link link, std::int64_t bytes) { add(bin, end, tensor, link, bytes); });
 }
 

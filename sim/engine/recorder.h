@@ -66,7 +66,8 @@ class Recorder {
   void come_near(std::size_t bin);
   void spread_counts();
   void add(std::size_t bin, double time, Tensor tensor, Link link, std::int64_t bytes);
-  void busy(Unit unit, double start, double end);
+  /// `last` is the bin of `end`.
+  void busy(Unit unit, double start, double end, std::size_t last);
   void fill_l2(std::size_t bin, const TensorBytes& resident, const TensorBytes& dirty);
   void note_l2(double time, const TensorBytes& resident, const TensorBytes& dirty);
   void event(double time, Tensor tensor, Link link, std::int64_t bytes);

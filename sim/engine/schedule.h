@@ -54,6 +54,7 @@ struct OpClass {
   std::array<std::int64_t, 2> smem_read{};
   std::int64_t smem_write = 0;
   std::int64_t bytes = 0;
+  bool moves = false;                         // any of these
   std::int32_t tile_rows = 0, tile_cols = 0;  // load, store: of the rectangle
   std::int64_t flops = 0, exps = 0;
   double mma = 0;  // tensor-core instructions

@@ -24,7 +24,7 @@ namespace tilescope {
 
 enum class Grain : std::uint8_t { operation, tile, phase };
 
-/// Why an operation did not start earlier.
+/// Why an operation did not start earlier; of several reasons the one that took longest.
 enum class WaitCause : std::uint8_t { none, program_order, data, buffer, tensor, exp, fp32, smem, l2, hbm, barrier, block_slot, launch };
 std::string_view to_string(WaitCause cause);
 

@@ -13,7 +13,7 @@ TileCache::TileCache(const TileMap& map, Bytes capacity, int partitions)
 
 std::uint32_t TileCache::find_or_create(std::uint64_t key) {
   const std::size_t wrap = table_.size() - 1;
-  std::size_t at = hash(key) >> table_shift_;
+  std::size_t at = place_of(key);
   for (; table_[at].entry != none; at = (at + 1) & wrap)
     if (table_[at].key == key) return table_[at].entry;
   std::uint32_t entry = 0;
@@ -31,7 +31,7 @@ std::uint32_t TileCache::find_or_create(std::uint64_t key) {
   }
   entries_[entry].geometry = map_.geometry(key);
   table_[at] = {key, entry};
-  if (++count_ * 2 > table_.size()) grow_table();
+  if (++count_ * 3 > table_.size()) grow_table();
   return entry;
 }
 
@@ -42,7 +42,7 @@ void TileCache::grow_table() {
   const std::size_t wrap = table_.size() - 1;
   for (const Place& place : old) {
     if (place.entry == none) continue;
-    std::size_t at = hash(place.key) >> table_shift_;
+    std::size_t at = place_of(place.key);
     while (table_[at].entry != none) at = (at + 1) & wrap;
     table_[at] = place;
   }
@@ -52,11 +52,11 @@ void TileCache::erase_if_empty(std::uint32_t entry) {
   const std::array<Node, 4>& nodes = nodes_[entry].at;
   if ((nodes[0].present | nodes[1].present | nodes[2].present | nodes[3].present) != 0) return;
   const std::size_t wrap = table_.size() - 1;
-  std::size_t hole = hash(entries_[entry].geometry.key) >> table_shift_;
+  std::size_t hole = place_of(entries_[entry].geometry.key);
   while (table_[hole].entry != entry) hole = (hole + 1) & wrap;
   // Close the gap, so that a search never stops short of a key that lies behind it.
   for (std::size_t at = (hole + 1) & wrap; table_[at].entry != none; at = (at + 1) & wrap) {
-    const std::size_t home = hash(table_[at].key) >> table_shift_;
+    const std::size_t home = place_of(table_[at].key);
     if (((at - home) & wrap) >= ((at - hole) & wrap)) {
       table_[hole] = table_[at];
       hole = at;

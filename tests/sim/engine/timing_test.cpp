@@ -100,22 +100,34 @@ TEST_CASE("timing: two blocks of an SM take turns on its tensor core, and one co
   const auto run = run_fake(
       gpu, {2},
       [](int, std::int64_t, BlockOperations& out) {
-        add(out, matmul(512 * 40));
-        add(out, exps(16 * 40));
+        add(out, matmul(512 * 140));
+        add(out, exps(16 * 140));
       },
       2);
   REQUIRE(run);
   const auto intervals = intervals_of(**run);
   REQUIRE(intervals.size() == 4);
   CHECK(intervals[0].start == 100);
-  CHECK(intervals[1].start == 140);  // the second block's product, or the first block's exponentials
-  CHECK(intervals[2].start == 140);
-  CHECK(intervals[3].start == 180);
-  CHECK((*run)->cycles.value == 220);
+  CHECK(intervals[1].start == 240);  // the second block's product, or the first block's exponentials
+  CHECK(intervals[2].start == 240);
+  CHECK(intervals[3].start == 380);
+  CHECK((*run)->cycles.value == 520);
   bool waited = false;
   for (const Interval& interval : intervals) waited = waited || interval.cause == WaitCause::tensor;
   CHECK(waited);
-  CHECK((*run)->utilisation[static_cast<std::size_t>(Bound::tensor)] == doctest::Approx(80.0 / 220));
+  CHECK((*run)->utilisation[static_cast<std::size_t>(Bound::tensor)] == doctest::Approx(280.0 / 520));
+}
+
+TEST_CASE("timing: of several reasons of a wait the longest is told, so that a block that starts does not wait for a pipe") {
+  GpuSpec gpu = toy_gpu();
+  gpu.sm_count = 1;
+  const auto run = run_fake(
+      gpu, {2}, [](int, std::int64_t, BlockOperations& out) { add(out, matmul(512 * 10)); }, 2);
+  REQUIRE(run);
+  const auto intervals = intervals_of(**run);
+  REQUIRE(intervals.size() == 2);
+  CHECK(intervals[1].start == 110);  // 100 cycles after the launch, and 10 behind the other block's product
+  CHECK(intervals[1].cause == WaitCause::launch);
 }
 
 TEST_CASE("timing: a product is held up by its shared-memory traffic") {
