@@ -135,6 +135,8 @@ void Session::State::operator()(const SetGpu& command) {
     return;
   }
   gpu_base = request.gpu = std::move(*loaded);
+  request.tile.reset();  // those of the kernel on that GPU: what suits a toy suits no H200
+  request.blocks_per_sm.reset();
   request.focus_sm = 0;
   simulate_again("gpu");
 }

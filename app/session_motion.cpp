@@ -14,6 +14,19 @@ constexpr double race_seconds = 24;
 
 double cycle_of(const LaneState& lane, std::int64_t step) { return lane.simulation->trace->state_at(lane.focus_sm, step).cycle; }
 
+/// The operation of the step's block up to which its values stand: the step's own, or, where that is a load (which may land long
+/// before or after its turn in the listing), the last one that computed something and was over by then.
+int values_at(const Trace& trace, int sm, const TraceState& step) {
+  if (!step.interval || step.interval->kind != OpKind::load) return step.op;
+  const auto intervals = trace.intervals(sm);
+  auto next = std::upper_bound(intervals.begin(), intervals.end(), step.cycle,
+                               [](double cycle, const Interval& interval) { return cycle < interval.start; });
+  const double block_start = trace.runs()[static_cast<std::size_t>(step.run)].start;
+  while (next != intervals.begin() && (--next)->start >= block_start)
+    if (next->run == step.run && next->kind != OpKind::load && next->end <= step.cycle) return next->op;
+  return -1;
+}
+
 /// The nearest beginning of a `by` after (direction 1) or before (-1) `cycle` in one lane; nullopt when there is none.
 std::optional<double> next_cycle(const LaneState& lane, double cycle, Grain by, int direction) {
   const Trace& trace = *lane.simulation->trace;
@@ -142,6 +155,7 @@ void Session::State::refresh_lanes() {
     if (stepped) {
       lane.rest = trace.state_at(state.focus_sm, state.step);
       lane.operation = nullptr;
+      lane.values_op = values_at(trace, state.focus_sm, lane.rest);
       const auto run = lane.rest.run;
       if (run < 0) {
         state.operations = nullptr;

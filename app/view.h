@@ -34,6 +34,7 @@ struct Lane {
   TraceState rest;                                // at the step itself, when state is on its way to it
   const BlockOperations* operations = nullptr;    // of the step's block; nullptr at step 0
   const Operation* operation = nullptr;           // the step's operation
+  int values_op = -1;                             // the operation of the block up to which its values stand; -1: none is done yet
   std::shared_ptr<const BlockHistory> history;    // values of that block; null while they are being worked out
   std::shared_ptr<const ReferencePlane> reference;  // float64 attention of the block's plane; null where that is too large
   std::shared_ptr<const TileHistory> tile_history;  // when the plane's tiles were read and written; null while that is worked out

@@ -70,13 +70,15 @@ Status run_render(const CommandLine& line) {
   return render_picture(options);
 }
 
-/// The window opens, unless told otherwise, on a problem so small that every number is written in its cell.
+/// The window opens, unless told otherwise, on a problem so small that every number is written in its cell, with one block on an
+/// SM, so that stepping follows one block to its end.
 CommandLine with_opening_problem(CommandLine line) {
   const bool sized = line.seq || line.seq_kv || line.head_dim || line.block_q || line.block_kv;
   const bool has_matrix = !line.q_file.empty() || !line.k_file.empty() || !line.v_file.empty();
   if (sized || has_matrix || line.algorithm != "flash2" || line.gpu != "toy") return line;
   line.seq = 16;
   line.head_dim = line.block_q = line.block_kv = 4;
+  if (!line.blocks_per_sm) line.blocks_per_sm = 1;
   return line;
 }
 

@@ -64,11 +64,11 @@ const SoftmaxFigures& SoftmaxReader::read(const Lane& lane, int row) {
     const std::int64_t tile_rows = lane.simulation->program->tile().block_q;
     figures_.rows = static_cast<int>(std::max<std::int64_t>(1, std::min<std::int64_t>(lane.operations->rows, tile_rows)));
   }
-  if (!lane.history || lane.rest.op < 0) return figures_;
+  if (!lane.history || lane.values_op < 0) return figures_;
   row = std::clamp(row, 0, figures_.rows - 1);
-  if (same_block && lane.rest.op == op_ && row == row_) return figures_;
+  if (same_block && lane.values_op == op_ && row == row_) return figures_;
   const bool other_row = row != row_;
-  op_ = lane.rest.op;
+  op_ = lane.values_op;
   row_ = row;
   if (other_row) q_tile_ = -2;
   read_values(lane);

@@ -108,8 +108,8 @@ void update_stage_cache(StageContext& context, const Rect& area) {
 void update_stage_values(StageContext& context) {
   StageCache& cache = context.cache;
   const auto& history = context.lane.history;
-  const int op = context.lane.rest.op;
-  if (!history || !context.lane.operations || op < 0) return forget_values(cache);
+  const int op = context.lane.values_op;
+  if (!history || !context.lane.operations || context.lane.rest.op < 0) return forget_values(cache);
   if (cache.values_of != history || cache.values_op != op) {
     cache.values_of = history;
     cache.values_op = op;
@@ -131,7 +131,9 @@ void update_stage_values(StageContext& context) {
       const int load = state && state->valid && !box.folded ? load_that_filled(*context.lane.operations, *state) : -1;
       values.now = load >= 0 ? history->value(box.slot, load) : nullptr;
       values.before = values.now;
-    } else if (operation && operation->dst == box.slot && operation->kind != OpKind::load) {
+    } else if (operation && operation->dst == box.slot && operation->kind == OpKind::load) {
+      values.now = values.before = history->value(box.slot, context.lane.rest.op);
+    } else if (operation && operation->dst == box.slot) {
       values.blend = blend;
       if (operation->kind == OpKind::rescale) {
         values.drain = cache.now[static_cast<std::size_t>(operation->src[0])];

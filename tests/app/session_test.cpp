@@ -266,6 +266,41 @@ TEST_CASE("session: a tile that does not fit says both numbers at its control") 
   CHECK(view.message->sentence.find("KiB") != std::string::npos);
 }
 
+TEST_CASE("session: values never go back while one steps forward, though loads land long after their turn, or before it") {
+  for (const std::string algorithm : {"flash2", "flash1", "standard", "softmax_safe", "softmax_online", "softmax_fused"}) {
+    CAPTURE(algorithm);
+    Session::Start start = toy_start();
+    start.request.algorithm = algorithm;
+    start.request.problem.seq_q = start.request.problem.seq_kv = 16;
+    start.request.problem.head_dim = 4;
+    start.request.tile = TileShape{4, 4};
+    start.request.blocks_per_sm = 1;
+    Opened opened(std::move(start));
+    const std::int64_t steps = opened.view().lane().step_count;
+    std::int32_t run = -1;
+    int values = -1, loads = 0;
+    for (std::int64_t step = 1; step <= steps; ++step) {
+      const Lane& lane = opened.after(SeekStep{step}).lane();
+      if (lane.rest.run == run) CHECK(lane.values_op >= values);
+      if (lane.operation->kind == OpKind::load)
+        ++loads;
+      else
+        CHECK(lane.values_op == lane.rest.op);
+      run = lane.rest.run;
+      values = lane.values_op;
+    }
+    CHECK(loads > 0);
+  }
+}
+
+TEST_CASE("session: another GPU runs the tile of its own kernel, not the one that was chosen for the last") {
+  Opened opened;
+  CHECK(opened.view().lane().simulation->request.tile == TileShape{16, 16});
+  const View h200 = opened.after(SetGpu{"h200"});
+  CHECK_FALSE(h200.request.tile.has_value());
+  CHECK(h200.lane().simulation->request.tile == TileShape{128, 128});
+}
+
 TEST_CASE("session: another GPU comes from its file; an unknown one is a sentence") {
   Opened opened;
   CHECK(opened.after(SetGpu{"h200"}).lane().simulation->request.gpu.sm_count == 132);
