@@ -10,6 +10,7 @@
 #include "app/files.h"
 #include "app/session.h"
 #include "tests/app/temporary_folder.h"
+#include "tests/app/window_script.h"
 
 using namespace tilescope;
 
@@ -20,23 +21,10 @@ const Theme& plain_theme() {
   return theme;
 }
 
-Session::Start toy_start() {
-  Session::Start start;
-  const Result<GpuSpec> toy = load_gpu("toy");
-  REQUIRE(static_cast<bool>(toy));
-  start.request.gpu = *toy;
-  start.request.tile = TileShape{16, 16};
-  start.gpu_ids = gpu_ids();
-  start.load_gpu = &load_gpu;
-  start.load_text = [](const std::string& path) { return read_text_file(path); };
-  start.threads = false;
-  return start;
-}
-
 /// A session with its first simulation done.
 struct Opened {
   Session session;
-  explicit Opened(Session::Start start = toy_start()) : session(std::move(start)) { session.finish(); }
+  explicit Opened(Session::Start start = opening_start()) : session(std::move(start)) { session.finish(); }
   View view() const { return session.view(plain_theme()); }
   /// Carries `command` out and lets every motion and all work end.
   template <class T>
@@ -198,7 +186,7 @@ TEST_CASE("session: standard races flash2") {
 }
 
 TEST_CASE("session: a race steps to the next step of either lane, back the same way, and plays to the end of the slower one") {
-  Session::Start start = toy_start();
+  Session::Start start = opening_start();
   start.race = true;
   Opened opened(std::move(start));
   opened.after(SeekStep{0});
@@ -333,7 +321,7 @@ TEST_CASE("session: fewer SMs than the one in focus brings the focus back") {
 }
 
 TEST_CASE("session: on a large GPU another SM in focus is simulated and the clock kept") {
-  Session::Start start = toy_start();
+  Session::Start start = opening_start();
   start.request.gpu = *load_gpu("h200");
   start.request.problem = {1, 8, 8, 2048, 2048, 64, DataType::fp16, false, Pass::forward};
   start.request.tile.reset();
@@ -393,7 +381,7 @@ TEST_CASE("session: a matrix that no longer fits the problem is left out and sai
 }
 
 TEST_CASE("session: with a thread, dragging N ends at the last value and never blocks a frame") {
-  Session::Start start = toy_start();
+  Session::Start start = opening_start();
   start.threads = true;
   Opened opened(std::move(start));
   using Clock = std::chrono::steady_clock;
@@ -411,7 +399,7 @@ TEST_CASE("session: with a thread, dragging N ends at the last value and never b
 }
 
 TEST_CASE("session: cancelling keeps the last good picture and what its controls showed") {
-  Session::Start start = toy_start();
+  Session::Start start = opening_start();
   start.threads = true;
   Opened opened(std::move(start));
   AttentionProblem large{4, 32, 32, 16384, 16384, 128, DataType::fp16, false, Pass::forward};
@@ -452,7 +440,7 @@ TEST_CASE("session: a race that cannot be simulated leaves the switch off, with 
 }
 
 TEST_CASE("session: the first request can be one that cannot be simulated") {
-  Session::Start start = toy_start();
+  Session::Start start = opening_start();
   start.request.problem.head_dim = 1000;
   Opened opened(std::move(start));
   CHECK(opened.view().lanes.empty());

@@ -7,17 +7,11 @@
 
 #include "sim/analysis/softmax_row.h"
 #include "sim/numerics/block_history.h"
-#include "tests/sim/test_gpus.h"
+#include "tests/sim/program_of.h"
 
 using namespace tilescope;
 
 namespace {
-
-std::unique_ptr<TileProgram> program_of(std::string_view id, const AttentionProblem& problem, const TileShape& tile) {
-  auto program = (*find_program(id))->make(problem, tile, toy_gpu());
-  REQUIRE_MESSAGE(program, (program ? "" : program.error().sentence));
-  return std::move(*program);
-}
 
 std::shared_ptr<const Matrix> column(std::vector<float> values) {
   auto m = std::make_shared<Matrix>(static_cast<int>(values.size()), 1);

@@ -8,17 +8,11 @@
 
 #include "sim/numerics/block_history.h"
 #include "sim/numerics/producers.h"
-#include "tests/sim/test_gpus.h"
+#include "tests/sim/program_of.h"
 
 using namespace tilescope;
 
 namespace {
-
-std::unique_ptr<TileProgram> program_of(std::string_view id, const AttentionProblem& problem, const TileShape& tile) {
-  auto program = (*find_program(id))->make(problem, tile, toy_gpu());
-  REQUIRE_MESSAGE(program, (program ? "" : program.error().sentence));
-  return std::move(*program);
-}
 
 /// One block with a budget of its own, after every block of the earlier launches on its plane.
 std::shared_ptr<const BlockHistory> recorded(const TileProgram& program, int launch, std::int64_t block, std::size_t budget) {

@@ -1,0 +1,140 @@
+// Costs and records of the machine that no real program shows alone: HBM's two rates, the far partition, write-backs, idle quarters,
+// the shared-memory port, what a moment of the trace says. Worked out by hand on hand-written programs.
+#include <doctest/doctest.h>
+
+#include "tests/sim/engine/fake_program.h"
+
+using namespace tilescope;
+
+namespace {
+
+// toy: starts a block in 100 cycles; port 32, L2 128, HBM 64, shared memory 128 bytes a cycle; latencies 200 and 500; tensor 512.
+
+Interval interval_of(const Simulation& simulation, std::size_t at) {
+  const auto span = simulation.trace->intervals(0);
+  REQUIRE(at < span.size());
+  return span[at];
+}
+
+}  // namespace
+
+TEST_CASE("costs: a load is charged HBM's rate of reading alone, not that of a copy") {
+  GpuSpec gpu = toy_gpu();
+  gpu.hbm_sustained_fraction = 0.5;
+  const auto run = run_fake(gpu, {1}, [](int, std::int64_t, BlockOperations& out) { add(out, load_k(0, 64)); });
+  REQUIRE(run);
+  CHECK(interval_of(**run, 0).end == 100 + 2048 / 64 + 500);
+}
+
+TEST_CASE("costs: what has its home in the other partition takes the far latency once, and is near from then on") {
+  GpuSpec gpu = toy_gpu();
+  gpu.l2_partitions = 2;
+  gpu.l2_far_latency_cycles = 900;
+  const auto run = run_fake(gpu, {1}, [](int, std::int64_t, BlockOperations& out) {
+    add(out, load_k(0, 16));
+    add(out, load_k(0, 16, 0));
+  });
+  REQUIRE(run);
+  CHECK(interval_of(**run, 0).end == 100 + 512 / 32 + 900);
+  CHECK(interval_of(**run, 1).end == 1016 + 512 / 32 + 200);
+}
+
+TEST_CASE("costs: a read queues behind what the L2 writes back") {
+  const auto duration = [](double capacity) {
+    GpuSpec gpu = toy_gpu();
+    gpu.l2_capacity_bytes = capacity;
+    const auto run = run_fake(gpu, {1}, [](int, std::int64_t, BlockOperations& out) {
+      add(out, store_o(0, 512));
+      const int second = add(out, store_o(512, 512));  // puts the first one out: 16 KiB, 256 cycles of HBM
+      add(out, load_k(0, 16, second));
+    });
+    REQUIRE(run);
+    for (const Interval& interval : (*run)->trace->intervals(0))
+      if (interval.unit == Unit::copy) return interval.end - interval.start;
+    return 0.0;
+  };
+  CHECK(duration(1024 * 1024) == 512 / 64 + 500);
+  CHECK(duration(16 * 1024) > 512 / 64 + 500 + 100);
+}
+
+TEST_CASE("costs: a block with fewer warps than the SM has quarters leaves the others idle") {
+  GpuSpec gpu = toy_gpu();
+  gpu.sm_quarters = 8;  // a block of 4 warps
+  const auto run = run_fake(gpu, {1}, [](int, std::int64_t, BlockOperations& out) { add(out, matmul(512 * 40)); });
+  REQUIRE(run);
+  CHECK((*run)->cycles.value == 100 + 2 * 40);
+}
+
+TEST_CASE("costs: what a load writes into shared memory holds up what reads there") {
+  const auto run = run_fake(toy_gpu(), {1}, [](int, std::int64_t, BlockOperations& out) {
+    Operation load = load_k(0, 16);
+    load.smem_write_bytes = 128 * 50;
+    add(out, load);
+    Operation product = matmul(512 * 10);
+    product.smem_read_bytes = 128 * 25;
+    add(out, product);
+  });
+  REQUIRE(run);
+  CHECK(interval_of(**run, 1).start == 150);
+}
+
+TEST_CASE("records: a tile in flight is as far as its time says, and an SM has all blocks that are on it") {
+  GpuSpec gpu = toy_gpu();
+  gpu.sm_count = 1;
+  const auto run = run_fake(
+      gpu, {3}, [](int, std::int64_t block, BlockOperations& out) { add(out, load_k(static_cast<std::int32_t>(16 * block), 16)); }, 2);
+  REQUIRE(run);
+  const Interval first = interval_of(**run, 0);
+  const TraceState state = (*run)->trace->state_at_cycle(0, first.start + (first.end - first.start) / 4);
+  REQUIRE_FALSE(state.flights.empty());
+  CHECK(state.flights[0].progress == doctest::Approx(0.25));
+  CHECK(state.sms[0].resident == 2);
+}
+
+TEST_CASE("records: bins keep every busy cycle when neighbours are merged") {
+  constexpr int products = 60;  // of 1000 cycles: more bins of 16 cycles than are kept
+  const auto run = run_fake(toy_gpu(), {1}, [](int, std::int64_t, BlockOperations& out) {
+    for (int i = 0; i < products; ++i) add(out, matmul(512 * 1000));
+  });
+  REQUIRE(run);
+  const TimeBins& bins = (*run)->trace->bins();
+  CHECK(bins.width > 16);
+  double busy = 0;
+  for (const auto& cycles : bins.busy_cycles) busy += cycles[static_cast<std::size_t>(Unit::tensor)];
+  CHECK(busy == doctest::Approx(1000.0 * products));
+}
+
+TEST_CASE("records: what a product reads from shared memory is its shared operand's, whichever of the two that is") {
+  const auto run = run_fake(toy_gpu(), {1}, [](int, std::int64_t, BlockOperations& out) {
+    out.shared_slots = std::uint32_t{1} << static_cast<unsigned>(Slot::k);
+    Operation product = matmul(512);
+    product.smem_read_bytes = 256;
+    add(out, product);
+  });
+  REQUIRE(run);
+  CHECK((*run)->ledger.total(Tensor::k, Link::smem_read).value == 256);
+  CHECK((*run)->ledger.total(Tensor::q, Link::smem_read).value == 0);
+}
+
+TEST_CASE("costs: instructions that wait for one another cost a latency each") {
+  GpuSpec gpu = toy_gpu();
+  gpu.sm_dependent_cycles = 4;
+  const auto run = run_fake(gpu, {1}, [](int, std::int64_t, BlockOperations& out) {
+    Operation product = matmul(512 * 40);
+    product.chain = 10;
+    add(out, product);
+  });
+  REQUIRE(run);
+  CHECK((*run)->cycles.value == 100 + 40 + 10 * 4);
+}
+
+TEST_CASE("costs: a load into a buffer is issued when the operation that still read it is over") {
+  const auto run = run_fake(toy_gpu(), {1}, [](int, std::int64_t, BlockOperations& out) {
+    const int product = add(out, matmul(512 * 40));
+    add(out, load_k(0, 16, product));
+  });
+  REQUIRE(run);
+  CHECK(interval_of(**run, 1).unit == Unit::copy);
+  CHECK(interval_of(**run, 1).start == 140);
+  CHECK(interval_of(**run, 1).cause == WaitCause::buffer);
+}
