@@ -159,7 +159,7 @@ double contrast_ratio(ImU32 a, ImU32 b) {
 
 ImU32 with_alpha(ImU32 color, float alpha) {
   const auto opacity = static_cast<float>(channel(color, IM_COL32_A_SHIFT)) * std::clamp(alpha, 0.0F, 1.0F);
-  return (color & ~IM_COL32_A_MASK) | static_cast<ImU32>(opacity + 0.5F) << IM_COL32_A_SHIFT;
+  return (color & ~IM_COL32_A_MASK) | static_cast<ImU32>(std::lround(opacity)) << IM_COL32_A_SHIFT;
 }
 
 ImU32 mix(ImU32 a, ImU32 b, float t) {
@@ -167,7 +167,7 @@ ImU32 mix(ImU32 a, ImU32 b, float t) {
   ImU32 out = 0;
   for (int shift = 0; shift < 32; shift += 8) {
     const auto from = static_cast<float>(channel(a, shift)), to = static_cast<float>(channel(b, shift));
-    out |= static_cast<ImU32>(from + (to - from) * t + 0.5F) << shift;
+    out |= static_cast<ImU32>(std::lround(from + (to - from) * t)) << shift;
   }
   return out;
 }

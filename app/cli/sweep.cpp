@@ -143,7 +143,7 @@ std::string table_of(const SweepResult& result) {
 }
 
 /// The picture of the Sweep view. What stands around it in the window is the first point that could be simulated.
-Status draw(const CommandLine& line, std::shared_ptr<const SweepResult> result) {
+Status draw(const CommandLine& line, const std::shared_ptr<const SweepResult>& result) {
   RenderOptions options = render_options(line);
   const auto& request = result->request;
   for (std::size_t i = 0; i < result->points.size(); ++i) {
