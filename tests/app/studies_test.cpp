@@ -109,7 +109,8 @@ TEST_CASE("studies: another order of the blocks is simulated, and what if still 
   CHECK(view.lane().simulation->request.block_order == BlockOrder::longest);
   CHECK(view.studies->what_if == before);
   REQUIRE(before->base);
-  const auto row = std::find_if(before->rows.begin(), before->rows.end(), [](const WhatIfRow& r) { return r.what.id == "order_longest"; });
+  const auto row =
+      std::find_if(before->rows.begin(), before->rows.end(), [](const WhatIfRow& r) { return r.what.id == "order_longest"; });
   REQUIRE(row != before->rows.end());
   CHECK(row->outcome->cycles == view.lane().simulation->cycles.value);
   CHECK(row->outcome->time_ns < before->base->time_ns);

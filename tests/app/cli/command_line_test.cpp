@@ -106,7 +106,8 @@ TEST_CASE("command line: every flag of simulate is understood") {
 }
 
 TEST_CASE("command line: buffers and the order of blocks go with every command that simulates") {
-  for (const Arguments& command : {Arguments{"simulate"}, Arguments{"sweep", "--over", "seq=16,32"}, Arguments{"render", "--out", "p.png"}}) {
+  for (const Arguments& command :
+       {Arguments{"simulate"}, Arguments{"sweep", "--over", "seq=16,32"}, Arguments{"render", "--out", "p.png"}}) {
     Arguments all = command;
     for (const char* more : {"--stages", "3", "--block-order", "grouped"}) all.emplace_back(more);
     CHECK(good(all).stages == 3);
