@@ -163,7 +163,9 @@ void draw_cell(const View& view, const FitCell* best, const FitCell& cell, const
     const Rect line = {{rect.min.x + 4 * theme.scale, rect.center().y - small * 0.6F},
                        {rect.max.x - 4 * theme.scale, rect.center().y + small * 0.6F}};
     list->AddRectFilled({line.min.x, line.min.y}, line.max, with_alpha(theme.panel, 0.75F), 3 * theme.scale);
-    draw_text(list, theme.ui_small, line, theme.text_faint, text, Align::center);
+    const bool narrow = cell.stop == FitCell::Stop::shared && text_width(theme.ui_small, text) > line.width();
+    draw_text(list, theme.ui_small, line, theme.text_faint, narrow ? format_capacity(Bytes(cell.needs.shared_bytes)) : text,
+              Align::center);
     return;
   }
   if (cell.spills) draw_hatch(list, rect, with_alpha(theme.bad, 0.32F), 9 * theme.scale, std::max(1.0F, theme.scale));
@@ -176,9 +178,9 @@ void draw_cell(const View& view, const FitCell* best, const FitCell& cell, const
   draw_text(list, theme.mono, {{rect.min.x, y}, {rect.max.x, y + theme.mono->FontSize}}, ink, time, Align::center);
   y += theme.mono->FontSize;
   if (two) {
-    const char* pattern = cell.blocks_per_sm == 1 ? tr("{} block an SM") : tr("{} blocks an SM");
-    draw_text(list, theme.ui_small, {{rect.min.x, y}, {rect.max.x, y + line}}, ink, say(pattern, cell.blocks_per_sm),
-              Align::center);
+    std::string blocks = say(cell.blocks_per_sm == 1 ? tr("{} block an SM") : tr("{} blocks an SM"), cell.blocks_per_sm);
+    if (text_width(theme.ui_small, blocks) > rect.width()) blocks = say(tr("{} an SM"), cell.blocks_per_sm);
+    draw_text(list, theme.ui_small, {{rect.min.x, y}, {rect.max.x, y + line}}, ink, blocks, Align::center);
     y += line;
   }
   if (three)

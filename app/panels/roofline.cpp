@@ -188,6 +188,11 @@ void label_roof(Plot& plot, const View& view, const RooflineStudy& study) {
     std::string text = fmt::format("{} {}", ceiling_name(ceiling.name), rate);
     if (ceiling.name == "tensor cores" && ceiling_of(study.roof, "wgmma") != nullptr)
       text = say(tr("tensor cores with mma.sync {}"), rate);
+    const RooflineCeiling* wgmma = ceiling_of(study.roof, "wgmma");
+    const RooflineCeiling* exponentials = ceiling_of(study.roof, "exponentials");
+    const bool together = wgmma != nullptr && exponentials != nullptr && nearly(wgmma->rate, exponentials->rate);
+    if (together && ceiling.name == "exponentials") continue;
+    if (together && ceiling.name == "wgmma") text = say(tr("tensor cores with wgmma, and exponentials {}"), rate);
     if (ceiling.name == "exponentials") {
       const double tensor = ceiling_of(study.roof, "tensor cores")->rate;
       if (nearly(ceiling.rate, tensor)) continue;  // said on the line that both are

@@ -213,7 +213,7 @@ TEST_CASE("cli: buffers and order of blocks reach the simulation, and are told o
 }
 
 TEST_CASE("cli: the table says what would bound the run next") {
-  const RunOutcome outcome = run({"simulate", "--gpu", "toy", "--set", "hbm.bytes_per_second=1e9"});
+  const RunOutcome outcome = run_program({"simulate", "--gpu", "toy", "--set", "hbm.bytes_per_second=1e9"});
   REQUIRE(outcome.code == 0);
   CHECK(outcome.out.find("without hbm") != std::string::npos);
   CHECK(outcome.out.find("then bound by ") != std::string::npos);
