@@ -178,6 +178,12 @@ void Session::State::operator()(const SetBlocksPerSm& command) {
   simulate_again("blocks_per_sm");
 }
 
+void Session::State::operator()(const SetBlockOrder& command) {
+  if (request.block_order == command.order) return;
+  request.block_order = command.order;
+  simulate_again("block_order");
+}
+
 void Session::State::operator()(const SetInputs& command) {
   inputs = command.inputs;
   forget_values();

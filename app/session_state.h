@@ -200,6 +200,7 @@ struct Session::State {
   void operator()(const SetProblem& command);
   void operator()(const SetTile& command);
   void operator()(const SetBlocksPerSm& command);
+  void operator()(const SetBlockOrder& command);
   void operator()(const SetInputs& command);
   void operator()(const SetMatrix& command);
   void operator()(const SetFocusSm& command);

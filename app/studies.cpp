@@ -137,6 +137,7 @@ void Studies::ask(CenterView center, const std::shared_ptr<const Simulation>& sh
     case CenterView::what_if: {
       SimulationRequest request = asked;
       request.gpu = real;
+      request.block_order = BlockOrder::launch;
       ask_what_if(std::move(request));
       break;
     }
@@ -151,6 +152,7 @@ void Studies::ask(CenterView center, const std::shared_ptr<const Simulation>& sh
       break;
   }
   if (shown_ != before) stopped_ = false;
+  ask_limit(shown);
 }
 
 void Studies::ask_roofline(const std::shared_ptr<const Simulation>& shown, const SimulationRequest& asked) {
@@ -224,30 +226,59 @@ void Studies::ask_fit(const SimulationRequest& asked) {
   SimulationRequest key = asked;
   key.tile.reset();
   const auto make = [&] {
-    auto map = make_fit_map(key);
-    return map ? std::move(*map) : FitMap{};
+    auto maps = make_fit_maps(key);
+    return maps ? std::move(*maps) : FitMaps{};
   };
-  fit_ = find_or_make(fits_, key, make, [](const FitMap&) { return true; });
+  // The maps are of both types, whichever is shown.
+  if (key.problem.dtype == DataType::fp32) key.problem.dtype = DataType::fp16;
+  fit_ = find_or_make(fits_, key, make, [](const FitMaps&) { return true; });
   shown_ = fit_.get();
-  const auto map = fit_->read();
-  if (map->simulated() == map->fitting()) return;
-  begin(shown_, tr("working out the map of tiles"),
+  const auto maps = fit_->read();
+  if (maps->simulated() == maps->fitting()) return;
+  begin(shown_, tr("working out the maps of tiles"),
         [study = fit_, threads = threads_](const Progress& progress) -> Worker::Deliver {
           const auto empty = study->read();
-          std::vector<std::size_t> order = fit_order(*empty);
-          std::erase_if(order, [&](std::size_t i) { return empty->cells[i].outcome.has_value(); });
-          on_cores(order, threads, [&](std::size_t index) {
+          std::vector<FitPlace> order = fit_order(*empty);
+          std::erase_if(order, [&](const FitPlace& at) { return empty->maps[at.map].cells[at.cell].outcome.has_value(); });
+          std::vector<std::size_t> indices(order.size());
+          std::iota(indices.begin(), indices.end(), std::size_t{0});
+          on_cores(indices, threads, [&](std::size_t index) {
+            const FitPlace at = order[index];
             const auto fraction = [&] {
               const auto now = study->read();
               return static_cast<double>(now->simulated()) / static_cast<double>(now->fitting());
             };
-            auto made = simulate_outcome(request_of(*empty, empty->cells[index]), [&](double) { return progress(fraction()); });
+            const FitMap& map = empty->maps[at.map];
+            auto made = simulate_outcome(request_of(map, map.cells[at.cell]), [&](double) { return progress(fraction()); });
             if (!made) return false;
-            study->change([&](FitMap& result) { result.cells[index].outcome = std::move(*made); });
+            study->change([&](FitMaps& result) { result.maps[at.map].cells[at.cell].outcome = std::move(*made); });
             return true;
           });
           return {};
         });
+}
+
+/// A second simulation of what is shown, when nothing else is to be done: studies and measurements go first.
+void Studies::ask_limit(const std::shared_ptr<const Simulation>& shown) {
+  const bool changed = limit_of_ != shown;
+  if (changed) {
+    limit_of_ = shown;
+    limit_.reset();
+    limit_given_up_ = false;
+  }
+  // Where other work stopped it, it is begun again once there is none; that of an earlier simulation gives way at once.
+  if (limit_ || limit_given_up_ || (!changed && !worker_.idle())) return;
+  worker_.submit(slot + 1, tr("looking for the next limit"), [this, shown](const Progress& progress) -> Worker::Deliver {
+    auto found = next_limit(*shown, progress);
+    if (!found && found.error().kind == Error::Kind::cancelled) return {};
+    std::shared_ptr<const NextLimit> limit;
+    if (found) limit = std::make_shared<const NextLimit>(std::move(*found));
+    return [this, shown, limit] {
+      if (limit_of_ != shown) return;
+      limit_ = limit;
+      limit_given_up_ = limit == nullptr;
+    };
+  });
 }
 
 void Studies::ask_sweep(const SimulationRequest& asked) {
@@ -283,6 +314,7 @@ void Studies::ask_sweep(const SimulationRequest& asked) {
 
 void Studies::stop() {
   stopped_ = true;
+  limit_given_up_ = true;
   ++*turn_;
   under_way_ = nullptr;
 }
@@ -308,6 +340,7 @@ StudyView Studies::view() const {
   if (what_if_) view.what_if = what_if_->read();
   if (fit_) view.fit = fit_->read();
   if (sweep_) view.sweep = sweep_->read();
+  view.limit = limit_;
   view.sweep_choice = choice_;
   view.stopped = stopped_;
   view.given = given_;

@@ -13,6 +13,7 @@
 #include "app/center_views.h"
 #include "app/worker.h"
 #include "sim/analysis/fit.h"
+#include "sim/analysis/next_limit.h"
 #include "sim/analysis/roofline.h"
 #include "sim/analysis/sweep.h"
 #include "sim/analysis/what_if.h"
@@ -54,7 +55,8 @@ SweepChoice usual_sweep(const SimulationRequest& request);
 struct StudyView {
   std::shared_ptr<const RooflineStudy> roofline;
   std::shared_ptr<const WhatIfTable> what_if;
-  std::shared_ptr<const FitMap> fit;
+  std::shared_ptr<const FitMaps> fit;
+  std::shared_ptr<const NextLimit> limit;  // of the simulation that is shown; null while it is worked out
   std::shared_ptr<const SweepResult> sweep;
   SweepChoice sweep_choice;
   bool stopped = false;                    // by the user, before it was complete
@@ -116,6 +118,7 @@ class Studies {
   void ask_what_if(SimulationRequest real);
   void ask_fit(const SimulationRequest& asked);
   void ask_sweep(const SimulationRequest& asked);
+  void ask_limit(const std::shared_ptr<const Simulation>& shown);
 
   Worker& worker_;
   int threads_;
@@ -125,13 +128,16 @@ class Studies {
   const void* shown_ = nullptr;                            // the study that was asked for last
   SweepChoice choice_;
   bool choice_is_users_ = false;
+  std::shared_ptr<const Simulation> limit_of_;  // whose next limit is asked for
+  std::shared_ptr<const NextLimit> limit_;
+  bool limit_given_up_ = false;
   Recent<RooflineStudy> rooflines_;
   Recent<WhatIfTable> what_ifs_;
-  Recent<FitMap> fits_;
+  Recent<FitMaps> fits_;
   Recent<SweepResult> sweeps_;
   std::shared_ptr<Growing<RooflineStudy>> roofline_;
   std::shared_ptr<Growing<WhatIfTable>> what_if_;
-  std::shared_ptr<Growing<FitMap>> fit_;
+  std::shared_ptr<Growing<FitMaps>> fit_;
   std::shared_ptr<Growing<SweepResult>> sweep_;
 };
 

@@ -98,8 +98,9 @@ struct SetGpu { std::string id_or_path; };
 struct SetSpecValue { std::string assignment; };              // "l2.capacity_bytes=0"
 struct ResetSpecValue { std::string key; };                   // back to what the GPU's file says
 struct SetProblem { AttentionProblem problem; std::string control; };
-struct SetTile { std::optional<TileShape> tile; std::string control; };   // nullopt: the program's default
+struct SetTile { std::optional<ProgramTile> tile; std::string control; };   // nullopt: the program's default
 struct SetBlocksPerSm { std::optional<int> count; };
+struct SetBlockOrder { BlockOrder order = BlockOrder::launch; };
 struct SetInputs { InputSource inputs; };                     // seed, spread, or a matrix the user typed or loaded
 struct SetMatrix { Tensor tensor = Tensor::q; std::string text; bool is_path = false; };  // CSV; empty: seeded values again
 struct SetFocusSm { int sm = 0; };
@@ -125,7 +126,7 @@ struct OpenCase { std::string gpu, algorithm; AttentionProblem problem; TileShap
 struct RunValidation { bool on = true; };                     // stop it, go on with it
 struct Measure {};                                            // what is shown, on this machine's GPU
 
-using Command = std::variant<SetAlgorithm, SetRace, SetGpu, SetSpecValue, ResetSpecValue, SetProblem, SetTile, SetBlocksPerSm, SetInputs, SetMatrix,
+using Command = std::variant<SetAlgorithm, SetRace, SetGpu, SetSpecValue, ResetSpecValue, SetProblem, SetTile, SetBlocksPerSm, SetBlockOrder, SetInputs, SetMatrix,
                              SetFocusSm, Step, SeekStep, SeekCycle, SetPlaying, SetSpeed, SetGrain, SelectRow, HoverTensor, SetThemeKind,
                              SetCenter, SetSweep, GoOnWithStudy, SetPresent, CancelWork, ShowHelp, SetLanguage, OpenCase, RunValidation, Measure>;
 

@@ -190,6 +190,10 @@ class Understanding {
     line_.head_dim = whole("--head-dim", 1, largest_head_dim);
     line_.block_q = whole("--block-q", 1, largest_block);
     line_.block_kv = whole("--block-kv", 1, largest_block);
+    line_.stages = whole("--stages", 1, ProgramTile::most_stages);
+    std::vector<std::string_view> orders;
+    for (const BlockOrderInfo& row : block_orders()) orders.push_back(row.id);
+    choice("--block-order", orders, block_order_from, line_.block_order);
     if (const auto count = whole("--blocks-per-sm", 1, most_blocks_per_sm)) line_.blocks_per_sm = static_cast<int>(*count);
     constexpr std::string_view types[] = {"fp16", "bf16", "fp32"}, passes[] = {"forward", "backward", "both"};
     choice("--dtype", types, data_type_from, line_.dtype);

@@ -29,7 +29,8 @@ struct CommandLine {
   DataType dtype = DataType::fp16;
   bool causal = false;
   Pass pass = Pass::forward;
-  std::optional<std::int64_t> block_q, block_kv;
+  std::optional<std::int64_t> block_q, block_kv, stages;
+  BlockOrder block_order = BlockOrder::launch;
   std::optional<int> blocks_per_sm;
 
   std::uint64_t seed = 1;

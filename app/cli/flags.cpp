@@ -27,6 +27,7 @@ constexpr std::array commands = {
         "  tilescope simulate --algorithm standard --gpu h200 --heads 16 --seq 4096 --head-dim 64\n"
         "  tilescope simulate --gpu h200 --heads 16 --seq 4096 --head-dim 64 --causal --json result.json --trace trace.json\n"
         "  tilescope simulate --gpu h200 --seq 4096 --set l2.capacity_bytes=0        what if there were no L2?\n"
+        "  tilescope simulate --gpu h200 --heads 16 --seq 4096 --head-dim 64 --causal --block-order longest\n"
         "\n"
         "Open the file of --trace at https://ui.perfetto.dev. The exit code is 0, or 2 when the request was wrong."},
     CommandInfo{CommandKind::render, "render", "draw the window, or one panel of it, into a PNG; needs no display",
@@ -94,6 +95,10 @@ constexpr std::array flags = {
     FlagInfo{"--pass", "PASS", "Problem", "forward, backward or both [forward]", value, problem},
     FlagInfo{"--block-q", "BR", "Problem", "query rows of a tile [that of the program on this GPU]", value, problem},
     FlagInfo{"--block-kv", "BC", "Problem", "key rows of a tile [that of the program on this GPU]", value, problem},
+    FlagInfo{"--stages", "S", "Problem", "buffers of the ring of K and V, 1 to 8, where the kernel has one [that of the kernel]",
+             value, model},
+    FlagInfo{"--block-order", "NAME", "Problem", "launch, heads, reversed, longest or grouped: which blocks come first [launch]",
+             value, model},
     FlagInfo{"--blocks-per-sm", "K", "Problem", "blocks that share an SM [as many as fit]", value, model},
     FlagInfo{"--gpu", "ID|FILE", "GPU", "a GPU by name, or a .toml file of your own [toy]", value, model | calibrate},
     FlagInfo{"--set", "KEY=VALUE", "GPU", "change one number of the GPU; may be given many times", repeated, model},

@@ -54,8 +54,14 @@ std::string heading(const Simulation& simulation) {
                                     problem.heads, problem.kv_heads, format_count(problem.seq_q), format_count(problem.seq_kv),
                                     problem.head_dim, to_string(problem.dtype), problem.causal ? "causal" : "no mask",
                                     to_string(problem.pass))});
-  const TileShape& tile = simulation.program->tile();
-  table.row({"tile", fmt::format("{} queries x {} keys", tile.block_q, tile.block_kv)});
+  const ProgramTile& tile = simulation.program->tile();
+  table.row({"tile", fmt::format("{} queries x {} keys{}", tile.block_q, tile.block_kv,
+                                 tile.stages == 0   ? std::string()
+                                 : tile.stages == 1 ? std::string(", 1 buffer")
+                                                    : fmt::format(", {} buffers", tile.stages))});
+  if (simulation.request.block_order != BlockOrder::launch)
+    table.row({"order", fmt::format("{}: {}", to_string(simulation.request.block_order),
+                                    block_orders()[static_cast<std::size_t>(simulation.request.block_order)].title)});
   return table.text("");
 }
 
@@ -127,7 +133,14 @@ std::string traffic(const Simulation& simulation) {
   return text;
 }
 
-std::string results(const Simulation& simulation, const HostCost& cost) {
+/// "402 µs, -38 %, bound by fp32": the run without what bounds it.
+std::string limit_text(const NextLimit& limit) {
+  if (!limit.outcome.done()) return limit.outcome.refusal;
+  return fmt::format("{}, {}, then bound by {}", format_time(Nanoseconds(limit.outcome.time_ns)),
+                     format_signed_percent(limit.change()), to_string(limit.outcome.bound));
+}
+
+std::string results(const Simulation& simulation, const NextLimit* limit, const HostCost& cost) {
   const std::optional<ClosedForm> form = simulation.program->closed_form();
   const auto counted = [&](std::int64_t count, std::int64_t expected) {
     std::string text = format_count(count);
@@ -149,6 +162,7 @@ std::string results(const Simulation& simulation, const HostCost& cost) {
       busy += fmt::format("{}{} {}", busy.empty() ? "" : ", ", to_string(static_cast<Bound>(i)),
                           format_percent(simulation.utilisation[i]));
   table.row({"", "bound by", std::string(to_string(simulation.bound)), busy.empty() ? "" : "busy: " + busy});
+  if (limit != nullptr) table.row({"", fmt::format("without {}", to_string(limit->without)), "", limit_text(*limit)});
   table.row({"host", "simulated in", format_time(Nanoseconds(cost.wall_ms * 1e6)),
              fmt::format("peak memory {}", format_capacity(Bytes(cost.peak_rss_bytes)))});
   return table.text("");
@@ -162,17 +176,19 @@ std::int64_t rounded(double value) {
 
 }  // namespace
 
-std::string report_table(const Simulation& simulation, const HostCost& cost) {
-  return heading(simulation) + '\n' + launches(simulation) + '\n' + traffic(simulation) + '\n' + results(simulation, cost);
+std::string report_table(const Simulation& simulation, const NextLimit* limit, const HostCost& cost) {
+  return heading(simulation) + '\n' + launches(simulation) + '\n' + traffic(simulation) + '\n' + results(simulation, limit, cost);
 }
 
-std::string report_json(const Simulation& simulation, const HostCost& cost) {
+std::string report_json(const Simulation& simulation, const NextLimit* limit, const HostCost& cost) {
   Json json;
   json["schema"] = "tilescope.simulation/1";
   json["algorithm"] = simulation.request.algorithm;
   json["gpu"] = simulation.request.gpu.id;
   json["problem"] = json_of(simulation.request.problem);
-  json["tile"] = json_of(simulation.program->tile());
+  json["tile"] = json_of(TileShape(simulation.program->tile()));
+  if (const auto stages = simulation.program->tile().stages; stages > 0) json["tile"]["stages"] = stages;
+  if (simulation.request.block_order != BlockOrder::launch) json["block_order"] = to_string(simulation.request.block_order);
   Json traffic = Json::object();
   for (Link link : all_links) {
     traffic[fmt::format("{}_bytes", to_string(link))] = simulation.ledger.total(link).value;
@@ -184,6 +200,11 @@ std::string report_json(const Simulation& simulation, const HostCost& cost) {
   json["time"] = {{"cycles", rounded(simulation.cycles.value)},
                   {"ns", rounded(simulation.time.value)},
                   {"bound_by", to_string(simulation.bound)}};
+  if (limit != nullptr && limit->outcome.done())
+    json["time"]["next_limit"] = {{"without", to_string(limit->without)},
+                                  {"cycles", rounded(limit->outcome.cycles)},
+                                  {"ns", rounded(limit->outcome.time_ns)},
+                                  {"bound_by", to_string(limit->outcome.bound)}};
   json["launches"] = Json::array();
   for (const LaunchResult& launch : simulation.launches)
     json["launches"].push_back({{"name", launch.name},

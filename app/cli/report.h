@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "sim/analysis/next_limit.h"
 #include "sim/engine/simulation.h"
 
 namespace tilescope {
@@ -13,10 +14,11 @@ struct HostCost {
   std::int64_t peak_rss_bytes = 0;
 };
 
-/// Aligned text: problem, tile, launches with their occupancy, traffic beside the closed form, work, memory, time.
-std::string report_table(const Simulation& simulation, const HostCost& cost);
+/// Aligned text: problem, tile, launches with their occupancy, traffic beside the closed form, work, memory, time, and what would
+/// bound the run next. `limit` may be nullptr: it is then left out.
+std::string report_table(const Simulation& simulation, const NextLimit* limit, const HostCost& cost);
 
 /// One object of schema "tilescope.simulation/1" and a line's end.
-std::string report_json(const Simulation& simulation, const HostCost& cost);
+std::string report_json(const Simulation& simulation, const NextLimit* limit, const HostCost& cost);
 
 }  // namespace tilescope

@@ -103,17 +103,19 @@ Result<Request> make_request(const CommandLine& line) {
   if (const auto settled = settle_sizes(line, problem, request.inputs); !settled) return settled.error();
   if (const auto good = check(problem); !good) return good.error();
 
-  if (line.block_q || line.block_kv) {
-    TileShape tile{line.block_q.value_or(1), line.block_kv.value_or(1)};
+  if (line.block_q || line.block_kv || line.stages) {
+    ProgramTile tile{line.block_q.value_or(1), line.block_kv.value_or(1)};
     if (!line.block_q || !line.block_kv) {
       const TileShape usual = (*info)->default_tile(problem, *gpu);
       tile = {line.block_q.value_or(usual.block_q), line.block_kv.value_or(usual.block_kv)};
     }
+    tile.stages = line.stages.value_or(0);
     if (const auto good = check(tile); !good) return good.error();
     request.simulation.tile = tile;
   }
   request.simulation.algorithm = line.algorithm;
   request.simulation.blocks_per_sm = line.blocks_per_sm;
+  request.simulation.block_order = line.block_order;
   request.simulation.gpu = std::move(*gpu);
   return request;
 }

@@ -53,12 +53,14 @@ Status run_simulate(const CommandLine& line, std::FILE* out) {
   const Simulation& simulation = **result;
   const std::chrono::duration<double, std::milli> wall = std::chrono::steady_clock::now() - start;
   const HostCost cost{wall.count(), peak_rss_bytes()};
+  const auto limit = next_limit(simulation);
+  const NextLimit* next = limit ? &*limit : nullptr;
   if (!line.trace.empty())
     if (const auto written = write_file(line.trace, to_chrome_trace(simulation)); !written) return written.error();
   if (line.json)
-    if (const auto written = write_or_print(*line.json, report_json(simulation, cost), out); !written || json_to_output(line))
+    if (const auto written = write_or_print(*line.json, report_json(simulation, next, cost), out); !written || json_to_output(line))
       return written;
-  return print(out, report_table(simulation, cost));
+  return print(out, report_table(simulation, next, cost));
 }
 
 Status run_render(const CommandLine& line) {

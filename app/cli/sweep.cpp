@@ -74,6 +74,7 @@ Result<SweepRequest> sweep_request(const CommandLine& line) {
   if (!line.block_q || !line.block_kv) {
     if (line.block_q || line.block_kv)
       return Error{"give both --block-q and --block-kv, or neither: each algorithm then has its own tile"};
+    if (line.stages) return Error{"--stages goes with --block-q and --block-kv here; or sweep it: --over stages=1:4:+1"};
   }
   return sweep;
 }

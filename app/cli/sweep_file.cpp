@@ -74,7 +74,10 @@ Json asked_of(const SweepRequest& request) {
                 {"tile", nullptr},
                 {"blocks_per_sm", nullptr},
                 {"gpu", gpu}};
-  if (request.base.tile) asked["tile"] = json_of(*request.base.tile);
+  if (request.base.tile) asked["tile"] = json_of(TileShape(*request.base.tile));
+  // Only where they are not the usual ones: a file from before they could be chosen goes on.
+  if (request.base.tile && request.base.tile->stages > 0) asked["tile"]["stages"] = request.base.tile->stages;
+  if (request.base.block_order != BlockOrder::launch) asked["block_order"] = to_string(request.base.block_order);
   if (request.base.blocks_per_sm) asked["blocks_per_sm"] = *request.base.blocks_per_sm;
   return asked;
 }

@@ -1,13 +1,53 @@
-// The tabs over the middle of the window.
+// The tabs over the middle of the window, and beside them what bounds the run and what would bound it next.
 #include <cmath>
 #include <vector>
 
 #include "app/center_views.h"
 #include "app/panels/chrome.h"
+#include "app/panels/say.h"
+#include "app/panels/study_panel.h"
+#include "sim/analysis/format.h"
 
 namespace tilescope {
 
-float center_tabs_height(const Theme& theme) { return center_views().size() > 1 ? std::round(30 * theme.scale) : 0; }
+namespace {
+
+/// "held up by HBM bandwidth (78 %); without that −38 %, by the FP32 units", as much of it as there is room for.
+void draw_bound(const Rect& rect, const View& view) {
+  if (view.lanes.empty()) return;
+  const Theme& theme = *view.theme;
+  const Simulation& run = *view.lane().simulation;
+  const NextLimit* limit = view.studies->limit && view.studies->limit->outcome.done() ? view.studies->limit.get() : nullptr;
+  const double busy = run.utilisation[static_cast<std::size_t>(run.bound)];
+  std::string now = say(tr("held up by {}"), bound_name(run.bound));
+  if (run.bound != Bound::latency) now += fmt::format(" ({})", format_percent(busy));
+  std::vector<std::string> texts = {now, say(tr("held up by {}"), bound_name(run.bound))};
+  if (limit != nullptr)
+    texts.insert(texts.begin(), now + say(tr("; without that {}, by {}"), format_signed_percent(limit->change()),
+                                          bound_name(limit->outcome.bound)));
+  for (const std::string& text : texts) {
+    const float width = text_width(theme.ui_small, text);
+    if (width > rect.width()) continue;
+    const Rect at = {{rect.max.x - width, rect.min.y}, rect.max};
+    draw_text(ImGui::GetWindowDrawList(), theme.ui_small, at, theme.text_dim, text);
+    hit_area("bound", at);
+    std::string body = say(tr("{} in all, {} cycles"), format_time(run.time), format_cycles(run.cycles));
+    for (std::size_t i = 0; i < run.utilisation.size(); ++i)
+      if (run.utilisation[i] > 0)
+        add_line(body, fmt::format("{}: {}", bound_name(static_cast<Bound>(i)), format_percent(run.utilisation[i])));
+    if (limit != nullptr)
+      add_line(body, say(tr("With {} infinitely fast it would take {}, and {} would hold it up."), bound_name(limit->without),
+                         format_time(Nanoseconds(limit->outcome.time_ns)), bound_name(limit->outcome.bound)));
+    item_tooltip(theme, tr("What holds the run up"), body);
+    return;
+  }
+}
+
+}  // namespace
+
+float center_tabs_height(const Theme& theme) {
+  return center_views().size() > 1 ? std::round(30 * theme.scale) : 0;
+}
 
 void draw_center_tabs(const Rect& rect, const View& view, Commands& commands) {
   std::vector<const char*> titles;
@@ -16,9 +56,12 @@ void draw_center_tabs(const Rect& rect, const View& view, Commands& commands) {
     if (row.view == view.center) selected = static_cast<int>(titles.size());
     titles.push_back(tr(row.title));
   }
-  ImGui::SetCursorScreenPos({rect.min.x + view.theme->padding, rect.min.y + std::round(8 * view.theme->scale)});
+  const float scale = view.theme->scale, top = rect.min.y + std::round(8 * scale);
+  ImGui::SetCursorScreenPos({rect.min.x + view.theme->padding, top});
   if (const auto clicked = segmented(*view.theme, "center", titles, selected, true))
     commands.push(SetCenter{center_views()[static_cast<std::size_t>(*clicked)].view});
+  const float right = ImGui::GetItemRectMax().x, bottom = ImGui::GetItemRectMax().y;
+  draw_bound({{right + std::round(14 * scale), top}, {rect.max.x - view.theme->padding, bottom}}, view);
 }
 
 }  // namespace tilescope

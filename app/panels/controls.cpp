@@ -9,6 +9,7 @@
 
 #include "app/panels/chrome.h"
 #include "app/panels/panel_state.h"
+#include "app/panels/say.h"
 #include "sim/analysis/format.h"
 
 namespace tilescope {
@@ -207,7 +208,7 @@ void draw_problem_controls(const View& view, Commands& commands) {
 void draw_tile_controls(const View& view, Commands& commands) {
   const Theme& theme = *view.theme;
   const SimulationRequest* settled = view.lanes.empty() ? nullptr : &view.lane().simulation->request;
-  TileShape tile = view.request.tile.value_or(settled != nullptr ? settled->tile.value_or(TileShape{}) : TileShape{});
+  ProgramTile tile = view.request.tile.value_or(settled != nullptr ? settled->tile.value_or(ProgramTile{}) : ProgramTile{});
   panel_heading(theme, tr("Tile"), tr("drag, click twice to type"));
   if (number_field(theme, tr("Br  query rows"), "block_q", tr("rows of Q that a block works on"), tile.block_q, 1, 4096))
     commands.push(SetTile{tile, "block_q"});
@@ -215,13 +216,25 @@ void draw_tile_controls(const View& view, Commands& commands) {
   if (number_field(theme, tr("Bc  key rows"), "block_kv", tr("rows of K and V on chip at a time"), tile.block_kv, 1, 4096))
     commands.push(SetTile{tile, "block_kv"});
   control_message(view, "block_kv");
-  if (pill(theme, tr("as the kernel has it"), !view.request.tile, tr("the tile of the real kernel of this program"))) commands.push(SetTile{{}, "block_q"});
+  std::int64_t stages = tile.stages;
+  if (number_field(theme, tr("buffers of K and V"), "stages", tr("of the ring, where the kernel has one; 0 as the kernel has it"),
+                   stages, 0, ProgramTile::most_stages)) {
+    tile.stages = stages;
+    commands.push(SetTile{tile, "stages"});
+  }
+  control_message(view, "stages");
+  if (pill(theme, tr("as the kernel has it"), !view.request.tile, tr("the tile of the real kernel of this program")))
+    commands.push(SetTile{{}, "block_q"});
   divider(theme);
   std::int64_t blocks = view.request.blocks_per_sm.value_or(settled != nullptr ? settled->blocks_per_sm.value_or(1) : 1);
   if (number_field(theme, tr("blocks per SM"), "blocks_per_sm", tr("how many an SM holds at once; never more than fit"), blocks, 1, 64))
     commands.push(SetBlocksPerSm{static_cast<int>(blocks)});
   control_message(view, "blocks_per_sm");
   if (pill(theme, tr("as many as fit"), !view.request.blocks_per_sm)) commands.push(SetBlocksPerSm{std::nullopt});
+  divider(theme);
+  text_item(theme.ui, theme.text_dim, tr("order of the blocks"));
+  for (const BlockOrderInfo& row : block_orders())
+    if (pill(theme, translated(row.title).c_str(), view.request.block_order == row.order)) commands.push(SetBlockOrder{row.order});
 }
 
 void draw_gpu_controls(const View& view, Commands& commands) {

@@ -1,10 +1,16 @@
-// The fit panel: every tile Br x Bc that the algorithm could take on this GPU — what fits, what it needs, and how long it would
-// take.
+// The fit panel: every tile Br x Bc that the algorithm could take on this GPU, with every number of buffers and type — what fits,
+// what it needs, and how long it would take.
+//
+//   ┌ one map, written out ───────────────┐  ┌ all maps, small ┐
+//   │ Br ↓  Bc →   12.3 µs  2 blocks an SM │  │ fp16  1 2 3     │   a click on a small one writes that one out
+//   └─────────────────────────────────────┘  │ fp32  1 2 3     │
+//                                            └─────────────────┘
 #include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
 
+#include "app/panels/panel_state.h"
 #include "app/panels/panels.h"
 #include "app/panels/say.h"
 #include "app/panels/study_panel.h"
@@ -13,6 +19,11 @@
 
 namespace tilescope {
 namespace {
+
+struct FitState {
+  std::string asked;               // the algorithm, type and buffers that the choice below is for
+  std::optional<std::size_t> map;  // written out; absent: that of what is shown
+};
 
 std::string tile_text(const TileShape& tile) {
   return fmt::format("{}×{}", tile.block_q, tile.block_kv);
@@ -48,18 +59,44 @@ std::string stop_text(const FitCell& cell) {
   return tr("not possible");
 }
 
-std::string finding(const FitMap& map) {
-  const FitCell* usual = map.find(map.usual);
-  const FitCell* best = map.quickest();
-  if (usual == nullptr || !usual->outcome || !usual->outcome->done() || best == nullptr)
-    return say(tr("{} of {} tiles fit {}"), map.fitting(), map.cells.size(), map.request.gpu.id);
+bool same_width(DataType a, DataType b) {
+  return (a == DataType::fp32) == (b == DataType::fp32);
+}
+
+/// Buffers of the ring of what is shown; 0 where it has none.
+int shown_stages(const Simulation& simulation) {
+  int most = 0;
+  for (const LaunchSpec& launch : simulation.program->launches()) most = std::max(most, launch.needs.stages);
+  return most;
+}
+
+/// "fp16, 2 buffers"
+std::string map_name(const FitMap& map) {
+  const std::string type(to_string(map.request.problem.dtype));
+  if (map.stages == 0) return type;
+  return say(map.stages == 1 ? tr("{}, {} buffer") : tr("{}, {} buffers"), type, map.stages);
+}
+
+/// The kernel's own tile against the quickest of all maps.
+std::string finding(const FitMaps& maps) {
+  const FitMap& real = maps.maps.front();
+  const FitCell* usual = real.find(real.usual);
+  const FitMap* best_map = maps.quickest();
+  if (usual == nullptr || !usual->outcome || !usual->outcome->done() || best_map == nullptr)
+    return say(tr("{} of {} tiles fit {}"), real.fitting(), real.cells.size(), real.request.gpu.id);
   const std::string own =
-      say(tr("The kernel's tile {} takes {}"), tile_text(map.usual), format_time(Nanoseconds(usual->outcome->time_ns)));
-  if (map.simulated() < map.fitting()) return own;
-  const auto sound =
-      std::count_if(map.cells.begin(), map.cells.end(), [](const FitCell& cell) { return cell.fits() && !cell.spills; });
-  if (best == usual) return own + say(tr(": none of the {} that fit and do not spill is quicker"), sound);
-  return own + say(tr("; {} would take {}, {}"), tile_text(best->tile), format_time(Nanoseconds(best->outcome->time_ns)),
+      say(tr("The kernel's tile {} takes {}"), tile_text(real.usual), format_time(Nanoseconds(usual->outcome->time_ns)));
+  if (maps.simulated() < maps.fitting()) return own;
+  const FitCell* best = best_map->quickest();
+  if (best == usual) {
+    std::size_t sound = 0;
+    for (const FitMap& map : maps.maps)
+      for (const FitCell& cell : map.cells) sound += cell.fits() && !cell.spills ? 1 : 0;
+    return own + say(tr(": none of the {} that fit and do not spill is quicker"), sound);
+  }
+  const std::string name =
+      best_map == &real ? tile_text(best->tile) : fmt::format("{} ({})", tile_text(best->tile), map_name(*best_map));
+  return own + say(tr("; {} would take {}, {}"), name, format_time(Nanoseconds(best->outcome->time_ns)),
                    format_signed_percent(best->outcome->time_ns / usual->outcome->time_ns - 1));
 }
 
@@ -71,7 +108,7 @@ std::string detail(const FitMap& map) {
     spills += cell.spills ? 1 : 0;
   }
   const GpuSpec& gpu = map.request.gpu;
-  std::string text = say(tr("{} of {} tiles fit."), map.fitting(), map.cells.size());
+  std::string text = say(tr("{}: {} of {} tiles fit."), map_name(map), map.fitting(), map.cells.size());
   const auto add = [&](const std::string& sentence) {
     text += ' ';
     text += sentence;
@@ -106,19 +143,18 @@ std::string tooltip(const FitCell& cell) {
   return text;
 }
 
-/// Quick is strong, slow is faint; four times the quickest is as faint as it gets.
-ImU32 cell_fill(const Theme& theme, const FitMap& map, const FitCell& cell) {
-  const FitCell* best = map.quickest();
+/// Quick is strong, slow is faint; four times the quickest of all maps is as faint as it gets.
+ImU32 cell_fill(const Theme& theme, const FitCell* best, const FitCell& cell) {
   if (!cell.fits() || !cell.outcome || !cell.outcome->done() || best == nullptr) return theme.inset;
   const double ratio = std::max(1.0, cell.outcome->cycles / best->outcome->cycles);
   const auto strength = static_cast<float>(std::clamp(1 - std::log(ratio) / std::log(4.0), 0.0, 1.0));
   return mix(theme.inset, theme.accent, 0.10F + 0.62F * strength);
 }
 
-void draw_cell(const View& view, const FitMap& map, const FitCell& cell, const Rect& rect) {
+void draw_cell(const View& view, const FitCell* best, const FitCell& cell, const Rect& rect) {
   const Theme& theme = *view.theme;
   ImDrawList* list = ImGui::GetWindowDrawList();
-  const ImU32 fill = cell_fill(theme, map, cell);
+  const ImU32 fill = cell_fill(theme, best, cell);
   const float radius = 4 * theme.scale, small = theme.ui_small->FontSize;
   list->AddRectFilled(rect.min, rect.max, fill, radius);
   if (!cell.fits()) {
@@ -127,7 +163,9 @@ void draw_cell(const View& view, const FitMap& map, const FitCell& cell, const R
     const Rect line = {{rect.min.x + 4 * theme.scale, rect.center().y - small * 0.6F},
                        {rect.max.x - 4 * theme.scale, rect.center().y + small * 0.6F}};
     list->AddRectFilled({line.min.x, line.min.y}, line.max, with_alpha(theme.panel, 0.75F), 3 * theme.scale);
-    draw_text(list, theme.ui_small, line, theme.text_faint, text, Align::center);
+    const bool narrow = cell.stop == FitCell::Stop::shared && text_width(theme.ui_small, text) > line.width();
+    draw_text(list, theme.ui_small, line, theme.text_faint, narrow ? format_capacity(Bytes(cell.needs.shared_bytes)) : text,
+              Align::center);
     return;
   }
   if (cell.spills) draw_hatch(list, rect, with_alpha(theme.bad, 0.32F), 9 * theme.scale, std::max(1.0F, theme.scale));
@@ -140,9 +178,9 @@ void draw_cell(const View& view, const FitMap& map, const FitCell& cell, const R
   draw_text(list, theme.mono, {{rect.min.x, y}, {rect.max.x, y + theme.mono->FontSize}}, ink, time, Align::center);
   y += theme.mono->FontSize;
   if (two) {
-    const char* pattern = cell.blocks_per_sm == 1 ? tr("{} block an SM") : tr("{} blocks an SM");
-    draw_text(list, theme.ui_small, {{rect.min.x, y}, {rect.max.x, y + line}}, ink, say(pattern, cell.blocks_per_sm),
-              Align::center);
+    std::string blocks = say(cell.blocks_per_sm == 1 ? tr("{} block an SM") : tr("{} blocks an SM"), cell.blocks_per_sm);
+    if (text_width(theme.ui_small, blocks) > rect.width()) blocks = say(tr("{} an SM"), cell.blocks_per_sm);
+    draw_text(list, theme.ui_small, {{rect.min.x, y}, {rect.max.x, y + line}}, ink, blocks, Align::center);
     y += line;
   }
   if (three)
@@ -189,55 +227,155 @@ void draw_headings(const View& view, const FitMap& map, const Grid& grid) {
   }
 }
 
-}  // namespace
+/// Puts a tile of a map into the window.
+void use(const View& view, const FitMap& map, const FitCell& cell, Commands& commands) {
+  ProgramTile tile = cell.tile;
+  if (map.stages == map.real_stages) tile.stages = 0;  // as the kernel has it
+  if (view.request.problem.dtype != map.request.problem.dtype &&
+      !same_width(view.request.problem.dtype, map.request.problem.dtype)) {
+    AttentionProblem problem = view.request.problem;
+    problem.dtype = map.request.problem.dtype;
+    commands.push(SetProblem{problem, "dtype"});
+  }
+  commands.push(SetTile{tile, "tile"});
+}
 
-void draw_fit_panel(const View& view, Commands& commands) {
-  if (view.studies->fit == nullptr || view.studies->fit->cells.empty()) return study_empty(view, tr("Nothing simulated yet."));
+/// One map written out, with its axes and marks.
+void draw_map(const View& view, Commands& commands, const FitMaps& maps, const FitMap& map, const Rect& rect) {
   const Theme& theme = *view.theme;
-  const FitMap& map = *view.studies->fit;
-  study_head(view, finding(map), detail(map));
-  study_progress(view, commands, map.simulated(), map.fitting());
-
-  const ImVec2 at = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
   const float small = theme.ui_small->FontSize, left = 46 * theme.scale;
   ImDrawList* list = ImGui::GetWindowDrawList();
-  draw_text(list, theme.ui_small, {at, {at.x + room.x, at.y + small}}, theme.text_dim, tr("Br, query rows"));
-  draw_text(list, theme.ui_small, {{at.x, at.y + room.y - small}, {at.x + room.x, at.y + room.y}}, theme.text_dim,
-            tr("Bc, key rows"), Align::right);
+  draw_text(list, theme.ui_small, {rect.min, {rect.max.x, rect.min.y + small}}, theme.text_dim, tr("Br, query rows"));
   Grid grid;
-  grid.area = {{at.x + left, at.y + small + 12 * theme.scale},
-               {at.x + room.x, at.y + room.y - small - theme.mono_small->FontSize - 10 * theme.scale}};
+  grid.area = {{rect.min.x + left, rect.min.y + small + 12 * theme.scale},
+               {rect.max.x, rect.max.y - small - theme.mono_small->FontSize - 10 * theme.scale}};
   grid.gap = 2 * theme.scale;
   grid.cell_width = grid.area.width() / static_cast<float>(map.block_kv.size());
   grid.cell_height = std::min(grid.area.height() / static_cast<float>(map.block_q.size()), 120 * theme.scale);
   grid.area.max.y = grid.area.min.y + grid.cell_height * static_cast<float>(map.block_q.size());
   draw_headings(view, map, grid);
+  const float foot = grid.area.max.y + theme.mono_small->FontSize + 6 * theme.scale;
+  draw_text(list, theme.ui_small, {{rect.min.x, foot}, {rect.max.x, foot + small}}, theme.text_dim, tr("Bc, key rows"),
+            Align::right);
 
-  const TileShape now = view.lane().simulation->program->tile();
-  const FitCell* best = map.simulated() == map.fitting() ? map.quickest() : nullptr;
+  const FitMap* best_map = maps.quickest();
+  const FitCell* best = best_map != nullptr ? best_map->quickest() : nullptr;
+  const Simulation& shown = *view.lane().simulation;
+  const bool is_shown = maps.find(shown.request.problem.dtype, shown_stages(shown)) == &map;
+  const ProgramTile now = shown.program->tile();
+  const auto each_cell = [&](const auto& draw) {
+    for (std::size_t row = 0; row < map.block_q.size(); ++row)
+      for (std::size_t column = 0; column < map.block_kv.size(); ++column) draw(map.at(row, column), grid.cell(row, column));
+  };
+  each_cell([&](const FitCell& cell, const Rect& at) {
+    ImGui::PushID(&cell);
+    if (hit_area("cell", at) && cell.fits()) use(view, map, cell, commands);
+    const bool hovered = ImGui::IsItemHovered();
+    ImGui::PopID();
+    draw_cell(view, best, cell, at);
+    if (hovered) {
+      list->AddRect(at.min, at.max, theme.text_dim, 4 * theme.scale, 0, std::max(1.0F, theme.scale));
+      show_tooltip(theme, say(tr("tile {}"), tile_text(cell.tile)), tooltip(cell));
+    }
+  });
+  each_cell([&](const FitCell& cell, const Rect& at) {
+    const bool own = map.real && cell.tile == map.usual;
+    const bool quickest = &cell == best && maps.simulated() == maps.fitting();
+    if (is_shown && cell.tile.block_q == now.block_q && cell.tile.block_kv == now.block_kv && !own)
+      draw_mark(view, at, theme.accent, tr("now"), true);
+    if (quickest && !own) draw_mark(view, at, theme.good, tr("quickest"), true);
+    if (own) draw_mark(view, at, theme.highlight, quickest ? tr("the kernel's tile, quickest") : tr("the kernel's tile"), false);
+  });
+}
+
+/// A map with no words: which tiles fit and how quick they are, the kernel's own tile and the quickest framed.
+void draw_small_map(const View& view, const FitMaps& maps, const FitMap& map, const Rect& rect) {
+  const Theme& theme = *view.theme;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const FitMap* best_map = maps.quickest();
+  const FitCell* best = best_map != nullptr ? best_map->quickest() : nullptr;
+  Grid grid;
+  grid.area = rect;
+  grid.gap = std::max(0.5F, 0.6F * theme.scale);
+  grid.cell_width = rect.width() / static_cast<float>(map.block_kv.size());
+  grid.cell_height = rect.height() / static_cast<float>(map.block_q.size());
   for (std::size_t row = 0; row < map.block_q.size(); ++row)
     for (std::size_t column = 0; column < map.block_kv.size(); ++column) {
       const FitCell& cell = map.at(row, column);
-      const Rect rect = grid.cell(row, column);
-      ImGui::PushID(static_cast<int>(row * map.block_kv.size() + column));
-      if (hit_area("cell", rect) && cell.fits()) commands.push(SetTile{cell.tile, "tile"});
-      const bool hovered = ImGui::IsItemHovered();
-      ImGui::PopID();
-      draw_cell(view, map, cell, rect);
-      if (hovered) {
-        list->AddRect(rect.min, rect.max, theme.text_dim, 4 * theme.scale, 0, std::max(1.0F, theme.scale));
-        show_tooltip(theme, say(tr("tile {}"), tile_text(cell.tile)), tooltip(cell));
-      }
+      const Rect at = grid.cell(row, column);
+      list->AddRectFilled(at.min, at.max, cell_fill(theme, best, cell), theme.scale);
+      if (!cell.fits())
+        draw_hatch(list, at, with_alpha(theme.text_faint, 0.35F), 4 * theme.scale, std::max(1.0F, 0.7F * theme.scale), true);
+      if (cell.spills) draw_hatch(list, at, with_alpha(theme.bad, 0.35F), 5 * theme.scale, std::max(1.0F, 0.7F * theme.scale));
+      const bool own = map.real && cell.tile == map.usual;
+      if (own || &cell == best)
+        list->AddRect(at.min, at.max, own ? theme.highlight : theme.good, theme.scale, 0, std::max(1.5F, 1.5F * theme.scale));
     }
-  for (std::size_t row = 0; row < map.block_q.size(); ++row)
-    for (std::size_t column = 0; column < map.block_kv.size(); ++column) {
-      const FitCell& cell = map.at(row, column);
-      const Rect rect = grid.cell(row, column);
-      if (cell.tile == now && !(now == map.usual)) draw_mark(view, rect, theme.accent, tr("now"), true);
-      if (&cell == best && !(cell.tile == map.usual)) draw_mark(view, rect, theme.good, tr("quickest"), true);
-      if (cell.tile == map.usual)
-        draw_mark(view, rect, theme.highlight, &cell == best ? tr("the kernel's tile, quickest") : tr("the kernel's tile"), false);
-    }
+}
+
+/// All maps: a row a type, a column a number of buffers.
+void draw_small_maps(const View& view, const FitMaps& maps, std::size_t chosen, const Rect& rect) {
+  const Theme& theme = *view.theme;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  std::vector<std::size_t> order(maps.maps.size());  // as on screen: by type, then rising
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  const auto is_full = [&](std::size_t i) { return maps.maps[i].request.problem.dtype == DataType::fp32; };
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return std::pair(is_full(a), maps.maps[a].stages) < std::pair(is_full(b), maps.maps[b].stages);
+  });
+  const std::size_t columns = maps.maps.size() / 2;
+  const float line = theme.ui_small->FontSize + 3 * theme.scale, gap = 8 * theme.scale;
+  const float width = (rect.width() - gap * static_cast<float>(columns - 1)) / static_cast<float>(columns);
+  const float height = std::min((rect.height() - gap) * 0.5F, 2.1F * line + width * 1.1F);
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const FitMap& map = maps.maps[order[i]];
+    const ImVec2 min = {rect.min.x + static_cast<float>(i % columns) * (width + gap),
+                        rect.min.y + static_cast<float>(i / columns) * (height + gap)};
+    const Rect box = {min, {min.x + width, min.y + height}};
+    ImGui::PushID(&map);
+    if (hit_area("map", box)) panel_state<FitState>("fit").map = order[i];
+    const bool hovered = ImGui::IsItemHovered();
+    ImGui::PopID();
+    if (order[i] == chosen || hovered)
+      list->AddRectFilled({box.min.x - 3 * theme.scale, box.min.y - 2 * theme.scale},
+                          {box.max.x + 3 * theme.scale, box.max.y + 2 * theme.scale},
+                          order[i] == chosen ? theme.accent_soft : with_alpha(theme.inset_border, 0.6F), 4 * theme.scale);
+    draw_text(list, theme.ui_small, {box.min, {box.max.x, box.min.y + line}}, order[i] == chosen ? theme.text : theme.text_dim,
+              map_name(map));
+    const FitCell* best = map.quickest();
+    draw_text(list, theme.mono_small, {{box.min.x, box.max.y - line}, box.max}, theme.text_dim,
+              best == nullptr ? std::string(map.fitting() == 0 ? tr("none fits") : "…")
+                              : format_time(Nanoseconds(best->outcome->time_ns)));
+    draw_small_map(view, maps, map, {{box.min.x, box.min.y + line}, {box.max.x, box.max.y - line - 2 * theme.scale}});
+    if (hovered)
+      show_tooltip(theme, map_name(map),
+                   best == nullptr ? say(tr("{} of {} tiles fit"), map.fitting(), map.cells.size())
+                                   : say(tr("{} of {} tiles fit; the quickest, {}, takes {}"), map.fitting(), map.cells.size(),
+                                         tile_text(best->tile), format_time(Nanoseconds(best->outcome->time_ns))));
+  }
+}
+
+}  // namespace
+
+void draw_fit_panel(const View& view, Commands& commands) {
+  if (view.studies->fit == nullptr || view.studies->fit->maps.empty()) return study_empty(view, tr("Nothing simulated yet."));
+  const Theme& theme = *view.theme;
+  const FitMaps& maps = *view.studies->fit;
+  const Simulation& shown = *view.lane().simulation;
+  auto& state = panel_state<FitState>("fit");
+  const std::string asked =
+      fmt::format("{} {} {}", shown.request.algorithm, to_string(shown.request.problem.dtype), shown_stages(shown));
+  if (state.asked != asked) state = {asked, std::nullopt};
+  const FitMap* of_shown = maps.find(shown.request.problem.dtype, shown_stages(shown));
+  const std::size_t chosen = state.map.value_or(static_cast<std::size_t>(of_shown - maps.maps.data())) % maps.maps.size();
+  const FitMap& map = maps.maps[chosen];
+  study_head(view, finding(maps), detail(map));
+  study_progress(view, commands, maps.simulated(), maps.fitting());
+
+  const ImVec2 at = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
+  const float gap = 18 * theme.scale, side = std::min(room.x * 0.34F, 112 * theme.scale * static_cast<float>(maps.maps.size() / 2));
+  draw_map(view, commands, maps, map, {at, {at.x + room.x - side - gap, at.y + room.y}});
+  draw_small_maps(view, maps, chosen, {{at.x + room.x - side, at.y}, {at.x + room.x, at.y + room.y}});
   if (view.message && (view.message->control == "tile")) wrapped_text(theme.ui_small, theme.bad, view.message->sentence);
 }
 

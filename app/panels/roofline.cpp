@@ -39,6 +39,7 @@ const RooflineCeiling* ceiling_of(const Roofline& roof, std::string_view name) {
 const char* ceiling_name(std::string_view name) {
   if (name == "shared memory") return tr("shared memory");
   if (name == "tensor cores") return tr("tensor cores");
+  if (name == "wgmma") return tr("tensor cores with wgmma");
   if (name == "exponentials") return tr("exponentials");
   return name == "L2" ? "L2" : "HBM";
 }
@@ -58,7 +59,7 @@ Share nearest_ceiling(const RooflineStudy& study, std::span<const RooflinePoint>
       const RooflineCeiling* ceiling = ceiling_of(study.roof, name);
       if (ceiling != nullptr && rate / ceiling->rate > best.share) best = {ceiling->name, rate / ceiling->rate};
     };
-    take(point.level, point.bytes_per_second);
+    if (point.busy() > best.share) best = {point.level, point.busy()};
     take("tensor cores", point.flops / seconds);
     // The ceiling counts the products that go with each exponential.
     take("exponentials", point.exps / seconds * 4 * static_cast<double>(study.problem.head_dim));
@@ -79,6 +80,24 @@ const RooflinePoint* slowest_level(std::span<const RooflinePoint> points, std::s
   return found == points.end() ? nullptr : &*found;
 }
 
+/// "S 597 MB, P 505 MB and 17.6 MB more": what a launch's bytes at a level are.
+std::string carried(const RooflinePoint& point) {
+  std::string text;
+  double rest = 0;
+  int named = 0;
+  for (const TensorShare& share : point.tensors) {
+    if (named >= 2 || share.bytes < 0.1 * point.bytes) {
+      rest += share.bytes;
+      continue;
+    }
+    text += fmt::format("{}{} {}", named == 0 ? "" : ", ", to_string(share.tensor),
+                        format_bytes(Bytes(static_cast<std::int64_t>(share.bytes))));
+    ++named;
+  }
+  if (rest > 0) text += say(tr(" and {} more"), format_bytes(Bytes(static_cast<std::int64_t>(rest))));
+  return text;
+}
+
 std::string limit_sentence(const RooflineStudy& study, const RooflineKernel& kernel, std::string_view launch) {
   const RooflinePoint* point = slowest_level(kernel.launches, launch);
   const Share nearest = nearest_ceiling(study, kernel.launches, launch);
@@ -92,10 +111,15 @@ std::string limit_sentence(const RooflineStudy& study, const RooflineKernel& ker
                              ? tr("{}: {} operations a byte of {}, below {}, yet far from that roof: nearest limit {}, {}")
                          : below ? tr("{}: {} operations a byte of {}, below {}: memory-bound; nearest limit {}, {}")
                                  : tr("{}: {} operations a byte of {}, above {}: not bound by it; nearest limit {}, {}");
+  // Why so many: what the bytes are, and whether there are products to spend them on.
+  const std::string why = point->flops > 0
+                              ? say(tr(" — {} in products for {}"), format_short(point->flops, "FLOP"), carried(*point))
+                              : say(tr(" — no products at all, only {}"), carried(*point));
   const std::string name = launches_of(kernel).size() > 1 ? fmt::format("{} {}", algorithm_title(kernel.algorithm), launch)
                                                           : algorithm_title(kernel.algorithm);
   return say(sentence, name, format_value(std::round(at.x * 10) / 10), ceiling_name(point->level), ridge, ceiling_name(nearest.of),
-             format_percent(nearest.share));
+             format_percent(nearest.share)) +
+         why;
 }
 
 /// The launch with the fewest operations a byte against the one with the most.
@@ -133,13 +157,21 @@ void draw_roof(Plot& plot, const View& view, const RooflineStudy& study) {
   const Theme& theme = *view.theme;
   const double low = plot.x_axis().low, high = plot.x_axis().high;
   const RooflineCeiling* tensor = ceiling_of(study.roof, "tensor cores");
+  const RooflineCeiling* wgmma = ceiling_of(study.roof, "wgmma");
   for (const RooflineCeiling& ceiling : study.roof.ceilings) {
     const bool slope = ceiling.kind == RooflineCeiling::Kind::bandwidth;
     const double end = slope ? std::min(high, tensor->rate / ceiling.rate) : high;
     const std::vector<PlotPoint> line = {{low, ceiling.at(low)}, {end, ceiling.at(end)}};
     const bool hbm = ceiling.name == "HBM" || ceiling.name == "tensor cores";
     plot.curve(line, hbm ? theme.text : theme.text_dim, (hbm ? 2.2F : 1.3F) * theme.scale,
-               ceiling.name == "exponentials" ? Plot::Line::dashed : Plot::Line::solid);
+               ceiling.name == "exponentials" ? Plot::Line::dashed
+               : ceiling.name == "wgmma"      ? Plot::Line::dotted
+                                              : Plot::Line::solid);
+    if (!slope || wgmma == nullptr || wgmma->rate <= tensor->rate) continue;
+    // On from the ridge of mma.sync to that of wgmma, which no kernel here uses.
+    const double far_end = std::min(high, wgmma->rate / ceiling.rate);
+    const std::vector<PlotPoint> on = {{end, ceiling.at(end)}, {far_end, ceiling.at(far_end)}};
+    plot.curve(on, theme.text_dim, theme.scale, Plot::Line::dotted);
   }
 }
 
@@ -154,6 +186,13 @@ void label_roof(Plot& plot, const View& view, const RooflineStudy& study) {
     const bool slope = ceiling.kind == RooflineCeiling::Kind::bandwidth;
     const std::string rate = slope ? format_bandwidth(ceiling.rate) : format_short(ceiling.rate, "FLOP/s");
     std::string text = fmt::format("{} {}", ceiling_name(ceiling.name), rate);
+    if (ceiling.name == "tensor cores" && ceiling_of(study.roof, "wgmma") != nullptr)
+      text = say(tr("tensor cores with mma.sync {}"), rate);
+    const RooflineCeiling* wgmma = ceiling_of(study.roof, "wgmma");
+    const RooflineCeiling* exponentials = ceiling_of(study.roof, "exponentials");
+    const bool together = wgmma != nullptr && exponentials != nullptr && nearly(wgmma->rate, exponentials->rate);
+    if (together && ceiling.name == "exponentials") continue;
+    if (together && ceiling.name == "wgmma") text = say(tr("tensor cores with wgmma, and exponentials {}"), rate);
     if (ceiling.name == "exponentials") {
       const double tensor = ceiling_of(study.roof, "tensor cores")->rate;
       if (nearly(ceiling.rate, tensor)) continue;  // said on the line that both are
@@ -258,7 +297,16 @@ void hover(const Plot& plot, const View& view, const RooflineStudy& study, std::
           format_bytes(Bytes(static_cast<std::int64_t>(p.bytes))), ceiling_name(p.level), format_value(nearest->at.x));
   if (p.flops > 0) add_line(body, say(tr("{} of them in products"), format_short(p.flops, "FLOP")));
   add_line(body, say(tr("{} from {}, {} of its bandwidth"), format_bandwidth(p.bytes_per_second), ceiling_name(p.level),
-                     format_percent(p.bytes_per_second / ceiling_of(study.roof, p.level)->rate)));
+                     format_percent(p.busy())));
+  const RooflineCeiling* level = ceiling_of(study.roof, p.level);
+  if (level->copy_rate > 0)
+    add_line(body, say(tr("that is {} with its reads and writes: reading alone {}, copying {}"), format_bandwidth(p.level_rate),
+                       format_bandwidth(level->rate), format_bandwidth(level->copy_rate)));
+  const auto some = [](double bytes) { return format_bytes(Bytes(static_cast<std::int64_t>(bytes))); };
+  if (p.earlier_bytes > 0)
+    add_line(body, say(tr("{} of it written back for earlier launches, in this one's time"), some(p.earlier_bytes)));
+  if (p.later_bytes > 0)
+    add_line(body, say(tr("{} that it wrote are written back later, in the time of other launches"), some(p.later_bytes)));
   add_line(body, say(tr("{} reached"), format_short(nearest->at.y, "op/s")));
   show_tooltip(
       *view.theme,
@@ -275,7 +323,8 @@ PlotAxis axis_for(const RooflineStudy& study, std::span<const Place> places, boo
       if (ceiling.ridge > 0) values.push_back(ceiling.ridge * 2);
     values.push_back(1);
   } else {
-    values.push_back(tensor->rate * 1.5);
+    const RooflineCeiling* wgmma = ceiling_of(study.roof, "wgmma");
+    values.push_back(std::max(tensor->rate, wgmma != nullptr ? wgmma->rate : 0) * 1.5);
     values.push_back(tensor->rate * 1e-3);
   }
   PlotAxis axis = axis_over(x ? tr("arithmetic intensity (operations for each byte)") : tr("operations a second"), values);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::array<std::string_view, 8> problem_controls = {"batch",  "heads",    "kv_heads", "seq",
                                                               "seq_kv", "head_dim", "dtype",    "causal"};
-constexpr std::array<std::string_view, 3> tile_controls = {"block_q", "block_kv", "blocks_per_sm"};
+constexpr std::array<std::string_view, 5> tile_controls = {"block_q", "block_kv", "stages", "blocks_per_sm", "block_order"};
 constexpr std::array<std::string_view, 4> input_controls = {"inputs", "inputs.Q", "inputs.K", "inputs.V"};
 
 struct MainAlgorithm {
@@ -47,11 +47,15 @@ std::string problem_label(const AttentionProblem& p) {
 }
 
 std::string tile_label(const View& view) {
-  std::optional<TileShape> tile = view.request.tile;
+  std::optional<ProgramTile> tile = view.request.tile;
   const bool automatic = !tile;
   if (!tile && !view.lanes.empty()) tile = view.lane().simulation->request.tile;
   if (!tile) return tr("tile auto");
-  return fmt::format("Br {}  Bc {}{}", tile->block_q, tile->block_kv, automatic ? tr(" auto") : "");
+  std::string label = fmt::format("Br {}  Bc {}", tile->block_q, tile->block_kv);
+  if (tile->stages > 0) label += fmt::format("  ×{}", tile->stages);
+  if (automatic) label += tr(" auto");
+  if (view.request.block_order != BlockOrder::launch) label += fmt::format(" · {}", to_string(view.request.block_order));
+  return label;
 }
 
 /// The algorithm pills' place is taken by the name of the program while one of the others is shown.

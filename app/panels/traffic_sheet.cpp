@@ -107,7 +107,7 @@ std::vector<Rival> find_rivals(const Simulation& simulation) {
   for (const ProgramInfo& info : program_table()) {
     if (info.family != simulation.info->family || info.id == simulation.info->id) continue;
     // Like with like: a tile that was asked for is asked of the others too.
-    const TileShape tile = own_tile_is_default ? info.default_tile(problem, gpu) : simulation.program->tile();
+    const TileShape tile = own_tile_is_default ? info.default_tile(problem, gpu) : TileShape(simulation.program->tile());
     const auto program = info.make(problem, tile, gpu);
     if (!program) continue;
     if (const auto form = (*program)->closed_form()) add(info, tile, sm_bytes(*form), form->order, false);

@@ -45,7 +45,7 @@ ImU32 difference_color(const Theme& theme, double now, double before) {
 }
 
 /// The change that saves most time, and the one that costs most.
-std::string finding(const WhatIfTable& table) {
+std::string finding(const WhatIfTable& table, const NextLimit* limit) {
   if (!table.base || !table.base->done()) return tr("Simulating the real machine …");
   const WhatIfRow *best = nullptr, *worst = nullptr;
   for (const WhatIfRow& row : table.rows) {
@@ -53,8 +53,10 @@ std::string finding(const WhatIfTable& table) {
     if (best == nullptr || row.outcome->time_ns < best->outcome->time_ns) best = &row;
     if (worst == nullptr || row.outcome->time_ns > worst->outcome->time_ns) worst = &row;
   }
-  const std::string now = say(tr("{} takes {} here, held up by {}"), algorithm_title(table.real.algorithm),
-                              format_time(Nanoseconds(table.base->time_ns)), bound_name(table.base->bound));
+  std::string now = say(tr("{} takes {} here, held up by {}"), algorithm_title(table.real.algorithm),
+                        format_time(Nanoseconds(table.base->time_ns)), bound_name(table.base->bound));
+  if (limit != nullptr)
+    now += say(tr("; without that {}, by {}"), format_signed_percent(limit->change()), bound_name(limit->outcome.bound));
   if (best == nullptr) return now;
   const double gain = best->outcome->time_ns / table.base->time_ns - 1, loss = worst->outcome->time_ns / table.base->time_ns - 1;
   std::string text = now;
@@ -157,21 +159,21 @@ bool draw_line(const View& view, const Line& line, const Outcome* base, const Co
 }
 
 bool is_current(const View& view, const WhatIf& what) {
-  return what.assignments.empty()
-             ? view.request.problem == what.request.problem && same_numbers(view.request.gpu, what.request.gpu) &&
-                   view.request.problem != view.studies->what_if->real.problem
-             : same_numbers(view.request.gpu, what.request.gpu);
+  const SimulationRequest& shown = view.request;
+  return same_numbers(shown.gpu, what.request.gpu) && shown.block_order == what.request.block_order &&
+         shown.problem == what.request.problem;
 }
 
 /// Puts a variant into the window, from the real machine on.
 void apply(const WhatIf& what, Commands& commands) {
   commands.push(ResetSpecValue{});
+  commands.push(SetBlockOrder{what.request.block_order});
   for (const std::string& assignment : what.assignments) commands.push(SetSpecValue{assignment});
   // On the changed machine the program might choose another tile by itself.
   const auto program = find_program(what.request.algorithm);
   if (program && what.request.tile && !((*program)->default_tile(what.request.problem, what.request.gpu) == *what.request.tile))
     commands.push(SetTile{what.request.tile, "tile"});
-  if (what.assignments.empty()) commands.push(SetProblem{what.request.problem, "problem"});
+  commands.push(SetProblem{what.request.problem, "problem"});  // nothing where it is the one that is shown
 }
 
 /// Any number of the GPU, with what it is on the real one.
@@ -224,7 +226,11 @@ void draw_what_if_panel(const View& view, Commands& commands) {
   if (view.studies->what_if == nullptr) return study_empty(view, tr("Nothing simulated yet."));
   const Theme& theme = *view.theme;
   const WhatIfTable& table = *view.studies->what_if;
-  study_head(view, finding(table),
+  const bool changed = view.gpu_base != nullptr && !(same_numbers(view.lane().simulation->request.gpu, *view.gpu_base) &&
+                                                     view.lane().simulation->request.block_order == BlockOrder::launch);
+  const NextLimit* limit =
+      !changed && view.studies->limit && view.studies->limit->outcome.done() ? view.studies->limit.get() : nullptr;
+  study_head(view, finding(table, limit),
              tr("Each line changes one thing of the machine and simulates the same problem again. Click a line to put it into the "
                 "window."));
   draw_slider(view, commands);
@@ -232,10 +238,13 @@ void draw_what_if_panel(const View& view, Commands& commands) {
 
   std::vector<Line> lines;
   const Outcome* base = table.base && table.base->done() ? &*table.base : nullptr;
-  const bool changed = view.gpu_base != nullptr && !same_numbers(view.lane().simulation->request.gpu, *view.gpu_base);
   lines.push_back({say(tr("{}, as it is"), table.real.gpu.id),
                    table.base && !table.base->done() ? table.base->refusal : std::string(), table.base ? &*table.base : nullptr,
                    nullptr, true, !changed});
+  if (limit != nullptr)
+    lines.push_back({say(tr("{} without a limit"), bound_name(limit->without)),
+                     tr("What holds the run up takes no time at all: what is left is held up by the next thing."), &limit->outcome,
+                     nullptr, false, false});
   Outcome now;
   const bool is_variant =
       std::any_of(table.rows.begin(), table.rows.end(), [&](const WhatIfRow& row) { return is_current(view, row.what); });
@@ -258,7 +267,10 @@ void draw_what_if_panel(const View& view, Commands& commands) {
   for (const Line& line : lines) {
     if (draw_line(view, line, base, columns, y, height)) {
       if (line.what != nullptr) apply(*line.what, commands);
-      if (line.base) commands.push(ResetSpecValue{});
+      if (line.base) {
+        commands.push(ResetSpecValue{});
+        commands.push(SetBlockOrder{});
+      }
     }
     y += height;
   }

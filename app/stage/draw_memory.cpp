@@ -174,6 +174,7 @@ void tip_cell(StageContext& context, const TensorBox& box, const TensorShape& te
   if (!cell.writes.empty())
     body.append("\n").append(
         fill_in(tr("stored {} times so far, {} in all"), {std::to_string(writes), std::to_string(cell.writes.size())}));
+  if (cell.next_use(cycle)) body.append("\n").append(tr("Click: on to when it next moves."));
   context.tip(cell_title(box, row, col), body, box.tensor);
 }
 
@@ -199,7 +200,10 @@ void draw_cell(StageContext& context, const TensorBox& box, const TensorShape& t
                      .fill_fraction = static_cast<float>(look.filled),
                      .glow = glows ? context.px(8) : 0,
                      .glow_color = with_alpha(theme.color(box.tensor), 0.7F)});
-  if (context.hit(rect)) tip_cell(context, box, tensor, cell, row, col);
+  if (!context.hit(rect)) return;
+  tip_cell(context, box, tensor, cell, row, col);
+  const auto next = cell.next_use(context.lane.state.cycle);
+  if (next && ImGui::IsMouseClicked(ImGuiMouseButton_Left)) context.commands.push(SeekCycle{*next});
 }
 
 /// "r4 w1" on a cell: how often SMs loaded and stored it so far. Loads beyond the first are what a larger tile would save.

@@ -134,6 +134,17 @@ std::int64_t BlockMap::value(const Linear& linear, std::int64_t block) const {
   return linear.origin + linear.x * x + linear.y * y + linear.z * z;
 }
 
+std::optional<double> CellHistory::next_use(double cycle) const {
+  std::optional<double> next, first;
+  for (const std::vector<double>* times : {&reads, &writes}) {
+    if (times->empty()) continue;
+    first = std::min(first.value_or(times->front()), times->front());
+    const auto after = std::upper_bound(times->begin(), times->end(), cycle);
+    if (after != times->end()) next = std::min(next.value_or(*after), *after);
+  }
+  return next ? next : first;
+}
+
 std::int64_t CellHistory::count(const std::vector<double>& times, double cycle) {
   return std::upper_bound(times.begin(), times.end(), cycle) - times.begin();
 }

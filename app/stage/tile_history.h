@@ -48,6 +48,8 @@ struct CellHistory {
   /// Fraction of the cell's tiles that have been read (written) by `cycle`.
   double read_part(double cycle) const { return part(first_reads, cycle); }
   double written_part(double cycle) const { return part(first_writes, cycle); }
+  /// When it is next read or written after `cycle`; past the last time, the first one. nullopt where it never is.
+  std::optional<double> next_use(double cycle) const;
   static std::int64_t count(const std::vector<double>& times, double cycle);
 
  private:

@@ -11,6 +11,7 @@
 #include "kernels/microbench/latency.h"
 #include "kernels/microbench/launching.h"
 #include "kernels/microbench/memory.h"
+#include "kernels/microbench/products.h"
 
 namespace tilescope {
 
@@ -64,6 +65,45 @@ Status add_arithmetic(const Setup&, Values& values) {
   return Done{};
 }
 
+/// "m16n8k16 fp16 2679, bf16 2678; m16n8k8 fp16 1790": the rates of one place of the left factor.
+std::string by_shape(const std::vector<ProductRate>& rates, bool left_in_registers) {
+  std::string text, shape;
+  for (const ProductRate& rate : rates) {
+    if (rate.left_in_registers != left_in_registers) continue;
+    text += rate.shape == shape ? ", " : fmt::format("{}{} ", text.empty() ? "" : "; ", rate.shape);
+    text += fmt::format("{} {:.4g}", rate.type, rate.flops_per_cycle);
+    shape = rate.shape;
+  }
+  return text;
+}
+
+Status add_products(const Setup& setup, Values& values) {
+  const Result<std::vector<ProductRate>> mma = mma_rates();
+  Result<std::vector<ProductRate>> wgmma = wgmma_rates(setup.device);
+  if (!mma) return mma.error();
+  if (!wgmma) return wgmma.error();
+  for (CalibratedValue& value : values)
+    if (value.key == "sm.mma_flops_per_cycle") value.note += "; by shape and type " + by_shape(*mma, true);
+  if (wgmma->empty()) {
+    values.push_back({"sm.wgmma_flops_per_cycle", 0,
+                      fmt::format("skipped: wgmma is of compute capability 9.0, and this device has {}.{}",
+                                  setup.device.compute_major, setup.device.compute_minor)});
+    return Done{};
+  }
+  std::stable_sort(wgmma->begin(), wgmma->end(), [](const ProductRate& a, const ProductRate& b) {
+    return std::pair(a.shape.size(), a.shape) < std::pair(b.shape.size(), b.shape);
+  });
+  const auto best = std::max_element(wgmma->begin(), wgmma->end(), [](const ProductRate& a, const ProductRate& b) {
+    return a.flops_per_cycle < b.flops_per_cycle;
+  });
+  values.push_back(
+      {"sm.wgmma_flops_per_cycle", rounded(best->flops_per_cycle),
+       fmt::format("the quickest of these, two warpgroups on an SM. Both factors in shared memory: {}. The left one in "
+                   "registers: {}",
+                   by_shape(*wgmma, false), by_shape(*wgmma, true))});
+  return Done{};
+}
+
 Status add_latencies(const Setup& setup, Values& values) {
   const DeviceInfo& device = setup.device;
   const Result<double> shared = shared_latency(), l1 = l1_latency(), l2 = l2_latency(), hbm = hbm_latency(device);
@@ -73,18 +113,23 @@ Status add_latencies(const Setup& setup, Values& values) {
   if (!lines) return lines.error();
   // From one SM, half of the lines are near and half are far.
   double near = 0, far = 0;
+  std::vector<double> near_of_sm;
   const auto count = static_cast<std::ptrdiff_t>(lines->lines);
   for (std::size_t sm = 0; sm < lines->sms.size(); ++sm) {
     const auto first = lines->cycles.begin() + static_cast<std::ptrdiff_t>(sm) * count;
     std::sort(first, first + count);
     near += std::accumulate(first, first + count / 2, 0.0);
     far += std::accumulate(first + count / 2, first + count, 0.0);
+    near_of_sm.push_back(std::accumulate(first, first + count / 2, 0.0) / static_cast<double>(count / 2));
   }
   const double apart = (far - near) / (static_cast<double>(lines->sms.size()) * static_cast<double>(count / 2));
+  const auto [nearest, farthest] = std::minmax_element(near_of_sm.begin(), near_of_sm.end());
   values.push_back({"sm.shared_latency_cycles", rounded(*shared), fmt::format("a chain of addresses; the L1 takes {:.3g}", *l1)});
-  values.push_back({"l2.latency_cycles", rounded(*l2 - apart / 2),
-                    fmt::format("a chain through 2 MiB takes {:.4g} a hop; the lines nearer to an SM are {:.3g} faster than the others",
-                                *l2, apart)});
+  values.push_back(
+      {"l2.latency_cycles", rounded(*l2 - apart / 2),
+       fmt::format("a chain through 2 MiB takes {:.4g} a hop; the lines nearer to an SM are {:.3g} faster than the others; "
+                   "from SM to SM the nearer ones differ by {:.3g}",
+                   *l2, apart, *farthest - *nearest)});
   values.push_back({"l2.far_latency_cycles", rounded(*l2 + apart / 2), "the same, for the lines farther from an SM"});
   values.push_back({"hbm.latency_cycles", rounded(*hbm), "a chain of addresses through four times the L2, each line new"});
   return Done{};
@@ -169,8 +214,14 @@ Result<Values> calibrate(const DeviceInfo& device, const GpuSpec& base, const Ca
   constexpr struct {
     std::string_view name;
     Status (*run)(const Setup&, Values&);
-  } steps[] = {{"device", add_device}, {"arithmetic", add_arithmetic}, {"latencies", add_latencies}, {"L2", add_l2},
-               {"HBM", add_hbm},       {"launches", add_launches},     {"clock under load", add_clock}};
+  } steps[] = {{"device", add_device},
+               {"arithmetic", add_arithmetic},
+               {"products by shape", add_products},
+               {"latencies", add_latencies},
+               {"L2", add_l2},
+               {"HBM", add_hbm},
+               {"launches", add_launches},
+               {"clock under load", add_clock}};
   Values values;
   int done = 0;
   for (const auto& step : steps) {

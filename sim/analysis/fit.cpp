@@ -40,7 +40,7 @@ double accumulators(const AttentionProblem& problem, const TileShape& tile, cons
   return static_cast<double>(tile.block_q * (tile.block_kv + problem.head_dim)) / needs.threads;
 }
 
-FitCell make_cell(const ProgramInfo& info, const SimulationRequest& request, const TileShape& tile) {
+FitCell make_cell(const ProgramInfo& info, const SimulationRequest& request, const ProgramTile& tile) {
   FitCell cell;
   cell.tile = tile;
   const auto program = info.make(request.problem, tile, request.gpu);
@@ -68,7 +68,7 @@ FitCell make_cell(const ProgramInfo& info, const SimulationRequest& request, con
 
 }  // namespace
 
-const FitCell* FitMap::find(const TileShape& tile) const {
+const FitCell* FitMap::find(const ProgramTile& tile) const {
   const auto found = std::find_if(cells.begin(), cells.end(), [&](const FitCell& cell) { return cell.tile == tile; });
   return found == cells.end() ? nullptr : &*found;
 }
@@ -90,27 +90,93 @@ std::size_t FitMap::simulated() const {
       std::count_if(cells.begin(), cells.end(), [](const FitCell& cell) { return cell.outcome.has_value(); }));
 }
 
-Result<FitMap> make_fit_map(const SimulationRequest& request) {
-  const auto info = find_program(request.algorithm);
-  if (!info) return info.error();
-  if (const Status good = check(request.problem); !good) return good.error();
+namespace {
+
+/// Buffers of the kernel's ring with the tile that it takes by itself; 0 where none of its launches has a ring.
+int own_stages(const ProgramInfo& info, const SimulationRequest& request, const TileShape& usual) {
+  // A ring is there where the number of buffers can be chosen.
+  ProgramTile other = usual;
+  other.stages = 3;
+  const auto program = info.make(request.problem, usual, request.gpu), changed = info.make(request.problem, other, request.gpu);
+  if (!program || !changed) return 0;
+  for (std::size_t i = 0; i < (*program)->launches().size(); ++i)
+    if ((*changed)->launches()[i].needs.stages == 3) return (*program)->launches()[i].needs.stages;
+  return 0;
+}
+
+FitMap make_map(const ProgramInfo& info, const SimulationRequest& request, const TileShape& usual, int stages) {
   FitMap map;
   map.request = request;
-  map.usual = (*info)->default_tile(request.problem, request.gpu);
+  map.stages = stages;
+  map.usual = {usual.block_q, usual.block_kv, stages};
   // A side of 1 is what the algorithm is, not a choice: a softmax of one row, a product without tiles.
-  map.q_matters = map.usual.block_q > 1;
-  map.block_q = map.q_matters ? sides(map.usual.block_q, request.problem.seq_q) : std::vector<std::int64_t>{map.usual.block_q};
-  map.block_kv = sides(map.usual.block_kv, request.problem.seq_kv);
+  map.q_matters = usual.block_q > 1;
+  map.block_q = map.q_matters ? sides(usual.block_q, request.problem.seq_q) : std::vector<std::int64_t>{usual.block_q};
+  map.block_kv = sides(usual.block_kv, request.problem.seq_kv);
   for (std::int64_t q : map.block_q)
-    for (std::int64_t kv : map.block_kv) map.cells.push_back(make_cell(**info, request, {q, kv}));
-  const FitCell* usual = map.find(map.usual);
-  const double room = usual != nullptr && usual->needs.registers_per_thread >= most_registers
-                          ? accumulators(request.problem, usual->tile, usual->needs)
+    for (std::int64_t kv : map.block_kv) map.cells.push_back(make_cell(info, request, {q, kv, stages}));
+  const FitCell* own = map.find(map.usual);
+  const double room = own != nullptr && own->needs.registers_per_thread >= most_registers
+                          ? accumulators(request.problem, own->tile, own->needs)
                           : 0;
   for (FitCell& cell : map.cells)
     cell.spills = cell.fits() && cell.needs.registers_per_thread >= most_registers &&
                   accumulators(request.problem, cell.tile, cell.needs) > room;
   return map;
+}
+
+}  // namespace
+
+Result<FitMaps> make_fit_maps(const SimulationRequest& request) {
+  const auto info = find_program(request.algorithm);
+  if (!info) return info.error();
+  if (const Status good = check(request.problem); !good) return good.error();
+  SimulationRequest half = request, full = request;
+  if (request.problem.dtype == DataType::fp32) half.problem.dtype = DataType::fp16;
+  full.problem.dtype = DataType::fp32;
+  // One set of sizes for all maps, around the tile of the kernel, which is of 16 bits: so they can be compared.
+  const TileShape usual = (*info)->default_tile(half.problem, half.gpu);
+  const int own = own_stages(**info, half, usual);
+  std::vector<int> stages = {own};
+  for (int count = 1; own > 0 && count <= 3; ++count)
+    if (count != own) stages.push_back(count);
+  FitMaps maps;
+  for (const SimulationRequest& typed : {half, full})
+    for (int count : stages) {
+      maps.maps.push_back(make_map(**info, typed, usual, count));
+      maps.maps.back().real_stages = own;
+    }
+  maps.maps.front().real = true;
+  return maps;
+}
+
+std::size_t FitMaps::fitting() const {
+  return std::accumulate(maps.begin(), maps.end(), std::size_t{0},
+                         [](std::size_t sum, const FitMap& map) { return sum + map.fitting(); });
+}
+
+std::size_t FitMaps::simulated() const {
+  return std::accumulate(maps.begin(), maps.end(), std::size_t{0},
+                         [](std::size_t sum, const FitMap& map) { return sum + map.simulated(); });
+}
+
+const FitMap* FitMaps::find(DataType type, std::int64_t stages) const {
+  const FitMap* first = nullptr;
+  for (const FitMap& map : maps) {
+    if ((map.request.problem.dtype == DataType::fp32) != (type == DataType::fp32)) continue;
+    if (map.stages == stages) return &map;
+    if (first == nullptr) first = &map;
+  }
+  return first;
+}
+
+const FitMap* FitMaps::quickest() const {
+  const FitMap* best = nullptr;
+  for (const FitMap& map : maps) {
+    const FitCell* cell = map.quickest();
+    if (cell != nullptr && (best == nullptr || cell->outcome->cycles < best->quickest()->outcome->cycles)) best = &map;
+  }
+  return best;
 }
 
 SimulationRequest request_of(const FitMap& map, const FitCell& cell) {
@@ -119,12 +185,16 @@ SimulationRequest request_of(const FitMap& map, const FitCell& cell) {
   return request;
 }
 
-std::vector<std::size_t> fit_order(const FitMap& map) {
-  std::vector<std::size_t> order(map.cells.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::erase_if(order, [&](std::size_t i) { return !map.cells[i].fits(); });
-  const auto area = [&](std::size_t i) { return map.cells[i].tile.block_q * map.cells[i].tile.block_kv; };
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return area(a) > area(b); });
+std::vector<FitPlace> fit_order(const FitMaps& maps) {
+  std::vector<FitPlace> order;
+  for (std::size_t m = 0; m < maps.maps.size(); ++m) {
+    const auto& cells = maps.maps[m].cells;
+    const auto first = static_cast<std::ptrdiff_t>(order.size());
+    for (std::size_t i = 0; i < cells.size(); ++i)
+      if (cells[i].fits()) order.push_back({m, i});
+    const auto area = [&](const FitPlace& place) { return cells[place.cell].tile.block_q * cells[place.cell].tile.block_kv; };
+    std::stable_sort(order.begin() + first, order.end(), [&](const FitPlace& a, const FitPlace& b) { return area(a) > area(b); });
+  }
   return order;
 }
 

@@ -39,11 +39,30 @@ Work work_of(const TileProgram& program, int launch) {
   return {work.flops * planes, work.exps * planes, work.scalar * planes};
 }
 
-double bytes_at(const Simulation& simulation, int launch, const Level& level) {
-  double bytes = 0;
-  for (Tensor tensor : all_tensors)
-    for (Link link : level.links) bytes += static_cast<double>(simulation.ledger.total(launch, tensor, link).value);
-  return bytes;
+double ledger_bytes(const Simulation& simulation, int launch, Tensor tensor, Link link) {
+  return static_cast<double>(simulation.ledger.total(launch, tensor, link).value);
+}
+
+/// What crossed the level while the launch ran.
+void count_bytes(RooflinePoint& point, const Simulation& simulation, int launch, const Level& level) {
+  for (Tensor tensor : all_tensors) {
+    TensorShare share{tensor, 0};
+    for (Link link : level.links) share.bytes += ledger_bytes(simulation, launch, tensor, link);
+    if (share.bytes <= 0) continue;
+    point.bytes += share.bytes;
+    point.tensors.push_back(share);
+  }
+  std::stable_sort(point.tensors.begin(), point.tensors.end(),
+                   [](const TensorShare& a, const TensorShare& b) { return a.bytes > b.bytes; });
+  if (level.links[0] != Link::hbm_read) return;
+  point.bytes = simulation.launches[static_cast<std::size_t>(launch)].hbm_bytes;
+  for (Tensor tensor : all_tensors) {
+    const bool own = ledger_bytes(simulation, launch, tensor, Link::sm_to_l2) > 0;
+    if (!own) point.earlier_bytes += ledger_bytes(simulation, launch, tensor, Link::hbm_write);
+    for (int later = launch + 1; own && later < static_cast<int>(simulation.launches.size()); ++later)
+      if (ledger_bytes(simulation, later, tensor, Link::sm_to_l2) == 0)
+        point.later_bytes += ledger_bytes(simulation, later, tensor, Link::hbm_write);
+  }
 }
 
 const RooflineCeiling* find(const Roofline& roofline, std::string_view name) {
@@ -55,29 +74,35 @@ const RooflineCeiling* find(const Roofline& roofline, std::string_view name) {
 }  // namespace
 
 Roofline roofline_of(const GpuSpec& gpu, double flops_per_exp) {
-  const double tensor = gpu.sm_count * gpu.sm_tensor_flops_per_cycle * gpu.sm_clock_hz;
+  const double per_flop = gpu.sm_count * gpu.sm_clock_hz;
+  const double tensor = per_flop * (gpu.sm_mma_flops_per_cycle > 0 ? gpu.sm_mma_flops_per_cycle : gpu.sm_tensor_flops_per_cycle);
   Roofline roofline;
   const auto bandwidth = [&](std::string_view name, double rate) {
-    if (rate > 0) roofline.ceilings.push_back({RooflineCeiling::Kind::bandwidth, std::string(name), rate, tensor / rate});
+    if (rate > 0) roofline.ceilings.push_back({RooflineCeiling::Kind::bandwidth, std::string(name), rate, tensor / rate, 0});
   };
-  bandwidth("HBM", gpu.hbm_bytes_per_second * gpu.hbm_sustained_fraction);
+  bandwidth("HBM", gpu.hbm_read_rate().value * gpu.sm_clock_hz);
+  if (!roofline.ceilings.empty()) roofline.ceilings.back().copy_rate = gpu.hbm_rate().value * gpu.sm_clock_hz;
   if (gpu.has_l2()) bandwidth("L2", std::min(gpu.l2_bytes_per_cycle, gpu.sm_count * gpu.sm_l2_bytes_per_cycle) * gpu.sm_clock_hz);
   bandwidth("shared memory", gpu.sm_count * gpu.sm_shared_bytes_per_cycle * gpu.sm_clock_hz);
-  roofline.ceilings.push_back({RooflineCeiling::Kind::compute, "tensor cores", tensor, 0});
+  roofline.ceilings.push_back({RooflineCeiling::Kind::compute, "tensor cores", tensor, 0, 0});
+  if (gpu.sm_wgmma_flops_per_cycle > 0)
+    roofline.ceilings.push_back({RooflineCeiling::Kind::compute, "wgmma", per_flop * gpu.sm_wgmma_flops_per_cycle, 0, 0});
   const double exps = gpu.sm_count * gpu.sm_exps_per_cycle * gpu.sm_clock_hz * flops_per_exp;
-  if (exps > 0) roofline.ceilings.push_back({RooflineCeiling::Kind::compute, "exponentials", exps, 0});
+  if (exps > 0) roofline.ceilings.push_back({RooflineCeiling::Kind::compute, "exponentials", exps, 0, 0});
   return roofline;
 }
 
 namespace {
 
-/// Rates and limits from operations, bytes and time.
-void place(RooflinePoint& point, double seconds, const RooflineCeiling& ceiling, const RooflineCeiling& tensor) {
+/// Rates and limits from operations, bytes and time; `busy_seconds` of it the level was at work, where that is known.
+void place(RooflinePoint& point, double seconds, double busy_seconds, const RooflineCeiling& ceiling,
+           const RooflineCeiling& tensor) {
   point.intensity = point.flops / point.bytes;
   point.flops_per_second = point.flops / seconds;
   point.bytes_per_second = point.bytes / seconds;
-  point.ceiling = std::min(ceiling.at(point.intensity), tensor.rate);
-  point.fraction = std::max(point.bytes_per_second / ceiling.rate, point.flops_per_second / tensor.rate);
+  point.level_rate = busy_seconds > 0 ? point.bytes / busy_seconds : ceiling.rate;
+  point.ceiling = std::min(point.level_rate * point.intensity, tensor.rate);
+  point.fraction = std::max(point.busy(), point.flops_per_second / tensor.rate);
 }
 
 }  // namespace
@@ -93,16 +118,16 @@ std::vector<RooflinePoint> roofline_points(const Simulation& simulation) {
     const Work work = work_of(*simulation.program, static_cast<int>(launch));
     for (const Level& level : levels) {
       const RooflineCeiling* ceiling = find(roofline, level.name);
-      const double bytes = bytes_at(simulation, static_cast<int>(launch), level);
-      if (ceiling == nullptr || bytes <= 0) continue;
       RooflinePoint point;
+      count_bytes(point, simulation, static_cast<int>(launch), level);
+      if (ceiling == nullptr || point.bytes <= 0) continue;
       point.launch = simulation.launches[launch].name;
       point.level = level.name;
       point.flops = work.flops;
       point.exps = work.exps;
       point.scalar_flops = work.scalar;
-      point.bytes = bytes;
-      place(point, seconds, *ceiling, tensor);
+      const bool hbm = level.links[0] == Link::hbm_read;
+      place(point, seconds, hbm ? simulation.launches[launch].hbm_busy_cycles / gpu.sm_clock_hz : 0, *ceiling, tensor);
       points.push_back(std::move(point));
     }
   }
@@ -135,7 +160,10 @@ std::vector<RooflinePoint> whole_kernel_points(const Simulation& simulation, con
     for (const RooflinePoint& launch : launches)
       if (launch.level == level.name) point.bytes += launch.bytes;
     if (ceiling == nullptr || point.bytes <= 0) continue;
-    place(point, seconds, *ceiling, *find(roofline, "tensor cores"));
+    double busy_seconds = 0;
+    if (level.links[0] == Link::hbm_read)
+      for (const LaunchResult& launch : simulation.launches) busy_seconds += launch.hbm_busy_cycles / gpu.sm_clock_hz;
+    place(point, seconds, busy_seconds, *ceiling, *find(roofline, "tensor cores"));
     points.push_back(std::move(point));
   }
   return points;

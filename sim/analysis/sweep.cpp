@@ -25,6 +25,7 @@ constexpr std::array keys = {
     SweepKey{"heads", "query heads, and key heads too where there are as many", 1, largest_size},
     SweepKey{"block_q", "query rows of a tile, Br", 1, 4096},
     SweepKey{"block_kv", "key rows of a tile, Bc", 1, 4096},
+    SweepKey{"stages", "buffers of a ring of K and V", 1, ProgramTile::most_stages},
     SweepKey{"shared_bytes", "M: shared memory that a block can have, in bytes", 256, std::int64_t{1} << 30},
 };
 
@@ -48,7 +49,7 @@ Result<Range> range_of(std::string_view key) {
   return Error{fmt::format(
       "nothing called '{}' can be swept: {}", printable(key),
       nearest ? fmt::format("did you mean {}?", *nearest)
-              : "there are seq, seq_kv, head_dim, batch, heads, block_q, block_kv, shared_bytes and every key of --set")};
+              : "there are seq, seq_kv, head_dim, batch, heads, block_q, block_kv, stages, shared_bytes and every key of --set")};
 }
 
 std::optional<double> number(std::string_view text) {
@@ -186,9 +187,9 @@ Result<SimulationRequest> request_at(const SweepRequest& sweep, std::string_view
   } else if (find_key(key) != nullptr) {
     if (key == "head_dim") request.tile.reset();  // a kernel has a tile for each head dimension
     set_problem(request, key, static_cast<std::int64_t>(value));
-    if (key == "block_q" || key == "block_kv") {
-      TileShape tile = chosen_tile(request).value_or(TileShape{});
-      (key == "block_q" ? tile.block_q : tile.block_kv) = static_cast<std::int64_t>(value);
+    if (key == "block_q" || key == "block_kv" || key == "stages") {
+      ProgramTile tile = chosen_tile(request).value_or(ProgramTile{});
+      (key == "block_q" ? tile.block_q : key == "block_kv" ? tile.block_kv : tile.stages) = static_cast<std::int64_t>(value);
       request.tile = tile;
     }
   } else if (const auto set = set_spec_value(request.gpu, fmt::format("{}={}", key, value)); !set) {
@@ -206,7 +207,7 @@ std::optional<AccessCount> theory_at(const SweepRequest& sweep, std::string_view
   const auto request = request_at(sweep, algorithm, value);
   if (!request || !check(request->problem)) return std::nullopt;
   const double memory = request->gpu.sm_shared_bytes_per_block / element_bytes(request->problem.dtype);
-  return count_accesses(algorithm, request->problem, chosen_tile(*request).value_or(TileShape{}), memory);
+  return count_accesses(algorithm, request->problem, chosen_tile(*request).value_or(ProgramTile{}), memory);
 }
 
 std::optional<L2Parting> l2_parting(const SweepResult& result, std::size_t algorithm) {

@@ -20,8 +20,8 @@ struct SweepKey {
   std::string_view meaning;    // one sentence
   std::int64_t minimum = 1, maximum = 1;
 };
-/// seq (queries, and keys too where they are as many), seq_kv, head_dim, batch, heads, block_q, block_kv, shared_bytes (M: the
-/// shared memory that a block can have).
+/// seq (queries, and keys too where they are as many), seq_kv, head_dim, batch, heads, block_q, block_kv, stages, shared_bytes (M:
+/// the shared memory that a block can have).
 std::span<const SweepKey> sweep_keys();
 
 struct SweepAxis {

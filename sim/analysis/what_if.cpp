@@ -84,6 +84,40 @@ std::optional<WhatIf> apply(const Row& row, const SimulationRequest& real) {
   return what;
 }
 
+/// Another order of the blocks of the same kernel on the same machine.
+struct OrderRow {
+  std::string_view id;
+  BlockOrder order;
+  std::string_view title, asks;
+  bool causal_only = false;
+};
+constexpr std::array order_rows = {
+    OrderRow{"order_heads", BlockOrder::heads, "blocks of all heads in turn",
+             "What does it bring that blocks in flight share K and V?"},
+    OrderRow{"order_reversed", BlockOrder::reversed, "each head from its last tile on",
+             "Does it matter that the long tiles of a causal mask come last?", true},
+    OrderRow{"order_longest", BlockOrder::longest, "the longest tiles of all heads first",
+             "What does the ragged end of a causal mask cost?", true},
+    OrderRow{"order_grouped", BlockOrder::grouped, "last tiles first, in groups of heads that fit the L2",
+             "Can blocks in flight share K and V and still end together?"},
+};
+
+void add_orders(const SimulationRequest& real, const TileProgram& program, std::vector<WhatIf>& out) {
+  const std::int64_t planes = real.problem.query_planes();
+  const bool one_a_plane = std::all_of(program.launches().begin(), program.launches().end(),
+                                       [&](const LaunchSpec& launch) { return launch.blocks() <= planes; });
+  if (one_a_plane) return;
+  for (const OrderRow& row : order_rows) {
+    if (row.causal_only && !real.problem.causal) continue;
+    if (row.order == BlockOrder::heads && planes < 2) continue;
+    // One group is the order `longest`.
+    if (row.order == BlockOrder::grouped && planes_that_fit(real.problem, real.gpu) >= planes) continue;
+    WhatIf what{row.id, row.title, row.asks, {}, real};
+    what.request.block_order = row.order;
+    out.push_back(std::move(what));
+  }
+}
+
 }  // namespace
 
 std::vector<WhatIf> what_ifs(const SimulationRequest& real) {
@@ -96,6 +130,7 @@ std::vector<WhatIf> what_ifs(const SimulationRequest& real) {
     if (row.id == "launch_free" && usual && (*usual)->launches().size() < 2) continue;
     if (auto what = apply(row, real)) out.push_back(std::move(*what));
   }
+  if (usual) add_orders(real, **usual, out);
   if (real.problem.causal) {
     WhatIf all{"no_skipping", "no skipping of masked tiles", "What does skipping the tiles above the diagonal save?", {}, real};
     // A kernel that masks but skips nothing visits the tiles of an unmasked problem: the same bytes, products and exponentials.

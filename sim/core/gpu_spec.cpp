@@ -41,6 +41,8 @@ constexpr std::array key_rows = {
             "Parts of an SM with a scheduler, a tensor core and pipes of their own; a warp stays in one."},
     SpecKey{"sm.mma_flops_per_cycle", &GpuSpec::sm_mma_flops_per_cycle, 1, 1e7, false,
             "What mma.sync reaches on one SM, in FLOP a cycle; it can be less than the tensor-core rate."},
+    SpecKey{"sm.wgmma_flops_per_cycle", &GpuSpec::sm_wgmma_flops_per_cycle, 0, 1e7, false,
+            "What wgmma reaches on one SM with 16-bit factors, in FLOP a cycle; 0 where there is none. No kernel here uses it."},
     SpecKey{"sm.issues_per_cycle", &GpuSpec::sm_issues_per_cycle, 0, 1e4, false,
             "Warp instructions that one SM starts, a cycle; 0 for no limit."},
     SpecKey{"sm.alu_lanes_per_cycle", &GpuSpec::sm_alu_lanes_per_cycle, 0, 1e6, false,

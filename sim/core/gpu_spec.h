@@ -42,6 +42,7 @@ struct GpuSpec {
   double sm_l2_bytes_per_cycle = 0;       // the port of one SM, each direction
   double sm_quarters = 1;                 // parts with a scheduler, a tensor core and pipes of their own
   double sm_mma_flops_per_cycle = 0;      // what mma.sync reaches; 0: as tensor_flops_per_cycle
+  double sm_wgmma_flops_per_cycle = 0;    // what wgmma reaches; 0: there is none
   double sm_issues_per_cycle = 0;         // warp instructions; 0: not modelled
   double sm_alu_lanes_per_cycle = 0;      // minimum, compare, convert; 0: not modelled
   double sm_product_issue_cycles = 0;     // of a quarter's tensor core, that an instruction beside a product takes from it

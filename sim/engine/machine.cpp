@@ -20,13 +20,15 @@ constexpr std::chrono::milliseconds between_calls{10};
 
 }  // namespace
 
-Machine::Machine(const TileProgram& program, const GpuSpec& gpu, MemorySystem& memory, Recorder& recorder, ScheduleBuilder& builder)
+Machine::Machine(const TileProgram& program, const SimulationRequest& request, MemorySystem& memory, Recorder& recorder,
+                 ScheduleBuilder& builder)
     : program_(program),
-      gpu_(gpu),
+      gpu_(request.gpu),
+      block_order_(request.block_order),
       memory_(memory),
       recorder_(recorder),
       builder_(builder),
-      sms_(static_cast<std::size_t>(gpu.sm_count)) {}
+      sms_(static_cast<std::size_t>(request.gpu.sm_count)) {}
 
 void Machine::build_order() {
   std::size_t leaves = 1;
@@ -124,7 +126,7 @@ void Machine::schedule_block(Resident& block, std::int64_t number) {
 }
 
 void Machine::start_block(int sm, Resident& block, double time, WaitCause cause) {
-  const std::int64_t number = next_block_++;
+  const std::int64_t number = sequence_.at(next_block_++);
   block.run = recorder_.begin_run({launch_, sm, static_cast<std::int32_t>(block.slot), number, time, time});
   block.focused = block.run >= 0 && recorder_.wants_intervals(sm);
   schedule_block(block, number);
@@ -305,6 +307,8 @@ Result<double> Machine::run_launch(int launch, int blocks_per_sm, double start, 
   launch_ = launch;
   builder_.begin_launch(program_.launches()[static_cast<std::size_t>(launch)].needs);
   blocks_ = program_.launches()[static_cast<std::size_t>(launch)].blocks();
+  const AttentionProblem& problem = program_.problem();
+  sequence_ = BlockSequence(block_order_, blocks_, problem.query_planes(), planes_that_fit(problem, gpu_));
   next_block_ = finished_ = 0;
   launch_end_ = start;
   shapes_.clear();

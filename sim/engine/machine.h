@@ -27,7 +27,8 @@ namespace tilescope {
 
 class Machine {
  public:
-  Machine(const TileProgram& program, const GpuSpec& gpu, MemorySystem& memory, Recorder& recorder, ScheduleBuilder& builder);
+  Machine(const TileProgram& program, const SimulationRequest& request, MemorySystem& memory, Recorder& recorder,
+          ScheduleBuilder& builder);
 
   /// Runs one launch, from `start`; returns when its last block ended.
   /// Errors  cancelled
@@ -97,6 +98,7 @@ class Machine {
 
   const TileProgram& program_;
   const GpuSpec& gpu_;
+  const BlockOrder block_order_;
   MemorySystem& memory_;
   Recorder& recorder_;
   ScheduleBuilder& builder_;
@@ -108,6 +110,7 @@ class Machine {
   std::vector<Resident*> next_of_sm_;  // whose turn it is on each SM
   // The launch that is running.
   int launch_ = 0;
+  BlockSequence sequence_{BlockOrder::launch, 1, 1, 1};
   std::int64_t blocks_ = 0, next_block_ = 0, finished_ = 0;
   double launch_end_ = 0;
   BlockOperations scratch_;

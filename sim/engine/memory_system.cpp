@@ -67,6 +67,7 @@ void MemorySystem::write_back(double cycle, int launch) {
     ledger_.add(launch, tensor, Link::hbm_write, 0, bytes);
     recorder_.traffic(cycle, tensor, Link::hbm_write, bytes);
     const double cycles = static_cast<double>(bytes) * hbm_write_cycles_per_byte_;
+    hbm_bytes_ += static_cast<double>(bytes);
     serve(hbm_free_, cycle, cycles);
     hbm_busy_ += cycles;
   }
@@ -94,6 +95,7 @@ Transfer MemorySystem::load(int sm, double cycle, const ScheduledAccess& where, 
   if (access.hbm_read_bytes != 0) {
     const double hbm_cycles = static_cast<double>(access.hbm_read_bytes) * hbm_read_cycles_per_byte_;
     hbm_busy_ += hbm_cycles;
+    hbm_bytes_ += static_cast<double>(access.hbm_read_bytes);
     const double arrival = serve(hbm_free_, cycle, hbm_cycles) + hbm_latency_;
     if (cache_) cache_->note_arrival(arrival);
     hbm_end = std::max(hbm_end, arrival);
@@ -124,6 +126,7 @@ Transfer MemorySystem::store(int sm, double cycle, const ScheduledAccess& where,
   if (!cache_) {
     const double hbm_cycles = bytes * hbm_write_cycles_per_byte_;
     hbm_busy_ += hbm_cycles;
+    hbm_bytes_ += bytes;
     hbm_end = serve(hbm_free_, cycle, hbm_cycles) + hbm_latency_;
   }
   const Transfer transfer = finish(cycle, port_end, l2_end, hbm_end, near_latency_);
@@ -138,6 +141,12 @@ Transfer MemorySystem::store(int sm, double cycle, const ScheduledAccess& where,
     recorder_.traffic(transfer.end, op.tensor, Link::hbm_write, op.bytes);
   }
   return transfer;
+}
+
+HbmUse MemorySystem::hbm_use(double cycle) const {
+  const double queued = std::max(0.0, hbm_free_ - cycle);
+  const double bytes = hbm_write_cycles_per_byte_ > 0 ? queued / hbm_write_cycles_per_byte_ : 0;
+  return {hbm_bytes_ - bytes, hbm_busy_ - queued};
 }
 
 TensorBytes MemorySystem::resident() const {

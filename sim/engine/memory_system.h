@@ -32,6 +32,11 @@ constexpr int side_of(int sm, int sm_count) {
   return sm < sm_count / 2 ? 0 : 1;
 }
 
+/// What HBM has done up to a moment.
+struct HbmUse {
+  double bytes = 0, busy_cycles = 0;
+};
+
 class MemorySystem {
  public:
   MemorySystem(const GpuSpec& gpu, const TensorLayouts& layouts, const ScheduleBuilder& builder, Ledger& ledger,
@@ -49,6 +54,8 @@ class MemorySystem {
   double l2_busy_cycles() const { return std::max(l2_read_busy_, l2_write_busy_); }
   double hbm_busy_cycles() const { return hbm_busy_; }
   double port_busy_cycles() const { return port_busy_; }
+  /// Up to `cycle`, at which nothing but write-backs may still be queued.
+  HbmUse hbm_use(double cycle) const;
 
  private:
   struct Port {
@@ -70,6 +77,7 @@ class MemorySystem {
   std::vector<int> sides_;
   double l2_read_free_ = 0, l2_write_free_ = 0, hbm_free_ = 0;
   double l2_read_busy_ = 0, l2_write_busy_ = 0, hbm_busy_ = 0, port_busy_ = 0;
+  double hbm_bytes_ = 0;  // that HBM was asked for
 };
 
 }  // namespace tilescope

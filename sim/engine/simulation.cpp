@@ -56,6 +56,21 @@ Status check_gpu(const SimulationRequest& request) {
   return Done{};
 }
 
+Status check_tile(const ProgramTile& tile) {
+  if (tile.stages < 0 || tile.stages > ProgramTile::most_stages)
+    return Error{fmt::format("--stages is {}: it must be 1 to {}", tile.stages, ProgramTile::most_stages)};
+  return check(tile);
+}
+
+/// A number of buffers can be chosen only where the kernel has a ring of them.
+Status check_stages(const TileProgram& program, const ProgramInfo& info) {
+  const std::int64_t asked = program.tile().stages;
+  if (asked == 0 || std::any_of(program.launches().begin(), program.launches().end(),
+                                [&](const LaunchSpec& launch) { return launch.needs.stages == asked; }))
+    return Done{};
+  return Error{fmt::format("--stages is {}, but {} has no ring of buffers: leave --stages out", asked, info.id)};
+}
+
 std::string_view to_string(Occupancy::Limit limit) {
   switch (limit) {
     case Occupancy::Limit::blocks:
@@ -210,7 +225,7 @@ Result<std::shared_ptr<const Simulation>> run_program(SimulationRequest request,
   ScheduleBuilder builder(request.gpu, program->problem());
   Recorder recorder(static_cast<int>(request.gpu.sm_count), request.focus_sm, builder);
   MemorySystem memory(request.gpu, layouts, builder, simulation->ledger, recorder);
-  Machine machine(*program, request.gpu, memory, recorder, builder);
+  Machine machine(*program, request, memory, recorder, builder);
   const Cycles gap = to_cycles(Nanoseconds(request.gpu.launch_overhead_ns), request.gpu.clock());
   const Cycles interval = to_cycles(Nanoseconds(request.gpu.launch_interval_ns), request.gpu.clock());
   const double share = 1.0 / static_cast<double>(launches.size());
@@ -218,14 +233,17 @@ Result<std::shared_ptr<const Simulation>> run_program(SimulationRequest request,
   for (std::size_t i = 0; i < launches.size(); ++i) {
     // The host makes launches one after another, and a kernel starts when it is launched and the one before it is over.
     const double start = i == 0 ? 0 : std::max(times.back().end + gap.value, static_cast<double>(i) * interval.value);
+    const HbmUse before = memory.hbm_use(start);
     const Result<double> end =
         machine.run_launch(static_cast<int>(i), (*per_sm)[i], start, progress, share * static_cast<double>(i), share);
     if (!end) return end.error();
     times.push_back({start, *end});
+    const HbmUse after = memory.hbm_use(*end);
     const LaunchSpec& launch = launches[i];
     const double slots = (*per_sm)[i] * request.gpu.sm_count;
     simulation->launches.push_back({std::string(launch.name), launch.blocks(), launch.needs.threads, launch.needs.shared_bytes,
-                                    (*per_sm)[i], static_cast<double>(launch.blocks()) / slots, Cycles(*end - start)});
+                                    (*per_sm)[i], static_cast<double>(launch.blocks()) / slots, Cycles(*end - start),
+                                    after.bytes - before.bytes, after.busy_cycles - before.busy_cycles});
   }
 
   // What a launch costs before its first block begins is no part of the trace.
@@ -242,21 +260,22 @@ Result<std::shared_ptr<const Simulation>> run_program(SimulationRequest request,
   return std::shared_ptr<const Simulation>(std::move(simulation));
 }
 
-std::optional<TileShape> chosen_tile(const SimulationRequest& request) {
+std::optional<ProgramTile> chosen_tile(const SimulationRequest& request) {
   if (request.tile) return request.tile;
   const Result<const ProgramInfo*> info = find_program(request.algorithm);
-  return info ? std::optional((*info)->default_tile(request.problem, request.gpu)) : std::nullopt;
+  return info ? std::optional<ProgramTile>((*info)->default_tile(request.problem, request.gpu)) : std::nullopt;
 }
 
 Result<std::shared_ptr<const Simulation>> simulate(const SimulationRequest& request, const Progress& progress) {
   if (const Status status = check(request.problem); !status) return status.error();
   if (request.tile)
-    if (const Status status = check(*request.tile); !status) return status.error();
+    if (const Status status = check_tile(*request.tile); !status) return status.error();
   const Result<const ProgramInfo*> info = find_program(request.algorithm);
   if (!info) return info.error();
   if (const Status status = check_gpu(request); !status) return status.error();
   Result<std::unique_ptr<TileProgram>> program = (*info)->make(request.problem, *chosen_tile(request), request.gpu);
   if (!program) return program.error();
+  if (const Status status = check_stages(**program, **info); !status) return status.error();
   return run_program(request, **info, std::shared_ptr<const TileProgram>(std::move(*program)), progress);
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/core/gpu_spec.h"
+#include "sim/engine/block_order.h"
 #include "sim/engine/trace.h"
 #include "sim/memory/ledger.h"
 #include "sim/programs/tile_program.h"
@@ -17,8 +18,9 @@ namespace tilescope {
 struct SimulationRequest {
   std::string algorithm = "flash2";
   AttentionProblem problem;
-  std::optional<TileShape> tile;          // the program's default when absent
+  std::optional<ProgramTile> tile;        // the program's default when absent
   std::optional<int> blocks_per_sm;       // what fits when absent; never more than fits
+  BlockOrder block_order = BlockOrder::launch;
   GpuSpec gpu;
   int focus_sm = 0;
 };
@@ -34,6 +36,8 @@ struct LaunchResult {
   int blocks_per_sm = 0;
   double waves = 0;
   Cycles cycles;
+  /// What HBM did from its start to its end. Write-backs still queued when it ends are the next launch's; the ledger has them here.
+  double hbm_bytes = 0, hbm_busy_cycles = 0;
 };
 
 /// Immutable once made; shared between threads.
@@ -54,7 +58,7 @@ struct Simulation {
 };
 
 /// What the request is simulated with: its tile, else the program's default. nullopt where the algorithm is unknown.
-std::optional<TileShape> chosen_tile(const SimulationRequest& request);
+std::optional<ProgramTile> chosen_tile(const SimulationRequest& request);
 
 /// Called now and then with 0..1; returning false cancels.
 using Progress = std::function<bool(double)>;

@@ -47,7 +47,7 @@ constexpr ListingLine listing[] = {
 
 class Flash1 final : public TileProgram {
  public:
-  Flash1(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu)
+  Flash1(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu)
       : TileProgram(problem, tile), plan_(problem, tile) {
     launches_ = {{"attention", problem.query_planes(), 1, 1, flash1_needs(problem, tile, gpu), 1,
                   static_cast<int>(std::size(listing))}};
@@ -164,7 +164,7 @@ std::optional<ClosedForm> Flash1::closed_form() const {
   return form;
 }
 
-Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu) {
+Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
   return make_program<Flash1>(id, CausalMask::taken, problem, tile, gpu);
 }
 

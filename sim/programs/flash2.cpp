@@ -46,7 +46,7 @@ constexpr ListingLine listing[] = {
 
 class Flash2 final : public TileProgram {
  public:
-  Flash2(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu)
+  Flash2(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu)
       : TileProgram(problem, tile), plan_(problem, tile) {
     LaunchSpec launch;
     launch.name = "attention";
@@ -149,7 +149,7 @@ class Flash2 final : public TileProgram {
   BlockPlan plan_;
 };
 
-Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu) {
+Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
   return make_program<Flash2>(id, CausalMask::taken, problem, tile, gpu);
 }
 

@@ -55,10 +55,10 @@ KernelNeeds needs_for(std::int64_t row_warps, std::int64_t key_warps, const Comp
   return needs;
 }
 
-/// Two buffers of `stage_bytes` beside `fixed_bytes` where they fit, else one.
-void set_stages(KernelNeeds& needs, std::int64_t fixed_bytes, std::int64_t stage_bytes, const GpuSpec& gpu) {
+/// As many buffers of `stage_bytes` beside `fixed_bytes` as `tile` asks for; where it does not, two if they fit, else one.
+void set_stages(KernelNeeds& needs, std::int64_t fixed_bytes, std::int64_t stage_bytes, const ProgramTile& tile, const GpuSpec& gpu) {
   const auto both = static_cast<double>(fixed_bytes + 2 * stage_bytes);
-  needs.stages = both <= gpu.sm_shared_bytes_per_block ? 2 : 1;
+  needs.stages = tile.stages > 0 ? static_cast<int>(tile.stages) : both <= gpu.sm_shared_bytes_per_block ? 2 : 1;
   needs.shared_bytes = fixed_bytes + needs.stages * stage_bytes;
 }
 
@@ -125,10 +125,10 @@ KernelNeeds softmax_needs(const AttentionProblem& problem, const TileShape& tile
   return needs;
 }
 
-KernelNeeds output_needs(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu) {
+KernelNeeds output_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
   KernelNeeds needs =
       needs_for(warps_for(tile.block_q, rows_of_warp, 8), 1, output_compiled.of(problem), tile.block_q * problem.head_dim);
-  set_stages(needs, 0, (tile.block_q + problem.head_dim) * tile.block_kv * element_bytes(problem.dtype), gpu);
+  set_stages(needs, 0, (tile.block_q + problem.head_dim) * tile.block_kv * element_bytes(problem.dtype), tile, gpu);
   return needs;
 }
 
@@ -143,16 +143,16 @@ KernelNeeds flash1_needs(const AttentionProblem& problem, const TileShape& tile,
   return needs;
 }
 
-KernelNeeds flash2_needs(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu) {
+KernelNeeds flash2_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
   constexpr std::int64_t barrier_bytes = 16;  // of a stage: full and empty
   const std::int64_t row_bytes = problem.head_dim * element_bytes(problem.dtype);
   KernelNeeds needs = needs_for(warps_for(tile.block_q, rows_of_warp, tile.block_q >= 256 ? 8 : 4), 1, flash2_compiled.of(problem),
                                 tile.block_q * (tile.block_kv + problem.head_dim));
-  set_stages(needs, tile.block_q * (row_bytes + 4), 2 * tile.block_kv * row_bytes + barrier_bytes, gpu);
+  set_stages(needs, tile.block_q * (row_bytes + 4), 2 * tile.block_kv * row_bytes + barrier_bytes, tile, gpu);
   return needs;
 }
 
-KernelNeeds row_softmax_needs(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu, bool with_values) {
+KernelNeeds row_softmax_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu, bool with_values) {
   KernelNeeds needs;
   needs.threads = static_cast<int>(4 * warp_threads);
   needs.registers_per_thread = static_cast<int>(row_registers);
@@ -165,7 +165,7 @@ KernelNeeds row_softmax_needs(const AttentionProblem& problem, const TileShape& 
   needs.registers_per_thread = registers_for(fused_compiled.of(problem), sums, needs.threads);
   // With more rows fewer threads share one: there is always one sum a thread and column, and at least one a column of O.
   const std::int64_t partial = std::max<std::int64_t>(needs.threads * 8, tile.block_q * problem.head_dim) * 4;
-  set_stages(needs, scratch_bytes + tile.block_q * tile.block_kv * 4 + partial, tile.block_kv * row_bytes, gpu);
+  set_stages(needs, scratch_bytes + tile.block_q * tile.block_kv * 4 + partial, tile.block_kv * row_bytes, tile, gpu);
   return needs;
 }
 

@@ -20,11 +20,11 @@ struct SoftmaxRows {
 };
 SoftmaxRows softmax_rows(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu);
 KernelNeeds softmax_needs(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu);
-KernelNeeds output_needs(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu);
+KernelNeeds output_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu);
 KernelNeeds flash1_needs(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu);
-KernelNeeds flash2_needs(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu);
+KernelNeeds flash2_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu);
 /// Softmax of rows that are walked tile by tile; with V where `with_values`.
-KernelNeeds row_softmax_needs(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu, bool with_values);
+KernelNeeds row_softmax_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu, bool with_values);
 
 /// Tiles of one row that the threads of a block hold in registers at once: each thread fetches 8 neighbouring elements at a time.
 std::int64_t tiles_in_registers(const KernelNeeds& needs, const TileShape& tile);

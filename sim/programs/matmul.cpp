@@ -100,10 +100,10 @@ class Matmul final : public TileProgram {
   BlockPlan plan_;
 };
 
-Result<std::unique_ptr<TileProgram>> make_naive(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu) {
+Result<std::unique_ptr<TileProgram>> make_naive(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
   return make_program<Matmul<false>>("matmul_naive", CausalMask::refused, problem, tile, gpu);
 }
-Result<std::unique_ptr<TileProgram>> make_tiled(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu) {
+Result<std::unique_ptr<TileProgram>> make_tiled(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
   return make_program<Matmul<true>>("matmul_tiled", CausalMask::refused, problem, tile, gpu);
 }
 

@@ -24,7 +24,7 @@ Status check_request(std::string_view id, const AttentionProblem& problem, const
 /// make() of a row of the table for a program that is built from problem, tile and GPU.
 template <class Program>
 Result<std::unique_ptr<TileProgram>> make_program(std::string_view id, CausalMask mask, const AttentionProblem& problem,
-                                                  const TileShape& tile, const GpuSpec& gpu) {
+                                                  const ProgramTile& tile, const GpuSpec& gpu) {
   if (Status status = check_request(id, problem, tile, mask); !status) return status.error();
   return std::unique_ptr<TileProgram>(std::make_unique<Program>(problem, tile, gpu));
 }

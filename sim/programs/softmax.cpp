@@ -78,7 +78,7 @@ enum class Kind : std::uint8_t { safe, online, fused };
 template <Kind kind>
 class Softmax final : public TileProgram {
  public:
-  Softmax(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu)
+  Softmax(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu)
       : TileProgram(problem, tile), plan_(problem, tile) {
     const KernelNeeds needs = row_softmax_needs(problem, tile, gpu, kind == Kind::fused);
     // Rows that are not whole sectors go element by element, one tile after another.
@@ -233,13 +233,13 @@ class Softmax final : public TileProgram {
 };
 static_assert(std::size(safe_listing) == std::size(online_listing) && std::size(safe_listing) == std::size(fused_listing));
 
-Result<std::unique_ptr<TileProgram>> make_safe(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu) {
+Result<std::unique_ptr<TileProgram>> make_safe(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
   return make_program<Softmax<Kind::safe>>("softmax_safe", CausalMask::refused, problem, tile, gpu);
 }
-Result<std::unique_ptr<TileProgram>> make_online(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu) {
+Result<std::unique_ptr<TileProgram>> make_online(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
   return make_program<Softmax<Kind::online>>("softmax_online", CausalMask::refused, problem, tile, gpu);
 }
-Result<std::unique_ptr<TileProgram>> make_fused(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu) {
+Result<std::unique_ptr<TileProgram>> make_fused(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
   return make_program<Softmax<Kind::fused>>("softmax_fused", CausalMask::refused, problem, tile, gpu);
 }
 

@@ -54,7 +54,7 @@ enum LaunchIndex { scores_launch, softmax_launch, output_launch };
 
 class Standard final : public TileProgram {
  public:
-  Standard(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu)
+  Standard(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu)
       : TileProgram(problem, tile), plan_(problem, tile), softmax_(softmax_rows(problem, tile, gpu)) {
     // Row groups do not straddle query tiles: the scores of a query tile end where that tile's last row does.
     groups_of_tile_ = ceil_div(tile.block_q, softmax_.rows);
@@ -254,7 +254,7 @@ std::optional<ClosedForm> Standard::closed_form() const {
   return form;
 }
 
-Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu) {
+Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
   return make_program<Standard>(id, CausalMask::taken, problem, tile, gpu);
 }
 

@@ -68,12 +68,24 @@ struct BlockPlace {
   std::int32_t plane = 0, first_row = 0;  // as in BlockOperations
 };
 
+/// A tile, and how many buffers the program's ring of key tiles has.
+struct ProgramTile : TileShape {
+  static constexpr std::int64_t most_stages = 8;
+  std::int64_t stages = 0;  // 0: as many as the program's kernel takes by itself
+
+  ProgramTile() = default;
+  ProgramTile(const TileShape& shape) : TileShape(shape) {}
+  ProgramTile(std::int64_t q, std::int64_t kv, std::int64_t buffers = 0) : TileShape{q, kv}, stages(buffers) {}
+  bool operator==(const ProgramTile&) const = default;
+  friend bool operator==(const TileShape& a, const ProgramTile& b) { return ProgramTile(a) == b; }
+};
+
 class TileProgram {
  public:
   virtual ~TileProgram() = default;
 
   const AttentionProblem& problem() const { return problem_; }
-  const TileShape& tile() const { return tile_; }
+  const ProgramTile& tile() const { return tile_; }
   std::span<const LaunchSpec> launches() const { return launches_; }
   /// HBM tensors the program reads (given), and those it writes.
   virtual std::span<const Tensor> inputs() const = 0;
@@ -91,9 +103,9 @@ class TileProgram {
   virtual std::optional<ClosedForm> closed_form() const = 0;
 
  protected:
-  TileProgram(AttentionProblem problem, TileShape tile) : problem_(problem), tile_(tile) {}
+  TileProgram(AttentionProblem problem, ProgramTile tile) : problem_(problem), tile_(tile) {}
   AttentionProblem problem_;
-  TileShape tile_;
+  ProgramTile tile_;
   std::vector<LaunchSpec> launches_;
 };
 
@@ -108,7 +120,7 @@ struct ProgramInfo {
   /// The tile used when none is asked for: that of the real kernel where it fits, else the largest power of two that fits `gpu`.
   TileShape (*default_tile)(const AttentionProblem&, const GpuSpec&);
   /// Errors  a tile or a type that the program cannot take.
-  Result<std::unique_ptr<TileProgram>> (*make)(const AttentionProblem&, const TileShape&, const GpuSpec&);
+  Result<std::unique_ptr<TileProgram>> (*make)(const AttentionProblem&, const ProgramTile&, const GpuSpec&);
 };
 
 std::span<const ProgramInfo> program_table();

@@ -67,6 +67,17 @@ TEST_CASE("tile history: flash2 reads each K and V tile once for every query til
   check_counts(simulation, Tensor::lse, 0, 1);
 }
 
+TEST_CASE("tile history: the next use of a tile is the next time it is read or written, and round to the first") {
+  CellHistory cell;
+  CHECK_FALSE(cell.next_use(0));
+  cell.reads = {10, 30};
+  cell.writes = {20};
+  CHECK(cell.next_use(0) == 10);
+  CHECK(cell.next_use(10) == 20);
+  CHECK(cell.next_use(25) == 30);
+  CHECK(cell.next_use(30) == 10);
+}
+
 TEST_CASE("tile history: flash1 reads K and V once, and writes O once more than there are key tiles") {
   const auto simulation = run("flash1");
   check_counts(simulation, Tensor::q, 4, 0);

@@ -1,6 +1,7 @@
 // The studies of the window, their files, and the plots and chains that are made of them.
 #include "app/studies.h"
 
+#include <algorithm>
 #include <atomic>
 
 #include <doctest/doctest.h>
@@ -46,6 +47,7 @@ TEST_CASE("studies: what a view shows is worked out once it is open, and complet
     const auto fit = session.view(no_theme).studies->fit;
     REQUIRE(fit != nullptr);
     CHECK(fit->simulated() == fit->fitting());
+    CHECK(fit->maps.size() == 6);
     session.apply(SetCenter{CenterView::what_if});
     session.finish();
     const auto table = session.view(no_theme).studies->what_if;
@@ -76,6 +78,42 @@ TEST_CASE("studies: the base of what if is the GPU as its file has it") {
   const View view = session.view(no_theme);
   CHECK(same_numbers(view.studies->what_if->real.gpu, *view.gpu_base));
   CHECK_FALSE(same_numbers(view.lane().simulation->request.gpu, *view.gpu_base));
+}
+
+TEST_CASE("studies: what would bound the run next is worked out for every simulation, with or without threads") {
+  for (bool threads : {false, true}) {
+    Session session(small_start(CenterView::stage, threads));
+    session.finish();
+    const auto first = session.view(no_theme).studies->limit;
+    REQUIRE(first != nullptr);
+    CHECK(first->without == session.view(no_theme).lane().simulation->bound);
+    CHECK(first->before_ns == session.view(no_theme).lane().simulation->time.value);
+    session.apply(SetSpecValue{"hbm.bytes_per_second=1e8"});
+    session.finish();
+    const auto second = session.view(no_theme).studies->limit;
+    REQUIRE(second != nullptr);
+    CHECK(second->without == Bound::hbm);
+    CHECK(second->outcome.time_ns < second->before_ns);
+  }
+}
+
+TEST_CASE("studies: another order of the blocks is simulated, and what if still starts from that of the launch") {
+  Session::Start start = small_start(CenterView::what_if);
+  start.request.problem = {.heads = 2, .kv_heads = 2, .seq_q = 160, .seq_kv = 160, .head_dim = 16, .causal = true};
+  Session session(std::move(start));
+  session.finish();
+  const auto before = session.view(no_theme).studies->what_if;
+  session.apply(SetBlockOrder{BlockOrder::longest});
+  session.finish();
+  const View view = session.view(no_theme);
+  CHECK(view.lane().simulation->request.block_order == BlockOrder::longest);
+  CHECK(view.studies->what_if == before);
+  REQUIRE(before->base);
+  const auto row =
+      std::find_if(before->rows.begin(), before->rows.end(), [](const WhatIfRow& r) { return r.what.id == "order_longest"; });
+  REQUIRE(row != before->rows.end());
+  CHECK(row->outcome->cycles == view.lane().simulation->cycles.value);
+  CHECK(row->outcome->time_ns < before->base->time_ns);
 }
 
 TEST_CASE("studies: a sweep that cannot be leaves the last one, with a sentence") {

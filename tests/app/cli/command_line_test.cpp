@@ -105,6 +105,17 @@ TEST_CASE("command line: every flag of simulate is understood") {
   CHECK(line.trace == "t.json");
 }
 
+TEST_CASE("command line: buffers and the order of blocks go with every command that simulates") {
+  for (const Arguments& command :
+       {Arguments{"simulate"}, Arguments{"sweep", "--over", "seq=16,32"}, Arguments{"render", "--out", "p.png"}}) {
+    Arguments all = command;
+    for (const char* more : {"--stages", "3", "--block-order", "grouped"}) all.emplace_back(more);
+    CHECK(good(all).stages == 3);
+    CHECK(good(all).block_order == BlockOrder::grouped);
+  }
+  CHECK(good({"simulate"}).block_order == BlockOrder::launch);
+}
+
 TEST_CASE("command line: every flag of render is understood") {
   const CommandLine line = good({"render", "--out=p.png", "--step=12", "--size=1280x720", "--theme=light", "--panel=stage",
                                  "--compare", "--scale=1.5", "--language=ko", "--seed=7", "--q=q.csv", "--k=k.csv", "--v=v.csv"});
@@ -202,6 +213,7 @@ TEST_CASE("command line: every number is taken strictly, with its flag and text 
 }
 
 TEST_CASE("command line: a name that is none of a few is refused with the few") {
+  CHECK(bad({"simulate", "--block-order", "head"}).find("did you mean heads") != std::string::npos);
   CHECK(bad({"simulate", "--dtype", "fp8"}) == "--dtype is 'fp8': there are fp16, bf16 and fp32");
   CHECK(bad({"simulate", "--dtype", "double"}) == "--dtype is 'double': there are fp16, bf16 and fp32");
   CHECK(bad({"simulate", "--pass", "foreward"}) == "--pass is 'foreward': did you mean forward?");

@@ -149,7 +149,10 @@ TEST_CASE("cli: --json prints the schema of the design, key by key") {
                                        "sm_to_l2_bytes", "smem_read_bytes", "smem_write_bytes"});
   CHECK(keys(json["work"]) == Names{"flops", "exps"});
   CHECK(keys(json["memory"]) == Names{"peak_hbm_bytes", "extra_hbm_bytes"});
-  CHECK(keys(json["time"]) == Names{"cycles", "ns", "bound_by"});
+  CHECK(keys(json["time"]) == Names{"cycles", "ns", "bound_by", "next_limit"});
+  CHECK(keys(json["time"]["next_limit"]) == Names{"without", "cycles", "ns", "bound_by"});
+  CHECK(json["time"]["next_limit"]["without"] == json["time"]["bound_by"]);
+  CHECK(json["time"]["next_limit"]["cycles"].get<std::int64_t>() < json["time"]["cycles"].get<std::int64_t>());
   REQUIRE(json["launches"].size() == 1);
   CHECK(keys(json["launches"][0]) == Names{"name", "blocks", "threads", "smem_bytes", "blocks_per_sm", "waves", "cycles"});
   REQUIRE(json["ledger"].size() > 4);
@@ -189,6 +192,31 @@ TEST_CASE("cli: tile, GPU and blocks per SM of the request reach the simulation"
   CHECK(json["tile"] == Json::parse(R"({"block_q":64,"block_kv":32})"));
   CHECK(json["launches"][0]["blocks_per_sm"] == 1);
   CHECK(json["problem"]["causal"] == true);
+}
+
+TEST_CASE("cli: buffers and order of blocks reach the simulation, and are told only where they were chosen") {
+  const std::vector<std::string> problem = {"--heads", "4", "--seq", "320", "--causal"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), problem.begin(), problem.end());
+    return simulated(more);
+  };
+  const Json usual = with({});
+  CHECK_FALSE(usual.contains("block_order"));
+  const Json longest = with({"--block-order", "longest"});
+  CHECK(longest["block_order"] == "longest");
+  CHECK(longest["time"]["cycles"].get<std::int64_t>() < usual["time"]["cycles"].get<std::int64_t>());
+  CHECK(longest["traffic"]["l2_to_sm_bytes"] == usual["traffic"]["l2_to_sm_bytes"]);
+  const Json single = with({"--stages", "1"});
+  CHECK(single["tile"]["stages"] == 1);
+  CHECK(single["launches"][0]["smem_bytes"].get<std::int64_t>() < usual["launches"][0]["smem_bytes"].get<std::int64_t>());
+  CHECK(single["time"]["cycles"].get<std::int64_t>() > usual["time"]["cycles"].get<std::int64_t>());  // no load runs ahead
+}
+
+TEST_CASE("cli: the table says what would bound the run next") {
+  const RunOutcome outcome = run_program({"simulate", "--gpu", "toy", "--set", "hbm.bytes_per_second=1e9"});
+  REQUIRE(outcome.code == 0);
+  CHECK(outcome.out.find("without hbm") != std::string::npos);
+  CHECK(outcome.out.find("then bound by ") != std::string::npos);
 }
 
 TEST_CASE("cli: --json FILE and --trace FILE write whole files beside the table") {

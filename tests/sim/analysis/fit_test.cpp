@@ -2,6 +2,8 @@
 #include "sim/analysis/fit.h"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -10,43 +12,77 @@
 
 using namespace tilescope;
 
-TEST_CASE("fit: every cell says what simulate() says of its tile") {
+TEST_CASE("fit: every cell of every map says what simulate() says of its tile, buffers and type") {
   SimulationRequest request;
   request.algorithm = "flash2";
   request.gpu = toy_gpu();
-  request.problem = {.seq_q = 128, .seq_kv = 128, .head_dim = 64};
-  const auto map = make_fit_map(request);
-  REQUIRE(map);
-  REQUIRE(map->find(map->usual) != nullptr);
-  CHECK(map->find(map->usual)->fits());
-  CHECK_FALSE(map->find(map->usual)->spills);
-  int refused = 0;
-  for (const FitCell& cell : map->cells) {
-    const auto outcome = simulate_outcome(request_of(*map, cell));
-    REQUIRE(outcome);
-    CHECK(outcome->done() == cell.fits());
-    if (cell.fits()) CHECK(outcome->blocks_per_sm <= cell.blocks_per_sm);
-    if (!cell.fits()) {
-      CHECK(cell.stop != FitCell::Stop::none);
-      CHECK(cell.refusal == outcome->refusal);
-      ++refused;
+  request.problem = {.seq_q = 64, .seq_kv = 64, .head_dim = 64};
+  const auto maps = make_fit_maps(request);
+  REQUIRE(maps);
+  CHECK(maps->maps.size() == 6);
+  const FitMap& real = maps->maps.front();
+  CHECK(real.real);
+  REQUIRE(real.find(real.usual) != nullptr);
+  CHECK(real.find(real.usual)->fits());
+  CHECK_FALSE(real.find(real.usual)->spills);
+  std::size_t refused = 0, cells = 0;
+  for (const FitMap& map : maps->maps)
+    for (const FitCell& cell : map.cells) {
+      ++cells;
+      CHECK(cell.tile.stages == map.stages);
+      const auto outcome = simulate_outcome(request_of(map, cell));
+      REQUIRE(outcome);
+      CHECK(outcome->done() == cell.fits());
+      if (cell.fits()) CHECK(cell.needs.stages == map.stages);
+      if (cell.fits()) CHECK(outcome->blocks_per_sm <= cell.blocks_per_sm);
+      if (!cell.fits()) {
+        CHECK(cell.stop != FitCell::Stop::none);
+        CHECK(cell.refusal == outcome->refusal);
+        ++refused;
+      }
     }
-  }
-  CHECK(map->fitting() + static_cast<std::size_t>(refused) == map->cells.size());
-  const auto order = fit_order(*map);
-  CHECK(order.size() == map->fitting());
-  const auto area = [&](std::size_t i) { return map->cells[i].tile.block_q * map->cells[i].tile.block_kv; };
-  CHECK(std::is_sorted(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return area(a) > area(b); }));
+  CHECK(maps->fitting() + refused == cells);
+  const auto order = fit_order(*maps);
+  CHECK(order.size() == maps->fitting());
+  CHECK(order.front().map == 0);
+  const auto before = [&](const FitPlace& a, const FitPlace& b) {
+    const auto area = [&](const FitPlace& at) {
+      const TileShape& tile = maps->maps[at.map].cells[at.cell].tile;
+      return -tile.block_q * tile.block_kv;
+    };
+    return std::pair(a.map, area(a)) < std::pair(b.map, area(b));
+  };
+  CHECK(std::is_sorted(order.begin(), order.end(), before));
 }
 
-TEST_CASE("fit: a program of single rows has one row of cells") {
+TEST_CASE("fit: more buffers need more shared memory, in the same tiles, and 32 bits need more than 16") {
+  SimulationRequest request;
+  request.gpu = toy_gpu();
+  request.problem = {.seq_q = 128, .seq_kv = 128, .head_dim = 32};
+  const auto maps = make_fit_maps(request);
+  REQUIRE(maps);
+  const FitMap* one = maps->find(DataType::fp16, 1);
+  const FitMap* three = maps->find(DataType::bf16, 3);  // the other type of 16 bits: the same map
+  const FitMap* full = maps->find(DataType::fp32, 1);
+  REQUIRE(one->cells.size() == three->cells.size());
+  for (std::size_t i = 0; i < one->cells.size(); ++i) {
+    CHECK(one->cells[i].tile.block_q == three->cells[i].tile.block_q);
+    CHECK(three->cells[i].needs.shared_bytes > one->cells[i].needs.shared_bytes);
+    CHECK(full->cells[i].needs.shared_bytes > one->cells[i].needs.shared_bytes);
+  }
+  CHECK(three->fitting() <= one->fitting());
+}
+
+TEST_CASE("fit: a program of single rows has one row of cells, and one without a ring a map a type") {
   SimulationRequest request;
   request.algorithm = "softmax_online";
   request.gpu = toy_gpu();
-  const auto map = make_fit_map(request);
-  REQUIRE(map);
-  CHECK(map->block_q.size() == 1);
-  CHECK_FALSE(map->q_matters);
+  const auto maps = make_fit_maps(request);
+  REQUIRE(maps);
+  REQUIRE(maps->maps.size() == 2);
+  CHECK(maps->maps[0].stages == 0);
+  CHECK(maps->maps[0].block_q.size() == 1);
+  CHECK_FALSE(maps->maps[0].q_matters);
 }
 
 TEST_CASE("fit: the quickest cell neither spills nor waits to be simulated") {
@@ -98,4 +134,25 @@ TEST_CASE("what if: without skipping, a masked problem costs what an unmasked on
   real.problem.causal = false;
   const auto unmasked = what_ifs(real);
   CHECK(std::none_of(unmasked.begin(), unmasked.end(), [](const WhatIf& what) { return what.id == "no_skipping"; }));
+}
+
+TEST_CASE("what if: other orders of the blocks are of the same machine, and of a causal mask there are more") {
+  SimulationRequest real;
+  real.gpu = toy_gpu();
+  real.problem = {.heads = 4, .kv_heads = 4, .seq_q = 64, .seq_kv = 64, .head_dim = 16};
+  const auto orders = [&] {
+    std::vector<BlockOrder> found;
+    for (const WhatIf& what : what_ifs(real))
+      if (what.request.block_order != BlockOrder::launch) {
+        CHECK(same_numbers(what.request.gpu, real.gpu));
+        CHECK(what.assignments.empty());
+        found.push_back(what.request.block_order);
+      }
+    return found;
+  };
+  CHECK(orders() == std::vector{BlockOrder::heads});
+  real.problem.causal = true;
+  CHECK(orders() == std::vector{BlockOrder::heads, BlockOrder::reversed, BlockOrder::longest});
+  real.gpu.l2_capacity_bytes = 8 * 1024;  // two heads at a time
+  CHECK(orders() == std::vector{BlockOrder::heads, BlockOrder::reversed, BlockOrder::longest, BlockOrder::grouped});
 }

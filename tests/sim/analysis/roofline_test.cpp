@@ -1,4 +1,6 @@
 // Rooflines: ceilings from a spec's numbers, points from a ledger filled by hand.
+#include <algorithm>
+
 #include <doctest/doctest.h>
 
 #include "sim/analysis/roofline.h"
@@ -54,6 +56,8 @@ TEST_CASE("roofline: the launches of standard attention carry their own products
   Simulation simulation = simulation_of("standard", problem, toy_gpu());
   for (int launch = 0; launch < 3; ++launch) simulation.ledger.add(launch, Tensor::s, Link::l2_to_sm, 1, 32000);
   simulation.ledger.add(0, Tensor::q, Link::hbm_read, 1, 16000);
+  simulation.launches[0].hbm_bytes = 16000;
+  simulation.launches[0].hbm_busy_cycles = 250;
   const auto points = roofline_points(simulation);
   REQUIRE(points.size() == 4);
   const double product = 2.0 * 3 * 64 * 48 * 32;
@@ -89,4 +93,72 @@ TEST_CASE("roofline: what the launches carry adds up to the closed form") {
     CHECK(flops == static_cast<double>(simulation.program->closed_form()->flops));
     CHECK(exps == static_cast<double>(simulation.program->closed_form()->exps));
   }
+}
+
+TEST_CASE("roofline: no point is above its roof, of any program, and launches move what the whole run moves") {
+  for (const ProgramInfo& info : program_table()) {
+    CAPTURE(info.id);
+    SimulationRequest request;
+    request.algorithm = info.id;
+    request.gpu = toy_gpu();
+    request.gpu.l2_capacity_bytes = 16 * 1024;  // so that launches write back what earlier ones left
+    request.gpu.hbm_bytes_per_second = 8e9;
+    request.gpu.hbm_read_fraction = 1;
+    request.gpu.hbm_sustained_fraction = 0.8;
+    request.problem = {.heads = 2, .kv_heads = 2, .seq_q = 96, .seq_kv = 96, .head_dim = 16};
+    const auto simulation = simulate(request);
+    REQUIRE(simulation);
+    const Roofline roof = roofline_of(request.gpu, 64);
+    double hbm_bytes = 0;
+    for (const RooflinePoint& point : roofline_points(**simulation)) {
+      CAPTURE(point.launch);
+      CAPTURE(point.level);
+      const auto ceiling =
+          std::find_if(roof.ceilings.begin(), roof.ceilings.end(), [&](const RooflineCeiling& c) { return c.name == point.level; });
+      REQUIRE(ceiling != roof.ceilings.end());
+      CHECK(point.level_rate <= ceiling->rate * (1 + 1e-9));
+      CHECK(point.busy() <= 1 + 1e-9);
+      CHECK(point.bytes_per_second <= point.level_rate * (1 + 1e-9));
+      if (point.level == "HBM") hbm_bytes += point.bytes;
+    }
+    const double all =
+        static_cast<double>((*simulation)->ledger.total(Link::hbm_read).value + (*simulation)->ledger.total(Link::hbm_write).value);
+    CHECK(hbm_bytes <= all + 1);
+    CHECK(hbm_bytes >= 0.7 * all);  // the rest is still queued when the launches end
+  }
+}
+
+TEST_CASE("roofline: what an earlier launch left in the L2 is told apart from a launch's own bytes") {
+  const AttentionProblem problem = {.seq_q = 64, .seq_kv = 64, .head_dim = 32};
+  Simulation simulation = simulation_of("standard", problem, toy_gpu());
+  simulation.ledger.add(0, Tensor::s, Link::sm_to_l2, 1, 8192);
+  simulation.ledger.add(0, Tensor::s, Link::hbm_write, 0, 5000);
+  simulation.ledger.add(1, Tensor::s, Link::hbm_write, 0, 3000);
+  simulation.ledger.add(1, Tensor::p, Link::sm_to_l2, 1, 8192);
+  simulation.ledger.add(1, Tensor::p, Link::hbm_write, 0, 8192);
+  for (int launch : {0, 1}) {
+    simulation.launches[static_cast<std::size_t>(launch)].hbm_bytes = launch == 0 ? 5000 : 11192;
+    simulation.launches[static_cast<std::size_t>(launch)].hbm_busy_cycles = 400;
+  }
+  const auto points = roofline_points(simulation);
+  REQUIRE(points.size() >= 2);
+  CHECK(points[0].level == "HBM");
+  CHECK(points[0].earlier_bytes == 0);
+  CHECK(points[0].later_bytes == 3000);
+  const auto softmax =
+      std::find_if(points.begin(), points.end(), [](const RooflinePoint& p) { return p.launch == "softmax" && p.level == "HBM"; });
+  REQUIRE(softmax != points.end());
+  CHECK(softmax->earlier_bytes == 3000);
+  CHECK(softmax->later_bytes == 0);
+  CHECK(softmax->tensors.front().tensor == Tensor::p);
+}
+
+TEST_CASE("roofline: a GPU with wgmma has a second tensor ceiling, and its ridges are those of mma.sync") {
+  GpuSpec gpu = toy_gpu();
+  gpu.sm_wgmma_flops_per_cycle = 800;
+  const Roofline roof = roofline_of(gpu, 0);
+  CHECK(roof.ceilings[3].name == "tensor cores");
+  CHECK(roof.ceilings[4].name == "wgmma");
+  CHECK(roof.ceilings[4].rate == 4 * 800e9);
+  CHECK(roof.ceilings[0].ridge == roof.ceilings[3].rate / roof.ceilings[0].rate);
 }

@@ -305,8 +305,14 @@ TEST_CASE("simulate: each wrong request is one sentence with the values and the 
   request.tile = TileShape{512, 512};
   request.problem.head_dim = 128;
   has(error_of(request), {"512x512", "toy", "KiB", "use a smaller"});
-  request.tile = TileShape{16, 16};
   request.problem = {};
+  request.tile = ProgramTile{16, 16, 9};
+  has(error_of(request), {"--stages", "9", "1 to 8"});
+  request.algorithm = "flash1";
+  request.tile = ProgramTile{16, 16, 2};
+  has(error_of(request), {"--stages is 2", "flash1", "no ring"});
+  request.algorithm = "flash2";
+  request.tile = TileShape{16, 16};
   request.blocks_per_sm = 0;
   has(error_of(request), {"--blocks-per-sm", "0", "at least 1"});
   request.blocks_per_sm = 1000;

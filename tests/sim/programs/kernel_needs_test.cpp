@@ -96,6 +96,17 @@ TEST_CASE("needs: flash2 has two buffers of K and V where they fit, else one") {
   CHECK(one.shared_bytes == (128 + 2 * 64) * 128 * 2 + 128 * 4 + 16);
 }
 
+TEST_CASE("needs: as many buffers as are asked for, each as large as the next") {
+  const AttentionProblem problem = {.seq_q = 256, .seq_kv = 256, .head_dim = 64};
+  const auto shared = [&](std::int64_t stages) {
+    const KernelNeeds needs = flash2_needs(problem, {64, 64, stages}, toy_gpu());
+    CHECK(needs.stages == stages);
+    return needs.shared_bytes;
+  };
+  CHECK(shared(2) - shared(1) == 2 * 64 * 64 * 2 + 16);  // a tile of K, one of V, and their barriers
+  CHECK(shared(8) - shared(7) == shared(2) - shared(1));
+}
+
 TEST_CASE("needs: rows of the softmax launch stay in shared memory as long as one fits") {
   const GpuSpec gpu = toy_gpu();  // 64 KiB
   const TileShape tile{16, 16};

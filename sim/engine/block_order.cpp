@@ -1,0 +1,69 @@
+// The orders, as arithmetic on block numbers.
+#include "sim/engine/block_order.h"
+
+#include <algorithm>
+#include <array>
+
+#include "sim/core/tensor.h"
+
+namespace tilescope {
+
+namespace {
+
+constexpr std::array rows = {
+    BlockOrderInfo{BlockOrder::launch, "launch", "as launched"},
+    BlockOrderInfo{BlockOrder::heads, "heads", "heads fastest"},
+    BlockOrderInfo{BlockOrder::reversed, "reversed", "each head from its last tile on"},
+    BlockOrderInfo{BlockOrder::longest, "longest", "the last tiles of all heads first"},
+    BlockOrderInfo{BlockOrder::grouped, "grouped", "last tiles first, in groups of heads that fit the L2"},
+};
+
+}  // namespace
+
+std::span<const BlockOrderInfo> block_orders() {
+  return rows;
+}
+
+std::string_view to_string(BlockOrder order) {
+  return rows[static_cast<std::size_t>(order)].id;
+}
+
+std::optional<BlockOrder> block_order_from(std::string_view id) {
+  const auto found = std::find_if(rows.begin(), rows.end(), [&](const BlockOrderInfo& row) { return row.id == id; });
+  return found == rows.end() ? std::nullopt : std::optional(found->order);
+}
+
+std::int64_t planes_that_fit(const AttentionProblem& problem, const GpuSpec& gpu) {
+  const std::int64_t sharing = problem.heads / problem.kv_heads;
+  if (!gpu.has_l2()) return sharing;
+  const auto keys_and_values = static_cast<double>(2 * problem.seq_kv * problem.head_dim * element_bytes(problem.dtype));
+  const auto fit = static_cast<std::int64_t>(gpu.l2_capacity_bytes / gpu.l2_partitions / keys_and_values);
+  return std::max<std::int64_t>(1, fit) * sharing;
+}
+
+BlockSequence::BlockSequence(BlockOrder order, std::int64_t blocks, std::int64_t planes, std::int64_t group)
+    : order_(blocks % planes == 0 ? order : BlockOrder::launch),
+      planes_(planes),
+      within_(std::max<std::int64_t>(1, blocks / planes)),
+      group_(std::clamp<std::int64_t>(group, 1, planes)) {}
+
+std::int64_t BlockSequence::at(std::int64_t turn) const {
+  switch (order_) {
+    case BlockOrder::launch:
+      break;
+    case BlockOrder::heads:
+      return turn % planes_ * within_ + turn / planes_;
+    case BlockOrder::reversed:
+      return turn / within_ * within_ + within_ - 1 - turn % within_;
+    case BlockOrder::longest:
+      return turn % planes_ * within_ + within_ - 1 - turn / planes_;
+    case BlockOrder::grouped: {
+      const std::int64_t first = turn / (group_ * within_) * group_, rest = turn - first * within_;
+      const std::int64_t here = std::min(group_, planes_ - first);
+      return (first + rest % here) * within_ + within_ - 1 - rest / here;
+    }
+  }
+  return turn;
+}
+
+}  // namespace tilescope

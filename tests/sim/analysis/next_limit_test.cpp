@@ -1,0 +1,49 @@
+// The next limit: a resource that is lifted holds nothing up any more.
+#include "sim/analysis/next_limit.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/sim/test_gpus.h"
+
+using namespace tilescope;
+
+TEST_CASE("next limit: without any one resource nothing is spent on it, and the run is no longer") {
+  for (const char* algorithm : {"standard", "flash1", "flash2"}) {
+    SimulationRequest request;
+    request.algorithm = algorithm;
+    request.gpu = toy_gpu();
+    request.problem = {.heads = 4, .kv_heads = 4, .seq_q = 128, .seq_kv = 128, .head_dim = 32};
+    const auto real = simulate(request);
+    REQUIRE(real);
+    for (Bound bound : {Bound::tensor, Bound::exp, Bound::fp32, Bound::l2, Bound::hbm, Bound::smem, Bound::latency}) {
+      CAPTURE(algorithm);
+      CAPTURE(to_string(bound));
+      SimulationRequest lifted = (*real)->request;
+      lifted.gpu = without_limit(lifted.gpu, bound);
+      const auto without = simulate(lifted);
+      REQUIRE(without);
+      CHECK((*without)->utilisation[static_cast<std::size_t>(bound)] == 0);
+      // First come, first served: that one thing is quicker can let another be late, though not by much.
+      CHECK((*without)->cycles.value <= 1.02 * (*real)->cycles.value);
+      CHECK((*without)->ledger.total(Link::l2_to_sm) == (*real)->ledger.total(Link::l2_to_sm));
+    }
+  }
+}
+
+TEST_CASE("next limit: of a run that HBM holds up it is the run without HBM's time, on the same tile") {
+  SimulationRequest request;
+  request.gpu = toy_gpu();
+  request.gpu.hbm_bytes_per_second = 2e9;
+  request.problem = {.heads = 4, .kv_heads = 4, .seq_q = 128, .seq_kv = 128, .head_dim = 32};
+  const auto real = simulate(request);
+  REQUIRE(real);
+  REQUIRE((*real)->bound == Bound::hbm);
+  const auto next = next_limit(**real);
+  REQUIRE(next);
+  CHECK(next->without == Bound::hbm);
+  CHECK(next->before_ns == (*real)->time.value);
+  CHECK(next->outcome.bound != Bound::hbm);
+  CHECK(next->outcome.tile == (*real)->program->tile());
+  CHECK(next->change() < -0.5);
+  CHECK(next->change() == doctest::Approx(next->outcome.time_ns / (*real)->time.value - 1));
+}
