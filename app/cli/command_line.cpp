@@ -146,6 +146,8 @@ class Understanding {
     line_.algorithm_given = text("--algorithm") != nullptr;
     if (!error_ && line_.command == CommandKind::sweep && line_.over.empty())
       return Error{"sweep needs --over KEY=RANGE: for example --over seq=64:1024:x2"};
+    if (!error_ && line_.probe.empty() && (line_.probe_block || line_.probe_row))
+      return Error{fmt::format("{} says which row to follow: it needs --probe FILE", line_.probe_row ? "--probe-row" : "--probe-block")};
     if (error_) return *error_;
     return std::move(line_);
   }
@@ -191,6 +193,8 @@ class Understanding {
     line_.block_q = whole("--block-q", 1, largest_block);
     line_.block_kv = whole("--block-kv", 1, largest_block);
     if (const auto count = whole("--blocks-per-sm", 1, most_blocks_per_sm)) line_.blocks_per_sm = static_cast<int>(*count);
+    line_.probe_block = whole("--probe-block", 0, std::numeric_limits<std::int64_t>::max());
+    line_.probe_row = whole("--probe-row", 0, largest_size);
     constexpr std::string_view types[] = {"fp16", "bf16", "fp32"}, passes[] = {"forward", "backward", "both"};
     choice("--dtype", types, data_type_from, line_.dtype);
     choice("--pass", passes, pass_from, line_.pass);

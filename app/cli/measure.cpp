@@ -11,6 +11,7 @@
 #include "app/cli/measure_report.h"
 #include "app/cli/output.h"
 #include "app/files.h"
+#include "app/probe_inputs.h"
 #include "kernels/measure/bandwidth.h"
 #include "kernels/measure/bundle.h"
 #include "kernels/measure/probe.h"
@@ -18,8 +19,6 @@
 #include "kernels/measure/suite.h"
 #include "sim/analysis/validation.h"
 #include "sim/core/text.h"
-#include "sim/core/units.h"
-#include "sim/numerics/tile_machine.h"
 
 namespace tilescope {
 
@@ -130,20 +129,15 @@ Status write_recorded(Recorded recorded, const CommandLine& line, const std::str
 Result<int> measure_probe(const CommandLine& line, std::FILE* out) {
   const auto kernel = kernel_of(line);
   if (!kernel) return kernel.error();
-  if ((*kernel)->id != "flash2")
-    return Error{fmt::format("kernel {} has no probe: flash2 has, use --algorithm flash2", (*kernel)->id)};
   const auto problem = problem_of(line);
   if (!problem) return problem.error();
   if (const Status fits = supports(**kernel, *problem); !fits) return fits.error();
   InputSource source;
   source.seed = line.seed;
   ProbeRequest request;
-  request.block =
-      ceil_div(problem->seq_q, (*kernel)->tile(*problem).block_q) - 1;  // of the first head, the one that sees most keys
-  const auto value = [&](Tensor tensor, std::int64_t plane, std::int64_t row, std::int64_t column) {
-    return source.value(*problem, tensor, plane, row, column);
-  };
-  Result<ProbeResult> probe = run_probe(*problem, request, value);
+  request.block = line.probe_block;
+  request.row = line.probe_row;
+  Result<ProbeResult> probe = run_probe(**kernel, *problem, request, probe_inputs(source, *problem));
   if (!probe) return probe.error();
   probe->seed = line.seed;
   if (const Status written = write_recorded(*probe, line, line.probe); !written) return written.error();

@@ -10,6 +10,9 @@ namespace tilescope {
 /// Errors  no GPU, no CUPTI, no permission; a chip or a CUPTI without PM sampling: says what was tried; those of launching.
 Result<BandwidthRecord> sample_bandwidth(const KernelInfo& kernel, const AttentionProblem& problem);
 
+/// When the kernel's traffic begins: the start of the first sample with more than a trace of it; 0 where there is none.
+double busy_from_ns(const std::vector<BandwidthSample>& samples);
+
 /// The samples from a little before the first with traffic to a little after the last, with times from the first kept.
 std::vector<BandwidthSample> trimmed(const std::vector<BandwidthSample>& samples);
 

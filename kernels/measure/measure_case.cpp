@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "kernels/measure/bandwidth.h"
 #include "kernels/measure/clock_gauge.h"
 #include "kernels/measure/device_problem.h"
 #include "kernels/measure/timing.h"
@@ -28,6 +29,10 @@ double seconds_since(Clock::time_point start) {
 
 Error cancelled() {
   return {"the measurement was cancelled", Error::Kind::cancelled};
+}
+
+std::string without_counters(const Error& error) {
+  return error.sentence + "; time and correctness go on without counters";
 }
 
 /// The tensors of one measurement, and what is done with them.
@@ -191,12 +196,19 @@ Result<MeasuringSession> MeasuringSession::open() {
   Result<DeviceMemory> scratch = flush_scratch(*device);
   if (!scratch) return scratch.error();
   session.scratch_ = std::move(*scratch);
-  Result<CounterSession> counters = CounterSession::open();
-  if (counters)
-    session.counters_ = std::move(*counters);
-  else
-    session.refused_ = counters.error().sentence;
+  session.open_counters();
   return session;
+}
+
+void MeasuringSession::open_counters() {
+  Result<CounterSession> counters = CounterSession::open();
+  refused_ = counters ? std::string() : without_counters(counters.error());
+  if (counters) counters_ = std::move(*counters);
+}
+
+Result<BandwidthRecord> MeasuringSession::sample(const KernelInfo& kernel, const AttentionProblem& problem) {
+  if (counters_) counters_->pause();
+  return sample_bandwidth(kernel, problem);
 }
 
 Result<MeasuredCase> MeasuringSession::measure(const KernelInfo& kernel, const AttentionProblem& problem,
@@ -223,13 +235,14 @@ Result<MeasuredCase> MeasuringSession::measure(const KernelInfo& kernel, const A
 
   start = Clock::now();
   if (!go_on(0.3, "reading counters")) return cancelled();
+  if (!counters_ && options.counter_repeats > 0) open_counters();  // what was refused before may be granted now
   measured.refused = refused_;
   if (counters_ && options.counter_repeats > 0) {
     int read = 0;
     const auto between = [&] { return go_on(0.3 + 0.7 * ++read / (2.0 * options.counter_repeats), "reading counters"); };
     const Status counted = run.counters(*counters_, options.counter_repeats, between, measured);
     if (!counted && counted.error().kind == Error::Kind::cancelled) return counted.error();
-    if (!counted) measured.refused = counted.error().sentence;
+    if (!counted) measured.refused = without_counters(counted.error());
   }
   spent.counters = seconds_since(start);
   if (cost != nullptr) *cost = spent;

@@ -21,6 +21,7 @@
 #include "kernels/kernel_table.h"
 #include "kernels/measure/counters.h"
 #include "sim/core/measurement.h"
+#include "sim/core/probe_result.h"
 
 namespace tilescope {
 
@@ -53,10 +54,16 @@ class MeasuringSession {
   Result<MeasuredCase> measure(const KernelInfo& kernel, const AttentionProblem& problem, const MeasureOptions& options,
                                const MeasureProgress& progress, MeasuringCost* cost = nullptr);
 
+  /// HBM traffic over the life of one run: see bandwidth.h. The hardware has one profiler at a time, so the counters give way
+  /// meanwhile.
+  Result<BandwidthRecord> sample(const KernelInfo& kernel, const AttentionProblem& problem);
+
   /// A bundle without cases: the device, its clocks, and what each counter is called.
   MeasurementBundle empty_bundle() const;
 
  private:
+  void open_counters();
+
   DeviceInfo device_;
   DeviceMemory scratch_;
   std::optional<CounterSession> counters_;

@@ -13,8 +13,8 @@ namespace tilescope {
 
 namespace {
 
-constexpr std::uint32_t most_samples = 1 << 16;
-constexpr std::size_t hardware_buffer_bytes = std::size_t{64} << 20;
+constexpr std::uint32_t most_samples = 1 << 13;  // a kernel gets 400 to 800, and quiet around it a few more
+constexpr std::size_t hardware_buffer_bytes = std::size_t{8} << 20;
 constexpr double finest_ns = 1000, coarsest_ns = 128000;
 constexpr double samples_wanted = 400;
 constexpr std::uint64_t seed = 1;
