@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "app/parallel.h"
+#include "app/panels/step_index.h"
 #include "app/probe_inputs.h"
 #include "app/session_state.h"
 #include "kernels/measure/bandwidth.h"

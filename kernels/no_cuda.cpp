@@ -117,7 +117,7 @@ Status multiply_output(const AttentionProblem&, const DeviceTensors&, StreamHand
   return no_cuda_error();
 }
 
-Result<BandwidthRecord> sample_bandwidth(const KernelInfo&, const AttentionProblem&) {
+Result<BandwidthRecord> sample_bandwidth(const KernelInfo&, const AttentionProblem&, SamplerKnowledge&) {
   return no_cuda_error();
 }
 

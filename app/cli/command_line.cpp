@@ -148,6 +148,7 @@ class Understanding {
       return Error{"sweep needs --over KEY=RANGE: for example --over seq=64:1024:x2"};
     if (!error_ && line_.probe.empty() && (line_.probe_block || line_.probe_row))
       return Error{fmt::format("{} says which row to follow: it needs --probe FILE", line_.probe_row ? "--probe-row" : "--probe-block")};
+    if (!error_ && line_.brief && !line_.out.empty()) return Error{"--brief measures too little for a spec: leave out --brief or --out"};
     if (error_) return *error_;
     return std::move(line_);
   }
@@ -199,6 +200,7 @@ class Understanding {
     choice("--dtype", types, data_type_from, line_.dtype);
     choice("--pass", passes, pass_from, line_.pass);
     line_.causal = text("--causal") != nullptr;
+    line_.brief = text("--brief") != nullptr;
   }
 
   void picture() {

@@ -118,6 +118,7 @@ constexpr std::array flags = {
     FlagInfo{"--bundle", "FILE", "Output", "the measurement bundle to hold the model against [that of assets/measured]", value, validate},
     FlagInfo{"--list", "NAME", "Output", "only the cases of this list of the bundle: build or judge [all]", value, validate},
     FlagInfo{"--markdown", "FILE", "Output", "the page docs/validation.md", value, validate},
+    FlagInfo{"--brief", "", "Output", "a fraction of the work, to see that it runs; the values are rough, and no spec is written", toggle, calibrate},
     FlagInfo{"--out", "FILE", "Output", "the file to write", value, render | calibrate},
     FlagInfo{"--step", "N", "Picture", "the step to show; 0 is before anything ran [a few steps in]", value, values},
     FlagInfo{"--race", "", "Picture", "standard attention beside the algorithm, on one clock", toggle, values, "--compare"},

@@ -24,7 +24,7 @@ namespace tilescope {
 
 namespace {
 
-constexpr MeasureOptions cli_options = {.time_repeats = 20, .counter_repeats = 3};
+constexpr MeasureOptions cli_options = {.time_repeats = 20, .counter_repeats = 3, .warm_repeats = 3};
 constexpr std::int64_t default_seq = 1024, default_head_dim = 64;  // what the kernels take, unlike the model's own small defaults
 
 using Clock = std::chrono::steady_clock;
@@ -150,7 +150,8 @@ Result<int> measure_samples(const CommandLine& line, std::FILE* out) {
   if (!kernel) return kernel.error();
   const auto problem = problem_of(line);
   if (!problem) return problem.error();
-  const Result<BandwidthRecord> record = sample_bandwidth(**kernel, *problem);
+  SamplerKnowledge knowledge;
+  const Result<BandwidthRecord> record = sample_bandwidth(**kernel, *problem, knowledge);
   if (!record) return record.error();
   if (const Status written = write_recorded(*record, line, line.samples); !written) return written.error();
   if (const Status printed = print(out, samples_table(*record)); !printed) return printed.error();

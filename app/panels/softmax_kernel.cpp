@@ -52,9 +52,8 @@ std::string tooltip_of(const View& view) {
   const ProbeResult& probe = compared.probe->probe;
   std::string text = provenance(*compared.probe);
   add_line(text, say(tr("query {} of head {}: row {} of the kernel's block {}"), probe.query, probe.plane, probe.row, probe.block));
-  add_line(text, say(tr("The tile machine ran this block on the same numbers (seed {}). After each key tile, the kernel's figure "
-                        "and the relative difference:"),
-                     probe.seed));
+  add_line(text, say(tr("The tile machine ran this block on the same numbers, seed {}."), probe.seed));
+  add_line(text, tr("After each key tile, the kernel's figure and the relative difference:"));
   add_line(text, table_of(compared));
   const ProbedStep worst = compared.worst();
   add_line(text, say(tr("largest difference: m {}, α {}, l {}"), difference_text(worst.m), difference_text(worst.alpha),

@@ -53,8 +53,7 @@ inline ProbeArguments probe_arguments(const ProbeBuffers& buffers) {
           buffers.row_of_block};
 }
 
-/// Addresses are worked out anew at each tick, from the arguments and a slot in shared memory: registers are what the kernel is
-/// short of.
+/// Addresses are worked out anew at each tick, from what lies in shared memory: registers are what the kernels are short of.
 class Probe {
  public:
   using Arguments = ProbeArguments;
@@ -84,7 +83,11 @@ class Probe {
     }
     __syncthreads();
     in_ = lane == 0 && slot() >= 0 && slot() < arguments.slots;
-    if (in_) *place(arguments.iterations, 4) = static_cast<unsigned long long>(block_id()) + 1;
+    if (in_) {
+      const long long own = static_cast<long long>(slot()) * (blockDim.x >> 5) + warp;
+      ticks() = arguments.ticks + own * (arguments.iterations + 1) * probe_events;
+      *place(arguments.iterations, 4) = static_cast<unsigned long long>(block_id()) + 1;
+    }
     if (block_id() == arguments.block) followed_ = arguments.row_of_block - first_row;
   }
 
@@ -114,8 +117,13 @@ class Probe {
 
  private:
   __device__ __forceinline__ unsigned long long* place(int iteration, int event) const {
-    const long long warp = static_cast<long long>(slot()) * (blockDim.x >> 5) + warp_;
-    return arguments_.ticks + (warp * (arguments_.iterations + 1) + iteration) * probe_events + event;
+    return ticks() + iteration * probe_events + event;
+  }
+  /// Where this warp writes; only the lane that writes sets and reads it.
+  __device__ __forceinline__ unsigned long long*& ticks() const {
+    constexpr int most_warps = 8;
+    __shared__ unsigned long long* of_warp[most_warps];
+    return of_warp[warp_];
   }
   static __device__ __forceinline__ int& slot() {
     __shared__ int slot;

@@ -51,7 +51,8 @@ class Run {
   Status warm_up() const;
   Status times(const DeviceInfo& device, int repeats, MeasuredCase& measured) const;
   Status launches(int repeats, MeasuredCase& measured) const;
-  Status counters(CounterSession& session, int repeats, const std::function<bool()>& go_on, MeasuredCase& measured) const;
+  Status counters(CounterSession& session, const MeasureOptions& options, const std::function<bool()>& go_on,
+                  MeasuredCase& measured) const;
 
  private:
   const KernelInfo& kernel_;
@@ -150,7 +151,8 @@ Status Run::launches(int repeats, MeasuredCase& measured) const {
   return Done{};
 }
 
-Status Run::counters(CounterSession& session, int repeats, const std::function<bool()>& go_on, MeasuredCase& measured) const {
+Status Run::counters(CounterSession& session, const MeasureOptions& options, const std::function<bool()>& go_on,
+                     MeasuredCase& measured) const {
   const std::span<const Counter> table = counter_table();
   std::map<std::string, std::vector<double>> cold, warm;
   std::vector<double> after_flush;
@@ -161,7 +163,7 @@ Status Run::counters(CounterSession& session, int repeats, const std::function<b
   const auto flush_first = [&] { return flush(); };
   const auto kernel_first = [&] { return kernel(); };
   const auto run_kernel = [&] { return kernel(); };
-  for (int repeat = 0; repeat < repeats; ++repeat) {
+  for (int repeat = 0; repeat < options.counter_repeats; ++repeat) {
     const Result<CounterReading> reading = session.read(CounterSet::all, flush_first, run_kernel);
     if (!reading) return reading.error();
     collect(*reading, cold);
@@ -169,7 +171,7 @@ Status Run::counters(CounterSession& session, int repeats, const std::function<b
     measured.counter_passes = reading->passes;
     if (!go_on()) return cancelled();
   }
-  for (int repeat = 0; repeat < repeats; ++repeat) {
+  for (int repeat = 0; repeat < options.warm_repeats; ++repeat) {
     const Result<CounterReading> reading = session.read(CounterSet::memory, kernel_first, run_kernel);
     if (!reading) return reading.error();
     collect(*reading, warm);
@@ -179,7 +181,7 @@ Status Run::counters(CounterSession& session, int repeats, const std::function<b
       if (!std::isnan(bytes)) after_flush.push_back(bytes);  // the set has one counter
     if (!go_on()) return cancelled();
   }
-  measured.counter_repeats = repeats;
+  measured.counter_repeats = options.counter_repeats;
   for (auto& [key, values] : cold) measured.counters[key] = spread_of(std::move(values));
   for (auto& [key, values] : warm) measured.counters_warm[key] = spread_of(std::move(values));
   measured.hbm_write_after_flush_bytes = spread_of(std::move(after_flush));
@@ -208,7 +210,7 @@ void MeasuringSession::open_counters() {
 
 Result<BandwidthRecord> MeasuringSession::sample(const KernelInfo& kernel, const AttentionProblem& problem) {
   if (counters_) counters_->pause();
-  return sample_bandwidth(kernel, problem);
+  return sample_bandwidth(kernel, problem, sampler_);
 }
 
 Result<MeasuredCase> MeasuringSession::measure(const KernelInfo& kernel, const AttentionProblem& problem,
@@ -239,8 +241,10 @@ Result<MeasuredCase> MeasuringSession::measure(const KernelInfo& kernel, const A
   measured.refused = refused_;
   if (counters_ && options.counter_repeats > 0) {
     int read = 0;
-    const auto between = [&] { return go_on(0.3 + 0.7 * ++read / (2.0 * options.counter_repeats), "reading counters"); };
-    const Status counted = run.counters(*counters_, options.counter_repeats, between, measured);
+    const auto between = [&] {
+      return go_on(0.3 + 0.7 * ++read / (options.counter_repeats + options.warm_repeats), "reading counters");
+    };
+    const Status counted = run.counters(*counters_, options, between, measured);
     if (!counted && counted.error().kind == Error::Kind::cancelled) return counted.error();
     if (!counted) measured.refused = without_counters(counted.error());
   }

@@ -19,6 +19,7 @@
 #include <string_view>
 
 #include "kernels/kernel_table.h"
+#include "kernels/measure/bandwidth.h"
 #include "kernels/measure/counters.h"
 #include "sim/core/measurement.h"
 #include "sim/core/probe_result.h"
@@ -28,6 +29,7 @@ namespace tilescope {
 struct MeasureOptions {
   int time_repeats = 20;    // fewer where a run is long, but at least 5
   int counter_repeats = 2;  // 0: no counters; 1: no smem_bytes either
+  int warm_repeats = 1;     // of the counters from a warm L2, and of the writes after a flush
 };
 
 /// What it cost to measure, in seconds of this machine.
@@ -66,6 +68,7 @@ class MeasuringSession {
 
   DeviceInfo device_;
   DeviceMemory scratch_;
+  SamplerKnowledge sampler_;
   std::optional<CounterSession> counters_;
   std::string refused_;
 };

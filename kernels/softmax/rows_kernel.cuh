@@ -170,9 +170,10 @@ __global__ __launch_bounds__(128) void rows_kernel(const typename Recorder::temp
   probe.statistics(0, 0, all.max * ln_2, 0.f);
   probe.sums(0, 0, all.sum);
   probe.tick(0, 2);
-  if (!works) return probe.end();
+  if constexpr (!Recorder::on)  // a probed block ends together
+    if (!works) return;
   const float inverse = all.sum == 0.f ? 0.f : 1.f / all.sum;
-  for_each_piece(p, width, seq_kv, tile_keys, thread, threads, [&](int c, auto piece) {
+  for_each_piece(p, Recorder::on && !works ? 0 : width, seq_kv, tile_keys, thread, threads, [&](int c, auto piece) {
     if (c < seen) piece = kept ? piece.read(kept + c) : piece.fetched(s + c);
 #pragma unroll
     for (int i = 0; i < piece.size; ++i)
