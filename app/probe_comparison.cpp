@@ -51,6 +51,12 @@ std::vector<ProbedStep> machine_steps(const BlockHistory& history, std::int64_t 
   return steps;
 }
 
+/// Whether the last step left the row as it was.
+bool unchanged_by_last(const std::vector<ProbedStep>& steps) {
+  const ProbedStep &last = steps.back(), &before = steps[steps.size() - 2];
+  return last.m == before.m && last.l == before.l && last.alpha == 1;
+}
+
 }  // namespace
 
 ProbedStep difference(const ComparedStep& step) {
@@ -99,7 +105,9 @@ Result<std::shared_ptr<const ProbeComparison>> compare_probe(const TileProgram& 
   made.first_row = std::max<std::int64_t>((*history)->operations().first_row, query_tile * probe.tile.block_q);
   made.row = static_cast<int>(probe.query - made.first_row);
   const bool running = probe.launches.size() == 1;
-  const std::vector<ProbedStep> machine = machine_steps(**history, query_tile, made.row, running);
+  std::vector<ProbedStep> machine = machine_steps(**history, query_tile, made.row, running);
+  // A warp of the kernel stops at the last tile that one of its rows sees, the program at the last one of its block.
+  while (machine.size() > probe.steps.size() && machine.size() > 1 && unchanged_by_last(machine)) machine.pop_back();
   if (machine.size() != probe.steps.size())
     return Error{fmt::format("the kernel took {} steps for this row, the model {}", probe.steps.size(), machine.size())};
   for (std::size_t i = 0; i < machine.size(); ++i) made.steps.push_back({probe.steps[i], machine[i]});

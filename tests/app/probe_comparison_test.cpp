@@ -90,6 +90,22 @@ TEST_CASE("probe comparison: a figure that is off is told by as much as it is of
   CHECK(difference((*compared)->steps[1]).l == 0);
 }
 
+TEST_CASE("probe comparison: tiles that the kernel's warp leaves out, since its rows see none of their keys, are no steps") {
+  ProbeResult probe = synthetic(0, 5, 1)->probe;
+  probe.problem.causal = true;
+  probe.problem.head_dim = 128;
+  probe.tile = {128, 64};
+  probe.query = 384;  // the first row of the last tile of queries: of its two last tiles of keys it sees one key of the first
+  const auto simulation = simulation_of(probe);
+  for (const std::size_t steps : {7U, 8U, 6U}) {
+    KnownProbe known{probe, {}, false};
+    known.probe.steps.assign(steps, {});
+    const auto compared = compare_probe(*simulation->program, std::make_shared<const KnownProbe>(known));
+    CHECK(static_cast<bool>(compared) == (steps != 6));
+    if (compared) CHECK((*compared)->steps.size() == steps);
+  }
+}
+
 TEST_CASE("probe comparison: on other numbers the figures part, and other steps than the kernel's are refused") {
   KnownProbe other = *synthetic(0, 5, 1);
   other.inputs.seed = 2;
