@@ -27,10 +27,29 @@ bool has_schema(std::string_view text, std::string_view schema) {
 
 void take_probe(Measurements& out, const fs::path& path, std::string_view text) {
   Result<ProbeResult> probe = probe_from_json(text);
-  if (probe)
-    out.probes.push_back(std::make_shared<const ProbeResult>(std::move(*probe)));
+  if (!probe) {
+    if (out.problem.empty()) out.problem = fmt::format("{}: {}", printable(path.native(), 200), probe.error().sentence);
+    return;
+  }
+  InputSource inputs;
+  inputs.seed = probe->seed;
+  out.probes.push_back(std::make_shared<const KnownProbe>(KnownProbe{std::move(*probe), inputs, false}));
+}
+
+void take_bandwidth(Measurements& out, const fs::path& path, std::string_view text) {
+  Result<BandwidthRecord> record = bandwidth_from_json(text);
+  if (record)
+    out.bandwidths.push_back(std::make_shared<const KnownBandwidth>(KnownBandwidth{std::move(*record), false}));
   else if (out.problem.empty())
-    out.problem = fmt::format("{}: {}", printable(path.native(), 200), probe.error().sentence);
+    out.problem = fmt::format("{}: {}", printable(path.native(), 200), record.error().sentence);
+}
+
+/// Whether something recorded on a device is of the kernel, problem, tile and GPU that were simulated.
+template <class Recorded>
+bool is_of(const Recorded& recorded, const Simulation& simulation) {
+  const SimulationRequest& asked = simulation.request;
+  return spec_id_of(recorded.device) == asked.gpu.id && recorded.kernel == asked.algorithm && recorded.problem == asked.problem &&
+         recorded.tile == simulation.program->tile();
 }
 
 Result<MeasurementBundle> parse(const fs::path& path, std::string_view text) {
@@ -63,6 +82,7 @@ Measurements load_measurements() {
     for (const fs::path& file : files) {
       const auto text = read_text_file(file);
       if (text && has_schema(*text, "tilescope.probe/")) take_probe(out, file, *text);
+      if (text && has_schema(*text, "tilescope.bandwidth/")) take_bandwidth(out, file, *text);
       if (text && !has_schema(*text, "tilescope.measurements/")) continue;
       Result<MeasurementBundle> bundle = text ? parse(file, *text) : text.error();
       if (bundle)
@@ -88,14 +108,24 @@ std::optional<FoundCase> find_case(const Measurements& measurements, const Simul
   return std::nullopt;
 }
 
-std::shared_ptr<const ProbeResult> find_probe(const Measurements& measurements, const Simulation& simulation) {
-  const SimulationRequest& asked = simulation.request;
-  if (!unchanged(asked.gpu)) return nullptr;
-  for (const auto& probe : measurements.probes)
-    if (spec_id_of(probe->device) == asked.gpu.id && probe->kernel == asked.algorithm && probe->problem == asked.problem &&
-        probe->tile == simulation.program->tile())
-      return probe;
+std::vector<std::shared_ptr<const KnownProbe>> find_probes(const Measurements& measurements, const Simulation& simulation) {
+  std::vector<std::shared_ptr<const KnownProbe>> found;
+  if (!unchanged(simulation.request.gpu)) return found;
+  for (const auto& known : measurements.probes)
+    if (is_of(known->probe, simulation)) found.push_back(known);
+  return found;
+}
+
+std::shared_ptr<const KnownBandwidth> find_bandwidth(const Measurements& measurements, const Simulation& simulation) {
+  if (!unchanged(simulation.request.gpu)) return nullptr;
+  for (const auto& known : measurements.bandwidths)
+    if (is_of(known->record, simulation)) return known;
   return nullptr;
+}
+
+bool same_numbers(const InputSource& a, const InputSource& b) {
+  const auto same = [](const auto& x, const auto& y) { return x == y || (x != nullptr && y != nullptr && *x == *y); };
+  return a.seed == b.seed && a.spread == b.spread && same(a.q, b.q) && same(a.k, b.k) && same(a.v, b.v);
 }
 
 std::string day_of(std::string_view date) {

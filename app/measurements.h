@@ -11,6 +11,7 @@
 #include "sim/core/measurement.h"
 #include "sim/core/probe_result.h"
 #include "sim/engine/simulation.h"
+#include "sim/numerics/tile_machine.h"
 
 namespace tilescope {
 
@@ -20,15 +21,29 @@ struct KnownBundle {
   bool live = false;     // measured by this run of the program, on this machine
 };
 
+/// What a kernel recorded of itself, and the numbers that it was given (of the plane of the followed row).
+struct KnownProbe {
+  ProbeResult probe;
+  InputSource inputs;
+  bool live = false;
+};
+
+/// HBM samples of a kernel's life.
+struct KnownBandwidth {
+  BandwidthRecord record;
+  bool live = false;
+};
+
 struct Measurements {
   std::vector<std::shared_ptr<const KnownBundle>> bundles;  // live ones first
-  std::vector<std::shared_ptr<const ProbeResult>> probes;   // what kernels recorded of themselves
+  std::vector<std::shared_ptr<const KnownProbe>> probes;          // live ones first
+  std::vector<std::shared_ptr<const KnownBandwidth>> bandwidths;  // live ones first
   std::string problem;                                      // the first file that could not be read, as a sentence; empty if none
 };
 
 /// Errors  what read_text_file() and bundle_from_json() refuse, with the path; a bundle without cases.
 Result<MeasurementBundle> load_bundle(const std::filesystem::path& path);
-/// The recorded bundles and probes of assets/measured/, by name. What else is in that folder is passed over.
+/// The recorded bundles, probes and samples of assets/measured/, by name. What else is in that folder is passed over.
 Measurements load_measurements();
 
 /// A case of a bundle.
@@ -42,8 +57,13 @@ struct FoundCase {
 /// nullopt where there is none.
 std::optional<FoundCase> find_case(const Measurements& measurements, const Simulation& simulation);
 
-/// The probe of what was simulated, by the same rule; null where there is none.
-std::shared_ptr<const ProbeResult> find_probe(const Measurements& measurements, const Simulation& simulation);
+/// The probes of what was simulated, by the same rule; one a row that was followed.
+std::vector<std::shared_ptr<const KnownProbe>> find_probes(const Measurements& measurements, const Simulation& simulation);
+/// The HBM samples of what was simulated, by the same rule; null where there are none.
+std::shared_ptr<const KnownBandwidth> find_bandwidth(const Measurements& measurements, const Simulation& simulation);
+
+/// Whether both give every element of Q, K and V the same value.
+bool same_numbers(const InputSource& a, const InputSource& b);
 
 /// Whether every number of the GPU is as its file has it.
 bool unchanged(const GpuSpec& gpu);

@@ -110,6 +110,7 @@ void Session::State::take_simulations(std::vector<std::shared_ptr<const Simulati
   std::string misfit;
   fitting_inputs(request.problem, &misfit);
   if (!misfit.empty()) message = ControlMessage{"inputs", misfit};
+  if (going_to_probe) go_to_probe();
 }
 
 // --- commands ---------------------------------------------------------------------------------------------------------------
@@ -347,6 +348,7 @@ void Session::tick(double seconds) {
   s.worker->take_finished();
   s.background->take_finished();
   s.take_validated();
+  s.take_measured();
   s.clock_seconds += seconds;
   if (!s.lanes.empty()) {
     s.play(seconds);
@@ -358,6 +360,7 @@ void Session::tick(double seconds) {
     }
   }
   s.find_measured();
+  if (!s.lanes.empty()) s.ask_for_comparison();
   s.ask_for_validation();
   if (s.message && s.message->control.empty() && s.notice_until > 0 && s.clock_seconds > s.notice_until) {
     s.message.reset();
@@ -414,6 +417,8 @@ View Session::view(const Theme& theme) const {
   view.measurements = &s.measurements;
   view.measured = s.measured ? &*s.measured : nullptr;
   view.probe = s.probe.get();
+  view.compared = s.compared.get();
+  view.bandwidth = s.bandwidth.get();
   view.validation = &s.validation;
   return view;
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "app/playhead.h"
+#include "app/probe_comparison.h"
 #include "app/session.h"
 #include "app/studies.h"
 #include "app/worker.h"
@@ -145,7 +146,11 @@ struct Session::State {
   Measurements measurements;
   std::shared_ptr<const Simulation> measured_for;  // whose case `measured` is
   std::optional<FoundCase> measured;
-  std::shared_ptr<const ProbeResult> probe;
+  std::vector<std::shared_ptr<const KnownProbe>> probes;       // of the same
+  std::shared_ptr<const KnownProbe> probe, compare_asked;
+  std::shared_ptr<const ProbeComparison> compared;             // of `probe`
+  std::shared_ptr<const KnownBandwidth> bandwidth;
+  bool going_to_probe = false;                                 // once its SM is in focus
   ValidationState validation;
   bool threads = true;
   double notice_until = 0;                      // a notice without a control goes away by itself
@@ -153,7 +158,7 @@ struct Session::State {
   std::shared_ptr<Background> shelf;
   static std::shared_ptr<Background> make_background();
 
-  static constexpr int measure_slot = 0, validation_slot = 15;  // of `background`
+  static constexpr int measure_slot = 0, compare_slot = 14, validation_slot = 15;  // of `background`
   static constexpr int simulate_slot = 0, first_timeline_slot = 1, first_plane_slot = first_timeline_slot + timeline_slots, first_history_slot = first_plane_slot + plane_slots;
 
   // session.cpp: work
@@ -183,13 +188,19 @@ struct Session::State {
 
   // session_measured.cpp
   void find_measured();
+  void choose_probe();
+  void ask_for_comparison();
+  void go_to_probe();
   void ask_for_validation();
   void take_validated();
   void notice(std::string sentence);
+  void take_measured();
+  void keep_bandwidth(BandwidthRecord record);
   void keep_live(const MeasurementBundle& device, MeasuredCase measured_now);
   void operator()(const OpenCase& command);
   void operator()(const RunValidation& command);
   void operator()(const Measure& command);
+  void operator()(const ShowProbe& command);
 
   // session.cpp: commands
   void operator()(const SetAlgorithm& command);

@@ -65,6 +65,7 @@ void Session::State::nothing_under_way() {
   for (auto& under_way : histories_under_way) under_way.reset();
   for (auto& under_way : planes_under_way) under_way.reset();
   for (auto& under_way : timelines_under_way) under_way.reset();
+  compare_asked = nullptr;
 }
 
 void Session::State::ask_for_history(int slot, const HistoryKey& key) {

@@ -23,6 +23,7 @@
 namespace tilescope {
 
 class TileHistory;
+struct ProbeComparison;                         // app/probe_comparison.h
 struct StudyView;                               // app/studies.h
 struct TimelineData;                            // app/panels/timeline_data.h
 enum class SweepQuantity : std::uint8_t;
@@ -85,7 +86,9 @@ struct View {
 
   const Measurements* measurements = nullptr;     // every bundle that is known
   const FoundCase* measured = nullptr;            // the measured case of lane(); null where there is none
-  const ProbeResult* probe = nullptr;             // what the real kernel of lane() recorded of itself; null where there is nothing
+  const KnownProbe* probe = nullptr;              // what the real kernel of lane() recorded of itself; null where there is nothing
+  const ProbeComparison* compared = nullptr;      // its row beside the tile machine's; null while that is worked out
+  const KnownBandwidth* bandwidth = nullptr;      // HBM samples of the real kernel of lane(); null where there are none
   const ValidationState* validation = nullptr;    // how far the recorded bundle is held against the model
 
   const Lane& lane() const { return lanes.back(); }  // the chosen algorithm
@@ -125,10 +128,11 @@ struct SetLanguage { std::string id; };
 struct OpenCase { std::string gpu, algorithm; AttentionProblem problem; TileShape tile; };
 struct RunValidation { bool on = true; };                     // stop it, go on with it
 struct Measure {};                                            // what is shown, on this machine's GPU
+struct ShowProbe {};                                          // the row that the real kernel recorded, on the numbers that it read
 
 using Command = std::variant<SetAlgorithm, SetRace, SetGpu, SetSpecValue, ResetSpecValue, SetProblem, SetTile, SetBlocksPerSm, SetBlockOrder, SetInputs, SetMatrix,
                              SetFocusSm, Step, SeekStep, SeekCycle, SetPlaying, SetSpeed, SetGrain, SelectRow, HoverTensor, SetThemeKind,
-                             SetCenter, SetSweep, GoOnWithStudy, SetPresent, CancelWork, ShowHelp, SetLanguage, OpenCase, RunValidation, Measure>;
+                             SetCenter, SetSweep, GoOnWithStudy, SetPresent, CancelWork, ShowHelp, SetLanguage, OpenCase, RunValidation, Measure, ShowProbe>;
 
 class Commands {
  public:

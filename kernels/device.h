@@ -44,7 +44,7 @@ class DeviceMemory {
   void* address() const { return memory_.get(); }
   std::int64_t bytes() const { return bytes_; }
   Status fill(unsigned char byte);
-  Status write(const void* from, std::int64_t bytes);
+  Status write(const void* from, std::int64_t bytes, std::int64_t offset = 0);
   Status read(void* to, std::int64_t bytes) const;
 
  private:

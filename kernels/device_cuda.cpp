@@ -112,10 +112,9 @@ Result<DeviceMemory> DeviceMemory::allocate(std::int64_t bytes) {
     cudaGetLastError();
     std::size_t free = 0, total = 0;
     cudaMemGetInfo(&free, &total);
-    return Error{
-        fmt::format("{:.3f} GB of GPU memory were asked for and {:.3f} GB are free: use a smaller --batch, --heads or --seq",
-                    static_cast<double>(bytes) / 1e9, static_cast<double>(free) / 1e9),
-        Error::Kind::machine_lacks};
+    return Error{fmt::format("{:.3f} GB of GPU memory were asked for and {:.3f} GB are free", static_cast<double>(bytes) / 1e9,
+                             static_cast<double>(free) / 1e9),
+                 Error::Kind::machine_lacks};
   }
   if (code != cudaSuccess) return error_of(code, "allocating GPU memory");
   DeviceMemory memory;
@@ -128,8 +127,9 @@ Result<DeviceMemory> DeviceMemory::allocate(std::int64_t bytes) {
 Status DeviceMemory::fill(unsigned char byte) {
   return checked(cudaMemset(address(), byte, static_cast<std::size_t>(bytes_)), "filling GPU memory");
 }
-Status DeviceMemory::write(const void* from, std::int64_t bytes) {
-  return checked(cudaMemcpy(address(), from, static_cast<std::size_t>(bytes), cudaMemcpyHostToDevice), "copying to the GPU");
+Status DeviceMemory::write(const void* from, std::int64_t bytes, std::int64_t offset) {
+  void* const to = static_cast<char*>(address()) + offset;
+  return checked(cudaMemcpy(to, from, static_cast<std::size_t>(bytes), cudaMemcpyHostToDevice), "copying to the GPU");
 }
 Status DeviceMemory::read(void* to, std::int64_t bytes) const {
   return checked(cudaMemcpy(to, address(), static_cast<std::size_t>(bytes), cudaMemcpyDeviceToHost), "copying from the GPU");

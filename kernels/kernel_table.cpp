@@ -7,6 +7,7 @@
 #include <string>
 
 #include "kernels/measure/library_products.h"
+#include "kernels/softmax/rows_plan.h"
 
 namespace tilescope {
 
@@ -25,7 +26,6 @@ constexpr Tensor s_p_o[] = {Tensor::s, Tensor::p, Tensor::o};
 constexpr std::int64_t most_grid_yz = 65535;
 constexpr std::int64_t most_grid_x = 2147483647;
 constexpr std::int64_t most_rows = std::int64_t{1} << 30;  // row arithmetic in the kernels is 32 bits wide
-constexpr std::int64_t kept_bytes = 163 * 1024;            // of a row of the softmax, see softmax/rows.cu
 
 bool small(const AttentionProblem& p) {
   return p.head_dim == 64;
@@ -59,8 +59,8 @@ LaunchNeeds scores_needs(std::string_view name, const AttentionProblem& p) {
   return {name, 256, small(p) ? 122 : 123, 256 * row_bytes(p), 1, 4};
 }
 LaunchNeeds softmax_needs(const AttentionProblem& p) {
-  const std::int64_t fit = kept_bytes / (p.seq_kv * 2);
-  return {"softmax", 128, 32, 128 + std::min<std::int64_t>(4, fit) * p.seq_kv * 2, 1, 1};
+  const RowsOfBlock own = rows_of_block(p);
+  return {"softmax", 128, 32, 128 + (own.kept ? own.rows * p.seq_kv * 2 : 0), 1, 1};
 }
 std::vector<LaunchNeeds> standard_needs(const AttentionProblem& p) {
   return {scores_needs("scores", p), softmax_needs(p), {"output", 256, small(p) ? 74 : 134, 2 * 128 * (256 + row_bytes(p)), 2, 8}};
@@ -92,14 +92,14 @@ constexpr KernelInfo rows[] = {
      plan_softmax_online},
     {"softmax_fused", "Over online softmax: times V in the same pass, so P is never stored.", s_and_v, only_o, false, false,
      row_tile, fused_needs, plan_softmax_fused},
-    {"standard", "Three launches; S and P through global memory.", qkv, s_p_o, true, false, tile_128, standard_needs,
-     plan_standard},
+    {"standard", "Three launches; S and P through global memory.", qkv, s_p_o, true, false, tile_128, standard_needs, plan_standard,
+     plan_standard_probed},
     {"standard_cublas", "The same with the products of NVIDIA's library, so that the comparison is fair.", qkv, s_p_o, true, true,
      tile_128, library_needs, nullptr},
     {"flash1", "Over standard: S and P stay on the chip; O, l and m cross in every inner step.", qkv, o_l_m, true, false, tile_64,
-     flash1_needs, plan_flash1},
+     flash1_needs, plan_flash1, plan_flash1_probed},
     {"flash2", "Over flash1: query tiles are the grid, so O, m and l stay in registers.", qkv, o_and_lse, true, false, flash2_tile,
-     flash2_needs, plan_flash2},
+     flash2_needs, plan_flash2, plan_flash2_probed},
 };
 
 const void* address_of(const DeviceTensors& t, Tensor tensor) {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/attention/probe_layout.h"
 #include "kernels/device.h"
 #include "sim/core/tensor.h"
 
@@ -30,6 +31,8 @@ struct KernelInfo {
   TileShape (*tile)(const AttentionProblem&);
   std::vector<LaunchNeeds> (*needs)(const AttentionProblem&);
   LaunchPlan (*plan)(const AttentionProblem&, const DeviceTensors&);  // null for a library's
+  /// The same launches with the probe compiled in (kernels/measure/probe.h); null where a kernel has none.
+  LaunchPlan (*plan_probed)(const AttentionProblem&, const DeviceTensors&, std::span<const ProbeBuffers>) = nullptr;
 };
 
 std::span<const KernelInfo> kernel_table();

@@ -1,5 +1,5 @@
 // What a build without CUDA has in place of device and kernels: the same functions, each of which says that there are none.
-#include "kernels/attention/flash2_probe_layout.h"
+#include "kernels/attention/probe_layout.h"
 #include "kernels/device.h"
 #include "kernels/measure/bandwidth.h"
 #include "kernels/measure/clock_gauge.h"
@@ -31,7 +31,7 @@ Result<DeviceMemory> DeviceMemory::allocate(std::int64_t) {
 Status DeviceMemory::fill(unsigned char) {
   return no_cuda_error();
 }
-Status DeviceMemory::write(const void*, std::int64_t) {
+Status DeviceMemory::write(const void*, std::int64_t, std::int64_t) {
   return no_cuda_error();
 }
 Status DeviceMemory::read(void*, std::int64_t) const {
@@ -76,7 +76,13 @@ PlannedLaunch plan_random(const DeviceMemory&, DataType, std::uint64_t) {
 LaunchPlan plan_flash2(const AttentionProblem&, const DeviceTensors&) {
   return {};
 }
-PlannedLaunch plan_flash2_probed(const AttentionProblem&, const DeviceTensors&, const ProbeBuffers&) {
+LaunchPlan plan_flash2_probed(const AttentionProblem&, const DeviceTensors&, std::span<const ProbeBuffers>) {
+  return {};
+}
+LaunchPlan plan_flash1_probed(const AttentionProblem&, const DeviceTensors&, std::span<const ProbeBuffers>) {
+  return {};
+}
+LaunchPlan plan_standard_probed(const AttentionProblem&, const DeviceTensors&, std::span<const ProbeBuffers>) {
   return {};
 }
 LaunchPlan plan_flash1(const AttentionProblem&, const DeviceTensors&) {
@@ -111,7 +117,7 @@ Status multiply_output(const AttentionProblem&, const DeviceTensors&, StreamHand
   return no_cuda_error();
 }
 
-Result<BandwidthRecord> sample_bandwidth(const KernelInfo&, const AttentionProblem&) {
+Result<BandwidthRecord> sample_bandwidth(const KernelInfo&, const AttentionProblem&, SamplerKnowledge&) {
   return no_cuda_error();
 }
 
@@ -128,6 +134,7 @@ Result<CounterSession> CounterSession::open() {
 Result<CounterReading> CounterSession::read(CounterSet, const std::function<Status()>&, const std::function<Status()>&) {
   return no_cuda_error();
 }
+void CounterSession::pause() {}
 std::string CounterSession::chip() const {
   return {};
 }

@@ -38,7 +38,7 @@ Status run_calibrate(const CommandLine& line, std::FILE* out, std::FILE* err) {
   const Result<std::vector<CalibratedValue>> values = calibrate(*device, *base, [&](std::string_view step, int done, int of) {
     std::fputs(fmt::format("{}/{} {}\n", done + 1, of, step).c_str(), err);
     return true;
-  });
+  }, line.brief ? brief_effort : CalibrationEffort{});
   if (!values) return values.error();
   const Result<GpuSpec> spec = calibrated_spec(*base, *values);
   if (!spec) return spec.error();
@@ -50,6 +50,7 @@ Status run_calibrate(const CommandLine& line, std::FILE* out, std::FILE* err) {
                          std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count())
                  .c_str(),
              err);
+  if (line.brief) return Done{};
   return write_or_print(line.out, text, out);
 }
 

@@ -146,6 +146,9 @@ class Understanding {
     line_.algorithm_given = text("--algorithm") != nullptr;
     if (!error_ && line_.command == CommandKind::sweep && line_.over.empty())
       return Error{"sweep needs --over KEY=RANGE: for example --over seq=64:1024:x2"};
+    if (!error_ && line_.probe.empty() && (line_.probe_block || line_.probe_row))
+      return Error{fmt::format("{} says which row to follow: it needs --probe FILE", line_.probe_row ? "--probe-row" : "--probe-block")};
+    if (!error_ && line_.brief && !line_.out.empty()) return Error{"--brief measures too little for a spec: leave out --brief or --out"};
     if (error_) return *error_;
     return std::move(line_);
   }
@@ -195,10 +198,13 @@ class Understanding {
     for (const BlockOrderInfo& row : block_orders()) orders.push_back(row.id);
     choice("--block-order", orders, block_order_from, line_.block_order);
     if (const auto count = whole("--blocks-per-sm", 1, most_blocks_per_sm)) line_.blocks_per_sm = static_cast<int>(*count);
+    line_.probe_block = whole("--probe-block", 0, std::numeric_limits<std::int64_t>::max());
+    line_.probe_row = whole("--probe-row", 0, largest_size);
     constexpr std::string_view types[] = {"fp16", "bf16", "fp32"}, passes[] = {"forward", "backward", "both"};
     choice("--dtype", types, data_type_from, line_.dtype);
     choice("--pass", passes, pass_from, line_.pass);
     line_.causal = text("--causal") != nullptr;
+    line_.brief = text("--brief") != nullptr;
   }
 
   void picture() {

@@ -55,7 +55,8 @@ constexpr std::array commands = {
                 "  tilescope measure --algorithm standard --heads 16 --seq 4096 --head-dim 128 --causal\n"
                 "  tilescope measure --algorithm standard_cublas --seq 4096        the standard kernel with NVIDIA's own products\n"
                 "  tilescope measure --suite default --json my_gpu.json            every case of the suite into a bundle for validate\n"
-                "  tilescope measure --heads 8 --probe probe.json                  flash2 with the probe compiled in\n"
+                "  tilescope measure --heads 8 --probe probe.json                  the kernel with the probe compiled in\n"
+                "  tilescope measure --algorithm flash1 --heads 8 --probe probe.json --probe-block 3 --probe-row 77\n"
                 "  tilescope measure --seq 8192 --samples hbm.json                 HBM bandwidth over the life of the kernel\n"
                 "\n"
                 "Times are taken by events without the profiler. Where the driver refuses counters, time and the check against float64\n"
@@ -114,12 +115,15 @@ constexpr std::array flags = {
     FlagInfo{"--plot", "NAME", "Picture", "what --png draws: hbm, l2 or time [hbm]", value, sweep},
     FlagInfo{"--trace", "FILE", "Output", "a trace that opens in Perfetto and chrome://tracing", value, simulate},
     FlagInfo{"--suite", "FILE|default", "Output", "measure a list of cases, our own or a file's, into the bundle of --json", value, measure},
-    FlagInfo{"--probe", "FILE", "Output", "what flash2 sees of itself, in place of counters: its blocks, one SM's stages, one row's m, l, alpha", value, measure},
+    FlagInfo{"--probe", "FILE", "Output", "what the kernel sees of itself, in place of counters: its blocks, one SM's stages, one row's m, l, alpha", value, measure},
+    FlagInfo{"--probe-block", "B", "Output", "the block whose row is followed [the first head's last]; of standard, a block of its softmax", value, measure},
+    FlagInfo{"--probe-row", "R", "Output", "which of the block's rows is followed [the first of its last tile]", value, measure},
     FlagInfo{"--samples", "FILE", "Output", "HBM reads and writes over the life of the kernel, in place of counters", value, measure},
     FlagInfo{"--commit", "HASH", "Output", "the kernels' commit, to be kept in the bundle", value, measure},
     FlagInfo{"--bundle", "FILE", "Output", "the measurement bundle to hold the model against [that of assets/measured]", value, validate},
     FlagInfo{"--list", "NAME", "Output", "only the cases of this list of the bundle: build or judge [all]", value, validate},
     FlagInfo{"--markdown", "FILE", "Output", "the page docs/validation.md", value, validate},
+    FlagInfo{"--brief", "", "Output", "a fraction of the work, to see that it runs; the values are rough, and no spec is written", toggle, calibrate},
     FlagInfo{"--out", "FILE", "Output", "the file to write", value, render | calibrate},
     FlagInfo{"--step", "N", "Picture", "the step to show; 0 is before anything ran [a few steps in]", value, values},
     FlagInfo{"--race", "", "Picture", "standard attention beside the algorithm, on one clock", toggle, values, "--compare"},

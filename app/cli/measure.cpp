@@ -11,6 +11,7 @@
 #include "app/cli/measure_report.h"
 #include "app/cli/output.h"
 #include "app/files.h"
+#include "app/probe_inputs.h"
 #include "kernels/measure/bandwidth.h"
 #include "kernels/measure/bundle.h"
 #include "kernels/measure/probe.h"
@@ -18,14 +19,12 @@
 #include "kernels/measure/suite.h"
 #include "sim/analysis/validation.h"
 #include "sim/core/text.h"
-#include "sim/core/units.h"
-#include "sim/numerics/tile_machine.h"
 
 namespace tilescope {
 
 namespace {
 
-constexpr MeasureOptions cli_options = {.time_repeats = 20, .counter_repeats = 3};
+constexpr MeasureOptions cli_options = {.time_repeats = 20, .counter_repeats = 3, .warm_repeats = 3};
 constexpr std::int64_t default_seq = 1024, default_head_dim = 64;  // what the kernels take, unlike the model's own small defaults
 
 using Clock = std::chrono::steady_clock;
@@ -130,20 +129,15 @@ Status write_recorded(Recorded recorded, const CommandLine& line, const std::str
 Result<int> measure_probe(const CommandLine& line, std::FILE* out) {
   const auto kernel = kernel_of(line);
   if (!kernel) return kernel.error();
-  if ((*kernel)->id != "flash2")
-    return Error{fmt::format("kernel {} has no probe: flash2 has, use --algorithm flash2", (*kernel)->id)};
   const auto problem = problem_of(line);
   if (!problem) return problem.error();
   if (const Status fits = supports(**kernel, *problem); !fits) return fits.error();
   InputSource source;
   source.seed = line.seed;
   ProbeRequest request;
-  request.block =
-      ceil_div(problem->seq_q, (*kernel)->tile(*problem).block_q) - 1;  // of the first head, the one that sees most keys
-  const auto value = [&](Tensor tensor, std::int64_t plane, std::int64_t row, std::int64_t column) {
-    return source.value(*problem, tensor, plane, row, column);
-  };
-  Result<ProbeResult> probe = run_probe(*problem, request, value);
+  request.block = line.probe_block;
+  request.row = line.probe_row;
+  Result<ProbeResult> probe = run_probe(**kernel, *problem, request, probe_inputs(source, *problem));
   if (!probe) return probe.error();
   probe->seed = line.seed;
   if (const Status written = write_recorded(*probe, line, line.probe); !written) return written.error();
@@ -156,7 +150,8 @@ Result<int> measure_samples(const CommandLine& line, std::FILE* out) {
   if (!kernel) return kernel.error();
   const auto problem = problem_of(line);
   if (!problem) return problem.error();
-  const Result<BandwidthRecord> record = sample_bandwidth(**kernel, *problem);
+  SamplerKnowledge knowledge;
+  const Result<BandwidthRecord> record = sample_bandwidth(**kernel, *problem, knowledge);
   if (!record) return record.error();
   if (const Status written = write_recorded(*record, line, line.samples); !written) return written.error();
   if (const Status printed = print(out, samples_table(*record)); !printed) return printed.error();

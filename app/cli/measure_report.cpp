@@ -112,39 +112,51 @@ std::string check_text(const MeasuredCase& measured, const MeasureNotes& notes) 
   return fmt::format("result    agrees with float64 {}; largest error {} of its bound\n", where, format_percent(worst));
 }
 
-/// What one warp of the SM's blocks spent on each stage, of the time that these blocks were there.
-std::string stages(const ProbeResult& probe) {
+/// What warp 0 of the SM's blocks of one launch spent on each stage, of the time that these blocks were there.
+std::string stages(const ProbeResult& probe, int launch) {
   std::array<double, probe_stage_names.size()> cycles{};
   double there = 0;
+  int blocks = 0;
   for (const ProbedSmBlock& block : probe.sm_blocks) {
+    if (block.launch != launch) continue;
+    ++blocks;
     there += block.end_cycles - block.start_cycles;
     for (const ProbeInterval& interval : block.intervals)
       if (interval.warp == 0) cycles[static_cast<std::size_t>(interval.stage)] += interval.end_cycles - interval.start_cycles;
   }
+  const ProbedLaunch& own = probe.launches[static_cast<std::size_t>(launch)];
   TextTable table("lr");
-  table.row({fmt::format("SM {}, {} blocks, warp 0", probe.sm, probe.sm_blocks.size()), ""});
-  for (std::size_t i = 0; i < cycles.size() && there > 0; ++i)
-    table.row({fmt::format("  {}", probe_stage_names[i]), format_percent(cycles[i] / there)});
+  table.row({fmt::format("{}: SM {}, blocks {}, warp 0", own.name, probe.sm, blocks), ""});
+  for (std::size_t i = 0; i < cycles.size(); ++i)
+    if (cycles[i] > 0) table.row({fmt::format("  {}", probe_stage_names[i]), format_percent(cycles[i] / there)});
   return table.text("");
+}
+
+std::string cost_text(std::string_view what, double plain_ns, double probed_ns) {
+  return fmt::format("{:10}{} with the probe, {} without: {}\n", what, format_time(Nanoseconds(probed_ns)),
+                     format_time(Nanoseconds(plain_ns)), format_signed_percent(probed_ns / plain_ns - 1));
 }
 
 }  // namespace
 
 std::string probe_table(const ProbeResult& probe) {
   TextTable rows("lrrr");
-  rows.row({fmt::format("row {} of block {}", probe.row, probe.block), "m", "l", "alpha"});
+  rows.row({fmt::format("row {} of block {}: query {} of head {}", probe.row, probe.block, probe.query, probe.plane), "m", "l", "alpha"});
   constexpr std::size_t shown = 8;
   for (std::size_t i = 0; i < std::min(shown, probe.steps.size()); ++i)
     rows.row({fmt::format("  tile {}", i), fmt::format("{:.5f}", probe.steps[i].m), fmt::format("{:.5f}", probe.steps[i].l),
               fmt::format("{:.6f}", probe.steps[i].alpha)});
   double last_ns = 0;
   for (const ProbedBlock& block : probe.blocks) last_ns = std::max(last_ns, block.end_ns);
-  return fmt::format(
-      "probe     {} of {} on {}\nblocks    {}, the last ended {} after the first began; SM clock {:.3f} GHz\ncost      {} with the "
-      "probe, {} without: {}\n\n{}\n{}",
-      probe.kernel, short_text(probe.problem), probe.device, probe.blocks.size(), format_time(Nanoseconds(last_ns)),
-      probe.sm_clock_hz / 1e9, format_time(Nanoseconds(probe.probed_ns)), format_time(Nanoseconds(probe.plain_ns)),
-      format_signed_percent(probe.probed_ns / probe.plain_ns - 1), stages(probe), rows.text(""));
+  std::string text = fmt::format("probe     {} of {} on {}\nblocks    {}, the last ended {} after the first began; SM clock {:.3f} GHz\n",
+                                 probe.kernel, short_text(probe.problem), probe.device, probe.blocks.size(),
+                                 format_time(Nanoseconds(last_ns)), probe.sm_clock_hz / 1e9);
+  text += cost_text("cost", probe.plain_ns, probe.probed_ns);
+  if (probe.launches.size() > 1)
+    for (const ProbedLaunch& own : probe.launches) text += cost_text("  " + own.name, own.plain_ns, own.probed_ns);
+  for (std::size_t launch = 0; launch < probe.launches.size(); ++launch)
+    text += fmt::format("\n{}", stages(probe, static_cast<int>(launch)));
+  return fmt::format("{}\n{}", text, rows.text(""));
 }
 
 std::string samples_table(const BandwidthRecord& record) {

@@ -7,6 +7,7 @@
 #include "app/panels/panels.h"
 #include "app/panels/say.h"
 #include "app/panels/softmax_figures.h"
+#include "app/panels/softmax_kernel.h"
 #include "app/widgets.h"
 #include "sim/analysis/format.h"
 
@@ -300,7 +301,9 @@ void draw_softmax_panel(const View& view, Commands& commands) {
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {0, 3 * theme.scale});
   heading(view, commands, std::clamp(view.row, 0, figures.rows - 1), figures.rows);
   const auto lines = statistics_of(theme, figures, column);
-  const float room = ImGui::GetContentRegionAvail().y, footer = theme.ui_small->FontSize + 3 * theme.scale;
+  const float whole = ImGui::GetContentRegionAvail().y, kernel_rows = kernel_rows_height(view, whole);
+  const float room = whole - (kernel_rows > 0 ? kernel_rows + 3 * theme.scale : 0),
+              footer = theme.ui_small->FontSize + 3 * theme.scale;
   const float smallest = theme.mono->FontSize + 2 * theme.scale, gap = 3 * theme.scale;
   const auto count = static_cast<float>(lines.size());
   const float line_height =
@@ -315,6 +318,7 @@ void draw_softmax_panel(const View& view, Commands& commands) {
     if (clicked && columns > 0) chosen.column = (column + 1) % columns;
   }
   draw_footer(view, figures);
+  draw_kernel_rows(view, commands, kernel_rows);
   light_tensor(view, commands, under_mouse);
   ImGui::PopStyleVar();
 }

@@ -7,6 +7,8 @@
 #include "app/panels/light_tensor.h"
 #include "app/panels/panel_state.h"
 #include "app/panels/panels.h"
+#include "app/panels/say.h"
+#include "app/panels/timeline_bandwidth.h"
 #include "app/panels/timeline_causes.h"
 #include "app/panels/timeline_hover.h"
 #include "app/panels/timeline_measured.h"
@@ -60,7 +62,7 @@ bool refresh_data(TimelineState& state, const View& view) {
     state.data[i] = view.lanes[i].timeline;
     whole = std::max(whole, state.data[i]->end);
   }
-  whole = std::max(whole, measured_end(view));
+  whole = std::max({whole, measured_end(view), bandwidth_end(view)});
   if (changed || state.window.whole != whole) state.window = carry_over(state.window, whole);
   return true;
 }
@@ -320,8 +322,10 @@ void show_hover(const View& view, const TimelineState& state, const TimelineLayo
     if (!row.rect.contains(mouse)) continue;
     const Simulation& simulation = *view.lanes[row.group].simulation;
     const TimelineData& data = *state.data[row.group];
-    const HoverText text = row.kind == TimelineRow::Kind::unit ? lane_hover(simulation, data, layout, row, state.window, mouse)
+    HoverText text = row.kind == TimelineRow::Kind::unit ? lane_hover(simulation, data, layout, row, state.window, mouse)
                                                                : curve_hover(simulation, data, layout, row, state.window, mouse);
+    if (row.kind == TimelineRow::Kind::hbm)
+      if (const std::string measured = measured_bandwidth_text(view, state.window, layout, mouse.x); !measured.empty()) add_line(text.body, measured);
     if (!text.title.empty()) show_tooltip(*view.theme, text.title, text.body);
   }
 }
@@ -368,6 +372,7 @@ void draw_timeline_panel(const View& view, Commands& commands) {
   ImDrawList* list = ImGui::GetWindowDrawList();
   list->PushClipRect(layout.area.min, layout.area.max, true);
   draw_picture(list, view, state);
+  draw_measured_bandwidth(list, view, state.window, layout);
   draw_axis(list, view, state, layout);
   draw_gutter(list, view, state, layout);
   draw_launches(list, view, state, layout);

@@ -7,6 +7,7 @@
 
 #include "app/panels/say.h"
 #include "sim/analysis/format.h"
+#include "sim/core/units.h"
 
 namespace tilescope {
 
@@ -21,7 +22,9 @@ const char* stage_text(ProbeStage stage) {
     case ProbeStage::softmax: return tr("softmax");
     case ProbeStage::copy_v: return tr("starts the copy of V");
     case ProbeStage::product: return tr("O += PV");
-    case ProbeStage::store: return tr("store of O");
+    case ProbeStage::store: return tr("store of the result");
+    case ProbeStage::load: return tr("loads, and waits for it");
+    case ProbeStage::copy: return tr("starts the next copies");
   }
   return "";
 }
@@ -37,6 +40,8 @@ ImU32 stage_color(const Theme& theme, ProbeStage stage) {
     case ProbeStage::copy_v: return theme.color(Tensor::v);
     case ProbeStage::product: return theme.color(Tensor::o);
     case ProbeStage::store: return theme.color(Tensor::lse);
+    case ProbeStage::load: return theme.color(Tensor::k);
+    case ProbeStage::copy: return theme.color(Tensor::v);
   }
   return 0;
 }
@@ -61,12 +66,22 @@ std::vector<std::size_t> bands_of(const ProbeResult& probe) {
   return bands;
 }
 
-std::string provenance(const ProbeResult& probe) {
-  std::string text = say(tr("recorded on {}, {}, on SM {}"), probe.device, day_of(probe.date), probe.sm);
+std::string provenance(const KnownProbe& known) {
+  const ProbeResult& probe = known.probe;
+  std::string text = say(known.live ? tr("live on {}, {}, on SM {}") : tr("recorded on {}, {}, on SM {}"), probe.device, day_of(probe.date), probe.sm);
   if (probe.plain_ns > 0)
     add_line(text, say(tr("recording made the kernel {} slower"), format_percent(probe.probed_ns / probe.plain_ns - 1)));
   add_line(text, tr("Times are of issue: a product may still run when the next stage begins."));
   return text;
+}
+
+/// Which turn of the block's loop it is. flash1 goes through all query tiles for each key tile; a block of S or of its softmax has one.
+std::string turn_text(const ProbeResult& probe, const ProbedSmBlock& block, const ProbeInterval& interval) {
+  const bool looped = probe.launches.size() == 1 || block.launch + 1 == static_cast<int>(probe.launches.size());
+  if (!looped) return tr("all of its tile");
+  if (probe.kernel != "flash1") return say(tr("key tile {}"), interval.iteration);
+  const std::int64_t query_tiles = ceil_div(probe.problem.seq_q, probe.tile.block_q);
+  return say(tr("key tile {}, query tile {}"), interval.iteration / query_tiles, interval.iteration % query_tiles);
 }
 
 struct Under {
@@ -78,13 +93,20 @@ void draw_block(ImDrawList* list, const Theme& theme, const TimeWindow& window, 
                 Under& under) {
   const ImVec2 mouse = ImGui::GetIO().MousePos;
   const float line = band.height() / static_cast<float>(warps_of(block));
+  float drawn_to = plot.min.x;
+  int warp = -1;
   for (const ProbeInterval& interval : block.intervals) {
     if (interval.end_cycles < window.begin || interval.start_cycles > window.end) continue;
+    if (interval.warp != warp) warp = interval.warp, drawn_to = plot.min.x;
     const auto left = static_cast<float>(window.x_of(interval.start_cycles, plot.min.x, plot.width()));
     const auto right = static_cast<float>(window.x_of(interval.end_cycles, plot.min.x, plot.width()));
     const float top = band.min.y + line * static_cast<float>(interval.warp);
     const Rect bar{{std::max(left, plot.min.x), top}, {std::min(std::max(right, left + 0.5F), plot.max.x), top + std::max(1.0F, line - 0.5F)}};
-    list->AddRectFilled(bar.min, bar.max, stage_color(theme, interval.stage));
+    // Thousands of stages a pixel would keep a frame waiting: of those that end in the same half pixel the first stands for all.
+    if (right > drawn_to + 0.5F || drawn_to == plot.min.x) {
+      list->AddRectFilled(bar.min, bar.max, stage_color(theme, interval.stage));
+      drawn_to = right;
+    }
     if (mouse.x >= left && mouse.x < right && mouse.y >= top && mouse.y < top + line) under = {&block, &interval};
   }
 }
@@ -99,14 +121,15 @@ float measured_lanes_height(const View& view, float panel_height) {
 double measured_end(const View& view) {
   double end = 0;
   if (view.probe != nullptr && !view.race)
-    for (const ProbedSmBlock& block : view.probe->sm_blocks) end = std::max(end, block.end_cycles);
+    for (const ProbedSmBlock& block : view.probe->probe.sm_blocks) end = std::max(end, block.end_cycles);
   return end;
 }
 
 void draw_measured_lanes(ImDrawList* list, const View& view, const TimeWindow& window, const Rect& gutter, const Rect& plot) {
   const Theme& theme = *view.theme;
-  const ProbeResult& probe = *view.probe;
-  draw_text(list, theme.ui_small, gutter, theme.text_dim, tr("recorded"));
+  const ProbeResult& probe = view.probe->probe;
+  const char* const name = view.probe->live ? tr("live") : tr("recorded");
+  draw_text(list, theme.ui_small, gutter, theme.text_dim, name);
   list->AddRectFilled(plot.min, plot.max, with_alpha(theme.inset, 0.6F));
   const std::vector<std::size_t> bands = bands_of(probe);
   const std::size_t count = bands.empty() ? 1 : *std::max_element(bands.begin(), bands.end()) + 1;
@@ -118,11 +141,12 @@ void draw_measured_lanes(ImDrawList* list, const View& view, const TimeWindow& w
   }
   const ImVec2 mouse = ImGui::GetIO().MousePos;
   if (!ImGui::IsWindowHovered() || !(plot.contains(mouse) || gutter.contains(mouse))) return;
-  if (under.interval == nullptr) return show_tooltip(theme, tr("recorded"), provenance(probe));
+  if (under.interval == nullptr) return show_tooltip(theme, name, provenance(*view.probe));
   const ProbeInterval& interval = *under.interval;
-  std::string body = say(tr("block {}, warp {}, key tile {}"), under.block->block, interval.warp, interval.iteration);
+  std::string body = say(tr("{}: block {}, warp {}"), probe.launches[static_cast<std::size_t>(under.block->launch)].name, under.block->block, interval.warp);
+  if (interval.stage != ProbeStage::prologue) add_line(body, turn_text(probe, *under.block, interval));
   add_line(body, say(tr("{} cycles, from {}"), format_cycles(Cycles(interval.end_cycles - interval.start_cycles)), format_cycles(Cycles(interval.start_cycles))));
-  add_line(body, provenance(probe));
+  add_line(body, provenance(*view.probe));
   show_tooltip(theme, stage_text(interval.stage), body);
 }
 

@@ -5,6 +5,8 @@
 //   O is kept there in the problem's type, as in global memory; l and m are fp32.
 #pragma once
 
+#include "kernels/attention/by_shape.cuh"
+#include "kernels/attention/probe.cuh"
 #include "kernels/attention/warp_tiles.cuh"
 
 namespace tilescope::device {
@@ -43,17 +45,23 @@ __device__ __forceinline__ void fetch_rows(char* shared, const char* global, int
   }
 }
 
+/// Which inner step of the block it is.
+struct Flash1Turn {
+  int key_tile, first_row, number;
+};
+
 /// One inner step for one warp: 16 rows of Q and O against the whole tile of K and V. m is in powers of e, as in global memory.
-template <class Shape>
+template <class Shape, class Recorder>
 __device__ __forceinline__ void flash1_step(const Flash1Arguments& arguments, char* q_rows, char* o_rows, std::uint32_t k_tile,
-                                            std::uint32_t v_tile, float* l_rows, float* m_rows, int visible, bool masked,
-                                            int lane) {
+                                            std::uint32_t v_tile, float* l_rows, float* m_rows, int visible, bool masked, int lane,
+                                            const Recorder& probe, const Flash1Turn& turn) {
   using T = typename Shape::T;
   constexpr int row_bytes = Shape::row_bytes, o_tiles = Shape::d / 8, s_tiles = Shape::bc / 8;
   const LanePlaces<row_bytes> places(lane);
   const float scale_log2 = arguments.scale * log2_e;
   float s[1][s_tiles][4], pv[o_tiles][4];
   multiply_transposed<T, row_bytes>(s, places, shared_address(q_rows), k_tile);
+  probe.tick(turn.number, 2);
   if (masked) {
     if (arguments.causal)
       mask_scores<true>(s, visible, lane);
@@ -86,12 +94,17 @@ __device__ __forceinline__ void flash1_step(const Flash1Arguments& arguments, ch
     const float inverse = l_new == 0.f ? 0.f : 1.f / l_new;
     old_factor[half] = l_old * alpha * inverse;
     new_factor[half] = beta * inverse;
+    if constexpr (Recorder::on) {
+      probe.statistics(turn.key_tile, turn.first_row + half * 8, m_new * ln_2, alpha);
+      probe.sums(turn.key_tile, turn.first_row + half * 8, (lane & 3) == 0 ? l_new : 0.f);
+    }
     __syncwarp();
     if ((lane & 3) == 0) {
       l_rows[row] = l_new;
       m_rows[row] = m_new == m_old ? m_rows[row] : m_new * ln_2;  // an unchanged maximum keeps its bits
     }
   }
+  probe.tick(turn.number, 3);
 
 #pragma unroll
   for (int n = 0; n < o_tiles; ++n)
@@ -118,8 +131,9 @@ __device__ __forceinline__ void flash1_step(const Flash1Arguments& arguments, ch
   __syncwarp();
 }
 
-template <class Shape>
-__global__ __launch_bounds__(Shape::threads) void flash1_kernel(const Flash1Arguments arguments) {
+template <class Shape, class Recorder>
+__global__ __launch_bounds__(Shape::threads) void flash1_kernel(
+    const typename Recorder::template Launch<Flash1Arguments> arguments) {
   constexpr int row_bytes = Shape::row_bytes, threads = Shape::threads;
   extern __shared__ __align__(128) char shared[];
   char* const o_tile = shared + Shape::q_bytes;
@@ -129,6 +143,7 @@ __global__ __launch_bounds__(Shape::threads) void flash1_kernel(const Flash1Argu
   float* const m_tile = l_tile + Shape::br;
 
   const int thread = threadIdx.x, lane = thread & 31, warp = thread >> 5, warp_row = warp * 16;
+  const Recorder probe(arguments, warp_row + lane / 4, warp, lane);
   const int seq_q = arguments.seq_q, seq_kv = arguments.seq_kv;
   const std::int64_t plane = blockIdx.x, head = plane % arguments.heads;
   const std::int64_t kv_plane = plane / arguments.heads * arguments.kv_heads + head / (arguments.heads / arguments.kv_heads);
@@ -142,6 +157,7 @@ __global__ __launch_bounds__(Shape::threads) void flash1_kernel(const Flash1Argu
   char* const own_q = shared + warp_row * row_bytes;
   char* const own_o = o_tile + warp_row * row_bytes;
 
+  probe.mark(0);
   for (std::int64_t i = thread; i < static_cast<std::int64_t>(seq_q) * (row_bytes / 16); i += threads)
     reinterpret_cast<uint4*>(o)[i] = make_uint4(0, 0, 0, 0);
   for (int first = 0; first < seq_q; first += Shape::br) {
@@ -150,17 +166,22 @@ __global__ __launch_bounds__(Shape::threads) void flash1_kernel(const Flash1Argu
     for_each_by_sector<threads, 4>(m + first, count, thread, [&](int i) { m[first + i] = minus_infinity(); });
   }
   __syncthreads();
+  probe.mark(1);
 
   for (int j = 0; j < key_tiles; ++j) {
     const int first_key = j * Shape::bc, keys = min(Shape::bc, seq_kv - first_key);
     // The first query tile one of whose rows sees key `first_key`.
     const int first_tile = arguments.causal ? max(0, first_key - (seq_kv - seq_q)) / Shape::br : 0;
     if (first_tile >= query_tiles) break;
+    probe.tick(j * query_tiles + first_tile, 0);
     const std::int64_t from = static_cast<std::int64_t>(first_key + warp_row) * row_bytes;
     copy_rows<row_bytes, 16, false>(shared_address(k_tile) + warp_row * row_bytes, k + from, keys - warp_row, lane);
     copy_rows<row_bytes, 16, false>(shared_address(v_tile) + warp_row * row_bytes, v + from, keys - warp_row, lane);
     for (int i = first_tile; i < query_tiles; ++i) {
       const int first_row = i * Shape::br, rows = min(Shape::br, seq_q - first_row);
+      const Flash1Turn turn = {j, first_row, j * query_tiles + i};
+      if constexpr (Recorder::on)
+        if (i != first_tile) probe.tick(turn.number, 0);
       const std::int64_t place = static_cast<std::int64_t>(first_row + warp_row) * row_bytes;
       copy_rows<row_bytes, 16, false>(shared_address(own_q), q + place, rows - warp_row, lane);
       copy_async_commit();
@@ -170,16 +191,43 @@ __global__ __launch_bounds__(Shape::threads) void flash1_kernel(const Flash1Argu
       for (int r = rows + thread; r < Shape::br; r += threads) l_tile[r] = 0.f, m_tile[r] = minus_infinity();
       copy_async_wait<0>();
       __syncthreads();
+      probe.tick(turn.number, 1);
       const int seen_by_first = arguments.causal ? first_row + warp_row + 1 + seq_kv - seq_q - first_key : keys;
       flash1_step<Shape>(arguments, own_q, own_o, shared_address(k_tile), shared_address(v_tile), l_tile + warp_row,
-                         m_tile + warp_row, seen_by_first, seen_by_first < Shape::bc, lane);
+                         m_tile + warp_row, seen_by_first, seen_by_first < Shape::bc, lane, probe, turn);
+      probe.tick(turn.number, 4);
       store_rows<row_bytes, 16>(o + place, own_o, rows - warp_row, lane);
       __syncthreads();
       for_each_by_sector<threads, 4>(l + first_row, rows, thread, [&](int r) { l[first_row + r] = l_tile[r]; });
       for_each_by_sector<threads, 4>(m + first_row, rows, thread, [&](int r) { m[first_row + r] = m_tile[r]; });
       __syncthreads();  // the statistics may be replaced, and after the last step K and V too
+      probe.tick(turn.number, 5);
     }
   }
+  probe.end();
+}
+
+template <class Recorder>
+PlannedLaunch plan_flash1(const AttentionProblem& problem, const DeviceTensors& tensors,
+                          const typename Recorder::Arguments& probe) {
+  Flash1Arguments arguments{};
+  arguments.q = tensors.q;
+  arguments.k = tensors.k;
+  arguments.v = tensors.v;
+  arguments.o = tensors.o;
+  arguments.l = tensors.l;
+  arguments.m = tensors.m;
+  arguments.seq_q = static_cast<int>(problem.seq_q);
+  arguments.seq_kv = static_cast<int>(problem.seq_kv);
+  arguments.heads = static_cast<int>(problem.heads);
+  arguments.kv_heads = static_cast<int>(problem.kv_heads);
+  arguments.scale = static_cast<float>(problem.scale());
+  arguments.causal = problem.causal;
+  return by_shape(problem, [&]<class T, int d>() {
+    using Shape = Flash1Shape<T, d>;
+    return planned("attention", reinterpret_cast<const void*>(&flash1_kernel<Shape, Recorder>), {problem.query_planes(), 1, 1},
+                   Shape::threads, Shape::shared_bytes, Recorder::launch(arguments, probe));
+  });
 }
 
 }  // namespace tilescope::device

@@ -10,7 +10,7 @@ namespace {
 template <class Recorder>
 PlannedLaunch plan(const Flash2Variant& variant, const AttentionProblem& problem, const DeviceTensors& tensors,
                    const typename Recorder::Arguments& probe) {
-  device::Flash2Launch<Recorder> arguments{};
+  device::Flash2Arguments arguments{};
   arguments.q = tensors.q;
   arguments.k = tensors.k;
   arguments.v = tensors.v;
@@ -21,10 +21,9 @@ PlannedLaunch plan(const Flash2Variant& variant, const AttentionProblem& problem
   arguments.heads = static_cast<int>(problem.heads);
   arguments.kv_heads = static_cast<int>(problem.kv_heads);
   arguments.scale = static_cast<float>(problem.scale());
-  arguments.probe = probe;
   const std::int64_t tiles = (problem.seq_q + variant.block_q - 1) / variant.block_q;
   return planned("attention", variant.function, {tiles, problem.heads, problem.batch}, variant.threads, variant.shared_bytes,
-                 arguments);
+                 Recorder::launch(arguments, probe));
 }
 
 }  // namespace
@@ -43,18 +42,12 @@ LaunchPlan plan_flash2(const AttentionProblem& problem, const DeviceTensors& ten
   return {plan<device::NoProbe>(variant, problem, tensors, {})};
 }
 
-PlannedLaunch plan_flash2_probed(const AttentionProblem& problem, const DeviceTensors& tensors, const ProbeBuffers& buffers) {
-  device::ProbeArguments probe{};
-  probe.blocks = static_cast<device::BlockRecord*>(buffers.blocks);
-  probe.ticks = static_cast<unsigned long long*>(buffers.ticks);
-  probe.row = static_cast<float*>(buffers.row);
-  probe.slots_taken = static_cast<unsigned*>(buffers.slots_taken);
-  probe.sm = buffers.sm;
-  probe.tiles = buffers.tiles;
-  probe.block = buffers.block;
-  probe.row_of_tile = buffers.row_of_tile;
-  const Flash2Variant variant = problem.head_dim == 64 ? flash2_probed_d64(problem.causal) : flash2_probed_d128(problem.causal);
-  return plan<device::Probe>(variant, problem, tensors, probe);
+LaunchPlan plan_flash2_probed(const AttentionProblem& problem, const DeviceTensors& tensors,
+                              std::span<const ProbeBuffers> buffers) {
+  const bool half = problem.dtype == DataType::fp16, small = problem.head_dim == 64;
+  const Flash2Variant variant = half ? (small ? flash2_probed_fp16_d64(problem.causal) : flash2_probed_fp16_d128(problem.causal))
+                                     : (small ? flash2_probed_bf16_d64(problem.causal) : flash2_probed_bf16_d128(problem.causal));
+  return {plan<device::Probe>(variant, problem, tensors, device::probe_arguments(buffers[0]))};
 }
 
 }  // namespace tilescope

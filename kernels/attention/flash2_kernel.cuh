@@ -11,8 +11,8 @@
 
 #include <type_traits>
 
-#include "kernels/attention/flash2_probe.cuh"
 #include "kernels/attention/flash2_variants.h"
+#include "kernels/attention/probe.cuh"
 #include "kernels/attention/warp_tiles.cuh"
 
 namespace tilescope::device {
@@ -26,12 +26,6 @@ struct Flash2Arguments {
   int seq_q, seq_kv;
   int heads, kv_heads;
   float scale;
-};
-
-/// What is launched: with a probe its buffers too.
-template <class Recorder>
-struct Flash2Launch : Flash2Arguments {
-  [[no_unique_address]] typename Recorder::Arguments probe;
 };
 
 /// What a build of the kernel is made of.
@@ -206,7 +200,8 @@ __device__ __forceinline__ void write_empty(const Flash2Arguments& arguments, co
 }
 
 template <class Shape, class Recorder>
-__global__ __launch_bounds__(Shape::threads, Shape::min_blocks) void flash2_kernel(const Flash2Launch<Recorder> arguments) {
+__global__ __launch_bounds__(Shape::threads, Shape::min_blocks) void flash2_kernel(
+    const typename Recorder::template Launch<Flash2Arguments> arguments) {
   using T = typename Shape::T;
   extern __shared__ __align__(128) char shared[];
   char* const q_tile = shared;
@@ -218,7 +213,7 @@ __global__ __launch_bounds__(Shape::threads, Shape::min_blocks) void flash2_kern
   // again.
   const int thread = threadIdx.x, lane = __shfl_sync(0xffffffffu, thread & 31, thread & 31),
             warp = __shfl_sync(0xffffffffu, thread >> 5, 0);
-  const Recorder probe(arguments.probe, Shape::rows_per_warp, warp, lane);
+  const Recorder probe(arguments, warp * Shape::rows_per_warp + lane / 4, warp, lane);
   const int seq_q = arguments.seq_q, seq_kv = arguments.seq_kv;
   const Flash2Place<Shape> place;
   const int first_row = place.first_row, rows = min(Shape::br, seq_q - first_row);

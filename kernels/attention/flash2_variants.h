@@ -12,8 +12,10 @@ Flash2Variant flash2_fp16_d64(bool causal);
 Flash2Variant flash2_fp16_d128(bool causal);
 Flash2Variant flash2_bf16_d64(bool causal);
 Flash2Variant flash2_bf16_d128(bool causal);
-/// With the probe compiled in; fp16.
-Flash2Variant flash2_probed_d64(bool causal);
-Flash2Variant flash2_probed_d128(bool causal);
+// With the probe compiled in.
+Flash2Variant flash2_probed_fp16_d64(bool causal);
+Flash2Variant flash2_probed_fp16_d128(bool causal);
+Flash2Variant flash2_probed_bf16_d64(bool causal);
+Flash2Variant flash2_probed_bf16_d128(bool causal);
 
 }  // namespace tilescope

@@ -4,6 +4,8 @@
 //   Traffic  l2_to_sm = B Hq (Nq Nk + ceil(Nq/Br) Nk d) e     sm_to_l2 = B Hq Nq d e, when nothing is masked.
 #pragma once
 
+#include "kernels/attention/by_shape.cuh"
+#include "kernels/attention/probe.cuh"
 #include "kernels/attention/warp_tiles.cuh"
 
 namespace tilescope::device {
@@ -63,14 +65,16 @@ __device__ __forceinline__ void copy_weights(char* shared, const T* from, std::i
   }
 }
 
-template <class Shape>
-__global__ __launch_bounds__(Shape::threads) void output_kernel(const OutputArguments arguments) {
+template <class Shape, class Recorder>
+__global__ __launch_bounds__(Shape::threads) void output_kernel(
+    const typename Recorder::template Launch<OutputArguments> arguments) {
   using T = typename Shape::T;
   constexpr int o_tiles = Shape::d / 8, p_row = Shape::p_row_bytes, v_row = Shape::v_row_bytes;
   extern __shared__ __align__(128) char shared[];
   char* const v_ring = shared + Shape::stages * Shape::p_bytes;
 
   const int thread = threadIdx.x, lane = thread & 31, warp = thread >> 5;
+  const Recorder probe(arguments, 0, warp, lane);
   const int seq_q = arguments.seq_q, seq_kv = arguments.seq_kv;
   const int first_row = blockIdx.x * Shape::br, rows = min(Shape::br, seq_q - first_row);
   const std::int64_t plane = blockIdx.y, head = plane % arguments.heads;
@@ -98,11 +102,16 @@ __global__ __launch_bounds__(Shape::threads) void output_kernel(const OutputArgu
   const LanePlaces<p_row> p_places(lane);
   const LanePlaces<v_row> v_places(lane);
 
+  probe.mark(0);
   copy(0);
+  probe.mark(1);
   for (int j = 0; j < tiles; ++j) {
+    probe.tick(j, 0);
     copy_async_wait<0>();
     __syncthreads();  // tile j is here, and nobody reads the buffer of tile j - 1 any more
+    probe.tick(j, 1);
     copy(j + 1);
+    probe.tick(j, 2);
     const std::uint32_t p_rows = shared_address(shared) + (j % Shape::stages) * Shape::p_bytes + warp * 16 * p_row;
     const std::uint32_t v_tile = shared_address(v_ring) + (j % Shape::stages) * Shape::v_bytes;
 #pragma unroll
@@ -117,7 +126,9 @@ __global__ __launch_bounds__(Shape::threads) void output_kernel(const OutputArgu
         mma<T>(o[2 * g + 1], a, b[2], b[3], o[2 * g + 1]);
       }
     }
+    probe.tick(j, 3);
   }
+  probe.mark(2);
   __syncthreads();
 
   char* const own_rows = shared + warp * 16 * v_row;
@@ -130,6 +141,28 @@ __global__ __launch_bounds__(Shape::threads) void output_kernel(const OutputArgu
   __syncwarp();
   char* const to = static_cast<char*>(arguments.o) + (plane * seq_q + first_row + warp * 16) * v_row;
   store_rows<v_row, 16>(to, own_rows, rows - warp * 16, lane);
+  probe.mark(3);
+  probe.end();
+}
+
+template <class Recorder>
+PlannedLaunch plan_output(const AttentionProblem& problem, const DeviceTensors& tensors,
+                          const typename Recorder::Arguments& probe) {
+  OutputArguments arguments{};
+  arguments.p = tensors.p;
+  arguments.v = tensors.v;
+  arguments.o = tensors.o;
+  arguments.seq_q = static_cast<int>(problem.seq_q);
+  arguments.seq_kv = static_cast<int>(problem.seq_kv);
+  arguments.heads = static_cast<int>(problem.heads);
+  arguments.kv_heads = static_cast<int>(problem.kv_heads);
+  arguments.causal = problem.causal;
+  return by_shape(problem, [&]<class T, int d>() {
+    using Shape = OutputShape<T, d>;
+    const std::int64_t tiles = (problem.seq_q + Shape::br - 1) / Shape::br;
+    return planned("output", reinterpret_cast<const void*>(&output_kernel<Shape, Recorder>), {tiles, problem.query_planes(), 1},
+                   Shape::threads, Shape::shared_bytes, Recorder::launch(arguments, probe));
+  });
 }
 
 }  // namespace tilescope::device

@@ -80,10 +80,12 @@ def probe_cost():
     for path in sorted((root / "assets/measured").glob(f"{gpu}-probe-*.json")):
         p = json.loads(path.read_text())
         q = p["problem"]
-        shape = f"B{q['batch']} H{q['heads']} N{q['seq_q']} d{q['head_dim']}{' causal' if q['causal'] else ''}"
+        shape = f"{p['kernel']} B{q['batch']} H{q['heads']} N{q['seq_q']} d{q['head_dim']} {q['dtype']}{' causal' if q['causal'] else ''}"
+        launches = p["launches"] if len(p["launches"]) > 1 else []
         rows.append([f"`{path.name}`", shape, f"{p['plain_ns'] / 1e3:.1f} µs", f"{p['probed_ns'] / 1e3:.1f} µs",
-                     f"{100 * (p['probed_ns'] / p['plain_ns'] - 1):+.1f} %"])
-    return table(["file", "problem", "plain", "with the probe", "cost"], rows)
+                     f"{100 * (p['probed_ns'] / p['plain_ns'] - 1):+.1f} %"
+                     + "".join(f", {l['name']} {100 * (l['probed_ns'] / l['plain_ns'] - 1):+.1f} %" for l in launches)])
+    return table(["file", "case", "plain", "with the probe", "cost"], rows)
 
 
 def samples():

@@ -4,34 +4,8 @@
 
 namespace tilescope {
 
-namespace {
-
-template <class T, int d>
-PlannedLaunch plan(std::string_view name, const AttentionProblem& problem, const device::ScoresArguments& arguments) {
-  using Shape = device::ScoresShape<T, d>;
-  const std::int64_t key_tiles = (problem.seq_kv + Shape::bc - 1) / Shape::bc,
-                     query_tiles = (problem.seq_q + Shape::br - 1) / Shape::br;
-  return planned(name, reinterpret_cast<const void*>(&device::scores_kernel<Shape>),
-                 {key_tiles, query_tiles, problem.query_planes()}, Shape::threads, Shape::shared_bytes, arguments);
-}
-
-}  // namespace
-
 PlannedLaunch plan_scores(std::string_view name, const AttentionProblem& problem, const DeviceTensors& tensors) {
-  device::ScoresArguments arguments{};
-  arguments.q = tensors.q;
-  arguments.k = tensors.k;
-  arguments.s = tensors.s;
-  arguments.seq_q = static_cast<int>(problem.seq_q);
-  arguments.seq_kv = static_cast<int>(problem.seq_kv);
-  arguments.heads = static_cast<int>(problem.heads);
-  arguments.kv_heads = static_cast<int>(problem.kv_heads);
-  arguments.scale = static_cast<float>(problem.scale());
-  arguments.causal = problem.causal;
-  const bool small = problem.head_dim == 64;
-  if (problem.dtype == DataType::fp16)
-    return small ? plan<device::half_type, 64>(name, problem, arguments) : plan<device::half_type, 128>(name, problem, arguments);
-  return small ? plan<device::bfloat_type, 64>(name, problem, arguments) : plan<device::bfloat_type, 128>(name, problem, arguments);
+  return device::plan_scores<device::NoProbe>(name, problem, tensors, {});
 }
 
 /// S = scale * Q K^T, one block a tile of S.

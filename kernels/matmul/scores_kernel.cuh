@@ -4,6 +4,8 @@
 //   Traffic  l2_to_sm = B Hq (ceil(Nk/Bc) Nq + ceil(Nq/Br) Nk) d e     sm_to_l2 = B Hq Nq Nk e, when nothing is masked.
 #pragma once
 
+#include "kernels/attention/by_shape.cuh"
+#include "kernels/attention/probe.cuh"
 #include "kernels/attention/warp_tiles.cuh"
 
 namespace tilescope::device {
@@ -46,20 +48,23 @@ __device__ __forceinline__ void store_scores(T* to, std::int64_t row_elements, c
   }
 }
 
-template <class Shape>
-__global__ __launch_bounds__(Shape::threads, 2) void scores_kernel(const ScoresArguments arguments) {
+template <class Shape, class Recorder>
+__global__ __launch_bounds__(Shape::threads,
+                             2) void scores_kernel(const typename Recorder::template Launch<ScoresArguments> arguments) {
   using T = typename Shape::T;
   constexpr int row_bytes = Shape::row_bytes, warps = Shape::threads / 32, copied_rows = Shape::br / warps;
   extern __shared__ __align__(128) char shared[];
   char* const k_tile = shared + Shape::br * row_bytes;
 
   const int thread = threadIdx.x, lane = thread & 31, warp = thread >> 5;
+  const Recorder probe(arguments, 0, warp, lane);
   const int seq_q = arguments.seq_q, seq_kv = arguments.seq_kv;
   const int first_row = blockIdx.y * Shape::br, first_key = blockIdx.x * Shape::bc;
   const int rows = min(Shape::br, seq_q - first_row), keys = min(Shape::bc, seq_kv - first_key);
   // With a causal mask the blocks wholly above the diagonal have nothing to do.
   const int visible_last = first_row + rows + seq_kv - seq_q;
-  if (arguments.causal && visible_last <= first_key) return;
+  if (arguments.causal && visible_last <= first_key) return probe.end();
+  probe.tick(0, 0);
 
   const std::int64_t plane = blockIdx.z, head = plane % arguments.heads;
   const std::int64_t kv_plane = plane / arguments.heads * arguments.kv_heads + head / (arguments.heads / arguments.kv_heads);
@@ -73,12 +78,14 @@ __global__ __launch_bounds__(Shape::threads, 2) void scores_kernel(const ScoresA
   copy_async_commit();
   copy_async_wait<0>();
   __syncthreads();
+  probe.tick(0, 1);
 
   const int warp_row = warp / 2 * 32, warp_key = warp % 2 * 64;
   float s[2][8][4];
   multiply_transposed<T, row_bytes>(s, LanePlaces<row_bytes>(lane), shared_address(shared) + warp_row * row_bytes,
                                     shared_address(k_tile) + warp_key * row_bytes);
   if (arguments.causal) mask_scores<true>(s, first_row + warp_row + 1 + seq_kv - seq_q - first_key - warp_key, lane);
+  probe.tick(0, 2);
   __syncthreads();  // Q and K have been read; their place takes S
 
 #pragma unroll
@@ -94,6 +101,31 @@ __global__ __launch_bounds__(Shape::threads, 2) void scores_kernel(const ScoresA
   __syncthreads();
   T* const to = static_cast<T*>(arguments.s) + (plane * seq_q + first_row) * seq_kv + first_key;
   store_scores<T, Shape::threads>(to, seq_kv, shared, rows, keys, thread);
+  probe.tick(0, 3);
+  probe.end();
+}
+
+template <class Recorder>
+PlannedLaunch plan_scores(std::string_view name, const AttentionProblem& problem, const DeviceTensors& tensors,
+                          const typename Recorder::Arguments& probe) {
+  ScoresArguments arguments{};
+  arguments.q = tensors.q;
+  arguments.k = tensors.k;
+  arguments.s = tensors.s;
+  arguments.seq_q = static_cast<int>(problem.seq_q);
+  arguments.seq_kv = static_cast<int>(problem.seq_kv);
+  arguments.heads = static_cast<int>(problem.heads);
+  arguments.kv_heads = static_cast<int>(problem.kv_heads);
+  arguments.scale = static_cast<float>(problem.scale());
+  arguments.causal = problem.causal;
+  return by_shape(problem, [&]<class T, int d>() {
+    using Shape = ScoresShape<T, d>;
+    const std::int64_t key_tiles = (problem.seq_kv + Shape::bc - 1) / Shape::bc,
+                       query_tiles = (problem.seq_q + Shape::br - 1) / Shape::br;
+    return planned(name, reinterpret_cast<const void*>(&scores_kernel<Shape, Recorder>),
+                   {key_tiles, query_tiles, problem.query_planes()}, Shape::threads, Shape::shared_bytes,
+                   Recorder::launch(arguments, probe));
+  });
 }
 
 }  // namespace tilescope::device

@@ -5,12 +5,26 @@
 
 namespace tilescope {
 
-std::vector<BandwidthSample> trimmed(const std::vector<BandwidthSample>& samples) {
+namespace {
+
+/// Whether a sample has more than a trace of traffic.
+auto busy_in(const std::vector<BandwidthSample>& samples) {
   constexpr double noticeable = 0.02;  // of the busiest sample
-  constexpr std::ptrdiff_t margin = 8;
   double most = 0;
   for (const BandwidthSample& s : samples) most = std::max(most, s.read_bytes + s.write_bytes);
-  const auto busy = [&](const BandwidthSample& s) { return s.read_bytes + s.write_bytes > noticeable * most; };
+  return [most](const BandwidthSample& s) { return s.read_bytes + s.write_bytes > noticeable * most; };
+}
+
+}  // namespace
+
+double busy_from_ns(const std::vector<BandwidthSample>& samples) {
+  const auto first = std::find_if(samples.begin(), samples.end(), busy_in(samples));
+  return first == samples.end() ? 0 : first->start_ns;
+}
+
+std::vector<BandwidthSample> trimmed(const std::vector<BandwidthSample>& samples) {
+  constexpr std::ptrdiff_t margin = 8;
+  const auto busy = busy_in(samples);
   const auto first = std::find_if(samples.begin(), samples.end(), busy);
   if (first == samples.end()) return {};
   const auto last = std::find_if(samples.rbegin(), samples.rend(), busy).base();

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "kernels/measure/device_problem.h"
 #include "kernels/measure/element.h"
+#include "kernels/measure/probe.h"
 
 namespace tilescope {
 
@@ -95,19 +97,30 @@ TensorError compare(const KernelInfo& kernel, const AttentionProblem& p, Tensor 
 
 }  // namespace
 
-Result<KernelCheck> check_kernel(const KernelInfo& kernel, const AttentionProblem& problem, std::uint64_t seed) {
-  const bool from_scores = kernel.inputs.front() == Tensor::s;
-  const WithScores with_scores = from_scores ? WithScores::yes : WithScores::no;
-  const HostInputs inputs = random_inputs(problem, seed, with_scores);
-  Result<DeviceProblem> made = DeviceProblem::make(kernel, problem, inputs);
-  if (!made) return made.error();
-  if (Status launched = launch(kernel, problem, made->tensors(), nullptr); !launched) return launched.error();
-  if (Status done = wait_for(nullptr); !done) return done.error();
+namespace {
 
-  const HostReference expected = reference(problem, inputs, with_scores);
+/// What a kernel is run on: the numbers, and where they are on the device.
+struct Given {
+  HostInputs inputs;
+  DeviceProblem tensors;
+  WithScores with_scores = WithScores::no;
+};
+
+Result<Given> given(const KernelInfo& kernel, const AttentionProblem& problem, std::uint64_t seed) {
+  Given made;
+  made.with_scores = kernel.inputs.front() == Tensor::s ? WithScores::yes : WithScores::no;
+  made.inputs = random_inputs(problem, seed, made.with_scores);
+  Result<DeviceProblem> tensors = DeviceProblem::make(kernel, problem, made.inputs);
+  if (!tensors) return tensors.error();
+  made.tensors = std::move(*tensors);
+  return made;
+}
+
+Result<KernelCheck> compared(const KernelInfo& kernel, const AttentionProblem& problem, const Given& made,
+                             const HostReference& expected) {
   KernelCheck result;
   for (Tensor tensor : kernel.outputs) {
-    Result<std::vector<double>> got = got_of(made->memory(tensor), problem.dtype, tensor);
+    Result<std::vector<double>> got = got_of(made.tensors.memory(tensor), problem.dtype, tensor);
     if (!got) return got.error();
     const TensorError error = compare(kernel, problem, tensor, *got, expected_of(expected, tensor));
     result.errors.push_back(error);
@@ -117,6 +130,66 @@ Result<KernelCheck> check_kernel(const KernelInfo& kernel, const AttentionProble
                                   kernel.id, to_string(tensor), error.relative, error.bound, error.unwritten);
   }
   return result;
+}
+
+/// What the probe says of the row beside float64: m and l after its last tile.
+void compare_row(const KernelInfo& kernel, const ProbeResult& probe, const HostReference& expected, KernelCheck& check) {
+  const auto index = static_cast<std::size_t>(probe.plane * probe.problem.seq_q + probe.query);
+  const double m = expected.m[index], l = expected.l[index];
+  const bool empty = l == 0;
+  const auto fail = [&](std::string sentence) {
+    check.holds = false;
+    check.sentence = fmt::format("kernel {}, probed: {}", kernel.id, sentence);
+  };
+  std::int64_t seen = 0;
+  for (const ProbedBlock& block : probe.blocks) seen += block.end_ns >= block.start_ns;
+  std::int64_t blocks = 0;
+  for (const ProbeShape& shape : probe_shapes(kernel, probe.problem)) blocks += shape.blocks;
+  if (seen != blocks) return fail(fmt::format("{} of {} blocks said when they ran", seen, blocks));
+  if (probe.steps.empty() || empty)
+    return probe.steps.empty() == empty
+               ? void()
+               : fail(fmt::format("row {} of block {} has {} steps", probe.row, probe.block, probe.steps.size()));
+  // standard's S is rounded to the problem's type before it comes to the softmax.
+  const double once = kernel.id != "standard" ? 1e-4 : probe.problem.dtype == DataType::fp16 ? 4e-3 : 3e-2;
+  const ProbedStep& last = probe.steps.back();
+  if (std::fabs(last.m - m) > once * std::max(1.0, std::fabs(m)) || std::fabs(last.l - l) > 2 * once * l)
+    fail(fmt::format("row {} of block {} ended with m {} and l {}, not {} and {}", probe.row, probe.block, last.m, last.l, m, l));
+}
+
+}  // namespace
+
+Result<KernelCheck> check_kernel(const KernelInfo& kernel, const AttentionProblem& problem, std::uint64_t seed) {
+  const Result<Given> made = given(kernel, problem, seed);
+  if (!made) return made.error();
+  if (Status launched = launch(kernel, problem, made->tensors.tensors(), nullptr); !launched) return launched.error();
+  if (Status done = wait_for(nullptr); !done) return done.error();
+  return compared(kernel, problem, *made, reference(problem, made->inputs, made->with_scores));
+}
+
+Result<KernelCheck> check_probed_kernel(const KernelInfo& kernel, const AttentionProblem& problem, std::uint64_t seed) {
+  const std::vector<ProbeShape> shapes = probe_shapes(kernel, problem);
+  if (shapes.empty()) return Error{fmt::format("kernel {} has no probe", kernel.id)};
+  const Result<Given> made = given(kernel, problem, seed);
+  if (!made) return made.error();
+  ProbeResult probe;
+  probe.problem = problem;
+  const ProbeShape& own = shapes[static_cast<std::size_t>(row_launch_of(shapes))];
+  probe.plane = static_cast<std::int64_t>(seed % static_cast<std::uint64_t>(problem.query_planes()));
+  probe.query = static_cast<std::int64_t>(seed / 7 % static_cast<std::uint64_t>(problem.seq_q));
+  std::tie(probe.block, probe.row) = own.place_of(probe.plane, probe.query);
+  Result<ProbeRun> run = ProbeRun::make(kernel, problem, made->tensors.tensors(), shapes, {probe.block, probe.row, 0});
+  if (!run) return run.error();
+  for (const PlannedLaunch& planned : run->plan())
+    if (Status launched = launch(planned, nullptr); !launched) return launched.error();
+  if (Status done = wait_for(nullptr); !done) return done.error();
+  const Result<std::vector<ProbeRecords>> records = run->read();
+  if (!records) return records.error();
+  decode_probe(*records, shapes, probe);
+  const HostReference expected = reference(problem, made->inputs, made->with_scores);
+  Result<KernelCheck> check = compared(kernel, problem, *made, expected);
+  if (check) compare_row(kernel, probe, expected, *check);
+  return check;
 }
 
 }  // namespace tilescope

@@ -25,4 +25,8 @@ struct KernelCheck {
 /// Errors  those of launching. A wrong result is no error but a check that does not hold.
 Result<KernelCheck> check_kernel(const KernelInfo& kernel, const AttentionProblem& problem, std::uint64_t seed);
 
+/// The same for the kernel with the probe compiled in: outputs, and that every block said where it ran and each followed row ended
+/// with the m and l of float64. The row is picked by the seed. Errors  those of launching; a kernel without a probe.
+Result<KernelCheck> check_probed_kernel(const KernelInfo& kernel, const AttentionProblem& problem, std::uint64_t seed);
+
 }  // namespace tilescope

@@ -95,19 +95,29 @@ struct CounterSession::Impl {
   CUpti_RangeProfiler_Object* profiler = nullptr;
 
   Status start_profiler();
+  Status enable();
+  void disable();
   Result<ConfiguredSet*> configured(CounterSet set);
   Status use(ConfiguredSet& set);
   Result<std::vector<double>> evaluate(ConfiguredSet& set);
   Status one_pass(const std::function<Status()>& prepare, const std::function<Status()>& run, bool& all_in);
 };
 
+void CounterSession::Impl::disable() {
+  if (profiler == nullptr) return;
+  auto p = cupti_params<CUpti_RangeProfiler_Disable_Params>(CUpti_RangeProfiler_Disable_Params_STRUCT_SIZE);
+  p.pRangeProfilerObject = profiler;
+  cupti.range_disable(&p);
+  profiler = nullptr;
+}
+
 void CounterSession::Close::operator()(Impl* impl) const {
-  if (impl->profiler != nullptr) {
-    auto p = cupti_params<CUpti_RangeProfiler_Disable_Params>(CUpti_RangeProfiler_Disable_Params_STRUCT_SIZE);
-    p.pRangeProfilerObject = impl->profiler;
-    impl->cupti.range_disable(&p);
-  }
+  impl->disable();
   delete impl;
+}
+
+void CounterSession::pause() {
+  if (impl_) impl_->disable();
 }
 
 std::string CounterSession::chip() const {
@@ -151,10 +161,17 @@ Status CounterSession::Impl::start_profiler() {
   if (known.empty())
     return Error{fmt::format("{} has none of the {} counters asked for", chip, metrics.size()), Error::Kind::machine_lacks};
 
-  auto enable = cupti_params<CUpti_RangeProfiler_Enable_Params>(CUpti_RangeProfiler_Enable_Params_STRUCT_SIZE);
-  enable.ctx = *context;
-  if (Status s = cupti.checked(cupti.range_enable(&enable), "enabling the profiler"); !s) return s;
-  profiler = enable.pRangeProfilerObject;
+  return enable();
+}
+
+Status CounterSession::Impl::enable() {
+  if (profiler != nullptr) return Done{};
+  Result<CUcontext> context = current_context();
+  if (!context) return context.error();
+  auto p = cupti_params<CUpti_RangeProfiler_Enable_Params>(CUpti_RangeProfiler_Enable_Params_STRUCT_SIZE);
+  p.ctx = *context;
+  if (Status s = cupti.checked(cupti.range_enable(&p), "enabling the profiler"); !s) return s;
+  profiler = p.pRangeProfilerObject;
   return Done{};
 }
 
@@ -240,6 +257,7 @@ Result<std::vector<double>> CounterSession::Impl::evaluate(ConfiguredSet& set) {
 Result<CounterReading> CounterSession::read(CounterSet which, const std::function<Status()>& prepare,
                                             const std::function<Status()>& run) {
   Impl& impl = *impl_;
+  if (Status enabled = impl.enable(); !enabled) return enabled.error();
   Result<ConfiguredSet*> configured = impl.configured(which);
   if (!configured) return configured.error();
   ConfiguredSet& set = **configured;

@@ -57,6 +57,9 @@ class CounterSession {
   /// Runs `prepare` (not counted; flush the L2 there, or not) and `run` (counted) once a pass.
   Result<CounterReading> read(CounterSet set, const std::function<Status()>& prepare, const std::function<Status()>& run);
   std::string chip() const;
+  /// Lets go of the hardware, which only one profiler can have: for the sampler, or another program. The next reading takes it
+  /// again.
+  void pause();
 
  private:
   struct Impl;

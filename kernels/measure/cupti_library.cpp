@@ -40,10 +40,8 @@ Result<CuptiLibrary> CuptiLibrary::open() {
   for (const std::string& path : candidates())
     if ((library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) != nullptr) break;
   if (library == nullptr)
-    return Error{
-        "libcupti was not found: install the CUDA toolkit's CUPTI or put its folder on LD_LIBRARY_PATH; time and correctness need "
-        "none",
-        Error::Kind::machine_lacks};
+    return Error{"libcupti was not found: install the CUDA toolkit's CUPTI or put its folder on LD_LIBRARY_PATH",
+                 Error::Kind::machine_lacks};
   CuptiLibrary c;
   const bool complete =
       load(library, "cuptiGetResultString", c.result_string) && load(library, "cuptiProfilerInitialize", c.initialize) &&
@@ -86,12 +84,10 @@ Error CuptiLibrary::error(CUptiResult code, std::string_view doing) const {
       return lacking(
           "the driver refuses hardware counters to this user (ERR_NVGPUCTRPERM): run as root, or let everybody read them by "
           "putting "
-          "'options nvidia NVreg_RestrictProfilingToAdminUsers=0' into /etc/modprobe.d and reloading the driver; time and "
-          "correctness go on without");
+          "'options nvidia NVreg_RestrictProfilingToAdminUsers=0' into /etc/modprobe.d and reloading the driver");
     case CUPTI_ERROR_HARDWARE_BUSY:
     case CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED:
-      return lacking(
-          "another program is profiling this GPU: end it and measure again; time and correctness go on without counters");
+      return lacking("another program is profiling this GPU: end it and measure again");
     case CUPTI_ERROR_OUT_OF_MEMORY:
       return lacking("the profiler found too little memory: close what uses the GPU, or measure a smaller problem");
     case CUPTI_ERROR_NOT_INITIALIZED:
@@ -103,9 +99,7 @@ Error CuptiLibrary::error(CUptiResult code, std::string_view doing) const {
     case CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED:
     case CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED:
     case CUPTI_ERROR_WSL_DEVICE_NOT_SUPPORTED:
-      return lacking(
-          "hardware counters are not available on a GPU that is virtual, partitioned or in confidential mode; time and correctness "
-          "go on without");
+      return lacking("hardware counters are not available on a GPU that is virtual, partitioned or in confidential mode");
     default:
       break;
   }

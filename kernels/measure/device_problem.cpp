@@ -25,8 +25,9 @@ Result<DeviceProblem> DeviceProblem::allocate(const KernelInfo& kernel, const At
     for (Tensor tensor : list) {
       Result<DeviceMemory> memory = DeviceMemory::allocate(tensor_layout(problem, tile, tensor).bytes().value);
       if (!memory)
-        return Error{fmt::format("kernel {} needs {:.3f} GB for its tensors here: {}", kernel.id, static_cast<double>(total) / 1e9,
-                                 memory.error().sentence),
+        return Error{fmt::format("kernel {} needs {:.3f} GB for its tensors here: {}; use a smaller --batch, --heads or --seq, or "
+                                 "end what else uses the GPU",
+                                 kernel.id, static_cast<double>(total) / 1e9, memory.error().sentence),
                      memory.error().kind};
       on_device.memory_[place(tensor)] = std::move(*memory);
     }
@@ -73,6 +74,11 @@ DeviceTensors DeviceProblem::tensors() const {
   t.m = static_cast<float*>(address(Tensor::m));
   t.l = static_cast<float*>(address(Tensor::l));
   return t;
+}
+
+Status DeviceProblem::write_plane(Tensor tensor, std::int64_t plane, const std::vector<std::uint16_t>& bits) {
+  const auto bytes = static_cast<std::int64_t>(bits.size() * sizeof(std::uint16_t));
+  return memory_[place(tensor)].write(bits.data(), bytes, plane * bytes);
 }
 
 Status DeviceProblem::poison() {

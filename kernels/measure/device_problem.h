@@ -16,6 +16,8 @@ class DeviceProblem {
   static Result<DeviceProblem> make_seeded(const KernelInfo& kernel, const AttentionProblem& problem, std::uint64_t seed);
 
   DeviceTensors tensors() const;
+  /// Replaces one plane of an input; `bits` are its rows one after the other.
+  Status write_plane(Tensor tensor, std::int64_t plane, const std::vector<std::uint16_t>& bits);
   /// Fills every output with NaNs again.
   Status poison();
   const DeviceMemory& memory(Tensor tensor) const { return memory_[static_cast<std::size_t>(tensor)]; }

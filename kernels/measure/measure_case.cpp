@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "kernels/measure/bandwidth.h"
 #include "kernels/measure/clock_gauge.h"
 #include "kernels/measure/device_problem.h"
 #include "kernels/measure/timing.h"
@@ -30,6 +31,10 @@ Error cancelled() {
   return {"the measurement was cancelled", Error::Kind::cancelled};
 }
 
+std::string without_counters(const Error& error) {
+  return error.sentence + "; time and correctness go on without counters";
+}
+
 /// The tensors of one measurement, and what is done with them.
 class Run {
  public:
@@ -46,7 +51,8 @@ class Run {
   Status warm_up() const;
   Status times(const DeviceInfo& device, int repeats, MeasuredCase& measured) const;
   Status launches(int repeats, MeasuredCase& measured) const;
-  Status counters(CounterSession& session, int repeats, const std::function<bool()>& go_on, MeasuredCase& measured) const;
+  Status counters(CounterSession& session, const MeasureOptions& options, const std::function<bool()>& go_on,
+                  MeasuredCase& measured) const;
 
  private:
   const KernelInfo& kernel_;
@@ -145,7 +151,8 @@ Status Run::launches(int repeats, MeasuredCase& measured) const {
   return Done{};
 }
 
-Status Run::counters(CounterSession& session, int repeats, const std::function<bool()>& go_on, MeasuredCase& measured) const {
+Status Run::counters(CounterSession& session, const MeasureOptions& options, const std::function<bool()>& go_on,
+                     MeasuredCase& measured) const {
   const std::span<const Counter> table = counter_table();
   std::map<std::string, std::vector<double>> cold, warm;
   std::vector<double> after_flush;
@@ -156,7 +163,7 @@ Status Run::counters(CounterSession& session, int repeats, const std::function<b
   const auto flush_first = [&] { return flush(); };
   const auto kernel_first = [&] { return kernel(); };
   const auto run_kernel = [&] { return kernel(); };
-  for (int repeat = 0; repeat < repeats; ++repeat) {
+  for (int repeat = 0; repeat < options.counter_repeats; ++repeat) {
     const Result<CounterReading> reading = session.read(CounterSet::all, flush_first, run_kernel);
     if (!reading) return reading.error();
     collect(*reading, cold);
@@ -164,7 +171,7 @@ Status Run::counters(CounterSession& session, int repeats, const std::function<b
     measured.counter_passes = reading->passes;
     if (!go_on()) return cancelled();
   }
-  for (int repeat = 0; repeat < repeats; ++repeat) {
+  for (int repeat = 0; repeat < options.warm_repeats; ++repeat) {
     const Result<CounterReading> reading = session.read(CounterSet::memory, kernel_first, run_kernel);
     if (!reading) return reading.error();
     collect(*reading, warm);
@@ -174,7 +181,7 @@ Status Run::counters(CounterSession& session, int repeats, const std::function<b
       if (!std::isnan(bytes)) after_flush.push_back(bytes);  // the set has one counter
     if (!go_on()) return cancelled();
   }
-  measured.counter_repeats = repeats;
+  measured.counter_repeats = options.counter_repeats;
   for (auto& [key, values] : cold) measured.counters[key] = spread_of(std::move(values));
   for (auto& [key, values] : warm) measured.counters_warm[key] = spread_of(std::move(values));
   measured.hbm_write_after_flush_bytes = spread_of(std::move(after_flush));
@@ -191,12 +198,19 @@ Result<MeasuringSession> MeasuringSession::open() {
   Result<DeviceMemory> scratch = flush_scratch(*device);
   if (!scratch) return scratch.error();
   session.scratch_ = std::move(*scratch);
-  Result<CounterSession> counters = CounterSession::open();
-  if (counters)
-    session.counters_ = std::move(*counters);
-  else
-    session.refused_ = counters.error().sentence;
+  session.open_counters();
   return session;
+}
+
+void MeasuringSession::open_counters() {
+  Result<CounterSession> counters = CounterSession::open();
+  refused_ = counters ? std::string() : without_counters(counters.error());
+  if (counters) counters_ = std::move(*counters);
+}
+
+Result<BandwidthRecord> MeasuringSession::sample(const KernelInfo& kernel, const AttentionProblem& problem) {
+  if (counters_) counters_->pause();
+  return sample_bandwidth(kernel, problem, sampler_);
 }
 
 Result<MeasuredCase> MeasuringSession::measure(const KernelInfo& kernel, const AttentionProblem& problem,
@@ -223,13 +237,16 @@ Result<MeasuredCase> MeasuringSession::measure(const KernelInfo& kernel, const A
 
   start = Clock::now();
   if (!go_on(0.3, "reading counters")) return cancelled();
+  if (!counters_ && options.counter_repeats > 0) open_counters();  // what was refused before may be granted now
   measured.refused = refused_;
   if (counters_ && options.counter_repeats > 0) {
     int read = 0;
-    const auto between = [&] { return go_on(0.3 + 0.7 * ++read / (2.0 * options.counter_repeats), "reading counters"); };
-    const Status counted = run.counters(*counters_, options.counter_repeats, between, measured);
+    const auto between = [&] {
+      return go_on(0.3 + 0.7 * ++read / (options.counter_repeats + options.warm_repeats), "reading counters");
+    };
+    const Status counted = run.counters(*counters_, options, between, measured);
     if (!counted && counted.error().kind == Error::Kind::cancelled) return counted.error();
-    if (!counted) measured.refused = counted.error().sentence;
+    if (!counted) measured.refused = without_counters(counted.error());
   }
   spent.counters = seconds_since(start);
   if (cost != nullptr) *cost = spent;

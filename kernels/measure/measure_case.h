@@ -19,14 +19,17 @@
 #include <string_view>
 
 #include "kernels/kernel_table.h"
+#include "kernels/measure/bandwidth.h"
 #include "kernels/measure/counters.h"
 #include "sim/core/measurement.h"
+#include "sim/core/probe_result.h"
 
 namespace tilescope {
 
 struct MeasureOptions {
   int time_repeats = 20;    // fewer where a run is long, but at least 5
   int counter_repeats = 2;  // 0: no counters; 1: no smem_bytes either
+  int warm_repeats = 1;     // of the counters from a warm L2, and of the writes after a flush
 };
 
 /// What it cost to measure, in seconds of this machine.
@@ -53,12 +56,19 @@ class MeasuringSession {
   Result<MeasuredCase> measure(const KernelInfo& kernel, const AttentionProblem& problem, const MeasureOptions& options,
                                const MeasureProgress& progress, MeasuringCost* cost = nullptr);
 
+  /// HBM traffic over the life of one run: see bandwidth.h. The hardware has one profiler at a time, so the counters give way
+  /// meanwhile.
+  Result<BandwidthRecord> sample(const KernelInfo& kernel, const AttentionProblem& problem);
+
   /// A bundle without cases: the device, its clocks, and what each counter is called.
   MeasurementBundle empty_bundle() const;
 
  private:
+  void open_counters();
+
   DeviceInfo device_;
   DeviceMemory scratch_;
+  SamplerKnowledge sampler_;
   std::optional<CounterSession> counters_;
   std::string refused_;
 };

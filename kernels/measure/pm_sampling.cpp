@@ -13,8 +13,8 @@ namespace tilescope {
 
 namespace {
 
-constexpr std::uint32_t most_samples = 1 << 16;
-constexpr std::size_t hardware_buffer_bytes = std::size_t{64} << 20;
+constexpr std::uint32_t most_samples = 1 << 13;  // a kernel gets 400 to 800, and quiet around it a few more
+constexpr std::size_t hardware_buffer_bytes = std::size_t{8} << 20;
 constexpr double finest_ns = 1000, coarsest_ns = 128000;
 constexpr double samples_wanted = 400;
 constexpr std::uint64_t seed = 1;
@@ -33,12 +33,13 @@ class Sampler {
     cupti_->sampling_disable(&p);
   }
 
-  Status open();
+  Status open(SamplerKnowledge& knowledge);
   /// Errors  an interval that the chip does not offer.
   Status configure(double interval_ns);
   Result<std::vector<BandwidthSample>> sample(const std::function<Status()>& run);
 
  private:
+  Status ask_availability(std::vector<std::uint8_t>& availability) const;
   Result<std::vector<BandwidthSample>> read();
 
   const CuptiLibrary* cupti_;
@@ -47,18 +48,13 @@ class Sampler {
   CUpti_PmSampling_Object* object_ = nullptr;
 };
 
-Status Sampler::open() {
+Status Sampler::open(SamplerKnowledge& knowledge) {
   auto initialize = cupti_params<CUpti_Profiler_Initialize_Params>(CUpti_Profiler_Initialize_Params_STRUCT_SIZE);
   if (Status s = cupti_->checked(cupti_->initialize(&initialize), "starting the profiler"); !s) return s;
   auto name = cupti_params<CUpti_Device_GetChipName_Params>(CUpti_Device_GetChipName_Params_STRUCT_SIZE);
   if (Status s = cupti_->checked(cupti_->chip_name(&name), "asking for the chip's name"); !s) return s;
-  auto available =
-      cupti_params<CUpti_PmSampling_GetCounterAvailability_Params>(CUpti_PmSampling_GetCounterAvailability_Params_STRUCT_SIZE);
-  if (Status s = cupti_->checked(cupti_->sampling_availability(&available), "asking what can be sampled"); !s) return s;
-  std::vector<std::uint8_t> availability(available.counterAvailabilityImageSize);
-  available.pCounterAvailabilityImage = availability.data();
-  if (Status s = cupti_->checked(cupti_->sampling_availability(&available), "asking what can be sampled"); !s) return s;
-  Result<CuptiHost> host = CuptiHost::make(*cupti_, CUPTI_PROFILER_TYPE_PM_SAMPLING, name.pChipName, availability);
+  if (Status s = ask_availability(knowledge.availability); !s) return s;
+  Result<CuptiHost> host = CuptiHost::make(*cupti_, CUPTI_PROFILER_TYPE_PM_SAMPLING, name.pChipName, knowledge.availability);
   if (!host) return host.error();
   host_ = std::make_unique<CuptiHost>(std::move(*host));
   if (Status s = cupti_->checked(host_->add(c_names(metrics)), "naming the counters to sample"); !s) return s;
@@ -68,6 +64,18 @@ Status Sampler::open() {
   auto enable = cupti_params<CUpti_PmSampling_Enable_Params>(CUpti_PmSampling_Enable_Params_STRUCT_SIZE);
   if (Status s = cupti_->checked(cupti_->sampling_enable(&enable), "switching sampling on"); !s) return s;
   object_ = enable.pPmSamplingObject;
+  return Done{};
+}
+
+Status Sampler::ask_availability(std::vector<std::uint8_t>& availability) const {
+  if (!availability.empty()) return Done{};
+  auto available =
+      cupti_params<CUpti_PmSampling_GetCounterAvailability_Params>(CUpti_PmSampling_GetCounterAvailability_Params_STRUCT_SIZE);
+  if (Status s = cupti_->checked(cupti_->sampling_availability(&available), "asking what can be sampled"); !s) return s;
+  std::vector<std::uint8_t> image(available.counterAvailabilityImageSize);
+  available.pCounterAvailabilityImage = image.data();
+  if (Status s = cupti_->checked(cupti_->sampling_availability(&available), "asking what can be sampled"); !s) return s;
+  availability = std::move(image);
   return Done{};
 }
 
@@ -145,7 +153,7 @@ Result<std::vector<BandwidthSample>> Sampler::read() {
 
 }  // namespace
 
-Result<BandwidthRecord> sample_bandwidth(const KernelInfo& kernel, const AttentionProblem& problem) {
+Result<BandwidthRecord> sample_bandwidth(const KernelInfo& kernel, const AttentionProblem& problem, SamplerKnowledge& knowledge) {
   if (Status fits = supports(kernel, problem); !fits) return fits.error();
   const Result<DeviceInfo> device = find_device();
   if (!device) return device.error();
@@ -169,7 +177,7 @@ Result<BandwidthRecord> sample_bandwidth(const KernelInfo& kernel, const Attenti
   record.tile = kernel.tile(problem);
   record.kernel_ns = time->median_ms * 1e6;
   Sampler sampler(*cupti);
-  if (Status opened = sampler.open(); !opened) return opened.error();
+  if (Status opened = sampler.open(knowledge); !opened) return opened.error();
   // The finest interval that the chip takes, powers of two apart.
   record.interval_ns =
       std::max(finest_ns, finest_ns * std::exp2(std::floor(std::log2(record.kernel_ns / samples_wanted / finest_ns))));

@@ -1,4 +1,4 @@
-// Probes flash2, and makes sense of what it recorded.
+// Probes a kernel, and makes sense of what it recorded.
 #include "kernels/measure/probe.h"
 
 #include <fmt/format.h>
@@ -8,11 +8,9 @@
 #include <map>
 #include <utility>
 
-#include "kernels/attention/flash2_probe_layout.h"
 #include "kernels/measure/device_problem.h"
 #include "kernels/measure/element.h"
 #include "kernels/measure/timing.h"
-#include "sim/core/units.h"
 
 namespace tilescope {
 
@@ -25,222 +23,233 @@ struct Span {
   void take(std::uint64_t from, std::uint64_t to) { begin = std::min(begin, from), end = std::max(end, to); }
 };
 
+/// Of one SM, over all its blocks.
+struct SmSpan {
+  Span cycles, ns;
+};
+
+const std::uint64_t* block_record(const ProbeRecords& records, std::int64_t block) {
+  return records.blocks.data() + block * probe_block_numbers;
+}
+
 /// Cycles over nanoseconds from the first block's start to the last one's end, over all SMs.
-double clock_of(const std::map<std::uint64_t, std::pair<Span, Span>>& by_sm) {
+double clock_of(const std::map<std::uint64_t, SmSpan>& by_sm) {
   double cycles = 0, ns = 0;
   for (const auto& [sm, spans] : by_sm) {
-    cycles += static_cast<double>(spans.first.end - spans.first.begin);
-    ns += static_cast<double>(spans.second.end - spans.second.begin);
+    cycles += static_cast<double>(spans.cycles.end - spans.cycles.begin);
+    ns += static_cast<double>(spans.ns.end - spans.ns.begin);
   }
   return ns > 0 ? cycles * 1e9 / ns : 0;
 }
 
 /// The intervals of one warp of one slot; an iteration that was not run has no ticks.
-void add_intervals(const std::uint64_t* ticks, std::int64_t tiles, int warp, std::uint64_t origin, ProbedSmBlock& block) {
-  constexpr ProbeStage stages[] = {ProbeStage::wait,    ProbeStage::scores, ProbeStage::copy_k,
-                                   ProbeStage::softmax, ProbeStage::copy_v, ProbeStage::product};
+void add_intervals(const std::uint64_t* ticks, const ProbeShape& shape, int warp, std::uint64_t origin, ProbedSmBlock& block) {
   const auto add = [&](ProbeStage stage, std::int64_t iteration, std::uint64_t from, std::uint64_t to) {
-    if (from >= origin && to >= from)
+    if (from > 0 && from >= origin && to >= from)
       block.intervals.push_back({stage, warp, iteration, static_cast<double>(from - origin), static_cast<double>(to - origin)});
   };
-  const std::uint64_t* const own = ticks + tiles * probe_events;
+  const std::uint64_t* const own = ticks + shape.iterations * probe_events;
   add(ProbeStage::prologue, 0, own[0], own[1]);
-  for (std::int64_t tile = 0; tile < tiles; ++tile)
-    for (int i = 0; i < 6; ++i) add(stages[i], tile, ticks[tile * probe_events + i], ticks[tile * probe_events + i + 1]);
-  add(ProbeStage::store, tiles, own[2], own[3]);
+  for (std::int64_t iteration = 0; iteration < shape.iterations; ++iteration) {
+    const std::uint64_t* const tick = ticks + iteration * probe_events;
+    for (std::size_t i = 0; i < shape.stages.size(); ++i) add(shape.stages[i], iteration, tick[i], tick[i + 1]);
+  }
+  add(ProbeStage::store, shape.iterations, own[2], own[3]);
 }
 
-}  // namespace
-
-void decode_probe(const ProbeRecords& records, ProbeResult& result) {
-  const std::int64_t tiles = ceil_div(result.problem.seq_kv, result.tile.block_kv);
-  std::map<std::uint64_t, std::pair<Span, Span>> by_sm;  // cycles, ns
-  Span all;
-  const auto count = static_cast<std::int64_t>(records.blocks.size()) / probe_block_numbers;
-  const auto record = [&](std::int64_t block) { return records.blocks.data() + block * probe_block_numbers; };
-  for (std::int64_t block = 0; block < count; ++block) {
-    const std::uint64_t* const r = record(block);
-    if (r[0] == 0) continue;
-    by_sm[r[0] - 1].first.take(r[3], r[4]);
-    by_sm[r[0] - 1].second.take(r[1], r[2]);
-    all.take(r[1], r[2]);
-  }
-  for (std::int64_t block = 0; block < count; ++block) {
-    const std::uint64_t* const r = record(block);
-    if (r[0] != 0)
-      result.blocks.push_back(
-          {block, static_cast<int>(r[0] - 1), static_cast<double>(r[1] - all.begin), static_cast<double>(r[2] - all.begin)});
-  }
-  result.sm_clock_hz = clock_of(by_sm);
-
-  const std::int64_t per_warp = (tiles + 1) * probe_events, per_slot = per_warp * probe_warps;
-  for (const std::uint64_t* slot = records.ticks.data(); slot < records.ticks.data() + records.ticks.size(); slot += per_slot) {
-    const std::uint64_t block_plus_1 = slot[tiles * probe_events + 4];
+/// The blocks of one launch that were on the SM looked into.
+void add_sm_blocks(const ProbeRecords& records, const ProbeShape& shape, int launch, const std::map<std::uint64_t, SmSpan>& by_sm,
+                   ProbeResult& result) {
+  const std::int64_t per_warp = (shape.iterations + 1) * probe_events, per_slot = per_warp * shape.warps;
+  const auto size = static_cast<std::int64_t>(records.ticks.size());
+  for (std::int64_t at = 0; at + per_slot <= size; at += per_slot) {
+    const std::uint64_t* const slot = records.ticks.data() + at;
+    const std::uint64_t block_plus_1 = slot[shape.iterations * probe_events + 4];
     if (block_plus_1 == 0) continue;
     ProbedSmBlock block;
+    block.launch = launch;
     block.block = static_cast<std::int64_t>(block_plus_1) - 1;
-    const std::uint64_t* const r = record(block.block);
-    const std::uint64_t origin = by_sm[r[0] - 1].first.begin;
+    const std::uint64_t* const r = block_record(records, block.block);
+    const std::uint64_t origin = by_sm.at(r[0] - 1).cycles.begin;
     block.start_cycles = static_cast<double>(r[3] - origin);
     block.end_cycles = static_cast<double>(r[4] - origin);
-    for (int warp = 0; warp < probe_warps; ++warp) add_intervals(slot + warp * per_warp, tiles, warp, origin, block);
+    for (int warp = 0; warp < shape.warps; ++warp) add_intervals(slot + warp * per_warp, shape, warp, origin, block);
     result.sm_blocks.push_back(std::move(block));
   }
-  std::sort(result.sm_blocks.begin(), result.sm_blocks.end(),
-            [](const ProbedSmBlock& a, const ProbedSmBlock& b) { return a.start_cycles < b.start_cycles; });
+}
 
-  for (std::int64_t tile = 0; tile < tiles; ++tile) {
-    const float* const row = records.row.data() + tile * probe_row_numbers;
-    const double l =
-        static_cast<double>(row[2]) + static_cast<double>(row[3]) + static_cast<double>(row[4]) + static_cast<double>(row[5]);
-    if (l == 0) break;  // the row's warp has no further tile
+void add_steps(const ProbeRecords& records, const ProbeShape& shape, ProbeResult& result) {
+  for (std::int64_t step = 0; step < shape.steps; ++step) {
+    const float* const row = records.row.data() + step * probe_row_numbers;
+    double l = 0;
+    for (int lane = 2; lane < probe_row_numbers; ++lane) l += static_cast<double>(row[lane]);
+    if (l == 0) break;  // the row sees no further tile
     result.steps.push_back({static_cast<double>(row[0]), l, static_cast<double>(row[1])});
   }
 }
 
+}  // namespace
+
+void decode_probe(std::span<const ProbeRecords> records, std::span<const ProbeShape> shapes, ProbeResult& result) {
+  std::map<std::uint64_t, SmSpan> by_sm;
+  Span all;
+  const auto for_each_block = [&](auto visit) {
+    for (std::size_t launch = 0; launch < records.size(); ++launch)
+      for (std::int64_t block = 0; block < shapes[launch].blocks; ++block)
+        if (const std::uint64_t* const r = block_record(records[launch], block); r[0] != 0)
+          visit(static_cast<int>(launch), block, r);
+  };
+  for_each_block([&](int, std::int64_t, const std::uint64_t* r) {
+    by_sm[r[0] - 1].cycles.take(r[3], r[4]);
+    by_sm[r[0] - 1].ns.take(r[1], r[2]);
+    all.take(r[1], r[2]);
+  });
+  result.blocks.clear();
+  for_each_block([&](int launch, std::int64_t block, const std::uint64_t* r) {
+    result.blocks.push_back(
+        {launch, block, static_cast<int>(r[0] - 1), static_cast<double>(r[1] - all.begin), static_cast<double>(r[2] - all.begin)});
+  });
+  result.sm_clock_hz = clock_of(by_sm);
+  result.sm_blocks.clear();
+  result.steps.clear();
+  for (std::size_t launch = 0; launch < records.size(); ++launch) {
+    add_sm_blocks(records[launch], shapes[launch], static_cast<int>(launch), by_sm, result);
+    add_steps(records[launch], shapes[launch], result);
+  }
+  std::sort(result.sm_blocks.begin(), result.sm_blocks.end(),
+            [](const ProbedSmBlock& a, const ProbedSmBlock& b) { return a.start_cycles < b.start_cycles; });
+}
+
 namespace {
 
-/// The problem's tensors on the device, with the caller's numbers where there are some.
-Result<DeviceProblem> make_tensors(const KernelInfo& kernel, const AttentionProblem& p, const ProbeInputs& inputs) {
-  if (!inputs) return DeviceProblem::make_seeded(kernel, p, seed);
-  HostInputs host;
+/// Puts the caller's numbers into the planes that the row is made of.
+Status write_inputs(const AttentionProblem& p, std::int64_t plane, const ProbeInputs& inputs, DeviceProblem& tensors) {
   const struct {
     Tensor tensor;
-    std::int64_t planes, rows;
-    std::vector<std::uint16_t>* bits;
-  } tensors[] = {{Tensor::q, p.query_planes(), p.seq_q, &host.q},
-                 {Tensor::k, p.batch * p.kv_heads, p.seq_kv, &host.k},
-                 {Tensor::v, p.batch * p.kv_heads, p.seq_kv, &host.v}};
-  for (const auto& t : tensors)
-    for (std::int64_t plane = 0; plane < t.planes; ++plane)
-      for (std::int64_t row = 0; row < t.rows; ++row)
-        for (std::int64_t column = 0; column < p.head_dim; ++column)
-          t.bits->push_back(to_bits(p.dtype, inputs(t.tensor, plane, row, column)));
-  return DeviceProblem::make(kernel, p, host);
-}
-
-/// Zeroed device memory.
-Result<DeviceMemory> zeroed(std::int64_t bytes) {
-  Result<DeviceMemory> memory = DeviceMemory::allocate(bytes);
-  if (!memory) return memory;
-  if (Status cleared = memory->fill(0); !cleared) return cleared.error();
-  return memory;
-}
-
-struct Buffers {
-  DeviceMemory blocks, ticks, row, slots;
-
-  Status clear() {
-    for (DeviceMemory* memory : {&blocks, &ticks, &row, &slots})
-      if (Status cleared = memory->fill(0); !cleared) return cleared;
-    return Done{};
+    std::int64_t plane, rows;
+  } parts[] = {
+      {Tensor::q, plane, p.seq_q}, {Tensor::k, p.kv_plane_of(plane), p.seq_kv}, {Tensor::v, p.kv_plane_of(plane), p.seq_kv}};
+  std::vector<float> values(static_cast<std::size_t>(p.head_dim));
+  for (const auto& part : parts) {
+    std::vector<std::uint16_t> bits;
+    bits.reserve(static_cast<std::size_t>(part.rows * p.head_dim));
+    for (std::int64_t row = 0; row < part.rows; ++row) {
+      inputs(part.tensor, part.plane, row, values);
+      for (const float value : values) bits.push_back(to_bits(p.dtype, value));
+    }
+    if (Status written = tensors.write_plane(part.tensor, part.plane, bits); !written) return written;
   }
-};
+  return Done{};
+}
 
-/// Median time of `run`, each after a run before it; `prepare` is not timed.
-Result<double> median_ns(const std::function<Status()>& prepare, const std::function<Status()>& run) {
-  constexpr int repeats = 10;
+/// Median time of one launch, each after a run of itself; `prepare` is not timed.
+Result<double> median_ns(const PlannedLaunch& planned, int repeats, const std::function<Status()>& prepare) {
   Result<Stopwatch> watch = Stopwatch::make();
   if (!watch) return watch.error();
   std::vector<double> ns;
-  for (int i = 0; i < repeats; ++i) {
+  for (int i = 0; i < std::max(repeats, 1); ++i) {
     if (Status prepared = prepare(); !prepared) return prepared.error();
-    if (Status warm = run(); !warm) return warm.error();
+    if (Status warm = launch(planned, nullptr); !warm) return warm.error();
     if (Status prepared = prepare(); !prepared) return prepared.error();
     if (Status started = watch->start(nullptr); !started) return started.error();
-    if (Status ran = run(); !ran) return ran.error();
+    if (Status ran = launch(planned, nullptr); !ran) return ran.error();
     if (Status ended = watch->end(nullptr); !ended) return ended.error();
     const Result<double> ms = watch->elapsed();
     if (!ms) return ms.error();
     ns.push_back(*ms * 1e6);
   }
-  std::nth_element(ns.begin(), ns.begin() + repeats / 2, ns.end());
-  return ns[repeats / 2];
+  std::nth_element(ns.begin(), ns.begin() + static_cast<std::ptrdiff_t>(ns.size() / 2), ns.end());
+  return ns[ns.size() / 2];
 }
 
-Status can_probe(const KernelInfo& kernel, const AttentionProblem& p, const ProbeRequest& request, const DeviceInfo& device) {
-  if (p.dtype != DataType::fp16) return Error{"the probe is compiled for fp16: use --dtype fp16"};
-  const TileShape tile = kernel.tile(p);
-  const std::int64_t blocks = ceil_div(p.seq_q, tile.block_q) * p.query_planes();
-  if (request.block < 0 || request.block >= blocks)
-    return Error{fmt::format("block {} is not there: the kernel has blocks 0 to {}", request.block, blocks - 1)};
-  const std::int64_t rows = std::min(tile.block_q, p.seq_q - request.block % ceil_div(p.seq_q, tile.block_q) * tile.block_q);
-  if (request.row < 0 || request.row >= rows)
-    return Error{fmt::format("row {} is not in block {}: it has rows 0 to {}", request.row, request.block, rows - 1)};
-  if (request.sm < 0 || request.sm >= device.sm_count)
-    return Error{fmt::format("SM {} is not there: this GPU has SMs 0 to {}", request.sm, device.sm_count - 1)};
+/// The time of each launch without and with the probe. Slots are given out anew each time, so that every timed run records; the
+/// plain kernel gets the same treatment.
+Status time_launches(const LaunchPlan& plain, ProbeRun& run, int repeats, ProbeResult& result) {
+  const auto prepare = [&] { return run.free_slots(); };
+  for (std::size_t i = 0; i < plain.size(); ++i) {
+    const Result<double> plain_ns = median_ns(plain[i], repeats, prepare);
+    if (!plain_ns) return plain_ns.error();
+    const Result<double> probed_ns = median_ns(run.plan()[i], repeats, prepare);
+    if (!probed_ns) return probed_ns.error();
+    result.launches.push_back({std::string(plain[i].name), *plain_ns, *probed_ns});
+    result.plain_ns += *plain_ns;
+    result.probed_ns += *probed_ns;
+  }
   return Done{};
 }
 
-Result<std::vector<std::uint64_t>> read_words(const DeviceMemory& memory) {
-  std::vector<std::uint64_t> words(static_cast<std::size_t>(memory.bytes()) / sizeof(std::uint64_t));
-  if (Status read = memory.read(words.data(), memory.bytes()); !read) return read.error();
-  return words;
+Status run_once(const LaunchPlan& plan) {
+  for (const PlannedLaunch& planned : plan)
+    if (Status ran = launch(planned, nullptr); !ran) return ran;
+  return wait_for(nullptr);
+}
+
+Status run_and_decode(ProbeRun& run, std::span<const ProbeShape> shapes, ProbeResult& result) {
+  if (Status cleared = run.clear(); !cleared) return cleared;
+  if (Status ran = run_once(run.plan()); !ran) return ran;
+  const Result<std::vector<ProbeRecords>> records = run.read();
+  if (!records) return records.error();
+  decode_probe(*records, shapes, result);
+  return Done{};
+}
+
+Status can_probe(const ProbeShape& shape, const ProbedPlace& place, const DeviceInfo& device) {
+  if (place.block < 0 || place.block >= shape.blocks)
+    return Error{
+        fmt::format("block {} is not there: the launch {} has blocks 0 to {}", place.block, shape.launch, shape.blocks - 1)};
+  const std::int64_t rows = shape.rows(place.block);
+  if (rows == 0) return Error{fmt::format("block {} has no rows: the last tile is ragged; use one before it", place.block)};
+  if (place.row < 0 || place.row >= rows)
+    return Error{fmt::format("row {} is not in block {}: it has rows 0 to {}", place.row, place.block, rows - 1)};
+  if (place.sm < 0 || place.sm >= device.sm_count)
+    return Error{fmt::format("SM {} is not there: this GPU has SMs 0 to {}", place.sm, device.sm_count - 1)};
+  return Done{};
 }
 
 }  // namespace
 
-Result<ProbeResult> run_probe(const AttentionProblem& problem, const ProbeRequest& request, const ProbeInputs& inputs) {
-  const KernelInfo& kernel = **find_kernel("flash2");
+Result<ProbeResult> run_probe(const KernelInfo& kernel, const AttentionProblem& problem, const ProbeRequest& request,
+                              const ProbeInputs& inputs) {
   if (Status fits = supports(kernel, problem); !fits) return fits.error();
+  const std::vector<ProbeShape> shapes = probe_shapes(kernel, problem);
+  if (shapes.empty())
+    return Error{fmt::format("kernel {} has no probe: flash2, flash1 and standard have, use --algorithm flash2", kernel.id)};
   const Result<DeviceInfo> device = find_device();
   if (!device) return device.error();
-  if (Status fits = can_probe(kernel, problem, request, *device); !fits) return fits.error();
   ProbeResult result;
+  result.row_launch = row_launch_of(shapes);
+  const ProbeShape& shape = shapes[static_cast<std::size_t>(result.row_launch)];
+  ProbedPlace place{request.block.value_or(shape.place_of(0, problem.seq_q - 1).first), 0, request.sm.value_or(0)};
+  const std::int64_t tile_rows = kernel.tile(problem).block_q;
+  place.row = request.row.value_or(std::max<std::int64_t>(shape.rows(place.block) - 1, 0) / tile_rows * tile_rows);
+  if (Status fits = can_probe(shape, place, *device); !fits) return fits.error();
   result.kernel = std::string(kernel.id);
   result.device = device->name;
   result.problem = problem;
   result.tile = kernel.tile(problem);
-  result.sm = request.sm;
-  result.block = request.block;
-  result.row = request.row;
+  result.sm = place.sm;
+  result.block = place.block;
+  result.row = place.row;
+  result.plane = place.block / shape.blocks_a_plane();
+  result.query = shape.first_row(place.block) + place.row;
 
-  Result<DeviceProblem> tensors = make_tensors(kernel, problem, inputs);
+  Result<DeviceProblem> tensors = DeviceProblem::make_seeded(kernel, problem, seed);
   if (!tensors) return tensors.error();
-  const std::int64_t tiles = ceil_div(problem.seq_kv, result.tile.block_kv);
-  const std::int64_t blocks = ceil_div(problem.seq_q, result.tile.block_q) * problem.query_planes();
-  constexpr std::int64_t word = sizeof(std::uint64_t);
-  Buffers buffers;
-  const std::pair<DeviceMemory*, std::int64_t> sizes[] = {
-      {&buffers.blocks, blocks * probe_block_numbers * word},
-      {&buffers.ticks, std::int64_t{probe_slots} * probe_warps * (tiles + 1) * probe_events * word},
-      {&buffers.row, tiles * probe_row_numbers * static_cast<std::int64_t>(sizeof(float))},
-      {&buffers.slots, word}};
-  for (const auto& [memory, bytes] : sizes) {
-    Result<DeviceMemory> made = zeroed(bytes);
-    if (!made) return made.error();
-    *memory = std::move(*made);
-  }
-  const ProbeBuffers addresses{buffers.blocks.address(),
-                               buffers.ticks.address(),
-                               buffers.row.address(),
-                               buffers.slots.address(),
-                               request.sm,
-                               static_cast<int>(tiles),
-                               static_cast<int>(request.block),
-                               static_cast<int>(request.row)};
-  const PlannedLaunch probed = plan_flash2_probed(problem, tensors->tensors(), addresses);
-  // Slots are given out anew each time, so that every timed run records; the plain kernel gets the same treatment.
-  const auto prepare = [&] { return buffers.slots.fill(0); };
-  const Result<double> plain_ns = median_ns(prepare, [&] { return launch(kernel, problem, tensors->tensors(), nullptr); });
-  if (!plain_ns) return plain_ns.error();
-  const Result<double> probed_ns = median_ns(prepare, [&] { return launch(probed, nullptr); });
-  if (!probed_ns) return probed_ns.error();
-  result.plain_ns = *plain_ns;
-  result.probed_ns = *probed_ns;
+  if (inputs)
+    if (Status written = write_inputs(problem, result.plane, inputs, *tensors); !written) return written.error();
+  Result<ProbeRun> run = ProbeRun::make(kernel, problem, tensors->tensors(), shapes, place);
+  if (!run) return run.error();
+  const LaunchPlan plain = kernel.plan(problem, tensors->tensors());
+  if (Status ran = run_once(plain); !ran) return ran.error();  // later launches read what earlier ones wrote
+  if (Status timed = time_launches(plain, *run, request.repeats, result); !timed) return timed.error();
+  if (Status ran = run_and_decode(*run, shapes, result); !ran) return ran.error();
+  if (!result.sm_blocks.empty() || request.sm) return result;
 
-  if (Status cleared = buffers.clear(); !cleared) return cleared.error();
-  if (Status ran = launch(probed, nullptr); !ran) return ran.error();
-  if (Status done = wait_for(nullptr); !done) return done.error();
-  ProbeRecords records;
-  for (const auto& [memory, words] : {std::pair{&buffers.blocks, &records.blocks}, {&buffers.ticks, &records.ticks}}) {
-    Result<std::vector<std::uint64_t>> read = read_words(*memory);
-    if (!read) return read.error();
-    *words = std::move(*read);
-  }
-  records.row.resize(static_cast<std::size_t>(buffers.row.bytes()) / sizeof(float));
-  if (Status read = buffers.row.read(records.row.data(), buffers.row.bytes()); !read) return read.error();
-  decode_probe(records, result);
+  for (const ProbedBlock& block : result.blocks)
+    if (block.launch == result.row_launch && block.block == place.block) place.sm = result.sm = block.sm;
+  run = ProbeRun::make(kernel, problem, tensors->tensors(), shapes, place);
+  if (!run) return run.error();
+  if (Status ran = run_and_decode(*run, shapes, result); !ran) return ran.error();
   return result;
 }
 

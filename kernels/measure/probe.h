@@ -1,33 +1,36 @@
-// Probing flash2: where its blocks ran, what one SM did when, and m, l and alpha of one row as the kernel had them.
+// Probing a kernel: where its blocks ran, what one SM did when, and m, l and alpha of one row as the kernel had them.
+//
+//   run_probe() ── ProbeRun (device) ──► ProbeRecords, one a launch ── decode_probe() ──► ProbeResult
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <span>
 #include <vector>
 
-#include "kernels/kernel_table.h"
+#include "kernels/measure/probe_run.h"
 #include "sim/core/probe_result.h"
 
 namespace tilescope {
 
 struct ProbeRequest {
-  std::int64_t block = 0, row = 0;  // the row of that block's query tile to follow
-  int sm = 0;                       // the SM to look into
+  std::optional<std::int64_t> block;  // of the launch that has the softmax; absent: of the first plane, the one that sees most keys
+  std::optional<std::int64_t> row;    // of the block's, the row to follow; absent: the first of the block's last tile
+  std::optional<int> sm;              // to look into; absent: the first, or where that had no work the one that had the block
+  int repeats = 10;                   // of timing the kernel without and with the probe
 };
 
-/// The element of Q, K or V that the kernel is to read; empty: seeded random numbers made on the device.
-using ProbeInputs = std::function<float(Tensor tensor, std::int64_t plane, std::int64_t row, std::int64_t column)>;
+/// Fills `values` with a row of Q, K or V that the kernel is to read; empty: random numbers made on the device.
+using ProbeInputs = std::function<void(Tensor tensor, std::int64_t plane, std::int64_t row, std::span<float> values)>;
 
-/// Runs flash2 with the probe compiled in, once from a warm L2; and both kernels by events, to say what the probe costs.
-/// Errors  a problem that flash2 does not take, or not fp16; a block, row or SM that is not there; out of device memory.
-Result<ProbeResult> run_probe(const AttentionProblem& problem, const ProbeRequest& request, const ProbeInputs& inputs);
+/// Runs the kernel with the probe compiled in, once from a warm L2; and both kernels by events, to say what the probe costs.
+/// `inputs` are asked for the plane of the row; what other planes hold changes nothing of it, and is random.
+/// Errors  a kernel without a probe; a problem that it does not take; a block, row or SM that is not there; out of device memory.
+Result<ProbeResult> run_probe(const KernelInfo& kernel, const AttentionProblem& problem, const ProbeRequest& request,
+                              const ProbeInputs& inputs);
 
-/// What came back from the device, laid out as kernels/attention/flash2_probe_layout.h says.
-struct ProbeRecords {
-  std::vector<std::uint64_t> blocks, ticks;
-  std::vector<float> row;
-};
-/// Fills in blocks, sm_blocks, steps and the clock. `result` has problem, tile, sm, block and row already.
-void decode_probe(const ProbeRecords& records, ProbeResult& result);
+/// Fills in blocks, sm_blocks, steps and the clock. `result` has problem, sm, block and row already.
+void decode_probe(std::span<const ProbeRecords> records, std::span<const ProbeShape> shapes, ProbeResult& result);
 
 }  // namespace tilescope

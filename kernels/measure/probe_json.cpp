@@ -7,13 +7,13 @@ namespace tilescope {
 
 namespace {
 
-constexpr std::string_view probe_schema = "tilescope.probe/1", bandwidth_schema = "tilescope.bandwidth/1";
+constexpr std::string_view probe_schema = "tilescope.probe/2", bandwidth_schema = "tilescope.bandwidth/1";
 constexpr int record_list = 2;  // levels that get a line a member
 
 }  // namespace
 
 void elements(auto& fields, SameAs<ProbedBlock> auto& b) {
-  fields(b.block), fields(b.sm), fields(b.start_ns), fields(b.end_ns);
+  fields(b.launch), fields(b.block), fields(b.sm), fields(b.start_ns), fields(b.end_ns);
 }
 
 void elements(auto& fields, SameAs<ProbeInterval> auto& i) {
@@ -32,15 +32,21 @@ void elements(auto& fields, SameAs<BandwidthSample> auto& s) {
 }
 
 void describe(auto& fields, SameAs<ProbedSmBlock> auto& b) {
-  fields("block", b.block), fields("start_cycles", b.start_cycles), fields("end_cycles", b.end_cycles);
+  fields("launch", b.launch), fields("block", b.block), fields("start_cycles", b.start_cycles), fields("end_cycles", b.end_cycles);
   fields("intervals", b.intervals);
+}
+
+void describe(auto& fields, SameAs<ProbedLaunch> auto& l) {
+  fields("name", l.name), fields("plain_ns", l.plain_ns), fields("probed_ns", l.probed_ns);
 }
 
 void describe(auto& fields, SameAs<ProbeResult> auto& p) {
   fields("kernel", p.kernel), fields("device", p.device), fields("date", p.date), fields("commit", p.commit);
   fields("problem", p.problem), fields("tile", p.tile), fields("seed", p.seed);
   fields("sm_clock_hz", p.sm_clock_hz), fields("plain_ns", p.plain_ns), fields("probed_ns", p.probed_ns);
-  fields("sm", p.sm), fields("block", p.block), fields("row", p.row);
+  fields("launches", p.launches);
+  fields("sm", p.sm), fields("row_launch", p.row_launch), fields("block", p.block), fields("row", p.row);
+  fields("plane", p.plane), fields("query", p.query);
   fields("steps", p.steps), fields("blocks", p.blocks), fields("sm_blocks", p.sm_blocks);
 }
 

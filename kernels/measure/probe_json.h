@@ -9,7 +9,7 @@
 
 namespace tilescope {
 
-/// Schema "tilescope.probe/1".
+/// Schema "tilescope.probe/2".
 std::string to_json(const ProbeResult& probe);
 /// Errors  not JSON; another schema; a key that is missing or of another kind: names it.
 Result<ProbeResult> probe_from_json(std::string_view text);

@@ -1,6 +1,8 @@
 // Times kernels by events.
 #include "kernels/measure/timing.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "kernels/measure/clock_gauge.h"
@@ -14,7 +16,12 @@ constexpr std::int64_t scratch_of_l2 = 4;  // times the L2: two partitions may e
 }  // namespace
 
 Result<DeviceMemory> flush_scratch(const DeviceInfo& device) {
-  return DeviceMemory::allocate(scratch_of_l2 * device.l2_bytes);
+  Result<DeviceMemory> scratch = DeviceMemory::allocate(scratch_of_l2 * device.l2_bytes);
+  if (!scratch)
+    return Error{
+        fmt::format("measuring needs memory to flush the L2 with: {}; end what else uses the GPU", scratch.error().sentence),
+        scratch.error().kind};
+  return scratch;
 }
 
 Result<Timing> time_kernel(const KernelInfo& kernel, const AttentionProblem& problem, const DeviceTensors& tensors,

@@ -23,6 +23,7 @@ using Values = std::vector<CalibratedValue>;
 struct Setup {
   const DeviceInfo& device;
   const GpuSpec& base;
+  const CalibrationEffort& effort;
 };
 
 /// To four digits: more would only be noise.
@@ -170,27 +171,28 @@ Status add_l2(const Setup& setup, Values& values) {
 
 Status add_hbm(const Setup& setup, Values& values) {
   const DeviceInfo& device = setup.device;
-  const Result<HbmBandwidth> found = hbm_bandwidth(device);
+  const Result<HbmBandwidth> found = hbm_bandwidth(device, setup.effort.hbm_bytes);
   if (!found) return found.error();
   const double peak = setup.base.hbm_bytes_per_second;
-  values.push_back({"hbm.read_fraction", rounded(found->read / peak), fmt::format("4 GiB read at {:.4g} GB/s", found->read / 1e9)});
+  const std::string size = fmt::format("{:.4g} GiB", static_cast<double>(setup.effort.hbm_bytes) / (1 << 30));
+  values.push_back({"hbm.read_fraction", rounded(found->read / peak), fmt::format("{} read at {:.4g} GB/s", size, found->read / 1e9)});
   values.push_back({"hbm.sustained_fraction", rounded(found->copy / peak),
-                    fmt::format("4 GiB copied at {:.4g} GB/s, a block for each 4 KiB, both directions counted; written alone at {:.4g} GB/s",
+                    fmt::format("{} copied at {:.4g} GB/s, a block for each 4 KiB, both directions counted; written alone at {:.4g} GB/s", size,
                                 found->copy / 1e9, found->write / 1e9)});
   return Done{};
 }
 
 Status add_launches(const Setup& setup, Values& values) {
   const DeviceInfo& device = setup.device;
-  const Result<LaunchCosts> launches = launch_costs();
+  const Result<LaunchCosts> launches = launch_costs(setup.effort.launches, setup.effort.launch_repeats);
   if (!launches) return launches.error();
   constexpr int threads = 128, alone_bytes = 130000;  // so much shared memory that an SM has one block at a time
   const Result<BlockCosts> blocks = block_costs(device, threads, std::min<int>(alone_bytes, static_cast<int>(device.shared_bytes_per_block)));
   if (!blocks) return blocks.error();
   const Result<double> barrier = barrier_cycles(threads);
   if (!barrier) return barrier.error();
-  values.push_back({"launch.first_ns", rounded(launches->first_ns), "two events around a kernel of 40,000 cycles and around one of 80,000: what does not grow; medians of 51"});
-  values.push_back({"launch.interval_ns", rounded(launches->interval_ns), "400 empty kernels, one launched after the other"});
+  values.push_back({"launch.first_ns", rounded(launches->first_ns), fmt::format("two events around a kernel of 40,000 cycles and around one of 80,000: what does not grow; medians of {}", setup.effort.launch_repeats)});
+  values.push_back({"launch.interval_ns", rounded(launches->interval_ns), fmt::format("{} empty kernels, one launched after the other", setup.effort.launches)});
   values.push_back({"launch.overhead_ns", rounded(launches->gap_ns), "from the end of one kernel to the start of the next, both waiting in one stream"});
   values.push_back({"sm.block_start_cycles", rounded(blocks->gap_cycles), "from the end of a block to the start of the next on its SM"});
   values.push_back({"sm.barrier_cycles", rounded(*barrier), fmt::format("__syncthreads of {} threads", threads)});
@@ -199,18 +201,19 @@ Status add_launches(const Setup& setup, Values& values) {
 
 Status add_clock(const Setup& setup, Values& values) {
   const DeviceInfo& device = setup.device;
-  Result<LoadedClock> found = loaded_clock(device, 2.0);
+  Result<LoadedClock> found = loaded_clock(device, setup.effort.load_seconds);
   if (!found) return found.error();
   std::sort(found->hz.begin(), found->hz.end());
   values.push_back({"sm.clock_hz", device.sm_clock_hz,
-                    fmt::format("the highest, read from the device; two seconds of products and exponentials on all SMs ran at {:.0f} MHz",
+                    fmt::format("the highest, read from the device; {:.4g} seconds of products and exponentials on all SMs ran at {:.0f} MHz", setup.effort.load_seconds,
                                 found->hz[found->hz.size() / 2] / 1e6)});
   return Done{};
 }
 
 }  // namespace
 
-Result<Values> calibrate(const DeviceInfo& device, const GpuSpec& base, const CalibrationProgress& progress) {
+Result<Values> calibrate(const DeviceInfo& device, const GpuSpec& base, const CalibrationProgress& progress,
+                         const CalibrationEffort& effort) {
   constexpr struct {
     std::string_view name;
     Status (*run)(const Setup&, Values&);
@@ -226,7 +229,7 @@ Result<Values> calibrate(const DeviceInfo& device, const GpuSpec& base, const Ca
   int done = 0;
   for (const auto& step : steps) {
     if (progress && !progress(step.name, done++, static_cast<int>(std::size(steps)))) return Error{"cancelled"};
-    if (Status ran = step.run({device, base}, values); !ran) return ran.error();
+    if (Status ran = step.run({device, base, effort}, values); !ran) return ran.error();
   }
   return values;
 }

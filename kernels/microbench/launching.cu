@@ -76,18 +76,18 @@ __global__ __launch_bounds__(256) void load_kernel(int rounds, std::uint32_t see
 
 }  // namespace
 
-Result<LaunchCosts> launch_costs() {
+Result<LaunchCosts> launch_costs(int many, int repeats) {
   LaunchCosts found;
-  constexpr int many = 400;
-  const Result<double> empty = event_ns(51, "measuring launches", [] {
+  const Result<double> empty = event_ns(repeats, "measuring launches", [many] {
     for (int i = 0; i < many; ++i) empty_kernel<<<1, 128>>>(nullptr);
   });
   if (!empty) return empty.error();
   // Kernels that last long enough for the next launch to be waiting when they end.
   // What does not grow with their length is not theirs.
-  constexpr int cycles = 40000, few = 100;
-  const auto lasting = [](int n, int each) {
-    return event_ns(n == 1 ? 51 : 5, "measuring launches", [n, each] {
+  constexpr int cycles = 40000;
+  const int few = std::max(2, many / 4);
+  const auto lasting = [repeats](int n, int each) {
+    return event_ns(n == 1 ? repeats : std::min(repeats, 5), "measuring launches", [n, each] {
       for (int i = 0; i < n; ++i) lasting_kernel<<<1, 32>>>(each);
     });
   };

@@ -12,7 +12,8 @@ struct LaunchCosts {
   double interval_ns = 0;  // from one launch to the next, as fast as the host makes them
   double gap_ns = 0;     // from the end of a kernel to the start of the next one of its stream
 };
-Result<LaunchCosts> launch_costs();
+/// `many` launches in a row, medians of `repeats`.
+Result<LaunchCosts> launch_costs(int many, int repeats);
 
 struct BlockCosts {
   double gap_cycles = 0;  // from the end of a block to the start of the next on the same SM

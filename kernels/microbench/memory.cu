@@ -82,8 +82,8 @@ double mean(const std::vector<std::int64_t>& values, std::size_t count) {
 
 }  // namespace
 
-Result<HbmBandwidth> hbm_bandwidth(const DeviceInfo& device) {
-  const std::int64_t bytes = std::int64_t{4} << 30, count = bytes / 16;
+Result<HbmBandwidth> hbm_bandwidth(const DeviceInfo& device, std::int64_t bytes) {
+  const std::int64_t count = bytes / 16;
   auto from = DeviceArray<uint4>::make(count, 0x5a);
   if (!from) return from.error();
   auto to = DeviceArray<uint4>::make(count);

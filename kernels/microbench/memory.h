@@ -11,7 +11,8 @@ namespace tilescope::microbench {
 struct HbmBandwidth {
   double read = 0, write = 0, copy = 0;  // a copy counts what it reads and what it writes
 };
-Result<HbmBandwidth> hbm_bandwidth(const DeviceInfo& device);
+/// `bytes` are read, written and copied; to be more than the L2 holds many times over.
+Result<HbmBandwidth> hbm_bandwidth(const DeviceInfo& device, std::int64_t bytes);
 
 enum class ReadPattern { same, own, rotating };
 /// Bytes a cycle of one SM while `blocks` SMs read: all the same bytes, each its own, or each those of another SM in turn.

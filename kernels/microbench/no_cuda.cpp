@@ -3,7 +3,7 @@
 
 namespace tilescope {
 
-Result<std::vector<CalibratedValue>> calibrate(const DeviceInfo&, const GpuSpec&, const CalibrationProgress&) {
+Result<std::vector<CalibratedValue>> calibrate(const DeviceInfo&, const GpuSpec&, const CalibrationProgress&, const CalibrationEffort&) {
   return no_cuda_error();
 }
 

@@ -4,7 +4,9 @@
 //   Traffic  l2_to_sm = B Hq Nq Nk e (twice that when a row does not fit)     sm_to_l2 = B Hq Nq Nk e, when nothing is masked.
 #pragma once
 
+#include "kernels/attention/probe.cuh"
 #include "kernels/attention/warp_tiles.cuh"
+#include "kernels/softmax/rows_plan.h"
 
 namespace tilescope::device {
 
@@ -107,8 +109,8 @@ __device__ __forceinline__ void for_each_piece(const T* row, int width, int seq_
   }
 }
 
-template <class T>
-__global__ __launch_bounds__(128) void rows_kernel(const RowsArguments arguments) {
+template <class T, class Recorder>
+__global__ __launch_bounds__(128) void rows_kernel(const typename Recorder::template Launch<RowsArguments> arguments) {
   extern __shared__ __align__(128) char shared[];
   __shared__ float scratch[8];
   const int seq_q = arguments.seq_q, seq_kv = arguments.seq_kv, group_rows = arguments.group_rows;
@@ -131,6 +133,10 @@ __global__ __launch_bounds__(128) void rows_kernel(const RowsArguments arguments
   T* const p = static_cast<T*>(arguments.p) + start;
   T* const kept = arguments.kept ? reinterpret_cast<T*>(shared) + static_cast<std::int64_t>(slot) * seq_kv : nullptr;
 
+  constexpr int nobody = 1 << 30;  // one lane of those that have a row says what came of it
+  const Recorder probe(arguments, thread == 0 ? slot : nobody, warp, threadIdx.x % 32);
+  probe.tick(0, 0);
+
   // A kept row is looked at twice, which costs nothing outside the SM: maximum first, then the sum. Else both at once.
   MaxSum mine;
   if (works)
@@ -149,6 +155,7 @@ __global__ __launch_bounds__(128) void rows_kernel(const RowsArguments arguments
   const int first_warp = slot * row_warps, warps = works ? row_warps : 0;
   MaxSum all = merged(mine, scratch, warp, first_warp, warps);
   const float most = all.max == minus_infinity() ? 0.f : all.max;
+  probe.tick(0, 1);
   if (arguments.kept) {
     MaxSum sum;
     sum.max = all.max;
@@ -160,15 +167,45 @@ __global__ __launch_bounds__(128) void rows_kernel(const RowsArguments arguments
       });
     all = merged(sum, scratch, warp, first_warp, warps);
   }
-  if (!works) return;
+  probe.statistics(0, 0, all.max * ln_2, 0.f);
+  probe.sums(0, 0, all.sum);
+  probe.tick(0, 2);
+  if constexpr (!Recorder::on)  // a probed block ends together
+    if (!works) return;
   const float inverse = all.sum == 0.f ? 0.f : 1.f / all.sum;
-  for_each_piece(p, width, seq_kv, tile_keys, thread, threads, [&](int c, auto piece) {
+  for_each_piece(p, Recorder::on && !works ? 0 : width, seq_kv, tile_keys, thread, threads, [&](int c, auto piece) {
     if (c < seen) piece = kept ? piece.read(kept + c) : piece.fetched(s + c);
 #pragma unroll
     for (int i = 0; i < piece.size; ++i)
       piece.value[i] = from_float<T>(c + i < seen ? exp2_fast(to_float(piece.value[i]) * log2_e - most) * inverse : 0.f);
     piece.write(p + c);
   });
+  probe.tick(0, 3);
+  probe.end();
+}
+
+template <class Recorder>
+PlannedLaunch plan_rows(const AttentionProblem& problem, const DeviceTensors& tensors, ScoresMasked masked,
+                        const typename Recorder::Arguments& probe) {
+  constexpr std::int64_t tile_rows = 128, tile_keys = 128;
+  const RowsOfBlock own = rows_of_block(problem);
+  RowsArguments arguments{};
+  arguments.s = tensors.s;
+  arguments.p = tensors.p;
+  arguments.seq_q = static_cast<int>(problem.seq_q);
+  arguments.seq_kv = static_cast<int>(problem.seq_kv);
+  arguments.tile_rows = tile_rows;
+  arguments.tile_keys = tile_keys;
+  arguments.kept = own.kept;
+  arguments.group_rows = static_cast<int>(own.rows);
+  arguments.causal = problem.causal;
+  arguments.mask = masked == ScoresMasked::no;
+  const std::int64_t groups = (tile_rows + arguments.group_rows - 1) / arguments.group_rows;
+  const std::int64_t tiles = (problem.seq_q + tile_rows - 1) / tile_rows;
+  const void* const function = problem.dtype == DataType::fp16 ? reinterpret_cast<const void*>(&rows_kernel<half_type, Recorder>)
+                                                               : reinterpret_cast<const void*>(&rows_kernel<bfloat_type, Recorder>);
+  return planned("softmax", function, {tiles * groups, problem.query_planes(), 1}, 128,
+                 arguments.kept ? arguments.group_rows * problem.seq_kv * 2 : 0, Recorder::launch(arguments, probe));
 }
 
 }  // namespace tilescope::device

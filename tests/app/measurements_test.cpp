@@ -128,7 +128,7 @@ TEST_CASE("measurements: a probe is read from beside the bundles and found by th
   const auto found = [&] {
     const auto simulation = simulate(request);
     REQUIRE(simulation);
-    return find_probe(known, **simulation) != nullptr;
+    return find_probes(known, **simulation).size() == 1;
   };
   CHECK(found());
   request.problem.causal = true;
@@ -137,7 +137,7 @@ TEST_CASE("measurements: a probe is read from beside the bundles and found by th
   request.gpu = toy_gpu();
   request.tile = TileShape{16, 16};
   CHECK_FALSE(found());
-  folder.file("measured/h200-probe-synthetic.json", "{\"schema\": \"tilescope.probe/1\"}");
+  folder.file("measured/h200-probe-synthetic.json", "{\"schema\": \"tilescope.probe/2\"}");
   CHECK(load_measurements().problem.find("h200-probe-synthetic.json") != std::string::npos);
 }
 

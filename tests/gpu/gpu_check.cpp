@@ -1,6 +1,7 @@
 // tilescope_gpu_check: every kernel against float64 on a GPU, then what was asked for: times, counters, compiled needs.
 //
-//   tilescope_gpu_check [--shapes N] [--seed S] [--kernel ID] [--tiny] [--needs] [--time] [--counters]
+//   tilescope_gpu_check [--shapes N] [--seed S] [--kernel ID] [--tiny] [--probed] [--needs] [--time] [--counters]
+//   --probed checks the kernels with the probe compiled in, in place of the plain ones.
 //   Exit codes: 0 all held, 1 something did not, 77 no CUDA device (skipped).
 #include <fmt/format.h>
 
@@ -30,7 +31,7 @@ struct Options {
   int shapes = 12;
   std::uint64_t seed = 0;
   std::string kernel;
-  bool tiny = false, needs = false, time = false, counters = false;
+  bool tiny = false, probed = false, needs = false, time = false, counters = false;
 };
 
 Options options_from(int argc, char** argv) {
@@ -43,6 +44,7 @@ Options options_from(int argc, char** argv) {
     if (word == "--seed") options.seed = std::strtoull(next.c_str(), nullptr, 10);
     if (word == "--kernel") options.kernel = next;
     if (word == "--tiny") options.tiny = true;
+    if (word == "--probed") options.probed = true;
     if (word == "--needs") options.needs = true;
     if (word == "--time") options.time = true;
     if (word == "--counters") options.counters = true;
@@ -78,12 +80,14 @@ bool check_all(const Options& options) {
   bool all = true;
   for (const KernelInfo& kernel : kernel_table()) {
     if (!options.kernel.empty() && kernel.id != options.kernel) continue;
+    if (options.probed && kernel.plan_probed == nullptr) continue;
     std::mt19937_64 engine(options.seed);
     double worst = 0;
     int held = 0;
     for (int i = 0; i < options.shapes; ++i) {
       const AttentionProblem problem = random_problem(engine, kernel, options.tiny);
-      const Result<KernelCheck> check = check_kernel(kernel, problem, engine());
+      const Result<KernelCheck> check =
+          options.probed ? check_probed_kernel(kernel, problem, engine()) : check_kernel(kernel, problem, engine());
       if (!check) {
         fmt::print("{:16} {}: {}\n", kernel.id, text_of(problem), check.error().sentence);
         all = false;
@@ -96,8 +100,8 @@ bool check_all(const Options& options) {
         fmt::print("{:16} {}: {}\n", kernel.id, text_of(problem), check->sentence);
     }
     all = all && held == options.shapes;
-    fmt::print("{:16} {} of {} shapes agree with float64; worst error {:.3f} of its bound\n", kernel.id, held, options.shapes,
-               worst);
+    fmt::print("{:16} {} of {} shapes agree with float64{}; worst error {:.3f} of its bound\n", kernel.id, held, options.shapes,
+               options.probed ? ", probed" : "", worst);
     std::fflush(stdout);
   }
   return all;
@@ -234,8 +238,9 @@ bool print_counters(const DeviceInfo& device) {
       if (p.seq_q > 2000 && kernel.id != "flash2" && kernel.id != "standard") continue;
       Result<DeviceProblem> tensors = DeviceProblem::make_seeded(kernel, p, 1);
       if (!tensors) return fmt::print("{}\n", tensors.error().sentence), false;
-      const Result<CounterReading> reading = session->read(CounterSet::all, [&] { return launch(plan_flush(*scratch), nullptr); },
-                                                           [&] { return launch(kernel, p, tensors->tensors(), nullptr); });
+      const Result<CounterReading> reading = session->read(
+          CounterSet::all, [&] { return launch(plan_flush(*scratch), nullptr); },
+          [&] { return launch(kernel, p, tensors->tensors(), nullptr); });
       if (!reading) return fmt::print("{}\n", reading.error().sentence), false;
       const std::optional<KernelTraffic> expected = program_traffic(kernel, p, spec_of(device));
       const double in = reading->values[2], out = reading->values[3];

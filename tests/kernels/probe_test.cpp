@@ -3,7 +3,6 @@
 
 #include <doctest/doctest.h>
 
-#include "kernels/attention/flash2_probe_layout.h"
 #include "kernels/measure/bandwidth.h"
 #include "kernels/measure/probe_json.h"
 
@@ -11,17 +10,30 @@ using namespace tilescope;
 
 namespace {
 
+constexpr std::size_t warps = 4, events = probe_events;
+
+AttentionProblem two_tiles() {
+  AttentionProblem problem;
+  problem.seq_q = problem.seq_kv = 256;
+  problem.head_dim = 64;
+  return problem;
+}
+
+std::vector<ProbeShape> shapes_of(std::string_view kernel, const AttentionProblem& problem) {
+  return probe_shapes(**find_kernel(kernel), problem);
+}
+
 /// Two query tiles on SMs 4 and 0, two tiles of keys; SM 4 is looked into. Warp 3 ran no second tile.
 ProbeRecords some_records() {
   ProbeRecords records;
   records.blocks = {5, 1000, 3000, 50000, 54000, 1, 1100, 2100, 90000, 92000};
-  const std::size_t per_warp = 3 * probe_events;
-  records.ticks.assign(2 * probe_warps * per_warp, 0);
-  for (std::size_t warp = 0; warp < probe_warps; ++warp) {
+  const std::size_t per_warp = 3 * events;
+  records.ticks.assign(2 * warps * per_warp, 0);
+  for (std::size_t warp = 0; warp < warps; ++warp) {
     std::uint64_t* const ticks = records.ticks.data() + warp * per_warp;
     for (std::size_t tile = 0; tile < (warp == 3 ? 1U : 2U); ++tile)
-      for (std::size_t event = 0; event < 7; ++event) ticks[tile * probe_events + event] = 50100 + tile * 1000 + event * 100 + warp;
-    std::uint64_t* const own = ticks + 2 * probe_events;
+      for (std::size_t event = 0; event < 7; ++event) ticks[tile * events + event] = 50100 + tile * 1000 + event * 100 + warp;
+    std::uint64_t* const own = ticks + 2 * events;
     own[0] = 50010, own[1] = 50090, own[2] = 53000, own[3] = 53900, own[4] = 1;
   }
   records.row = {0.5F, 0, 1, 2, 3, 4, 1.5F, 0.25F, 2, 2, 2, 2};
@@ -31,11 +43,10 @@ ProbeRecords some_records() {
 ProbeResult some_result() {
   ProbeResult result;
   result.kernel = "flash2";
-  result.problem.seq_q = result.problem.seq_kv = 256;
-  result.problem.head_dim = 64;
+  result.problem = two_tiles();
   result.tile = {128, 128};
   result.sm = 4;
-  decode_probe(some_records(), result);
+  decode_probe(std::vector{some_records()}, shapes_of("flash2", two_tiles()), result);
   return result;
 }
 
@@ -44,8 +55,8 @@ ProbeResult some_result() {
 TEST_CASE("probe: blocks, their SMs and their times are from the start of the first") {
   const ProbeResult result = some_result();
   REQUIRE(result.blocks.size() == 2);
-  CHECK(result.blocks[0] == ProbedBlock{0, 4, 0, 2000});
-  CHECK(result.blocks[1] == ProbedBlock{1, 0, 100, 1100});
+  CHECK(result.blocks[0] == ProbedBlock{0, 0, 4, 0, 2000});
+  CHECK(result.blocks[1] == ProbedBlock{0, 1, 0, 100, 1100});
   CHECK(result.sm_clock_hz == doctest::Approx(2e9));
 }
 
@@ -56,8 +67,8 @@ TEST_CASE("probe: each warp has its stages in order, and those of iterations tha
   CHECK(block.block == 0);
   CHECK(block.start_cycles == 0);
   CHECK(block.end_cycles == 4000);
-  int count[probe_warps] = {};
-  double last[probe_warps] = {};
+  int count[warps] = {};
+  double last[warps] = {};
   for (const ProbeInterval& interval : block.intervals) {
     ++count[interval.warp];
     CHECK(interval.start_cycles >= last[interval.warp]);
@@ -77,9 +88,93 @@ TEST_CASE("probe: m and alpha are as recorded, l is the sum of the lanes that sh
   CHECK(result.steps[1] == ProbedStep{1.5, 8, 0.25});
 }
 
+TEST_CASE("probe: launches one after another are on one axis, each block with its launch") {
+  AttentionProblem problem = two_tiles();
+  problem.seq_kv = 128;
+  const std::vector<ProbeShape> shapes = shapes_of("standard", problem);
+  REQUIRE(shapes.size() == 3);
+  CHECK(row_launch_of(shapes) == 1);
+  std::vector<ProbeRecords> records(3);
+  for (std::size_t launch = 0; launch < 3; ++launch) {
+    const ProbeShape& shape = shapes[launch];
+    const auto blocks = static_cast<std::size_t>(shape.blocks), per_warp = static_cast<std::size_t>(shape.iterations + 1) * events;
+    const std::uint64_t start = 1000 + 1000 * launch;
+    records[launch].blocks.assign(blocks * probe_block_numbers, 0);
+    std::uint64_t* const r = records[launch].blocks.data();
+    r[0] = 1, r[1] = start, r[2] = start + 500, r[3] = 2 * start, r[4] = 2 * start + 1000;
+    records[launch].ticks.assign(static_cast<std::size_t>(shape.warps) * per_warp, 0);
+    for (std::size_t event = 0; event <= shape.stages.size(); ++event) records[launch].ticks[event] = 2 * start + 10 + event * 100;
+    records[launch].ticks[per_warp - events + 4] = 1;
+  }
+  records[1].row = {2.5F, 0, 7, 0, 0, 0};
+  ProbeResult result;
+  result.problem = problem;
+  decode_probe(records, shapes, result);
+  REQUIRE(result.sm_blocks.size() == 3);
+  for (int launch = 0; launch < 3; ++launch) {
+    const ProbedSmBlock& block = result.sm_blocks[static_cast<std::size_t>(launch)];
+    CHECK(block.launch == launch);
+    CHECK(block.start_cycles == 2000 * launch);
+    CHECK(block.intervals.size() == shapes[static_cast<std::size_t>(launch)].stages.size());
+  }
+  CHECK(result.sm_blocks[1].intervals[1] == ProbeInterval{ProbeStage::softmax, 0, 0, 2110, 2210});
+  REQUIRE(result.steps.size() == 1);
+  CHECK(result.steps[0] == ProbedStep{2.5, 7, 0});
+}
+
+TEST_CASE("probe: every row of every plane has one block, which has that row, in each kernel with a probe") {
+  int kernels = 0;
+  for (const KernelInfo& kernel : kernel_table())
+    for (const std::int64_t rows : {1, 64, 127, 130, 1000}) {
+      AttentionProblem problem;
+      problem.heads = problem.kv_heads = 2;
+      problem.seq_q = rows;
+      problem.seq_kv = 300;
+      problem.head_dim = 64;
+      const std::vector<ProbeShape> shapes = probe_shapes(kernel, problem);
+      CHECK(shapes.empty() == (kernel.plan_probed == nullptr));
+      if (shapes.empty()) continue;
+      kernels += rows == 1;
+      const ProbeShape& shape = shapes[static_cast<std::size_t>(row_launch_of(shapes))];
+      std::int64_t all = 0;
+      for (std::int64_t block = 0; block < shape.blocks; ++block) all += shape.rows(block);
+      CHECK(all == problem.query_planes() * rows);
+      for (std::int64_t plane = 0; plane < 2; ++plane)
+        for (std::int64_t query = 0; query < rows; ++query) {
+          const auto [block, row] = shape.place_of(plane, query);
+          CHECK(block / shape.blocks_a_plane() == plane);
+          CHECK(shape.first_row(block) + row == query);
+          CHECK(row < shape.rows(block));
+        }
+    }
+  CHECK(kernels == 3);
+}
+
+TEST_CASE("probe: a launch has the blocks that its kernel is launched with") {
+  if (!built_with_cuda()) return;
+  for (const KernelInfo& kernel : kernel_table())
+    for (const std::int64_t rows : {64, 130, 1000}) {
+      AttentionProblem problem;
+      problem.heads = problem.kv_heads = 3;
+      problem.seq_q = rows;
+      problem.seq_kv = 2 * rows;
+      problem.head_dim = 128;
+      const std::vector<ProbeShape> shapes = probe_shapes(kernel, problem);
+      if (shapes.empty()) continue;
+      const LaunchPlan plan = kernel.plan(problem, {});
+      REQUIRE(plan.size() == shapes.size());
+      for (std::size_t i = 0; i < plan.size(); ++i) {
+        CHECK(plan[i].name == shapes[i].launch);
+        CHECK(plan[i].threads == 32 * shapes[i].warps);
+        CHECK(plan[i].grid[0] * plan[i].grid[1] * plan[i].grid[2] == shapes[i].blocks);
+      }
+    }
+}
+
 TEST_CASE("probe: what is written is read back, and a file of another kind is refused") {
   ProbeResult result = some_result();
   result.device = "NVIDIA H200";
+  result.launches = {{"attention", 1000, 1100}};
   result.steps[0].m = -0.25;  // maxima may be negative
   const Result<ProbeResult> read = probe_from_json(to_json(result));
   REQUIRE_MESSAGE(read, read.error().sentence);

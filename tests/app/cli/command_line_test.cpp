@@ -142,6 +142,11 @@ TEST_CASE("command line: the other commands are understood") {
   CHECK(good({"measure", "--suite", "s.toml", "--json", "m.json"}).suite == "s.toml");
   CHECK(good({"validate", "--bundle", "b.json"}).bundle == "b.json");
   CHECK(good({"calibrate", "--out", "g.toml"}).out == "g.toml");
+  CHECK(good({"calibrate", "--brief"}).brief);
+  const CommandLine probed = good({"measure", "--probe", "p.json", "--probe-block", "3", "--probe-row", "77"});
+  CHECK(probed.probe_block == 3);
+  CHECK(probed.probe_row == 77);
+  CHECK_FALSE(good({"measure", "--probe", "p.json"}).probe_row);
   CHECK(good({"--theme", "dark", "--gpu", "a100"}).command == CommandKind::window);
 }
 
@@ -171,6 +176,9 @@ TEST_CASE("command line: an unknown flag or command is named, with the nearest t
   CHECK(bad({"-x"}) == "unknown flag -x: see tilescope --help");
   CHECK(bad({"simulate", "--panel", "stage"}) == "--panel is not a flag of simulate, but of render");
   CHECK(bad({"simulat"}) == "unknown command 'simulat': did you mean simulate?");
+  CHECK(bad({"measure", "--probe-row", "3"}) == "--probe-row says which row to follow: it needs --probe FILE");
+  CHECK(bad({"measure", "--probe-block", "3"}) == "--probe-block says which row to follow: it needs --probe FILE");
+  CHECK(bad({"calibrate", "--brief", "--out", "g.toml"}) == "--brief measures too little for a spec: leave out --brief or --out");
   CHECK(bad({"frobnicate"}) == "unknown command 'frobnicate': there are simulate, render, sweep, measure, validate and calibrate");
   CHECK(bad({"simulate", "flash1"}) == "unexpected 'flash1' behind simulate");
   CHECK(bad({"simulate", "render"}) == "unexpected 'render' behind simulate");

@@ -1,0 +1,165 @@
+// The recorded row at the foot of the softmax panel.
+#include "app/panels/softmax_kernel.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "app/panels/say.h"
+#include "app/probe_comparison.h"
+#include "app/widgets.h"
+#include "sim/analysis/format.h"
+
+namespace tilescope {
+
+namespace {
+
+/// "2.1e-7", and "=" where not even the last bit differs.
+std::string difference_text(double relative) {
+  return relative == 0 ? std::string("=") : fmt::format("{:.1e}", relative);
+}
+
+std::string figure(double value) {
+  return fmt::format("{:.5f}", value);
+}
+
+std::string provenance(const KnownProbe& known) {
+  const char* const text = known.live ? tr("live on {}, {}") : tr("recorded on {}, {}");
+  return say(text, known.probe.device, day_of(known.probe.date));
+}
+
+/// Every step as a line: the kernel's figures, and how far the tile machine's are away. The middle is left out where there are
+/// many.
+std::string table_of(const ProbeComparison& compared) {
+  constexpr std::size_t most = 16;
+  std::string text;
+  for (std::size_t i = 0; i < compared.steps.size(); ++i) {
+    if (compared.steps.size() > most && i == most / 2) {
+      add_line(text, "…");
+      i = compared.steps.size() - most / 2;
+    }
+    const ComparedStep& step = compared.steps[i];
+    const ProbedStep d = difference(step);
+    add_line(text,
+             fmt::format("{:>3}   m {:>9} {:>7}   α {:>8} {:>7}   l {:>10} {:>7}", i, figure(step.kernel.m), difference_text(d.m),
+                         figure(step.kernel.alpha), difference_text(d.alpha), figure(step.kernel.l), difference_text(d.l)));
+  }
+  return text;
+}
+
+std::string tooltip_of(const View& view) {
+  const ProbeComparison& compared = *view.compared;
+  const ProbeResult& probe = compared.probe->probe;
+  std::string text = provenance(*compared.probe);
+  add_line(text, say(tr("query {} of head {}: row {} of the kernel's block {}"), probe.query, probe.plane, probe.row, probe.block));
+  add_line(text, say(tr("The tile machine ran this block on the same numbers, seed {}."), probe.seed));
+  add_line(text, tr("After each key tile, the kernel's figure and the relative difference:"));
+  add_line(text, table_of(compared));
+  const ProbedStep worst = compared.worst();
+  add_line(text, say(tr("largest difference: m {}, α {}, l {}"), difference_text(worst.m), difference_text(worst.alpha),
+                     difference_text(worst.l)));
+  const ShownBeside shown = shown_beside(view);
+  if (!shown.inputs)
+    add_line(text, tr("The window works on other numbers than the kernel did: values above are not those of this row here."));
+  if (!shown.row || !shown.inputs) add_line(text, tr("Click: go to that row, on the numbers that the kernel read."));
+  return text;
+}
+
+struct Line {
+  const char* letter;
+  double ProbedStep::*member;
+  Tensor tensor;
+};
+constexpr std::array lines = {Line{"m", &ProbedStep::m, Tensor::m}, Line{"α", &ProbedStep::alpha, Tensor::m},
+                              Line{"l", &ProbedStep::l, Tensor::l}};
+
+float line_height(const Theme& theme) {
+  return std::round(theme.mono_small->FontSize + 3 * theme.scale);
+}
+
+void draw_line(ImDrawList* list, const Theme& theme, const Rect& rect, const Line& line, const ComparedStep& step) {
+  const float label = text_width(theme.ui_bold, "O[00]") + 4 * theme.scale, width = (rect.width() - label) / 3;
+  draw_text(list, theme.ui_bold, {rect.min, {rect.min.x + label, rect.max.y}}, theme.text_color(line.tensor), line.letter);
+  const std::array<std::string, 3> texts = {figure(step.kernel.*line.member), figure(step.machine.*line.member),
+                                            difference_text(difference(step).*line.member)};
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const float left = rect.min.x + label + width * static_cast<float>(i);
+    draw_text(list, theme.mono_small, {{left, rect.min.y}, {left + width, rect.max.y}}, i == 0 ? theme.text : theme.text_dim,
+              texts[i], Align::right);
+  }
+}
+
+}  // namespace
+
+ShownBeside shown_beside(const View& view) {
+  const ProbeComparison& compared = *view.compared;
+  const Lane& lane = view.lane();
+  ShownBeside shown;
+  shown.inputs = view.inputs != nullptr && same_numbers(*view.inputs, compared.probe->inputs);
+  if (lane.operations == nullptr || lane.rest.op < 0) return shown;
+  const Operation& op = lane.operations->operations[static_cast<std::size_t>(lane.rest.op)];
+  const std::int64_t tile = compared.probe->probe.query / compared.probe->probe.tile.block_q;
+  shown.row = lane.operations->launch == compared.launch && lane.operations->block == compared.block && view.row == compared.row &&
+              (op.q_tile < 0 || op.q_tile == tile);
+  return shown;
+}
+
+std::size_t compared_step(const View& view) {
+  const std::size_t last = view.compared->steps.size() - 1;
+  if (last == 0 || !shown_beside(view).row) return last;
+  const Operation& op = view.lane().operations->operations[static_cast<std::size_t>(view.lane().rest.op)];
+  return op.kv_tile < 0 ? (op.iteration <= 0 ? 0 : last) : std::min(static_cast<std::size_t>(op.kv_tile), last);
+}
+
+float kernel_rows_height(const View& view, float room) {
+  if (view.compared == nullptr || view.compared->steps.empty() || view.race) return 0;
+  const Theme& theme = *view.theme;
+  const float title = std::round(theme.ui_small->FontSize + 8 * theme.scale);
+  const float all = title + (static_cast<float>(lines.size()) + 1) * line_height(theme);
+  return room >= all + 150 * theme.scale ? all : room >= title + 90 * theme.scale ? title : 0;
+}
+
+void draw_kernel_rows(const View& view, Commands& commands, float height) {
+  if (height <= 0) return;
+  const Theme& theme = *view.theme;
+  const ProbeComparison& compared = *view.compared;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float width = ImGui::GetContentRegionAvail().x, title = std::round(theme.ui_small->FontSize + 8 * theme.scale);
+  const ShownBeside shown = shown_beside(view);
+  const bool there = shown.row && shown.inputs;
+  if (ImGui::InvisibleButton("kernel rows", {width, height}) && !there) commands.push(ShowProbe{});
+  const bool hovered = ImGui::IsItemHovered();
+  list->AddRectFilled({at.x, at.y + 2 * theme.scale},
+                      {at.x + width, at.y + 2 * theme.scale + std::max(1.0F, std::floor(theme.scale))}, theme.panel_border);
+  const std::size_t step = compared_step(view);
+  const ProbeResult& probe = compared.probe->probe;
+  const Rect first = {{at.x, at.y + 4 * theme.scale}, {at.x + width, at.y + title}};
+  std::string what =
+      say(compared.probe->live ? tr("the kernel itself, live {}") : tr("the kernel itself, recorded {}"), day_of(probe.date));
+  const std::string where = there ? say(tr("key tile {}"), step) : say(tr("query {}, head {}: show"), probe.query, probe.plane);
+  const float where_width = text_width(theme.ui_small, where) + 6 * theme.scale;
+  draw_text(list, theme.ui_small, {first.min, {first.max.x - where_width, first.max.y}}, theme.text_dim, what);
+  draw_text(list, theme.ui_small, {{first.max.x - where_width, first.min.y}, first.max},
+            there     ? theme.text_faint
+            : hovered ? theme.text
+                      : theme.accent,
+            where, Align::right);
+  if (height > title + 1) {
+    const float label = text_width(theme.ui_bold, "O[00]") + 4 * theme.scale, column = (width - label) / 3,
+                line = line_height(theme);
+    const std::array heads = {tr("kernel"), tr("tile machine"), tr("difference")};
+    for (std::size_t i = 0; i < heads.size(); ++i) {
+      const float left = at.x + label + column * static_cast<float>(i);
+      draw_text(list, theme.ui_small, {{left, at.y + title}, {left + column, at.y + title + line}}, theme.text_faint, heads[i],
+                Align::right);
+    }
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      const float top = at.y + title + line * static_cast<float>(i + 1);
+      draw_line(list, theme, {{at.x, top}, {at.x + width, top + line}}, lines[i], compared.steps[step]);
+    }
+  }
+  if (hovered) show_tooltip(theme, tr("What the kernel itself saw"), tooltip_of(view));
+}
+
+}  // namespace tilescope

@@ -1,0 +1,21 @@
+// What the real kernel saw of the row, at the foot of the softmax panel: m, l and alpha beside the tile machine's.
+#pragma once
+
+#include "app/view.h"
+
+namespace tilescope {
+
+/// How much of the panel they take of `room`: a line where there is little, 0 where nothing was recorded.
+float kernel_rows_height(const View& view, float room);
+/// Draws them at the cursor, `height` high.
+void draw_kernel_rows(const View& view, Commands& commands, float height);
+
+/// Whether the window shows the row that was recorded, and works on the numbers that the kernel read.
+struct ShownBeside {
+  bool row = false, inputs = false;
+};
+ShownBeside shown_beside(const View& view);
+/// The step of the comparison that belongs to what is shown: the key tile of the row's own block, else the last one.
+std::size_t compared_step(const View& view);
+
+}  // namespace tilescope

@@ -1,0 +1,63 @@
+// The shapes of the probed launches, as the kernels are written.
+#include "kernels/measure/probe_shape.h"
+
+#include <algorithm>
+
+#include "kernels/softmax/rows_plan.h"
+#include "sim/core/units.h"
+
+namespace tilescope {
+
+namespace {
+
+using enum ProbeStage;
+constexpr ProbeStage flash2_stages[] = {wait, scores, copy_k, softmax, copy_v, product};
+constexpr ProbeStage flash1_stages[] = {load, scores, softmax, product, store};
+constexpr ProbeStage scores_stages[] = {load, scores, store};
+constexpr ProbeStage softmax_stages[] = {load, softmax, store};
+constexpr ProbeStage output_stages[] = {wait, copy, product};
+
+}  // namespace
+
+std::int64_t ProbeShape::blocks_a_plane() const {
+  return ceil_div(seq_q, tile_rows) * ceil_div(tile_rows, group_rows);
+}
+
+std::int64_t ProbeShape::first_row(std::int64_t block) const {
+  const std::int64_t groups = ceil_div(tile_rows, group_rows), own = block % blocks_a_plane();
+  return own / groups * tile_rows + own % groups * group_rows;
+}
+
+std::int64_t ProbeShape::rows(std::int64_t block) const {
+  const std::int64_t first = first_row(block), tile_end = std::min((first / tile_rows + 1) * tile_rows, seq_q);
+  return std::clamp<std::int64_t>(tile_end - first, 0, group_rows);
+}
+
+std::pair<std::int64_t, std::int64_t> ProbeShape::place_of(std::int64_t plane, std::int64_t query) const {
+  const std::int64_t groups = ceil_div(tile_rows, group_rows), in_tile = query % tile_rows;
+  return {plane * blocks_a_plane() + query / tile_rows * groups + in_tile / group_rows, in_tile % group_rows};
+}
+
+std::vector<ProbeShape> probe_shapes(const KernelInfo& kernel, const AttentionProblem& p) {
+  if (kernel.plan_probed == nullptr) return {};
+  const TileShape tile = kernel.tile(p);
+  const std::int64_t planes = p.query_planes(), query_tiles = ceil_div(p.seq_q, tile.block_q),
+                     key_tiles = ceil_div(p.seq_kv, tile.block_kv);
+  if (kernel.id == "flash2")
+    return {{"attention", 4, planes * query_tiles, key_tiles, flash2_stages, key_tiles, p.seq_q, tile.block_q, tile.block_q}};
+  if (kernel.id == "flash1")
+    return {{"attention", 4, planes, key_tiles * query_tiles, flash1_stages, key_tiles, p.seq_q, p.seq_q, p.seq_q}};
+  const std::int64_t group = rows_of_block(p).rows;
+  ProbeShape scores_launch{"scores", 8, planes * query_tiles * key_tiles, 1, scores_stages};
+  ProbeShape softmax_launch{"softmax", 4, 0, 1, softmax_stages, 1, p.seq_q, tile.block_q, group};
+  softmax_launch.blocks = planes * softmax_launch.blocks_a_plane();
+  ProbeShape output_launch{"output", 8, planes * query_tiles, key_tiles, output_stages};
+  return {scores_launch, softmax_launch, output_launch};
+}
+
+int row_launch_of(std::span<const ProbeShape> shapes) {
+  const auto found = std::find_if(shapes.begin(), shapes.end(), [](const ProbeShape& shape) { return shape.steps > 0; });
+  return static_cast<int>(found - shapes.begin());
+}
+
+}  // namespace tilescope
