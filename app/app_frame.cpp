@@ -38,6 +38,13 @@ const PanelInfo* find_panel(std::string_view id) {
 /// Panels whose content can be longer than they are.
 bool scrolls(std::string_view id) { return id == "listing" || id == "softmax" || id == "traffic"; }
 
+/// The shares with room for the lanes that were recorded on the hardware, so that the simulated ones stay as high as without them.
+LayoutShares shown_shares(LayoutShares shares, const View& view, float height) {
+  constexpr float recorded_lanes = 40;
+  if (view.probe != nullptr && !view.race && height > 0) shares.bottom += recorded_lanes * view.theme->scale / height;
+  return shares;
+}
+
 /// Every character of the language in use, so that its fonts are baked.
 std::u32string language_characters() {
   std::u32string out;
@@ -170,16 +177,20 @@ void AppFrame::draw_splitters(const View& view) {
     }
     if (ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left))
       options_.shares = LayoutShares{};
-    else if (ImGui::IsItemActive() && ImGui::IsMouseDragging(ImGuiMouseButton_Left, 1))
-      options_.shares = drag_splitter(options_.shares, splitter, ImGui::GetMousePos().x, ImGui::GetMousePos().y, size.x, size.y, theme_.scale,
+    else if (ImGui::IsItemActive() && ImGui::IsMouseDragging(ImGuiMouseButton_Left, 1)) {
+      const LayoutShares shown = shown_shares(options_.shares, view, size.y);
+      const float extra = shown.bottom - options_.shares.bottom;
+      options_.shares = drag_splitter(shown, splitter, ImGui::GetMousePos().x, ImGui::GetMousePos().y, size.x, size.y, theme_.scale,
                                       view.present);
+      options_.shares.bottom -= extra;
+    }
     ImGui::PopID();
   }
 }
 
 void AppFrame::draw_window(const View& view, Commands& commands) {
   const ImVec2 size = ImGui::GetIO().DisplaySize;
-  layout_ = compute_layout(size.x, size.y, theme_.scale, options_.shares, view.present);
+  layout_ = compute_layout(size.x, size.y, theme_.scale, shown_shares(options_.shares, view, size.y), view.present);
   ImGui::SetNextWindowPos({0, 0});
   ImGui::SetNextWindowSize(size);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(0, 0));

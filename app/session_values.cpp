@@ -5,7 +5,7 @@
 
 #include "app/panels/timeline_data.h"
 #include "app/session_state.h"
-#include "app/stage/tile_history.h"
+#include "app/stage/stage_facts.h"
 #include "sim/numerics/inputs.h"
 
 namespace tilescope {
@@ -30,7 +30,9 @@ TimelineKey timeline_key(const std::shared_ptr<const Simulation>& simulation, in
 
 std::shared_ptr<const TimelineData> lay_out_timeline_of(const TimelineKey& key) {
   auto steps = std::make_shared<const StepIndex>(make_step_index(*key.simulation, key.sm));
-  return std::make_shared<const TimelineData>(make_timeline(*key.simulation, std::move(steps)));
+  auto data = std::make_shared<TimelineData>(make_timeline(*key.simulation, std::move(steps)));
+  data->stage_facts = std::make_shared<const StageFacts>(make_stage_facts(*key.simulation));
+  return data;
 }
 
 InputSource Session::State::fitting_inputs(const AttentionProblem& problem, std::string* misfit) const {

@@ -14,6 +14,8 @@
 
 namespace tilescope {
 
+struct StageFacts;  // app/stage/stage_facts.h
+
 inline constexpr std::array<Unit, 5> timeline_units = {Unit::copy, Unit::tensor, Unit::exp, Unit::fp32, Unit::store};
 
 struct LaneBar {
@@ -56,6 +58,7 @@ struct TimelineData {
   std::array<UnitLane, timeline_units.size()> lanes;
   BandwidthCurve hbm, l2;
   double end = 0;
+  std::shared_ptr<const StageFacts> stage_facts;  // what the stage wants to know, made off the frame on the same occasion
 };
 
 /// Sorts bars into sub-tracks and series; `bars` in order of start, `tensors` by interval.

@@ -58,7 +58,7 @@ bool bar_between(const Painter& paint, const UnitLane& lane, float from, float t
   return false;
 }
 
-void add_wait(const Painter& paint, const TimelineRow& row, const UnitLane& lane, const Interval& interval) {
+void add_wait(const Painter& paint, const TimelineRow& row, const Interval& interval) {
   if (interval.cause == WaitCause::none || interval.cause == WaitCause::program_order) return;
   const float from = paint.x_of(interval.ready), to = paint.x_of(interval.start), scale = paint.theme.scale;
   const float thickness = std::max(1.0F, 2 * scale), middle = row.rect.center().y;
@@ -78,18 +78,44 @@ void add_wait(const Painter& paint, const TimelineRow& row, const UnitLane& lane
   tick.max = {from + thickness * 0.75F, middle + 2.5F * thickness};
   tick.fill = with_alpha(color, 0.9F);
   paint.picture.quads->add(tick);
+}
 
+/// Names of waits that are already on a row.
+struct PlacedName {
+  std::string_view name;
+  float from = 0, to = 0;
+};
+
+/// The name of a wait on its line, in the middle or beside it; left out where bars or other names stand in every place, and where
+/// the same name already stands over this stretch. After all lines of the row, so that none crosses a name.
+void add_wait_name(const Painter& paint, const TimelineRow& row, const UnitLane& lane, const Interval& interval,
+                   std::vector<PlacedName>& placed) {
+  if (interval.cause == WaitCause::none || interval.cause == WaitCause::program_order) return;
   const ImFont* font = paint.theme.ui_small;
   if (!font || row.rect.height() < font->FontSize * 0.95F) return;
+  const float from = paint.x_of(interval.ready), to = paint.x_of(interval.start), scale = paint.theme.scale;
+  const WaitLook look = look_of(interval.cause);
   const float width = text_width(font, look.name), pad = 5 * scale;
   if (width + 4 * pad > to - from || bar_between(paint, lane, from + scale, to - scale)) return;
-  const ImVec2 at = {std::floor((from + to - width) * 0.5F), std::floor(middle - font->FontSize * 0.5F)};
-  Quad gap;  // the line makes way for its name
-  gap.min = {at.x - pad * 0.6F, row.rect.min.y + scale};
-  gap.max = {at.x + width + pad * 0.6F, row.rect.max.y - scale};
-  gap.fill = paint.theme.inset;
-  paint.picture.quads->add(gap);
-  paint.picture.texts.push_back({at, mix(color, paint.theme.text, 0.35F), look.name});
+  const auto same_name = [&](const PlacedName& other) { return other.name == look.name && other.from < to && other.to > from; };
+  if (std::any_of(placed.begin(), placed.end(), same_name)) return;
+  for (const float share : {0.5F, 0.25F, 0.75F}) {
+    const float left = std::floor(from + (to - from) * share - width * 0.5F);
+    const PlacedName place{look.name, left - pad, left + width + pad};
+    if (place.from < from || place.to > to) continue;
+    const auto in_the_way = [&](const PlacedName& other) { return other.from < place.to && other.to > place.from; };
+    if (std::any_of(placed.begin(), placed.end(), in_the_way)) continue;
+    Quad gap;  // the lines make way for the name
+    gap.min = {left - pad * 0.6F, row.rect.min.y + scale};
+    gap.max = {left + width + pad * 0.6F, row.rect.max.y - scale};
+    gap.fill = paint.theme.inset;
+    paint.picture.quads->add(gap);
+    const ImU32 color = paint.theme.wait[static_cast<std::size_t>(interval.cause)];
+    paint.picture.texts.push_back(
+        {{left, std::floor(row.rect.center().y - font->FontSize * 0.5F)}, mix(color, paint.theme.text, 0.35F), look.name});
+    placed.push_back(place);
+    return;
+  }
 }
 
 void add_bar(const Painter& paint, const TimelineRow& row, const UnitLane& lane, const LaneBar& bar, const StepLabel& label,
@@ -142,10 +168,13 @@ void add_lane(const Painter& paint, const TimelineRow& row, const TimelineData& 
     return;
   }
   const auto [first, last] = lane.visible(paint.window.begin, paint.window.end);
-  for (std::size_t i = first; i < last; ++i) add_wait(paint, row, lane, intervals[static_cast<std::size_t>(lane.bars[i].interval)]);
+  for (std::size_t i = first; i < last; ++i) add_wait(paint, row, intervals[static_cast<std::size_t>(lane.bars[i].interval)]);
   for (std::size_t i = first; i < last; ++i)
     if (lane.bars[i].end >= paint.window.begin)
       add_bar(paint, row, lane, lane.bars[i], data.steps->labels[static_cast<std::size_t>(lane.bars[i].interval)], simulation);
+  std::vector<PlacedName> placed;
+  for (std::size_t i = first; i < last; ++i)
+    add_wait_name(paint, row, lane, intervals[static_cast<std::size_t>(lane.bars[i].interval)], placed);
 }
 
 void add_curve(const Painter& paint, const TimelineRow& row, const BandwidthCurve& curve) {

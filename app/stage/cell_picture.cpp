@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <string>
 
 #include "app/widgets.h"
@@ -29,13 +30,18 @@ CellValue value_of(const Matrix* matrix, const SlotBox& box, int row, int col) {
   if (!matrix) return found;
   const int rows = values_a_cell(box.rows, box.shown_rows), cols = values_a_cell(box.cols, box.shown_cols);
   found.masked = true;
-  for (int r = row * rows; r < std::min((row + 1) * rows, matrix->rows); ++r) {
-    for (int c = col * cols; c < std::min((col + 1) * cols, matrix->cols); ++c) {
+  constexpr float largest_finite = std::numeric_limits<float>::max();
+  const int last_row = std::min((row + 1) * rows, matrix->rows), last_col = std::min((col + 1) * cols, matrix->cols);
+  float size = 0;
+  for (int r = row * rows; r < last_row; ++r) {
+    for (int c = col * cols; c < last_col; ++c) {
       found.any = true;
-      const float value = matrix->at(r, c);
-      if (!std::isfinite(value)) continue;
+      const float value = matrix->at(r, c), of_value = std::abs(value);
+      if (!(of_value <= largest_finite)) continue;
       found.masked = false;
-      if (std::abs(value) > std::abs(found.value)) found.value = value;
+      if (of_value <= size) continue;
+      size = of_value;
+      found.value = value;
     }
   }
   found.masked = found.masked && found.any;
@@ -84,7 +90,8 @@ struct PictureMaker {
 
   void add(int row, int col) {
     const Rect rect = cell_rect(box, row, col);
-    const CellValue now = value_of(values.now.get(), box, row, col), before = value_of(values.before.get(), box, row, col);
+    const CellValue now = value_of(values.now.get(), box, row, col);
+    const CellValue before = values.before == values.now ? now : value_of(values.before.get(), box, row, col);
     const float gap = rect.width() >= 7 && rect.height() >= 7 ? 1.0F : 0.0F;
     Quad quad{.min = rect.min, .max = {rect.max.x - gap, rect.max.y - gap}};
     quad.radius = std::min(rect.width(), rect.height()) >= 12 ? 2.0F * theme.scale : 0;
@@ -131,10 +138,12 @@ HeatScale::HeatScale(Slot slot, const Matrix* now, const Matrix* before) {
   const bool positive = slot == Slot::p || slot == Slot::l || slot == Slot::l_new || slot == Slot::l_tile;
   kind_ = fraction ? Kind::fraction : positive ? Kind::positive : Kind::signed_value;
   largest_ = 0;
-  for (const Matrix* matrix : {now, before}) {
+  constexpr float largest_finite = std::numeric_limits<float>::max();
+  for (const Matrix* matrix : {now, before == now ? nullptr : before}) {
     if (!matrix) continue;
     for (float value : matrix->values) {
-      if (std::isfinite(value)) largest_ = std::max(largest_, std::abs(value));
+      const float size = std::abs(value);
+      largest_ = size > largest_ && size <= largest_finite ? size : largest_;
     }
   }
   if (largest_ == 0) largest_ = 1;

@@ -1,6 +1,7 @@
 // Keeps the stage's cache up to date with the view, and answers what its parts ask about the step.
 #include "app/stage/stage_context.h"
 
+#include "app/panels/timeline_data.h"
 #include "app/stage/race_layout.h"
 #include "app/widgets.h"
 
@@ -76,22 +77,21 @@ void update_stage_cache(StageContext& context, const Rect& area) {
   if (new_simulation) {
     cache = {};
     cache.simulation = context.lane.simulation;
-    for (int launch = 0; launch < static_cast<int>(simulation.program->launches().size()); ++launch) {
-      cache.shapes.push_back(program_shape(*simulation.info, *simulation.program, launch));
-      cache.maps.emplace_back(*simulation.program, launch);
-    }
+    if (context.lane.timeline) cache.facts = context.lane.timeline->stage_facts;
+    if (!cache.facts) cache.facts = std::make_shared<const StageFacts>(make_stage_facts(simulation));
   }
   // The launch of the step in whose values one looks; between launches, of the last one.
   const int launch = std::clamp(context.lane.operations ? context.lane.operations->launch : context.lane.rest.launch, 0,
-                                static_cast<int>(cache.shapes.size()) - 1);
+                                static_cast<int>(cache.facts->shapes.size()) - 1);
   const bool new_layout = new_simulation || cache.launch != launch || cache.focus_sm != context.lane.focus_sm ||
-                          !same(cache.area, area) || cache.scale != context.theme.scale || cache.theme != context.theme.kind;
+                          !same(cache.area, area) || cache.scale != context.theme.scale;
+  if (cache.theme != context.theme.kind) cache.pictures.clear();
+  cache.theme = context.theme.kind;
   if (new_layout) {
     cache.launch = launch;
     cache.focus_sm = context.lane.focus_sm;
     cache.area = area;
     cache.scale = context.theme.scale;
-    cache.theme = context.theme.kind;
     const GpuSpec& gpu = simulation.request.gpu;
     cache.layout = context.alone ? layout_lane(area, gpu, context.shape(), context.metrics)
                                  : layout_stage(area, gpu, context.shape(), cache.focus_sm, context.metrics);
@@ -186,7 +186,7 @@ std::string fill_in(std::string text, std::initializer_list<std::string> values)
 
 std::string block_name(const StageContext& context, int launch, std::int64_t block) {
   const AttentionProblem& problem = context.problem();
-  const BlockMap& map = context.cache.maps[static_cast<std::size_t>(launch)];
+  const BlockMap& map = context.cache.facts->maps[static_cast<std::size_t>(launch)];
   if (!map.known()) return fill_in(tr("block {}"), {std::to_string(block)});
   const std::int64_t plane = map.plane(block);
   std::string name = fill_in(tr("head {}"), {std::to_string(plane % problem.heads)});

@@ -10,8 +10,8 @@
 
 #include "app/gl/quad_batch.h"
 #include "app/stage/cell_picture.h"
+#include "app/stage/stage_facts.h"
 #include "app/stage/stage_layout.h"
-#include "app/stage/tile_history.h"
 #include "app/view.h"
 
 namespace tilescope {
@@ -35,9 +35,8 @@ struct StageCache {
   ThemeKind theme = ThemeKind::dark;
   Rect area;
   float scale = 0;
-  std::vector<ProgramShape> shapes;  // by launch
+  std::shared_ptr<const StageFacts> facts;
   StageLayout layout;
-  std::vector<BlockMap> maps;                   // by launch
   std::shared_ptr<const TileHistory> history;   // of the plane shown
   std::vector<std::vector<CellHistory>> cells;  // by tensor box
   std::shared_ptr<const BlockHistory> values_of;
@@ -71,7 +70,7 @@ struct StageContext {
   std::optional<Cell> cell;  // value under the mouse
 
   const StageLayout& layout() const { return cache.layout; }
-  const ProgramShape& shape() const { return cache.shapes[static_cast<std::size_t>(cache.launch)]; }
+  const ProgramShape& shape() const { return cache.facts->shapes[static_cast<std::size_t>(cache.launch)]; }
   const Simulation& simulation() const { return *lane.simulation; }
   const AttentionProblem& problem() const { return simulation().program->problem(); }
   float px(float points) const { return points * theme.scale; }

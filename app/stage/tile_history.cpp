@@ -29,12 +29,28 @@ class Collector {
       if (!in_focus(run.sm) && concerns(run)) add_stores(run);
     for (int sm : simulation_.trace->focused_sms()) add_intervals(sm);
     std::stable_sort(events_.begin(), events_.end(), [](const TileEvent& a, const TileEvent& b) { return a.end < b.end; });
+    mark_first();
     return std::move(events_);
   }
 
   bool in_focus(int sm) const { return static_cast<std::size_t>(sm) < focused_.size() && focused_[static_cast<std::size_t>(sm)]; }
 
  private:
+  void mark_first() {
+    std::array<std::array<std::vector<bool>, 2>, tensor_count> seen;  // by tensor and kind, then by tile
+    for (TileEvent& event : events_) {
+      const TensorLayout& layout = layouts_[static_cast<std::size_t>(event.tensor)];
+      const auto across = static_cast<std::size_t>(std::max<std::int64_t>(ceil_div(layout.cols, layout.tile_cols), 1));
+      const auto down = static_cast<std::size_t>(std::max<std::int64_t>(ceil_div(layout.rows, layout.tile_rows), 1));
+      std::vector<bool>& tiles = seen[static_cast<std::size_t>(event.tensor)][event.store ? 1 : 0];
+      if (tiles.empty()) tiles.resize(across * down);
+      const std::size_t tile = static_cast<std::size_t>(event.row) * across + static_cast<std::size_t>(event.col);
+      if (tile >= tiles.size()) continue;
+      event.first = !tiles[tile];
+      tiles[tile] = true;
+    }
+  }
+
   /// Whether a run can have anything to do with the plane. Out of focus only its stores count, and they are to its own plane.
   bool concerns(const BlockRun& run) const {
     const BlockMap& map = maps_[static_cast<std::size_t>(run.launch)];
@@ -52,7 +68,7 @@ class Collector {
     const auto last_col = (tile.col + std::max(tile.cols, 1) - 1) / layout.tile_cols;
     for (auto row = tile.row / layout.tile_rows; row <= last_row; ++row) {
       for (auto col = tile.col / layout.tile_cols; col <= last_col; ++col) {
-        events_.push_back({end, tile.tensor, static_cast<std::int32_t>(row), static_cast<std::int32_t>(col), store});
+        events_.push_back({end, tile.tensor, static_cast<std::int32_t>(row), static_cast<std::int32_t>(col), store, false});
       }
     }
   }
@@ -161,26 +177,46 @@ TileHistory::TileHistory(const Simulation& simulation, std::int64_t plane) : pla
 }
 
 std::vector<CellHistory> TileHistory::cells(const TensorBox& box) const {
-  std::vector<CellHistory> cells(static_cast<std::size_t>(box.shown_rows) * static_cast<std::size_t>(box.shown_cols));
-  const auto index_of = [&](int row, int col) {
-    const int r = cell_of(row, box.grid_rows, box.shown_rows), c = cell_of(col, box.grid_cols, box.shown_cols);
-    return static_cast<std::size_t>(r) * static_cast<std::size_t>(box.shown_cols) + static_cast<std::size_t>(c);
-  };
+  const auto shown_cols = static_cast<std::size_t>(box.shown_cols);
+  std::vector<CellHistory> cells(static_cast<std::size_t>(box.shown_rows) * shown_cols);
+  std::vector<std::size_t> cell_of_row, cell_of_col;
+  std::vector<int> rows(static_cast<std::size_t>(box.shown_rows)), cols(shown_cols);  // tiles along the side of a cell
   for (int row = 0; row < box.grid_rows; ++row) {
-    for (int col = 0; col < box.grid_cols; ++col) ++cells[index_of(row, col)].tiles;
+    cell_of_row.push_back(static_cast<std::size_t>(cell_of(row, box.grid_rows, box.shown_rows)));
+    ++rows[cell_of_row.back()];
   }
-  const auto tiles = static_cast<std::size_t>(box.grid_rows) * static_cast<std::size_t>(box.grid_cols);
-  std::vector<bool> was_read(tiles), was_written(tiles);
-  for (const TileEvent& event : events_) {
-    if (event.tensor != box.tensor || event.row >= box.grid_rows || event.col >= box.grid_cols) continue;
-    CellHistory& cell = cells[index_of(event.row, event.col)];
-    const auto tile =
-        static_cast<std::size_t>(event.row) * static_cast<std::size_t>(box.grid_cols) + static_cast<std::size_t>(event.col);
-    std::vector<bool>& seen = event.store ? was_written : was_read;
-    if (!seen[tile]) (event.store ? cell.first_writes : cell.first_reads).push_back(event.end);
-    seen[tile] = true;
+  for (int col = 0; col < box.grid_cols; ++col) {
+    cell_of_col.push_back(static_cast<std::size_t>(cell_of(col, box.grid_cols, box.shown_cols)));
+    ++cols[cell_of_col.back()];
+  }
+  for (std::size_t i = 0; i < cells.size(); ++i) cells[i].tiles = rows[i / shown_cols] * cols[i % shown_cols];
+
+  const auto each_event = [&](const auto& visit) {
+    for (const TileEvent& event : events_) {
+      if (event.tensor != box.tensor || event.row >= box.grid_rows || event.col >= box.grid_cols) continue;
+      visit(event,
+            cell_of_row[static_cast<std::size_t>(event.row)] * shown_cols + cell_of_col[static_cast<std::size_t>(event.col)]);
+    }
+  };
+  struct Counts {
+    std::array<std::uint32_t, 2> all{}, first{};
+  };
+  std::vector<Counts> counts(cells.size());  // so that no list has to grow
+  each_event([&](const TileEvent& event, std::size_t cell) {
+    ++counts[cell].all[event.store ? 1 : 0];
+    counts[cell].first[event.store ? 1 : 0] += event.first ? 1 : 0;
+  });
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    cells[i].reads.reserve(counts[i].all[0]);
+    cells[i].writes.reserve(counts[i].all[1]);
+    cells[i].first_reads.reserve(counts[i].first[0]);
+    cells[i].first_writes.reserve(counts[i].first[1]);
+  }
+  each_event([&](const TileEvent& event, std::size_t at) {
+    CellHistory& cell = cells[at];
     (event.store ? cell.writes : cell.reads).push_back(event.end);
-  }
+    if (event.first) (event.store ? cell.first_writes : cell.first_reads).push_back(event.end);
+  });
   return cells;
 }
 

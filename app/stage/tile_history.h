@@ -37,6 +37,7 @@ struct TileEvent {
   Tensor tensor = Tensor::q;
   std::int32_t row = 0, col = 0;  // of the tile grid
   bool store = false;
+  bool first = false;  // of its kind on this tile
 };
 
 /// Events of one drawn cell, which stands for one tile or for several.

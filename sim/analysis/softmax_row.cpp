@@ -186,14 +186,6 @@ class RowReader {
   }
 
   void compare(SoftmaxRow& result, const ReferencePlane& exact) const {
-    const ReferenceRow whole = exact.row(result.query);
-    result.exact_maximum = whole.maximum;
-    result.exact_sum = whole.sum;
-    result.exact_lse = whole.log_sum_exp;
-    result.exact_output = whole.output;
-    if (whole.output.empty()) return;
-    result.exact_so_far = exact.row(result.query, result.keys_seen).output;
-
     const std::vector<float>& output = result.o_after.empty() ? result.o_before : result.o_after;
     if (output.empty() || result.iteration < 0 || updates_output_later()) return;
     std::optional<double> divisor = 1.0;
@@ -201,6 +193,8 @@ class RowReader {
     if (division == Division::at_end && result.kv_tile >= 0) divisor = number(Slot::l, op_);
     if (division == Division::none && result.keys_seen < visible(result.query)) return;  // weights of all keys, sum of a few
     if (!divisor) return;
+    result.exact_so_far = exact.row(result.query, result.keys_seen).output;
+    if (result.exact_so_far.empty()) return;
     double difference = 0, size = 0;
     for (std::size_t t = 0; t < output.size(); ++t) {
       const double made = *divisor == 0 ? 0 : output[t] / *divisor;

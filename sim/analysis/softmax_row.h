@@ -39,10 +39,8 @@ struct SoftmaxRow {
   std::vector<float> o_before, o_after;
   std::vector<RowScore> scores;  // every key up to and with this tile, in order
 
-  // From the float64 reference, where one is given.
-  std::optional<double> exact_maximum, exact_sum, exact_lse;  // over all keys
-  std::vector<double> exact_output;                           // the final O of the row
-  std::vector<double> exact_so_far;                           // O over the keys seen so far
+  /// O over the keys seen so far by the float64 reference, where one is given and O can be held against it.
+  std::vector<double> exact_so_far;
   /// Of O, divided by l where the program does that only at the end; absent between two steps of an update.
   std::optional<double> output_error;
 };

@@ -42,6 +42,7 @@ ReferencePlane::ReferencePlane(const TileProgram& program, const InputSource& in
 ReferenceRow ReferencePlane::row(std::int64_t query, std::int64_t first_keys) const {
   const auto keys = static_cast<std::size_t>(problem_.seq_kv), dim = static_cast<std::size_t>(problem_.head_dim);
   const auto at = static_cast<std::int32_t>(query);
+  const auto visible = static_cast<std::size_t>(std::min(first_keys, masked_ ? problem_.visible_keys(query) : problem_.seq_kv));
   ReferenceRow row;
   if (scores_given_) {
     const Matrix scores = input_tile(inputs_, problem_, {Tensor::s, plane_, at, 1, 0, static_cast<std::int32_t>(keys)});
@@ -51,12 +52,11 @@ ReferenceRow ReferencePlane::row(std::int64_t query, std::int64_t first_keys) co
     row.scores.assign(keys, 0.0);
     for (std::size_t t = 0; t < dim; ++t) {
       const double factor = q.values[t];
-      const double* k = &k_[t * keys];
-      for (std::size_t j = 0; j < keys; ++j) row.scores[j] += factor * k[j];
+      const float* k = &k_[t * keys];
+      for (std::size_t j = 0; j < visible; ++j) row.scores[j] += factor * k[j];
     }
     for (double& score : row.scores) score *= problem_.scale();
   }
-  const auto visible = static_cast<std::size_t>(std::min(first_keys, masked_ ? problem_.visible_keys(query) : problem_.seq_kv));
   std::fill(row.scores.begin() + static_cast<std::ptrdiff_t>(visible), row.scores.end(), -HUGE_VAL);
 
   row.probabilities.assign(keys, 0.0);

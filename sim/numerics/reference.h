@@ -16,7 +16,8 @@ struct ReferenceRow {
   double log_sum_exp = 0;       // -inf where no key is visible
 };
 
-/// The rows of one plane. Keeps K and V of the plane in float64, so that a row costs its own arithmetic only.
+/// The rows of one plane. Keeps K and V of the plane, so that a row costs its own arithmetic only, and of that
+/// only what the keys asked for take.
 class ReferencePlane {
  public:
   ReferencePlane(const TileProgram& program, const InputSource& inputs, std::int64_t plane);
@@ -30,7 +31,9 @@ class ReferencePlane {
   InputSource inputs_;
   std::int32_t plane_;
   bool scores_given_, has_values_, masked_;
-  std::vector<double> k_, v_;  // k transposed: [head_dim, seq_kv], so that the inner loop of the scores runs along keys
+  // As they are, in half the room of float64, which a row streams through; k transposed: [head_dim, seq_kv], so that the inner loop
+  // of the scores runs along keys.
+  std::vector<float> k_, v_;
 };
 
 }  // namespace tilescope

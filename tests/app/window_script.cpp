@@ -23,6 +23,10 @@ Session::Start opening_start() {
 }
 
 std::unique_ptr<WindowScript> WindowScript::open(int width, int height, float scale) {
+  return open(opening_start(), width, height, scale);
+}
+
+std::unique_ptr<WindowScript> WindowScript::open(Session::Start start, int width, int height, float scale) {
   use_language(nullptr);
   std::unique_ptr<WindowScript> script(new WindowScript);
   Result<std::unique_ptr<HeadlessContext>> context = HeadlessContext::make();
@@ -31,7 +35,7 @@ std::unique_ptr<WindowScript> WindowScript::open(int width, int height, float sc
     return nullptr;
   }
   script->context_ = std::move(*context);
-  script->session_ = std::make_unique<Session>(opening_start());
+  script->session_ = std::make_unique<Session>(std::move(start));
   AppFrame::Options options;
   options.scale = scale;
   Result<std::unique_ptr<AppFrame>> frame = AppFrame::make(*script->session_, options);

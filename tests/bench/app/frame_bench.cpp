@@ -1,7 +1,13 @@
-// What a frame costs the program apart from the rasteriser, and how long it takes from nothing to the first frame.
+// What a frame costs the program apart from the rasteriser: frames while playing, the first frame after something changed, and
+// everything from nothing to the first frame. Times are CPU time of the thread that draws; the workers' is not in them.
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
+#include <ctime>
+#include <functional>
+#include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <benchmark/benchmark.h>
@@ -15,64 +21,150 @@ using namespace tilescope;
 
 namespace {
 
-Session::Start start_of(const std::string& gpu, bool race) {
+AttentionProblem problem_of(const std::string& gpu, std::int64_t n) {
+  if (gpu == "toy") return AttentionProblem{.seq_q = n, .seq_kv = n};
+  return {4, 32, 32, n, n, 128, DataType::fp16, false, Pass::forward};
+}
+
+Session::Start start_of(const std::string& gpu, bool race, const std::string& algorithm = "flash2", std::int64_t n = 0) {
   Session::Start start;
   const Result<GpuSpec> spec = load_gpu(gpu);
   if (spec) start.request.gpu = *spec;
-  if (gpu == "toy") {
-    start.request.tile = TileShape{16, 16};
-  } else {
-    start.request.problem = {4, 32, 32, 4096, 4096, 128, DataType::fp16, false, Pass::forward};
-  }
+  if (gpu == "toy") start.request.tile = TileShape{16, 16};
+  if (gpu != "toy" || n > 0) start.request.problem = problem_of(gpu, n > 0 ? n : 4096);
+  start.request.algorithm = algorithm;
   start.race = race;
   start.gpu_ids = gpu_ids();
   start.load_gpu = &load_gpu;
   return start;
 }
 
+double thread_milliseconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) * 1e-6;
+}
+
+/// The window without a display, with the session's threads.
+struct OpenWindow {
+  std::unique_ptr<HeadlessContext> context;
+  std::unique_ptr<Session> session;
+  std::unique_ptr<AppFrame> frame;
+
+  /// One frame; returns what it cost.
+  double build() {
+    const double before = thread_milliseconds();
+    frame->build(1600, 900, 1.0 / 60);
+    return thread_milliseconds() - before;
+  }
+  /// Frames until nothing is under way any more, results of the workers taken in as they come; returns the dearest one.
+  double settle() {
+    double dearest = 0;
+    for (int quiet = 0; quiet < 4;) {
+      dearest = std::max(dearest, build());
+      quiet = session->animating() ? 0 : quiet + 1;
+      if (quiet == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return dearest;
+  }
+};
+
+std::unique_ptr<OpenWindow> open_window(benchmark::State& state, Session::Start start) {
+  auto window = std::make_unique<OpenWindow>();
+  auto context = HeadlessContext::make();
+  if (!context) return state.SkipWithError(context.error().sentence.c_str()), nullptr;
+  window->context = std::move(*context);
+  window->session = std::make_unique<Session>(std::move(start));
+  auto made = AppFrame::make(*window->session, {});
+  if (!made) return state.SkipWithError(made.error().sentence.c_str()), nullptr;
+  window->frame = std::move(*made);
+  window->settle();
+  const View view = window->session->view(window->frame->theme());
+  if (view.lanes.empty())
+    return state.SkipWithError(view.message ? view.message->sentence.c_str() : "nothing was simulated"), nullptr;
+  return window;
+}
+
+double quantile(std::vector<double> values, double q) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  return values[static_cast<std::size_t>(q * static_cast<double>(values.size() - 1) + 0.5)];
+}
+
+void report(benchmark::State& state, const std::vector<double>& milliseconds) {
+  state.counters["min_ms"] = quantile(milliseconds, 0);
+  state.counters["median_ms"] = quantile(milliseconds, 0.5);
+  state.counters["max_ms"] = quantile(milliseconds, 1);
+}
+
 /// Frames while playing, with values worked out by the session's thread as in the window.
 void frame(benchmark::State& state, const std::string& gpu, bool race) {
-  const auto context = HeadlessContext::make();
-  if (!context) return state.SkipWithError(context.error().sentence.c_str());
-  Session session(start_of(gpu, race));
-  session.finish();
-  auto made = AppFrame::make(session, {});
-  if (!made) return state.SkipWithError(made.error().sentence.c_str());
-  AppFrame& frame = **made;
-  for (int i = 0; i < 4; ++i) frame.build(1600, 900, 1.0 / 60);
+  const auto window = open_window(state, start_of(gpu, race));
+  if (!window) return;
   std::vector<double> milliseconds;
   for (auto _ : state) {
-    session.apply(SetPlaying{true});
-    const auto before = std::chrono::steady_clock::now();
-    frame.build(1600, 900, 1.0 / 60);
-    milliseconds.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - before).count());
+    window->session->apply(SetPlaying{true});
+    milliseconds.push_back(window->build());
   }
-  std::sort(milliseconds.begin(), milliseconds.end());
-  const auto quantile = [&](double q) { return milliseconds[static_cast<std::size_t>(q * static_cast<double>(milliseconds.size() - 1))]; };
-  state.counters["median_ms"] = quantile(0.5);
-  state.counters["p99_ms"] = quantile(0.99);
+  report(state, milliseconds);
+  state.counters["p99_ms"] = quantile(milliseconds, 0.99);
   state.counters["vertices"] = static_cast<double>(ImGui::GetDrawData()->TotalVtxCount);
 }
 
-/// The first frame that shows another large simulation: nothing of it may be laid out in the frame itself.
-void frame_after_simulation(benchmark::State& state) {
-  const auto context = HeadlessContext::make();
-  if (!context) return state.SkipWithError(context.error().sentence.c_str());
-  Session session(start_of("h200", false));
-  session.finish();
-  auto made = AppFrame::make(session, {});
-  if (!made) return state.SkipWithError(made.error().sentence.c_str());
-  AppFrame& frame = **made;
-  for (int i = 0; i < 4; ++i) frame.build(1600, 900, 1.0 / 60);
-  AttentionProblem problem = session.view(frame.theme()).request.problem;
+using Change = std::function<void(OpenWindow&, int turn)>;
+
+/// The dearest of all frames from a change until nothing is under way any more.
+void first_after(benchmark::State& state, const Session::Start& start, const Change& change) {
+  const auto window = open_window(state, start);
+  if (!window) return;
+  std::vector<double> milliseconds;
+  int turn = 0;
   for (auto _ : state) {
-    state.PauseTiming();
-    problem.seq_q = problem.seq_kv = problem.seq_q == 8192 ? 16384 : 8192;
-    session.apply(SetProblem{problem, "seq"});
-    session.finish();
-    state.ResumeTiming();
-    frame.build(1600, 900, 1.0 / 60);
+    const double before = thread_milliseconds();
+    change(*window, turn++);
+    const double spent = thread_milliseconds() - before;
+    const double first = spent + window->build();
+    milliseconds.push_back(std::max(first, window->settle()));
+    state.SetIterationTime(milliseconds.back() * 1e-3);
   }
+  report(state, milliseconds);
+}
+
+/// Another simulation of the same program, and back.
+void other_problem(OpenWindow& window, int turn) {
+  AttentionProblem problem = window.session->view(window.frame->theme()).request.problem;
+  problem.batch = turn % 2 == 0 ? problem.batch + 1 : problem.batch - 1;
+  window.session->apply(SetProblem{problem, "batch"});
+}
+void far_seek(OpenWindow& window, int turn) {
+  constexpr double places[] = {0.93, 0.11, 0.72, 0.34, 0.55};
+  const auto count = static_cast<double>(window.session->view(window.frame->theme()).lane().step_count);
+  window.session->apply(SeekStep{static_cast<std::int64_t>(count * places[turn % 5])});
+}
+void scroll_timeline(OpenWindow& window, int turn) {
+  const ImVec2 middle = window.frame->layout().timeline.center();
+  window.frame->io().AddMousePosEvent(middle.x, middle.y);
+  window.frame->io().AddMouseWheelEvent(0, turn % 6 < 3 ? 4.0F : -4.0F);
+}
+void other_theme(OpenWindow& window, int turn) {
+  window.session->apply(SetThemeKind{turn % 2 == 0 ? ThemeKind::light : ThemeKind::dark});
+}
+void other_grain(OpenWindow& window, int turn) {
+  const Grain grain = turn % 2 == 0 ? Grain::tile : Grain::phase;
+  window.session->apply(SetGrain{grain});
+  window.session->apply(Step{turn % 4 < 2 ? 1 : -1, grain});
+}
+void other_sm(OpenWindow& window, int turn) {
+  window.session->apply(SetFocusSm{1 + turn % 3});
+}
+void other_row(OpenWindow& window, int turn) {
+  window.session->apply(SelectRow{turn % 2 == 0 ? 7 : 3});
+}
+void light_tensor(OpenWindow& window, int turn) {
+  window.session->apply(HoverTensor{turn % 2 == 0 ? std::optional(Tensor::k) : std::nullopt});
+}
+void switch_race(OpenWindow& window, int turn) {
+  window.session->apply(SetRace{turn % 2 == 0});
 }
 
 /// Everything between main() and the first picture but the driver's own part: specs, simulation, fonts, the frame.
@@ -89,6 +181,41 @@ void first_frame(benchmark::State& state) {
   }
 }
 
+struct NamedChange {
+  const char* name;
+  Change change;
+  int turns;
+};
+
+void register_firsts() {
+  const std::vector<NamedChange> changes = {
+      {"far_seek", far_seek, 10},         {"timeline_zoom", scroll_timeline, 12},
+      {"theme", other_theme, 10},         {"grain_and_step", other_grain, 8},
+      {"other_sm", other_sm, 6},          {"other_row", other_row, 10},
+      {"light_tensor", light_tensor, 10}, {"simulation", other_problem, 6},
+      {"race_switched", switch_race, 6},
+  };
+  struct Where {
+    const char *gpu, *algorithm;
+    std::int64_t n;
+    bool race;
+  };
+  constexpr Where places[] = {
+      {"toy", "standard", 0, false},     {"toy", "flash2", 0, true},      {"h200", "flash2", 4096, false},
+      {"h200", "flash2", 16384, false},  {"h200", "flash1", 4096, false}, {"h200", "standard", 4096, false},
+      {"h200", "standard", 8192, false}, {"h200", "flash2", 4096, true},  {"h200", "softmax_online", 2048, false},
+  };
+  for (const Where& where : places)
+    for (const NamedChange& named : changes) {
+      const std::string name = fmt::format("first_after/{}/{}_{}{}{}", named.name, where.gpu, where.algorithm,
+                                           where.n > 0 ? fmt::format("_N{}", where.n) : "", where.race ? "_race" : "");
+      const auto run = [where, change = named.change](benchmark::State& state) {
+        first_after(state, start_of(where.gpu, where.race, where.algorithm, where.n), change);
+      };
+      benchmark::RegisterBenchmark(name.c_str(), run)->Unit(benchmark::kMillisecond)->Iterations(named.turns)->UseManualTime();
+    }
+}
+
 }  // namespace
 
 BENCHMARK_CAPTURE(frame, smoke_toy, "toy", false)->Unit(benchmark::kMillisecond)->Iterations(120);
@@ -96,7 +223,13 @@ BENCHMARK_CAPTURE(frame, toy, "toy", false)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(frame, toy_race, "toy", true)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(frame, h200, "h200", false)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(frame, h200_race, "h200", true)->Unit(benchmark::kMillisecond);
-BENCHMARK(frame_after_simulation)->Unit(benchmark::kMillisecond)->Iterations(3);
 BENCHMARK(first_frame)->Unit(benchmark::kMillisecond);
 
-BENCHMARK_MAIN();
+int main(int argc, char** argv) {
+  setenv("TILESCOPE_ASSETS", TILESCOPE_SOURCE_DIR "/assets", 0);
+  register_firsts();
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}
