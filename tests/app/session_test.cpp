@@ -257,7 +257,7 @@ TEST_CASE("session: a tile that does not fit says both numbers at its control") 
 TEST_CASE("session: values never go back while one steps forward, though loads land long after their turn, or before it") {
   for (const std::string algorithm : {"flash2", "flash1", "standard", "softmax_safe", "softmax_online", "softmax_fused"}) {
     CAPTURE(algorithm);
-    Session::Start start = toy_start();
+    Session::Start start = opening_start();
     start.request.algorithm = algorithm;
     start.request.problem.seq_q = start.request.problem.seq_kv = 16;
     start.request.problem.head_dim = 4;
