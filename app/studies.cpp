@@ -50,6 +50,7 @@ std::string usual_range(std::string_view key, const SimulationRequest& request) 
     const std::int64_t most = std::min<std::int64_t>(small ? 64 : 256, key == "block_q" ? p.seq_q : p.seq_kv);
     return fmt::format("{}={}:{}:x2", key, std::min<std::int64_t>(small ? 4 : 16, most), most);
   }
+  if (key == "stages") return "stages=1:4:+1";
   if (key == "shared_bytes") {
     const double now = request.gpu.sm_shared_bytes_per_block;
     return fmt::format("shared_bytes={:.0f}:{:.0f}:x2", std::max(1024.0, std::round(now / 16)), std::round(now) * 4);

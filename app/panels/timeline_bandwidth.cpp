@@ -40,7 +40,7 @@ std::string name_of(const KnownBandwidth& known) {
   return say(known.live ? tr("live {}") : tr("recorded {}"), day_of(known.record.date));
 }
 
-/// Two short lines with their names, at the right end of the row, where kernels have little left to read.
+/// Two short lines with their names, at the right end of `row`.
 void draw_legend(ImDrawList* list, const View& view, const Rect& row) {
   const Theme& theme = *view.theme;
   const float scale = theme.scale, sample = 14 * scale, gap = 5 * scale, thickness = std::max(1.0F, 1.5F * scale);
@@ -53,7 +53,7 @@ void draw_legend(ImDrawList* list, const View& view, const Rect& row) {
   for (const auto& entry : entries) width += sample + gap + text_width(theme.ui_small, entry.text) + 3 * gap;
   if (width > row.width() * 0.6F) return;
   float x = row.max.x - width;
-  list->AddRectFilled({x - gap, row.min.y}, row.max, with_alpha(theme.inset, 0.85F));
+  list->AddRectFilled({x - gap, row.min.y}, row.max, with_alpha(theme.inset, 0.6F));
   for (const auto& entry : entries) {
     const float middle = std::floor(row.center().y);
     list->AddRectFilled({x, middle}, {x + sample, middle + thickness}, entry.color);
@@ -111,7 +111,9 @@ void draw_measured_bandwidth(ImDrawList* list, const View& view, const TimeWindo
     line.push_back({x, row->rect.max.y - pad - static_cast<float>(std::clamp(rate / top, 0.0, 1.0)) * height});
   }
   list->AddPolyline(line.data(), static_cast<int>(line.size()), theme.highlight, ImDrawFlags_None, 1.4F * theme.scale);
-  draw_legend(list, view, row->rect);
+  // Above the curves where launches are named; else over them, since nothing else is free.
+  const Rect strip = {layout.plot.min, {layout.plot.max.x, layout.plot.min.y + layout.launch_strip}};
+  draw_legend(list, view, layout.launch_strip > 0 ? strip : row->rect);
 }
 
 std::string measured_bandwidth_text(const View& view, const TimeWindow& window, const TimelineLayout& layout, float x) {

@@ -17,7 +17,7 @@ try() {
   printf '   $ %s\n' "$title"
   "$@" > "$work/said" 2>&1
   status=$?
-  grep -E "^(counters|result|samples|probe|tilescope:|time )" "$work/said" | sed 's/^/     /; s/ *$//'
+  grep -E "^(counters|l2_to_sm_bytes|result|samples|probe|tilescope:|time )" "$work/said" | sed 's/^/     /; s/ *$//'
   printf '     exit code %s\n' $status
 }
 

@@ -34,9 +34,15 @@ double seconds_until(Session& session, There there) {
 
 TEST_CASE("measure live: F5 puts figures, the shown row and samples into the window, each live, in under a second once set up") {
   const Result<DeviceInfo> device = find_device();
-  if (!device) return MESSAGE("not run: " << device.error().sentence);
+  if (!device) {
+    MESSAGE("not run: " << device.error().sentence);
+    return;
+  }
   const Result<GpuSpec> gpu = load_gpu(spec_id_of(device->name));
-  if (!gpu) return MESSAGE("not run: " << gpu.error().sentence);
+  if (!gpu) {
+    MESSAGE("not run: " << gpu.error().sentence);
+    return;
+  }
   for (const std::string algorithm : {"flash2", "standard", "flash1"}) {
     Session::Start start;
     start.request.algorithm = algorithm;

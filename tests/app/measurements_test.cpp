@@ -39,7 +39,7 @@ TEST_CASE("measurements: recorded bundles are found, other files of the folder a
   CHECK(load_measurements().bundles.empty());
   std::filesystem::create_directory(folder.path("measured"));
   folder.file("measured/toy.json", to_json(synthetic_bundle(toy_gpu())));
-  folder.file("measured/toy-hbm.json", "{\"schema\": \"tilescope.bandwidth/1\"}");
+  folder.file("measured/toy-other.json", "{\"schema\": \"tilescope.simulation/1\"}");
   folder.file("measured/notes.txt", "no bundle");
   const Measurements good = load_measurements();
   REQUIRE(good.bundles.size() == 1);
@@ -52,6 +52,16 @@ TEST_CASE("measurements: recorded bundles are found, other files of the folder a
   CHECK(mixed.bundles.size() == 1);
   CHECK(mixed.problem.find("broken.json") != std::string::npos);
   CHECK(mixed.problem.find('\n') == std::string::npos);
+}
+
+TEST_CASE("measurements: samples that cannot be read are said, with their file") {
+  const TemporaryFolder folder;
+  const Assets assets(folder.path(""));
+  std::filesystem::create_directory(folder.path("measured"));
+  folder.file("measured/toy-hbm.json", "{\"schema\": \"tilescope.bandwidth/1\"}");
+  const Measurements broken = load_measurements();
+  CHECK(broken.bandwidths.empty());
+  CHECK(broken.problem.find("toy-hbm.json") != std::string::npos);
 }
 
 TEST_CASE("measurements: a bundle that cannot be used is one sentence with its path") {

@@ -124,7 +124,7 @@ TEST_CASE("roofline: no point is above its roof, of any program, and launches mo
     const double all =
         static_cast<double>((*simulation)->ledger.total(Link::hbm_read).value + (*simulation)->ledger.total(Link::hbm_write).value);
     CHECK(hbm_bytes <= all + 1);
-    CHECK(hbm_bytes >= 0.7 * all);  // the rest is still queued when the launches end
+    CHECK(hbm_bytes >= 0.5 * all);  // the rest is still queued when the launches end
   }
 }
 
