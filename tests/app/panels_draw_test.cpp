@@ -93,6 +93,7 @@ struct Showing {
     lane.step = step;
     lane.step_count = trace.step_count(lane.focus_sm);
     lane.state = lane.rest = trace.state_at(lane.focus_sm, step);
+    lane.values_op = lane.rest.op;
     if (lane.rest.run >= 0) {
       const BlockRun& block = trace.runs()[static_cast<std::size_t>(lane.rest.run)];
       lane.simulation->program->emit_block(block.launch, block.block, operations);

@@ -74,6 +74,7 @@ struct LaneAt {
     lane.step_count = trace.step_count(lane.focus_sm);
     lane.step = std::min(step, lane.step_count);
     lane.state = lane.rest = trace.state_at(lane.focus_sm, lane.step);
+    lane.values_op = lane.rest.op;
     lane.tile_history = std::make_shared<const TileHistory>(*lane.simulation, 0);
     if (lane.rest.run < 0) return;
     const BlockRun& block = trace.runs()[static_cast<std::size_t>(lane.rest.run)];

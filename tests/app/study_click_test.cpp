@@ -64,18 +64,14 @@ TEST_CASE("fit: a click on a tile takes it") {
   REQUIRE(window != nullptr);
   const View view = script->view();
   REQUIRE(view.studies->fit != nullptr);
-  const FitMap& map = *view.studies->fit;
+  const FitMap& map = view.studies->fit->maps.front();
   const TileShape now = view.lane().simulation->program->tile();
   std::size_t other = 0;
   while (other < map.cells.size() && (!map.cells[other].fits() || map.cells[other].tile == now)) ++other;
   REQUIRE(other < map.cells.size());
   const TileShape wanted = map.cells[other].tile;
-  std::size_t index = 0;  // cells are identified row by row
-  for (std::size_t row = 0; row < map.block_q.size(); ++row)
-    for (std::size_t column = 0; column < map.block_kv.size(); ++column)
-      if (map.at(row, column).tile == wanted) index = row * map.block_kv.size() + column;
-  const int number = static_cast<int>(index);
-  const auto cell = place_of(*script, within(ImHashData(&number, sizeof number, window->ID), "cell"));
+  const FitCell* wanted_cell = &map.cells[other];  // a cell is identified by its address
+  const auto cell = place_of(*script, within(ImHashData(&wanted_cell, sizeof wanted_cell, window->ID), "cell"));
   REQUIRE(cell);
   script->click(cell->x, cell->y);
   CHECK(script->view().lane().simulation->program->tile() == wanted);
@@ -110,7 +106,7 @@ TEST_CASE("validate view: a click on a case opens its problem") {
   start.center = CenterView::validate;
   const auto script = WindowScript::open(std::move(start), 1280, 720);
   if (script == nullptr) return;
-  const ImGuiWindow* window = child_window("/cases_");
+  const ImGuiWindow* window = child_window("/list_");
   REQUIRE(window != nullptr);
   const int wanted = 5;
   const auto row = place_of(*script, within(ImHashData(&wanted, sizeof wanted, window->ID), "case"));
