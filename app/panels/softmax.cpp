@@ -317,8 +317,10 @@ void draw_softmax_panel(const View& view, Commands& commands) {
     item_tooltip(theme, say(tr("Column {} of the row of O"), column), tr("Click: the next column."));
     if (clicked && columns > 0) chosen.column = (column + 1) % columns;
   }
+  const ImVec2 foot = ImGui::GetCursorScreenPos();
+  const Rect foot_line = {foot, {foot.x + ImGui::GetContentRegionAvail().x, foot.y + theme.ui_small->FontSize}};
   draw_footer(view, figures);
-  draw_kernel_rows(view, commands, kernel_rows);
+  kernel_rows > 0 ? draw_kernel_rows(view, commands, kernel_rows) : draw_kernel_word(view, commands, foot_line);
   light_tensor(view, commands, under_mouse);
   ImGui::PopStyleVar();
 }

@@ -119,6 +119,20 @@ float kernel_rows_height(const View& view, float spare) {
   return spare >= all + 62 * theme.scale ? all : spare >= title + 34 * theme.scale ? title : 0;
 }
 
+void draw_kernel_word(const View& view, Commands& commands, const Rect& line) {
+  if (view.compared == nullptr || view.compared->steps.empty() || view.race) return;
+  const Theme& theme = *view.theme;
+  const ProbedStep off = difference(view.compared->steps[compared_step(view)]);
+  const std::string word = say(tr("kernel {}"), difference_text(std::max({off.m, off.l, off.alpha})));
+  const float left = line.max.x - text_width(theme.ui_small, word) - 2 * theme.scale;
+  const ShownBeside shown = shown_beside(view);
+  if (hit_area("kernel word", {{left, line.min.y}, line.max}) && !(shown.row && shown.inputs)) commands.push(ShowProbe{});
+  const bool hovered = ImGui::IsItemHovered();
+  draw_text(ImGui::GetWindowDrawList(), theme.ui_small, {{left, line.min.y}, line.max}, hovered ? theme.text : theme.accent, word,
+            Align::right);
+  if (hovered) show_tooltip(theme, tr("What the kernel itself saw"), tooltip_of(view));
+}
+
 void draw_kernel_rows(const View& view, Commands& commands, float height) {
   if (height <= 0) return;
   const Theme& theme = *view.theme;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "app/view.h"
+#include "app/widgets.h"
 
 namespace tilescope {
 
@@ -10,6 +11,9 @@ namespace tilescope {
 float kernel_rows_height(const View& view, float spare);
 /// Draws them at the cursor, `height` high.
 void draw_kernel_rows(const View& view, Commands& commands, float height);
+
+/// Where there is no room for them: one word at the right of the footer, `line`, with all of it in the tooltip.
+void draw_kernel_word(const View& view, Commands& commands, const Rect& line);
 
 /// Whether the window shows the row that was recorded, and works on the numbers that the kernel read.
 struct ShownBeside {
