@@ -40,17 +40,17 @@ Status run_calibrate(const CommandLine& line, std::FILE* out, std::FILE* err) {
     return true;
   }, line.brief ? brief_effort : CalibrationEffort{});
   if (!values) return values.error();
+  std::fputs(fmt::format("{} values measured in {:.1f} s\n", values->size(),
+                         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count())
+                 .c_str(),
+             err);
+  if (line.brief) return Done{};
   const Result<GpuSpec> spec = calibrated_spec(*base, *values);
   if (!spec) return spec.error();
   const std::string heading = fmt::format(
       "Measured by tilescope calibrate on {}, driver for CUDA {}, {:%Y-%m-%d}.", device->name, device->driver_version,
       fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
   const std::string text = spec_text(*spec, heading);
-  std::fputs(fmt::format("{} values measured in {:.1f} s\n", values->size(),
-                         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count())
-                 .c_str(),
-             err);
-  if (line.brief) return Done{};
   return write_or_print(line.out, text, out);
 }
 

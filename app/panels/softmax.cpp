@@ -301,11 +301,11 @@ void draw_softmax_panel(const View& view, Commands& commands) {
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {0, 3 * theme.scale});
   heading(view, commands, std::clamp(view.row, 0, figures.rows - 1), figures.rows);
   const auto lines = statistics_of(theme, figures, column);
-  const float whole = ImGui::GetContentRegionAvail().y, kernel_rows = kernel_rows_height(view, whole);
-  const float room = whole - (kernel_rows > 0 ? kernel_rows + 3 * theme.scale : 0),
-              footer = theme.ui_small->FontSize + 3 * theme.scale;
+  const float whole = ImGui::GetContentRegionAvail().y, footer = theme.ui_small->FontSize + 3 * theme.scale;
   const float smallest = theme.mono->FontSize + 2 * theme.scale, gap = 3 * theme.scale;
   const auto count = static_cast<float>(lines.size());
+  const float kernel_rows = kernel_rows_height(view, whole - count * (smallest + gap) - footer - gap);
+  const float room = whole - (kernel_rows > 0 ? kernel_rows + gap : 0);
   const float line_height =
       std::floor(std::clamp((room - footer) * 0.46F / std::max(1.0F, count) - gap, smallest, theme.row_height));
   draw_scores(view, figures, std::clamp(room - count * (line_height + gap) - footer - gap, 30 * theme.scale, 260 * theme.scale));
@@ -317,8 +317,10 @@ void draw_softmax_panel(const View& view, Commands& commands) {
     item_tooltip(theme, say(tr("Column {} of the row of O"), column), tr("Click: the next column."));
     if (clicked && columns > 0) chosen.column = (column + 1) % columns;
   }
+  const ImVec2 foot = ImGui::GetCursorScreenPos();
+  const Rect foot_line = {foot, {foot.x + ImGui::GetContentRegionAvail().x, foot.y + theme.ui_small->FontSize}};
   draw_footer(view, figures);
-  draw_kernel_rows(view, commands, kernel_rows);
+  kernel_rows > 0 ? draw_kernel_rows(view, commands, kernel_rows) : draw_kernel_word(view, commands, foot_line);
   light_tensor(view, commands, under_mouse);
   ImGui::PopStyleVar();
 }

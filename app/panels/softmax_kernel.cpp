@@ -111,12 +111,26 @@ std::size_t compared_step(const View& view) {
   return op.kv_tile < 0 ? (op.iteration <= 0 ? 0 : last) : std::min(static_cast<std::size_t>(op.kv_tile), last);
 }
 
-float kernel_rows_height(const View& view, float room) {
+float kernel_rows_height(const View& view, float spare) {
   if (view.compared == nullptr || view.compared->steps.empty() || view.race) return 0;
   const Theme& theme = *view.theme;
   const float title = std::round(theme.ui_small->FontSize + 8 * theme.scale);
   const float all = title + (static_cast<float>(lines.size()) + 1) * line_height(theme);
-  return room >= all + 150 * theme.scale ? all : room >= title + 90 * theme.scale ? title : 0;
+  return spare >= all + 62 * theme.scale ? all : spare >= title + 34 * theme.scale ? title : 0;
+}
+
+void draw_kernel_word(const View& view, Commands& commands, const Rect& line) {
+  if (view.compared == nullptr || view.compared->steps.empty() || view.race) return;
+  const Theme& theme = *view.theme;
+  const ProbedStep off = difference(view.compared->steps[compared_step(view)]);
+  const std::string word = say(tr("kernel {}"), difference_text(std::max({off.m, off.l, off.alpha})));
+  const float left = line.max.x - text_width(theme.ui_small, word) - 2 * theme.scale;
+  const ShownBeside shown = shown_beside(view);
+  if (hit_area("kernel word", {{left, line.min.y}, line.max}) && !(shown.row && shown.inputs)) commands.push(ShowProbe{});
+  const bool hovered = ImGui::IsItemHovered();
+  draw_text(ImGui::GetWindowDrawList(), theme.ui_small, {{left, line.min.y}, line.max}, hovered ? theme.text : theme.accent, word,
+            Align::right);
+  if (hovered) show_tooltip(theme, tr("What the kernel itself saw"), tooltip_of(view));
 }
 
 void draw_kernel_rows(const View& view, Commands& commands, float height) {

@@ -2,13 +2,18 @@
 #pragma once
 
 #include "app/view.h"
+#include "app/widgets.h"
 
 namespace tilescope {
 
-/// How much of the panel they take of `room`: a line where there is little, 0 where nothing was recorded.
-float kernel_rows_height(const View& view, float room);
+/// How much of the panel they take where the rest could spare `spare` of its bars: a line where that is little, 0 where it is less or
+/// nothing was recorded.
+float kernel_rows_height(const View& view, float spare);
 /// Draws them at the cursor, `height` high.
 void draw_kernel_rows(const View& view, Commands& commands, float height);
+
+/// Where there is no room for them: one word at the right of the footer, `line`, with all of it in the tooltip.
+void draw_kernel_word(const View& view, Commands& commands, const Rect& line);
 
 /// Whether the window shows the row that was recorded, and works on the numbers that the kernel read.
 struct ShownBeside {
