@@ -23,8 +23,8 @@ void draw_bound(const Rect& rect, const View& view) {
   if (run.bound != Bound::latency) now += fmt::format(" ({})", format_percent(busy));
   std::vector<std::string> texts = {now, say(tr("held up by {}"), bound_name(run.bound))};
   if (limit != nullptr)
-    texts.insert(texts.begin(), now + say(tr("; without that {}, by {}"), format_signed_percent(limit->change()),
-                                          bound_name(limit->outcome.bound)));
+    texts.insert(texts.begin(),
+                 now + say(tr("; without that {}, by {}"), format_signed_percent(limit->change()), next_bound_name(*limit)));
   for (const std::string& text : texts) {
     const float width = text_width(theme.ui_small, text);
     if (width > rect.width()) continue;
@@ -37,7 +37,7 @@ void draw_bound(const Rect& rect, const View& view) {
         add_line(body, fmt::format("{}: {}", bound_name(static_cast<Bound>(i)), format_percent(run.utilisation[i])));
     if (limit != nullptr)
       add_line(body, say(tr("With {} infinitely fast it would take {}, and {} would hold it up."), bound_name(limit->without),
-                         format_time(Nanoseconds(limit->outcome.time_ns)), bound_name(limit->outcome.bound)));
+                         format_time(Nanoseconds(limit->outcome.time_ns)), next_bound_name(*limit)));
     item_tooltip(theme, tr("What holds the run up"), body);
     return;
   }

@@ -340,8 +340,10 @@ void draw_small_maps(const View& view, const FitMaps& maps, std::size_t chosen, 
       list->AddRectFilled({box.min.x - 3 * theme.scale, box.min.y - 2 * theme.scale},
                           {box.max.x + 3 * theme.scale, box.max.y + 2 * theme.scale},
                           order[i] == chosen ? theme.accent_soft : with_alpha(theme.inset_border, 0.6F), 4 * theme.scale);
+    std::string name = map_name(map);
+    if (text_width(theme.ui_small, name) > width) name = fmt::format("{} ×{}", to_string(map.request.problem.dtype), map.stages);
     draw_text(list, theme.ui_small, {box.min, {box.max.x, box.min.y + line}}, order[i] == chosen ? theme.text : theme.text_dim,
-              map_name(map));
+              name);
     const FitCell* best = map.quickest();
     draw_text(list, theme.mono_small, {{box.min.x, box.max.y - line}, box.max}, theme.text_dim,
               best == nullptr ? std::string(map.fitting() == 0 ? tr("none fits") : "…")

@@ -94,6 +94,11 @@ std::optional<double> counter(const MeasuredCase& measured, std::string_view key
   return found == measured.counters.end() ? std::nullopt : std::optional(found->second.median);
 }
 
+const char* next_bound_name(const NextLimit& limit) {
+  const bool again = limit.without == Bound::latency && limit.outcome.bound == Bound::latency;
+  return again ? tr("no one resource") : bound_name(limit.outcome.bound);
+}
+
 const char* bound_name(Bound bound) {
   switch (bound) {
     case Bound::tensor:

@@ -38,5 +38,7 @@ std::optional<double> counter(const MeasuredCase& measured, std::string_view key
 
 /// A bound in words: "the tensor cores", "HBM bandwidth".
 const char* bound_name(Bound bound);
+/// What would bound a run next; where latency is lifted and still no resource is busy for half of the time, that.
+const char* next_bound_name(const NextLimit& limit);
 
 }  // namespace tilescope
