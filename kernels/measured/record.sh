@@ -1,14 +1,13 @@
 #!/usr/bin/env bash
 # Records on an NVIDIA GPU all that is committed about the kernels: correctness, needs, counters, speed beside PyTorch, sanitizers, the
-# suite, probes and samples. Takes about four minutes on an H200.
+# suite, probes and samples. Takes about eight minutes on an H200.
 #
 # Usage: kernels/measured/record.sh OUT TILESCOPE COMMIT
 #   OUT        folder for <gpu>.txt, <gpu>-pytorch.json, <gpu>.json, and <gpu>-seen.tar with <gpu>-probe-*.json and <gpu>-hbm-*.json
 #   TILESCOPE  the program, built with CUDA     COMMIT  the commit that it was built from
 # Needs nvcc, g++, compute-sanitizer, and a python3 with PyTorch and Triton. Where {fmt} and nlohmann-json are not installed: FMT_INCLUDE.
 # The text goes to kernels/measured/<gpu>-DATE.txt, <gpu>-pytorch.json beside it, the others to
-# assets/measured/, the tar unpacked; then
-# kernels/bench/write_tables.py brings docs/measuring.md up to date.
+# assets/measured/, the tar unpacked; then kernels/bench/write_tables.py brings docs/measuring.md up to date.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 out=$1 program=$2 commit=$3
@@ -55,20 +54,15 @@ kernels/build_gpu_check.sh "$work" > "$work/build.txt" 2>&1 || { cat "$work/buil
   grep "^counters" "$work/counters.txt" | sed 's/^counters //; s/ hbm_read_bytes.*//' | cut -c1-$shape_columns | indent
   heading "4. Beside PyTorch, in one run, fp16 forward, 16k tokens, hidden size 2048; medians" "python3 kernels/bench/beside_pytorch.py libtilescope_bench.so"
   python3 kernels/bench/beside_pytorch.py "$work/libtilescope_bench.so" "$out/$gpu-pytorch.json" 2>&1 | indent
-  heading "5. Sanitizers: all kernels, 8 ragged shapes each, plain and probed; every micro-benchmark, hardly any work of each" \
-    "compute-sanitizer --tool TOOL tilescope_gpu_check --tiny --shapes 8 --seed 7 [--probed]" "compute-sanitizer --tool TOOL tilescope calibrate --brief"
-  sanitize plain "$check" --tiny --shapes 8 --seed 7
-  sanitize probed "$check" --tiny --shapes 8 --seed 7 --probed
-  sanitize calibrate "$program" calibrate --brief
 } > "$text"
 
 "$program" measure --suite default --commit "$commit" --json "$out/$gpu.json" 2> "$work/suite.txt"
 {
-  heading "6. The suite: median time from a cold L2, and what it cost to measure" "tilescope measure --suite default --json $gpu.json"
+  heading "5. The suite: median time from a cold L2, and what it cost to measure" "tilescope measure --suite default --json $gpu.json"
   indent < "$work/suite.txt"
 } >> "$text"
 {
-  heading "7. Probe and samples" "tilescope measure --probe FILE [--probe-block B --probe-row R], --samples FILE"
+  heading "6. Probe and samples" "tilescope measure --probe FILE [--probe-block B --probe-row R], --samples FILE"
   probe() { local name=$1; shift; "$program" measure "$@" --commit "$commit" --probe "$seen/$gpu-probe-$name.json"; }
   probe flash2-d64 --heads 32 --seq 1024
   probe flash2-d128-causal --heads 16 --seq 2048 --head-dim 128 --causal --probe-block 13 --probe-row 77
@@ -79,4 +73,11 @@ kernels/build_gpu_check.sh "$work" > "$work/build.txt" 2>&1 || { cat "$work/buil
   "$program" measure --algorithm standard --heads 16 --seq 4096 --commit "$commit" --samples "$seen/$gpu-hbm-standard.json"
 } 2>&1 | indent >> "$text"
 tar cf "$out/$gpu-seen.tar" -C "$seen" .
+{
+  heading "7. Sanitizers: all kernels, 8 ragged shapes each, plain and probed; every micro-benchmark, hardly any work of each" \
+    "compute-sanitizer --tool TOOL tilescope_gpu_check --tiny --shapes 8 --seed 7 [--probed]" "compute-sanitizer --tool TOOL tilescope calibrate --brief"
+  sanitize plain "$check" --tiny --shapes 8 --seed 7
+  sanitize probed "$check" --tiny --shapes 8 --seed 7 --probed
+  sanitize calibrate "$program" calibrate --brief
+} >> "$text"
 grep -E "agree|mean of|SUMMARY|^   .*(errors|hazards)|cases in|cost" "$text"
