@@ -91,13 +91,15 @@ struct CounterSession::Impl {
   std::string chip;
   std::vector<std::string> known;
   std::vector<std::uint8_t> availability;
-  std::map<CounterSet, ConfiguredSet> sets;
+  std::map<std::vector<std::string>, ConfiguredSet> sets;  // by their metrics
   CUpti_RangeProfiler_Object* profiler = nullptr;
 
   Status start_profiler();
   Status enable();
   void disable();
-  Result<ConfiguredSet*> configured(CounterSet set);
+  std::vector<std::string> known_of(CounterSet set) const;
+  Result<ConfiguredSet*> configured(const std::vector<std::string>& metrics);
+  Result<int> run_passes(ConfiguredSet& set, const std::function<Status()>& prepare, const std::function<Status()>& run);
   Status use(ConfiguredSet& set);
   Result<std::vector<double>> evaluate(ConfiguredSet& set);
   Status one_pass(const std::function<Status()>& prepare, const std::function<Status()>& run, bool& all_in);
@@ -132,7 +134,7 @@ Result<CounterSession> CounterSession::open() {
   session.impl_.reset(new Impl{*opened, {}, {}, {}, {}, nullptr});
   if (Status started = session.impl_->start_profiler(); !started) return started.error();
   // What can be refused is refused now, and not in the middle of a measurement.
-  if (Result<ConfiguredSet*> all = session.impl_->configured(CounterSet::all); !all) return all.error();
+  if (Result<ConfiguredSet*> all = session.impl_->configured(session.impl_->known_of(CounterSet::all)); !all) return all.error();
   return session;
 }
 
@@ -175,11 +177,16 @@ Status CounterSession::Impl::enable() {
   return Done{};
 }
 
-Result<ConfiguredSet*> CounterSession::Impl::configured(CounterSet which) {
-  if (const auto found = sets.find(which); found != sets.end()) return &found->second;
+std::vector<std::string> CounterSession::Impl::known_of(CounterSet set) const {
+  std::vector<std::string> metrics = counter_metrics(set);
+  std::erase_if(metrics, [&](const std::string& metric) { return std::find(known.begin(), known.end(), metric) == known.end(); });
+  return metrics;
+}
+
+Result<ConfiguredSet*> CounterSession::Impl::configured(const std::vector<std::string>& metrics) {
+  if (const auto found = sets.find(metrics); found != sets.end()) return &found->second;
   ConfiguredSet set;
-  for (const std::string& metric : counter_metrics(which))
-    if (std::find(known.begin(), known.end(), metric) != known.end()) set.metrics.push_back(metric);
+  set.metrics = metrics;
   Result<CuptiHost> made = CuptiHost::make(cupti, CUPTI_PROFILER_TYPE_RANGE_PROFILER, chip, availability);
   if (!made) return made.error();
   set.host = std::make_unique<CuptiHost>(std::move(*made));
@@ -188,7 +195,7 @@ Result<ConfiguredSet*> CounterSession::Impl::configured(CounterSet which) {
   Result<std::vector<std::uint8_t>> image = set.host->image();
   if (!image) return image.error();
   set.image = std::move(*image);
-  return &sets.emplace(which, std::move(set)).first->second;
+  return &sets.emplace(metrics, std::move(set)).first->second;
 }
 
 Status CounterSession::Impl::one_pass(const std::function<Status()>& prepare, const std::function<Status()>& run, bool& all_in) {
@@ -247,37 +254,56 @@ Status CounterSession::Impl::use(ConfiguredSet& set) {
   return cupti.checked(cupti.range_config(&config), "configuring the profiler");
 }
 
+Result<int> CounterSession::Impl::run_passes(ConfiguredSet& set, const std::function<Status()>& prepare,
+                                             const std::function<Status()>& run) {
+  if (Status enabled = enable(); !enabled) return enabled.error();
+  if (Status used = use(set); !used) return used.error();
+  int passes = 0;
+  for (bool all_in = false; !all_in; ++passes) {
+    if (passes == most_passes)
+      return Error{fmt::format("the profiler wanted more than {} passes", most_passes), Error::Kind::machine_lacks};
+    if (Status s = one_pass(prepare, run, all_in); !s) return s.error();
+  }
+  return passes;
+}
+
 Result<std::vector<double>> CounterSession::Impl::evaluate(ConfiguredSet& set) {
   auto decode = cupti_params<CUpti_RangeProfiler_DecodeData_Params>(CUpti_RangeProfiler_DecodeData_Params_STRUCT_SIZE);
   decode.pRangeProfilerObject = profiler;
   if (Status s = cupti.checked(cupti.range_decode(&decode), "decoding the counters"); !s) return s.error();
-  return set.host->evaluate(set.data, set.metrics, 0);
-}
-
-Result<CounterReading> CounterSession::read(CounterSet which, const std::function<Status()>& prepare,
-                                            const std::function<Status()>& run) {
-  Impl& impl = *impl_;
-  if (Status enabled = impl.enable(); !enabled) return enabled.error();
-  Result<ConfiguredSet*> configured = impl.configured(which);
-  if (!configured) return configured.error();
-  ConfiguredSet& set = **configured;
-  if (Status used = impl.use(set); !used) return used.error();
-  CounterReading reading;
-  for (bool all_in = false; !all_in; ++reading.passes) {
-    if (reading.passes == most_passes)
-      return Error{fmt::format("the profiler wanted more than {} passes", most_passes), Error::Kind::machine_lacks};
-    if (Status s = impl.one_pass(prepare, run, all_in); !s) return s.error();
-  }
-  const Result<std::vector<double>> values = impl.evaluate(set);
-  if (!values) return values.error();
+  Result<std::vector<double>> values = set.host->evaluate(set.data, set.metrics, 0);
+  if (!values) return values;
   for (std::size_t i = 0; i < set.metrics.size(); ++i)
     if (std::isnan((*values)[i]))
       return Error{fmt::format("the profiler gave no value for {}: is another program profiling this GPU?", set.metrics[i]),
                    Error::Kind::machine_lacks};
+  return values;
+}
+
+Result<std::vector<double>> CounterSession::read_metrics(const std::vector<std::string>& metrics,
+                                                         const std::function<Status()>& prepare,
+                                                         const std::function<Status()>& run) {
+  Result<ConfiguredSet*> set = impl_->configured(metrics);
+  if (!set) return set.error();
+  if (Result<int> passes = impl_->run_passes(**set, prepare, run); !passes) return passes.error();
+  return impl_->evaluate(**set);
+}
+
+Result<CounterReading> CounterSession::read(CounterSet which, const std::function<Status()>& prepare,
+                                            const std::function<Status()>& run) {
+  const std::vector<std::string> metrics = impl_->known_of(which);
+  Result<ConfiguredSet*> set = impl_->configured(metrics);
+  if (!set) return set.error();
+  const Result<int> passes = impl_->run_passes(**set, prepare, run);
+  if (!passes) return passes.error();
+  const Result<std::vector<double>> values = impl_->evaluate(**set);
+  if (!values) return values.error();
+  CounterReading reading;
+  reading.passes = *passes;
   for (const Counter& counter : counter_table()) {
-    const auto found = std::find(set.metrics.begin(), set.metrics.end(), counter.metric);
-    reading.values.push_back(found == set.metrics.end() ? std::numeric_limits<double>::quiet_NaN()
-                                                        : (*values)[static_cast<std::size_t>(found - set.metrics.begin())]);
+    const auto found = std::find(metrics.begin(), metrics.end(), counter.metric);
+    reading.values.push_back(found == metrics.end() ? std::numeric_limits<double>::quiet_NaN()
+                                                    : (*values)[static_cast<std::size_t>(found - metrics.begin())]);
   }
   return reading;
 }

@@ -56,6 +56,10 @@ class CounterSession {
   static Result<CounterSession> open();
   /// Runs `prepare` (not counted; flush the L2 there, or not) and `run` (counted) once a pass.
   Result<CounterReading> read(CounterSet set, const std::function<Status()>& prepare, const std::function<Status()>& run);
+  /// The same for metrics of the caller's choice, by the hardware's names; the numbers are in their order.
+  /// Errors  a metric that the chip does not have.
+  Result<std::vector<double>> read_metrics(const std::vector<std::string>& metrics, const std::function<Status()>& prepare,
+                                           const std::function<Status()>& run);
   std::string chip() const;
   /// Lets go of the hardware, which only one profiler can have: for the sampler, or another program. The next reading takes it
   /// again.

@@ -8,6 +8,8 @@
 #include <tuple>
 #include <utility>
 
+#include "sim/engine/sm_order.h"
+
 namespace tilescope {
 
 namespace {
@@ -262,7 +264,8 @@ void Machine::store(int sm, Resident& block, double time) {
   take_pipes(sms_[static_cast<std::size_t>(sm)], timing, time);
   block.compute_end = time + timing.duration;
   block.drained = std::max(block.drained, transfer.end);
-  if ((op.op_class & ScheduledOp::signal_bit) != 0) block.signals[block.next_signal++] = block.compute_end;  // what it stores has been read
+  if ((op.op_class & ScheduledOp::signal_bit) != 0)
+    block.signals[block.next_signal++] = block.compute_end;  // what it stores has been read
 }
 
 void Machine::finish(int sm, Resident& block, double time) {
@@ -322,9 +325,15 @@ Result<double> Machine::run_launch(int launch, int blocks_per_sm, double start, 
     }
   }
   // The first wave goes round the SMs; after it a block goes where a slot is free first.
-  for (std::size_t slot = 0; slot < static_cast<std::size_t>(blocks_per_sm) && next_block_ < blocks_; ++slot)
-    for (std::size_t sm = 0; sm < sms_.size() && next_block_ < blocks_; ++sm)
+  for (std::size_t slot = 0; slot < static_cast<std::size_t>(blocks_per_sm) && next_block_ < blocks_; ++slot) {
+    if (const std::int64_t left = blocks_ - next_block_; left < static_cast<std::int64_t>(sms_.size())) {
+      for (const int sm : sms_of_part(gpu_, static_cast<int>(left)))
+        start_block(sm, sms_[static_cast<std::size_t>(sm)].slots[slot], start, WaitCause::launch);
+      break;
+    }
+    for (std::size_t sm = 0; sm < sms_.size(); ++sm)
       start_block(static_cast<int>(sm), sms_[sm].slots[slot], start, WaitCause::launch);
+  }
   build_order();
 
   auto last_call = std::chrono::steady_clock::now();

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "sim/core/gpu_spec.h"
@@ -27,11 +28,6 @@ struct Transfer {
   WaitCause limit = WaitCause::data;  // what decided its end: data (latency alone), l2 or hbm (bandwidth)
 };
 
-/// Which partition an SM reads through: the first half of the SMs sits on side 0.
-constexpr int side_of(int sm, int sm_count) {
-  return sm < sm_count / 2 ? 0 : 1;
-}
-
 /// What HBM has done up to a moment.
 struct HbmUse {
   double bytes = 0, busy_cycles = 0;
@@ -39,8 +35,9 @@ struct HbmUse {
 
 class MemorySystem {
  public:
-  MemorySystem(const GpuSpec& gpu, const TensorLayouts& layouts, const ScheduleBuilder& builder, Ledger& ledger,
-               Recorder& recorder);
+  /// `tensors` are those that the program reads and writes.
+  MemorySystem(const GpuSpec& gpu, const TensorLayouts& layouts, std::span<const Tensor> tensors, const ScheduleBuilder& builder,
+               Ledger& ledger, Recorder& recorder);
   MemorySystem(const MemorySystem&) = delete;
   MemorySystem& operator=(const MemorySystem&) = delete;
 

@@ -224,7 +224,9 @@ Result<std::shared_ptr<const Simulation>> run_program(SimulationRequest request,
 
   ScheduleBuilder builder(request.gpu, program->problem());
   Recorder recorder(static_cast<int>(request.gpu.sm_count), request.focus_sm, builder);
-  MemorySystem memory(request.gpu, layouts, builder, simulation->ledger, recorder);
+  std::vector<Tensor> tensors(program->inputs().begin(), program->inputs().end());
+  tensors.insert(tensors.end(), program->outputs().begin(), program->outputs().end());
+  MemorySystem memory(request.gpu, layouts, tensors, builder, simulation->ledger, recorder);
   Machine machine(*program, request, memory, recorder, builder);
   const Cycles gap = to_cycles(Nanoseconds(request.gpu.launch_overhead_ns), request.gpu.clock());
   const Cycles interval = to_cycles(Nanoseconds(request.gpu.launch_interval_ns), request.gpu.clock());
@@ -255,8 +257,8 @@ Result<std::shared_ptr<const Simulation>> run_program(SimulationRequest request,
   const TensorBytes dirty = memory.dirty();
   simulation->hbm_write_after_flush = simulation->ledger.total(Link::hbm_write);
   for (std::int64_t bytes : dirty) simulation->hbm_write_after_flush += Bytes(bytes);
-  simulation->trace = std::make_unique<RecordedTrace>(
-      recorder.finish(end, std::move(times), simulation->ledger.table(), memory.resident(), dirty));
+  simulation->trace =
+      std::make_unique<RecordedTrace>(recorder.finish(end, std::move(times), simulation->ledger.table(), memory.resident(), dirty));
   return std::shared_ptr<const Simulation>(std::move(simulation));
 }
 

@@ -1,13 +1,29 @@
 // The line-grain L2.
 #include "sim/memory/line_cache.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace tilescope {
 
-LineCache::LineCache(const TensorLayouts& layouts, Bytes capacity, int partitions)
+namespace {
+
+/// Mixes all bits of an address, so that no stride favours one place.
+std::uint64_t mixed(std::uint64_t x) {
+  x *= 0xff51afd7ed558ccdU;
+  x ^= x >> 33;
+  return x * 0xc4ceb9fe1a85ec53U;
+}
+
+}  // namespace
+
+LineCache::LineCache(const TensorLayouts& layouts, Bytes capacity, int partitions, CachePolicy policy)
     : layouts_(layouts), partitions_(partitions >= 2 ? 2 : 1) {
-  lines_of_partition_ = static_cast<std::size_t>(capacity.value / line_size) / partitions_.size();
+  const std::size_t lines = static_cast<std::size_t>(capacity.value / line_size) / partitions_.size();
+  const std::size_t sets = policy.ways > 0 ? std::max<std::size_t>(lines / static_cast<std::size_t>(policy.ways), 1) : 1;
+  lines_of_set_ = lines / sets;
+  dirty_limit_ = static_cast<std::int64_t>(static_cast<double>(lines_of_set_ * 4) * policy.dirty_part);
+  for (Partition& partition : partitions_) partition.sets.resize(sets);
   std::uint64_t next = 0;
   for (std::size_t t = 0; t < layouts_.size(); ++t) {
     first_byte_[t] = next;
@@ -16,29 +32,45 @@ LineCache::LineCache(const TensorLayouts& layouts, Bytes capacity, int partition
 }
 
 int LineCache::home_of(std::uint64_t line) const {
-  if (partitions_.size() == 1) return 0;
-  // Mixes all bits of the address, so that no stride favours one partition.
-  std::uint64_t x = line * 0xff51afd7ed558ccdU;
-  x ^= x >> 33;
-  x *= 0xc4ceb9fe1a85ec53U;
-  return static_cast<int>(x >> 63);
+  return partitions_.size() == 1 ? 0 : static_cast<int>(mixed(line) >> 63);
+}
+
+LineCache::Set& LineCache::set_of(int partition, std::uint64_t line) {
+  std::vector<Set>& sets = partitions_[static_cast<std::size_t>(partition)].sets;
+  return sets[(mixed(line) >> 20) % sets.size()];
+}
+
+void LineCache::clean(Set& set, Line& line) {
+  const int sectors = std::popcount(line.dirty);
+  hbm_write_ += sectors * sector_size;
+  set.dirty_sectors -= sectors;
+  line.dirty = 0;
 }
 
 LineCache::Line& LineCache::use(int partition, std::uint64_t line) {
   Partition& p = partitions_[static_cast<std::size_t>(partition)];
+  Set& set = set_of(partition, line);
   if (const auto found = p.where.find(line); found != p.where.end()) {
-    p.recent.splice(p.recent.begin(), p.recent, found->second);
-    return p.recent.front();
+    set.recent.splice(set.recent.begin(), set.recent, found->second);
+    return set.recent.front();
   }
-  if (p.recent.size() >= lines_of_partition_ && !p.recent.empty()) {
-    const Line& victim = p.recent.back();
-    hbm_write_ += std::popcount(victim.dirty) * sector_size;
+  if (set.recent.size() >= lines_of_set_ && !set.recent.empty()) {
+    Line& victim = set.recent.back();
+    clean(set, victim);
     p.where.erase(victim.number);
-    p.recent.pop_back();
+    set.recent.pop_back();
   }
-  p.recent.push_front({line, 0, 0});
-  p.where[line] = p.recent.begin();
-  return p.recent.front();
+  set.recent.push_front({line, 0, 0});
+  p.where[line] = set.recent.begin();
+  return set.recent.front();
+}
+
+void LineCache::drop(int partition, std::uint64_t line) {
+  Partition& p = partitions_[static_cast<std::size_t>(partition)];
+  const auto found = p.where.find(line);
+  if (found == p.where.end()) return;
+  set_of(partition, line).recent.erase(found->second);
+  p.where.erase(found);
 }
 
 void LineCache::read_line(std::uint64_t line, std::uint8_t sectors, int side) {
@@ -53,18 +85,21 @@ void LineCache::read_line(std::uint64_t line, std::uint8_t sectors, int side) {
   own.present |= sectors;
 }
 
-void LineCache::write_line(std::uint64_t line, std::uint8_t sectors) {
+void LineCache::write_line(std::uint64_t line, std::uint8_t sectors, int side) {
   const int home = home_of(line);
   if (partitions_.size() == 2) {
-    Partition& other = partitions_[static_cast<std::size_t>(1 - home)];
-    if (const auto copy = other.where.find(line); copy != other.where.end()) {
-      other.recent.erase(copy->second);
-      other.where.erase(copy);
-    }
+    if (home == side)
+      drop(1 - home, line);
+    else
+      use(side, line).present |= sectors;
   }
   Line& own = use(home, line);
+  Set& set = set_of(home, line);
   own.present |= sectors;
+  set.dirty_sectors += std::popcount(static_cast<unsigned>(sectors & ~own.dirty));
   own.dirty |= sectors;
+  for (auto oldest = set.recent.rbegin(); set.dirty_sectors > dirty_limit_ && oldest != set.recent.rend(); ++oldest)
+    clean(set, *oldest);
 }
 
 template <class F>
@@ -96,14 +131,14 @@ std::int64_t LineCache::read(const TileRef& tile, int side) {
   return hbm_read_ - before;
 }
 
-void LineCache::write(const TileRef& tile) {
-  for_each_line(tile, [&](std::uint64_t line, std::uint8_t sectors) { write_line(line, sectors); });
+void LineCache::write(const TileRef& tile, int side) {
+  for_each_line(tile, [&](std::uint64_t line, std::uint8_t sectors) { write_line(line, sectors, side); });
 }
 
 std::int64_t LineCache::dirty_bytes() const {
   std::int64_t bytes = 0;
   for (const Partition& partition : partitions_)
-    for (const Line& line : partition.recent) bytes += std::popcount(line.dirty) * sector_size;
+    for (const Set& set : partition.sets) bytes += set.dirty_sectors * sector_size;
   return bytes;
 }
 

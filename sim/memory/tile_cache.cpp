@@ -2,13 +2,52 @@
 #include "sim/memory/tile_cache.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace tilescope {
 
-TileCache::TileCache(const TileMap& map, Bytes capacity, int partitions)
-    : map_(map), two_(partitions >= 2), capacity_(partitions >= 2 ? capacity.value / 2 : capacity.value) {
+namespace {
+
+constexpr std::uint32_t most_sets = 1 << 12;  // of a partition
+// How unevenly addresses fall on sets, as a standard deviation: with it the experiments of kernels/measured/h200-l2-2026-11-21.txt
+// come out much as they did.
+constexpr double set_spread = 0.05;
+
+std::uint64_t mixed(std::uint64_t x) {
+  x ^= x >> 33;
+  x *= 0xff51afd7ed558ccdU;
+  x ^= x >> 33;
+  x *= 0xc4ceb9fe1a85ec53U;
+  return x ^ x >> 33;
+}
+
+}  // namespace
+
+TileCache::TileCache(const TileMap& map, Bytes capacity, int partitions, CachePolicy policy) : map_(map), two_(partitions >= 2) {
+  const std::int64_t of_partition = two_ ? capacity.value / 2 : capacity.value;
+  // As many tiles a set as a real one has lines: what varies from set to set then varies as much.
+  const std::int64_t node_bytes = policy.tile_bytes / (two_ ? 2 : 1);
+  if (policy.ways > 0 && node_bytes > 0)
+    set_count_ = static_cast<std::uint32_t>(std::clamp<std::int64_t>(of_partition / (policy.ways * node_bytes), 1, most_sets));
+  sets_.resize(set_count_ * (two_ ? 2 : 1));
+  for (std::uint32_t i = 0; i < sets_.size(); ++i) {
+    // Steps of the golden ratio: as many large as small, in an order that nothing else follows.
+    const double step = (i + 0.5) * 0.6180339887498949, rank = 2 * (step - std::floor(step)) - 1;
+    const double part = set_count_ == 1 ? 1 : 1 + std::sqrt(3.0) * set_spread * rank;
+    sets_[i].capacity = static_cast<std::int64_t>(static_cast<double>(of_partition / set_count_) * part);
+    sets_[i].dirty_limit = static_cast<std::int64_t>(static_cast<double>(sets_[i].capacity) * policy.dirty_part);
+  }
   table_.resize(256);
   table_shift_ = 64 - 8;
+}
+
+/// A run of as many tiles as there are sets has one in each; where it begins is a matter of its address, and for copies another
+/// one.
+TileCache::SetPlace TileCache::sets_for(std::uint64_t key) const {
+  if (set_count_ == 1) return {};
+  const std::uint64_t place = key % set_count_, turn = mixed(key / set_count_);
+  const auto turned = [&](std::uint64_t by) { return static_cast<std::uint16_t>((place + by) % set_count_); };
+  return {turned(turn & 0xffffffff), turned(turn >> 32)};
 }
 
 std::uint32_t TileCache::find_or_create(std::uint64_t key) {
@@ -22,6 +61,7 @@ std::uint32_t TileCache::find_or_create(std::uint64_t key) {
     entries_.emplace_back();
     nodes_.emplace_back();
     arrivals_.push_back(0);
+    places_.emplace_back();
   } else {
     entry = free_.back();
     free_.pop_back();
@@ -30,6 +70,7 @@ std::uint32_t TileCache::find_or_create(std::uint64_t key) {
     arrivals_[entry] = 0;
   }
   entries_[entry].geometry = map_.geometry(key);
+  places_[entry] = sets_for(key);
   table_[at] = {key, entry};
   if (++count_ * 3 > table_.size()) grow_table();
   return entry;
@@ -75,7 +116,7 @@ std::int64_t TileCache::bytes(const Entry& entry, std::uint32_t k, std::uint64_t
 }
 
 void TileCache::link(std::uint32_t number) {
-  List& list = lists_[number >> 1 & 1];
+  List& list = set_of(number).recent;
   Node& n = node(number);
   n.previous = none;
   n.next = list.head;
@@ -87,7 +128,7 @@ void TileCache::link(std::uint32_t number) {
 }
 
 void TileCache::unlink(std::uint32_t number) {
-  List& list = lists_[number >> 1 & 1];
+  List& list = set_of(number).recent;
   const Node& n = node(number);
   if (n.previous != none)
     node(n.previous).next = n.next;
@@ -99,10 +140,42 @@ void TileCache::unlink(std::uint32_t number) {
     list.tail = n.previous;
 }
 
+void TileCache::link_dirty(std::uint32_t number) {
+  List& list = set_of(number).dirty;
+  const std::uint32_t home = number >> 1 & 1;
+  Entry& entry = entries_[number >> 2];
+  entry.dirty_previous[home] = none;
+  entry.dirty_next[home] = list.head;
+  if (list.head != none)
+    entries_[list.head >> 2].dirty_previous[home] = number;
+  else
+    list.tail = number;
+  list.head = number;
+}
+
+void TileCache::unlink_dirty(std::uint32_t number) {
+  List& list = set_of(number).dirty;
+  const std::uint32_t home = number >> 1 & 1;
+  const Entry& entry = entries_[number >> 2];
+  const std::uint32_t previous = entry.dirty_previous[home], next = entry.dirty_next[home];
+  if (previous != none)
+    entries_[previous >> 2].dirty_next[home] = next;
+  else
+    list.head = next;
+  if (next != none)
+    entries_[next >> 2].dirty_previous[home] = previous;
+  else
+    list.tail = previous;
+}
+
 void TileCache::touch(std::uint32_t number) {
-  if (lists_[number >> 1 & 1].head == number) return;
+  if (set_of(number).recent.head == number) return;
   unlink(number);
   link(number);
+  if ((number & 1) == 0 && entries_[number >> 2].dirty[number >> 1 & 1] != 0) {
+    unlink_dirty(number);
+    link_dirty(number);
+  }
 }
 
 void TileCache::install(std::uint32_t number, std::uint64_t slices) {
@@ -114,33 +187,42 @@ void TileCache::install(std::uint32_t number, std::uint64_t slices) {
     touch(number);
   const std::int64_t added = bytes(entry, number & 3, slices & ~n.present);
   n.present |= slices;
+  set_of(number).used += added;
   used_[number >> 1 & 1] += added;
   resident_[static_cast<std::size_t>(entry.geometry.tensor)] += added;
 }
 
-void TileCache::drop(std::uint32_t number) {
-  Entry& entry = entries_[number >> 2];
-  const std::uint32_t k = number & 3;
+void TileCache::remove(std::uint32_t number, std::uint64_t slices) {
   Node& n = node(number);
-  const auto tensor = static_cast<std::size_t>(entry.geometry.tensor);
-  const std::int64_t removed = bytes(entry, k, n.present);
-  used_[k >> 1] -= removed;
-  resident_[tensor] -= removed;
-  if ((k & 1) == 0 && entry.dirty[k >> 1] != 0) {
-    const std::int64_t written = bytes(entry, k, entry.dirty[k >> 1]);
-    entry.dirty[k >> 1] = 0;
-    dirty_[tensor] -= written;
-    evicted_[tensor] += written;
-    any_evicted_ = any_evicted_ || written != 0;
-  }
-  n.present = 0;
-  unlink(number);
+  const Entry& entry = entries_[number >> 2];
+  const std::int64_t removed = bytes(entry, number & 3, slices & n.present);
+  set_of(number).used -= removed;
+  used_[number >> 1 & 1] -= removed;
+  resident_[static_cast<std::size_t>(entry.geometry.tensor)] -= removed;
+  const bool was_there = n.present != 0;
+  n.present &= ~slices;
+  if (was_there && n.present == 0) unlink(number);
 }
 
-void TileCache::shrink(int partition) {
-  while (used_[static_cast<std::size_t>(partition)] > capacity_) {
-    const std::uint32_t victim = lists_[static_cast<std::size_t>(partition)].tail;
-    drop(victim);
+void TileCache::clean(std::uint32_t number) {
+  Entry& entry = entries_[number >> 2];
+  std::uint64_t& dirty = entry.dirty[number >> 1 & 1];
+  if (dirty == 0) return;
+  const auto tensor = static_cast<std::size_t>(entry.geometry.tensor);
+  const std::int64_t written = bytes(entry, number & 3, dirty);
+  dirty = 0;
+  unlink_dirty(number);
+  set_of(number).dirty_bytes -= written;
+  dirty_[tensor] -= written;
+  evicted_[tensor] += written;
+  any_evicted_ = any_evicted_ || written != 0;
+}
+
+void TileCache::shrink(Set& set) {
+  while (set.used > set.capacity) {
+    const std::uint32_t victim = set.recent.tail;
+    if ((victim & 1) == 0) clean(victim);
+    remove(victim, ~std::uint64_t{0});
     erase_if_empty(victim >> 2);
   }
 }
@@ -162,13 +244,11 @@ void TileCache::read_part(std::uint64_t key, std::uint64_t slices, std::uint32_t
   result.arrival = std::max(result.arrival, arrivals_[entry]);
   if (!two_) {
     result.hbm_read_bytes += fetch_home(entry * 4, slices);
-    return shrink(0);
+    return shrink(set_of(entry * 4));
   }
-  const std::uint32_t home = entry * 4 + side * 2, copy = home + 1;
+  const std::uint32_t home = entry * 4 + side * 2, copy = home + 1, far_home = home ^ 2;
   const std::uint64_t missing = slices & ~node(copy).present;
-  if ((missing | (slices & ~node(home).present)) == 0) {
-    // Most reads: all of it is near. Where the one before was of the same tile, the list is as it shall be.
-    if (lists_[side].head == copy && node(copy).next == home) return;
+  if ((missing | (slices & ~node(home).present)) == 0) {  // most reads: all of it is near
     touch(home);
     touch(copy);
     return;
@@ -178,11 +258,14 @@ void TileCache::read_part(std::uint64_t key, std::uint64_t slices, std::uint32_t
     touch(copy);
   } else {
     result.far = true;
-    result.hbm_read_bytes += fetch_home(home ^ 2, missing);
+    result.hbm_read_bytes += fetch_home(far_home, missing);
     install(copy, missing);
-    shrink(1 - static_cast<int>(side));
   }
-  shrink(static_cast<int>(side));
+  // The sets are named before the first of them shrinks: the entry may go with it.
+  Set &of_home = set_of(home), &of_copy = set_of(copy), &of_far_home = set_of(far_home);
+  shrink(of_far_home);
+  shrink(of_home);
+  shrink(of_copy);
 }
 
 TileAccess TileCache::read(const TileRef& tile, int side) {
@@ -193,27 +276,39 @@ TileAccess TileCache::read(const TileRef& tile, int side) {
   return result;
 }
 
-void TileCache::write(const TileRef& tile) {
+void TileCache::write_home(std::uint32_t number, std::uint64_t slices) {
+  install(number, slices);
+  Entry& entry = entries_[number >> 2];
+  std::uint64_t& dirty = entry.dirty[number >> 1 & 1];
+  const std::int64_t added = bytes(entry, number & 3, slices & ~dirty);
+  dirty_[static_cast<std::size_t>(entry.geometry.tensor)] += added;
+  Set& set = set_of(number);
+  set.dirty_bytes += added;
+  if (dirty != 0) unlink_dirty(number);
+  dirty |= slices;
+  link_dirty(number);
+  // To the nearest whole node, so that on average as much is dirty as the limit says.
+  while (set.dirty_bytes > set.dirty_limit) {
+    const std::uint32_t oldest = set.dirty.tail;
+    const std::int64_t less = bytes(entries_[oldest >> 2], oldest & 3, entries_[oldest >> 2].dirty[oldest >> 1 & 1]);
+    if (set.dirty_bytes <= set.capacity && set.dirty_bytes - set.dirty_limit < less / 2) break;
+    clean(oldest);
+  }
+}
+
+void TileCache::write(const TileRef& tile, int side) {
   map_.for_each_part(tile, [&](std::uint64_t key, std::uint64_t slices) {
-    const std::uint32_t first = find_or_create(key) * 4;
-    for (std::uint32_t home = 0; home < (two_ ? 2U : 1U); ++home) {
-      const std::uint32_t number = first + home * 2;
-      install(number, slices);
-      Entry& entry = entries_[number >> 2];
-      dirty_[static_cast<std::size_t>(entry.geometry.tensor)] += bytes(entry, number & 3, slices & ~entry.dirty[home]);
-      entry.dirty[home] |= slices;
-      // The copies of what was written are stale.
-      Node& copy = node(number + 1);
-      if (const std::uint64_t stale = copy.present & slices; stale != 0) {
-        const std::int64_t removed = bytes(entry, home * 2 + 1, stale);
-        used_[home] -= removed;
-        resident_[static_cast<std::size_t>(entry.geometry.tensor)] -= removed;
-        copy.present &= ~stale;
-        if (copy.present == 0) unlink(number + 1);
-      }
-    }
-    shrink(0);
-    if (two_) shrink(1);
+    const std::uint32_t home = find_or_create(key) * 4 + (two_ ? static_cast<std::uint32_t>(side) * 2 : 0);
+    write_home(home, slices);
+    if (!two_) return shrink(set_of(home));
+    const std::uint32_t copy = home + 1, far_home = home ^ 2;
+    write_home(far_home, slices);
+    install(copy, slices);
+    remove(far_home + 1, slices);
+    Set &of_home = set_of(home), &of_copy = set_of(copy), &of_far_home = set_of(far_home);
+    shrink(of_far_home);
+    shrink(of_home);
+    shrink(of_copy);
   });
 }
 

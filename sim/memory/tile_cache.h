@@ -1,13 +1,17 @@
-// TileCache: the L2 at the grain of tiles; one or two partitions, least recently used, dirty lines, cold at the start.
+// TileCache: the L2 at the grain of tiles; one or two partitions of sets, least recently used, a limit to what is dirty, cold at
+// the start.
 //
-//   two partitions: half of a tile's lines are homed in each; an SM reads through the partition on its side.
+//   two partitions: half of a tile's lines are homed in each; an SM reads and writes through the partition on its side.
 //
 //        SM of side 0                      near half  ── home in 0 ──────────────────────────► HBM
-//        reads a tile  ──►  partition 0 ─┤
+//        asks for a tile ──► partition 0 ┤
 //                                          far half   ── copy in 0 ──► home in 1 (fabric) ───► HBM
 //
-//   A tile has up to four nodes: in each partition its home half and a copy of the other half. Each partition keeps one list of
-//   both kinds, by last use, and evicts from the far end. Writes go to the homes, leave them dirty and drop the copies.
+//   A tile has up to four nodes: in each partition its home half and a copy of the other half. A hit on a copy is no use of the
+//   home, and a copy stays when its home goes. A write leaves the homes dirty, its own side a copy of the far half, the other side
+//   none. A node is in one set of its partition, where a tile stands for a line: each set keeps a list of its nodes by last use,
+//   evicts from the far end, and writes back the dirty ones used longest ago where more than a given part of it is dirty; these
+//   stay, clean.
 #pragma once
 
 #include <array>
@@ -25,16 +29,23 @@ struct TileAccess {
   double arrival = 0;  // when the last fetch of these tiles from HBM arrives: a hit on bytes under way waits for them
 };
 
+/// What is known of an L2 beside its size; the defaults are one least-recently-used list a partition.
+struct CachePolicy {
+  int ways = 0;                 // lines of a set; 0: a partition is one set
+  std::int64_t tile_bytes = 0;  // of a tile, whose half in a partition stands for a line; 0: a partition is one set
+  double dirty_part = 1;        // of a set that can be dirty
+};
+
 using TensorBytes = std::array<std::int64_t, tensor_count>;
 
 class TileCache {
  public:
   /// `partitions` of 2 or more is two; `capacity` is that of all partitions together.
-  TileCache(const TileMap& map, Bytes capacity, int partitions);
+  TileCache(const TileMap& map, Bytes capacity, int partitions, CachePolicy policy = {});
 
   TileAccess read(const TileRef& tile, int side);
   /// Whole sectors: nothing is fetched.
-  void write(const TileRef& tile);
+  void write(const TileRef& tile, int side);
   /// When what the last read() missed will be there.
   void note_arrival(double cycle);
 
@@ -57,10 +68,18 @@ class TileCache {
   };
   struct Entry {  // the rest of the tile, which a hit does not need
     TileGeometry geometry;
-    std::array<std::uint64_t, 2> dirty{};  // slices, by home
+    std::array<std::uint64_t, 2> dirty{};                                             // slices, by home
+    std::array<std::uint32_t, 2> dirty_previous{none, none}, dirty_next{none, none};  // nodes: towards those used later, earlier
   };
   struct List {
     std::uint32_t head = none, tail = none;  // node number: entry * 4 + k
+  };
+  struct Set {
+    List recent, dirty;  // the latter of homes alone
+    std::int64_t used = 0, dirty_bytes = 0, capacity = 0, dirty_limit = 0;
+  };
+  struct SetPlace {
+    std::uint16_t home = 0, copy = 0;
   };
 
   std::uint32_t find_or_create(std::uint64_t key);
@@ -78,16 +97,26 @@ class TileCache {
   void link(std::uint32_t number);
   void unlink(std::uint32_t number);
   void install(std::uint32_t number, std::uint64_t slices);
-  void drop(std::uint32_t number);
-  void shrink(int partition);
+  void remove(std::uint32_t number, std::uint64_t slices);
+  Set& set_of(std::uint32_t number) {
+    const SetPlace place = places_[number >> 2];
+    return sets_[(number >> 1 & 1) * set_count_ + ((number & 1) != 0 ? place.copy : place.home)];
+  }
+  SetPlace sets_for(std::uint64_t key) const;
+  void shrink(Set& set);
+  void link_dirty(std::uint32_t number);
+  void unlink_dirty(std::uint32_t number);
+  /// Writes the dirty slices of a home to HBM; they stay, clean.
+  void clean(std::uint32_t number);
+  void write_home(std::uint32_t number, std::uint64_t slices);
   void read_part(std::uint64_t key, std::uint64_t slices, std::uint32_t side, TileAccess& result);
   /// Slices not in the home node `number` are read from HBM into it; returns their bytes.
   std::int64_t fetch_home(std::uint32_t number, std::uint64_t slices);
 
   const TileMap& map_;
   bool two_;
-  std::int64_t capacity_;     // of one partition
-  std::vector<Nodes> nodes_;  // by entry, as are the next two
+  std::uint32_t set_count_ = 1;  // of a partition
+  std::vector<Nodes> nodes_;     // by entry, as are the next two
   std::vector<double> arrivals_;
   std::vector<Entry> entries_;
   std::vector<std::uint32_t> free_;
@@ -98,7 +127,8 @@ class TileCache {
   std::vector<Place> table_;  // open addressing, a power of two
   int table_shift_ = 0;
   std::size_t count_ = 0;
-  std::array<List, 2> lists_;
+  std::vector<Set> sets_;         // of partition 0, then of partition 1
+  std::vector<SetPlace> places_;  // by entry
   std::array<std::int64_t, 2> used_{};
   TensorBytes resident_{}, dirty_{}, evicted_{};
   bool any_evicted_ = false;

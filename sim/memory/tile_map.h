@@ -39,6 +39,11 @@ class TileMap {
   void for_each_part(const TileRef& tile, F&& f) const;
 
   TileGeometry geometry(std::uint64_t key) const;
+  /// Of one tracked tile.
+  std::int64_t tile_bytes(Tensor tensor) const {
+    const Grid& grid = grids_[static_cast<std::size_t>(tensor)];
+    return std::int64_t{grid.tile_rows} * grid.tile_cols * grid.layout.element_bytes;
+  }
   /// Sectors owned by a set of slices; with `half` 0 or 1, the part of them homed in that partition. The halves add up.
   std::int64_t sectors(const TileGeometry& tile, std::uint64_t slices) const;
   std::int64_t sectors_of_half(const TileGeometry& tile, std::uint64_t slices, int half) const;
