@@ -67,15 +67,17 @@ Result<double> repeated(int repeats, std::string_view what, Launch launch, Read 
   return median(std::move(values));
 }
 
-/// Nanoseconds between two events around `launch`, median of `repeats` after one to warm up.
-template <class Launch>
-Result<double> event_ns(int repeats, std::string_view what, Launch launch) {
+/// Nanoseconds between two events around `launch`, median of `repeats` after one to warm up; `before` is launched ahead of the first
+/// event, where the GPU shall be busy until the host has made all launches.
+template <class Launch, class Before>
+Result<double> event_ns(int repeats, std::string_view what, Launch launch, Before before) {
   cudaEvent_t start = nullptr, end = nullptr;
   cudaEventCreate(&start);
   cudaEventCreate(&end);
   std::vector<double> values;
   cudaError_t code = cudaSuccess;
   for (int i = 0; i <= repeats && code == cudaSuccess; ++i) {
+    before();
     cudaEventRecord(start);
     launch();
     cudaEventRecord(end);
@@ -88,6 +90,10 @@ Result<double> event_ns(int repeats, std::string_view what, Launch launch) {
   cudaEventDestroy(end);
   if (Status ran = checked(code, what); !ran) return ran.error();
   return median(std::move(values));
+}
+template <class Launch>
+Result<double> event_ns(int repeats, std::string_view what, Launch launch) {
+  return event_ns(repeats, what, launch, [] {});
 }
 
 __device__ __forceinline__ std::int64_t cycle_counter() {

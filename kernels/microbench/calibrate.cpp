@@ -191,9 +191,19 @@ Status add_launches(const Setup& setup, Values& values) {
   if (!blocks) return blocks.error();
   const Result<double> barrier = barrier_cycles(threads);
   if (!barrier) return barrier.error();
-  values.push_back({"launch.first_ns", rounded(launches->first_ns), fmt::format("two events around a kernel of 40,000 cycles and around one of 80,000: what does not grow; medians of {}", setup.effort.launch_repeats)});
-  values.push_back({"launch.interval_ns", rounded(launches->interval_ns), fmt::format("{} empty kernels, one launched after the other", setup.effort.launches)});
-  values.push_back({"launch.overhead_ns", rounded(launches->gap_ns), "from the end of one kernel to the start of the next, both waiting in one stream"});
+  const Result<double> interval = block_interval_ns(device);
+  if (!interval) return interval.error();
+  // A launch begins with the start of a block, which is counted by itself.
+  const double start_ns = blocks->gap_cycles / device.sm_clock_hz * 1e9;
+  values.push_back({"launch.first_ns", rounded(launches->first_ns - start_ns),
+                    fmt::format("two events around a waiting kernel of 40,000 cycles and around one of 80,000: what does not grow, less "
+                                "block_start_cycles; medians of {}",
+                                setup.effort.launch_repeats)});
+  values.push_back({"launch.interval_ns", rounded(launches->interval_ns),
+                    fmt::format("{} empty kernels, one launched after the other", setup.effort.launches)});
+  values.push_back({"launch.overhead_ns", rounded(launches->gap_ns - start_ns),
+                    "from the end of one kernel to the start of the next, both waiting in one stream, less block_start_cycles"});
+  values.push_back({"launch.block_cycles", rounded(*interval * 1e-9 * device.sm_clock_hz), "empty blocks, 32 and 160 an SM"});
   values.push_back({"sm.block_start_cycles", rounded(blocks->gap_cycles), "from the end of a block to the start of the next on its SM"});
   values.push_back({"sm.barrier_cycles", rounded(*barrier), fmt::format("__syncthreads of {} threads", threads)});
   return Done{};

@@ -84,12 +84,15 @@ Result<LaunchCosts> launch_costs(int many, int repeats) {
   if (!empty) return empty.error();
   // Kernels that last long enough for the next launch to be waiting when they end.
   // What does not grow with their length is not theirs.
-  constexpr int cycles = 40000;
+  constexpr int cycles = 40000, ahead = 200000;
   const int few = std::max(2, many / 4);
   const auto lasting = [repeats](int n, int each) {
-    return event_ns(n == 1 ? repeats : std::min(repeats, 5), "measuring launches", [n, each] {
-      for (int i = 0; i < n; ++i) lasting_kernel<<<1, 32>>>(each);
-    });
+    return event_ns(
+        n == 1 ? repeats : std::min(repeats, 5), "measuring launches",
+        [n, each] {
+          for (int i = 0; i < n; ++i) lasting_kernel<<<1, 32>>>(each);
+        },
+        [] { lasting_kernel<<<1, 32>>>(ahead); });
   };
   const Result<double> one = lasting(1, cycles), longer = lasting(1, 2 * cycles), all = lasting(few, cycles);
   for (const Result<double>* each : {&one, &longer, &all})
@@ -124,6 +127,20 @@ Result<BlockCosts> block_costs(const DeviceInfo& device, int threads, int shared
       if (list[i].first > list[i - 1].second) gaps.push_back(static_cast<double>(list[i].first - list[i - 1].second));
   }
   return BlockCosts{median(gaps)};
+}
+
+Result<double> block_interval_ns(const DeviceInfo& device) {
+  // Empty blocks, far more than there are places: what each of them adds.
+  constexpr int fewer = 32, more = 160;
+  const auto blocks = [&](int each) {
+    return event_ns(
+        21, "measuring the start of blocks", [&] { empty_kernel<<<device.sm_count * each, 128>>>(nullptr); },
+        [] { lasting_kernel<<<1, 32>>>(200000); });
+  };
+  const Result<double> few = blocks(fewer), many = blocks(more);
+  if (!few) return few.error();
+  if (!many) return many.error();
+  return (*many - *few) / (static_cast<double>(device.sm_count) * (more - fewer));
 }
 
 Result<double> barrier_cycles(int threads) {

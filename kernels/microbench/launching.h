@@ -20,6 +20,9 @@ struct BlockCosts {
 };
 Result<BlockCosts> block_costs(const DeviceInfo& device, int threads, int shared_bytes);
 
+/// From giving out a block to giving out the next, wherever it goes.
+Result<double> block_interval_ns(const DeviceInfo& device);
+
 /// One __syncthreads() of a block that does nothing else.
 Result<double> barrier_cycles(int threads);
 

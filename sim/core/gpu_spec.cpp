@@ -79,7 +79,8 @@ constexpr std::array key_rows = {
     SpecKey{"hbm.bytes_per_second", &GpuSpec::hbm_bytes_per_second, 1e6, 1e16, false, "Peak bandwidth of HBM, in bytes a second."},
     SpecKey{"hbm.sustained_fraction", &GpuSpec::hbm_sustained_fraction, 0.01, 1, false,
             "The part of that peak which a plain copy reaches, 0 to 1."},
-    SpecKey{"hbm.read_fraction", &GpuSpec::hbm_read_fraction, 0.01, 1, false, "The part of that peak which reading alone reaches, 0 to 1."},
+    SpecKey{"hbm.read_fraction", &GpuSpec::hbm_read_fraction, 0.01, 1, false,
+            "The part of that peak which reading alone reaches, 0 to 1."},
     SpecKey{"hbm.capacity_bytes", &GpuSpec::hbm_capacity_bytes, 1, 1024 * 1024 * gib, true, "Size of HBM, in bytes."},
     SpecKey{"hbm.latency_cycles", &GpuSpec::hbm_latency_cycles, 0, 1e6, false, "Latency of a read that HBM answers, in cycles."},
     SpecKey{"launch.overhead_ns", &GpuSpec::launch_overhead_ns, 0, 1e9, false,
@@ -88,6 +89,8 @@ constexpr std::array key_rows = {
             "From one launch to the next, as fast as the host can make them, in nanoseconds."},
     SpecKey{"launch.first_ns", &GpuSpec::launch_first_ns, 0, 1e9, false,
             "What two events around an empty kernel show, in nanoseconds."},
+    SpecKey{"launch.block_cycles", &GpuSpec::launch_block_cycles, 0, 1e6, false,
+            "From the start of a block to that of the next, whatever SM it goes to, in cycles."},
 };
 
 constexpr std::array<std::pair<std::string_view, Source>, 4> source_names = {

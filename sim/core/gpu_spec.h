@@ -35,7 +35,7 @@ struct GpuSpec {
   double sm_max_blocks = 0;
   double sm_shared_bytes = 0;
   double sm_shared_bytes_per_block = 0;
-  double sm_tensor_flops_per_cycle = 0;   // dense, fp16/bf16 in, fp32 accumulated
+  double sm_tensor_flops_per_cycle = 0;  // dense, fp16/bf16 in, fp32 accumulated
   double sm_fp32_flops_per_cycle = 0;
   double sm_exps_per_cycle = 0;
   double sm_shared_bytes_per_cycle = 0;
@@ -57,18 +57,19 @@ struct GpuSpec {
   double l2_partitions = 0;
   double l2_sector_bytes = 0;
   double l2_line_bytes = 0;
-  double l2_bytes_per_cycle = 0;          // all SMs together
-  double l2_write_bytes_per_cycle = 0;    // all SMs together; 0: as bytes_per_cycle
-  double l2_latency_cycles = 0;           // near partition
+  double l2_bytes_per_cycle = 0;        // all SMs together
+  double l2_write_bytes_per_cycle = 0;  // all SMs together; 0: as bytes_per_cycle
+  double l2_latency_cycles = 0;         // near partition
   double l2_far_latency_cycles = 0;
   double hbm_bytes_per_second = 0;
-  double hbm_sustained_fraction = 1;      // of bytes_per_second that a plain copy reaches
-  double hbm_read_fraction = 0;           // of it that reading alone reaches; 0: as sustained_fraction
+  double hbm_sustained_fraction = 1;  // of bytes_per_second that a plain copy reaches
+  double hbm_read_fraction = 0;       // of it that reading alone reaches; 0: as sustained_fraction
   double hbm_capacity_bytes = 0;
   double hbm_latency_cycles = 0;
-  double launch_overhead_ns = 0;          // between dependent launches of one stream
-  double launch_interval_ns = 0;          // from one launch to the next, as fast as the host can make them
-  double launch_first_ns = 0;             // what two events around an empty kernel show
+  double launch_overhead_ns = 0;   // between dependent launches of one stream
+  double launch_interval_ns = 0;   // from one launch to the next, as fast as the host can make them
+  double launch_first_ns = 0;      // what two events around an empty kernel show
+  double launch_block_cycles = 0;  // from giving out a block to giving out the next, on any SM
 
   std::map<std::string, Provenance, std::less<>> provenance;  // by key
 
@@ -83,11 +84,11 @@ struct GpuSpec {
 
 /// One row of the table that the loader, --set, the sliders and the docs read.
 struct SpecKey {
-  std::string_view key;       // "l2.capacity_bytes"
-  double GpuSpec::* member;
-  double minimum, maximum;    // what is accepted
-  bool whole;                 // a whole number
-  std::string_view meaning;   // one sentence, with the unit
+  std::string_view key;  // "l2.capacity_bytes"
+  double GpuSpec::*member;
+  double minimum, maximum;   // what is accepted
+  bool whole;                // a whole number
+  std::string_view meaning;  // one sentence, with the unit
 };
 std::span<const SpecKey> spec_keys();
 /// The row of `key`; null where there is none.

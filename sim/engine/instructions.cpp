@@ -94,7 +94,8 @@ Instructions instructions_of(const Operation& op, const BlockOperations& block, 
   counts.issued *= share;
   counts.alu *= share;
   counts.exp *= share;
-  counts.issued += op.instructions * (needs.threads / lanes);
+  const double warps = needs.threads / lanes;
+  add(counts, op.instructions * warps, op.other_alu * warps, op.other_exps * warps);
   return counts;
 }
 

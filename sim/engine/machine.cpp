@@ -15,9 +15,9 @@ namespace tilescope {
 namespace {
 
 constexpr auto store_pipe = static_cast<std::size_t>(Server::fp32);  // starts the instructions of a store
-constexpr double first_part = 1.0 / 8;               // of what is interleaved with a product: one slice of keys
-constexpr int events_between_looks = 512;            // at the clock, for progress
-constexpr std::size_t most_shapes_size = 128 << 20;  // bytes of schedules kept for blocks to come
+constexpr double first_part = 1.0 / 8;                               // of what is interleaved with a product: one slice of keys
+constexpr int events_between_looks = 512;                            // at the clock, for progress
+constexpr std::size_t most_shapes_size = 128 << 20;                  // bytes of schedules kept for blocks to come
 constexpr std::chrono::milliseconds between_calls{10};
 
 }  // namespace
@@ -129,6 +129,9 @@ void Machine::schedule_block(Resident& block, std::int64_t number) {
 
 void Machine::start_block(int sm, Resident& block, double time, WaitCause cause) {
   const std::int64_t number = sequence_.at(next_block_++);
+  // Blocks are given out one after another, wherever they go.
+  time = std::max(time, next_start_);
+  next_start_ = time + gpu_.launch_block_cycles;
   block.run = recorder_.begin_run({launch_, sm, static_cast<std::int32_t>(block.slot), number, time, time});
   block.focused = block.run >= 0 && recorder_.wants_intervals(sm);
   schedule_block(block, number);
@@ -146,6 +149,10 @@ void Machine::start_block(int sm, Resident& block, double time, WaitCause cause)
   block.start = time;
   block.start_cause = cause;
   block.compute_end = block.issued = block.drained = time + gpu_.sm_block_start_cycles;
+  if (block.op_count + block.load_count > 0) {
+    take_pipes(sms_[static_cast<std::size_t>(sm)], builder_.setup(), time);
+    block.compute_end = block.issued = block.drained = block.drained + builder_.setup().duration;
+  }
   block.ahead_end = 0;
   refresh(sms_[static_cast<std::size_t>(sm)], block);
 }
@@ -179,7 +186,7 @@ void Machine::record_compute(int sm_index, const Resident& block, double start, 
   if (start <= interval.ready)
     interval.cause = WaitCause::none;
   else if (for_server > std::max(for_start, for_data))
-    interval.cause = c.timing.store                                                ? WaitCause::fp32
+    interval.cause = c.timing.store                                        ? WaitCause::fp32
                      : server < sm.free.size() && sm.free[server] == start ? by_server[server]
                                                                            : WaitCause::smem;
   else if (for_data > for_start)
@@ -198,7 +205,9 @@ void Machine::compute(int sm_index, Resident& block, double limit, bool wins_tie
     const std::uint32_t op_class = op.op_class & ~ScheduledOp::signal_bit;
     const OpTiming& timing = timings[op_class];
     double start = time;
-    if (timing.server != Server::none) start = std::max(start, sm.free[static_cast<std::size_t>(timing.server)]);
+    // What a kernel does between an interleaved operation and its product stands before all but the first part of the former.
+    const bool in_turn = block.ahead_end == 0 || timing.product || !builder_.instructions_wait();
+    if (timing.server != Server::none && in_turn) start = std::max(start, sm.free[static_cast<std::size_t>(timing.server)]);
     if (timing.smem_cycles > 0) start = std::max(start, sm.smem_free);
     double end = start + timing.duration;
     if (timing.product && block.ahead_end > 0) {
@@ -258,12 +267,17 @@ void Machine::load(int sm, Resident& block, double time) {
 
 void Machine::store(int sm, Resident& block, double time) {
   const Transfer transfer = memory_.store(sm, time, block.schedule->stores[block.next_store++], block.origin);
-  if (block.focused) record_compute(sm, block, time, transfer.end);
-  const ScheduledOp op = block.ops[block.next_compute++];
+  const ScheduledOp op = block.ops[block.next_compute];
   const OpTiming& timing = builder_.timings()[op.op_class & ~ScheduledOp::signal_bit];
-  take_pipes(sms_[static_cast<std::size_t>(sm)], timing, time);
+  // The tile crosses shared memory first: what leaves does so from the middle of the operation on.
+  const double landed = transfer.end + (builder_.instructions_wait() ? timing.duration / 2 : 0);
+  block.drained = std::max(block.drained, landed);
+  if (block.focused) record_compute(sm, block, time, landed);
+  ++block.next_compute;
+  Sm& owner = sms_[static_cast<std::size_t>(sm)];
+  take_pipes(owner, timing, time);
+  if (timing.smem_cycles > 0) owner.smem_free = std::max(owner.smem_free, time) + timing.smem_cycles;
   block.compute_end = time + timing.duration;
-  block.drained = std::max(block.drained, transfer.end);
   if ((op.op_class & ScheduledOp::signal_bit) != 0)
     block.signals[block.next_signal++] = block.compute_end;  // what it stores has been read
 }
@@ -313,6 +327,7 @@ Result<double> Machine::run_launch(int launch, int blocks_per_sm, double start, 
   const AttentionProblem& problem = program_.problem();
   sequence_ = BlockSequence(block_order_, blocks_, problem.query_planes(), planes_that_fit(problem, gpu_));
   next_block_ = finished_ = 0;
+  next_start_ = start;
   launch_end_ = start;
   shapes_.clear();
   shapes_size_ = 0;

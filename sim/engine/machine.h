@@ -113,6 +113,7 @@ class Machine {
   BlockSequence sequence_{BlockOrder::launch, 1, 1, 1};
   std::int64_t blocks_ = 0, next_block_ = 0, finished_ = 0;
   double launch_end_ = 0;
+  double next_start_ = 0;  // of the next block, at the earliest
   BlockOperations scratch_;
   // Schedules by shape, of this launch.
   std::unordered_map<std::int64_t, std::shared_ptr<const BlockSchedule>> shapes_;

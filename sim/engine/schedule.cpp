@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 
 #include "sim/engine/instructions.h"
 
@@ -37,11 +38,11 @@ OpClass::Key key_of(const Operation& op, const BlockOperations& block) {
           pair(op.rows, op.cols),
           pair(op.tile.rows, op.tile.cols),
           pair(op.inner, block.shared_slots),
-          op.smem_read_bytes,
-          op.smem_write_bytes,
+          op.smem_read_bytes | byte(op.other_alu, 6),
+          op.smem_write_bytes | byte(op.other_exps, 6),
           op.bytes,
           op.flops ^ op.exps << 32,
-          pair(op.instructions << 16 | op.chain, op.round_trips << 16 | op.barriers << 8 | op.share << 1 | (op.ahead ? 1 : 0))};
+          pair(op.instructions << 16 | op.trips, op.round_trips << 16 | op.barriers << 8 | op.share << 1 | (op.ahead ? 1 : 0))};
 }
 
 /// The pipe that an operation waits for: that of its unit, which for products in fp32 is not the tensor core.
@@ -90,15 +91,45 @@ void ScheduleBuilder::set_work(OpClass& c, const Operation& op, const BlockOpera
   const double turn = mixed ? gpu_.sm_product_mixed_cycles : gpu_.sm_product_issue_cycles;
   const double taken = needs_.has_products ? others * turn / gpu_.sm_quarters : 0;
   if (counts.mma > 0) of(Server::tensor) += taken;
-  // A block with fewer warps than quarters leaves some of them idle.
+  // A block with fewer warps than quarters leaves some of them idle; and a warp cannot start its own instructions one a cycle. What
+  // stands beside the arithmetic is on a warp's way to the next operation, however idle the pipes are.
   const double warps = needs_.threads / lanes, spread = gpu_.sm_quarters / std::min(gpu_.sm_quarters, warps);
-  c.timing.duration = *std::max_element(work.begin(), work.end()) * spread;
+  const double beside = op.instructions * instruction_cycles(), own = counts.issued / warps * instruction_cycles() - beside;
+  c.timing.duration = std::max(*std::max_element(work.begin(), work.end()) * spread - beside, own) + beside;
   if (counts.mma == 0) of(Server::tensor) = taken;
+}
+
+/// The last warp comes so much later to a meeting than the others: by the stall counters, what a warp waits at one is 35 to 125
+/// cycles, four times what an empty one takes.
+constexpr double drift_trips = 2;
+
+/// From an instruction of a warp to its next, on average: a cycle of its own, what it waits for the one before, and the turns of
+/// the other warps of its block in that quarter, each of which is in the way once in as many cycles.
+double ScheduleBuilder::instruction_cycles() const {
+  if (!instructions_wait() || gpu_.sm_issues_per_cycle <= 0) return 0;
+  const double turn = gpu_.sm_quarters / gpu_.sm_issues_per_cycle;
+  const double alone = turn + needs_.waiting * std::max(0.0, gpu_.sm_dependent_cycles - turn);
+  const double others = std::max(0.0, needs_.threads / 32.0 / gpu_.sm_quarters - 1);
+  return std::max((others + 1) * turn, (alone + std::sqrt(alone * alone + 4 * others * turn * turn)) / 2);
+}
+
+void ScheduleBuilder::begin_launch(const KernelNeeds& needs) {
+  needs_ = needs;
+  setup_ = {};
+  const double warps = needs.threads / 32.0;
+  if (!instructions_wait() || gpu_.sm_issues_per_cycle <= 0) return;
+  setup_.work[static_cast<std::size_t>(Server::fp32)] = needs.setup_instructions * warps / gpu_.sm_issues_per_cycle;
+  if (needs.has_products)
+    setup_.work[static_cast<std::size_t>(Server::tensor)] =
+        needs.setup_instructions * warps * gpu_.sm_product_issue_cycles / gpu_.sm_quarters;
+  setup_.duration = needs.setup_instructions * instruction_cycles() + needs.setup_trips * gpu_.sm_shared_latency_cycles;
 }
 
 /// From the last instruction of an operation to the first that can use its result.
 double ScheduleBuilder::latency_of(const OpClass& c, const Operation& op, const BlockOperations& block) const {
-  double cycles = op.barriers * gpu_.sm_barrier_cycles + op.chain * gpu_.sm_dependent_cycles + op.round_trips * gpu_.l2_latency_cycles;
+  const double farthest = std::max(gpu_.l2_latency_cycles, gpu_.l2_far_latency_cycles);  // of what a warp asks for at once
+  double cycles = op.barriers * gpu_.sm_barrier_cycles + op.round_trips * farthest;
+  if (instructions_wait()) cycles += (op.trips + drift_trips * op.barriers) * gpu_.sm_shared_latency_cycles;
   if (op.kind == OpKind::barrier) cycles += std::max(gpu_.sm_barrier_cycles, gpu_.sm_shared_latency_cycles);
   if (c.timing.product) {
     cycles += gpu_.sm_product_latency_cycles;
@@ -147,14 +178,17 @@ OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& 
   c.timing.product = c.timing.server == Server::tensor;
   if (op.kind == OpKind::matmul && !c.timing.product) c.unit = Unit::fp32;
   set_shared_memory(c, op, block);
-  c.timing.smem_cycles = static_cast<double>(op.smem_read_bytes + op.smem_write_bytes) * cycles_per_smem_byte_;
+  std::int64_t through_shared = op.smem_read_bytes + op.smem_write_bytes;
+  // A tile of sums is written there and read again, which is the kernel's way and no traffic of the algorithm.
+  if (op.kind == OpKind::store && op.tile.cols > 1 && !is_shared(block, op.src[0]) && needs_.has_products && instructions_wait())
+    through_shared += 2 * std::int64_t{op.tile.rows} * op.tile.cols * element_bytes(problem_.dtype);
+  c.timing.smem_cycles = static_cast<double>(through_shared) * cycles_per_smem_byte_;
   c.timing.duration = std::max(c.timing.duration, c.timing.smem_cycles) + latency_of(c, op, block);
-  c.timing.shown =
-      c.timing.server == Server::none ? c.timing.duration : c.timing.work[static_cast<std::size_t>(c.timing.server)];
+  c.timing.shown = c.timing.server == Server::none ? c.timing.duration : c.timing.work[static_cast<std::size_t>(c.timing.server)];
   const bool moves = op.kind == OpKind::load || op.kind == OpKind::store;
   c.moves = moves || c.smem_read[0] != 0 || c.smem_read[1] != 0 || c.smem_write != 0;
-  c.busy_cycles = moves ? static_cast<double>(op.bytes) * (c.timing.store ? cycles_per_store_byte_ : cycles_per_port_byte_)
-                        : c.timing.shown;
+  c.busy_cycles =
+      moves ? static_cast<double>(op.bytes) * (c.timing.store ? cycles_per_store_byte_ : cycles_per_port_byte_) : c.timing.shown;
   return c;
 }
 

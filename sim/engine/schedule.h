@@ -35,7 +35,7 @@ struct OpTiming {
   double smem_cycles = 0;                   // of the shared-memory port
   Server server = Server::none;             // which it waits for
   bool store = false;
-  bool ahead = false;                       // the product that follows may begin after its first part
+  bool ahead = false;  // the product that follows may begin after its first part
   bool product = false;
 };
 
@@ -101,7 +101,12 @@ class ScheduleBuilder {
   ScheduleBuilder(const GpuSpec& gpu, const AttentionProblem& problem);
 
   /// The blocks that follow are of a launch with these needs.
-  void begin_launch(const KernelNeeds& needs) { needs_ = needs; }
+  void begin_launch(const KernelNeeds& needs);
+  /// Whether the GPU's instructions wait for one another at all. Where they do not (a GPU for teaching) an operation is its work,
+  /// in the order of the listing.
+  bool instructions_wait() const { return gpu_.sm_dependent_cycles > 0; }
+  /// What a block of this launch does before its first operation.
+  const OpTiming& setup() const { return setup_; }
   /// Replaces `out`, which keeps its memory. Adds the block to the counts.
   void build(const BlockOperations& block, BlockSchedule& out);
   /// Adds another block with this schedule to the counts.
@@ -118,12 +123,14 @@ class ScheduleBuilder {
   std::uint32_t find_class(const OpClass::Key& key, const Operation& op, const BlockOperations& block);
   OpClass make_class(const Operation& op, const BlockOperations& block) const;
   void set_work(OpClass& c, const Operation& op, const BlockOperations& block) const;
+  double instruction_cycles() const;
   double latency_of(const OpClass& c, const Operation& op, const BlockOperations& block) const;
   void set_shared_memory(OpClass& c, const Operation& op, const BlockOperations& block) const;
 
   const GpuSpec& gpu_;
   double cycles_per_smem_byte_, cycles_per_port_byte_, cycles_per_store_byte_;
   KernelNeeds needs_;
+  OpTiming setup_;
   AttentionProblem problem_;
   std::vector<OpClass> classes_;
   std::vector<OpTiming> timings_;     // of each class

@@ -14,6 +14,7 @@
 // fp32 work of an operation: one a matrix element it reads or writes, two where it scales twice; rows for row vectors.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <initializer_list>
@@ -32,10 +33,11 @@ constexpr std::uint32_t slot_bits(Slots... slots) {
   return (std::uint32_t{0} | ... | slot_bit(slots));
 }
 
-/// What a kernel does beside the arithmetic of an operation, as the compiled code shows it: instructions of each warp, how many of
-/// them wait for one another, meetings of all warps, and ways to the L2 and back that cannot overlap.
+/// What a kernel does beside the arithmetic of an operation, as the compiled code shows it: instructions of each warp, on its way
+/// from one operation to the next; ways to shared memory and to the L2 that cannot overlap; meetings of all warps. Of the
+/// instructions, `alu` and `exps` take the pipes of maxima and conversions, and of exponentials.
 struct Beside {
-  int instructions = 0, chain = 0, barriers = 0, round_trips = 0;
+  int instructions = 0, trips = 0, barriers = 0, round_trips = 0, alu = 0, exps = 0;
 };
 
 class BlockBuilder {
@@ -66,12 +68,16 @@ class BlockBuilder {
   void beside(const Beside& what) {
     Operation& op = out_.operations.back();
     op.instructions = static_cast<std::int16_t>(what.instructions);
-    op.chain = static_cast<std::int16_t>(what.chain);
+    op.trips = static_cast<std::int16_t>(what.trips);
     op.barriers = static_cast<std::int16_t>(what.barriers);
     op.round_trips = static_cast<std::int16_t>(what.round_trips);
+    op.other_alu = static_cast<std::int16_t>(what.alu);
+    op.other_exps = static_cast<std::int16_t>(what.exps);
   }
   /// The latest operation is done in so many eighths of all cases.
   void share(int eighths) { out_.operations.back().share = static_cast<std::int16_t>(eighths); }
+  /// The latest operation also waits for load `index`, which the kernel waits for there, needed or not.
+  void wait_for(std::int32_t index) { out_.operations.back().wait_load = std::max(out_.operations.back().wait_load, index); }
   /// The latest operation is interleaved with the next product.
   void ahead() { out_.operations.back().ahead = true; }
 

@@ -49,8 +49,8 @@ class Flash1 final : public TileProgram {
  public:
   Flash1(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu)
       : TileProgram(problem, tile), plan_(problem, tile) {
-    launches_ = {{"attention", problem.query_planes(), 1, 1, flash1_needs(problem, tile, gpu), 1,
-                  static_cast<int>(std::size(listing))}};
+    launches_ = {
+        {"attention", problem.query_planes(), 1, 1, flash1_needs(problem, tile, gpu), 1, static_cast<int>(std::size(listing))}};
   }
 
   std::span<const Tensor> inputs() const override {
@@ -90,7 +90,7 @@ class Flash1 final : public TileProgram {
         const TileRange rows = grid.queries(i);
         b.queries(i, rows);
         b.iteration(n++, 0);
-        written = emit_pair(b, grid.needs_mask(rows, keys), written, problem_.head_dim <= 64 ? 170 : 206);
+        written = emit_pair(b, grid.needs_mask(rows, keys), written, problem_.head_dim <= 64 ? 106 : 146);
       }
     }
     out.iterations = static_cast<std::int32_t>(n);
@@ -105,18 +105,24 @@ class Flash1 final : public TileProgram {
 
  private:
   /// `written` is the store after which O, l and m may be read again; `beside` the instructions on either side of the arithmetic.
-  static std::int32_t emit_pair(BlockBuilder& b, bool masked, std::int32_t written, int beside) {
-    // The kernel asks for l once O is there, and for m once l is.
+  std::int32_t emit_pair(BlockBuilder& b, bool masked, std::int32_t written, int beside) const {
+    // The compiler cannot know that an element of O that it writes to shared memory is not the next one that it reads: one way
+    // there and back after another, two elements of 16 rows at a time.
+    const auto trips = static_cast<int>(problem_.head_dim * 27 / 128);
+    // With 128 columns the compiled kernel asks for l once O is there, and for m once l is; with 64 for all three at once.
+    const bool in_turn = problem_.head_dim > 64;
     b.load(8, Slot::q, written);
     const std::int32_t o = b.load(9, Slot::o, written);
-    const std::int32_t l = b.load(9, Slot::l, o);
-    b.load(9, Slot::m, l);
+    const std::int32_t l = b.load(9, Slot::l, in_turn ? o : written);
+    const std::int32_t m = b.load(9, Slot::m, in_turn ? l : written);
     b.scores(10);
-    b.beside({.instructions = beside, .chain = beside, .barriers = 1});  // addresses and guards of the loads
+    b.wait_for(m);
+    b.beside({.instructions = beside, .trips = 2, .barriers = 1});  // addresses and guards of the loads
     if (masked) b.mask(11, Slot::s);
     b.row_max(12, Slot::m_tile, Slot::none, Slot::s);
     b.exp(13, Slot::p, Slot::s, Slot::m_tile);
     b.row_sum(14, Slot::l_tile, Slot::none, Slot::p, Slot::none);
+    b.beside({.trips = 5});  // shuffles, and l and m of the rows
     b.row_max(15, Slot::m_new, Slot::m, Slot::m_tile);
     b.exp_rows(16, Slot::alpha, Slot::m, Slot::m_new);
     b.exp_rows(17, Slot::beta, Slot::m_tile, Slot::m_new);
@@ -125,11 +131,12 @@ class Flash1 final : public TileProgram {
     b.rescale(19, Slot::pv, Slot::beta);
     b.rescale(20, Slot::o, Slot::l, Slot::alpha);
     b.add(20, Slot::o, Slot::pv);
+    b.beside({.trips = trips});
     b.divide(20, Slot::o, Slot::l_new);
     b.store(21, Slot::o);
     b.store(21, Slot::l_new);
     const std::int32_t last = b.store(21, Slot::m_new);
-    b.beside({.instructions = beside, .chain = beside, .barriers = 2});  // O through shared memory, addresses and guards of the stores
+    b.beside({.instructions = beside, .trips = 2, .barriers = 2});  // O through shared memory, addresses and guards of the stores
     return last;
   }
 

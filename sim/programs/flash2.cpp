@@ -86,6 +86,7 @@ class Flash2 final : public TileProgram {
                 [&](std::int64_t j) { emit_pair(b, grid.needs_mask(rows, grid.keys(j)), moved); });
     b.divide(15, Slot::o, Slot::l);
     b.log_sum_exp(15, Slot::lse, Slot::m, Slot::l);
+    b.beside({.instructions = 225, .trips = 8, .barriers = 1});
     b.store(16, Slot::o);
     b.store(16, Slot::lse);
   }
@@ -119,8 +120,8 @@ class Flash2 final : public TileProgram {
   }
 
  private:
-  /// The kernel rescales O only where the maximum of one of a warp's rows moved. Of exchangeable scores the largest of j + 1 tiles is in
-  /// the last one with probability 1 / (j + 1); over all tiles of a block, in eighths.
+  /// The kernel rescales O only where the maximum of one of a warp's rows moved. Of exchangeable scores the largest of j + 1 tiles
+  /// is in the last one with probability 1 / (j + 1); over all tiles of a block, in eighths.
   int eighths_moved(std::int64_t tiles) const {
     constexpr double warps = 4;
     const double rows = std::max(1.0, static_cast<double>(tile_.block_q) / warps);

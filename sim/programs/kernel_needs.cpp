@@ -12,12 +12,12 @@ namespace tilescope {
 namespace {
 
 constexpr std::int64_t warp_threads = 32;
-constexpr std::int64_t rows_of_warp = 16;         // what one tensor-core instruction covers
+constexpr std::int64_t rows_of_warp = 16;                           // what one tensor-core instruction covers
 constexpr std::int64_t least_registers = 24, most_registers = 255;  // of a thread
-constexpr double large_shared_bytes = 99 * 1024;  // what every GPU with kernels of ours has
+constexpr double large_shared_bytes = 99 * 1024;                    // what every GPU with kernels of ours has
 constexpr std::int64_t most_block_threads = 1024;
-constexpr std::int64_t scratch_bytes = 128;       // of a row kernel: maxima and sums on their way from warp to warp
-constexpr double kept_rows_bytes = 163 * 1024;    // of the softmax launch: what the least GPU it is compiled for has, see rows.cu
+constexpr std::int64_t scratch_bytes = 128;     // of a row kernel: maxima and sums on their way from warp to warp
+constexpr double kept_rows_bytes = 163 * 1024;  // of the softmax launch: what the least GPU it is compiled for has, see rows.cu
 
 /// What the compiler made of a kernel at one tile: its registers, and how many fp32 sums a thread keeps there. Another tile takes
 /// as many registers more or less as it keeps sums.
@@ -91,6 +91,9 @@ KernelNeeds scores_needs(const AttentionProblem& problem, const TileShape& tile)
   KernelNeeds needs = needs_for(warps_for(tile.block_q, 32, 4), warps_for(tile.block_kv, 64, 2), scores_compiled.of(problem),
                                 tile.block_q * tile.block_kv);
   needs.shared_bytes = (tile.block_q + tile.block_kv) * problem.head_dim * element_bytes(problem.dtype);
+  needs.waiting = 0.53;
+  needs.setup_instructions = 240;
+  needs.setup_trips = 6;
   return needs;
 }
 
@@ -101,7 +104,10 @@ KernelNeeds untiled_needs(const AttentionProblem& problem, const TileShape& tile
   needs.threads = static_cast<int>(threads);
   needs.registers_per_thread = registers_for(naive_compiled.of(problem), tile.block_kv, threads);
   needs.has_products = false;
-  needs.multiply_add_instructions = 3.85;  // both factors converted, one of them read
+  needs.multiply_add_instructions = problem.dtype == DataType::bf16 ? 5 : 3.85;  // both factors converted, one of them read
+  needs.waiting = 0.39;
+  needs.setup_instructions = 210;
+  needs.setup_trips = 6;
   needs.shared_bytes = (1 + tile.block_kv) * problem.head_dim * element + tile.block_kv * element;
   return needs;
 }
@@ -121,6 +127,8 @@ KernelNeeds softmax_needs(const AttentionProblem& problem, const TileShape& tile
   needs.threads = static_cast<int>(4 * warp_threads);
   needs.registers_per_thread = static_cast<int>(row_registers);
   needs.has_products = false;
+  needs.waiting = problem.seq_kv % 16 == 0 ? 0.6 : 1.1;
+  needs.setup_instructions = 100;
   needs.shared_bytes = scratch_bytes + (rows.kept ? rows.rows * problem.seq_kv * element_bytes(problem.dtype) : 0);
   return needs;
 }
@@ -129,6 +137,9 @@ KernelNeeds output_needs(const AttentionProblem& problem, const ProgramTile& til
   KernelNeeds needs =
       needs_for(warps_for(tile.block_q, rows_of_warp, 8), 1, output_compiled.of(problem), tile.block_q * problem.head_dim);
   set_stages(needs, 0, (tile.block_q + problem.head_dim) * tile.block_kv * element_bytes(problem.dtype), tile, gpu);
+  needs.waiting = problem.seq_kv % 16 != 0 ? 0.75 : problem.head_dim <= 64 ? 0.47 : 0.53;
+  needs.setup_instructions = 150;
+  needs.setup_trips = 6;
   return needs;
 }
 
@@ -140,6 +151,9 @@ KernelNeeds flash1_needs(const AttentionProblem& problem, const TileShape& tile,
   // The paper's tile is rounded up, so that four of them can be a little more than its fast memory: there O is left out.
   needs.shared_bytes = gpu.has_l2() ? 2 * (tile.block_q + tile.block_kv) * row_bytes + 2 * tile.block_q * 4
                                     : (tile.block_q + 2 * tile.block_kv) * row_bytes;
+  needs.waiting = problem.head_dim <= 64 ? 0.58 : 0.53;
+  needs.setup_instructions = 120;
+  needs.setup_trips = 6;
   return needs;
 }
 
@@ -149,6 +163,8 @@ KernelNeeds flash2_needs(const AttentionProblem& problem, const ProgramTile& til
   KernelNeeds needs = needs_for(warps_for(tile.block_q, rows_of_warp, tile.block_q >= 256 ? 8 : 4), 1, flash2_compiled.of(problem),
                                 tile.block_q * (tile.block_kv + problem.head_dim));
   set_stages(needs, tile.block_q * (row_bytes + 4), 2 * tile.block_kv * row_bytes + barrier_bytes, tile, gpu);
+  needs.waiting = 0.42;
+  needs.setup_instructions = 290;
   return needs;
 }
 
@@ -158,8 +174,13 @@ KernelNeeds row_softmax_needs(const AttentionProblem& problem, const ProgramTile
   needs.registers_per_thread = static_cast<int>(row_registers);
   needs.has_products = false;
   needs.shared_bytes = scratch_bytes;
+  needs.waiting = problem.seq_kv % 16 == 0 ? 0.6 : 1.0;
+  needs.setup_instructions = 20;
   if (!with_values) return needs;
-  needs.multiply_add_instructions = 2.4;  // V converted and read, eight columns at a time
+  needs.waiting = 0.5;
+  needs.setup_instructions = 150;
+  needs.setup_trips = 6;
+  needs.multiply_add_instructions = problem.dtype == DataType::bf16 ? 2.85 : 2.4;  // V converted and read, eight columns at a time
   // A thread sums 8 columns of O over every n-th key; the n partial sums of a row meet in shared memory at the end.
   const std::int64_t sums = tile.block_q * 8 * needs.threads, row_bytes = problem.head_dim * element_bytes(problem.dtype);
   needs.registers_per_thread = registers_for(fused_compiled.of(problem), sums, needs.threads);

@@ -66,9 +66,9 @@ class Matmul final : public TileProgram {
       b.load(line, Slot::q, before);
       b.load(line + 1, Slot::k, before);
       b.scores(line + 2);
-      b.beside(tiled ? scores_beside() : Beside{.instructions = 110, .chain = 110, .barriers = 3});
+      b.beside(tiled ? scores_beside(problem_) : Beside{.instructions = 30, .trips = 9, .barriers = 2});
       b.store(line + 3, Slot::s);
-      if (tiled) b.beside(scores_store_beside(problem_));
+      b.beside(tiled ? scores_store_beside(problem_) : Beside{.instructions = 44, .trips = 1, .barriers = 1});
     }
   }
 

@@ -52,29 +52,30 @@ std::string_view to_string(Unit unit);  // "copy", "tensor core", "exp", "scale,
 
 struct Operation {
   OpKind kind = OpKind::barrier;
-  std::uint8_t line = 0;                    // of the listing, counted from 1
+  std::uint8_t line = 0;  // of the listing, counted from 1
   Slot dst = Slot::none;
   std::array<Slot, 4> src = {Slot::none, Slot::none, Slot::none, Slot::none};
-  std::int32_t ring = 0;                    // buffer of a ring: the one a load fills; else the one the ring operands are read from
-  bool transpose = false;                   // matmul: src1 is used transposed
-  bool accumulate = false;                  // matmul: adds to dst
+  std::int32_t ring = 0;    // buffer of a ring: the one a load fills; else the one the ring operands are read from
+  bool transpose = false;   // matmul: src1 is used transposed
+  bool accumulate = false;  // matmul: adds to dst
   std::int32_t rows = 0, cols = 0, inner = 0;  // of dst; inner: summed over by matmul, row_max, row_sum
-  float value = 0;                          // fill's value, matmul's factor
-  TileRef tile;                             // load and store: what moves. Others: where dst lies in its logical matrix
-  std::int64_t bytes = 0;                   // load and store: sectors touched x 32
+  float value = 0;                             // fill's value, matmul's factor
+  TileRef tile;                                // load and store: what moves. Others: where dst lies in its logical matrix
+  std::int64_t bytes = 0;                      // load and store: sectors touched x 32
   std::int64_t smem_read_bytes = 0, smem_write_bytes = 0;
-  std::int64_t flops = 0, exps = 0;         // flops: fp32 work where it is not a matmul; totals of a program count matmuls only
+  std::int64_t flops = 0, exps = 0;  // flops: fp32 work where it is not a matmul; totals of a program count matmuls only
   // What the kernel does beside the arithmetic, or less than all of it; the numbers come from the compiled kernel.
-  std::int16_t instructions = 0;            // of each warp
-  std::int16_t chain = 0;                   // of these, how many wait for one another
-  std::int16_t barriers = 0;                // meetings of all warps of the block
-  std::int16_t round_trips = 0;             // to the L2 and back, one after the other, beyond those of the loads
-  std::int16_t share = 8;                   // eighths of the work that are done on average
-  bool ahead = false;                       // interleaved with the product that follows, which needs only its first part to begin
-  std::int32_t wait_load = -1;              // index of the latest load whose bytes this operation reads; -1 for none
-  std::int32_t issue_after = -1;            // load: index of the operation that frees its buffer; -1 for at once
-  std::int32_t iteration = -1;              // tile iteration it belongs to; -1 before the loop, the last one + 1 after it
-  std::int32_t q_tile = -1, kv_tile = -1;   // logical tile coordinates, -1 where there is none
+  std::int16_t instructions = 0;  // of each warp; of these, on the pipes of maxima and of exponentials:
+  std::int16_t other_alu = 0, other_exps = 0;
+  std::int16_t trips = 0;                  // ways to shared memory and back, one after the other; a shuffle is as long
+  std::int16_t barriers = 0;               // meetings of all warps of the block
+  std::int16_t round_trips = 0;            // to the L2 and back, one after the other, beyond those of the loads
+  std::int16_t share = 8;                  // eighths of the work that are done on average
+  bool ahead = false;                      // interleaved with the product that follows, which needs only its first part to begin
+  std::int32_t wait_load = -1;             // index of the latest load whose bytes this operation reads; -1 for none
+  std::int32_t issue_after = -1;           // load: index of the operation that frees its buffer; -1 for at once
+  std::int32_t iteration = -1;             // tile iteration it belongs to; -1 before the loop, the last one + 1 after it
+  std::int32_t q_tile = -1, kv_tile = -1;  // logical tile coordinates, -1 where there is none
 };
 
 Unit unit_of(const Operation& operation);
@@ -84,13 +85,16 @@ Unit unit_of(const Operation& operation);
 struct BlockOperations {
   int launch = 0;
   std::int64_t block = 0;
-  std::int32_t plane = 0;                    // batch x head on the query side
-  std::int32_t first_row = 0, rows = 0;      // query rows the block owns
+  std::int32_t plane = 0;                // batch x head on the query side
+  std::int32_t first_row = 0, rows = 0;  // query rows the block owns
   std::int32_t iterations = 0;
-  std::uint32_t shared_slots = 0;            // bit per Slot: lies in shared memory in this block
-  std::int32_t warps_sharing_keys = 1;       // warps that read the same left operand of a product, each for its own keys
+  std::uint32_t shared_slots = 0;       // bit per Slot: lies in shared memory in this block
+  std::int32_t warps_sharing_keys = 1;  // warps that read the same left operand of a product, each for its own keys
   std::vector<Operation> operations;
-  void clear() { operations.clear(); iterations = 0; }
+  void clear() {
+    operations.clear();
+    iterations = 0;
+  }
 };
 
 /// Shared memory or registers, in this block: S and P are shared where they are loaded from HBM.

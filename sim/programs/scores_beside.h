@@ -5,15 +5,15 @@
 
 namespace tilescope {
 
-/// Addresses and guards of the copies.
-constexpr Beside scores_beside() {
-  return {.instructions = 280, .chain = 60, .barriers = 1};
+/// Places in shared memory, and the first operands from there.
+constexpr Beside scores_beside(const AttentionProblem& problem) {
+  return {.instructions = problem.head_dim <= 64 ? 40 : 60, .trips = 3, .barriers = 1};
 }
 
 /// Scale, and the way through shared memory. Rows that are no whole number of 16-byte pieces leave element by element.
 constexpr Beside scores_store_beside(const AttentionProblem& problem) {
-  constexpr int pieces = 400, elements = 1300;
-  return {.instructions = problem.seq_kv % 8 == 0 ? pieces : elements, .chain = 60, .barriers = 2};
+  if (problem.seq_kv % 8 == 0) return {.instructions = 310, .trips = 10, .barriers = 2};
+  return {.instructions = 2150, .trips = 32, .barriers = 2, .alu = 900};
 }
 
 }  // namespace tilescope

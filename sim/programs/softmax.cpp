@@ -84,6 +84,7 @@ class Softmax final : public TileProgram {
     // Rows that are not whole sectors go element by element, one tile after another.
     whole_ = problem.seq_kv % 16 == 0;
     buffers_ = kind == Kind::fused ? needs.stages : whole_ ? tiles_in_registers(needs, tile) : 1;
+    left_over_ = plan_.grid.key_tiles < 4 * tiles_in_registers(needs, tile) ? 2 : 1;
     launches_ = {
         {"softmax", plan_.grid.query_tiles, problem.query_planes(), 1, needs, 1, static_cast<int>(std::size(safe_listing))}};
   }
@@ -106,7 +107,7 @@ class Softmax final : public TileProgram {
     BlockBuilder b(out, plan_, launches_.front().needs, launch, block, block / plan_.grid.query_tiles, rows, shared);
     b.queries(i, rows);
     b.fill(1, Slot::m, -std::numeric_limits<float>::infinity());
-    b.beside({.instructions = 60, .chain = 30});  // what a block works out before it begins
+    b.beside({.instructions = 20});
     b.fill(1, Slot::l, 0.0F);
     if constexpr (kind == Kind::fused) b.fill(1, Slot::o, 0.0F);
     out.iterations = static_cast<std::int32_t>(passes * plan_.grid.key_tiles);
@@ -162,12 +163,13 @@ class Softmax final : public TileProgram {
       emit_fused(b);
   }
 
-  /// Beside the elements of a tile: after the last one the threads merge what each has of the row, through shuffles and shared memory.
+  /// Beside the elements of a tile: after the last one the threads merge what each has of the row, through shuffles and shared
+  /// memory.
   void merge(BlockBuilder& b, bool last) const {
-    constexpr int merged = 130, element_by_element = 40;
     Beside what;
-    if (last) what = {.instructions = merged, .chain = merged, .barriers = 2};
-    if (!whole_) what.instructions += element_by_element, what.round_trips = 1;  // in two turns
+    if (last) what = {.instructions = 115, .trips = 8, .barriers = 2, .alu = 40, .exps = 15};
+    if (!whole_) what.instructions += 48, what.alu += 27, what.round_trips = 1;  // element by element, in two turns
+    if (!last && whole_) what.instructions += left_over_;
     b.beside(what);
   }
 
@@ -218,7 +220,11 @@ class Softmax final : public TileProgram {
     b.exp(6, Slot::p, Slot::s, Slot::m_new);
     b.exp_rows(7, Slot::alpha, Slot::m, Slot::m_new);
     b.row_sum(8, Slot::l_new, Slot::l, Slot::p, Slot::alpha);
-    b.beside({.instructions = 450, .chain = 2 * 130, .barriers = 6});  // maximum and sum of a tile are merged over the threads in every iteration
+    b.beside({.instructions = 290,
+              .trips = 12,
+              .barriers = 6,
+              .alu = 110,
+              .exps = 22});  // maximum and sum of a tile are merged over the threads in every iteration
     b.divide(9, Slot::p, Slot::l_new);
     b.rescale(10, Slot::o, Slot::l, Slot::alpha);
     b.divide(10, Slot::o, Slot::l_new);
@@ -230,6 +236,7 @@ class Softmax final : public TileProgram {
   BlockPlan plan_;
   std::int64_t buffers_ = 1;  // of S, and of V
   bool whole_ = true;         // rows of S are whole sectors
+  int left_over_ = 0;         // instructions of a tile more in a row too short for the loop that the compiler unrolled four times
 };
 static_assert(std::size(safe_listing) == std::size(online_listing) && std::size(safe_listing) == std::size(fused_listing));
 

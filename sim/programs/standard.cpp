@@ -50,6 +50,9 @@ constexpr ListingLine listing[] = {
     {1, "store Oᵢ → HBM", Tensor::o, "Oᵢ: Br × d", "The result."},
 };
 
+/// Maximum and sum of a row cross its threads by shuffles and shared memory, twice.
+constexpr Beside two_merges = {.instructions = 366, .trips = 14, .barriers = 4, .alu = 150, .exps = 37};
+
 enum LaunchIndex { scores_launch, softmax_launch, output_launch };
 
 class Standard final : public TileProgram {
@@ -109,16 +112,16 @@ class Standard final : public TileProgram {
     b.load(2, Slot::q);
     b.load(3, Slot::k);
     b.scores(4);
-    b.beside(scores_beside());
+    b.beside(scores_beside(problem_));
     if (grid.needs_mask(rows, keys)) b.mask(5, Slot::s);
     b.store(6, Slot::s);
     b.beside(scores_store_beside(problem_));
   }
 
   Beside weights_beside() const {
-    if (problem_.seq_kv % 16 == 0) return {.instructions = 60, .chain = 20, .barriers = 1};
-    if (problem_.seq_kv % 8 == 0) return {.instructions = 400, .chain = 100, .barriers = 1, .round_trips = 4};
-    return {.instructions = 1300, .chain = 100, .barriers = 1, .round_trips = 80};
+    if (problem_.seq_kv % 16 == 0) return {.instructions = problem_.head_dim <= 64 ? 150 : 118, .trips = 12, .barriers = 1};
+    if (problem_.seq_kv % 8 == 0) return {.instructions = 520, .trips = 12, .barriers = 1, .round_trips = 16};
+    return {.instructions = 1300, .trips = 44, .barriers = 1, .round_trips = 32};
   }
 
   TileRange rows_of_group(std::int64_t group) const {
@@ -148,6 +151,7 @@ class Standard final : public TileProgram {
       b.beside(weights_beside());
     });
     b.store(27, Slot::o);
+    b.beside({.instructions = problem_.head_dim <= 64 ? 45 : 110, .trips = 2, .barriers = 1});
   }
 
   BlockPlan plan_;
@@ -168,13 +172,23 @@ void Standard::emit_softmax(std::int64_t block, BlockOperations& out) const {
   const std::int64_t stages = softmax_.kept ? tiles : needs(softmax_launch).stages;  // a kept row has a place for each tile
   // What the kernel does for an element of a row beside its arithmetic: conversions, and whether it is in the row at all.
   const bool whole = problem_.seq_kv % 16 == 0;
-  const auto instructions = static_cast<int>((whole ? 9 : 50) * softmax_.rows);
-  const Beside guards = {.instructions = instructions, .chain = instructions, .round_trips = whole ? 0 : 3};
+  const auto rows_of_warp = static_cast<int>(softmax_.rows);
+  // In rows that are not whole sectors each turn of a warp waits for its elements; they are written without a wait.
+  const Beside guards = {
+      .instructions = (whole ? 9 : 50) * rows_of_warp, .trips = rows_of_warp / 2, .alu = (whole ? 4 : 20) * rows_of_warp};
+  Beside fetches = guards;
+  if (!whole) fetches.round_trips = 4;
   b.queries(i, rows);
   b.fill(8, Slot::m, -std::numeric_limits<float>::infinity());
-  b.beside({.instructions = 60 + 2 * 130, .chain = 2 * 130, .barriers = 4});  // what a block works out before it begins, and two merges of what its threads have of a row
+  b.beside(two_merges);  // of what the threads of a row have of it
   b.fill(8, Slot::l, 0.0F);
   const std::int64_t at_once = whole ? tiles_in_registers(needs(softmax_launch), {softmax_.rows, tile_.block_kv}) : 1;
+  // The last turn of a row costs its threads the same where half of them have nothing to do.
+  const auto cut_short = [&](std::int64_t j) { return j + 1 == tiles && tiles % at_once != 0; };
+  const auto half_empty = [](Beside what) {
+    what.instructions += 55;
+    return what;
+  };
   std::int32_t seen = b.latest();
   const auto first_load = static_cast<std::int32_t>(out.operations.size());
   for (std::int64_t j = 0; j < tiles; ++j) {
@@ -184,7 +198,7 @@ void Standard::emit_softmax(std::int64_t block, BlockOperations& out) const {
     if (j % at_once == 0) seen = b.latest();
     b.load(10, Slot::s, seen);
     b.row_max(11, Slot::m_new, Slot::m, Slot::s);
-    b.beside(guards);
+    b.beside(cut_short(j) ? half_empty(fetches) : fetches);
     b.exp(12, Slot::p, Slot::s, Slot::m_new);
     b.exp_rows(13, Slot::alpha, Slot::m, Slot::m_new);
     b.row_sum(14, Slot::l, Slot::l, Slot::p, Slot::alpha);
@@ -200,7 +214,7 @@ void Standard::emit_softmax(std::int64_t block, BlockOperations& out) const {
     else
       b.load(17, Slot::s);
     b.exp(18, Slot::p, Slot::s, Slot::m);
-    b.beside(guards);
+    b.beside(cut_short(j) ? half_empty(guards) : guards);
     b.divide(19, Slot::p, Slot::l);
     b.store(20, Slot::p);
   }

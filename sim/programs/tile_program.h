@@ -20,9 +20,9 @@ namespace tilescope {
 struct ListingLine {
   int indent = 0;
   std::string_view text;
-  std::optional<Tensor> tensor;   // whose colour the line wears
-  std::string_view formula;       // shown under the listing, symbols only; the window puts the numbers in
-  std::string_view why;           // one or two sentences for a student
+  std::optional<Tensor> tensor;  // whose colour the line wears
+  std::string_view formula;      // shown under the listing, symbols only; the window puts the numbers in
+  std::string_view why;          // one or two sentences for a student
 };
 
 /// What the kernel of a launch needs on chip; a test holds it against the compiled kernel.
@@ -30,18 +30,22 @@ struct KernelNeeds {
   int threads = 128;
   int registers_per_thread = 64;
   std::int64_t shared_bytes = 0;
-  int stages = 1;                 // buffers of a K, V ring
-  int warps_sharing_rows = 1;     // how many warps read the same shared operand of a product, each for its own rows
-  int warps_sharing_keys = 1;     // how many read the same left operand, each for its own keys
+  int stages = 1;              // buffers of a K, V ring
+  int warps_sharing_rows = 1;  // how many warps read the same shared operand of a product, each for its own rows
+  int warps_sharing_keys = 1;  // how many read the same left operand, each for its own keys
   /// Instructions of a multiply-add where products run on the FP32 pipes, conversions included; 0: on tensor cores.
   double multiply_add_instructions = 0;
-  bool has_products = true;       // on tensor cores, so that other instructions of the launch get in their way
+  bool has_products = true;  // on tensor cores, so that other instructions of the launch get in their way
+  /// Of the instructions of a warp, the part that waits for the one before: the stall counts that the compiler wrote beside them.
+  double waiting = 0;
+  int setup_instructions = 0;  // of each warp, before it asks for anything: where the block works
+  int setup_trips = 0;         // of these, that take as long as a way to shared memory: divisions
   bool operator==(const KernelNeeds&) const = default;
 };
 
 /// One kernel launch. Blocks are numbered in launch order, x fastest.
 struct LaunchSpec {
-  std::string_view name;          // "scores", "softmax", "output"
+  std::string_view name;  // "scores", "softmax", "output"
   std::int64_t grid_x = 1, grid_y = 1, grid_z = 1;
   KernelNeeds needs;
   int first_line = 1, last_line = 1;  // of the listing
@@ -51,15 +55,15 @@ struct LaunchSpec {
 /// Bytes by tensor and link, as a formula gives them.
 struct ClosedFormTerm {
   Tensor tensor;
-  Link link;                      // l2_to_sm or sm_to_l2
+  Link link;  // l2_to_sm or sm_to_l2
   Bytes bytes;
-  std::string formula;            // "B·Hq·⌈N/Br⌉·Nk·d·e"
+  std::string formula;  // "B·Hq·⌈N/Br⌉·Nk·d·e"
 };
 struct ClosedForm {
   std::vector<ClosedFormTerm> terms;
   std::int64_t flops = 0;
   std::int64_t exps = 0;
-  std::string order;              // "Θ(N²d²/M)"
+  std::string order;  // "Θ(N²d²/M)"
 };
 
 /// Where a block works, known without writing it out.
@@ -111,11 +115,11 @@ class TileProgram {
 
 /// A row of the table.
 struct ProgramInfo {
-  std::string_view id;            // "flash2"
-  std::string_view title;         // "FlashAttention-2"
-  std::string_view family;        // "attention", "softmax", "matmul"
-  std::string_view source;        // paper, algorithm
-  std::string_view summary;       // one sentence: the one new thing over the row before
+  std::string_view id;       // "flash2"
+  std::string_view title;    // "FlashAttention-2"
+  std::string_view family;   // "attention", "softmax", "matmul"
+  std::string_view source;   // paper, algorithm
+  std::string_view summary;  // one sentence: the one new thing over the row before
   std::span<const ListingLine> listing;
   /// The tile used when none is asked for: that of the real kernel where it fits, else the largest power of two that fits `gpu`.
   TileShape (*default_tile)(const AttentionProblem&, const GpuSpec&);

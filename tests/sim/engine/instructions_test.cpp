@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <string_view>
+
 #include "tests/sim/test_gpus.h"
 
 namespace tilescope {
@@ -34,7 +36,52 @@ Instructions of_iteration(std::int64_t head_dim) {
   return {sum.issued / warps, sum.mma / warps, sum.alu / warps, sum.exp / warps};
 }
 
+/// Warp instructions of one block of a launch, of those that have something to do the first.
+double of_block(std::string_view id, const AttentionProblem& problem, int launch) {
+  const GpuSpec gpu = h200_gpu();
+  const ProgramInfo& info = **find_program(id);
+  const auto program = info.make(problem, info.default_tile(problem, gpu), gpu);
+  REQUIRE(program);
+  const KernelNeeds& needs = (*program)->launches()[static_cast<std::size_t>(launch)].needs;
+  BlockOperations block;
+  (*program)->emit_block(launch, 0, block);
+  double issued = needs.setup_instructions * (needs.threads / 32.0);
+  for (const Operation& op : block.operations) issued += instructions_of(op, block, needs, problem.dtype).issued;
+  return issued;
+}
+
 }  // namespace
+
+TEST_CASE("instructions: a block of each kernel has as many as the hardware counted, within 8 percent") {
+  // smsp__inst_executed.sum on an H200, over the blocks of the launch.
+  const struct {
+    std::string_view id;
+    std::int64_t n, head_dim;
+    DataType type;
+    int launch;
+    double counted;
+  } kernels[] = {
+      {"flash2", 4096, 64, DataType::bf16, 0, 144556},        {"flash1", 512, 64, DataType::fp16, 0, 198196},
+      {"flash1", 640, 128, DataType::fp16, 0, 490056},        {"standard", 1024, 64, DataType::fp16, 0, 6416},
+      {"standard", 1024, 64, DataType::fp16, 1, 5512},        {"standard", 1024, 64, DataType::fp16, 2, 23216},
+      {"standard", 4096, 128, DataType::fp16, 1, 16456},      {"standard", 4096, 128, DataType::fp16, 2, 117744},
+      {"matmul_tiled", 2048, 128, DataType::fp16, 0, 8032},   {"matmul_naive", 1024, 64, DataType::fp16, 0, 177376},
+      {"matmul_naive", 1024, 128, DataType::fp16, 0, 314752}, {"softmax_safe", 1000, 64, DataType::bf16, 0, 6062},
+      {"softmax_safe", 4096, 64, DataType::fp16, 0, 3176},    {"softmax_online", 8192, 64, DataType::fp16, 0, 5024},
+      {"softmax_fused", 1024, 64, DataType::fp16, 0, 15738},  {"softmax_fused", 1024, 128, DataType::bf16, 0, 23884},
+  };
+  for (const auto& kernel : kernels) {
+    CAPTURE(kernel.id);
+    CAPTURE(kernel.n);
+    CAPTURE(kernel.head_dim);
+    CAPTURE(kernel.launch);
+    AttentionProblem problem;
+    problem.seq_q = problem.seq_kv = kernel.n;
+    problem.head_dim = kernel.head_dim;
+    problem.dtype = kernel.type;
+    CHECK(of_block(kernel.id, problem, kernel.launch) == doctest::Approx(kernel.counted).epsilon(0.08));
+  }
+}
 
 TEST_CASE("instructions: an iteration of flash2 is made of what the compiler made of it for sm_90, within 5 percent") {
   // The steady loop of the compiled kernels: instructions, HMMA, FMNMX and F2FP, MUFU.

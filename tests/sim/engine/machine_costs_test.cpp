@@ -116,16 +116,16 @@ TEST_CASE("records: what a product reads from shared memory is its shared operan
   CHECK((*run)->ledger.total(Tensor::q, Link::smem_read).value == 0);
 }
 
-TEST_CASE("costs: instructions that wait for one another cost a latency each") {
+TEST_CASE("costs: ways to shared memory that wait for one another cost its latency each, where instructions wait at all") {
   GpuSpec gpu = toy_gpu();
   gpu.sm_dependent_cycles = 4;
   const auto run = run_fake(gpu, {1}, [](int, std::int64_t, BlockOperations& out) {
     Operation product = matmul(512 * 40);
-    product.chain = 10;
+    product.trips = 10;
     add(out, product);
   });
   REQUIRE(run);
-  CHECK((*run)->cycles.value == 100 + 40 + 10 * 4);
+  CHECK((*run)->cycles.value == 100 + 40 + 10 * 30);
 }
 
 TEST_CASE("costs: a load into a buffer is issued when the operation that still read it is over") {

@@ -172,6 +172,26 @@ TEST_CASE("timing: a store holds up what follows only for its instructions, but 
   CHECK((*run)->hbm_write_after_flush.value == 512);
 }
 
+TEST_CASE("timing: where instructions wait, what is stored crosses shared memory before it leaves") {
+  GpuSpec gpu = toy_gpu();
+  gpu.sm_dependent_cycles = 4;
+  const auto run = run_fake(gpu, {1}, [](int, std::int64_t, BlockOperations& out) { add(out, store_o(0, 16)); });
+  REQUIRE(run);
+  // 512 bytes into shared memory and out of it again, at 128 bytes a cycle; they begin to leave when half of that is done.
+  CHECK((*run)->cycles.value == 100 + 4 + 512 / 32 + 200);
+}
+
+TEST_CASE("timing: blocks are given out one after another, whatever SM they go to") {
+  GpuSpec gpu = toy_gpu();
+  gpu.launch_block_cycles = 30;
+  const auto run = run_fake(gpu, {3}, [](int, std::int64_t, BlockOperations& out) { add(out, exps(160)); });
+  REQUIRE(run);
+  const auto runs = (*run)->trace->runs();
+  REQUIRE(runs.size() == 3);
+  for (std::size_t i = 0; i < 3; ++i) CHECK(runs[i].start == 30.0 * static_cast<double>(i));
+  CHECK((*run)->cycles.value == 60 + 100 + 10);
+}
+
 TEST_CASE("timing: blocks go round the SMs first, then to the slot that is free first") {
   GpuSpec gpu = toy_gpu();
   gpu.sm_count = 2;
