@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Renders every picture of docs/pictures/ with the program itself, headless. Usage: docs/take_pictures.sh [TILESCOPE]
+# Renders every picture of docs/pictures/ with the program itself, headless; smaller files where pngquant is installed.
+# Usage: docs/take_pictures.sh [TILESCOPE]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tilescope=${1:-build/release/tilescope}
@@ -14,18 +15,26 @@ picture() { # name, then arguments of render
 }
 
 toy=(--gpu toy --seq 64 --head-dim 16)
-# Six telling steps of each algorithm, spread over what it does.
-six() { # name, then six steps
-  local name=$1 n=1 step
-  shift
-  for step in "$@"; do
-    picture "$name-$n" "${toy[@]}" --algorithm "$name" --step "$step" --size 1280x720
-    n=$((n + 1))
+small=(--gpu toy --seq 16 --head-dim 4 --block-q 4 --block-kv 4 --blocks-per-sm 1)  # every number in its cell
+# Six telling steps of an algorithm, spread over what it does, in both themes.
+six() { # algorithm, its six steps, then its problem
+  local name=$1 n step
+  local steps=("${@:2:6}")
+  shift 7
+  for n in 1 2 3 4 5 6; do
+    step=${steps[n - 1]}
+    picture "$name-$n" "$@" --algorithm "$name" --step "$step" --size 1280x720
+    picture "$name-$n-light" "$@" --algorithm "$name" --step "$step" --size 1280x720 --theme light
   done
 }
-six flash2 1 8 18 29 32 48
-six standard 4 14 30 90 150 180
-six flash1 6 40 59 63 200 352
+six flash2 1 8 18 29 32 48 "${toy[@]}"
+six standard 4 14 30 90 150 180 "${toy[@]}"
+six flash1 6 40 59 63 200 352 "${toy[@]}"
+six softmax_safe 5 12 17 22 27 36 "${small[@]}"
+six softmax_online 5 12 16 24 32 40 "${small[@]}"
+six softmax_fused 5 8 12 16 27 50 "${small[@]}"
+six matmul_naive 2 8 20 33 50 64 "${small[@]}"
+six matmul_tiled 1 2 3 4 9 15 "${small[@]}"
 
 picture flash2-toy --gpu toy --seq 16 --head-dim 4 --block-q 4 --block-kv 4
 picture flash2-toy-light --gpu toy --seq 16 --head-dim 4 --block-q 4 --block-kv 4 --theme light
@@ -41,6 +50,7 @@ for view in roofline what_if fit sweep validate; do
   picture "$view" "${h200[@]}" --view "$view"
 done
 picture validate-light "${h200[@]}" --view validate --theme light --size 1280x720
-for algorithm in softmax_safe softmax_online softmax_fused matmul_naive matmul_tiled; do
-  picture "$algorithm" "${toy[@]}" --algorithm "$algorithm" --size 1280x720
-done
+
+if command -v pngquant >/dev/null; then
+  pngquant --force --ext .png --quality 70-95 --skip-if-larger --speed 1 "$out"/*.png || true
+fi

@@ -269,7 +269,8 @@ std::vector<Statistic> statistics_of(const Theme& theme, const SoftmaxFigures& f
 void draw_footer(const View& view, const SoftmaxFigures& figures) {
   const Theme& theme = *view.theme;
   if (!view.lane().operations) return text_item(theme.ui_small, theme.text_faint, tr("Step forward to see values."));
-  if (!figures.known) return text_item(theme.ui_small, theme.text_faint, tr("working out the values…"));
+  if (!view.lane().history) return text_item(theme.ui_small, theme.text_faint, tr("working out the values…"));
+  if (!figures.known) return text_item(theme.ui_small, theme.text_faint, tr("Nothing is computed yet."));
   if (!figures.parts.output) return;
   const auto& error = figures.row.output_error;
   std::string text = tr("O against float64: –");
