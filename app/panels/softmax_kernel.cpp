@@ -89,6 +89,20 @@ void draw_line(ImDrawList* list, const Theme& theme, const Rect& rect, const Lin
   }
 }
 
+/// All three in one line, for a panel that has no room for the table: the kernel's figures and the largest difference.
+void draw_brief_line(ImDrawList* list, const Theme& theme, const Rect& rect, const ComparedStep& step) {
+  const ProbedStep off = difference(step);
+  const std::string largest = say(tr("off {}"), difference_text(std::max({off.m, off.l, off.alpha})));
+  const float column = (rect.width() - text_width(theme.mono_small, largest) - 6 * theme.scale) / static_cast<float>(lines.size());
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const float left = rect.min.x + column * static_cast<float>(i), letter = text_width(theme.ui_bold, "m ");
+    draw_text(list, theme.ui_bold, {{left, rect.min.y}, {left + letter, rect.max.y}}, theme.text_color(lines[i].tensor), lines[i].letter);
+    draw_text(list, theme.mono_small, {{left + letter, rect.min.y}, {left + column, rect.max.y}}, theme.text,
+              fmt::format("{:.4f}", step.kernel.*lines[i].member));
+  }
+  draw_text(list, theme.mono_small, rect, theme.text_dim, largest, Align::right);
+}
+
 }  // namespace
 
 ShownBeside shown_beside(const View& view) {
@@ -116,7 +130,8 @@ float kernel_rows_height(const View& view, float spare) {
   const Theme& theme = *view.theme;
   const float title = std::round(theme.ui_small->FontSize + 8 * theme.scale);
   const float all = title + (static_cast<float>(lines.size()) + 1) * line_height(theme);
-  return spare >= all + 62 * theme.scale ? all : spare >= title + 34 * theme.scale ? title : 0;
+  const float brief = title + line_height(theme);
+  return spare >= all + 62 * theme.scale ? all : spare >= brief + 34 * theme.scale ? brief : spare >= title + 34 * theme.scale ? title : 0;
 }
 
 void draw_kernel_word(const View& view, Commands& commands, const Rect& line) {
@@ -159,7 +174,10 @@ void draw_kernel_rows(const View& view, Commands& commands, float height) {
             : hovered ? theme.text
                       : theme.accent,
             where, Align::right);
-  if (height > title + 1) {
+  const float brief = title + line_height(theme);
+  if (height > title + 1 && height < brief + 1)
+    draw_brief_line(list, theme, {{at.x, at.y + title}, {at.x + width, at.y + brief}}, compared.steps[step]);
+  if (height > brief + 1) {
     const float label = text_width(theme.ui_bold, "O[00]") + 4 * theme.scale, column = (width - label) / 3,
                 line = line_height(theme);
     const std::array heads = {tr("kernel"), tr("tile machine"), tr("difference")};

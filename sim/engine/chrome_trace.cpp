@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <iterator>
 #include <vector>
 
@@ -42,7 +43,8 @@ class Writer {
     event(R"({{"ph":"M","name":"{}_name","pid":{},"tid":{},"args":{{"name":"{}"}}}})", what, process, thread, quoted(name));
     event(R"({{"ph":"M","name":"{}_sort_index","pid":{},"tid":{},"args":{{"sort_index":{}}}}})", what, process, thread, order);
   }
-  double microseconds(double cycles) const { return cycles * scale_; }
+  /// On whole nanoseconds, which is all that Perfetto keeps: rounded there, start and length apart, neighbours would overlap.
+  double microseconds(double cycles) const { return std::round(cycles * scale_ * 1e3) / 1e3; }
   std::string take(std::string_view about) {
     return fmt::format("{{\"displayTimeUnit\":\"ns\",\"otherData\":{{\"program\":\"{}\"}},\"traceEvents\":[{}\n]}}\n",
                        quoted(about), text_);
@@ -77,10 +79,10 @@ std::size_t free_lane(std::vector<double>& lanes, const Interval& interval) {
 void write_interval(Writer& out, const Trace& trace, const Interval& interval, const Operation& op, int process, int thread) {
   const BlockRun& run = trace.runs()[static_cast<std::size_t>(interval.run)];
   out.event(
-      R"({{"ph":"X","name":"{}","cat":"{}","pid":{},"tid":{},"ts":{:.6f},"dur":{:.6f},"args":{{"launch":{},"block":{},"op":{},"line":{},)"
+      R"({{"ph":"X","name":"{}","cat":"{}","pid":{},"tid":{},"ts":{:.3f},"dur":{:.3f},"args":{{"launch":{},"block":{},"op":{},"line":{},)"
       R"("cycle":{:.3f},"waited_cycles":{:.3f},"waited_for":"{}","bytes":{},"hbm_bytes":{}}}}})",
       quoted(op_text(op)), quoted(to_string(interval.unit)), process, thread, out.microseconds(interval.start),
-      out.microseconds(interval.end - interval.start), run.launch, run.block, interval.op, op.line, interval.start,
+      out.microseconds(interval.end) - out.microseconds(interval.start), run.launch, run.block, interval.op, op.line, interval.start,
       interval.start - interval.ready, to_string(interval.cause), interval.bytes, interval.hbm_bytes);
 }
 
@@ -131,9 +133,9 @@ void write_counters(Writer& out, const Simulation& simulation) {
   for (std::size_t i = 0; i < bins.traffic.size(); ++i) {
     const double time = out.microseconds(static_cast<double>(i) * bins.width);
     const TrafficTable& bin = bins.traffic[i];
-    out.event(R"({{"ph":"C","name":"HBM GB/s","pid":{},"ts":{:.6f},"args":{{"read":{:.3f},"write":{:.3f}}}}})", machine_process,
+    out.event(R"({{"ph":"C","name":"HBM GB/s","pid":{},"ts":{:.3f},"args":{{"read":{:.3f},"write":{:.3f}}}}})", machine_process,
               time, rate(bin, Link::hbm_read), rate(bin, Link::hbm_write));
-    out.event(R"({{"ph":"C","name":"L2 GB/s","pid":{},"ts":{:.6f},"args":{{"to SMs":{:.3f},"from SMs":{:.3f}}}}})", machine_process,
+    out.event(R"({{"ph":"C","name":"L2 GB/s","pid":{},"ts":{:.3f},"args":{{"to SMs":{:.3f},"from SMs":{:.3f}}}}})", machine_process,
               time, rate(bin, Link::l2_to_sm), rate(bin, Link::sm_to_l2));
   }
 }
@@ -148,9 +150,9 @@ std::string to_chrome_trace(const Simulation& simulation) {
   const auto launches = simulation.trace->launches();
   for (std::size_t i = 0; i < launches.size(); ++i)
     out.event(
-        R"({{"ph":"X","name":"{}","cat":"launch","pid":{},"tid":1,"ts":{:.6f},"dur":{:.6f},"args":{{"blocks":{},"blocks_per_sm":{}}}}})",
+        R"({{"ph":"X","name":"{}","cat":"launch","pid":{},"tid":1,"ts":{:.3f},"dur":{:.3f},"args":{{"blocks":{},"blocks_per_sm":{}}}}})",
         quoted(simulation.launches[i].name), machine_process, out.microseconds(launches[i].start),
-        out.microseconds(launches[i].end - launches[i].start), simulation.launches[i].blocks, simulation.launches[i].blocks_per_sm);
+        out.microseconds(launches[i].end) - out.microseconds(launches[i].start), simulation.launches[i].blocks, simulation.launches[i].blocks_per_sm);
   for (int sm : simulation.trace->focused_sms()) write_sm(out, simulation, sm);
   write_counters(out, simulation);
   return out.take(fmt::format("TileScope, {} on {}", simulation.request.algorithm, gpu.id));

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <string>
 #include <utility>
@@ -49,11 +50,13 @@ TEST_CASE("chrome trace: every interval is a slice, and slices of a lane do not 
       for (auto& [lane, list] : lanes) {
         CHECK(names[lane] == 1);
         std::sort(list.begin(), list.end());
-        double end = 0;
+        // As Perfetto reads them: each start and each length rounded to nanoseconds.
+        std::int64_t end = 0;
         bool apart = true;
         for (const auto& [start, duration] : list) {
-          apart = apart && start >= end - 2e-6;  // six decimals
-          end = start + duration;
+          const std::int64_t start_ns = std::llround(start * 1e3);
+          apart = apart && start_ns >= end;
+          end = start_ns + std::llround(duration * 1e3);
         }
         CHECK(apart);
       }
