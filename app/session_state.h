@@ -167,7 +167,7 @@ struct Session::State {
 
   // session_values.cpp
   void ask_for_histories();
-  void ask_for_history(int slot, const HistoryKey& key);
+  void ask_for_history(int slot, const HistoryKey& key, int shown_op);
   void ask_for_plane(int slot, const PlaneKey& key);
   void show_plane(int slot, LaneState& lane);
   void show_timeline(int slot, LaneState& lane);

@@ -70,14 +70,17 @@ void Session::State::nothing_under_way() {
   compare_asked = nullptr;
 }
 
-void Session::State::ask_for_history(int slot, const HistoryKey& key) {
+void Session::State::ask_for_history(int slot, const HistoryKey& key, int shown_op) {
   auto& under_way = histories_under_way[static_cast<std::size_t>(slot)];
   if (under_way == key) return;
   under_way = key;
   const InputSource source = fitting_inputs(key.simulation->request.problem, nullptr);
   worker->submit(first_history_slot + slot, tr("working out the values"),
-                 [this, slot, key, source](const Progress& progress) -> Worker::Deliver {
+                 [this, slot, key, source, shown_op](const Progress& progress) -> Worker::Deliver {
                    auto made = run_block(*key.simulation->program, source, key.launch, key.block, progress);
+                   // A large block keeps checkpoints only: the iterations that are shown are run again here, not in the frame.
+                   for (int op = std::max(0, shown_op - 1); made && *made && op <= shown_op; ++op)
+                     for (int i = 1; i < slot_count; ++i) (*made)->value(static_cast<Slot>(i), op);
                    return [this, slot, key, history = made ? *made : nullptr] {
                      auto& waiting = histories_under_way[static_cast<std::size_t>(slot)];
                      if (waiting != key) return;  // asked for something else meanwhile
@@ -144,7 +147,7 @@ void Session::State::ask_for_histories() {
     const HistoryKey key{lane.simulation, lane.operations->launch, lane.operations->block};
     const auto* history = histories.find(key);
     lane.lane.history = history != nullptr ? *history : nullptr;
-    if (lane.lane.history == nullptr) ask_for_history(static_cast<int>(i), key);
+    if (lane.lane.history == nullptr) ask_for_history(static_cast<int>(i), key, lane.lane.values_op);
     if (lane.lane.history != nullptr && i + 1 == lanes.size()) choose_row(*lane.lane.history, lane.lane.rest.op);
   }
   const LaneState& lane = lanes.back();
@@ -157,7 +160,7 @@ void Session::State::ask_for_histories() {
     const BlockRun& block = trace.runs()[next];
     if (block.sm != lane.focus_sm) continue;
     const HistoryKey key{lane.simulation, block.launch, block.block};
-    if (!histories.holds(key)) ask_for_history(history_slots - 1, key);
+    if (!histories.holds(key)) ask_for_history(history_slots - 1, key, 0);
     return;
   }
 }
