@@ -14,19 +14,16 @@ constexpr double race_seconds = 24;
 
 double cycle_of(const LaneState& lane, std::int64_t step) { return lane.simulation->trace->state_at(lane.focus_sm, step).cycle; }
 
-/// Loads and stores are over long before or after their turn in the listing.
-bool takes_turns(OpKind kind) { return kind != OpKind::load && kind != OpKind::store; }
-
-/// The operation of the step's block up to which its values stand: the step's own, or, where that takes no turn, the last one that
-/// did and was over by then.
+/// The operation of the step's block up to which its values stand: the step's own, or, where that moves a tile, the last one that
+/// does not and was over by then.
 int values_at(const Trace& trace, int sm, const TraceState& step) {
-  if (!step.interval || takes_turns(step.interval->kind)) return step.op;
+  if (!step.interval || !moves_tile(step.interval->kind)) return step.op;
   const auto intervals = trace.intervals(sm);
   auto next = std::upper_bound(intervals.begin(), intervals.end(), step.cycle,
                                [](double cycle, const Interval& interval) { return cycle < interval.start; });
   const double block_start = trace.runs()[static_cast<std::size_t>(step.run)].start;
   while (next != intervals.begin() && (--next)->start >= block_start)
-    if (next->run == step.run && takes_turns(next->kind) && next->end <= step.cycle) return next->op;
+    if (next->run == step.run && !moves_tile(next->kind) && next->end <= step.cycle) return next->op;
   return -1;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "app/measurements.h"
 #include "app/view.h"
 
 namespace tilescope {
@@ -19,6 +20,11 @@ std::string say(const char* sentence, const Values&... values) {
 /// A text of the program table (a title, a summary, a line's why) in the language in use, where its file has it.
 inline std::string translated(std::string_view english) {
   return tr(std::string(english).c_str());
+}
+
+/// "recorded on NVIDIA H200, 2026-11-21"; a file's figures are never passed off as live.
+inline std::string where_from(bool live, std::string_view device, std::string_view date) {
+  return say(live ? tr("live on {}, {}") : tr("recorded on {}, {}"), device, day_of(date));
 }
 
 /// Appends `line`, on a line of its own.

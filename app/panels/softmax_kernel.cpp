@@ -19,13 +19,14 @@ std::string difference_text(double relative) {
   return relative == 0 ? std::string("=") : fmt::format("{:.1e}", relative);
 }
 
-std::string figure(double value) {
-  return fmt::format("{:.5f}", value);
+/// Of the three figures of a step, the relative difference that is largest.
+double largest_difference(const ComparedStep& step) {
+  const ProbedStep off = difference(step);
+  return std::max({off.m, off.l, off.alpha});
 }
 
-std::string provenance(const KnownProbe& known) {
-  const char* const text = known.live ? tr("live on {}, {}") : tr("recorded on {}, {}");
-  return say(text, known.probe.device, day_of(known.probe.date));
+std::string figure(double value) {
+  return fmt::format("{:.5f}", value);
 }
 
 /// Every step as a line: the kernel's figures, and how far the tile machine's are away. The middle is left out where there are
@@ -50,7 +51,7 @@ std::string table_of(const ProbeComparison& compared) {
 std::string tooltip_of(const View& view) {
   const ProbeComparison& compared = *view.compared;
   const ProbeResult& probe = compared.probe->probe;
-  std::string text = provenance(*compared.probe);
+  std::string text = where_from(compared.probe->live, probe.device, probe.date);
   add_line(text, say(tr("query {} of head {}: row {} of the kernel's block {}"), probe.query, probe.plane, probe.row, probe.block));
   add_line(text, say(tr("The tile machine ran this block on the same numbers, seed {}."), probe.seed));
   add_line(text, tr("After each key tile, the kernel's figure and the relative difference:"));
@@ -91,8 +92,7 @@ void draw_line(ImDrawList* list, const Theme& theme, const Rect& rect, const Lin
 
 /// All three in one line, for a panel that has no room for the table: the kernel's figures and the largest difference.
 void draw_brief_line(ImDrawList* list, const Theme& theme, const Rect& rect, const ComparedStep& step) {
-  const ProbedStep off = difference(step);
-  const std::string largest = say(tr("off {}"), difference_text(std::max({off.m, off.l, off.alpha})));
+  const std::string largest = say(tr("off {}"), difference_text(largest_difference(step)));
   const float column = (rect.width() - text_width(theme.mono_small, largest) - 6 * theme.scale) / static_cast<float>(lines.size());
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const float left = rect.min.x + column * static_cast<float>(i), letter = text_width(theme.ui_bold, "m ");
@@ -137,8 +137,7 @@ float kernel_rows_height(const View& view, float spare) {
 void draw_kernel_word(const View& view, Commands& commands, const Rect& line) {
   if (view.compared == nullptr || view.compared->steps.empty() || view.race) return;
   const Theme& theme = *view.theme;
-  const ProbedStep off = difference(view.compared->steps[compared_step(view)]);
-  const std::string word = say(tr("kernel {}"), difference_text(std::max({off.m, off.l, off.alpha})));
+  const std::string word = say(tr("kernel {}"), difference_text(largest_difference(view.compared->steps[compared_step(view)])));
   const float left = line.max.x - text_width(theme.ui_small, word) - 2 * theme.scale;
   const ShownBeside shown = shown_beside(view);
   if (hit_area("kernel word", {{left, line.min.y}, line.max}) && !(shown.row && shown.inputs)) commands.push(ShowProbe{});

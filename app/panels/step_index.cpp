@@ -12,7 +12,7 @@ namespace {
 
 StepLabel label_of(const Operation& operation) {
   StepLabel label;
-  const bool moves = operation.kind == OpKind::load || operation.kind == OpKind::store;
+  const bool moves = moves_tile(operation.kind);
   label.line = operation.line;
   label.slot = operation.kind == OpKind::store ? operation.src[0] : operation.dst;
   label.tensor = moves ? operation.tile.tensor : tensor_of(operation.dst);

@@ -52,8 +52,7 @@ void open_case(const View& view, Commands& commands, std::size_t index) {
 }
 
 std::string provenance_of(const KnownBundle& known) {
-  const char* sentence = known.live ? tr("live on {}, {}") : tr("recorded on {}, {}");
-  return say(sentence, known.bundle.device, day_of(known.bundle.date));
+  return where_from(known.live, known.bundle.device, known.bundle.date);
 }
 
 ErrorSummary errors_of(const ValidationState& validation, std::string_view only_kernel, Figure figure) {

@@ -75,7 +75,7 @@ const RooflineCeiling* find(const Roofline& roofline, std::string_view name) {
 
 Roofline roofline_of(const GpuSpec& gpu, double flops_per_exp) {
   const double per_flop = gpu.sm_count * gpu.sm_clock_hz;
-  const double tensor = per_flop * (gpu.sm_mma_flops_per_cycle > 0 ? gpu.sm_mma_flops_per_cycle : gpu.sm_tensor_flops_per_cycle);
+  const double tensor = per_flop * gpu.product_flops_per_cycle();
   Roofline roofline;
   const auto bandwidth = [&](std::string_view name, double rate) {
     if (rate > 0) roofline.ceilings.push_back({RooflineCeiling::Kind::bandwidth, std::string(name), rate, tensor / rate, 0});

@@ -79,6 +79,8 @@ struct GpuSpec {
   BytesPerCycle hbm_read_rate() const {
     return BytesPerCycle(hbm_bytes_per_second * (hbm_read_fraction > 0 ? hbm_read_fraction : hbm_sustained_fraction) / sm_clock_hz);
   }
+  /// Of one SM, FLOP a cycle, as the kernels here issue products: by mma.sync.
+  double product_flops_per_cycle() const { return sm_mma_flops_per_cycle > 0 ? sm_mma_flops_per_cycle : sm_tensor_flops_per_cycle; }
   bool has_l2() const { return l2_capacity_bytes > 0; }
 };
 

@@ -77,7 +77,7 @@ ScheduleBuilder::ScheduleBuilder(const GpuSpec& gpu, const AttentionProblem& pro
 void ScheduleBuilder::set_work(OpClass& c, const Operation& op, const BlockOperations& block) const {
   const Instructions counts = instructions_of(op, block, needs_, problem_.dtype);
   constexpr double lanes = 32, mma_flops = 2 * 16 * 8 * 16;
-  const double mma_rate = gpu_.sm_mma_flops_per_cycle > 0 ? gpu_.sm_mma_flops_per_cycle : gpu_.sm_tensor_flops_per_cycle;
+  const double mma_rate = gpu_.product_flops_per_cycle();
   const double others = counts.issued - counts.mma;
   std::array<double, server_count>& work = c.timing.work;
   const auto of = [&](Server server) -> double& { return work[static_cast<std::size_t>(server)]; };
@@ -185,7 +185,7 @@ OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& 
   c.timing.smem_cycles = static_cast<double>(through_shared) * cycles_per_smem_byte_;
   c.timing.duration = std::max(c.timing.duration, c.timing.smem_cycles) + latency_of(c, op, block);
   c.timing.shown = c.timing.server == Server::none ? c.timing.duration : c.timing.work[static_cast<std::size_t>(c.timing.server)];
-  const bool moves = op.kind == OpKind::load || op.kind == OpKind::store;
+  const bool moves = moves_tile(op.kind);
   c.moves = moves || c.smem_read[0] != 0 || c.smem_read[1] != 0 || c.smem_write != 0;
   c.busy_cycles =
       moves ? static_cast<double>(op.bytes) * (c.timing.store ? cycles_per_store_byte_ : cycles_per_port_byte_) : c.timing.shown;

@@ -153,7 +153,7 @@ Status check_size(const SimulationRequest& request, const TileProgram& program, 
     for (std::int64_t block : {std::int64_t{0}, blocks - 1}) {
       program.emit_block(static_cast<int>(i), block, sample);
       const auto moves = std::count_if(sample.operations.begin(), sample.operations.end(),
-                                       [](const Operation& op) { return op.kind == OpKind::load || op.kind == OpKind::store; });
+                                       [](const Operation& op) { return moves_tile(op.kind); });
       operations = std::max(operations, static_cast<double>(sample.operations.size()));
       bytes =
           std::max(bytes, static_cast<double>(sample.operations.size() * sizeof(ScheduledOp) +

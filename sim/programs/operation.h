@@ -35,6 +35,8 @@ enum class OpKind : std::uint8_t {
 };
 inline constexpr int op_kind_count = 16;
 std::string_view to_string(OpKind kind);
+/// Whether it moves a tile between the SM and the memory behind it. Such an operation is over long before or after its turn.
+constexpr bool moves_tile(OpKind kind) { return kind == OpKind::load || kind == OpKind::store; }
 
 /// A named tile on chip. A shared slot can be a ring of `stages` buffers.
 enum class Slot : std::uint8_t { none, q, k, v, s, p, m, m_new, m_tile, l, l_new, l_tile, alpha, beta, o, pv, lse };
