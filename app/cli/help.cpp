@@ -43,6 +43,7 @@ std::string gpus() {
 std::string keys() {
   std::string text = "Keys of a GPU (--set KEY=VALUE):\n";
   for (const SpecKey& row : spec_keys()) text += fmt::format("  {:<28}{}\n", row.key, row.meaning);
+  text += fmt::format("  {:<28}{}\n", sm_groups_key, sm_groups_meaning);
   return text;
 }
 

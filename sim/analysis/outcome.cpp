@@ -32,7 +32,8 @@ Result<Outcome> simulate_outcome(const SimulationRequest& request, const Progres
 }
 
 bool same_numbers(const GpuSpec& a, const GpuSpec& b) {
-  return std::all_of(spec_keys().begin(), spec_keys().end(), [&](const SpecKey& key) { return a.*key.member == b.*key.member; });
+  return a.sm_groups == b.sm_groups &&
+         std::all_of(spec_keys().begin(), spec_keys().end(), [&](const SpecKey& key) { return a.*key.member == b.*key.member; });
 }
 
 bool same_request(const SimulationRequest& a, const SimulationRequest& b) {

@@ -68,6 +68,10 @@ constexpr std::array key_rows = {
     SpecKey{"l2.sector_bytes", &GpuSpec::l2_sector_bytes, 32, 32, true,
             "What memory traffic is counted in, in bytes: 32 on every GPU modelled."},
     SpecKey{"l2.line_bytes", &GpuSpec::l2_line_bytes, 128, 128, true, "A cache line, in bytes: 128 on every GPU modelled."},
+    SpecKey{"l2.ways", &GpuSpec::l2_ways, 0, 1024, true,
+            "Lines of a set of the L2, out of which the least recently used goes; 0 where a partition is one set."},
+    SpecKey{"l2.dirty_fraction", &GpuSpec::l2_dirty_fraction, 0.01, 1, false,
+            "The part of a set that may wait to be written to HBM, 0 to 1."},
     SpecKey{"l2.bytes_per_cycle", &GpuSpec::l2_bytes_per_cycle, 0.01, 1e9, false,
             "What all SMs together read from the L2, in bytes a cycle."},
     SpecKey{"l2.write_bytes_per_cycle", &GpuSpec::l2_write_bytes_per_cycle, 0.01, 1e9, false,
@@ -99,6 +103,7 @@ constexpr std::array<std::pair<std::string_view, Source>, 4> source_names = {
 std::vector<std::string_view> key_names() {
   std::vector<std::string_view> names;
   for (const SpecKey& row : key_rows) names.push_back(row.key);
+  names.push_back(sm_groups_key);
   return names;
 }
 
@@ -130,10 +135,12 @@ class SpecReader {
     if (spec_.name.empty()) return missing("name");
     for (const SpecKey& key : key_rows)
       if (!spec_.provenance.contains(key.key)) return missing(key.key);
+    if (!spec_.provenance.contains(sm_groups_key)) return missing(sm_groups_key);
     if (spec_.sm_shared_bytes_per_block > spec_.sm_shared_bytes) {
       return Error{fmt::format("{}: sm.shared_bytes_per_block is {} and sm.shared_bytes {}: a block cannot have more than its SM",
                                origin_, spec_.sm_shared_bytes_per_block, spec_.sm_shared_bytes)};
     }
+    if (const auto wrong = groups_objection()) return Error{fmt::format("{}: {}", origin_, *wrong)};
     return std::move(spec_);
   }
 
@@ -167,50 +174,97 @@ class SpecReader {
     for (const auto& [key, node] : table) {
       const std::string full = fmt::format("{}.{}", name, key.str());
       const SpecKey* row = find_spec_key(full);
-      if (row == nullptr) return unknown(full, key.source());
-      if (!entry(*row, node)) return false;
+      if (row == nullptr && full != sm_groups_key) return unknown(full, key.source());
+      if (!(row != nullptr ? number(*row, node) : groups(node))) return false;
     }
     return true;
   }
 
-  bool entry(const SpecKey& row, const toml::node& node) {
-    const toml::table* table = node.as_table();
-    if (table == nullptr) {
-      return fail(node.source(),
-                  fmt::format("{} must say where it is from: {{ value = …, source = \"vendor\", note = \"…\" }}", row.key));
-    }
-    for (const auto& [key, field] : *table) {
-      if (key.str() != "value" && key.str() != "source" && key.str() != "note")
-        return fail(key.source(),
-                    fmt::format("{} has an unknown field {}: there are value, source and note", row.key, printable(key.str())));
-    }
-    const toml::node* value = table->get("value");
-    if (value == nullptr) return fail(node.source(), fmt::format("{} has no value", row.key));
+  bool number(const SpecKey& row, const toml::node& node) {
+    const toml::node* value = sourced_value(row.key, node);
+    if (value == nullptr) return false;
     const auto number = value->is_number() ? value->value<double>() : std::nullopt;
     if (!number) return fail(value->source(), fmt::format("{} must be a number", row.key));
     if (const auto wrong = objection(row, *number)) return fail(value->source(), *wrong);
-    Provenance provenance;
-    if (!source(row, *table, provenance)) return false;
     spec_.*row.member = *number;
-    spec_.provenance.emplace(row.key, std::move(provenance));
     return true;
   }
 
-  bool source(const SpecKey& row, const toml::table& table, Provenance& provenance) {
+  bool groups(const toml::node& node) {
+    const toml::node* value = sourced_value(sm_groups_key, node);
+    if (value == nullptr) return false;
+    const toml::array* list = value->as_array();
+    if (list == nullptr || list->empty())
+      return fail(value->source(), fmt::format("{} must be a list such as [{{ sms = 4, side = 0 }}]", sm_groups_key));
+    for (const toml::node& each : *list) {
+      const toml::table* group = each.as_table();
+      const auto whole = [&](std::string_view name) {
+        const toml::node* field = group != nullptr ? group->get(name) : nullptr;
+        return field != nullptr && field->is_integer() ? field->value<std::int64_t>() : std::nullopt;
+      };
+      const auto sms = whole("sms"), side = whole("side");
+      if (!sms || !side || group->size() != 2 || *sms < 1 || *sms > 4096 || *side < 0 || *side > 1) {
+        return fail(each.source(),
+                    fmt::format("a group of {} must be {{ sms = 1 to 4096, side = 0 or 1 }}, whole numbers both", sm_groups_key));
+      }
+      spec_.sm_groups.push_back({static_cast<int>(*sms), static_cast<int>(*side)});
+    }
+    return true;
+  }
+
+  /// What is wrong with the groups beside the other values; nullopt when nothing is.
+  std::optional<std::string> groups_objection() const {
+    double sms = 0;
+    int side = 0;
+    for (const SmGroup& group : spec_.sm_groups) {
+      sms += group.sms;
+      side = std::max(side, group.side);
+    }
+    if (sms != spec_.sm_count)
+      return fmt::format("{} has {} SMs and sm.count is {}: they must agree", sm_groups_key, sms, spec_.sm_count);
+    if (side >= spec_.l2_partitions)
+      return fmt::format("{} has a side {} and l2.partitions is {}: sides count from 0", sm_groups_key, side, spec_.l2_partitions);
+    return std::nullopt;
+  }
+
+  /// The value of an entry whose source and note are good, which are kept; null where they are not.
+  const toml::node* sourced_value(std::string_view name, const toml::node& node) {
+    const toml::table* table = node.as_table();
+    if (table == nullptr) {
+      fail(node.source(), fmt::format("{} must say where it is from: {{ value = …, source = \"vendor\", note = \"…\" }}", name));
+      return nullptr;
+    }
+    for (const auto& [key, field] : *table) {
+      if (key.str() == "value" || key.str() == "source" || key.str() == "note") continue;
+      fail(key.source(), fmt::format("{} has an unknown field {}: there are value, source and note", name, printable(key.str())));
+      return nullptr;
+    }
+    const toml::node* value = table->get("value");
+    if (value == nullptr) {
+      fail(node.source(), fmt::format("{} has no value", name));
+      return nullptr;
+    }
+    Provenance provenance;
+    if (!source(name, *table, provenance)) return nullptr;
+    spec_.provenance.emplace(name, std::move(provenance));
+    return value;
+  }
+
+  bool source(std::string_view name, const toml::table& table, Provenance& provenance) {
     const toml::node* node = table.get("source");
-    if (node == nullptr) return fail(table.source(), fmt::format("{} has no source: vendor, measured, estimated or user", row.key));
-    const auto* name = node->as_string();
+    if (node == nullptr) return fail(table.source(), fmt::format("{} has no source: vendor, measured, estimated or user", name));
+    const auto* word = node->as_string();
     const auto known = std::find_if(source_names.begin(), source_names.end(),
-                                    [&](const auto& pair) { return name != nullptr && name->get() == pair.first; });
+                                    [&](const auto& pair) { return word != nullptr && word->get() == pair.first; });
     if (known == source_names.end()) {
-      return fail(node->source(), fmt::format("the source of {} is {}: it must be vendor, measured, estimated or user", row.key,
-                                              name != nullptr ? fmt::format("'{}'", printable(name->get())) : "not a text"));
+      return fail(node->source(), fmt::format("the source of {} is {}: it must be vendor, measured, estimated or user", name,
+                                              word != nullptr ? fmt::format("'{}'", printable(word->get())) : "not a text"));
     }
     provenance.source = known->second;
     const toml::node* note = table.get("note");
     const auto* words = note != nullptr ? note->as_string() : nullptr;
     if (words == nullptr || words->get().empty())
-      return fail(table.source(), fmt::format("{} has no note that says where the value is from", row.key));
+      return fail(table.source(), fmt::format("{} has no note that says where the value is from", name));
     provenance.note = words->get();
     return true;
   }
@@ -259,6 +313,9 @@ Status set_spec_value(GpuSpec& spec, std::string_view assignment) {
     return Error{fmt::format("'{}' sets nothing: write KEY=VALUE, such as l2.capacity_bytes=0", printable(assignment))};
   const std::string_view key = trimmed(assignment.substr(0, equals));
   const std::string_view digits = trimmed(assignment.substr(equals + 1));
+  if (key == sm_groups_key)
+    return Error{fmt::format(
+        "{} is a list and no number: write it into a file such as assets/gpus/h200.toml and give that as the GPU", key)};
   const SpecKey* row = find_spec_key(key);
   if (row == nullptr) {
     const auto names = key_names();

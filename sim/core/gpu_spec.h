@@ -23,6 +23,12 @@ struct Provenance {
   std::string note;
 };
 
+/// SMs that blocks are dealt to one after another (a GPC), and the partition of the L2 that they are next to.
+struct SmGroup {
+  int sms = 0, side = 0;
+  friend bool operator==(const SmGroup&, const SmGroup&) = default;
+};
+
 /// Every number the model uses, by the key it has in the TOML file ("sm.count" is sm_count here).
 /// A capacity of 0 means the level is absent.
 struct GpuSpec {
@@ -39,24 +45,26 @@ struct GpuSpec {
   double sm_fp32_flops_per_cycle = 0;
   double sm_exps_per_cycle = 0;
   double sm_shared_bytes_per_cycle = 0;
-  double sm_l2_bytes_per_cycle = 0;       // the port of one SM, each direction
-  double sm_quarters = 1;                 // parts with a scheduler, a tensor core and pipes of their own
-  double sm_mma_flops_per_cycle = 0;      // what mma.sync reaches; 0: as tensor_flops_per_cycle
-  double sm_wgmma_flops_per_cycle = 0;    // what wgmma reaches; 0: there is none
-  double sm_issues_per_cycle = 0;         // warp instructions; 0: not modelled
-  double sm_alu_lanes_per_cycle = 0;      // minimum, compare, convert; 0: not modelled
-  double sm_product_issue_cycles = 0;     // of a quarter's tensor core, that an instruction beside a product takes from it
-  double sm_product_mixed_cycles = 0;     // the same, where it stands between products of its own warp
-  double sm_dependent_cycles = 0;         // from an instruction to one that needs its result
-  double sm_product_latency_cycles = 0;   // of one mma.sync
-  double sm_barrier_cycles = 0;           // a meeting of all warps of a block
-  double sm_store_bytes_per_cycle = 0;    // the port of one SM, outward; 0: as l2_bytes_per_cycle
+  double sm_l2_bytes_per_cycle = 0;      // the port of one SM, each direction
+  double sm_quarters = 1;                // parts with a scheduler, a tensor core and pipes of their own
+  double sm_mma_flops_per_cycle = 0;     // what mma.sync reaches; 0: as tensor_flops_per_cycle
+  double sm_wgmma_flops_per_cycle = 0;   // what wgmma reaches; 0: there is none
+  double sm_issues_per_cycle = 0;        // warp instructions; 0: not modelled
+  double sm_alu_lanes_per_cycle = 0;     // minimum, compare, convert; 0: not modelled
+  double sm_product_issue_cycles = 0;    // of a quarter's tensor core, that an instruction beside a product takes from it
+  double sm_product_mixed_cycles = 0;    // the same, where it stands between products of its own warp
+  double sm_dependent_cycles = 0;        // from an instruction to one that needs its result
+  double sm_product_latency_cycles = 0;  // of one mma.sync
+  double sm_barrier_cycles = 0;          // a meeting of all warps of a block
+  double sm_store_bytes_per_cycle = 0;   // the port of one SM, outward; 0: as l2_bytes_per_cycle
   double sm_shared_latency_cycles = 0;
   double sm_block_start_cycles = 0;
   double l2_capacity_bytes = 0;
   double l2_partitions = 0;
   double l2_sector_bytes = 0;
   double l2_line_bytes = 0;
+  double l2_ways = 0;                   // lines of a set; 0: one set
+  double l2_dirty_fraction = 1;         // of a set that may be dirty
   double l2_bytes_per_cycle = 0;        // all SMs together
   double l2_write_bytes_per_cycle = 0;  // all SMs together; 0: as bytes_per_cycle
   double l2_latency_cycles = 0;         // near partition
@@ -70,6 +78,9 @@ struct GpuSpec {
   double launch_interval_ns = 0;   // from one launch to the next, as fast as the host can make them
   double launch_first_ns = 0;      // what two events around an empty kernel show
   double launch_block_cycles = 0;  // from giving out a block to giving out the next, on any SM
+
+  /// In order of dealing. Empty, or not of sm_count SMs (which --set may change): taken as one half of the SMs a side.
+  std::vector<SmGroup> sm_groups;
 
   std::map<std::string, Provenance, std::less<>> provenance;  // by key
 
@@ -93,6 +104,10 @@ struct SpecKey {
   std::string_view meaning;  // one sentence, with the unit
 };
 std::span<const SpecKey> spec_keys();
+/// The one key that is no number and has no row: a list of { sms, side }, in files only.
+inline constexpr std::string_view sm_groups_key = "sm.groups";
+inline constexpr std::string_view sm_groups_meaning =
+    "SMs in the order in which blocks are dealt to them, as [{ sms, side of the L2 }, …]; in a file only.";
 /// The row of `key`; null where there is none.
 const SpecKey* find_spec_key(std::string_view key);
 

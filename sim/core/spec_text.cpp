@@ -16,6 +16,20 @@ std::string quoted(std::string_view text) {
   return out + '"';
 }
 
+std::string groups_text(const std::vector<SmGroup>& groups) {
+  std::string text;
+  for (const SmGroup& group : groups)
+    text += fmt::format("{}{{ sms = {}, side = {} }}", text.empty() ? "" : ", ", group.sms, group.side);
+  return "[" + text + "]";
+}
+
+std::string line(std::string_view name, std::string_view value, const GpuSpec& spec, std::string_view key) {
+  const auto from = spec.provenance.find(key);
+  const Provenance provenance = from != spec.provenance.end() ? from->second : Provenance{};
+  return fmt::format("{:<22} = {{ value = {}, source = \"{}\", note = {} }}\n", name, value, to_string(provenance.source),
+                     quoted(provenance.note.empty() ? "not said" : provenance.note));
+}
+
 }  // namespace
 
 std::string spec_text(const GpuSpec& spec, std::string_view heading) {
@@ -27,10 +41,8 @@ std::string spec_text(const GpuSpec& spec, std::string_view heading) {
       section = key.key.substr(0, dot);
       text += fmt::format("\n[{}]\n", section);
     }
-    const auto from = spec.provenance.find(key.key);
-    const Provenance provenance = from != spec.provenance.end() ? from->second : Provenance{};
-    text += fmt::format("{:<22} = {{ value = {}, source = \"{}\", note = {} }}\n", key.key.substr(dot + 1), spec.*key.member,
-                        to_string(provenance.source), quoted(provenance.note.empty() ? "not said" : provenance.note));
+    text += line(key.key.substr(dot + 1), fmt::format("{}", spec.*key.member), spec, key.key);
+    if (key.key == "sm.count" && !spec.sm_groups.empty()) text += line("groups", groups_text(spec.sm_groups), spec, sm_groups_key);
   }
   return text;
 }

@@ -9,10 +9,6 @@ namespace tilescope {
 
 namespace {
 
-/// What experiments on an H200 show (kernels/measured/h200-l2-2026-11-21.txt): evictions as from sets of about 16 lines, and 27.4
-/// of 60 MiB that stay dirty. Taken for every L2 of two partitions; one of one partition is a single least-recently-used list.
-constexpr CachePolicy measured_policy{16, 0, 0.457};
-
 /// Cycles a byte; a rate of 0 means that the level is not there to slow anything.
 double per(double rate) {
   return rate > 0 ? 1 / rate : 0;
@@ -48,7 +44,7 @@ MemorySystem::MemorySystem(const GpuSpec& gpu, const TensorLayouts& layouts, std
       ports_(static_cast<std::size_t>(gpu.sm_count)),
       sides_(sm_sides(gpu)) {
   if (!gpu.has_l2()) return;
-  CachePolicy policy = gpu.l2_partitions >= 2 ? measured_policy : CachePolicy{};
+  CachePolicy policy{static_cast<int>(gpu.l2_ways), 0, gpu.l2_dirty_fraction};
   for (const Tensor tensor : tensors) policy.tile_bytes = std::max(policy.tile_bytes, map_.tile_bytes(tensor));
   cache_.emplace(map_, Bytes(static_cast<std::int64_t>(gpu.l2_capacity_bytes)), static_cast<int>(gpu.l2_partitions), policy);
 }

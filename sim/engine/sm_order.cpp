@@ -2,24 +2,17 @@
 #include "sim/engine/sm_order.h"
 
 #include <algorithm>
-#include <array>
 
 namespace tilescope {
 
 namespace {
 
-struct SmGroup {
-  int sms, side;
-};
-
-/// GPCs in the order in which an H200 deals blocks to them, with the side of the L2 that they are on; the first are four pairs of
-/// SMs outside of any GPC that clusters use. Source: kernels/measured/h200-l2-2026-11-21.txt.
-constexpr std::array<SmGroup, 9> h200_groups = {{{8, 0}, {8, 0}, {16, 0}, {16, 1}, {16, 1}, {16, 1}, {16, 0}, {18, 1}, {18, 0}}};
-
-/// Of other GPUs no groups are known: the first half of the SMs is taken as one side.
 std::vector<SmGroup> groups_of(const GpuSpec& gpu) {
   const auto sms = static_cast<int>(gpu.sm_count);
-  if (sms == 132 && gpu.l2_partitions >= 2) return {h200_groups.begin(), h200_groups.end()};
+  int grouped = 0;
+  for (const SmGroup& group : gpu.sm_groups) grouped += group.sms;
+  if (grouped == sms) return gpu.sm_groups;
+  // The groups are of another number of SMs: nothing better is known than that half of them are on a side.
   return {{sms / 2, 0}, {sms - sms / 2, 1}};
 }
 

@@ -7,6 +7,8 @@
 
 #include <doctest/doctest.h>
 
+#include "sim/core/spec_text.h"
+
 using namespace tilescope;
 
 namespace {
@@ -29,6 +31,20 @@ TEST_CASE("calibrate: a measured value is marked so, with its note, and all othe
   CHECK(after->provenance.at("hbm.latency_cycles").note == "a chain of addresses");
   CHECK(after->sm_exps_per_cycle == before.sm_exps_per_cycle);
   CHECK(after->provenance.at("sm.exps_per_cycle").source == before.provenance.at("sm.exps_per_cycle").source);
+}
+
+TEST_CASE("calibrate: a GPU of another number of SMs than the base gets halves for groups, so that its file can be read") {
+  const Result<GpuSpec> same = calibrated_spec(shipped("h200"), {{"sm.count", 132, "read from the device"}});
+  REQUIRE(same);
+  CHECK(same->sm_groups == shipped("h200").sm_groups);
+  const Result<GpuSpec> other = calibrated_spec(shipped("h200"), {{"sm.count", 114, "read from the device"}});
+  REQUIRE(other);
+  CHECK(other->sm_groups == std::vector<SmGroup>{{57, 0}, {57, 1}});
+  CHECK(other->provenance.at("sm.groups").source == Source::estimated);
+  CHECK(parse_gpu_spec(spec_text(*other, "written"), "written"));
+  const Result<GpuSpec> one_side = calibrated_spec(shipped("rtx4090"), {{"sm.count", 76, "read from the device"}});
+  REQUIRE(one_side);
+  CHECK(parse_gpu_spec(spec_text(*one_side, "written"), "written"));
 }
 
 TEST_CASE("calibrate: a value that no GPU has is an error and not a spec") {

@@ -11,6 +11,7 @@ inline GpuSpec toy_gpu() {
   gpu.id = "toy";
   gpu.name = "Toy";
   gpu.sm_count = 4;
+  gpu.sm_groups = {{4, 0}};
   gpu.sm_clock_hz = 1e9;
   gpu.sm_registers = 65536;
   gpu.sm_max_threads = 1024;
@@ -57,6 +58,7 @@ inline GpuSpec h200_gpu() {
   gpu.id = "h200";
   gpu.name = "NVIDIA H200 SXM";
   gpu.sm_count = 132;
+  gpu.sm_groups = {{8, 0}, {8, 0}, {16, 0}, {16, 1}, {16, 1}, {16, 1}, {16, 0}, {18, 1}, {18, 0}};
   gpu.sm_clock_hz = 1.98e9;
   gpu.sm_registers = 65536;
   gpu.sm_max_threads = 2048;
@@ -84,6 +86,8 @@ inline GpuSpec h200_gpu() {
   gpu.l2_partitions = 2;
   gpu.l2_sector_bytes = 32;
   gpu.l2_line_bytes = 128;
+  gpu.l2_ways = 16;
+  gpu.l2_dirty_fraction = 0.457;
   gpu.l2_bytes_per_cycle = 37.0 * 132;
   gpu.l2_write_bytes_per_cycle = 2450;
   gpu.l2_latency_cycles = 265;

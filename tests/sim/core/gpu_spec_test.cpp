@@ -70,7 +70,9 @@ TEST_CASE("gpu spec: every shipped file loads, is named after its id, and says w
     const GpuSpec spec = shipped(id);
     ids.insert(id);
     CHECK(spec.id == id);
-    CHECK(spec.provenance.size() == spec_keys().size());
+    CHECK(spec.provenance.size() == spec_keys().size() + 1);
+    REQUIRE(spec.provenance.contains(sm_groups_key));
+    CHECK(spec.provenance.find(sm_groups_key)->second.note.size() >= 4);
     for (const SpecKey& key : spec_keys()) {
       CAPTURE(std::string(key.key));
       REQUIRE(spec.provenance.contains(key.key));
@@ -87,6 +89,7 @@ TEST_CASE("gpu spec: toy.toml has the numbers of the toy that the model's tests 
     CAPTURE(std::string(key.key));
     CHECK(file.*key.member == built.*key.member);
   }
+  CHECK(file.sm_groups == built.sm_groups);
 }
 
 TEST_CASE("gpu spec: the shipped numbers agree with each other and with the data sheets' totals") {
@@ -162,8 +165,35 @@ TEST_CASE("gpu spec: a wrong file is refused with the file, the line, the key an
   CHECK(error_of(toy_with("sm", "shared_bytes_per_block",
                           "shared_bytes_per_block = { value = 70000, source = \"vendor\", note = \"n\" }"))
             .find("sm.shared_bytes_per_block is 70000 and sm.shared_bytes 65536") != std::string::npos);
+  CHECK(error_of(toy_with("l2", "ways", "ways = { value = -1, source = \"vendor\", note = \"n\" }"))
+            .find("l2.ways is -1: it must be from 0 to 1024") != std::string::npos);
+  CHECK(error_of(toy_with("l2", "dirty_fraction", "dirty_fraction = { value = 1.5, source = \"vendor\", note = \"n\" }"))
+            .find("l2.dirty_fraction is 1.5: it must be from 0.01 to 1") != std::string::npos);
   CHECK(error_of("sm = 5\n") == "my.toml:1: unknown key sm");
   CHECK(error_of("[sm.count]\nvalue = 1\n").find("sm.count has no source") != std::string::npos);
+}
+
+TEST_CASE("gpu spec: groups of SMs are a list of whole numbers that agrees with the SMs and the partitions, or are refused") {
+  const auto toy_with_groups = [](const std::string& value) {
+    return toy_with("sm", "groups", "groups = { value = " + value + ", source = \"vendor\", note = \"n\" }");
+  };
+  const auto good = parse_gpu_spec(toy_with_groups("[{ sms = 1, side = 0 }, { sms = 3, side = 0 }]"), "my.toml");
+  REQUIRE(good);
+  CHECK(good->sm_groups == std::vector<SmGroup>{{1, 0}, {3, 0}});
+  CHECK(error_of(toy_with("sm", "groups", "")) == "my.toml: sm.groups is missing");
+  for (const char* list : {"4", "[]", "\"4\""})
+    CHECK(error_of(toy_with_groups(list)).find("sm.groups must be a list such as [{ sms = 4, side = 0 }]") != std::string::npos);
+  for (const char* group : {"4", "{ sms = 4 }", "{ sms = 4.0, side = 0 }", "{ sms = 0, side = 0 }", "{ sms = 4, side = 2 }",
+                            "{ sms = 5000, side = 0 }", "{ sms = 4, side = 0, name = 1 }", "{ sms = \"4\", side = 0 }"}) {
+    CAPTURE(std::string(group));
+    CHECK(error_of(toy_with_groups("[" + std::string(group) + "]"))
+              .find("a group of sm.groups must be { sms = 1 to 4096, side = 0 or 1 }, whole numbers both") != std::string::npos);
+  }
+  CHECK(error_of(toy_with_groups("[{ sms = 3, side = 0 }]")) == "my.toml: sm.groups has 3 SMs and sm.count is 4: they must agree");
+  CHECK(error_of(toy_with_groups("[{ sms = 2, side = 0 }, { sms = 2, side = 1 }]")) ==
+        "my.toml: sm.groups has a side 1 and l2.partitions is 1: sides count from 0");
+  CHECK(error_of(toy_with("sm", "groups", "groups = [{ sms = 4, side = 0 }]")).find("sm.groups must say where it is from") !=
+        std::string::npos);
 }
 
 TEST_CASE("gpu spec: every key can be set to both ends of its range, and to nothing beyond them") {
@@ -199,6 +229,7 @@ TEST_CASE("gpu spec: a bad assignment is refused with its text and changes nothi
   } cases[] = {
       {"l2.capacity_bytes", "'l2.capacity_bytes' sets nothing: write KEY=VALUE, such as l2.capacity_bytes=0"},
       {"l2.capacity=0", "unknown GPU key 'l2.capacity': did you mean l2.capacity_bytes?"},
+      {"sm.groups=4", "sm.groups is a list and no number: write it into a file"},
       {"=5", "unknown GPU key '': there are sm.count"},
       {"sm.count=", "sm.count is '': it must be a number from 1 to 4096"},
       {"sm.count=4x", "sm.count is '4x': it must be a number"},

@@ -17,10 +17,13 @@ TEST_CASE("spec text: what is written is read again, every value with its source
                                        Provenance{n++ % 2 == 0 ? Source::measured : Source::vendor, "a \"quoted\" note\\"});
     // Values that a hand-built spec leaves open.
     for (const SpecKey& key : spec_keys()) spec.*key.member = std::max(spec.*key.member, key.minimum);
+    spec.provenance.insert_or_assign(std::string(sm_groups_key), Provenance{Source::measured, "dealt so"});
     const auto again = parse_gpu_spec(spec_text(spec, "a heading"), "written");
     REQUIRE_MESSAGE(again, again.error().sentence);
     CHECK(again->id == spec.id);
     CHECK(again->name == spec.name);
+    CHECK(again->sm_groups == spec.sm_groups);
+    CHECK(again->provenance.at(std::string(sm_groups_key)).note == "dealt so");
     for (const SpecKey& key : spec_keys()) {
       const std::string name(key.key);
       CAPTURE(name);

@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "sim/engine/simulation.h"
+#include "sim/engine/sm_order.h"
 #include "tests/sim/test_gpus.h"
 
 using namespace tilescope;
@@ -101,4 +102,18 @@ TEST_CASE("block order: with a causal mask the long tiles first end sooner than 
   REQUIRE(last);
   REQUIRE(first);
   CHECK((*first)->cycles < (*last)->cycles);
+}
+
+TEST_CASE("sm order: sides follow the groups; fewer blocks than SMs fill the first group and go round the others") {
+  GpuSpec gpu = toy_gpu();
+  gpu.sm_count = 8;
+  gpu.l2_partitions = 2;
+  gpu.sm_groups = {{2, 1}, {3, 0}, {3, 1}};
+  CHECK(sm_sides(gpu) == std::vector<int>{1, 1, 0, 0, 0, 1, 1, 1});
+  CHECK(sms_of_part(gpu, 1) == std::vector<int>{0});
+  CHECK(sms_of_part(gpu, 5) == std::vector<int>{0, 1, 2, 3, 5});
+  // Of another number of SMs than the groups have, half are on each side.
+  REQUIRE(set_spec_value(gpu, "sm.count=6"));
+  CHECK(sm_sides(gpu) == std::vector<int>{0, 0, 0, 1, 1, 1});
+  CHECK(sms_of_part(gpu, 4) == std::vector<int>{0, 1, 2, 3});
 }
