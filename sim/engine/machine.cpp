@@ -35,36 +35,26 @@ Machine::Machine(const TileProgram& program, const SimulationRequest& request, M
 void Machine::build_order() {
   std::size_t leaves = 1;
   while (leaves < sms_.size()) leaves *= 2;
-  loser_times_.assign(leaves, 0);
-  loser_sms_.assign(leaves, 0);
+  losers_.assign(leaves, 0);
   next_of_sm_.assign(leaves, nullptr);
-  using Entry = std::pair<std::uint64_t, std::uint32_t>;
-  std::vector<Entry> winners(2 * leaves, Entry(std::bit_cast<std::uint64_t>(never), static_cast<std::uint32_t>(sms_.size())));
-  for (std::uint32_t sm = 0; sm < sms_.size(); ++sm)
-    winners[leaves + sm] = {std::bit_cast<std::uint64_t>(run_ahead(static_cast<int>(sm))), sm};
+  std::vector<TurnKey> winners(2 * leaves, turn_key(never, sms_.size()));
+  for (std::size_t sm = 0; sm < sms_.size(); ++sm) winners[leaves + sm] = turn_key(run_ahead(static_cast<int>(sm)), sm);
   for (std::size_t node = leaves - 1; node >= 1; --node) {
     winners[node] = std::min(winners[2 * node], winners[2 * node + 1]);
-    std::tie(loser_times_[node], loser_sms_[node]) = std::max(winners[2 * node], winners[2 * node + 1]);
+    losers_[node] = std::max(winners[2 * node], winners[2 * node + 1]);
   }
-  std::tie(loser_times_[0], loser_sms_[0]) = winners[1];
+  losers_[0] = winners[1];
 }
 
-void Machine::reorder(std::uint32_t sm, double time) {
-  std::uint64_t* const times = loser_times_.data();
-  std::uint32_t* const sms = loser_sms_.data();
-  auto bits = std::bit_cast<std::uint64_t>(time);
-  for (std::size_t node = (loser_times_.size() + sm) / 2; node >= 1; node /= 2) {
-    // Swaps the two where the loser comes first, without a branch: which of two SMs does is a coin toss to the processor.
-    const bool swap = (times[node] < bits) | ((times[node] == bits) & (sms[node] < sm));
-    const std::uint64_t times_differ = (times[node] ^ bits) & (0 - static_cast<std::uint64_t>(swap));
-    const std::uint32_t sms_differ = (sms[node] ^ sm) & (0 - static_cast<std::uint32_t>(swap));
-    times[node] ^= times_differ;
-    sms[node] ^= sms_differ;
-    bits ^= times_differ;
-    sm ^= sms_differ;
+void Machine::reorder(std::size_t sm, double time) {
+  TurnKey turn = turn_key(time, sm);
+  TurnKey* const losers = losers_.data();
+  for (std::size_t node = (losers_.size() + sm) / 2; node >= 1; node /= 2) {
+    const TurnKey other = losers[node];
+    losers[node] = std::max(other, turn);
+    turn = std::min(other, turn);
   }
-  times[0] = bits;
-  sms[0] = sm;
+  losers[0] = turn;
 }
 
 double Machine::load_time(const Resident& block) {
@@ -353,11 +343,12 @@ Result<double> Machine::run_launch(int launch, int blocks_per_sm, double start, 
 
   auto last_call = std::chrono::steady_clock::now();
   for (int events = 1;; ++events) {
-    const auto time = std::bit_cast<double>(loser_times_[0]);
+    const double time = time_of(losers_[0]);
     if (time == never) break;
-    const auto sm = static_cast<int>(loser_sms_[0]);
-    Sm& owner = sms_[loser_sms_[0]];
-    Resident& block = *next_of_sm_[loser_sms_[0]];
+    const auto turn = static_cast<std::size_t>(whose(losers_[0]));
+    const auto sm = static_cast<int>(turn);
+    Sm& owner = sms_[turn];
+    Resident& block = *next_of_sm_[turn];
     if (block.next == Next::load)
       load(sm, block, time);
     else if (block.next == Next::finish)
@@ -365,7 +356,7 @@ Result<double> Machine::run_launch(int launch, int blocks_per_sm, double start, 
     else
       store(sm, block, time);
     if (block.next != Next::nothing) refresh(owner, block);
-    reorder(static_cast<std::uint32_t>(sm), run_ahead(sm));
+    reorder(turn, run_ahead(sm));
     if (!progress || events % events_between_looks != 0) continue;
     const auto now = std::chrono::steady_clock::now();
     if (now - last_call < between_calls) continue;

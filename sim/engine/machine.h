@@ -93,7 +93,7 @@ class Machine {
   }
   void build_order();
   /// Puts the next event of SM `sm`, whose turn it was, in its place.
-  void reorder(std::uint32_t sm, double time);
+  void reorder(std::size_t sm, double time);
   double part_done() const;  // of the launch that is running, 0..1
 
   const TileProgram& program_;
@@ -103,10 +103,8 @@ class Machine {
   Recorder& recorder_;
   ScheduleBuilder& builder_;
   std::vector<Sm> sms_;
-  // A tournament over SMs by their next event, ties to the lower SM: at 0 the winner, at n the one that lost at node n. Times are
-  // kept as bits: they are never negative, such doubles are in the order of their bits, and those are quicker to compare.
-  std::vector<std::uint64_t> loser_times_;
-  std::vector<std::uint32_t> loser_sms_;
+  // A tournament over SMs by their next event, ties to the lower SM: at 0 the winner, at n the one that lost at node n.
+  std::vector<TurnKey> losers_;
   std::vector<Resident*> next_of_sm_;  // whose turn it is on each SM
   // The launch that is running.
   int launch_ = 0;

@@ -20,6 +20,21 @@
 
 namespace tilescope {
 
+/// A moment and whose turn it is then, as one number that orders them: earlier first, ties to the lower number. Times are never
+/// negative, and such doubles are in the order of their bits. So two turns are compared, and the lower one taken, without a branch:
+/// which of two it is, is a coin toss to the processor.
+__extension__ using TurnKey = unsigned __int128;
+
+constexpr TurnKey turn_key(double time, std::uint64_t whose) {
+  return TurnKey{std::bit_cast<std::uint64_t>(time)} << 64 | whose;
+}
+constexpr double time_of(TurnKey turn) {
+  return std::bit_cast<double>(static_cast<std::uint64_t>(turn >> 64));
+}
+constexpr std::uint64_t whose(TurnKey turn) {
+  return static_cast<std::uint64_t>(turn);
+}
+
 class TurnOrder {
  public:
   static constexpr double never = std::numeric_limits<double>::infinity();
@@ -42,7 +57,7 @@ class TurnOrder {
     }
     stores_[slot].waits = false;
     if (any_ready_) clear_ready(slot);
-    put(slot, bits(time));
+    put(slot, time);
   }
   /// Slot `slot` has a store that is next from `time` on, once the pipe is free, and a load at `load_time`, later than `time`.
   void set_store(std::size_t slot, double time, double load_time) {
@@ -57,42 +72,30 @@ class TurnOrder {
   Turn next_in_tree(double pipe_free);
 
  private:
-  // Times are compared as bits: they are never negative, such doubles are in the order of their bits, and those are quicker.
-  static constexpr std::uint64_t bits(double time) { return std::bit_cast<std::uint64_t>(time); }
   struct Slot {
     double time = never;  // of few slots; of many it is in the tree
     double load_time = never;
     bool waits = false;  // a store is next that needs the pipe
   };
-  struct Node {
-    std::uint64_t time = bits(never);
-    std::uint64_t slot = 0;
-  };
   static constexpr std::size_t most_few = 4;
 
-  /// Without a branch: which of two slots comes first is a coin toss to the processor.
-  static void take_lower(Node& best, const Node& other) {
-    const bool lower = (other.time < best.time) | ((other.time == best.time) & (other.slot < best.slot));
-    best.time ^= (best.time ^ other.time) & (0 - static_cast<std::uint64_t>(lower));
-    best.slot ^= (best.slot ^ other.slot) & (0 - static_cast<std::uint64_t>(lower));
-  }
-  void put(std::size_t slot, std::uint64_t time) {
+  void put(std::size_t slot, double time) {
     std::size_t node = leaves_ + slot;
-    Node winner{time, slot};
+    TurnKey winner = turn_key(time, slot);
     for (nodes_[node] = winner; node > 1; nodes_[node] = winner) {
-      take_lower(winner, nodes_[node ^ 1]);
+      winner = std::min(winner, nodes_[node ^ 1]);
       node /= 2;
     }
   }
   bool ready(std::size_t slot) const { return (ready_[slot / 64] >> slot % 64 & 1) != 0; }
   void clear_ready(std::size_t slot);
-  Node first_ready(double pipe_free) const;
+  TurnKey first_ready(double pipe_free) const;
 
   std::size_t count_ = 1;
   std::array<Slot, most_few> few_;
   std::vector<Slot> stores_;          // by slot
   std::size_t leaves_ = 1;            // a power of two
-  std::vector<Node> nodes_;           // 1 the root, leaves_ + slot the slots
+  std::vector<TurnKey> nodes_;          // 1 the root, leaves_ + slot the slots
   std::vector<std::uint64_t> ready_;  // a bit a slot
   bool any_ready_ = false;
 };
@@ -102,9 +105,9 @@ inline void TurnOrder::reset(std::size_t count) {
   few_.fill(Slot{});
   stores_.assign(count, Slot{});
   leaves_ = std::bit_ceil(std::max<std::size_t>(count, 1));
-  nodes_.assign(2 * leaves_, Node{});
-  for (std::size_t slot = 0; slot < leaves_; ++slot) nodes_[leaves_ + slot].slot = slot;
-  for (std::size_t node = leaves_ - 1; node >= 1; --node) nodes_[node].slot = nodes_[2 * node].slot;
+  nodes_.resize(2 * leaves_);
+  for (std::size_t slot = 0; slot < leaves_; ++slot) nodes_[leaves_ + slot] = turn_key(never, slot);
+  for (std::size_t node = leaves_ - 1; node >= 1; --node) nodes_[node] = nodes_[2 * node];
   ready_.assign(count / 64 + 1, 0);
   any_ready_ = false;
 }
@@ -134,25 +137,25 @@ inline TurnOrder::Turn TurnOrder::next_of_few(double pipe_free) {
 }
 
 inline TurnOrder::Turn TurnOrder::next_in_tree(double pipe_free) {
-  while (stores_[nodes_[1].slot].waits && nodes_[1].time < bits(pipe_free) && !ready(nodes_[1].slot)) {
-    const auto slot = static_cast<std::size_t>(nodes_[1].slot);
+  for (std::uint64_t slot = whose(nodes_[1]); stores_[slot].waits && time_of(nodes_[1]) < pipe_free && !ready(slot);
+       slot = whose(nodes_[1])) {
     ready_[slot / 64] |= std::uint64_t{1} << slot % 64;
     any_ready_ = true;
-    put(slot, bits(stores_[slot].load_time));
+    put(slot, stores_[slot].load_time);
   }
-  Node first = nodes_[1], rival{bits(never), leaves_};
+  TurnKey first = nodes_[1], rival = turn_key(never, leaves_);
   bool store_first = false;
-  for (std::size_t node = leaves_ + first.slot; node > 1; node /= 2) take_lower(rival, nodes_[node ^ 1]);
+  for (std::size_t node = leaves_ + whose(first); node > 1; node /= 2) rival = std::min(rival, nodes_[node ^ 1]);
   if (any_ready_) {
-    const Node store = first_ready(pipe_free);
-    store_first = store.time < first.time || (store.time == first.time && store.slot < first.slot);
+    const TurnKey store = first_ready(pipe_free);
+    store_first = store < first;
     if (store_first)
       first = store;  // its rival is of no interest: a store is an event by itself
     else
-      take_lower(rival, store);
+      rival = std::min(rival, store);
   }
-  const bool load_first = !store_first && any_ready_ && ready(first.slot);
-  return {first.slot, std::bit_cast<double>(first.time), load_first, rival.slot, std::bit_cast<double>(rival.time)};
+  const bool load_first = !store_first && any_ready_ && ready(whose(first));
+  return {whose(first), time_of(first), load_first, whose(rival), time_of(rival)};
 }
 
 inline void TurnOrder::clear_ready(std::size_t slot) {
@@ -160,10 +163,10 @@ inline void TurnOrder::clear_ready(std::size_t slot) {
   any_ready_ = std::any_of(ready_.begin(), ready_.end(), [](std::uint64_t word) { return word != 0; });
 }
 
-inline TurnOrder::Node TurnOrder::first_ready(double pipe_free) const {
+inline TurnKey TurnOrder::first_ready(double pipe_free) const {
   std::size_t word = 0;
   while (ready_[word] == 0) ++word;
-  return {bits(pipe_free), word * 64 + static_cast<std::size_t>(std::countr_zero(ready_[word]))};
+  return turn_key(pipe_free, word * 64 + static_cast<std::size_t>(std::countr_zero(ready_[word])));
 }
 
 }  // namespace tilescope
