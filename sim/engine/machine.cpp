@@ -2,10 +2,8 @@
 #include "sim/engine/machine.h"
 
 #include <algorithm>
-#include <bit>
 #include <cassert>
 #include <chrono>
-#include <tuple>
 #include <utility>
 
 #include "sim/engine/sm_order.h"

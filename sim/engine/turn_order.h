@@ -95,7 +95,7 @@ class TurnOrder {
   std::array<Slot, most_few> few_;
   std::vector<Slot> stores_;          // by slot
   std::size_t leaves_ = 1;            // a power of two
-  std::vector<TurnKey> nodes_;          // 1 the root, leaves_ + slot the slots
+  std::vector<TurnKey> nodes_;        // 1 the root, leaves_ + slot the slots
   std::vector<std::uint64_t> ready_;  // a bit a slot
   bool any_ready_ = false;
 };

@@ -26,6 +26,16 @@ std::int64_t sectors_starting_in(std::int64_t first, std::int64_t end) {
   return ceil_div(end, sector_size) - ceil_div(first, sector_size);
 }
 
+/// Bits that are set. Most masks are a single slice or a whole tile, and a processor without an instruction for it (the one that is
+/// compiled for) would call a function.
+int count_bits(std::uint64_t mask) {
+  if ((mask & (mask - 1)) == 0) return mask != 0;
+  mask -= mask >> 1 & 0x5555555555555555U;
+  mask = (mask & 0x3333333333333333U) + (mask >> 2 & 0x3333333333333333U);
+  mask = (mask + (mask >> 4)) & 0x0f0f0f0f0f0f0f0fU;
+  return static_cast<int>(mask * 0x0101010101010101U >> 56);
+}
+
 /// Slices i of a mask for which i and `parity` differ in their lowest bit.
 std::uint64_t odd_slices(int parity) {
   return parity != 0 ? 0x5555555555555555U : 0xaaaaaaaaaaaaaaaaU;
@@ -119,7 +129,7 @@ std::int64_t TileMap::slice_sectors(const TileGeometry& tile, int slice) const {
 std::int64_t TileMap::sectors(const TileGeometry& tile, std::uint64_t slices) const {
   if (tile.sectors_each != TileGeometry::uneven) {
     const std::uint64_t last_bit = std::uint64_t{1} << tile.last_slice;
-    const std::int64_t whole = std::int64_t{tile.sectors_each} * std::popcount(slices & ~last_bit);
+    const std::int64_t whole = std::int64_t{tile.sectors_each} * count_bits(slices & ~last_bit);
     return whole + ((slices & last_bit) != 0 ? tile.sectors_last : 0);
   }
   std::int64_t count = 0;
@@ -132,8 +142,8 @@ std::int64_t TileMap::sectors_of_half(const TileGeometry& tile, std::uint64_t sl
   if (tile.sectors_each != TileGeometry::uneven) {
     const std::uint64_t last_bit = std::uint64_t{1} << tile.last_slice;
     const std::uint64_t whole = slices & ~last_bit;
-    std::int64_t count = std::int64_t{tile.sectors_each / 2} * std::popcount(whole);
-    if (tile.sectors_each % 2 != 0) count += std::popcount(whole & odd);
+    std::int64_t count = std::int64_t{tile.sectors_each / 2} * count_bits(whole);
+    if (tile.sectors_each % 2 != 0) count += count_bits(whole & odd);
     if ((slices & last_bit) != 0) count += tile.sectors_last / 2 + ((odd & last_bit) != 0 ? tile.sectors_last % 2 : 0);
     return count;
   }
