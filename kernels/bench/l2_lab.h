@@ -1,5 +1,5 @@
 // L2Lab: a buffer whose lines have known home partitions, SMs of known sides, and readings of the L2's counters; what the
-// experiments of l2_policy.cpp are written in.
+// experiments of l2_policy_*.cpp are written in.
 //
 //   flush ─► steps that prepare (not counted) ─► steps that are counted ─► bytes of HBM and of the fabric between the partitions
 #pragma once
