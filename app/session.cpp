@@ -8,8 +8,10 @@
 #include <fmt/format.h>
 
 #include "app/parallel.h"
+#include "app/panels/timeline_data.h"
 #include "app/racers.h"
 #include "app/session_state.h"
+#include "app/stage/stage_facts.h"
 #include "sim/numerics/inputs.h"
 
 namespace tilescope {
@@ -56,51 +58,58 @@ Simulations simulate_lanes(const SimulationRequest& request, bool race, const Pr
 void Session::State::simulate_again(std::string control) {
   pending_control = std::move(control);
   if (request.focus_sm >= request.gpu.sm_count) request.focus_sm = 0;
+  std::vector<std::int64_t> steps;  // that may be shown first
+  if (!lanes.empty()) steps.push_back(lanes.back().step);
+  if (!opened && first_step) steps.push_back(*first_step);
   worker->submit(
       simulate_slot, tr("simulating"),
-      [this, asked = request, racing = race, cause = pending_control](const Progress& progress) -> Worker::Deliver {
-        auto made = std::make_shared<Simulations>(simulate_lanes(asked, racing, progress));
-        std::vector<std::pair<TimelineKey, std::shared_ptr<const TimelineData>>> laid_out;
-        if (*made)
-          for (const auto& simulation : **made) {
-            const TimelineKey key = timeline_key(simulation, asked.focus_sm);
-            laid_out.emplace_back(key, lay_out_timeline_of(key));
-          }
-        return [this, made, cause, asked, racing, laid_out] {
-          if (!*made) {
+      [this, asked = request, racing = race, cause = pending_control, steps](const Progress& progress) -> Worker::Deliver {
+        Simulations made = simulate_lanes(asked, racing, progress);
+        const std::optional<Error> error = made ? std::nullopt : std::optional(made.error());
+        const std::vector<Arrival> arrivals = made ? make_arrivals(std::move(*made), asked.focus_sm, steps) : std::vector<Arrival>{};
+        return [this, error, cause, asked, racing, arrivals] {
+          if (error) {
             // A cancelled one was either replaced, or stopped by the user: then the last good picture stays.
-            if (made->error().kind == Error::Kind::cancelled) return;
-            message = ControlMessage{cause, made->error().sentence};
+            if (error->kind == Error::Kind::cancelled) return;
+            message = ControlMessage{cause, error->sentence};
             if (cause == "race") race = good_race;  // a switch, unlike a number, shows what is
             return;
           }
-          const bool same = !lanes.empty() && lanes.back().simulation->request.algorithm == (**made).back()->request.algorithm &&
+          const bool same = !lanes.empty() && lanes.back().simulation->request.algorithm == arrivals.back().simulation->request.algorithm &&
                             lanes.back().simulation->request.gpu.id == asked.gpu.id;
           good_request = asked;
           good_race = racing;
           message.reset();
-          take_simulations(std::move(**made), same);
-          for (const auto& [key, timeline] : laid_out) timelines.put(key, timeline);
+          take_simulations(arrivals, same);
         };
       },
       drag_grace);
 }
 
-void Session::State::take_simulations(std::vector<std::shared_ptr<const Simulation>> simulations, bool same_program) {
-  const bool was_race = lanes.size() == 2, is_race = simulations.size() == 2;
+void Session::State::take_simulations(const std::vector<Arrival>& arrivals, bool same_program) {
+  const bool was_race = lanes.size() == 2, is_race = arrivals.size() == 2;
   const std::int64_t old_step = lanes.empty() ? 0 : lanes.back().step;
   const double old_cycle = playhead.goal();
+  for (LaneState& lane : lanes) {
+    retired.add(std::move(lane.simulation));
+    retired.add(std::move(lane.operations));
+  }
   lanes.clear();
-  for (auto& simulation : simulations) {
+  for (const Arrival& arrival : arrivals) {
     LaneState& lane = lanes.emplace_back();
-    lane.simulation = std::move(simulation);
+    lane.simulation = arrival.simulation;
     lane.focus_sm = timeline_key(lane.simulation, request.focus_sm).sm;
+    for (const ProgramShape& shape : arrival.timeline->stage_facts->shapes) lane.block_lengths.push_back(shape.longest_block);
   }
   forget_values_of_others();
+  for (const Arrival& arrival : arrivals) {
+    timelines.put(arrival.timeline_key, arrival.timeline);
+    for (const auto& [key, block] : arrival.blocks) blocks.put(key, block);
+  }
 
   LaneState& chosen = lanes.back();
   const std::int64_t last = chosen.simulation->trace->step_count(chosen.focus_sm);
-  std::int64_t step = telling_step(*chosen.simulation, chosen.focus_sm);
+  std::int64_t step = arrivals.back().telling_step;
   if (!opened && first_step) step = *first_step;
   if (opened && same_program) step = old_step;
   const bool keep_clock = opened && same_program && was_race && is_race;
@@ -234,7 +243,6 @@ void Session::State::operator()(const SetFocusSm& command) {
   for (LaneState& lane : lanes) {
     const auto sms = lane.simulation->trace->focused_sms();
     if (std::find(sms.begin(), sms.end(), command.sm) != sms.end()) lane.focus_sm = command.sm;
-    lane.operations = nullptr;
   }
   set_cycle(playhead.goal());
 }
@@ -332,7 +340,8 @@ Session::Session(Start start) : state_(std::make_unique<State>()) {
   s.threads = start.threads;
   s.shelf = State::make_background();
   s.worker = std::make_unique<Worker>(start.threads, start.wake);
-  s.background = std::make_unique<Worker>(start.threads, std::move(start.wake));
+  s.background = std::make_unique<Worker>(start.threads, start.wake);
+  s.errands = std::make_unique<Worker>(start.threads, std::move(start.wake));
   // With a window to draw, one core is left to the frame and the worker.
   s.studies = std::make_unique<Studies>(*s.background, start.threads ? std::max(1, core_count() - 1) : core_count());
   if (start.swept) s.studies->take(std::move(start.swept), start.sweep_quantity);
@@ -347,14 +356,18 @@ void Session::tick(double seconds) {
   State& s = *state_;
   s.worker->take_finished();
   s.background->take_finished();
+  s.errands->take_finished();
+  s.free_retired();
   s.take_validated();
   s.take_measured();
   s.clock_seconds += seconds;
   if (!s.lanes.empty()) {
     s.play(seconds);
     s.refresh_lanes();
+    // Without threads, what was just asked for is there at once.
+    if (s.errands->take_finished()) s.refresh_lanes();
     s.ask_for_histories();
-    if (s.worker->take_finished()) {  // without threads, what was just asked for is there at once
+    if (s.worker->take_finished()) {
       s.refresh_lanes();
       s.ask_for_histories();
     }
@@ -375,14 +388,15 @@ void Session::tick(double seconds) {
   for (const LaneState& lane : s.lanes) s.shown.push_back(lane.lane);
 }
 
-bool Session::animating() const { return state_->playing || state_->playhead.moving() || !state_->worker->idle() || !state_->background->idle(); }
+bool Session::animating() const { return state_->playing || state_->playhead.moving() || !state_->worker->idle() || !state_->background->idle() || !state_->errands->idle(); }
 
 void Session::finish() {
   do {
     state_->worker->finish();
     state_->background->finish();
+    state_->errands->finish();
     tick(0);
-  } while (!state_->worker->idle() || !state_->background->idle());
+  } while (!state_->worker->idle() || !state_->background->idle() || !state_->errands->idle());
 }
 
 View Session::view(const Theme& theme) const {

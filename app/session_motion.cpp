@@ -148,25 +148,24 @@ void Session::State::play(double seconds) {
 void Session::State::refresh_lanes() {
   const double cycle = playhead.cycle();
   const bool at_rest = !playhead.moving() && exactly_at_step;
-  for (LaneState& state : lanes) {
+  for (std::size_t i = 0; i < lanes.size(); ++i) {
+    LaneState& state = lanes[i];
     const Trace& trace = *state.simulation->trace;
     Lane& lane = state.lane;
-    const bool stepped = lane.simulation == nullptr || lane.step != state.step || lane.focus_sm != state.focus_sm;
+    // A first step whose block is not there yet is shown without its operations.
+    bool stepped = lane.simulation == nullptr || lane.step != state.step || lane.focus_sm != state.focus_sm ||
+                   (lane.rest.run >= 0 && state.operations == nullptr);
     if (stepped) {
-      lane.rest = trace.state_at(state.focus_sm, state.step);
-      lane.operation = nullptr;
-      lane.values_op = values_at(trace, state.focus_sm, lane.rest);
-      const auto run = lane.rest.run;
-      if (run < 0) {
-        state.operations = nullptr;
-      } else {
-        const BlockRun& block = trace.runs()[static_cast<std::size_t>(run)];
-        if (state.operations == nullptr || state.operations->launch != block.launch || state.operations->block != block.block) {
-          state.operations = std::make_shared<BlockOperations>();
-          state.simulation->program->emit_block(block.launch, block.block, *state.operations);
-        }
-        lane.operation = &state.operations->operations[static_cast<std::size_t>(lane.rest.op)];
+      TraceState rest = trace.state_at(state.focus_sm, state.step);
+      std::shared_ptr<const BlockOperations> operations;
+      if (rest.run >= 0) {
+        operations = find_block(i, state, trace.runs()[static_cast<std::size_t>(rest.run)]);
+        if (operations == nullptr && lane.simulation != nullptr) continue;  // what is shown stays until then
       }
+      lane.rest = std::move(rest);
+      lane.values_op = values_at(trace, state.focus_sm, lane.rest);
+      lane.operation = operations != nullptr ? &operations->operations[static_cast<std::size_t>(lane.rest.op)] : nullptr;
+      state.operations = std::move(operations);
     }
     if (stepped || state.shown_cycle != cycle || state.shown_at_rest != at_rest) {
       lane.state = at_rest ? lane.rest : trace.state_at_cycle(state.focus_sm, cycle);

@@ -17,12 +17,12 @@
 
 namespace tilescope {
 
-/// Which values: a simulation, a launch and a block of it.
-struct HistoryKey {
+/// Which block: a simulation, a launch and a block of it.
+struct BlockKey {
   std::shared_ptr<const Simulation> simulation;
   int launch = 0;
   std::int64_t block = 0;
-  bool operator==(const HistoryKey&) const = default;
+  bool operator==(const BlockKey&) const = default;
 };
 
 /// Which plane (batch x head).
@@ -48,10 +48,41 @@ struct PlaneFacts {
   std::shared_ptr<const TileHistory> tile_history;
 };
 
-/// What was worked out, newest first; the oldest go when there are too many.
-template <class Key, class Value>
+/// A simulation and what is worked out of it, off the frame, before it is shown.
+struct Arrival {
+  std::shared_ptr<const Simulation> simulation;
+  TimelineKey timeline_key;
+  std::shared_ptr<const TimelineData> timeline;
+  std::int64_t telling_step = 0;
+  std::vector<std::pair<BlockKey, std::shared_ptr<const BlockOperations>>> blocks;  // of the steps that may be shown first
+};
+/// `steps` are those of the last simulation that may be shown first, besides its telling one; the others stand at the same moments.
+std::vector<Arrival> make_arrivals(std::vector<std::shared_ptr<const Simulation>> simulations, int focus_sm,
+                                   const std::vector<std::int64_t>& steps);
+
+/// What left the screen: whoever lets go of a simulation last frees it, which takes longer than a frame may.
+class Retired {
+ public:
+  template <class T>
+  void add(std::shared_ptr<T> thing) {
+    if (thing != nullptr) things_.push_back(std::move(thing));
+  }
+  void add(const PlaneFacts& facts) {
+    add(facts.reference);
+    add(facts.tile_history);
+  }
+  /// Those that nobody else holds any more.
+  std::vector<std::shared_ptr<const void>> take_free();
+
+ private:
+  std::vector<std::shared_ptr<const void>> things_;
+};
+
+/// What was worked out, newest first; the oldest go when there are too many, into `retired`.
+template <class Key, class Value, std::size_t most = 24>
 class RecentCache {
  public:
+  explicit RecentCache(Retired& retired) : retired_(retired) {}
   const Value* find(const Key& key) {
     const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const auto& e) { return e.first == key; });
     if (found == entries_.end()) return nullptr;
@@ -63,16 +94,26 @@ class RecentCache {
   }
   void put(const Key& key, Value value) {
     entries_.emplace_front(key, std::move(value));
-    constexpr std::size_t most = 24;
-    if (entries_.size() > most) entries_.pop_back();
+    if (entries_.size() <= most) return;
+    retire(entries_.back());
+    entries_.pop_back();
   }
   template <class Gone>
   void erase_if(Gone gone) {
-    std::erase_if(entries_, [&](const auto& e) { return gone(e.first); });
+    std::erase_if(entries_, [&](const auto& e) { return gone(e.first) && retire(e); });
   }
-  void clear() { entries_.clear(); }
+  void clear() {
+    erase_if([](const Key&) { return true; });
+  }
 
  private:
+  bool retire(const std::pair<Key, Value>& entry) {
+    retired_.add(entry.first.simulation);
+    retired_.add(entry.second);
+    return true;
+  }
+
+  Retired& retired_;
   std::list<std::pair<Key, Value>> entries_;
 };
 
@@ -83,7 +124,9 @@ struct LaneState {
   std::int64_t step = 0;
   double shown_cycle = -1;                      // what `lane.state` was made for
   bool shown_at_rest = false;
-  std::shared_ptr<BlockOperations> operations;  // of the step's block
+  std::vector<std::size_t> block_lengths;       // operations, by launch
+  std::shared_ptr<const BlockOperations> operations;  // of the block of the step that `lane` shows
+  /// As shown. It stays at the step before while the block of the next one is written out.
   Lane lane;
 };
 
@@ -128,19 +171,29 @@ struct Session::State {
   static constexpr int plane_slots = 2;         // one a lane
   static constexpr int history_slots = 3;       // one a lane, and one for the block that comes next
   static constexpr int timeline_slots = 2;      // one a lane
-  RecentCache<TimelineKey, std::shared_ptr<const TimelineData>> timelines;
+  static constexpr int block_slots = 3;         // one a lane, and one for the block that comes next
+  Retired retired;
+  bool freeing = false;
+  RecentCache<TimelineKey, std::shared_ptr<const TimelineData>> timelines{retired};
   std::array<std::optional<TimelineKey>, timeline_slots> timelines_under_way;
-  RecentCache<PlaneKey, PlaneFacts> planes;
-  RecentCache<HistoryKey, std::shared_ptr<const BlockHistory>> histories;
+  RecentCache<PlaneKey, PlaneFacts> planes{retired};
+  RecentCache<BlockKey, std::shared_ptr<const BlockHistory>> histories{retired};
+  RecentCache<BlockKey, std::shared_ptr<const BlockOperations>, 8> blocks{retired};  // one can be megabytes
   std::array<std::optional<PlaneKey>, plane_slots> planes_under_way;
-  std::array<std::optional<HistoryKey>, history_slots> histories_under_way;
+  std::array<std::optional<BlockKey>, history_slots> histories_under_way;
+  std::array<std::optional<BlockKey>, block_slots> blocks_under_way;
   std::vector<Lane> shown;
   std::unique_ptr<Worker> worker;               // last, with `background`: their threads end before the rest goes
   /// What must not keep the shown simulation waiting: studies of many simulations, validation, measurements.
   std::unique_ptr<Worker> background;
+  /// What takes milliseconds and must wait for neither: writing blocks out, and freeing what left the screen.
+  std::unique_ptr<Worker> errands;
   std::unique_ptr<Studies> studies;             // they refer to `background`, whose thread is stopped first: see ~State
   StudyView study_view;                         // of this frame
-  ~State() { background.reset(); }
+  ~State() {
+    background.reset();
+    errands.reset();
+  }
 
   // measurements
   Measurements measurements;
@@ -159,15 +212,22 @@ struct Session::State {
   static std::shared_ptr<Background> make_background();
 
   static constexpr int measure_slot = 0, compare_slot = 14, validation_slot = 15;  // of `background`
+  static constexpr int freeing_slot = block_slots;                                  // of `errands`, after the blocks
   static constexpr int simulate_slot = 0, first_timeline_slot = 1, first_plane_slot = first_timeline_slot + timeline_slots, first_history_slot = first_plane_slot + plane_slots;
 
   // session.cpp: work
   void simulate_again(std::string control);
-  void take_simulations(std::vector<std::shared_ptr<const Simulation>> simulations, bool same_program);
+  void take_simulations(const std::vector<Arrival>& arrivals, bool same_program);
+
+  // session_blocks.cpp
+  std::shared_ptr<const BlockOperations> find_block(std::size_t slot, const LaneState& lane, const BlockRun& run);
+  void ask_for_block(std::size_t slot, const BlockKey& key);
+  void ask_for_next_block(const LaneState& lane, const BlockKey& key);
+  void free_retired();
 
   // session_values.cpp
   void ask_for_histories();
-  void ask_for_history(int slot, const HistoryKey& key, int shown_op);
+  void ask_for_history(int slot, const BlockKey& key, int shown_op);
   void ask_for_plane(int slot, const PlaneKey& key);
   void show_plane(int slot, LaneState& lane);
   void show_timeline(int slot, LaneState& lane);

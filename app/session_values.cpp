@@ -20,6 +20,19 @@ std::shared_ptr<const ReferencePlane> make_reference(const TileProgram& program,
   return std::make_shared<const ReferencePlane>(program, inputs, plane);
 }
 
+/// The block that comes next on the SM that a lane shows.
+std::optional<BlockKey> next_block(const LaneState& lane) {
+  const Trace& trace = *lane.simulation->trace;
+  const auto run = static_cast<std::size_t>(std::max(0, lane.lane.rest.run));
+  constexpr std::size_t looked_at = 4096;  // blocks start on all SMs in turn: the next one on this SM is near, or there is none
+  const std::size_t end = std::min(trace.runs().size(), run + looked_at);
+  for (std::size_t next = lane.operations == nullptr ? run : run + 1; next < end; ++next) {
+    const BlockRun& block = trace.runs()[next];
+    if (block.sm == lane.lane.focus_sm) return BlockKey{lane.simulation, block.launch, block.block};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 TimelineKey timeline_key(const std::shared_ptr<const Simulation>& simulation, int sm) {
@@ -61,6 +74,7 @@ void Session::State::forget_values_of_others() {
   histories.erase_if(gone);
   planes.erase_if(gone);
   timelines.erase_if(gone);
+  blocks.erase_if(gone);
 }
 
 void Session::State::nothing_under_way() {
@@ -70,7 +84,7 @@ void Session::State::nothing_under_way() {
   compare_asked = nullptr;
 }
 
-void Session::State::ask_for_history(int slot, const HistoryKey& key, int shown_op) {
+void Session::State::ask_for_history(int slot, const BlockKey& key, int shown_op) {
   auto& under_way = histories_under_way[static_cast<std::size_t>(slot)];
   if (under_way == key) return;
   under_way = key;
@@ -109,7 +123,7 @@ void Session::State::ask_for_plane(int slot, const PlaneKey& key) {
 
 /// After another SM was chosen: a simulation comes with the timeline of its own. Laying out hundreds of thousands of intervals takes longer than a frame may.
 void Session::State::show_timeline(int slot, LaneState& lane) {
-  const TimelineKey key{lane.simulation, lane.focus_sm};
+  const TimelineKey key{lane.simulation, lane.lane.focus_sm};
   const auto* made = timelines.find(key);
   lane.lane.timeline = made != nullptr ? *made : nullptr;
   auto& under_way = timelines_under_way[static_cast<std::size_t>(slot)];
@@ -144,25 +158,18 @@ void Session::State::ask_for_histories() {
       lane.lane.history = nullptr;
       continue;
     }
-    const HistoryKey key{lane.simulation, lane.operations->launch, lane.operations->block};
+    const BlockKey key{lane.simulation, lane.operations->launch, lane.operations->block};
     const auto* history = histories.find(key);
     lane.lane.history = history != nullptr ? *history : nullptr;
     if (lane.lane.history == nullptr) ask_for_history(static_cast<int>(i), key, lane.lane.values_op);
     if (lane.lane.history != nullptr && i + 1 == lanes.size()) choose_row(*lane.lane.history, lane.lane.rest.op);
   }
   const LaneState& lane = lanes.back();
-  const Trace& trace = *lane.simulation->trace;
-  const auto run = static_cast<std::size_t>(std::max(0, lane.lane.rest.run));
+  const std::optional<BlockKey> next = next_block(lane);
+  if (!next) return;
+  ask_for_next_block(lane, *next);
   if (lane.operations != nullptr && lane.lane.history == nullptr) return;
-  constexpr std::size_t looked_at = 4096;  // blocks start on all SMs in turn: the next one on this SM is near, or there is none
-  const std::size_t end = std::min(trace.runs().size(), run + looked_at);
-  for (std::size_t next = lane.operations == nullptr ? run : run + 1; next < end; ++next) {
-    const BlockRun& block = trace.runs()[next];
-    if (block.sm != lane.focus_sm) continue;
-    const HistoryKey key{lane.simulation, block.launch, block.block};
-    if (!histories.holds(key)) ask_for_history(history_slots - 1, key, 0);
-    return;
-  }
+  if (!histories.holds(*next)) ask_for_history(history_slots - 1, *next, 0);
 }
 
 /// Until a row is clicked, the row that shows most: the one whose sum and output this block scales nearest to a half.

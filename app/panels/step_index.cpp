@@ -19,6 +19,8 @@ StepLabel label_of(const Operation& operation) {
   label.moves = moves;
   label.row = operation.tile.row;
   label.col = operation.tile.col;
+  label.wait_load = operation.wait_load;
+  label.issue_after = operation.issue_after;
   return label;
 }
 

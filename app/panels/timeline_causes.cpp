@@ -47,13 +47,6 @@ std::optional<std::size_t> predecessor(std::span<const Interval> intervals, std:
   });
 }
 
-Operation operation_of(const Simulation& simulation, const Interval& interval) {
-  const BlockRun& run = simulation.trace->runs()[static_cast<std::size_t>(interval.run)];
-  BlockOperations block;
-  simulation.program->emit_block(run.launch, run.block, block);
-  return block.operations[static_cast<std::size_t>(interval.op)];
-}
-
 /// The block whose end made room for that of `i`.
 std::optional<std::size_t> last_of_block_before(const Simulation& simulation, std::span<const Interval> intervals, std::size_t i) {
   const auto runs = simulation.trace->runs();
@@ -81,9 +74,9 @@ std::optional<std::size_t> blocker_of(const Simulation& simulation, const Timeli
     case WaitCause::data:
     case WaitCause::l2:
     case WaitCause::hbm:
-      return earlier_of_block(intervals, i, operation_of(simulation, interval).wait_load);
+      return earlier_of_block(intervals, i, data.steps->labels[i].wait_load);
     case WaitCause::buffer:
-      return earlier_of_block(intervals, i, operation_of(simulation, interval).issue_after);
+      return earlier_of_block(intervals, i, data.steps->labels[i].issue_after);
     case WaitCause::tensor:
       return of_unit(Unit::tensor);
     case WaitCause::exp:

@@ -23,10 +23,7 @@ std::string what_it_waited_for(const Simulation& simulation, const TimelineData&
     case WaitCause::program_order:
       return {};
     case WaitCause::data: {
-      const BlockRun& run = simulation.trace->runs()[static_cast<std::size_t>(intervals[i].run)];
-      BlockOperations block;
-      simulation.program->emit_block(run.launch, run.block, block);
-      const auto load = load_of(intervals, i, block.operations[static_cast<std::size_t>(intervals[i].op)].wait_load);
+      const auto load = load_of(intervals, i, data.steps->labels[i].wait_load);
       if (!load) return tr("data");
       const std::string tile = step_name(simulation, data.steps->labels[*load]);
       return intervals[*load].hbm_bytes > 0 ? say(tr("data: {} from HBM"), tile) : say(tr("data: {} from L2"), tile);

@@ -66,6 +66,7 @@ ProgramShape program_shape(const ProgramInfo& info, const TileProgram& program, 
     operations.clear();
     program.emit_block(launch, block, operations);
     collect(operations, found);
+    shape.longest_block = std::max(shape.longest_block, operations.operations.size());
   }
   const std::int64_t element = element_bytes(program.problem().dtype);
   for (int pass = 0; pass < 2; ++pass) {

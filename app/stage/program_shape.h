@@ -32,6 +32,7 @@ struct ProgramShape {
   std::string_view family;
   std::vector<SlotShape> slots;  // registers first, in the order they are drawn, then shared memory
   std::vector<TensorShape> tensors;
+  std::size_t longest_block = 0;  // operations, of the blocks that were looked at
 };
 
 /// Collects the slots of `launch` from its first, middle and last block.

@@ -379,6 +379,47 @@ TEST_CASE("session: a matrix that no longer fits the problem is left out and sai
   CHECK(view.lane().history != nullptr);
 }
 
+TEST_CASE("session: while a long block is written out, what was shown stays; then the step is shown with its operations") {
+  Session::Start start = opening_start();
+  start.request.algorithm = "flash1";
+  start.request.problem.heads = start.request.problem.kv_heads = 2;
+  start.request.problem.seq_q = start.request.problem.seq_kv = 256;
+  start.request.tile = TileShape{16, 16};
+  start.threads = true;
+  Opened opened(std::move(start));
+  const View before = opened.view();
+  REQUIRE(before.lane().operations != nullptr);
+  REQUIRE(before.lane().operations->operations.size() > 2048);
+  const auto key_of = [](const Lane& lane) { return std::pair(lane.operations->launch, lane.operations->block); };
+  const auto block = key_of(before.lane());
+  const std::int64_t step = before.lane().step, last = before.lane().step_count;
+  opened.session.apply(SetFocusSm{before.lane().focus_sm == 0 ? 1 : 0});
+  opened.session.apply(SeekStep{last});
+  bool came = false;
+  for (int frame = 0; frame < 5000 && !came; ++frame) {
+    opened.session.tick(0.001);
+    const Lane& lane = opened.view().lane();
+    REQUIRE(lane.operations != nullptr);
+    REQUIRE(lane.operation == &lane.operations->operations[static_cast<std::size_t>(lane.rest.op)]);
+    came = key_of(lane) != block;
+    if (!came) {
+      CHECK(lane.step == step);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+  REQUIRE(came);
+  CHECK(opened.view().lane().step == opened.view().lane().step_count);
+}
+
+TEST_CASE("session: a simulation that left the screen is let go of") {
+  Opened opened;
+  const std::weak_ptr<const Simulation> first = opened.view().lane().simulation;
+  opened.after(SetProblem{with_rows(opened.view(), 24), "seq"});
+  opened.after(SetProblem{with_rows(opened.view(), 32), "seq"});
+  opened.session.finish();
+  CHECK(first.expired());
+}
+
 TEST_CASE("session: with a thread, dragging N ends at the last value and never blocks a frame") {
   Session::Start start = opening_start();
   start.threads = true;

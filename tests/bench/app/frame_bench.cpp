@@ -146,6 +146,15 @@ void scroll_timeline(OpenWindow& window, int turn) {
   window.frame->io().AddMousePosEvent(middle.x, middle.y);
   window.frame->io().AddMouseWheelEvent(0, turn % 6 < 3 ? 4.0F : -4.0F);
 }
+/// Over all lanes in turn, bars and waits alike.
+void hover_timeline(OpenWindow& window, int turn) {
+  const Rect& timeline = window.frame->layout().timeline;
+  const auto part = [&](float from, float to, int step, int steps) {
+    return from + (to - from) * static_cast<float>(step) / static_cast<float>(steps);
+  };
+  window.frame->io().AddMousePosEvent(part(timeline.center().x, timeline.max.x, turn % 12, 14),
+                                      part(timeline.min.y, timeline.max.y, turn % 7, 7));
+}
 void other_theme(OpenWindow& window, int turn) {
   window.session->apply(SetThemeKind{turn % 2 == 0 ? ThemeKind::light : ThemeKind::dark});
 }
@@ -193,7 +202,7 @@ void register_firsts() {
       {"theme", other_theme, 10},         {"grain_and_step", other_grain, 8},
       {"other_sm", other_sm, 6},          {"other_row", other_row, 10},
       {"light_tensor", light_tensor, 10}, {"simulation", other_problem, 6},
-      {"race_switched", switch_race, 6},
+      {"race_switched", switch_race, 6},  {"timeline_hover", hover_timeline, 36},
   };
   struct Where {
     const char *gpu, *algorithm;
@@ -201,9 +210,10 @@ void register_firsts() {
     bool race;
   };
   constexpr Where places[] = {
-      {"toy", "standard", 0, false},     {"toy", "flash2", 0, true},      {"h200", "flash2", 4096, false},
-      {"h200", "flash2", 16384, false},  {"h200", "flash1", 4096, false}, {"h200", "standard", 4096, false},
-      {"h200", "standard", 8192, false}, {"h200", "flash2", 4096, true},  {"h200", "softmax_online", 2048, false},
+      {"toy", "standard", 0, false},           {"toy", "flash2", 0, true},        {"h200", "flash2", 4096, false},
+      {"h200", "flash2", 16384, false},        {"h200", "flash1", 4096, false},   {"h200", "flash1", 2048, false},
+      {"h200", "standard", 4096, false},       {"h200", "standard", 8192, false}, {"h200", "flash2", 4096, true},
+      {"h200", "softmax_online", 2048, false},
   };
   for (const Where& where : places)
     for (const NamedChange& named : changes) {
