@@ -89,12 +89,17 @@ ImGuiIO& AppFrame::io() {
   return ImGui::GetIO();
 }
 
-void AppFrame::set_scale(float scale) { options_.scale = std::clamp(scale, 0.5F, 6.0F); }
+void AppFrame::set_scale(float display_scale, float user_scale) {
+  options_.display_scale = display_scale;
+  options_.scale = std::clamp(display_scale * user_scale, 0.5F, 6.0F);
+}
 
 float AppFrame::take_text_scale_change() { return std::exchange(text_scale_change_, 1.0F); }
 
-void AppFrame::update_theme() {
-  const float scale = options_.scale * (session_.present() ? present_scale : 1);
+void AppFrame::update_theme(float width, float height) {
+  // A panel by itself has all the room there is; and text that the user made larger stays so.
+  const float fit = options_.panel.empty() ? scale_of_window(width / options_.display_scale, height / options_.display_scale) : 1;
+  const float scale = options_.scale * fit * (session_.present() ? present_scale : 1);
   const bool other_fonts = scale != built_scale_ || session_.language() != built_language_;
   if (!other_fonts && theme_.kind == session_.theme_kind()) return;
   Theme theme = make_theme(session_.theme_kind(), scale);
@@ -119,7 +124,7 @@ void AppFrame::update_theme() {
 void AppFrame::build(int width, int height, double seconds) {
   ImGui::SetCurrentContext(context_);
   session_.tick(seconds);
-  update_theme();
+  update_theme(static_cast<float>(width), static_cast<float>(height));
   ImGuiIO& io = ImGui::GetIO();
   io.DisplaySize = {static_cast<float>(width), static_cast<float>(height)};
   io.DisplayFramebufferScale = {1, 1};

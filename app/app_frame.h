@@ -21,6 +21,7 @@ namespace tilescope {
 class AppFrame {
  public:
   struct Options {
+    float display_scale = 1;          // pixels of a point
     float scale = 1;                  // of the display times the user's own
     LayoutShares shares;
     std::string panel;                // only this one, filling the picture; empty: the whole window
@@ -47,7 +48,7 @@ class AppFrame {
   bool wants_frame() const;
   /// True while a text field has the keyboard: its cursor blinks.
   bool typing() const;
-  void set_scale(float scale);
+  void set_scale(float display_scale, float user_scale);
   float scale() const { return options_.scale; }
   const LayoutShares& shares() const { return options_.shares; }
   const Layout& layout() const { return layout_; }
@@ -58,7 +59,7 @@ class AppFrame {
 
  private:
   AppFrame(Session& session, Options options);
-  void update_theme();
+  void update_theme(float width, float height);
   void draw_window(const View& view, Commands& commands);
   void draw_panel(const char* id, const Rect& rect, const View& view, Commands& commands);
   void draw_splitters(const View& view);

@@ -42,6 +42,13 @@ float between(float value, float low, float high) { return std::clamp(value, low
 
 }  // namespace
 
+float scale_of_window(float width, float height) {
+  constexpr float usual_width = 1280, usual_height = 720, least = 0.6F, steps = 20;
+  const float fits = std::min(width / usual_width, height / usual_height);
+  // The small number is for what a division leaves of a whole step.
+  return std::clamp(std::floor(fits * steps + 1e-3F) / steps, least, 1.0F);
+}
+
 Layout compute_layout(float width, float height, float scale, const LayoutShares& shares, bool present) {
   const Measures m = measure(width, height, scale, present);
   const float left = std::round(between(shares.left * width, m.left_min, m.left_max));

@@ -33,6 +33,10 @@ struct Layout {
   std::array<Rect, 4> splitters;   // by Splitter
 };
 
+/// How much smaller than usual everything is in a window of so many points: 1 from 1280x720 up, below that smaller by as much as
+/// the window is, in steps of a twentieth, since each bakes the fonts anew; 0.6 at the least, which one can still read.
+float scale_of_window(float width, float height);
+
 /// Units  pixels; `scale` is that of the theme. While presenting there is no top bar.
 /// Limits  every rectangle lies in the window and none overlaps another, from 320x240 up.
 Layout compute_layout(float width, float height, float scale, const LayoutShares& shares, bool present);

@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "app/parallel.h"
 #include "app/panels/timeline_data.h"
+#include "app/parallel.h"
 #include "app/racers.h"
 #include "app/session_state.h"
 #include "app/stage/stage_facts.h"
@@ -66,7 +66,8 @@ void Session::State::simulate_again(std::string control) {
       [this, asked = request, racing = race, cause = pending_control, steps](const Progress& progress) -> Worker::Deliver {
         Simulations made = simulate_lanes(asked, racing, progress);
         const std::optional<Error> error = made ? std::nullopt : std::optional(made.error());
-        const std::vector<Arrival> arrivals = made ? make_arrivals(std::move(*made), asked.focus_sm, steps) : std::vector<Arrival>{};
+        const std::vector<Arrival> arrivals =
+            made ? make_arrivals(std::move(*made), asked.focus_sm, steps) : std::vector<Arrival>{};
         return [this, error, cause, asked, racing, arrivals] {
           if (error) {
             // A cancelled one was either replaced, or stopped by the user: then the last good picture stays.
@@ -75,7 +76,8 @@ void Session::State::simulate_again(std::string control) {
             if (cause == "race") race = good_race;  // a switch, unlike a number, shows what is
             return;
           }
-          const bool same = !lanes.empty() && lanes.back().simulation->request.algorithm == arrivals.back().simulation->request.algorithm &&
+          const bool same = !lanes.empty() &&
+                            lanes.back().simulation->request.algorithm == arrivals.back().simulation->request.algorithm &&
                             lanes.back().simulation->request.gpu.id == asked.gpu.id;
           good_request = asked;
           good_race = racing;
@@ -388,7 +390,10 @@ void Session::tick(double seconds) {
   for (const LaneState& lane : s.lanes) s.shown.push_back(lane.lane);
 }
 
-bool Session::animating() const { return state_->playing || state_->playhead.moving() || !state_->worker->idle() || !state_->background->idle() || !state_->errands->idle(); }
+bool Session::animating() const {
+  return state_->playing || state_->playhead.moving() || !state_->worker->idle() || !state_->background->idle() ||
+         !state_->errands->idle();
+}
 
 void Session::finish() {
   do {

@@ -124,7 +124,7 @@ struct LaneState {
   std::int64_t step = 0;
   double shown_cycle = -1;                      // what `lane.state` was made for
   bool shown_at_rest = false;
-  std::vector<std::size_t> block_lengths;       // operations, by launch
+  std::vector<std::size_t> block_lengths;             // operations, by launch
   std::shared_ptr<const BlockOperations> operations;  // of the block of the step that `lane` shows
   /// As shown. It stays at the step before while the block of the next one is written out.
   Lane lane;
@@ -212,7 +212,7 @@ struct Session::State {
   static std::shared_ptr<Background> make_background();
 
   static constexpr int measure_slot = 0, compare_slot = 14, validation_slot = 15;  // of `background`
-  static constexpr int freeing_slot = block_slots;                                  // of `errands`, after the blocks
+  static constexpr int freeing_slot = block_slots;                                 // of `errands`, after the blocks
   static constexpr int simulate_slot = 0, first_timeline_slot = 1, first_plane_slot = first_timeline_slot + timeline_slots, first_history_slot = first_plane_slot + plane_slots;
 
   // session.cpp: work

@@ -97,7 +97,7 @@ float pixel_ratio(GLFWwindow* window) {
 void update_scale(const Shell& shell) {
   float x = 1, y = 1;
   glfwGetWindowContentScale(shell.window, &x, &y);
-  shell.frame->set_scale(std::max(0.5F, x) * shell.user_scale);
+  shell.frame->set_scale(std::max(0.5F, x), shell.user_scale);
 }
 
 /// One frame: build, draw, show.

@@ -1,7 +1,6 @@
 // The whole program as a function: reads the command line, does what it asks, and turns every error into one line.
 #include "app/cli/run_cli.h"
 
-#include <chrono>
 #include <exception>
 #include <new>
 #include <string>
@@ -16,6 +15,7 @@
 #include "app/cli/output.h"
 #include "app/cli/report.h"
 #include "app/cli/request.h"
+#include "app/cli/simulate_twice.h"
 #include "app/cli/sweep.h"
 #include "app/cli/validate.h"
 #include "app/cli/window_options.h"
@@ -47,14 +47,11 @@ std::int64_t peak_rss_bytes() {
 Status run_simulate(const CommandLine& line, std::FILE* out) {
   const auto request = make_request(line);
   if (!request) return request.error();
-  const auto start = std::chrono::steady_clock::now();
-  const auto result = simulate(request->simulation);
+  const auto result = simulate_twice(request->simulation);
   if (!result) return result.error();
-  const Simulation& simulation = **result;
-  const std::chrono::duration<double, std::milli> wall = std::chrono::steady_clock::now() - start;
-  const HostCost cost{wall.count(), peak_rss_bytes()};
-  const auto limit = next_limit(simulation);
-  const NextLimit* next = limit ? &*limit : nullptr;
+  const Simulation& simulation = *result->simulation;
+  const HostCost cost{result->wall.count(), peak_rss_bytes()};
+  const NextLimit* next = result->next ? &*result->next : nullptr;
   if (!line.trace.empty())
     if (const auto written = write_file(line.trace, to_chrome_trace(simulation)); !written) return written.error();
   if (line.json)

@@ -76,7 +76,7 @@ struct PictureMaker {
     const Rect cell = cell_rect(box, 0, 0);
     const bool each_value = box.shown_rows == box.rows && box.shown_cols == box.cols;
     if (!each_value) return;
-    const auto room = [&](float digit) { return static_cast<int>((cell.width() - 2 * theme.scale) / std::max(digit, 1.0F)); };
+    const auto room = [&](float digit) { return static_cast<int>((cell.width() - 3.5F * theme.scale) / std::max(digit, 1.0F)); };
     if (room(metrics.digit) >= 4 && cell.height() >= metrics.small_line) {
       digits = 4;
       font = theme.mono_small;

@@ -55,6 +55,17 @@ void place_aligned(StageLayout& layout, const std::vector<SlotShape>& registers,
   const float column_width =
       columns == 0 ? 0 : std::clamp((0.36F * area.width() - gaps) / static_cast<float>(columns), 12 * scale, number);
   const float for_matrices = area.width() - gaps - column_width * static_cast<float>(columns);
+  // First every matrix gets what its numbers need, in four characters or in three, where that much is there; the rest goes by
+  // weight.
+  float matrix_columns = 0;
+  for (const SlotShape& shape : registers) matrix_columns += is_column(shape) ? 0 : static_cast<float>(shape.cols);
+  float cell = 0;
+  for (const float needs : {number, 3 * metrics.tiny_digit + 5 * scale})
+    if (cell == 0 && needs * matrix_columns <= for_matrices) cell = needs;
+  const auto width_of = [&](const SlotShape& shape) {
+    const auto cols = static_cast<float>(shape.cols);
+    return std::min(cell * cols + (for_matrices - cell * matrix_columns) * weight_of(shape) / weights, 62 * scale * cols);
+  };
 
   const float top = area.min.y + metrics.small_line + 2 * scale;
   const int shown_rows = condensed(most_rows, area.max.y - top, 4 * scale);
@@ -64,9 +75,7 @@ void place_aligned(StageLayout& layout, const std::vector<SlotShape>& registers,
     SlotBox box = box_of(shape, 0);
     const int values = (most_rows + shown_rows - 1) / shown_rows;
     box.shown_rows = (std::max(shape.rows, 1) + values - 1) / values;
-    float width = is_column(shape)
-                      ? column_width
-                      : std::min(for_matrices * weight_of(shape) / weights, 62 * scale * static_cast<float>(shape.cols));
+    const float width = is_column(shape) ? column_width : width_of(shape);
     box.shown_cols = condensed(shape.cols, width, 4 * scale);
     const float bottom = top + row_height * static_cast<float>(box.shown_rows);
     box.box = {{std::round(x), area.min.y}, {std::round(x + width), std::round(bottom)}};
@@ -124,7 +133,7 @@ SlotBox shared_box(const SlotShape& shape, int ring, const Rect& rect, const Sta
   box.box = rect;
   box.label = {{rect.min.x + pad, rect.min.y + 3 * scale}, {rect.max.x - pad, rect.min.y + 3 * scale + metrics.line}};
   box.cells = {{box.label.min.x, box.label.max.y + 2 * scale}, {box.label.max.x, rect.max.y - pad}};
-  box.shown_rows = box.folded ? 1 : condensed(shape.rows, box.cells.height(), 4 * scale);
+  box.shown_rows = box.folded ? 1 : condensed(shape.rows, box.cells.height(), 3 * scale);
   box.shown_cols = condensed(box.folded ? shape.rings : shape.cols, box.cells.width(), 4 * scale);
   return box;
 }
@@ -133,13 +142,13 @@ void place_shared(StageLayout& layout, const std::vector<SlotShape>& shared, con
   int boxes = 0, index = 0;
   for (const SlotShape& shape : shared) boxes += boxes_of(shape);
   const Rect& area = layout.shared;
-  const float top = std::round(layout.shared_label.max.y + 4 * metrics.scale);
+  const float bottom = std::round(layout.shared_label.min.y - 4 * metrics.scale);
   for (const SlotShape& shape : shared) {
     const int step = shape.rings <= most_rings ? 1 : boxes_of(shape);
     for (int ring = 0; ring < boxes_of(shape); ring += step, index += step) {
       const CellSpan first = cell_span(area.min.x, area.max.x + metrics.gap, boxes, index);
       const CellSpan last = cell_span(area.min.x, area.max.x + metrics.gap, boxes, index + step - 1);
-      layout.slots.push_back(shared_box(shape, ring, {{first.begin, top}, {last.end - metrics.gap, area.max.y}}, metrics));
+      layout.slots.push_back(shared_box(shape, ring, {{first.begin, area.min.y}, {last.end - metrics.gap, bottom}}, metrics));
     }
   }
 }
@@ -161,8 +170,9 @@ void layout_slots(StageLayout& layout, const ProgramShape& shape, const StageMet
   const float buffer_height = shared.empty() ? 0 : std::clamp(0.2F * box.height(), 44 * scale, 84 * scale);
   const float shared_height = metrics.small_line + 4 * scale + buffer_height;
   layout.shared = {{left, std::round(bottom - shared_height)}, {right, bottom}};
-  layout.shared_label = {layout.shared.min, {std::round(left + 0.55F * (right - left)), layout.shared.min.y + metrics.small_line}};
-  layout.occupancy = {{layout.shared_label.max.x + pad, layout.shared.min.y}, {right, layout.shared_label.max.y}};
+  // What it is stands below the buffers: above them arrows leave for the registers.
+  layout.shared_label = {{left, bottom - metrics.small_line}, {std::round(left + 0.64F * (right - left)), bottom}};
+  layout.occupancy = {{layout.shared_label.max.x + pad, layout.shared_label.min.y}, {right, bottom}};
   // The room between is where arrows run from operands to their result.
   layout.registers = {{left, top}, {right, layout.shared.min.y - 15 * scale}};
 

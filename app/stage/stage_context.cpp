@@ -23,8 +23,8 @@ void forget_values(StageCache& cache) {
   cache.before = {};
 }
 
-/// The load whose bytes are in a buffer, as an index into the block's operations; -1 where it is none of them. It is sought from the
-/// step's operation outward: a block can be hundreds of thousands of operations.
+/// The load whose bytes are in a buffer, as an index into the block's operations; -1 where it is none of them. It is sought from
+/// the step's operation outward: a block can be hundreds of thousands of operations.
 int load_that_filled(const BlockOperations& block, const SlotState& state, int op) {
   const auto filled = [&](int i) {
     const Operation& operation = block.operations[static_cast<std::size_t>(i)];
@@ -134,7 +134,8 @@ void update_stage_values(StageContext& context) {
     const SlotState* state = box.shared ? slot_state(context.lane, box.slot, box.ring) : nullptr;
     if (box.shared) {
       // A ring holds tiles that the listing has not come to yet: each buffer shows what its own load brought.
-      const int load = state && state->valid && !box.folded ? load_that_filled(*context.lane.operations, *state, context.lane.rest.op) : -1;
+      const int load =
+          state && state->valid && !box.folded ? load_that_filled(*context.lane.operations, *state, context.lane.rest.op) : -1;
       values.now = load >= 0 ? history->value(box.slot, load) : nullptr;
       values.before = values.now;
     } else if (operation && operation->dst == box.slot && operation->kind == OpKind::load) {

@@ -1,6 +1,8 @@
 // Lifts one limit of a GPU and simulates again.
 #include "sim/analysis/next_limit.h"
 
+#include <algorithm>
+
 namespace tilescope {
 
 GpuSpec without_limit(GpuSpec gpu, Bound bound) {
@@ -36,12 +38,34 @@ GpuSpec without_limit(GpuSpec gpu, Bound bound) {
   return gpu;
 }
 
+std::optional<Bound> likely_bound(const SimulationRequest& request, const Progress& progress) {
+  constexpr std::int64_t part = 8;
+  SimulationRequest smaller = request;
+  AttentionProblem& problem = smaller.problem;
+  if (problem.query_planes() < part || problem.kv_heads < 1) return std::nullopt;
+  smaller.tile = chosen_tile(request);
+  if (problem.batch >= part) {
+    problem.batch /= part;
+  } else {
+    const std::int64_t sharing = problem.heads / problem.kv_heads;
+    problem.kv_heads = std::max<std::int64_t>(1, problem.kv_heads * problem.batch / part);
+    problem.heads = problem.kv_heads * sharing;
+    problem.batch = 1;
+  }
+  const auto made = simulate(smaller, progress);
+  return made ? std::optional((*made)->bound) : std::nullopt;
+}
+
+NextLimit next_limit_of(const Simulation& simulation, const Simulation& without) {
+  return {simulation.bound, simulation.time.value, outcome_of(without)};
+}
+
 Result<NextLimit> next_limit(const Simulation& simulation, const Progress& progress) {
   SimulationRequest request = simulation.request;
   request.gpu = without_limit(std::move(request.gpu), simulation.bound);
   const auto without = simulate(request, progress);
   if (!without) return without.error();
-  return NextLimit{simulation.bound, simulation.time.value, outcome_of(**without)};
+  return next_limit_of(simulation, **without);
 }
 
 }  // namespace tilescope

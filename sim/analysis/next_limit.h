@@ -16,8 +16,14 @@ struct NextLimit {
 /// `gpu` with one resource infinitely fast. Of latency: every latency, and what launches and blocks cost before they begin.
 GpuSpec without_limit(GpuSpec gpu, Bound bound);
 
+/// What probably bounds a run: what bounds one of an eighth of its batch and heads. nullopt where there are fewer than eight of
+/// them, or where that cannot be simulated either.
+std::optional<Bound> likely_bound(const SimulationRequest& request, const Progress& progress = {});
+
 /// Simulates again, with the tile and the blocks per SM of `simulation`, without what bounds it.
 /// Errors  those of simulate(); cancelled.
 Result<NextLimit> next_limit(const Simulation& simulation, const Progress& progress = {});
+/// The same, where the run without `bound` has been simulated already: `bound` is that of `simulation`.
+NextLimit next_limit_of(const Simulation& simulation, const Simulation& without);
 
 }  // namespace tilescope

@@ -89,3 +89,13 @@ TEST_CASE("layout: while presenting there is no top bar and the stage is larger"
   CHECK(presented.top_bar.height() == 0);
   CHECK(presented.stage.height() > plain.stage.height());
 }
+
+TEST_CASE("layout: from 1280x720 up everything has its usual size; a smaller window shrinks it in steps, to 0.6 at the least") {
+  CHECK(scale_of_window(1280, 720) == 1);
+  CHECK(scale_of_window(3840, 2160) == 1);
+  CHECK(scale_of_window(1279, 720) == doctest::Approx(0.95));
+  CHECK(scale_of_window(1024, 640) == doctest::Approx(0.8));
+  CHECK(scale_of_window(1600, 540) == doctest::Approx(0.75));
+  CHECK(scale_of_window(800, 500) == doctest::Approx(0.6));
+  CHECK(scale_of_window(100, 100) == doctest::Approx(0.6));
+}

@@ -7,6 +7,7 @@
 #include <set>
 
 #include <doctest/doctest.h>
+#include <imgui_internal.h>
 
 #include "app/files.h"
 #include "app/png.h"
@@ -250,4 +251,30 @@ TEST_CASE("render: what cannot be drawn is one sentence") {
   size.width = 1000000;
   CHECK(sentence(size).find("1000000") != std::string::npos);
   CHECK(folder.entries() == 0);
+}
+
+TEST_CASE("window: in a small window nothing has to be scrolled into sight, in any program and in a race") {
+  const auto script = WindowScript::open(1024, 640);
+  if (script == nullptr) return;
+  for (const auto& [width, height] : {std::pair(1024, 640), {960, 600}, {800, 500}}) {
+    CAPTURE(width);
+    script->resize(width, height);
+    for (const ProgramInfo& info : program_table()) {
+      CAPTURE(info.id);
+      script->command(SetAlgorithm{std::string(info.id)});
+      for (const bool race : {false, true}) {
+        script->command(SetRace{race});
+        CAPTURE(race);
+        script->frame().io();  // makes its context the current one
+        for (const ImGuiWindow* window : ImGui::GetCurrentContext()->Windows) {
+          const std::string_view name = window->Name;
+          CAPTURE(name);
+          if (!window->WasActive || (name.find("stage") == name.npos && name.find("race") == name.npos)) continue;
+          CHECK(window->ScrollMax.x <= 1);
+          CHECK(window->ScrollMax.y <= 1);
+        }
+      }
+      script->command(SetRace{false});
+    }
+  }
 }

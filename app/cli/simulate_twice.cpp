@@ -1,0 +1,94 @@
+// A guess on a second thread, while the run itself is simulated on the first.
+#include "app/cli/simulate_twice.h"
+
+#include <atomic>
+#include <new>
+#include <thread>
+#include <utility>
+
+#include <unistd.h>
+
+#include "app/parallel.h"
+
+namespace tilescope {
+
+namespace {
+
+constexpr double room_for_both = 6e9;  // of the largest simulations that simulate() agrees to
+
+/// 0 where the system does not say.
+double free_bytes() {
+#ifdef _SC_AVPHYS_PAGES
+  return static_cast<double>(::sysconf(_SC_AVPHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
+#else
+  return 0;
+#endif
+}
+
+/// The run without what probably bounds it, being simulated.
+class Guess {
+ public:
+  explicit Guess(const SimulationRequest& request) {
+    if (core_count() > 1 && free_bytes() > room_for_both) thread_ = std::thread([this, request] { run(request); });
+  }
+  ~Guess() { drop(); }
+  Guess(const Guess&) = delete;
+  Guess& operator=(const Guess&) = delete;
+
+  /// nullptr where another bound, or none, was guessed; else waits until it is there.
+  std::shared_ptr<const Simulation> without(Bound bound) {
+    if (!thread_.joinable()) return nullptr;
+    wanted_ = static_cast<int>(bound);
+    thread_.join();
+    return guessed_ == bound ? std::move(made_) : nullptr;
+  }
+  void drop() {
+    if (!thread_.joinable()) return;
+    wanted_ = nothing;
+    thread_.join();
+  }
+
+ private:
+  static constexpr int unknown = -1, nothing = -2;
+
+  /// Without memory for it there is no guess.
+  void run(const SimulationRequest& request) try { simulate_guess(request); } catch (const std::bad_alloc&) {
+    guessed_.reset();
+  }
+
+  void simulate_guess(SimulationRequest request) {
+    // Once the bound is known it is too late to guess, and a wrong guess is given up.
+    guessed_ = likely_bound(request, [this](double) { return wanted_ == unknown; });
+    if (!guessed_) return;
+    request.tile = chosen_tile(request);
+    request.gpu = without_limit(std::move(request.gpu), *guessed_);
+    const int good = static_cast<int>(*guessed_);
+    if (auto made = simulate(request, [this, good](double) { return wanted_ == unknown || wanted_ == good; }))
+      made_ = std::move(*made);
+  }
+
+  std::atomic<int> wanted_ = unknown;  // a Bound, as a number
+  std::optional<Bound> guessed_;
+  std::shared_ptr<const Simulation> made_;
+  std::thread thread_;
+};
+
+}  // namespace
+
+Result<SimulatedTwice> simulate_twice(const SimulationRequest& request) {
+  Guess guess(request);
+  const auto start = std::chrono::steady_clock::now();
+  const auto made = simulate(request);
+  SimulatedTwice both;
+  both.wall = std::chrono::steady_clock::now() - start;
+  if (!made) return made.error();
+  both.simulation = *made;
+  if (const auto without = guess.without((*made)->bound)) {
+    both.next = next_limit_of(**made, *without);
+  } else if (const auto next = next_limit(**made)) {
+    both.next = *next;
+  }
+  return both;
+}
+
+}  // namespace tilescope
