@@ -54,7 +54,6 @@ TEST_CASE("next limit: what an eighth of the heads is bound by is a guess, and n
   request.gpu.hbm_bytes_per_second = 2e9;
   request.problem = {.batch = 2, .heads = 8, .kv_heads = 4, .seq_q = 128, .seq_kv = 128, .head_dim = 32};
   CHECK(likely_bound(request) == Bound::hbm);
-  CHECK(likely_bound(request, [](double) { return false; }) == std::nullopt);
   request.problem.batch = 1;
   request.problem.heads = 4;
   CHECK(likely_bound(request) == std::nullopt);
