@@ -47,3 +47,12 @@ TEST_CASE("next limit: of a run that HBM holds up it is the run without HBM's ti
   CHECK(next->change() < -0.5);
   CHECK(next->change() == doctest::Approx(next->outcome.time_ns / (*real)->time.value - 1));
 }
+
+TEST_CASE("next limit: without latency nothing is left of what launches and their blocks cost") {
+  GpuSpec gpu = toy_gpu();
+  gpu.launch_fetch_cycles = gpu.launch_block_cycles = 7;
+  gpu = without_limit(gpu, Bound::latency);
+  for (const double left : {gpu.launch_fetch_cycles, gpu.launch_block_cycles, gpu.launch_first_ns, gpu.launch_overhead_ns,
+                            gpu.launch_interval_ns, gpu.sm_block_start_cycles})
+    CHECK(left == 0);
+}
