@@ -37,15 +37,15 @@ Result<double> first_beyond_second(const DeviceInfo& device, const DeviceMemory&
   if (!cycles) return cycles.error();
   auto out = DeviceArray<float>::make(1);
   if (!out) return out.error();
-  Status flushed = Done{};
+  bool flushed = true;
   return repeated(
       repeats, "measuring the way of machine code",
       [&] {
-        flushed = launch(plan_flush(scratch), nullptr);
+        flushed = static_cast<bool>(launch(plan_flush(scratch), nullptr));
         code_kernel<kib><<<device.sm_count, 128>>>(1.f, 0.f, cycles->data(), out->data());
       },
       [&]() -> Result<double> {
-        if (!flushed) return flushed.error();
+        if (!flushed) return Error{"the L2 could not be flushed", Error::Kind::machine_lacks};
         const auto read = cycles->host();
         if (!read) return read.error();
         std::int64_t first = 0, second = 0;
