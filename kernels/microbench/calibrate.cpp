@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "kernels/microbench/arithmetic.h"
+#include "kernels/microbench/code.h"
 #include "kernels/microbench/latency.h"
 #include "kernels/microbench/launching.h"
 #include "kernels/microbench/memory.h"
@@ -193,6 +194,8 @@ Status add_launches(const Setup& setup, Values& values) {
   if (!barrier) return barrier.error();
   const Result<double> interval = block_interval_ns(device);
   if (!interval) return interval.error();
+  const Result<FetchCycles> fetch = fetch_cycles(device, std::min(setup.effort.launch_repeats, 9));
+  if (!fetch) return fetch.error();
   // A launch begins with the start of a block, which is counted by itself.
   const double start_ns = blocks->gap_cycles / device.sm_clock_hz * 1e9;
   values.push_back({"launch.first_ns", rounded(launches->first_ns - start_ns),
@@ -203,6 +206,10 @@ Status add_launches(const Setup& setup, Values& values) {
                     fmt::format("{} empty kernels, one launched after the other", setup.effort.launches)});
   values.push_back({"launch.overhead_ns", rounded(launches->gap_ns - start_ns),
                     "from the end of one kernel to the start of the next, both waiting in one stream, less block_start_cycles"});
+  values.push_back({"launch.fetch_cycles", rounded(std::max(0.0, fetch->middle)),
+                    fmt::format("a line of dependent FFMAs, one block an SM, from a flushed L2: the first time through it takes longer than "
+                                "the second by {:.0f} cycles with 4 KiB of code, {:.0f} with 16 and {:.0f} with 64; the median",
+                                fetch->small, fetch->medium, fetch->large)});
   values.push_back({"launch.block_cycles", rounded(*interval * 1e-9 * device.sm_clock_hz), "empty blocks, 32 and 160 an SM"});
   values.push_back({"sm.block_start_cycles", rounded(blocks->gap_cycles), "from the end of a block to the start of the next on its SM"});
   values.push_back({"sm.barrier_cycles", rounded(*barrier), fmt::format("__syncthreads of {} threads", threads)});

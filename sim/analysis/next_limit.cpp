@@ -33,6 +33,7 @@ GpuSpec without_limit(GpuSpec gpu, Bound bound) {
       gpu.sm_dependent_cycles = gpu.sm_product_latency_cycles = gpu.sm_shared_latency_cycles = 0;
       gpu.sm_barrier_cycles = gpu.sm_block_start_cycles = 0;
       gpu.launch_first_ns = gpu.launch_overhead_ns = gpu.launch_interval_ns = 0;
+      gpu.launch_fetch_cycles = gpu.launch_block_cycles = 0;
       break;
   }
   return gpu;

@@ -93,6 +93,8 @@ constexpr std::array key_rows = {
             "From one launch to the next, as fast as the host can make them, in nanoseconds."},
     SpecKey{"launch.first_ns", &GpuSpec::launch_first_ns, 0, 1e9, false,
             "What two events around an empty kernel show, in nanoseconds."},
+    SpecKey{"launch.fetch_cycles", &GpuSpec::launch_fetch_cycles, 0, 1e6, false,
+            "What the first blocks of a launch wait on each SM for its code and parameters, in cycles."},
     SpecKey{"launch.block_cycles", &GpuSpec::launch_block_cycles, 0, 1e6, false,
             "From the start of a block to that of the next, whatever SM it goes to, in cycles."},
 };

@@ -77,6 +77,7 @@ struct GpuSpec {
   double launch_overhead_ns = 0;   // between dependent launches of one stream
   double launch_interval_ns = 0;   // from one launch to the next, as fast as the host can make them
   double launch_first_ns = 0;      // what two events around an empty kernel show
+  double launch_fetch_cycles = 0;  // that the first blocks of a launch wait for code and parameters, on each SM
   double launch_block_cycles = 0;  // from giving out a block to giving out the next, on any SM
 
   /// In order of dealing. Empty, or not of sm_count SMs (which --set may change): taken as one half of the SMs a side.

@@ -78,7 +78,48 @@ void count_arithmetic(Instructions& counts, const Operation& op) {
   }
 }
 
+/// The matrices whose columns are keys.
+bool has_keys(Slot slot) {
+  return slot == Slot::s || slot == Slot::p;
+}
+
 }  // namespace
+
+Operation as_executed(const Operation& op, const BlockOperations& block) {
+  if (block.whole_rows == 0 || op.rows < 1) return op;
+  const auto rows = std::max(op.rows, block.whole_rows), keys = block.whole_keys;
+  Operation whole = op;
+  if (op.kind == OpKind::load) {
+    // Addresses and guards of every row; what is not there is not fetched.
+    if (op.dst == Slot::q || op.dst == Slot::o) whole.rows = rows;
+    if (op.dst == Slot::k || op.dst == Slot::v) whole.rows = std::max(op.rows, keys);
+    whole.bytes = op.bytes * whole.rows / op.rows;
+    return whole;
+  }
+  whole.rows = rows;
+  if (op.kind == OpKind::store) {
+    whole.tile.rows = rows;
+    if (has_keys(op.src[0])) whole.tile.cols = std::max(op.tile.cols, keys);
+    return whole;
+  }
+  if (has_keys(op.dst)) whole.cols = std::max(op.cols, keys);
+  const bool sums_keys = op.kind == OpKind::matmul ? has_keys(op.src[0]) : has_keys(op.src[1]);
+  if (sums_keys && op.inner > 0) whole.inner = std::max(op.inner, keys);
+  const auto elements = [](const Operation& o) { return std::int64_t{o.rows} * o.cols; };
+  if (elements(op) > 0) {
+    whole.exps = op.exps * elements(whole) / elements(op);
+    if (op.kind == OpKind::matmul) {
+      whole.flops = std::int64_t{2} * elements(whole) * whole.inner;
+      // Each side of a product is read whole, as often as before.
+      const std::int64_t left = is_shared(block, op.src[0]) ? std::int64_t{op.rows} * op.inner : 0,
+                         right = is_shared(block, op.src[1]) ? std::int64_t{op.cols} * op.inner : 0;
+      const std::int64_t left_whole = left > 0 ? std::int64_t{whole.rows} * whole.inner : 0,
+                         right_whole = right > 0 ? std::int64_t{whole.cols} * whole.inner : 0;
+      if (left + right > 0) whole.smem_read_bytes = op.smem_read_bytes * (left_whole + right_whole) / (left + right);
+    }
+  }
+  return whole;
+}
 
 Instructions instructions_of(const Operation& op, const BlockOperations& block, const KernelNeeds& needs, DataType type) {
   Instructions counts;

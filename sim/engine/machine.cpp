@@ -136,7 +136,9 @@ void Machine::start_block(int sm, Resident& block, double time, WaitCause cause)
   if (block.focused) block.landed_by.resize(schedule.loads.size());
   block.start = time;
   block.start_cause = cause;
-  block.compute_end = block.issued = block.drained = time + gpu_.sm_block_start_cycles;
+  // Whoever comes first on an SM finds neither the launch's code nor its parameters there.
+  const double fetched = cause == WaitCause::launch ? gpu_.launch_fetch_cycles : 0;
+  block.compute_end = block.issued = block.drained = time + gpu_.sm_block_start_cycles + fetched;
   if (block.op_count + block.load_count > 0) {
     take_pipes(sms_[static_cast<std::size_t>(sm)], builder_.setup(), time);
     block.compute_end = block.issued = block.drained = block.drained + builder_.setup().duration;

@@ -161,6 +161,8 @@ void ScheduleBuilder::set_shared_memory(OpClass& c, const Operation& op, const B
 
 OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& block) const {
   OpClass c;
+  // A GPU for teaching does what is there.
+  const Operation executed = instructions_wait() ? as_executed(op, block) : op;
   c.kind = op.kind;
   c.unit = unit_of(op);
   c.line = op.line;
@@ -173,17 +175,17 @@ OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& 
   if (op.kind == OpKind::matmul) c.flops = op.flops;
   c.timing.store = op.kind == OpKind::store;
   c.timing.ahead = op.ahead;
-  set_work(c, op, block);
+  set_work(c, executed, block);
   c.timing.server = server_of(c);
   c.timing.product = c.timing.server == Server::tensor;
   if (op.kind == OpKind::matmul && !c.timing.product) c.unit = Unit::fp32;
   set_shared_memory(c, op, block);
-  std::int64_t through_shared = op.smem_read_bytes + op.smem_write_bytes;
+  std::int64_t through_shared = executed.smem_read_bytes + op.smem_write_bytes;
   // A tile of sums is written there and read again, which is the kernel's way and no traffic of the algorithm.
   if (op.kind == OpKind::store && op.tile.cols > 1 && !is_shared(block, op.src[0]) && needs_.has_products && instructions_wait())
     through_shared += 2 * std::int64_t{op.tile.rows} * op.tile.cols * element_bytes(problem_.dtype);
   c.timing.smem_cycles = static_cast<double>(through_shared) * cycles_per_smem_byte_;
-  c.timing.duration = std::max(c.timing.duration, c.timing.smem_cycles) + latency_of(c, op, block);
+  c.timing.duration = std::max(c.timing.duration, c.timing.smem_cycles) + latency_of(c, executed, block);
   c.timing.shown = c.timing.server == Server::none ? c.timing.duration : c.timing.work[static_cast<std::size_t>(c.timing.server)];
   const bool moves = moves_tile(op.kind);
   c.moves = moves || c.smem_read[0] != 0 || c.smem_read[1] != 0 || c.smem_write != 0;

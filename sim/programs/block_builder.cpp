@@ -31,6 +31,9 @@ BlockBuilder::BlockBuilder(BlockOperations& out, const BlockPlan& plan, const Ke
   out.rows = static_cast<std::int32_t>(rows.count);
   out.shared_slots = shared;
   out.warps_sharing_keys = key_warps_;
+  // Tensor-core kernels have the tile compiled in: rows and keys beyond the end are zeros, and are multiplied like all others.
+  out.whole_rows = needs.has_products ? static_cast<std::int32_t>(plan.grid.tile.block_q) : 0;
+  out.whole_keys = needs.has_products ? static_cast<std::int32_t>(plan.grid.tile.block_kv) : 0;
   filled_by_.fill(-1);
   last_use_.fill(-1);
   queries(-1, rows);

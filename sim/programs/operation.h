@@ -36,7 +36,9 @@ enum class OpKind : std::uint8_t {
 inline constexpr int op_kind_count = 16;
 std::string_view to_string(OpKind kind);
 /// Whether it moves a tile between the SM and the memory behind it. Such an operation is over long before or after its turn.
-constexpr bool moves_tile(OpKind kind) { return kind == OpKind::load || kind == OpKind::store; }
+constexpr bool moves_tile(OpKind kind) {
+  return kind == OpKind::load || kind == OpKind::store;
+}
 
 /// A named tile on chip. A shared slot can be a ring of `stages` buffers.
 enum class Slot : std::uint8_t { none, q, k, v, s, p, m, m_new, m_tile, l, l_new, l_tile, alpha, beta, o, pv, lse };
@@ -90,6 +92,8 @@ struct BlockOperations {
   std::int32_t plane = 0;                // batch x head on the query side
   std::int32_t first_row = 0, rows = 0;  // query rows the block owns
   std::int32_t iterations = 0;
+  // The kernel works on whole tiles of so many rows and keys, also where a sequence ends inside one; 0: on what is there.
+  std::int32_t whole_rows = 0, whole_keys = 0;
   std::uint32_t shared_slots = 0;       // bit per Slot: lies in shared memory in this block
   std::int32_t warps_sharing_keys = 1;  // warps that read the same left operand of a product, each for its own keys
   std::vector<Operation> operations;

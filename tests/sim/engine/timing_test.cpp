@@ -33,6 +33,20 @@ TEST_CASE("timing: a lone load takes the slowest way plus the latency of HBM") {
   CHECK((*run)->bound == Bound::latency);
 }
 
+TEST_CASE("timing: the first blocks of a launch wait for code and parameters, those after them do not") {
+  GpuSpec gpu = toy_gpu();
+  const auto block = [](int, std::int64_t, BlockOperations& out) { add(out, load_k(0, 16)); };
+  const auto blocks = static_cast<std::int64_t>(gpu.sm_count) * static_cast<std::int64_t>(gpu.sm_max_blocks) + 1;
+  const auto before = run_fake(gpu, {blocks}, block);
+  gpu.launch_fetch_cycles = 50;
+  const auto after = run_fake(gpu, {blocks}, block);
+  REQUIRE(before);
+  REQUIRE(after);
+  CHECK(intervals_of(**after).front().start == intervals_of(**before).front().start + 50);
+  CHECK(intervals_of(**after).front().cause == WaitCause::launch);
+  CHECK((*after)->cycles.value == doctest::Approx((*before)->cycles.value + 50));
+}
+
 TEST_CASE("timing: a load that hits the L2 takes its port and the L2's latency") {
   // The second load is issued when the first has landed.
   const auto run = run_fake(toy_gpu(), {1}, [](int, std::int64_t, BlockOperations& out) {
@@ -164,7 +178,8 @@ TEST_CASE("timing: a store holds up what follows only for its instructions, but 
   REQUIRE(run);
   const auto intervals = intervals_of(**run);
   CHECK(intervals[0].end == 100 + 512 / 32 + 200);
-  // Three instructions for 512 bytes, and for 128 pairs of sums four packings and four writes to shared memory; 64 FP32 FLOP a cycle.
+  // Three instructions for 512 bytes, and for 128 pairs of sums four packings and four writes to shared memory; 64 FP32 FLOP a
+  // cycle.
   CHECK(intervals[1].start == 100 + 3 + 4);
   CHECK((*run)->cycles.value == 316);
   CHECK((*run)->ledger.total(Link::sm_to_l2).value == 512);
