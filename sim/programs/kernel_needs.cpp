@@ -28,13 +28,18 @@ struct CompiledPair {
   Compiled small, large;  // head dimensions 64 and 128, 16-bit types, the default tile, sm_90
   const Compiled& of(const AttentionProblem& problem) const { return problem.head_dim <= 64 ? small : large; }
 };
-constexpr CompiledPair scores_compiled{{122, 64}, {123, 64}};
-constexpr CompiledPair output_compiled{{74, 32}, {134, 64}};
+constexpr CompiledPair scores_compiled{{119, 64}, {122, 64}};
+constexpr CompiledPair output_compiled{{128, 32}, {168, 64}};
 constexpr CompiledPair flash1_compiled{{126, 64}, {127, 96}};
 constexpr CompiledPair flash2_compiled{{255, 192}, {255, 192}};
-constexpr CompiledPair naive_compiled{{46, 1}, {68, 1}};
-constexpr CompiledPair fused_compiled{{40, 8}, {56, 8}};
+constexpr CompiledPair naive_compiled{{48, 1}, {72, 1}};
+constexpr CompiledPair fused_compiled{{48, 8}, {64, 8}};
 constexpr std::int64_t row_registers = 32;
+
+/// From one row of S or P to the next.
+std::int64_t score_row_bytes(const AttentionProblem& problem) {
+  return row_pitch(problem.seq_kv, problem.dtype) * element_bytes(problem.dtype);
+}
 
 std::int64_t warps_for(std::int64_t rows, std::int64_t rows_a_warp, std::int64_t most) {
   return std::clamp(ceil_div(rows, rows_a_warp), std::int64_t{1}, most);
@@ -56,7 +61,8 @@ KernelNeeds needs_for(std::int64_t row_warps, std::int64_t key_warps, const Comp
 }
 
 /// As many buffers of `stage_bytes` beside `fixed_bytes` as `tile` asks for; where it does not, two if they fit, else one.
-void set_stages(KernelNeeds& needs, std::int64_t fixed_bytes, std::int64_t stage_bytes, const ProgramTile& tile, const GpuSpec& gpu) {
+void set_stages(KernelNeeds& needs, std::int64_t fixed_bytes, std::int64_t stage_bytes, const ProgramTile& tile,
+                const GpuSpec& gpu) {
   const auto both = static_cast<double>(fixed_bytes + 2 * stage_bytes);
   needs.stages = tile.stages > 0 ? static_cast<int>(tile.stages) : both <= gpu.sm_shared_bytes_per_block ? 2 : 1;
   needs.shared_bytes = fixed_bytes + needs.stages * stage_bytes;
@@ -104,17 +110,17 @@ KernelNeeds untiled_needs(const AttentionProblem& problem, const TileShape& tile
   needs.threads = static_cast<int>(threads);
   needs.registers_per_thread = registers_for(naive_compiled.of(problem), tile.block_kv, threads);
   needs.has_products = false;
-  needs.multiply_add_instructions = problem.dtype == DataType::bf16 ? 5 : 3.85;  // both factors converted, one of them read
+  needs.multiply_add_instructions = problem.dtype == DataType::bf16 ? 4.72 : 3.72;  // both factors converted, one of them read
   needs.waiting = 0.39;
   needs.setup_instructions = 210;
   needs.setup_trips = 6;
-  needs.shared_bytes = (1 + tile.block_kv) * problem.head_dim * element + tile.block_kv * element;
+  needs.shared_bytes = (1 + tile.block_kv) * problem.head_dim * element;
   return needs;
 }
 
 SoftmaxRows softmax_rows(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu) {
   const std::int64_t most = std::min<std::int64_t>(4, tile.block_q);
-  const std::int64_t row_bytes = problem.seq_kv * element_bytes(problem.dtype);
+  const std::int64_t row_bytes = score_row_bytes(problem);
   const double room = std::min(kept_rows_bytes, gpu.sm_shared_bytes_per_block - static_cast<double>(scratch_bytes));
   const std::int64_t fit = static_cast<std::int64_t>(room) / row_bytes;
   if (fit < 1) return {most, false};
@@ -127,9 +133,9 @@ KernelNeeds softmax_needs(const AttentionProblem& problem, const TileShape& tile
   needs.threads = static_cast<int>(4 * warp_threads);
   needs.registers_per_thread = static_cast<int>(row_registers);
   needs.has_products = false;
-  needs.waiting = problem.seq_kv % 16 == 0 ? 0.6 : 1.1;
+  needs.waiting = 0.6;
   needs.setup_instructions = 100;
-  needs.shared_bytes = scratch_bytes + (rows.kept ? rows.rows * problem.seq_kv * element_bytes(problem.dtype) : 0);
+  needs.shared_bytes = scratch_bytes + (rows.kept ? rows.rows * score_row_bytes(problem) : 0);
   return needs;
 }
 
@@ -137,7 +143,7 @@ KernelNeeds output_needs(const AttentionProblem& problem, const ProgramTile& til
   KernelNeeds needs =
       needs_for(warps_for(tile.block_q, rows_of_warp, 8), 1, output_compiled.of(problem), tile.block_q * problem.head_dim);
   set_stages(needs, 0, (tile.block_q + problem.head_dim) * tile.block_kv * element_bytes(problem.dtype), tile, gpu);
-  needs.waiting = problem.seq_kv % 16 != 0 ? 0.75 : problem.head_dim <= 64 ? 0.47 : 0.53;
+  needs.waiting = problem.head_dim <= 64 ? 0.47 : 0.53;
   needs.setup_instructions = 150;
   needs.setup_trips = 6;
   return needs;
@@ -174,7 +180,7 @@ KernelNeeds row_softmax_needs(const AttentionProblem& problem, const ProgramTile
   needs.registers_per_thread = static_cast<int>(row_registers);
   needs.has_products = false;
   needs.shared_bytes = scratch_bytes;
-  needs.waiting = problem.seq_kv % 16 == 0 ? 0.6 : 1.0;
+  needs.waiting = 0.6;
   needs.setup_instructions = 20;
   if (!with_values) return needs;
   needs.waiting = 0.5;
