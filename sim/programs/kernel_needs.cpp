@@ -35,6 +35,7 @@ constexpr CompiledPair flash2_compiled{{255, 192}, {255, 192}};
 constexpr CompiledPair naive_compiled{{48, 1}, {72, 1}};
 constexpr CompiledPair fused_compiled{{48, 8}, {64, 8}};
 constexpr std::int64_t row_registers = 32;
+constexpr std::int64_t elements_of_thread = 8;  // of a row of S or P, moved at once
 
 /// From one row of S or P to the next.
 std::int64_t score_row_bytes(const AttentionProblem& problem) {
@@ -97,8 +98,8 @@ KernelNeeds scores_needs(const AttentionProblem& problem, const TileShape& tile)
   KernelNeeds needs = needs_for(warps_for(tile.block_q, 32, 4), warps_for(tile.block_kv, 64, 2), scores_compiled.of(problem),
                                 tile.block_q * tile.block_kv);
   needs.shared_bytes = (tile.block_q + tile.block_kv) * problem.head_dim * element_bytes(problem.dtype);
-  needs.waiting = 0.53;
-  needs.setup_instructions = 240;
+  needs.waiting = problem.head_dim <= 64 ? 0.42 : 0.47;
+  needs.setup_instructions = problem.head_dim <= 64 ? 190 : 176;
   needs.setup_trips = 6;
   return needs;
 }
@@ -111,7 +112,7 @@ KernelNeeds untiled_needs(const AttentionProblem& problem, const TileShape& tile
   needs.registers_per_thread = registers_for(naive_compiled.of(problem), tile.block_kv, threads);
   needs.has_products = false;
   needs.multiply_add_instructions = problem.dtype == DataType::bf16 ? 4.72 : 3.72;  // both factors converted, one of them read
-  needs.waiting = 0.39;
+  needs.waiting = problem.dtype == DataType::bf16 ? 0.16 : 0.23;
   needs.setup_instructions = 210;
   needs.setup_trips = 6;
   needs.shared_bytes = (1 + tile.block_kv) * problem.head_dim * element;
@@ -143,8 +144,8 @@ KernelNeeds output_needs(const AttentionProblem& problem, const ProgramTile& til
   KernelNeeds needs =
       needs_for(warps_for(tile.block_q, rows_of_warp, 8), 1, output_compiled.of(problem), tile.block_q * problem.head_dim);
   set_stages(needs, 0, (tile.block_q + problem.head_dim) * tile.block_kv * element_bytes(problem.dtype), tile, gpu);
-  needs.waiting = problem.head_dim <= 64 ? 0.47 : 0.53;
-  needs.setup_instructions = 150;
+  needs.waiting = problem.head_dim <= 64 ? 0.43 : 0.55;
+  needs.setup_instructions = 176;
   needs.setup_trips = 6;
   return needs;
 }
@@ -181,9 +182,9 @@ KernelNeeds row_softmax_needs(const AttentionProblem& problem, const ProgramTile
   needs.has_products = false;
   needs.shared_bytes = scratch_bytes;
   needs.waiting = 0.6;
-  needs.setup_instructions = 20;
+  needs.setup_instructions = 40;
   if (!with_values) return needs;
-  needs.waiting = 0.5;
+  needs.waiting = problem.head_dim <= 64 ? 0.4 : 0.3;
   needs.setup_instructions = 150;
   needs.setup_trips = 6;
   needs.multiply_add_instructions = problem.dtype == DataType::bf16 ? 2.85 : 2.4;  // V converted and read, eight columns at a time
@@ -197,8 +198,11 @@ KernelNeeds row_softmax_needs(const AttentionProblem& problem, const ProgramTile
 }
 
 std::int64_t tiles_in_registers(const KernelNeeds& needs, const TileShape& tile) {
-  constexpr std::int64_t elements_of_thread = 8;
   return std::clamp<std::int64_t>(needs.threads * elements_of_thread / (tile.block_q * tile.block_kv), 1, 8);
+}
+
+bool rows_end_inside_turn(const AttentionProblem& problem) {
+  return row_pitch(problem.seq_kv, problem.dtype) % (warp_threads * elements_of_thread) != 0;
 }
 
 TileShape standard_tile(const AttentionProblem& problem, const GpuSpec& gpu) {

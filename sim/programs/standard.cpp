@@ -112,10 +112,11 @@ class Standard final : public TileProgram {
     b.load(2, Slot::q);
     b.load(3, Slot::k);
     b.scores(4);
-    b.beside(scores_beside(problem_));
-    if (grid.needs_mask(rows, keys)) b.mask(5, Slot::s);
+    const bool masked = grid.needs_mask(rows, keys);  // by the diagonal; the pad of S goes with it
+    b.beside(scores_beside(problem_, !masked && keys.count < tile_.block_kv));
+    if (masked) b.mask(5, Slot::s);
     b.store(6, Slot::s);
-    b.beside(scores_store_beside(problem_));
+    b.beside(scores_store_beside);
   }
 
   TileRange rows_of_group(std::int64_t group) const {
@@ -144,7 +145,7 @@ class Standard final : public TileProgram {
       b.beside({.instructions = problem_.head_dim <= 64 ? 94 : 60, .trips = 12, .barriers = 1});
     });
     b.store(27, Slot::o);
-    b.beside({.instructions = problem_.head_dim <= 64 ? 45 : 110, .trips = 2, .barriers = 1});
+    b.beside({.instructions = problem_.head_dim <= 64 ? 83 : 148, .trips = 2, .barriers = 1});
   }
 
   BlockPlan plan_;
@@ -166,9 +167,11 @@ void Standard::emit_softmax(std::int64_t block, BlockOperations& out) const {
   // What the kernel does for an element of a row beside its arithmetic: conversions, and whether it is in the row at all.
   const auto rows_of_warp = static_cast<int>(softmax_.rows);
   const Beside guards = {.instructions = 9 * rows_of_warp, .trips = rows_of_warp / 2, .alu = 4 * rows_of_warp};
+  Beside merges = two_merges;  // of what the threads of a row have of it
+  if (rows_end_inside_turn(problem_)) merges.instructions += 41;
   b.queries(i, rows);
   b.fill(8, Slot::m, -std::numeric_limits<float>::infinity());
-  b.beside(two_merges);  // of what the threads of a row have of it
+  b.beside(merges);
   b.fill(8, Slot::l, 0.0F);
   const std::int64_t at_once = tiles_in_registers(needs(softmax_launch), {softmax_.rows, tile_.block_kv});
   // The last turn of a row costs its threads the same where half of them have nothing to do.
