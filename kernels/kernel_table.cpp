@@ -56,14 +56,14 @@ std::vector<LaunchNeeds> flash1_needs(const AttentionProblem& p) {
   return {{"attention", 128, small(p) ? 126 : 127, 4 * 64 * row_bytes(p) + 2 * 64 * 4, 1, 4}};
 }
 LaunchNeeds scores_needs(std::string_view name, const AttentionProblem& p) {
-  return {name, 256, small(p) ? 122 : 123, 256 * row_bytes(p), 1, 4};
+  return {name, 256, small(p) ? 119 : 122, 256 * row_bytes(p), 1, 4};
 }
 LaunchNeeds softmax_needs(const AttentionProblem& p) {
   const RowsOfBlock own = rows_of_block(p);
-  return {"softmax", 128, 32, 128 + (own.kept ? own.rows * p.seq_kv * 2 : 0), 1, 1};
+  return {"softmax", 128, 32, 128 + own.kept_bytes, 1, 1};
 }
 std::vector<LaunchNeeds> standard_needs(const AttentionProblem& p) {
-  return {scores_needs("scores", p), softmax_needs(p), {"output", 256, small(p) ? 74 : 134, 2 * 128 * (256 + row_bytes(p)), 2, 8}};
+  return {scores_needs("scores", p), softmax_needs(p), {"output", 256, small(p) ? 128 : 168, 2 * 128 * (256 + row_bytes(p)), 2, 8}};
 }
 std::vector<LaunchNeeds> library_needs(const AttentionProblem& p) {
   return {softmax_needs(p)};
@@ -72,10 +72,10 @@ std::vector<LaunchNeeds> row_needs(const AttentionProblem&) {
   return {{"softmax", 128, 32, 128, 1, 1}};
 }
 std::vector<LaunchNeeds> fused_needs(const AttentionProblem& p) {
-  return {{"softmax", 128, small(p) ? 40 : 56, 2 * 128 * row_bytes(p) + 4736, 2, 1}};
+  return {{"softmax", 128, small(p) ? 48 : 64, 2 * 128 * row_bytes(p) + 4736, 2, 1}};
 }
 std::vector<LaunchNeeds> naive_needs(const AttentionProblem& p) {
-  return {{"product", 128, small(p) ? 46 : 68, 129 * row_bytes(p) + 256, 1, 1}};
+  return {{"product", 128, small(p) ? 48 : 72, 129 * row_bytes(p), 1, 1}};
 }
 std::vector<LaunchNeeds> tiled_needs(const AttentionProblem& p) {
   return {scores_needs("product", p)};

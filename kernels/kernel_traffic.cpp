@@ -18,6 +18,7 @@ struct Visits {
   std::int64_t keys = 0;        // keys in the visited tiles
   std::int64_t rows_tiles = 0;  // rows x visited tiles
   std::int64_t rows_keys = 0;   // rows x keys: the part of S that exists
+  std::int64_t matrix = 0;      // the same with what pads its rows
 };
 
 Visits visits_of(const AttentionProblem& p, const TileShape& tile) {
@@ -30,6 +31,7 @@ Visits visits_of(const AttentionProblem& p, const TileShape& tile) {
     sum.keys += keys;
     sum.rows_tiles += rows * tiles;
     sum.rows_keys += rows * keys;
+    sum.matrix += rows * std::min(row_pitch(p.seq_kv, p.dtype), tiles * tile.block_kv);
   }
   return sum;
 }
@@ -39,7 +41,7 @@ Visits visits_of(const AttentionProblem& p, const TileShape& tile) {
 std::optional<KernelTraffic> kernel_traffic(const KernelInfo& kernel, const AttentionProblem& p) {
   if (kernel.is_library) return std::nullopt;
   const Visits v = visits_of(p, kernel.tile(p));
-  const std::int64_t row = p.head_dim * element, matrix = v.rows_keys * element, output = p.seq_q * row;
+  const std::int64_t row = p.head_dim * element, matrix = v.matrix * element, output = p.seq_q * row;
   KernelTraffic one;
   if (kernel.id == "flash2") {
     one = {v.rows * row + 2 * v.keys * row, output + p.seq_q * statistic};
@@ -47,7 +49,7 @@ std::optional<KernelTraffic> kernel_traffic(const KernelInfo& kernel, const Atte
     const std::int64_t step = row + 2 * statistic;  // O, l and m of a row
     one = {2 * p.seq_kv * row + v.rows_tiles * (row + step), p.seq_q * step + v.rows_tiles * step};
   } else if (kernel.id == "standard") {
-    const std::int64_t reads_of_s = p.seq_kv * element <= kept_bytes ? 1 : 2;
+    const std::int64_t reads_of_s = row_pitch(p.seq_kv, p.dtype) * element <= kept_bytes ? 1 : 2;
     one = {v.rows_tiles * row + 2 * v.keys * row + (reads_of_s + 1) * matrix, 2 * matrix + output};
   } else if (kernel.id == "softmax_safe") {
     one = {3 * matrix, matrix};

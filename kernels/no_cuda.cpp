@@ -70,7 +70,7 @@ PlannedLaunch plan_flush(const DeviceMemory&) {
 PlannedLaunch plan_clock_marks(const DeviceMemory&, int) {
   return {};
 }
-PlannedLaunch plan_random(const DeviceMemory&, DataType, std::uint64_t) {
+PlannedLaunch plan_random(const DeviceMemory&, const TensorLayout&, DataType, std::uint64_t) {
   return {};
 }
 LaunchPlan plan_flash2(const AttentionProblem&, const DeviceTensors&) {

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "sim/core/attention_problem.h"
+#include "sim/core/tensor.h"
 
 namespace tilescope {
 

@@ -1,7 +1,8 @@
 // O = P V, one block a tile of query rows: the third launch of standard attention.
 //
 //   8 warps of 16 rows; tiles of P and V come through a ring of two buffers.
-//   Traffic  l2_to_sm = B Hq (Nq Nk + ceil(Nq/Br) Nk d) e     sm_to_l2 = B Hq Nq d e, when nothing is masked.
+//   Rows of P are `pitch` elements apart, see row_pitch() in sim/core/tensor.h.
+//   Traffic  l2_to_sm = B Hq (Nq pitch + ceil(Nq/Br) Nk d) e     sm_to_l2 = B Hq Nq d e, when nothing is masked.
 #pragma once
 
 #include "kernels/attention/by_shape.cuh"
@@ -14,7 +15,7 @@ struct OutputArguments {
   const void* p;
   const void* v;
   void* o;
-  int seq_q, seq_kv;
+  int seq_q, seq_kv, pitch;
   int heads, kv_heads;
   bool causal;
 };
@@ -28,40 +29,15 @@ struct OutputShape {
   static constexpr int shared_bytes = stages * (p_bytes + v_bytes);
 };
 
-/// A warp's 16 rows of a tile of P. Rows of P are contiguous in global memory only inside a tile, and start anywhere.
+/// A warp's 16 rows of a tile of P, `pitch` elements apart in global memory: `rows` of them exist, and `cols` of their columns.
+/// What is read beyond those is the pad, which is 0.
 template <class T>
-__device__ __forceinline__ void copy_weights(char* shared, const T* from, std::int64_t row_elements, int rows, int cols, int lane) {
-  constexpr int row_bytes = 256;
-  if (row_elements % 16 == 0) {
+__device__ __forceinline__ void copy_weights(char* shared, const T* from, std::int64_t pitch, int rows, int cols, int lane) {
 #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      const int row = i * 2 + lane / 16, chunk = lane % 16;
-      const bool present = row < rows && chunk * 8 < cols;
-      copy_async(shared_address(shared) + swizzled<row_bytes>(row, chunk), present ? from + row * row_elements + chunk * 8 : from,
-                 present);
-    }
-    return;
-  }
-  if (row_elements % 8 == 0) {
-    // Every other row starts in the middle of a sector. An asynchronous copy fetches a sector for each half that goes to a place of
-    // its own, so such rows go through registers, with lanes in step with the sectors.
-#pragma unroll 4
-    for (int row = 0; row < 16; ++row) {
-      const T* const start = from + row * row_elements;
-      const int chunk = lane - elements_into_sector(start, 2) / 8;
-      if (chunk < 0 || chunk >= 16) continue;
-      uint4 bytes = make_uint4(0, 0, 0, 0);
-      if (row < rows && chunk * 8 < cols) bytes = __ldcg(reinterpret_cast<const uint4*>(start + chunk * 8));
-      *reinterpret_cast<uint4*>(shared + swizzled<row_bytes>(row, chunk)) = bytes;
-    }
-    return;
-  }
-  for (int row = 0; row < 16; ++row) {
-    auto place = [&](int c) { return reinterpret_cast<T*>(shared + swizzled<row_bytes>(row, c / 8) + c % 8 * 2); };
-    const T* const start = from + row * row_elements;
-    const int count = row < rows ? cols : 0;
-    if (count > 0) for_each_by_sector<32, 2>(start, count, lane, [&](int c) { *place(c) = __ldcg(start + c); });
-    for (int c = count + lane; c < 128; c += 32) *place(c) = from_float<T>(0.f);
+  for (int i = 0; i < 8; ++i) {
+    const int row = i * 2 + lane / 16, chunk = lane % 16;
+    const bool present = row < rows && chunk * 8 < cols;
+    copy_async(shared_address(shared) + swizzled<256>(row, chunk), present ? from + row * pitch + chunk * 8 : from, present);
   }
 }
 
@@ -81,13 +57,14 @@ __global__ __launch_bounds__(Shape::threads) void output_kernel(
   const std::int64_t kv_plane = plane / arguments.heads * arguments.kv_heads + head / (arguments.heads / arguments.kv_heads);
   const int keys = arguments.causal ? max(0, min(first_row + rows + seq_kv - seq_q, seq_kv)) : seq_kv;
   const int tiles = (keys + Shape::bc - 1) / Shape::bc;
-  const T* const p = static_cast<const T*>(arguments.p) + (plane * seq_q + first_row + warp * 16) * seq_kv;
+  const std::int64_t pitch = arguments.pitch;
+  const T* const p = static_cast<const T*>(arguments.p) + (plane * seq_q + first_row + warp * 16) * pitch;
   const char* const v = static_cast<const char*>(arguments.v) + (kv_plane * seq_kv + warp * 16) * v_row;
 
   auto copy = [&](int j) {
     if (j < tiles) {
       const int stage = j % Shape::stages, left = min(Shape::bc, seq_kv - j * Shape::bc);
-      copy_weights(shared + stage * Shape::p_bytes + warp * 16 * p_row, p + j * Shape::bc, seq_kv, rows - warp * 16, left, lane);
+      copy_weights(shared + stage * Shape::p_bytes + warp * 16 * p_row, p + j * Shape::bc, pitch, rows - warp * 16, left, lane);
       copy_rows<v_row, 16, false>(shared_address(v_ring) + stage * Shape::v_bytes + warp * 16 * v_row,
                                   v + static_cast<std::int64_t>(j) * Shape::v_bytes, left - warp * 16, lane);
     }
@@ -154,6 +131,7 @@ PlannedLaunch plan_output(const AttentionProblem& problem, const DeviceTensors& 
   arguments.o = tensors.o;
   arguments.seq_q = static_cast<int>(problem.seq_q);
   arguments.seq_kv = static_cast<int>(problem.seq_kv);
+  arguments.pitch = static_cast<int>(row_pitch(problem.seq_kv, problem.dtype));
   arguments.heads = static_cast<int>(problem.heads);
   arguments.kv_heads = static_cast<int>(problem.kv_heads);
   arguments.causal = problem.causal;

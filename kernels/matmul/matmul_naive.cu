@@ -10,7 +10,7 @@ struct NaiveArguments {
   const void* q;
   const void* k;
   void* s;
-  int seq_q, seq_kv;
+  int seq_q, seq_kv, pitch;
   int heads, kv_heads;
   float scale;
 };
@@ -21,15 +21,15 @@ struct NaiveShape {
   using T = Element;
   static constexpr int br = 128, bc = 128, threads = 128, d = dim, row_bytes = dim * 2;
   static constexpr int shared_bytes = (1 + bc) * row_bytes;
+  static constexpr int blocks_per_sm = dim == 64 ? 10 : 6;  // at least: the more, the less it matters that each waits for K
 };
 
 template <class Shape>
-__global__ __launch_bounds__(Shape::threads) void matmul_naive_kernel(const NaiveArguments arguments) {
+__global__ __launch_bounds__(Shape::threads, Shape::blocks_per_sm) void matmul_naive_kernel(const NaiveArguments arguments) {
   using T = typename Shape::T;
   constexpr int row_bytes = Shape::row_bytes, row_chunks = row_bytes / 16;
   extern __shared__ __align__(128) char shared[];
   char* const q_row = shared + Shape::bc * row_bytes;
-  __shared__ T result[Shape::bc];
 
   const int thread = threadIdx.x, lane = thread & 31, warp = thread >> 5;
   const int seq_q = arguments.seq_q, seq_kv = arguments.seq_kv;
@@ -39,7 +39,8 @@ __global__ __launch_bounds__(Shape::threads) void matmul_naive_kernel(const Naiv
   const std::int64_t kv_plane = plane / arguments.heads * arguments.kv_heads + head / (arguments.heads / arguments.kv_heads);
   const char* const q = static_cast<const char*>(arguments.q) + (plane * seq_q + first_row) * row_bytes;
   const char* const k = static_cast<const char*>(arguments.k) + (kv_plane * seq_kv + first_key + warp * 32) * row_bytes;
-  T* const s = static_cast<T*>(arguments.s) + (plane * seq_q + first_row) * seq_kv + first_key;
+  const std::int64_t pitch = arguments.pitch;
+  T* const s = static_cast<T*>(arguments.s) + (plane * seq_q + first_row) * pitch + first_key + thread;
 
   for (int r = 0; r < rows; ++r) {
     if (thread < row_chunks) copy_async(shared_address(q_row) + thread * 16, q + r * row_bytes + thread * 16);
@@ -55,11 +56,10 @@ __global__ __launch_bounds__(Shape::threads) void matmul_naive_kernel(const Naiv
 #pragma unroll
       for (int i = 0; i < 8; ++i) sum += to_float(reinterpret_cast<const T*>(&a)[i]) * to_float(reinterpret_cast<const T*>(&b)[i]);
     }
-    result[thread] = from_float<T>(sum * arguments.scale);
-    __syncthreads();
-    T* const to = s + static_cast<std::int64_t>(r) * seq_kv;
-    for_each_by_sector<Shape::threads, 2>(to, keys, thread, [&](int i) { to[i] = result[i]; });
-    __syncthreads();
+    // The pad of a row is written too, as what nobody sees.
+    if (first_key + thread < arguments.pitch)
+      s[r * pitch] = from_float<T>(thread < keys ? sum * arguments.scale : minus_infinity());
+    __syncthreads();  // q and K have been read
   }
 }
 
@@ -79,10 +79,10 @@ PlannedLaunch plan(const AttentionProblem& problem, const device::NaiveArguments
 }  // namespace
 
 /// S = scale * Q K^T, a row of Q at a time.
-/// Shapes   q [B,Hq,Nq,D]   k [B,Hkv,Nk,D]   s [B,Hq,Nq,Nk]
+/// Shapes   q [B,Hq,Nq,D]   k [B,Hkv,Nk,D]   s [B,Hq,Nq,Nk], rows pitch = row_pitch(Nk) elements apart
 /// Types    q,k,s fp16 or bf16; sums fp32
 /// Limits   D is 64 or 128; Hq % Hkv == 0; 16-byte aligned; sm_80 or later
-/// Traffic  l2_to_sm = B Hq (ceil(Nk/Bc) Nq + Nq Nk) D * 2 bytes     sm_to_l2 = B Hq Nq Nk * 2 bytes
+/// Traffic  l2_to_sm = B Hq (ceil(Nk/Bc) Nq + Nq Nk) D * 2 bytes     sm_to_l2 = B Hq Nq pitch * 2 bytes
 LaunchPlan plan_matmul_naive(const AttentionProblem& problem, const DeviceTensors& tensors) {
   device::NaiveArguments arguments{};
   arguments.q = tensors.q;
@@ -90,6 +90,7 @@ LaunchPlan plan_matmul_naive(const AttentionProblem& problem, const DeviceTensor
   arguments.s = tensors.s;
   arguments.seq_q = static_cast<int>(problem.seq_q);
   arguments.seq_kv = static_cast<int>(problem.seq_kv);
+  arguments.pitch = static_cast<int>(row_pitch(problem.seq_kv, problem.dtype));
   arguments.heads = static_cast<int>(problem.heads);
   arguments.kv_heads = static_cast<int>(problem.kv_heads);
   arguments.scale = static_cast<float>(problem.scale());

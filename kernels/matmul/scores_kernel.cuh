@@ -1,7 +1,8 @@
 // S = scale Q K^T, one block a tile of S: the tiled product, and the first launch of standard attention.
 //
 //   8 warps: 4 along the rows, 2 along the keys; a warp makes 32 x 64 numbers. All of d is loaded at once.
-//   Traffic  l2_to_sm = B Hq (ceil(Nk/Bc) Nq + ceil(Nq/Br) Nk) d e     sm_to_l2 = B Hq Nq Nk e, when nothing is masked.
+//   Rows of S are `pitch` elements apart, see row_pitch() in sim/core/tensor.h; what is after the last key is written -inf.
+//   Traffic  l2_to_sm = B Hq (ceil(Nk/Bc) Nq + ceil(Nq/Br) Nk) d e     sm_to_l2 = B Hq Nq pitch e, when nothing is masked.
 #pragma once
 
 #include "kernels/attention/by_shape.cuh"
@@ -14,7 +15,7 @@ struct ScoresArguments {
   const void* q;
   const void* k;
   void* s;
-  int seq_q, seq_kv;
+  int seq_q, seq_kv, pitch;
   int heads, kv_heads;
   float scale;
   bool causal;
@@ -27,24 +28,19 @@ struct ScoresShape {
   static constexpr int shared_bytes = (br + bc) * row_bytes;
 };
 
-/// Writes a [rows, cols] part of S from a swizzled shared tile of 128 columns.
-template <class T, int threads>
-__device__ __forceinline__ void store_scores(T* to, std::int64_t row_elements, const char* shared, int rows, int cols, int thread) {
-  constexpr int tile_row_bytes = 256;
-  if (row_elements % 8 == 0) {
-    for (int i = thread; i < rows * 16; i += threads) {
-      const int row = i / 16, chunk = i % 16;
-      if (chunk * 8 < cols)
-        *reinterpret_cast<uint4*>(to + row * row_elements + chunk * 8) =
-            *reinterpret_cast<const uint4*>(shared + swizzled<tile_row_bytes>(row, chunk));
-    }
-    return;
-  }
-  for (int row = thread / 32; row < rows; row += threads / 32) {
-    T* const start = to + row * row_elements;
-    for_each_by_sector<32, 2>(start, cols, thread % 32, [&](int i) {
-      start[i] = *reinterpret_cast<const T*>(shared + swizzled<tile_row_bytes>(row, i / 8) + i % 8 * 2);
-    });
+/// Writes the [rows, cols] part of S that exists from a swizzled shared tile of 128 columns; `cols` is a multiple of 8.
+template <class T, int threads, int tile_rows>
+__device__ __forceinline__ void store_scores(T* to, std::int64_t pitch, const char* shared, int rows, int cols, int thread) {
+  constexpr int row_chunks = 16, rows_a_step = threads / row_chunks;
+  static_assert(rows_a_step % 8 == 0);  // so that a thread's chunks are swizzled alike
+  const int row = thread / row_chunks, chunk = thread % row_chunks;
+  if (chunk * 8 >= cols) return;
+  T* at = to + row * pitch + chunk * 8;
+  const char* const own = shared + swizzled<256>(row, chunk);
+#pragma unroll
+  for (int i = 0; i < tile_rows; i += rows_a_step) {
+    if (row + i < rows) *reinterpret_cast<uint4*>(at) = *reinterpret_cast<const uint4*>(own + i * 256);
+    at += rows_a_step * pitch;
   }
 }
 
@@ -84,7 +80,14 @@ __global__ __launch_bounds__(Shape::threads,
   float s[2][8][4];
   multiply_transposed<T, row_bytes>(s, LanePlaces<row_bytes>(lane), shared_address(shared) + warp_row * row_bytes,
                                     shared_address(k_tile) + warp_key * row_bytes);
-  if (arguments.causal) mask_scores<true>(s, first_row + warp_row + 1 + seq_kv - seq_q - first_key - warp_key, lane);
+  // The pad is masked too: nobody sees it.
+  const int visible = arguments.causal ? first_row + 1 + seq_kv - seq_q - first_key : keys;  // of the tile's keys, to its first row
+  if (visible < Shape::bc) {
+    if (arguments.causal)
+      mask_scores<true>(s, visible + warp_row - warp_key, lane);
+    else
+      mask_scores<false>(s, visible - warp_key, lane);
+  }
   probe.tick(0, 2);
   __syncthreads();  // Q and K have been read; their place takes S
 
@@ -99,8 +102,9 @@ __global__ __launch_bounds__(Shape::threads,
             pack<T>(s[mt][n][half * 2] * arguments.scale, s[mt][n][half * 2 + 1] * arguments.scale);
       }
   __syncthreads();
-  T* const to = static_cast<T*>(arguments.s) + (plane * seq_q + first_row) * seq_kv + first_key;
-  store_scores<T, Shape::threads>(to, seq_kv, shared, rows, keys, thread);
+  const std::int64_t pitch = arguments.pitch;
+  T* const to = static_cast<T*>(arguments.s) + (plane * seq_q + first_row) * pitch + first_key;
+  store_scores<T, Shape::threads, Shape::br>(to, pitch, shared, rows, min(Shape::bc, arguments.pitch - first_key), thread);
   probe.tick(0, 3);
   probe.end();
 }
@@ -114,6 +118,7 @@ PlannedLaunch plan_scores(std::string_view name, const AttentionProblem& problem
   arguments.s = tensors.s;
   arguments.seq_q = static_cast<int>(problem.seq_q);
   arguments.seq_kv = static_cast<int>(problem.seq_kv);
+  arguments.pitch = static_cast<int>(row_pitch(problem.seq_kv, problem.dtype));
   arguments.heads = static_cast<int>(problem.heads);
   arguments.kv_heads = static_cast<int>(problem.kv_heads);
   arguments.scale = static_cast<float>(problem.scale());

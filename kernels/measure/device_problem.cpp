@@ -3,12 +3,29 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+
+#include "kernels/measure/element.h"
+
 namespace tilescope {
 
 namespace {
 
 std::size_t place(Tensor tensor) {
   return static_cast<std::size_t>(tensor);
+}
+
+/// Rows of `layout` as they lie on the device, from rows without a pad.
+std::vector<std::uint16_t> padded(const std::vector<std::uint16_t>& rows, const TensorLayout& layout, DataType type) {
+  if (layout.pad == 0) return rows;
+  const auto cols = static_cast<std::ptrdiff_t>(layout.cols);
+  std::vector<std::uint16_t> result;
+  result.reserve(static_cast<std::size_t>(layout.bytes().value / layout.element_bytes));
+  for (auto row = rows.begin(); row != rows.end(); row += cols) {
+    result.insert(result.end(), row, row + cols);
+    result.insert(result.end(), static_cast<std::size_t>(layout.pad), to_bits(type, -std::numeric_limits<float>::infinity()));
+  }
+  return result;
 }
 
 }  // namespace
@@ -43,11 +60,11 @@ Result<DeviceProblem> DeviceProblem::make(const KernelInfo& kernel, const Attent
   } sources[] = {{Tensor::q, &inputs.q}, {Tensor::k, &inputs.k}, {Tensor::v, &inputs.v}, {Tensor::s, &inputs.s}};
   for (Tensor tensor : kernel.inputs)
     for (const auto& source : sources)
-      if (source.tensor == tensor)
-        if (Status written =
-                made->memory_[place(tensor)].write(source.bits->data(), static_cast<std::int64_t>(source.bits->size()) * 2);
-            !written)
+      if (source.tensor == tensor) {
+        const auto bits = padded(*source.bits, tensor_layout(problem, kernel.tile(problem), tensor), problem.dtype);
+        if (Status written = made->memory_[place(tensor)].write(bits.data(), static_cast<std::int64_t>(bits.size()) * 2); !written)
           return written.error();
+      }
   return made;
 }
 
@@ -55,7 +72,10 @@ Result<DeviceProblem> DeviceProblem::make_seeded(const KernelInfo& kernel, const
   Result<DeviceProblem> made = allocate(kernel, problem);
   if (!made) return made;
   for (Tensor tensor : kernel.inputs)
-    if (Status filled = launch(plan_random(made->memory(tensor), problem.dtype, seed + place(tensor)), nullptr); !filled)
+    if (Status filled = launch(plan_random(made->memory(tensor), tensor_layout(problem, kernel.tile(problem), tensor),
+                                           problem.dtype, seed + place(tensor)),
+                               nullptr);
+        !filled)
       return filled.error();
   if (Status done = wait_for(nullptr); !done) return done.error();
   return made;

@@ -1,4 +1,5 @@
-// The tensors of one problem on the device: those that a kernel reads, filled; those that it writes, poisoned with NaNs.
+// The tensors of one problem on the device: those that a kernel reads, filled, the pad of S with -inf; those that it writes,
+// poisoned with NaNs.
 #pragma once
 
 #include <array>
@@ -16,7 +17,7 @@ class DeviceProblem {
   static Result<DeviceProblem> make_seeded(const KernelInfo& kernel, const AttentionProblem& problem, std::uint64_t seed);
 
   DeviceTensors tensors() const;
-  /// Replaces one plane of an input; `bits` are its rows one after the other.
+  /// Replaces one plane of an input without a pad; `bits` are its rows one after the other.
   Status write_plane(Tensor tensor, std::int64_t plane, const std::vector<std::uint16_t>& bits);
   /// Fills every output with NaNs again.
   Status poison();
@@ -29,7 +30,7 @@ class DeviceProblem {
   std::array<DeviceMemory, tensor_count> memory_;
 };
 
-/// Writes seeded, normally distributed elements to device memory.
-PlannedLaunch plan_random(const DeviceMemory& memory, DataType type, std::uint64_t seed);
+/// Writes seeded, normally distributed elements to the rows of a tensor in device memory, and -inf after each, where it has a pad.
+PlannedLaunch plan_random(const DeviceMemory& memory, const TensorLayout& layout, DataType type, std::uint64_t seed);
 
 }  // namespace tilescope

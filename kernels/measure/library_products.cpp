@@ -81,7 +81,8 @@ Result<Library*> library() {
 /// One row-major matrix of a batch. The library is column-major, so it sees each matrix transposed.
 struct Matrix {
   const void* data;
-  std::int64_t rows, cols, stride;
+  std::int64_t rows, cols, pitch;  // from a row to the next: pitch elements
+  std::int64_t stride() const { return rows * pitch; }
 };
 
 struct Layout {
@@ -89,10 +90,11 @@ struct Layout {
   cublasLtMatrixLayout_t layout = nullptr;
 
   Layout(Library& l, const Matrix& m, cudaDataType type, std::int64_t batch) : library(l) {
-    library.layout_create(&layout, type, static_cast<std::uint64_t>(m.cols), static_cast<std::uint64_t>(m.rows), m.cols);
+    library.layout_create(&layout, type, static_cast<std::uint64_t>(m.cols), static_cast<std::uint64_t>(m.rows), m.pitch);
     const int count = static_cast<int>(batch);
+    const std::int64_t stride = m.stride();
     library.layout_set(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof(count));
-    library.layout_set(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &m.stride, sizeof(m.stride));
+    library.layout_set(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof(stride));
   }
   Layout(const Layout&) = delete;
   Layout& operator=(const Layout&) = delete;
@@ -142,16 +144,16 @@ Status multiply(const Matrix& a, const Matrix& b, bool transpose_b, const Matrix
 }  // namespace
 
 Status multiply_scores(const AttentionProblem& p, const DeviceTensors& tensors, StreamHandle stream) {
-  const std::int64_t rows = p.heads / p.kv_heads * p.seq_q;
-  return multiply({tensors.q, rows, p.head_dim, rows * p.head_dim}, {tensors.k, p.seq_kv, p.head_dim, p.seq_kv * p.head_dim}, true,
-                  {tensors.s, rows, p.seq_kv, rows * p.seq_kv}, static_cast<float>(p.scale()), p.batch * p.kv_heads, p.dtype,
-                  stream);
+  const std::int64_t rows = p.heads / p.kv_heads * p.seq_q, d = p.head_dim;
+  const Matrix q{tensors.q, rows, d, d}, k{tensors.k, p.seq_kv, d, d}, s{tensors.s, rows, p.seq_kv, row_pitch(p.seq_kv, p.dtype)};
+  return multiply(q, k, true, s, static_cast<float>(p.scale()), p.batch * p.kv_heads, p.dtype, stream);
 }
 
 Status multiply_output(const AttentionProblem& p, const DeviceTensors& tensors, StreamHandle stream) {
-  const std::int64_t rows = p.heads / p.kv_heads * p.seq_q;
-  return multiply({tensors.p, rows, p.seq_kv, rows * p.seq_kv}, {tensors.v, p.seq_kv, p.head_dim, p.seq_kv * p.head_dim}, false,
-                  {tensors.o, rows, p.head_dim, rows * p.head_dim}, 1.f, p.batch * p.kv_heads, p.dtype, stream);
+  const std::int64_t rows = p.heads / p.kv_heads * p.seq_q, d = p.head_dim;
+  const Matrix weights{tensors.p, rows, p.seq_kv, row_pitch(p.seq_kv, p.dtype)}, v{tensors.v, p.seq_kv, d, d},
+      o{tensors.o, rows, d, d};
+  return multiply(weights, v, false, o, 1.f, p.batch * p.kv_heads, p.dtype, stream);
 }
 
 }  // namespace tilescope

@@ -8,7 +8,7 @@ namespace device {
 
 struct RandomArguments {
   void* to;
-  std::int64_t pairs;
+  std::int64_t pairs, cols, pitch;
   std::uint64_t seed;
 };
 
@@ -30,13 +30,15 @@ __global__ __launch_bounds__(256) void random_kernel(const RandomArguments argum
   const float radius = sqrtf(-2.f * logf(u));
   float sine, cosine;
   sincospif(angle, &sine, &cosine);
-  static_cast<std::uint32_t*>(arguments.to)[i] = pack<T>(radius * cosine, radius * sine);
+  const std::int64_t col = i * 2 % arguments.pitch;  // a pitch is even: pairs do not straddle rows
+  static_cast<std::uint32_t*>(arguments.to)[i] = pack<T>(col < arguments.cols ? radius * cosine : minus_infinity(),
+                                                         col + 1 < arguments.cols ? radius * sine : minus_infinity());
 }
 
 }  // namespace device
 
-PlannedLaunch plan_random(const DeviceMemory& memory, DataType type, std::uint64_t seed) {
-  const device::RandomArguments arguments{memory.address(), memory.bytes() / 4, seed};
+PlannedLaunch plan_random(const DeviceMemory& memory, const TensorLayout& layout, DataType type, std::uint64_t seed) {
+  const device::RandomArguments arguments{memory.address(), memory.bytes() / 4, layout.cols, layout.cols + layout.pad, seed};
   const void* const function = type == DataType::fp16 ? reinterpret_cast<const void*>(&device::random_kernel<device::half_type>)
                                                       : reinterpret_cast<const void*>(&device::random_kernel<device::bfloat_type>);
   return planned("random", function, {(arguments.pairs + 255) / 256, 1, 1}, 256, 0, arguments);

@@ -17,6 +17,7 @@ PlannedLaunch plan(const AttentionProblem& problem, const DeviceTensors& tensors
   arguments.o = tensors.o;
   arguments.seq_q = static_cast<int>(problem.seq_q);
   arguments.seq_kv = static_cast<int>(problem.seq_kv);
+  arguments.pitch = static_cast<int>(row_pitch(problem.seq_kv, problem.dtype));
   arguments.heads = static_cast<int>(problem.heads);
   arguments.kv_heads = static_cast<int>(problem.kv_heads);
   return planned("softmax", function, {problem.seq_q, problem.query_planes(), 1}, device::ladder_threads, shared_bytes, arguments);
@@ -36,9 +37,9 @@ PlannedLaunch plan_fused(const AttentionProblem& problem, const DeviceTensors& t
 }  // namespace
 
 /// P = softmax(S) by rows, three passes: maximum, sum, result.
-/// Shapes   s,p [B,Hq,Nq,Nk]
+/// Shapes   s,p [B,Hq,Nq,Nk], rows pitch = row_pitch(Nk) elements apart, the pad of S -inf
 /// Types    fp16 or bf16; sums fp32
-/// Traffic  l2_to_sm = 3 B Hq Nq Nk * 2 bytes     sm_to_l2 = B Hq Nq Nk * 2 bytes
+/// Traffic  l2_to_sm = 3 B Hq Nq pitch * 2 bytes     sm_to_l2 = B Hq Nq pitch * 2 bytes
 /// Source   arXiv:1805.02867, Algorithm 2
 LaunchPlan plan_softmax_safe(const AttentionProblem& problem, const DeviceTensors& tensors) {
   return {plan(problem, tensors,
@@ -48,9 +49,9 @@ LaunchPlan plan_softmax_safe(const AttentionProblem& problem, const DeviceTensor
 }
 
 /// P = softmax(S) by rows, two passes: maximum and sum together, result.
-/// Shapes   s,p [B,Hq,Nq,Nk]
+/// Shapes   s,p [B,Hq,Nq,Nk], rows pitch = row_pitch(Nk) elements apart, the pad of S -inf
 /// Types    fp16 or bf16; sums fp32
-/// Traffic  l2_to_sm = 2 B Hq Nq Nk * 2 bytes     sm_to_l2 = B Hq Nq Nk * 2 bytes
+/// Traffic  l2_to_sm = 2 B Hq Nq pitch * 2 bytes     sm_to_l2 = B Hq Nq pitch * 2 bytes
 /// Source   arXiv:1805.02867, Algorithm 3. New over softmax_safe: the sum is rescaled whenever the maximum moves
 LaunchPlan plan_softmax_online(const AttentionProblem& problem, const DeviceTensors& tensors) {
   return {plan(problem, tensors,
@@ -60,10 +61,10 @@ LaunchPlan plan_softmax_online(const AttentionProblem& problem, const DeviceTens
 }
 
 /// O = softmax(S) V by rows, one pass.
-/// Shapes   s [B,Hq,Nq,Nk]   v [B,Hkv,Nk,D]   o [B,Hq,Nq,D]
+/// Shapes   s [B,Hq,Nq,Nk], rows pitch = row_pitch(Nk) elements apart   v [B,Hkv,Nk,D]   o [B,Hq,Nq,D]
 /// Types    fp16 or bf16; sums and weights fp32
 /// Limits   D is 64 or 128
-/// Traffic  l2_to_sm = B Hq (Nq Nk + Nq Nk D) * 2 bytes     sm_to_l2 = B Hq Nq D * 2 bytes
+/// Traffic  l2_to_sm = B Hq (Nq pitch + Nq Nk D) * 2 bytes     sm_to_l2 = B Hq Nq D * 2 bytes
 /// Source   New over softmax_online: times V in the same pass, so P is never stored
 LaunchPlan plan_softmax_fused(const AttentionProblem& problem, const DeviceTensors& tensors) {
   const bool small = problem.head_dim == 64;

@@ -1,6 +1,8 @@
 // The softmaxes of a row in three passes, in two, and in one with V: one block a row, keys in tiles of 128.
 //
 //   Each pass fetches the row again, past the L1, because that is the point: 3, 2 and 1 reads of every element of S.
+//   Rows of S and P are `pitch` elements apart, see row_pitch() in sim/core/tensor.h. What is after the last key of S is -inf,
+//   which changes neither maximum nor sum and comes out as 0.
 #pragma once
 
 #include "kernels/softmax/rows_kernel.cuh"
@@ -12,7 +14,7 @@ struct LadderArguments {
   const void* v;
   void* p;
   void* o;
-  int seq_q, seq_kv;
+  int seq_q, seq_kv, pitch;
   int heads, kv_heads;
 };
 
@@ -23,18 +25,19 @@ template <class T>
 struct LadderRow {
   const T* s;
   T* p;
-  int seq_kv;
+  int pitch;
 
-  __device__ __forceinline__ explicit LadderRow(const LadderArguments& arguments) : seq_kv(arguments.seq_kv) {
-    const std::int64_t start = (static_cast<std::int64_t>(blockIdx.y) * arguments.seq_q + blockIdx.x) * seq_kv;
+  __device__ __forceinline__ explicit LadderRow(const LadderArguments& arguments) : pitch(arguments.pitch) {
+    const std::int64_t start = (static_cast<std::int64_t>(blockIdx.y) * arguments.seq_q + blockIdx.x) * pitch;
     s = static_cast<const T*>(arguments.s) + start;
     p = static_cast<T*>(arguments.p) + start;
   }
   /// One pass: visit(score in powers of two) for every element that falls to this thread.
   template <class Visit>
   __device__ __forceinline__ void pass(Visit visit) const {
-    for_each_piece(s, seq_kv, seq_kv, ladder_keys, threadIdx.x, ladder_threads, [&](int c, auto piece) {
-      piece = piece.fetched(s + c);
+    for_each_piece(pitch, threadIdx.x, ladder_threads, [&](int c) {
+      Piece<T> piece;
+      piece.fetch(s + c);
 #pragma unroll
       for (int i = 0; i < piece.size; ++i) visit(to_float(piece.value[i]) * log2_e);
     });
@@ -42,8 +45,9 @@ struct LadderRow {
   /// The last pass: P = exp(S - m) / l.
   __device__ __forceinline__ void write(MaxSum all) const {
     const float inverse = all.sum == 0.f ? 0.f : 1.f / all.sum, most = all.max == minus_infinity() ? 0.f : all.max;
-    for_each_piece(s, seq_kv, seq_kv, ladder_keys, threadIdx.x, ladder_threads, [&](int c, auto piece) {
-      piece = piece.fetched(s + c);
+    for_each_piece(pitch, threadIdx.x, ladder_threads, [&](int c) {
+      Piece<T> piece;
+      piece.fetch(s + c);
 #pragma unroll
       for (int i = 0; i < piece.size; ++i)
         piece.value[i] = from_float<T>(exp2_fast(to_float(piece.value[i]) * log2_e - most) * inverse);
@@ -115,21 +119,16 @@ __global__ __launch_bounds__(ladder_threads) void softmax_fused_kernel(const Lad
   for (int j = 0; j < tiles; ++j) {
     copy(j + 1);
     const int first = j * ladder_keys, count = min(ladder_keys, seq_kv - first);
-    // Up to one sector of the tile before lies in the same sector as this tile's start, hence a second turn for a few lanes.
-    weight[thread] = minus_infinity();
-    __syncthreads();
-    for_each_by_sector<ladder_threads, 2>(row.s + first, count, thread,
-                                          [&](int c) { weight[c] = to_float(__ldcg(row.s + first + c)) * log2_e; });
-    __syncthreads();
+    const float score = thread < count ? to_float(__ldcg(row.s + first + thread)) * log2_e : minus_infinity();
     MaxSum mine;
-    mine.max = weight[thread];
+    mine.max = score;
     mine.sum = mine.max == minus_infinity() ? 0.f : 1.f;
     const MaxSum tile = merged(mine, scratch, warp, 0, 4);
     const float m_new = fmaxf(m, tile.max), finite = m_new == minus_infinity() ? 0.f : m_new;
     const float alpha = exp2_fast(m - finite);
     const float l_new = alpha * l + tile.sum * exp2_fast(tile.max - finite);
     const float inverse = l_new == 0.f ? 0.f : 1.f / l_new;
-    weight[thread] = exp2_fast(weight[thread] - finite) * inverse;
+    weight[thread] = exp2_fast(score - finite) * inverse;
     const float old_factor = l * alpha * inverse;
     copy_async_wait<1>();
     __syncthreads();

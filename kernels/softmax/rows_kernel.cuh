@@ -1,7 +1,9 @@
 // P = softmax(S) by rows, a few rows a block: the second launch of standard attention.
 //
 //   A block of 4 warps owns up to 4 rows. Rows that fit shared memory stay there, so S is read once; else it is read twice.
-//   Traffic  l2_to_sm = B Hq Nq Nk e (twice that when a row does not fit)     sm_to_l2 = B Hq Nq Nk e, when nothing is masked.
+//   Rows of S and P are `pitch` elements apart, see row_pitch() in sim/core/tensor.h; what is after the last key of P is written 0.
+//   Traffic  l2_to_sm = B Hq Nq pitch e (twice that when a row does not fit)     sm_to_l2 = B Hq Nq pitch e, when nothing is
+//   masked.
 #pragma once
 
 #include "kernels/attention/probe.cuh"
@@ -13,7 +15,7 @@ namespace tilescope::device {
 struct RowsArguments {
   const void* s;
   void* p;
-  int seq_q, seq_kv;
+  int seq_q, seq_kv, pitch;
   int tile_rows, tile_keys;  // of the products around it: what a row of a tile visits
   int group_rows;            // rows a block owns
   bool kept;                 // rows stay in shared memory
@@ -63,50 +65,24 @@ __device__ __forceinline__ MaxSum merged(MaxSum mine, float* scratch, int warp, 
 }
 
 /// Neighbouring elements that one lane moves at once.
-template <class T, int n>
+template <class T>
 struct Piece {
-  static constexpr int size = n;
-  T value[n];
+  static constexpr int size = 8;
+  T value[size];
 
   /// From global memory, past the L1: what is read twice is fetched twice.
-  static __device__ __forceinline__ Piece fetched(const T* from) {
-    Piece piece;
-    if constexpr (n == 8)
-      *reinterpret_cast<uint4*>(piece.value) = __ldcg(reinterpret_cast<const uint4*>(from));
-    else
-      piece.value[0] = __ldcg(from);
-    return piece;
-  }
-  static __device__ __forceinline__ Piece read(const T* from) {
-    Piece piece;
-    if constexpr (n == 8)
-      *reinterpret_cast<uint4*>(piece.value) = *reinterpret_cast<const uint4*>(from);
-    else
-      piece.value[0] = *from;
-    return piece;
-  }
-  __device__ __forceinline__ void write(T* to) const {
-    if constexpr (n == 8)
-      *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(value);
-    else
-      *to = value[0];
-  }
+  __device__ __forceinline__ void fetch(const T* from) { words() = __ldcg(reinterpret_cast<const uint4*>(from)); }
+  __device__ __forceinline__ void read(const T* from) { words() = *reinterpret_cast<const uint4*>(from); }
+  __device__ __forceinline__ void write(T* to) const { *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(value); }
+
+ private:
+  __device__ __forceinline__ uint4& words() { return *reinterpret_cast<uint4*>(value); }
 };
 
-/// Calls visit(column, Piece()) so that the pieces cover the columns below `width` of a row of S or P, and no two warps share a
-/// sector. Where rows are not whole sectors the row is walked tile by tile, and what two tiles share is touched by both.
-template <class T, class Visit>
-__device__ __forceinline__ void for_each_piece(const T* row, int width, int seq_kv, int tile_keys, int thread, int threads,
-                                               Visit visit) {
-  if (seq_kv % 16 == 0) {
-    for (int c = thread * 8; c < width; c += threads * 8) visit(c, Piece<T, 8>());
-    return;
-  }
-  for (int first = 0; first < width; first += tile_keys) {
-    const int count = min(tile_keys, width - first);
-    for (int base = -elements_into_sector(row + first, 2); base < count; base += threads)
-      if (const int i = base + thread; i >= 0 && i < count) visit(first + i, Piece<T, 1>());
-  }
+/// Calls visit(column) so that pieces there cover the columns below `width` of a row of S or P.
+template <class Visit>
+__device__ __forceinline__ void for_each_piece(int width, int thread, int threads, Visit visit) {
+  for (int c = thread * 8; c < width; c += threads * 8) visit(c);
 }
 
 template <class T, class Recorder>
@@ -124,14 +100,14 @@ __global__ __launch_bounds__(128) void rows_kernel(const typename Recorder::temp
   const bool works = slot < rows;
   const int row = first_row + (works ? slot : 0), threads = row_warps * 32, thread = threadIdx.x - slot * threads;
   auto visible = [&](int r) { return arguments.causal ? max(0, min(r + 1 + seq_kv - seq_q, seq_kv)) : seq_kv; };
-  const int tile_keys = arguments.tile_keys;
-  const int visited = min(seq_kv, (visible(tile_end - 1) + tile_keys - 1) / tile_keys * tile_keys);
-  const int seen = arguments.mask ? visible(row) : visited;  // columns that are read
-  const int width = arguments.mask ? seq_kv : visited;       // columns that are written
-  const std::int64_t start = (static_cast<std::int64_t>(blockIdx.y) * seq_q + row) * seq_kv;
+  const int tile_keys = arguments.tile_keys, pitch = arguments.pitch;
+  const int visited = (visible(tile_end - 1) + tile_keys - 1) / tile_keys * tile_keys;
+  const int seen = arguments.mask ? visible(row) : min(seq_kv, visited);  // columns that are read
+  const int width = arguments.mask ? pitch : min(pitch, visited);         // columns that are written
+  const std::int64_t start = (static_cast<std::int64_t>(blockIdx.y) * seq_q + row) * pitch;
   const T* const s = static_cast<const T*>(arguments.s) + start;
   T* const p = static_cast<T*>(arguments.p) + start;
-  T* const kept = arguments.kept ? reinterpret_cast<T*>(shared) + static_cast<std::int64_t>(slot) * seq_kv : nullptr;
+  T* const kept = arguments.kept ? reinterpret_cast<T*>(shared) + static_cast<std::int64_t>(slot) * pitch : nullptr;
 
   constexpr int nobody = 1 << 30;  // one lane of those that have a row says what came of it
   const Recorder probe(arguments, thread == 0 ? slot : nobody, warp, threadIdx.x % 32);
@@ -140,8 +116,9 @@ __global__ __launch_bounds__(128) void rows_kernel(const typename Recorder::temp
   // A kept row is looked at twice, which costs nothing outside the SM: maximum first, then the sum. Else both at once.
   MaxSum mine;
   if (works)
-    for_each_piece(s, seen, seq_kv, tile_keys, thread, threads, [&](int c, auto piece) {
-      piece = piece.fetched(s + c);
+    for_each_piece(seen, thread, threads, [&](int c) {
+      Piece<T> piece;
+      piece.fetch(s + c);
       if (kept) piece.write(kept + c);
 #pragma unroll
       for (int i = 0; i < piece.size; ++i) {
@@ -160,8 +137,9 @@ __global__ __launch_bounds__(128) void rows_kernel(const typename Recorder::temp
     MaxSum sum;
     sum.max = all.max;
     if (works)
-      for_each_piece(s, seen, seq_kv, tile_keys, thread, threads, [&](int c, auto piece) {
-        piece = piece.read(kept + c);
+      for_each_piece(seen, thread, threads, [&](int c) {
+        Piece<T> piece;
+        piece.read(kept + c);
 #pragma unroll
         for (int i = 0; i < piece.size; ++i) sum.sum += c + i < seen ? exp2_fast(to_float(piece.value[i]) * log2_e - most) : 0.f;
       });
@@ -173,8 +151,9 @@ __global__ __launch_bounds__(128) void rows_kernel(const typename Recorder::temp
   if constexpr (!Recorder::on)  // a probed block ends together
     if (!works) return;
   const float inverse = all.sum == 0.f ? 0.f : 1.f / all.sum;
-  for_each_piece(p, Recorder::on && !works ? 0 : width, seq_kv, tile_keys, thread, threads, [&](int c, auto piece) {
-    if (c < seen) piece = kept ? piece.read(kept + c) : piece.fetched(s + c);
+  for_each_piece(Recorder::on && !works ? 0 : width, thread, threads, [&](int c) {
+    Piece<T> piece;
+    if (c < seen) kept ? piece.read(kept + c) : piece.fetch(s + c);
 #pragma unroll
     for (int i = 0; i < piece.size; ++i)
       piece.value[i] = from_float<T>(c + i < seen ? exp2_fast(to_float(piece.value[i]) * log2_e - most) * inverse : 0.f);
@@ -194,9 +173,10 @@ PlannedLaunch plan_rows(const AttentionProblem& problem, const DeviceTensors& te
   arguments.p = tensors.p;
   arguments.seq_q = static_cast<int>(problem.seq_q);
   arguments.seq_kv = static_cast<int>(problem.seq_kv);
+  arguments.pitch = static_cast<int>(row_pitch(problem.seq_kv, problem.dtype));
   arguments.tile_rows = tile_rows;
   arguments.tile_keys = tile_keys;
-  arguments.kept = own.kept;
+  arguments.kept = own.kept_bytes > 0;
   arguments.group_rows = static_cast<int>(own.rows);
   arguments.causal = problem.causal;
   arguments.mask = masked == ScoresMasked::no;
@@ -204,8 +184,8 @@ PlannedLaunch plan_rows(const AttentionProblem& problem, const DeviceTensors& te
   const std::int64_t tiles = (problem.seq_q + tile_rows - 1) / tile_rows;
   const void* const function = problem.dtype == DataType::fp16 ? reinterpret_cast<const void*>(&rows_kernel<half_type, Recorder>)
                                                                : reinterpret_cast<const void*>(&rows_kernel<bfloat_type, Recorder>);
-  return planned("softmax", function, {tiles * groups, problem.query_planes(), 1}, 128,
-                 arguments.kept ? arguments.group_rows * problem.seq_kv * 2 : 0, Recorder::launch(arguments, probe));
+  return planned("softmax", function, {tiles * groups, problem.query_planes(), 1}, 128, own.kept_bytes,
+                 Recorder::launch(arguments, probe));
 }
 
 }  // namespace tilescope::device

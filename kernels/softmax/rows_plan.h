@@ -1,6 +1,8 @@
 // The launch of the softmax by rows, which stands between the two products of standard and of standard_cublas.
 #pragma once
 
+#include <algorithm>
+
 #include "kernels/planned_launch.h"
 
 namespace tilescope {
@@ -8,13 +10,14 @@ namespace tilescope {
 /// Rows of a block: as many as fit shared memory, where one does; else they are read twice.
 struct RowsOfBlock {
   std::int64_t rows = 0;
-  bool kept = false;
+  std::int64_t kept_bytes = 0;  // of shared memory; 0: nothing is kept
 };
 inline RowsOfBlock rows_of_block(const AttentionProblem& problem) {
   constexpr std::int64_t most_rows = 4;
   constexpr std::int64_t most_shared_bytes = 163 * 1024;  // of a block on sm_80, the least of what these kernels run on
-  const std::int64_t fit = most_shared_bytes / (problem.seq_kv * 2);
-  return fit >= 1 ? RowsOfBlock{fit < most_rows ? fit : most_rows, true} : RowsOfBlock{most_rows, false};
+  const std::int64_t row_bytes = row_pitch(problem.seq_kv, problem.dtype) * element_bytes(problem.dtype);
+  const std::int64_t rows = std::min(most_shared_bytes / row_bytes, most_rows);
+  return rows >= 1 ? RowsOfBlock{rows, rows * row_bytes} : RowsOfBlock{most_rows, 0};
 }
 
 enum class ScoresMasked : bool { no, yes };

@@ -41,6 +41,7 @@ TensorLayout tensor_layout(const AttentionProblem& problem, const TileShape& til
     case Tensor::p:
       layout.rows = problem.seq_q;
       layout.cols = problem.seq_kv;
+      layout.pad = row_pitch(problem.seq_kv, problem.dtype) - problem.seq_kv;
       layout.tile_rows = tile.block_q;
       layout.tile_cols = tile.block_kv;
       break;
@@ -67,7 +68,7 @@ std::int64_t sectors_of_range(std::int64_t first, std::int64_t length) {
 
 std::int64_t sectors_touched(const TensorLayout& layout, const TileRef& tile) {
   if (tile.rows <= 0 || tile.cols <= 0) return 0;
-  const std::int64_t row_bytes = layout.cols * layout.element_bytes;
+  const std::int64_t row_bytes = layout.row_bytes();
   const std::int64_t first = tile.plane * layout.rows * row_bytes + tile.row * row_bytes + tile.col * layout.element_bytes;
   const std::int64_t length = tile.cols * layout.element_bytes;
   if (length == row_bytes) return sectors_of_range(first, tile.rows * row_bytes);

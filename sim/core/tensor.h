@@ -35,15 +35,23 @@ struct TileRef {
   bool operator==(const TileRef&) const = default;
 };
 
-/// Where a tensor lies. Planes are contiguous, rows are contiguous, every tensor starts on a line.
+/// Elements from one row of S or P to the next: the keys, rounded up to whole sectors. So every row starts on a sector, is moved
+/// in whole vectors, and no store leaves a sector half written, which the hardware would fill from HBM.
+constexpr std::int64_t row_pitch(std::int64_t seq_kv, DataType type) {
+  return ceil_div(seq_kv * element_bytes(type), sector_size) * sector_size / element_bytes(type);
+}
+
+/// Where a tensor lies. Planes are contiguous, rows follow one another, every tensor starts on a line.
 struct TensorLayout {
   std::int64_t planes = 0, rows = 0, cols = 0;
+  std::int64_t pad = 0;  // elements after a row's last column, up to the next row: S and P have them, see row_pitch()
   std::int64_t element_bytes = 2;
   /// The rectangle that the memory model tracks as one unit; every access is a part of one or more of these.
   std::int64_t tile_rows = 1, tile_cols = 1;
 
-  Bytes bytes() const { return Bytes(planes * rows * cols * element_bytes); }
-  Bytes plane_bytes() const { return Bytes(rows * cols * element_bytes); }
+  std::int64_t row_bytes() const { return (cols + pad) * element_bytes; }
+  Bytes bytes() const { return Bytes(planes * rows * row_bytes()); }
+  Bytes plane_bytes() const { return Bytes(rows * row_bytes()); }
 };
 
 TensorLayout tensor_layout(const AttentionProblem& problem, const TileShape& tile, Tensor tensor);

@@ -105,7 +105,7 @@ void LineCache::write_line(std::uint64_t line, std::uint8_t sectors, int side) {
 template <class F>
 void LineCache::for_each_line(const TileRef& tile, F&& f) const {
   const TensorLayout& layout = layouts_[static_cast<std::size_t>(tile.tensor)];
-  const std::int64_t row_bytes = layout.cols * layout.element_bytes;
+  const std::int64_t row_bytes = layout.row_bytes();
   const std::int64_t first_row = tile.plane * layout.rows + tile.row;
   std::uint64_t line = 0;
   std::uint8_t sectors = 0;  // of `line`, which the next row may still add to: rows follow each other in memory

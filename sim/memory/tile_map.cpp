@@ -55,7 +55,7 @@ TileMap::TileMap(const TensorLayouts& layouts) {
     const TensorLayout& layout = layouts[t];
     grid.layout = layout;
     if (layout.rows <= 0 || layout.cols <= 0) continue;
-    const std::int64_t row_bytes = layout.cols * layout.element_bytes;
+    const std::int64_t row_bytes = layout.row_bytes();
     std::int64_t rows = std::min(layout.tile_rows, layout.rows);
     std::int64_t cols = std::min(layout.tile_cols, layout.cols);
     const bool full_width = cols == layout.cols;
@@ -99,7 +99,7 @@ TileGeometry TileMap::geometry(std::uint64_t key) const {
     return tile;
   }
   const std::int64_t slice_rows = std::int64_t{1} << grid.slice_shift;
-  const std::int64_t row_bytes = cols * grid.layout.element_bytes;
+  const std::int64_t row_bytes = (cols + (across + 1 == grid.across ? grid.layout.pad : 0)) * grid.layout.element_bytes;
   tile.sectors_each = static_cast<std::uint32_t>(slice_rows * row_bytes / sector_size);
   tile.sectors_last = static_cast<std::uint32_t>((rows - tile.last_slice * slice_rows) * row_bytes / sector_size);
   return tile;
@@ -115,9 +115,9 @@ std::int64_t TileMap::slice_sectors(const TileGeometry& tile, int slice) const {
   const std::int64_t begin = down * grid.tile_rows + (static_cast<std::int64_t>(slice) << grid.slice_shift);
   const std::int64_t end = std::min(
       {begin + (std::int64_t{1} << grid.slice_shift), (down + 1) * static_cast<std::int64_t>(grid.tile_rows), layout.rows});
-  const std::int64_t row_bytes = layout.cols * layout.element_bytes;
+  const std::int64_t row_bytes = layout.row_bytes();
   const std::int64_t first = across * grid.tile_cols * layout.element_bytes;
-  const std::int64_t last = std::min<std::int64_t>(first + grid.tile_cols * layout.element_bytes, row_bytes);
+  const std::int64_t last = across + 1 == grid.across ? row_bytes : first + grid.tile_cols * layout.element_bytes;
   const std::int64_t base = plane * layout.rows * row_bytes;
   if (last - first == row_bytes) return sectors_starting_in(base + begin * row_bytes, base + end * row_bytes);
   std::int64_t count = 0;

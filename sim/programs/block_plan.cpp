@@ -11,7 +11,7 @@ BlockPlan::BlockPlan(const AttentionProblem& problem, const TileShape& tile)
   for (Tensor tensor : all_tensors) {
     const auto t = static_cast<std::size_t>(tensor);
     layouts[t] = tensor_layout(problem, tile, tensor);
-    const std::int64_t row_bytes = layouts[t].cols * layouts[t].element_bytes;
+    const std::int64_t row_bytes = layouts[t].row_bytes();
     whole_row_bytes[t] = row_bytes % sector_size == 0 ? row_bytes : 0;
   }
 }

@@ -20,7 +20,7 @@ std::int64_t visited_keys(const AttentionProblem& p, const TileShape& tile, std:
 /// Bytes of whole sectors that tiles of `block_kv` touch in the first `keys` elements of a row of S.
 std::int64_t row_tile_bytes(const AttentionProblem& p, const TileShape& tile, std::int64_t keys) {
   const std::int64_t element = element_bytes(p.dtype);
-  if (tile.block_kv * element % sector_size == 0) return keys * element;
+  if (tile.block_kv * element % sector_size == 0) return ceil_div(keys * element, sector_size) * sector_size;
   // A sector that two tiles share is touched by both.
   std::int64_t sum = 0;
   for (std::int64_t first = 0; first < keys; first += tile.block_kv) {
@@ -81,12 +81,15 @@ bool head_tiles_are_whole(const AttentionProblem& p, const TileShape& tile) {
   return std::ranges::all_of(std::array{tile.block_q, tile.block_kv, p.seq_q, p.seq_kv},
                              [&](std::int64_t rows) { return rows * row_bytes % sector_size == 0; });
 }
-bool score_rows_are_whole(const AttentionProblem& p) {
-  return p.seq_kv * element_bytes(p.dtype) % sector_size == 0;
-}
 
 std::string formula_for(const AttentionProblem& problem, std::string_view plain, std::string_view masked) {
   return std::string(problem.causal ? masked : plain);
+}
+
+std::string matrix_formula(const AttentionProblem& problem) {
+  if (row_pitch(problem.seq_kv, problem.dtype) == problem.seq_kv)
+    return formula_for(problem, "B·Hq·Nq·Nk·e", "B·Hq·e·Σᵢ rowsᵢ·min(Nk, Bc·⌈vis(i)/Bc⌉)");
+  return formula_for(problem, "B·Hq·Nq·Nk′·e", "B·Hq·e·Σᵢ rowsᵢ·min(Nk′, Bc·⌈vis(i)/Bc⌉)");
 }
 
 }  // namespace tilescope

@@ -30,13 +30,14 @@ enum class Visits : std::uint8_t { once, every_pair };
 /// Bytes, in whole sectors, of an fp32 number a row, moved tile by tile, all planes together.
 std::int64_t statistic_bytes(const AttentionProblem& problem, const TileShape& tile, Visits visits);
 
-/// Whether rows of Q, K, V and O (and of S and P) are whole sectors.
+/// Whether rows of Q, K, V and O are whole sectors; those of S and P always are.
 bool head_rows_are_whole(const AttentionProblem& problem);
-bool score_rows_are_whole(const AttentionProblem& problem);
 /// Whether every tile of whole rows of Q, K, V and O starts and ends on a sector, so that no two tiles share one.
 bool head_tiles_are_whole(const AttentionProblem& problem, const TileShape& tile);
 
 /// `plain` without a mask, `masked` with one.
 std::string formula_for(const AttentionProblem& problem, std::string_view plain, std::string_view masked);
+/// Bytes of S, or of P, once: Nk where rows of Nk elements are whole sectors, else Nk′, the row_pitch().
+std::string matrix_formula(const AttentionProblem& problem);
 
 }  // namespace tilescope

@@ -28,13 +28,19 @@ struct CompiledPair {
   Compiled small, large;  // head dimensions 64 and 128, 16-bit types, the default tile, sm_90
   const Compiled& of(const AttentionProblem& problem) const { return problem.head_dim <= 64 ? small : large; }
 };
-constexpr CompiledPair scores_compiled{{122, 64}, {123, 64}};
-constexpr CompiledPair output_compiled{{74, 32}, {134, 64}};
+constexpr CompiledPair scores_compiled{{119, 64}, {122, 64}};
+constexpr CompiledPair output_compiled{{128, 32}, {168, 64}};
 constexpr CompiledPair flash1_compiled{{126, 64}, {127, 96}};
 constexpr CompiledPair flash2_compiled{{255, 192}, {255, 192}};
-constexpr CompiledPair naive_compiled{{46, 1}, {68, 1}};
-constexpr CompiledPair fused_compiled{{40, 8}, {56, 8}};
+constexpr CompiledPair naive_compiled{{48, 1}, {72, 1}};
+constexpr CompiledPair fused_compiled{{48, 8}, {64, 8}};
 constexpr std::int64_t row_registers = 32;
+constexpr std::int64_t elements_of_thread = 8;  // of a row of S or P, moved at once
+
+/// From one row of S or P to the next.
+std::int64_t score_row_bytes(const AttentionProblem& problem) {
+  return row_pitch(problem.seq_kv, problem.dtype) * element_bytes(problem.dtype);
+}
 
 std::int64_t warps_for(std::int64_t rows, std::int64_t rows_a_warp, std::int64_t most) {
   return std::clamp(ceil_div(rows, rows_a_warp), std::int64_t{1}, most);
@@ -92,8 +98,8 @@ KernelNeeds scores_needs(const AttentionProblem& problem, const TileShape& tile)
   KernelNeeds needs = needs_for(warps_for(tile.block_q, 32, 4), warps_for(tile.block_kv, 64, 2), scores_compiled.of(problem),
                                 tile.block_q * tile.block_kv);
   needs.shared_bytes = (tile.block_q + tile.block_kv) * problem.head_dim * element_bytes(problem.dtype);
-  needs.waiting = 0.53;
-  needs.setup_instructions = 240;
+  needs.waiting = problem.head_dim <= 64 ? 0.42 : 0.47;
+  needs.setup_instructions = problem.head_dim <= 64 ? 190 : 176;
   needs.setup_trips = 6;
   return needs;
 }
@@ -105,20 +111,17 @@ KernelNeeds untiled_needs(const AttentionProblem& problem, const TileShape& tile
   needs.threads = static_cast<int>(threads);
   needs.registers_per_thread = registers_for(naive_compiled.of(problem), tile.block_kv, threads);
   needs.has_products = false;
-  const bool bf16 = problem.dtype == DataType::bf16, large = problem.head_dim > 64;
-  // Both factors converted, one of them read. A bf16 is moved to the upper half of a register, by instructions of other pipes than
-  // those of fp16, which fewer wait for.
-  needs.multiply_add_instructions = bf16 ? (large ? 4.85 : 5) : 3.85;
-  needs.waiting = bf16 ? (large ? 0.21 : 0.25) : (large ? 0.31 : 0.39);
+  needs.multiply_add_instructions = problem.dtype == DataType::bf16 ? 4.72 : 3.72;  // both factors converted, one of them read
+  needs.waiting = problem.dtype == DataType::bf16 ? 0.16 : 0.23;
   needs.setup_instructions = 210;
   needs.setup_trips = 6;
-  needs.shared_bytes = (1 + tile.block_kv) * problem.head_dim * element + tile.block_kv * element;
+  needs.shared_bytes = (1 + tile.block_kv) * problem.head_dim * element;
   return needs;
 }
 
 SoftmaxRows softmax_rows(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu) {
   const std::int64_t most = std::min<std::int64_t>(4, tile.block_q);
-  const std::int64_t row_bytes = problem.seq_kv * element_bytes(problem.dtype);
+  const std::int64_t row_bytes = score_row_bytes(problem);
   const double room = std::min(kept_rows_bytes, gpu.sm_shared_bytes_per_block - static_cast<double>(scratch_bytes));
   const std::int64_t fit = static_cast<std::int64_t>(room) / row_bytes;
   if (fit < 1) return {most, false};
@@ -131,9 +134,9 @@ KernelNeeds softmax_needs(const AttentionProblem& problem, const TileShape& tile
   needs.threads = static_cast<int>(4 * warp_threads);
   needs.registers_per_thread = static_cast<int>(row_registers);
   needs.has_products = false;
-  needs.waiting = problem.seq_kv % 16 == 0 ? 0.6 : 1.1;
+  needs.waiting = 0.6;
   needs.setup_instructions = 100;
-  needs.shared_bytes = scratch_bytes + (rows.kept ? rows.rows * problem.seq_kv * element_bytes(problem.dtype) : 0);
+  needs.shared_bytes = scratch_bytes + (rows.kept ? rows.rows * score_row_bytes(problem) : 0);
   return needs;
 }
 
@@ -141,8 +144,8 @@ KernelNeeds output_needs(const AttentionProblem& problem, const ProgramTile& til
   KernelNeeds needs =
       needs_for(warps_for(tile.block_q, rows_of_warp, 8), 1, output_compiled.of(problem), tile.block_q * problem.head_dim);
   set_stages(needs, 0, (tile.block_q + problem.head_dim) * tile.block_kv * element_bytes(problem.dtype), tile, gpu);
-  needs.waiting = problem.seq_kv % 16 != 0 ? 0.75 : problem.head_dim <= 64 ? 0.47 : 0.53;
-  needs.setup_instructions = 150;
+  needs.waiting = problem.head_dim <= 64 ? 0.43 : 0.55;
+  needs.setup_instructions = 176;
   needs.setup_trips = 6;
   return needs;
 }
@@ -178,10 +181,10 @@ KernelNeeds row_softmax_needs(const AttentionProblem& problem, const ProgramTile
   needs.registers_per_thread = static_cast<int>(row_registers);
   needs.has_products = false;
   needs.shared_bytes = scratch_bytes;
-  needs.waiting = problem.seq_kv % 16 == 0 ? 0.6 : 1.0;
-  needs.setup_instructions = 20;
+  needs.waiting = 0.6;
+  needs.setup_instructions = 40;
   if (!with_values) return needs;
-  needs.waiting = 0.5;
+  needs.waiting = problem.head_dim <= 64 ? 0.4 : 0.3;
   needs.setup_instructions = 150;
   needs.setup_trips = 6;
   needs.multiply_add_instructions = problem.dtype == DataType::bf16 ? 2.85 : 2.4;  // V converted and read, eight columns at a time
@@ -195,8 +198,11 @@ KernelNeeds row_softmax_needs(const AttentionProblem& problem, const ProgramTile
 }
 
 std::int64_t tiles_in_registers(const KernelNeeds& needs, const TileShape& tile) {
-  constexpr std::int64_t elements_of_thread = 8;
   return std::clamp<std::int64_t>(needs.threads * elements_of_thread / (tile.block_q * tile.block_kv), 1, 8);
+}
+
+bool rows_end_inside_turn(const AttentionProblem& problem) {
+  return row_pitch(problem.seq_kv, problem.dtype) % (warp_threads * elements_of_thread) != 0;
 }
 
 TileShape standard_tile(const AttentionProblem& problem, const GpuSpec& gpu) {

@@ -28,6 +28,8 @@ KernelNeeds row_softmax_needs(const AttentionProblem& problem, const ProgramTile
 
 /// Tiles of one row that the threads of a block hold in registers at once: each thread fetches 8 neighbouring elements at a time.
 std::int64_t tiles_in_registers(const KernelNeeds& needs, const TileShape& tile);
+/// Whether rows of S end inside what a warp moves at once: its lanes then part ways, and meet again one by one.
+bool rows_end_inside_turn(const AttentionProblem& problem);
 
 TileShape standard_tile(const AttentionProblem& problem, const GpuSpec& gpu);
 /// On a GPU without an L2: Bc = ⌈M/4d⌉, Br = min(Bc, d), M elements of shared memory, cut to the sequence.

@@ -66,21 +66,22 @@ class Matmul final : public TileProgram {
       b.load(line, Slot::q, before);
       b.load(line + 1, Slot::k, before);
       b.scores(line + 2);
-      b.beside(tiled ? scores_beside(problem_) : Beside{.instructions = 30, .trips = 9, .barriers = 2});
+      b.beside(tiled ? scores_beside(problem_, grid.keys(j).count < tile_.block_kv)
+                     : Beside{.instructions = 30, .trips = 9, .barriers = 1});
       b.store(line + 3, Slot::s);
-      b.beside(tiled ? scores_store_beside(problem_) : Beside{.instructions = 44, .trips = 1, .barriers = 1});
+      b.beside(tiled ? scores_store_beside : Beside{.instructions = 31, .barriers = 1});
     }
   }
 
   std::optional<BlockPlace> place_of(int, std::int64_t block) const override {
-    if (!plan_.rows_are_whole(Tensor::q, Tensor::s)) return std::nullopt;
+    if (!plan_.rows_are_whole(Tensor::q)) return std::nullopt;
     const TileGrid& grid = plan_.grid;
     const TileRange rows = grid.queries(block / grid.key_tiles % grid.query_tiles);
     return plan_.place(block / (grid.key_tiles * grid.query_tiles), rows, block % grid.key_tiles);
   }
 
   std::optional<ClosedForm> closed_form() const override {
-    if (!head_rows_are_whole(problem_) || !score_rows_are_whole(problem_)) return std::nullopt;
+    if (!head_rows_are_whole(problem_)) return std::nullopt;
     const VisitSums sums = visit_sums(problem_, tile_);
     const std::int64_t planes = problem_.query_planes();
     const std::int64_t row_bytes = problem_.head_dim * element_bytes(problem_.dtype);
@@ -89,7 +90,7 @@ class Matmul final : public TileProgram {
     form.terms = {
         {Tensor::q, Link::l2_to_sm, Bytes(planes * sums.rows_pairs * row_bytes), "B·Hq·⌈Nk/Bc⌉·Nq·d·e"},
         {Tensor::k, Link::l2_to_sm, Bytes(planes * key_loads * row_bytes), tiled ? "B·Hq·⌈Nq/Br⌉·Nk·d·e" : "B·Hq·Nq·Nk·d·e"},
-        {Tensor::s, Link::sm_to_l2, Bytes(planes * sums.matrix_bytes), "B·Hq·Nq·Nk·e"},
+        {Tensor::s, Link::sm_to_l2, Bytes(planes * sums.matrix_bytes), matrix_formula(problem_)},
     };
     form.flops = planes * 2 * problem_.head_dim * sums.rows_keys;
     form.order = tiled ? "Θ(N² + N²d²/M)" : "Θ(N²d)";

@@ -5,15 +5,14 @@
 
 namespace tilescope {
 
-/// Places in shared memory, and the first operands from there.
-constexpr Beside scores_beside(const AttentionProblem& problem) {
-  return {.instructions = problem.head_dim <= 64 ? 40 : 60, .trips = 3, .barriers = 1};
+/// Places in shared memory, and the first operands from there. Where keys end inside the tile, the pad is masked beside them.
+constexpr Beside scores_beside(const AttentionProblem& problem, bool ends_inside) {
+  Beside what = {.instructions = problem.head_dim <= 64 ? 12 : 23, .trips = 3, .barriers = 1};
+  if (ends_inside) what.instructions += 83, what.alu = 83;
+  return what;
 }
 
-/// Scale, and the way through shared memory. Rows that are no whole number of 16-byte pieces leave element by element.
-constexpr Beside scores_store_beside(const AttentionProblem& problem) {
-  if (problem.seq_kv % 8 == 0) return {.instructions = 310, .trips = 10, .barriers = 2};
-  return {.instructions = 2150, .trips = 32, .barriers = 2, .alu = 900};
-}
+/// Scale, and the way through shared memory.
+constexpr Beside scores_store_beside = {.instructions = 204, .trips = 4, .barriers = 2};
 
 }  // namespace tilescope

@@ -1,8 +1,9 @@
 // softmax_safe, softmax_online, softmax_fused: softmax of the rows of S in three passes, in two, and in one with V.
 //
-//   safe    l2_to_sm = 3·B·Hq·Nq·Nk·e   sm_to_l2 = B·Hq·Nq·Nk·e     4 accesses an element
-//   online  l2_to_sm = 2·B·Hq·Nq·Nk·e   sm_to_l2 = B·Hq·Nq·Nk·e     3
-//   fused   l2_to_sm = B·Hq·(Nq·Nk + ⌈Nq/Br⌉·Nk·d)·e   sm_to_l2 = B·Hq·Nq·d·e: S once, and no P at all
+//   safe    l2_to_sm = 3·B·Hq·Nq·Nk′·e   sm_to_l2 = B·Hq·Nq·Nk′·e     4 accesses an element
+//   online  l2_to_sm = 2·B·Hq·Nq·Nk′·e   sm_to_l2 = B·Hq·Nq·Nk′·e     3
+//   fused   l2_to_sm = B·Hq·(Nq·Nk′ + ⌈Nq/Br⌉·Nk·d)·e   sm_to_l2 = B·Hq·Nq·d·e: S once, and no P at all
+//                                                                    Nk′: Nk in whole sectors, see row_pitch()
 #include <limits>
 
 #include "sim/programs/block_builder.h"
@@ -81,9 +82,7 @@ class Softmax final : public TileProgram {
   Softmax(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu)
       : TileProgram(problem, tile), plan_(problem, tile) {
     const KernelNeeds needs = row_softmax_needs(problem, tile, gpu, kind == Kind::fused);
-    // Rows that are not whole sectors go element by element, one tile after another.
-    whole_ = problem.seq_kv % 16 == 0;
-    buffers_ = kind == Kind::fused ? needs.stages : whole_ ? tiles_in_registers(needs, tile) : 1;
+    buffers_ = kind == Kind::fused ? needs.stages : tiles_in_registers(needs, tile);
     left_over_ = plan_.grid.key_tiles < 4 * tiles_in_registers(needs, tile) ? 2 : 1;
     launches_ = {
         {"softmax", plan_.grid.query_tiles, problem.query_planes(), 1, needs, 1, static_cast<int>(std::size(safe_listing))}};
@@ -125,17 +124,17 @@ class Softmax final : public TileProgram {
   }
 
   std::optional<BlockPlace> place_of(int, std::int64_t block) const override {
-    if (!plan_.rows_are_whole(Tensor::s) || (kind == Kind::fused && !plan_.rows_are_whole(Tensor::v))) return std::nullopt;
+    if (kind == Kind::fused && !plan_.rows_are_whole(Tensor::v)) return std::nullopt;
     return plan_.place(block / plan_.grid.query_tiles, plan_.grid.queries(block % plan_.grid.query_tiles), 0);
   }
 
   std::optional<ClosedForm> closed_form() const override {
-    if (!score_rows_are_whole(problem_) || (kind == Kind::fused && !head_rows_are_whole(problem_))) return std::nullopt;
+    if (kind == Kind::fused && !head_rows_are_whole(problem_)) return std::nullopt;
     const VisitSums sums = visit_sums(problem_, tile_);
     const std::int64_t planes = problem_.query_planes();
     const std::int64_t row_bytes = problem_.head_dim * element_bytes(problem_.dtype);
     const Bytes matrix(planes * sums.matrix_bytes);
-    const std::string square = "B·Hq·Nq·Nk·e";
+    const std::string square = matrix_formula(problem_);
     ClosedForm form;
     form.terms.push_back(
         {Tensor::s, Link::l2_to_sm, matrix * passes, passes == 1 ? square : std::to_string(passes) + "·" + square});
@@ -167,9 +166,10 @@ class Softmax final : public TileProgram {
   /// memory.
   void merge(BlockBuilder& b, bool last) const {
     Beside what;
-    if (last) what = {.instructions = 115, .trips = 8, .barriers = 2, .alu = 40, .exps = 15};
-    if (!whole_) what.instructions += 48, what.alu += 27, what.round_trips = 1;  // element by element, in two turns
-    if (!last && whole_) what.instructions += left_over_;
+    if (last) what = {.instructions = 125, .trips = 8, .barriers = 2, .alu = 40, .exps = 15};
+    // The lanes that part ways meet in the shuffles: 64 instructions of one warp in four, for which the others wait.
+    if (last && rows_end_inside_turn(problem_)) what.instructions += 16, what.trips += 5;
+    if (!last) what.instructions += left_over_;
     b.beside(what);
   }
 
@@ -220,10 +220,10 @@ class Softmax final : public TileProgram {
     b.exp(6, Slot::p, Slot::s, Slot::m_new);
     b.exp_rows(7, Slot::alpha, Slot::m, Slot::m_new);
     b.row_sum(8, Slot::l_new, Slot::l, Slot::p, Slot::alpha);
-    b.beside({.instructions = 290,
-              .trips = 12,
-              .barriers = 6,
-              .alu = 110,
+    b.beside({.instructions = 255,
+              .trips = 11,
+              .barriers = 4,
+              .alu = 103,
               .exps = 22});  // maximum and sum of a tile are merged over the threads in every iteration
     b.divide(9, Slot::p, Slot::l_new);
     b.rescale(10, Slot::o, Slot::l, Slot::alpha);
@@ -235,7 +235,6 @@ class Softmax final : public TileProgram {
 
   BlockPlan plan_;
   std::int64_t buffers_ = 1;  // of S, and of V
-  bool whole_ = true;         // rows of S are whole sectors
   int left_over_ = 0;         // instructions of a tile more in a row too short for the loop that the compiler unrolled four times
 };
 static_assert(std::size(safe_listing) == std::size(online_listing) && std::size(safe_listing) == std::size(fused_listing));

@@ -1,8 +1,8 @@
 // standard: attention as three launches, with S and P written to HBM and read back.
 //
 //   scores: Q, K → S        softmax: S → P        output: P, V → O
-//   l2_to_sm = B·Hq·(Σᵢ Jᵢ·rowsᵢ·d + Σᵢ Wᵢ·d + Σᵢ rowsᵢ·Wᵢ  [S]  + Σᵢ rowsᵢ·Wᵢ  [P] + Σᵢ Wᵢ·d  [V])·e
-//   sm_to_l2 = B·Hq·(2·Σᵢ rowsᵢ·Wᵢ + Nq·d)·e
+//   l2_to_sm = B·Hq·(Σᵢ Jᵢ·rowsᵢ·d + Σᵢ Wᵢ·d + Σᵢ rowsᵢ·Wᵢ′  [S]  + Σᵢ rowsᵢ·Wᵢ′  [P] + Σᵢ Wᵢ·d  [V])·e
+//   sm_to_l2 = B·Hq·(2·Σᵢ rowsᵢ·Wᵢ′ + Nq·d)·e                        Wᵢ′: Wᵢ in whole sectors, see row_pitch()
 #include <limits>
 
 #include "sim/programs/block_builder.h"
@@ -112,16 +112,11 @@ class Standard final : public TileProgram {
     b.load(2, Slot::q);
     b.load(3, Slot::k);
     b.scores(4);
-    b.beside(scores_beside(problem_));
-    if (grid.needs_mask(rows, keys)) b.mask(5, Slot::s);
+    const bool masked = grid.needs_mask(rows, keys);  // by the diagonal; the pad of S goes with it
+    b.beside(scores_beside(problem_, !masked && keys.count < tile_.block_kv));
+    if (masked) b.mask(5, Slot::s);
     b.store(6, Slot::s);
-    b.beside(scores_store_beside(problem_));
-  }
-
-  Beside weights_beside() const {
-    if (problem_.seq_kv % 16 == 0) return {.instructions = problem_.head_dim <= 64 ? 150 : 118, .trips = 12, .barriers = 1};
-    if (problem_.seq_kv % 8 == 0) return {.instructions = 520, .trips = 12, .barriers = 1, .round_trips = 16};
-    return {.instructions = 1300, .trips = 44, .barriers = 1, .round_trips = 32};
+    b.beside(scores_store_beside);
   }
 
   TileRange rows_of_group(std::int64_t group) const {
@@ -147,11 +142,10 @@ class Standard final : public TileProgram {
       b.load(24, Slot::p);
       b.load(25, Slot::v);
       b.weigh(26, Slot::o, true);
-      // Rows of P that are not whole sectors come through registers, or element by element.
-      b.beside(weights_beside());
+      b.beside({.instructions = problem_.head_dim <= 64 ? 94 : 60, .trips = 12, .barriers = 1});
     });
     b.store(27, Slot::o);
-    b.beside({.instructions = problem_.head_dim <= 64 ? 45 : 110, .trips = 2, .barriers = 1});
+    b.beside({.instructions = problem_.head_dim <= 64 ? 83 : 148, .trips = 2, .barriers = 1});
   }
 
   BlockPlan plan_;
@@ -171,18 +165,15 @@ void Standard::emit_softmax(std::int64_t block, BlockOperations& out) const {
   out.iterations = static_cast<std::int32_t>(2 * tiles);
   const std::int64_t stages = softmax_.kept ? tiles : needs(softmax_launch).stages;  // a kept row has a place for each tile
   // What the kernel does for an element of a row beside its arithmetic: conversions, and whether it is in the row at all.
-  const bool whole = problem_.seq_kv % 16 == 0;
   const auto rows_of_warp = static_cast<int>(softmax_.rows);
-  // In rows that are not whole sectors each turn of a warp waits for its elements; they are written without a wait.
-  const Beside guards = {
-      .instructions = (whole ? 9 : 50) * rows_of_warp, .trips = rows_of_warp / 2, .alu = (whole ? 4 : 20) * rows_of_warp};
-  Beside fetches = guards;
-  if (!whole) fetches.round_trips = 4;
+  const Beside guards = {.instructions = 9 * rows_of_warp, .trips = rows_of_warp / 2, .alu = 4 * rows_of_warp};
+  Beside merges = two_merges;  // of what the threads of a row have of it
+  if (rows_end_inside_turn(problem_)) merges.instructions += 41;
   b.queries(i, rows);
   b.fill(8, Slot::m, -std::numeric_limits<float>::infinity());
-  b.beside(two_merges);  // of what the threads of a row have of it
+  b.beside(merges);
   b.fill(8, Slot::l, 0.0F);
-  const std::int64_t at_once = whole ? tiles_in_registers(needs(softmax_launch), {softmax_.rows, tile_.block_kv}) : 1;
+  const std::int64_t at_once = tiles_in_registers(needs(softmax_launch), {softmax_.rows, tile_.block_kv});
   // The last turn of a row costs its threads the same where half of them have nothing to do.
   const auto cut_short = [&](std::int64_t j) { return j + 1 == tiles && tiles % at_once != 0; };
   const auto half_empty = [](Beside what) {
@@ -198,7 +189,7 @@ void Standard::emit_softmax(std::int64_t block, BlockOperations& out) const {
     if (j % at_once == 0) seen = b.latest();
     b.load(10, Slot::s, seen);
     b.row_max(11, Slot::m_new, Slot::m, Slot::s);
-    b.beside(cut_short(j) ? half_empty(fetches) : fetches);
+    b.beside(cut_short(j) ? half_empty(guards) : guards);
     b.exp(12, Slot::p, Slot::s, Slot::m_new);
     b.exp_rows(13, Slot::alpha, Slot::m, Slot::m_new);
     b.row_sum(14, Slot::l, Slot::l, Slot::p, Slot::alpha);
@@ -221,7 +212,7 @@ void Standard::emit_softmax(std::int64_t block, BlockOperations& out) const {
 }
 
 std::optional<BlockPlace> Standard::place_of(int launch, std::int64_t block) const {
-  if (!plan_.rows_are_whole(Tensor::q, Tensor::s)) return std::nullopt;
+  if (!plan_.rows_are_whole(Tensor::q)) return std::nullopt;
   const TileGrid& grid = plan_.grid;
   if (launch == softmax_launch) {
     const std::int64_t groups = launches_[softmax_launch].grid_x, group = block % groups;
@@ -243,12 +234,12 @@ std::optional<BlockPlace> Standard::place_of(int launch, std::int64_t block) con
 }
 
 std::optional<ClosedForm> Standard::closed_form() const {
-  if (!head_tiles_are_whole(problem_, tile_) || !score_rows_are_whole(problem_)) return std::nullopt;
+  if (!head_tiles_are_whole(problem_, tile_)) return std::nullopt;
   const VisitSums sums = visit_sums(problem_, tile_);
   const std::int64_t planes = problem_.query_planes();
   const std::int64_t row_bytes = problem_.head_dim * element_bytes(problem_.dtype);
   const Bytes matrix(planes * sums.matrix_bytes), keys(planes * sums.keys * row_bytes);
-  const std::string square = formula_for(problem_, "B·Hq·Nq·Nk·e", "B·Hq·e·Σᵢ rowsᵢ·min(Nk, Bc·⌈vis(i)/Bc⌉)");
+  const std::string square = matrix_formula(problem_);
   const std::string kv = formula_for(problem_, "B·Hq·⌈Nq/Br⌉·Nk·d·e", "B·Hq·d·e·Σᵢ min(Nk, Bc·⌈vis(i)/Bc⌉)");
   ClosedForm form;
   form.terms = {

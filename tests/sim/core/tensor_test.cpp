@@ -16,8 +16,9 @@ std::int64_t sectors_by_bytes(const TensorLayout& layout, const TileRef& tile) {
   for (std::int64_t r = 0; r < tile.rows; ++r)
     for (std::int64_t c = 0; c < tile.cols; ++c)
       for (std::int64_t b = 0; b < layout.element_bytes; ++b)
-        sectors.insert((((tile.plane * layout.rows + tile.row + r) * layout.cols + tile.col + c) * layout.element_bytes + b) /
-                       sector_size);
+        sectors.insert(
+            (((tile.plane * layout.rows + tile.row + r) * (layout.cols + layout.pad) + tile.col + c) * layout.element_bytes + b) /
+            sector_size);
   return static_cast<std::int64_t>(sectors.size());
 }
 
@@ -32,6 +33,7 @@ TEST_CASE("tensor: sectors of random tiles equal a count of every byte") {
     layout.rows = pick(1, 80);
     layout.cols = seed % 3 == 0 ? 16 * pick(1, 4) : pick(1, 70);
     layout.element_bytes = seed % 2 == 0 ? 2 : 4;
+    if (seed % 5 == 0) layout.pad = pick(0, 20);
     TileRef tile;
     tile.plane = static_cast<std::int32_t>(pick(0, layout.planes - 1));
     tile.row = static_cast<std::int32_t>(pick(0, layout.rows - 1));
@@ -40,6 +42,27 @@ TEST_CASE("tensor: sectors of random tiles equal a count of every byte") {
     tile.cols = static_cast<std::int32_t>(pick(1, layout.cols - tile.col));
     CAPTURE(seed);
     REQUIRE(sectors_touched(layout, tile) == sectors_by_bytes(layout, tile));
+  }
+}
+
+TEST_CASE("tensor: rows of S and P are padded to whole sectors, by less than one") {
+  CHECK(row_pitch(1, DataType::fp16) == 16);
+  CHECK(row_pitch(16, DataType::bf16) == 16);
+  CHECK(row_pitch(17, DataType::bf16) == 32);
+  CHECK(row_pitch(17, DataType::fp32) == 24);
+  AttentionProblem p;
+  p.seq_q = 3;
+  p.seq_kv = 1001;
+  for (DataType type : {DataType::fp16, DataType::bf16, DataType::fp32}) {
+    p.dtype = type;
+    const TensorLayout layout = tensor_layout(p, {128, 128}, Tensor::p);
+    CHECK(layout.cols == 1001);
+    CHECK(layout.row_bytes() % sector_size == 0);
+    CHECK(layout.pad * layout.element_bytes < sector_size);
+    CHECK(layout.bytes().value == 3 * layout.row_bytes());
+    // The last tile of a row reaches into the row's last sector, and no further.
+    CHECK(sectors_touched(layout, {Tensor::p, 0, 0, 3, 0, 1001}) * sector_size == layout.bytes().value);
+    CHECK(sectors_touched(layout, {Tensor::p, 0, 1, 1, 896, 105}) * sector_size == layout.row_bytes() - 896 * layout.element_bytes);
   }
 }
 
@@ -79,8 +102,9 @@ TEST_CASE("tensor: layouts follow the problem, with keys on the planes of their 
     CHECK(layout.element_bytes == element);
     CHECK(layout.tile_rows == tile_rows);
     CHECK(layout.tile_cols == tile_cols);
-    CHECK(layout.bytes().value == planes * rows * cols * element);
-    CHECK(layout.plane_bytes().value == rows * cols * element);
+    CHECK(layout.row_bytes() == (cols == p.seq_kv ? 32 : cols) * element);  // 20 keys take a pitch of 32
+    CHECK(layout.bytes().value == planes * rows * layout.row_bytes());
+    CHECK(layout.plane_bytes().value == rows * layout.row_bytes());
   };
   for (Tensor tensor : {Tensor::q, Tensor::o}) same(tensor, 12, 10, 8, 2, 4, 8);
   for (Tensor tensor : {Tensor::k, Tensor::v}) same(tensor, 6, 20, 8, 2, 5, 8);

@@ -62,14 +62,17 @@ TEST_CASE("instructions: a block of each kernel has as many as the hardware coun
     double counted;
   } kernels[] = {
       {"flash2", 4096, 64, DataType::bf16, 0, 144556},        {"flash1", 512, 64, DataType::fp16, 0, 198196},
-      {"flash1", 640, 128, DataType::fp16, 0, 490056},        {"standard", 1024, 64, DataType::fp16, 0, 6416},
-      {"standard", 1024, 64, DataType::fp16, 1, 5512},        {"standard", 1024, 64, DataType::fp16, 2, 23216},
-      {"standard", 4096, 128, DataType::fp16, 1, 16456},      {"standard", 4096, 128, DataType::fp16, 2, 117744},
-      {"matmul_tiled", 2048, 128, DataType::fp16, 0, 8032},   {"matmul_naive", 1024, 64, DataType::fp16, 0, 177376},
-      {"matmul_naive", 1024, 128, DataType::fp16, 0, 314752}, {"matmul_naive", 1024, 128, DataType::bf16, 0, 380275},
-      {"softmax_safe", 1000, 64, DataType::bf16, 0, 6062},    {"softmax_safe", 4096, 64, DataType::fp16, 0, 3176},
-      {"softmax_online", 8192, 64, DataType::fp16, 0, 5024},  {"softmax_fused", 1024, 64, DataType::fp16, 0, 15738},
-      {"softmax_fused", 1024, 128, DataType::bf16, 0, 23884},
+      {"flash1", 640, 128, DataType::fp16, 0, 490056},        {"standard", 1024, 64, DataType::fp16, 0, 5040},
+      {"standard", 1024, 64, DataType::fp16, 1, 5424},        {"standard", 1024, 64, DataType::fp16, 2, 20088},
+      {"standard", 1000, 64, DataType::fp16, 1, 5588},        {"standard", 2048, 128, DataType::fp16, 0, 6104},
+      {"standard", 2048, 128, DataType::fp16, 1, 9040},       {"standard", 2048, 128, DataType::fp16, 2, 52192},
+      {"matmul_tiled", 1024, 128, DataType::fp16, 0, 6104},   {"matmul_naive", 512, 64, DataType::fp16, 0, 166464},
+      {"matmul_naive", 512, 64, DataType::bf16, 0, 199232},   {"matmul_naive", 512, 128, DataType::fp16, 0, 302240},
+      {"matmul_naive", 512, 128, DataType::bf16, 0, 367263},  {"softmax_safe", 1000, 64, DataType::fp16, 0, 1980},
+      {"softmax_safe", 1024, 64, DataType::fp16, 0, 1852},    {"softmax_safe", 4096, 64, DataType::fp16, 0, 3176},
+      {"softmax_online", 1000, 64, DataType::fp16, 0, 1428},  {"softmax_online", 4096, 64, DataType::fp16, 0, 2892},
+      {"softmax_fused", 1024, 64, DataType::fp16, 0, 14758},  {"softmax_fused", 1000, 64, DataType::bf16, 0, 15709},
+      {"softmax_fused", 1024, 128, DataType::fp16, 0, 20688}, {"softmax_fused", 1000, 128, DataType::bf16, 0, 22489},
   };
   for (const auto& kernel : kernels) {
     CAPTURE(kernel.id);

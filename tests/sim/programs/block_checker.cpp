@@ -34,7 +34,7 @@ std::int64_t count_sectors(const TensorLayout& layout, const TileRef& tile) {
   std::set<std::int64_t> sectors;
   for (std::int64_t r = 0; r < tile.rows; ++r)
     for (std::int64_t c = 0; c < tile.cols; ++c) {
-      const std::int64_t element = (tile.plane * layout.rows + tile.row + r) * layout.cols + tile.col + c;
+      const std::int64_t element = (tile.plane * layout.rows + tile.row + r) * (layout.cols + layout.pad) + tile.col + c;
       for (std::int64_t b = 0; b < layout.element_bytes; ++b) sectors.insert((element * layout.element_bytes + b) / sector_size);
     }
   return static_cast<std::int64_t>(sectors.size());

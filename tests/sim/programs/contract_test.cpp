@@ -19,10 +19,6 @@ constexpr std::uint64_t seeds = 250;
 bool takes_causal(const ProgramInfo& info) {
   return info.family == "attention";
 }
-bool rows_are_whole(const AttentionProblem& p, bool head, bool scores) {
-  const std::int64_t e = element_bytes(p.dtype);
-  return (!head || p.head_dim * e % sector_size == 0) && (!scores || p.seq_kv * e % sector_size == 0);
-}
 
 /// How often an element of an output is stored: written from the algorithms' descriptions.
 int expected_stores(const ProgramInfo& info, const AttentionProblem& p, const TileShape& tile, Tensor tensor, std::int64_t row,
@@ -75,9 +71,7 @@ void check_program(const ProgramInfo& info, const RandomCase& drawn, std::set<in
 
   const auto form = program.closed_form();
   const bool head = info.family != "softmax" || info.id == "softmax_fused";
-  const bool scores = info.family != "attention" || info.id == "standard";
-  const bool whole = info.family == "attention" ? head_tiles_are_whole(p, drawn.tile) && rows_are_whole(p, false, scores)
-                                                : rows_are_whole(p, head, scores);
+  const bool whole = info.family == "attention" ? head_tiles_are_whole(p, drawn.tile) : !head || head_rows_are_whole(p);
   REQUIRE(form.has_value() == whole);
   if (!form) return;
   CHECK(form->flops == checker.matmul_flops);
