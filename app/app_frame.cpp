@@ -38,10 +38,20 @@ const PanelInfo* find_panel(std::string_view id) {
 /// Panels whose content can be longer than they are.
 bool scrolls(std::string_view id) { return id == "listing" || id == "softmax" || id == "traffic"; }
 
-/// The shares with room for the lanes that were recorded on the hardware, so that the simulated ones stay as high as without them.
+/// The shares with room for what the timeline shows beside the lanes of one SM: those that were recorded on the hardware, or all
+/// SMs.
 LayoutShares shown_shares(LayoutShares shares, const View& view, float height) {
   constexpr float recorded_lanes = 40;
-  if (view.probe != nullptr && !view.race && height > 0) shares.bottom += recorded_lanes * view.theme->scale / height;
+  if (height <= 0) return shares;
+  // Rows of SMs are many, those of two groups twice as many.
+  const float scale = view.theme->scale, sms = view.race || view.probe != nullptr ? 170 : 110, upper = 525;
+  constexpr float race_launches = 44;
+  if (view.by_sm)
+    shares.bottom += std::clamp(height - upper * scale - shares.bottom * height, 0.0F, sms * scale) / height;
+  else if (view.race)
+    shares.bottom += std::clamp(height - upper * scale - shares.bottom * height, 0.0F, race_launches * scale) / height;
+  else if (view.probe != nullptr)
+    shares.bottom += recorded_lanes * view.theme->scale / height;
   return shares;
 }
 

@@ -69,12 +69,13 @@ float handle_keys(const View& view, Commands& commands) {
   for (std::size_t i = 0; i < center_views().size() && i < 9; ++i)
     if (pressed(static_cast<ImGuiKey>(ImGuiKey_1 + static_cast<int>(i)))) commands.push(SetCenter{center_views()[i].view});
   if (pressed(ImGuiKey_R)) commands.push(SetRace{!view.race});
+  if (pressed(ImGuiKey_L)) commands.push(SetLanes{!view.by_sm});
   if (pressed(ImGuiKey_T)) commands.push(SetThemeKind{view.theme->kind == ThemeKind::dark ? ThemeKind::light : ThemeKind::dark});
   return 1;
 }
 
 std::span<const KeyHelp> key_help() {
-  static constexpr std::array<KeyHelp, 15> rows = {{
+  static constexpr std::array<KeyHelp, 16> rows = {{
       {"Space", "play, pause"},
       {"← →", "step back, forward (by the grain that is on)"},
       {"⇧ ← →", "step by a tile iteration"},
@@ -84,6 +85,7 @@ std::span<const KeyHelp> key_help() {
       {"+ −", "faster, slower"},
       {"1 2 3 …", "what the middle shows: the stage, or another view"},
       {"R", "race against standard attention"},
+      {"L", "lanes of the timeline: the units of one SM, or all SMs"},
       {"T", "dark or light"},
       {"F5", "measure what is shown on this machine's GPU"},
       {"F11", "present: large text, no controls"},

@@ -33,6 +33,7 @@ Session::Start start_of(const RenderOptions& options) {
   start.step = options.step;
   start.race = options.race || options.panel == "race";
   start.center = center_view_from(options.panel).value_or(options.center);  // a panel alone is worked out as in its view
+  start.by_sm = options.by_sm;
   start.swept = options.swept;
   start.sweep_quantity = options.sweep_quantity;
   start.theme = options.theme;

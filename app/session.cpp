@@ -12,6 +12,7 @@
 #include "app/racers.h"
 #include "app/session_state.h"
 #include "app/stage/stage_facts.h"
+#include "sim/analysis/outcome.h"
 #include "sim/numerics/inputs.h"
 
 namespace tilescope {
@@ -92,6 +93,8 @@ void Session::State::take_simulations(const std::vector<Arrival>& arrivals, bool
   const bool was_race = lanes.size() == 2, is_race = arrivals.size() == 2;
   const std::int64_t old_step = lanes.empty() ? 0 : lanes.back().step;
   const double old_cycle = playhead.goal();
+  // Another SM in focus changes no number: what was found out about the SMs still holds.
+  const Lane old = lanes.size() == 1 ? lanes.back().lane : Lane{};
   for (LaneState& lane : lanes) {
     retired.add(std::move(lane.simulation));
     retired.add(std::move(lane.operations));
@@ -102,6 +105,12 @@ void Session::State::take_simulations(const std::vector<Arrival>& arrivals, bool
     lane.simulation = arrival.simulation;
     lane.focus_sm = timeline_key(lane.simulation, request.focus_sm).sm;
     for (const ProgramShape& shape : arrival.timeline->stage_facts->shapes) lane.block_lengths.push_back(shape.longest_block);
+  }
+  if (old.sm_lanes != nullptr && lanes.size() == 1 && same_request(old.simulation->request, lanes.back().simulation->request)) {
+    lanes.back().lane.sm_lanes = old.sm_lanes;
+    lanes.back().lane.sm_works = old.sm_works;
+  } else {
+    forget_looks();
   }
   forget_values_of_others();
   for (const Arrival& arrival : arrivals) {
@@ -122,6 +131,7 @@ void Session::State::take_simulations(const std::vector<Arrival>& arrivals, bool
   fitting_inputs(request.problem, &misfit);
   if (!misfit.empty()) message = ControlMessage{"inputs", misfit};
   if (going_to_probe) go_to_probe();
+  if (going_to_block) go_to_block();
 }
 
 // --- commands ---------------------------------------------------------------------------------------------------------------
@@ -309,6 +319,8 @@ void Session::State::operator()(const CancelWork&) {
   studies->stop();
   validation.stopped = center == CenterView::validate && !validation.complete();
   nothing_under_way();
+  ++looks;
+  going_to_block.reset();
   if (lanes.empty()) return;
   request = good_request;
   race = good_race;
@@ -327,6 +339,7 @@ Session::Session(Start start) : state_(std::make_unique<State>()) {
   s.inputs = std::move(start.inputs);
   s.first_step = start.step;
   s.race = start.race;
+  s.by_sm = start.by_sm;
   s.theme = start.theme;
   s.language = std::move(start.language);
   s.gpu_ids = std::move(start.gpu_ids);
@@ -369,9 +382,11 @@ void Session::tick(double seconds) {
     // Without threads, what was just asked for is there at once.
     if (s.errands->take_finished()) s.refresh_lanes();
     s.ask_for_histories();
-    if (s.worker->take_finished()) {
+    s.ask_for_sms();
+    if (s.worker->take_finished()) {  // without threads, what was just asked for is there at once
       s.refresh_lanes();
       s.ask_for_histories();
+      s.ask_for_sms();
     }
   }
   s.find_measured();
@@ -431,6 +446,7 @@ View Session::view(const Theme& theme) const {
   view.inputs = &s.inputs;
   view.present = s.present;
   view.help = s.help;
+  view.by_sm = s.by_sm;
   view.center = s.center;
   view.gpu_base = &s.gpu_base;
   view.measurements = &s.measurements;
@@ -446,5 +462,8 @@ ThemeKind Session::theme_kind() const { return state_->theme; }
 const std::string& Session::language() const { return state_->language; }
 bool Session::help_shown() const { return state_->help; }
 bool Session::present() const { return state_->present; }
+bool Session::by_sm() const {
+  return state_->by_sm;
+}
 
 }  // namespace tilescope

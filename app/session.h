@@ -26,6 +26,7 @@ class Session {
     InputSource inputs;
     std::optional<std::int64_t> step;       // absent: a telling one, a few steps in
     bool race = false;
+    bool by_sm = false;  // lanes of the timeline
     ThemeKind theme = ThemeKind::dark;
     CenterView center = CenterView::stage;
     std::shared_ptr<const SweepResult> swept;   // what the Sweep view shows first; absent: its usual one, when it is opened
@@ -60,6 +61,7 @@ class Session {
   const std::string& language() const;
   bool help_shown() const;
   bool present() const;
+  bool by_sm() const;
 
  private:
   struct State;

@@ -126,6 +126,7 @@ struct LaneState {
   bool shown_at_rest = false;
   std::vector<std::size_t> block_lengths;             // operations, by launch
   std::shared_ptr<const BlockOperations> operations;  // of the block of the step that `lane` shows
+  bool sm_lanes_asked = false;
   /// As shown. It stays at the step before while the block of the next one is written out.
   Lane lane;
 };
@@ -155,6 +156,10 @@ struct Session::State {
   ThemeKind theme = ThemeKind::dark;
   std::string language = "en";
   bool present = false, help = false;
+  bool by_sm = false;
+  std::optional<LookIntoSms> sms_wanted, sms_looked_for;  // by the panel; what was asked of the worker
+  int looks = 0;                                          // cancelled ones are not asked for again
+  std::optional<FocusBlock> going_to_block;               // once its SM is in focus
   CenterView center = CenterView::stage;
   double clock_seconds = 0;
 
@@ -213,7 +218,9 @@ struct Session::State {
 
   static constexpr int measure_slot = 0, compare_slot = 14, validation_slot = 15;  // of `background`
   static constexpr int freeing_slot = block_slots;                                 // of `errands`, after the blocks
-  static constexpr int simulate_slot = 0, first_timeline_slot = 1, first_plane_slot = first_timeline_slot + timeline_slots, first_history_slot = first_plane_slot + plane_slots;
+  static constexpr int simulate_slot = 0, first_timeline_slot = 1, first_plane_slot = first_timeline_slot + timeline_slots,
+                       first_history_slot = first_plane_slot + plane_slots, first_sm_slot = first_history_slot + history_slots,
+                       look_slot = first_sm_slot + 2;
 
   // session.cpp: work
   void simulate_again(std::string control);
@@ -236,6 +243,15 @@ struct Session::State {
   void nothing_under_way();
   InputSource fitting_inputs(const AttentionProblem& problem, std::string* misfit) const;
   void choose_row(const BlockHistory& history, int op);
+
+  // session_sms.cpp: lanes by SM
+  void ask_for_sms();
+  void look_into(const LookIntoSms& wanted);
+  void forget_looks();
+  void go_to_block();
+  void operator()(const SetLanes& command);
+  void operator()(const LookIntoSms& command);
+  void operator()(const FocusBlock& command);
 
   // session_motion.cpp: the playhead
   void set_step(std::int64_t step, double glide_seconds);

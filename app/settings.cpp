@@ -37,6 +37,7 @@ Settings parse_settings(std::string_view toml_text) {
   take(table["layout"]["right"], out.shares.right, 0.05, 0.6);
   take(table["layout"]["bottom"], out.shares.bottom, 0.05, 0.8);
   take(table["layout"]["softmax"], out.shares.softmax, 0.05, 0.95);
+  out.by_sm = table["layout"]["lanes"].value<std::string>() == "sms";
   take(table["window"]["width"], out.width, 320, 16384);
   take(table["window"]["height"], out.height, 240, 16384);
   take(table["window"]["text_scale"], out.text_scale, 0.5, 4);
@@ -57,6 +58,7 @@ std::string format_settings(const Settings& s) {
   layout.insert("right", static_cast<double>(s.shares.right));
   layout.insert("bottom", static_cast<double>(s.shares.bottom));
   layout.insert("softmax", static_cast<double>(s.shares.softmax));
+  layout.insert("lanes", s.by_sm ? "sms" : "units");
   toml::table all;
   all.insert("layout", std::move(layout));
   all.insert("window", std::move(window));

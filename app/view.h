@@ -26,6 +26,8 @@ class TileHistory;
 struct ProbeComparison;                         // app/probe_comparison.h
 struct StudyView;                               // app/studies.h
 struct TimelineData;                            // app/panels/timeline_data.h
+struct SmLanes;                                 // app/panels/sm_lanes.h
+struct SmWorks;
 enum class SweepQuantity : std::uint8_t;
 
 /// One simulation on screen. There is one lane, or two in Race: standard attention and the chosen algorithm on one clock.
@@ -40,6 +42,8 @@ struct Lane {
   std::shared_ptr<const ReferencePlane> reference;  // float64 attention of the block's plane; null where that is too large
   std::shared_ptr<const TileHistory> tile_history;  // when the plane's tiles were read and written; null while that is worked out
   std::shared_ptr<const TimelineData> timeline;     // lanes and labels of the SM in focus; null while they are laid out
+  std::shared_ptr<const SmLanes> sm_lanes;  // where and when each block ran; null where lanes are units, and while it is sorted
+  std::shared_ptr<const SmWorks> sm_works;  // what SMs did that were looked into; null where none was
   std::int64_t step = 0, step_count = 0;
   int focus_sm = 0;
 };
@@ -81,6 +85,7 @@ struct View {
   const InputSource* inputs = nullptr;
   bool present = false;                           // large text, no controls but the transport
   CenterView center = CenterView::stage;          // what the middle of the window shows
+  bool by_sm = false;                             // the timeline's lanes are SMs
   bool help = false;                              // the sheet of keys is open
   const GpuSpec* gpu_base = nullptr;              // the GPU as its file has it, without overrides
 
@@ -110,6 +115,18 @@ struct SetFocusSm { int sm = 0; };
 struct Step { int direction = 1; Grain grain = Grain::operation; };
 struct SeekStep { std::int64_t step = 0; };
 struct SeekCycle { double cycle = 0; };                       // from the timeline
+struct SetLanes {
+  bool by_sm = false;
+};  // of the timeline
+/// What these SMs did, once they have been simulated anew with them in focus: View::lanes[…].sm_works.
+struct LookIntoSms {
+  int first = 0, last = 0;
+  bool operator==(const LookIntoSms&) const = default;
+};
+struct FocusBlock {
+  int sm = 0, launch = 0;
+  std::int64_t block = 0;
+};  // its SM into focus, and the clock to its first operation
 struct SetPlaying { bool on = false; };
 struct SetSpeed { double speed = 1; };
 struct SetGrain { Grain grain = Grain::operation; };
@@ -130,9 +147,11 @@ struct RunValidation { bool on = true; };                     // stop it, go on 
 struct Measure {};                                            // what is shown, on this machine's GPU
 struct ShowProbe {};                                          // the row that the real kernel recorded, on the numbers that it read
 
-using Command = std::variant<SetAlgorithm, SetRace, SetGpu, SetSpecValue, ResetSpecValue, SetProblem, SetTile, SetBlocksPerSm, SetBlockOrder, SetInputs, SetMatrix,
-                             SetFocusSm, Step, SeekStep, SeekCycle, SetPlaying, SetSpeed, SetGrain, SelectRow, HoverTensor, SetThemeKind,
-                             SetCenter, SetSweep, GoOnWithStudy, SetPresent, CancelWork, ShowHelp, SetLanguage, OpenCase, RunValidation, Measure, ShowProbe>;
+using Command =
+    std::variant<SetAlgorithm, SetRace, SetGpu, SetSpecValue, ResetSpecValue, SetProblem, SetTile, SetBlocksPerSm, SetBlockOrder,
+                 SetInputs, SetMatrix, SetFocusSm, Step, SeekStep, SeekCycle, SetLanes, LookIntoSms, FocusBlock, SetPlaying,
+                 SetSpeed, SetGrain, SelectRow, HoverTensor, SetThemeKind, SetCenter, SetSweep, GoOnWithStudy, SetPresent,
+                 CancelWork, ShowHelp, SetLanguage, OpenCase, RunValidation, Measure, ShowProbe>;
 
 class Commands {
  public:

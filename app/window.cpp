@@ -249,6 +249,7 @@ void remember(const Shell& shell) {
   settings.shares = shell.frame->shares();
   settings.theme = shell.session->theme_kind();
   settings.language = shell.session->language();
+  settings.by_sm = shell.session->by_sm();
   settings.text_scale = shell.user_scale;
   if (!shell.full_screen) {
     float x = 1, y = 1;
@@ -270,6 +271,7 @@ Session::Start start_of(const WindowOptions& options, const Settings& settings) 
   start.step = options.step;
   start.race = options.race;
   start.center = options.center;
+  start.by_sm = options.by_sm.value_or(settings.by_sm);
   start.theme = options.theme.value_or(settings.theme);
   start.language = options.language.value_or(settings.language);
   start.gpu_ids = gpu_ids();

@@ -20,6 +20,7 @@ struct WindowOptions {
   std::optional<std::int64_t> step;  // absent: a few steps in
   bool race = false;
   CenterView center = CenterView::stage;
+  std::optional<bool> by_sm;  // lanes of the timeline
   std::optional<ThemeKind> theme;
   std::optional<int> width, height;     // both or neither; logical pixels
   std::optional<float> scale;           // times that of the display
@@ -32,6 +33,7 @@ struct RenderOptions {
   std::optional<std::int64_t> step;  // absent: the window's own choice, a few steps in
   bool race = false;
   CenterView center = CenterView::stage;
+  bool by_sm = false;  // lanes of the timeline
   ThemeKind theme = ThemeKind::dark;
   int width = 1600, height = 900;  // of the picture, in pixels
   float scale = 1;

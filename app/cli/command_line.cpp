@@ -249,6 +249,13 @@ class Understanding {
       return std::nullopt;
     };
     choice("--plot", plots, plot_from, line_.quantity);
+    constexpr std::string_view lanes[] = {"units", "sms"};
+    choice(
+        "--lanes", lanes,
+        [](std::string_view name) {
+          return name == "sms" ? std::optional(true) : name == "units" ? std::optional(false) : std::nullopt;
+        },
+        line_.by_sm);
     choice("--theme", themes, theme_from, line_.theme);
     choice("--language", languages, language_from, line_.language);
   }

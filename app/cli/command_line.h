@@ -45,6 +45,7 @@ struct CommandLine {
   std::optional<std::int64_t> step;
   bool race = false;
   CenterView view = CenterView::stage;
+  std::optional<bool> by_sm;
   std::optional<ThemeKind> theme;
   std::optional<PictureSize> size;
   std::optional<double> scale;

@@ -36,6 +36,7 @@ constexpr std::array commands = {
                 "  tilescope render --algorithm flash1 --step 40 --theme light --size 1280x720 --out flash1.png\n"
                 "  tilescope render --panel softmax --q my_queries.csv --out softmax.png\n"
                 "  tilescope render --race --seq 128 --out race.png\n"
+                "  tilescope render --gpu h200 --algorithm standard --seq 4096 --head-dim 64 --lanes sms --out sms.png\n"
                 "\n"
                 "The same options write the same bytes."},
     CommandInfo{CommandKind::sweep, "sweep", "simulate over a range of one number, on all cores; a table, CSV, JSON or a picture",
@@ -44,24 +45,28 @@ constexpr std::array commands = {
                 "  tilescope sweep --over seq=256:16384:x2 --gpu h200 --heads 16 --head-dim 64 --csv sweep.csv --png sweep.png\n"
                 "  tilescope sweep --over block_q=16:256:x2 --algorithm flash2 --gpu h200 --seq 4096 --head-dim 64\n"
                 "  tilescope sweep --over shared_bytes=8192:262144:x2 --algorithm flash1 --gpu textbook --seq 1024 --head-dim 64\n"
-                "  tilescope sweep --over hbm.bytes_per_second=1e12:8e12:+1e12 --gpu h200 --seq 4096 --head-dim 64 --plot time --png hbm.png\n"
+                "  tilescope sweep --over hbm.bytes_per_second=1e12:8e12:+1e12 --gpu h200 --seq 4096 --head-dim 64 --plot time "
+                "--png hbm.png\n"
                 "\n"
-                "Ranges: FROM:TO:x2 doubles, FROM:TO:+32 adds, A,B,C lists. What can be swept: seq, seq_kv, head_dim, batch, heads, block_q,\n"
-                "block_kv, shared_bytes (M) and every key of --set. A file of --csv or --json that is there already is continued, if it holds\n"
+                "Ranges: FROM:TO:x2 doubles, FROM:TO:+32 adds, A,B,C lists. What can be swept: seq, seq_kv, head_dim, batch, "
+                "heads, block_q,\n"
+                "block_kv, shared_bytes (M) and every key of --set. A file of --csv or --json that is there already is continued, "
+                "if it holds\n"
                 "the same sweep; Ctrl-C leaves it so that the same command goes on (exit code 130)."},
-    CommandInfo{CommandKind::measure, "measure", "run the real kernel and read the hardware's counters; needs an NVIDIA GPU",
-                "Examples:\n"
-                "  tilescope measure                                               flash2 on 1024 queries and keys, head dimension 64\n"
-                "  tilescope measure --algorithm standard --heads 16 --seq 4096 --head-dim 128 --causal\n"
-                "  tilescope measure --algorithm standard_cublas --seq 4096        the standard kernel with NVIDIA's own products\n"
-                "  tilescope measure --suite default --json my_gpu.json            every case of the suite into a bundle for validate\n"
-                "  tilescope measure --heads 8 --probe probe.json                  the kernel with the probe compiled in\n"
-                "  tilescope measure --algorithm flash1 --heads 8 --probe probe.json --probe-block 3 --probe-row 77\n"
-                "  tilescope measure --seq 8192 --samples hbm.json                 HBM bandwidth over the life of the kernel\n"
-                "\n"
-                "Times are taken by events without the profiler. Where the driver refuses counters, time and the check against float64\n"
-                "are still there. A line of a suite file: kernel batch heads kv_heads seq_q seq_kv head_dim fp16|bf16 full|causal\n"
-                "build|judge. The exit code is 0, or 1 where a kernel's result is wrong or a case of the suite could not be measured."},
+    CommandInfo{
+        CommandKind::measure, "measure", "run the real kernel and read the hardware's counters; needs an NVIDIA GPU",
+        "Examples:\n"
+        "  tilescope measure                                               flash2 on 1024 queries and keys, head dimension 64\n"
+        "  tilescope measure --algorithm standard --heads 16 --seq 4096 --head-dim 128 --causal\n"
+        "  tilescope measure --algorithm standard_cublas --seq 4096        the standard kernel with NVIDIA's own products\n"
+        "  tilescope measure --suite default --json my_gpu.json            every case of the suite into a bundle for validate\n"
+        "  tilescope measure --heads 8 --probe probe.json                  the kernel with the probe compiled in\n"
+        "  tilescope measure --algorithm flash1 --heads 8 --probe probe.json --probe-block 3 --probe-row 77\n"
+        "  tilescope measure --seq 8192 --samples hbm.json                 HBM bandwidth over the life of the kernel\n"
+        "\n"
+        "Times are taken by events without the profiler. Where the driver refuses counters, time and the check against float64\n"
+        "are still there. A line of a suite file: kernel batch heads kv_heads seq_q seq_kv head_dim fp16|bf16 full|causal\n"
+        "build|judge. The exit code is 0, or 1 where a kernel's result is wrong or a case of the suite could not be measured."},
     CommandInfo{CommandKind::validate, "validate",
                 "hold the simulation against a measurement bundle; exit code 1 beyond its bounds",
                 "Examples:\n"
@@ -77,14 +82,16 @@ constexpr std::array commands = {
                 "  tilescope calibrate --out my_gpu.toml\n"
                 "  tilescope calibrate --gpu h100 --out my_gpu.toml          for a GPU that no shipped spec is for\n"
                 "\n"
-                "Takes a few seconds. What no micro-benchmark sees keeps the vendor's figures from the shipped spec of the same name, or that\n"
+                "Takes a few seconds. What no micro-benchmark sees keeps the vendor's figures from the shipped spec of the same "
+                "name, or that\n"
                 "of --gpu. docs/calibration.md says how each value is measured."},
 };
 
 using enum FlagShape;
 
 constexpr std::array flags = {
-    FlagInfo{"--algorithm", "ID", "Problem", "which program runs [flash2]; they are listed below; several for sweep, with commas between", value, problem},
+    FlagInfo{"--algorithm", "ID", "Problem",
+             "which program runs [flash2]; they are listed below; several for sweep, with commas between", value, problem},
     FlagInfo{"--batch", "B", "Problem", "batch size [1]", value, problem},
     FlagInfo{"--heads", "H", "Problem", "query heads [1]", value, problem},
     FlagInfo{"--kv-heads", "H", "Problem", "key and value heads, shared evenly by the query heads [as --heads]", value, problem},
@@ -109,26 +116,38 @@ constexpr std::array flags = {
     FlagInfo{"--v", "FILE.csv", "Values", "a V of your own; gives --seq-kv", value, values},
     FlagInfo{"--json", "[FILE]", "Output", "one JSON object, to FILE or in place of the table", optional_value,
              simulate | sweep | measure | validate},
-    FlagInfo{"--over", "KEY=RANGE", "Output", "what is swept: seq=256:65536:x2 doubles, head_dim=32:128:+32 adds, block_q=16,64 lists", value, sweep},
+    FlagInfo{"--over", "KEY=RANGE", "Output",
+             "what is swept: seq=256:65536:x2 doubles, head_dim=32:128:+32 adds, block_q=16,64 lists", value, sweep},
     FlagInfo{"--csv", "FILE", "Output", "a row a point; a file of the same sweep is continued", value, sweep},
     FlagInfo{"--png", "FILE", "Output", "the picture of the Sweep view", value, sweep},
     FlagInfo{"--plot", "NAME", "Picture", "what --png draws: hbm, l2 or time [hbm]", value, sweep},
     FlagInfo{"--trace", "FILE", "Output", "a trace that opens in Perfetto and chrome://tracing", value, simulate},
-    FlagInfo{"--suite", "FILE|default", "Output", "measure a list of cases, our own or a file's, into the bundle of --json", value, measure},
-    FlagInfo{"--probe", "FILE", "Output", "what the kernel sees of itself, in place of counters: its blocks, one SM's stages, one row's m, l, alpha", value, measure},
-    FlagInfo{"--probe-block", "B", "Output", "the block whose row is followed [the first head's last]; of standard, a block of its softmax", value, measure},
+    FlagInfo{"--suite", "FILE|default", "Output", "measure a list of cases, our own or a file's, into the bundle of --json", value,
+             measure},
+    FlagInfo{"--probe", "FILE", "Output",
+             "what the kernel sees of itself, in place of counters: its blocks, one SM's stages, one row's m, l, alpha", value,
+             measure},
+    FlagInfo{"--probe-block", "B", "Output",
+             "the block whose row is followed [the first head's last]; of standard, a block of its softmax", value, measure},
     FlagInfo{"--probe-row", "R", "Output", "which of the block's rows is followed [the first of its last tile]", value, measure},
-    FlagInfo{"--samples", "FILE", "Output", "HBM reads and writes over the life of the kernel, in place of counters", value, measure},
+    FlagInfo{"--samples", "FILE", "Output", "HBM reads and writes over the life of the kernel, in place of counters", value,
+             measure},
     FlagInfo{"--commit", "HASH", "Output", "the kernels' commit, to be kept in the bundle", value, measure},
-    FlagInfo{"--bundle", "FILE", "Output", "the measurement bundle to hold the model against [that of assets/measured]", value, validate},
+    FlagInfo{"--bundle", "FILE", "Output", "the measurement bundle to hold the model against [that of assets/measured]", value,
+             validate},
     FlagInfo{"--list", "NAME", "Output", "only the cases of this list of the bundle: build or judge [all]", value, validate},
     FlagInfo{"--markdown", "FILE", "Output", "the page docs/validation.md", value, validate},
-    FlagInfo{"--brief", "", "Output", "a fraction of the work, to see that it runs; the values are rough, and no spec is written", toggle, calibrate},
+    FlagInfo{"--brief", "", "Output", "a fraction of the work, to see that it runs; the values are rough, and no spec is written",
+             toggle, calibrate},
     FlagInfo{"--out", "FILE", "Output", "the file to write", value, render | calibrate},
     FlagInfo{"--step", "N", "Picture", "the step to show; 0 is before anything ran [a few steps in]", value, values},
     FlagInfo{"--race", "", "Picture", "standard attention beside the algorithm, on one clock", toggle, values, "--compare"},
-    FlagInfo{"--view", "NAME", "Picture", "what the middle shows: stage, roofline, what_if, fit, sweep or validate [stage]", value, values},
-    FlagInfo{"--panel", "NAME", "Picture", "one panel only: listing, stage, softmax, traffic, timeline, race, or a view of the middle", value, render},
+    FlagInfo{"--view", "NAME", "Picture", "what the middle shows: stage, roofline, what_if, fit, sweep or validate [stage]", value,
+             values},
+    FlagInfo{"--lanes", "NAME", "Picture", "the lanes of the timeline: units of the SM in focus, or sms, all of them [units]",
+             value, values},
+    FlagInfo{"--panel", "NAME", "Picture",
+             "one panel only: listing, stage, softmax, traffic, timeline, race, or a view of the middle", value, render},
     FlagInfo{"--size", "WxH", "Picture", "width and height in pixels [1600x900]", value, picture},
     FlagInfo{"--scale", "F", "Picture", "size of text and controls, 0.5 to 4 [1]", value, picture},
     FlagInfo{"--theme", "NAME", "Picture", "dark or light [dark]", value, picture},

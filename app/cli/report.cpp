@@ -11,6 +11,7 @@
 #include "app/cli/text_table.h"
 #include "kernels/measure/json_fields.h"
 #include "sim/analysis/format.h"
+#include "sim/analysis/roofline.h"
 
 namespace tilescope {
 
@@ -162,6 +163,9 @@ std::string results(const Simulation& simulation, const NextLimit* limit, const 
       busy += fmt::format("{}{} {}", busy.empty() ? "" : ", ", to_string(static_cast<Bound>(i)),
                           format_percent(simulation.utilisation[i]));
   table.row({"", "bound by", std::string(to_string(simulation.bound)), busy.empty() ? "" : "busy: " + busy});
+  if (const double products = product_share(simulation); products > 0)
+    table.row({"", "products", format_percent(products),
+               "of what mma.sync reaches in that time; busy has what other instructions take too"});
   if (limit != nullptr) table.row({"", fmt::format("without {}", to_string(limit->without)), "", limit_text(*limit)});
   table.row({"host", "simulated in", format_time(Nanoseconds(cost.wall_ms * 1e6)),
              fmt::format("peak memory {}", format_capacity(Bytes(cost.peak_rss_bytes)))});

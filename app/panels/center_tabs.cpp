@@ -7,6 +7,7 @@
 #include "app/panels/say.h"
 #include "app/panels/study_panel.h"
 #include "sim/analysis/format.h"
+#include "sim/analysis/roofline.h"
 
 namespace tilescope {
 
@@ -18,6 +19,7 @@ void draw_bound(const Rect& rect, const View& view) {
   const Theme& theme = *view.theme;
   const Simulation& run = *view.lane().simulation;
   const NextLimit* limit = view.studies->limit && view.studies->limit->outcome.done() ? view.studies->limit.get() : nullptr;
+  const double tensor = run.utilisation[static_cast<std::size_t>(Bound::tensor)];
   const double busy = run.utilisation[static_cast<std::size_t>(run.bound)];
   std::string now = say(tr("held up by {}"), bound_name(run.bound));
   if (run.bound != Bound::latency) now += fmt::format(" ({})", format_percent(busy));
@@ -35,6 +37,10 @@ void draw_bound(const Rect& rect, const View& view) {
     for (std::size_t i = 0; i < run.utilisation.size(); ++i)
       if (run.utilisation[i] > 0)
         add_line(body, fmt::format("{}: {}", bound_name(static_cast<Bound>(i)), format_percent(run.utilisation[i])));
+    if (const double products = product_share(run); products > 0 && tensor > products)
+      add_line(body, say(tr("The tensor cores are taken {} of the time, and multiply at {} of what mma.sync reaches: the rest of\n"
+                            "their time goes to other instructions, which take turns from them."),
+                         format_percent(tensor), format_percent(products)));
     if (limit != nullptr)
       add_line(body, say(tr("With {} infinitely fast it would take {}, and {} would hold it up."), bound_name(limit->without),
                          format_time(Nanoseconds(limit->outcome.time_ns)), next_bound_name(*limit)));

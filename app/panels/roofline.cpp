@@ -98,7 +98,9 @@ std::string carried(const RooflinePoint& point) {
   return text;
 }
 
-std::string limit_sentence(const RooflineStudy& study, const RooflineKernel& kernel, std::string_view launch) {
+/// `shown` is the simulation of the chosen algorithm: how long its tensor cores are taken stands beside how much they multiply.
+std::string limit_sentence(const RooflineStudy& study, const RooflineKernel& kernel, std::string_view launch,
+                           const Simulation& shown) {
   const RooflinePoint* point = slowest_level(kernel.launches, launch);
   const Share nearest = nearest_ceiling(study, kernel.launches, launch);
   const PlotPoint at = place_of(*point);
@@ -115,11 +117,16 @@ std::string limit_sentence(const RooflineStudy& study, const RooflineKernel& ker
   const std::string why = point->flops > 0
                               ? say(tr(" — {} in products for {}"), format_short(point->flops, "FLOP"), carried(*point))
                               : say(tr(" — no products at all, only {}"), carried(*point));
+  const double tensor = shown.utilisation[static_cast<std::size_t>(Bound::tensor)];
+  const bool said = kernel.chosen && launches_of(kernel).size() == 1 && nearest.of == "tensor cores" && tensor > nearest.share;
+  const std::string taken =
+      said ? say(tr("; their time is taken to {}, since other instructions take turns from them"), format_percent(tensor))
+           : std::string();
   const std::string name = launches_of(kernel).size() > 1 ? fmt::format("{} {}", algorithm_title(kernel.algorithm), launch)
                                                           : algorithm_title(kernel.algorithm);
   return say(sentence, name, format_value(std::round(at.x * 10) / 10), ceiling_name(point->level), ridge, ceiling_name(nearest.of),
              format_percent(nearest.share)) +
-         why;
+         taken + why;
 }
 
 /// The launch with the fewest operations a byte against the one with the most.
@@ -345,7 +352,8 @@ void draw_roofline_panel(const View& view, Commands& commands) {
   study_head(view, finding(study), {});
   std::vector<std::string> sentences;
   for (const RooflineKernel& kernel : study.kernels)
-    for (std::string_view launch : launches_of(kernel)) sentences.push_back(limit_sentence(study, kernel, launch));
+    for (std::string_view launch : launches_of(kernel))
+      sentences.push_back(limit_sentence(study, kernel, launch, *view.lane().simulation));
   const ImVec2 at = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
   float text = 4 * theme.scale;
   for (const std::string& sentence : sentences)

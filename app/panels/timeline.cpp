@@ -1,4 +1,5 @@
-// The timeline panel: bandwidth over time and one lane a unit of the SM in focus; drag to scrub, wheel to zoom, right drag to pan.
+// The timeline panel: bandwidth over time and one lane a unit of the SM in focus, or one an SM; drag to scrub, wheel to zoom, right
+// drag to pan.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include "app/panels/panel_state.h"
 #include "app/panels/panels.h"
 #include "app/panels/say.h"
+#include "app/panels/sm_timeline.h"
 #include "app/panels/timeline_bandwidth.h"
 #include "app/panels/timeline_causes.h"
 #include "app/panels/timeline_hover.h"
@@ -25,9 +27,13 @@ struct PictureKey {
   ThemeKind theme = ThemeKind::dark;
   float scale = 1;
   std::optional<Tensor> lit;
+  bool by_sm = false;
+  SmRows rows;
+  std::vector<const void*> blocks;  // lanes and works of the SMs, simulated and measured
   bool same_as(const PictureKey& o) const {
-    return data == o.data && begin == o.begin && end == o.end && min.x == o.min.x && min.y == o.min.y && max.x == o.max.x &&
-           max.y == o.max.y && theme == o.theme && scale == o.scale && lit == o.lit;
+    return data == o.data && by_sm == o.by_sm && rows == o.rows && blocks == o.blocks && begin == o.begin && end == o.end &&
+           min.x == o.min.x && min.y == o.min.y && max.x == o.max.x && max.y == o.max.y && theme == o.theme && scale == o.scale &&
+           lit == o.lit;
   }
 };
 
@@ -39,6 +45,16 @@ struct CauseBox {
   ImVec2 at;
 };
 
+constexpr float switch_padding = 5;  // beside a word that can be switched on
+
+/// Room for the names of lanes, and for the words that can be clicked before the axis.
+float gutter_width(const Theme& theme, float panel) {
+  const float words = text_width(theme.ui_small, tr("units")) + text_width(theme.ui_small, "SM") +
+                      4 * switch_padding * theme.scale +
+                      std::max(text_width(theme.ui_small, tr("cycles")), text_width(theme.ui_small, tr("time"))) + 16 * theme.scale;
+  return std::min(std::max(104 * theme.scale, words), panel * 0.25F);
+}
+
 struct TimelineState {
   std::vector<std::shared_ptr<const TimelineData>> data;
   TimeWindow window;
@@ -47,6 +63,7 @@ struct TimelineState {
   double last_scrub = -1;
   ImVec2 pressed;          // where the button went down
   CauseBox causes;
+  SmPanelState sms;
   PictureKey key;
   TimelinePicture picture;
 };
@@ -62,7 +79,8 @@ bool refresh_data(TimelineState& state, const View& view) {
     state.data[i] = view.lanes[i].timeline;
     whole = std::max(whole, state.data[i]->end);
   }
-  whole = std::max({whole, measured_end(view), bandwidth_end(view)});
+  if (view.by_sm && !refresh_sm_state(state.sms, view)) return false;
+  whole = std::max({whole, measured_end(view), bandwidth_end(view), view.by_sm ? measured_sms_end(state.sms) : 0});
   if (changed || state.window.whole != whole) state.window = carry_over(state.window, whole);
   return true;
 }
@@ -73,15 +91,48 @@ void follow_playhead(TimelineState& state, const View& view) {
   state.last_step = step;
 }
 
+/// The row of SMs, counted with its fraction, that is under `y`; nullopt where lanes are units, or none is there.
+std::optional<double> row_under(const TimelineState& state, const TimelineLayout& layout, float y) {
+  for (const TimelineRow& row : layout.rows)
+    if ((row.kind == TimelineRow::Kind::sms || row.kind == TimelineRow::Kind::measured_sms) && y >= row.rect.min.y &&
+        y < row.rect.max.y)
+      return state.sms.rows.first + (y - row.rect.min.y) / row.rect.height() * state.sms.rows.count;
+  return std::nullopt;
+}
+
+float height_of_rows(const TimelineLayout& layout) {
+  for (const TimelineRow& row : layout.rows)
+    if (row.kind == TimelineRow::Kind::sms) return row.rect.height();
+  return 1;
+}
+
+/// Over the names of the SMs the wheel zooms into them and a drag moves them.
+void handle_gutter(TimelineState& state, const TimelineLayout& layout) {
+  ImGui::SetCursorScreenPos(layout.area.min);
+  ImGui::InvisibleButton("sm names", {layout.plot.min.x - layout.area.min.x, layout.plot.height()});
+  const ImGuiIO& io = ImGui::GetIO();
+  const auto under = row_under(state, layout, io.MousePos.y);
+  if (ImGui::IsItemHovered() && io.MouseWheel != 0 && under)
+    state.sms.rows = zoom_rows(state.sms.rows, *under, std::pow(0.8, io.MouseWheel));
+  if (ImGui::IsItemActive())
+    state.sms.rows = pan_rows(state.sms.rows, -io.MouseDelta.y / height_of_rows(layout) * state.sms.rows.count);
+}
+
 void handle_mouse(TimelineState& state, const TimelineLayout& layout, Commands& commands) {
   const ImGuiIO& io = ImGui::GetIO();
   const double left = layout.plot.min.x, width = layout.plot.width();
   const double under = state.window.cycle_at(io.MousePos.x, left, width);
   if (ImGui::IsItemHovered()) {
-    if (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) state.window = fit(state.window.whole);
+    const auto row = row_under(state, layout, io.MousePos.y);
+    if (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) {
+      state.window = fit(state.window.whole);
+      state.sms.rows = all_rows(static_cast<int>(state.sms.rows.whole));
+    }
     const float sideways = io.KeyShift ? io.MouseWheel + io.MouseWheelH : io.MouseWheelH;
     if (sideways != 0)
       state.window = pan(state.window, -0.12 * sideways * state.window.span());
+    else if (io.MouseWheel != 0 && io.KeyCtrl && row)
+      state.sms.rows = zoom_rows(state.sms.rows, *row, std::pow(0.8, io.MouseWheel));
     else if (io.MouseWheel != 0 && !io.KeyShift)
       state.window = zoom_at(state.window, under, std::pow(0.8, io.MouseWheel));
   }
@@ -91,6 +142,7 @@ void handle_mouse(TimelineState& state, const TimelineLayout& layout, Commands& 
   }
   if (ImGui::IsMouseDown(ImGuiMouseButton_Right)) {
     state.window = pan(state.window, -io.MouseDelta.x / width * state.window.span());
+    state.sms.rows = pan_rows(state.sms.rows, -io.MouseDelta.y / height_of_rows(layout) * state.sms.rows.count);
   } else if (ImGui::IsMouseDown(ImGuiMouseButton_Left)) {
     const double cycle = std::clamp(under, 0.0, state.window.whole);
     if (cycle != state.last_scrub) commands.push(SeekCycle{cycle});
@@ -105,6 +157,14 @@ void handle_click(TimelineState& state, const View& view, const TimelineLayout& 
   if (!ImGui::IsItemDeactivated() || !ImGui::IsMouseReleased(ImGuiMouseButton_Left)) return;
   const float slack = 3 * layout.scale;
   if (std::abs(mouse.x - state.pressed.x) > slack || std::abs(mouse.y - state.pressed.y) > slack) return;
+  if (view.by_sm) {
+    const auto block = find_sm_block(state.sms, view, layout, state.window, mouse);
+    if (block && !block->measured && block->group + 1 == view.lanes.size())
+      commands.push(FocusBlock{block->run.sm, block->run.launch, block->run.block});
+    else if (block)
+      commands.push(SetFocusSm{block->run.sm});
+    return;
+  }
   for (const TimelineRow& row : layout.rows) {
     if (row.kind != TimelineRow::Kind::unit || !row.rect.contains(mouse)) continue;
     const Simulation& simulation = *view.lanes[row.group].simulation;
@@ -168,10 +228,23 @@ void refresh_picture(TimelineState& state, const View& view, const TimelineLayou
   key.theme = view.theme->kind;
   key.scale = view.theme->scale;
   key.lit = view.hovered_tensor;
+  key.by_sm = view.by_sm;
+  if (view.by_sm) {
+    key.rows = state.sms.rows;
+    for (const Lane& lane : view.lanes) key.blocks.insert(key.blocks.end(), {lane.sm_lanes.get(), lane.sm_works.get()});
+    key.blocks.push_back(state.sms.measured.get());
+  }
   if (state.picture.quads && key.same_as(state.key)) return;
   std::vector<std::shared_ptr<const Simulation>> simulations;
   for (const Lane& lane : view.lanes) simulations.push_back(lane.simulation);
   state.picture = make_timeline_picture(*view.theme, layout, state.window, state.data, simulations, view.hovered_tensor);
+  for (const TimelineRow& row : layout.rows) {
+    const Lane& lane = view.lanes[row.group];
+    if (row.kind == TimelineRow::Kind::sms)
+      add_sm_blocks(state.picture, *view.theme, layout, state.window, row, state.sms.rows, *lane.sm_lanes, lane.sm_works.get());
+    else if (row.kind == TimelineRow::Kind::measured_sms)
+      add_sm_blocks(state.picture, *view.theme, layout, state.window, row, state.sms.rows, *state.sms.measured, nullptr);
+  }
   state.key = std::move(key);
 }
 
@@ -183,6 +256,8 @@ const char* row_name(const TimelineRow& row) {
       return "L2";
     case TimelineRow::Kind::unit:
       return lane_name(timeline_units[row.unit]);
+    default:
+      break;
   }
   return "";
 }
@@ -191,11 +266,13 @@ const char* row_name(const TimelineRow& row) {
 void draw_gutter(ImDrawList* list, const View& view, const TimelineState& state, const TimelineLayout& layout) {
   const Theme& theme = *view.theme;
   for (const TimelineRow& row : layout.rows) {
+    const bool curve_row = row.kind == TimelineRow::Kind::hbm || row.kind == TimelineRow::Kind::l2;
+    if (!curve_row && row.kind != TimelineRow::Kind::unit) continue;  // named by draw_sm_labels()
     const bool first_of_group = &row == layout.rows.data() || (&row - 1)->group != row.group;
     const Rect label = {{layout.area.min.x, row.rect.min.y}, {row.rect.min.x - 8 * theme.scale, row.rect.max.y}};
     const Simulation& simulation = *view.lanes[row.group].simulation;
     const bool small = layout.lane_height < theme.ui_small->FontSize * 0.85F;
-    if (view.race && first_of_group)
+    if (view.race && first_of_group && !view.by_sm)
       draw_text(list, theme.ui_small, label, theme.text, simulation.info->title, Align::left);
     else if (!small)
       draw_text(list, theme.ui_small, label, theme.text_dim, row_name(row), view.race ? Align::right : Align::left);
@@ -319,25 +396,53 @@ void draw_picture(ImDrawList* list, const View& view, const TimelineState& state
 void show_hover(const View& view, const TimelineState& state, const TimelineLayout& layout) {
   const ImVec2 mouse = ImGui::GetIO().MousePos;
   for (const TimelineRow& row : layout.rows) {
-    if (!row.rect.contains(mouse)) continue;
+    const bool unit = row.kind == TimelineRow::Kind::unit,
+               curve = row.kind == TimelineRow::Kind::hbm || row.kind == TimelineRow::Kind::l2;
+    if (!row.rect.contains(mouse) || (!unit && !curve)) continue;
     const Simulation& simulation = *view.lanes[row.group].simulation;
     const TimelineData& data = *state.data[row.group];
-    HoverText text = row.kind == TimelineRow::Kind::unit ? lane_hover(simulation, data, layout, row, state.window, mouse)
-                                                               : curve_hover(simulation, data, layout, row, state.window, mouse);
+    HoverText text = unit ? lane_hover(simulation, data, layout, row, state.window, mouse)
+                          : curve_hover(simulation, data, layout, row, state.window, mouse);
     if (row.kind == TimelineRow::Kind::hbm)
       if (const std::string measured = measured_bandwidth_text(view, state.window, layout, mouse.x); !measured.empty()) add_line(text.body, measured);
     if (!text.title.empty()) show_tooltip(*view.theme, text.title, text.body);
   }
 }
 
+/// What the lanes are: two words before the axis, of which one is on.
+void lanes_switch(const View& view, const TimelineLayout& layout, Commands& commands) {
+  const Theme& theme = *view.theme;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  float x = layout.area.min.x;
+  for (const bool by_sm : {false, true}) {
+    const char* const word = by_sm ? "SM" : tr("units");
+    const float width = text_width(theme.ui_small, word) + switch_padding * 2 * theme.scale;
+    const Rect label = {{x, layout.axis.min.y + theme.scale}, {x + width, layout.axis.max.y}};
+    ImGui::PushID(by_sm ? 1 : 0);
+    if (hit_area("lanes", label)) commands.push(SetLanes{by_sm});
+    const bool hovered = ImGui::IsItemHovered(), on = view.by_sm == by_sm;
+    if (on) list->AddRectFilled(label.min, label.max, theme.accent_soft, 4 * theme.scale);
+    draw_text(list, theme.ui_small, label, on ? theme.accent : hovered ? theme.text : theme.text_faint, word, Align::center);
+    if (hovered)
+      show_tooltip(theme, by_sm ? tr("A lane for each SM") : tr("A lane for each unit of the SM in focus"),
+                   by_sm ? tr("Blocks on every SM: waves, the tail, who waits. Wheel over the names, or Ctrl and wheel: fewer, "
+                              "higher rows. L switches.")
+                         : tr("Copies, products, exponentials and stores of one SM. L switches."));
+    ImGui::PopID();
+    x += width;
+  }
+}
+
 /// The word before the axis: a click changes cycles into time and back.
 void unit_switch(TimelineState& state, const View& view, const TimelineLayout& layout) {
   const Theme& theme = *view.theme;
-  const Rect label = {{layout.area.min.x, layout.axis.min.y}, {layout.axis.min.x - 8 * theme.scale, layout.axis.max.y}};
+  const float width = std::max(text_width(theme.ui_small, tr("cycles")), text_width(theme.ui_small, tr("time")));
+  const float right = layout.axis.min.x - 8 * theme.scale;
+  const Rect label = {{right - width - 1, layout.axis.min.y}, {right, layout.axis.max.y}};
   if (hit_area("axis unit", label)) state.wall_time = !state.wall_time;
   const bool hovered = ImGui::IsItemHovered();
   draw_text(ImGui::GetWindowDrawList(), theme.ui_small, label, hovered ? theme.text : theme.text_faint,
-            state.wall_time ? tr("time") : tr("cycles"));
+            state.wall_time ? tr("time") : tr("cycles"), Align::right);
   if (hovered)
     show_tooltip(theme, state.wall_time ? tr("Show cycles") : tr("Show time"),
                  tr("Drag to scrub, wheel to zoom, right drag or Shift and wheel to move, double-click to see everything."));
@@ -355,12 +460,15 @@ void draw_timeline_panel(const View& view, Commands& commands) {
 
   bool several_launches = false;
   if (view.lanes.size() == 1) several_launches = view.lane().simulation->trace->launches().size() > 1;
-  const float gutter = std::min(104 * theme.scale, size.x * 0.25F);
+  const float gutter = gutter_width(theme, size.x);
   int tracks = 1;
   for (const auto& data : state.data) tracks = std::max(tracks, data->lanes.front().tracks);
-  const float measured = measured_lanes_height(view, size.y);
+  const float measured = view.by_sm ? 0 : measured_lanes_height(view, size.y);
+  const Rect area = {at, {at.x + size.x, at.y + size.y - measured}};
+  const TimelineShape shape = {view.lanes.size(), tracks, several_launches, gutter, theme.scale};
   const TimelineLayout layout =
-      lay_out_timeline({at, {at.x + size.x, at.y + size.y - measured}}, {view.lanes.size(), tracks, several_launches, gutter, theme.scale});
+      view.by_sm ? lay_out_sm_timeline(area, shape, state.sms.measured != nullptr) : lay_out_timeline(area, shape);
+  if (view.by_sm) handle_gutter(state, layout);
   ImGui::SetCursorScreenPos(layout.plot.min);
   ImGui::InvisibleButton("plot", {layout.plot.width(), layout.area.max.y - layout.plot.min.y},
                          ImGuiButtonFlags_MouseButtonLeft | ImGuiButtonFlags_MouseButtonRight);
@@ -375,15 +483,25 @@ void draw_timeline_panel(const View& view, Commands& commands) {
   draw_measured_bandwidth(list, view, state.window, layout);
   draw_axis(list, view, state, layout);
   draw_gutter(list, view, state, layout);
-  draw_launches(list, view, state, layout);
+  if (!view.by_sm) draw_launches(list, view, state, layout);
   draw_playhead(list, view, state, layout);
+  draw_sm_labels(list, state.sms, view, layout, state.window);
   draw_current(list, view, state, layout);
   list->PopClipRect();
   if (measured > 0)
     draw_measured_lanes(list, view, state.window, {{at.x, at.y + size.y - measured + 4 * theme.scale}, {layout.plot.min.x - 8 * theme.scale, at.y + size.y}},
                         {{layout.plot.min.x, at.y + size.y - measured + 4 * theme.scale}, {layout.plot.max.x, at.y + size.y}});
   unit_switch(state, view, layout);
+  lanes_switch(view, layout, commands);
   if (hovered) show_hover(view, state, layout);
+  if (hovered)
+    if (const HoverText text = sm_hover(state.sms, view, layout, state.window, ImGui::GetIO().MousePos); !text.title.empty())
+      show_tooltip(theme, text.title, text.body);
+  if (view.by_sm) {
+    const ImVec2 mouse = ImGui::GetIO().MousePos;
+    const auto under = hovered ? find_sm_block(state.sms, view, layout, state.window, mouse) : std::nullopt;
+    ask_for_works(state.sms, view, layout, under, commands);
+  }
   show_causes(state, view, commands);
   light_tensor(view, commands, std::nullopt);
 }

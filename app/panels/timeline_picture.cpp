@@ -106,8 +106,9 @@ void add_wait_name(const Painter& paint, const TimelineRow& row, const UnitLane&
     const auto in_the_way = [&](const PlacedName& other) { return other.from < place.to && other.to > place.from; };
     if (std::any_of(placed.begin(), placed.end(), in_the_way)) continue;
     Quad gap;  // the lines make way for the name
-    gap.min = {left - pad * 0.6F, row.rect.min.y + scale};
-    gap.max = {left + width + pad * 0.6F, row.rect.max.y - scale};
+    const float half = std::min(font->FontSize * 0.55F, row.rect.height() * 0.5F - scale);
+    gap.min = {left - pad * 0.6F, row.rect.center().y - half};
+    gap.max = {left + width + pad * 0.6F, row.rect.center().y + half};
     gap.fill = paint.theme.inset;
     paint.picture.quads->add(gap);
     const ImU32 color = paint.theme.wait[static_cast<std::size_t>(interval.cause)];
@@ -160,9 +161,8 @@ void add_density(const Painter& paint, const TimelineRow& row, const UnitLane& l
   }
 }
 
-void add_lane(const Painter& paint, const TimelineRow& row, const TimelineData& data, const Simulation& simulation) {
-  const auto intervals = simulation.trace->intervals(data.steps->sm);
-  const UnitLane& lane = data.lanes[row.unit];
+void add_lane(const Painter& paint, const TimelineRow& row, const UnitLane& lane, std::span<const Interval> intervals,
+              std::span<const StepLabel> labels, const Simulation& simulation) {
   if (lane_is_dense(paint.layout, lane, paint.window)) {
     add_density(paint, row, lane);
     return;
@@ -171,7 +171,7 @@ void add_lane(const Painter& paint, const TimelineRow& row, const TimelineData& 
   for (std::size_t i = first; i < last; ++i) add_wait(paint, row, intervals[static_cast<std::size_t>(lane.bars[i].interval)]);
   for (std::size_t i = first; i < last; ++i)
     if (lane.bars[i].end >= paint.window.begin)
-      add_bar(paint, row, lane, lane.bars[i], data.steps->labels[static_cast<std::size_t>(lane.bars[i].interval)], simulation);
+      add_bar(paint, row, lane, lane.bars[i], labels[static_cast<std::size_t>(lane.bars[i].interval)], simulation);
   std::vector<PlacedName> placed;
   for (std::size_t i = first; i < last; ++i)
     add_wait_name(paint, row, lane, intervals[static_cast<std::size_t>(lane.bars[i].interval)], placed);
@@ -219,7 +219,9 @@ TimelineLayout lay_out_timeline(const Rect& area, const TimelineShape& shape) {
   const float copy = shape.groups == 1 ? std::min(1 + 0.25F * static_cast<float>(shape.copy_tracks - 1), 2.0F) : 1,
               lanes = static_cast<float>(timeline_units.size()) - 1 + copy, curve = 1.1F;
   const float between = shape.groups > 1 ? 5 * scale : 0;
-  const float height = (layout.plot.height() - layout.launch_strip - between) / static_cast<float>(shape.groups);
+  // In Race the launches of each have a row of their own, so that three beside one are seen from afar.
+  const float whole = (layout.plot.height() - layout.launch_strip - between) / static_cast<float>(shape.groups);
+  const float launches = shape.groups > 1 && whole > 52 * scale ? std::round(14 * scale) : 0, height = whole - launches;
   int curves = shape.groups > 1 ? 1 : 2;
   while (curves > 0 && height / (lanes + curve * static_cast<float>(curves)) < 7 * scale) --curves;
   const float part = std::min(height / (lanes + curve * static_cast<float>(curves)), 34 * scale);
@@ -227,11 +229,12 @@ TimelineLayout lay_out_timeline(const Rect& area, const TimelineShape& shape) {
   layout.lane_height = part;
   float y = layout.plot.min.y + layout.launch_strip;
   const auto add_row = [&](TimelineRow::Kind kind, std::size_t group, std::size_t unit, float parts) {
-    const float bottom = y + parts * part;
+    const float bottom = y + (kind == TimelineRow::Kind::launches ? launches : parts * part);
     layout.rows.push_back({kind, group, unit, {{layout.plot.min.x, std::floor(y)}, {layout.plot.max.x, std::floor(bottom)}}});
     y = bottom;
   };
   for (std::size_t group = 0; group < shape.groups; ++group) {
+    if (launches > 0) add_row(TimelineRow::Kind::launches, group, 0, 0);
     if (curves > 0) add_row(TimelineRow::Kind::hbm, group, 0, curve);
     if (curves > 1) add_row(TimelineRow::Kind::l2, group, 0, curve);
     for (std::size_t unit = 0; unit < timeline_units.size(); ++unit)
@@ -265,6 +268,12 @@ double curve_rate_at(const BandwidthCurve& curve, const TimeWindow& window, cons
   return curve.rate_between(cycle - half, cycle + half);
 }
 
+void add_lane(TimelinePicture& picture, const Theme& theme, const TimelineLayout& layout, const TimeWindow& window,
+              const TimelineRow& row, const UnitLane& lane, std::span<const Interval> intervals, std::span<const StepLabel> labels,
+              const Simulation& simulation, std::optional<Tensor> lit) {
+  add_lane(Painter{theme, layout, window, lit, picture}, row, lane, intervals, labels, simulation);
+}
+
 TimelinePicture make_timeline_picture(const Theme& theme, const TimelineLayout& layout, const TimeWindow& window,
                                       std::span<const std::shared_ptr<const TimelineData>> data,
                                       std::span<const std::shared_ptr<const Simulation>> simulations, std::optional<Tensor> lit) {
@@ -278,7 +287,7 @@ TimelinePicture make_timeline_picture(const Theme& theme, const TimelineLayout& 
     track.radius = 2 * theme.scale;
     track.fill = with_alpha(theme.inset, 0.7F);
     picture.quads->add(track);
-    const TimelineData& of = *data[row.group];
+    const TimelineData& of = *data[row.group];  // also where SMs are the lanes: it has the curves
     switch (row.kind) {
       case TimelineRow::Kind::hbm:
         add_curve(paint, row, of.hbm);
@@ -287,7 +296,10 @@ TimelinePicture make_timeline_picture(const Theme& theme, const TimelineLayout& 
         add_curve(paint, row, of.l2);
         break;
       case TimelineRow::Kind::unit:
-        add_lane(paint, row, of, *simulations[row.group]);
+        add_lane(paint, row, of.lanes[row.unit], simulations[row.group]->trace->intervals(of.steps->sm), of.steps->labels,
+                 *simulations[row.group]);
+        break;
+      default:  // SMs have a picture of their own
         break;
     }
   }

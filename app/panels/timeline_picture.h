@@ -12,9 +12,9 @@
 
 namespace tilescope {
 
-/// One row of the plot: a lane of a unit, or a bandwidth curve.
+/// One row of the plot: a lane of a unit, or a bandwidth curve; where lanes are SMs, all SMs together and their launches by name.
 struct TimelineRow {
-  enum class Kind : std::uint8_t { hbm, l2, unit } kind = Kind::unit;
+  enum class Kind : std::uint8_t { hbm, l2, unit, launches, sms, measured_launches, measured_sms } kind = Kind::unit;
   std::size_t group = 0;  // 0, and 1 for the second simulation of Race
   std::size_t unit = 0;   // index into timeline_units
   Rect rect;              // of the plot
@@ -57,6 +57,12 @@ struct TimelinePicture {
 TimelinePicture make_timeline_picture(const Theme& theme, const TimelineLayout& layout, const TimeWindow& window,
                                       std::span<const std::shared_ptr<const TimelineData>> data,
                                       std::span<const std::shared_ptr<const Simulation>> simulations, std::optional<Tensor> lit);
+
+/// Adds the bars, waits and names of one lane, or how busy it was where bars cannot be told apart. `intervals` and `labels` are
+/// those that its bars refer to.
+void add_lane(TimelinePicture& picture, const Theme& theme, const TimelineLayout& layout, const TimeWindow& window,
+              const TimelineRow& row, const UnitLane& lane, std::span<const Interval> intervals, std::span<const StepLabel> labels,
+              const Simulation& simulation, std::optional<Tensor> lit);
 
 /// The part of a lane that one sub-track takes; the whole lane where there is no room for several.
 Rect timeline_track(const TimelineRow& row, const UnitLane& lane, int track, float scale);

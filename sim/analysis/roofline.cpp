@@ -134,6 +134,12 @@ std::vector<RooflinePoint> roofline_points(const Simulation& simulation) {
   return points;
 }
 
+double product_share(const Simulation& simulation) {
+  const GpuSpec& gpu = simulation.request.gpu;
+  const double most = simulation.cycles.value * gpu.sm_count * gpu.product_flops_per_cycle();
+  return most > 0 ? static_cast<double>(simulation.flops) / most : 0;
+}
+
 std::vector<RooflinePoint> whole_kernel_points(const Simulation& simulation, const std::vector<RooflinePoint>& launches) {
   const GpuSpec& gpu = simulation.request.gpu;
   const Roofline roofline = roofline_of(gpu, 0);

@@ -59,6 +59,10 @@ struct RooflinePoint {
 /// A point for each launch and level that carries bytes. Emits the blocks of one plane to learn what each launch computes.
 std::vector<RooflinePoint> roofline_points(const Simulation& simulation);
 
+/// The products of a run over what mma.sync could multiply on all SMs in its time, 0 … 1. Less than utilisation[tensor], which also
+/// has the time that other instructions take from the tensor cores.
+double product_share(const Simulation& simulation);
+
 /// A point for each level with the launches of `launches` added up, over the time of the whole run, gaps between launches too.
 std::vector<RooflinePoint> whole_kernel_points(const Simulation& simulation, const std::vector<RooflinePoint>& launches);
 

@@ -23,13 +23,13 @@ void for_each_flow(const OpClass& op, F&& f) {
 
 }  // namespace
 
-Recorder::Recorder(int sm_count, int focus_sm, const ScheduleBuilder& builder)
+Recorder::Recorder(int sm_count, int focus_sm, const ScheduleBuilder& builder, std::span<const int> also)
     : builder_(builder), focus_sm_(focus_sm), focus_of_(static_cast<std::size_t>(sm_count), -1) {
   data_.sm_count = sm_count;
   data_.bins.width = first_width;
   bins_a_cycle_ = 1 / first_width;
   for (int sm = 0; sm < sm_count; ++sm) {
-    if (sm != focus_sm && sm_count > most_focused_sms) continue;
+    if (sm != focus_sm && sm_count > most_focused_sms && std::find(also.begin(), also.end(), sm) == also.end()) continue;
     focus_of_[static_cast<std::size_t>(sm)] = static_cast<int>(data_.focus.size());
     data_.focus.push_back({sm, {}, {}});
   }

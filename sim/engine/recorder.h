@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "sim/engine/schedule.h"
@@ -24,8 +25,8 @@ class Recorder {
   static constexpr std::size_t most_runs = 4'000'000;
   static constexpr std::size_t most_events = 200'000;
 
-  /// `focus_sm` stays in focus; so does every other SM of a small GPU while there is room.
-  Recorder(int sm_count, int focus_sm, const ScheduleBuilder& builder);
+  /// `focus_sm` stays in focus; so do those of `also` and every SM of a small GPU while there is room.
+  Recorder(int sm_count, int focus_sm, const ScheduleBuilder& builder, std::span<const int> also = {});
 
   /// A block begins. Returns its run, or -1 where runs are no longer kept.
   std::int32_t begin_run(const BlockRun& run);

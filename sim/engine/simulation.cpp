@@ -223,7 +223,7 @@ Result<std::shared_ptr<const Simulation>> run_program(SimulationRequest request,
   simulation->ledger = Ledger(static_cast<int>(launches.size()), static_cast<int>(info.listing.size()));
 
   ScheduleBuilder builder(request.gpu, program->problem());
-  Recorder recorder(static_cast<int>(request.gpu.sm_count), request.focus_sm, builder);
+  Recorder recorder(static_cast<int>(request.gpu.sm_count), request.focus_sm, builder, request.also_in_focus);
   std::vector<Tensor> tensors(program->inputs().begin(), program->inputs().end());
   tensors.insert(tensors.end(), program->outputs().begin(), program->outputs().end());
   MemorySystem memory(request.gpu, layouts, tensors, builder, simulation->ledger, recorder);

@@ -23,6 +23,8 @@ struct SimulationRequest {
   BlockOrder block_order = BlockOrder::launch;
   GpuSpec gpu;
   int focus_sm = 0;
+  /// SMs whose intervals are kept beside those of focus_sm, while there is room; none of the numbers depends on it.
+  std::vector<int> also_in_focus;
 };
 
 enum class Bound : std::uint8_t { tensor, exp, fp32, l2, hbm, smem, latency };

@@ -36,6 +36,7 @@ Settings unusual() {
   settings.shares = {0.25F, 0.3F, 0.4F, 0.6F};
   settings.theme = ThemeKind::light;
   settings.language = "ko";
+  settings.by_sm = true;
   settings.width = 1280;
   settings.height = 720;
   settings.text_scale = 1.5F;

@@ -98,6 +98,24 @@ TEST_CASE("window: standard attention keeps S and P in HBM, in the light theme")
   check_picture(*script, "standard_light");
 }
 
+TEST_CASE("window: lanes by SM, alone and in a race, look as they did when their pictures were committed") {
+  const auto script = WindowScript::open(1280, 720);
+  if (script == nullptr) return;
+  script->press(ImGuiKey_L);
+  CHECK(script->view().by_sm);
+  check_picture(*script, "sms");
+  script->command(SetGpu{"h200"});
+  AttentionProblem problem = script->view().request.problem;
+  problem.heads = problem.kv_heads = 16;
+  problem.seq_q = problem.seq_kv = 2048;
+  problem.head_dim = 64;
+  script->command(SetTile{std::nullopt, "block_q"});
+  script->command(SetProblem{problem, "seq"});
+  script->command(SetRace{true});
+  script->command(SetThemeKind{ThemeKind::light});
+  check_picture(*script, "sms_race_light");
+}
+
 TEST_CASE("window: the keys of the help sheet do what it says") {
   const auto script = WindowScript::open();
   if (script == nullptr) return;

@@ -124,6 +124,9 @@ TEST_CASE("command line: every flag of render is understood") {
   CHECK(line.step == 12);
   CHECK(line.size == PictureSize{1280, 720});
   CHECK(line.theme == ThemeKind::light);
+  CHECK_FALSE(line.by_sm);
+  CHECK(good({"render", "--out=p.png", "--lanes", "sms"}).by_sm == true);
+  CHECK(good({"--lanes=units"}).by_sm == false);
   CHECK(good({"--race"}).race);
   CHECK_FALSE(good({}).race);
   CHECK(bad({"simulate", "--compare"}) == "--race is not a flag of simulate, but of the window, render");
@@ -225,6 +228,7 @@ TEST_CASE("command line: a name that is none of a few is refused with the few") 
   CHECK(bad({"simulate", "--dtype", "fp8"}) == "--dtype is 'fp8': there are fp16, bf16 and fp32");
   CHECK(bad({"simulate", "--dtype", "double"}) == "--dtype is 'double': there are fp16, bf16 and fp32");
   CHECK(bad({"simulate", "--pass", "foreward"}) == "--pass is 'foreward': did you mean forward?");
+  CHECK(bad({"--lanes", "warps"}) == "--lanes is 'warps': there are units and sms");
   CHECK(bad({"--theme", "blue"}) == "--theme is 'blue': there are dark and light");
   CHECK(bad({"--language", "fr"}) == "--language is 'fr': there are en and ko");
 }

@@ -162,3 +162,20 @@ TEST_CASE("roofline: a GPU with wgmma has a second tensor ceiling, and its ridge
   CHECK(roof.ceilings[4].rate == 4 * 800e9);
   CHECK(roof.ceilings[0].ridge == roof.ceilings[3].rate / roof.ceilings[0].rate);
 }
+
+TEST_CASE("roofline: products reach no more of the tensor cores than the time that they are taken") {
+  SimulationRequest request;
+  request.algorithm = "flash2";
+  request.gpu = h200_gpu();
+  request.problem = {.heads = 16, .kv_heads = 16, .seq_q = 2048, .seq_kv = 2048, .head_dim = 64};
+  const auto run = simulate(request);
+  REQUIRE(run);
+  const double products = product_share(**run), taken = (*run)->utilisation[static_cast<std::size_t>(Bound::tensor)];
+  CHECK(products == doctest::Approx(static_cast<double>((*run)->flops) / ((*run)->cycles.value * 132 * 2680)));
+  CHECK(products < taken);
+  // Where no other instruction takes turns from the products, the two are one figure.
+  request.gpu.sm_product_issue_cycles = request.gpu.sm_product_mixed_cycles = 0;
+  const auto alone = simulate(request);
+  REQUIRE(alone);
+  CHECK(product_share(**alone) == doctest::Approx((*alone)->utilisation[static_cast<std::size_t>(Bound::tensor)]).epsilon(0.01));
+}

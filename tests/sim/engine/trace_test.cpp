@@ -96,6 +96,34 @@ bool none_above(const TrafficTable& a, const TrafficTable& b) {
 
 }  // namespace
 
+TEST_CASE("trace: SMs that are asked for beside the one in focus are kept as they would be in focus, and no number changes") {
+  SimulationRequest request;
+  request.algorithm = "flash2";
+  request.gpu = h200_gpu();
+  request.problem = problem_of(32, 1024, 64);
+  const auto alone = simulate(request);
+  request.also_in_focus = {40, 7};
+  const auto several = simulate(request);
+  REQUIRE(alone);
+  REQUIRE(several);
+  const auto focused = (*several)->trace->focused_sms();
+  CHECK(std::vector<int>(focused.begin(), focused.end()) == std::vector<int>{0, 7, 40});
+  CHECK((*several)->cycles.value == (*alone)->cycles.value);
+  CHECK((*several)->ledger.table() == (*alone)->ledger.table());
+  for (const int sm : {0, 7, 40}) {
+    CAPTURE(sm);
+    const auto expected = run("flash2", request.gpu, request.problem, sm);
+    CHECK(!expected->trace->intervals(sm).empty());
+    CHECK((*several)->trace->step_count(sm) == expected->trace->step_count(sm));
+    for (std::int64_t step = 0; step <= expected->trace->step_count(sm); step += 37) {
+      const TraceState a = (*several)->trace->state_at(sm, step), b = expected->trace->state_at(sm, step);
+      CHECK(a.cycle == b.cycle);
+      CHECK(a.op == b.op);
+      CHECK(a.run == b.run);
+    }
+  }
+}
+
 TEST_CASE("trace: 100,000 seeks at random give the same bits as walking forward and as walking back") {
   const unsigned seed = 31337;
   std::mt19937 random(seed);

@@ -1,0 +1,253 @@
+// Sorts runs into places, and looks into SMs that the shown simulation has out of focus.
+#include "app/panels/sm_lanes.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <map>
+#include <numeric>
+
+#include "sim/core/probe_result.h"
+
+namespace tilescope {
+
+namespace {
+
+/// Intervals that one look may keep, about 100 bytes each.
+constexpr std::size_t most_looked_into = 1'000'000;
+constexpr float apart = 6;  // columns that a block has to be wide for its edges to be drawn
+
+void index_places(SmLanes& lanes) {
+  for (const BlockRun& run : lanes.runs) lanes.places = std::max(lanes.places, run.slot + 1);
+  const auto place_of = [&](const BlockRun& run) {
+    return static_cast<std::size_t>(run.sm) * static_cast<std::size_t>(lanes.places) + static_cast<std::size_t>(run.slot);
+  };
+  std::sort(lanes.runs.begin(), lanes.runs.end(), [&](const BlockRun& a, const BlockRun& b) {
+    const std::size_t p = place_of(a), q = place_of(b);
+    return p != q ? p < q : a.start < b.start;
+  });
+  lanes.first.assign(static_cast<std::size_t>(lanes.sm_count) * static_cast<std::size_t>(lanes.places) + 1, 0);
+  for (const BlockRun& run : lanes.runs) ++lanes.first[place_of(run) + 1];
+  std::partial_sum(lanes.first.begin(), lanes.first.end(), lanes.first.begin());
+  lanes.before.resize(lanes.runs.size());
+  for (std::size_t i = 1; i < lanes.runs.size(); ++i) {
+    const BlockRun& earlier = lanes.runs[i - 1];
+    if (place_of(earlier) == place_of(lanes.runs[i])) lanes.before[i] = lanes.before[i - 1] + earlier.end - earlier.start;
+  }
+  lanes.launches.assign(lanes.made.size(), {std::numeric_limits<double>::max(), 0});
+  lanes.places_of.assign(lanes.made.size(), 1);
+  for (const BlockRun& run : lanes.runs) {
+    lanes.end = std::max(lanes.end, run.end);
+    if (static_cast<std::size_t>(run.launch) >= lanes.launches.size()) continue;
+    LaunchTime& launch = lanes.launches[static_cast<std::size_t>(run.launch)];
+    launch = {std::min(launch.start, run.start), std::max(launch.end, run.end)};
+    int& places = lanes.places_of[static_cast<std::size_t>(run.launch)];
+    places = std::max(places, run.slot + 1);
+  }
+}
+
+/// Adds what `runs` take of each column; marks where they begin.
+void add_runs(SmDensity& density, std::vector<float>& whole, const SmLanes& lanes, std::span<const BlockRun> runs,
+              const TimeWindow& window, int sms, bool edges) {
+  const double columns = density.columns, a_cycle = columns / window.span();
+  for (const BlockRun& run : runs) {
+    const double from = std::clamp((run.start - window.begin) * a_cycle, 0.0, columns),
+                 to = std::clamp((run.end - window.begin) * a_cycle, 0.0, columns);
+    const auto first = static_cast<std::size_t>(from), last = static_cast<std::size_t>(to);
+    const float share = 1 / static_cast<float>(sms * lanes.places_of[static_cast<std::size_t>(run.launch)]);
+    if (first == last) {
+      if (first < density.level.size()) density.level[first] += static_cast<float>(to - from) * share;
+      continue;
+    }
+    density.level[first] += static_cast<float>(static_cast<double>(first + 1) - from) * share;
+    whole[first + 1] += share;  // all of the columns up to the one that it ends in
+    whole[last] -= share;
+    if (last < density.level.size()) density.level[last] += static_cast<float>(to - static_cast<double>(last)) * share;
+    if (edges && run.start > window.begin) density.edge[first] = true;
+  }
+}
+
+}  // namespace
+
+std::pair<std::size_t, std::size_t> SmLanes::visible(int sm, int place, double from, double to) const {
+  const auto all = of(sm, place);
+  const auto first_run = std::lower_bound(all.begin(), all.end(), from, [](const BlockRun& run, double t) { return run.end < t; });
+  const auto last_run = std::upper_bound(first_run, all.end(), to, [](double t, const BlockRun& run) { return t < run.start; });
+  const auto offset = static_cast<std::size_t>(all.data() - runs.data());
+  return {offset + static_cast<std::size_t>(first_run - all.begin()), offset + static_cast<std::size_t>(last_run - all.begin())};
+}
+
+double SmLanes::busy_until(int sm, int place, double cycle) const {
+  const auto all = of(sm, place);
+  const auto after = std::upper_bound(all.begin(), all.end(), cycle, [](double t, const BlockRun& run) { return t < run.start; });
+  if (after == all.begin()) return 0;
+  const auto i = static_cast<std::size_t>(&*(after - 1) - runs.data());
+  return before[i] + std::min(cycle, runs[i].end) - runs[i].start;
+}
+
+std::optional<std::size_t> SmLanes::at(int sm, int place, double cycle) const {
+  const auto [first_run, last_run] = visible(sm, place, cycle, cycle);
+  return first_run < last_run ? std::optional(last_run - 1) : std::nullopt;
+}
+
+int SmLanes::launch_at(double cycle) const {
+  int launch = 0;
+  for (std::size_t i = 0; i < launches.size(); ++i)
+    if (launches[i].start <= cycle) launch = static_cast<int>(i);
+  return launch;
+}
+
+Tensor made_by(const Simulation& simulation, int launch) {
+  const auto written = [&](Tensor tensor) { return simulation.ledger.total(launch, tensor, Link::sm_to_l2).value; };
+  return *std::max_element(all_tensors.begin(), all_tensors.end(), [&](Tensor a, Tensor b) { return written(a) < written(b); });
+}
+
+SmLanes make_sm_lanes(const Simulation& simulation) {
+  SmLanes lanes;
+  lanes.sm_count = static_cast<int>(simulation.request.gpu.sm_count);
+  const auto runs = simulation.trace->runs();
+  lanes.runs.assign(runs.begin(), runs.end());
+  std::size_t blocks = 0;
+  for (std::size_t launch = 0; launch < simulation.launches.size(); ++launch) {
+    blocks += static_cast<std::size_t>(simulation.launches[launch].blocks);
+    lanes.made.push_back(made_by(simulation, static_cast<int>(launch)));
+  }
+  lanes.complete = blocks == runs.size();
+  index_places(lanes);
+  return lanes;
+}
+
+SmLanes make_sm_lanes(const ProbeResult& probe, const SmLanes& simulated) {
+  SmLanes lanes;
+  lanes.sm_count = simulated.sm_count;
+  lanes.made = simulated.made;
+  int hardware = 0;
+  for (const ProbedBlock& block : probe.blocks) hardware = std::max(hardware, block.sm + 1);
+  std::vector<int> shown(static_cast<std::size_t>(hardware), -1);
+  lanes.hardware_sm.assign(static_cast<std::size_t>(lanes.sm_count), -1);
+  const auto pair = [&](int on_hardware, int sm) {
+    int& here = shown[static_cast<std::size_t>(on_hardware)];
+    int& there = lanes.hardware_sm[static_cast<std::size_t>(sm)];
+    if (here < 0 && there < 0) here = sm, there = on_hardware;
+  };
+  std::map<std::pair<int, std::int64_t>, int> simulated_sm;
+  for (const BlockRun& run : simulated.runs) simulated_sm[{run.launch, run.block}] = run.sm;
+  for (const ProbedBlock& block : probe.blocks)
+    if (const auto found = simulated_sm.find({block.launch, block.block}); found != simulated_sm.end())
+      pair(block.sm, found->second);
+  for (const ProbedBlock& block : probe.blocks)  // whose places others took: where nobody is
+    for (int sm = 0; sm < lanes.sm_count && shown[static_cast<std::size_t>(block.sm)] < 0; ++sm) pair(block.sm, sm);
+
+  const double cycles_a_ns = probe.sm_clock_hz / 1e9;
+  std::vector<ProbedBlock> blocks = probe.blocks;
+  std::stable_sort(blocks.begin(), blocks.end(),
+                   [](const ProbedBlock& a, const ProbedBlock& b) { return a.start_ns < b.start_ns; });
+  std::vector<std::vector<double>> free_from(static_cast<std::size_t>(lanes.sm_count));
+  for (const ProbedBlock& block : blocks) {
+    const int sm = shown[static_cast<std::size_t>(block.sm)];
+    if (sm < 0) continue;  // the GPU has more SMs than the simulated one
+    auto& places = free_from[static_cast<std::size_t>(sm)];
+    auto place = std::find_if(places.begin(), places.end(), [&](double until) { return until <= block.start_ns; });
+    if (place == places.end()) place = places.insert(places.end(), 0.0);
+    *place = block.end_ns;
+    lanes.runs.push_back({block.launch, sm, static_cast<std::int32_t>(place - places.begin()), block.block,
+                          block.start_ns * cycles_a_ns, block.end_ns * cycles_a_ns});
+  }
+  index_places(lanes);
+  return lanes;
+}
+
+SmDensity sm_density(const SmLanes& lanes, int first, int last, const TimeWindow& window, int columns) {
+  SmDensity density;
+  density.columns = columns;
+  const auto count = static_cast<std::size_t>(columns);
+  density.level.assign(count, 0);
+  density.edge.assign(count, false);
+  std::vector<float> whole(count + 2, 0);
+  for (int sm = first; sm < last; ++sm)
+    for (int place = 0; place < lanes.places; ++place) {
+      const auto [from, to] = lanes.visible(sm, place, window.begin, window.end);
+      if (to - from > 2 * count) {
+        double busy = lanes.busy_until(sm, place, window.begin);
+        for (std::size_t c = 0; c < count; ++c) {
+          const double middle = window.begin + window.span() * (static_cast<double>(c) + 0.5) / columns;
+          const float share =
+              1 / static_cast<float>((last - first) * lanes.places_of[static_cast<std::size_t>(lanes.launch_at(middle))]);
+          const double next = lanes.busy_until(sm, place, window.begin + window.span() * static_cast<double>(c + 1) / columns);
+          density.level[c] += static_cast<float>((next - busy) / window.span() * columns) * share;
+          busy = next;
+        }
+        continue;
+      }
+      const bool edges = static_cast<float>(to - from) * apart < static_cast<float>(columns);
+      add_runs(density, whole, lanes, std::span(lanes.runs).subspan(from, to - from), window, last - first, edges);
+    }
+  float sum = 0;
+  for (std::size_t c = 0; c < count; ++c) {
+    sum += whole[c];
+    density.level[c] = std::clamp(density.level[c] + sum, 0.0F, 1.0F);
+  }
+  return density;
+}
+
+SmWork::Waits SmWork::longest_wait(int launch, std::int64_t block) const {
+  const auto runs = simulation->trace->runs();
+  std::array<double, 13> cycles{};
+  for (const Interval& interval : simulation->trace->intervals(steps.sm)) {
+    const BlockRun& run = runs[static_cast<std::size_t>(interval.run)];
+    if (run.launch == launch && run.block == block)
+      cycles[static_cast<std::size_t>(interval.cause)] += interval.start - interval.ready;
+  }
+  cycles[static_cast<std::size_t>(WaitCause::none)] = cycles[static_cast<std::size_t>(WaitCause::program_order)] = 0;
+  const auto longest = std::max_element(cycles.begin(), cycles.end());
+  if (*longest <= 0) return {};
+  return {static_cast<WaitCause>(longest - cycles.begin()), *longest};
+}
+
+std::shared_ptr<const SmWork> make_sm_work(std::shared_ptr<const Simulation> simulation, int sm) {
+  auto work = std::make_shared<SmWork>();
+  work->steps = make_step_index(*simulation, sm);
+  const auto intervals = simulation->trace->intervals(sm);
+  const auto runs = simulation->trace->runs();
+  std::vector<std::vector<LaneBar>> bars;
+  for (std::size_t i = 0; i < intervals.size(); ++i) {
+    const Interval& interval = intervals[i];
+    if (interval.unit == Unit::copy || interval.unit == Unit::sync)
+      continue;  // loads run beside the work; what waits for them says so
+    const auto place = static_cast<std::size_t>(runs[static_cast<std::size_t>(interval.run)].slot);
+    if (bars.size() <= place) bars.resize(place + 1);
+    bars[place].push_back({interval.start, interval.end, static_cast<std::int32_t>(i), 0});
+  }
+  for (std::vector<LaneBar>& place : bars) work->places.push_back(make_lane(Unit::tensor, std::move(place), work->steps.labels));
+  work->simulation = std::move(simulation);
+  return work;
+}
+
+int sms_that_can_be_looked_into(const Simulation& simulation) {
+  const auto focused = simulation.trace->focused_sms();
+  const std::size_t each =
+      focused.empty() ? most_looked_into : std::max<std::size_t>(1, simulation.trace->intervals(focused.front()).size());
+  return static_cast<int>(
+      std::clamp<std::size_t>(most_looked_into / each, 1, static_cast<std::size_t>(simulation.request.gpu.sm_count)));
+}
+
+Result<SmWorks> look_into_sms(const std::shared_ptr<const Simulation>& simulation, int first, int last, const Progress& progress) {
+  SmWorks works;
+  const auto sms = static_cast<int>(simulation->request.gpu.sm_count);
+  works.by_sm.resize(static_cast<std::size_t>(sms));
+  for (const int sm : simulation->trace->focused_sms()) works.by_sm[static_cast<std::size_t>(sm)] = make_sm_work(simulation, sm);
+  const int room = sms_that_can_be_looked_into(*simulation);
+  if (room >= sms) first = 0, last = sms;
+  SimulationRequest request = simulation->request;
+  for (int sm = std::max(0, first); sm < std::min(last, sms) && static_cast<int>(request.also_in_focus.size()) < room; ++sm)
+    if (works.of(sm) == nullptr) request.also_in_focus.push_back(sm);
+  if (request.also_in_focus.empty()) return works;
+  request.focus_sm = request.also_in_focus.front();
+  const auto again = simulate(request, progress);
+  if (!again) return again.error();
+  for (const int sm : request.also_in_focus)
+    if (!(*again)->trace->intervals(sm).empty()) works.by_sm[static_cast<std::size_t>(sm)] = make_sm_work(*again, sm);
+  return works;
+}
+
+}  // namespace tilescope
