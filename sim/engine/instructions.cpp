@@ -85,7 +85,7 @@ bool has_keys(Slot slot) {
 
 }  // namespace
 
-Operation as_executed(const Operation& op, const BlockOperations& block) {
+Operation as_executed(const Operation& op, const BlockOperations& block, const KernelNeeds& needs) {
   if (block.whole_rows == 0 || op.rows < 1) return op;
   const auto rows = std::max(op.rows, block.whole_rows), keys = block.whole_keys;
   Operation whole = op;
@@ -110,12 +110,14 @@ Operation as_executed(const Operation& op, const BlockOperations& block) {
     whole.exps = op.exps * elements(whole) / elements(op);
     if (op.kind == OpKind::matmul) {
       whole.flops = std::int64_t{2} * elements(whole) * whole.inner;
-      // Each side of a product is read whole, as often as before.
-      const std::int64_t left = is_shared(block, op.src[0]) ? std::int64_t{op.rows} * op.inner : 0,
-                         right = is_shared(block, op.src[1]) ? std::int64_t{op.cols} * op.inner : 0;
-      const std::int64_t left_whole = left > 0 ? std::int64_t{whole.rows} * whole.inner : 0,
-                         right_whole = right > 0 ? std::int64_t{whole.cols} * whole.inner : 0;
-      if (left + right > 0) whole.smem_read_bytes = op.smem_read_bytes * (left_whole + right_whole) / (left + right);
+      // Each side of a product is read whole, as often as before: the left one by all warps of its rows, the right one by all of
+      // its keys.
+      const auto read = [&](const Operation& o) {
+        const std::int64_t left = is_shared(block, o.src[0]) ? std::int64_t{o.rows} * o.inner * needs.warps_sharing_keys : 0;
+        const std::int64_t right = is_shared(block, o.src[1]) ? std::int64_t{o.cols} * o.inner * needs.warps_sharing_rows : 0;
+        return left + right;
+      };
+      if (read(op) > 0) whole.smem_read_bytes = op.smem_read_bytes * read(whole) / read(op);
     }
   }
   return whole;

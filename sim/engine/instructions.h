@@ -19,7 +19,7 @@ struct Instructions {
 };
 
 /// The operation as the kernel executes it: on the whole tile where the block has only a part of it. What it moves stays.
-Operation as_executed(const Operation& op, const BlockOperations& block);
+Operation as_executed(const Operation& op, const BlockOperations& block, const KernelNeeds& needs);
 
 /// Warp instructions of all warps of the block.
 Instructions instructions_of(const Operation& op, const BlockOperations& block, const KernelNeeds& needs, DataType type);

@@ -162,7 +162,7 @@ void ScheduleBuilder::set_shared_memory(OpClass& c, const Operation& op, const B
 OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& block) const {
   OpClass c;
   // A GPU for teaching does what is there.
-  const Operation executed = instructions_wait() ? as_executed(op, block) : op;
+  const Operation executed = instructions_wait() ? as_executed(op, block, needs_) : op;
   c.kind = op.kind;
   c.unit = unit_of(op);
   c.line = op.line;
