@@ -190,7 +190,10 @@ void draw_launch_bars(ImDrawList* list, const SmPanelState& state, const View& v
     end = std::max(end, static_cast<float>(std::min(right, static_cast<double>(layout.plot.max.x))));
     const ImU32 color = theme.color(bars.made[i]);
     list->AddRectFilled(bar.min, bar.max, color, 3 * theme.scale);
-    const std::string name = launch_name(simulation, i), time = time_of(launch.end - launch.start, clock_of(view, row));
+    // Two clocks on an axis of cycles: the same length is not the same time.
+    const std::string cycles = fmt::format("{} {}   ", format_cycles(Cycles(launch.end - launch.start)), tr("cycles"));
+    const std::string name = launch_name(simulation, i), time = (state.measured != nullptr ? cycles : std::string()) +
+                                                                time_of(launch.end - launch.start, clock_of(view, row));
     const std::string waves =
         i < simulation.launches.size() ? say(tr("{:.2g} waves"), simulation.launches[i].waves) : std::string();
     for (const std::string& text :

@@ -155,6 +155,13 @@ void hover_timeline(OpenWindow& window, int turn) {
   window.frame->io().AddMousePosEvent(part(timeline.center().x, timeline.max.x, turn % 12, 14),
                                       part(timeline.min.y, timeline.max.y, turn % 7, 7));
 }
+/// Lanes by SM, zoomed in and out again in time and in rows.
+void scroll_sms(OpenWindow& window, int turn) {
+  if (turn == 0) window.session->apply(SetLanes{true});
+  const ImVec2 middle = window.frame->layout().timeline.center();
+  window.frame->io().AddMousePosEvent(turn % 4 < 2 ? middle.x : window.frame->layout().timeline.min.x + 30, middle.y);
+  window.frame->io().AddMouseWheelEvent(0, turn % 6 < 3 ? 4.0F : -4.0F);
+}
 void other_theme(OpenWindow& window, int turn) {
   window.session->apply(SetThemeKind{turn % 2 == 0 ? ThemeKind::light : ThemeKind::dark});
 }
@@ -203,6 +210,7 @@ void register_firsts() {
       {"other_sm", other_sm, 6},          {"other_row", other_row, 10},
       {"light_tensor", light_tensor, 10}, {"simulation", other_problem, 6},
       {"race_switched", switch_race, 6},  {"timeline_hover", hover_timeline, 36},
+      {"race_switched", switch_race, 6},  {"sms_zoom", scroll_sms, 24},
   };
   struct Where {
     const char *gpu, *algorithm;
