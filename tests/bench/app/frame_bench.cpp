@@ -210,7 +210,7 @@ void register_firsts() {
       {"other_sm", other_sm, 6},          {"other_row", other_row, 10},
       {"light_tensor", light_tensor, 10}, {"simulation", other_problem, 6},
       {"race_switched", switch_race, 6},  {"timeline_hover", hover_timeline, 36},
-      {"race_switched", switch_race, 6},  {"sms_zoom", scroll_sms, 24},
+      {"sms_zoom", scroll_sms, 24},
   };
   struct Where {
     const char *gpu, *algorithm;
