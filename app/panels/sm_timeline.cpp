@@ -239,10 +239,12 @@ void draw_row_names(ImDrawList* list, const View& view, const SmRows& rows, cons
     draw_text(list, font, {{layout.area.min.x, y - line * 0.5F}, {right, y + line * 0.5F}}, color, fmt::format("SM {}", sm),
               Align::right);
   };
+  float free_from = row.rect.min.y;  // names at the ends are moved inward, and must not meet others there
   for (int sm = static_cast<int>(rows.first) / every * every; sm < rows.first + rows.count; sm += every) {
     const Rect rect = sm_rect(row, rows, sm);
     if (rect.max.y < row.rect.min.y || rect.min.y >= row.rect.max.y) continue;
-    if (focus_shown && std::abs(middle(sm) - own) < line) continue;
+    if ((focus_shown && std::abs(middle(sm) - own) < line) || middle(sm) < free_from) continue;
+    free_from = middle(sm) + line;
     name(sm, theme.text_faint, theme.ui_small);
   }
   if (!focus_shown) return;

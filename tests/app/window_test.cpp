@@ -112,6 +112,11 @@ TEST_CASE("window: lanes by SM, alone and in a race, look as they did when their
   problem.head_dim = 64;
   script->command(SetTile{std::nullopt, "block_q"});
   script->command(SetProblem{problem, "seq"});
+  script->command(SetRace{true});
+  script->command(SetThemeKind{ThemeKind::light});
+  check_picture(*script, "sms_race_light");
+  script->command(SetRace{false});
+  script->command(SetThemeKind{ThemeKind::dark});
 
   // A few SMs, a few thousand cycles: what was done inside the blocks of SMs out of focus.
   const ImVec2 middle = script->frame().layout().timeline.center();
@@ -130,10 +135,6 @@ TEST_CASE("window: lanes by SM, alone and in a race, look as they did when their
   REQUIRE(script->view().lane().sm_works != nullptr);
   CHECK(script->view().lane().sm_works->of(66) != nullptr);
   check_picture(*script, "sms_zoomed");
-
-  script->command(SetRace{true});
-  script->command(SetThemeKind{ThemeKind::light});
-  check_picture(*script, "sms_race_light");
 }
 
 TEST_CASE("window: the keys of the help sheet do what it says") {
