@@ -47,14 +47,14 @@ void index_places(SmLanes& lanes) {
 }
 
 /// Adds what `runs` take of each column; marks where they begin.
-void add_runs(SmDensity& density, std::vector<float>& whole, const SmLanes& lanes, std::span<const BlockRun> runs,
-              const TimeWindow& window, int sms, bool edges) {
+void add_runs(SmDensity& density, std::vector<float>& whole, std::span<const BlockRun> runs, const TimeWindow& window,
+              std::span<const float> shares, bool edges) {
   const double columns = density.columns, a_cycle = columns / window.span();
   for (const BlockRun& run : runs) {
     const double from = std::clamp((run.start - window.begin) * a_cycle, 0.0, columns),
                  to = std::clamp((run.end - window.begin) * a_cycle, 0.0, columns);
     const auto first = static_cast<std::size_t>(from), last = static_cast<std::size_t>(to);
-    const float share = 1 / static_cast<float>(sms * lanes.places_of[static_cast<std::size_t>(run.launch)]);
+    const float share = shares[static_cast<std::size_t>(run.launch)];
     if (first == last) {
       if (first < density.level.size()) density.level[first] += static_cast<float>(to - from) * share;
       continue;
@@ -63,7 +63,7 @@ void add_runs(SmDensity& density, std::vector<float>& whole, const SmLanes& lane
     whole[first + 1] += share;  // all of the columns up to the one that it ends in
     whole[last] -= share;
     if (last < density.level.size()) density.level[last] += static_cast<float>(to - static_cast<double>(last)) * share;
-    if (edges && run.start > window.begin) density.edge[first] = true;
+    if (edges && run.start > window.begin) density.edge[first] = 1;
   }
 }
 
@@ -162,8 +162,9 @@ SmDensity sm_density(const SmLanes& lanes, int first, int last, const TimeWindow
   density.columns = columns;
   const auto count = static_cast<std::size_t>(columns);
   density.level.assign(count, 0);
-  density.edge.assign(count, false);
-  std::vector<float> whole(count + 2, 0);
+  density.edge.assign(count, 0);
+  std::vector<float> whole(count + 2, 0), shares;  // what one block of a launch is of the row
+  for (const int places : lanes.places_of) shares.push_back(1 / static_cast<float>((last - first) * places));
   for (int sm = first; sm < last; ++sm)
     for (int place = 0; place < lanes.places; ++place) {
       const auto [from, to] = lanes.visible(sm, place, window.begin, window.end);
@@ -171,16 +172,15 @@ SmDensity sm_density(const SmLanes& lanes, int first, int last, const TimeWindow
         double busy = lanes.busy_until(sm, place, window.begin);
         for (std::size_t c = 0; c < count; ++c) {
           const double middle = window.begin + window.span() * (static_cast<double>(c) + 0.5) / columns;
-          const float share =
-              1 / static_cast<float>((last - first) * lanes.places_of[static_cast<std::size_t>(lanes.launch_at(middle))]);
+          const float share = shares[static_cast<std::size_t>(lanes.launch_at(middle))];
           const double next = lanes.busy_until(sm, place, window.begin + window.span() * static_cast<double>(c + 1) / columns);
           density.level[c] += static_cast<float>((next - busy) / window.span() * columns) * share;
           busy = next;
         }
         continue;
       }
-      const bool edges = static_cast<float>(to - from) * apart < static_cast<float>(columns);
-      add_runs(density, whole, lanes, std::span(lanes.runs).subspan(from, to - from), window, last - first, edges);
+      const bool edges = static_cast<float>(to - from) * apart * static_cast<float>(lanes.places) < 2 * static_cast<float>(columns);
+      add_runs(density, whole, std::span(lanes.runs).subspan(from, to - from), window, shares, edges);
     }
   float sum = 0;
   for (std::size_t c = 0; c < count; ++c) {

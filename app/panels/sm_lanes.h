@@ -52,7 +52,7 @@ SmLanes make_sm_lanes(const ProbeResult& probe, const SmLanes& simulated);
 struct SmDensity {
   int columns = 0;
   std::vector<float> level;
-  std::vector<bool> edge;  // a block begins here, and blocks are wide enough to be told apart
+  std::vector<std::uint8_t> edge;  // a block begins here, and blocks are wide enough to be told apart
 };
 /// One row of SMs [first, last), in `columns` equal parts of the window. Cost grows with the runs seen or, where they are many,
 /// with the columns.

@@ -35,30 +35,35 @@ struct Painter {
   ImU32 color_of(int launch) const { return theme.color(lanes.made[static_cast<std::size_t>(launch)]); }
 };
 
-/// SMs [first, last) as one line of density; neighbouring columns that look alike are one quad.
+/// SMs [first, last) as one line of density; neighbouring columns that look nearly alike are one quad.
 void add_density(const Painter& paint, const Rect& rect, int first, int last) {
   const int columns = std::max(1, static_cast<int>(rect.width() / column_width));
   const SmDensity density = sm_density(paint.lanes, first, last, paint.window, columns);
-  constexpr float steps = 10;
-  const auto look = [&](int c) {
-    const auto i = static_cast<std::size_t>(c);
-    const int level = static_cast<int>(std::lround(density.level[i] * steps));
-    const double middle = paint.window.begin + paint.window.span() * (c + 0.5) / columns;
-    return std::tuple(level, level > 0 ? paint.lanes.launch_at(middle) : 0, static_cast<bool>(density.edge[i]));
+  constexpr int steps = 12;  // neighbours a step apart are not told apart: a noisy row is then a few hundred quads, not a thousand
+  const auto level_of = [&](int c) { return static_cast<int>(density.level[static_cast<std::size_t>(c)] * steps + 0.5F); };
+  const auto launch_of = [&](int c) {
+    return paint.lanes.launch_at(paint.window.begin + paint.window.span() * (c + 0.5) / columns);
   };
-  for (int c = 0; c < columns;) {
-    const auto [level, launch, edge] = look(c);
-    int end = c + 1;
-    while (end < columns && look(end) == std::tuple(level, launch, edge)) ++end;
+  for (int c = 0, level = level_of(0); c < columns;) {
+    const int launch = level > 0 ? launch_of(c) : 0;
+    const std::uint8_t edge = density.edge[static_cast<std::size_t>(c)];
+    int end = c + 1, next = 0, sum = level;
+    for (; end < columns; ++end) {
+      next = level_of(end);
+      if (std::abs(next - level) > 1 || (next == 0) != (level == 0) || density.edge[static_cast<std::size_t>(end)] != edge) break;
+      if (next > 0 && paint.lanes.launches.size() > 1 && launch_of(end) != launch) break;
+      sum += next;
+    }
     if (level > 0) {
       Quad quad;
       quad.min = {rect.min.x + static_cast<float>(c) * column_width, rect.min.y};
       quad.max = {end == columns ? rect.max.x : rect.min.x + static_cast<float>(end) * column_width, rect.max.y};
-      const float share = static_cast<float>(level) / steps;
-      quad.fill = with_alpha(paint.color_of(launch), (0.15F + 0.85F * share) * (edge ? 0.55F : 1));
+      const float share = static_cast<float>(sum) / static_cast<float>(steps * (end - c));
+      quad.fill = with_alpha(paint.color_of(launch), (0.15F + 0.85F * share) * (edge != 0 ? 0.55F : 1));
       paint.picture.quads->add(quad);
     }
     c = end;
+    level = next;
   }
 }
 
@@ -234,10 +239,12 @@ void draw_row_names(ImDrawList* list, const View& view, const SmRows& rows, cons
     draw_text(list, font, {{layout.area.min.x, y - line * 0.5F}, {right, y + line * 0.5F}}, color, fmt::format("SM {}", sm),
               Align::right);
   };
+  float free_from = row.rect.min.y;  // names at the ends are moved inward, and must not meet others there
   for (int sm = static_cast<int>(rows.first) / every * every; sm < rows.first + rows.count; sm += every) {
     const Rect rect = sm_rect(row, rows, sm);
     if (rect.max.y < row.rect.min.y || rect.min.y >= row.rect.max.y) continue;
-    if (focus_shown && std::abs(middle(sm) - own) < line) continue;
+    if ((focus_shown && std::abs(middle(sm) - own) < line) || middle(sm) < free_from) continue;
+    free_from = middle(sm) + line;
     name(sm, theme.text_faint, theme.ui_small);
   }
   if (!focus_shown) return;
@@ -321,6 +328,15 @@ SmRows pan_rows(const SmRows& rows, double by) {
   return out;
 }
 
+SmRows snapped_rows(const SmRows& rows) {
+  constexpr double few = 32;
+  if (rows.count >= few || rows.count >= rows.whole) return rows;
+  SmRows out = rows;
+  out.count = std::round(rows.count);
+  out.first = std::min(std::round(rows.first), rows.whole - out.count);
+  return out;
+}
+
 SmRows zoom_rows(const SmRows& rows, double at, double factor) {
   SmRows out = rows;
   out.count = std::clamp(rows.count * factor, 1.0, rows.whole);
@@ -334,7 +350,7 @@ bool refresh_sm_state(SmPanelState& state, const View& view) {
     if (lane.sm_lanes == nullptr) return false;
     sms = std::max(sms, static_cast<double>(lane.sm_lanes->sm_count));
   }
-  if (state.rows.whole != sms) state.rows = all_rows(static_cast<int>(sms));
+  if (state.rows.whole != sms) set_rows(state, all_rows(static_cast<int>(sms)));
   const KnownProbe* probe = view.race ? nullptr : view.probe;
   if (probe != state.measured_of || (probe != nullptr && state.measured_for != view.lane().sm_lanes)) {
     state.measured_of = probe;

@@ -24,10 +24,13 @@ SmRows all_rows(int sms);
 /// Zooms by `factor` (below 1: in) so that row `at` keeps its place; at least one row stays.
 SmRows zoom_rows(const SmRows& rows, double at, double factor);
 SmRows pan_rows(const SmRows& rows, double by);
+/// Whole rows where fewer than 32 are shown.
+SmRows snapped_rows(const SmRows& rows);
 
 /// What the panel remembers of its rows.
 struct SmPanelState {
-  SmRows rows;
+  SmRows rows;                              // whole ones where they are few, so that none is cut
+  SmRows exact;                             // what zooming and dragging made of them
   std::shared_ptr<const SmLanes> measured;  // of the probe below
   const KnownProbe* measured_of = nullptr;
   std::shared_ptr<const SmLanes> measured_for;
@@ -36,6 +39,11 @@ struct SmPanelState {
   LookIntoSms asked;
   std::shared_ptr<const SmLanes> asked_of;
 };
+
+inline void set_rows(SmPanelState& state, const SmRows& rows) {
+  state.exact = rows;
+  state.rows = snapped_rows(rows);
+}
 
 /// False while the blocks are being sorted.
 bool refresh_sm_state(SmPanelState& state, const View& view);

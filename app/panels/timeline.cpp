@@ -113,9 +113,9 @@ void handle_gutter(TimelineState& state, const TimelineLayout& layout) {
   const ImGuiIO& io = ImGui::GetIO();
   const auto under = row_under(state, layout, io.MousePos.y);
   if (ImGui::IsItemHovered() && io.MouseWheel != 0 && under)
-    state.sms.rows = zoom_rows(state.sms.rows, *under, std::pow(0.8, io.MouseWheel));
+    set_rows(state.sms, zoom_rows(state.sms.exact, *under, std::pow(0.8, io.MouseWheel)));
   if (ImGui::IsItemActive())
-    state.sms.rows = pan_rows(state.sms.rows, -io.MouseDelta.y / height_of_rows(layout) * state.sms.rows.count);
+    set_rows(state.sms, pan_rows(state.sms.exact, -io.MouseDelta.y / height_of_rows(layout) * state.sms.exact.count));
 }
 
 void handle_mouse(TimelineState& state, const TimelineLayout& layout, Commands& commands) {
@@ -126,13 +126,13 @@ void handle_mouse(TimelineState& state, const TimelineLayout& layout, Commands& 
     const auto row = row_under(state, layout, io.MousePos.y);
     if (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) {
       state.window = fit(state.window.whole);
-      state.sms.rows = all_rows(static_cast<int>(state.sms.rows.whole));
+      set_rows(state.sms, all_rows(static_cast<int>(state.sms.rows.whole)));
     }
     const float sideways = io.KeyShift ? io.MouseWheel + io.MouseWheelH : io.MouseWheelH;
     if (sideways != 0)
       state.window = pan(state.window, -0.12 * sideways * state.window.span());
     else if (io.MouseWheel != 0 && io.KeyCtrl && row)
-      state.sms.rows = zoom_rows(state.sms.rows, *row, std::pow(0.8, io.MouseWheel));
+      set_rows(state.sms, zoom_rows(state.sms.exact, *row, std::pow(0.8, io.MouseWheel)));
     else if (io.MouseWheel != 0 && !io.KeyShift)
       state.window = zoom_at(state.window, under, std::pow(0.8, io.MouseWheel));
   }
@@ -142,7 +142,7 @@ void handle_mouse(TimelineState& state, const TimelineLayout& layout, Commands& 
   }
   if (ImGui::IsMouseDown(ImGuiMouseButton_Right)) {
     state.window = pan(state.window, -io.MouseDelta.x / width * state.window.span());
-    state.sms.rows = pan_rows(state.sms.rows, -io.MouseDelta.y / height_of_rows(layout) * state.sms.rows.count);
+    set_rows(state.sms, pan_rows(state.sms.exact, -io.MouseDelta.y / height_of_rows(layout) * state.sms.exact.count));
   } else if (ImGui::IsMouseDown(ImGuiMouseButton_Left)) {
     const double cycle = std::clamp(under, 0.0, state.window.whole);
     if (cycle != state.last_scrub) commands.push(SeekCycle{cycle});

@@ -79,7 +79,7 @@ TEST_CASE("sm lanes: the density of a row is what its blocks take of each column
   }
   // Blocks much wider than a column have edges, one for each that begins in view.
   const SmDensity wide = sm_density(lanes, 3, 4, {0, lanes.launches[0].end, lanes.end}, 4000);
-  CHECK(std::count(wide.edge.begin(), wide.edge.end(), true) > 1);
+  CHECK(std::count(wide.edge.begin(), wide.edge.end(), 1) > 1);
 }
 
 TEST_CASE("sm lanes: looking into an SM out of focus finds what it does when it is in focus") {
@@ -146,6 +146,15 @@ TEST_CASE("sm lanes: zooming into rows keeps the one under the mouse, and never 
   rows = pan_rows(rows, 50);
   CHECK(rows.first == 131);
   CHECK(zoom_rows(rows, 131, 1000) == all_rows(132));
+  // Few rows are whole ones, inside of what there is.
+  for (double count = 1; count < 40; count += 0.37)
+    for (double first = 0; first + count <= 132; first += 3.3) {
+      const SmRows shown = snapped_rows({first, count, 132});
+      if (shown.count >= 32) continue;
+      CHECK(shown.count == std::round(shown.count));
+      CHECK(shown.first == std::round(shown.first));
+      CHECK(shown.first + shown.count <= 132);
+    }
 }
 
 TEST_CASE("sm lanes: rows fill the panel without overlap at every size") {

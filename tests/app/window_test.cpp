@@ -10,6 +10,7 @@
 #include <imgui_internal.h>
 
 #include "app/files.h"
+#include "app/panels/sm_lanes.h"
 #include "app/png.h"
 #include "app/window.h"
 #include "tests/app/picture_compare.h"
@@ -114,6 +115,26 @@ TEST_CASE("window: lanes by SM, alone and in a race, look as they did when their
   script->command(SetRace{true});
   script->command(SetThemeKind{ThemeKind::light});
   check_picture(*script, "sms_race_light");
+  script->command(SetRace{false});
+  script->command(SetThemeKind{ThemeKind::dark});
+
+  // A few SMs, a few thousand cycles: what was done inside the blocks of SMs out of focus.
+  const ImVec2 middle = script->frame().layout().timeline.center();
+  const auto scroll = [&](ImGuiKey modifier, int notches) {
+    script->move(middle.x, middle.y + 10);
+    if (modifier != ImGuiKey_None) script->frame().io().AddKeyEvent(modifier, true);
+    for (int i = 0; i < notches; ++i) {
+      script->frame().io().AddMouseWheelEvent(0, 1);
+      script->frame().build(script->width(), script->height(), 1.0 / 60);
+    }
+    if (modifier != ImGuiKey_None) script->frame().io().AddKeyEvent(modifier, false);
+    script->settle();
+  };
+  scroll(ImGuiMod_Ctrl, 18);
+  scroll(ImGuiKey_None, 12);
+  REQUIRE(script->view().lane().sm_works != nullptr);
+  CHECK(script->view().lane().sm_works->of(66) != nullptr);
+  check_picture(*script, "sms_zoomed");
 }
 
 TEST_CASE("window: the keys of the help sheet do what it says") {
