@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "app/panels/timeline_data.h"
+#include "app/stage/stage_facts.h"
 #include "sim/numerics/inputs.h"
 
 namespace tilescope {
@@ -31,21 +33,31 @@ class ThisIteration final : public BlockHistory {
 
 }  // namespace
 
-SoftmaxParts softmax_parts(const BlockOperations& block) {
+SoftmaxParts softmax_parts(std::span<const SlotShape> slots) {
+  const auto has = [&](Slot slot) {
+    return std::any_of(slots.begin(), slots.end(), [slot](const SlotShape& shape) { return shape.slot == slot; });
+  };
   SoftmaxParts parts;
-  bool scores = false, weights = false;
-  for (const Operation& op : block.operations) {
-    if (op.kind == OpKind::barrier) continue;
-    scores |= op.dst == Slot::s;
-    weights |= op.dst == Slot::p;
-    parts.maximum |= op.dst == Slot::m || op.dst == Slot::m_new;
-    parts.scale |= op.dst == Slot::alpha;
-    parts.old_scale |= op.dst == Slot::beta;
-    parts.sum |= op.dst == Slot::l || op.dst == Slot::l_new;
-    parts.output |= op.dst == Slot::o;
-  }
-  parts.bars = scores ? Slot::s : weights ? Slot::p : Slot::none;
+  parts.maximum = has(Slot::m) || has(Slot::m_new);
+  parts.scale = has(Slot::alpha);
+  parts.old_scale = has(Slot::beta);
+  parts.sum = has(Slot::l) || has(Slot::l_new);
+  parts.output = has(Slot::o);
+  parts.bars = has(Slot::s) ? Slot::s : has(Slot::p) ? Slot::p : Slot::none;
   return parts;
+}
+
+const SoftmaxParts& SoftmaxReader::parts_of(const Lane& lane) {
+  const int launch = lane.operations->launch;
+  if (launch == parts_launch_ && parts_simulation_.lock() == lane.simulation) return parts_;
+  // The slots were collected off the frame, when the timeline was laid out; it is not there for a moment after another SM was
+  // chosen.
+  const StageFacts* facts = lane.timeline ? lane.timeline->stage_facts.get() : nullptr;
+  parts_ = softmax_parts(facts != nullptr ? facts->shapes[static_cast<std::size_t>(launch)].slots
+                                          : program_shape(*lane.simulation->info, *lane.simulation->program, launch).slots);
+  parts_launch_ = launch;
+  parts_simulation_ = lane.simulation;
+  return parts_;
 }
 
 const SoftmaxFigures& SoftmaxReader::read(const Lane& lane, int row) {
@@ -55,7 +67,7 @@ const SoftmaxFigures& SoftmaxReader::read(const Lane& lane, int row) {
   }
   const bool same_block = lane.history && history_.lock() == lane.history;
   if (!same_block) {
-    const SoftmaxParts parts = softmax_parts(*lane.operations);
+    const SoftmaxParts parts = parts_of(lane);
     history_ = lane.history;
     figures_ = {};
     figures_.parts = parts;
@@ -89,12 +101,18 @@ void SoftmaxReader::read_values(const Lane& lane) {
     read_bars(lane);
   }
   figures_.moves_maximum = figures_.moves_sum = figures_.moves_output = false;
-  for (const Operation& op : operations) {
-    if (op.iteration != now.iteration || op.kind == OpKind::load) continue;
+  // The operations of an iteration stand together, with loads for other ones between them.
+  const auto look_at = [&](int i) {
+    const Operation& op = operations[static_cast<std::size_t>(i)];
+    if (op.kind == OpKind::load) return true;
+    if (op.iteration != now.iteration) return false;
     figures_.moves_maximum |= op.kind == OpKind::row_max;
     figures_.moves_sum |= op.kind == OpKind::row_sum || op.kind == OpKind::merge;
     figures_.moves_output |= op.dst == Slot::o;
-  }
+    return true;
+  };
+  for (int i = op_; i >= 0 && look_at(i); --i) continue;
+  for (int i = op_ + 1; i < static_cast<int>(operations.size()) && look_at(i); ++i) continue;
   figures_.output_by = OpKind::barrier;
   for (int op = op_; op >= 0 && operations[static_cast<std::size_t>(op)].iteration == now.iteration; --op) {
     const Operation& done = operations[static_cast<std::size_t>(op)];

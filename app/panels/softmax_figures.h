@@ -3,9 +3,11 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "app/stage/program_shape.h"
 #include "app/view.h"
 #include "sim/analysis/softmax_row.h"
 
@@ -16,7 +18,7 @@ struct SoftmaxParts {
   Slot bars = Slot::none;  // whose row is drawn as bars: S; P where there is no S; none
   bool maximum = false, scale = false, old_scale = false, sum = false, output = false;
 };
-SoftmaxParts softmax_parts(const BlockOperations& block);
+SoftmaxParts softmax_parts(std::span<const SlotShape> slots);
 
 struct SoftmaxFigures {
   SoftmaxParts parts;
@@ -42,7 +44,11 @@ class SoftmaxReader {
  private:
   void read_values(const Lane& lane);
   void read_bars(const Lane& lane);
+  const SoftmaxParts& parts_of(const Lane& lane);
 
+  std::weak_ptr<const Simulation> parts_simulation_;
+  int parts_launch_ = -1;
+  SoftmaxParts parts_;
   std::weak_ptr<const BlockHistory> history_;
   int op_ = -2, row_ = -1, q_tile_ = -2;
   SoftmaxFigures figures_;

@@ -39,6 +39,7 @@ void draw_stage_panel(const View& view, Commands& commands) {
   draw_hbm(context);
   draw_links(context);
   draw_operation(context);
+  draw_occupancy(context);
   draw_flights(context);
   context.finish_hover();
   ImGui::Dummy(size);

@@ -209,31 +209,6 @@ void draw_shared_slot(StageContext& context, const SlotBox& box) {
   }
 }
 
-/// Shared memory of all resident blocks against what the SM has.
-void draw_occupancy(StageContext& context) {
-  const Theme& theme = context.theme;
-  const Simulation& simulation = context.simulation();
-  const StageLayout& layout = context.layout();
-  const LaunchResult& launch = simulation.launches[static_cast<std::size_t>(context.cache.launch)];
-  const auto sm = static_cast<std::size_t>(context.lane.focus_sm);
-  const int resident = sm < context.lane.state.sms.size() ? context.lane.state.sms[sm].resident : 0;
-  const std::int64_t used = launch.shared_bytes * resident;
-  const auto has = static_cast<std::int64_t>(simulation.request.gpu.sm_shared_bytes);
-  if (layout.occupancy.width() <= 0) return;
-  std::string label = fill_in(tr("shared memory {} of {}"), {format_capacity(Bytes(used)), format_capacity(Bytes(has))});
-  if (resident > 1) label.append(" · ").append(fill_in(tr("{} blocks here"), {std::to_string(resident)}));
-  draw_text(context.list, theme.ui_small, layout.shared_label, theme.text_dim, label);
-  Rect bar = layout.occupancy;
-  bar.min.y = std::round(bar.center().y - context.px(3));
-  bar.max.y = bar.min.y + context.px(6);
-  draw_bar(context.list, theme, bar, has > 0 ? static_cast<double>(used) / static_cast<double>(has) : 0, theme.accent);
-  if (context.hit(layout.occupancy) || context.hit(layout.shared_label)) {
-    context.tip(tr("shared memory"), fill_in(tr("{} a block, {} of at most {} blocks on this SM"),
-                                             {format_capacity(Bytes(launch.shared_bytes)), std::to_string(resident),
-                                              std::to_string(launch.blocks_per_sm)}));
-  }
-}
-
 void draw_chosen_row(StageContext& context) {
   if (context.layout().stacked) return;
   for (const SlotBox& box : context.layout().slots) {
@@ -272,7 +247,6 @@ void draw_focus_box(StageContext& context) {
 void draw_slots(StageContext& context) {
   const StageLayout& layout = context.layout();
   for (const SlotBox& box : layout.slots) box.shared ? draw_shared_slot(context, box) : draw_register_slot(context, box);
-  draw_occupancy(context);
   if (context.lane.operations && !context.lane.history) {
     context.flush();
     draw_text(context.list, context.theme.ui_small, layout.registers, context.theme.text_faint, tr("working out the values…"),
@@ -281,6 +255,34 @@ void draw_slots(StageContext& context) {
   if (context.lane.history && !context.alone) draw_chosen_row(context);
   if (context.cell) draw_origin(context);
   context.flush();
+}
+
+void draw_occupancy(StageContext& context) {
+  const Theme& theme = context.theme;
+  const Simulation& simulation = context.simulation();
+  const StageLayout& layout = context.layout();
+  const LaunchResult& launch = simulation.launches[static_cast<std::size_t>(context.cache.launch)];
+  const auto sm = static_cast<std::size_t>(context.lane.focus_sm);
+  const int resident = sm < context.lane.state.sms.size() ? context.lane.state.sms[sm].resident : 0;
+  const std::int64_t used = launch.shared_bytes * resident;
+  const auto has = static_cast<std::int64_t>(simulation.request.gpu.sm_shared_bytes);
+  if (layout.occupancy.width() <= 0) return;
+  std::string label = fill_in(tr("shared memory {} of {}"), {format_capacity(Bytes(used)), format_capacity(Bytes(has))});
+  if (resident > 1) label.append(" · ").append(fill_in(tr("{} blocks here"), {std::to_string(resident)}));
+  // Arrows between buffers and registers pass behind the words.
+  const float width = std::min(text_width(theme.ui_small, label), layout.shared_label.width()), around = context.px(3);
+  context.list->AddRectFilled({layout.shared_label.min.x - around, layout.shared_label.min.y},
+                              {layout.shared_label.min.x + width + around, layout.shared_label.max.y}, theme.inset);
+  draw_text(context.list, theme.ui_small, layout.shared_label, theme.text_dim, label);
+  Rect bar = layout.occupancy;
+  bar.min.y = std::round(bar.center().y - context.px(3));
+  bar.max.y = bar.min.y + context.px(6);
+  draw_bar(context.list, theme, bar, has > 0 ? static_cast<double>(used) / static_cast<double>(has) : 0, theme.accent);
+  if (context.hit(layout.occupancy) || context.hit(layout.shared_label)) {
+    context.tip(tr("shared memory"), fill_in(tr("{} a block, {} of at most {} blocks on this SM"),
+                                             {format_capacity(Bytes(launch.shared_bytes)), std::to_string(resident),
+                                              std::to_string(launch.blocks_per_sm)}));
+  }
 }
 
 }  // namespace tilescope

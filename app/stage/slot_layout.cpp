@@ -142,13 +142,13 @@ void place_shared(StageLayout& layout, const std::vector<SlotShape>& shared, con
   int boxes = 0, index = 0;
   for (const SlotShape& shape : shared) boxes += boxes_of(shape);
   const Rect& area = layout.shared;
-  const float bottom = std::round(layout.shared_label.min.y - 4 * metrics.scale);
+  const float top = std::round(layout.shared_label.max.y + 4 * metrics.scale);
   for (const SlotShape& shape : shared) {
     const int step = shape.rings <= most_rings ? 1 : boxes_of(shape);
     for (int ring = 0; ring < boxes_of(shape); ring += step, index += step) {
       const CellSpan first = cell_span(area.min.x, area.max.x + metrics.gap, boxes, index);
       const CellSpan last = cell_span(area.min.x, area.max.x + metrics.gap, boxes, index + step - 1);
-      layout.slots.push_back(shared_box(shape, ring, {{first.begin, area.min.y}, {last.end - metrics.gap, bottom}}, metrics));
+      layout.slots.push_back(shared_box(shape, ring, {{first.begin, top}, {last.end - metrics.gap, area.max.y}}, metrics));
     }
   }
 }
@@ -170,9 +170,8 @@ void layout_slots(StageLayout& layout, const ProgramShape& shape, const StageMet
   const float buffer_height = shared.empty() ? 0 : std::clamp(0.2F * box.height(), 44 * scale, 84 * scale);
   const float shared_height = metrics.small_line + 4 * scale + buffer_height;
   layout.shared = {{left, std::round(bottom - shared_height)}, {right, bottom}};
-  // What it is stands below the buffers: above them arrows leave for the registers.
-  layout.shared_label = {{left, bottom - metrics.small_line}, {std::round(left + 0.64F * (right - left)), bottom}};
-  layout.occupancy = {{layout.shared_label.max.x + pad, layout.shared_label.min.y}, {right, bottom}};
+  layout.shared_label = {layout.shared.min, {std::round(left + 0.64F * (right - left)), layout.shared.min.y + metrics.small_line}};
+  layout.occupancy = {{layout.shared_label.max.x + pad, layout.shared.min.y}, {right, layout.shared_label.max.y}};
   // The room between is where arrows run from operands to their result.
   layout.registers = {{left, top}, {right, layout.shared.min.y - 15 * scale}};
 

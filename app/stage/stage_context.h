@@ -113,6 +113,7 @@ std::string fill_in(std::string text, std::initializer_list<std::string> values)
 void draw_focus_box(StageContext& context);
 void draw_slots(StageContext& context);
 void draw_operation(StageContext& context);
+void draw_occupancy(StageContext& context);  // shared memory of all resident blocks against what the SM has, over the arrows
 /// Outlines the rows that the value under the mouse was made from: a score's query and key, an output's probabilities.
 void draw_origin(StageContext& context);
 void draw_other_sms(StageContext& context);
