@@ -258,7 +258,7 @@ std::string validation_markdown(const ValidationReport& report) {
       "by `{}`. The simulations are those of this version of the model. What the model leaves out, with its size, is in\n"
       "[model-limits.md](model-limits.md).\n\n"
       "**{}.**\n\n"
-      "An error is (simulated − measured) / measured. Bytes are of the whole kernel from a cold L2; time is simulated cycles at the clock that\n"
+      "An error is (simulated − measured) / measured. Bytes are of the whole kernel from a cold L2; time is simulated at the clock that\n"
       "the SMs ran at, beside events around the kernel without a profiler. A kernel's *list* says whether its shape was seen while the time model was\n"
       "made (build) or kept for judging it (judge).\n\n",
       report.file, origin(report), b.command, verdict(report));

@@ -24,7 +24,7 @@ const char* figure_meaning(Figure figure) {
     case Figure::hbm_write: return tr("HBM writes by the kernel's end. When the L2 writes is its own affair, so no bound stands where a flush was measured too.");
     case Figure::hbm_write_after_flush: return tr("HBM writes of the kernel and of a flush after it: everything that it wrote.");
     case Figure::cycles:
-    case Figure::time: return tr("Simulated cycles at the clock that was measured, against events around the kernel, from a cold L2.");
+    case Figure::time: return tr("Simulated at the clock that was measured, against events around the kernel, from a cold L2.");
   }
   return "";
 }

@@ -17,7 +17,7 @@
 
 namespace tilescope {
 
-/// What a case is compared in. `time` is simulated cycles at the clock that was measured, against events from a cold L2.
+/// What a case is compared in. `time` is of SMs at the clock that was measured, against events from a cold L2.
 enum class Figure : std::uint8_t { l2_to_sm, sm_to_l2, hbm_read, hbm_write, hbm_write_after_flush, cycles, time };
 inline constexpr int figure_count = 7;
 inline constexpr std::array<Figure, figure_count> all_figures = {
@@ -86,7 +86,7 @@ Bytes kv_in_flight(const Simulation& simulation);
 Bytes effective_l2(const GpuSpec& gpu);
 
 CaseValidation compare(const Simulation& simulation, const MeasuredCase& measured);
-/// Simulates the case on `gpu` with the tile it was measured with, and compares. What cannot be simulated says why in `not_simulated`.
+/// Simulates the case on `gpu` with the tile and at the SM clock that it was measured with, and compares. What cannot be simulated says why in `not_simulated`.
 /// Errors  cancelled.
 Result<CaseValidation> simulate_case(const GpuSpec& gpu, const MeasuredCase& measured, const Progress& progress = {});
 

@@ -78,6 +78,21 @@ TEST_CASE("validation: the bound of HBM writes stands on what a flush showed, wh
   CHECK_FALSE(unflushed.figure(Figure::hbm_write)->within());
 }
 
+TEST_CASE("validation: at half the clock products take twice as long, and what HBM takes is as long as before") {
+  GpuSpec gpu = h200_gpu();
+  const auto time_at = [&](const char* kernel, const AttentionProblem& problem, double clock) {
+    MeasuredCase measured = synthetic_case(kernel, problem, {128, 128}, gpu);
+    measured.sm_clock_hz = clock;
+    return validated(measured, gpu).figure(Figure::time)->simulated;
+  };
+  const double full = gpu.sm_clock_hz, half = full / 2;
+  const AttentionProblem products = problem_of(132, 1024, 128);
+  CHECK(time_at("flash2", products, half) == doctest::Approx(2 * time_at("flash2", products, full)).epsilon(0.1));
+  gpu.hbm_bytes_per_second /= 100;  // now nothing else takes time
+  const AttentionProblem moved = problem_of(8, 1024, 64);
+  CHECK(time_at("standard", moved, half) == doctest::Approx(time_at("standard", moved, full)).epsilon(0.1));
+}
+
 TEST_CASE("validation: K and V in flight are those of the heads that resident blocks work on") {
   const GpuSpec gpu = h200_gpu();
   SimulationRequest request;
