@@ -46,6 +46,8 @@ picture flash2-h200-light "${h200[@]}" --step 200 --theme light --size 1280x720
 picture race-h200 "${h200[@]}" --race --step 200
 picture measured-hbm --algorithm standard --gpu h200 --heads 16 --seq 4096 --head-dim 64
 picture measured-lanes --gpu h200 --heads 32 --seq 1024 --head-dim 64 --step 100
+picture lanes-sm-toy "${toy[@]}" --lanes sms --step 22 --theme light --size 1280x720
+picture lanes-sm-h200 "${h200[@]}" --lanes sms --step 200
 for view in roofline what_if fit sweep validate; do
   picture "$view" "${h200[@]}" --view "$view"
 done
