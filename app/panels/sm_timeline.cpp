@@ -255,37 +255,6 @@ void draw_row_names(ImDrawList* list, const View& view, const SmRows& rows, cons
     list->AddRect({row.rect.min.x, top}, {row.rect.max.x, bottom}, with_alpha(theme.highlight, 0.7F), 0, 0, 1);
 }
 
-std::string cause_text(WaitCause cause) {
-  switch (cause) {
-    case WaitCause::none:
-    case WaitCause::program_order:
-      break;
-    case WaitCause::data:
-      return tr("data on its way");
-    case WaitCause::buffer:
-      return tr("a free buffer");
-    case WaitCause::tensor:
-      return tr("the tensor cores, busy with another block");
-    case WaitCause::exp:
-      return tr("the exponential unit, busy with another block");
-    case WaitCause::fp32:
-      return tr("the FP32 units, busy with another block");
-    case WaitCause::smem:
-      return tr("the shared-memory port");
-    case WaitCause::l2:
-      return tr("L2 bandwidth");
-    case WaitCause::hbm:
-      return tr("HBM bandwidth");
-    case WaitCause::barrier:
-      return tr("the other warps, at a barrier");
-    case WaitCause::block_slot:
-      return tr("a free place on the SM");
-    case WaitCause::launch:
-      return tr("the launch before it");
-  }
-  return {};
-}
-
 HoverText block_text(const SmPanelState& state, const View& view, const SmBlock& block) {
   const Lane& lane = view.lanes[block.group];
   const BlockRun& run = block.run;
@@ -296,9 +265,7 @@ HoverText block_text(const SmPanelState& state, const View& view, const SmBlock&
   text.body = block.measured ? say(tr("recorded on SM {} of the GPU, shown as SM {}"),
                                    state.measured->hardware_sm[static_cast<std::size_t>(run.sm)], run.sm)
                              : say(tr("on SM {}, place {}"), run.sm, run.slot);
-  add_line(text.body, say(tr("cycles {} to {} ({})"), format_cycles(Cycles(run.start)), format_cycles(Cycles(run.end)),
-                          format_cycles(Cycles(run.end - run.start))) +
-                          ", " + time_of(run.end - run.start, clock));
+  add_line(text.body, range_text(run.start, run.end) + ", " + time_of(run.end - run.start, clock));
   if (block.measured) {
     add_line(text.body, where_from(view.probe->live, view.probe->probe.device, view.probe->probe.date));
     return text;
@@ -367,12 +334,7 @@ double measured_sms_end(const SmPanelState& state) {
 
 TimelineLayout lay_out_sm_timeline(const Rect& area, const TimelineShape& shape, bool measured) {
   const float scale = shape.scale;
-  TimelineLayout layout;
-  layout.area = area;
-  layout.scale = scale;
-  const float axis = std::ceil(std::min(17 * scale, area.height() * 0.2F));
-  layout.axis = {{area.min.x + shape.gutter, area.max.y - axis}, area.max};
-  layout.plot = {{area.min.x + shape.gutter, area.min.y}, {area.max.x, area.max.y - axis}};
+  TimelineLayout layout = timeline_frame(area, shape);
   const auto parts = static_cast<float>(shape.groups + (measured ? 1 : 0));
   const float between = 5 * scale, height = (layout.plot.height() - between * (parts - 1)) / parts;
   const float strip = std::round(std::min(18 * scale, height * 0.3F));

@@ -248,6 +248,10 @@ void refresh_picture(TimelineState& state, const View& view, const TimelineLayou
   state.key = std::move(key);
 }
 
+bool is_curve(const TimelineRow& row) {
+  return row.kind == TimelineRow::Kind::hbm || row.kind == TimelineRow::Kind::l2;
+}
+
 const char* row_name(const TimelineRow& row) {
   switch (row.kind) {
     case TimelineRow::Kind::hbm:
@@ -266,8 +270,7 @@ const char* row_name(const TimelineRow& row) {
 void draw_gutter(ImDrawList* list, const View& view, const TimelineState& state, const TimelineLayout& layout) {
   const Theme& theme = *view.theme;
   for (const TimelineRow& row : layout.rows) {
-    const bool curve_row = row.kind == TimelineRow::Kind::hbm || row.kind == TimelineRow::Kind::l2;
-    if (!curve_row && row.kind != TimelineRow::Kind::unit) continue;  // named by draw_sm_labels()
+    if (!is_curve(row) && row.kind != TimelineRow::Kind::unit) continue;  // named by draw_sm_labels()
     const bool first_of_group = &row == layout.rows.data() || (&row - 1)->group != row.group;
     const Rect label = {{layout.area.min.x, row.rect.min.y}, {row.rect.min.x - 8 * theme.scale, row.rect.max.y}};
     const Simulation& simulation = *view.lanes[row.group].simulation;
@@ -396,9 +399,8 @@ void draw_picture(ImDrawList* list, const View& view, const TimelineState& state
 void show_hover(const View& view, const TimelineState& state, const TimelineLayout& layout) {
   const ImVec2 mouse = ImGui::GetIO().MousePos;
   for (const TimelineRow& row : layout.rows) {
-    const bool unit = row.kind == TimelineRow::Kind::unit,
-               curve = row.kind == TimelineRow::Kind::hbm || row.kind == TimelineRow::Kind::l2;
-    if (!row.rect.contains(mouse) || (!unit && !curve)) continue;
+    const bool unit = row.kind == TimelineRow::Kind::unit;
+    if (!row.rect.contains(mouse) || (!unit && !is_curve(row))) continue;
     const Simulation& simulation = *view.lanes[row.group].simulation;
     const TimelineData& data = *state.data[row.group];
     HoverText text = unit ? lane_hover(simulation, data, layout, row, state.window, mouse)

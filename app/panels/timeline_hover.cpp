@@ -18,42 +18,11 @@ std::optional<std::size_t> load_of(std::span<const Interval> intervals, std::siz
 
 std::string what_it_waited_for(const Simulation& simulation, const TimelineData& data, std::size_t i) {
   const auto intervals = simulation.trace->intervals(data.steps->sm);
-  switch (intervals[i].cause) {
-    case WaitCause::none:
-    case WaitCause::program_order:
-      return {};
-    case WaitCause::data: {
-      const auto load = load_of(intervals, i, data.steps->labels[i].wait_load);
-      if (!load) return tr("data");
-      const std::string tile = step_name(simulation, data.steps->labels[*load]);
-      return intervals[*load].hbm_bytes > 0 ? say(tr("data: {} from HBM"), tile) : say(tr("data: {} from L2"), tile);
-    }
-    case WaitCause::buffer:
-      return tr("a free buffer");
-    case WaitCause::tensor:
-      return tr("the tensor cores, busy with another block");
-    case WaitCause::exp:
-      return tr("the exponential unit, busy with another block");
-    case WaitCause::fp32:
-      return tr("the FP32 units, busy with another block");
-    case WaitCause::smem:
-      return tr("the shared-memory port");
-    case WaitCause::l2:
-      return tr("L2 bandwidth");
-    case WaitCause::hbm:
-      return tr("HBM bandwidth");
-    case WaitCause::barrier:
-      return tr("the other warps, at a barrier");
-    case WaitCause::block_slot:
-      return tr("a free place on the SM");
-    case WaitCause::launch:
-      return tr("the launch before it");
-  }
-  return {};
-}
-
-std::string range_text(double from, double to) {
-  return say(tr("cycles {} to {} ({})"), format_cycles(Cycles(from)), format_cycles(Cycles(to)), format_cycles(Cycles(to - from)));
+  if (intervals[i].cause != WaitCause::data) return cause_text(intervals[i].cause);
+  const auto load = load_of(intervals, i, data.steps->labels[i].wait_load);
+  if (!load) return tr("data");
+  const std::string tile = step_name(simulation, data.steps->labels[*load]);
+  return intervals[*load].hbm_bytes > 0 ? say(tr("data: {} from HBM"), tile) : say(tr("data: {} from L2"), tile);
 }
 
 HoverText bar_text(const Simulation& simulation, const TimelineData& data, std::size_t i) {
@@ -91,6 +60,41 @@ HoverText stretch_text(const UnitLane& lane, double from, double to) {
 }
 
 }  // namespace
+
+std::string cause_text(WaitCause cause) {
+  switch (cause) {
+    case WaitCause::none:
+    case WaitCause::program_order:
+      break;
+    case WaitCause::data:
+      return tr("data on its way");
+    case WaitCause::buffer:
+      return tr("a free buffer");
+    case WaitCause::tensor:
+      return tr("the tensor cores, busy with another block");
+    case WaitCause::exp:
+      return tr("the exponential unit, busy with another block");
+    case WaitCause::fp32:
+      return tr("the FP32 units, busy with another block");
+    case WaitCause::smem:
+      return tr("the shared-memory port");
+    case WaitCause::l2:
+      return tr("L2 bandwidth");
+    case WaitCause::hbm:
+      return tr("HBM bandwidth");
+    case WaitCause::barrier:
+      return tr("the other warps, at a barrier");
+    case WaitCause::block_slot:
+      return tr("a free place on the SM");
+    case WaitCause::launch:
+      return tr("the launch before it");
+  }
+  return {};
+}
+
+std::string range_text(double from, double to) {
+  return say(tr("cycles {} to {} ({})"), format_cycles(Cycles(from)), format_cycles(Cycles(to)), format_cycles(Cycles(to - from)));
+}
 
 const char* lane_name(Unit unit) {
   switch (unit) {

@@ -29,6 +29,11 @@ HoverText curve_hover(const Simulation& simulation, const TimelineData& data, co
 /// "waited 210 cycles for data: K₂ from HBM"; empty when it did not wait.
 std::string wait_sentence(const Simulation& simulation, const TimelineData& data, std::size_t interval);
 
+/// What a cause stands for, where it is not known which data: "a free buffer"; empty where nothing was waited for.
+std::string cause_text(WaitCause cause);
+/// "cycles 200 to 450 (250)"
+std::string range_text(double from, double to);
+
 /// The name of a lane in the language in use.
 const char* lane_name(Unit unit);
 

@@ -205,14 +205,19 @@ void add_curve(const Painter& paint, const TimelineRow& row, const BandwidthCurv
 
 }  // namespace
 
-TimelineLayout lay_out_timeline(const Rect& area, const TimelineShape& shape) {
-  const float scale = shape.scale;
+TimelineLayout timeline_frame(const Rect& area, const TimelineShape& shape) {
   TimelineLayout layout;
   layout.area = area;
-  layout.scale = scale;
-  const float axis = std::ceil(std::min(17 * scale, area.height() * 0.2F));
+  layout.scale = shape.scale;
+  const float axis = std::ceil(std::min(17 * shape.scale, area.height() * 0.2F));
   layout.axis = {{area.min.x + shape.gutter, area.max.y - axis}, area.max};
   layout.plot = {{area.min.x + shape.gutter, area.min.y}, {area.max.x, area.max.y - axis}};
+  return layout;
+}
+
+TimelineLayout lay_out_timeline(const Rect& area, const TimelineShape& shape) {
+  const float scale = shape.scale;
+  TimelineLayout layout = timeline_frame(area, shape);
   layout.launch_strip = shape.several_launches && layout.plot.height() > 90 * scale ? std::round(14 * scale) : 0;
 
   // Heights in parts of a plain lane; several loads in flight need room beside each other.

@@ -37,6 +37,8 @@ struct TimelineShape {
   float gutter = 100;  // width of the names
   float scale = 1;
 };
+/// The plot and its axis in `area`, without rows.
+TimelineLayout timeline_frame(const Rect& area, const TimelineShape& shape);
 /// Rows of every simulation in `area`; curves are left out before lanes get too thin to see.
 TimelineLayout lay_out_timeline(const Rect& area, const TimelineShape& shape);
 

@@ -47,6 +47,15 @@ void check_picture(WindowScript& script, const std::string& name) {
   CHECK(difference.blurred <= tolerated_blurred);
 }
 
+void ask_for_2048_keys(WindowScript& script) {
+  AttentionProblem problem = script.view().request.problem;
+  problem.heads = problem.kv_heads = 16;
+  problem.seq_q = problem.seq_kv = 2048;
+  problem.head_dim = 64;
+  script.command(SetTile{std::nullopt, "block_q"});
+  script.command(SetProblem{problem, "seq"});
+}
+
 }  // namespace
 
 TEST_CASE("window: a scripted session looks as it did when its pictures were committed") {
@@ -75,12 +84,7 @@ TEST_CASE("window: a scripted session looks as it did when its pictures were com
 
   script->command(SetGpu{"h200"});
   CHECK(script->view().lane().simulation->request.gpu.sm_count == 132);
-  AttentionProblem problem = script->view().request.problem;
-  problem.heads = problem.kv_heads = 16;
-  problem.seq_q = problem.seq_kv = 2048;
-  problem.head_dim = 64;
-  script->command(SetTile{std::nullopt, "block_q"});
-  script->command(SetProblem{problem, "seq"});
+  ask_for_2048_keys(*script);
   CHECK(script->view().lane().simulation->request.problem.seq_q == 2048);
   check_picture(*script, "h200");
 
@@ -106,12 +110,7 @@ TEST_CASE("window: lanes by SM, alone and in a race, look as they did when their
   CHECK(script->view().by_sm);
   check_picture(*script, "sms");
   script->command(SetGpu{"h200"});
-  AttentionProblem problem = script->view().request.problem;
-  problem.heads = problem.kv_heads = 16;
-  problem.seq_q = problem.seq_kv = 2048;
-  problem.head_dim = 64;
-  script->command(SetTile{std::nullopt, "block_q"});
-  script->command(SetProblem{problem, "seq"});
+  ask_for_2048_keys(*script);
   script->command(SetRace{true});
   script->command(SetThemeKind{ThemeKind::light});
   check_picture(*script, "sms_race_light");
