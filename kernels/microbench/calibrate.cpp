@@ -13,6 +13,7 @@
 #include "kernels/microbench/launching.h"
 #include "kernels/microbench/memory.h"
 #include "kernels/microbench/products.h"
+#include "kernels/microbench/sharing.h"
 
 namespace tilescope {
 
@@ -170,6 +171,43 @@ Status add_l2(const Setup& setup, Values& values) {
   return Done{};
 }
 
+Status add_sharing(const Setup& setup, Values& values) {
+  const DeviceInfo& device = setup.device;
+  constexpr std::int64_t kib = 1024;
+  const Result<double> issued = copy_rate();
+  const Result<double> both = shared_copy_rate(device.sm_count, 128 * kib, 64);
+  for (const Result<double>* each : {&issued, &both})
+    if (!*each) return each->error();
+  // Few enough tiles that their lines are read again soon, and enough that an SM's port is not what holds reads up.
+  constexpr int very_many = 2048, tiles[] = {64, 128, 256}, blocks[] = {4, 10};
+  std::vector<double> cycles;
+  for (const int blocks_a_sm : blocks) {
+    const Result<double> apart = drawn_read_rate(device, blocks_a_sm, very_many);
+    if (!apart) return apart.error();
+    for (const int some : tiles) {
+      const Result<double> rate = drawn_read_rate(device, blocks_a_sm, some);
+      if (!rate) return rate.error();
+      cycles.push_back(std::max(0.0, merge_cycles(*rate, *apart, some)));
+    }
+  }
+  std::sort(cycles.begin(), cycles.end());
+  const Result<double> apart = ends_apart(device);
+  if (!apart) return apart.error();
+  values.push_back({"sm.copy_bytes_per_cycle", rounded(*issued),
+                    fmt::format("cp.async of 16 bytes a lane, by how much longer stores to shared memory take beside it; two blocks an SM "
+                                "that go through the same phases of products and arithmetic end {:.1f} % of their time apart, the older first",
+                                100 * *apart)});
+  values.push_back({"l2.copy_bytes_per_cycle", rounded(*both * device.sm_count),
+                    fmt::format("half the warps of each of {} SMs read their 64 KiB, half write theirs; both directions counted",
+                                device.sm_count)});
+  values.push_back({"l2.merge_cycles", rounded((cycles[cycles.size() / 2 - 1] + cycles[cycles.size() / 2]) / 2),
+                    fmt::format("tiles of 16 KiB drawn at random by 4 and 10 blocks an SM: out of 64, 128 and 256 they come as much "
+                                "faster than out of 2048 as if reads of a line within {:.0f} to {:.0f} cycles of the first were one "
+                                "look-up; the median",
+                                cycles.front(), cycles.back())});
+  return Done{};
+}
+
 Status add_hbm(const Setup& setup, Values& values) {
   const DeviceInfo& device = setup.device;
   const Result<HbmBandwidth> found = hbm_bandwidth(device, setup.effort.hbm_bytes);
@@ -239,6 +277,7 @@ Result<Values> calibrate(const DeviceInfo& device, const GpuSpec& base, const Ca
                {"products by shape", add_products},
                {"latencies", add_latencies},
                {"L2", add_l2},
+               {"sharing", add_sharing},
                {"HBM", add_hbm},
                {"launches", add_launches},
                {"clock under load", add_clock}};

@@ -19,14 +19,14 @@ GpuSpec without_limit(GpuSpec gpu, Bound bound) {
       gpu.sm_fp32_flops_per_cycle = gpu.sm_issues_per_cycle = gpu.sm_alu_lanes_per_cycle = 0;
       break;
     case Bound::l2:
-      gpu.l2_bytes_per_cycle = gpu.l2_write_bytes_per_cycle = 0;
+      gpu.l2_bytes_per_cycle = gpu.l2_write_bytes_per_cycle = gpu.l2_copy_bytes_per_cycle = 0;
       gpu.sm_l2_bytes_per_cycle = gpu.sm_store_bytes_per_cycle = 0;
       break;
     case Bound::hbm:
       gpu.hbm_bytes_per_second = 0;
       break;
     case Bound::smem:
-      gpu.sm_shared_bytes_per_cycle = 0;
+      gpu.sm_shared_bytes_per_cycle = gpu.sm_copy_bytes_per_cycle = 0;
       break;
     case Bound::latency:
       gpu.l2_latency_cycles = gpu.l2_far_latency_cycles = gpu.hbm_latency_cycles = 0;

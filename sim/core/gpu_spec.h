@@ -57,6 +57,7 @@ struct GpuSpec {
   double sm_product_latency_cycles = 0;  // of one mma.sync
   double sm_barrier_cycles = 0;          // a meeting of all warps of a block
   double sm_store_bytes_per_cycle = 0;   // the port of one SM, outward; 0: as l2_bytes_per_cycle
+  double sm_copy_bytes_per_cycle = 0;    // that a block's copies into shared memory ask for; 0: as shared_bytes_per_cycle
   double sm_shared_latency_cycles = 0;
   double sm_block_start_cycles = 0;
   double l2_capacity_bytes = 0;
@@ -67,6 +68,8 @@ struct GpuSpec {
   double l2_dirty_fraction = 1;         // of a set that may be dirty
   double l2_bytes_per_cycle = 0;        // all SMs together
   double l2_write_bytes_per_cycle = 0;  // all SMs together; 0: as bytes_per_cycle
+  double l2_copy_bytes_per_cycle = 0;   // both directions, as much of each; 0: either as if the other were not there
+  double l2_merge_cycles = 0;           // reads of one line that come within it of the first are one look-up
   double l2_latency_cycles = 0;         // near partition
   double l2_far_latency_cycles = 0;
   double hbm_bytes_per_second = 0;

@@ -14,6 +14,7 @@ namespace {
 
 constexpr auto store_pipe = static_cast<std::size_t>(Server::fp32);  // starts the instructions of a store
 constexpr double first_part = 1.0 / 8;                               // of what is interleaved with a product: one slice of keys
+constexpr double ends_apart = 0.04;                                  // of the time of a block, see docs/calibration.md
 constexpr int events_between_looks = 512;                            // at the clock, for progress
 constexpr std::size_t most_shapes_size = 128 << 20;                  // bytes of schedules kept for blocks to come
 constexpr std::chrono::milliseconds between_calls{10};
@@ -64,26 +65,33 @@ double Machine::load_time(const Resident& block) {
   return std::max(block.issued, block.signals[after]);
 }
 
+Server Machine::server_for(const Resident& block, const OpTiming& timing) const {
+  // A store's instructions take their turn. What a kernel does between an interleaved operation and its product stands before all
+  // but the first part of the former.
+  if (timing.store) return timing.work[store_pipe] > 0 ? Server::fp32 : Server::none;
+  const bool in_turn = block.ahead_end == 0 || timing.product || !builder_.instructions_wait();
+  return in_turn ? timing.server : Server::none;
+}
+
 void Machine::refresh(Sm& sm, Resident& block) {
-  const double load = load_time(block);
-  block.next = load < never ? Next::load : Next::nothing;
-  block.time = load;
+  TurnOrder::Wish wish;
+  wish.load = load_time(block);
+  wish.pipe = wish.port = static_cast<std::uint8_t>(Server::none);
+  block.next = wish.load < never ? Next::load : Next::nothing;
   if (block.next_compute < block.op_count) {
     const ScheduledOp op = block.ops[block.next_compute];
-    const double time = op.wait < 0                                            ? block.compute_end
-                        : op.wait < static_cast<std::int32_t>(block.next_load) ? std::max(block.compute_end, block.landed[op.wait])
-                                                                               : never;
-    if (time < load) {
-      const OpTiming& timing = builder_.timings()[op.op_class & ~ScheduledOp::signal_bit];
+    const OpTiming& timing = builder_.timings()[op.op_class & ~ScheduledOp::signal_bit];
+    if (op.wait < static_cast<std::int32_t>(block.next_load)) {
+      wish.ready = op.wait < 0 ? block.compute_end : std::max(block.compute_end, block.landed[op.wait]);
+      wish.pipe = static_cast<std::uint8_t>(server_for(block, timing));
+      if (timing.smem_cycles > 0 && !timing.store) wish.port = smem_port;
       block.next = timing.store ? Next::store : Next::compute;
-      block.time = time;
-      if (timing.store && timing.work[store_pipe] > 0) return sm.turns.set_store(block.slot, time, load);
     }
   } else if (block.next_load == block.load_count) {
-    block.time = std::max(block.compute_end, block.drained);
+    wish.ready = std::max(block.compute_end, block.drained);
     block.next = Next::finish;
   }
-  sm.turns.set(block.slot, block.time);
+  sm.turns.set(block.slot, wish);
 }
 
 void Machine::schedule_block(Resident& block, std::int64_t number) {
@@ -136,6 +144,7 @@ void Machine::start_block(int sm, Resident& block, double time, WaitCause cause)
   if (block.focused) block.landed_by.resize(schedule.loads.size());
   block.start = time;
   block.start_cause = cause;
+  sms_[static_cast<std::size_t>(sm)].latest_start = time;
   // Whoever comes first on an SM finds neither the launch's code nor its parameters there.
   const double fetched = cause == WaitCause::launch ? gpu_.launch_fetch_cycles : 0;
   block.compute_end = block.issued = block.drained = time + gpu_.sm_block_start_cycles + fetched;
@@ -144,6 +153,7 @@ void Machine::start_block(int sm, Resident& block, double time, WaitCause cause)
     block.compute_end = block.issued = block.drained = block.drained + builder_.setup().duration;
   }
   block.ahead_end = 0;
+  sms_[static_cast<std::size_t>(sm)].turns.set_age(block.slot, static_cast<std::uint64_t>(next_block_));
   refresh(sms_[static_cast<std::size_t>(sm)], block);
 }
 
@@ -177,7 +187,7 @@ void Machine::record_compute(int sm_index, const Resident& block, double start, 
     interval.cause = WaitCause::none;
   else if (for_server > std::max(for_start, for_data))
     interval.cause = c.timing.store                                        ? WaitCause::fp32
-                     : server < sm.free.size() && sm.free[server] == start ? by_server[server]
+                     : server < std::size(by_server) && sm.free[server] == start ? by_server[server]
                                                                            : WaitCause::smem;
   else if (for_data > for_start)
     interval.cause = block.landed_by[static_cast<std::size_t>(op.wait)];
@@ -186,33 +196,34 @@ void Machine::record_compute(int sm_index, const Resident& block, double start, 
   record(sm_index, block, interval, block.schedule->op_of_compute[block.next_compute]);
 }
 
-void Machine::compute(int sm_index, Resident& block, double limit, bool wins_ties) {
+void Machine::compute(int sm_index, Resident& block, TurnKey rival) {
   Sm& sm = sms_[static_cast<std::size_t>(sm_index)];
   const OpTiming* const timings = builder_.timings();
-  double time = block.time, until = load_time(block);
+  double until = load_time(block);
   for (;;) {
     const ScheduledOp op = block.ops[block.next_compute];
     const std::uint32_t op_class = op.op_class & ~ScheduledOp::signal_bit;
     const OpTiming& timing = timings[op_class];
-    double start = time;
-    // What a kernel does between an interleaved operation and its product stands before all but the first part of the former.
-    const bool in_turn = block.ahead_end == 0 || timing.product || !builder_.instructions_wait();
-    if (timing.server != Server::none && in_turn) start = std::max(start, sm.free[static_cast<std::size_t>(timing.server)]);
-    if (timing.smem_cycles > 0) start = std::max(start, sm.smem_free);
+    const double ready = op.wait >= 0 ? std::max(block.compute_end, block.landed[op.wait]) : block.compute_end;
+    double start = std::max(ready, sm.free[static_cast<std::size_t>(server_for(block, timing))]);
+    if (timing.smem_cycles > 0) start = std::max(start, sm.smem_free());
+    if (start >= until || sm.turns.key(block.slot, start) > rival) break;
     double end = start + timing.duration;
     if (timing.product && block.ahead_end > 0) {
       end = std::max(end, block.ahead_end + timing.duration * first_part);
       block.ahead_end = 0;
     }
-    recorder_.operation(op_class, start, start + timing.shown, start + timing.shown);
+    // Out of turn it has the pipe only when that is free.
+    const double busy_from = std::max(start, sm.free[static_cast<std::size_t>(timing.server)]);
+    recorder_.operation(op_class, busy_from, busy_from + timing.shown, busy_from + timing.shown);
     if (block.focused) record_compute(sm_index, block, start, start + timing.shown);
     take_pipes(sm, timing, start);
-    if (timing.smem_cycles > 0) sm.smem_free = start + timing.smem_cycles;
+    if (timing.smem_cycles > 0) sm.smem_free() = start + timing.smem_cycles;
     if (timing.ahead) {
       block.ahead_end = std::max(block.ahead_end, end);
       end = start + timing.duration * first_part;
     }
-    block.compute_end = time = end;
+    block.compute_end = end;
     if ((op.op_class & ScheduledOp::signal_bit) != 0) {
       block.signals[block.next_signal++] = end;
       until = load_time(block);
@@ -220,8 +231,6 @@ void Machine::compute(int sm_index, Resident& block, double limit, bool wins_tie
     if (++block.next_compute == block.op_count) break;
     const ScheduledOp following = block.ops[block.next_compute];
     if (following.wait >= static_cast<std::int32_t>(block.next_load)) break;
-    if (following.wait >= 0) time = std::max(time, block.landed[following.wait]);
-    if (time >= until || time > limit || (time == limit && !wins_ties)) break;
     if (timings[following.op_class & ~ScheduledOp::signal_bit].store) break;
   }
   refresh(sm, block);
@@ -246,8 +255,8 @@ void Machine::load(int sm, Resident& block, double time) {
   // What it writes into shared memory takes the port there, on average from now on.
   const OpTiming& timing = builder_.timings()[access.op_class];
   take_pipes(sms_[static_cast<std::size_t>(sm)], timing, time);
-  if (const double cycles = timing.smem_cycles; cycles > 0) {
-    double& port = sms_[static_cast<std::size_t>(sm)].smem_free;
+  if (const double cycles = std::max(timing.smem_cycles, timing.sent_cycles); cycles > 0) {
+    double& port = sms_[static_cast<std::size_t>(sm)].smem_free();
     port = std::max(port, time) + cycles;
   }
   block.issued = time;
@@ -266,10 +275,17 @@ void Machine::store(int sm, Resident& block, double time) {
   ++block.next_compute;
   Sm& owner = sms_[static_cast<std::size_t>(sm)];
   take_pipes(owner, timing, time);
-  if (timing.smem_cycles > 0) owner.smem_free = std::max(owner.smem_free, time) + timing.smem_cycles;
+  if (const double cycles = timing.smem_cycles + timing.sent_cycles; cycles > 0)
+    owner.smem_free() = std::max(owner.smem_free(), time) + cycles;
   block.compute_end = time + timing.duration;
   if ((op.op_class & ScheduledOp::signal_bit) != 0)
     block.signals[block.next_signal++] = block.compute_end;  // what it stores has been read
+}
+
+void Machine::start_late(int sm, Resident& block, double time) {
+  block.next = Next::nothing;
+  sms_[static_cast<std::size_t>(sm)].turns.set(block.slot, {});
+  if (next_block_ < blocks_) start_block(sm, block, time, WaitCause::block_slot);
 }
 
 void Machine::finish(int sm, Resident& block, double time) {
@@ -277,28 +293,37 @@ void Machine::finish(int sm, Resident& block, double time) {
   launch_end_ = std::max(launch_end_, time);
   ++finished_;
   block.next = Next::nothing;
-  sms_[static_cast<std::size_t>(sm)].turns.set(block.slot, never);
-  if (next_block_ < blocks_) start_block(sm, block, time, WaitCause::block_slot);
+  Sm& owner = sms_[static_cast<std::size_t>(sm)];
+  owner.turns.set(block.slot, {});
+  if (next_block_ == blocks_) return;
+  const double from = takes_next_at(owner, block, time);
+  if (from == time) return start_block(sm, block, time, WaitCause::block_slot);
+  block.next = Next::start;
+  constexpr auto no_pipe = static_cast<std::uint8_t>(Server::none);
+  owner.turns.set(block.slot, {from, never, no_pipe, no_pipe});
 }
 
-template <bool few>
-double Machine::run_ahead_of(int sm_index) {
+/// Blocks of one SM that began together end apart, which the pipes' turns here do not show. It matters for the last blocks of a
+/// launch, fewer than SMs: each goes to an SM of its own, because on all of them the first place is free before the second.
+double Machine::takes_next_at(const Sm& sm, const Resident& block, double time) const {
+  if (blocks_ - next_block_ > static_cast<std::int64_t>(sms_.size()) || !builder_.instructions_wait()) return time;
+  const double apart = ends_apart * (time - block.start);
+  const bool second = sm.latest_start > block.start && time - sm.latest_start < apart;
+  return second ? sm.latest_start + apart : time;
+}
+
+double Machine::run_ahead(int sm_index) {
   Sm& sm = sms_[static_cast<std::size_t>(sm_index)];
   for (;;) {
-    const double pipe_free = sm.free[store_pipe];
-    const TurnOrder::Turn turn = few ? sm.turns.next_of_few(pipe_free) : sm.turns.next_in_tree(pipe_free);
+    const TurnOrder::Turn turn = sm.turns.next(sm.free);
     Resident& block = sm.slots[turn.slot];
+    if (turn.time < never && turn.load_first && block.next != Next::nothing) block.next = Next::load;
     if (block.next != Next::compute) {
-      if (block.next == Next::store && turn.load_first) block.next = Next::load;
       next_of_sm_[static_cast<std::size_t>(sm_index)] = &block;
       return turn.time;
     }
-    compute(sm_index, block, turn.rival_time, turn.slot < turn.rival);
+    compute(sm_index, block, turn.rival);
   }
-}
-
-double Machine::run_ahead(int sm) {
-  return sms_[static_cast<std::size_t>(sm)].turns.few() ? run_ahead_of<true>(sm) : run_ahead_of<false>(sm);
 }
 
 double Machine::part_done() const {
@@ -322,6 +347,7 @@ Result<double> Machine::run_launch(int launch, int blocks_per_sm, double start, 
   shapes_.clear();
   shapes_size_ = 0;
   for (Sm& sm : sms_) {
+    sm.latest_start = -1;
     sm.slots.resize(static_cast<std::size_t>(blocks_per_sm));
     sm.turns.reset(sm.slots.size());
     for (std::size_t slot = 0; slot < sm.slots.size(); ++slot) {
@@ -353,9 +379,11 @@ Result<double> Machine::run_launch(int launch, int blocks_per_sm, double start, 
       load(sm, block, time);
     else if (block.next == Next::finish)
       finish(sm, block, time);
+    else if (block.next == Next::start)
+      start_late(sm, block, time);
     else
       store(sm, block, time);
-    if (block.next != Next::nothing) refresh(owner, block);
+    if (block.next != Next::nothing && block.next != Next::start) refresh(owner, block);
     reorder(turn, run_ahead(sm));
     if (!progress || events % events_between_looks != 0) continue;
     const auto now = std::chrono::steady_clock::now();

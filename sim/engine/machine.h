@@ -2,7 +2,7 @@
 //
 //   an SM       resident blocks, each with two streams:  loads  ─► in order, each once its buffer is free
 //                                                         compute and stores ─► in order, each once its load has landed
-//               servers (tensor, exp, fp32, shared-memory port) that the blocks share, first come first served
+//               servers (tensor, exp, fp32, shared-memory port) that the blocks share, the oldest block first
 //   the rest    MemorySystem, shared by all SMs
 //
 // Between two events that others can notice (a load, a store, a block's end) an SM runs ahead on its own; those events are
@@ -37,7 +37,7 @@ class Machine {
 
  private:
   static constexpr double never = TurnOrder::never;
-  enum class Next : std::uint8_t { nothing, compute, load, store, finish };
+  enum class Next : std::uint8_t { nothing, compute, load, store, finish, start };
   struct alignas(64) Resident {
     // The first two cache lines are all that the event loop touches.
     const ScheduledOp* ops = nullptr;
@@ -56,7 +56,6 @@ class Machine {
     bool focused = false;
     WaitCause start_cause = WaitCause::launch;
     std::int32_t run = -1;
-    double time = 0;                          // when it happens, a store at the earliest
     const BlockSchedule* schedule = nullptr;  // `own` or `shared`
     double start = 0;                         // when it was given the slot
     BlockSchedule own;
@@ -65,9 +64,11 @@ class Machine {
     std::vector<WaitCause> landed_by;  // while focused
     BlockOperations operations;        // while focused
   };
+  static constexpr std::uint8_t smem_port = server_count + 1;
   struct Sm {
-    std::array<double, server_count> free{};  // when each pipe is free
-    double smem_free = 0;
+    std::array<double, server_count + 2> free{};  // when each pipe is free; then that of Server::none, always, and the port
+    double& smem_free() { return free[smem_port]; }
+    double latest_start = -1;  // of a block
     TurnOrder turns;
     std::vector<Resident> slots;
   };
@@ -76,20 +77,23 @@ class Machine {
   void schedule_block(Resident& block, std::int64_t number);
   static double load_time(const Resident& block);
   void refresh(Sm& sm, Resident& block);
+  /// The pipe that an operation of the block has to wait for.
+  Server server_for(const Resident& block, const OpTiming& timing) const;
   /// Runs an SM until its next event is one that others can notice, and returns when that is.
   double run_ahead(int sm);
-  template <bool few>
-  double run_ahead_of(int sm);
   /// Runs compute operations of a block for as long as it is the first of its SM to do something.
-  void compute(int sm, Resident& block, double limit, bool wins_ties);
+  void compute(int sm, Resident& block, TurnKey rival);
   void load(int sm, Resident& block, double time);
   void store(int sm, Resident& block, double time);
   void finish(int sm, Resident& block, double time);
+  /// When the place of a block that ended at `time` takes another one.
+  double takes_next_at(const Sm& sm, const Resident& block, double time) const;
+  void start_late(int sm, Resident& block, double time);
   void record(int sm, const Resident& block, const Interval& interval, std::int32_t op);
   void record_compute(int sm, const Resident& block, double start, double end);
   /// Takes the pipes of an SM for the work of an operation that starts at `start`.
   static void take_pipes(Sm& sm, const OpTiming& timing, double start) {
-    for (std::size_t i = 0; i < sm.free.size(); ++i) sm.free[i] = std::max(sm.free[i], start) + timing.work[i];
+    for (std::size_t i = 0; i < timing.work.size(); ++i) sm.free[i] = std::max(sm.free[i], start) + timing.work[i];
   }
   void build_order();
   /// Puts the next event of SM `sm`, whose turn it was, in its place.

@@ -31,8 +31,12 @@ MemorySystem::MemorySystem(const GpuSpec& gpu, const TensorLayouts& layouts, std
     : l2_read_cycles_per_byte_(gpu.has_l2() ? per(gpu.l2_bytes_per_cycle) : 0),
       l2_write_cycles_per_byte_(gpu.has_l2() && gpu.l2_write_bytes_per_cycle > 0 ? per(gpu.l2_write_bytes_per_cycle)
                                                                                  : l2_read_cycles_per_byte_),
+      // What a copy takes beyond its reads is what its writes take from other reads.
+      l2_beside_cycles_per_byte_(
+          gpu.has_l2() ? std::max(0.0, 2 * per(gpu.l2_copy_bytes_per_cycle) - l2_read_cycles_per_byte_) : 0),
+      l2_merge_cycles_(gpu.has_l2() ? gpu.l2_merge_cycles : 0),
       hbm_read_cycles_per_byte_(per(gpu.hbm_read_rate().value)),
-      // What a copy takes beyond its reads is what its writes cost, turning round included.
+      // Likewise, turning round included.
       hbm_write_cycles_per_byte_(2 * per(gpu.hbm_rate().value) - hbm_read_cycles_per_byte_),
       near_latency_(gpu.has_l2() ? gpu.l2_latency_cycles : 0),
       far_latency_(gpu.has_l2() ? std::max(gpu.l2_far_latency_cycles, gpu.l2_latency_cycles) : 0),
@@ -76,14 +80,26 @@ void MemorySystem::write_back(double cycle, int launch) {
   }
 }
 
+bool MemorySystem::merges(const TileRef& tile, double cycle) {
+  if (l2_merge_cycles_ <= 0) return false;
+  std::uint64_t key = 1;
+  for (const std::int64_t part : {static_cast<std::int64_t>(tile.tensor), std::int64_t{tile.plane}, std::int64_t{tile.row}, std::int64_t{tile.col}})
+    key = (key ^ static_cast<std::uint64_t>(part)) * 0x9e3779b97f4a7c15U, key ^= key >> 32;
+  LookUp& latest = look_ups_[key & (look_ups_.size() - 1)];
+  if (latest.key == key && cycle - latest.cycle < l2_merge_cycles_) return true;
+  latest = {key, cycle};
+  return false;
+}
+
 Transfer MemorySystem::load(int sm, double cycle, const ScheduledAccess& where, const BlockOrigin& origin) {
   const OpClass& op = builder_.op_class(where.op_class);
   const TileRef tile = tile_of(where, op, origin);
   Port& port = ports_[static_cast<std::size_t>(sm)];
   const auto bytes = static_cast<double>(op.bytes);
-  const double port_cycles = op.busy_cycles, l2_cycles = bytes * l2_read_cycles_per_byte_;
+  const double port_cycles = op.busy_cycles;
   const double port_end = serve(port.in, cycle, port_cycles);
-  const double l2_end = serve(l2_read_free_, cycle, l2_cycles);
+  const double l2_cycles = cache_ && merges(tile, cycle) ? 0 : bytes * l2_read_cycles_per_byte_;
+  const double l2_end = l2_cycles > 0 ? serve(l2_read_free_, cycle, l2_cycles) : cycle;
   port_busy_ += port_cycles;
   l2_read_busy_ += l2_cycles;
 
@@ -122,7 +138,9 @@ Transfer MemorySystem::store(int sm, double cycle, const ScheduledAccess& where,
   const auto bytes = static_cast<double>(op.bytes);
   const double port_cycles = op.busy_cycles, l2_cycles = bytes * l2_write_cycles_per_byte_;
   const double port_end = serve(port.out, cycle, port_cycles);
+  // Reads that come later wait for it, for as long as it is in their way; writes wait for writes alone.
   const double l2_end = serve(l2_write_free_, cycle, l2_cycles);
+  serve(l2_read_free_, cycle, bytes * l2_beside_cycles_per_byte_);
   port_busy_ += port_cycles;
   l2_write_busy_ += l2_cycles;
   double hbm_end = 0;

@@ -66,6 +66,7 @@ ScheduleBuilder::ScheduleBuilder(const GpuSpec& gpu, const AttentionProblem& pro
       cycles_per_smem_byte_(per(gpu.sm_shared_bytes_per_cycle)),
       cycles_per_port_byte_(per(gpu.sm_l2_bytes_per_cycle)),
       cycles_per_store_byte_(per(gpu.sm_store_bytes_per_cycle > 0 ? gpu.sm_store_bytes_per_cycle : gpu.sm_l2_bytes_per_cycle)),
+      cycles_per_copied_byte_(gpu.sm_copy_bytes_per_cycle > 0 ? per(gpu.sm_copy_bytes_per_cycle) : cycles_per_smem_byte_),
       problem_(problem),
       table_(64, 0) {
   classes_.reserve(64);
@@ -188,6 +189,11 @@ OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& 
   c.timing.duration = std::max(c.timing.duration, c.timing.smem_cycles) + latency_of(c, executed, block);
   c.timing.shown = c.timing.server == Server::none ? c.timing.duration : c.timing.work[static_cast<std::size_t>(c.timing.server)];
   const bool moves = moves_tile(op.kind);
+  // One pipe of an SM carries what goes to shared memory and what goes to the L2.
+  if (instructions_wait() && moves)
+    c.timing.sent_cycles = static_cast<double>(op.bytes) * (c.timing.store                 ? cycles_per_store_byte_
+                                                            : is_shared(block, op.dst) ? cycles_per_copied_byte_
+                                                                                       : cycles_per_smem_byte_);
   c.moves = moves || c.smem_read[0] != 0 || c.smem_read[1] != 0 || c.smem_write != 0;
   c.busy_cycles =
       moves ? static_cast<double>(op.bytes) * (c.timing.store ? cycles_per_store_byte_ : cycles_per_port_byte_) : c.timing.shown;

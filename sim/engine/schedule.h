@@ -33,6 +33,7 @@ struct OpTiming {
   double duration = 0;                      // from its start to when the next of its block can begin, where nothing is in its way
   double shown = 0;                         // of its duration, what its unit's lane shows: the time that its pipe is taken
   double smem_cycles = 0;                   // of the shared-memory port
+  double sent_cycles = 0;                   // load, store: of the same port, for what goes through it from and to the L2
   Server server = Server::none;             // which it waits for
   bool store = false;
   bool ahead = false;  // the product that follows may begin after its first part
@@ -128,7 +129,7 @@ class ScheduleBuilder {
   void set_shared_memory(OpClass& c, const Operation& op, const BlockOperations& block) const;
 
   const GpuSpec& gpu_;
-  double cycles_per_smem_byte_, cycles_per_port_byte_, cycles_per_store_byte_;
+  double cycles_per_smem_byte_, cycles_per_port_byte_, cycles_per_store_byte_, cycles_per_copied_byte_;
   KernelNeeds needs_;
   OpTiming setup_;
   AttentionProblem problem_;

@@ -138,3 +138,76 @@ TEST_CASE("costs: a load into a buffer is issued when the operation that still r
   CHECK(interval_of(**run, 1).start == 140);
   CHECK(interval_of(**run, 1).cause == WaitCause::buffer);
 }
+
+TEST_CASE("costs: of blocks that wait for a pipe the oldest goes first, however long the others have waited") {
+  GpuSpec gpu = toy_gpu();
+  gpu.sm_count = 1;
+  const auto run = run_fake(
+      gpu, {3},
+      [](int, std::int64_t block, BlockOperations& out) {
+        // Block 1 is ready while block 0 has the tensor core, but later than block 2.
+        const int load = block == 1 ? add(out, load_k(0, 16)) : -1;
+        add(out, matmul(512 * (block == 0 ? 5000 : 10), load));
+      },
+      3);
+  REQUIRE(run);
+  std::vector<double> starts(3, -1);
+  for (const Interval& interval : (*run)->trace->intervals(0))
+    if (interval.unit == Unit::tensor)
+      starts[static_cast<std::size_t>((*run)->trace->runs()[static_cast<std::size_t>(interval.run)].block)] = interval.start;
+  CHECK(starts[1] == starts[0] + 5000);
+  CHECK(starts[2] == starts[1] + 10);
+}
+
+TEST_CASE("costs: reads of a tile that come soon after another are no look-ups of their own") {
+  const auto last_end = [](double merge_cycles) {
+    GpuSpec gpu = toy_gpu();
+    gpu.l2_bytes_per_cycle = 2;  // 256 cycles for each of the four
+    gpu.l2_merge_cycles = merge_cycles;
+    const auto run = run_fake(gpu, {4}, [](int, std::int64_t, BlockOperations& out) { add(out, load_k(0, 16)); });
+    REQUIRE(run);
+    return (*run)->cycles.value;
+  };
+  CHECK(last_end(0) == doctest::Approx(100 + 4 * 256 + 200));
+  CHECK(last_end(50) == doctest::Approx(100 + 8 + 500));  // HBM alone
+}
+
+TEST_CASE("costs: a read waits for what a write before it takes from the L2") {
+  const auto read_takes = [](double copied) {
+    GpuSpec gpu = toy_gpu();
+    gpu.l2_bytes_per_cycle = 64;
+    gpu.l2_write_bytes_per_cycle = 64;
+    gpu.l2_copy_bytes_per_cycle = copied;
+    const auto run = run_fake(gpu, {1}, [](int, std::int64_t, BlockOperations& out) {
+      const int store = add(out, store_o(0, 1024));  // 32 KiB
+      add(out, load_k(0, 16, store));
+    });
+    REQUIRE(run);
+    for (const Interval& interval : (*run)->trace->intervals(0))
+      if (interval.unit == Unit::copy) return interval.end - interval.start;
+    return 0.0;
+  };
+  const double apart = read_takes(0), in_turn = read_takes(64);
+  CHECK(apart < 600);
+  CHECK(in_turn > apart);
+  CHECK(read_takes(128) == apart);  // as much as both together: neither is in the other's way
+}
+
+TEST_CASE("costs: what leaves an SM holds up what reads its shared memory, where instructions wait at all") {
+  const auto product_starts = [](double dependent_cycles) {
+    GpuSpec gpu = toy_gpu();
+    gpu.sm_dependent_cycles = dependent_cycles;
+    const auto run = run_fake(gpu, {1}, [](int, std::int64_t, BlockOperations& out) {
+      add(out, store_o(0, 512));  // 16 KiB, 512 cycles at 32 bytes a cycle
+      Operation product = matmul(512);
+      product.smem_read_bytes = 128;
+      add(out, product);
+    });
+    REQUIRE(run);
+    for (const Interval& interval : (*run)->trace->intervals(0))
+      if (interval.unit == Unit::tensor) return interval.start;
+    return 0.0;
+  };
+  CHECK(product_starts(0) < 100 + 512);
+  CHECK(product_starts(4) >= 100 + 512);
+}
