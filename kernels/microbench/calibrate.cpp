@@ -182,10 +182,10 @@ Status add_sharing(const Setup& setup, Values& values) {
   constexpr int very_many = 2048, tiles[] = {64, 128, 256}, blocks[] = {4, 10};
   std::vector<double> cycles;
   for (const int blocks_a_sm : blocks) {
-    const Result<double> apart = drawn_read_rate(device, blocks_a_sm, very_many);
+    const Result<double> apart = drawn_read_rate(device, blocks_a_sm, very_many, setup.effort.drawn_rounds);
     if (!apart) return apart.error();
     for (const int some : tiles) {
-      const Result<double> rate = drawn_read_rate(device, blocks_a_sm, some);
+      const Result<double> rate = drawn_read_rate(device, blocks_a_sm, some, setup.effort.drawn_rounds);
       if (!rate) return rate.error();
       cycles.push_back(std::max(0.0, merge_cycles(*rate, *apart, some)));
     }

@@ -26,10 +26,11 @@ struct CalibrationEffort {
   std::int64_t hbm_bytes = std::int64_t{4} << 30;
   int launches = 400, launch_repeats = 51;
   double load_seconds = 2;
+  int drawn_rounds = 200;
 };
 /// Every kernel, hardly any of the work: for a sanitizer, under which a launch takes a thousand times as long. The values are
 /// rough.
-inline constexpr CalibrationEffort brief_effort{std::int64_t{32} << 20, 8, 3, 0.001};
+inline constexpr CalibrationEffort brief_effort{std::int64_t{32} << 20, 8, 3, 0.001, 2};
 
 /// Measures everything that the spec has and a micro-benchmark can see. Takes under a minute; no attention kernel runs. `base` has
 /// the vendor's figures: bandwidth of HBM is told as a part of its peak.

@@ -19,7 +19,7 @@ __device__ __forceinline__ std::uint32_t shared_address(const void* pointer) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
 }
 
-constexpr int beside_warps = 8, beside_stores = 8, beside_rounds = 400, beside_copies = 128, beside_ring = 8;
+constexpr int beside_warps = 8, beside_stores = 8, beside_rounds = 400, beside_copies = 128, beside_ring = 8, beside_batch = 4;
 
 /// Half the warps store to shared memory, a word a lane, all the time; the others copy in the meantime, if there are copies to make.
 __global__ void copy_beside_kernel(const char* from, int copies, std::int64_t* cycles) {
@@ -32,9 +32,11 @@ __global__ void copy_beside_kernel(const char* from, int copies, std::int64_t* c
   if (copying) {
     const std::uint32_t to = shared_address(landing) + warp * beside_ring * copy_bytes + lane * piece;
     const char* const own = from + warp * beside_ring * copy_bytes + lane * piece;
-    for (int i = 0; i < copies; ++i) {
-      copy_async(to + i % beside_ring * copy_bytes, own + i % beside_ring * copy_bytes);
-      asm volatile("cp.async.commit_group;\ncp.async.wait_group %0;" ::"n"(beside_ring - 1) : "memory");
+    for (int i = 0; i < copies; i += beside_batch) {
+      const int at = i % beside_ring * copy_bytes;
+#pragma unroll
+      for (int n = 0; n < beside_batch; ++n) copy_async(to + at + n * copy_bytes, own + at + n * copy_bytes);
+      asm volatile("cp.async.commit_group;\ncp.async.wait_group %0;" ::"n"(beside_ring / beside_batch - 1) : "memory");
     }
     copies_landed();
     return;
@@ -80,16 +82,16 @@ __global__ void copy_in_l2_kernel(char* area, int half_bytes, int rounds, std::i
   if (sum == 0x12345678u) *out = sum;
 }
 
-constexpr int drawing_threads = 128, drawn_rounds = 200;
+constexpr int drawing_threads = 128;
 
-__global__ void drawn_kernel(const char* from, int tiles, std::int64_t* cycles) {
+__global__ void drawn_kernel(const char* from, int tiles, int rounds, std::int64_t* cycles) {
   extern __shared__ __align__(128) char shared[];
   const int warp = threadIdx.x / lanes, lane = threadIdx.x % lanes;
   constexpr int part = drawn_tile_bytes / (drawing_threads / lanes);
   std::uint32_t state = blockIdx.x * 2654435761u + 12345u;
   __syncthreads();
   const std::int64_t start = cycle_counter();
-  for (int round = 0; round < drawn_rounds; ++round) {
+  for (int round = 0; round < rounds; ++round) {
     state = state * 1664525u + 1013904223u;
     const std::int64_t tile = (std::int64_t{state >> 4} * tiles) >> 28;
 #pragma unroll
@@ -191,7 +193,7 @@ Result<double> shared_copy_rate(int blocks, std::int64_t bytes_a_block, int roun
       });
 }
 
-Result<double> drawn_read_rate(const DeviceInfo& device, int blocks_a_sm, int tiles) {
+Result<double> drawn_read_rate(const DeviceInfo& device, int blocks_a_sm, int tiles, int rounds) {
   const int blocks = device.sm_count * blocks_a_sm;
   auto from = DeviceArray<char>::make(std::int64_t{tiles} * drawn_tile_bytes, 0x5a);
   if (!from) return from.error();
@@ -199,11 +201,11 @@ Result<double> drawn_read_rate(const DeviceInfo& device, int blocks_a_sm, int ti
   if (!cycles) return cycles.error();
   return repeated(
       3, "measuring reads of the same lines",
-      [&] { drawn_kernel<<<blocks, drawing_threads, drawn_tile_bytes>>>(from->data(), tiles, cycles->data()); },
+      [&] { drawn_kernel<<<blocks, drawing_threads, drawn_tile_bytes>>>(from->data(), tiles, rounds, cycles->data()); },
       [&]() -> Result<double> {
         const auto read = cycles->host();
         if (!read) return read.error();
-        return static_cast<double>(drawn_tile_bytes) * drawn_rounds * blocks / mean(*read);
+        return static_cast<double>(drawn_tile_bytes) * rounds * blocks / mean(*read);
       });
 }
 

@@ -81,7 +81,7 @@ inline GpuSpec h200_gpu() {
   gpu.sm_product_latency_cycles = 24;
   gpu.sm_barrier_cycles = 23;
   gpu.sm_store_bytes_per_cycle = 31.6;
-  gpu.sm_copy_bytes_per_cycle = 84;
+  gpu.sm_copy_bytes_per_cycle = 72.5;
   gpu.sm_shared_latency_cycles = 34;
   gpu.sm_block_start_cycles = 500;
   gpu.l2_capacity_bytes = 60.0 * 1024 * 1024;
@@ -92,8 +92,8 @@ inline GpuSpec h200_gpu() {
   gpu.l2_dirty_fraction = 0.457;
   gpu.l2_bytes_per_cycle = 37.0 * 132;
   gpu.l2_write_bytes_per_cycle = 2450;
-  gpu.l2_copy_bytes_per_cycle = 3430;
-  gpu.l2_merge_cycles = 65;
+  gpu.l2_copy_bytes_per_cycle = 4355;
+  gpu.l2_merge_cycles = 66;
   gpu.l2_latency_cycles = 265;
   gpu.l2_far_latency_cycles = 480;
   gpu.hbm_bytes_per_second = 4.8e12;
