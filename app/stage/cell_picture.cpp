@@ -58,7 +58,7 @@ struct PictureMaker {
   HeatScale scale = HeatScale(box.slot, values.now.get(), values.before.get());
   int rows_a_cell = values_a_cell(box.rows, box.shown_rows), cols_a_cell = values_a_cell(box.cols, box.shown_cols);
   ImU32 nothing = with_alpha(theme.text_faint, 0.10F);
-  std::array<ImU32, 512> colors = {};  // by heat: finer than the screen's own steps, and much quicker than mixing each cell's
+  std::array<ImU32, 512> colors = {};  // by heat, once mixed: finer than the screen's own steps, and much quicker than mixing each cell's
   std::vector<CellSpan> columns = {};
   QuadBatch quads = {};
   std::vector<CellNumber> numbers = {};
@@ -90,13 +90,12 @@ struct PictureMaker {
     }
   }
 
-  void mix_colors() {
-    for (std::size_t i = 0; i < colors.size(); ++i)
-      colors[i] = heat_color(theme, tensor, static_cast<float>(i) / static_cast<float>(colors.size() - 1));
-  }
-  ImU32 color_of(const CellValue& cell) const {
+  ImU32 color_of(const CellValue& cell) {
     if (!cell.any || cell.masked) return nothing;
-    return colors[static_cast<std::size_t>(scale(cell.value) * static_cast<float>(colors.size() - 1) + 0.5F)];
+    const auto heat = static_cast<std::size_t>(scale(cell.value) * static_cast<float>(colors.size() - 1) + 0.5F);
+    if (colors[heat] == 0)
+      colors[heat] = heat_color(theme, tensor, static_cast<float>(heat) / static_cast<float>(colors.size() - 1));
+    return colors[heat];
   }
 
   void add_row(int row) {
@@ -211,7 +210,6 @@ CellPicture make_cell_picture(const SlotBox& box, const CellValues& values, cons
   PictureMaker maker{box, values, theme, metrics};
   maker.measure();
   maker.quads.reserve(static_cast<std::size_t>(box.shown_rows) * static_cast<std::size_t>(box.shown_cols));
-  maker.mix_colors();
   for (int col = 0; col < box.shown_cols; ++col)
     maker.columns.push_back(cell_span(box.cells.min.x, box.cells.max.x, box.shown_cols, col));
   for (int row = 0; row < box.shown_rows; ++row) maker.add_row(row);
