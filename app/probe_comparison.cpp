@@ -51,6 +51,17 @@ std::vector<ProbedStep> machine_steps(const BlockHistory& history, std::int64_t 
   return steps;
 }
 
+int telling_op(const BlockOperations& block, std::int64_t query_tile) {
+  int found = -1;
+  for (std::size_t i = 0; i < block.operations.size(); ++i) {
+    const Operation& op = block.operations[i];
+    if ((op.dst != Slot::l && op.dst != Slot::l_new) || op.kv_tile < 0 || (op.q_tile >= 0 && op.q_tile != query_tile)) continue;
+    if (found < 0 || op.kv_tile == 1) found = static_cast<int>(i);
+    if (op.kv_tile >= 1) break;
+  }
+  return found;
+}
+
 /// Whether the last step left the row as it was.
 bool unchanged_by_last(const std::vector<ProbedStep>& steps) {
   const ProbedStep &last = steps.back(), &before = steps[steps.size() - 2];
@@ -104,6 +115,7 @@ Result<std::shared_ptr<const ProbeComparison>> compare_probe(const TileProgram& 
   const std::int64_t query_tile = probe.query / probe.tile.block_q;
   made.first_row = std::max<std::int64_t>((*history)->operations().first_row, query_tile * probe.tile.block_q);
   made.row = static_cast<int>(probe.query - made.first_row);
+  made.telling_op = telling_op((*history)->operations(), query_tile);
   const bool running = probe.launches.size() == 1;
   std::vector<ProbedStep> machine = machine_steps(**history, query_tile, made.row, running);
   // A warp of the kernel stops at the last tile that one of its rows sees, the program at the last one of its block.

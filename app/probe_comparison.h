@@ -19,6 +19,7 @@ struct ProbeComparison {
   std::int64_t block = 0;      // its block that has the row,
   std::int64_t first_row = 0;  // the first row of the tile that has it,
   int row = 0;                 // and which row of the tile it is
+  int telling_op = -1;         // of the block: after it m, l and alpha of the row are there, past its first tile where it has more
   std::vector<ComparedStep> steps;
 
   /// The largest difference relative to the tile machine's value, over all steps; m relative to at least 1, since it may pass 0.

@@ -94,7 +94,8 @@ void Session::State::take_simulations(const std::vector<Arrival>& arrivals, bool
   const std::int64_t old_step = lanes.empty() ? 0 : lanes.back().step;
   const double old_cycle = playhead.goal();
   // Another SM in focus changes no number: what was found out about the SMs still holds.
-  const Lane old = lanes.size() == 1 ? lanes.back().lane : Lane{};
+  std::vector<Lane> old;
+  for (const LaneState& lane : lanes) old.push_back(lane.lane);
   for (LaneState& lane : lanes) {
     retired.add(std::move(lane.simulation));
     retired.add(std::move(lane.operations));
@@ -106,12 +107,14 @@ void Session::State::take_simulations(const std::vector<Arrival>& arrivals, bool
     lane.focus_sm = timeline_key(lane.simulation, request.focus_sm).sm;
     for (const ProgramShape& shape : arrival.timeline->stage_facts->shapes) lane.block_lengths.push_back(shape.longest_block);
   }
-  if (old.sm_lanes != nullptr && lanes.size() == 1 && same_request(old.simulation->request, lanes.back().simulation->request)) {
-    lanes.back().lane.sm_lanes = old.sm_lanes;
-    lanes.back().lane.sm_works = old.sm_works;
-  } else {
-    forget_looks();
+  bool all_known = old.size() == lanes.size();
+  for (std::size_t i = 0; all_known && i < lanes.size(); ++i) {
+    all_known = old[i].sm_lanes != nullptr && same_request(old[i].simulation->request, lanes[i].simulation->request);
+    if (!all_known) break;
+    lanes[i].lane.sm_lanes = old[i].sm_lanes;
+    lanes[i].lane.sm_works = old[i].sm_works;
   }
+  if (!all_known) forget_looks();
   forget_values_of_others();
   for (const Arrival& arrival : arrivals) {
     timelines.put(arrival.timeline_key, arrival.timeline);

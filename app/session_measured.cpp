@@ -5,7 +5,6 @@
 #include <atomic>
 
 #include "app/parallel.h"
-#include "app/panels/step_index.h"
 #include "app/probe_inputs.h"
 #include "app/session_state.h"
 #include "kernels/measure/bandwidth.h"
@@ -186,20 +185,13 @@ void Session::State::go_to_probe() {
   const LaneState& lane = lanes.back();
   const Trace& trace = *lane.simulation->trace;
   const auto intervals = trace.intervals(lane.focus_sm);
-  BlockOperations block;
-  lane.simulation->program->emit_block(compared->launch, compared->block, block);
-  const std::int64_t tile = compared->probe->probe.query / lane.simulation->program->tile().block_q;
   std::optional<std::size_t> found;
-  for (std::size_t i = 0; i < intervals.size(); ++i) {
+  for (std::size_t i = 0; i < intervals.size() && !found; ++i) {
     const BlockRun& run = trace.runs()[static_cast<std::size_t>(intervals[i].run)];
-    if (run.launch != compared->launch || run.block != compared->block) continue;
-    const Operation& op = block.operations[static_cast<std::size_t>(intervals[i].op)];
-    if ((op.dst != Slot::l && op.dst != Slot::l_new) || op.kv_tile < 0 || (op.q_tile >= 0 && op.q_tile != tile)) continue;
-    if (!found || op.kv_tile == 1) found = i;
-    if (op.kv_tile >= 1) break;
+    if (intervals[i].op == compared->telling_op && run.launch == compared->launch && run.block == compared->block) found = i;
   }
   if (!found) return notice(tr("The block of that row is not in the trace, which is too long to hold all of them."));
-  set_step(step_of_interval(trace, lane.focus_sm, *found), 0);
+  set_step(trace.step_of_interval(lane.focus_sm, *found), 0);
 }
 
 void Session::State::operator()(const OpenCase& command) {

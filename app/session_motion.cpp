@@ -43,22 +43,14 @@ std::optional<double> next_cycle(const LaneState& lane, double cycle, Grain by, 
   return std::nullopt;
 }
 
-/// The step whose operation `interval` is; steps are in order of their ends, and several can end together.
-std::int64_t step_of(const Trace& trace, int sm, const Interval& interval) {
-  const std::int64_t last = trace.step_at_cycle(sm, interval.end);
-  constexpr std::int64_t most_together = 64;
-  for (std::int64_t step = last; step > 0 && step > last - most_together; --step) {
-    const TraceState state = trace.state_at(sm, step);
-    if (state.run == interval.run && state.op == interval.op) return step;
-  }
-  return last;
-}
-
 }  // namespace
 
 std::int64_t telling_step(const Simulation& simulation, int sm) {
   const Trace& trace = *simulation.trace;
   const auto intervals = trace.intervals(sm);
+  const auto step_of = [&](const Interval& interval) {
+    return trace.step_of_interval(sm, static_cast<std::size_t>(&interval - intervals.data()));
+  };
   constexpr std::size_t looked_at = 4096;
   BlockOperations operations;
   std::int32_t held = -1;
@@ -73,10 +65,10 @@ std::int64_t telling_step(const Simulation& simulation, int sm) {
       simulation.program->emit_block(run.launch, run.block, operations);
       held = interval.run;
     }
-    if (operations.operations[static_cast<std::size_t>(interval.op)].iteration >= 1) return step_of(trace, sm, interval);
+    if (operations.operations[static_cast<std::size_t>(interval.op)].iteration >= 1) return step_of(interval);
   }
-  if (exponential != nullptr) return step_of(trace, sm, *exponential);
-  return product != nullptr ? step_of(trace, sm, *product) : trace.step_count(sm) / 2;
+  if (exponential != nullptr) return step_of(*exponential);
+  return product != nullptr ? step_of(*product) : trace.step_count(sm) / 2;
 }
 
 double Session::State::end_cycle() const {
@@ -158,12 +150,16 @@ void Session::State::refresh_lanes() {
     if (stepped) {
       TraceState rest = trace.state_at(state.focus_sm, state.step);
       std::shared_ptr<const BlockOperations> operations;
+      const int values_op = values_at(trace, state.focus_sm, rest);
       if (rest.run >= 0) {
-        operations = find_block(i, state, trace.runs()[static_cast<std::size_t>(rest.run)]);
-        if (operations == nullptr && lane.simulation != nullptr) continue;  // what is shown stays until then
+        const BlockRun& run = trace.runs()[static_cast<std::size_t>(rest.run)];
+        operations = find_block(i, state, run);
+        // What is shown stays until then.
+        if (operations == nullptr && lane.simulation != nullptr) continue;
+        if (operations != nullptr && waits_for_values(i, run, *operations, rest, values_op)) continue;
       }
       lane.rest = std::move(rest);
-      lane.values_op = values_at(trace, state.focus_sm, lane.rest);
+      lane.values_op = values_op;
       lane.operation = operations != nullptr ? &operations->operations[static_cast<std::size_t>(lane.rest.op)] : nullptr;
       state.operations = std::move(operations);
     }

@@ -27,6 +27,26 @@ std::shared_ptr<const SmWorks> merged(const SmWorks* earlier, SmWorks found, int
   return std::make_shared<const SmWorks>(std::move(found));
 }
 
+/// The run of a block that starts at `start`; runs are in order of start.
+std::optional<std::size_t> find_run(const Trace& trace, int launch, std::int64_t block, double start) {
+  const auto runs = trace.runs();
+  const auto from = std::lower_bound(runs.begin(), runs.end(), start, [](const BlockRun& run, double t) { return run.start < t; });
+  for (auto run = from; run != runs.end() && run->start == start; ++run)
+    if (run->launch == launch && run->block == block) return static_cast<std::size_t>(run - runs.begin());
+  return std::nullopt;
+}
+
+/// The first interval of a run, where the SM's intervals were kept so far.
+std::optional<std::size_t> first_interval(const Trace& trace, int sm, std::size_t run) {
+  const auto intervals = trace.intervals(sm);
+  const BlockRun& block = trace.runs()[run];
+  auto at = std::lower_bound(intervals.begin(), intervals.end(), block.start,
+                             [](const Interval& interval, double t) { return interval.start < t; });
+  for (; at != intervals.end() && at->start <= block.end; ++at)
+    if (at->run == static_cast<std::int32_t>(run)) return static_cast<std::size_t>(at - intervals.begin());
+  return std::nullopt;
+}
+
 }  // namespace
 
 void Session::State::ask_for_sms() {
@@ -42,40 +62,41 @@ void Session::State::ask_for_sms() {
                      };
                    });
   }
-  // In Race rows are too thin to show what is inside.
-  if (sms_wanted && lanes.size() == 1 && sms_looked_for != sms_wanted) look_into(*sms_wanted);
+  for (std::size_t i = 0; i < lanes.size(); ++i)
+    if (sms_wanted[i] && sms_looked_for[i] != sms_wanted[i]) look_into(*sms_wanted[i]);
 }
 
 void Session::State::look_into(const LookIntoSms& wanted) {
-  const Lane& lane = lanes.back().lane;
-  sms_looked_for = wanted;
+  const std::size_t i = wanted.lane;
+  const Lane& lane = lanes[i].lane;
+  sms_looked_for[i] = wanted;
   if (holds(lane.sm_works, wanted)) return;
-  worker->submit(look_slot, tr("looking into the SMs"),
-                 [this, wanted, look = looks, simulation = lanes.back().simulation,
+  worker->submit(look_slot + static_cast<int>(i), tr("looking into the SMs"),
+                 [this, i, wanted, look = looks, simulation = lanes[i].simulation,
                   earlier = lane.sm_works](const Progress& progress) -> Worker::Deliver {
                    auto found = look_into_sms(simulation, wanted.first, wanted.last, progress);
                    std::shared_ptr<const SmWorks> works;
                    if (found) works = merged(earlier.get(), std::move(*found), sms_that_can_be_looked_into(*simulation));
-                   return [this, look, simulation, works] {
-                     if (lanes.size() != 1 || lanes.back().simulation != simulation || look != looks) return;
+                   return [this, i, look, simulation, works] {
+                     if (i >= lanes.size() || lanes[i].simulation != simulation || look != looks) return;
                      if (works != nullptr)
-                       lanes.back().lane.sm_works = works;
+                       lanes[i].lane.sm_works = works;
                      else
-                       sms_looked_for.reset();  // what is more urgent came between: again
+                       sms_looked_for[i].reset();  // what is more urgent came between: again
                    };
                  });
 }
 
 void Session::State::forget_looks() {
-  sms_wanted.reset();
-  sms_looked_for.reset();
+  sms_wanted = {};
+  sms_looked_for = {};
 }
 
 void Session::State::operator()(const SetLanes& command) {
   by_sm = command.by_sm;
 }
 void Session::State::operator()(const LookIntoSms& command) {
-  sms_wanted = command;
+  if (command.lane < sms_wanted.size()) sms_wanted[command.lane] = command;
 }
 
 void Session::State::operator()(const FocusBlock& command) {
@@ -91,17 +112,11 @@ void Session::State::go_to_block() {
   const FocusBlock goal = *std::exchange(going_to_block, std::nullopt);
   const LaneState& lane = lanes.back();
   const Trace& trace = *lane.simulation->trace;
-  const auto runs = trace.runs();
-  const auto is_goal = [&](const BlockRun& run) {
-    return run.launch == goal.launch && run.block == goal.block && run.sm == goal.sm;
-  };
-  const auto run = std::find_if(runs.begin(), runs.end(), is_goal);
-  if (run == runs.end()) return;
-  const auto intervals = trace.intervals(lane.focus_sm);
-  const auto first =
-      std::find_if(intervals.begin(), intervals.end(), [&](const Interval& i) { return i.run == run - runs.begin(); });
-  if (first == intervals.end() || race) return set_cycle(run->start);
-  set_step(step_of_interval(trace, lane.focus_sm, static_cast<std::size_t>(first - intervals.begin())), 0);
+  const auto run = find_run(trace, goal.launch, goal.block, goal.start);
+  if (!run) return;
+  const auto first = first_interval(trace, lane.focus_sm, *run);
+  if (!first || race) return set_cycle(trace.runs()[*run].start);
+  set_step(trace.step_of_interval(lane.focus_sm, *first), 0);
 }
 
 }  // namespace tilescope

@@ -25,6 +25,13 @@ struct BlockKey {
   bool operator==(const BlockKey&) const = default;
 };
 
+/// Values of a block: those after an operation, and what is looked at with them.
+struct ValuesKey {
+  std::shared_ptr<const BlockHistory> history;
+  std::vector<int> ops;
+  bool operator==(const ValuesKey&) const = default;
+};
+
 /// Which plane (batch x head).
 struct PlaneKey {
   std::shared_ptr<const Simulation> simulation;
@@ -127,7 +134,8 @@ struct LaneState {
   std::vector<std::size_t> block_lengths;             // operations, by launch
   std::shared_ptr<const BlockOperations> operations;  // of the block of the step that `lane` shows
   bool sm_lanes_asked = false;
-  /// As shown. It stays at the step before while the block of the next one is written out.
+  double values_since = -1;                           // when the step began to wait for its values; -1: it does not
+  /// As shown. It stays at the step before while the block of the next one is written out and its values are brought to hand.
   Lane lane;
 };
 
@@ -157,7 +165,7 @@ struct Session::State {
   std::string language = "en";
   bool present = false, help = false;
   bool by_sm = false;
-  std::optional<LookIntoSms> sms_wanted, sms_looked_for;  // by the panel; what was asked of the worker
+  std::array<std::optional<LookIntoSms>, 2> sms_wanted, sms_looked_for;  // by lane: by the panel; what was asked of the worker
   int looks = 0;                                          // cancelled ones are not asked for again
   std::optional<FocusBlock> going_to_block;               // once its SM is in focus
   CenterView center = CenterView::stage;
@@ -177,6 +185,7 @@ struct Session::State {
   static constexpr int history_slots = 3;       // one a lane, and one for the block that comes next
   static constexpr int timeline_slots = 2;      // one a lane
   static constexpr int block_slots = 3;         // one a lane, and one for the block that comes next
+  static constexpr int values_slots = 3;        // one a lane, and one for the iteration that comes next
   Retired retired;
   bool freeing = false;
   RecentCache<TimelineKey, std::shared_ptr<const TimelineData>> timelines{retired};
@@ -187,6 +196,7 @@ struct Session::State {
   std::array<std::optional<PlaneKey>, plane_slots> planes_under_way;
   std::array<std::optional<BlockKey>, history_slots> histories_under_way;
   std::array<std::optional<BlockKey>, block_slots> blocks_under_way;
+  std::array<ValuesKey, values_slots> values_asked, values_brought;
   std::vector<Lane> shown;
   std::unique_ptr<Worker> worker;               // last, with `background`: their threads end before the rest goes
   /// What must not keep the shown simulation waiting: studies of many simulations, validation, measurements.
@@ -217,7 +227,8 @@ struct Session::State {
   static std::shared_ptr<Background> make_background();
 
   static constexpr int measure_slot = 0, compare_slot = 14, validation_slot = 15;  // of `background`
-  static constexpr int freeing_slot = block_slots;                                 // of `errands`, after the blocks
+  // Of `errands`, after the blocks.
+  static constexpr int first_values_slot = block_slots, freeing_slot = first_values_slot + values_slots;
   static constexpr int simulate_slot = 0, first_timeline_slot = 1, first_plane_slot = first_timeline_slot + timeline_slots,
                        first_history_slot = first_plane_slot + plane_slots, first_sm_slot = first_history_slot + history_slots,
                        look_slot = first_sm_slot + 2;
@@ -234,7 +245,11 @@ struct Session::State {
 
   // session_values.cpp
   void ask_for_histories();
-  void ask_for_history(int slot, const BlockKey& key, int shown_op);
+  void ask_for_history(int slot, const BlockKey& key);
+  bool waits_for_values(std::size_t i, const BlockRun& run, const BlockOperations& block, const TraceState& rest, int values_op);
+  bool at_hand(std::size_t slot, const ValuesKey& values) const;
+  void ask_for_values(std::size_t slot, const ValuesKey& values);
+  void ask_for_next_values(const LaneState& lane);
   void ask_for_plane(int slot, const PlaneKey& key);
   void show_plane(int slot, LaneState& lane);
   void show_timeline(int slot, LaneState& lane);

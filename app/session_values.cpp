@@ -48,6 +48,85 @@ std::shared_ptr<const TimelineData> lay_out_timeline_of(const TimelineKey& key) 
   return data;
 }
 
+namespace {
+
+/// Longer than this a step does not wait for its values: it is shown without them.
+constexpr double longest_wait_for_values = 0.25;
+
+/// The operations after which the values of a step are looked at: its own and the one before, what its iteration began with, and
+/// the loads that filled the buffers there are.
+ValuesKey values_of_step(std::shared_ptr<const BlockHistory> history, const BlockOperations& block, const TraceState& state, int op,
+                         int values_op) {
+  ValuesKey values{std::move(history), {}};
+  const auto add = [&](int at) {
+    if (at >= 0 && std::find(values.ops.begin(), values.ops.end(), at) == values.ops.end()) values.ops.push_back(at);
+  };
+  const auto& operations = block.operations;
+  add(values_op);
+  add(values_op - 1);
+  int begin = values_op;
+  while (begin >= 0 && operations[static_cast<std::size_t>(begin)].iteration == operations[static_cast<std::size_t>(values_op)].iteration)
+    --begin;
+  add(begin);
+  add(op);
+  for (const SlotState& slot : state.slots)
+    if (slot.run == state.run && slot.valid) add(slot.op);
+  return values;
+}
+
+}  // namespace
+
+bool Session::State::at_hand(std::size_t slot, const ValuesKey& values) const {
+  if (values.history->keeps_everything() || values_brought[slot] == values) return true;
+  for (const int op : values.ops)
+    for (int i = 1; i < slot_count; ++i)
+      if (!values.history->at_hand(static_cast<Slot>(i), op)) return false;
+  return true;
+}
+
+/// Runs the iterations again that the values of a large block come from, so that the frame finds them there.
+void Session::State::ask_for_values(std::size_t slot, const ValuesKey& values) {
+  if (values_asked[slot] == values) return;
+  values_asked[slot] = values;
+  errands->submit(first_values_slot + static_cast<int>(slot), {}, [this, slot, values](const Progress& progress) -> Worker::Deliver {
+    bool all = true;
+    for (const int op : values.ops)
+      for (int i = 1; i < slot_count && (all = all && progress(0)); ++i) values.history->value(static_cast<Slot>(i), op);
+    return [this, slot, values, all] {
+      if (values_asked[slot] == values) values_asked[slot] = {};
+      if (all) values_brought[slot] = values;
+    };
+  });
+}
+
+/// True while the step is not to be shown yet.
+bool Session::State::waits_for_values(std::size_t i, const BlockRun& run, const BlockOperations& block, const TraceState& rest,
+                                      int values_op) {
+  LaneState& lane = lanes[i];
+  const auto* history = histories.find(BlockKey{lane.simulation, run.launch, run.block});
+  const bool known = history == nullptr || at_hand(i, values_of_step(*history, block, rest, rest.op, values_op));
+  if (known || lane.lane.simulation == nullptr) {
+    lane.values_since = -1;
+    return false;
+  }
+  ask_for_values(i, values_of_step(*history, block, rest, rest.op, values_op));
+  if (lane.values_since < 0) lane.values_since = clock_seconds;
+  return clock_seconds - lane.values_since < longest_wait_for_values;
+}
+
+/// Of the iteration after the one that is shown.
+void Session::State::ask_for_next_values(const LaneState& lane) {
+  const auto& operations = lane.operations->operations;
+  auto op = static_cast<std::size_t>(std::max(0, lane.lane.values_op));
+  const std::int32_t iteration = operations[op].iteration;
+  const auto later = [&](const Operation& next) { return next.kind != OpKind::load && next.iteration != iteration; };
+  op = static_cast<std::size_t>(std::find_if(operations.begin() + static_cast<std::ptrdiff_t>(op), operations.end(), later) -
+                                operations.begin());
+  if (op == operations.size()) return;
+  const ValuesKey values{lane.lane.history, {static_cast<int>(op)}};
+  if (!at_hand(values_slots - 1, values)) ask_for_values(values_slots - 1, values);
+}
+
 InputSource Session::State::fitting_inputs(const AttentionProblem& problem, std::string* misfit) const {
   InputSource out = inputs;
   for (auto member : {&InputSource::q, &InputSource::k, &InputSource::v}) {
@@ -63,6 +142,7 @@ InputSource Session::State::fitting_inputs(const AttentionProblem& problem, std:
 
 void Session::State::forget_values() {
   histories.clear();
+  values_asked = values_brought = {};
   planes.clear();
   nothing_under_way();
 }
@@ -72,6 +152,7 @@ void Session::State::forget_values_of_others() {
     return std::none_of(lanes.begin(), lanes.end(), [&](const LaneState& lane) { return lane.simulation == key.simulation; });
   };
   histories.erase_if(gone);
+  values_asked = values_brought = {};
   planes.erase_if(gone);
   timelines.erase_if(gone);
   blocks.erase_if(gone);
@@ -84,17 +165,14 @@ void Session::State::nothing_under_way() {
   compare_asked = nullptr;
 }
 
-void Session::State::ask_for_history(int slot, const BlockKey& key, int shown_op) {
+void Session::State::ask_for_history(int slot, const BlockKey& key) {
   auto& under_way = histories_under_way[static_cast<std::size_t>(slot)];
   if (under_way == key) return;
   under_way = key;
   const InputSource source = fitting_inputs(key.simulation->request.problem, nullptr);
   worker->submit(first_history_slot + slot, tr("working out the values"),
-                 [this, slot, key, source, shown_op](const Progress& progress) -> Worker::Deliver {
+                 [this, slot, key, source](const Progress& progress) -> Worker::Deliver {
                    auto made = run_block(*key.simulation->program, source, key.launch, key.block, progress);
-                   // A large block keeps checkpoints only: the iterations that are shown are run again here, not in the frame.
-                   for (int op = std::max(0, shown_op - 1); made && *made && op <= shown_op; ++op)
-                     for (int i = 1; i < slot_count; ++i) (*made)->value(static_cast<Slot>(i), op);
                    return [this, slot, key, history = made ? *made : nullptr] {
                      auto& waiting = histories_under_way[static_cast<std::size_t>(slot)];
                      if (waiting != key) return;  // asked for something else meanwhile
@@ -161,15 +239,25 @@ void Session::State::ask_for_histories() {
     const BlockKey key{lane.simulation, lane.operations->launch, lane.operations->block};
     const auto* history = histories.find(key);
     lane.lane.history = history != nullptr ? *history : nullptr;
-    if (lane.lane.history == nullptr) ask_for_history(static_cast<int>(i), key, lane.lane.values_op);
+    if (lane.lane.history == nullptr) {
+      ask_for_history(static_cast<int>(i), key);
+    } else if (const ValuesKey values = values_of_step(*history, *lane.operations, lane.lane.state, lane.lane.rest.op,
+                                                       lane.lane.values_op);
+               !at_hand(i, values)) {
+      ask_for_values(i, values);
+      // A load that has just landed is shown when it is there; without the rest there is nothing to show.
+      if (!at_hand(i, values_of_step(*history, *lane.operations, lane.lane.rest, lane.lane.rest.op, lane.lane.values_op)))
+        lane.lane.history = nullptr;
+    }
     if (lane.lane.history != nullptr && i + 1 == lanes.size()) choose_row(*lane.lane.history, lane.lane.rest.op);
   }
   const LaneState& lane = lanes.back();
+  if (lane.lane.history != nullptr && !lane.lane.history->keeps_everything()) ask_for_next_values(lane);
   const std::optional<BlockKey> next = next_block(lane);
   if (!next) return;
   ask_for_next_block(lane, *next);
   if (lane.operations != nullptr && lane.lane.history == nullptr) return;
-  if (!histories.holds(*next)) ask_for_history(history_slots - 1, *next, 0);
+  if (!histories.holds(*next)) ask_for_history(history_slots - 1, *next);
 }
 
 /// Until a row is clicked, the row that shows most: the one whose sum and output this block scales nearest to a half.

@@ -121,11 +121,13 @@ struct SetLanes {
 /// What these SMs did, once they have been simulated anew with them in focus: View::lanes[…].sm_works.
 struct LookIntoSms {
   int first = 0, last = 0;
+  std::size_t lane = 0;
   bool operator==(const LookIntoSms&) const = default;
 };
 struct FocusBlock {
   int sm = 0, launch = 0;
   std::int64_t block = 0;
+  double start = 0;  // when the block began: its place among the runs of the trace
 };  // its SM into focus, and the clock to its first operation
 struct SetPlaying { bool on = false; };
 struct SetSpeed { double speed = 1; };

@@ -132,13 +132,12 @@ bool draw_line(const View& view, Commands& commands, const ListingRow& row, cons
   ImGui::PopID();
   const StepIndex* steps = lane.timeline ? lane.timeline->steps.get() : nullptr;
   if (clicked && steps != nullptr) {
-    if (const std::int64_t step = next_step_on_line(*lane.simulation->trace, *steps, lane.step, row.line); step >= 0)
+    if (const std::int64_t step = next_step_on_line(*steps, lane.step, row.line); step >= 0)
       commands.push(SeekStep{step});
   }
   if (hovered) {
     list->AddRect(rect.min, rect.max, with_alpha(theme.accent, 0.5F), 4 * theme.scale);
-    const bool runs = steps == nullptr ||
-        std::any_of(steps->labels.begin(), steps->labels.end(), [&](const StepLabel& label) { return label.line == row.line; });
+    const bool runs = steps == nullptr || next_step_on_line(*steps, 0, row.line) >= 0;
     std::string body = line_traffic(simulation, row.line);
     add_line(body, runs ? tr("Click: the next step on this line.") : tr("No step of this SM is on this line."));
     item_tooltip(theme, line.text, body);

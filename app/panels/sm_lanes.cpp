@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <limits>
-#include <map>
 #include <numeric>
 
 #include "sim/core/probe_result.h"
@@ -29,11 +29,6 @@ void index_places(SmLanes& lanes) {
   lanes.first.assign(static_cast<std::size_t>(lanes.sm_count) * static_cast<std::size_t>(lanes.places) + 1, 0);
   for (const BlockRun& run : lanes.runs) ++lanes.first[place_of(run) + 1];
   std::partial_sum(lanes.first.begin(), lanes.first.end(), lanes.first.begin());
-  lanes.before.resize(lanes.runs.size());
-  for (std::size_t i = 1; i < lanes.runs.size(); ++i) {
-    const BlockRun& earlier = lanes.runs[i - 1];
-    if (place_of(earlier) == place_of(lanes.runs[i])) lanes.before[i] = lanes.before[i - 1] + earlier.end - earlier.start;
-  }
   lanes.launches.assign(lanes.made.size(), {std::numeric_limits<double>::max(), 0});
   lanes.places_of.assign(lanes.made.size(), 1);
   for (const BlockRun& run : lanes.runs) {
@@ -46,24 +41,59 @@ void index_places(SmLanes& lanes) {
   }
 }
 
-/// Adds what `runs` take of each column; marks where they begin.
-void add_runs(SmDensity& density, std::vector<float>& whole, std::span<const BlockRun> runs, const TimeWindow& window,
-              std::span<const float> shares, bool edges) {
-  const double columns = density.columns, a_cycle = columns / window.span();
-  for (const BlockRun& run : runs) {
-    const double from = std::clamp((run.start - window.begin) * a_cycle, 0.0, columns),
-                 to = std::clamp((run.end - window.begin) * a_cycle, 0.0, columns);
+/// Columns of a stretch of time, to which blocks are added one by one.
+class Columns {
+ public:
+  Columns(double begin, double span, std::size_t count) : begin_(begin), a_cycle_(static_cast<double>(count) / span), level_(count), whole_(count + 2) {}
+
+  /// Returns the column that the block begins in.
+  std::size_t add(const BlockRun& run, float share) {
+    const auto count = static_cast<double>(level_.size());
+    const double from = std::clamp((run.start - begin_) * a_cycle_, 0.0, count), to = std::clamp((run.end - begin_) * a_cycle_, 0.0, count);
     const auto first = static_cast<std::size_t>(from), last = static_cast<std::size_t>(to);
-    const float share = shares[static_cast<std::size_t>(run.launch)];
     if (first == last) {
-      if (first < density.level.size()) density.level[first] += static_cast<float>(to - from) * share;
-      continue;
+      if (first < level_.size()) level_[first] += static_cast<float>(to - from) * share;
+      return first;
     }
-    density.level[first] += static_cast<float>(static_cast<double>(first + 1) - from) * share;
-    whole[first + 1] += share;  // all of the columns up to the one that it ends in
-    whole[last] -= share;
-    if (last < density.level.size()) density.level[last] += static_cast<float>(to - static_cast<double>(last)) * share;
-    if (edges && run.start > window.begin) density.edge[first] = 1;
+    level_[first] += static_cast<float>(static_cast<double>(first + 1) - from) * share;
+    whole_[first + 1] += share;  // all of the columns up to the one that it ends in
+    whole_[last] -= share;
+    if (last < level_.size()) level_[last] += static_cast<float>(to - static_cast<double>(last)) * share;
+    return first;
+  }
+
+  std::vector<float> take() {
+    float sum = 0;
+    for (std::size_t c = 0; c < level_.size(); ++c) {
+      sum += whole_[c];
+      level_[c] = std::clamp(level_[c] + sum, 0.0F, 1.0F);
+    }
+    return std::move(level_);
+  }
+
+ private:
+  double begin_, a_cycle_;
+  std::vector<float> level_, whole_;
+};
+
+/// Four bins a block of an SM: a window that has fewer columns than bins then shows few enough blocks to go through.
+void sum_up(SmLanes& lanes) {
+  constexpr std::size_t few = 32, least_bins = 4096, most_bins = 32768;
+  const std::size_t of_sm = lanes.runs.size() / static_cast<std::size_t>(std::max(lanes.sm_count, 1));
+  if (of_sm < few) return;
+  const std::size_t bins = std::clamp(std::bit_ceil(4 * of_sm + 1), least_bins, most_bins);
+  lanes.bins = static_cast<int>(bins);
+  lanes.used.clear();
+  lanes.used.reserve(static_cast<std::size_t>(lanes.sm_count) * (bins + 1));
+  for (int sm = 0; sm < lanes.sm_count; ++sm) {
+    Columns columns(0, std::max(lanes.end, 1.0), bins);
+    const auto first = lanes.first[static_cast<std::size_t>(sm) * static_cast<std::size_t>(lanes.places)],
+               last = lanes.first[static_cast<std::size_t>(sm + 1) * static_cast<std::size_t>(lanes.places)];
+    for (const BlockRun& run : std::span(lanes.runs).subspan(first, last - first))
+      columns.add(run, 1 / static_cast<float>(lanes.places_of[static_cast<std::size_t>(run.launch)]));
+    float sum = 0;
+    lanes.used.push_back(0);
+    for (const float level : columns.take()) lanes.used.push_back(sum += level);
   }
 }
 
@@ -75,14 +105,6 @@ std::pair<std::size_t, std::size_t> SmLanes::visible(int sm, int place, double f
   const auto last_run = std::upper_bound(first_run, all.end(), to, [](double t, const BlockRun& run) { return t < run.start; });
   const auto offset = static_cast<std::size_t>(all.data() - runs.data());
   return {offset + static_cast<std::size_t>(first_run - all.begin()), offset + static_cast<std::size_t>(last_run - all.begin())};
-}
-
-double SmLanes::busy_until(int sm, int place, double cycle) const {
-  const auto all = of(sm, place);
-  const auto after = std::upper_bound(all.begin(), all.end(), cycle, [](double t, const BlockRun& run) { return t < run.start; });
-  if (after == all.begin()) return 0;
-  const auto i = static_cast<std::size_t>(&*(after - 1) - runs.data());
-  return before[i] + std::min(cycle, runs[i].end) - runs[i].start;
 }
 
 std::optional<std::size_t> SmLanes::at(int sm, int place, double cycle) const {
@@ -114,6 +136,7 @@ SmLanes make_sm_lanes(const Simulation& simulation) {
   }
   lanes.complete = blocks == runs.size();
   index_places(lanes);
+  sum_up(lanes);
   return lanes;
 }
 
@@ -130,11 +153,15 @@ SmLanes make_sm_lanes(const ProbeResult& probe, const SmLanes& simulated) {
     int& there = lanes.hardware_sm[static_cast<std::size_t>(sm)];
     if (here < 0 && there < 0) here = sm, there = on_hardware;
   };
-  std::map<std::pair<int, std::int64_t>, int> simulated_sm;
-  for (const BlockRun& run : simulated.runs) simulated_sm[{run.launch, run.block}] = run.sm;
-  for (const ProbedBlock& block : probe.blocks)
-    if (const auto found = simulated_sm.find({block.launch, block.block}); found != simulated_sm.end())
-      pair(block.sm, found->second);
+  std::vector<std::pair<std::pair<int, std::int64_t>, int>> simulated_sm;
+  for (const BlockRun& run : simulated.runs) simulated_sm.push_back({{run.launch, run.block}, run.sm});
+  std::sort(simulated_sm.begin(), simulated_sm.end());
+  for (const ProbedBlock& block : probe.blocks) {
+    const std::pair<int, std::int64_t> wanted = {block.launch, block.block};
+    const auto found = std::lower_bound(simulated_sm.begin(), simulated_sm.end(), wanted,
+                                        [](const auto& entry, const auto& key) { return entry.first < key; });
+    if (found != simulated_sm.end() && found->first == wanted) pair(block.sm, found->second);
+  }
   for (const ProbedBlock& block : probe.blocks)  // whose places others took: where nobody is
     for (int sm = 0; sm < lanes.sm_count && shown[static_cast<std::size_t>(block.sm)] < 0; ++sm) pair(block.sm, sm);
 
@@ -154,49 +181,80 @@ SmLanes make_sm_lanes(const ProbeResult& probe, const SmLanes& simulated) {
                           block.start_ns * cycles_a_ns, block.end_ns * cycles_a_ns});
   }
   index_places(lanes);
+  sum_up(lanes);
   return lanes;
 }
 
-SmDensity sm_density(const SmLanes& lanes, int first, int last, const TimeWindow& window, int columns) {
-  SmDensity density;
-  density.columns = columns;
-  const auto count = static_cast<std::size_t>(columns);
-  density.level.assign(count, 0);
-  density.edge.assign(count, 0);
-  std::vector<float> whole(count + 2, 0), shares;  // what one block of a launch is of the row
+namespace {
+
+SmDensity density_of_sums(const SmLanes& lanes, int first, int last, const SmColumns& columns) {
+  const auto count = static_cast<std::size_t>(columns.count);
+  SmDensity density{columns.count, std::vector<float>(count), std::vector<std::uint8_t>(count)};
+  const float whole = static_cast<float>(columns.window.span() / columns.count / std::max(lanes.end, 1.0) * lanes.bins);
+  const float share = 1 / (whole * static_cast<float>(last - first));
+  for (int sm = first; sm < last; ++sm) {
+    const float* const used = lanes.used_by(sm);
+    const auto until = [&](const SmColumns::Edge& edge) { return used[edge.bin] + (used[edge.bin + 1] - used[edge.bin]) * edge.part; };
+    float before = until(columns.edges.front());
+    for (std::size_t c = 0; c < count; ++c) {
+      const float next = until(columns.edges[c + 1]);
+      density.level[c] += (next - before) * share;
+      before = next;
+    }
+  }
+  for (float& level : density.level) level = std::clamp(level, 0.0F, 1.0F);
+  return density;
+}
+
+}  // namespace
+
+SmColumns make_sm_columns(const SmLanes& lanes, const TimeWindow& window, int count) {
+  SmColumns columns{window, count, {}, {}};
+  for (int c = 0; c < count; ++c) columns.launch.push_back(lanes.launch_at(window.begin + window.span() * (c + 0.5) / count));
+  // Of an SM's blocks, as if they were spread over the time evenly; and a column must be no narrower than a bin.
+  const double of_sm = static_cast<double>(lanes.runs.size()) / std::max(lanes.sm_count, 1);
+  const double seen = of_sm * std::min(1.0, window.span() / std::max(lanes.end, 1.0));
+  if (seen * apart <= 2 * count || window.span() / count * lanes.bins < lanes.end) return columns;
+  for (int c = 0; c <= count; ++c) {
+    const double cycle = window.begin + window.span() * c / count;
+    const double at = std::clamp(cycle / std::max(lanes.end, 1.0), 0.0, 1.0) * lanes.bins;
+    const auto bin = std::min(static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(lanes.bins) - 1);
+    columns.edges.push_back({bin, static_cast<float>(at - bin)});
+  }
+  return columns;
+}
+
+SmDensity sm_density(const SmLanes& lanes, int first, int last, const SmColumns& columns) {
+  if (!columns.edges.empty()) return density_of_sums(lanes, first, last, columns);
+  const auto count = static_cast<std::size_t>(columns.count);
+  const TimeWindow& window = columns.window;
+  SmDensity density{columns.count, {}, std::vector<std::uint8_t>(count)};
+  Columns levels(window.begin, window.span(), count);
+  std::vector<float> shares;  // what one block of a launch is of the row
   for (const int places : lanes.places_of) shares.push_back(1 / static_cast<float>((last - first) * places));
   for (int sm = first; sm < last; ++sm)
     for (int place = 0; place < lanes.places; ++place) {
       const auto [from, to] = lanes.visible(sm, place, window.begin, window.end);
-      if (to - from > 2 * count) {
-        double busy = lanes.busy_until(sm, place, window.begin);
-        for (std::size_t c = 0; c < count; ++c) {
-          const double middle = window.begin + window.span() * (static_cast<double>(c) + 0.5) / columns;
-          const float share = shares[static_cast<std::size_t>(lanes.launch_at(middle))];
-          const double next = lanes.busy_until(sm, place, window.begin + window.span() * static_cast<double>(c + 1) / columns);
-          density.level[c] += static_cast<float>((next - busy) / window.span() * columns) * share;
-          busy = next;
-        }
-        continue;
+      const bool edges = static_cast<float>(to - from) * apart * static_cast<float>(lanes.places) < 2 * static_cast<float>(count);
+      for (std::size_t i = from; i < to; ++i) {
+        const BlockRun& run = lanes.runs[i];
+        const std::size_t begins = levels.add(run, shares[static_cast<std::size_t>(run.launch)]);
+        if (edges && run.start > window.begin && begins < count) density.edge[begins] = 1;
       }
-      const bool edges = static_cast<float>(to - from) * apart * static_cast<float>(lanes.places) < 2 * static_cast<float>(columns);
-      add_runs(density, whole, std::span(lanes.runs).subspan(from, to - from), window, shares, edges);
     }
-  float sum = 0;
-  for (std::size_t c = 0; c < count; ++c) {
-    sum += whole[c];
-    density.level[c] = std::clamp(density.level[c] + sum, 0.0F, 1.0F);
-  }
+  density.level = levels.take();
   return density;
 }
 
-SmWork::Waits SmWork::longest_wait(int launch, std::int64_t block) const {
+SmWork::Waits SmWork::longest_wait(const BlockRun& block) const {
   const auto runs = simulation->trace->runs();
+  const auto intervals = simulation->trace->intervals(steps.sm);
   std::array<double, 13> cycles{};
-  for (const Interval& interval : simulation->trace->intervals(steps.sm)) {
-    const BlockRun& run = runs[static_cast<std::size_t>(interval.run)];
-    if (run.launch == launch && run.block == block)
-      cycles[static_cast<std::size_t>(interval.cause)] += interval.start - interval.ready;
+  auto at = std::lower_bound(intervals.begin(), intervals.end(), block.start,
+                             [](const Interval& interval, double t) { return interval.start < t; });
+  for (; at != intervals.end() && at->start <= block.end; ++at) {
+    const BlockRun& run = runs[static_cast<std::size_t>(at->run)];
+    if (run.launch == block.launch && run.block == block.block) cycles[static_cast<std::size_t>(at->cause)] += at->start - at->ready;
   }
   cycles[static_cast<std::size_t>(WaitCause::none)] = cycles[static_cast<std::size_t>(WaitCause::program_order)] = 0;
   const auto longest = std::max_element(cycles.begin(), cycles.end());

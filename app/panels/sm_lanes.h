@@ -1,7 +1,8 @@
 // SmLanes: which block ran where and when, sorted by SM and place, simulated or measured; SmWork: what one SM did in its blocks.
 //
-//   a place (slot) holds one block after another, so that its runs never overlap: how busy any stretch was costs two binary
-//   searches
+//   a place (slot) holds one block after another, so that its runs never overlap
+//   an SM's share of use is also kept as a running sum over equal bins: where blocks are too many to be gone through in a frame,
+//   how busy any stretch was is the difference of two of its entries
 #pragma once
 
 #include <memory>
@@ -19,7 +20,8 @@ struct SmLanes {
   int sm_count = 0, places = 1;
   std::vector<BlockRun> runs;        // by SM, place, start
   std::vector<std::size_t> first;    // of each place: runs[first[p] … first[p + 1]); p = sm * places + place
-  std::vector<double> before;        // by run: cycles that its place was busy before it
+  std::vector<float> used;           // sm * (bins + 1) + bin: what was used of the SM before the bin, in bins
+  int bins = 0;                      // 0 where blocks are so few that all can be gone through
   std::vector<LaunchTime> launches;  // from the first block's start to the last one's end
   std::vector<int> places_of;        // by launch: the most blocks of it that an SM held at once
   std::vector<Tensor> made;          // by launch: the tensor that it writes most of, whose colour its blocks wear
@@ -33,8 +35,8 @@ struct SmLanes {
   }
   /// Runs of a place that may be seen in [from, to]: indices into `runs`.
   std::pair<std::size_t, std::size_t> visible(int sm, int place, double from, double to) const;
-  /// Cycles that the place was busy before `cycle`.
-  double busy_until(int sm, int place, double cycle) const;
+  /// The running sums of an SM, in bins: 1 a bin where all places that the launch has there are taken.
+  const float* used_by(int sm) const { return used.data() + static_cast<std::size_t>(sm) * (static_cast<std::size_t>(bins) + 1); }
   /// The last launch that has begun by then.
   int launch_at(double cycle) const;
   /// The run of a place at `cycle`, an index into `runs`.
@@ -54,9 +56,20 @@ struct SmDensity {
   std::vector<float> level;
   std::vector<std::uint8_t> edge;  // a block begins here, and blocks are wide enough to be told apart
 };
-/// One row of SMs [first, last), in `columns` equal parts of the window. Cost grows with the runs seen or, where they are many,
-/// with the columns.
-SmDensity sm_density(const SmLanes& lanes, int first, int last, const TimeWindow& window, int columns);
+/// `count` equal parts of a window, and what all rows ask of them alike.
+struct SmColumns {
+  TimeWindow window;
+  int count = 0;
+  std::vector<int> launch;  // that is under way in the middle of each
+  struct Edge {
+    std::uint32_t bin = 0;
+    float part = 0;  // of the bin, before the edge
+  };
+  std::vector<Edge> edges;  // one more than columns; empty where blocks are few enough to go through them
+};
+SmColumns make_sm_columns(const SmLanes& lanes, const TimeWindow& window, int count);
+/// One row of SMs [first, last). Cost grows with the columns, and with the runs seen where these are few.
+SmDensity sm_density(const SmLanes& lanes, int first, int last, const SmColumns& columns);
 
 /// What one SM did: its intervals as lanes, one a place, loads apart.
 struct SmWork {
@@ -68,8 +81,7 @@ struct SmWork {
     WaitCause cause = WaitCause::none;  // what the block waited for longest
     double cycles = 0;
   };
-  /// Of one block; by its launch and number.
-  Waits longest_wait(int launch, std::int64_t block) const;
+  Waits longest_wait(const BlockRun& block) const;
 };
 std::shared_ptr<const SmWork> make_sm_work(std::shared_ptr<const Simulation> simulation, int sm);
 

@@ -27,6 +27,7 @@ struct Painter {
   const TimelineRow& row;
   const SmLanes& lanes;
   TimelinePicture& picture;
+  SmColumns columns = make_sm_columns(lanes, window, std::max(1, static_cast<int>(row.rect.width() / column_width)));
 
   float x_of(double cycle) const {
     const double x = window.x_of(cycle, layout.plot.min.x, layout.plot.width());
@@ -37,13 +38,11 @@ struct Painter {
 
 /// SMs [first, last) as one line of density; neighbouring columns that look nearly alike are one quad.
 void add_density(const Painter& paint, const Rect& rect, int first, int last) {
-  const int columns = std::max(1, static_cast<int>(rect.width() / column_width));
-  const SmDensity density = sm_density(paint.lanes, first, last, paint.window, columns);
+  const int columns = paint.columns.count;
+  const SmDensity density = sm_density(paint.lanes, first, last, paint.columns);
   constexpr int steps = 12;  // neighbours a step apart are not told apart: a noisy row is then a few hundred quads, not a thousand
   const auto level_of = [&](int c) { return static_cast<int>(density.level[static_cast<std::size_t>(c)] * steps + 0.5F); };
-  const auto launch_of = [&](int c) {
-    return paint.lanes.launch_at(paint.window.begin + paint.window.span() * (c + 0.5) / columns);
-  };
+  const auto launch_of = [&](int c) { return paint.columns.launch[static_cast<std::size_t>(c)]; };
   for (int c = 0, level = level_of(0); c < columns;) {
     const int launch = level > 0 ? launch_of(c) : 0;
     const std::uint8_t edge = density.edge[static_cast<std::size_t>(c)];
@@ -272,11 +271,11 @@ HoverText block_text(const SmPanelState& state, const View& view, const SmBlock&
   }
   const SmWork* work = lane.sm_works != nullptr ? lane.sm_works->of(run.sm) : nullptr;
   if (work != nullptr) {
-    const SmWork::Waits waits = work->longest_wait(run.launch, run.block);
+    const SmWork::Waits waits = work->longest_wait(run);
     if (waits.cause != WaitCause::none)
       add_line(text.body, say(tr("waited longest for {}: {} cycles, {} of its time"), cause_text(waits.cause),
                               format_cycles(Cycles(waits.cycles)), format_percent(waits.cycles / (run.end - run.start))));
-  } else if (!view.race) {
+  } else {
     add_line(text.body, tr("what it waited for is being worked out"));
   }
   add_line(text.body, tr("Click: this SM into focus, and to this block."));
@@ -444,20 +443,24 @@ void draw_sm_labels(ImDrawList* list, const SmPanelState& state, const View& vie
 
 void ask_for_works(SmPanelState& state, const View& view, const TimelineLayout& layout, std::optional<SmBlock> under,
                    Commands& commands) {
-  if (view.race) return;
   const int hovered = under && !under->measured ? under->run.sm : -1;
   if (hovered != state.hovered_sm) state.hovered_seconds = 0;
   state.hovered_sm = hovered;
   state.hovered_seconds += ImGui::GetIO().DeltaTime;
-  LookIntoSms wanted;
-  for (const TimelineRow& row : layout.rows)
-    if (row.kind == Kind::sms && row.rect.height() / state.rows.count / view.lane().sm_lanes->places >= least_inside * layout.scale)
-      wanted = {static_cast<int>(state.rows.first), static_cast<int>(std::ceil(state.rows.first + state.rows.count))};
-  if (wanted.last == 0 && hovered >= 0 && state.hovered_seconds > seconds_at_rest) wanted = {hovered, hovered + 1};
-  if (wanted.last == 0 || (wanted == state.asked && state.asked_of == view.lane().sm_lanes)) return;
-  state.asked = wanted;
-  state.asked_of = view.lane().sm_lanes;
-  commands.push(wanted);
+  for (const TimelineRow& row : layout.rows) {
+    if (row.kind != Kind::sms) continue;
+    const std::shared_ptr<const SmLanes>& lanes = view.lanes[row.group].sm_lanes;
+    LookIntoSms wanted;
+    if (row.rect.height() / state.rows.count / lanes->places >= least_inside * layout.scale)
+      wanted = {static_cast<int>(state.rows.first), static_cast<int>(std::ceil(state.rows.first + state.rows.count)), row.group};
+    else if (hovered >= 0 && under->group == row.group && state.hovered_seconds > seconds_at_rest)
+      wanted = {hovered, hovered + 1, row.group};
+    LookIntoSms& asked = state.asked[row.group];
+    if (wanted.last == 0 || (wanted == asked && state.asked_of[row.group] == lanes)) continue;
+    asked = wanted;
+    state.asked_of[row.group] = lanes;
+    commands.push(wanted);
+  }
 }
 
 HoverText sm_hover(const SmPanelState& state, const View& view, const TimelineLayout& layout, const TimeWindow& window,

@@ -7,6 +7,7 @@
 //   narrow SM 1       ▐ block 1 ▌▐ block 133 ▌                       for a bar, and SMs too many for a row each, become density
 #pragma once
 
+#include <array>
 #include <memory>
 
 #include "app/panels/sm_lanes.h"
@@ -36,8 +37,8 @@ struct SmPanelState {
   std::shared_ptr<const SmLanes> measured_for;
   int hovered_sm = -1;
   double hovered_seconds = 0;
-  LookIntoSms asked;
-  std::shared_ptr<const SmLanes> asked_of;
+  std::array<LookIntoSms, 2> asked;  // by lane
+  std::array<std::shared_ptr<const SmLanes>, 2> asked_of;
 };
 
 inline void set_rows(SmPanelState& state, const SmRows& rows) {

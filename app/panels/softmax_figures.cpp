@@ -71,6 +71,7 @@ const SoftmaxFigures& SoftmaxReader::read(const Lane& lane, int row) {
     history_ = lane.history;
     figures_ = {};
     figures_.parts = parts;
+    bars_written_.clear();
     op_ = -2;
     q_tile_ = -2;
     const std::int64_t tile_rows = lane.simulation->program->tile().block_q;
@@ -160,14 +161,18 @@ void SoftmaxReader::read_bars(const Lane& lane) {
     return;
   }
   const auto& operations = lane.operations->operations;
-  for (std::size_t op = 0; op < operations.size(); ++op) {
-    const Operation& made = operations[op];
-    const bool writes = made.dst == slot && made.kv_tile >= 0 && made.q_tile == q_tile_;
-    const bool again = op + 1 < operations.size() && operations[op + 1].dst == slot;  // a mask follows
-    if (!writes || again) continue;
-    const auto tile = lane.history->value(slot, static_cast<int>(op));
+  if (bars_written_.empty()) {
+    for (std::size_t op = 0; op < operations.size(); ++op) {
+      const Operation& made = operations[op];
+      const bool again = op + 1 < operations.size() && operations[op + 1].dst == slot;  // a mask follows
+      if (made.dst == slot && made.kv_tile >= 0 && !again) bars_written_[made.q_tile].push_back(static_cast<int>(op));
+    }
+  }
+  for (const int op : bars_written_[q_tile_]) {
+    const auto tile = lane.history->value(slot, op);
     if (!tile || row_ >= tile->rows) continue;
-    for (int c = 0; c < tile->cols; ++c) put(made.kv_tile * tile_keys + c, tile->at(row_, c));
+    const std::int64_t first = operations[static_cast<std::size_t>(op)].kv_tile * tile_keys;
+    for (int c = 0; c < tile->cols; ++c) put(first + c, tile->at(row_, c));
   }
 }
 

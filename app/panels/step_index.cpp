@@ -2,7 +2,6 @@
 #include "app/panels/step_index.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "app/stage/program_shape.h"
@@ -49,35 +48,21 @@ StepIndex make_step_index(const Simulation& simulation, int sm) {
     const auto op = static_cast<std::size_t>(intervals[i].op);
     if (op < block->second.operations.size()) index.labels[i] = label_of(block->second.operations[op]);
   }
+  for (std::size_t i = 0; i < index.labels.size(); ++i) {
+    const std::size_t line = index.labels[i].line;
+    if (line >= index.on_line.size()) index.on_line.resize(line + 1);
+    index.on_line[line].push_back(static_cast<std::int32_t>(simulation.trace->step_of_interval(sm, i)));
+  }
+  for (auto& steps : index.on_line) std::sort(steps.begin(), steps.end());
   return index;
 }
 
-std::vector<std::int32_t> intervals_of_steps(const Trace& trace, int sm) {
-  const auto intervals = trace.intervals(sm);
-  std::vector<std::int32_t> order(intervals.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
-    return intervals[static_cast<std::size_t>(a)].end < intervals[static_cast<std::size_t>(b)].end;
-  });
-  return order;
-}
-
-std::int64_t step_of_interval(const Trace& trace, int sm, std::size_t interval) {
-  const auto intervals = trace.intervals(sm);
-  std::int64_t step = 1;
-  for (std::size_t i = 0; i < intervals.size(); ++i)
-    step += intervals[i].end < intervals[interval].end || (intervals[i].end == intervals[interval].end && i < interval);
-  return step;
-}
-
-std::int64_t next_step_on_line(const Trace& trace, const StepIndex& index, std::int64_t from, int line) {
-  const auto order = intervals_of_steps(trace, index.sm);
-  const auto on_line = [&](std::int32_t interval) { return index.labels[static_cast<std::size_t>(interval)].line == line; };
-  const auto begin = order.begin();
-  const auto after = begin + std::clamp<std::int64_t>(from, 0, static_cast<std::int64_t>(order.size()));
-  if (const auto later = std::find_if(after, order.end(), on_line); later != order.end()) return later - begin + 1;
-  const auto earlier = std::find_if(begin, after, on_line);
-  return earlier == after ? -1 : earlier - begin + 1;
+std::int64_t next_step_on_line(const StepIndex& index, std::int64_t from, int line) {
+  if (line < 0 || static_cast<std::size_t>(line) >= index.on_line.size()) return -1;
+  const auto& steps = index.on_line[static_cast<std::size_t>(line)];
+  if (steps.empty()) return -1;
+  const auto later = std::upper_bound(steps.begin(), steps.end(), from);
+  return later == steps.end() ? steps.front() : *later;
 }
 
 std::string step_name(const Simulation& simulation, const StepLabel& label) {

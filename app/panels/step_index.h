@@ -24,16 +24,13 @@ struct StepLabel {
 struct StepIndex {
   int sm = 0;
   std::vector<StepLabel> labels;
+  std::vector<std::vector<std::int32_t>> on_line;  // by line: its steps, in order
 };
 
 StepIndex make_step_index(const Simulation& simulation, int sm);
 
-/// The interval of each step: entry k - 1 is that of step k. Steps go by the end of their operation, intervals by the start.
-std::vector<std::int32_t> intervals_of_steps(const Trace& trace, int sm);
-/// The step whose operation is interval `interval`.
-std::int64_t step_of_interval(const Trace& trace, int sm, std::size_t interval);
 /// The next step after `from` on `line`, from the beginning again when there is none later; -1 where no step is on that line.
-std::int64_t next_step_on_line(const Trace& trace, const StepIndex& index, std::int64_t from, int line);
+std::int64_t next_step_on_line(const StepIndex& index, std::int64_t from, int line);
 
 /// "K₂" for a step that moves a tile, "m′" for one that works a slot out.
 std::string step_name(const Simulation& simulation, const StepLabel& label);

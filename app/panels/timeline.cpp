@@ -160,7 +160,7 @@ void handle_click(TimelineState& state, const View& view, const TimelineLayout& 
   if (view.by_sm) {
     const auto block = find_sm_block(state.sms, view, layout, state.window, mouse);
     if (block && !block->measured && block->group + 1 == view.lanes.size())
-      commands.push(FocusBlock{block->run.sm, block->run.launch, block->run.block});
+      commands.push(FocusBlock{block->run.sm, block->run.launch, block->run.block, block->run.start});
     else if (block)
       commands.push(SetFocusSm{block->run.sm});
     return;
@@ -171,7 +171,7 @@ void handle_click(TimelineState& state, const View& view, const TimelineLayout& 
     const TimelineData& data = *state.data[row.group];
     const UnderMouse under = find_under_mouse(simulation, data, layout, row, state.window, mouse);
     const bool last_lane = row.group + 1 == view.lanes.size();  // steps are those of the chosen algorithm
-    if (under.bar && last_lane) commands.push(SeekStep{step_of_interval(*simulation.trace, data.steps->sm, *under.bar)});
+    if (under.bar && last_lane) commands.push(SeekStep{simulation.trace->step_of_interval(data.steps->sm, *under.bar)});
     if (under.bar || !under.wait) continue;
     state.causes = {state.data[row.group], row.group, cause_chain(simulation, data, *under.wait), mouse};
   }
@@ -188,7 +188,7 @@ void draw_cause_lines(const CauseBox& box, const View& view, Commands& commands)
     const std::string line = fmt::format("{}  {}  {}##{}", i == 0 ? " " : "←", link.name, link.why, i);
     if (!ImGui::Selectable(line.c_str())) continue;
     if (steps)
-      commands.push(SeekStep{step_of_interval(*simulation.trace, box.of->steps->sm, link.interval)});
+      commands.push(SeekStep{simulation.trace->step_of_interval(box.of->steps->sm, link.interval)});
     else
       commands.push(SeekCycle{simulation.trace->intervals(box.of->steps->sm)[link.interval].end});
   }
@@ -237,7 +237,10 @@ void refresh_picture(TimelineState& state, const View& view, const TimelineLayou
   if (state.picture.quads && key.same_as(state.key)) return;
   std::vector<std::shared_ptr<const Simulation>> simulations;
   for (const Lane& lane : view.lanes) simulations.push_back(lane.simulation);
-  state.picture = make_timeline_picture(*view.theme, layout, state.window, state.data, simulations, view.hovered_tensor);
+  // Tens of thousands of quads: their memory is used again once no frame draws from it.
+  std::shared_ptr<QuadBatch> quads = state.picture.quads.use_count() == 1 ? std::move(state.picture.quads) : nullptr;
+  state.picture =
+      make_timeline_picture(*view.theme, layout, state.window, state.data, simulations, view.hovered_tensor, std::move(quads));
   for (const TimelineRow& row : layout.rows) {
     const Lane& lane = view.lanes[row.group];
     if (row.kind == TimelineRow::Kind::sms)

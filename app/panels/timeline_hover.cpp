@@ -41,7 +41,7 @@ HoverText bar_text(const Simulation& simulation, const TimelineData& data, std::
   if (const std::string wait = wait_sentence(simulation, data, i); !wait.empty()) add_line(text.body, wait);
   const BlockRun& run = simulation.trace->runs()[static_cast<std::size_t>(interval.run)];
   add_line(text.body, say(tr("block {} on SM {}, step {}"), format_count(run.block), run.sm,
-                          format_count(step_of_interval(*simulation.trace, data.steps->sm, i))));
+                          format_count(simulation.trace->step_of_interval(data.steps->sm, i))));
   return text;
 }
 

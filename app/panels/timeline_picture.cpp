@@ -281,9 +281,11 @@ void add_lane(TimelinePicture& picture, const Theme& theme, const TimelineLayout
 
 TimelinePicture make_timeline_picture(const Theme& theme, const TimelineLayout& layout, const TimeWindow& window,
                                       std::span<const std::shared_ptr<const TimelineData>> data,
-                                      std::span<const std::shared_ptr<const Simulation>> simulations, std::optional<Tensor> lit) {
+                                      std::span<const std::shared_ptr<const Simulation>> simulations, std::optional<Tensor> lit,
+                                      std::shared_ptr<QuadBatch> quads) {
   TimelinePicture picture;
-  picture.quads = std::make_shared<QuadBatch>();
+  picture.quads = quads != nullptr ? std::move(quads) : std::make_shared<QuadBatch>();
+  picture.quads->clear();
   const Painter paint{theme, layout, window, lit, picture};
   for (const TimelineRow& row : layout.rows) {
     Quad track;

@@ -25,16 +25,16 @@ int values_a_cell(int count, int shown) {
   return (count + shown - 1) / std::max(shown, 1);
 }
 
-CellValue value_of(const Matrix* matrix, const SlotBox& box, int row, int col) {
+/// The value of the cell whose corner is (first_row, first_col), of `rows` by `cols` values.
+CellValue value_of(const Matrix* matrix, int first_row, int rows, int first_col, int cols) {
   CellValue found;
   if (!matrix) return found;
-  const int rows = values_a_cell(box.rows, box.shown_rows), cols = values_a_cell(box.cols, box.shown_cols);
   found.masked = true;
   constexpr float largest_finite = std::numeric_limits<float>::max();
-  const int last_row = std::min((row + 1) * rows, matrix->rows), last_col = std::min((col + 1) * cols, matrix->cols);
+  const int last_row = std::min(first_row + rows, matrix->rows), last_col = std::min(first_col + cols, matrix->cols);
   float size = 0;
-  for (int r = row * rows; r < last_row; ++r) {
-    for (int c = col * cols; c < last_col; ++c) {
+  for (int r = first_row; r < last_row; ++r) {
+    for (int c = first_col; c < last_col; ++c) {
       found.any = true;
       const float value = matrix->at(r, c), of_value = std::abs(value);
       if (!(of_value <= largest_finite)) continue;
@@ -48,17 +48,6 @@ CellValue value_of(const Matrix* matrix, const SlotBox& box, int row, int col) {
   return found;
 }
 
-float drain_of(const CellValues& values, const SlotBox& box, int row) {
-  float factor = 1;
-  for (const Matrix* matrix : {values.drain.get(), values.drain_too.get()}) {
-    if (!matrix) continue;
-    const CellValue row_factor =
-        value_of(matrix, {.rows = box.rows, .cols = 1, .shown_rows = box.shown_rows, .shown_cols = 1}, row, 0);
-    factor *= row_factor.value;
-  }
-  return std::clamp(factor, 0.0F, 1.0F);
-}
-
 /// Builds the picture of one slot cell by cell.
 struct PictureMaker {
   const SlotBox& box;
@@ -67,10 +56,25 @@ struct PictureMaker {
   const StageMetrics& metrics;
   Tensor tensor = tensor_of(box.slot);
   HeatScale scale = HeatScale(box.slot, values.now.get(), values.before.get());
+  int rows_a_cell = values_a_cell(box.rows, box.shown_rows), cols_a_cell = values_a_cell(box.cols, box.shown_cols);
+  ImU32 nothing = with_alpha(theme.text_faint, 0.10F);
+  std::array<ImU32, 512> colors = {};  // by heat, once mixed: finer than the screen's own steps, and much quicker than mixing each cell's
+  std::vector<CellSpan> columns = {};
   QuadBatch quads = {};
   std::vector<CellNumber> numbers = {};
   int digits = 0;  // room for a number, in characters; 0 for none
   ImFont* font = nullptr;
+
+  CellValue value_at(const Matrix* matrix, int row, int col) const {
+    return value_of(matrix, row * rows_a_cell, rows_a_cell, col * cols_a_cell, cols_a_cell);
+  }
+
+  float drain_of(int row) const {
+    float factor = 1;
+    for (const Matrix* matrix : {values.drain.get(), values.drain_too.get()})
+      if (matrix) factor *= value_of(matrix, row * rows_a_cell, rows_a_cell, 0, 1).value;
+    return std::clamp(factor, 0.0F, 1.0F);
+  }
 
   void measure() {
     const Rect cell = cell_rect(box, 0, 0);
@@ -86,16 +90,28 @@ struct PictureMaker {
     }
   }
 
-  ImU32 color_of(const CellValue& cell) const { return heat_color(theme, tensor, scale(cell.value)); }
+  ImU32 color_of(const CellValue& cell) {
+    if (!cell.any || cell.masked) return nothing;
+    const auto heat = static_cast<std::size_t>(scale(cell.value) * static_cast<float>(colors.size() - 1) + 0.5F);
+    if (colors[heat] == 0)
+      colors[heat] = heat_color(theme, tensor, static_cast<float>(heat) / static_cast<float>(colors.size() - 1));
+    return colors[heat];
+  }
 
-  void add(int row, int col) {
-    const Rect rect = cell_rect(box, row, col);
-    const CellValue now = value_of(values.now.get(), box, row, col);
-    const CellValue before = values.before == values.now ? now : value_of(values.before.get(), box, row, col);
+  void add_row(int row) {
+    const CellSpan y = cell_span(box.cells.min.y, box.cells.max.y, box.shown_rows, row);
+    const float drained = values.drain ? 1 + (drain_of(row) - 1) * values.blend : 1;
+    for (int col = 0; col < box.shown_cols; ++col) add({{columns[static_cast<std::size_t>(col)].begin, y.begin}, {columns[static_cast<std::size_t>(col)].end, y.end}}, row, col, drained);
+  }
+
+  void add(const Rect& rect, int row, int col, float drained) {
+    const CellValue now = value_at(values.now.get(), row, col);
+    // At rest the value before is only looked at where there is none now.
+    const bool same = values.before == values.now || (values.blend >= 1 && now.any && !values.drain);
+    const CellValue before = same ? now : value_at(values.before.get(), row, col);
     const float gap = rect.width() >= 7 && rect.height() >= 7 ? 1.0F : 0.0F;
     Quad quad{.min = rect.min, .max = {rect.max.x - gap, rect.max.y - gap}};
     quad.radius = std::min(rect.width(), rect.height()) >= 12 ? 2.0F * theme.scale : 0;
-    const ImU32 nothing = with_alpha(theme.text_faint, 0.10F);
     const CellValue& shown = values.blend >= 0.5F ? now : before;
     if (!now.any && !before.any) {
       quad.fill = nothing;
@@ -105,14 +121,13 @@ struct PictureMaker {
       quad.border = with_alpha(theme.text_faint, 0.55F);
       quad.border_width = 0.5F;
     } else {
-      const ImU32 from = before.any && !before.masked ? color_of(before) : nothing;
-      const ImU32 to = now.any && !now.masked ? color_of(now) : nothing;
-      quad.fill = mix(from, to, values.blend);
+      const ImU32 from = color_of(before), to = same ? from : color_of(now);
+      quad.fill = same ? to : mix(from, to, values.blend);
       if (values.drain) {
         quad.fill = from;
         quad.empty = mix(theme.inset, from, 0.30F);
         quad.fill_from = FillFrom::bottom;
-        quad.fill_fraction = 1 + (drain_of(values, box, row) - 1) * values.blend;
+        quad.fill_fraction = drained;
       }
     }
     quads.add(quad);
@@ -195,9 +210,9 @@ CellPicture make_cell_picture(const SlotBox& box, const CellValues& values, cons
   PictureMaker maker{box, values, theme, metrics};
   maker.measure();
   maker.quads.reserve(static_cast<std::size_t>(box.shown_rows) * static_cast<std::size_t>(box.shown_cols));
-  for (int row = 0; row < box.shown_rows; ++row) {
-    for (int col = 0; col < box.shown_cols; ++col) maker.add(row, col);
-  }
+  for (int col = 0; col < box.shown_cols; ++col)
+    maker.columns.push_back(cell_span(box.cells.min.x, box.cells.max.x, box.shown_cols, col));
+  for (int row = 0; row < box.shown_rows; ++row) maker.add_row(row);
   return {std::make_shared<const QuadBatch>(std::move(maker.quads)), std::move(maker.numbers)};
 }
 

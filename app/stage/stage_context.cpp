@@ -23,19 +23,8 @@ void forget_values(StageCache& cache) {
   cache.before = {};
 }
 
-/// The load whose bytes are in a buffer, as an index into the block's operations; -1 where it is none of them. It is sought from
-/// the step's operation outward: a block can be hundreds of thousands of operations.
-int load_that_filled(const BlockOperations& block, const SlotState& state, int op) {
-  const auto filled = [&](int i) {
-    const Operation& operation = block.operations[static_cast<std::size_t>(i)];
-    return operation.kind == OpKind::load && operation.dst == state.slot && operation.tile == state.tile;
-  };
-  const int count = static_cast<int>(block.operations.size());
-  for (int away = 0; away <= std::max(op, count - op); ++away) {
-    if (op - away >= 0 && op - away < count && filled(op - away)) return op - away;
-    if (op + away < count && filled(op + away)) return op + away;
-  }
-  return -1;
+bool is_load(const BlockOperations& block, std::int32_t op) {
+  return op >= 0 && block.operations[static_cast<std::size_t>(op)].kind == OpKind::load;
 }
 
 /// The plane before stays until the next one's history is there.
@@ -134,9 +123,8 @@ void update_stage_values(StageContext& context) {
     const SlotState* state = box.shared ? slot_state(context.lane, box.slot, box.ring) : nullptr;
     if (box.shared) {
       // A ring holds tiles that the listing has not come to yet: each buffer shows what its own load brought.
-      const int load =
-          state && state->valid && !box.folded ? load_that_filled(*context.lane.operations, *state, context.lane.rest.op) : -1;
-      values.now = load >= 0 ? history->value(box.slot, load) : nullptr;
+      const bool loaded = state && state->valid && !box.folded && is_load(*context.lane.operations, state->op);
+      values.now = loaded && history->at_hand(box.slot, state->op) ? history->value(box.slot, state->op) : nullptr;
       values.before = values.now;
     } else if (operation && operation->dst == box.slot && operation->kind == OpKind::load) {
       values.now = values.before = history->value(box.slot, context.lane.rest.op);

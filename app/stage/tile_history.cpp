@@ -173,7 +173,7 @@ TileHistory::TileHistory(const Simulation& simulation, std::int64_t plane) : pla
   Collector collector(simulation, plane);
   const auto runs = simulation.trace->runs();
   all_reads_ = std::all_of(runs.begin(), runs.end(), [&](const BlockRun& run) { return collector.in_focus(run.sm); });
-  events_ = collector.collect();
+  for (const TileEvent& event : collector.collect()) events_[static_cast<std::size_t>(event.tensor)].push_back(event);
 }
 
 std::vector<CellHistory> TileHistory::cells(const TensorBox& box) const {
@@ -192,8 +192,8 @@ std::vector<CellHistory> TileHistory::cells(const TensorBox& box) const {
   for (std::size_t i = 0; i < cells.size(); ++i) cells[i].tiles = rows[i / shown_cols] * cols[i % shown_cols];
 
   const auto each_event = [&](const auto& visit) {
-    for (const TileEvent& event : events_) {
-      if (event.tensor != box.tensor || event.row >= box.grid_rows || event.col >= box.grid_cols) continue;
+    for (const TileEvent& event : events_[static_cast<std::size_t>(box.tensor)]) {
+      if (event.row >= box.grid_rows || event.col >= box.grid_cols) continue;
       visit(event,
             cell_of_row[static_cast<std::size_t>(event.row)] * shown_cols + cell_of_col[static_cast<std::size_t>(event.col)]);
     }

@@ -2,6 +2,7 @@
 // HBM box.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -68,14 +69,13 @@ class TileHistory {
   std::int64_t plane() const { return plane_; }
   /// True when loads of every SM are in it.
   bool all_reads() const { return all_reads_; }
-  const std::vector<TileEvent>& events() const { return events_; }
   /// The history of each drawn cell of `box`, row by row.
   std::vector<CellHistory> cells(const TensorBox& box) const;
 
  private:
   std::int64_t plane_ = 0;
   bool all_reads_ = true;
-  std::vector<TileEvent> events_;  // in order of time
+  std::array<std::vector<TileEvent>, tensor_count> events_;  // by tensor, in order of time
 };
 
 }  // namespace tilescope

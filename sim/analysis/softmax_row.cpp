@@ -131,7 +131,7 @@ class RowReader {
     if (write >= 0) result.o_after = whole_row(Slot::o, op_);
   }
 
-  void read_scores(SoftmaxRow& result, const ReferencePlane* exact) const {
+  void read_scores(SoftmaxRow& result, const ReferencePlane* exact) {
     if (result.kv_tile < 0) {
       result.keys_seen = range_.first > 0 && operation(range_.first - 1).kv_tile >= 0 ? visible(result.query) : 0;
       return;
@@ -145,27 +145,37 @@ class RowReader {
       if (last_write(Slot::o) >= 0) result.keys_seen = std::min(visible(result.query), first_key + tile_keys);
       return;
     }
-    add_earlier_scores(result, exact);
+    const std::vector<float> scores = arrived ? whole_row(Slot::s, op_) : std::vector<float>{};
+    const std::int64_t keys = std::min(visible(result.query), first_key + static_cast<std::int64_t>(scores.size()));
+    add_earlier_scores(result, exact, keys);
     if (!arrived) return;
-    const std::vector<float> scores = whole_row(Slot::s, op_),
-                             weights = last_write(Slot::p) >= 0 ? whole_row(Slot::p, op_) : std::vector<float>{};
+    const std::vector<float> weights = last_write(Slot::p) >= 0 ? whole_row(Slot::p, op_) : std::vector<float>{};
     for (std::size_t c = 0; c < scores.size(); ++c) {
       RowScore score = {first_key + static_cast<std::int64_t>(c), scores[c], std::isinf(scores[c]) && scores[c] < 0, true,
                         std::nullopt};
       if (c < weights.size()) score.weight = weights[c];
       result.scores.push_back(score);
     }
-    result.keys_seen = std::min(visible(result.query), first_key + static_cast<std::int64_t>(scores.size()));
+    result.keys_seen = keys;
+  }
+
+  /// A row costs about a millisecond: scores and output are those of the same one where it has as many keys.
+  const ReferenceRow& exact_row(const ReferencePlane& exact, std::int64_t query, std::int64_t keys) {
+    if (exact_keys_ != keys) exact_row_ = exact.row(query, keys);
+    exact_keys_ = keys;
+    return exact_row_;
   }
 
   /// Scores of the key tiles before this one, for the same queries.
-  void add_earlier_scores(SoftmaxRow& result, const ReferencePlane* exact) const {
+  /// `keys` are those that will have been seen with the scores of this tile.
+  void add_earlier_scores(SoftmaxRow& result, const ReferencePlane* exact, std::int64_t keys) {
     const std::int64_t tile_keys = program_.tile().block_kv;
     const auto add = [&](std::int64_t key, float value) {
       result.scores.push_back({key, value, std::isinf(value) && value < 0, false, std::nullopt});
     };
-    if (!history_.keeps_everything() && exact != nullptr) {
-      const ReferenceRow row = exact->row(result.query, result.kv_tile * tile_keys);
+    if (!history_.keeps_everything()) {
+      if (exact == nullptr) return;
+      const ReferenceRow& row = exact_row(*exact, result.query, keys);
       for (std::int64_t key = 0; key < result.kv_tile * tile_keys; ++key)
         add(key, static_cast<float>(row.scores[static_cast<std::size_t>(key)]));
       return;
@@ -185,7 +195,7 @@ class RowReader {
     }
   }
 
-  void compare(SoftmaxRow& result, const ReferencePlane& exact) const {
+  void compare(SoftmaxRow& result, const ReferencePlane& exact) {
     const std::vector<float>& output = result.o_after.empty() ? result.o_before : result.o_after;
     if (output.empty() || result.iteration < 0 || updates_output_later()) return;
     std::optional<double> divisor = 1.0;
@@ -193,7 +203,7 @@ class RowReader {
     if (division == Division::at_end && result.kv_tile >= 0) divisor = number(Slot::l, op_);
     if (division == Division::none && result.keys_seen < visible(result.query)) return;  // weights of all keys, sum of a few
     if (!divisor) return;
-    result.exact_so_far = exact.row(result.query, result.keys_seen).output;
+    result.exact_so_far = exact_row(exact, result.query, result.keys_seen).output;
     if (result.exact_so_far.empty()) return;
     double difference = 0, size = 0;
     for (std::size_t t = 0; t < output.size(); ++t) {
@@ -205,14 +215,11 @@ class RowReader {
   }
 
   enum class Division : std::uint8_t { none, every_tile, at_end };
+  /// The last division tells: a program that divides in every tile does so in the last one too.
   Division division_of_output() const {
-    Division found = Division::none;
-    for (const Operation& o : operations_)
-      if (o.kind == OpKind::divide && o.dst == Slot::o) {
-        if (o.kv_tile >= 0) return Division::every_tile;
-        found = Division::at_end;
-      }
-    return found;
+    for (auto o = operations_.rbegin(); o != operations_.rend(); ++o)
+      if (o->kind == OpKind::divide && o->dst == Slot::o) return o->kv_tile >= 0 ? Division::every_tile : Division::at_end;
+    return Division::none;
   }
   bool updates_output_later() const {
     for (int i = op_ + 1; i <= range_.last; ++i)
@@ -230,6 +237,8 @@ class RowReader {
   int op_, row_;
   IterationRange range_;
   std::int64_t first_query_ = 0;
+  std::int64_t exact_keys_ = -1;
+  ReferenceRow exact_row_;
 };
 
 }  // namespace

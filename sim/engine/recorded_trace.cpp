@@ -193,6 +193,16 @@ std::int64_t RecordedTrace::step_at_cycle(int sm, double cycle) const {
   return index == nullptr ? 0 : last_step_by(*index, cycle);
 }
 
+std::int64_t RecordedTrace::step_of_interval(int sm, std::size_t interval) const {
+  const SmIndex* index = find(sm);
+  if (index == nullptr || interval >= index->data->intervals.size()) return 0;
+  const auto& intervals = index->data->intervals;
+  const auto before = std::partition_point(index->steps.begin(), index->steps.end(), [&](Index i) {
+    return intervals[i].end < intervals[interval].end || (intervals[i].end == intervals[interval].end && i < interval);
+  });
+  return before - index->steps.begin() + 1;
+}
+
 std::int64_t RecordedTrace::seek(int sm, std::int64_t from, Grain grain, int direction) const {
   const SmIndex* index = find(sm);
   if (index == nullptr) return 0;

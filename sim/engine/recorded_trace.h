@@ -33,6 +33,7 @@ class RecordedTrace final : public Trace {
   TraceState state_at_cycle(int sm, double cycle) const override;
   std::int64_t seek(int sm, std::int64_t from, Grain grain, int direction) const override;
   std::int64_t step_at_cycle(int sm, double cycle) const override;
+  std::int64_t step_of_interval(int sm, std::size_t interval) const override;
 
  private:
   static constexpr std::size_t events_a_sum = 64;

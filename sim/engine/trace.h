@@ -80,6 +80,7 @@ struct SlotState {
   bool arriving = false;
   double progress = 0;
   TileRef tile;                    // what it holds or is about to hold
+  std::int32_t op = -1;            // of the run: the operation that fills it
 };
 
 struct SmState {
@@ -129,6 +130,8 @@ class Trace {
   virtual std::int64_t seek(int sm, std::int64_t from, Grain grain, int direction) const = 0;
   /// The last step that had ended by `cycle`.
   virtual std::int64_t step_at_cycle(int sm, double cycle) const = 0;
+  /// The step whose operation is interval `interval` of intervals(sm); steps that end together are in the intervals' order.
+  virtual std::int64_t step_of_interval(int sm, std::size_t interval) const = 0;
 };
 
 }  // namespace tilescope

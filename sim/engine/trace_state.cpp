@@ -22,7 +22,7 @@ bool same(const TileInFlight& a, const TileInFlight& b) {
 
 bool same(const SlotState& a, const SlotState& b) {
   return a.slot == b.slot && a.ring == b.ring && a.run == b.run && a.valid == b.valid && a.arriving == b.arriving &&
-         a.progress == b.progress && a.tile == b.tile;
+         a.progress == b.progress && a.tile == b.tile && a.op == b.op;
 }
 
 bool same(const SmState& a, const SmState& b) {
@@ -144,7 +144,7 @@ void RecordedTrace::add_slots(TraceState& state, const SmIndex& index) const {
       const auto after = std::partition_point(first, last, [&](Index i) { return intervals[i].start < state.cycle; });
       if (after == first) continue;
       const Index i = *(after - 1);
-      SlotState slot{buffer.slot, buffer.ring, run, true, false, 1, index.data->notes[i].tile};
+      SlotState slot{buffer.slot, buffer.ring, run, true, false, 1, index.data->notes[i].tile, intervals[i].op};
       if (intervals[i].end > state.cycle) {
         slot.arriving = true;
         slot.progress = part(state.cycle, intervals[i].start, intervals[i].end);

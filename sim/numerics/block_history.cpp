@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -146,32 +147,68 @@ class CheckpointedHistory final : public BlockHistory {
   bool keeps_everything() const override { return false; }
 
   MatrixPtr value(Slot slot, int op) const override {
-    const auto& events = events_[static_cast<std::size_t>(slot)];
-    const auto after = std::upper_bound(events.begin(), events.end(), op);
-    if (after == events.begin()) return nullptr;
-    const std::int32_t event = *std::prev(after);
-    const auto next = std::upper_bound(segments_.begin(), segments_.end(), event,
-                                       [](std::int32_t o, const Segment& segment) { return o < segment.first; });
+    const std::int32_t event = event_of(slot, op);
+    if (event < 0) return nullptr;
+    if (const std::optional<MatrixPtr> kept = find(slot, event)) return *kept;
+    const std::scoped_lock running(running_);
+    if (const std::optional<MatrixPtr> kept = find(slot, event)) return *kept;  // another thread was here first
+    if (brings_input(slot, event)) {
+      MatrixPtr tile = machine_->input(block_.operations[static_cast<std::size_t>(event)].tile);
+      const std::scoped_lock lock(mutex_);
+      keep(inputs_, event, tile, most_inputs);
+      return tile;
+    }
+    const std::size_t segment = segment_of(event);
+    auto records = std::make_shared<const SlotRecords>(run_again(segment));
     const std::scoped_lock lock(mutex_);
-    return records_of(static_cast<std::size_t>(next - segments_.begin()) - 1).at(slot, event);
+    keep(segments_kept_, segment, records, most_segments);
+    return records->at(slot, event);
+  }
+
+  bool at_hand(Slot slot, int op) const override {
+    const std::int32_t event = event_of(slot, op);
+    return event < 0 || find(slot, event).has_value();
   }
 
  private:
-  static constexpr std::size_t most_cached = 4;
-  struct Cached {
-    std::size_t segment;
-    SlotRecords records;
-  };
+  static constexpr std::size_t most_segments = 16, most_inputs = 32;
+  template <class Key, class Value>
+  using Recent = std::vector<std::pair<Key, Value>>;  // the latest first
 
-  const SlotRecords& records_of(std::size_t segment) const {
-    const auto hit = std::find_if(cache_.begin(), cache_.end(), [&](const Cached& cached) { return cached.segment == segment; });
-    if (hit != cache_.end()) {
-      std::rotate(cache_.begin(), hit, hit + 1);  // the latest first
-    } else {
-      if (cache_.size() == most_cached) cache_.pop_back();
-      cache_.insert(cache_.begin(), {segment, run_again(segment)});
-    }
-    return cache_.front().records;
+  template <class Key, class Value>
+  static void keep(Recent<Key, Value>& recent, Key key, Value value, std::size_t most) {
+    if (recent.size() == most) recent.pop_back();
+    recent.insert(recent.begin(), {key, std::move(value)});
+  }
+  template <class Key, class Value>
+  static const Value* look_up(Recent<Key, Value>& recent, Key key) {
+    const auto hit = std::find_if(recent.begin(), recent.end(), [&](const auto& entry) { return entry.first == key; });
+    if (hit == recent.end()) return nullptr;
+    std::rotate(recent.begin(), hit, hit + 1);
+    return &recent.front().second;
+  }
+
+  /// The operation after which a slot stands for what it stands for after `op`; -1 where it holds nothing.
+  std::int32_t event_of(Slot slot, int op) const {
+    const auto& events = events_[static_cast<std::size_t>(slot)];
+    const auto after = std::upper_bound(events.begin(), events.end(), op);
+    return after == events.begin() ? -1 : *std::prev(after);
+  }
+  std::size_t segment_of(std::int32_t event) const {
+    const auto next = std::upper_bound(segments_.begin(), segments_.end(), event,
+                                       [](std::int32_t o, const Segment& segment) { return o < segment.first; });
+    return static_cast<std::size_t>(next - segments_.begin()) - 1;
+  }
+  /// What a load brings of the program's inputs need not be run for.
+  bool brings_input(Slot slot, std::int32_t event) const {
+    const Operation& op = block_.operations[static_cast<std::size_t>(event)];
+    return op.kind == OpKind::load && op.dst == slot && machine_->is_input(op.tile.tensor);
+  }
+  std::optional<MatrixPtr> find(Slot slot, std::int32_t event) const {
+    const std::scoped_lock lock(mutex_);
+    if (const auto* records = look_up(segments_kept_, segment_of(event))) return (*records)->at(slot, event);
+    if (const auto* tile = look_up(inputs_, event); tile != nullptr && brings_input(slot, event)) return *tile;
+    return std::nullopt;
   }
 
   SlotRecords run_again(std::size_t number) const {
@@ -204,8 +241,11 @@ class CheckpointedHistory final : public BlockHistory {
   BlockOperations block_;
   std::vector<Segment> segments_;
   std::array<std::vector<std::int32_t>, slot_count> events_;  // operations after which a slot stands for another value
-  mutable std::mutex mutex_;                                  // value() is const, and may be asked by two threads
-  mutable std::vector<Cached> cache_;
+  // value() is const, and asked by two threads: one that draws, and one that runs segments ahead of it.
+  mutable std::mutex running_;  // the machine
+  mutable std::mutex mutex_;    // what is kept; never held for long
+  mutable Recent<std::size_t, std::shared_ptr<const SlotRecords>> segments_kept_;
+  mutable Recent<std::int32_t, MatrixPtr> inputs_;
 };
 
 /// Collects the segments of a block while it runs, and thins them out when they grow beyond the budget.

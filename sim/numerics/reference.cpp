@@ -50,10 +50,14 @@ ReferenceRow ReferencePlane::row(std::int64_t query, std::int64_t first_keys) co
   } else {
     const Matrix q = input_tile(inputs_, problem_, {Tensor::q, plane_, at, 1, 0, static_cast<std::int32_t>(dim)});
     row.scores.assign(keys, 0.0);
-    for (std::size_t t = 0; t < dim; ++t) {
-      const double factor = q.values[t];
-      const float* k = &k_[t * keys];
-      for (std::size_t j = 0; j < visible; ++j) row.scores[j] += factor * k[j];
+    constexpr std::size_t together = 512;  // scores that stay in the nearest cache while all of the dimension goes over them
+    for (std::size_t first = 0; first < visible; first += together) {
+      const std::size_t last = std::min(visible, first + together);
+      for (std::size_t t = 0; t < dim; ++t) {
+        const double factor = q.values[t];
+        const float* k = &k_[t * keys];
+        for (std::size_t j = first; j < last; ++j) row.scores[j] += factor * k[j];
+      }
     }
     for (double& score : row.scores) score *= problem_.scale();
   }

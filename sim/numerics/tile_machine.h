@@ -40,6 +40,8 @@ class BlockHistory {
   virtual std::shared_ptr<const Matrix> value(Slot slot, int op) const = 0;
   /// False where values far from the last one asked for cost the time of running an iteration again.
   virtual bool keeps_everything() const = 0;
+  /// Whether value() would answer at once.
+  virtual bool at_hand(Slot /*slot*/, int /*op*/) const { return true; }
 };
 
 /// Runs one block, with what earlier launches must have written for it.

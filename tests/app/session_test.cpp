@@ -8,6 +8,7 @@
 
 #include "app/assets.h"
 #include "app/files.h"
+#include "app/panels/sm_lanes.h"
 #include "app/session.h"
 #include "tests/app/temporary_folder.h"
 #include "tests/app/window_script.h"
@@ -409,6 +410,56 @@ TEST_CASE("session: while a long block is written out, what was shown stays; the
   }
   REQUIRE(came);
   CHECK(opened.view().lane().step == opened.view().lane().step_count);
+}
+
+TEST_CASE("session: a step far away in a block of checkpoints is shown with its values, and only once they are at hand") {
+  Session::Start start = opening_start();
+  Result<GpuSpec> h200 = start.load_gpu("h200");
+  REQUIRE(h200);
+  start.request.gpu = *h200;
+  start.request.tile.reset();
+  start.request.algorithm = "flash1";
+  start.request.problem = {.heads = 1, .kv_heads = 1, .seq_q = 4096, .seq_kv = 4096, .head_dim = 128};
+  start.threads = true;
+  Opened opened(std::move(start));
+  REQUIRE(opened.view().lane().history != nullptr);
+  REQUIRE_FALSE(opened.view().lane().history->keeps_everything());
+  const std::int64_t goal = opened.view().lane().step_count * 7 / 10;
+  opened.session.apply(SeekStep{goal});
+  bool waited = false;
+  for (int tries = 0; tries < 10'000 && opened.view().lane().step != goal; ++tries) {
+    opened.session.tick(1e-4);
+    const View view = opened.view();
+    const Lane& lane = view.lane();
+    waited = waited || lane.step != goal;
+    REQUIRE(lane.operations != nullptr);
+    REQUIRE(lane.history != nullptr);  // of the step before until then
+    for (int i = 1; i < slot_count; ++i) REQUIRE(lane.history->at_hand(static_cast<Slot>(i), lane.values_op));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  CHECK(opened.view().lane().step == goal);
+  CHECK(waited);
+}
+
+TEST_CASE("session: in a race the SMs of either side are looked into") {
+  Session::Start start = opening_start();
+  Result<GpuSpec> h200 = start.load_gpu("h200");
+  REQUIRE(h200);
+  start.request.gpu = *h200;
+  start.request.tile.reset();
+  start.request.problem = {.heads = 32, .kv_heads = 32, .seq_q = 1024, .seq_kv = 1024, .head_dim = 64};
+  start.race = start.by_sm = true;
+  Opened opened(std::move(start));
+  REQUIRE(opened.view().lanes.size() == 2);
+  opened.after(LookIntoSms{70, 71, 0});
+  REQUIRE(opened.view().lanes[0].sm_works != nullptr);
+  CHECK(opened.view().lanes[0].sm_works->of(70) != nullptr);
+  CHECK(opened.view().lanes[1].sm_works == nullptr);
+  opened.after(LookIntoSms{71, 72, 1});
+  REQUIRE(opened.view().lanes[1].sm_works != nullptr);
+  const SmWork* const work = opened.view().lanes[1].sm_works->of(71);
+  REQUIRE(work != nullptr);
+  CHECK(work->simulation->request.algorithm == opened.view().lanes[1].simulation->request.algorithm);
 }
 
 TEST_CASE("session: a simulation that left the screen is let go of") {

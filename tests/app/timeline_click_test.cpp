@@ -77,7 +77,7 @@ TEST_CASE("timeline: a click on an operation goes to its step, on a wait it says
                              box->Pos.y + box->WindowPadding.y + script->frame().theme().ui_bold->FontSize * 2};
   script->click(first_line.x, first_line.y);
   script->settle();
-  CHECK(script->view().lane().step == step_of_interval(*simulation->trace, sm, longest));
+  CHECK(script->view().lane().step == simulation->trace->step_of_interval(sm, longest));
   CHECK(box->WasActive);
   const Rect stage = script->frame().layout().stage;
   script->click(stage.center().x, stage.max.y - 4);

@@ -136,6 +136,29 @@ TEST_CASE("window: lanes by SM, alone and in a race, look as they did when their
   check_picture(*script, "sms_zoomed");
 }
 
+TEST_CASE("window: in a race, rows of SMs that are high enough show what was done inside on either side") {
+  const auto script = WindowScript::open(1280, 720);
+  if (script == nullptr) return;
+  script->command(SetGpu{"h200"});
+  ask_for_2048_keys(*script);
+  script->command(SetRace{true});
+  script->command(SetLanes{true});
+  script->settle();
+  const Rect& timeline = script->frame().layout().timeline;
+  script->move(timeline.min.x + 0.2F * timeline.width(), timeline.min.y + 0.35F * timeline.height());
+  for (const bool rows : {true, false}) {
+    if (rows) script->frame().io().AddKeyEvent(ImGuiMod_Ctrl, true);
+    for (int i = 0; i < (rows ? 24 : 13); ++i) {
+      script->frame().io().AddMouseWheelEvent(0, 1);
+      script->frame().build(script->width(), script->height(), 1.0 / 60);
+    }
+    if (rows) script->frame().io().AddKeyEvent(ImGuiMod_Ctrl, false);
+  }
+  script->settle();
+  for (const Lane& lane : script->view().lanes) CHECK(lane.sm_works != nullptr);
+  check_picture(*script, "sms_race_zoomed");
+}
+
 TEST_CASE("window: the keys of the help sheet do what it says") {
   const auto script = WindowScript::open();
   if (script == nullptr) return;

@@ -16,6 +16,7 @@
 #include "app/app_frame.h"
 #include "app/assets.h"
 #include "app/gl/headless_context.h"
+#include "app/measurements.h"
 
 using namespace tilescope;
 
@@ -36,6 +37,7 @@ Session::Start start_of(const std::string& gpu, bool race, const std::string& al
   start.race = race;
   start.gpu_ids = gpu_ids();
   start.load_gpu = &load_gpu;
+  start.measurements = load_measurements();
   return start;
 }
 
@@ -111,6 +113,7 @@ void frame(benchmark::State& state, const std::string& gpu, bool race) {
   state.counters["vertices"] = static_cast<double>(ImGui::GetDrawData()->TotalVtxCount);
 }
 
+/// Called with -1 before the first turn, whose cost does not count.
 using Change = std::function<void(OpenWindow&, int turn)>;
 
 /// The dearest of all frames from a change until nothing is under way any more.
@@ -119,6 +122,8 @@ void first_after(benchmark::State& state, const Session::Start& start, const Cha
   if (!window) return;
   std::vector<double> milliseconds;
   int turn = 0;
+  change(*window, -1);
+  window->settle();
   for (auto _ : state) {
     const double before = thread_milliseconds();
     change(*window, turn++);
@@ -132,22 +137,26 @@ void first_after(benchmark::State& state, const Session::Start& start, const Cha
 
 /// Another simulation of the same program, and back.
 void other_problem(OpenWindow& window, int turn) {
+  if (turn < 0) return;
   AttentionProblem problem = window.session->view(window.frame->theme()).request.problem;
   problem.batch = turn % 2 == 0 ? problem.batch + 1 : problem.batch - 1;
   window.session->apply(SetProblem{problem, "batch"});
 }
 void far_seek(OpenWindow& window, int turn) {
+  if (turn < 0) return;
   constexpr double places[] = {0.93, 0.11, 0.72, 0.34, 0.55};
   const auto count = static_cast<double>(window.session->view(window.frame->theme()).lane().step_count);
   window.session->apply(SeekStep{static_cast<std::int64_t>(count * places[turn % 5])});
 }
 void scroll_timeline(OpenWindow& window, int turn) {
+  if (turn < 0) return;
   const ImVec2 middle = window.frame->layout().timeline.center();
   window.frame->io().AddMousePosEvent(middle.x, middle.y);
   window.frame->io().AddMouseWheelEvent(0, turn % 6 < 3 ? 4.0F : -4.0F);
 }
 /// Over all lanes in turn, bars and waits alike.
 void hover_timeline(OpenWindow& window, int turn) {
+  if (turn < 0) return;
   const Rect& timeline = window.frame->layout().timeline;
   const auto part = [&](float from, float to, int step, int steps) {
     return from + (to - from) * static_cast<float>(step) / static_cast<float>(steps);
@@ -157,30 +166,68 @@ void hover_timeline(OpenWindow& window, int turn) {
 }
 /// Lanes by SM, zoomed in and out again in time and in rows.
 void scroll_sms(OpenWindow& window, int turn) {
-  if (turn == 0) window.session->apply(SetLanes{true});
+  if (turn < 0) return window.session->apply(SetLanes{true});
   const ImVec2 middle = window.frame->layout().timeline.center();
   window.frame->io().AddMousePosEvent(turn % 4 < 2 ? middle.x : window.frame->layout().timeline.min.x + 30, middle.y);
   window.frame->io().AddMouseWheelEvent(0, turn % 6 < 3 ? 4.0F : -4.0F);
 }
 void other_theme(OpenWindow& window, int turn) {
+  if (turn < 0) return;
   window.session->apply(SetThemeKind{turn % 2 == 0 ? ThemeKind::light : ThemeKind::dark});
 }
 void other_grain(OpenWindow& window, int turn) {
+  if (turn < 0) return;
   const Grain grain = turn % 2 == 0 ? Grain::tile : Grain::phase;
   window.session->apply(SetGrain{grain});
   window.session->apply(Step{turn % 4 < 2 ? 1 : -1, grain});
 }
 void other_sm(OpenWindow& window, int turn) {
+  if (turn < 0) return;
   window.session->apply(SetFocusSm{1 + turn % 3});
 }
 void other_row(OpenWindow& window, int turn) {
+  if (turn < 0) return;
   window.session->apply(SelectRow{turn % 2 == 0 ? 7 : 3});
 }
 void light_tensor(OpenWindow& window, int turn) {
+  if (turn < 0) return;
   window.session->apply(HoverTensor{turn % 2 == 0 ? std::optional(Tensor::k) : std::nullopt});
 }
 void switch_race(OpenWindow& window, int turn) {
+  if (turn < 0) return;
   window.session->apply(SetRace{turn % 2 == 0});
+}
+void step_by_tile(OpenWindow& window, int turn) {
+  if (turn < 0) return;
+  window.session->apply(Step{turn % 5 == 4 ? -1 : 1, Grain::tile});
+}
+/// Steps of one operation each, in a place of its own, so that iterations are entered that were not prepared.
+void step_by_operation(OpenWindow& window, int turn) {
+  if (turn < 0) return far_seek(window, 2);
+  window.session->apply(Step{1, Grain::operation});
+}
+void switch_lanes(OpenWindow& window, int turn) {
+  if (turn < 0) return;
+  window.session->apply(SetLanes{turn % 2 == 0});
+}
+/// Over the rows of SMs; the mouse rests on each for long enough to ask what it did.
+void hover_sms(OpenWindow& window, int turn) {
+  if (turn < 0) return window.session->apply(SetLanes{true});
+  hover_timeline(window, turn);
+}
+/// As a click on a block in the rows of SMs does: its SM into focus, and the clock to it.
+void go_to_block(OpenWindow& window, int turn) {
+  if (turn < 0) return window.session->apply(SetLanes{true});
+  const View view = window.session->view(window.frame->theme());
+  const auto runs = view.lane().simulation->trace->runs();
+  const BlockRun& run = runs[runs.size() * static_cast<std::size_t>(1 + turn % 5) / 7];
+  window.session->apply(FocusBlock{run.sm, run.launch, run.block, run.start});
+}
+/// Another view in the middle, and back to the stage.
+Change open_center(CenterView center) {
+  return [center](OpenWindow& window, int turn) {
+    if (turn >= 0) window.session->apply(SetCenter{turn % 2 == 0 ? center : CenterView::stage});
+  };
 }
 
 /// Everything between main() and the first picture but the driver's own part: specs, simulation, fonts, the frame.
@@ -211,6 +258,11 @@ void register_firsts() {
       {"light_tensor", light_tensor, 10}, {"simulation", other_problem, 6},
       {"race_switched", switch_race, 6},  {"timeline_hover", hover_timeline, 36},
       {"sms_zoom", scroll_sms, 24},
+      {"step_by_tile", step_by_tile, 20},
+      {"step_by_operation", step_by_operation, 20},
+      {"lanes_switched", switch_lanes, 8},
+      {"sms_hover", hover_sms, 12},
+      {"go_to_block", go_to_block, 10},
   };
   struct Where {
     const char *gpu, *algorithm;
@@ -232,6 +284,14 @@ void register_firsts() {
       };
       benchmark::RegisterBenchmark(name.c_str(), run)->Unit(benchmark::kMillisecond)->Iterations(named.turns)->UseManualTime();
     }
+  for (const CenterViewInfo& info : center_views()) {
+    if (info.view == CenterView::stage) continue;
+    const auto run = [view = info.view](benchmark::State& state) {
+      first_after(state, start_of("h200", false, "flash2", 4096), open_center(view));
+    };
+    const std::string name = fmt::format("first_after/open_{}/h200_flash2_N4096", info.id);
+    benchmark::RegisterBenchmark(name.c_str(), run)->Unit(benchmark::kMillisecond)->Iterations(6)->UseManualTime();
+  }
 }
 
 }  // namespace

@@ -292,6 +292,7 @@ TEST_CASE("trace: a buffer is arriving while its load is in the air, then holds 
   CHECK_FALSE(flying.slots[0].valid);
   CHECK(flying.slots[0].progress == doctest::Approx(0.5));
   CHECK(flying.slots[0].tile == TileRef{Tensor::k, 0, 32, 16, 0, 16});
+  CHECK(flying.slots[0].op == 0);  // the load
   CHECK(flying.sms[0].resident == 1);
   CHECK(flying.sms[0].run == 0);
   CHECK(flying.sms[0].busy_units == 1U << static_cast<int>(Unit::copy));
@@ -308,6 +309,7 @@ TEST_CASE("trace: a buffer is arriving while its load is in the air, then holds 
   CHECK(landed.l2_resident[static_cast<std::size_t>(Tensor::k)] == 512);
   const TraceState computing = trace.state_at_cycle(0, 628);
   REQUIRE(computing.slots.size() == 2);
+  CHECK(computing.slots[1].op == 1);
   CHECK(computing.slots[1].slot == Slot::s);
   CHECK(computing.slots[1].arriving);
   CHECK(computing.sms[0].busy_units == 1U << static_cast<int>(Unit::tensor));

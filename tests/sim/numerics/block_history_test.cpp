@@ -98,6 +98,32 @@ TEST_CASE("history: checkpoints that are thinned out to keep within a budget sti
   }
 }
 
+TEST_CASE("history: a value of checkpoints is at hand once it was asked for, and one far away is not") {
+  AttentionProblem problem = small;
+  problem.seq_kv = 1040;
+  problem.causal = false;
+  const auto program = program_of("flash2", problem, {16, 16});
+  const auto history = recorded(*program, 0, 0, 60'000);  // less than every value, more than a checkpoint of every iteration
+  REQUIRE_FALSE(history->keeps_everything());
+  const auto& operations = history->operations().operations;
+  const int last = static_cast<int>(operations.size()) - 1;
+  const auto computed = [&](int from, int step) {  // an operation whose result no load brings
+    int op = from;
+    while (operations[static_cast<std::size_t>(op)].kind != OpKind::matmul) op += step;
+    return op;
+  };
+  const int near = computed(0, 1), far = computed(last, -1);
+  const Slot of_near = operations[static_cast<std::size_t>(near)].dst, of_far = operations[static_cast<std::size_t>(far)].dst;
+  CHECK_FALSE(history->at_hand(of_near, near));
+  CHECK(history->value(of_near, near) != nullptr);
+  CHECK(history->at_hand(of_near, near));
+  CHECK_FALSE(history->at_hand(of_far, far));
+  CHECK(history->value(of_far, far) != nullptr);
+  CHECK(history->at_hand(of_far, far));
+  CHECK(history->at_hand(of_near, near));  // a few are kept
+  CHECK(history->at_hand(of_near, -1));    // nothing is held, which needs no work
+}
+
 TEST_CASE("history: nothing is held before the first operation, and slots hold what the operation just left") {
   const auto program = program_of("flash2", small, {8, 8});
   const auto history = run_block(*program, {}, 0, 4);
