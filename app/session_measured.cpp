@@ -248,7 +248,8 @@ void Session::State::ask_for_validation() {
                              ++done;
                              return true;
                            },
-                           [&] { return !progress(static_cast<double>(done) / static_cast<double>(missing.size())); });
+                           [&] { return !progress(static_cast<double>(done) / static_cast<double>(missing.size())); },
+                           CaseOrder::smallest_first);
                        return {};
                      });
 }
