@@ -31,18 +31,20 @@ constexpr std::array<MainAlgorithm, 3> main_algorithms = {{
 
 /// How much is left out where the window is narrow.
 struct Detail {
-  bool captions = true, causal = true, blocks = true, title = true;
+  bool captions = true, causal = true, blocks = true, title = true, sizes = true, chip = true, inputs = true;
 };
 
-std::string gpu_label(const View& view) {
+std::string gpu_label(const View& view, const Detail& detail) {
   const GpuSpec& gpu = view.request.gpu;
   const bool changed = std::any_of(gpu.provenance.begin(), gpu.provenance.end(), [](const auto& p) { return p.second.source == Source::user; });
+  if (!detail.chip) return fmt::format("{}{} ▾", gpu.id, changed ? "*" : "");
   return fmt::format("{}{} · {:.0f} {} ▾", gpu.id, changed ? "*" : "", gpu.sm_count, gpu.sm_count == 1 ? tr("SM") : tr("SMs"));
 }
 
-std::string problem_label(const AttentionProblem& p) {
+std::string problem_label(const AttentionProblem& p, const Detail& detail) {
   std::string heads = p.heads == p.kv_heads ? fmt::format("{}", p.heads) : fmt::format("{}/{}", p.heads, p.kv_heads);
   std::string rows = p.seq_q == p.seq_kv ? fmt::format("{}", p.seq_q) : fmt::format("{}×{}", p.seq_q, p.seq_kv);
+  if (!detail.sizes) return fmt::format("N {}  d {}", rows, p.head_dim);
   return fmt::format("B {}  H {}  N {}  d {}  {}", p.batch, heads, rows, p.head_dim, to_string(p.dtype));
 }
 
@@ -183,13 +185,13 @@ void draw_what(Bar& bar, const View& view, Commands& commands, const Detail& det
   bar.skip(12);
   if (detail.captions) bar.caption(tr("GPU"), theme.ui_small, theme.text_dim);
   const std::vector<std::string_view> gpu_controls = gpu_message_controls();
-  if (bar.popover(gpu_label(view), "gpu", tr("the GPU that is simulated, and every number of it"), gpu_controls)) {
+  if (bar.popover(gpu_label(view, detail), "gpu", tr("the GPU that is simulated, and every number of it"), gpu_controls)) {
     draw_gpu_controls(view, commands);
     ImGui::EndPopup();
   }
   bar.skip(8);
   if (detail.captions) bar.caption(tr("Problem"), theme.ui_small, theme.text_dim);
-  if (bar.popover(problem_label(view.request.problem), "problem", tr("sizes, type and mask"), problem_controls)) {
+  if (bar.popover(problem_label(view.request.problem, detail), "problem", tr("sizes, type and mask"), problem_controls)) {
     draw_problem_controls(view, commands);
     ImGui::EndPopup();
   }
@@ -204,7 +206,7 @@ void draw_what(Bar& bar, const View& view, Commands& commands, const Detail& det
       commands.push(SetProblem{problem, "causal"});
     }
   }
-  if (bar.popover(tr("inputs"), "inputs", tr("where Q, K and V come from"), input_controls)) {
+  if (detail.inputs && bar.popover(tr("inputs"), "inputs", tr("where Q, K and V come from"), input_controls)) {
     draw_input_controls(view, commands);
     ImGui::EndPopup();
   }
@@ -235,7 +237,8 @@ float width_with(const View& view, const Detail& detail) {
   if (detail.title) width += text_width(t.heading, "TileScope") + 30 * t.scale;
   for (const MainAlgorithm& main : main_algorithms) width += pill_width(tr(main.label));
   if (detail.captions) width += text_width(t.ui_small, tr("GPU")) + text_width(t.ui_small, tr("Problem")) + 24 * t.scale;
-  width += pill_width(gpu_label(view)) + pill_width(problem_label(view.request.problem)) + pill_width(tr("inputs"));
+  width += pill_width(gpu_label(view, detail)) + pill_width(problem_label(view.request.problem, detail));
+  if (detail.inputs) width += pill_width(tr("inputs"));
   if (detail.blocks) width += pill_width(tile_label(view));
   if (detail.causal) width += pill_width(tr("causal off"));
   return width;
@@ -262,7 +265,8 @@ void draw_top_bar(const Rect& rect, const View& view, Commands& commands, std::s
 
   Detail detail;
   const float room = rect.width() - right - 8 * theme.scale;
-  for (bool Detail::*part : {&Detail::captions, &Detail::causal, &Detail::title, &Detail::blocks})
+  for (bool Detail::*part : {&Detail::captions, &Detail::causal, &Detail::title, &Detail::blocks, &Detail::sizes, &Detail::chip,
+                             &Detail::inputs})
     if (width_with(view, detail) > room) detail.*part = false;
 
   Bar bar(rect, view, commands);
