@@ -76,6 +76,7 @@ Result<std::unique_ptr<AppFrame>> AppFrame::make(Session& session, Options optio
   io.LogFilename = nullptr;
   io.ConfigFlags |= ImGuiConfigFlags_NoMouseCursorChange;
   io.ConfigInputTrickleEventQueue = true;
+  io.ConfigDragClickToInputText = true;
   std::string error;
   frame->quads_ = QuadRenderer::make(error);
   if (frame->quads_ == nullptr) return Error{error, Error::Kind::machine_lacks};

@@ -173,7 +173,7 @@ void draw_problem_controls(const View& view, Commands& commands) {
     if (changed) push(control);
     control_message(view, control);
   };
-  panel_heading(theme, tr("Problem"), tr("drag, click twice to type"));
+  panel_heading(theme, tr("Problem"), tr("drag, or click to type"));
   draw_presets(view, commands);
   field(tr("B  batch"), "batch", tr("independent sequences"), p.batch, 1, 4096);
 
@@ -223,7 +223,7 @@ void draw_tile_controls(const View& view, Commands& commands) {
   const Simulation* run = view.lanes.empty() ? nullptr : view.lane().simulation.get();
   const SimulationRequest* settled = run != nullptr ? &run->request : nullptr;
   ProgramTile tile = view.request.tile.value_or(settled != nullptr ? settled->tile.value_or(ProgramTile{}) : ProgramTile{});
-  panel_heading(theme, tr("Tile"), tr("drag, click twice to type"));
+  panel_heading(theme, tr("Tile"), tr("drag, or click to type"));
   if (number_field(theme, tr("Br  query rows"), "block_q", tr("rows of Q that a block works on"), tile.block_q, 1, 4096))
     commands.push(SetTile{tile, "block_q"});
   control_message(view, "block_q");

@@ -206,6 +206,24 @@ TEST_CASE("window: clicking an algorithm's pill simulates it") {
   CHECK(script->view().lane().simulation->request.algorithm == "standard");
 }
 
+TEST_CASE("window: over an open popover a digit changes no view, and a click on a number is enough to type another") {
+  const auto script = WindowScript::open(1600, 900);
+  if (script == nullptr) return;
+  for (float x = 620; x < 900 && !ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel); x += 20)
+    script->click(x, 22);
+  script->press(ImGuiKey_2);
+  CHECK(script->view().center == CenterView::stage);
+  // The rows of the popover from the top down: the one that answers with N is the one that is meant.
+  for (float y = 204; y < 340 && script->view().request.problem.seq_q != 32; y += 8) {
+    script->click(924, y);
+    if (!ImGui::GetIO().WantTextInput) continue;
+    script->type("32");
+    script->press(ImGuiKey_Enter);
+  }
+  CHECK(script->view().request.problem.seq_q == 32);
+  CHECK(script->view().center == CenterView::stage);
+}
+
 TEST_CASE("window: a splitter can be dragged, and a double click puts it back") {
   const auto script = WindowScript::open(1600, 900);
   if (script == nullptr) return;
