@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "app/panels/chrome.h"
+#include "app/panels/panel_state.h"
 #include "app/playhead.h"
 #include "sim/analysis/format.h"
 
@@ -68,6 +69,11 @@ std::string more_label(const View& view) {
   return std::string(info ? (*info)->title : view.request.algorithm) + " ▾";
 }
 
+/// The last message that stood in an open popover: who closed it has read it, and a box over the panels would only be in the way.
+struct ReadMessage {
+  std::string sentence;
+};
+
 /// The bar's items from left to right; each is placed at `x_`.
 class Bar {
  public:
@@ -103,7 +109,11 @@ class Bar {
     if (button(label + "##" + id, ImGui::IsPopupOpen(id), tooltip)) ImGui::OpenPopup(id);
     last_ = {ImGui::GetItemRectMin(), ImGui::GetItemRectMax()};
     const bool open = ImGui::IsPopupOpen(id);
-    if (!open && message_is_for(view_, controls)) toast(last_);
+    if (message_is_for(view_, controls)) {
+      auto& read = panel_state<ReadMessage>("read message");
+      if (open) read.sentence = view_.message->sentence;
+      if (!open && read.sentence != view_.message->sentence) toast(last_);
+    }
     ImGui::SetNextWindowPos({last_.min.x, last_.max.y + std::round(8 * theme_.scale)}, ImGuiCond_Appearing);
     if (!ImGui::BeginPopup(id, ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoMove)) return false;
     if (ImGui::IsKeyPressed(ImGuiKey_Escape, false) && !ImGui::IsAnyItemActive()) ImGui::CloseCurrentPopup();
@@ -262,6 +272,8 @@ void draw_top_bar(const Rect& rect, const View& view, Commands& commands, std::s
   ImGui::GetWindowDrawList()->AddRectFilled(rect.min, rect.max, theme.panel);
   float right = 3 * (std::round(28 * theme.scale) + std::round(6 * theme.scale)) + std::round(8 * theme.scale);
   if (languages.size() > 1) right += text_width(theme.ui_bold, tr("EN")) + std::round(28 * theme.scale);
+
+  if (!view.message) panel_state<ReadMessage>("read message").sentence.clear();
 
   Detail detail;
   const float room = rect.width() - right - 8 * theme.scale;
