@@ -197,6 +197,24 @@ TEST_CASE("window: at rest no frame is wanted") {
   CHECK_FALSE(script->frame().wants_frame());
 }
 
+TEST_CASE("window: what was typed faster than frames come is taken in full before frames stop") {
+  const auto script = WindowScript::open(1600, 900);
+  if (script == nullptr) return;
+  script->settle();
+  const double speed = script->view().speed;
+  for (int i = 0; i < 12; ++i) {
+    ImGuiIO& io = script->frame().io();
+    io.AddKeyEvent(ImGuiKey_Equal, true);
+    io.AddInputCharacter('+');
+    io.AddKeyEvent(ImGuiKey_Equal, false);
+  }
+  int frames = 0;
+  for (; frames < 500 && script->frame().wants_frame(); ++frames) script->frame().build(1600, 900, 0.1);  // slow ones
+  CHECK(frames < 500);
+  CHECK(ImGui::GetCurrentContext()->InputEventsQueue.Size == 0);
+  CHECK(script->view().speed > speed);
+}
+
 TEST_CASE("window: clicking an algorithm's pill simulates it") {
   const auto script = WindowScript::open(1600, 900);
   if (script == nullptr) return;
