@@ -215,6 +215,16 @@ TEST_CASE("window: what was typed faster than frames come is taken in full befor
   CHECK(script->view().speed > speed);
 }
 
+TEST_CASE("window: another language, with the numbers of the stage in sight, changes the fonts under them") {
+  const auto script = WindowScript::open(1600, 900);
+  if (script == nullptr) return;
+  for (const char* language : {"ko", "en", "ko"}) {
+    const Picture before = script->picture();
+    script->command(SetLanguage{language});
+    CHECK(script->picture().rgba != before.rgba);
+  }
+}
+
 TEST_CASE("window: clicking an algorithm's pill simulates it") {
   const auto script = WindowScript::open(1600, 900);
   if (script == nullptr) return;
