@@ -22,6 +22,7 @@ struct TrafficState {
   std::optional<ClosedForm> form;
   std::vector<Rival> rivals;
   std::string theory, theory_details;
+  std::string language;  // that they are in: its own name for itself
 };
 
 const char* choice_name(LinkChoice choice) {
@@ -302,8 +303,9 @@ void find_theory(TrafficState& state, const Simulation& simulation) {
 
 void refresh(TrafficState& state, const View& view) {
   const auto& simulation = view.lane().simulation;
-  if (state.known.lock() == simulation) return;
+  if (state.known.lock() == simulation && state.language == tr("EN")) return;
   state.known = simulation;
+  state.language = tr("EN");
   state.form = simulation->program->closed_form();
   state.rivals = find_rivals(*simulation);
   find_theory(state, *simulation);
