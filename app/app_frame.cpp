@@ -76,6 +76,7 @@ Result<std::unique_ptr<AppFrame>> AppFrame::make(Session& session, Options optio
   io.LogFilename = nullptr;
   io.ConfigFlags |= ImGuiConfigFlags_NoMouseCursorChange;
   io.ConfigInputTrickleEventQueue = true;
+  io.ConfigDragClickToInputText = true;
   std::string error;
   frame->quads_ = QuadRenderer::make(error);
   if (frame->quads_ == nullptr) return Error{error, Error::Kind::machine_lacks};
@@ -161,7 +162,10 @@ void AppFrame::carry_out(Commands& commands) {
   }
 }
 
-bool AppFrame::wants_frame() const { return changed_ || settling_ > 0 || session_.animating(); }
+bool AppFrame::wants_frame() const {
+  // ImGui takes the keys of one moment over several frames, so that a press and a release are both seen.
+  return changed_ || settling_ > 0 || context_->InputEventsQueue.Size > 0 || session_.animating();
+}
 
 bool AppFrame::typing() const { return context_->IO.WantTextInput; }
 

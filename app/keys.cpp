@@ -63,7 +63,8 @@ float handle_keys(const View& view, Commands& commands) {
   if (pressed(ImGuiKey_F5)) commands.push(Measure{});
   if (pressed(ImGuiKey_F11)) commands.push(SetPresent{!view.present});
   if (pressed(ImGuiKey_F1) || typed('?')) commands.push(ShowHelp{!view.help});
-  if (io.KeyCtrl || io.KeyAlt || io.KeySuper) return 1;
+  // Over an open menu digits and letters are likelier meant for it than for what is below.
+  if (popup || io.KeyCtrl || io.KeyAlt || io.KeySuper) return 1;
   if (typed('+') || typed('=')) commands.push(SetSpeed{next_speed(view.speed, 1)});
   if (typed('-')) commands.push(SetSpeed{next_speed(view.speed, -1)});
   for (std::size_t i = 0; i < center_views().size() && i < 9; ++i)

@@ -105,6 +105,9 @@ struct Session::State::Background {
   std::vector<std::pair<std::size_t, CaseValidation>> validated;
   std::vector<LiveMeasurement> measured;   // each is there before its samples are
   std::optional<MeasuringSession> device;  // of the background thread alone
+  bool validating = false;                 // from asking for it until it is over; of the session's thread, as what follows
+  int validation_turn = 0;                 // so that the end of an earlier one is not taken for that of this one
+  std::atomic<bool> validation_wanted = false;
 };
 
 std::shared_ptr<Session::State::Background> Session::State::make_background() { return std::make_shared<Background>(); }
@@ -218,7 +221,10 @@ void Session::State::operator()(const OpenCase& command) {
 
 void Session::State::ask_for_validation() {
   ValidationState& v = validation;
-  if (center != CenterView::validate || v.bundle == nullptr || v.stopped || v.complete() || !background->idle()) return;
+  // What is looked at goes first: a study that another view left running gives way, and this to a study when its view is left.
+  const bool wanted = center == CenterView::validate && v.bundle != nullptr && !v.stopped && !v.complete();
+  shelf->validation_wanted = wanted;
+  if (!wanted || (shelf->validating && !background->idle())) return;
   const Result<GpuSpec> gpu = load_gpu != nullptr ? load_gpu(v.bundle->bundle.gpu) : Result<GpuSpec>(Error{"no GPU can be loaded here"});
   if (!gpu) {
     v.problem = gpu.error().sentence;
@@ -227,10 +233,12 @@ void Session::State::ask_for_validation() {
   }
   std::vector<bool> missing;
   for (const auto& result : v.results) missing.push_back(!result);
+  shelf->validating = true;
+  const int turn = ++shelf->validation_turn;
   // With threads, the shown simulation has a core of its own.
   const int workers = threads ? std::max(1, core_count() - 1) : core_count();
   background->submit(validation_slot, tr("holding the model against the measurements"),
-                     [done_before = v.done, spec = *gpu, known = v.bundle, missing, workers, shelf = shelf](const Progress& progress) -> Worker::Deliver {
+                     [done_before = v.done, spec = *gpu, known = v.bundle, missing, workers, turn, shelf = shelf](const Progress& progress) -> Worker::Deliver {
                        std::atomic<std::size_t> done = done_before;
                        validate_cases(
                            spec, known->bundle.cases, [&](std::size_t i) { return missing[i]; }, workers,
@@ -240,8 +248,11 @@ void Session::State::ask_for_validation() {
                              ++done;
                              return true;
                            },
-                           [&] { return !progress(static_cast<double>(done) / static_cast<double>(missing.size())); });
-                       return {};
+                           [&] {
+                             return !progress(static_cast<double>(done) / static_cast<double>(missing.size())) || !shelf->validation_wanted;
+                           },
+                           CaseOrder::smallest_first);
+                       return [shelf, turn] { shelf->validating = shelf->validating && turn != shelf->validation_turn; };
                      });
 }
 
@@ -265,6 +276,8 @@ void Session::State::take_validated() {
 void Session::State::operator()(const RunValidation& command) {
   validation.stopped = !command.on;
   validation.problem.clear();
+  shelf->validating = false;  // what only waited is forgotten without a word
+  ++shelf->validation_turn;
   if (!command.on) background->cancel_all();
 }
 

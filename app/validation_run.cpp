@@ -1,4 +1,4 @@
-// Cases of a bundle on all cores, the largest first.
+// Cases of a bundle on all cores, by size.
 #include "app/validation_run.h"
 
 #include <algorithm>
@@ -20,13 +20,15 @@ double size_of(const MeasuredCase& measured) {
 
 }  // namespace
 
-bool validate_cases(const GpuSpec& gpu, std::span<const MeasuredCase> cases, const std::function<bool(std::size_t)>& wanted, int threads,
-                    const CaseDone& done, const std::function<bool()>& cancelled) {
+bool validate_cases(const GpuSpec& gpu, std::span<const MeasuredCase> cases, const std::function<bool(std::size_t)>& wanted,
+                    int threads, const CaseDone& done, const std::function<bool()>& cancelled, CaseOrder by) {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < cases.size(); ++i)
     if (!wanted || wanted(i)) order.push_back(i);
   // A large case begun last would keep one thread busy while the others have nothing left to do.
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return size_of(cases[a]) > size_of(cases[b]); });
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return by == CaseOrder::largest_first ? size_of(cases[a]) > size_of(cases[b]) : size_of(cases[a]) < size_of(cases[b]);
+  });
 
   std::atomic<bool> stopped = false;
   std::mutex reporting;

@@ -16,10 +16,14 @@ namespace tilescope {
 /// Called once for each case when it is done, in any order but never twice at once; returning false cancels the rest.
 using CaseDone = std::function<bool(std::size_t index, const CaseValidation& result)>;
 
-/// Every case of `cases` for which `wanted` is true, the largest first, on `threads` threads (at least one; the caller's own with 1).
+/// largest_first is over soonest; smallest_first has something to show soonest.
+enum class CaseOrder { largest_first, smallest_first };
+
+/// Every case of `cases` for which `wanted` is true, in that order, on `threads` threads (at least one; the caller's own with 1).
 /// False when it was cancelled. `cancelled` is asked now and then from every thread; may be empty.
 bool validate_cases(const GpuSpec& gpu, std::span<const MeasuredCase> cases, const std::function<bool(std::size_t)>& wanted, int threads,
-                    const CaseDone& done, const std::function<bool()>& cancelled = {});
+                    const CaseDone& done, const std::function<bool()>& cancelled = {},
+                    CaseOrder order = CaseOrder::largest_first);
 
 /// A bundle that the window holds against the model, case by case.
 struct ValidationState {

@@ -56,6 +56,17 @@ struct WindowDeleter {
 };
 using WindowHandle = std::unique_ptr<GLFWwindow, WindowDeleter>;
 
+/// Where the display is smaller than what was asked or remembered, the window takes what the display has.
+void fit_display(GLFWwindow* window) {
+  GLFWmonitor* monitor = glfwGetPrimaryMonitor();
+  if (monitor == nullptr) return;
+  int x = 0, y = 0, most_width = 0, most_height = 0, width = 0, height = 0;
+  glfwGetMonitorWorkarea(monitor, &x, &y, &most_width, &most_height);
+  glfwGetWindowSize(window, &width, &height);
+  if (most_width < 1 || most_height < 1 || (width <= most_width && height <= most_height)) return;
+  glfwSetWindowSize(window, std::min(width, most_width), std::min(height, most_height));
+}
+
 Result<WindowHandle> open_window(int width, int height) {
   glfwWindowHint(GLFW_CONTEXT_VERSION_MAJOR, 3);
   glfwWindowHint(GLFW_CONTEXT_VERSION_MINOR, 3);
@@ -64,7 +75,10 @@ Result<WindowHandle> open_window(int width, int height) {
   glfwWindowHint(GLFW_SCALE_TO_MONITOR, GLFW_TRUE);
   glfwWindowHint(GLFW_VISIBLE, GLFW_FALSE);  // shown with its first picture in it
   WindowHandle window(glfwCreateWindow(width, height, "TileScope", nullptr, nullptr));
-  if (window != nullptr) return window;
+  if (window != nullptr) {
+    fit_display(window.get());
+    return window;
+  }
   const char* words = nullptr;
   glfwGetError(&words);
   return Error{fmt::format("the window needs OpenGL 3.3, which this display does not give ({}): update its driver, or use 'tilescope render'",

@@ -13,7 +13,7 @@ namespace tilescope {
 
 namespace {
 
-/// "held up by HBM bandwidth (78 %); without that −38 %, by the FP32 units", as much of it as there is room for.
+/// "held up by HBM bandwidth (busy 78 %); without that limit 38 % less time, then the FP32 units", as much of it as there is room for.
 void draw_bound(const Rect& rect, const View& view) {
   if (view.lanes.empty()) return;
   const Theme& theme = *view.theme;
@@ -22,11 +22,13 @@ void draw_bound(const Rect& rect, const View& view) {
   const double tensor = run.utilisation[static_cast<std::size_t>(Bound::tensor)];
   const double busy = run.utilisation[static_cast<std::size_t>(run.bound)];
   std::string now = say(tr("held up by {}"), bound_name(run.bound));
-  if (run.bound != Bound::latency) now += fmt::format(" ({})", format_percent(busy));
+  if (run.bound != Bound::latency) now += say(tr(" (busy {})"), format_percent(busy));
   std::vector<std::string> texts = {now, say(tr("held up by {}"), bound_name(run.bound))};
-  if (limit != nullptr)
-    texts.insert(texts.begin(),
-                 now + say(tr("; without that {}, by {}"), format_signed_percent(limit->change()), next_bound_name(*limit)));
+  if (limit != nullptr) {
+    const std::string less = format_percent(-limit->change());
+    texts.insert(texts.begin(), {now + say(tr("; without that limit {} less time, then {}"), less, next_bound_name(*limit)),
+                                 now + say(tr("; {} less time without"), less)});
+  }
   for (const std::string& text : texts) {
     const float width = text_width(theme.ui_small, text);
     if (width > rect.width()) continue;
@@ -34,6 +36,9 @@ void draw_bound(const Rect& rect, const View& view) {
     draw_text(ImGui::GetWindowDrawList(), theme.ui_small, at, theme.text_dim, text);
     hit_area("bound", at);
     std::string body = say(tr("{} in all, {} cycles"), format_time(run.time), format_cycles(run.cycles));
+    if (run.bound == Bound::latency)
+      add_line(body, tr("Latency: what requests and results take on their way, however idle everything is. Nothing below is busy for long."));
+    add_line(body, tr("Busy, of the whole time:"));
     for (std::size_t i = 0; i < run.utilisation.size(); ++i)
       if (run.utilisation[i] > 0)
         add_line(body, fmt::format("{}: {}", bound_name(static_cast<Bound>(i)), format_percent(run.utilisation[i])));

@@ -128,6 +128,19 @@ void draw_spec_table(const View& view, Commands& commands, SpecEdit& edit) {
   ImGui::EndTable();
 }
 
+/// Where nothing was asked for, a field shows what the run has: an empty or zero field would say nothing.
+std::int64_t buffers_of(const Simulation& run) {
+  int buffers = 1;
+  for (const LaunchSpec& launch : run.program->launches()) buffers = std::max(buffers, launch.needs.stages);
+  return buffers;
+}
+
+std::int64_t blocks_of(const Simulation& run) {
+  int blocks = 1;
+  for (const LaunchResult& launch : run.launches) blocks = std::max(blocks, launch.blocks_per_sm);
+  return blocks;
+}
+
 }  // namespace
 
 bool number_field(const Theme& theme, const char* label, const char* id, const char* tooltip, std::int64_t& value, std::int64_t low,
@@ -160,7 +173,7 @@ void draw_problem_controls(const View& view, Commands& commands) {
     if (changed) push(control);
     control_message(view, control);
   };
-  panel_heading(theme, tr("Problem"), tr("drag, click twice to type"));
+  panel_heading(theme, tr("Problem"), tr("drag, or click to type"));
   draw_presets(view, commands);
   field(tr("B  batch"), "batch", tr("independent sequences"), p.batch, 1, 4096);
 
@@ -207,18 +220,19 @@ void draw_problem_controls(const View& view, Commands& commands) {
 
 void draw_tile_controls(const View& view, Commands& commands) {
   const Theme& theme = *view.theme;
-  const SimulationRequest* settled = view.lanes.empty() ? nullptr : &view.lane().simulation->request;
+  const Simulation* run = view.lanes.empty() ? nullptr : view.lane().simulation.get();
+  const SimulationRequest* settled = run != nullptr ? &run->request : nullptr;
   ProgramTile tile = view.request.tile.value_or(settled != nullptr ? settled->tile.value_or(ProgramTile{}) : ProgramTile{});
-  panel_heading(theme, tr("Tile"), tr("drag, click twice to type"));
+  panel_heading(theme, tr("Tile"), tr("drag, or click to type"));
   if (number_field(theme, tr("Br  query rows"), "block_q", tr("rows of Q that a block works on"), tile.block_q, 1, 4096))
     commands.push(SetTile{tile, "block_q"});
   control_message(view, "block_q");
   if (number_field(theme, tr("Bc  key rows"), "block_kv", tr("rows of K and V on chip at a time"), tile.block_kv, 1, 4096))
     commands.push(SetTile{tile, "block_kv"});
   control_message(view, "block_kv");
-  std::int64_t stages = tile.stages;
-  if (number_field(theme, tr("buffers of K and V"), "stages", tr("of the ring, where the kernel has one; 0 as the kernel has it"),
-                   stages, 0, ProgramTile::most_stages)) {
+  std::int64_t stages = tile.stages > 0 ? tile.stages : run != nullptr ? buffers_of(*run) : 1;
+  if (number_field(theme, tr("buffers of K and V"), "stages", tr("of the ring in shared memory, where the kernel has one"), stages, 1,
+                   ProgramTile::most_stages)) {
     tile.stages = stages;
     commands.push(SetTile{tile, "stages"});
   }
@@ -226,7 +240,7 @@ void draw_tile_controls(const View& view, Commands& commands) {
   if (pill(theme, tr("as the kernel has it"), !view.request.tile, tr("the tile of the real kernel of this program")))
     commands.push(SetTile{{}, "block_q"});
   divider(theme);
-  std::int64_t blocks = view.request.blocks_per_sm.value_or(settled != nullptr ? settled->blocks_per_sm.value_or(1) : 1);
+  std::int64_t blocks = view.request.blocks_per_sm ? *view.request.blocks_per_sm : run != nullptr ? blocks_of(*run) : 1;
   if (number_field(theme, tr("blocks per SM"), "blocks_per_sm", tr("how many an SM holds at once; never more than fit"), blocks, 1, 64))
     commands.push(SetBlocksPerSm{static_cast<int>(blocks)});
   control_message(view, "blocks_per_sm");

@@ -229,6 +229,23 @@ float detail_height(const View& view, float width) {
   return 5 * 5 * theme.scale + theme.ui_small->FontSize + theme.ui_bold->FontSize + theme.mono->FontSize + why;
 }
 
+/// `text` with its lines ended at blanks: ImGui breaks behind a decimal point too, which makes two numbers of one.
+std::string broken_at_blanks(const ImFont* font, std::string_view text, float width) {
+  std::string out, line;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    const std::string word(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (!line.empty() && text_width(font, line + " " + word) > width) {
+      out += line + "\n";
+      line = word;
+    } else {
+      line += (line.empty() ? "" : " ") + word;
+    }
+  }
+  return out + line;
+}
+
 void draw_detail(const View& view) {
   const Theme& theme = *view.theme;
   const Detail detail = detail_of(view);
@@ -237,9 +254,9 @@ void draw_detail(const View& view) {
   text_item(theme.ui_small, theme.text_faint, detail.caption);
   if (!detail.formula.empty()) wrapped_text(theme.ui_bold, theme.text, detail.formula);
   if (!detail.numbers.empty()) {
-    const bool fits = text_width(theme.mono, detail.numbers) <= ImGui::GetContentRegionAvail().x;
-    wrapped_text(fits ? theme.mono : theme.mono_small, detail.tensor ? theme.text_color(*detail.tensor) : theme.text,
-                 detail.numbers);
+    const float width = ImGui::GetContentRegionAvail().x;
+    ImFont* const font = text_width(theme.mono, detail.numbers) <= width ? theme.mono : theme.mono_small;
+    wrapped_text(font, detail.tensor ? theme.text_color(*detail.tensor) : theme.text, broken_at_blanks(font, detail.numbers, width));
   }
   if (!detail.why.empty()) wrapped_text(theme.ui_small, theme.text_dim, detail.why);
   ImGui::PopStyleVar();

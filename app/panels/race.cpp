@@ -5,6 +5,7 @@
 
 #include "app/panels/panel_state.h"
 #include "app/panels/panels.h"
+#include "app/panels/race_reason.h"
 #include "app/stage/race_layout.h"
 #include "app/stage/stage_context.h"
 #include "app/widgets.h"
@@ -154,6 +155,15 @@ struct Ratio {
   const char *fewer, *more, *same;
 };
 
+/// One line under the figures: which tensors the difference is.
+void draw_reason(const Theme& theme, const Rect& rect, const Lane& left, const Lane& right) {
+  for (const std::string& text : race_sentences(*left.simulation, *right.simulation)) {
+    if (text_width(theme.ui_small, text) > rect.width()) continue;
+    draw_text(ImGui::GetWindowDrawList(), theme.ui_small, rect, theme.text, text, Align::center);
+    return;
+  }
+}
+
 void draw_verdict(const View& view, const Rect& rect, const StageMetrics& metrics) {
   const Theme& theme = *view.theme;
   ImDrawList* list = ImGui::GetWindowDrawList();
@@ -175,24 +185,33 @@ void draw_verdict(const View& view, const Rect& rect, const StageMetrics& metric
              .border = both ? theme.good : theme.inset_border,
              .border_width = scale});
   draw_quads(list, std::move(quads));
+  const float bottom = std::round(rect.max.y - metrics.small_line);
+  draw_reason(theme, {{rect.min.x + metrics.padding, bottom - 3 * scale}, {rect.max.x - metrics.padding, rect.max.y - 3 * scale}}, left, right);
+  constexpr std::array<std::pair<Link, Link>, 2> links = {{{Link::hbm_read, Link::hbm_write}, {Link::l2_to_sm, Link::sm_to_l2}}};
   for (int i = 0; i < 3; ++i) {
     const Ratio& ratio = ratios[i];
     const CellSpan x = cell_span(rect.min.x + metrics.padding, rect.max.x - metrics.padding, 3, i);
     const bool fewer = ratio.first >= ratio.second;
     const double factor = fewer ? ratio.first / std::max(ratio.second, 1.0) : ratio.second / std::max(ratio.first, 1.0);
     const bool same = factor < 1.005;
-    const float middle = std::round(rect.max.y - metrics.small_line - 4 * scale);
+    const float middle = std::round(bottom - metrics.small_line - 4 * scale);
     const std::string number = same ? "=" : format_short(factor) + "×";
     draw_text(list, theme.display, {{x.begin, rect.min.y + 2 * scale}, {x.end, middle}},
               same    ? theme.text
               : fewer ? theme.good
                       : theme.bad,
               number, Align::center);
-    draw_text(list, theme.ui_small, {{x.begin, middle}, {x.end, rect.max.y - 3 * scale}}, one ? theme.text : theme.text_dim,
+    draw_text(list, theme.ui_small, {{x.begin, middle}, {x.end, bottom - 3 * scale}}, one ? theme.text : theme.text_dim,
               same    ? ratio.same
               : fewer ? ratio.fewer
                       : ratio.more,
               Align::center);
+    if (i >= 2) continue;
+    const auto& [up, down] = links[static_cast<std::size_t>(i)];
+    hit_area(i == 0 ? "verdict hbm" : "verdict l2", {{x.begin, rect.min.y}, {x.end, rect.max.y}});
+    if (ImGui::IsItemHovered())
+      item_tooltip(theme, i == 0 ? tr("HBM, read and written") : tr("between L2 and SMs, both ways"),
+                   race_by_tensor(*left.simulation, *right.simulation, up, down));
   }
 }
 

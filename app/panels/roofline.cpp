@@ -129,8 +129,22 @@ std::string limit_sentence(const RooflineStudy& study, const RooflineKernel& ker
          taken + why;
 }
 
-/// The launch with the fewest operations a byte against the one with the most.
+/// What of its nearest limit the launch that comes closest to one reaches, where latency holds everything up; else 0.
+double far_below(const RooflineStudy& study) {
+  constexpr double far = 0.1;
+  double best = 0;
+  for (const RooflineKernel& kernel : study.kernels) {
+    if (kernel.outcome.bound != Bound::latency) return 0;
+    for (const RooflinePoint& point : kernel.launches) best = std::max(best, point.fraction);
+  }
+  return best < far ? best : 0;
+}
+
+/// The launch with the fewest operations a byte against the one with the most; or that no roof is what counts here.
 std::string finding(const RooflineStudy& study) {
+  if (const double best = far_below(study); best > 0)
+    return say(tr("Every launch stays far below every roof, at {} of one at most: latency holds it up, neither bytes nor arithmetic"),
+               format_percent(best));
   const RooflineKernel* low_kernel = nullptr;
   const RooflineKernel* high_kernel = nullptr;
   const RooflinePoint *low = nullptr, *high = nullptr;

@@ -198,8 +198,8 @@ void draw_launch_bars(ImDrawList* list, const SmPanelState& state, const View& v
     const std::string cycles = fmt::format("{} {}   ", format_cycles(Cycles(launch.end - launch.start)), tr("cycles"));
     const std::string name = launch_name(simulation, i), time = (state.measured != nullptr ? cycles : std::string()) +
                                                                 time_of(launch.end - launch.start, clock_of(view, row));
-    const std::string waves =
-        i < simulation.launches.size() ? say(tr("{:.2g} waves"), simulation.launches[i].waves) : std::string();
+    const double count = i < simulation.launches.size() ? simulation.launches[i].waves : 0;
+    const std::string waves = count == 1 ? std::string(tr("1 wave")) : count > 0 ? say(tr("{:.2g} waves"), count) : std::string();
     for (const std::string& text :
          {fmt::format("{}   {}   {}", name, time, waves), fmt::format("{}   {}", name, time), name, fmt::format("{}", i + 1)}) {
       if (text_width(font, text) + 2 * pad > bar.width()) continue;

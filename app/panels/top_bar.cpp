@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "app/panels/chrome.h"
+#include "app/panels/panel_state.h"
 #include "app/playhead.h"
 #include "sim/analysis/format.h"
 
@@ -31,18 +32,20 @@ constexpr std::array<MainAlgorithm, 3> main_algorithms = {{
 
 /// How much is left out where the window is narrow.
 struct Detail {
-  bool captions = true, causal = true, blocks = true, title = true;
+  bool captions = true, causal = true, blocks = true, title = true, sizes = true, chip = true, inputs = true;
 };
 
-std::string gpu_label(const View& view) {
+std::string gpu_label(const View& view, const Detail& detail) {
   const GpuSpec& gpu = view.request.gpu;
   const bool changed = std::any_of(gpu.provenance.begin(), gpu.provenance.end(), [](const auto& p) { return p.second.source == Source::user; });
+  if (!detail.chip) return fmt::format("{}{} ▾", gpu.id, changed ? "*" : "");
   return fmt::format("{}{} · {:.0f} {} ▾", gpu.id, changed ? "*" : "", gpu.sm_count, gpu.sm_count == 1 ? tr("SM") : tr("SMs"));
 }
 
-std::string problem_label(const AttentionProblem& p) {
+std::string problem_label(const AttentionProblem& p, const Detail& detail) {
   std::string heads = p.heads == p.kv_heads ? fmt::format("{}", p.heads) : fmt::format("{}/{}", p.heads, p.kv_heads);
   std::string rows = p.seq_q == p.seq_kv ? fmt::format("{}", p.seq_q) : fmt::format("{}×{}", p.seq_q, p.seq_kv);
+  if (!detail.sizes) return fmt::format("N {}  d {}", rows, p.head_dim);
   return fmt::format("B {}  H {}  N {}  d {}  {}", p.batch, heads, rows, p.head_dim, to_string(p.dtype));
 }
 
@@ -65,6 +68,11 @@ std::string more_label(const View& view) {
   const Result<const ProgramInfo*> info = find_program(view.request.algorithm);
   return std::string(info ? (*info)->title : view.request.algorithm) + " ▾";
 }
+
+/// The last message that stood in an open popover: who closed it has read it, and a box over the panels would only be in the way.
+struct ReadMessage {
+  std::string sentence;
+};
 
 /// The bar's items from left to right; each is placed at `x_`.
 class Bar {
@@ -101,7 +109,11 @@ class Bar {
     if (button(label + "##" + id, ImGui::IsPopupOpen(id), tooltip)) ImGui::OpenPopup(id);
     last_ = {ImGui::GetItemRectMin(), ImGui::GetItemRectMax()};
     const bool open = ImGui::IsPopupOpen(id);
-    if (!open && message_is_for(view_, controls)) toast(last_);
+    if (message_is_for(view_, controls)) {
+      auto& read = panel_state<ReadMessage>("read message");
+      if (open) read.sentence = view_.message->sentence;
+      if (!open && read.sentence != view_.message->sentence) toast(last_);
+    }
     ImGui::SetNextWindowPos({last_.min.x, last_.max.y + std::round(8 * theme_.scale)}, ImGuiCond_Appearing);
     if (!ImGui::BeginPopup(id, ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoMove)) return false;
     if (ImGui::IsKeyPressed(ImGuiKey_Escape, false) && !ImGui::IsAnyItemActive()) ImGui::CloseCurrentPopup();
@@ -183,13 +195,13 @@ void draw_what(Bar& bar, const View& view, Commands& commands, const Detail& det
   bar.skip(12);
   if (detail.captions) bar.caption(tr("GPU"), theme.ui_small, theme.text_dim);
   const std::vector<std::string_view> gpu_controls = gpu_message_controls();
-  if (bar.popover(gpu_label(view), "gpu", tr("the GPU that is simulated, and every number of it"), gpu_controls)) {
+  if (bar.popover(gpu_label(view, detail), "gpu", tr("the GPU that is simulated, and every number of it"), gpu_controls)) {
     draw_gpu_controls(view, commands);
     ImGui::EndPopup();
   }
   bar.skip(8);
   if (detail.captions) bar.caption(tr("Problem"), theme.ui_small, theme.text_dim);
-  if (bar.popover(problem_label(view.request.problem), "problem", tr("sizes, type and mask"), problem_controls)) {
+  if (bar.popover(problem_label(view.request.problem, detail), "problem", tr("sizes, type and mask"), problem_controls)) {
     draw_problem_controls(view, commands);
     ImGui::EndPopup();
   }
@@ -204,7 +216,7 @@ void draw_what(Bar& bar, const View& view, Commands& commands, const Detail& det
       commands.push(SetProblem{problem, "causal"});
     }
   }
-  if (bar.popover(tr("inputs"), "inputs", tr("where Q, K and V come from"), input_controls)) {
+  if (detail.inputs && bar.popover(tr("inputs"), "inputs", tr("where Q, K and V come from"), input_controls)) {
     draw_input_controls(view, commands);
     ImGui::EndPopup();
   }
@@ -235,7 +247,8 @@ float width_with(const View& view, const Detail& detail) {
   if (detail.title) width += text_width(t.heading, "TileScope") + 30 * t.scale;
   for (const MainAlgorithm& main : main_algorithms) width += pill_width(tr(main.label));
   if (detail.captions) width += text_width(t.ui_small, tr("GPU")) + text_width(t.ui_small, tr("Problem")) + 24 * t.scale;
-  width += pill_width(gpu_label(view)) + pill_width(problem_label(view.request.problem)) + pill_width(tr("inputs"));
+  width += pill_width(gpu_label(view, detail)) + pill_width(problem_label(view.request.problem, detail));
+  if (detail.inputs) width += pill_width(tr("inputs"));
   if (detail.blocks) width += pill_width(tile_label(view));
   if (detail.causal) width += pill_width(tr("causal off"));
   return width;
@@ -260,9 +273,12 @@ void draw_top_bar(const Rect& rect, const View& view, Commands& commands, std::s
   float right = 3 * (std::round(28 * theme.scale) + std::round(6 * theme.scale)) + std::round(8 * theme.scale);
   if (languages.size() > 1) right += text_width(theme.ui_bold, tr("EN")) + std::round(28 * theme.scale);
 
+  if (!view.message) panel_state<ReadMessage>("read message").sentence.clear();
+
   Detail detail;
   const float room = rect.width() - right - 8 * theme.scale;
-  for (bool Detail::*part : {&Detail::captions, &Detail::causal, &Detail::title, &Detail::blocks})
+  for (bool Detail::*part : {&Detail::captions, &Detail::causal, &Detail::title, &Detail::blocks, &Detail::sizes, &Detail::chip,
+                             &Detail::inputs})
     if (width_with(view, detail) > room) detail.*part = false;
 
   Bar bar(rect, view, commands);

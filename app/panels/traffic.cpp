@@ -22,6 +22,7 @@ struct TrafficState {
   std::optional<ClosedForm> form;
   std::vector<Rival> rivals;
   std::string theory, theory_details;
+  std::string language;  // that they are in: its own name for itself
 };
 
 const char* choice_name(LinkChoice choice) {
@@ -214,6 +215,28 @@ std::string ratio_text(std::int64_t bytes, std::int64_t own) {
   return say(ratio > 1 ? tr("{}× more") : tr("{}× fewer"), shown);
 }
 
+/// A bar of what a program moves, in the colours of the tensors: what one program has and another has not is seen, not only its sum.
+void draw_by_tensor(ImDrawList* list, const Theme& theme, const Rival& rival, const Rect& bar, bool bright) {
+  double before = 0;
+  const auto all = static_cast<double>(std::max<std::int64_t>(1, rival.bytes));
+  for (const Tensor tensor : all_tensors) {
+    const auto part = static_cast<double>(rival.by_tensor[static_cast<std::size_t>(tensor)]);
+    if (part <= 0) continue;
+    const auto x = [&](double bytes) { return bar.min.x + bar.width() * static_cast<float>(bytes / all); };
+    list->AddRectFilled({x(before), bar.min.y}, {x(before + part), bar.max.y}, with_alpha(theme.color(tensor), bright ? 1.0F : 0.8F));
+    before += part;
+  }
+}
+
+/// "S 2.05 kB, P 4.10 kB", the tensors of a program by what they move.
+std::string by_tensor_text(const Rival& rival) {
+  std::string text;
+  for (const Tensor tensor : all_tensors)
+    if (const std::int64_t bytes = rival.by_tensor[static_cast<std::size_t>(tensor)]; bytes > 0)
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", to_string(tensor), format_bytes(Bytes(bytes)));
+  return text;
+}
+
 void draw_rivals(const View& view, Commands& commands, const TrafficState& state, float row_height) {
   const std::vector<Rival>& rivals = state.rivals;
   const Theme& theme = *view.theme;
@@ -238,6 +261,7 @@ void draw_rivals(const View& view, Commands& commands, const TrafficState& state
     if (hovered) {
       std::string body = say(tr("{} between L2 and SMs, tile {}×{}"), format_exact_bytes(Bytes(rival.bytes)), rival.tile.block_q,
                              rival.tile.block_kv);
+      add_line(body, by_tensor_text(rival));
       if (rival.current && !state.theory.empty()) add_line(body, state.theory);
       if (rival.current && !state.theory_details.empty()) add_line(body, state.theory_details);
       if (!rival.current && !rival.order.empty()) add_line(body, rival.order);
@@ -252,8 +276,8 @@ void draw_rivals(const View& view, Commands& commands, const TrafficState& state
     const float height = std::min(9 * theme.scale, row_height - 4);
     const float y = std::floor(at.y + (row_height - height) * 0.5F);
     if (bar_right > bar_left)
-      list->AddRectFilled({bar_left, y}, {bar_left + std::max(2.0F, (bar_right - bar_left) * share), y + height},
-                          rival.current ? theme.accent : with_alpha(theme.text_faint, hovered ? 0.9F : 0.6F), 2 * theme.scale);
+      draw_by_tensor(list, theme, rival, {{bar_left, y}, {bar_left + std::max(2.0F, (bar_right - bar_left) * share), y + height}},
+                     rival.current || hovered);
     draw_text(list, theme.mono_small, {{bar_right, at.y}, {at.x + width, bottom}}, rival.current ? theme.text : theme.text_dim,
               rival.current ? format_bytes(Bytes(rival.bytes)) : ratio_text(rival.bytes, rivals.front().bytes), Align::right);
   }
@@ -279,8 +303,9 @@ void find_theory(TrafficState& state, const Simulation& simulation) {
 
 void refresh(TrafficState& state, const View& view) {
   const auto& simulation = view.lane().simulation;
-  if (state.known.lock() == simulation) return;
+  if (state.known.lock() == simulation && state.language == tr("EN")) return;
   state.known = simulation;
+  state.language = tr("EN");
   state.form = simulation->program->closed_form();
   state.rivals = find_rivals(*simulation);
   find_theory(state, *simulation);

@@ -2,6 +2,7 @@
 #include "app/panels/traffic_sheet.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace tilescope {
 namespace {
@@ -57,10 +58,20 @@ void add_formula(TrafficRow& row, const Simulation& simulation, const std::optio
   }
 }
 
-std::int64_t sm_bytes(const ClosedForm& form) {
-  std::int64_t bytes = 0;
+using TensorBytes = std::array<std::int64_t, tensor_count>;
+
+/// Between L2 and SMs, both directions.
+TensorBytes sm_bytes(const ClosedForm& form) {
+  TensorBytes bytes{};
   for (const ClosedFormTerm& term : form.terms)
-    if (term.link == Link::l2_to_sm || term.link == Link::sm_to_l2) bytes += term.bytes.value;
+    if (term.link == Link::l2_to_sm || term.link == Link::sm_to_l2) bytes[static_cast<std::size_t>(term.tensor)] += term.bytes.value;
+  return bytes;
+}
+
+TensorBytes sm_bytes(const TrafficTable& table) {
+  TensorBytes bytes{};
+  for (std::size_t tensor = 0; tensor < bytes.size(); ++tensor)
+    bytes[tensor] = table[tensor][static_cast<std::size_t>(Link::l2_to_sm)] + table[tensor][static_cast<std::size_t>(Link::sm_to_l2)];
   return bytes;
 }
 
@@ -94,12 +105,12 @@ TrafficSheet traffic_sheet(const Simulation& simulation, const std::optional<Clo
 
 std::vector<Rival> find_rivals(const Simulation& simulation) {
   std::vector<Rival> rivals;
-  const auto add = [&](const ProgramInfo& info, const TileShape& tile, std::int64_t bytes, std::string order, bool current) {
-    rivals.push_back({std::string(info.id), std::string(info.title), std::move(order), tile, bytes, current});
+  const auto add = [&](const ProgramInfo& info, const TileShape& tile, const TensorBytes& bytes, std::string order, bool current) {
+    const std::int64_t sum = std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
+    rivals.push_back({std::string(info.id), std::string(info.title), std::move(order), tile, sum, bytes, current});
   };
   const auto own = simulation.program->closed_form();
-  const std::int64_t own_bytes = simulation.ledger.total(Link::l2_to_sm).value + simulation.ledger.total(Link::sm_to_l2).value;
-  add(*simulation.info, simulation.program->tile(), own_bytes, own ? own->order : std::string(), true);
+  add(*simulation.info, simulation.program->tile(), sm_bytes(simulation.ledger.table()), own ? own->order : std::string(), true);
 
   const AttentionProblem& problem = simulation.program->problem();
   const GpuSpec& gpu = simulation.request.gpu;

@@ -2,6 +2,7 @@
 // bytes.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -42,6 +43,7 @@ struct Rival {
   std::string id, title, order;
   TileShape tile;
   std::int64_t bytes = 0;  // between L2 and SMs, both directions
+  std::array<std::int64_t, tensor_count> by_tensor{};
   bool current = false;
 };
 /// The program itself first, from its ledger; then the others by their closed forms. Programs without one for this shape, or that

@@ -2,12 +2,17 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "app/panels/chrome.h"
+#include "app/panels/say.h"
 #include "app/playhead.h"
 #include "sim/analysis/format.h"
+#include "sim/analysis/validation.h"
 
 namespace tilescope {
 
@@ -97,7 +102,48 @@ std::string bytes_text(std::int64_t bytes) {
   return bytes < 10000000 ? format_exact_bytes(Bytes(bytes)) : format_bytes(Bytes(bytes));
 }
 
-void draw_figures(Row& row, const View& view, float right) {
+/// Whether the hardware said how long this takes; the tooltip's lines.
+std::string trust_text(const View& view, const std::optional<Comparison>& time) {
+  if (time) {
+    const KnownBundle& known = *view.measured->bundle;
+    std::string text = where_from(known.live, known.bundle.device, known.bundle.date);
+    add_line(text, say(tr("measured {}, {} to {}"), format_time(Nanoseconds(time->measured.median)), format_time(Nanoseconds(time->measured.least)),
+                       format_time(Nanoseconds(time->measured.most))));
+    add_line(text, say(tr("simulated {}, at the clock that was measured: {}"), format_time(Nanoseconds(time->simulated)),
+                       format_signed_percent(time->error())));
+    add_line(text, tr("The window counts in the clock of the GPU's spec; a GPU under load runs slower."));
+    return text;
+  }
+  const std::string& id = view.lane().simulation->request.gpu.id;
+  for (const auto& known : view.measurements->bundles)
+    if (known->bundle.gpu == id)
+      return say(tr("This problem was not measured. {} others were, on {}: Validate shows how far each is off."), known->bundle.cases.size(),
+                 known->bundle.device);
+  return tr("Nothing was measured on this GPU: nothing says how far its times are off. Bytes between L2 and SMs are exact on any.");
+}
+
+/// How long it all takes, and what the hardware said: as much of it as there is room for.
+void draw_whole_run(Row& row, const Rect& rect, const View& view, float right) {
+  const Theme& theme = *view.theme;
+  const Simulation& run = *view.lane().simulation;
+  const std::string simulated = format_time(run.time);
+  std::optional<Comparison> time;
+  if (view.measured != nullptr) time = compare(run, view.measured->measured()).figure(Figure::time);
+  std::vector<std::string> texts = {say(tr("whole run {}"), simulated)};
+  if (time) {  // the error, not the two times: they are of different clocks
+    const std::string error = format_signed_percent(time->error());
+    texts = {say(tr("whole run {}, {} against measured"), simulated, error), say(tr("{}, {} against measured"), simulated, error)};
+  }
+  for (const std::string& text : texts) {
+    const float left = row.x();
+    if (!row.text(theme.ui, theme.text_dim, text, text, right)) continue;
+    hit_area("whole run", {{left, rect.min.y}, {left + text_width(theme.ui, text), rect.max.y}});
+    item_tooltip(theme, tr("How far to trust the time"), trust_text(view, time));
+    return;
+  }
+}
+
+void draw_figures(Row& row, const Rect& rect, const View& view, float right) {
   if (view.lanes.empty()) return;
   const Theme& theme = *view.theme;
   const Lane& lane = view.lane();
@@ -115,6 +161,7 @@ void draw_figures(Row& row, const View& view, float right) {
   };
   figure(tr("HBM"), {Link::hbm_read, Link::hbm_write});
   figure("L2→SM", {Link::l2_to_sm});
+  draw_whole_run(row, rect, view, right);
 }
 
 /// Progress and a cancel button; returns its left edge.
@@ -141,7 +188,7 @@ void draw_transport(const Rect& rect, const View& view, Commands& commands) {
   draw_grain_and_speed(row, view, commands);
   float right = rect.max.x - theme.padding;
   if (view.busy_seconds > quiet_seconds) right = draw_busy(rect, view, commands) - theme.gap;
-  draw_figures(row, view, right);
+  draw_figures(row, rect, view, right);
   const char* hint = tr("Space play  ←→ step  ⇧ tile  Ctrl phase  R race  F11 present  ? keys");
   const float width = text_width(theme.ui_small, hint);
   if (row.x() + width < right)

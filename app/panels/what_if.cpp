@@ -56,7 +56,7 @@ std::string finding(const WhatIfTable& table, const NextLimit* limit) {
   std::string now = say(tr("{} takes {} here, held up by {}"), algorithm_title(table.real.algorithm),
                         format_time(Nanoseconds(table.base->time_ns)), bound_name(table.base->bound));
   if (limit != nullptr)
-    now += say(tr("; without that {}, by {}"), format_signed_percent(limit->change()), next_bound_name(*limit));
+    now += say(tr("; without that limit {} less time, then {}"), format_percent(-limit->change()), next_bound_name(*limit));
   if (best == nullptr) return now;
   const double gain = best->outcome->time_ns / table.base->time_ns - 1, loss = worst->outcome->time_ns / table.base->time_ns - 1;
   std::string text = now;

@@ -63,7 +63,7 @@ struct PictureMaker {
   QuadBatch quads = {};
   std::vector<CellNumber> numbers = {};
   int digits = 0;  // room for a number, in characters; 0 for none
-  ImFont* font = nullptr;
+  ImFont* Theme::*font = &Theme::mono_small;
 
   CellValue value_at(const Matrix* matrix, int row, int col) const {
     return value_of(matrix, row * rows_a_cell, rows_a_cell, col * cols_a_cell, cols_a_cell);
@@ -83,10 +83,10 @@ struct PictureMaker {
     const auto room = [&](float digit) { return static_cast<int>((cell.width() - 3.5F * theme.scale) / std::max(digit, 1.0F)); };
     if (room(metrics.digit) >= 4 && cell.height() >= metrics.small_line) {
       digits = 4;
-      font = theme.mono_small;
+      font = &Theme::mono_small;
     } else if (room(metrics.tiny_digit) >= 3 && cell.height() >= metrics.tiny_line) {
       digits = std::min(room(metrics.tiny_digit), 4);
-      font = theme.mono_tiny;
+      font = &Theme::mono_tiny;
     }
   }
 
@@ -137,10 +137,9 @@ struct PictureMaker {
   void number(const Rect& rect, const CellValue& cell, ImU32 fill) {
     const std::string text = cell.masked ? "-\u221e" : format_cell(cell.value, digits);
     CellNumber number;
-    number.font = font;
     std::snprintf(number.text.data(), number.text.size(), "%s", text.c_str());
-    const float width = text_width(font, text);
-    number.at = {std::round(rect.center().x - width / 2 - 0.5F), std::round(rect.center().y - font->FontSize / 2)};
+    const float width = text_width(theme.*font, text);
+    number.at = {std::round(rect.center().x - width / 2 - 0.5F), std::round(rect.center().y - (theme.*font)->FontSize / 2)};
     number.color = values.drain ? theme.text : text_on(theme, fill);
     numbers.push_back(number);
   }
@@ -213,13 +212,14 @@ CellPicture make_cell_picture(const SlotBox& box, const CellValues& values, cons
   for (int col = 0; col < box.shown_cols; ++col)
     maker.columns.push_back(cell_span(box.cells.min.x, box.cells.max.x, box.shown_cols, col));
   for (int row = 0; row < box.shown_rows; ++row) maker.add_row(row);
-  return {std::make_shared<const QuadBatch>(std::move(maker.quads)), std::move(maker.numbers)};
+  return {std::make_shared<const QuadBatch>(std::move(maker.quads)), std::move(maker.numbers), maker.font};
 }
 
-void draw_cell_picture(ImDrawList* list, const CellPicture& picture) {
+void draw_cell_picture(ImDrawList* list, const Theme& theme, const CellPicture& picture) {
+  ImFont* const font = theme.*picture.font;
   if (picture.quads) draw_quads(list, picture.quads);
   for (const CellNumber& number : picture.numbers) {
-    list->AddText(number.font, number.font->FontSize, number.at, number.color, number.text.data());
+    list->AddText(font, font->FontSize, number.at, number.color, number.text.data());
   }
 }
 

@@ -23,19 +23,20 @@ struct CellValues {
 
 /// A number on a cell.
 struct CellNumber {
-  ImFont* font = nullptr;
   ImVec2 at;
   ImU32 color = 0;
   std::array<char, 16> text{};
 };
 
+/// Kept between frames, so it names its font instead of pointing to it: another language or text size makes the fonts anew.
 struct CellPicture {
   std::shared_ptr<const QuadBatch> quads;
   std::vector<CellNumber> numbers;
+  ImFont* Theme::*font = &Theme::mono_small;
 };
 
 CellPicture make_cell_picture(const SlotBox& box, const CellValues& values, const Theme& theme, const StageMetrics& metrics);
-void draw_cell_picture(ImDrawList* list, const CellPicture& picture);
+void draw_cell_picture(ImDrawList* list, const Theme& theme, const CellPicture& picture);
 
 /// Rectangle of the drawn cell at (row, col).
 Rect cell_rect(const SlotBox& box, int row, int col);

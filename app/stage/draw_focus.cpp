@@ -104,7 +104,7 @@ void draw_picture(StageContext& context, const SlotBox& box) {
     return;
   }
   context.flush();
-  draw_cell_picture(context.list, found->second.picture);
+  draw_cell_picture(context.list, context.theme, found->second.picture);
 }
 
 void draw_register_slot(StageContext& context, const SlotBox& box) {

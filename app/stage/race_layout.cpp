@@ -91,7 +91,8 @@ StageLayout layout_lane(const Rect& area, const GpuSpec& gpu, const ProgramShape
 
 RaceLayout layout_race(const Rect& area, const StageMetrics& metrics) {
   const float scale = metrics.scale, gap = metrics.gap, pad = metrics.padding;
-  const float verdict_height = std::clamp(0.105F * area.height(), 54 * scale, 88 * scale);
+  // Figures, what they are of, and a line that says why.
+  const float verdict_height = std::clamp(0.105F * area.height(), 54 * scale, 88 * scale) + metrics.small_line;
   const float counter_height = std::clamp(0.045F * area.height(), 18 * scale, 32 * scale);
   RaceLayout layout;
   layout.verdict = {{area.min.x, std::round(area.max.y - verdict_height)}, area.max};

@@ -139,3 +139,14 @@ TEST_CASE("traffic: rivals are the other programs of the family, and a rival's b
     }
   }
 }
+
+TEST_CASE("traffic: the parts of a rival's bar are its bytes, and only standard attention's has S and P") {
+  const auto part = [](const Rival& rival, Tensor tensor) { return rival.by_tensor[static_cast<std::size_t>(tensor)]; };
+  for (const Rival& rival : find_rivals(walked("flash2", AttentionProblem{}, toy_gpu()))) {
+    CAPTURE(rival.id);
+    std::int64_t sum = 0;
+    for (const Tensor tensor : all_tensors) sum += part(rival, tensor);
+    CHECK(sum == rival.bytes);
+    CHECK((part(rival, Tensor::s) > 0 && part(rival, Tensor::p) > 0) == (rival.id == "standard"));
+  }
+}

@@ -1,9 +1,13 @@
 // The validate view in the whole window without a display: simulated case by case, and a click opens a case. Synthetic measurements.
+#include <chrono>
+#include <thread>
+
 #include <doctest/doctest.h>
 
 #include "app/assets.h"
 #include "app/panels/traffic_measured.h"
 #include "app/panels/validate_panel.h"
+#include "app/studies.h"
 #include "tests/app/window_script.h"
 #include "tests/synthetic_measurements.h"
 
@@ -52,6 +56,28 @@ TEST_CASE("validate view: stopping and going on, with threads") {
   session.tick(0);
   session.finish();
   CHECK(session.view(theme).validation->complete());
+}
+
+TEST_CASE("validate view: a sweep that is left running gives way to it") {
+  const Theme theme = make_theme(ThemeKind::dark, 1);
+  Session::Start start = start_with(synthetic_bundle(toy()));
+  start.threads = true;
+  start.center = CenterView::sweep;
+  Session session(std::move(start));
+  const auto tick_until = [&](const auto& there) {
+    for (int i = 0; i < 60000 && !there(session.view(theme)); ++i) {
+      session.tick(0.001);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return there(session.view(theme));
+  };
+  const auto points = [](const View& view) { return view.studies->sweep == nullptr ? std::size_t{0} : view.studies->sweep->done(); };
+  // Its longest sequences take this sweep many times as long as all cases of the bundle.
+  REQUIRE(tick_until([&](const View& view) { return points(view) > 0; }));
+  session.apply(SetCenter{CenterView::validate});
+  REQUIRE(tick_until([](const View& view) { return view.validation->complete(); }));
+  const View view = session.view(theme);
+  CHECK(points(view) < view.studies->sweep->points.size());
 }
 
 TEST_CASE("validate view: opening a case changes everything in one go, and its measurement is beside it") {

@@ -220,6 +220,34 @@ TEST_CASE("window: at rest no frame is wanted") {
   CHECK_FALSE(script->frame().wants_frame());
 }
 
+TEST_CASE("window: what was typed faster than frames come is taken in full before frames stop") {
+  const auto script = WindowScript::open(1600, 900);
+  if (script == nullptr) return;
+  script->settle();
+  const double speed = script->view().speed;
+  for (int i = 0; i < 12; ++i) {
+    ImGuiIO& io = script->frame().io();
+    io.AddKeyEvent(ImGuiKey_Equal, true);
+    io.AddInputCharacter('+');
+    io.AddKeyEvent(ImGuiKey_Equal, false);
+  }
+  int frames = 0;
+  for (; frames < 500 && script->frame().wants_frame(); ++frames) script->frame().build(1600, 900, 0.1);  // slow ones
+  CHECK(frames < 500);
+  CHECK(ImGui::GetCurrentContext()->InputEventsQueue.Size == 0);
+  CHECK(script->view().speed > speed);
+}
+
+TEST_CASE("window: another language, with the numbers of the stage in sight, changes the fonts under them") {
+  const auto script = WindowScript::open(1600, 900);
+  if (script == nullptr) return;
+  for (const char* language : {"ko", "en", "ko"}) {
+    const Picture before = script->picture();
+    script->command(SetLanguage{language});
+    CHECK(script->picture().rgba != before.rgba);
+  }
+}
+
 TEST_CASE("window: clicking an algorithm's pill simulates it") {
   const auto script = WindowScript::open(1600, 900);
   if (script == nullptr) return;
@@ -227,6 +255,24 @@ TEST_CASE("window: clicking an algorithm's pill simulates it") {
   for (float x = 110; x < 300 && script->view().request.algorithm == "flash2"; x += 20) script->click(x, 22);
   CHECK(script->view().request.algorithm == "standard");
   CHECK(script->view().lane().simulation->request.algorithm == "standard");
+}
+
+TEST_CASE("window: over an open popover a digit changes no view, and a click on a number is enough to type another") {
+  const auto script = WindowScript::open(1600, 900);
+  if (script == nullptr) return;
+  for (float x = 620; x < 900 && !ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel); x += 20)
+    script->click(x, 22);
+  script->press(ImGuiKey_2);
+  CHECK(script->view().center == CenterView::stage);
+  // The rows of the popover from the top down: the one that answers with N is the one that is meant.
+  for (float y = 204; y < 340 && script->view().request.problem.seq_q != 32; y += 8) {
+    script->click(924, y);
+    if (!ImGui::GetIO().WantTextInput) continue;
+    script->type("32");
+    script->press(ImGuiKey_Enter);
+  }
+  CHECK(script->view().request.problem.seq_q == 32);
+  CHECK(script->view().center == CenterView::stage);
 }
 
 TEST_CASE("window: a splitter can be dragged, and a double click puts it back") {
