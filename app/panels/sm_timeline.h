@@ -55,10 +55,6 @@ TimelineLayout lay_out_sm_timeline(const Rect& area, const TimelineShape& shape,
 /// Where a row's SM is; the rows of SMs out of view lie outside of row.rect.
 Rect sm_rect(const TimelineRow& row, const SmRows& rows, int sm);
 
-/// The blocks of one row of kind sms or measured_sms. `works` may be null.
-void add_sm_blocks(TimelinePicture& picture, const Theme& theme, const TimelineLayout& layout, const TimeWindow& window,
-                   const TimelineRow& row, const SmRows& rows, const SmLanes& lanes, const SmWorks* works);
-
 /// A block under the mouse.
 struct SmBlock {
   std::size_t group = 0;

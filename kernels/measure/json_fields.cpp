@@ -62,6 +62,7 @@ Result<Json> parse_recorded(std::string_view text, std::string_view schema, std:
   try {
     json = Json::parse(text);
   } catch (const Json::parse_error& error) {
+    if (error.byte > text.size()) return Error{fmt::format("a {} must be JSON; this breaks off after {} bytes", what, text.size())};
     return Error{fmt::format("a {} must be JSON; this is not, at byte {} of {}", what, error.byte, text.size())};
   } catch (const Json::exception&) {
     return Error{fmt::format("a {} must be JSON; this has a number that no computer number can hold", what)};

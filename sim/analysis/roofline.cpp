@@ -77,18 +77,25 @@ Roofline roofline_of(const GpuSpec& gpu, double flops_per_exp) {
   const double per_flop = gpu.sm_count * gpu.sm_clock_hz;
   const double tensor = per_flop * gpu.product_flops_per_cycle();
   Roofline roofline;
+  const auto ceiling = [&](RooflineCeiling::Kind kind, std::string_view name, double rate, double ridge) {
+    RooflineCeiling& added = roofline.ceilings.emplace_back();
+    added.kind = kind;
+    added.name = name;
+    added.rate = rate;
+    added.ridge = ridge;
+  };
   const auto bandwidth = [&](std::string_view name, double rate) {
-    if (rate > 0) roofline.ceilings.push_back({RooflineCeiling::Kind::bandwidth, std::string(name), rate, tensor / rate, 0});
+    if (rate > 0) ceiling(RooflineCeiling::Kind::bandwidth, name, rate, tensor / rate);
   };
   bandwidth("HBM", gpu.hbm_read_rate().value * gpu.sm_clock_hz);
   if (!roofline.ceilings.empty()) roofline.ceilings.back().copy_rate = gpu.hbm_rate().value * gpu.sm_clock_hz;
   if (gpu.has_l2()) bandwidth("L2", std::min(gpu.l2_bytes_per_cycle, gpu.sm_count * gpu.sm_l2_bytes_per_cycle) * gpu.sm_clock_hz);
   bandwidth("shared memory", gpu.sm_count * gpu.sm_shared_bytes_per_cycle * gpu.sm_clock_hz);
-  roofline.ceilings.push_back({RooflineCeiling::Kind::compute, "tensor cores", tensor, 0, 0});
+  ceiling(RooflineCeiling::Kind::compute, "tensor cores", tensor, 0);
   if (gpu.sm_wgmma_flops_per_cycle > 0)
-    roofline.ceilings.push_back({RooflineCeiling::Kind::compute, "wgmma", per_flop * gpu.sm_wgmma_flops_per_cycle, 0, 0});
+    ceiling(RooflineCeiling::Kind::compute, "wgmma", per_flop * gpu.sm_wgmma_flops_per_cycle, 0);
   const double exps = gpu.sm_count * gpu.sm_exps_per_cycle * gpu.sm_clock_hz * flops_per_exp;
-  if (exps > 0) roofline.ceilings.push_back({RooflineCeiling::Kind::compute, "exponentials", exps, 0, 0});
+  if (exps > 0) ceiling(RooflineCeiling::Kind::compute, "exponentials", exps, 0);
   return roofline;
 }
 

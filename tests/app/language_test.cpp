@@ -45,7 +45,8 @@ std::string literal_at(const std::string& source, std::size_t at) {
 /// Every text that app/ hands to tr() as a literal.
 std::set<std::string> texts_in_sources() {
   std::set<std::string> out;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(std::string(TILESCOPE_SOURCE_DIR) + "/app")) {
+  const std::filesystem::path folder(TILESCOPE_SOURCE_DIR);
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder / "app")) {
     if (entry.path().extension() != ".cpp" && entry.path().extension() != ".h") continue;
     std::ifstream file(entry.path());
     const std::string source((std::istreambuf_iterator<char>(file)), {});

@@ -30,7 +30,7 @@ std::optional<ImVec2> place_of(WindowScript& script, ImGuiID id) {
   const Rect area = script.frame().layout().stage;
   for (float y = area.min.y + 4; y < area.max.y; y += 9)
     for (float x = area.min.x + 12; x < area.max.x; x += 24) {
-      script.move(x, y);
+      script.hover(x, y);
       if (ImGui::GetCurrentContext()->HoveredId == id) return ImVec2(x, y);
     }
   return std::nullopt;
@@ -80,6 +80,7 @@ TEST_CASE("fit: a click on a tile takes it") {
 TEST_CASE("sweep: a click on an algorithm leaves it out, and the sweep is made anew") {
   const auto script = WindowScript::open(1280, 720);
   if (script == nullptr) return;
+  script->command(SetSweep{"seq=16:128:x2", {"standard", "flash1", "flash2"}});
   script->command(SetCenter{CenterView::sweep});
   const ImGuiWindow* window = child_window("/sweep_");
   REQUIRE(window != nullptr);

@@ -79,6 +79,12 @@ void WindowScript::move(float x, float y) {
   settle();
 }
 
+void WindowScript::hover(float x, float y) {
+  frame_->io().AddMousePosEvent(x, y);
+  frame_once(1.0 / 60);
+  frame_once(1.0 / 60);
+}
+
 void WindowScript::click(float x, float y) {
   move(x, y);
   frame_->io().AddMouseButtonEvent(0, true);

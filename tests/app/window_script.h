@@ -24,6 +24,8 @@ class WindowScript {
   void press(ImGuiKey key, ImGuiKey modifier = ImGuiKey_None);
   void type(const char* text);
   void move(float x, float y);
+  /// Two frames with the mouse there: what it is over is known then, though colours may still be on their way.
+  void hover(float x, float y);
   void click(float x, float y);
   void drag(ImVec2 from, ImVec2 to);
   /// Does a command as a panel would ask for it.

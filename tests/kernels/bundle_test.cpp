@@ -82,6 +82,7 @@ TEST_CASE("bundle: what is written is read back, to the bit") {
 
 TEST_CASE("bundle: a bundle cut anywhere is refused") {
   const std::string text = to_json(some_bundle());
+  CHECK(refusal(text.substr(0, 20)).find("breaks off after 20 bytes") != std::string::npos);
   for (std::size_t length = 0; length + 2 < text.size(); length += 7)
     CHECK(refusal(std::string_view(text).substr(0, length)).find("must be JSON") != std::string::npos);
 }
