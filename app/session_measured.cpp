@@ -237,23 +237,23 @@ void Session::State::ask_for_validation() {
   const int turn = ++shelf->validation_turn;
   // With threads, the shown simulation has a core of its own.
   const int workers = threads ? std::max(1, core_count() - 1) : core_count();
-  background->submit(validation_slot, tr("holding the model against the measurements"),
-                     [done_before = v.done, spec = *gpu, known = v.bundle, missing, workers, turn, shelf = shelf](const Progress& progress) -> Worker::Deliver {
-                       std::atomic<std::size_t> done = done_before;
-                       validate_cases(
-                           spec, known->bundle.cases, [&](std::size_t i) { return missing[i]; }, workers,
-                           [&](std::size_t i, const CaseValidation& result) {
-                             const std::lock_guard lock(shelf->mutex);
-                             shelf->validated.emplace_back(i, result);
-                             ++done;
-                             return true;
-                           },
-                           [&] {
-                             return !progress(static_cast<double>(done) / static_cast<double>(missing.size())) || !shelf->validation_wanted;
-                           },
-                           CaseOrder::smallest_first);
-                       return [shelf, turn] { shelf->validating = shelf->validating && turn != shelf->validation_turn; };
-                     });
+  background->submit(
+      validation_slot, tr("holding the model against the measurements"),
+      [done_before = v.done, spec = *gpu, known = v.bundle, missing, workers, turn,
+       shelf = shelf](const Progress& progress) -> Worker::Deliver {
+        std::atomic<std::size_t> done = done_before;
+        validate_cases(
+            spec, known->bundle.cases, [&](std::size_t i) { return missing[i]; }, workers,
+            [&](std::size_t i, const CaseValidation& result) {
+              const std::lock_guard lock(shelf->mutex);
+              shelf->validated.emplace_back(i, result);
+              ++done;
+              return true;
+            },
+            [&] { return !progress(static_cast<double>(done) / static_cast<double>(missing.size())) || !shelf->validation_wanted; },
+            CaseOrder::smallest_first);
+        return [shelf, turn] { shelf->validating = shelf->validating && turn != shelf->validation_turn; };
+      });
 }
 
 void Session::State::take_validated() {

@@ -134,7 +134,7 @@ struct LaneState {
   std::vector<std::size_t> block_lengths;             // operations, by launch
   std::shared_ptr<const BlockOperations> operations;  // of the block of the step that `lane` shows
   bool sm_lanes_asked = false;
-  double values_since = -1;                           // when the step began to wait for its values; -1: it does not
+  double values_since = -1;  // when the step began to wait for its values; -1: it does not
   /// As shown. It stays at the step before while the block of the next one is written out and its values are brought to hand.
   Lane lane;
 };

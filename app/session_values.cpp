@@ -65,7 +65,8 @@ ValuesKey values_of_step(std::shared_ptr<const BlockHistory> history, const Bloc
   add(values_op);
   add(values_op - 1);
   int begin = values_op;
-  while (begin >= 0 && operations[static_cast<std::size_t>(begin)].iteration == operations[static_cast<std::size_t>(values_op)].iteration)
+  while (begin >= 0 &&
+         operations[static_cast<std::size_t>(begin)].iteration == operations[static_cast<std::size_t>(values_op)].iteration)
     --begin;
   add(begin);
   add(op);
@@ -88,15 +89,17 @@ bool Session::State::at_hand(std::size_t slot, const ValuesKey& values) const {
 void Session::State::ask_for_values(std::size_t slot, const ValuesKey& values) {
   if (values_asked[slot] == values) return;
   values_asked[slot] = values;
-  errands->submit(first_values_slot + static_cast<int>(slot), {}, [this, slot, values](const Progress& progress) -> Worker::Deliver {
-    bool all = true;
-    for (const int op : values.ops)
-      for (int i = 1; i < slot_count && (all = all && progress(0)); ++i) values.history->value(static_cast<Slot>(i), op);
-    return [this, slot, values, all] {
-      if (values_asked[slot] == values) values_asked[slot] = {};
-      if (all) values_brought[slot] = values;
-    };
-  });
+  errands->submit(first_values_slot + static_cast<int>(slot), {},
+                  [this, slot, values](const Progress& progress) -> Worker::Deliver {
+                    bool all = true;
+                    for (const int op : values.ops)
+                      for (int i = 1; i < slot_count && (all = all && progress(0)); ++i)
+                        values.history->value(static_cast<Slot>(i), op);
+                    return [this, slot, values, all] {
+                      if (values_asked[slot] == values) values_asked[slot] = {};
+                      if (all) values_brought[slot] = values;
+                    };
+                  });
 }
 
 /// True while the step is not to be shown yet.
@@ -241,8 +244,8 @@ void Session::State::ask_for_histories() {
     lane.lane.history = history != nullptr ? *history : nullptr;
     if (lane.lane.history == nullptr) {
       ask_for_history(static_cast<int>(i), key);
-    } else if (const ValuesKey values = values_of_step(*history, *lane.operations, lane.lane.state, lane.lane.rest.op,
-                                                       lane.lane.values_op);
+    } else if (const ValuesKey values =
+                   values_of_step(*history, *lane.operations, lane.lane.state, lane.lane.rest.op, lane.lane.values_op);
                !at_hand(i, values)) {
       ask_for_values(i, values);
       // A load that has just landed is shown when it is there; without the rest there is nothing to show.

@@ -21,8 +21,8 @@ enum class CaseOrder { largest_first, smallest_first };
 
 /// Every case of `cases` for which `wanted` is true, in that order, on `threads` threads (at least one; the caller's own with 1).
 /// False when it was cancelled. `cancelled` is asked now and then from every thread; may be empty.
-bool validate_cases(const GpuSpec& gpu, std::span<const MeasuredCase> cases, const std::function<bool(std::size_t)>& wanted, int threads,
-                    const CaseDone& done, const std::function<bool()>& cancelled = {},
+bool validate_cases(const GpuSpec& gpu, std::span<const MeasuredCase> cases, const std::function<bool(std::size_t)>& wanted,
+                    int threads, const CaseDone& done, const std::function<bool()>& cancelled = {},
                     CaseOrder order = CaseOrder::largest_first);
 
 /// A bundle that the window holds against the model, case by case.

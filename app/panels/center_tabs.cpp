@@ -13,7 +13,8 @@ namespace tilescope {
 
 namespace {
 
-/// "held up by HBM bandwidth (busy 78 %); without that limit 38 % less time, then the FP32 units", as much of it as there is room for.
+/// "held up by HBM bandwidth (busy 78 %); without that limit 38 % less time, then the FP32 units", as much of it as there is room
+/// for.
 void draw_bound(const Rect& rect, const View& view) {
   if (view.lanes.empty()) return;
   const Theme& theme = *view.theme;
@@ -37,7 +38,9 @@ void draw_bound(const Rect& rect, const View& view) {
     hit_area("bound", at);
     std::string body = say(tr("{} in all, {} cycles"), format_time(run.time), format_cycles(run.cycles));
     if (run.bound == Bound::latency)
-      add_line(body, tr("Latency: what requests and results take on their way, however idle everything is. Nothing below is busy for long."));
+      add_line(
+          body,
+          tr("Latency: what requests and results take on their way, however idle everything is. Nothing below is busy for long."));
     add_line(body, tr("Busy, of the whole time:"));
     for (std::size_t i = 0; i < run.utilisation.size(); ++i)
       if (run.utilisation[i] > 0)

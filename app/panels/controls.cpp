@@ -231,8 +231,8 @@ void draw_tile_controls(const View& view, Commands& commands) {
     commands.push(SetTile{tile, "block_kv"});
   control_message(view, "block_kv");
   std::int64_t stages = tile.stages > 0 ? tile.stages : run != nullptr ? buffers_of(*run) : 1;
-  if (number_field(theme, tr("buffers of K and V"), "stages", tr("of the ring in shared memory, where the kernel has one"), stages, 1,
-                   ProgramTile::most_stages)) {
+  if (number_field(theme, tr("buffers of K and V"), "stages", tr("of the ring in shared memory, where the kernel has one"), stages,
+                   1, ProgramTile::most_stages)) {
     tile.stages = stages;
     commands.push(SetTile{tile, "stages"});
   }

@@ -132,8 +132,7 @@ bool draw_line(const View& view, Commands& commands, const ListingRow& row, cons
   ImGui::PopID();
   const StepIndex* steps = lane.timeline ? lane.timeline->steps.get() : nullptr;
   if (clicked && steps != nullptr) {
-    if (const std::int64_t step = next_step_on_line(*steps, lane.step, row.line); step >= 0)
-      commands.push(SeekStep{step});
+    if (const std::int64_t step = next_step_on_line(*steps, lane.step, row.line); step >= 0) commands.push(SeekStep{step});
   }
   if (hovered) {
     list->AddRect(rect.min, rect.max, with_alpha(theme.accent, 0.5F), 4 * theme.scale);
@@ -256,7 +255,8 @@ void draw_detail(const View& view) {
   if (!detail.numbers.empty()) {
     const float width = ImGui::GetContentRegionAvail().x;
     ImFont* const font = text_width(theme.mono, detail.numbers) <= width ? theme.mono : theme.mono_small;
-    wrapped_text(font, detail.tensor ? theme.text_color(*detail.tensor) : theme.text, broken_at_blanks(font, detail.numbers, width));
+    wrapped_text(font, detail.tensor ? theme.text_color(*detail.tensor) : theme.text,
+                 broken_at_blanks(font, detail.numbers, width));
   }
   if (!detail.why.empty()) wrapped_text(theme.ui_small, theme.text_dim, detail.why);
   ImGui::PopStyleVar();

@@ -186,7 +186,8 @@ void draw_verdict(const View& view, const Rect& rect, const StageMetrics& metric
              .border_width = scale});
   draw_quads(list, std::move(quads));
   const float bottom = std::round(rect.max.y - metrics.small_line);
-  draw_reason(theme, {{rect.min.x + metrics.padding, bottom - 3 * scale}, {rect.max.x - metrics.padding, rect.max.y - 3 * scale}}, left, right);
+  draw_reason(theme, {{rect.min.x + metrics.padding, bottom - 3 * scale}, {rect.max.x - metrics.padding, rect.max.y - 3 * scale}},
+              left, right);
   constexpr std::array<std::pair<Link, Link>, 2> links = {{{Link::hbm_read, Link::hbm_write}, {Link::l2_to_sm, Link::sm_to_l2}}};
   for (int i = 0; i < 3; ++i) {
     const Ratio& ratio = ratios[i];

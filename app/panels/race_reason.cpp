@@ -26,7 +26,9 @@ std::int64_t in_all(const Simulation& run, Link up, Link down) {
   return run.ledger.total(up).value + run.ledger.total(down).value;
 }
 
-std::string bytes(std::int64_t count) { return format_bytes(Bytes(count)); }
+std::string bytes(std::int64_t count) {
+  return format_bytes(Bytes(count));
+}
 
 }  // namespace
 
@@ -61,17 +63,17 @@ std::vector<std::string> race_sentences(const Simulation& first, const Simulatio
   std::string names(to_string(reason.tensors.front()));
   if (reason.tensors.size() == 2) names = say(tr("{} and {}"), names, to_string(reason.tensors.back()));
   const std::string share = format_percent(std::round(reason.share * 100) / 100);
-  const std::string short_form = reason.second == 0
-                                     ? say(tr("{}: {} of the bytes on the left, none on the right"), names, share)
-                                     : say(tr("{}: {} on the left, {} on the right"), names, bytes(reason.first), bytes(reason.second));
-  const std::string full =
-      reason.second == 0
-          ? say(tr("Why: {} of what {} moves between L2 and SMs is {}; {} keeps that in the SM."), share, translated(first.info->title),
-                names, translated(second.info->title))
-          : say(tr("Why: of {}, {} moves {} between L2 and SMs, {} {}."), names, translated(first.info->title), bytes(reason.first),
-                translated(second.info->title), bytes(reason.second));
+  const std::string short_form =
+      reason.second == 0 ? say(tr("{}: {} of the bytes on the left, none on the right"), names, share)
+                         : say(tr("{}: {} on the left, {} on the right"), names, bytes(reason.first), bytes(reason.second));
+  const std::string full = reason.second == 0
+                               ? say(tr("Why: {} of what {} moves between L2 and SMs is {}; {} keeps that in the SM."), share,
+                                     translated(first.info->title), names, translated(second.info->title))
+                               : say(tr("Why: of {}, {} moves {} between L2 and SMs, {} {}."), names, translated(first.info->title),
+                                     bytes(reason.first), translated(second.info->title), bytes(reason.second));
   if (!reason.same_hbm) return {full, short_form};
-  return {full + " " + tr("All of it fits this L2, so HBM sees no difference."), short_form + tr("; the L2 holds it, so HBM sees none of it"), short_form};
+  return {full + " " + tr("All of it fits this L2, so HBM sees no difference."),
+          short_form + tr("; the L2 holds it, so HBM sees none of it"), short_form};
 }
 
 std::string race_by_tensor(const Simulation& first, const Simulation& second, Link up, Link down) {

@@ -11,10 +11,10 @@ namespace tilescope {
 
 /// The tensors that make the difference between L2 and SMs, both directions.
 struct RaceReason {
-  std::vector<Tensor> tensors;           // at most two, the larger difference first; empty where `second` does not move less
-  std::int64_t first = 0, second = 0;    // their bytes in either run
-  double share = 0;                      // of all that `first` moves
-  bool same_hbm = false;                 // the L2 hides the difference from HBM
+  std::vector<Tensor> tensors;         // at most two, the larger difference first; empty where `second` does not move less
+  std::int64_t first = 0, second = 0;  // their bytes in either run
+  double share = 0;                    // of all that `first` moves
+  bool same_hbm = false;               // the L2 hides the difference from HBM
 };
 RaceReason race_reason(const Simulation& first, const Simulation& second);
 

@@ -143,8 +143,9 @@ double far_below(const RooflineStudy& study) {
 /// The launch with the fewest operations a byte against the one with the most; or that no roof is what counts here.
 std::string finding(const RooflineStudy& study) {
   if (const double best = far_below(study); best > 0)
-    return say(tr("Every launch stays far below every roof, at {} of one at most: latency holds it up, neither bytes nor arithmetic"),
-               format_percent(best));
+    return say(
+        tr("Every launch stays far below every roof, at {} of one at most: latency holds it up, neither bytes nor arithmetic"),
+        format_percent(best));
   const RooflineKernel* low_kernel = nullptr;
   const RooflineKernel* high_kernel = nullptr;
   const RooflinePoint *low = nullptr, *high = nullptr;

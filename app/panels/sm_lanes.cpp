@@ -44,12 +44,14 @@ void index_places(SmLanes& lanes) {
 /// Columns of a stretch of time, to which blocks are added one by one.
 class Columns {
  public:
-  Columns(double begin, double span, std::size_t count) : begin_(begin), a_cycle_(static_cast<double>(count) / span), level_(count), whole_(count + 2) {}
+  Columns(double begin, double span, std::size_t count)
+      : begin_(begin), a_cycle_(static_cast<double>(count) / span), level_(count), whole_(count + 2) {}
 
   /// Returns the column that the block begins in.
   std::size_t add(const BlockRun& run, float share) {
     const auto count = static_cast<double>(level_.size());
-    const double from = std::clamp((run.start - begin_) * a_cycle_, 0.0, count), to = std::clamp((run.end - begin_) * a_cycle_, 0.0, count);
+    const double from = std::clamp((run.start - begin_) * a_cycle_, 0.0, count),
+                 to = std::clamp((run.end - begin_) * a_cycle_, 0.0, count);
     const auto first = static_cast<std::size_t>(from), last = static_cast<std::size_t>(to);
     if (first == last) {
       if (first < level_.size()) level_[first] += static_cast<float>(to - from) * share;
@@ -194,7 +196,9 @@ SmDensity density_of_sums(const SmLanes& lanes, int first, int last, const SmCol
   const float share = 1 / (whole * static_cast<float>(last - first));
   for (int sm = first; sm < last; ++sm) {
     const float* const used = lanes.used_by(sm);
-    const auto until = [&](const SmColumns::Edge& edge) { return used[edge.bin] + (used[edge.bin + 1] - used[edge.bin]) * edge.part; };
+    const auto until = [&](const SmColumns::Edge& edge) {
+      return used[edge.bin] + (used[edge.bin + 1] - used[edge.bin]) * edge.part;
+    };
     float before = until(columns.edges.front());
     for (std::size_t c = 0; c < count; ++c) {
       const float next = until(columns.edges[c + 1]);
@@ -254,7 +258,8 @@ SmWork::Waits SmWork::longest_wait(const BlockRun& block) const {
                              [](const Interval& interval, double t) { return interval.start < t; });
   for (; at != intervals.end() && at->start <= block.end; ++at) {
     const BlockRun& run = runs[static_cast<std::size_t>(at->run)];
-    if (run.launch == block.launch && run.block == block.block) cycles[static_cast<std::size_t>(at->cause)] += at->start - at->ready;
+    if (run.launch == block.launch && run.block == block.block)
+      cycles[static_cast<std::size_t>(at->cause)] += at->start - at->ready;
   }
   cycles[static_cast<std::size_t>(WaitCause::none)] = cycles[static_cast<std::size_t>(WaitCause::program_order)] = 0;
   const auto longest = std::max_element(cycles.begin(), cycles.end());

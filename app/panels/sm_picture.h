@@ -5,7 +5,7 @@
 
 namespace tilescope {
 
-inline constexpr float least_bar = 3;  // height of a place that shows its blocks as bars
+inline constexpr float least_bar = 3;      // height of a place that shows its blocks as bars
 inline constexpr float least_inside = 10;  // height of a place that shows what was done in its blocks
 
 /// The blocks of one row of kind sms or measured_sms. `works` may be null.

@@ -271,7 +271,8 @@ std::string rescale_words(const SoftmaxFigures& figures) {
   if (!row.alpha || !row.m_old || !row.m_new) return {};
   if (!std::isfinite(*row.m_old)) return tr("the first tile: nothing to rescale yet");
   if (*row.m_new <= *row.m_old) return tr("no new maximum: α is 1, nothing to rescale");
-  return say(figures.parts.output ? tr("new maximum: l and O so far become ×{}") : tr("new maximum: l so far becomes ×{}"), number_text(row.alpha));
+  return say(figures.parts.output ? tr("new maximum: l and O so far become ×{}") : tr("new maximum: l so far becomes ×{}"),
+             number_text(row.alpha));
 }
 
 /// What α did while a tile is being added; then "O against float64: 3.1e-4 relative", or why there is no such figure.
@@ -283,9 +284,10 @@ void draw_footer(const View& view, const SoftmaxFigures& figures) {
   const std::string rescale = rescale_words(figures);
   if (!rescale.empty() && (!figures.row.output_error || !figures.parts.output)) {
     text_item(theme.ui_small, theme.text, rescale);
-    item_tooltip(theme, tr("Why rescale"),
-                 tr("What was gathered so far was measured against the old maximum m, e^(S − m). Against the new one, m′, each of it is\n"
-                    "α = e^(m − m′) times that. One factor brings all of l and O over, so no earlier score has to be read again."));
+    item_tooltip(
+        theme, tr("Why rescale"),
+        tr("What was gathered so far was measured against the old maximum m, e^(S − m). Against the new one, m′, each of it is\n"
+           "α = e^(m − m′) times that. One factor brings all of l and O over, so no earlier score has to be read again."));
     return;
   }
   if (!figures.parts.output) return;

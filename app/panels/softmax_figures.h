@@ -52,7 +52,8 @@ class SoftmaxReader {
   SoftmaxParts parts_;
   std::weak_ptr<const BlockHistory> history_;
   int op_ = -2, row_ = -1, q_tile_ = -2;
-  std::map<std::int32_t, std::vector<int>> bars_written_;  // by query tile: the operations of this block that leave what the bars show
+  std::map<std::int32_t, std::vector<int>>
+      bars_written_;  // by query tile: the operations of this block that leave what the bars show
   SoftmaxFigures figures_;
 };
 

@@ -39,11 +39,13 @@ void show_causes(CauseBox& box, std::span<const std::shared_ptr<const TimelineDa
   // No popup, which would swallow the click elsewhere.
   ImGui::SetNextWindowPos({box.at.x, box.at.y - 10 * theme.scale}, ImGuiCond_Always, {0.2F, 1});
   ImGui::PushStyleColor(ImGuiCol_WindowBg, ImGui::GetColorU32(ImGuiCol_PopupBg));
-  constexpr ImGuiWindowFlags flags = ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoSavedSettings |
-                                     ImGuiWindowFlags_NoFocusOnAppearing | ImGuiWindowFlags_NoNav | ImGuiWindowFlags_NoMove;
+  constexpr ImGuiWindowFlags flags = ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_AlwaysAutoResize |
+                                     ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoFocusOnAppearing |
+                                     ImGuiWindowFlags_NoNav | ImGuiWindowFlags_NoMove;
   if (ImGui::Begin("causes", nullptr, flags)) {
     draw_cause_lines(box, view, commands);
-    const bool elsewhere = ImGui::IsMouseClicked(ImGuiMouseButton_Left) && !ImGui::IsWindowHovered(ImGuiHoveredFlags_AllowWhenBlockedByActiveItem);
+    const bool elsewhere =
+        ImGui::IsMouseClicked(ImGuiMouseButton_Left) && !ImGui::IsWindowHovered(ImGuiHoveredFlags_AllowWhenBlockedByActiveItem);
     if (elsewhere || ImGui::IsKeyPressed(ImGuiKey_Escape, false)) box.chain.clear();
   }
   ImGui::End();

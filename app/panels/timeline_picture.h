@@ -55,7 +55,8 @@ struct TimelinePicture {
 };
 
 /// Draws every row of `layout` for the cycles in `window`. `data` by group. At most about one quad a pixel.
-/// `lit`, if any, is the one tensor that keeps its full colour. `quads`, if any, is emptied and used, so that its memory serves again.
+/// `lit`, if any, is the one tensor that keeps its full colour. `quads`, if any, is emptied and used, so that its memory serves
+/// again.
 TimelinePicture make_timeline_picture(const Theme& theme, const TimelineLayout& layout, const TimeWindow& window,
                                       std::span<const std::shared_ptr<const TimelineData>> data,
                                       std::span<const std::shared_ptr<const Simulation>> simulations, std::optional<Tensor> lit,

@@ -37,7 +37,7 @@ struct TimelineState {
   bool wall_time = false;  // ticks in time instead of cycles
   std::int64_t last_step = -1;
   double last_scrub = -1;
-  ImVec2 pressed;          // where the button went down
+  ImVec2 pressed;  // where the button went down
   CauseBox causes;
   SmPanelState sms;
   PictureKey key;

@@ -277,8 +277,8 @@ void draw_top_bar(const Rect& rect, const View& view, Commands& commands, std::s
 
   Detail detail;
   const float room = rect.width() - right - 8 * theme.scale;
-  for (bool Detail::*part : {&Detail::captions, &Detail::causal, &Detail::title, &Detail::blocks, &Detail::sizes, &Detail::chip,
-                             &Detail::inputs})
+  for (bool Detail::*part :
+       {&Detail::captions, &Detail::causal, &Detail::title, &Detail::blocks, &Detail::sizes, &Detail::chip, &Detail::inputs})
     if (width_with(view, detail) > room) detail.*part = false;
 
   Bar bar(rect, view, commands);

@@ -215,7 +215,8 @@ std::string ratio_text(std::int64_t bytes, std::int64_t own) {
   return say(ratio > 1 ? tr("{}× more") : tr("{}× fewer"), shown);
 }
 
-/// A bar of what a program moves, in the colours of the tensors: what one program has and another has not is seen, not only its sum.
+/// A bar of what a program moves, in the colours of the tensors: what one program has and another has not is seen, not only its
+/// sum.
 void draw_by_tensor(ImDrawList* list, const Theme& theme, const Rival& rival, const Rect& bar, bool bright) {
   double before = 0;
   const auto all = static_cast<double>(std::max<std::int64_t>(1, rival.bytes));
@@ -223,7 +224,8 @@ void draw_by_tensor(ImDrawList* list, const Theme& theme, const Rival& rival, co
     const auto part = static_cast<double>(rival.by_tensor[static_cast<std::size_t>(tensor)]);
     if (part <= 0) continue;
     const auto x = [&](double bytes) { return bar.min.x + bar.width() * static_cast<float>(bytes / all); };
-    list->AddRectFilled({x(before), bar.min.y}, {x(before + part), bar.max.y}, with_alpha(theme.color(tensor), bright ? 1.0F : 0.8F));
+    list->AddRectFilled({x(before), bar.min.y}, {x(before + part), bar.max.y},
+                        with_alpha(theme.color(tensor), bright ? 1.0F : 0.8F));
     before += part;
   }
 }

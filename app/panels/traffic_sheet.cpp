@@ -64,14 +64,16 @@ using TensorBytes = std::array<std::int64_t, tensor_count>;
 TensorBytes sm_bytes(const ClosedForm& form) {
   TensorBytes bytes{};
   for (const ClosedFormTerm& term : form.terms)
-    if (term.link == Link::l2_to_sm || term.link == Link::sm_to_l2) bytes[static_cast<std::size_t>(term.tensor)] += term.bytes.value;
+    if (term.link == Link::l2_to_sm || term.link == Link::sm_to_l2)
+      bytes[static_cast<std::size_t>(term.tensor)] += term.bytes.value;
   return bytes;
 }
 
 TensorBytes sm_bytes(const TrafficTable& table) {
   TensorBytes bytes{};
   for (std::size_t tensor = 0; tensor < bytes.size(); ++tensor)
-    bytes[tensor] = table[tensor][static_cast<std::size_t>(Link::l2_to_sm)] + table[tensor][static_cast<std::size_t>(Link::sm_to_l2)];
+    bytes[tensor] =
+        table[tensor][static_cast<std::size_t>(Link::l2_to_sm)] + table[tensor][static_cast<std::size_t>(Link::sm_to_l2)];
   return bytes;
 }
 

@@ -107,8 +107,8 @@ std::string trust_text(const View& view, const std::optional<Comparison>& time) 
   if (time) {
     const KnownBundle& known = *view.measured->bundle;
     std::string text = where_from(known.live, known.bundle.device, known.bundle.date);
-    add_line(text, say(tr("measured {}, {} to {}"), format_time(Nanoseconds(time->measured.median)), format_time(Nanoseconds(time->measured.least)),
-                       format_time(Nanoseconds(time->measured.most))));
+    add_line(text, say(tr("measured {}, {} to {}"), format_time(Nanoseconds(time->measured.median)),
+                       format_time(Nanoseconds(time->measured.least)), format_time(Nanoseconds(time->measured.most))));
     add_line(text, say(tr("simulated {}, at the clock that was measured: {}"), format_time(Nanoseconds(time->simulated)),
                        format_signed_percent(time->error())));
     add_line(text, tr("The window counts in the clock of the GPU's spec; a GPU under load runs slower."));
@@ -117,8 +117,8 @@ std::string trust_text(const View& view, const std::optional<Comparison>& time) 
   const std::string& id = view.lane().simulation->request.gpu.id;
   for (const auto& known : view.measurements->bundles)
     if (known->bundle.gpu == id)
-      return say(tr("This problem was not measured. {} others were, on {}: Validate shows how far each is off."), known->bundle.cases.size(),
-                 known->bundle.device);
+      return say(tr("This problem was not measured. {} others were, on {}: Validate shows how far each is off."),
+                 known->bundle.cases.size(), known->bundle.device);
   return tr("Nothing was measured on this GPU: nothing says how far its times are off. Bytes between L2 and SMs are exact on any.");
 }
 

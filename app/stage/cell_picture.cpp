@@ -58,7 +58,8 @@ struct PictureMaker {
   HeatScale scale = HeatScale(box.slot, values.now.get(), values.before.get());
   int rows_a_cell = values_a_cell(box.rows, box.shown_rows), cols_a_cell = values_a_cell(box.cols, box.shown_cols);
   ImU32 nothing = with_alpha(theme.text_faint, 0.10F);
-  std::array<ImU32, 512> colors = {};  // by heat, once mixed: finer than the screen's own steps, and much quicker than mixing each cell's
+  std::array<ImU32, 512> colors =
+      {};  // by heat, once mixed: finer than the screen's own steps, and much quicker than mixing each cell's
   std::vector<CellSpan> columns = {};
   QuadBatch quads = {};
   std::vector<CellNumber> numbers = {};
@@ -101,7 +102,9 @@ struct PictureMaker {
   void add_row(int row) {
     const CellSpan y = cell_span(box.cells.min.y, box.cells.max.y, box.shown_rows, row);
     const float drained = values.drain ? 1 + (drain_of(row) - 1) * values.blend : 1;
-    for (int col = 0; col < box.shown_cols; ++col) add({{columns[static_cast<std::size_t>(col)].begin, y.begin}, {columns[static_cast<std::size_t>(col)].end, y.end}}, row, col, drained);
+    for (int col = 0; col < box.shown_cols; ++col)
+      add({{columns[static_cast<std::size_t>(col)].begin, y.begin}, {columns[static_cast<std::size_t>(col)].end, y.end}}, row, col,
+          drained);
   }
 
   void add(const Rect& rect, int row, int col, float drained) {

@@ -13,8 +13,8 @@ namespace tilescope {
 namespace {
 
 // The two lists hold no shape twice. "build" may be looked at while the model is made, and was; "judge" is what
-// `kernels/bench/draw_shapes.py 20261122` drew, and is looked at when the model stands. Once judged by, its shapes go to "build" and
-// new ones are drawn.
+// `kernels/bench/draw_shapes.py 20261122` drew, and is looked at when the model stands. Once judged by, its shapes go to "build"
+// and new ones are drawn.
 constexpr std::string_view table = R"(
 # kernel          B   H  Hkv    Nq     Nk   d  type  mask    list
 flash2            1   1   1    128    128  64  fp16  full    build

@@ -193,18 +193,20 @@ Status add_sharing(const Setup& setup, Values& values) {
   std::sort(cycles.begin(), cycles.end());
   const Result<double> apart = ends_apart(device);
   if (!apart) return apart.error();
-  values.push_back({"sm.copy_bytes_per_cycle", rounded(*issued),
-                    fmt::format("cp.async of 16 bytes a lane, by how much longer stores to shared memory take beside it; two blocks an SM "
-                                "that go through the same phases of products and arithmetic end {:.1f} % of their time apart, the older first",
-                                100 * *apart)});
+  values.push_back(
+      {"sm.copy_bytes_per_cycle", rounded(*issued),
+       fmt::format("cp.async of 16 bytes a lane, by how much longer stores to shared memory take beside it; two blocks an SM "
+                   "that go through the same phases of products and arithmetic end {:.1f} % of their time apart, the older first",
+                   100 * *apart)});
   values.push_back({"l2.copy_bytes_per_cycle", rounded(*both * device.sm_count),
                     fmt::format("half the warps of each of {} SMs read their 64 KiB, half write theirs; both directions counted",
                                 device.sm_count)});
-  values.push_back({"l2.merge_cycles", rounded((cycles[cycles.size() / 2 - 1] + cycles[cycles.size() / 2]) / 2),
-                    fmt::format("tiles of 16 KiB drawn at random by 4 and 10 blocks an SM: out of 64, 128 and 256 they come as much "
-                                "faster than out of 2048 as if reads of a line within {:.0f} to {:.0f} cycles of the first were one "
-                                "look-up; the median",
-                                cycles.front(), cycles.back())});
+  values.push_back(
+      {"l2.merge_cycles", rounded((cycles[cycles.size() / 2 - 1] + cycles[cycles.size() / 2]) / 2),
+       fmt::format("tiles of 16 KiB drawn at random by 4 and 10 blocks an SM: out of 64, 128 and 256 they come as much "
+                   "faster than out of 2048 as if reads of a line within {:.0f} to {:.0f} cycles of the first were one "
+                   "look-up; the median",
+                   cycles.front(), cycles.back())});
   return Done{};
 }
 

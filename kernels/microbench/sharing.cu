@@ -21,7 +21,8 @@ __device__ __forceinline__ std::uint32_t shared_address(const void* pointer) {
 
 constexpr int beside_warps = 8, beside_stores = 8, beside_rounds = 400, beside_copies = 128, beside_ring = 8, beside_batch = 4;
 
-/// Half the warps store to shared memory, a word a lane, all the time; the others copy in the meantime, if there are copies to make.
+/// Half the warps store to shared memory, a word a lane, all the time; the others copy in the meantime, if there are copies to
+/// make.
 __global__ void copy_beside_kernel(const char* from, int copies, std::int64_t* cycles) {
   __shared__ __align__(128) char landing[beside_warps * beside_ring * copy_bytes];
   __shared__ std::uint32_t words[beside_warps * beside_stores * lanes];
@@ -44,7 +45,8 @@ __global__ void copy_beside_kernel(const char* from, int copies, std::int64_t* c
   const std::uint32_t to = shared_address(words) + (warp * beside_stores * lanes + lane) * 4;
   for (int round = 0; round < beside_rounds; ++round)
 #pragma unroll
-    for (int i = 0; i < beside_stores; ++i) asm volatile("st.shared.u32 [%0], %1;" ::"r"(to + i * lanes * 4), "r"(round) : "memory");
+    for (int i = 0; i < beside_stores; ++i)
+      asm volatile("st.shared.u32 [%0], %1;" ::"r"(to + i * lanes * 4), "r"(round) : "memory");
   if (lane == 0) cycles[warp] = cycle_counter() - start;
 }
 
@@ -218,7 +220,8 @@ Result<double> ends_apart(const DeviceInfo& device) {
   // So much shared memory that two fit an SM.
   const auto shared = static_cast<int>(device.shared_bytes_per_sm * 2 / 5);
   const int blocks = 2 * device.sm_count;
-  if (Status set = checked(cudaFuncSetAttribute(phases_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared), "preparing two blocks an SM");
+  if (Status set = checked(cudaFuncSetAttribute(phases_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared),
+                           "preparing two blocks an SM");
       !set)
     return set.error();
   auto stays = DeviceArray<Stay>::make(blocks);

@@ -14,7 +14,8 @@ Result<double> copy_rate();
 /// Bytes a cycle of one SM, both directions counted, when half the warps of each of `blocks` SMs read and half write over and over.
 Result<double> shared_copy_rate(int blocks, std::int64_t bytes_a_block, int rounds);
 
-/// Bytes a cycle of all SMs when `blocks_a_sm` blocks on each read `rounds` tiles of drawn_tile_bytes, drawn from `tiles` at random.
+/// Bytes a cycle of all SMs when `blocks_a_sm` blocks on each read `rounds` tiles of drawn_tile_bytes, drawn from `tiles` at
+/// random.
 Result<double> drawn_read_rate(const DeviceInfo& device, int blocks_a_sm, int tiles, int rounds);
 inline constexpr int drawn_tile_bytes = 16 * 1024;
 

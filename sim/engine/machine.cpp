@@ -186,9 +186,9 @@ void Machine::record_compute(int sm_index, const Resident& block, double start, 
   if (start <= interval.ready)
     interval.cause = WaitCause::none;
   else if (for_server > std::max(for_start, for_data))
-    interval.cause = c.timing.store                                        ? WaitCause::fp32
+    interval.cause = c.timing.store                                              ? WaitCause::fp32
                      : server < std::size(by_server) && sm.free[server] == start ? by_server[server]
-                                                                           : WaitCause::smem;
+                                                                                 : WaitCause::smem;
   else if (for_data > for_start)
     interval.cause = block.landed_by[static_cast<std::size_t>(op.wait)];
   else

@@ -32,8 +32,7 @@ MemorySystem::MemorySystem(const GpuSpec& gpu, const TensorLayouts& layouts, std
       l2_write_cycles_per_byte_(gpu.has_l2() && gpu.l2_write_bytes_per_cycle > 0 ? per(gpu.l2_write_bytes_per_cycle)
                                                                                  : l2_read_cycles_per_byte_),
       // What a copy takes beyond its reads is what its writes take from other reads.
-      l2_beside_cycles_per_byte_(
-          gpu.has_l2() ? std::max(0.0, 2 * per(gpu.l2_copy_bytes_per_cycle) - l2_read_cycles_per_byte_) : 0),
+      l2_beside_cycles_per_byte_(gpu.has_l2() ? std::max(0.0, 2 * per(gpu.l2_copy_bytes_per_cycle) - l2_read_cycles_per_byte_) : 0),
       l2_merge_cycles_(gpu.has_l2() ? gpu.l2_merge_cycles : 0),
       hbm_read_cycles_per_byte_(per(gpu.hbm_read_rate().value)),
       // Likewise, turning round included.
@@ -83,7 +82,8 @@ void MemorySystem::write_back(double cycle, int launch) {
 bool MemorySystem::merges(const TileRef& tile, double cycle) {
   if (l2_merge_cycles_ <= 0) return false;
   std::uint64_t key = 1;
-  for (const std::int64_t part : {static_cast<std::int64_t>(tile.tensor), std::int64_t{tile.plane}, std::int64_t{tile.row}, std::int64_t{tile.col}})
+  for (const std::int64_t part :
+       {static_cast<std::int64_t>(tile.tensor), std::int64_t{tile.plane}, std::int64_t{tile.row}, std::int64_t{tile.col}})
     key = (key ^ static_cast<std::uint64_t>(part)) * 0x9e3779b97f4a7c15U, key ^= key >> 32;
   LookUp& latest = look_ups_[key & (look_ups_.size() - 1)];
   if (latest.key == key && cycle - latest.cycle < l2_merge_cycles_) return true;

@@ -191,7 +191,7 @@ OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& 
   const bool moves = moves_tile(op.kind);
   // One pipe of an SM carries what goes to shared memory and what goes to the L2.
   if (instructions_wait() && moves)
-    c.timing.sent_cycles = static_cast<double>(op.bytes) * (c.timing.store                 ? cycles_per_store_byte_
+    c.timing.sent_cycles = static_cast<double>(op.bytes) * (c.timing.store             ? cycles_per_store_byte_
                                                             : is_shared(block, op.dst) ? cycles_per_copied_byte_
                                                                                        : cycles_per_smem_byte_);
   c.moves = moves || c.smem_read[0] != 0 || c.smem_read[1] != 0 || c.smem_write != 0;

@@ -71,7 +71,9 @@ TEST_CASE("validate view: a sweep that is left running gives way to it") {
     }
     return there(session.view(theme));
   };
-  const auto points = [](const View& view) { return view.studies->sweep == nullptr ? std::size_t{0} : view.studies->sweep->done(); };
+  const auto points = [](const View& view) {
+    return view.studies->sweep == nullptr ? std::size_t{0} : view.studies->sweep->done();
+  };
   // Its longest sequences take this sweep many times as long as all cases of the bundle.
   REQUIRE(tick_until([&](const View& view) { return points(view) > 0; }));
   session.apply(SetCenter{CenterView::validate});

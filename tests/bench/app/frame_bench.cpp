@@ -252,11 +252,16 @@ struct NamedChange {
 
 void register_firsts() {
   const std::vector<NamedChange> changes = {
-      {"far_seek", far_seek, 10},         {"timeline_zoom", scroll_timeline, 12},
-      {"theme", other_theme, 10},         {"grain_and_step", other_grain, 8},
-      {"other_sm", other_sm, 6},          {"other_row", other_row, 10},
-      {"light_tensor", light_tensor, 10}, {"simulation", other_problem, 6},
-      {"race_switched", switch_race, 6},  {"timeline_hover", hover_timeline, 36},
+      {"far_seek", far_seek, 10},
+      {"timeline_zoom", scroll_timeline, 12},
+      {"theme", other_theme, 10},
+      {"grain_and_step", other_grain, 8},
+      {"other_sm", other_sm, 6},
+      {"other_row", other_row, 10},
+      {"light_tensor", light_tensor, 10},
+      {"simulation", other_problem, 6},
+      {"race_switched", switch_race, 6},
+      {"timeline_hover", hover_timeline, 36},
       {"sms_zoom", scroll_sms, 24},
       {"step_by_tile", step_by_tile, 20},
       {"step_by_operation", step_by_operation, 20},

@@ -43,9 +43,7 @@ TEST_CASE("turn order: who can start first, the oldest of several, or whose load
     for (int turns = 0; turns < 100; ++turns) {
       const auto start = [&](const Block& b) { return std::max({b.wish.ready, pipes[b.wish.pipe], pipes[b.wish.port]}); };
       const auto time = [&](const Block& b) { return std::min(start(b), b.wish.load); };
-      const auto before = [&](const Block& a, const Block& b) {
-        return time(a) != time(b) ? time(a) < time(b) : a.age < b.age;
-      };
+      const auto before = [&](const Block& a, const Block& b) { return time(a) != time(b) ? time(a) < time(b) : a.age < b.age; };
       std::size_t first = 0;
       for (std::size_t slot = 1; slot < blocks.size(); ++slot)
         if (before(blocks[slot], blocks[first])) first = slot;
