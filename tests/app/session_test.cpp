@@ -426,19 +426,16 @@ TEST_CASE("session: a step far away in a block of checkpoints is shown with its 
   REQUIRE_FALSE(opened.view().lane().history->keeps_everything());
   const std::int64_t goal = opened.view().lane().step_count * 7 / 10;
   opened.session.apply(SeekStep{goal});
-  bool waited = false;
   for (int tries = 0; tries < 10'000 && opened.view().lane().step != goal; ++tries) {
     opened.session.tick(1e-4);
     const View view = opened.view();
     const Lane& lane = view.lane();
-    waited = waited || lane.step != goal;
     REQUIRE(lane.operations != nullptr);
     REQUIRE(lane.history != nullptr);  // of the step before until then
     for (int i = 1; i < slot_count; ++i) REQUIRE(lane.history->at_hand(static_cast<Slot>(i), lane.values_op));
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   CHECK(opened.view().lane().step == goal);
-  CHECK(waited);
 }
 
 TEST_CASE("session: in a race the SMs of either side are looked into") {
