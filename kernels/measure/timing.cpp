@@ -11,6 +11,7 @@ namespace tilescope {
 
 namespace {
 
+constexpr int empty_repeats = 10;          // of what the clock is read around while nothing runs
 constexpr std::int64_t scratch_of_l2 = 4;  // times the L2: two partitions may each keep a copy, twice over to be sure
 
 }  // namespace
@@ -31,19 +32,31 @@ Result<Timing> time_kernel(const KernelInfo& kernel, const AttentionProblem& pro
   for (int i = 0; i < options.warm_ups; ++i)
     if (Status launched = launch(kernel, problem, tensors, nullptr); !launched) return launched.error();
   Timing timing;
-  for (int i = 0; i < options.repeats; ++i) {
-    // What runs before the timed kernel also gives the host the time to queue it: no wait for a launch falls between the events.
+  const std::size_t launches = kernel.plan == nullptr ? 1 : kernel.plan(problem, tensors).size();  // a library's are its own affair
+  // What runs before the timed kernel also gives the host the time to queue it: no wait for a launch falls between the events.
+  const auto once = [&](ClockGauge::Between between) -> Result<double> {
     const Status before =
         options.l2 == L2State::cold ? launch(plan_flush(scratch), nullptr) : launch(kernel, problem, tensors, nullptr);
     if (!before) return before.error();
     if (options.gauge != nullptr)
       if (Status begun = options.gauge->begin(); !begun) return begun.error();
     if (Status started = watch->start(nullptr); !started) return started.error();
-    if (Status launched = launch(kernel, problem, tensors, nullptr); !launched) return launched.error();
+    if (between == ClockGauge::Between::work) {
+      if (Status launched = launch(kernel, problem, tensors, nullptr); !launched) return launched.error();
+    } else {
+      for (std::size_t n = 0; n < launches; ++n)
+        if (Status launched = launch(plan_empty(), nullptr); !launched) return launched.error();
+    }
     if (Status ended = watch->end(nullptr); !ended) return ended.error();
     if (options.gauge != nullptr)
-      if (Status ended = options.gauge->end(); !ended) return ended.error();
-    const Result<double> milliseconds = watch->elapsed();
+      if (Status ended = options.gauge->end(between); !ended) return ended.error();
+    return watch->elapsed();
+  };
+  if (options.gauge != nullptr)
+    for (int i = 0; i < empty_repeats; ++i)
+      if (const Result<double> empty = once(ClockGauge::Between::empty); !empty) return empty.error();
+  for (int i = 0; i < options.repeats; ++i) {
+    const Result<double> milliseconds = once(ClockGauge::Between::work);
     if (!milliseconds) return milliseconds.error();
     timing.repeats_ms.push_back(*milliseconds);
   }
