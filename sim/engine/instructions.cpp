@@ -28,6 +28,8 @@ void count_product(Instructions& counts, const Operation& op, const KernelNeeds&
   const auto flops = static_cast<double>(op.flops);
   if (type == DataType::fp32 || needs.multiply_add_instructions > 0) {
     add(counts, flops / 2 / lanes * std::max(1.0, needs.multiply_add_instructions));
+    counts.fp32 = flops / 2 / lanes;
+    if (type == DataType::fp16) counts.widened = counts.fp32 * needs.converted_factors;
     return;
   }
   counts.mma = flops / mma_flops;
@@ -37,7 +39,12 @@ void count_product(Instructions& counts, const Operation& op, const KernelNeeds&
 /// Copies into shared memory go past the registers. What comes to registers is converted to fp32 there, element by element.
 void count_load(Instructions& counts, const Operation& op, const BlockOperations& block, DataType type) {
   add(counts, copy_cost * static_cast<double>(op.bytes) / wide_bytes);
-  if (!is_shared(block, op.dst) && type != DataType::fp32) add(counts, static_cast<double>(op.rows) * op.cols / lanes);
+  if (is_shared(block, op.dst) || type == DataType::fp32) return;
+  const double elements = static_cast<double>(op.rows) * op.cols / lanes;
+  if (type == DataType::fp16)
+    add(counts, elements), counts.widened = elements;
+  else
+    add(counts, 1.5 * elements, elements);  // bf16 is shifted into place, every other one after it was taken out
 }
 
 /// A tile of sums is packed and crosses shared memory, so that its rows leave in whole sectors.
@@ -132,11 +139,13 @@ Instructions instructions_of(const Operation& op, const BlockOperations& block, 
   else if (op.kind == OpKind::store)
     count_store(counts, op, type);
   else
-    count_arithmetic(counts, op);
+    count_arithmetic(counts, op), counts.fp32 = counts.issued - counts.alu - counts.exp;
   const double share = op.share / 8.0;
   counts.issued *= share;
   counts.alu *= share;
   counts.exp *= share;
+  counts.fp32 *= share;
+  counts.widened *= share;
   const double warps = needs.threads / lanes;
   add(counts, op.instructions * warps, op.other_alu * warps, op.other_exps * warps);
   return counts;

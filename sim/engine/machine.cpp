@@ -84,7 +84,7 @@ void Machine::refresh(Sm& sm, Resident& block) {
     if (op.wait < static_cast<std::int32_t>(block.next_load)) {
       wish.ready = op.wait < 0 ? block.compute_end : std::max(block.compute_end, block.landed[op.wait]);
       wish.pipe = static_cast<std::uint8_t>(server_for(block, timing));
-      if (timing.smem_cycles > 0 && !timing.store) wish.port = smem_port;
+      if (timing.smem_cycles > 0 && builder_.instructions_wait()) wish.port = memory_port;
       block.next = timing.store ? Next::store : Next::compute;
     }
   } else if (block.next_load == block.load_count) {
@@ -206,7 +206,7 @@ void Machine::compute(int sm_index, Resident& block, TurnKey rival) {
     const OpTiming& timing = timings[op_class];
     const double ready = op.wait >= 0 ? std::max(block.compute_end, block.landed[op.wait]) : block.compute_end;
     double start = std::max(ready, sm.free[static_cast<std::size_t>(server_for(block, timing))]);
-    if (timing.smem_cycles > 0) start = std::max(start, sm.smem_free());
+    if (timing.smem_cycles > 0 && builder_.instructions_wait()) start = std::max(start, sm.free[memory_port]);
     if (start >= until || sm.turns.key(block.slot, start) > rival) break;
     double end = start + timing.duration;
     if (timing.product && block.ahead_end > 0) {
@@ -218,7 +218,9 @@ void Machine::compute(int sm_index, Resident& block, TurnKey rival) {
     recorder_.operation(op_class, busy_from, busy_from + timing.shown, busy_from + timing.shown);
     if (block.focused) record_compute(sm_index, block, start, start + timing.shown);
     take_pipes(sm, timing, start);
-    if (timing.smem_cycles > 0) sm.smem_free() = start + timing.smem_cycles;
+    if (timing.smem_cycles > 0) {
+      end = std::max(end, sm.memory_pipe.serve(sm.free[memory_port], start, timing.smem_cycles));
+    }
     if (timing.ahead) {
       block.ahead_end = std::max(block.ahead_end, end);
       end = start + timing.duration * first_part;
@@ -239,7 +241,12 @@ void Machine::compute(int sm_index, Resident& block, TurnKey rival) {
 void Machine::load(int sm, Resident& block, double time) {
   const std::uint32_t at = block.next_load++;
   const ScheduledAccess& access = block.loads[at];
-  const Transfer transfer = memory_.load(sm, time, access, block.origin);
+  Transfer transfer = memory_.load(sm, time, access, block.origin);
+  const OpTiming& timing = builder_.timings()[access.op_class];
+  Sm& owner = sms_[static_cast<std::size_t>(sm)];
+  // What it writes into shared memory takes the pipe there, on average from now on.
+  if (const double cycles = std::max(timing.smem_cycles, timing.sent_cycles); cycles > 0)
+    transfer.end = std::max(transfer.end, owner.memory_pipe.copy(time, cycles) + gpu_.l2_latency_cycles);
   if (block.focused) {
     block.landed_by[at] = transfer.limit;
     Interval interval;
@@ -252,13 +259,7 @@ void Machine::load(int sm, Resident& block, double time) {
     interval.hbm_bytes = transfer.hbm_bytes;
     record(sm, block, interval, block.schedule->op_of_load[at]);
   }
-  // What it writes into shared memory takes the port there, on average from now on.
-  const OpTiming& timing = builder_.timings()[access.op_class];
-  take_pipes(sms_[static_cast<std::size_t>(sm)], timing, time);
-  if (const double cycles = std::max(timing.smem_cycles, timing.sent_cycles); cycles > 0) {
-    double& port = sms_[static_cast<std::size_t>(sm)].smem_free();
-    port = std::max(port, time) + cycles;
-  }
+  take_pipes(owner, timing, time);
   block.issued = time;
   block.drained = std::max(block.drained, transfer.end);
   block.landed[at] = transfer.end;
@@ -275,9 +276,9 @@ void Machine::store(int sm, Resident& block, double time) {
   ++block.next_compute;
   Sm& owner = sms_[static_cast<std::size_t>(sm)];
   take_pipes(owner, timing, time);
-  if (const double cycles = timing.smem_cycles + timing.sent_cycles; cycles > 0)
-    owner.smem_free() = std::max(owner.smem_free(), time) + cycles;
   block.compute_end = time + timing.duration;
+  if (const double cycles = timing.smem_cycles + timing.sent_cycles; cycles > 0)
+    block.compute_end = std::max(block.compute_end, owner.memory_pipe.serve(owner.free[memory_port], time, cycles));
   if ((op.op_class & ScheduledOp::signal_bit) != 0)
     block.signals[block.next_signal++] = block.compute_end;  // what it stores has been read
 }

@@ -25,6 +25,22 @@
 
 namespace tilescope {
 
+/// The pipe of an SM through which shared memory is read and written, copies land there and stores leave, instruction by
+/// instruction: operations and copies take turns, each among themselves in the order in which they begin.
+struct MemoryPipe {
+  double free = 0;         // of everything that was asked for
+  double copies_free = 0;  // of copies
+
+  /// Asks for `cycles` of it, from `start` on, where its own kind has it until `own_free`. Returns when it has had them.
+  double copy(double start, double cycles) { return serve(copies_free, start, cycles); }
+  double serve(double& own_free, double start, double cycles) {
+    if (cycles <= 0) return start;
+    free = std::max(free, start) + cycles;
+    const double in_turns = 2 * (std::max(0.0, own_free - start) + cycles);
+    return own_free = std::min(free, start + in_turns);
+  }
+};
+
 class Machine {
  public:
   Machine(const TileProgram& program, const SimulationRequest& request, MemorySystem& memory, Recorder& recorder,
@@ -64,10 +80,11 @@ class Machine {
     std::vector<WaitCause> landed_by;  // while focused
     BlockOperations operations;        // while focused
   };
-  static constexpr std::uint8_t smem_port = server_count + 1;
+  static constexpr std::uint8_t memory_port = server_count + 1;
   struct Sm {
-    std::array<double, server_count + 2> free{};  // when each pipe is free; then that of Server::none, always, and the port
-    double& smem_free() { return free[smem_port]; }
+    // When each pipe is free; then that of Server::none, always; then the memory pipe, of operations.
+    std::array<double, server_count + 2> free{};
+    MemoryPipe memory_pipe;
     double latest_start = -1;  // of a block
     TurnOrder turns;
     std::vector<Resident> slots;

@@ -9,6 +9,8 @@ namespace tilescope {
 
 namespace {
 
+constexpr double reads_remembered = 8;  // of a tile, on average
+
 /// Cycles a byte; a rate of 0 means that the level is not there to slow anything.
 double per(double rate) {
   return rate > 0 ? 1 / rate : 0;
@@ -79,16 +81,21 @@ void MemorySystem::write_back(double cycle, int launch) {
   }
 }
 
-bool MemorySystem::merges(const TileRef& tile, double cycle) {
-  if (l2_merge_cycles_ <= 0) return false;
+double MemorySystem::part_looked_up(const TileRef& tile, double cycle) {
+  if (l2_merge_cycles_ <= 0) return 1;
   std::uint64_t key = 1;
   for (const std::int64_t part :
        {static_cast<std::int64_t>(tile.tensor), std::int64_t{tile.plane}, std::int64_t{tile.row}, std::int64_t{tile.col}})
     key = (key ^ static_cast<std::uint64_t>(part)) * 0x9e3779b97f4a7c15U, key ^= key >> 32;
-  LookUp& latest = look_ups_[key & (look_ups_.size() - 1)];
-  if (latest.key == key && cycle - latest.cycle < l2_merge_cycles_) return true;
-  latest = {key, cycle};
-  return false;
+  Readers& readers = readers_[key & (readers_.size() - 1)];
+  if (readers.key != key) {
+    readers = {key, cycle, 0, 0};
+    return 1;
+  }
+  readers.seen = std::min(readers.seen + 1, reads_remembered);
+  readers.apart += (cycle - readers.cycle - readers.apart) / readers.seen;
+  readers.cycle = cycle;
+  return readers.apart / (readers.apart + l2_merge_cycles_);
 }
 
 Transfer MemorySystem::load(int sm, double cycle, const ScheduledAccess& where, const BlockOrigin& origin) {
@@ -98,8 +105,8 @@ Transfer MemorySystem::load(int sm, double cycle, const ScheduledAccess& where, 
   const auto bytes = static_cast<double>(op.bytes);
   const double port_cycles = op.busy_cycles;
   const double port_end = serve(port.in, cycle, port_cycles);
-  const double l2_cycles = cache_ && merges(tile, cycle) ? 0 : bytes * l2_read_cycles_per_byte_;
-  const double l2_end = l2_cycles > 0 ? serve(l2_read_free_, cycle, l2_cycles) : cycle;
+  const double l2_cycles = cache_ ? bytes * l2_read_cycles_per_byte_ * part_looked_up(tile, cycle) : 0;
+  const double l2_end = serve(l2_read_free_, cycle, l2_cycles);
   port_busy_ += port_cycles;
   l2_read_busy_ += l2_cycles;
 

@@ -60,16 +60,17 @@ class MemorySystem {
   struct Port {
     double in = 0, out = 0;  // free from
   };
-  struct LookUp {
-    std::uint64_t key = 0;  // of a tile
-    double cycle = 0;
+  struct Readers {
+    std::uint64_t key = 0;          // of a tile
+    double cycle = 0;               // of its latest read
+    double apart = 0, seen = 0;     // mean of the cycles between two reads, over so many
   };
   /// When `bytes` that ask at `cycle` have passed a server that is free from `free`.
   static double serve(double& free, double cycle, double cycles) { return free = (free > cycle ? free : cycle) + cycles; }
   Transfer finish(double cycle, double port_end, double l2_end, double hbm_end, double latency) const;
   void write_back(double cycle, int launch);
-  /// Whether a read at `cycle` is answered with an earlier one of the same tile; if not, it is the one that later ones may join.
-  bool merges(const TileRef& tile, double cycle);
+  /// The part of a read at `cycle` that the L2 looks up; the rest is answered with earlier reads of the same lines.
+  double part_looked_up(const TileRef& tile, double cycle);
 
   double l2_read_cycles_per_byte_, l2_write_cycles_per_byte_;
   double l2_beside_cycles_per_byte_;  // that a write takes from reads
@@ -82,7 +83,7 @@ class MemorySystem {
   TileMap map_;
   std::optional<TileCache> cache_;  // absent where the GPU has no L2
   std::vector<Port> ports_;
-  std::vector<LookUp> look_ups_ = std::vector<LookUp>(1 << 12);  // the latest, by the lower bits of their key
+  std::vector<Readers> readers_ = std::vector<Readers>(1 << 12);  // the latest, by the lower bits of their key
   std::vector<int> sides_;
   double l2_read_free_ = 0, l2_write_free_ = 0, hbm_free_ = 0;
   double l2_read_busy_ = 0, l2_write_busy_ = 0, hbm_busy_ = 0, port_busy_ = 0;

@@ -40,9 +40,9 @@ OpClass::Key key_of(const Operation& op, const BlockOperations& block) {
           pair(op.inner, block.shared_slots),
           op.smem_read_bytes | byte(op.other_alu, 6),
           op.smem_write_bytes | byte(op.other_exps, 6),
-          op.bytes,
+          op.bytes | byte(op.wavefronts, 6),
           op.flops ^ op.exps << 32,
-          pair(op.instructions << 16 | op.trips, op.round_trips << 16 | op.barriers << 8 | op.share << 1 | (op.ahead ? 1 : 0))};
+          pair(op.instructions << 16 | op.trips, op.round_trips << 24 | op.barriers << 16 | op.share << 1 | (op.ahead ? 1 : 0))};
 }
 
 /// The pipe that an operation waits for: that of its unit, which for products in fp32 is not the tensor core.
@@ -86,7 +86,8 @@ void ScheduleBuilder::set_work(OpClass& c, const Operation& op, const BlockOpera
   of(Server::tensor) = counts.mma * mma_flops * per(mma_rate);
   of(Server::exp) = counts.exp * lanes * per(gpu_.sm_exps_per_cycle);
   of(Server::fp32) = std::max({counts.issued * per(gpu_.sm_issues_per_cycle), counts.alu * lanes * per(gpu_.sm_alu_lanes_per_cycle),
-                               (others - counts.alu - counts.exp) * 2 * lanes * per(gpu_.sm_fp32_flops_per_cycle)});
+                               counts.fp32 * 2 * lanes * per(gpu_.sm_fp32_flops_per_cycle) +
+                                   counts.widened * lanes * per(gpu_.sm_alu_lanes_per_cycle)});
   // Beside products every other instruction takes its turn from the tensor core, more of it where it belongs to another warp.
   const bool mixed = counts.mma > 0 || op.ahead;
   const double turn = mixed ? gpu_.sm_product_mixed_cycles : gpu_.sm_product_issue_cycles;
@@ -160,6 +161,8 @@ void ScheduleBuilder::set_shared_memory(OpClass& c, const Operation& op, const B
   }
 }
 
+constexpr std::int64_t wavefront_bytes = 128;  // a word for each lane
+
 OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& block) const {
   OpClass c;
   // A GPU for teaching does what is there.
@@ -185,6 +188,7 @@ OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& 
   // A tile of sums is written there and read again, which is the kernel's way and no traffic of the algorithm.
   if (op.kind == OpKind::store && op.tile.cols > 1 && !is_shared(block, op.src[0]) && needs_.has_products && instructions_wait())
     through_shared += 2 * std::int64_t{op.tile.rows} * op.tile.cols * element_bytes(problem_.dtype);
+  if (instructions_wait()) through_shared += static_cast<std::int64_t>(executed.wavefronts) * needs_.threads / 32 * wavefront_bytes;
   c.timing.smem_cycles = static_cast<double>(through_shared) * cycles_per_smem_byte_;
   c.timing.duration = std::max(c.timing.duration, c.timing.smem_cycles) + latency_of(c, executed, block);
   c.timing.shown = c.timing.server == Server::none ? c.timing.duration : c.timing.work[static_cast<std::size_t>(c.timing.server)];

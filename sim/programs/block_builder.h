@@ -35,9 +35,10 @@ constexpr std::uint32_t slot_bits(Slots... slots) {
 
 /// What a kernel does beside the arithmetic of an operation, as the compiled code shows it: instructions of each warp, on its way
 /// from one operation to the next; ways to shared memory and to the L2 that cannot overlap; meetings of all warps. Of the
-/// instructions, `alu` and `exps` take the pipes of maxima and conversions, and of exponentials.
+/// instructions, `alu` and `exps` take the pipes of maxima and conversions, and of exponentials; `wavefronts` is what shuffles, and
+/// reads of what all lanes of a warp want, take of the memory pipe.
 struct Beside {
-  int instructions = 0, trips = 0, barriers = 0, round_trips = 0, alu = 0, exps = 0;
+  int instructions = 0, trips = 0, barriers = 0, round_trips = 0, alu = 0, exps = 0, wavefronts = 0;
 };
 
 class BlockBuilder {
@@ -73,9 +74,12 @@ class BlockBuilder {
     op.round_trips = static_cast<std::int16_t>(what.round_trips);
     op.other_alu = static_cast<std::int16_t>(what.alu);
     op.other_exps = static_cast<std::int16_t>(what.exps);
+    op.wavefronts = static_cast<std::int16_t>(what.wavefronts);
   }
   /// The latest operation is done in so many eighths of all cases.
-  void share(int eighths) { out_.operations.back().share = static_cast<std::int16_t>(eighths); }
+  void share(int eighths) { out_.operations.back().share = static_cast<std::int16_t>(eighths * blank_.share / 8); }
+  /// From now on lanes that have nothing to do make every operation take so many eighths of its instructions.
+  void idle_lanes(int eighths) { blank_.share = static_cast<std::int16_t>(eighths); }
   /// The latest operation also waits for load `index`, which the kernel waits for there, needed or not.
   void wait_for(std::int32_t index) { out_.operations.back().wait_load = std::max(out_.operations.back().wait_load, index); }
   /// The latest operation is interleaved with the next product.

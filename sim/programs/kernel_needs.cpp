@@ -112,6 +112,7 @@ KernelNeeds untiled_needs(const AttentionProblem& problem, const TileShape& tile
   needs.registers_per_thread = registers_for(naive_compiled.of(problem), tile.block_kv, threads);
   needs.has_products = false;
   needs.multiply_add_instructions = problem.dtype == DataType::bf16 ? 4.72 : 3.72;  // both factors converted, one of them read
+  needs.converted_factors = 2;
   needs.waiting = problem.dtype == DataType::bf16 ? 0.16 : 0.23;
   needs.setup_instructions = 210;
   needs.setup_trips = 6;
@@ -188,6 +189,7 @@ KernelNeeds row_softmax_needs(const AttentionProblem& problem, const ProgramTile
   needs.setup_instructions = 150;
   needs.setup_trips = 6;
   needs.multiply_add_instructions = problem.dtype == DataType::bf16 ? 2.85 : 2.4;  // V converted and read, eight columns at a time
+  needs.converted_factors = 1;
   // A thread sums 8 columns of O over every n-th key; the n partial sums of a row meet in shared memory at the end.
   const std::int64_t sums = tile.block_q * 8 * needs.threads, row_bytes = problem.head_dim * element_bytes(problem.dtype);
   needs.registers_per_thread = registers_for(fused_compiled.of(problem), sums, needs.threads);

@@ -67,7 +67,7 @@ class Matmul final : public TileProgram {
       b.load(line + 1, Slot::k, before);
       b.scores(line + 2);
       b.beside(tiled ? scores_beside(problem_, grid.keys(j).count < tile_.block_kv)
-                     : Beside{.instructions = 30, .trips = 9, .barriers = 1});
+                     : untiled_beside());
       b.store(line + 3, Slot::s);
       b.beside(tiled ? scores_store_beside : Beside{.instructions = 31, .barriers = 1});
     }
@@ -98,6 +98,12 @@ class Matmul final : public TileProgram {
   }
 
  private:
+  /// Keys are read four pieces of 16 bytes at a time, and with each the same piece of q, two wavefronts long.
+  Beside untiled_beside() const {
+    const auto pieces = static_cast<int>(problem_.head_dim / 8);
+    return {.instructions = 30, .trips = (pieces + 3) / 4, .barriers = 1, .wavefronts = 2 * pieces + 4};
+  }
+
   BlockPlan plan_;
 };
 

@@ -83,7 +83,10 @@ class Softmax final : public TileProgram {
       : TileProgram(problem, tile), plan_(problem, tile) {
     const KernelNeeds needs = row_softmax_needs(problem, tile, gpu, kind == Kind::fused);
     buffers_ = kind == Kind::fused ? needs.stages : tiles_in_registers(needs, tile);
+    // A thread has eight columns of O.
+    weights_read_ = static_cast<int>(tile.block_kv * ceil_div(problem.head_dim, std::int64_t{8}) / needs.threads) + 5;
     left_over_ = plan_.grid.key_tiles < 4 * tiles_in_registers(needs, tile) ? 2 : 1;
+    if (kind != Kind::fused && gpu.sm_dependent_cycles > 0) set_warps(needs);
     launches_ = {
         {"softmax", plan_.grid.query_tiles, problem.query_planes(), 1, needs, 1, static_cast<int>(std::size(safe_listing))}};
   }
@@ -114,6 +117,7 @@ class Softmax final : public TileProgram {
       const std::int64_t j = n % plan_.grid.key_tiles;
       b.keys(j, plan_.grid.keys(j));
       b.iteration(n, n % buffers_);
+      b.idle_lanes(j + 1 == plan_.grid.key_tiles ? last_share_ : 8);
       emit_tile(b, n / plan_.grid.key_tiles, j + 1 == plan_.grid.key_tiles);
     }
     if constexpr (kind == Kind::fused) {
@@ -162,11 +166,20 @@ class Softmax final : public TileProgram {
       emit_fused(b);
   }
 
+  /// A warp executes an element for all its lanes, whether the row has something for them or not.
+  void set_warps(const KernelNeeds& needs) {
+    const std::int64_t at_once = elements_of_warp, row = problem_.seq_kv, before = (plan_.grid.key_tiles - 1) * tile_.block_kv;
+    const std::int64_t executed = ceil_div(row, at_once) * at_once - before;
+    last_share_ = static_cast<int>(std::min<std::int64_t>(8 * executed / (row - before), most_share));
+    warps_ = static_cast<int>(std::min<std::int64_t>(ceil_div(row, at_once), needs.threads / 32));
+  }
+
   /// Beside the elements of a tile: after the last one the threads merge what each has of the row, through shuffles and shared
-  /// memory.
+  /// memory. Warps without an element skip the exponentials of their shuffles.
   void merge(BlockBuilder& b, bool last) const {
     Beside what;
-    if (last) what = {.instructions = 125, .trips = 8, .barriers = 2, .alu = 40, .exps = 15};
+    const int exps = kind == Kind::online ? 9 + 10 * warps_ / 4 : 10 + 5 * warps_ / 4;
+    if (last) what = {.instructions = 125, .trips = 8, .barriers = 2, .alu = 40, .exps = exps, .wavefronts = merge_wavefronts};
     // The lanes that part ways meet in the shuffles: 64 instructions of one warp in four, for which the others wait.
     if (last && rows_end_inside_turn(problem_)) what.instructions += 16, what.trips += 5;
     if (!last) what.instructions += left_over_;
@@ -193,6 +206,7 @@ class Softmax final : public TileProgram {
     if (pass == 0) {
       b.load(3, Slot::s);
       b.row_max(4, Slot::m_new, Slot::m, Slot::s);
+      b.share(24);  // with a look whether it is still -inf, and a copy
       b.exp(5, Slot::p, Slot::s, Slot::m_new);
       b.share(16);  // each thread corrects its own sum at every element
       b.exp_rows(6, Slot::alpha, Slot::m, Slot::m_new);
@@ -212,7 +226,7 @@ class Softmax final : public TileProgram {
     b.store(line + 2, Slot::p);
   }
 
-  static void emit_fused(BlockBuilder& b) {
+  void emit_fused(BlockBuilder& b) const {
     const std::int32_t before = b.latest();  // the scores have one place, and are asked for once it is free
     b.load(3, Slot::v);
     b.load(4, Slot::s, before);
@@ -224,17 +238,27 @@ class Softmax final : public TileProgram {
               .trips = 11,
               .barriers = 4,
               .alu = 103,
-              .exps = 22});  // maximum and sum of a tile are merged over the threads in every iteration
+              .exps = 22,
+              .wavefronts = merge_wavefronts});  // maximum and sum of a tile are merged over the threads in every iteration
     b.divide(9, Slot::p, Slot::l_new);
     b.rescale(10, Slot::o, Slot::l, Slot::alpha);
     b.divide(10, Slot::o, Slot::l_new);
     b.weigh(11, Slot::o, true);
+    b.beside({.wavefronts = weights_read_});
     b.copy(12, Slot::m, Slot::m_new);
     b.copy(12, Slot::l, Slot::l_new);
   }
 
+  // What the counters of an H200 say a warp takes of the memory pipe, beside reading V.
+  static constexpr int merge_wavefronts = 17;
+  static constexpr std::int64_t elements_of_warp = 256;  // eight a lane
+  static constexpr std::int64_t most_share = 1 << 12;
+
   BlockPlan plan_;
   std::int64_t buffers_ = 1;  // of S, and of V
+  int last_share_ = 8;        // eighths of its instructions that the last tile of a row takes
+  int warps_ = 4;             // that have an element of a row
+  int weights_read_ = 0;      // fused: wavefronts of a warp, one for each key whose row of V it adds
   int left_over_ = 0;         // instructions of a tile more in a row too short for the loop that the compiler unrolled four times
 };
 static_assert(std::size(safe_listing) == std::size(online_listing) && std::size(safe_listing) == std::size(fused_listing));

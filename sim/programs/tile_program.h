@@ -35,6 +35,7 @@ struct KernelNeeds {
   int warps_sharing_keys = 1;  // how many read the same left operand, each for its own keys
   /// Instructions of a multiply-add where products run on the FP32 pipes, conversions included; 0: on tensor cores.
   double multiply_add_instructions = 0;
+  double converted_factors = 0;  // of such a multiply-add: those that come in 16 bits, each converted for it alone
   bool has_products = true;  // on tensor cores, so that other instructions of the launch get in their way
   /// Of the instructions of a warp, the part that waits for the one before: the stall counts that the compiler wrote beside them.
   double waiting = 0;
