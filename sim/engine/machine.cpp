@@ -82,7 +82,7 @@ void Machine::refresh(Sm& sm, Resident& block) {
     const ScheduledOp op = block.ops[block.next_compute];
     const OpTiming& timing = builder_.timings()[op.op_class & ~ScheduledOp::signal_bit];
     if (op.wait < static_cast<std::int32_t>(block.next_load)) {
-      wish.ready = op.wait < 0 ? block.compute_end : std::max(block.compute_end, block.landed[op.wait]);
+      wish.ready = ready_time(block, op);
       wish.pipe = static_cast<std::uint8_t>(server_for(block, timing));
       if (timing.smem_cycles > 0 && !timing.store) wish.port = smem_port;
       block.next = timing.store ? Next::store : Next::compute;
@@ -181,7 +181,7 @@ void Machine::record_compute(int sm_index, const Resident& block, double start, 
   // One wait can have several reasons, one after the other: it is told by the one that took longest.
   constexpr WaitCause by_server[] = {WaitCause::tensor, WaitCause::exp, WaitCause::fp32};
   const auto server = static_cast<std::size_t>(c.timing.server);
-  const double data = std::max(block.compute_end, op.wait >= 0 ? block.landed[op.wait] : 0);
+  const double data = ready_time(block, op);
   const double for_start = block.compute_end - interval.ready, for_data = data - block.compute_end, for_server = start - data;
   if (start <= interval.ready)
     interval.cause = WaitCause::none;
@@ -204,8 +204,7 @@ void Machine::compute(int sm_index, Resident& block, TurnKey rival) {
     const ScheduledOp op = block.ops[block.next_compute];
     const std::uint32_t op_class = op.op_class & ~ScheduledOp::signal_bit;
     const OpTiming& timing = timings[op_class];
-    const double ready = op.wait >= 0 ? std::max(block.compute_end, block.landed[op.wait]) : block.compute_end;
-    double start = std::max(ready, sm.free[static_cast<std::size_t>(server_for(block, timing))]);
+    double start = std::max(ready_time(block, op), sm.free[static_cast<std::size_t>(server_for(block, timing))]);
     if (timing.smem_cycles > 0) start = std::max(start, sm.smem_free());
     if (start >= until || sm.turns.key(block.slot, start) > rival) break;
     double end = start + timing.duration;
@@ -255,10 +254,7 @@ void Machine::load(int sm, Resident& block, double time) {
   // What it writes into shared memory takes the port there, on average from now on.
   const OpTiming& timing = builder_.timings()[access.op_class];
   take_pipes(sms_[static_cast<std::size_t>(sm)], timing, time);
-  if (const double cycles = std::max(timing.smem_cycles, timing.sent_cycles); cycles > 0) {
-    double& port = sms_[static_cast<std::size_t>(sm)].smem_free();
-    port = std::max(port, time) + cycles;
-  }
+  take_smem(sms_[static_cast<std::size_t>(sm)], timing, time);
   block.issued = time;
   block.drained = std::max(block.drained, transfer.end);
   block.landed[at] = transfer.end;
@@ -275,8 +271,7 @@ void Machine::store(int sm, Resident& block, double time) {
   ++block.next_compute;
   Sm& owner = sms_[static_cast<std::size_t>(sm)];
   take_pipes(owner, timing, time);
-  if (const double cycles = timing.smem_cycles + timing.sent_cycles; cycles > 0)
-    owner.smem_free() = std::max(owner.smem_free(), time) + cycles;
+  take_smem(owner, timing, time);
   block.compute_end = time + timing.duration;
   if ((op.op_class & ScheduledOp::signal_bit) != 0)
     block.signals[block.next_signal++] = block.compute_end;  // what it stores has been read
@@ -317,7 +312,7 @@ double Machine::run_ahead(int sm_index) {
   for (;;) {
     const TurnOrder::Turn turn = sm.turns.next(sm.free);
     Resident& block = sm.slots[turn.slot];
-    if (turn.time < never && turn.load_first && block.next != Next::nothing) block.next = Next::load;
+    if (turn.load_first && block.next != Next::nothing) block.next = Next::load;
     if (block.next != Next::compute) {
       next_of_sm_[static_cast<std::size_t>(sm_index)] = &block;
       return turn.time;

@@ -76,6 +76,10 @@ class Machine {
   /// Finds or makes the schedule of a block; writes its operations out only where there is need.
   void schedule_block(Resident& block, std::int64_t number);
   static double load_time(const Resident& block);
+  /// When its data and the operation before allow a compute operation or a store of the block, whose load has been issued.
+  static double ready_time(const Resident& block, ScheduledOp op) {
+    return op.wait < 0 ? block.compute_end : std::max(block.compute_end, block.landed[op.wait]);
+  }
   void refresh(Sm& sm, Resident& block);
   /// The pipe that an operation of the block has to wait for.
   Server server_for(const Resident& block, const OpTiming& timing) const;
@@ -94,6 +98,10 @@ class Machine {
   /// Takes the pipes of an SM for the work of an operation that starts at `start`.
   static void take_pipes(Sm& sm, const OpTiming& timing, double start) {
     for (std::size_t i = 0; i < timing.work.size(); ++i) sm.free[i] = std::max(sm.free[i], start) + timing.work[i];
+  }
+  /// Takes the shared-memory port for a load or a store that starts at `time`.
+  static void take_smem(Sm& sm, const OpTiming& timing, double time) {
+    if (timing.smem_cycles > 0) sm.smem_free() = std::max(sm.smem_free(), time) + timing.smem_cycles;
   }
   void build_order();
   /// Puts the next event of SM `sm`, whose turn it was, in its place.

@@ -185,15 +185,18 @@ OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& 
   // A tile of sums is written there and read again, which is the kernel's way and no traffic of the algorithm.
   if (op.kind == OpKind::store && op.tile.cols > 1 && !is_shared(block, op.src[0]) && needs_.has_products && instructions_wait())
     through_shared += 2 * std::int64_t{op.tile.rows} * op.tile.cols * element_bytes(problem_.dtype);
-  c.timing.smem_cycles = static_cast<double>(through_shared) * cycles_per_smem_byte_;
-  c.timing.duration = std::max(c.timing.duration, c.timing.smem_cycles) + latency_of(c, executed, block);
+  c.bank_cycles = c.timing.smem_cycles = static_cast<double>(through_shared) * cycles_per_smem_byte_;
+  c.timing.duration = std::max(c.timing.duration, c.bank_cycles) + latency_of(c, executed, block);
   c.timing.shown = c.timing.server == Server::none ? c.timing.duration : c.timing.work[static_cast<std::size_t>(c.timing.server)];
   const bool moves = moves_tile(op.kind);
-  // One pipe of an SM carries what goes to shared memory and what goes to the L2.
-  if (instructions_wait() && moves)
-    c.timing.sent_cycles = static_cast<double>(op.bytes) * (c.timing.store             ? cycles_per_store_byte_
-                                                            : is_shared(block, op.dst) ? cycles_per_copied_byte_
-                                                                                       : cycles_per_smem_byte_);
+  // One pipe of an SM carries what goes to shared memory and what goes to the L2: a store is in both, one after the other.
+  if (instructions_wait() && moves) {
+    const double byte = c.timing.store             ? cycles_per_store_byte_
+                        : is_shared(block, op.dst) ? cycles_per_copied_byte_
+                                                   : cycles_per_smem_byte_;
+    const double sent = static_cast<double>(op.bytes) * byte;
+    c.timing.smem_cycles = c.timing.store ? c.bank_cycles + sent : std::max(c.bank_cycles, sent);
+  }
   c.moves = moves || c.smem_read[0] != 0 || c.smem_read[1] != 0 || c.smem_write != 0;
   c.busy_cycles =
       moves ? static_cast<double>(op.bytes) * (c.timing.store ? cycles_per_store_byte_ : cycles_per_port_byte_) : c.timing.shown;

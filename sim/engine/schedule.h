@@ -32,8 +32,7 @@ struct OpTiming {
   std::array<double, server_count> work{};  // cycles that each pipe is taken for, as if the SM were one
   double duration = 0;                      // from its start to when the next of its block can begin, where nothing is in its way
   double shown = 0;                         // of its duration, what its unit's lane shows: the time that its pipe is taken
-  double smem_cycles = 0;                   // of the shared-memory port
-  double sent_cycles = 0;                   // load, store: of the same port, for what goes through it from and to the L2
+  double smem_cycles = 0;                   // of the shared-memory port, what a load or a store sends through it included
   Server server = Server::none;             // which it waits for
   bool store = false;
   bool ahead = false;  // the product that follows may begin after its first part
@@ -45,6 +44,7 @@ struct OpClass {
   Key key{};  // everything below follows from it
   OpTiming timing;
   double busy_cycles = 0;  // that its lane shows: its duration, or the time in the SM's port
+  double bank_cycles = 0;  // of the shared-memory port, for what is read and written in shared memory itself
   Unit unit = Unit::sync;
   OpKind kind = OpKind::barrier;
   // For the ledger and the bins.
