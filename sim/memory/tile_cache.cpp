@@ -50,11 +50,7 @@ TileCache::SetPlace TileCache::sets_for(std::uint64_t key) const {
   return {turned(turn & 0xffffffff), turned(turn >> 32)};
 }
 
-std::uint32_t TileCache::find_or_create(std::uint64_t key) {
-  const std::size_t wrap = table_.size() - 1;
-  std::size_t at = place_of(key);
-  for (; table_[at].entry != none; at = (at + 1) & wrap)
-    if (table_[at].key == key) return table_[at].entry;
+std::uint32_t TileCache::create(std::uint64_t key, std::size_t at) {
   std::uint32_t entry = 0;
   if (free_.empty()) {
     entry = static_cast<std::uint32_t>(entries_.size());
@@ -168,10 +164,17 @@ void TileCache::unlink_dirty(std::uint32_t number) {
     list.tail = previous;
 }
 
-void TileCache::touch(std::uint32_t number) {
-  if (set_of(number).recent.head == number) return;
-  unlink(number);
-  link(number);
+void TileCache::move_to_front(std::uint32_t number, List& list) {
+  Node& n = node(number);
+  node(n.previous).next = n.next;
+  if (n.next != none)
+    node(n.next).previous = n.previous;
+  else
+    list.tail = n.previous;
+  n.previous = none;
+  n.next = list.head;
+  node(list.head).previous = number;
+  list.head = number;
   if ((number & 1) == 0 && entries_[number >> 2].dirty[number >> 1 & 1] != 0) {
     unlink_dirty(number);
     link_dirty(number);
