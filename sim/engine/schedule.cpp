@@ -160,6 +160,18 @@ void ScheduleBuilder::set_shared_memory(OpClass& c, const Operation& op, const B
   }
 }
 
+/// Which of an SM's pipes must be free before an operation can begin.
+void ScheduleBuilder::set_pipes(OpTiming& timing) const {
+  if (timing.store) {  // its instructions take their turn, and what it sends waits in the port's queue
+    timing.pipe.fill(timing.work[static_cast<std::size_t>(Server::fp32)] > 0 ? pipe_of(Server::fp32) : no_pipe);
+    return;
+  }
+  timing.pipe.fill(pipe_of(timing.server));
+  // What a kernel does between an interleaved operation and its product stands before all but the first part of the former.
+  if (!timing.product && instructions_wait()) timing.pipe[1] = no_pipe;
+  if (timing.smem_cycles > 0) timing.port = smem_port;
+}
+
 OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& block) const {
   OpClass c;
   // A GPU for teaching does what is there.
@@ -217,6 +229,7 @@ std::uint32_t ScheduleBuilder::find_class(const OpClass::Key& key, const Operati
     if (same(classes_[table_[at] - 1].key, key)) return table_[at] - 1;
   classes_.push_back(make_class(op, block));
   classes_.back().key = key;
+  set_pipes(classes_.back().timing);
   timings_.push_back(classes_.back().timing);
   table_[at] = static_cast<std::uint32_t>(classes_.size());
   return static_cast<std::uint32_t>(classes_.size()) - 1;
