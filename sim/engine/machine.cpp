@@ -217,7 +217,7 @@ inline void Machine::compute(int sm_index, Resident& block, double start, TurnKe
   refresh(sm, block);
 }
 
-void Machine::load(int sm, Resident& block, double time) {
+inline void Machine::load(int sm, Resident& block, double time) {
   const std::uint32_t at = block.next_load++;
   const ScheduledAccess& access = block.loads[at];
   const Transfer transfer = memory_.load(sm, time, access, block.origin);

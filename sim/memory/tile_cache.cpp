@@ -242,20 +242,13 @@ std::int64_t TileCache::fetch_home(std::uint32_t number, std::uint64_t slices) {
   return read;
 }
 
-void TileCache::read_part(std::uint64_t key, std::uint64_t slices, std::uint32_t side, TileAccess& result) {
-  const std::uint32_t entry = find_or_create(key);
-  result.arrival = std::max(result.arrival, arrivals_[entry]);
+void TileCache::read_missing(std::uint32_t entry, std::uint64_t slices, std::uint32_t side, TileAccess& result) {
   if (!two_) {
     result.hbm_read_bytes += fetch_home(entry * 4, slices);
     return shrink(set_of(entry * 4));
   }
   const std::uint32_t home = entry * 4 + side * 2, copy = home + 1, far_home = home ^ 2;
   const std::uint64_t missing = slices & ~node(copy).present;
-  if ((missing | (slices & ~node(home).present)) == 0) {  // most reads: all of it is near
-    touch(home);
-    touch(copy);
-    return;
-  }
   result.hbm_read_bytes += fetch_home(home, slices);
   if (missing == 0) {
     touch(copy);
@@ -274,8 +267,18 @@ void TileCache::read_part(std::uint64_t key, std::uint64_t slices, std::uint32_t
 TileAccess TileCache::read(const TileRef& tile, int side) {
   TileAccess result;
   missed_.clear();
-  map_.for_each_part(
-      tile, [&](std::uint64_t key, std::uint64_t slices) { read_part(key, slices, static_cast<std::uint32_t>(side), result); });
+  const std::uint32_t from = two_ ? static_cast<std::uint32_t>(side) : 0;
+  map_.for_each_part(tile, [&](std::uint64_t key, std::uint64_t slices) {
+    const std::uint32_t entry = find_or_create(key), home = entry * 4 + from * 2;
+    result.arrival = std::max(result.arrival, arrivals_[entry]);
+    const Node* const nodes = &nodes_[entry].at[from * 2];
+    if (!two_ || (slices & ~(nodes[0].present & nodes[1].present)) != 0) return read_missing(entry, slices, from, result);
+    // Most reads: all of it is near.
+    Set* const sets = &sets_[from * set_count_];
+    const SetPlace place = places_[entry];
+    touch(home, sets[place.home]);
+    touch(home + 1, sets[place.copy]);
+  });
   return result;
 }
 

@@ -101,8 +101,9 @@ class TileCache {
 
   Node& node(std::uint32_t number) { return nodes_[number >> 2].at[number & 3]; }
   std::int64_t bytes(const Entry& entry, std::uint32_t k, std::uint64_t slices) const;
-  void touch(std::uint32_t number) {
-    if (List& list = set_of(number).recent; list.head != number) move_to_front(number, list);
+  void touch(std::uint32_t number) { touch(number, set_of(number)); }
+  void touch(std::uint32_t number, Set& set) {
+    if (set.recent.head != number) move_to_front(number, set.recent);
   }
   void move_to_front(std::uint32_t number, List& list);
   void link(std::uint32_t number);
@@ -120,7 +121,8 @@ class TileCache {
   /// Writes the dirty slices of a home to HBM; they stay, clean.
   void clean(std::uint32_t number);
   void write_home(std::uint32_t number, std::uint64_t slices);
-  void read_part(std::uint64_t key, std::uint64_t slices, std::uint32_t side, TileAccess& result);
+  /// Reads what is not all on the side that asks.
+  void read_missing(std::uint32_t entry, std::uint64_t slices, std::uint32_t side, TileAccess& result);
   /// Slices not in the home node `number` are read from HBM into it; returns their bytes.
   std::int64_t fetch_home(std::uint32_t number, std::uint64_t slices);
 
