@@ -15,6 +15,11 @@ double per(double rate) {
   return rate > 0 ? 1 / rate : 0;
 }
 
+std::uint64_t mixed(std::uint64_t key, std::int64_t part) {
+  key = (key ^ static_cast<std::uint64_t>(part)) * 0x9e3779b97f4a7c15U;
+  return key ^ key >> 32;
+}
+
 TileRef tile_of(const ScheduledAccess& access, const OpClass& op, const BlockOrigin& origin) {
   const bool keys = is_key_side(op.tensor);
   return {op.tensor,
@@ -48,6 +53,12 @@ MemorySystem::MemorySystem(const GpuSpec& gpu, const TensorLayouts& layouts, std
       ports_(static_cast<std::size_t>(gpu.sm_count)),
       sides_(sm_sides(gpu)) {
   if (!gpu.has_l2()) return;
+  for (const Tensor tensor : tensors) {
+    std::vector<std::uint64_t>& keys = plane_keys_[static_cast<std::size_t>(tensor)];
+    if (l2_merge_cycles_ <= 0 || !keys.empty()) continue;
+    for (std::int64_t plane = 0; plane < layouts[static_cast<std::size_t>(tensor)].planes; ++plane)
+      keys.push_back(mixed(mixed(1, static_cast<std::int64_t>(tensor)), plane));
+  }
   CachePolicy policy{static_cast<int>(gpu.l2_ways), 0, gpu.l2_dirty_fraction};
   for (const Tensor tensor : tensors) policy.tile_bytes = std::max(policy.tile_bytes, map_.tile_bytes(tensor));
   cache_.emplace(map_, Bytes(static_cast<std::int64_t>(gpu.l2_capacity_bytes)), static_cast<int>(gpu.l2_partitions), policy);
@@ -82,10 +93,8 @@ void MemorySystem::write_back(double cycle, int launch) {
 
 bool MemorySystem::merges(const TileRef& tile, double cycle) {
   if (l2_merge_cycles_ <= 0) return false;
-  std::uint64_t key = 1;
-  for (const std::int64_t part :
-       {static_cast<std::int64_t>(tile.tensor), std::int64_t{tile.plane}, std::int64_t{tile.row}, std::int64_t{tile.col}})
-    key = (key ^ static_cast<std::uint64_t>(part)) * 0x9e3779b97f4a7c15U, key ^= key >> 32;
+  std::uint64_t key = plane_keys_[static_cast<std::size_t>(tile.tensor)][static_cast<std::size_t>(tile.plane)];
+  key = mixed(mixed(key, tile.row), tile.col);
   LookUp& latest = look_ups_[key & (look_ups_.size() - 1)];
   // Without a branch: two blocks in step are as often within that time of each other as not.
   const bool merged = (latest.key == key) & (cycle - latest.cycle < l2_merge_cycles_);

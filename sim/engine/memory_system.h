@@ -10,6 +10,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -83,6 +84,7 @@ class MemorySystem {
   std::optional<TileCache> cache_;  // absent where the GPU has no L2
   std::vector<Port> ports_;
   std::vector<LookUp> look_ups_ = std::vector<LookUp>(1 << 12);  // the latest, by the lower bits of their key
+  std::array<std::vector<std::uint64_t>, tensor_count> plane_keys_;  // what tensor and plane put into a key
   std::vector<int> sides_;
   double l2_read_free_ = 0, l2_write_free_ = 0, hbm_free_ = 0;
   double l2_read_busy_ = 0, l2_write_busy_ = 0, hbm_busy_ = 0, port_busy_ = 0;
