@@ -16,8 +16,8 @@ namespace tilescope {
 struct Instructions {
   double issued = 0;                 // of all kinds
   double mma = 0, alu = 0, exp = 0;  // of these
-  double fp32 = 0;     // likewise: multiply-adds, multiplications and additions
-  double widened = 0;  // conversions from fp16, which take the FP32 pipe at the rate of conversions
+  double fp32 = 0;                   // likewise: multiply-adds, multiplications and additions
+  double widened = 0;                // conversions from fp16, which take the FP32 pipe at the rate of conversions
 };
 
 /// The operation as the kernel executes it: on the whole tile where the block has only a part of it. What it moves stays.

@@ -12,11 +12,10 @@ namespace tilescope {
 
 namespace {
 
-constexpr auto store_pipe = static_cast<std::size_t>(Server::fp32);  // starts the instructions of a store
-constexpr double first_part = 1.0 / 8;                               // of what is interleaved with a product: one slice of keys
-constexpr double ends_apart = 0.04;                                  // of the time of a block, see docs/calibration.md
-constexpr int events_between_looks = 512;                            // at the clock, for progress
-constexpr std::size_t most_shapes_size = 128 << 20;                  // bytes of schedules kept for blocks to come
+constexpr double first_part = 1.0 / 8;               // of what is interleaved with a product: one slice of keys
+constexpr double ends_apart = 0.04;                  // of the time of a block, see docs/calibration.md
+constexpr int events_between_looks = 512;            // at the clock, for progress
+constexpr std::size_t most_shapes_size = 128 << 20;  // bytes of schedules kept for blocks to come
 constexpr std::chrono::milliseconds between_calls{10};
 
 }  // namespace
@@ -32,8 +31,7 @@ Machine::Machine(const TileProgram& program, const SimulationRequest& request, M
       sms_(static_cast<std::size_t>(request.gpu.sm_count)) {}
 
 void Machine::build_order() {
-  std::size_t leaves = 1;
-  while (leaves < sms_.size()) leaves *= 2;
+  const std::size_t leaves = sms_.size();
   losers_.assign(leaves, 0);
   next_of_sm_.assign(leaves, nullptr);
   std::vector<TurnKey> winners(2 * leaves, turn_key(never, sms_.size()));
@@ -49,42 +47,21 @@ void Machine::reorder(std::size_t sm, double time) {
   TurnKey turn = turn_key(time, sm);
   TurnKey* const losers = losers_.data();
   for (std::size_t node = (losers_.size() + sm) / 2; node >= 1; node /= 2) {
-    const TurnKey other = losers[node];
-    losers[node] = std::max(other, turn);
-    turn = std::min(other, turn);
+    if (losers[node] < turn) std::swap(losers[node], turn);
   }
   losers[0] = turn;
 }
 
-double Machine::load_time(const Resident& block) {
-  if (block.next_load == block.load_count) return never;
-  const std::int32_t after = block.loads[block.next_load].after;
-  if (after == -1) return block.issued;
-  if (after < -1) return std::max(block.issued, block.landed[-2 - after]);
-  if (static_cast<std::uint32_t>(after) >= block.next_signal) return never;
-  return std::max(block.issued, block.signals[after]);
-}
-
-Server Machine::server_for(const Resident& block, const OpTiming& timing) const {
-  // A store's instructions take their turn. What a kernel does between an interleaved operation and its product stands before all
-  // but the first part of the former.
-  if (timing.store) return timing.work[store_pipe] > 0 ? Server::fp32 : Server::none;
-  const bool in_turn = block.ahead_end == 0 || timing.product || !builder_.instructions_wait();
-  return in_turn ? timing.server : Server::none;
-}
-
 void Machine::refresh(Sm& sm, Resident& block) {
-  TurnOrder::Wish wish;
-  wish.load = load_time(block);
-  wish.pipe = wish.port = static_cast<std::uint8_t>(Server::none);
+  TurnOrder::Wish wish{.load = load_time(block), .pipe = no_pipe, .port = no_pipe};
   block.next = wish.load < never ? Next::load : Next::nothing;
   if (block.next_compute < block.op_count) {
     const ScheduledOp op = block.ops[block.next_compute];
-    const OpTiming& timing = builder_.timings()[op.op_class & ~ScheduledOp::signal_bit];
     if (op.wait < static_cast<std::int32_t>(block.next_load)) {
-      wish.ready = op.wait < 0 ? block.compute_end : std::max(block.compute_end, block.landed[op.wait]);
-      wish.pipe = static_cast<std::uint8_t>(server_for(block, timing));
-      if (timing.smem_cycles > 0 && builder_.instructions_wait()) wish.port = memory_port;
+      const OpTiming& timing = builder_.timings()[op.op_class & ~ScheduledOp::signal_bit];
+      wish.ready = ready_time(block, op);
+      wish.pipe = pipe_for(block, timing);
+      wish.port = timing.port;
       block.next = timing.store ? Next::store : Next::compute;
     }
   } else if (block.next_load == block.load_count) {
@@ -137,9 +114,9 @@ void Machine::start_block(int sm, Resident& block, double time, WaitCause cause)
   block.op_count = static_cast<std::uint32_t>(schedule.compute.size());
   block.load_count = static_cast<std::uint32_t>(schedule.loads.size());
   block.next_compute = block.next_load = block.next_store = block.next_signal = 0;
-  block.landed_store.resize(schedule.loads.size());
+  block.landed_store.resize(1 + schedule.loads.size());
   block.signals_store.resize(schedule.signals);
-  block.landed = block.landed_store.data();
+  block.landed = block.landed_store.data() + 1;
   block.signals = block.signals_store.data();
   if (block.focused) block.landed_by.resize(schedule.loads.size());
   block.start = time;
@@ -152,7 +129,7 @@ void Machine::start_block(int sm, Resident& block, double time, WaitCause cause)
     take_pipes(sms_[static_cast<std::size_t>(sm)], builder_.setup(), time);
     block.compute_end = block.issued = block.drained = block.drained + builder_.setup().duration;
   }
-  block.ahead_end = 0;
+  block.ahead_end = block.ahead = 0;
   sms_[static_cast<std::size_t>(sm)].turns.set_age(block.slot, static_cast<std::uint64_t>(next_block_));
   refresh(sms_[static_cast<std::size_t>(sm)], block);
 }
@@ -181,14 +158,14 @@ void Machine::record_compute(int sm_index, const Resident& block, double start, 
   // One wait can have several reasons, one after the other: it is told by the one that took longest.
   constexpr WaitCause by_server[] = {WaitCause::tensor, WaitCause::exp, WaitCause::fp32};
   const auto server = static_cast<std::size_t>(c.timing.server);
-  const double data = std::max(block.compute_end, op.wait >= 0 ? block.landed[op.wait] : 0);
+  const double data = ready_time(block, op);
   const double for_start = block.compute_end - interval.ready, for_data = data - block.compute_end, for_server = start - data;
   if (start <= interval.ready)
     interval.cause = WaitCause::none;
   else if (for_server > std::max(for_start, for_data))
-    interval.cause = c.timing.store                                              ? WaitCause::fp32
-                     : server < std::size(by_server) && sm.free[server] == start ? by_server[server]
-                                                                                 : WaitCause::smem;
+    interval.cause = c.timing.store                                                                ? WaitCause::fp32
+                     : server < std::size(by_server) && sm.free[pipe_of(c.timing.server)] == start ? by_server[server]
+                                                                                                   : WaitCause::smem;
   else if (for_data > for_start)
     interval.cause = block.landed_by[static_cast<std::size_t>(op.wait)];
   else
@@ -196,33 +173,28 @@ void Machine::record_compute(int sm_index, const Resident& block, double start, 
   record(sm_index, block, interval, block.schedule->op_of_compute[block.next_compute]);
 }
 
-void Machine::compute(int sm_index, Resident& block, TurnKey rival) {
+inline void Machine::compute(int sm_index, Resident& block, double start, TurnKey rival) {
   Sm& sm = sms_[static_cast<std::size_t>(sm_index)];
   const OpTiming* const timings = builder_.timings();
-  double until = load_time(block);
+  const std::uint64_t mine = sm.turns.whose_turn(block.slot);
+  double until = sm.turns.wish(block.slot).load;
+  ScheduledOp op = block.ops[block.next_compute];
   for (;;) {
-    const ScheduledOp op = block.ops[block.next_compute];
     const std::uint32_t op_class = op.op_class & ~ScheduledOp::signal_bit;
     const OpTiming& timing = timings[op_class];
-    const double ready = op.wait >= 0 ? std::max(block.compute_end, block.landed[op.wait]) : block.compute_end;
-    double start = std::max(ready, sm.free[static_cast<std::size_t>(server_for(block, timing))]);
-    if (timing.smem_cycles > 0 && builder_.instructions_wait()) start = std::max(start, sm.free[memory_port]);
-    if (start >= until || sm.turns.key(block.slot, start) > rival) break;
     double end = start + timing.duration;
-    if (timing.product && block.ahead_end > 0) {
+    if (timing.product && block.ahead != 0) {
       end = std::max(end, block.ahead_end + timing.duration * first_part);
-      block.ahead_end = 0;
+      block.ahead_end = block.ahead = 0;
     }
     // Out of turn it has the pipe only when that is free.
-    const double busy_from = std::max(start, sm.free[static_cast<std::size_t>(timing.server)]);
+    const double busy_from = std::max(start, sm.free[timing.pipe[0]]);
     recorder_.operation(op_class, busy_from, busy_from + timing.shown, busy_from + timing.shown);
     if (block.focused) record_compute(sm_index, block, start, start + timing.shown);
-    take_pipes(sm, timing, start);
-    if (timing.smem_cycles > 0) {
-      end = std::max(end, sm.memory_pipe.serve(sm.free[memory_port], start, timing.smem_cycles));
-    }
+    end = std::max(end, take_all(sm, timing, start));
     if (timing.ahead) {
       block.ahead_end = std::max(block.ahead_end, end);
+      block.ahead = 1;
       end = start + timing.duration * first_part;
     }
     block.compute_end = end;
@@ -231,22 +203,31 @@ void Machine::compute(int sm_index, Resident& block, TurnKey rival) {
       until = load_time(block);
     }
     if (++block.next_compute == block.op_count) break;
-    const ScheduledOp following = block.ops[block.next_compute];
-    if (following.wait >= static_cast<std::int32_t>(block.next_load)) break;
-    if (timings[following.op_class & ~ScheduledOp::signal_bit].store) break;
+    op = block.ops[block.next_compute];
+    if (op.wait >= static_cast<std::int32_t>(block.next_load)) break;
+    const OpTiming& following = timings[op.op_class & ~ScheduledOp::signal_bit];
+    if (following.store) break;
+    const double ready = ready_time(block, op);
+    const std::uint8_t pipe = pipe_for(block, following);
+    start = std::max(ready, std::max(sm.free[pipe], sm.free[following.port]));
+    if (start < until && turn_key(start, mine) <= rival) continue;
+    sm.turns.set(block.slot, {ready, until, pipe, following.port});
+    return;
   }
   refresh(sm, block);
 }
 
-void Machine::load(int sm, Resident& block, double time) {
+inline void Machine::load(int sm, Resident& block, double time) {
   const std::uint32_t at = block.next_load++;
   const ScheduledAccess& access = block.loads[at];
   Transfer transfer = memory_.load(sm, time, access, block.origin);
   const OpTiming& timing = builder_.timings()[access.op_class];
   Sm& owner = sms_[static_cast<std::size_t>(sm)];
+  take_pipes(owner, timing, time);
   // What it writes into shared memory takes the pipe there, on average from now on.
-  if (const double cycles = std::max(timing.smem_cycles, timing.sent_cycles); cycles > 0)
-    transfer.end = std::max(transfer.end, owner.memory_pipe.copy(time, cycles) + gpu_.l2_latency_cycles);
+  if (timing.smem_cycles > 0)
+    transfer.end = std::max(
+        transfer.end, owner.memory_pipe.serve(owner.memory_pipe.copies_free, time, timing.smem_cycles) + gpu_.l2_latency_cycles);
   if (block.focused) {
     block.landed_by[at] = transfer.limit;
     Interval interval;
@@ -259,7 +240,6 @@ void Machine::load(int sm, Resident& block, double time) {
     interval.hbm_bytes = transfer.hbm_bytes;
     record(sm, block, interval, block.schedule->op_of_load[at]);
   }
-  take_pipes(owner, timing, time);
   block.issued = time;
   block.drained = std::max(block.drained, transfer.end);
   block.landed[at] = transfer.end;
@@ -275,10 +255,7 @@ void Machine::store(int sm, Resident& block, double time) {
   if (block.focused) record_compute(sm, block, time, landed);
   ++block.next_compute;
   Sm& owner = sms_[static_cast<std::size_t>(sm)];
-  take_pipes(owner, timing, time);
-  block.compute_end = time + timing.duration;
-  if (const double cycles = timing.smem_cycles + timing.sent_cycles; cycles > 0)
-    block.compute_end = std::max(block.compute_end, owner.memory_pipe.serve(owner.free[memory_port], time, cycles));
+  block.compute_end = std::max(time + timing.duration, take_all(owner, timing, time));
   if ((op.op_class & ScheduledOp::signal_bit) != 0)
     block.signals[block.next_signal++] = block.compute_end;  // what it stores has been read
 }
@@ -300,7 +277,6 @@ void Machine::finish(int sm, Resident& block, double time) {
   const double from = takes_next_at(owner, block, time);
   if (from == time) return start_block(sm, block, time, WaitCause::block_slot);
   block.next = Next::start;
-  constexpr auto no_pipe = static_cast<std::uint8_t>(Server::none);
   owner.turns.set(block.slot, {from, never, no_pipe, no_pipe});
 }
 
@@ -318,12 +294,12 @@ double Machine::run_ahead(int sm_index) {
   for (;;) {
     const TurnOrder::Turn turn = sm.turns.next(sm.free);
     Resident& block = sm.slots[turn.slot];
-    if (turn.time < never && turn.load_first && block.next != Next::nothing) block.next = Next::load;
+    if (turn.load_first && block.next != Next::nothing) block.next = Next::load;
     if (block.next != Next::compute) {
       next_of_sm_[static_cast<std::size_t>(sm_index)] = &block;
       return turn.time;
     }
-    compute(sm_index, block, turn.rival);
+    compute(sm_index, block, turn.time, turn.rival);
   }
 }
 

@@ -26,13 +26,12 @@
 namespace tilescope {
 
 /// The pipe of an SM through which shared memory is read and written, copies land there and stores leave, instruction by
-/// instruction: operations and copies take turns, each among themselves in the order in which they begin.
+/// instruction. Operations have it one after the other, and so have copies; of the two kinds each has every other turn.
 struct MemoryPipe {
-  double free = 0;         // of everything that was asked for
+  double free = 0;         // of all that was asked for
   double copies_free = 0;  // of copies
 
-  /// Asks for `cycles` of it, from `start` on, where its own kind has it until `own_free`. Returns when it has had them.
-  double copy(double start, double cycles) { return serve(copies_free, start, cycles); }
+  /// Asks for `cycles` of it from `start` on, where its own kind has it until `own_free`. Returns when it has had them.
   double serve(double& own_free, double start, double cycles) {
     if (cycles <= 0) return start;
     free = std::max(free, start) + cycles;
@@ -58,18 +57,19 @@ class Machine {
     // The first two cache lines are all that the event loop touches.
     const ScheduledOp* ops = nullptr;
     const ScheduledAccess* loads = nullptr;
-    double* landed = nullptr;   // of each load issued
+    double* landed = nullptr;   // of each load issued; at -1 no time at all, for an operation that waits for none
     double* signals = nullptr;  // of each signal given
     std::uint32_t op_count = 0, load_count = 0;
     std::uint32_t next_compute = 0, next_load = 0, next_store = 0, next_signal = 0;
     double compute_end = 0;  // of the latest compute operation
     double issued = 0;       // of the latest load
     double drained = 0;      // of all loads and stores so far
-    double ahead_end = 0;    // of what is interleaved with the next product
+    double ahead_end = 0;    // of what is interleaved with the next product, 0 where nothing is
     BlockOrigin origin;
     std::uint32_t slot = 0;
     Next next = Next::nothing;  // what happens next
     bool focused = false;
+    std::uint8_t ahead = 0;  // 1 while something is interleaved with the next product
     WaitCause start_cause = WaitCause::launch;
     std::int32_t run = -1;
     const BlockSchedule* schedule = nullptr;  // `own` or `shared`
@@ -80,10 +80,8 @@ class Machine {
     std::vector<WaitCause> landed_by;  // while focused
     BlockOperations operations;        // while focused
   };
-  static constexpr std::uint8_t memory_port = server_count + 1;
   struct Sm {
-    // When each pipe is free; then that of Server::none, always; then the memory pipe, of operations.
-    std::array<double, server_count + 2> free{};
+    std::array<double, no_pipe + 1> free{};  // when the port and each pipe is free for an operation, by number
     MemoryPipe memory_pipe;
     double latest_start = -1;  // of a block
     TurnOrder turns;
@@ -92,14 +90,24 @@ class Machine {
   void start_block(int sm, Resident& block, double time, WaitCause cause);
   /// Finds or makes the schedule of a block; writes its operations out only where there is need.
   void schedule_block(Resident& block, std::int64_t number);
-  static double load_time(const Resident& block);
-  void refresh(Sm& sm, Resident& block);
+  /// When the block's next load is due.
+  static double load_time(const Resident& block) {
+    if (block.next_load == block.load_count) return never;
+    const std::int32_t after = block.loads[block.next_load].after;
+    if (after == -1) return block.issued;
+    if (after < -1) return std::max(block.issued, block.landed[-2 - after]);
+    if (static_cast<std::uint32_t>(after) >= block.next_signal) return never;
+    return std::max(block.issued, block.signals[after]);
+  }
+  /// When its data and the operation before allow a compute operation or a store of the block, whose load has been issued.
+  static double ready_time(const Resident& block, ScheduledOp op) { return std::max(block.compute_end, block.landed[op.wait]); }
   /// The pipe that an operation of the block has to wait for.
-  Server server_for(const Resident& block, const OpTiming& timing) const;
+  static std::uint8_t pipe_for(const Resident& block, const OpTiming& timing) { return timing.pipe[block.ahead]; }
+  void refresh(Sm& sm, Resident& block);
   /// Runs an SM until its next event is one that others can notice, and returns when that is.
   double run_ahead(int sm);
   /// Runs compute operations of a block for as long as it is the first of its SM to do something.
-  void compute(int sm, Resident& block, TurnKey rival);
+  void compute(int sm, Resident& block, double start, TurnKey rival);
   void load(int sm, Resident& block, double time);
   void store(int sm, Resident& block, double time);
   void finish(int sm, Resident& block, double time);
@@ -108,9 +116,14 @@ class Machine {
   void start_late(int sm, Resident& block, double time);
   void record(int sm, const Resident& block, const Interval& interval, std::int32_t op);
   void record_compute(int sm, const Resident& block, double start, double end);
-  /// Takes the pipes of an SM for the work of an operation that starts at `start`.
+  /// Takes the pipes of an SM for the work of what starts at `start`.
   static void take_pipes(Sm& sm, const OpTiming& timing, double start) {
-    for (std::size_t i = 0; i < timing.work.size(); ++i) sm.free[i] = std::max(sm.free[i], start) + timing.work[i];
+    for (std::size_t i = 0; i < timing.work.size(); ++i) sm.free[1 + i] = std::max(sm.free[1 + i], start) + timing.work[i];
+  }
+  /// Takes them and the memory pipe for an operation that starts at `start`, and returns when it has had the latter.
+  static double take_all(Sm& sm, const OpTiming& timing, double start) {
+    take_pipes(sm, timing, start);
+    return sm.memory_pipe.serve(sm.free[smem_port], start, timing.smem_cycles);
   }
   void build_order();
   /// Puts the next event of SM `sm`, whose turn it was, in its place.

@@ -2,6 +2,7 @@
 #include "sim/engine/memory_system.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "sim/engine/sm_order.h"
 
@@ -9,11 +10,16 @@ namespace tilescope {
 
 namespace {
 
-constexpr double reads_remembered = 8;  // of a tile, on average
+constexpr double reads_remembered = 8;  // of a tile, in the mean of the time between two
 
 /// Cycles a byte; a rate of 0 means that the level is not there to slow anything.
 double per(double rate) {
   return rate > 0 ? 1 / rate : 0;
+}
+
+std::uint64_t mixed(std::uint64_t key, std::int64_t part) {
+  key = (key ^ static_cast<std::uint64_t>(part)) * 0x9e3779b97f4a7c15U;
+  return key ^ key >> 32;
 }
 
 TileRef tile_of(const ScheduledAccess& access, const OpClass& op, const BlockOrigin& origin) {
@@ -49,6 +55,12 @@ MemorySystem::MemorySystem(const GpuSpec& gpu, const TensorLayouts& layouts, std
       ports_(static_cast<std::size_t>(gpu.sm_count)),
       sides_(sm_sides(gpu)) {
   if (!gpu.has_l2()) return;
+  for (const Tensor tensor : tensors) {
+    std::vector<std::uint64_t>& keys = plane_keys_[static_cast<std::size_t>(tensor)];
+    if (l2_merge_cycles_ <= 0 || !keys.empty()) continue;
+    for (std::int64_t plane = 0; plane < layouts[static_cast<std::size_t>(tensor)].planes; ++plane)
+      keys.push_back(mixed(mixed(1, static_cast<std::int64_t>(tensor)), plane));
+  }
   CachePolicy policy{static_cast<int>(gpu.l2_ways), 0, gpu.l2_dirty_fraction};
   for (const Tensor tensor : tensors) policy.tile_bytes = std::max(policy.tile_bytes, map_.tile_bytes(tensor));
   cache_.emplace(map_, Bytes(static_cast<std::int64_t>(gpu.l2_capacity_bytes)), static_cast<int>(gpu.l2_partitions), policy);
@@ -83,10 +95,8 @@ void MemorySystem::write_back(double cycle, int launch) {
 
 double MemorySystem::part_looked_up(const TileRef& tile, double cycle) {
   if (l2_merge_cycles_ <= 0) return 1;
-  std::uint64_t key = 1;
-  for (const std::int64_t part :
-       {static_cast<std::int64_t>(tile.tensor), std::int64_t{tile.plane}, std::int64_t{tile.row}, std::int64_t{tile.col}})
-    key = (key ^ static_cast<std::uint64_t>(part)) * 0x9e3779b97f4a7c15U, key ^= key >> 32;
+  std::uint64_t key = plane_keys_[static_cast<std::size_t>(tile.tensor)][static_cast<std::size_t>(tile.plane)];
+  key = mixed(mixed(key, tile.row), tile.col);
   Readers& readers = readers_[key & (readers_.size() - 1)];
   if (readers.key != key) {
     readers = {key, cycle, 0, 0};
@@ -132,7 +142,7 @@ Transfer MemorySystem::load(int sm, double cycle, const ScheduledAccess& where, 
   recorder_.operation(where.op_class, port_end - port_cycles, port_end, transfer.end);
   if (transfer.hbm_bytes != 0) recorder_.traffic(transfer.end, op.tensor, Link::hbm_read, transfer.hbm_bytes);
   if (cache_) {
-    write_back(cycle, op.launch);
+    if (cache_->any_evicted()) write_back(cycle, op.launch);
     recorder_.l2_after(cycle, cache_->resident(), cache_->dirty());
   }
   return transfer;

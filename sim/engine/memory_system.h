@@ -10,6 +10,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -61,15 +62,16 @@ class MemorySystem {
     double in = 0, out = 0;  // free from
   };
   struct Readers {
-    std::uint64_t key = 0;          // of a tile
-    double cycle = 0;               // of its latest read
-    double apart = 0, seen = 0;     // mean of the cycles between two reads, over so many
+    std::uint64_t key = 0;       // of a tile
+    double cycle = 0;            // of its latest read
+    double apart = 0, seen = 0;  // mean of the cycles between two reads, over so many
   };
   /// When `bytes` that ask at `cycle` have passed a server that is free from `free`.
   static double serve(double& free, double cycle, double cycles) { return free = (free > cycle ? free : cycle) + cycles; }
   Transfer finish(double cycle, double port_end, double l2_end, double hbm_end, double latency) const;
   void write_back(double cycle, int launch);
-  /// The part of a read at `cycle` that the L2 looks up; the rest is answered with earlier reads of the same lines.
+  /// The part of a read at `cycle` that the L2 looks up: reads of a line that come soon after another share its look-up, as many
+  /// as would if they came at random, as often as the latest did.
   double part_looked_up(const TileRef& tile, double cycle);
 
   double l2_read_cycles_per_byte_, l2_write_cycles_per_byte_;
@@ -83,7 +85,8 @@ class MemorySystem {
   TileMap map_;
   std::optional<TileCache> cache_;  // absent where the GPU has no L2
   std::vector<Port> ports_;
-  std::vector<Readers> readers_ = std::vector<Readers>(1 << 12);  // the latest, by the lower bits of their key
+  std::vector<Readers> readers_ = std::vector<Readers>(1 << 12);     // of the latest tiles, by the lower bits of their key
+  std::array<std::vector<std::uint64_t>, tensor_count> plane_keys_;  // what tensor and plane put into a key
   std::vector<int> sides_;
   double l2_read_free_ = 0, l2_write_free_ = 0, hbm_free_ = 0;
   double l2_read_busy_ = 0, l2_write_busy_ = 0, hbm_busy_ = 0, port_busy_ = 0;

@@ -4,18 +4,24 @@
 #include <algorithm>
 #include <numeric>
 #include <tuple>
+#include <utility>
 
 namespace tilescope {
 
 namespace {
 
-/// `values[order[0]], values[order[1]], …`
-template <class T>
-std::vector<T> permuted(const std::vector<T>& values, const std::vector<std::uint32_t>& order) {
-  std::vector<T> result;
-  result.reserve(values.size());
-  for (std::uint32_t i : order) result.push_back(values[i]);
-  return result;
+/// A stable sort of what is nearly in order, as a trace is: each goes back to its place, past the few that come after it. Where
+/// that takes too long after all, the library's sort goes on from there.
+template <class Less>
+void sort_nearly_sorted(std::vector<std::uint32_t>& order, const Less& less) {
+  std::size_t steps_left = 16 * order.size();
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    const std::uint32_t moved = order[i];
+    std::size_t at = i;
+    for (; at > 0 && steps_left > 0 && less(moved, order[at - 1]); --at, --steps_left) order[at] = order[at - 1];
+    order[at] = moved;
+    if (steps_left == 0) return std::stable_sort(order.begin(), order.end(), less);
+  }
 }
 
 }  // namespace
@@ -42,21 +48,34 @@ void RecordedTrace::order_focus(FocusedSm& focus) const {
   std::vector<Index> order(focus.intervals.size());
   std::iota(order.begin(), order.end(), Index{0});
   const auto& intervals = focus.intervals;
-  std::sort(order.begin(), order.end(), [&](Index a, Index b) {
+  sort_nearly_sorted(order, [&](Index a, Index b) {
     // What takes no time comes before what begins with it.
     const bool a_lasts = intervals[a].end > intervals[a].start, b_lasts = intervals[b].end > intervals[b].start;
     return std::tie(intervals[a].start, a_lasts, intervals[a].run, intervals[a].op) <
            std::tie(intervals[b].start, b_lasts, intervals[b].run, intervals[b].op);
   });
-  focus.intervals = permuted(focus.intervals, order);
-  focus.notes = permuted(focus.notes, order);
+  // In place, round each cycle of places: few change.
+  for (Index first = 0; first < order.size(); ++first) {
+    if (order[first] == first) continue;
+    const Interval interval = focus.intervals[first];
+    const OpNote note = focus.notes[first];
+    Index at = first;
+    for (Index from = order[at]; from != first; at = std::exchange(from, order[from])) {
+      focus.intervals[at] = focus.intervals[from];
+      focus.notes[at] = focus.notes[from];
+      order[at] = at;
+    }
+    focus.intervals[at] = interval;
+    focus.notes[at] = note;
+    order[at] = at;
+  }
 }
 
 void RecordedTrace::index_focus(SmIndex& index) const {
   const std::vector<Interval>& intervals = index.data->intervals;
   index.steps.resize(intervals.size());
   std::iota(index.steps.begin(), index.steps.end(), Index{0});
-  std::stable_sort(index.steps.begin(), index.steps.end(), [&](Index a, Index b) { return intervals[a].end < intervals[b].end; });
+  sort_nearly_sorted(index.steps, [&](Index a, Index b) { return intervals[a].end < intervals[b].end; });
   for (Index i = 0; i < intervals.size(); ++i) {
     const Unit unit = intervals[i].unit;
     if (unit == Unit::copy || unit == Unit::store) {
@@ -66,9 +85,12 @@ void RecordedTrace::index_focus(SmIndex& index) const {
       index.units[static_cast<std::size_t>(unit)].push_back(i);
     }
   }
-  std::vector<Index> by_op(intervals.size());
-  std::iota(by_op.begin(), by_op.end(), Index{0});
-  std::sort(by_op.begin(), by_op.end(), [&](Index a, Index b) {
+  // Block run by block run, and of each in order of its operations, which is nearly that of time.
+  std::vector<Index> by_op(intervals.size()), next_of_run(data_.runs.size() + 1, 0);
+  for (const Interval& interval : intervals) ++next_of_run[static_cast<std::size_t>(interval.run) + 1];
+  std::partial_sum(next_of_run.begin(), next_of_run.end(), next_of_run.begin());
+  for (Index i = 0; i < intervals.size(); ++i) by_op[next_of_run[static_cast<std::size_t>(intervals[i].run)]++] = i;
+  sort_nearly_sorted(by_op, [&](Index a, Index b) {
     return std::tie(intervals[a].run, intervals[a].op) < std::tie(intervals[b].run, intervals[b].op);
   });
   index_buffers(index, by_op);

@@ -8,6 +8,7 @@ namespace tilescope {
 namespace {
 
 constexpr int most_focused_sms = 8;  // of a GPU this small, every SM is in focus
+constexpr std::size_t many_intervals = 1 << 16;
 constexpr double first_width = 16;   // cycles; a power of two, so that a bin's edges are exact
 
 /// Calls f(tensor, link, bytes) for each flow of an operation, HBM apart.
@@ -49,6 +50,11 @@ void Recorder::interval(int sm, const Interval& interval, const OpNote& note) {
   const int focus = focus_of_[static_cast<std::size_t>(sm)];
   if (focus < 0) return;
   FocusedSm& focused = data_.focus[static_cast<std::size_t>(focus)];
+  // Many will be more: room that is not used costs nothing, growing step by step would move them all each time.
+  if (focused.intervals.size() == many_intervals) {
+    focused.intervals.reserve(most_intervals / data_.focus.size());
+    focused.notes.reserve(most_intervals / data_.focus.size());
+  }
   focused.intervals.push_back(interval);
   focused.notes.push_back(note);
   if (++interval_count_ == most_intervals) narrow_focus();

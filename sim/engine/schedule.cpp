@@ -85,9 +85,9 @@ void ScheduleBuilder::set_work(OpClass& c, const Operation& op, const BlockOpera
   c.mma = counts.mma;
   of(Server::tensor) = counts.mma * mma_flops * per(mma_rate);
   of(Server::exp) = counts.exp * lanes * per(gpu_.sm_exps_per_cycle);
-  of(Server::fp32) = std::max({counts.issued * per(gpu_.sm_issues_per_cycle), counts.alu * lanes * per(gpu_.sm_alu_lanes_per_cycle),
-                               counts.fp32 * 2 * lanes * per(gpu_.sm_fp32_flops_per_cycle) +
-                                   counts.widened * lanes * per(gpu_.sm_alu_lanes_per_cycle)});
+  of(Server::fp32) = std::max(
+      {counts.issued * per(gpu_.sm_issues_per_cycle), counts.alu * lanes * per(gpu_.sm_alu_lanes_per_cycle),
+       counts.fp32 * 2 * lanes * per(gpu_.sm_fp32_flops_per_cycle) + counts.widened * lanes * per(gpu_.sm_alu_lanes_per_cycle)});
   // Beside products every other instruction takes its turn from the tensor core, more of it where it belongs to another warp.
   const bool mixed = counts.mma > 0 || op.ahead;
   const double turn = mixed ? gpu_.sm_product_mixed_cycles : gpu_.sm_product_issue_cycles;
@@ -163,6 +163,18 @@ void ScheduleBuilder::set_shared_memory(OpClass& c, const Operation& op, const B
 
 constexpr std::int64_t wavefront_bytes = 128;  // a word for each lane
 
+/// Which of an SM's pipes must be free before an operation can begin.
+void ScheduleBuilder::set_pipes(OpTiming& timing) const {
+  if (timing.smem_cycles > 0) timing.port = smem_port;
+  if (timing.store) {  // its instructions take their turn
+    timing.pipe.fill(timing.work[static_cast<std::size_t>(Server::fp32)] > 0 ? pipe_of(Server::fp32) : no_pipe);
+    return;
+  }
+  timing.pipe.fill(pipe_of(timing.server));
+  // What a kernel does between an interleaved operation and its product stands before all but the first part of the former.
+  if (!timing.product && instructions_wait()) timing.pipe[1] = no_pipe;
+}
+
 OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& block) const {
   OpClass c;
   // A GPU for teaching does what is there.
@@ -189,15 +201,18 @@ OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& 
   if (op.kind == OpKind::store && op.tile.cols > 1 && !is_shared(block, op.src[0]) && needs_.has_products && instructions_wait())
     through_shared += 2 * std::int64_t{op.tile.rows} * op.tile.cols * element_bytes(problem_.dtype);
   if (instructions_wait()) through_shared += static_cast<std::int64_t>(executed.wavefronts) * needs_.threads / 32 * wavefront_bytes;
-  c.timing.smem_cycles = static_cast<double>(through_shared) * cycles_per_smem_byte_;
-  c.timing.duration = std::max(c.timing.duration, c.timing.smem_cycles) + latency_of(c, executed, block);
+  c.bank_cycles = c.timing.smem_cycles = static_cast<double>(through_shared) * cycles_per_smem_byte_;
+  c.timing.duration = std::max(c.timing.duration, c.bank_cycles) + latency_of(c, executed, block);
   c.timing.shown = c.timing.server == Server::none ? c.timing.duration : c.timing.work[static_cast<std::size_t>(c.timing.server)];
   const bool moves = moves_tile(op.kind);
-  // One pipe of an SM carries what goes to shared memory and what goes to the L2.
-  if (instructions_wait() && moves)
-    c.timing.sent_cycles = static_cast<double>(op.bytes) * (c.timing.store             ? cycles_per_store_byte_
-                                                            : is_shared(block, op.dst) ? cycles_per_copied_byte_
-                                                                                       : cycles_per_smem_byte_);
+  // One pipe of an SM carries what goes to shared memory and what goes to the L2: a store is in both, one after the other.
+  if (instructions_wait() && moves) {
+    const double byte = c.timing.store             ? cycles_per_store_byte_
+                        : is_shared(block, op.dst) ? cycles_per_copied_byte_
+                                                   : cycles_per_smem_byte_;
+    const double sent = static_cast<double>(op.bytes) * byte;
+    c.timing.smem_cycles = c.timing.store ? c.bank_cycles + sent : std::max(c.bank_cycles, sent);
+  }
   c.moves = moves || c.smem_read[0] != 0 || c.smem_read[1] != 0 || c.smem_write != 0;
   c.busy_cycles =
       moves ? static_cast<double>(op.bytes) * (c.timing.store ? cycles_per_store_byte_ : cycles_per_port_byte_) : c.timing.shown;
@@ -218,6 +233,7 @@ std::uint32_t ScheduleBuilder::find_class(const OpClass::Key& key, const Operati
     if (same(classes_[table_[at] - 1].key, key)) return table_[at] - 1;
   classes_.push_back(make_class(op, block));
   classes_.back().key = key;
+  set_pipes(classes_.back().timing);
   timings_.push_back(classes_.back().timing);
   table_[at] = static_cast<std::uint32_t>(classes_.size());
   return static_cast<std::uint32_t>(classes_.size()) - 1;

@@ -27,17 +27,26 @@ constexpr bool is_key_side(Tensor tensor) {
 enum class Server : std::uint8_t { tensor, exp, fp32, none };
 inline constexpr int server_count = 3;
 
-/// What the event loop needs of an operation, and no more, so that all of it stays in the nearest cache.
-struct OpTiming {
+/// The pipes and the shared-memory port by number, the port first; the last is always free.
+inline constexpr std::uint8_t smem_port = 0, no_pipe = server_count + 1;
+constexpr std::uint8_t pipe_of(Server server) {
+  return static_cast<std::uint8_t>(1 + static_cast<int>(server));
+}
+static_assert(pipe_of(Server::none) == no_pipe);
+
+/// What the event loop needs of an operation, and no more, so that all of it stays in the nearest cache: one line of it each.
+struct alignas(64) OpTiming {
+  double smem_cycles = 0;                   // of the shared-memory port, what a load or a store sends through it included
   std::array<double, server_count> work{};  // cycles that each pipe is taken for, as if the SM were one
   double duration = 0;                      // from its start to when the next of its block can begin, where nothing is in its way
   double shown = 0;                         // of its duration, what its unit's lane shows: the time that its pipe is taken
-  double smem_cycles = 0;                   // of the shared-memory port
-  double sent_cycles = 0;                   // load, store: of the same port, for what goes through it from and to the L2
   Server server = Server::none;             // which it waits for
   bool store = false;
   bool ahead = false;  // the product that follows may begin after its first part
   bool product = false;
+  // Which must be free for it, by number: `pipe` in turn, and while an operation ahead of the next product is under way.
+  std::array<std::uint8_t, 2> pipe = {no_pipe, no_pipe};
+  std::uint8_t port = no_pipe;
 };
 
 struct OpClass {
@@ -45,6 +54,7 @@ struct OpClass {
   Key key{};  // everything below follows from it
   OpTiming timing;
   double busy_cycles = 0;  // that its lane shows: its duration, or the time in the SM's port
+  double bank_cycles = 0;  // of the shared-memory port, for what is read and written in shared memory itself
   Unit unit = Unit::sync;
   OpKind kind = OpKind::barrier;
   // For the ledger and the bins.
@@ -126,6 +136,7 @@ class ScheduleBuilder {
   void set_work(OpClass& c, const Operation& op, const BlockOperations& block) const;
   double instruction_cycles() const;
   double latency_of(const OpClass& c, const Operation& op, const BlockOperations& block) const;
+  void set_pipes(OpTiming& timing) const;
   void set_shared_memory(OpClass& c, const Operation& op, const BlockOperations& block) const;
 
   const GpuSpec& gpu_;

@@ -187,7 +187,7 @@ void find_bound(Simulation& simulation, const std::vector<OpClass>& classes, con
   for (const OpClass& c : classes) {
     const double share = static_cast<double>(c.count) / sm_cycles;
     const auto work = [&](Server server) { return c.timing.work[static_cast<std::size_t>(server)] * share; };
-    of(Bound::smem) += c.timing.smem_cycles * share;
+    of(Bound::smem) += c.bank_cycles * share;
     of(Bound::tensor) += work(Server::tensor);
     of(Bound::exp) += work(Server::exp);
     of(Bound::fp32) += work(Server::fp32);

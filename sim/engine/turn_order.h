@@ -55,8 +55,14 @@ class TurnOrder {
   /// Slot `slot` has another block; higher ages are younger.
   void set_age(std::size_t slot, std::uint64_t age) { slots_[slot].whose = age << slot_bits | slot; }
   void set(std::size_t slot, const Wish& wish) { slots_[slot].wish = wish; }
-  /// The turn of `slot` at `time`, to compare with a rival.
-  TurnKey key(std::size_t slot, double time) const { return turn_key(time, slots_[slot].whose); }
+  const Wish& wish(std::size_t slot) const { return slots_[slot].wish; }
+  /// When what is wished for can begin, loads apart, where the pipes are free from `pipes`.
+  static double start_of(const Wish& wish, std::span<const double> pipes) {
+    return std::max(wish.ready, std::max(pipes[wish.pipe], pipes[wish.port]));
+  }
+  /// Whose turn it is when it is that of `slot`, and that turn at `time`, to compare with a rival.
+  std::uint64_t whose_turn(std::size_t slot) const { return slots_[slot].whose; }
+  TurnKey key(std::size_t slot, double time) const { return turn_key(time, whose_turn(slot)); }
   /// Whose turn is next, where the pipes are free from `pipes`.
   Turn next(std::span<const double> pipes) const;
 
@@ -66,13 +72,19 @@ class TurnOrder {
     Wish wish;
     std::uint64_t whose = 0;  // age, then slot
   };
-  static double start_of(const Wish& wish, std::span<const double> pipes) {
-    return std::max(wish.ready, std::max(pipes[wish.pipe], pipes[wish.port]));
-  }
   std::vector<Slot> slots_;
 };
 
 inline TurnOrder::Turn TurnOrder::next(std::span<const double> pipes) const {
+  if (slots_.size() == 2) {  // most kernels on most GPUs, and no loop is as quick
+    const Slot &a = slots_[0], &b = slots_[1];
+    const double start_a = start_of(a.wish, pipes), start_b = start_of(b.wish, pipes);
+    const TurnKey turn_a = turn_key(std::min(a.wish.load, start_a), a.whose),
+                  turn_b = turn_key(std::min(b.wish.load, start_b), b.whose);
+    const bool load_a = a.wish.load <= start_a, load_b = b.wish.load <= start_b, second = turn_b < turn_a;
+    const TurnKey first = std::min(turn_a, turn_b);
+    return {second ? 1U : 0U, time_of(first), second ? load_b : load_a, std::max(turn_a, turn_b)};
+  }
   TurnKey first = turn_key(never, 0), rival = first;
   for (const Slot& slot : slots_) {
     const TurnKey turn = turn_key(std::min(slot.wish.load, start_of(slot.wish, pipes)), slot.whose);

@@ -50,11 +50,7 @@ TileCache::SetPlace TileCache::sets_for(std::uint64_t key) const {
   return {turned(turn & 0xffffffff), turned(turn >> 32)};
 }
 
-std::uint32_t TileCache::find_or_create(std::uint64_t key) {
-  const std::size_t wrap = table_.size() - 1;
-  std::size_t at = place_of(key);
-  for (; table_[at].entry != none; at = (at + 1) & wrap)
-    if (table_[at].key == key) return table_[at].entry;
+std::uint32_t TileCache::create(std::uint64_t key, std::size_t at) {
   std::uint32_t entry = 0;
   if (free_.empty()) {
     entry = static_cast<std::uint32_t>(entries_.size());
@@ -168,10 +164,17 @@ void TileCache::unlink_dirty(std::uint32_t number) {
     list.tail = previous;
 }
 
-void TileCache::touch(std::uint32_t number) {
-  if (set_of(number).recent.head == number) return;
-  unlink(number);
-  link(number);
+void TileCache::move_to_front(std::uint32_t number, List& list) {
+  Node& n = node(number);
+  node(n.previous).next = n.next;
+  if (n.next != none)
+    node(n.next).previous = n.previous;
+  else
+    list.tail = n.previous;
+  n.previous = none;
+  n.next = list.head;
+  node(list.head).previous = number;
+  list.head = number;
   if ((number & 1) == 0 && entries_[number >> 2].dirty[number >> 1 & 1] != 0) {
     unlink_dirty(number);
     link_dirty(number);
@@ -239,20 +242,13 @@ std::int64_t TileCache::fetch_home(std::uint32_t number, std::uint64_t slices) {
   return read;
 }
 
-void TileCache::read_part(std::uint64_t key, std::uint64_t slices, std::uint32_t side, TileAccess& result) {
-  const std::uint32_t entry = find_or_create(key);
-  result.arrival = std::max(result.arrival, arrivals_[entry]);
+void TileCache::read_missing(std::uint32_t entry, std::uint64_t slices, std::uint32_t side, TileAccess& result) {
   if (!two_) {
     result.hbm_read_bytes += fetch_home(entry * 4, slices);
     return shrink(set_of(entry * 4));
   }
   const std::uint32_t home = entry * 4 + side * 2, copy = home + 1, far_home = home ^ 2;
   const std::uint64_t missing = slices & ~node(copy).present;
-  if ((missing | (slices & ~node(home).present)) == 0) {  // most reads: all of it is near
-    touch(home);
-    touch(copy);
-    return;
-  }
   result.hbm_read_bytes += fetch_home(home, slices);
   if (missing == 0) {
     touch(copy);
@@ -271,8 +267,18 @@ void TileCache::read_part(std::uint64_t key, std::uint64_t slices, std::uint32_t
 TileAccess TileCache::read(const TileRef& tile, int side) {
   TileAccess result;
   missed_.clear();
-  map_.for_each_part(
-      tile, [&](std::uint64_t key, std::uint64_t slices) { read_part(key, slices, static_cast<std::uint32_t>(side), result); });
+  const std::uint32_t from = two_ ? static_cast<std::uint32_t>(side) : 0;
+  map_.for_each_part(tile, [&](std::uint64_t key, std::uint64_t slices) {
+    const std::uint32_t entry = find_or_create(key), home = entry * 4 + from * 2;
+    result.arrival = std::max(result.arrival, arrivals_[entry]);
+    const Node* const nodes = &nodes_[entry].at[from * 2];
+    if (!two_ || (slices & ~(nodes[0].present & nodes[1].present)) != 0) return read_missing(entry, slices, from, result);
+    // Most reads: all of it is near.
+    Set* const sets = &sets_[from * set_count_];
+    const SetPlace place = places_[entry];
+    touch(home, sets[place.home]);
+    touch(home + 1, sets[place.copy]);
+  });
   return result;
 }
 

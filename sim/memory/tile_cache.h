@@ -49,7 +49,8 @@ class TileCache {
   /// When what the last read() missed will be there.
   void note_arrival(double cycle);
 
-  /// Dirty bytes evicted since this was last called. `any` is false when there were none (the table is then not filled).
+  bool any_evicted() const { return any_evicted_; }
+  /// Dirty bytes evicted since this was last called; false when there were none (the table is then not filled).
   bool take_evicted(TensorBytes& evicted);
   /// Bytes present, copies included; and of these the dirty ones.
   const TensorBytes& resident() const { return resident_; }
@@ -82,7 +83,14 @@ class TileCache {
     std::uint16_t home = 0, copy = 0;
   };
 
-  std::uint32_t find_or_create(std::uint64_t key);
+  std::uint32_t find_or_create(std::uint64_t key) {
+    std::size_t at = place_of(key);
+    for (; table_[at].entry != none; at = (at + 1) & (table_.size() - 1))
+      if (table_[at].key == key) return table_[at].entry;
+    return create(key, at);
+  }
+  /// At a free place of the table.
+  std::uint32_t create(std::uint64_t key, std::size_t at);
   void erase_if_empty(std::uint32_t entry);
   void grow_table();
   /// Where a search begins. Tiles beside each other, which blocks go through one after another, stand together in the table.
@@ -93,7 +101,11 @@ class TileCache {
 
   Node& node(std::uint32_t number) { return nodes_[number >> 2].at[number & 3]; }
   std::int64_t bytes(const Entry& entry, std::uint32_t k, std::uint64_t slices) const;
-  void touch(std::uint32_t number);
+  void touch(std::uint32_t number) { touch(number, set_of(number)); }
+  void touch(std::uint32_t number, Set& set) {
+    if (set.recent.head != number) move_to_front(number, set.recent);
+  }
+  void move_to_front(std::uint32_t number, List& list);
   void link(std::uint32_t number);
   void unlink(std::uint32_t number);
   void install(std::uint32_t number, std::uint64_t slices);
@@ -109,7 +121,8 @@ class TileCache {
   /// Writes the dirty slices of a home to HBM; they stay, clean.
   void clean(std::uint32_t number);
   void write_home(std::uint32_t number, std::uint64_t slices);
-  void read_part(std::uint64_t key, std::uint64_t slices, std::uint32_t side, TileAccess& result);
+  /// Reads what is not all on the side that asks.
+  void read_missing(std::uint32_t entry, std::uint64_t slices, std::uint32_t side, TileAccess& result);
   /// Slices not in the home node `number` are read from HBM into it; returns their bytes.
   std::int64_t fetch_home(std::uint32_t number, std::uint64_t slices);
 

@@ -66,8 +66,7 @@ class Matmul final : public TileProgram {
       b.load(line, Slot::q, before);
       b.load(line + 1, Slot::k, before);
       b.scores(line + 2);
-      b.beside(tiled ? scores_beside(problem_, grid.keys(j).count < tile_.block_kv)
-                     : untiled_beside());
+      b.beside(tiled ? scores_beside(problem_, grid.keys(j).count < tile_.block_kv) : untiled_beside());
       b.store(line + 3, Slot::s);
       b.beside(tiled ? scores_store_beside : Beside{.instructions = 31, .barriers = 1});
     }

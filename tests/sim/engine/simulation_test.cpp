@@ -270,8 +270,8 @@ TEST_CASE("simulate: what was left open is filled in, and asking again with it g
 
 TEST_CASE("simulate: progress is called with rising fractions, and false cancels at once") {
   AttentionProblem problem;
-  problem.heads = problem.kv_heads = 16;
-  problem.seq_q = problem.seq_kv = 8192;
+  problem.heads = problem.kv_heads = 64;  // far more than there is time for before it is cancelled
+  problem.seq_q = problem.seq_kv = 16384;
   problem.head_dim = 128;
   double last = 0;
   int calls = 0;
