@@ -233,7 +233,7 @@ struct Session::State {
                        first_history_slot = first_plane_slot + plane_slots, first_sm_slot = first_history_slot + history_slots,
                        look_slot = first_sm_slot + 2;
 
-  // session.cpp: work
+  // session.cpp
   void simulate_again(std::string control);
   void take_simulations(const std::vector<Arrival>& arrivals, bool same_program);
 
@@ -293,7 +293,7 @@ struct Session::State {
   void operator()(const Measure& command);
   void operator()(const ShowProbe& command);
 
-  // session.cpp: commands
+  // session_commands.cpp
   void operator()(const SetAlgorithm& command);
   void operator()(const SetRace& command);
   void operator()(const SetGpu& command);

@@ -11,6 +11,7 @@
 #include "app/panels/panel_state.h"
 #include "app/panels/say.h"
 #include "sim/analysis/format.h"
+#include "sim/programs/kernel_needs.h"
 
 namespace tilescope {
 
@@ -129,12 +130,6 @@ void draw_spec_table(const View& view, Commands& commands, SpecEdit& edit) {
 }
 
 /// Where nothing was asked for, a field shows what the run has: an empty or zero field would say nothing.
-std::int64_t buffers_of(const Simulation& run) {
-  int buffers = 1;
-  for (const LaunchSpec& launch : run.program->launches()) buffers = std::max(buffers, launch.needs.stages);
-  return buffers;
-}
-
 std::int64_t blocks_of(const Simulation& run) {
   int blocks = 1;
   for (const LaunchResult& launch : run.launches) blocks = std::max(blocks, launch.blocks_per_sm);
@@ -230,7 +225,7 @@ void draw_tile_controls(const View& view, Commands& commands) {
   if (number_field(theme, tr("Bc  key rows"), "block_kv", tr("rows of K and V on chip at a time"), tile.block_kv, 1, 4096))
     commands.push(SetTile{tile, "block_kv"});
   control_message(view, "block_kv");
-  std::int64_t stages = tile.stages > 0 ? tile.stages : run != nullptr ? buffers_of(*run) : 1;
+  std::int64_t stages = tile.stages > 0 ? tile.stages : run != nullptr ? ring_buffers(*run->program) : 1;
   if (number_field(theme, tr("buffers of K and V"), "stages", tr("of the ring in shared memory, where the kernel has one"), stages,
                    1, ProgramTile::most_stages)) {
     tile.stages = stages;
