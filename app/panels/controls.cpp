@@ -118,7 +118,8 @@ void draw_spec_table(const View& view, Commands& commands, SpecEdit& edit) {
   const float scale = view.theme->scale;
   // As high as the window leaves room for.
   const float room = ImGui::GetMainViewport()->Size.y - ImGui::GetCursorScreenPos().y - 2 * view.theme->padding;
-  const ImVec2 size{std::round(640 * scale), std::clamp(room, 120 * scale, 460 * scale)};
+  const float across = ImGui::GetMainViewport()->Size.x - 4 * view.theme->padding;
+  const ImVec2 size{std::round(std::min(640 * scale, across)), std::clamp(room, 120 * scale, 460 * scale)};
   if (!ImGui::BeginTable("specs", 5, ImGuiTableFlags_ScrollY | ImGuiTableFlags_RowBg, size)) return;
   ImGui::TableSetupColumn("key", ImGuiTableColumnFlags_WidthStretch, 2.4F);
   ImGui::TableSetupColumn("value", ImGuiTableColumnFlags_WidthStretch, 1.6F);

@@ -168,9 +168,10 @@ const char* short_choice_name(LinkChoice choice) {
 constexpr std::array link_choices = {LinkChoice::l2_to_sm, LinkChoice::sm_to_l2, LinkChoice::hbm_read, LinkChoice::hbm_write,
                                      LinkChoice::shared};
 
-float switch_width(const Theme& theme, const char* (*name)(LinkChoice)) {
+/// Of the pills [from, to) of the switch.
+float switch_width(const Theme& theme, const char* (*name)(LinkChoice), std::size_t from = 0, std::size_t to = link_choices.size()) {
   float width = 0;
-  for (const LinkChoice choice : link_choices) width += text_width(theme.ui_small, name(choice)) + 17 * theme.scale;
+  for (std::size_t i = from; i < to; ++i) width += text_width(theme.ui_small, name(link_choices[i])) + 17 * theme.scale;
   return width;
 }
 
@@ -188,12 +189,11 @@ void switch_part(TrafficState& state, const Theme& theme, const char* (*name)(Li
   if (chosen) state.choice = link_choices[from + static_cast<std::size_t>(*chosen)];
 }
 
-/// The panel's title with the link switch: beside it, below it, or on two lines, as there is room.
+/// The panel's title with the link switch: beside it, or below it on as many lines as it needs.
 void draw_heading(TrafficState& state, const Theme& theme) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float width = ImGui::GetContentRegionAvail().x, title = text_width(theme.heading, tr("Traffic")) + 12 * theme.scale;
-  const bool full = switch_width(theme, choice_name) <= width, arrows = switch_width(theme, short_choice_name) <= width;
-  const auto name = full ? choice_name : short_choice_name;
+  const auto name = switch_width(theme, choice_name) <= width ? choice_name : short_choice_name;
   const bool beside = title + switch_width(theme, short_choice_name) <= width;
   panel_heading(theme, tr("Traffic"));
   if (beside) {
@@ -205,9 +205,13 @@ void draw_heading(TrafficState& state, const Theme& theme) {
   } else {
     ImGui::Dummy({1, 3 * theme.scale});
     ImGui::BeginGroup();
-    switch_part(state, theme, name, 0, arrows ? link_choices.size() : 2);
-    if (!arrows) ImGui::Dummy({1, 2 * theme.scale});
-    if (!arrows) switch_part(state, theme, name, 2, link_choices.size());
+    for (std::size_t from = 0, to = 0; from < link_choices.size(); from = to) {  // as many a line as there is room for
+      for (to = from + 1; to < link_choices.size() && switch_width(theme, name, from, to + 1) <= width;) ++to;
+      // Up and down of a link stay together.
+      if (from == 0 && to > 2 && to < link_choices.size()) to = 2;
+      if (from > 0) ImGui::Dummy({1, 2 * theme.scale});
+      switch_part(state, theme, name, from, to);
+    }
     ImGui::EndGroup();
   }
   item_tooltip(theme, choice_name(state.choice), choice_meaning(state.choice));
