@@ -7,6 +7,7 @@
 
 #include "app/panels/chrome.h"
 #include "app/panels/panel_state.h"
+#include "app/panels/say.h"
 #include "app/playhead.h"
 #include "sim/analysis/format.h"
 
@@ -68,7 +69,7 @@ std::string more_label(const View& view, const Detail& detail) {
   for (const MainAlgorithm& main : main_algorithms)
     if (main.id == view.request.algorithm) return std::string(detail.algorithms ? tr("more") : tr(main.label)) + " ▾";
   const Result<const ProgramInfo*> info = find_program(view.request.algorithm);
-  return std::string(info ? (*info)->title : view.request.algorithm) + " ▾";
+  return (info ? translated((*info)->title) : view.request.algorithm) + " ▾";
 }
 
 /// The last message that stood in an open popover: who closed it has read it, and a box over the panels would only be in the way.
@@ -177,12 +178,12 @@ void draw_more_menu(const View& view, Commands& commands, const Detail& detail) 
       text_item(view.theme->ui_small, view.theme->text_faint,
                 family == "softmax" ? tr("Softmax, one row") : family == "matmul" ? tr("Matrix product") : tr("Attention"));
     }
-    const std::string label = fmt::format("{}##{}", info.title, info.id);
+    const std::string label = fmt::format("{}##{}", translated(info.title), info.id);
     if (ImGui::Selectable(label.c_str(), info.id == view.request.algorithm)) {
       commands.push(SetAlgorithm{std::string(info.id)});
       ImGui::CloseCurrentPopup();
     }
-    item_tooltip(*view.theme, info.title, info.summary);
+    item_tooltip(*view.theme, translated(info.title), translated(info.summary));
   }
 }
 
@@ -231,7 +232,8 @@ void draw_what(Bar& bar, const View& view, Commands& commands, const Detail& det
     draw_input_controls(view, commands);
     ImGui::EndPopup();
   };
-  if (detail.blocks) tile(bar.popover(tile_label(view), "tile", tr("rows of Q and of K, V in a tile; blocks on an SM"), tile_controls));
+  if (detail.blocks)
+    tile(bar.popover(tile_label(view), "tile", tr("rows of Q and of K, V in a tile; blocks on an SM"), tile_controls));
   if (detail.causal) {
     AttentionProblem problem = view.request.problem;
     if (bar.button(problem.causal ? tr("causal on") : tr("causal off"), problem.causal, tr("query i sees keys up to i only"))) {
@@ -309,9 +311,8 @@ void draw_top_bar(const Rect& rect, const View& view, Commands& commands, std::s
 
   Detail detail;
   const float room = rect.width() - right - 8 * theme.scale;
-  for (bool Detail::*part :
-       {&Detail::captions, &Detail::causal, &Detail::title, &Detail::blocks, &Detail::sizes, &Detail::chip, &Detail::inputs,
-        &Detail::algorithms})
+  for (bool Detail::*part : {&Detail::captions, &Detail::causal, &Detail::title, &Detail::blocks, &Detail::sizes, &Detail::chip,
+                             &Detail::inputs, &Detail::algorithms})
     if (width_with(view, detail) > room) detail.*part = false;
 
   Bar bar(rect, view, commands);

@@ -82,7 +82,7 @@ void draw_rivals(const View& view, Commands& commands, const TrafficState& state
   float name_width = 0, ratio_width = 0;
   for (const Rival& rival : rivals) {
     most = std::max(most, rival.bytes);
-    name_width = std::max(name_width, text_width(theme.ui_small, rival.title));
+    name_width = std::max(name_width, text_width(theme.ui_small, translated(rival.title)));
     ratio_width = std::max(ratio_width, text_width(theme.mono_small, ratio_text(rival.bytes, rivals.front().bytes)));
   }
   ratio_width = std::max(ratio_width, text_width(theme.mono_small, format_bytes(Bytes(rivals.front().bytes))));
@@ -103,11 +103,11 @@ void draw_rivals(const View& view, Commands& commands, const TrafficState& state
       if (rival.current && !state.theory_details.empty()) add_line(body, state.theory_details);
       if (!rival.current && !rival.order.empty()) add_line(body, rival.order);
       if (!rival.current) add_line(body, tr("Click to see it run."));
-      show_tooltip(theme, rival.title, body);
+      show_tooltip(theme, translated(rival.title), body);
     }
     const float bottom = at.y + row_height;
     draw_text(list, theme.ui_small, {at, {at.x + name_width - 6 * theme.scale, bottom}},
-              rival.current || hovered ? theme.text : theme.text_dim, rival.title);
+              rival.current || hovered ? theme.text : theme.text_dim, translated(rival.title));
     const float bar_left = at.x + name_width, bar_right = at.x + width - ratio_width - 8 * theme.scale;
     const float share = static_cast<float>(static_cast<double>(rival.bytes) / static_cast<double>(most));
     const float height = std::min(9 * theme.scale, row_height - 4);
@@ -169,7 +169,8 @@ constexpr std::array link_choices = {LinkChoice::l2_to_sm, LinkChoice::sm_to_l2,
                                      LinkChoice::shared};
 
 /// Of the pills [from, to) of the switch.
-float switch_width(const Theme& theme, const char* (*name)(LinkChoice), std::size_t from = 0, std::size_t to = link_choices.size()) {
+float switch_width(const Theme& theme, const char* (*name)(LinkChoice), std::size_t from = 0,
+                   std::size_t to = link_choices.size()) {
   float width = 0;
   for (std::size_t i = from; i < to; ++i) width += text_width(theme.ui_small, name(link_choices[i])) + 17 * theme.scale;
   return width;
