@@ -48,7 +48,9 @@ ImVec2 least_content(std::string_view id) {
 }
 
 /// The stage and the race see to their own size when they have less.
-bool lays_itself_out(std::string_view id) { return id == "stage" || id == "race"; }
+bool lays_itself_out(std::string_view id) {
+  return id == "stage" || id == "race";
+}
 
 /// The shares with room for what the timeline shows beside the lanes of one SM: those that were recorded on the hardware, or all
 /// SMs.
