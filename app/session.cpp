@@ -52,7 +52,7 @@ Simulations simulate_lanes(const SimulationRequest& request, bool race, const Pr
 
 // --- simulations ------------------------------------------------------------------------------------------------------------
 
-void Session::State::simulate_again(std::string control) {
+void Session::State::simulate_again(std::string control, std::vector<std::shared_ptr<const Simulation>> known) {
   pending_control = std::move(control);
   if (request.focus_sm >= request.gpu.sm_count) request.focus_sm = 0;
   std::vector<std::int64_t> steps;  // that may be shown first
@@ -60,8 +60,9 @@ void Session::State::simulate_again(std::string control) {
   if (!opened && first_step) steps.push_back(*first_step);
   worker->submit(
       simulate_slot, tr("simulating"),
-      [this, asked = request, racing = race, cause = pending_control, steps](const Progress& progress) -> Worker::Deliver {
-        Simulations made = simulate_lanes(asked, racing, progress);
+      [this, asked = request, racing = race, cause = pending_control, steps,
+       known = std::move(known)](const Progress& progress) -> Worker::Deliver {
+        Simulations made = known.empty() ? simulate_lanes(asked, racing, progress) : Simulations(known);
         const std::optional<Error> error = made ? std::nullopt : std::optional(made.error());
         const std::vector<Arrival> arrivals =
             made ? make_arrivals(std::move(*made), asked.focus_sm, steps) : std::vector<Arrival>{};
@@ -92,8 +93,9 @@ void Session::State::take_simulations(const std::vector<Arrival>& arrivals, bool
   // Another SM in focus changes no number: what was found out about the SMs still holds.
   std::vector<Lane> old;
   for (const LaneState& lane : lanes) old.push_back(lane.lane);
+  std::vector<std::shared_ptr<const Simulation>> left;
   for (LaneState& lane : lanes) {
-    retired.add(std::move(lane.simulation));
+    left.push_back(std::move(lane.simulation));
     retired.add(std::move(lane.operations));
   }
   lanes.clear();
@@ -111,6 +113,8 @@ void Session::State::take_simulations(const std::vector<Arrival>& arrivals, bool
     lanes[i].lane.sm_works = old[i].sm_works;
   }
   if (!all_known) forget_looks();
+  for (const auto& simulation : left) keep_focus(simulation);
+  for (auto& simulation : left) retired.add(std::move(simulation));
   forget_values_of_others();
   for (const Arrival& arrival : arrivals) {
     timelines.put(arrival.timeline_key, arrival.timeline);

@@ -125,7 +125,8 @@ void Session::State::operator()(const SetFocusSm& command) {
   request.focus_sm = command.sm;
   if (lanes.empty()) return;
   const auto focused = lanes.back().simulation->trace->focused_sms();
-  if (std::find(focused.begin(), focused.end(), command.sm) == focused.end()) return simulate_again("focus_sm");
+  if (std::find(focused.begin(), focused.end(), command.sm) == focused.end())
+    return simulate_again("focus_sm", known_with_focus(command.sm));
   for (LaneState& lane : lanes) {
     const auto sms = lane.simulation->trace->focused_sms();
     if (std::find(sms.begin(), sms.end(), command.sm) != sms.end()) lane.focus_sm = command.sm;
