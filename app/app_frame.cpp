@@ -38,6 +38,20 @@ const PanelInfo* find_panel(std::string_view id) {
 /// Panels whose content can be longer than they are.
 bool scrolls(std::string_view id) { return id == "listing" || id == "softmax" || id == "traffic"; }
 
+/// Points below which the parts of a panel would be on top of each other, or cut: it then scrolls. Text made large in a small
+/// window comes to that. 0: it has no least size.
+ImVec2 least_content(std::string_view id) {
+  if (id == "softmax") return {190, 0};
+  if (id == "what_if") return {550, 300};
+  if (id == "timeline" || scrolls(id)) return {0, 0};
+  return {500, 300};
+}
+
+/// The stage and the race see to their own size when they have less.
+bool lays_itself_out(std::string_view id) {
+  return id == "stage" || id == "race";
+}
+
 /// The shares with room for what the timeline shows beside the lanes of one SM: those that were recorded on the hardware, or all
 /// SMs.
 LayoutShares shown_shares(LayoutShares shares, const View& view, float height) {
@@ -52,6 +66,9 @@ LayoutShares shown_shares(LayoutShares shares, const View& view, float height) {
     shares.bottom += std::clamp(height - upper * scale - shares.bottom * height, 0.0F, race_launches * scale) / height;
   else if (view.probe != nullptr)
     shares.bottom += recorded_lanes * view.theme->scale / height;
+  // For the names of the lanes to be read, and of two groups of them.
+  constexpr float lanes = 122, race_lanes = 152;
+  shares.bottom = std::max(shares.bottom, (view.race ? race_lanes : lanes) * scale / height);
   return shares;
 }
 
@@ -174,7 +191,14 @@ void AppFrame::draw_panel(const char* id, const Rect& rect, const View& view, Co
   if (panel == nullptr || rect.width() < 8 || rect.height() < 8) return;
   ImGui::SetCursorScreenPos(rect.min);
   ImGuiWindowFlags flags = ImGuiWindowFlags_NoNav;
-  if (!scrolls(id)) flags |= ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse;
+  const ImVec2 least = least_content(id);
+  const auto content = [&](float room, float points) {
+    return points > 0 && room - 2 * theme_.padding < points * theme_.scale ? std::round(points * theme_.scale) : 0;
+  };
+  const ImVec2 size = {content(rect.width(), least.x), content(rect.height(), least.y)};
+  if (!lays_itself_out(id)) ImGui::SetNextWindowContentSize(size);
+  if (size.x > 0) flags |= ImGuiWindowFlags_HorizontalScrollbar;
+  if (!scrolls(id) && size.x == 0 && size.y == 0) flags |= ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse;
   ImGui::BeginChild(id, {rect.width(), rect.height()}, ImGuiChildFlags_AlwaysUseWindowPadding, flags);
   panel->draw(view, commands);
   ImGui::EndChild();

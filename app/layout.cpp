@@ -10,6 +10,7 @@ namespace {
 
 /// Smallest sizes in points at scale 1; all of them shrink alike in a window too small for them.
 constexpr float least_left = 236, least_right = 290, least_bottom = 196, least_stage = 470, least_upper = 380, least_box = 120;
+constexpr float least_bar = 0.66F;  // of its height that a bar keeps: as much as its buttons need
 
 struct Measures {
   float gap, bar, transport;
@@ -24,7 +25,7 @@ Measures measure(float width, float height, float scale, bool present) {
   const float fit = std::min(across, down);
   m.gap = std::max(2.0F, std::round(10 * scale * fit));
   // The bars shrink less than the panels: their buttons have to be hit. But in the smallest windows something must be left.
-  const float bar = std::round(std::min(44 * scale * std::max(down, 0.35F), 0.12F * height));
+  const float bar = std::round(std::min(44 * scale * std::max(down, least_bar), 0.12F * height));
   m.bar = present ? 0 : bar;
   m.transport = bar;
   m.left_min = least_left * scale * across;

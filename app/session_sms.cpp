@@ -1,13 +1,26 @@
-// The session's work for lanes by SM: where each block ran, and what SMs out of focus did.
+// The session's work for SMs out of focus: what is known of them, and for lanes by SM where each block ran and what was done
+// inside.
 #include <algorithm>
 #include <utility>
 
 #include "app/panels/sm_lanes.h"
 #include "app/session_state.h"
+#include "sim/analysis/outcome.h"
+#include "sim/engine/refocused.h"
 
 namespace tilescope {
 
 namespace {
+
+/// What simulations that left the screen may take until they are let go of.
+constexpr std::size_t most_kept = 6, most_kept_bytes = 256 << 20;
+
+std::size_t bytes_of(const Simulation& simulation) {
+  constexpr std::size_t interval_bytes = 2 * sizeof(Interval);  // and what is kept of each beside it
+  std::size_t bytes = simulation.trace->runs().size() * sizeof(BlockRun);
+  for (const int sm : simulation.trace->focused_sms()) bytes += simulation.trace->intervals(sm).size() * interval_bytes;
+  return bytes;
+}
 
 bool holds(const std::shared_ptr<const SmWorks>& works, const LookIntoSms& wanted) {
   if (works == nullptr) return false;
@@ -48,6 +61,37 @@ std::optional<std::size_t> first_interval(const Trace& trace, int sm, std::size_
 }
 
 }  // namespace
+
+/// Keeps what has just left the screen, if only the SM in focus is another now; and lets go of what was kept of other requests.
+void Session::State::keep_focus(const std::shared_ptr<const Simulation>& left) {
+  const auto of_other_request = [&](const std::shared_ptr<const Simulation>& kept) {
+    return std::none_of(lanes.begin(), lanes.end(),
+                        [&](const LaneState& lane) { return same_request(kept->request, lane.simulation->request); });
+  };
+  if (left != nullptr && std::find(other_focus.begin(), other_focus.end(), left) == other_focus.end()) other_focus.push_back(left);
+  std::size_t bytes = 0, count = 0;
+  for (auto kept = other_focus.rbegin(); kept != other_focus.rend(); ++kept) {
+    bytes += bytes_of(**kept);
+    if (of_other_request(*kept) || ++count > most_kept || bytes > most_kept_bytes) retired.add(std::move(*kept));
+  }
+  std::erase(other_focus, nullptr);
+}
+
+/// Each lane's simulation with `sm` in focus, where all of them were shown before or looked into; else empty.
+std::vector<std::shared_ptr<const Simulation>> Session::State::known_with_focus(int sm) const {
+  std::vector<std::shared_ptr<const Simulation>> known;
+  if (!same_request(request, good_request) || race != good_race) return known;
+  for (const LaneState& lane : lanes) {
+    std::shared_ptr<const Simulation> found;
+    for (const auto& kept : other_focus)
+      if (found == nullptr && same_request(kept->request, lane.simulation->request)) found = refocused(kept, sm);
+    const SmWork* const work = lane.lane.sm_works != nullptr ? lane.lane.sm_works->of(sm) : nullptr;
+    if (found == nullptr && work != nullptr) found = refocused(work->simulation, sm);
+    if (found == nullptr) return {};
+    known.push_back(std::move(found));
+  }
+  return known;
+}
 
 void Session::State::ask_for_sms() {
   if (!by_sm) return;

@@ -188,6 +188,7 @@ struct Session::State {
   static constexpr int values_slots = 3;        // one a lane, and one for the iteration that comes next
   Retired retired;
   bool freeing = false;
+  std::vector<std::shared_ptr<const Simulation>> other_focus;  // shown before with other SMs in focus, the last one last
   RecentCache<TimelineKey, std::shared_ptr<const TimelineData>> timelines{retired};
   std::array<std::optional<TimelineKey>, timeline_slots> timelines_under_way;
   RecentCache<PlaneKey, PlaneFacts> planes{retired};
@@ -233,8 +234,9 @@ struct Session::State {
                        first_history_slot = first_plane_slot + plane_slots, first_sm_slot = first_history_slot + history_slots,
                        look_slot = first_sm_slot + 2;
 
-  // session.cpp: work
-  void simulate_again(std::string control);
+  // session.cpp
+  /// `known`, one a lane, are shown as they are; without them the request is simulated.
+  void simulate_again(std::string control, std::vector<std::shared_ptr<const Simulation>> known = {});
   void take_simulations(const std::vector<Arrival>& arrivals, bool same_program);
 
   // session_blocks.cpp
@@ -259,7 +261,9 @@ struct Session::State {
   InputSource fitting_inputs(const AttentionProblem& problem, std::string* misfit) const;
   void choose_row(const BlockHistory& history, int op);
 
-  // session_sms.cpp: lanes by SM
+  // session_sms.cpp: SMs out of focus, and lanes by SM
+  void keep_focus(const std::shared_ptr<const Simulation>& left);
+  std::vector<std::shared_ptr<const Simulation>> known_with_focus(int sm) const;
   void ask_for_sms();
   void look_into(const LookIntoSms& wanted);
   void forget_looks();
@@ -293,7 +297,7 @@ struct Session::State {
   void operator()(const Measure& command);
   void operator()(const ShowProbe& command);
 
-  // session.cpp: commands
+  // session_commands.cpp
   void operator()(const SetAlgorithm& command);
   void operator()(const SetRace& command);
   void operator()(const SetGpu& command);

@@ -107,12 +107,13 @@ bool Session::State::waits_for_values(std::size_t i, const BlockRun& run, const 
                                       int values_op) {
   LaneState& lane = lanes[i];
   const auto* history = histories.find(BlockKey{lane.simulation, run.launch, run.block});
-  const bool known = history == nullptr || at_hand(i, values_of_step(*history, block, rest, rest.op, values_op));
-  if (known || lane.lane.simulation == nullptr) {
+  std::optional<ValuesKey> values;  // that are not at hand
+  if (history != nullptr && lane.lane.simulation != nullptr) values = values_of_step(*history, block, rest, rest.op, values_op);
+  if (!values || at_hand(i, *values)) {
     lane.values_since = -1;
     return false;
   }
-  ask_for_values(i, values_of_step(*history, block, rest, rest.op, values_op));
+  ask_for_values(i, *values);
   if (lane.values_since < 0) lane.values_since = clock_seconds;
   return clock_seconds - lane.values_since < longest_wait_for_values;
 }

@@ -83,7 +83,10 @@ void text_item(ImFont* font, ImU32 color, std::string_view text) {
 }
 
 void wrapped_text(ImFont* font, ImU32 color, std::string_view text) {
-  ImGui::PushTextWrapPos(0);
+  // In a panel that scrolls sideways, at the right edge of what is seen of it.
+  const ImGuiWindow* window = ImGui::GetCurrentWindow();
+  const bool wider = window->ContentSizeExplicit.x > 0;
+  ImGui::PushTextWrapPos(wider ? window->InnerRect.GetWidth() - window->WindowPadding.x : 0);
   text_item(font, color, text);
   ImGui::PopTextWrapPos();
 }

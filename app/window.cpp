@@ -20,6 +20,7 @@
 #include "app/app_frame.h"
 #include "app/assets.h"
 #include "app/files.h"
+#include "app/gl/opengl_name.h"
 #include "app/language.h"
 #include "app/settings.h"
 
@@ -67,6 +68,18 @@ void fit_display(GLFWwindow* window) {
   glfwSetWindowSize(window, std::min(width, most_width), std::min(height, most_height));
 }
 
+/// The OpenGL that the display does give, as its driver names it; empty where it gives none.
+std::string opengl_there_is() {
+  glfwDefaultWindowHints();
+  glfwWindowHint(GLFW_VISIBLE, GLFW_FALSE);
+  const WindowHandle window(glfwCreateWindow(16, 16, "TileScope", nullptr, nullptr));
+  if (window == nullptr) return {};
+  glfwMakeContextCurrent(window.get());
+  std::string name = opengl_name();
+  glfwMakeContextCurrent(nullptr);
+  return name;
+}
+
 Result<WindowHandle> open_window(int width, int height) {
   glfwWindowHint(GLFW_CONTEXT_VERSION_MAJOR, 3);
   glfwWindowHint(GLFW_CONTEXT_VERSION_MINOR, 3);
@@ -81,9 +94,12 @@ Result<WindowHandle> open_window(int width, int height) {
   }
   const char* words = nullptr;
   glfwGetError(&words);
-  return Error{fmt::format("the window needs OpenGL 3.3, which this display does not give ({}): update its driver, or use 'tilescope render'",
-                           words != nullptr ? words : "no reason given"),
-               Error::Kind::machine_lacks};
+  const std::string reason = words != nullptr ? words : "no reason given", found = opengl_there_is();
+  return Error{
+      fmt::format("the window needs OpenGL 3.3, and this display gives {}: update the driver of its graphics card, or draw "
+                  "pictures without it by 'tilescope render'",
+                  found.empty() ? fmt::format("none ({})", reason) : found),
+      Error::Kind::machine_lacks};
 }
 
 /// Everything that GLFW's callbacks reach, through the window's user pointer.

@@ -9,6 +9,8 @@
 #include <epoxy/gl.h>
 #include <fmt/format.h>
 
+#include "app/gl/opengl_name.h"
+
 namespace tilescope {
 
 namespace {
@@ -32,7 +34,8 @@ std::array<EGLDisplay, 3> candidate_displays() {
   return displays;
 }
 
-EGLContext make_context(EGLDisplay display) {
+/// With `core` as the window needs it, OpenGL 3.3; else whatever OpenGL there is.
+EGLContext make_context(EGLDisplay display, bool core) {
   if (!has_extension(eglQueryString(display, EGL_EXTENSIONS), "EGL_KHR_surfaceless_context")) return EGL_NO_CONTEXT;
   if (!eglBindAPI(EGL_OPENGL_API)) return EGL_NO_CONTEXT;
   constexpr EGLint wanted[] = {EGL_SURFACE_TYPE, 0, EGL_RENDERABLE_TYPE, EGL_OPENGL_BIT, EGL_NONE};
@@ -41,7 +44,7 @@ EGLContext make_context(EGLDisplay display) {
   if (!eglChooseConfig(display, wanted, &config, 1, &count) || count < 1) return EGL_NO_CONTEXT;
   constexpr EGLint attributes[] = {EGL_CONTEXT_MAJOR_VERSION,       3, EGL_CONTEXT_MINOR_VERSION, 3, EGL_CONTEXT_OPENGL_PROFILE_MASK,
                                    EGL_CONTEXT_OPENGL_CORE_PROFILE_BIT, EGL_NONE};
-  const EGLContext context = eglCreateContext(display, config, EGL_NO_CONTEXT, attributes);
+  const EGLContext context = eglCreateContext(display, config, EGL_NO_CONTEXT, core ? attributes : nullptr);
   if (context != EGL_NO_CONTEXT && !eglMakeCurrent(display, EGL_NO_SURFACE, EGL_NO_SURFACE, context)) {
     eglDestroyContext(display, context);
     return EGL_NO_CONTEXT;
@@ -59,23 +62,23 @@ HeadlessContext::~HeadlessContext() {
 }
 
 Result<std::unique_ptr<HeadlessContext>> HeadlessContext::make() {
-  constexpr const char* way_out = "install libegl1 and libgl1-mesa-dri (software drawing needs no GPU)";
+  std::string found;
   for (EGLDisplay display : candidate_displays()) {
     if (display == EGL_NO_DISPLAY) continue;
     EGLint major = 0, minor = 0;
     if (!eglInitialize(display, &major, &minor)) continue;
-    const EGLContext context = make_context(display);
-    if (context == EGL_NO_CONTEXT) {
-      eglTerminate(display);
-      continue;
-    }
     std::unique_ptr<HeadlessContext> out(new HeadlessContext);
     out->display_ = display;
-    out->context_ = context;
-    return out;
+    out->context_ = make_context(display, true);
+    if (out->context_ != EGL_NO_CONTEXT) return out;
+    out->context_ = make_context(display, false);
+    if (out->context_ != EGL_NO_CONTEXT && found.empty()) found = opengl_name();
   }
-  return Error{fmt::format("this machine cannot draw without a display: EGL gives no OpenGL 3.3 context; {}", way_out),
-               Error::Kind::machine_lacks};
+  return Error{
+      fmt::format("drawing without a display needs OpenGL 3.3, and EGL gives {} here: {}install libegl1 and libgl1-mesa-dri, "
+                  "which draw in software without a GPU",
+                  found.empty() ? "none" : found, found.empty() ? "" : "update the driver of the graphics card, or "),
+      Error::Kind::machine_lacks};
 }
 
 }  // namespace tilescope

@@ -14,7 +14,7 @@ class HeadlessContext {
   HeadlessContext& operator=(const HeadlessContext&) = delete;
 
   /// Makes a context of OpenGL 3.3 core and makes it current on this thread.
-  /// Errors  no EGL here, or none with OpenGL 3.3: what to install.
+  /// Errors  no EGL here, or none with OpenGL 3.3: what there is, and what to update or install.
   static Result<std::unique_ptr<HeadlessContext>> make();
 
  private:

@@ -1,5 +1,8 @@
 // The tabs over the middle of the window, and beside them what bounds the run and what would bound it next.
+#include <array>
 #include <cmath>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "app/center_views.h"
@@ -57,6 +60,27 @@ void draw_bound(const Rect& rect, const View& view) {
   }
 }
 
+float tabs_width(const Theme& theme, const std::vector<const char*>& titles) {
+  float width = 0;
+  for (const char* title : titles) width += text_width(theme.ui_small, title) + 17 * theme.scale;
+  return width;
+}
+
+/// Where the tabs do not fit beside each other: a pill with the one that is shown, and the others in a list under it.
+std::optional<int> draw_tab_list(const Theme& theme, const std::vector<const char*>& titles, int selected) {
+  std::optional<int> clicked;
+  const std::string label = std::string(titles[static_cast<std::size_t>(selected)]) + " ▾##center";
+  if (segmented(theme, "center", std::array{label.c_str()}, 0, true)) ImGui::OpenPopup("views");
+  const ImVec2 below = {ImGui::GetItemRectMin().x, ImGui::GetItemRectMax().y + std::round(6 * theme.scale)};
+  ImGui::SetNextWindowPos(below, ImGuiCond_Appearing);
+  if (ImGui::BeginPopup("views")) {
+    for (int i = 0; i < static_cast<int>(titles.size()); ++i)
+      if (ImGui::Selectable(titles[static_cast<std::size_t>(i)], i == selected)) clicked = i;
+    ImGui::EndPopup();
+  }
+  return clicked;
+}
+
 }  // namespace
 
 float center_tabs_height(const Theme& theme) {
@@ -72,9 +96,13 @@ void draw_center_tabs(const Rect& rect, const View& view, Commands& commands) {
   }
   const float scale = view.theme->scale, top = rect.min.y + std::round(8 * scale);
   ImGui::SetCursorScreenPos({rect.min.x + view.theme->padding, top});
-  if (const auto clicked = segmented(*view.theme, "center", titles, selected, true))
-    commands.push(SetCenter{center_views()[static_cast<std::size_t>(*clicked)].view});
-  const float right = ImGui::GetItemRectMax().x, bottom = ImGui::GetItemRectMax().y;
+  const Theme& theme = *view.theme;
+  const auto chosen = static_cast<std::size_t>(selected);
+  const bool fits = tabs_width(theme, titles) <= rect.width() - 2 * theme.padding;
+  const auto clicked = fits ? segmented(theme, "center", titles, selected, true) : draw_tab_list(theme, titles, selected);
+  if (clicked) commands.push(SetCenter{center_views()[static_cast<std::size_t>(*clicked)].view});
+  const float tabs = fits ? tabs_width(theme, titles) : tabs_width(theme, {titles[chosen]}) + text_width(theme.ui_small, " ▾");
+  const float right = rect.min.x + theme.padding + tabs, bottom = top + std::round(20 * scale);
   draw_bound({{right + std::round(14 * scale), top}, {rect.max.x - view.theme->padding, bottom}}, view);
 }
 

@@ -11,6 +11,7 @@
 #include "app/panels/panel_state.h"
 #include "app/panels/say.h"
 #include "sim/analysis/format.h"
+#include "sim/programs/kernel_needs.h"
 
 namespace tilescope {
 
@@ -117,7 +118,8 @@ void draw_spec_table(const View& view, Commands& commands, SpecEdit& edit) {
   const float scale = view.theme->scale;
   // As high as the window leaves room for.
   const float room = ImGui::GetMainViewport()->Size.y - ImGui::GetCursorScreenPos().y - 2 * view.theme->padding;
-  const ImVec2 size{std::round(640 * scale), std::clamp(room, 120 * scale, 460 * scale)};
+  const float across = ImGui::GetMainViewport()->Size.x - 4 * view.theme->padding;
+  const ImVec2 size{std::round(std::min(640 * scale, across)), std::clamp(room, 120 * scale, 460 * scale)};
   if (!ImGui::BeginTable("specs", 5, ImGuiTableFlags_ScrollY | ImGuiTableFlags_RowBg, size)) return;
   ImGui::TableSetupColumn("key", ImGuiTableColumnFlags_WidthStretch, 2.4F);
   ImGui::TableSetupColumn("value", ImGuiTableColumnFlags_WidthStretch, 1.6F);
@@ -129,12 +131,6 @@ void draw_spec_table(const View& view, Commands& commands, SpecEdit& edit) {
 }
 
 /// Where nothing was asked for, a field shows what the run has: an empty or zero field would say nothing.
-std::int64_t buffers_of(const Simulation& run) {
-  int buffers = 1;
-  for (const LaunchSpec& launch : run.program->launches()) buffers = std::max(buffers, launch.needs.stages);
-  return buffers;
-}
-
 std::int64_t blocks_of(const Simulation& run) {
   int blocks = 1;
   for (const LaunchResult& launch : run.launches) blocks = std::max(blocks, launch.blocks_per_sm);
@@ -230,7 +226,7 @@ void draw_tile_controls(const View& view, Commands& commands) {
   if (number_field(theme, tr("Bc  key rows"), "block_kv", tr("rows of K and V on chip at a time"), tile.block_kv, 1, 4096))
     commands.push(SetTile{tile, "block_kv"});
   control_message(view, "block_kv");
-  std::int64_t stages = tile.stages > 0 ? tile.stages : run != nullptr ? buffers_of(*run) : 1;
+  std::int64_t stages = tile.stages > 0 ? tile.stages : run != nullptr ? ring_buffers(*run->program) : 1;
   if (number_field(theme, tr("buffers of K and V"), "stages", tr("of the ring in shared memory, where the kernel has one"), stages,
                    1, ProgramTile::most_stages)) {
     tile.stages = stages;

@@ -63,13 +63,6 @@ bool same_width(DataType a, DataType b) {
   return (a == DataType::fp32) == (b == DataType::fp32);
 }
 
-/// Buffers of the ring of what is shown; 0 where it has none.
-int shown_stages(const Simulation& simulation) {
-  int most = 0;
-  for (const LaunchSpec& launch : simulation.program->launches()) most = std::max(most, launch.needs.stages);
-  return most;
-}
-
 /// "fp16, 2 buffers"
 std::string map_name(const FitMap& map) {
   const std::string type(to_string(map.request.problem.dtype));
@@ -261,7 +254,7 @@ void draw_map(const View& view, Commands& commands, const FitMaps& maps, const F
   const FitMap* best_map = maps.quickest();
   const FitCell* best = best_map != nullptr ? best_map->quickest() : nullptr;
   const Simulation& shown = *view.lane().simulation;
-  const bool is_shown = maps.find(shown.request.problem.dtype, shown_stages(shown)) == &map;
+  const bool is_shown = maps.find(shown.request.problem.dtype, ring_buffers(*shown.program)) == &map;
   const ProgramTile now = shown.program->tile();
   const auto each_cell = [&](const auto& draw) {
     for (std::size_t row = 0; row < map.block_q.size(); ++row)
@@ -366,9 +359,9 @@ void draw_fit_panel(const View& view, Commands& commands) {
   const Simulation& shown = *view.lane().simulation;
   auto& state = panel_state<FitState>("fit");
   const std::string asked =
-      fmt::format("{} {} {}", shown.request.algorithm, to_string(shown.request.problem.dtype), shown_stages(shown));
+      fmt::format("{} {} {}", shown.request.algorithm, to_string(shown.request.problem.dtype), ring_buffers(*shown.program));
   if (state.asked != asked) state = {asked, std::nullopt};
-  const FitMap* of_shown = maps.find(shown.request.problem.dtype, shown_stages(shown));
+  const FitMap* of_shown = maps.find(shown.request.problem.dtype, ring_buffers(*shown.program));
   const std::size_t chosen = state.map.value_or(static_cast<std::size_t>(of_shown - maps.maps.data())) % maps.maps.size();
   const FitMap& map = maps.maps[chosen];
   study_head(view, finding(maps), detail(map));

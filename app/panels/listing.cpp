@@ -250,7 +250,7 @@ void draw_detail(const View& view) {
   const Detail detail = detail_of(view);
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {0, 5 * theme.scale});
   divider(theme);
-  text_item(theme.ui_small, theme.text_faint, detail.caption);
+  wrapped_text(theme.ui_small, theme.text_faint, detail.caption);
   if (!detail.formula.empty()) wrapped_text(theme.ui_bold, theme.text, detail.formula);
   if (!detail.numbers.empty()) {
     const float width = ImGui::GetContentRegionAvail().x;

@@ -6,6 +6,7 @@
 #include "app/panels/panel_state.h"
 #include "app/panels/panels.h"
 #include "app/panels/race_reason.h"
+#include "app/panels/say.h"
 #include "app/stage/race_layout.h"
 #include "app/stage/stage_context.h"
 #include "app/widgets.h"
@@ -101,7 +102,7 @@ void draw_strip(ImDrawList* list, const Theme& theme, const Rect& rect, const La
 }
 
 std::string column_title(const Lane& lane) {
-  return std::string(lane.simulation->info->title);
+  return translated(lane.simulation->info->title);
 }
 
 void draw_column(const View& view, Commands& commands, const RaceColumn& column, const Lane& lane, int index,

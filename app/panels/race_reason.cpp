@@ -17,9 +17,7 @@ constexpr double telling_share = 0.75;
 constexpr double alike = 0.005;
 
 std::int64_t both_ways(const Simulation& run, Tensor tensor, Link up, Link down) {
-  const TrafficTable table = run.ledger.table();
-  const auto& row = table[static_cast<std::size_t>(tensor)];
-  return row[static_cast<std::size_t>(up)] + row[static_cast<std::size_t>(down)];
+  return run.ledger.total(tensor, up).value + run.ledger.total(tensor, down).value;
 }
 
 std::int64_t in_all(const Simulation& run, Link up, Link down) {

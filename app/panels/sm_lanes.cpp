@@ -15,6 +15,7 @@ namespace {
 
 /// Intervals that one look may keep, about 100 bytes each.
 constexpr std::size_t most_looked_into = 1'000'000;
+constexpr int most_beside = 8;  // SMs on either side of those that were asked for
 constexpr float apart = 6;  // columns that a block has to be wide for its edges to be drawn
 
 void index_places(SmLanes& lanes) {
@@ -301,6 +302,9 @@ Result<SmWorks> look_into_sms(const std::shared_ptr<const Simulation>& simulatio
   for (const int sm : simulation->trace->focused_sms()) works.by_sm[static_cast<std::size_t>(sm)] = make_sm_work(simulation, sm);
   const int room = sms_that_can_be_looked_into(*simulation);
   if (room >= sms) first = 0, last = sms;
+  // The mouse goes on to the rows beside, and one simulation tells about them as well.
+  const int beside = std::clamp((room - (last - first)) / 2, 0, most_beside);
+  first = std::max(0, first - beside), last = std::min(sms, last + beside);
   SimulationRequest request = simulation->request;
   for (int sm = std::max(0, first); sm < std::min(last, sms) && static_cast<int>(request.also_in_focus.size()) < room; ++sm)
     if (works.of(sm) == nullptr) request.also_in_focus.push_back(sm);

@@ -284,7 +284,7 @@ void draw_sm_labels(ImDrawList* list, const SmPanelState& state, const View& vie
     if (!launches) continue;
     draw_launch_bars(list, state, view, layout, window, row);
     const Rect label = {{layout.area.min.x, row.rect.min.y}, {row.rect.min.x - 8 * theme.scale, row.rect.max.y}};
-    std::string name(view.lanes[row.group].simulation->info->title);
+    std::string name = translated(view.lanes[row.group].simulation->info->title);
     if (row.kind == Kind::measured_launches)
       name = view.probe->live ? tr("live") : tr("recorded");
     else if (state.measured != nullptr)

@@ -19,12 +19,17 @@ namespace {
 
 constexpr float switch_padding = 5;  // beside a word that can be switched on
 
-/// Room for the names of lanes, and for the words that can be clicked before the axis.
-float gutter_width(const Theme& theme, float panel) {
+/// Room for the names of lanes, beside those of the racers, and for the words that can be clicked before the axis.
+float gutter_width(const View& view, float panel) {
+  const Theme& theme = *view.theme;
+  float names = 104 * theme.scale;
+  if (view.race && !view.by_sm)
+    for (const Lane& lane : view.lanes)
+      names = std::max(names, 0.8F * text_width(theme.ui_small, translated(lane.simulation->info->title)) + 44 * theme.scale);
   const float words = text_width(theme.ui_small, tr("units")) + text_width(theme.ui_small, "SM") +
                       4 * switch_padding * theme.scale +
                       std::max(text_width(theme.ui_small, tr("cycles")), text_width(theme.ui_small, tr("time"))) + 16 * theme.scale;
-  return std::min(std::max(104 * theme.scale, words), panel * 0.25F);
+  return std::min(std::max(names, words), panel * 0.25F);
 }
 
 /// False while a lane's data are not there yet.
@@ -157,12 +162,13 @@ void draw_timeline_panel(const View& view, Commands& commands) {
 
   bool several_launches = false;
   if (view.lanes.size() == 1) several_launches = view.lane().simulation->trace->launches().size() > 1;
-  const float gutter = gutter_width(theme, size.x);
+  const float gutter = gutter_width(view, size.x);
   int tracks = 1;
   for (const auto& data : state.data) tracks = std::max(tracks, data->lanes.front().tracks);
   const float measured = view.by_sm ? 0 : measured_lanes_height(view, size.y);
   const Rect area = {at, {at.x + size.x, at.y + size.y - measured}};
-  const TimelineShape shape = {view.lanes.size(), tracks, several_launches, gutter, theme.scale};
+  const float least_lane = std::max(7 * theme.scale, least_name_part * name_line * theme.ui_small->FontSize);
+  const TimelineShape shape = {view.lanes.size(), tracks, several_launches, gutter, theme.scale, least_lane};
   const TimelineLayout layout =
       view.by_sm ? lay_out_sm_timeline(area, shape, state.sms.measured != nullptr) : lay_out_timeline(area, shape);
   if (view.by_sm) handle_gutter(state, layout);

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "app/panels/say.h"
 #include "app/panels/timeline_hover.h"
 #include "sim/analysis/format.h"
 
@@ -27,7 +28,23 @@ const char* row_name(const TimelineRow& row) {
   return "";
 }
 
+/// One line of `text` in `rect`, smaller where it is too wide, and cut only where that is not enough.
+void draw_name(ImDrawList* list, ImFont* font, float size, const Rect& rect, ImU32 color, std::string_view text, Align align) {
+  const float whole = text_width(font, text) * size / font->FontSize;
+  size *= std::clamp(rect.width() / std::max(whole, 1.0F), 0.8F, 1.0F);
+  const std::string shown = elide(font, text, rect.width() * font->FontSize / size + 0.5F);
+  const float width = text_width(font, shown) * size / font->FontSize;
+  const float x = align == Align::right ? rect.max.x - width : rect.min.x;
+  list->AddText(font, size, {std::floor(x), std::floor(rect.center().y - size * 0.5F)}, color, shown.data(),
+                shown.data() + shown.size());
+}
+
 }  // namespace
+
+float lane_name_size(const ImFont* font, float lane_height) {
+  const float size = std::min(font->FontSize, lane_height / name_line);
+  return size >= least_name_part * font->FontSize ? size : 0;
+}
 
 bool is_curve(const TimelineRow& row) {
   return row.kind == TimelineRow::Kind::hbm || row.kind == TimelineRow::Kind::l2;
@@ -40,17 +57,21 @@ void draw_gutter(ImDrawList* list, const View& view, const TimelineState& state,
     const bool first_of_group = &row == layout.rows.data() || (&row - 1)->group != row.group;
     const Rect label = {{layout.area.min.x, row.rect.min.y}, {row.rect.min.x - 8 * theme.scale, row.rect.max.y}};
     const Simulation& simulation = *view.lanes[row.group].simulation;
-    const bool small = layout.lane_height < theme.ui_small->FontSize * 0.85F;
+    const float size = lane_name_size(theme.ui_small, layout.lane_height);
+    float named_from = label.max.x;
+    if (size > 0) {
+      draw_name(list, theme.ui_small, size, label, theme.text_dim, row_name(row), view.race ? Align::right : Align::left);
+      named_from -= text_width(theme.ui_small, row_name(row)) * size / theme.ui_small->FontSize + 6 * theme.scale;
+    }
     if (view.race && first_of_group && !view.by_sm)
-      draw_text(list, theme.ui_small, label, theme.text, simulation.info->title, Align::left);
-    else if (!small)
-      draw_text(list, theme.ui_small, label, theme.text_dim, row_name(row), view.race ? Align::right : Align::left);
-    if (row.kind == TimelineRow::Kind::unit || small || view.race) continue;
+      draw_name(list, theme.ui_small, theme.ui_small->FontSize, {label.min, {named_from, label.max.y}}, theme.text,
+                translated(simulation.info->title), Align::left);
+    if (row.kind == TimelineRow::Kind::unit || size == 0 || view.race) continue;
     const BandwidthCurve& curve = row.kind == TimelineRow::Kind::hbm ? state.data[row.group]->hbm : state.data[row.group]->l2;
     const std::string ceiling =
         curve.ceiling > 0 ? format_bandwidth(curve.ceiling * simulation.request.gpu.sm_clock_hz) : tr("none");
     const Rect after_name = {{label.min.x + 32 * theme.scale, label.min.y}, label.max};
-    draw_text(list, theme.ui_small, after_name, theme.text_faint, ceiling, Align::right);
+    draw_name(list, theme.ui_small, size, after_name, theme.text_faint, ceiling, Align::right);
   }
 }
 

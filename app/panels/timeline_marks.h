@@ -5,6 +5,8 @@
 
 namespace tilescope {
 
+/// Size of the names of lanes: as the lanes' height allows, where text is larger than that. 0: none can be read.
+float lane_name_size(const ImFont* font, float lane_height);
 /// True for a row that shows a bandwidth.
 bool is_curve(const TimelineRow& row);
 /// The names before the rows; in Race the first row of a group names its algorithm.

@@ -228,7 +228,7 @@ TimelineLayout lay_out_timeline(const Rect& area, const TimelineShape& shape) {
   const float whole = (layout.plot.height() - layout.launch_strip - between) / static_cast<float>(shape.groups);
   const float launches = shape.groups > 1 && whole > 52 * scale ? std::round(14 * scale) : 0, height = whole - launches;
   int curves = shape.groups > 1 ? 1 : 2;
-  while (curves > 0 && height / (lanes + curve * static_cast<float>(curves)) < 7 * scale) --curves;
+  while (curves > 0 && height / (lanes + curve * static_cast<float>(curves)) < shape.least_lane) --curves;
   const float part = std::min(height / (lanes + curve * static_cast<float>(curves)), 34 * scale);
 
   layout.lane_height = part;

@@ -36,7 +36,11 @@ struct TimelineShape {
   bool several_launches = false;
   float gutter = 100;  // width of the names
   float scale = 1;
+  float least_lane = 7;  // height of the lowest lane whose name can be read
 };
+/// The part of the small font's size to which the names of lanes may shrink with them, and the part of its size that a name needs
+/// of a lane's height for neighbours not to touch.
+inline constexpr float least_name_part = 0.5F, name_line = 0.95F;
 /// The plot and its axis in `area`, without rows.
 TimelineLayout timeline_frame(const Rect& area, const TimelineShape& shape);
 /// Rows of every simulation in `area`; curves are left out before lanes get too thin to see.

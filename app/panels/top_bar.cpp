@@ -7,6 +7,7 @@
 
 #include "app/panels/chrome.h"
 #include "app/panels/panel_state.h"
+#include "app/panels/say.h"
 #include "app/playhead.h"
 #include "sim/analysis/format.h"
 
@@ -32,7 +33,9 @@ constexpr std::array<MainAlgorithm, 3> main_algorithms = {{
 
 /// How much is left out where the window is narrow.
 struct Detail {
-  bool captions = true, causal = true, blocks = true, title = true, sizes = true, chip = true, inputs = true;
+  bool captions = true, causal = true, blocks = true, title = true, sizes = true, chip = true, inputs = true, algorithms = true;
+  /// Pills that nothing else leads to: they are in a list behind one of their own then.
+  bool some_in_list() const { return !blocks || !inputs; }
 };
 
 std::string gpu_label(const View& view, const Detail& detail) {
@@ -61,12 +64,12 @@ std::string tile_label(const View& view) {
   return label;
 }
 
-/// The algorithm pills' place is taken by the name of the program while one of the others is shown.
-std::string more_label(const View& view) {
+/// The algorithm pills' place is taken by the name of the program while one of the others is shown, or all are in the list.
+std::string more_label(const View& view, const Detail& detail) {
   for (const MainAlgorithm& main : main_algorithms)
-    if (main.id == view.request.algorithm) return std::string(tr("more")) + " ▾";
+    if (main.id == view.request.algorithm) return std::string(detail.algorithms ? tr("more") : tr(main.label)) + " ▾";
   const Result<const ProgramInfo*> info = find_program(view.request.algorithm);
-  return std::string(info ? (*info)->title : view.request.algorithm) + " ▾";
+  return (info ? translated((*info)->title) : view.request.algorithm) + " ▾";
 }
 
 /// The last message that stood in an open popover: who closed it has read it, and a box over the panels would only be in the way.
@@ -108,14 +111,24 @@ class Bar {
   bool popover(const std::string& label, const char* id, const char* tooltip, std::span<const std::string_view> controls) {
     if (button(label + "##" + id, ImGui::IsPopupOpen(id), tooltip)) ImGui::OpenPopup(id);
     last_ = {ImGui::GetItemRectMin(), ImGui::GetItemRectMax()};
+    return popover_here(id, controls);
+  }
+
+  /// The same under the pill before: for what is opened from a list.
+  bool popover_here(const char* id, std::span<const std::string_view> controls) {
     const bool open = ImGui::IsPopupOpen(id);
     if (message_is_for(view_, controls)) {
       auto& read = panel_state<ReadMessage>("read message");
       if (open) read.sentence = view_.message->sentence;
       if (!open && read.sentence != view_.message->sentence) toast(last_);
     }
-    ImGui::SetNextWindowPos({last_.min.x, last_.max.y + std::round(8 * theme_.scale)}, ImGuiCond_Appearing);
+    const ImVec2 screen = ImGui::GetMainViewport()->Size;
+    const ImVec2 at = {last_.min.x, last_.max.y + std::round(8 * theme_.scale)};
+    ImGui::SetNextWindowPos(at, ImGuiCond_Appearing);
+    ImGui::SetNextWindowSizeConstraints({0, 0}, {screen.x - 2 * theme_.gap, std::max(40.0F, screen.y - at.y - theme_.gap)});
     if (!ImGui::BeginPopup(id, ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoMove)) return false;
+    // Large text makes it wider than the window is from here on.
+    ImGui::SetWindowPos({std::max(theme_.gap, std::min(at.x, screen.x - ImGui::GetWindowWidth() - theme_.gap)), at.y});
     if (ImGui::IsKeyPressed(ImGuiKey_Escape, false) && !ImGui::IsAnyItemActive()) ImGui::CloseCurrentPopup();
     return true;
   }
@@ -153,33 +166,37 @@ class Bar {
   float x_;
 };
 
-void draw_more_menu(const View& view, Commands& commands) {
+/// The programs without a pill.
+void draw_more_menu(const View& view, Commands& commands, const Detail& detail) {
   std::string_view family;
   for (const ProgramInfo& info : program_table()) {
     const bool main = std::any_of(main_algorithms.begin(), main_algorithms.end(), [&](const auto& m) { return m.id == info.id; });
-    if (main) continue;
+    if (main && detail.algorithms) continue;
     if (info.family != family) {
       if (!family.empty()) ImGui::Separator();
       family = info.family;
       text_item(view.theme->ui_small, view.theme->text_faint,
                 family == "softmax" ? tr("Softmax, one row") : family == "matmul" ? tr("Matrix product") : tr("Attention"));
     }
-    const std::string label = fmt::format("{}##{}", info.title, info.id);
+    const std::string label = fmt::format("{}##{}", translated(info.title), info.id);
     if (ImGui::Selectable(label.c_str(), info.id == view.request.algorithm)) {
       commands.push(SetAlgorithm{std::string(info.id)});
       ImGui::CloseCurrentPopup();
     }
-    item_tooltip(*view.theme, info.title, info.summary);
+    item_tooltip(*view.theme, translated(info.title), translated(info.summary));
   }
 }
 
-void draw_algorithms(Bar& bar, const View& view, Commands& commands) {
+void draw_algorithms(Bar& bar, const View& view, Commands& commands, const Detail& detail) {
   constexpr std::array<std::string_view, 3> controls = {"algorithm", "race", "focus_sm"};
-  for (const MainAlgorithm& main : main_algorithms)
-    if (bar.button(tr(main.label), main.id == view.request.algorithm, tr(main.tooltip))) commands.push(SetAlgorithm{std::string(main.id)});
+  if (detail.algorithms)
+    for (const MainAlgorithm& main : main_algorithms)
+      if (bar.button(tr(main.label), main.id == view.request.algorithm, tr(main.tooltip)))
+        commands.push(SetAlgorithm{std::string(main.id)});
   if (bar.button(tr("Race"), view.race, tr("side by side on one clock (R)"))) commands.push(SetRace{!view.race});
-  if (bar.popover(more_label(view), "more", tr("the softmax and matrix product programs"), controls)) {
-    draw_more_menu(view, commands);
+  const char* const tooltip = detail.algorithms ? tr("the softmax and matrix product programs") : tr("which program runs");
+  if (bar.popover(more_label(view, detail), "more", tooltip, controls)) {
+    draw_more_menu(view, commands, detail);
     ImGui::EndPopup();
   }
 }
@@ -205,10 +222,18 @@ void draw_what(Bar& bar, const View& view, Commands& commands, const Detail& det
     draw_problem_controls(view, commands);
     ImGui::EndPopup();
   }
-  if (detail.blocks && bar.popover(tile_label(view), "tile", tr("rows of Q and of K, V in a tile; blocks on an SM"), tile_controls)) {
+  const auto tile = [&](bool open) {
+    if (!open) return;
     draw_tile_controls(view, commands);
     ImGui::EndPopup();
-  }
+  };
+  const auto inputs = [&](bool open) {
+    if (!open) return;
+    draw_input_controls(view, commands);
+    ImGui::EndPopup();
+  };
+  if (detail.blocks)
+    tile(bar.popover(tile_label(view), "tile", tr("rows of Q and of K, V in a tile; blocks on an SM"), tile_controls));
   if (detail.causal) {
     AttentionProblem problem = view.request.problem;
     if (bar.button(problem.causal ? tr("causal on") : tr("causal off"), problem.causal, tr("query i sees keys up to i only"))) {
@@ -216,10 +241,17 @@ void draw_what(Bar& bar, const View& view, Commands& commands, const Detail& det
       commands.push(SetProblem{problem, "causal"});
     }
   }
-  if (detail.inputs && bar.popover(tr("inputs"), "inputs", tr("where Q, K and V come from"), input_controls)) {
-    draw_input_controls(view, commands);
+  if (detail.inputs) inputs(bar.popover(tr("inputs"), "inputs", tr("where Q, K and V come from"), input_controls));
+  if (!detail.some_in_list()) return;
+  const char* chosen = nullptr;
+  if (bar.popover("…", "rest", tr("what there is no room for here"), {})) {
+    if (!detail.blocks && ImGui::Selectable(tile_label(view).c_str())) chosen = "tile";
+    if (!detail.inputs && ImGui::Selectable(tr("inputs"))) chosen = "inputs";
     ImGui::EndPopup();
   }
+  if (chosen != nullptr) ImGui::OpenPopup(chosen);
+  if (!detail.blocks) tile(bar.popover_here("tile", tile_controls));
+  if (!detail.inputs) inputs(bar.popover_here("inputs", input_controls));
 }
 
 void draw_how(Bar& bar, const View& view, Commands& commands, std::span<const std::string> languages) {
@@ -243,9 +275,11 @@ void draw_how(Bar& bar, const View& view, Commands& commands, std::span<const st
 float width_with(const View& view, const Detail& detail) {
   const Theme& t = *view.theme;
   const auto pill_width = [&](std::string_view text) { return text_width(t.ui_bold, text) + 28 * t.scale; };
-  float width = 18 * t.scale + pill_width(tr("Race")) + pill_width(more_label(view)) + 20 * t.scale;
+  float width = 18 * t.scale + pill_width(tr("Race")) + pill_width(more_label(view, detail)) + 20 * t.scale;
   if (detail.title) width += text_width(t.heading, "TileScope") + 30 * t.scale;
-  for (const MainAlgorithm& main : main_algorithms) width += pill_width(tr(main.label));
+  if (detail.algorithms)
+    for (const MainAlgorithm& main : main_algorithms) width += pill_width(tr(main.label));
+  if (detail.some_in_list()) width += pill_width("…");
   if (detail.captions) width += text_width(t.ui_small, tr("GPU")) + text_width(t.ui_small, tr("Problem")) + 24 * t.scale;
   width += pill_width(gpu_label(view, detail)) + pill_width(problem_label(view.request.problem, detail));
   if (detail.inputs) width += pill_width(tr("inputs"));
@@ -277,8 +311,8 @@ void draw_top_bar(const Rect& rect, const View& view, Commands& commands, std::s
 
   Detail detail;
   const float room = rect.width() - right - 8 * theme.scale;
-  for (bool Detail::*part :
-       {&Detail::captions, &Detail::causal, &Detail::title, &Detail::blocks, &Detail::sizes, &Detail::chip, &Detail::inputs})
+  for (bool Detail::*part : {&Detail::captions, &Detail::causal, &Detail::title, &Detail::blocks, &Detail::sizes, &Detail::chip,
+                             &Detail::inputs, &Detail::algorithms})
     if (width_with(view, detail) > room) detail.*part = false;
 
   Bar bar(rect, view, commands);
@@ -286,7 +320,7 @@ void draw_top_bar(const Rect& rect, const View& view, Commands& commands, std::s
     bar.caption("TileScope", theme.heading, theme.text);
     bar.skip(10);
   }
-  draw_algorithms(bar, view, commands);
+  draw_algorithms(bar, view, commands, detail);
   draw_what(bar, view, commands, detail);
   bar.place_right(right);
   draw_how(bar, view, commands, languages);

@@ -1,4 +1,4 @@
-// The traffic panel: bytes by tensor on one link — so far, whole run, formula, measured — and what other programs would move.
+// The traffic panel: bytes by tensor on one link, and what other programs would move for the same problem.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -7,8 +7,8 @@
 #include "app/panels/panel_state.h"
 #include "app/panels/panels.h"
 #include "app/panels/say.h"
-#include "app/panels/traffic_measured.h"
 #include "app/panels/traffic_sheet.h"
+#include "app/panels/traffic_table.h"
 #include "app/widgets.h"
 #include "sim/analysis/format.h"
 #include "sim/analysis/io_complexity.h"
@@ -25,22 +25,6 @@ struct TrafficState {
   std::string language;  // that they are in: its own name for itself
 };
 
-const char* choice_name(LinkChoice choice) {
-  switch (choice) {
-    case LinkChoice::l2_to_sm:
-      return tr("L2→SM");
-    case LinkChoice::sm_to_l2:
-      return tr("SM→L2");
-    case LinkChoice::hbm_read:
-      return tr("HBM read");
-    case LinkChoice::hbm_write:
-      return tr("HBM write");
-    case LinkChoice::shared:
-      return tr("shared");
-  }
-  return "";
-}
-
 const char* choice_meaning(LinkChoice choice) {
   switch (choice) {
     case LinkChoice::l2_to_sm:
@@ -55,155 +39,6 @@ const char* choice_meaning(LinkChoice choice) {
       return tr("What shared memory is read and written, both together.");
   }
   return "";
-}
-
-/// Right-aligned columns; those that do not fit a narrow panel are left out and live on in the tooltip.
-struct Columns {
-  float name_end = 0;
-  float so_far = 0, whole = 0, formula = 0, measured = 0;  // right edges; 0 where left out
-  float width = 0;
-  bool exact = false;  // bytes to the byte; else shortened
-};
-
-Columns lay_out_columns(const Theme& theme, float left, float right, std::int64_t largest) {
-  Columns columns;
-  columns.name_end = left + 40 * theme.scale;
-  const float room = right - columns.name_end;
-  const float shortened = text_width(theme.mono_small, "≥ 00.0 MB") + 6 * theme.scale;
-  const int count = room >= 4 * shortened ? 4 : room >= 3 * shortened ? 3 : 2;
-  columns.width = room / static_cast<float>(count);
-  float edge = right;
-  if (count >= 3) columns.measured = edge, edge -= columns.width;
-  columns.formula = edge, edge -= columns.width;
-  columns.whole = edge, edge -= columns.width;
-  if (count == 4) columns.so_far = edge;
-  columns.exact = text_width(theme.mono_small, fmt::format("≥ {}", format_count(largest))) + 6 * theme.scale <= columns.width;
-  return columns;
-}
-
-std::string bytes_text(const Columns& columns, std::int64_t bytes) {
-  return columns.exact || bytes == 0 ? format_count(bytes) : format_bytes(Bytes(bytes));
-}
-
-void cell(ImDrawList* list, ImFont* font, const Columns& columns, float edge, float top, float height, ImU32 color,
-          std::string_view text) {
-  if (edge <= 0) return;
-  draw_text(list, font, {{edge - columns.width, top}, {edge, top + height}}, color, text, Align::right);
-}
-
-void draw_header(ImDrawList* list, const View& view, const Columns& columns, float top, float height, LinkChoice choice) {
-  const Theme& theme = *view.theme;
-  const bool least = choice == LinkChoice::hbm_read && view.lane().simulation->request.gpu.has_l2();
-  const std::string measured_meaning = measured_column_meaning(view);
-  struct Head {
-    float edge;
-    const char* text;
-    const char* meaning;
-  };
-  const std::array<Head, 4> heads = {
-      Head{columns.so_far, tr("so far"), tr("Up to the step that is shown.")},
-      Head{columns.whole, tr("whole run"), tr("From the first launch to the end of the last.")},
-      Head{columns.formula, least ? tr("at least") : tr("formula"),
-           least ? tr("Each input has to cross once, because the L2 starts cold. How much more it is depends on the L2.")
-                 : tr("The closed form of this program, worked out apart from the simulation.")},
-      Head{columns.measured, measured_heading(view), measured_meaning.c_str()}};
-  for (const Head& head : heads) {
-    if (head.edge <= 0) continue;
-    const Rect rect = {{head.edge - columns.width, top}, {head.edge, top + height}};
-    hit_area(head.text, rect);
-    if (ImGui::IsItemHovered()) show_tooltip(theme, head.text, head.meaning);
-    draw_text(list, theme.ui_small, rect, theme.text_faint, head.text, Align::right);
-  }
-}
-
-std::string row_details(const TrafficRow& row, bool exact_so_far) {
-  std::string body = say(tr("so far {}{}"), exact_so_far ? "" : "≈ ", format_exact_bytes(Bytes(row.so_far)));
-  add_line(body, say(tr("whole run {}"), format_exact_bytes(Bytes(row.whole))));
-  if (row.kind == FormulaKind::exact) add_line(body, say(tr("formula {}"), format_exact_bytes(Bytes(row.formula))));
-  if (row.kind == FormulaKind::at_least) add_line(body, say(tr("at least {}"), format_exact_bytes(Bytes(row.formula))));
-  if (!row.formula_text.empty()) add_line(body, fmt::format("= {}", row.formula_text));
-  return body;
-}
-
-void draw_figures(ImDrawList* list, const View& view, const Columns& columns, const TrafficRow& row, float top, float height,
-                  bool bold) {
-  const Theme& theme = *view.theme;
-  const bool exact = view.lane().state.traffic_exact;
-  const ImU32 figure = row.whole == 0 ? theme.text_faint : theme.text;
-  cell(list, theme.mono_small, columns, columns.so_far, top, height, row.so_far == 0 ? theme.text_faint : theme.text_dim,
-       fmt::format("{}{}", exact || row.so_far == 0 ? "" : "≈ ", bytes_text(columns, row.so_far)));
-  cell(list, theme.mono_small, columns, columns.whole, top, height, figure, bytes_text(columns, row.whole));
-  if (row.kind == FormulaKind::none) {
-    cell(list, theme.mono_small, columns, columns.formula, top, height, theme.text_faint, "–");
-  } else {
-    const bool least = row.kind == FormulaKind::at_least;
-    const char* sign = !row.agrees() ? "≠ " : least ? "≥ " : "= ";
-    const ImU32 color = !row.agrees() ? theme.bad : least || (row.whole == 0 && !bold) ? theme.text_faint : theme.good;
-    cell(list, theme.mono_small, columns, columns.formula, top, height, color,
-         fmt::format("{}{}", sign, bytes_text(columns, row.formula)));
-  }
-  if (!bold) cell(list, theme.mono_small, columns, columns.measured, top, height, theme.text_faint, "–");
-}
-
-/// A hair under a row's figures: how much of the whole run has gone by.
-void draw_progress(ImDrawList* list, const Theme& theme, const Columns& columns, const TrafficRow& row, float bottom, ImU32 color) {
-  if (row.whole <= 0) return;
-  const float from = columns.whole - columns.width + 10 * theme.scale;
-  const auto share = static_cast<float>(std::clamp(static_cast<double>(row.so_far) / static_cast<double>(row.whole), 0.0, 1.0));
-  const float thickness = std::max(1.0F, std::floor(1.5F * theme.scale));
-  list->AddRectFilled({from, bottom - thickness}, {columns.whole, bottom}, with_alpha(theme.text_faint, 0.25F));
-  list->AddRectFilled({from, bottom - thickness}, {from + (columns.whole - from) * share, bottom}, color);
-}
-
-/// Returns the tensor under the mouse.
-std::optional<Tensor> draw_rows(const View& view, const TrafficSheet& sheet, const Columns& columns, float row_height) {
-  std::optional<Tensor> under_mouse;
-  const Theme& theme = *view.theme;
-  ImDrawList* list = ImGui::GetWindowDrawList();
-  for (const TrafficRow& row : sheet.rows) {
-    const ImVec2 at = ImGui::GetCursorScreenPos();
-    const Rect rect = {at, {at.x + ImGui::GetContentRegionAvail().x, at.y + row_height}};
-    ImGui::PushID(static_cast<int>(row.tensor));
-    ImGui::InvisibleButton("row", {rect.width(), rect.height()});
-    ImGui::PopID();
-    if (ImGui::IsItemHovered()) {
-      under_mouse = row.tensor;
-      show_tooltip(theme, to_string(row.tensor), row_details(row, view.lane().state.traffic_exact));
-    }
-    if (view.hovered_tensor == row.tensor)
-      list->AddRectFilled({rect.min.x - 4 * theme.scale, rect.min.y}, {rect.max.x + 4 * theme.scale, rect.max.y}, theme.accent_soft,
-                          4 * theme.scale);
-    const float swatch = 9 * theme.scale;
-    draw_swatch(list, theme, {rect.min.x, std::floor(rect.center().y - swatch * 0.5F)}, swatch, row.tensor);
-    draw_text(list, theme.ui_bold, {{rect.min.x + 16 * theme.scale, rect.min.y}, {columns.name_end, rect.max.y}}, theme.text,
-              to_string(row.tensor));
-    draw_figures(list, view, columns, row, rect.min.y, row_height, false);
-    draw_progress(list, theme, columns, row, rect.max.y - std::floor(theme.scale), theme.color(row.tensor));
-  }
-  return under_mouse;
-}
-
-void draw_total(const View& view, const TrafficSheet& sheet, const Columns& columns, LinkChoice choice, float row_height) {
-  const Theme& theme = *view.theme;
-  ImDrawList* list = ImGui::GetWindowDrawList();
-  const ImVec2 at = ImGui::GetCursorScreenPos();
-  const float right = at.x + ImGui::GetContentRegionAvail().x;
-  list->AddRectFilled({at.x, at.y}, {right, at.y + std::max(1.0F, std::floor(theme.scale))}, theme.panel_border);
-  ImGui::InvisibleButton("total", {right - at.x, row_height});
-  const bool hovered = ImGui::IsItemHovered();
-  const MeasuredTotal measured = measured_total(view, choice);
-  const ImU32 color = !measured.known ? theme.text_faint : measured.within ? theme.good : theme.bad;
-  cell(list, theme.mono_small, columns, columns.measured, at.y, row_height, color,
-       measured.known ? fmt::format("{}{}", measured.within ? "" : "! ", bytes_text(columns, measured.bytes)) : "–");
-  if (hovered) {
-    std::string body = row_details(sheet.total, view.lane().state.traffic_exact);
-    if (measured.known) add_line(body, measured.details);
-    if (choice == LinkChoice::hbm_write)
-      add_line(body, say(tr("after a flush {}"), format_exact_bytes(view.lane().simulation->hbm_write_after_flush)));
-    show_tooltip(theme, choice_name(choice), body);
-  }
-  draw_text(list, theme.ui_bold, {at, {columns.name_end, at.y + row_height}}, theme.text, tr("sum"));
-  draw_figures(list, view, columns, sheet.total, at.y, row_height, true);
 }
 
 std::string ratio_text(std::int64_t bytes, std::int64_t own) {
@@ -247,7 +82,7 @@ void draw_rivals(const View& view, Commands& commands, const TrafficState& state
   float name_width = 0, ratio_width = 0;
   for (const Rival& rival : rivals) {
     most = std::max(most, rival.bytes);
-    name_width = std::max(name_width, text_width(theme.ui_small, rival.title));
+    name_width = std::max(name_width, text_width(theme.ui_small, translated(rival.title)));
     ratio_width = std::max(ratio_width, text_width(theme.mono_small, ratio_text(rival.bytes, rivals.front().bytes)));
   }
   ratio_width = std::max(ratio_width, text_width(theme.mono_small, format_bytes(Bytes(rivals.front().bytes))));
@@ -268,11 +103,11 @@ void draw_rivals(const View& view, Commands& commands, const TrafficState& state
       if (rival.current && !state.theory_details.empty()) add_line(body, state.theory_details);
       if (!rival.current && !rival.order.empty()) add_line(body, rival.order);
       if (!rival.current) add_line(body, tr("Click to see it run."));
-      show_tooltip(theme, rival.title, body);
+      show_tooltip(theme, translated(rival.title), body);
     }
     const float bottom = at.y + row_height;
     draw_text(list, theme.ui_small, {at, {at.x + name_width - 6 * theme.scale, bottom}},
-              rival.current || hovered ? theme.text : theme.text_dim, rival.title);
+              rival.current || hovered ? theme.text : theme.text_dim, translated(rival.title));
     const float bar_left = at.x + name_width, bar_right = at.x + width - ratio_width - 8 * theme.scale;
     const float share = static_cast<float>(static_cast<double>(rival.bytes) / static_cast<double>(most));
     const float height = std::min(9 * theme.scale, row_height - 4);
@@ -333,9 +168,11 @@ const char* short_choice_name(LinkChoice choice) {
 constexpr std::array link_choices = {LinkChoice::l2_to_sm, LinkChoice::sm_to_l2, LinkChoice::hbm_read, LinkChoice::hbm_write,
                                      LinkChoice::shared};
 
-float switch_width(const Theme& theme, const char* (*name)(LinkChoice)) {
+/// Of the pills [from, to) of the switch.
+float switch_width(const Theme& theme, const char* (*name)(LinkChoice), std::size_t from = 0,
+                   std::size_t to = link_choices.size()) {
   float width = 0;
-  for (const LinkChoice choice : link_choices) width += text_width(theme.ui_small, name(choice)) + 17 * theme.scale;
+  for (std::size_t i = from; i < to; ++i) width += text_width(theme.ui_small, name(link_choices[i])) + 17 * theme.scale;
   return width;
 }
 
@@ -353,12 +190,11 @@ void switch_part(TrafficState& state, const Theme& theme, const char* (*name)(Li
   if (chosen) state.choice = link_choices[from + static_cast<std::size_t>(*chosen)];
 }
 
-/// The panel's title with the link switch: beside it, below it, or on two lines, as there is room.
+/// The panel's title with the link switch: beside it, or below it on as many lines as it needs.
 void draw_heading(TrafficState& state, const Theme& theme) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float width = ImGui::GetContentRegionAvail().x, title = text_width(theme.heading, tr("Traffic")) + 12 * theme.scale;
-  const bool full = switch_width(theme, choice_name) <= width, arrows = switch_width(theme, short_choice_name) <= width;
-  const auto name = full ? choice_name : short_choice_name;
+  const auto name = switch_width(theme, choice_name) <= width ? choice_name : short_choice_name;
   const bool beside = title + switch_width(theme, short_choice_name) <= width;
   panel_heading(theme, tr("Traffic"));
   if (beside) {
@@ -370,9 +206,13 @@ void draw_heading(TrafficState& state, const Theme& theme) {
   } else {
     ImGui::Dummy({1, 3 * theme.scale});
     ImGui::BeginGroup();
-    switch_part(state, theme, name, 0, arrows ? link_choices.size() : 2);
-    if (!arrows) ImGui::Dummy({1, 2 * theme.scale});
-    if (!arrows) switch_part(state, theme, name, 2, link_choices.size());
+    for (std::size_t from = 0, to = 0; from < link_choices.size(); from = to) {  // as many a line as there is room for
+      for (to = from + 1; to < link_choices.size() && switch_width(theme, name, from, to + 1) <= width;) ++to;
+      // Up and down of a link stay together.
+      if (from == 0 && to > 2 && to < link_choices.size()) to = 2;
+      if (from > 0) ImGui::Dummy({1, 2 * theme.scale});
+      switch_part(state, theme, name, from, to);
+    }
     ImGui::EndGroup();
   }
   item_tooltip(theme, choice_name(state.choice), choice_meaning(state.choice));
@@ -411,13 +251,7 @@ void draw_traffic_panel(const View& view, Commands& commands) {
   float caption = theme.ui_small->FontSize + 6 * theme.scale, room = bottom - ImGui::GetCursorPosY() - header - caption;
   if (room < smallest * count) room += caption, caption = 0;  // the rivals' tooltips have the theory too
   const float row_height = std::floor(std::clamp(room / count, smallest, theme.row_height));
-  const ImVec2 at = ImGui::GetCursorScreenPos();
-  const std::int64_t largest = std::max(sheet.total.whole, sheet.total.formula);
-  const Columns columns = lay_out_columns(theme, at.x, at.x + ImGui::GetContentRegionAvail().x, largest);
-  draw_header(ImGui::GetWindowDrawList(), view, columns, at.y, header, state.choice);
-  ImGui::SetCursorScreenPos({at.x, at.y + header});
-  const auto under_mouse = draw_rows(view, sheet, columns, row_height);
-  draw_total(view, sheet, columns, state.choice, row_height);
+  const std::optional<Tensor> under_mouse = draw_traffic_table(view, sheet, state.choice, header, row_height);
   if (caption > 0) caption_line(theme, tr("SM↔L2, same problem"), state.theory, state.theory_details, caption);
   draw_rivals(view, commands, state, row_height);
   light_tensor(view, commands, under_mouse);

@@ -261,6 +261,12 @@ TileShape untiled_matmul_tile(const AttentionProblem& problem, const GpuSpec& gp
   return shrink(wish, [&](const TileShape& tile) { return fits_well(untiled_needs(problem, tile), gpu); });
 }
 
+int ring_buffers(const TileProgram& program) {
+  int most = 0;
+  for (const LaunchSpec& launch : program.launches()) most = std::max(most, launch.needs.stages);
+  return most;
+}
+
 std::int64_t registers_of_block(const KernelNeeds& needs) {
   const std::int64_t warps = ceil_div(needs.threads, warp_threads);
   return warps * ceil_div(needs.registers_per_thread * warp_threads, 256) * 256;

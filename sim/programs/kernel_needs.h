@@ -41,6 +41,8 @@ TileShape fused_softmax_tile(const AttentionProblem& problem, const GpuSpec& gpu
 TileShape tiled_matmul_tile(const AttentionProblem& problem, const GpuSpec& gpu);
 TileShape untiled_matmul_tile(const AttentionProblem& problem, const GpuSpec& gpu);
 
+/// Buffers of the program's ring of key tiles: the most that any of its launches has.
+int ring_buffers(const TileProgram& program);
 /// 32-bit registers that a block takes on an SM: warps are given registers in units of 256.
 std::int64_t registers_of_block(const KernelNeeds& needs);
 /// Shared memory that a block takes on an SM beyond its own: what an SM has over the largest block, at most 1 KiB.

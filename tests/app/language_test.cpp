@@ -13,6 +13,10 @@
 #include "app/keys.h"
 #include "app/language.h"
 #include "app/view.h"
+#include "sim/analysis/what_if.h"
+#include "sim/engine/block_order.h"
+#include "sim/programs/tile_program.h"
+#include "tests/app/window_script.h"
 
 using namespace tilescope;
 
@@ -107,6 +111,46 @@ TEST_CASE("language: the Korean file, where there is one, has every text that th
     CHECK((*korean)->find(row.what) != nullptr);
   }
   for (const PanelInfo& panel : panel_table()) CHECK((*korean)->find(panel.title) != nullptr);
+}
+
+namespace {
+
+/// Every text that the window translates although it stands in a table of the simulation: programs, their lines, orders of blocks,
+/// questions to the machine.
+std::set<std::string> texts_in_tables() {
+  std::set<std::string> out;
+  const auto add = [&](std::string_view text) {
+    if (!text.empty()) out.emplace(text);
+  };
+  for (const ProgramInfo& info : program_table()) {
+    add(info.title);
+    add(info.summary);
+    for (const ListingLine& line : info.listing) add(line.why);
+  }
+  for (const BlockOrderInfo& row : block_orders()) add(row.title);
+  for (const Session::Start& start : {opening_start(), h200_start({.heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512})})
+    for (const WhatIf& row : what_ifs(start.request)) {
+      add(row.title);
+      add(row.asks);
+    }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("language: every language has the explanations that stand in tables of the simulation") {
+  const std::set<std::string> texts = texts_in_tables();
+  CHECK(texts.size() > 100);
+  for (const std::string& id : available_languages()) {
+    const auto language = load_language(id);
+    REQUIRE(static_cast<bool>(language));
+    if (*language == nullptr) continue;
+    CAPTURE(id);
+    for (const std::string& text : texts) {
+      CAPTURE(text);
+      CHECK((*language)->find(text) != nullptr);
+    }
+  }
 }
 
 TEST_CASE("language: the languages offered are those whose file is there") {

@@ -21,6 +21,12 @@ Session::Start start_with(const MeasurementBundle& bundle) {
   return start;
 }
 
+Session::Start start_in(CenterView center, const MeasurementBundle& bundle) {
+  Session::Start start = start_with(bundle);
+  start.center = center;
+  return start;
+}
+
 GpuSpec toy() {
   const auto gpu = load_gpu("toy");
   REQUIRE(gpu);
@@ -45,9 +51,8 @@ TEST_CASE("validate view: nothing is simulated for it until it is shown; then ev
 
 TEST_CASE("validate view: stopping and going on, with threads") {
   const Theme theme = make_theme(ThemeKind::dark, 1);
-  Session::Start start = start_with(synthetic_bundle(toy()));
+  Session::Start start = start_in(CenterView::validate, synthetic_bundle(toy()));
   start.threads = true;
-  start.center = CenterView::validate;
   Session session(std::move(start));
   session.apply(RunValidation{false});
   session.finish();
@@ -60,9 +65,8 @@ TEST_CASE("validate view: stopping and going on, with threads") {
 
 TEST_CASE("validate view: a sweep that is left running gives way to it") {
   const Theme theme = make_theme(ThemeKind::dark, 1);
-  Session::Start start = start_with(synthetic_bundle(toy()));
+  Session::Start start = start_in(CenterView::sweep, synthetic_bundle(toy()));
   start.threads = true;
-  start.center = CenterView::sweep;
   Session session(std::move(start));
   const auto tick_until = [&](const auto& there) {
     for (int i = 0; i < 60000 && !there(session.view(theme)); ++i) {
@@ -118,9 +122,7 @@ TEST_CASE("validate view: a case that is not there is a mark, not a crash; F5 wi
   MeasurementBundle bundle = synthetic_bundle(toy());
   bundle.cases[1].kernel = "flash9";
   bundle.cases[2].counters.clear();
-  Session::Start start = start_with(bundle);
-  start.center = CenterView::validate;
-  Session session(std::move(start));
+  Session session(start_in(CenterView::validate, bundle));
   session.finish();
   CHECK(session.view(theme).validation->summary->not_simulated == 1);
   session.apply(Measure{});

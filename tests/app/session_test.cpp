@@ -6,7 +6,6 @@
 
 #include <doctest/doctest.h>
 
-#include "app/assets.h"
 #include "app/files.h"
 #include "app/panels/sm_lanes.h"
 #include "app/session.h"
@@ -321,14 +320,47 @@ TEST_CASE("session: fewer SMs than the one in focus brings the focus back") {
 }
 
 TEST_CASE("session: on a large GPU another SM in focus is simulated and the clock kept") {
-  Session::Start start = opening_start();
-  start.request.gpu = *load_gpu("h200");
-  start.request.problem = {1, 8, 8, 2048, 2048, 64, DataType::fp16, false, Pass::forward};
-  start.request.tile.reset();
-  Opened opened(std::move(start));
+  Opened opened(h200_start({.heads = 8, .kv_heads = 8, .seq_q = 2048, .seq_kv = 2048, .head_dim = 64}));
   const View view = opened.after(SetFocusSm{77});
   CHECK(view.lane().focus_sm == 77);
   CHECK(view.lane().simulation->request.focus_sm == 77);
+}
+
+TEST_CASE("session: an SM that was in focus before, or looked into, comes into focus without simulating again") {
+  for (const bool race : {false, true}) {
+    CAPTURE(race);
+    Session::Start start = h200_start({.heads = 32, .kv_heads = 32, .seq_q = 1024, .seq_kv = 1024, .head_dim = 64});
+    start.race = race;
+    Opened opened(std::move(start));
+    const auto first = opened.view().lane().simulation;
+    const auto second = opened.after(SetFocusSm{77}).lane().simulation;
+    CHECK(second != first);
+    CHECK(opened.after(SetFocusSm{0}).lane().simulation == first);  // the very same one
+    CHECK(opened.view().lane().focus_sm == 0);
+    CHECK(opened.after(SetFocusSm{77}).lane().simulation == second);
+
+    opened.session.apply(SetLanes{true});
+    opened.after(LookIntoSms{30, 31, 0});
+    if (race) opened.after(LookIntoSms{30, 31, 1});
+    const SmWork* const work = opened.view().lane().sm_works->of(30);
+    REQUIRE(work != nullptr);
+    const std::span<const Interval> looked_at = work->simulation->trace->intervals(30);
+    const Lane lane = opened.after(SetFocusSm{30}).lane();
+    CHECK(lane.focus_sm == 30);
+    CHECK(lane.simulation->request.focus_sm == 30);
+    CHECK(lane.simulation->trace->intervals(30).data() == looked_at.data());  // shared, not made again
+    CHECK(lane.timeline != nullptr);
+    CHECK(lane.step > 0);
+  }
+}
+
+TEST_CASE("session: another problem is not shown with what is known of the last one's SMs") {
+  Opened opened(h200_start({.heads = 8, .kv_heads = 8, .seq_q = 2048, .seq_kv = 2048, .head_dim = 64}));
+  opened.after(SetFocusSm{77});
+  opened.session.apply(SetProblem{with_rows(opened.view(), 1024), "seq"});
+  const View view = opened.after(SetFocusSm{0});
+  CHECK(view.lane().simulation->request.problem.seq_q == 1024);
+  CHECK(view.lane().focus_sm == 0);
 }
 
 TEST_CASE("session: a matrix of one's own is used; one of another shape is refused with both shapes") {
@@ -413,13 +445,8 @@ TEST_CASE("session: while a long block is written out, what was shown stays; the
 }
 
 TEST_CASE("session: a step far away in a block of checkpoints is shown with its values, and only once they are at hand") {
-  Session::Start start = opening_start();
-  Result<GpuSpec> h200 = start.load_gpu("h200");
-  REQUIRE(h200);
-  start.request.gpu = *h200;
-  start.request.tile.reset();
+  Session::Start start = h200_start({.heads = 1, .kv_heads = 1, .seq_q = 4096, .seq_kv = 4096, .head_dim = 128});
   start.request.algorithm = "flash1";
-  start.request.problem = {.heads = 1, .kv_heads = 1, .seq_q = 4096, .seq_kv = 4096, .head_dim = 128};
   start.threads = true;
   Opened opened(std::move(start));
   REQUIRE(opened.view().lane().history != nullptr);
@@ -439,12 +466,7 @@ TEST_CASE("session: a step far away in a block of checkpoints is shown with its 
 }
 
 TEST_CASE("session: in a race the SMs of either side are looked into") {
-  Session::Start start = opening_start();
-  Result<GpuSpec> h200 = start.load_gpu("h200");
-  REQUIRE(h200);
-  start.request.gpu = *h200;
-  start.request.tile.reset();
-  start.request.problem = {.heads = 32, .kv_heads = 32, .seq_q = 1024, .seq_kv = 1024, .head_dim = 64};
+  Session::Start start = h200_start({.heads = 32, .kv_heads = 32, .seq_q = 1024, .seq_kv = 1024, .head_dim = 64});
   start.race = start.by_sm = true;
   Opened opened(std::move(start));
   REQUIRE(opened.view().lanes.size() == 2);

@@ -144,12 +144,7 @@ TEST_CASE("timeline: the word SM gives every SM a lane, and a click on a block t
 }
 
 TEST_CASE("timeline: on a large GPU an SM that the mouse rests on is looked into, and a click on its block focuses it") {
-  Session::Start start = opening_start();
-  Result<GpuSpec> h200 = start.load_gpu("h200");
-  REQUIRE(h200);
-  start.request.gpu = *h200;
-  start.request.tile.reset();
-  start.request.problem = {.heads = 16, .kv_heads = 16, .seq_q = 2048, .seq_kv = 2048, .head_dim = 64};
+  Session::Start start = h200_start({.heads = 16, .kv_heads = 16, .seq_q = 2048, .seq_kv = 2048, .head_dim = 64});
   start.by_sm = true;
   const auto script = WindowScript::open(std::move(start), 1600, 900);
   if (script == nullptr) return;

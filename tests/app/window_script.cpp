@@ -22,6 +22,16 @@ Session::Start opening_start() {
   return start;
 }
 
+Session::Start h200_start(const AttentionProblem& problem) {
+  Session::Start start = opening_start();
+  const Result<GpuSpec> h200 = start.load_gpu("h200");
+  REQUIRE(static_cast<bool>(h200));
+  start.request.gpu = *h200;
+  start.request.tile.reset();
+  start.request.problem = problem;
+  return start;
+}
+
 std::unique_ptr<WindowScript> WindowScript::open(int width, int height, float scale) {
   return open(opening_start(), width, height, scale);
 }

@@ -54,5 +54,7 @@ class WindowScript {
 
 /// The opening request of the window, as the command line makes it.
 Session::Start opening_start();
+/// The same on an H200, with the tile of its kernel.
+Session::Start h200_start(const AttentionProblem& problem);
 
 }  // namespace tilescope

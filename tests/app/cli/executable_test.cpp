@@ -74,6 +74,21 @@ TEST_CASE("executable: without a display the window is refused with 3 and one li
   one_line(shell("env -u DISPLAY -u WAYLAND_DISPLAY " + program + " 2>&1 >/dev/null"), 3, "display");
 }
 
+TEST_CASE("executable: too old an OpenGL is refused with what was found, what is needed and what to do") {
+  // Mesa's drivers give no more than they are told to; with another driver there is nothing to see.
+  const TemporaryFolder folder;
+  const Outcome drawn =
+      shell("MESA_GL_VERSION_OVERRIDE=2.1 " + program + " render --out " + folder.path("a.png") + " 2>&1 >/dev/null");
+  if (drawn.code == 0) {
+    MESSAGE("skipped: this driver does not take MESA_GL_VERSION_OVERRIDE");
+    return;
+  }
+  one_line(drawn, 3, "needs OpenGL 3.3");
+  if (drawn.text.find("EGL gives none") != std::string::npos) return;  // no driver at all: packages are the way out
+  CHECK(drawn.text.find("OpenGL 2.1") != std::string::npos);
+  CHECK(drawn.text.find("update the driver") != std::string::npos);
+}
+
 TEST_CASE("executable: an unreadable GPU file ends with 2 and one line") {
   const TemporaryFolder folder;
   one_line(errors_of("simulate --gpu " + folder.file("mine.toml", "not a spec")), 2, "mine.toml:1: not TOML");

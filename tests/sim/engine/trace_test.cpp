@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/engine/refocused.h"
 #include "tests/sim/engine/fake_program.h"
 
 using namespace tilescope;
@@ -120,6 +121,50 @@ TEST_CASE("trace: SMs that are asked for beside the one in focus are kept as the
       CHECK(a.cycle == b.cycle);
       CHECK(a.op == b.op);
       CHECK(a.run == b.run);
+    }
+  }
+}
+
+TEST_CASE("trace: a simulation seen from another SM that it kept is the same as one with that SM in focus, bit by bit") {
+  SimulationRequest request;
+  request.gpu = h200_gpu();
+  for (const std::string algorithm : {"flash2", "flash1", "standard"}) {
+    CAPTURE(algorithm);
+    request.algorithm = algorithm;
+    request.problem = problem_of(32, 1024, 64);
+    request.also_in_focus = {40, 7};
+    const auto several = simulate(request);
+    REQUIRE(several);
+    CHECK(refocused(*several, 8) == nullptr);
+    for (const int sm : {0, 7, 40}) {
+      CAPTURE(sm);
+      const auto seen = refocused(*several, sm);
+      REQUIRE(seen != nullptr);
+      const auto expected = run(algorithm, request.gpu, request.problem, sm);
+      CHECK(seen->request.focus_sm == sm);
+      CHECK(seen->request.also_in_focus.empty());
+      CHECK(seen->ledger.entries().size() == expected->ledger.entries().size());
+      CHECK(seen->ledger.table() == expected->ledger.table());
+      CHECK(seen->cycles.value == expected->cycles.value);
+      CHECK(seen->time.value == expected->time.value);
+      CHECK(seen->flops == expected->flops);
+      CHECK(seen->exps == expected->exps);
+      CHECK(seen->bound == expected->bound);
+      CHECK(seen->utilisation == expected->utilisation);
+      CHECK(seen->peak_hbm.value == expected->peak_hbm.value);
+      CHECK(seen->extra_hbm.value == expected->extra_hbm.value);
+      CHECK(seen->hbm_write_after_flush.value == expected->hbm_write_after_flush.value);
+      CHECK(seen->launches.size() == expected->launches.size());
+      const Trace &a = *seen->trace, &b = *expected->trace;
+      CHECK(std::vector<int>(a.focused_sms().begin(), a.focused_sms().end()) == std::vector<int>{sm});
+      CHECK(a.intervals(sm == 7 ? 40 : 7).empty());
+      REQUIRE(a.step_count(sm) == b.step_count(sm));
+      for (std::int64_t step = 0; step <= b.step_count(sm); step += 23) {
+        CHECK(a.state_at(sm, step) == b.state_at(sm, step));
+        const double between = b.state_at(sm, step).cycle + 3.25;
+        CHECK(a.state_at_cycle(sm, between) == b.state_at_cycle(sm, between));
+        CHECK(a.seek(sm, step, Grain::tile, 1) == b.seek(sm, step, Grain::tile, 1));
+      }
     }
   }
 }

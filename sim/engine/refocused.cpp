@@ -1,0 +1,78 @@
+// A trace that answers from another one, with what only the other SMs in focus show left out.
+#include "sim/engine/refocused.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/engine/recorder.h"
+
+namespace tilescope {
+
+namespace {
+
+class RefocusedTrace final : public Trace {
+ public:
+  RefocusedTrace(std::shared_ptr<const Simulation> whole, int sm)
+      : whole_(std::move(whole)), trace_(*whole_->trace), focused_{sm} {}
+
+  double end_cycle() const override { return trace_.end_cycle(); }
+  std::span<const LaunchTime> launches() const override { return trace_.launches(); }
+  std::span<const BlockRun> runs() const override { return trace_.runs(); }
+  const TimeBins& bins() const override { return trace_.bins(); }
+  std::span<const int> focused_sms() const override { return focused_; }
+  std::span<const Interval> intervals(int sm) const override {
+    return sm == focused_[0] ? trace_.intervals(sm) : std::span<const Interval>();
+  }
+  std::int64_t step_count(int sm) const override { return sm == focused_[0] ? trace_.step_count(sm) : 0; }
+  TraceState state_at(int sm, std::int64_t step) const override { return alone(trace_.state_at(sm, step)); }
+  TraceState state_at_cycle(int sm, double cycle) const override { return alone(trace_.state_at_cycle(sm, cycle)); }
+  std::int64_t seek(int sm, std::int64_t from, Grain grain, int direction) const override {
+    return trace_.seek(sm, from, grain, direction);
+  }
+  std::int64_t step_at_cycle(int sm, double cycle) const override { return trace_.step_at_cycle(sm, cycle); }
+  std::int64_t step_of_interval(int sm, std::size_t interval) const override { return trace_.step_of_interval(sm, interval); }
+
+ private:
+  /// Without the flights and the busy units of other SMs, which are known of SMs in focus only.
+  TraceState alone(TraceState state) const {
+    const int sm = focused_[0];
+    std::erase_if(state.flights, [sm](const TileInFlight& flight) { return flight.sm != sm; });
+    for (std::size_t i = 0; i < state.sms.size(); ++i)
+      if (static_cast<int>(i) != sm) state.sms[i].busy_units = 0;
+    return state;
+  }
+
+  std::shared_ptr<const Simulation> whole_;
+  const Trace& trace_;
+  std::array<int, 1> focused_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Simulation> refocused(std::shared_ptr<const Simulation> simulation, int sm) {
+  const Trace& trace = *simulation->trace;
+  const auto focused = trace.focused_sms();
+  if (std::find(focused.begin(), focused.end(), sm) == focused.end() || trace.runs().size() >= Recorder::most_runs) return nullptr;
+  if (focused.size() == 1) return simulation;
+  auto out = std::make_shared<Simulation>();
+  out->request = simulation->request;
+  out->request.focus_sm = sm;
+  out->request.also_in_focus.clear();
+  out->info = simulation->info;
+  out->program = simulation->program;
+  out->ledger = simulation->ledger;
+  out->hbm_write_after_flush = simulation->hbm_write_after_flush;
+  out->flops = simulation->flops;
+  out->exps = simulation->exps;
+  out->peak_hbm = simulation->peak_hbm;
+  out->extra_hbm = simulation->extra_hbm;
+  out->cycles = simulation->cycles;
+  out->time = simulation->time;
+  out->bound = simulation->bound;
+  out->utilisation = simulation->utilisation;
+  out->launches = simulation->launches;
+  out->trace = std::make_unique<RefocusedTrace>(std::move(simulation), sm);
+  return out;
+}
+
+}  // namespace tilescope

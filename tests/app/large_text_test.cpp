@@ -1,0 +1,111 @@
+// Text made large in a small window: lanes keep their names, and what has no room is still led to.
+#include <optional>
+#include <string_view>
+
+#include <doctest/doctest.h>
+#include <imgui_internal.h>
+
+#include "app/panels/timeline_marks.h"
+#include "tests/app/window_script.h"
+
+namespace tilescope {
+
+namespace {
+
+/// The first place of `area`, row by row, where the pointer is over an item.
+std::optional<ImVec2> place_of(WindowScript& script, const Rect& area, ImGuiID id) {
+  for (float y = area.min.y + 4; y < area.max.y; y += 9)
+    for (float x = area.min.x + 6; x < area.max.x; x += 12) {
+      script.hover(x, y);
+      if (ImGui::GetCurrentContext()->HoveredId == id) return ImVec2(x, y);
+    }
+  return std::nullopt;
+}
+
+const ImGuiWindow* open_popup() {
+  const auto& open = ImGui::GetCurrentContext()->OpenPopupStack;
+  return open.empty() ? nullptr : open.back().Window;
+}
+
+ImGuiID in_window(const char* label) {
+  return ImHashStr(label, 0, ImGui::FindWindowByName("##tilescope")->ID);
+}
+
+}  // namespace
+
+TEST_CASE("large text: every lane of the timeline has a name that can be read, in Race too") {
+  for (const float scale : {1.0F, 1.25F, 1.5F, 2.0F})
+    for (const auto& [width, height] : {std::pair{1600, 900}, {1280, 720}})
+      for (const bool race : {false, true}) {
+        CAPTURE(scale);
+        CAPTURE(width);
+        CAPTURE(race);
+        Session::Start start = opening_start();
+        start.race = race;
+        const auto script = WindowScript::open(std::move(start), width, height, scale);
+        if (script == nullptr) return;
+        const Theme& theme = script->frame().theme();
+        const Rect body = script->frame().layout().timeline.inset(theme.padding);
+        const float least = least_name_part * name_line * theme.ui_small->FontSize;
+        const int tracks = script->view().lane().timeline->lanes.front().tracks;
+        const TimelineLayout layout = lay_out_timeline(body, {race ? 2U : 1U, tracks, false, 100, theme.scale, least});
+        CHECK(lane_name_size(theme.ui_small, layout.lane_height) > 0);
+      }
+}
+
+TEST_CASE("large text: pills without room are in a list, and a click there opens what they would have opened") {
+  const auto script = WindowScript::open(1280, 720, 2);
+  if (script == nullptr) return;
+  const Rect bar = script->frame().layout().top_bar;
+  for (const char* lost : {"Standard", "Br 16  Bc 16##tile", "inputs##inputs"}) {
+    CAPTURE(lost);
+    CHECK_FALSE(place_of(*script, bar, in_window(lost)));
+  }
+  const auto rest = place_of(*script, bar, in_window("…##rest"));
+  REQUIRE(rest);
+  script->click(rest->x, rest->y);
+  const ImGuiWindow* list = open_popup();
+  REQUIRE(list != nullptr);
+  const Rect inside = {list->Pos, {list->Pos.x + list->Size.x, list->Pos.y + list->Size.y}};
+  const auto inputs = place_of(*script, inside, ImHashStr("inputs", 0, list->ID));
+  REQUIRE(inputs);
+  script->click(inputs->x, inputs->y);
+  const ImGuiWindow* opened = open_popup();
+  REQUIRE(opened != nullptr);
+  CHECK(opened != list);
+  // All of it is in the window, or can be scrolled to.
+  CHECK(opened->Pos.x >= 0);
+  CHECK(opened->Pos.x + opened->Size.x <= 1280);
+  CHECK(opened->Pos.y + opened->Size.y <= 720);
+}
+
+TEST_CASE("large text: the views that have no room for their tabs are in a list") {
+  const auto script = WindowScript::open(1280, 720, 2);
+  if (script == nullptr) return;
+  Rect tabs = script->frame().layout().stage;
+  tabs.max.y = tabs.min.y + 60;
+  script->click(tabs.min.x + 60, tabs.min.y + 36);
+  const ImGuiWindow* list = open_popup();
+  REQUIRE(list != nullptr);
+  const Rect inside = {list->Pos, {list->Pos.x + list->Size.x, list->Pos.y + list->Size.y}};
+  const auto fit = place_of(*script, inside, ImHashStr("Fit", 0, list->ID));
+  REQUIRE(fit);
+  script->click(fit->x, fit->y);
+  CHECK(script->view().center == CenterView::fit);
+}
+
+TEST_CASE("large text: a view that needs more room than it has scrolls both ways") {
+  const auto script = WindowScript::open(1280, 720, 2);
+  if (script == nullptr) return;
+  for (const CenterView center : {CenterView::stage, CenterView::roofline, CenterView::what_if}) {
+    script->command(SetCenter{center});
+    const Rect stage = script->frame().layout().stage;
+    script->move(stage.center().x, stage.center().y);
+    const ImGuiWindow* panel = ImGui::GetCurrentContext()->HoveredWindow;
+    REQUIRE(panel != nullptr);
+    CHECK(panel->ScrollMax.x > 0);
+    CHECK(panel->ScrollMax.y > 0);
+  }
+}
+
+}  // namespace tilescope
