@@ -62,9 +62,9 @@ class MemorySystem {
     double in = 0, out = 0;  // free from
   };
   struct Readers {
-    std::uint64_t key = 0;       // of a tile
-    double cycle = 0;            // of its latest read
-    double apart = 0, seen = 0;  // mean of the cycles between two reads, over so many
+    std::uint64_t key = ~std::uint64_t{0};  // of a tile
+    double cycle = 0;                       // of its latest read
+    double apart = 0, seen = 0;             // mean of the cycles between two reads, over so many
   };
   /// When `bytes` that ask at `cycle` have passed a server that is free from `free`.
   static double serve(double& free, double cycle, double cycles) { return free = (free > cycle ? free : cycle) + cycles; }

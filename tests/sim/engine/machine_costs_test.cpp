@@ -65,17 +65,23 @@ TEST_CASE("costs: a block with fewer warps than the SM has quarters leaves the o
   CHECK((*run)->cycles.value == 100 + 2 * 40);
 }
 
-TEST_CASE("costs: what a load writes into shared memory holds up what reads there") {
-  const auto run = run_fake(toy_gpu(), {1}, [](int, std::int64_t, BlockOperations& out) {
-    Operation load = load_k(0, 16);
-    load.smem_write_bytes = 128 * 50;
-    add(out, load);
-    Operation product = matmul(512 * 10);
-    product.smem_read_bytes = 128 * 25;
-    add(out, product);
-  });
-  REQUIRE(run);
-  CHECK(interval_of(**run, 1).start == 150);
+TEST_CASE("costs: what a load writes into shared memory and what an operation reads there take turns") {
+  const auto next_starts = [](int read_cycles) {
+    const auto run = run_fake(toy_gpu(), {1}, [&](int, std::int64_t, BlockOperations& out) {
+      Operation load = load_k(0, 16);
+      load.smem_write_bytes = 128 * 50;
+      add(out, load);
+      Operation product = matmul(512 * 10);
+      product.smem_read_bytes = 128 * read_cycles;
+      add(out, product);
+      add(out, matmul(512 * 10));
+    });
+    REQUIRE(run);
+    CHECK(interval_of(**run, 1).start == 100);
+    return interval_of(**run, 2).start;
+  };
+  CHECK(next_starts(25) == 100 + 2 * 25);
+  CHECK(next_starts(100) == 100 + 100 + 50);
 }
 
 TEST_CASE("records: a tile in flight is as far as its time says, and an SM has all blocks that are on it") {
@@ -164,12 +170,13 @@ TEST_CASE("costs: reads of a tile that come soon after another are no look-ups o
     GpuSpec gpu = toy_gpu();
     gpu.l2_bytes_per_cycle = 2;  // 256 cycles for each of the four
     gpu.l2_merge_cycles = merge_cycles;
+    gpu.launch_block_cycles = 10;  // from one read to the next
     const auto run = run_fake(gpu, {4}, [](int, std::int64_t, BlockOperations& out) { add(out, load_k(0, 16)); });
     REQUIRE(run);
     return (*run)->cycles.value;
   };
   CHECK(last_end(0) == doctest::Approx(100 + 4 * 256 + 200));
-  CHECK(last_end(50) == doctest::Approx(100 + 8 + 500));  // HBM alone
+  CHECK(last_end(50) == doctest::Approx(100 + 256 * (1 + 3 * 10.0 / (10 + 50)) + 200));
 }
 
 TEST_CASE("costs: a read waits for what a write before it takes from the L2") {
