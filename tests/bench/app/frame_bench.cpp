@@ -185,6 +185,11 @@ void other_sm(OpenWindow& window, int turn) {
   if (turn < 0) return;
   window.session->apply(SetFocusSm{1 + turn % 3});
 }
+/// One that was never in focus: simulated with it; above, those that were are only shown again.
+void unseen_sm(OpenWindow& window, int turn) {
+  if (turn < 0) return;
+  window.session->apply(SetFocusSm{10 + turn});
+}
 void other_row(OpenWindow& window, int turn) {
   if (turn < 0) return;
   window.session->apply(SelectRow{turn % 2 == 0 ? 7 : 3});
@@ -286,6 +291,19 @@ void register_firsts() {
                                            where.n > 0 ? fmt::format("_N{}", where.n) : "", where.race ? "_race" : "");
       const auto run = [where, change = named.change](benchmark::State& state) {
         first_after(state, start_of(where.gpu, where.race, where.algorithm, where.n), change);
+      };
+      benchmark::RegisterBenchmark(name.c_str(), run)->Unit(benchmark::kMillisecond)->Iterations(named.turns)->UseManualTime();
+    }
+  // The longest sequences, of a size that every program can take.
+  for (const char* algorithm : {"flash2", "flash1", "standard", "softmax_safe"})
+    for (const NamedChange& named :
+         {NamedChange{"other_sm", other_sm, 6}, {"unseen_sm", unseen_sm, 3}, {"simulation", other_problem, 2}}) {
+      const std::string name = fmt::format("first_after/{}/h200_{}_N16384_H1", named.name, algorithm);
+      const auto run = [algorithm, change = named.change](benchmark::State& state) {
+        Session::Start start = start_of("h200", false, algorithm, 16384);
+        start.request.problem.batch = 1;
+        start.request.problem.heads = start.request.problem.kv_heads = 1;
+        first_after(state, std::move(start), change);
       };
       benchmark::RegisterBenchmark(name.c_str(), run)->Unit(benchmark::kMillisecond)->Iterations(named.turns)->UseManualTime();
     }
