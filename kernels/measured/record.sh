@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Records on an NVIDIA GPU all that is committed about the kernels: correctness, needs, counters, speed beside PyTorch, sanitizers, the
-# suite, probes and samples. Takes about nine minutes on an H200.
+# suite, probes and samples. Takes about eleven minutes on an H200.
 #
 # Usage: kernels/measured/record.sh OUT TILESCOPE COMMIT
 #   OUT        folder for <gpu>.txt, <gpu>-pytorch.json, <gpu>.json, and <gpu>-seen.tar with <gpu>-probe-*.json and <gpu>-hbm-*.json
