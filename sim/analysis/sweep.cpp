@@ -15,6 +15,7 @@ namespace tilescope {
 namespace {
 
 constexpr std::size_t most_values = 200;
+constexpr int most_steps = 100'000;  // a step may be too small to lead to another number at all
 constexpr std::int64_t largest_size = (std::int64_t{1} << 31) - 1;
 
 constexpr std::array keys = {
@@ -89,10 +90,12 @@ Result<std::vector<double>> expand(std::string_view key, std::span<const std::st
     return Error{fmt::format("the range of {} never reaches {:.12g} from {:.12g} by {}: use a {}", key, *to, *from, printable(how),
                              times ? "factor above 1 and a start above 0" : "step above 0")};
   std::vector<double> values;
-  for (double value = *from; value <= *to * (1 + 1e-9); value = times ? value * *by : value + *by) {
+  double value = *from;
+  for (int step = 0; value <= *to * (1 + 1e-9); ++step) {
     const double kept = whole ? std::round(value) : value;
     if (values.empty() || kept > values.back()) values.push_back(kept);
-    if (values.size() > most_values)
+    value = times ? value * *by : value + *by;
+    if (values.size() > most_values || step == most_steps)
       return Error{fmt::format("the range of {} has over {} values: use a larger {}", key, most_values, times ? "factor" : "step")};
   }
   return values;

@@ -44,6 +44,12 @@ TEST_CASE("sweep: ranges double, add, and list") {
   CHECK(values_of("l2.capacity_bytes=0,1048576").front() == 0);
 }
 
+TEST_CASE("sweep: a step too small to lead to another number is refused instead of being taken forever") {
+  CHECK(refused("seq=64:128:+1e-20").find("use a larger step") != std::string::npos);
+  CHECK(refused("seq=64:128:x1.00000000000001").find("use a larger factor") != std::string::npos);
+  CHECK(refused("l2.capacity_bytes=1e17:2e17:+1").find("use a larger step") != std::string::npos);
+}
+
 TEST_CASE("sweep: a range that cannot be is refused in one sentence that quotes it") {
   CHECK(refused("sek=1:2").find("did you mean seq") != std::string::npos);
   CHECK(refused("seq").find("no range") != std::string::npos);
