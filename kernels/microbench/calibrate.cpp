@@ -117,15 +117,15 @@ Status add_latencies(const Setup& setup, Values& values) {
   // From one SM, half of the lines are near and half are far.
   double near = 0, far = 0;
   std::vector<double> near_of_sm;
-  const auto count = static_cast<std::ptrdiff_t>(lines->lines);
+  const auto count = static_cast<std::ptrdiff_t>(lines->lines), half = count / 2;
   for (std::size_t sm = 0; sm < lines->sms.size(); ++sm) {
     const auto first = lines->cycles.begin() + static_cast<std::ptrdiff_t>(sm) * count;
     std::sort(first, first + count);
-    near += std::accumulate(first, first + count / 2, 0.0);
-    far += std::accumulate(first + count / 2, first + count, 0.0);
-    near_of_sm.push_back(std::accumulate(first, first + count / 2, 0.0) / static_cast<double>(count / 2));
+    near += std::accumulate(first, first + half, 0.0);
+    far += std::accumulate(first + half, first + count, 0.0);
+    near_of_sm.push_back(std::accumulate(first, first + half, 0.0) / static_cast<double>(half));
   }
-  const double apart = (far - near) / (static_cast<double>(lines->sms.size()) * static_cast<double>(count / 2));
+  const double apart = (far - near) / (static_cast<double>(lines->sms.size()) * static_cast<double>(half));
   const auto [nearest, farthest] = std::minmax_element(near_of_sm.begin(), near_of_sm.end());
   values.push_back({"sm.shared_latency_cycles", rounded(*shared), fmt::format("a chain of addresses; the L1 takes {:.3g}", *l1)});
   values.push_back(
@@ -151,8 +151,8 @@ Status add_l2(const Setup& setup, Values& values) {
   double shared_mib = 0, own_mib = 0;
   for (const ReadPattern pattern : {ReadPattern::own, ReadPattern::rotating}) {
     double best = 0;
-    for (double part = 0.3; part <= 1.1; part += 0.05) {
-      const auto bytes = static_cast<std::int64_t>(part * static_cast<double>(device.l2_bytes) / sms);
+    for (int percent = 30; percent <= 105; percent += 5) {
+      const auto bytes = static_cast<std::int64_t>(percent / 100.0 * static_cast<double>(device.l2_bytes) / sms);
       const Result<double> rate = shared_read_rate(pattern, sms, bytes, 8);
       if (!rate) return rate.error();
       best = std::max(best, *rate);

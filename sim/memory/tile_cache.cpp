@@ -30,11 +30,12 @@ TileCache::TileCache(const TileMap& map, Bytes capacity, int partitions, CachePo
   if (policy.ways > 0 && node_bytes > 0)
     set_count_ = static_cast<std::uint32_t>(std::clamp<std::int64_t>(of_partition / (policy.ways * node_bytes), 1, most_sets));
   sets_.resize(set_count_ * (two_ ? 2 : 1));
+  const std::int64_t of_set = of_partition / set_count_;
   for (std::uint32_t i = 0; i < sets_.size(); ++i) {
     // Steps of the golden ratio: as many large as small, in an order that nothing else follows.
     const double step = (i + 0.5) * 0.6180339887498949, rank = 2 * (step - std::floor(step)) - 1;
     const double part = set_count_ == 1 ? 1 : 1 + std::sqrt(3.0) * set_spread * rank;
-    sets_[i].capacity = static_cast<std::int64_t>(static_cast<double>(of_partition / set_count_) * part);
+    sets_[i].capacity = static_cast<std::int64_t>(static_cast<double>(of_set) * part);
     sets_[i].dirty_limit = static_cast<std::int64_t>(static_cast<double>(sets_[i].capacity) * policy.dirty_part);
   }
   table_.resize(256);

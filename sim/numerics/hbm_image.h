@@ -33,7 +33,7 @@ class HbmImage {
   // Columns before rows: a load of a row of tiles, the common case, then finds what it needs side by side.
   struct Key {
     std::int32_t plane, col, row, rows, cols;
-    auto operator<=>(const Key&) const = default;
+    auto operator<=>(const Key&) const = default;  // NOLINT(modernize-use-nullptr): sees a 0 in what the compiler writes
   };
   struct Entry {
     MatrixPtr values;
