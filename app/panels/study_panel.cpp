@@ -37,7 +37,9 @@ void study_progress(const View& view, Commands& commands, std::size_t done, std:
     else
       commands.push(CancelWork{});
   }
-  ImGui::SetCursorScreenPos({at.x, at.y + height + std::round(4 * theme.scale)});
+  ImGui::SetCursorScreenPos(at);
+  // An item, not a bare cursor: below it the sweep only draws, and ImGui wants an item at the end of what a window reaches to.
+  ImGui::Dummy({0, height + std::round(4 * theme.scale) - ImGui::GetStyle().ItemSpacing.y});
 }
 
 void study_empty(const View& view, std::string_view sentence) {
