@@ -43,6 +43,7 @@ bool scrolls(std::string_view id) { return id == "listing" || id == "softmax" ||
 ImVec2 least_content(std::string_view id) {
   if (id == "softmax") return {190, 0};
   if (id == "what_if") return {550, 300};
+  if (id == "validate") return {680, 340};  // its switches stand beside the list of cases
   if (id == "timeline" || scrolls(id)) return {0, 0};
   return {500, 300};
 }
