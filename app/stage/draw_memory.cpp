@@ -151,8 +151,8 @@ std::vector<const TileInFlight*> flights_by_cell(const StageContext& context, co
 
 std::string cell_title(const TensorBox& box, int row, int col) {
   const auto range = [](int cell, int count, int shown) {
-    const int tiles = (count + shown - 1) / shown, first = cell * tiles, last = std::min(first + tiles, count) - 1;
-    return first == last ? std::to_string(first) : std::to_string(first) + "–" + std::to_string(last);
+    const auto [first, end] = tiles_of(cell, count, shown);
+    return first == end - 1 ? std::to_string(first) : std::to_string(first) + "–" + std::to_string(end - 1);
   };
   std::string title =
       std::string(to_string(box.tensor)) + ", " + fill_in(tr("tile row {}"), {range(row, box.grid_rows, box.shown_rows)});
@@ -165,15 +165,15 @@ void tip_cell(StageContext& context, const TensorBox& box, const TensorShape& te
   std::string body =
       fill_in(tr("{} a tile"),
               {format_exact_bytes(Bytes(tensor.layout.tile_rows * tensor.layout.tile_cols * tensor.layout.element_bytes))});
-  const std::int64_t reads = CellHistory::count(cell.reads, cycle), writes = CellHistory::count(cell.writes, cycle);
-  if (!cell.reads.empty()) {
+  const std::int64_t reads = cell.reads(cycle), writes = cell.writes(cycle), all_reads = cell.reads(), all_writes = cell.writes();
+  if (all_reads > 0) {
     body.append("\n").append(fill_in(context.cache.history->all_reads() ? tr("loaded {} times so far by SMs, {} in all")
                                                                         : tr("loaded {} times so far by this SM, {} in all"),
-                                     {std::to_string(reads), std::to_string(cell.reads.size())}));
+                                     {std::to_string(reads), std::to_string(all_reads)}));
   }
-  if (!cell.writes.empty())
+  if (all_writes > 0)
     body.append("\n").append(
-        fill_in(tr("stored {} times so far, {} in all"), {std::to_string(writes), std::to_string(cell.writes.size())}));
+        fill_in(tr("stored {} times so far, {} in all"), {std::to_string(writes), std::to_string(all_writes)}));
   if (cell.next_use(cycle)) body.append("\n").append(tr("Click: on to when it next moves."));
   context.tip(cell_title(box, row, col), body, box.tensor);
 }
@@ -207,7 +207,7 @@ void draw_cell(StageContext& context, const TensorBox& box, const TensorShape& t
 }
 
 /// "r4 w1" on a cell: how often SMs loaded and stored it so far. Loads beyond the first are what a larger tile would save.
-void draw_counts(StageContext& context, const TensorBox& box, const std::vector<CellHistory>& cells) {
+void draw_counts(StageContext& context, const TensorBox& box, const BoxHistory& cells) {
   const float height = box.cells.height() / static_cast<float>(box.shown_rows),
               width = box.cells.width() / static_cast<float>(box.shown_cols);
   if (height < context.metrics.small_line || width < 5 * context.metrics.digit || box.shown_rows != box.grid_rows ||
@@ -216,8 +216,8 @@ void draw_counts(StageContext& context, const TensorBox& box, const std::vector<
   const double cycle = context.lane.state.cycle;
   for (int row = 0; row < box.shown_rows; ++row) {
     for (int col = 0; col < box.shown_cols; ++col) {
-      const CellHistory& cell = cells[static_cast<std::size_t>(row * box.shown_cols + col)];
-      const std::int64_t reads = CellHistory::count(cell.reads, cycle), writes = CellHistory::count(cell.writes, cycle);
+      const CellHistory cell = cells.cell(row, col);
+      const std::int64_t reads = cell.reads(cycle), writes = cell.writes(cycle);
       std::string text;
       if (reads > 0) text.append("r").append(std::to_string(reads));
       if (writes > 0) text.append(text.empty() ? "w" : " w").append(std::to_string(writes));
@@ -257,7 +257,7 @@ void draw_absent(StageContext& context, const TensorBox& box, const TensorShape&
   }
 }
 
-void draw_tensor(StageContext& context, const TensorBox& box, const TensorShape& tensor, const std::vector<CellHistory>& cells) {
+void draw_tensor(StageContext& context, const TensorBox& box, const TensorShape& tensor, const BoxHistory& cells) {
   const Theme& theme = context.theme;
   std::string label(to_string(box.tensor));
   const std::string size = fill_in(" {}×{}", {format_count(tensor.layout.rows), format_count(tensor.layout.cols)});
@@ -267,7 +267,7 @@ void draw_tensor(StageContext& context, const TensorBox& box, const TensorShape&
     for (int row = 0; row < box.shown_rows; ++row) {
       for (int col = 0; col < box.shown_cols; ++col) {
         const auto index = static_cast<std::size_t>(row * box.shown_cols + col);
-        draw_cell(context, box, tensor, cells[index], flights[index], row, col);
+        draw_cell(context, box, tensor, cells.cell(row, col), flights[index], row, col);
       }
     }
     context.flush();

@@ -95,8 +95,7 @@ void update_stage_cache(StageContext& context, const Rect& area) {
   }
   update_history(context);
   if (cache.cells.empty()) {
-    for (const TensorBox& box : cache.layout.tensors)
-      cache.cells.push_back(box.here ? cache.history->cells(box) : std::vector<CellHistory>{});
+    for (const TensorBox& box : cache.layout.tensors) cache.cells.push_back(box.here ? cache.history->cells(box) : BoxHistory());
   }
 }
 

@@ -38,7 +38,7 @@ struct StageCache {
   std::shared_ptr<const StageFacts> facts;
   StageLayout layout;
   std::shared_ptr<const TileHistory> history;   // of the plane shown
-  std::vector<std::vector<CellHistory>> cells;  // by tensor box
+  std::vector<BoxHistory> cells;                // of it, by tensor box
   std::shared_ptr<const BlockHistory> values_of;
   int values_op = -2;
   std::array<std::shared_ptr<const Matrix>, slot_count> now, before;

@@ -103,5 +103,10 @@ struct CellSpan {
 };
 CellSpan cell_span(float begin, float end, int shown, int cell);
 int cell_of(int index, int count, int shown);
+/// Tiles [begin, end) that cell `cell` stands for.
+struct TileSpan {
+  int begin = 0, end = 0;
+};
+TileSpan tiles_of(int cell, int count, int shown);
 
 }  // namespace tilescope

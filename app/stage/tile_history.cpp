@@ -1,4 +1,4 @@
-// Collects the loads and stores of one plane's blocks, and sums them up by drawn cell.
+// Collects the loads and stores of one plane's blocks, and groups them by tile and by drawn cell.
 #include "app/stage/tile_history.h"
 
 #include <algorithm>
@@ -23,32 +23,25 @@ class Collector {
     }
   }
 
-  std::vector<TileEvent> collect() {
+  std::array<TileTimes, tensor_count> collect() {
     const auto runs = simulation_.trace->runs();
     for (const BlockRun& run : runs)
       if (!in_focus(run.sm) && concerns(run)) add_stores(run);
     for (int sm : simulation_.trace->focused_sms()) add_intervals(sm);
-    std::stable_sort(events_.begin(), events_.end(), [](const TileEvent& a, const TileEvent& b) { return a.end < b.end; });
-    mark_first();
-    return std::move(events_);
+    std::array<TileTimes, tensor_count> times;
+    for (Tensor tensor : all_tensors) times[static_cast<std::size_t>(tensor)] = times_of(tensor);
+    return times;
   }
 
   bool in_focus(int sm) const { return static_cast<std::size_t>(sm) < focused_.size() && focused_[static_cast<std::size_t>(sm)]; }
 
  private:
-  void mark_first() {
-    std::array<std::array<std::vector<bool>, 2>, tensor_count> seen;  // by tensor and kind, then by tile
-    for (TileEvent& event : events_) {
-      const TensorLayout& layout = layouts_[static_cast<std::size_t>(event.tensor)];
-      const auto across = static_cast<std::size_t>(std::max<std::int64_t>(ceil_div(layout.cols, layout.tile_cols), 1));
-      const auto down = static_cast<std::size_t>(std::max<std::int64_t>(ceil_div(layout.rows, layout.tile_rows), 1));
-      std::vector<bool>& tiles = seen[static_cast<std::size_t>(event.tensor)][event.store ? 1 : 0];
-      if (tiles.empty()) tiles.resize(across * down);
-      const std::size_t tile = static_cast<std::size_t>(event.row) * across + static_cast<std::size_t>(event.col);
-      if (tile >= tiles.size()) continue;
-      event.first = !tiles[tile];
-      tiles[tile] = true;
-    }
+  TileTimes times_of(Tensor tensor) {
+    std::vector<TileEvent>& events = events_[static_cast<std::size_t>(tensor)];
+    std::stable_sort(events.begin(), events.end(), [](const TileEvent& a, const TileEvent& b) { return a.end < b.end; });
+    const TensorLayout& layout = layouts_[static_cast<std::size_t>(tensor)];
+    return {static_cast<int>(ceil_div(layout.rows, layout.tile_rows)), static_cast<int>(ceil_div(layout.cols, layout.tile_cols)),
+            events};
   }
 
   /// Whether a run can have anything to do with the plane. Out of focus only its stores count, and they are to its own plane.
@@ -68,7 +61,8 @@ class Collector {
     const auto last_col = (tile.col + std::max(tile.cols, 1) - 1) / layout.tile_cols;
     for (auto row = tile.row / layout.tile_rows; row <= last_row; ++row) {
       for (auto col = tile.col / layout.tile_cols; col <= last_col; ++col) {
-        events_.push_back({end, tile.tensor, static_cast<std::int32_t>(row), static_cast<std::int32_t>(col), store, false});
+        events_[static_cast<std::size_t>(tile.tensor)].push_back(
+            {end, static_cast<std::int32_t>(row), static_cast<std::int32_t>(col), store});
       }
     }
   }
@@ -111,7 +105,7 @@ class Collector {
   std::vector<bool> focused_;  // by SM
   BlockOperations block_;
   std::array<std::pair<std::int32_t, BlockOperations>, 61> kept_{};
-  std::vector<TileEvent> events_;
+  std::array<std::vector<TileEvent>, tensor_count> events_;  // by tensor
 };
 
 }  // namespace
@@ -150,74 +144,109 @@ std::int64_t BlockMap::value(const Linear& linear, std::int64_t block) const {
   return linear.origin + linear.x * x + linear.y * y + linear.z * z;
 }
 
-std::optional<double> CellHistory::next_use(double cycle) const {
-  std::optional<double> next, first;
-  for (const std::vector<double>* times : {&reads, &writes}) {
-    if (times->empty()) continue;
-    first = std::min(first.value_or(times->front()), times->front());
-    const auto after = std::upper_bound(times->begin(), times->end(), cycle);
-    if (after != times->end()) next = std::min(next.value_or(*after), *after);
-  }
-  return next ? next : first;
+template <class Each>
+GroupedTimes::GroupedTimes(std::size_t groups, const Each& each) : begin_(groups + 2) {
+  each([&](std::size_t group, double) { ++begin_[group + 2]; });
+  for (std::size_t i = 2; i < begin_.size(); ++i) begin_[i] += begin_[i - 1];
+  times_.resize(begin_.back());
+  // begin_[group + 1] is where the group's next time goes, which in the end is where the group ends.
+  each([&](std::size_t group, double time) { times_[begin_[group + 1]++] = time; });
+  begin_.pop_back();
 }
 
-std::int64_t CellHistory::count(const std::vector<double>& times, double cycle) {
+std::span<const double> GroupedTimes::of(std::size_t group) const {
+  if (group + 1 >= begin_.size()) return {};
+  return std::span(times_).subspan(begin_[group], begin_[group + 1] - begin_[group]);
+}
+
+TileTimes::TileTimes(int rows, int cols, std::span<const TileEvent> events) : rows_(rows), cols_(cols) {
+  const std::size_t tiles = static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols);
+  const auto tile_of = [&](const TileEvent& event) {
+    return static_cast<std::size_t>(event.row) * static_cast<std::size_t>(cols) + static_cast<std::size_t>(event.col);
+  };
+  for (const bool store : {false, true}) {
+    const auto each_event = [&](const auto& visit) {
+      for (const TileEvent& event : events)
+        if (event.store == store && event.row < rows && event.col < cols) visit(event);
+    };
+    all_[store ? 1 : 0] =
+        GroupedTimes(tiles, [&](const auto& put) { each_event([&](const TileEvent& event) { put(tile_of(event), event.end); }); });
+    std::vector<bool> seen(tiles);
+    each_event([&](const TileEvent& event) {
+      if (seen[tile_of(event)]) return;
+      seen[tile_of(event)] = true;
+      firsts_[store ? 1 : 0].push_back({event.end, event.row, event.col});
+    });
+  }
+}
+
+std::span<const double> TileTimes::of(bool store, int row, int col) const {
+  if (row >= rows_ || col >= cols_) return {};
+  return all_[store ? 1 : 0].of(static_cast<std::size_t>(row) * static_cast<std::size_t>(cols_) + static_cast<std::size_t>(col));
+}
+
+namespace {
+
+std::int64_t count_until(std::span<const double> times, double cycle) {
   return std::upper_bound(times.begin(), times.end(), cycle) - times.begin();
 }
 
-double CellHistory::part(const std::vector<double>& times, double cycle) const {
-  return tiles == 0 ? 0 : static_cast<double>(count(times, cycle)) / tiles;
+}  // namespace
+
+std::optional<double> CellHistory::next_use(double cycle) const {
+  std::optional<double> next, first;
+  for (const bool store : {false, true})
+    for (int row = rows.begin; row < rows.end; ++row)
+      for (int col = cols.begin; col < cols.end; ++col) {
+        const std::span<const double> used = times->of(store, row, col);
+        if (used.empty()) continue;
+        first = std::min(first.value_or(used.front()), used.front());
+        const auto after = std::upper_bound(used.begin(), used.end(), cycle);
+        if (after != used.end()) next = std::min(next.value_or(*after), *after);
+      }
+  return next ? next : first;
+}
+
+std::int64_t CellHistory::count(bool store, double cycle) const {
+  std::int64_t sum = 0;
+  for (int row = rows.begin; row < rows.end; ++row)
+    for (int col = cols.begin; col < cols.end; ++col) sum += count_until(times->of(store, row, col), cycle);
+  return sum;
+}
+
+double CellHistory::part(std::span<const double> first_times, double cycle) const {
+  const int tiles = (rows.end - rows.begin) * (cols.end - cols.begin);
+  return tiles <= 0 ? 0 : static_cast<double>(count_until(first_times, cycle)) / tiles;
+}
+
+BoxHistory::BoxHistory(const TileTimes& times, const TensorBox& box)
+    : times_(&times),
+      grid_rows_(box.grid_rows),
+      grid_cols_(box.grid_cols),
+      shown_rows_(box.shown_rows),
+      shown_cols_(box.shown_cols) {
+  const std::size_t cells = static_cast<std::size_t>(shown_rows_) * static_cast<std::size_t>(shown_cols_);
+  for (const bool store : {false, true}) {
+    firsts_[store ? 1 : 0] = GroupedTimes(cells, [&](const auto& put) {
+      for (const TileTimes::First& first : times.firsts(store))
+        put(static_cast<std::size_t>(cell_of(first.row, grid_rows_, shown_rows_) * shown_cols_ +
+                                     cell_of(first.col, grid_cols_, shown_cols_)),
+            first.end);
+    });
+  }
+}
+
+CellHistory BoxHistory::cell(int row, int col) const {
+  const auto index = static_cast<std::size_t>(row * shown_cols_ + col);
+  return {times_, tiles_of(row, grid_rows_, shown_rows_), tiles_of(col, grid_cols_, shown_cols_), firsts_[0].of(index),
+          firsts_[1].of(index)};
 }
 
 TileHistory::TileHistory(const Simulation& simulation, std::int64_t plane) : plane_(plane) {
   Collector collector(simulation, plane);
   const auto runs = simulation.trace->runs();
   all_reads_ = std::all_of(runs.begin(), runs.end(), [&](const BlockRun& run) { return collector.in_focus(run.sm); });
-  for (const TileEvent& event : collector.collect()) events_[static_cast<std::size_t>(event.tensor)].push_back(event);
-}
-
-std::vector<CellHistory> TileHistory::cells(const TensorBox& box) const {
-  const auto shown_cols = static_cast<std::size_t>(box.shown_cols);
-  std::vector<CellHistory> cells(static_cast<std::size_t>(box.shown_rows) * shown_cols);
-  std::vector<std::size_t> cell_of_row, cell_of_col;
-  std::vector<int> rows(static_cast<std::size_t>(box.shown_rows)), cols(shown_cols);  // tiles along the side of a cell
-  for (int row = 0; row < box.grid_rows; ++row) {
-    cell_of_row.push_back(static_cast<std::size_t>(cell_of(row, box.grid_rows, box.shown_rows)));
-    ++rows[cell_of_row.back()];
-  }
-  for (int col = 0; col < box.grid_cols; ++col) {
-    cell_of_col.push_back(static_cast<std::size_t>(cell_of(col, box.grid_cols, box.shown_cols)));
-    ++cols[cell_of_col.back()];
-  }
-  for (std::size_t i = 0; i < cells.size(); ++i) cells[i].tiles = rows[i / shown_cols] * cols[i % shown_cols];
-
-  const auto each_event = [&](const auto& visit) {
-    for (const TileEvent& event : events_[static_cast<std::size_t>(box.tensor)]) {
-      if (event.row >= box.grid_rows || event.col >= box.grid_cols) continue;
-      visit(event,
-            cell_of_row[static_cast<std::size_t>(event.row)] * shown_cols + cell_of_col[static_cast<std::size_t>(event.col)]);
-    }
-  };
-  struct Counts {
-    std::array<std::uint32_t, 2> all{}, first{};
-  };
-  std::vector<Counts> counts(cells.size());  // so that no list has to grow
-  each_event([&](const TileEvent& event, std::size_t cell) {
-    ++counts[cell].all[event.store ? 1 : 0];
-    counts[cell].first[event.store ? 1 : 0] += event.first ? 1 : 0;
-  });
-  for (std::size_t i = 0; i < cells.size(); ++i) {
-    cells[i].reads.reserve(counts[i].all[0]);
-    cells[i].writes.reserve(counts[i].all[1]);
-    cells[i].first_reads.reserve(counts[i].first[0]);
-    cells[i].first_writes.reserve(counts[i].first[1]);
-  }
-  each_event([&](const TileEvent& event, std::size_t at) {
-    CellHistory& cell = cells[at];
-    (event.store ? cell.writes : cell.reads).push_back(event.end);
-    if (event.first) (event.store ? cell.first_writes : cell.first_reads).push_back(event.end);
-  });
-  return cells;
+  times_ = collector.collect();
 }
 
 }  // namespace tilescope

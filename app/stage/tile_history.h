@@ -4,8 +4,9 @@
 
 #include <array>
 #include <cstdint>
-#include <memory>
+#include <limits>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "app/stage/stage_layout.h"
@@ -34,28 +35,81 @@ class BlockMap {
 
 /// One tile read or written, at the moment it landed.
 struct TileEvent {
-  double end = 0;  // cycles
-  Tensor tensor = Tensor::q;
+  double end = 0;                 // cycles
   std::int32_t row = 0, col = 0;  // of the tile grid
   bool store = false;
-  bool first = false;  // of its kind on this tile
 };
 
-/// Events of one drawn cell, which stands for one tile or for several.
+/// Times in groups, in one list: without one for each group, of which there may be hundreds of thousands.
+class GroupedTimes {
+ public:
+  GroupedTimes() = default;
+  /// `each(put)` calls put(group, time) for every time, in the same order whenever it is called.
+  template <class Each>
+  GroupedTimes(std::size_t groups, const Each& each);
+  std::span<const double> of(std::size_t group) const;
+
+ private:
+  std::vector<std::uint32_t> begin_;  // by group, and the end of the last one
+  std::vector<double> times_;
+};
+
+/// When each tile of one tensor was read (0) and written (1).
+class TileTimes {
+ public:
+  struct First {
+    double end = 0;
+    std::int32_t row = 0, col = 0;
+  };
+
+  TileTimes() = default;
+  /// `events` in order of time; those outside the grid are left out.
+  TileTimes(int rows, int cols, std::span<const TileEvent> events);
+
+  std::span<const double> of(bool store, int row, int col) const;
+  /// The first time of each tile that has one, in order of time.
+  std::span<const First> firsts(bool store) const { return firsts_[store ? 1 : 0]; }
+
+ private:
+  int rows_ = 0, cols_ = 0;
+  std::array<GroupedTimes, 2> all_;  // by tile
+  std::array<std::vector<First>, 2> firsts_;
+};
+
+/// One drawn cell, which stands for one tile or for several.
 struct CellHistory {
-  int tiles = 0;                                  // that the cell stands for
-  std::vector<double> first_reads, first_writes;  // of each tile, in order of time
-  std::vector<double> reads, writes;              // all of them
+  const TileTimes* times = nullptr;
+  TileSpan rows, cols;
+  std::span<const double> first_reads, first_writes;  // of each tile, in order of time
 
   /// Fraction of the cell's tiles that have been read (written) by `cycle`.
   double read_part(double cycle) const { return part(first_reads, cycle); }
   double written_part(double cycle) const { return part(first_writes, cycle); }
+  /// How often its tiles have been read (written) by `cycle`; in all without one.
+  std::int64_t reads(double cycle = forever) const { return count(false, cycle); }
+  std::int64_t writes(double cycle = forever) const { return count(true, cycle); }
   /// When it is next read or written after `cycle`; past the last time, the first one. nullopt where it never is.
   std::optional<double> next_use(double cycle) const;
-  static std::int64_t count(const std::vector<double>& times, double cycle);
 
  private:
-  double part(const std::vector<double>& times, double cycle) const;
+  static constexpr double forever = std::numeric_limits<double>::infinity();
+  double part(std::span<const double> first_times, double cycle) const;
+  std::int64_t count(bool store, double cycle) const;
+};
+
+/// The drawn cells of one tensor. Only the first use of each tile is sorted into them: that is all a frame draws of thousands of
+/// tiles, while a tile of S can be read and written hundreds of times.
+/// Limits   the TileTimes outlive it
+class BoxHistory {
+ public:
+  BoxHistory() = default;
+  BoxHistory(const TileTimes& times, const TensorBox& box);
+  CellHistory cell(int row, int col) const;
+
+ private:
+  const TileTimes* times_ = nullptr;
+  int grid_rows_ = 0, grid_cols_ = 0, shown_rows_ = 0, shown_cols_ = 0;
+  std::array<GroupedTimes, 2> firsts_;  // by cell
 };
 
 class TileHistory {
@@ -69,13 +123,13 @@ class TileHistory {
   std::int64_t plane() const { return plane_; }
   /// True when loads of every SM are in it.
   bool all_reads() const { return all_reads_; }
-  /// The history of each drawn cell of `box`, row by row.
-  std::vector<CellHistory> cells(const TensorBox& box) const;
+  /// Of the drawn cells of `box`. Takes microseconds, on the frame. Limits: this history outlives it.
+  BoxHistory cells(const TensorBox& box) const { return {times_[static_cast<std::size_t>(box.tensor)], box}; }
 
  private:
   std::int64_t plane_ = 0;
   bool all_reads_ = true;
-  std::array<std::vector<TileEvent>, tensor_count> events_;  // by tensor, in order of time
+  std::array<TileTimes, tensor_count> times_;  // by tensor
 };
 
 }  // namespace tilescope

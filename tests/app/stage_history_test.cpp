@@ -35,6 +35,13 @@ std::unique_ptr<TileHistory> history_of(const std::shared_ptr<const Simulation>&
   return std::make_unique<TileHistory>(*simulation, plane);
 }
 
+template <class Visit>
+void each_cell(const TileHistory& history, const TensorBox& box, const Visit& visit) {
+  const BoxHistory cells = history.cells(box);
+  for (int row = 0; row < box.shown_rows; ++row)
+    for (int col = 0; col < box.shown_cols; ++col) visit(cells.cell(row, col));
+}
+
 /// How often each drawn cell of a tensor has been read and written by the end.
 void check_counts(const std::shared_ptr<const Simulation>& simulation, Tensor tensor, std::int64_t reads, std::int64_t writes) {
   const StageLayout layout = layout_of(*simulation);
@@ -42,14 +49,15 @@ void check_counts(const std::shared_ptr<const Simulation>& simulation, Tensor te
   REQUIRE(box);
   const double end = simulation->trace->end_cycle();
   const auto history = history_of(simulation);
-  for (const CellHistory& cell : history->cells(*box)) {
+  each_cell(*history, *box, [&](const CellHistory& cell) {
     INFO(simulation->info->id, " ", to_string(tensor));
-    CHECK(CellHistory::count(cell.reads, end) == reads);
-    CHECK(CellHistory::count(cell.writes, end) == writes);
-    CHECK(CellHistory::count(cell.reads, -1) == 0);
+    CHECK(cell.reads(end) == reads);
+    CHECK(cell.writes(end) == writes);
+    CHECK(cell.reads(-1) == 0);
+    CHECK(cell.reads() == reads);
     CHECK(cell.read_part(end) == (reads > 0 ? 1 : 0));
     CHECK(cell.written_part(end) == (writes > 0 ? 1 : 0));
-  }
+  });
 }
 
 bool near(ImVec2 a, ImVec2 b) {
@@ -68,10 +76,14 @@ TEST_CASE("tile history: flash2 reads each K and V tile once for every query til
 }
 
 TEST_CASE("tile history: the next use of a tile is the next time it is read or written, and round to the first") {
-  CellHistory cell;
-  CHECK_FALSE(cell.next_use(0));
-  cell.reads = {10, 30};
-  cell.writes = {20};
+  TensorBox box;
+  box.grid_cols = 3;
+  box.shown_cols = 2;  // of two tiles and of one
+  const std::vector<TileEvent> events = {{10, 0, 0, false}, {20, 0, 1, true}, {30, 0, 1, false}, {40, 1, 0, false}};
+  const TileTimes times(1, 3, events);
+  const BoxHistory cells(times, box);
+  CHECK_FALSE(cells.cell(0, 1).next_use(0));
+  const CellHistory cell = cells.cell(0, 0);
   CHECK(cell.next_use(0) == 10);
   CHECK(cell.next_use(10) == 20);
   CHECK(cell.next_use(25) == 30);
@@ -93,10 +105,10 @@ TEST_CASE("tile history: standard attention writes every tile of S and P once, w
   const double end = simulation->trace->end_cycle();
   for (Tensor tensor : {Tensor::s, Tensor::p}) {
     REQUIRE(layout.find(tensor));
-    for (const CellHistory& cell : history->cells(*layout.find(tensor))) {
+    each_cell(*history, *layout.find(tensor), [&](const CellHistory& cell) {
       CHECK(cell.written_part(end) == 1);
       CHECK(cell.read_part(end) == 1);
-    }
+    });
   }
 }
 
@@ -107,7 +119,7 @@ TEST_CASE("tile history: what was read and written only grows with time") {
   const double end = simulation->trace->end_cycle();
   for (const TensorBox& box : layout.tensors) {
     if (!box.here) continue;
-    for (const CellHistory& cell : history->cells(box)) {
+    each_cell(*history, box, [&](const CellHistory& cell) {
       double before = 0;
       for (int i = 0; i <= 50; ++i) {
         const double part = cell.read_part(end * i / 50) + cell.written_part(end * i / 50);
@@ -115,7 +127,7 @@ TEST_CASE("tile history: what was read and written only grows with time") {
         CHECK(part <= 2);
         before = part;
       }
-    }
+    });
   }
 }
 
@@ -132,8 +144,43 @@ TEST_CASE("tile history: on a large GPU the stores of every SM are there, the lo
   const StageLayout layout = layout_of(**simulation);
   const auto history = history_of(*simulation, 2);
   CHECK_FALSE(history->all_reads());
-  for (const CellHistory& cell : history->cells(*layout.find(Tensor::o)))
-    CHECK(cell.written_part((*simulation)->trace->end_cycle()) == 1);
+  each_cell(*history, *layout.find(Tensor::o),
+            [&](const CellHistory& cell) { CHECK(cell.written_part((*simulation)->trace->end_cycle()) == 1); });
+}
+
+TEST_CASE("tile history: a cell of several tiles counts the uses of all of them, and its parts are of tiles, not of uses") {
+  const auto simulation = run("flash1", {.seq_q = 208, .seq_kv = 208});
+  const StageLayout layout = layout_of(*simulation);
+  TensorBox box = *layout.find(Tensor::o);
+  const auto history = history_of(simulation);
+  box.shown_rows = box.grid_rows;
+  const BoxHistory fine = history->cells(box);
+  box.shown_rows = 3;
+  const BoxHistory coarse = history->cells(box);
+  REQUIRE(box.grid_rows == 13);  // five, five and three
+  const double end = simulation->trace->end_cycle();
+  for (int row = 0; row < 3; ++row) {
+    const CellHistory cell = coarse.cell(row, 0);
+    for (int i = -1; i <= 40; ++i) {
+      const double cycle = end * i / 40;
+      std::int64_t reads = 0, writes = 0;
+      double written = 0;
+      std::optional<double> next;
+      const int first = row * 5, last = std::min(first + 5, 13);
+      for (int tile = first; tile < last; ++tile) {
+        const CellHistory of_tile = fine.cell(tile, 0);
+        reads += of_tile.reads(cycle);
+        writes += of_tile.writes(cycle);
+        written += of_tile.written_part(cycle);
+        const std::optional<double> use = of_tile.next_use(cycle);
+        if (use && *use > cycle) next = std::min(next.value_or(*use), *use);
+      }
+      CHECK(cell.reads(cycle) == reads);
+      CHECK(cell.writes(cycle) == writes);
+      CHECK(cell.written_part(cycle) == doctest::Approx(written / (last - first)));
+      if (next) CHECK(cell.next_use(cycle) == next);
+    }
+  }
 }
 
 TEST_CASE("block map: says of every block which plane and rows it owns, as the block itself does") {

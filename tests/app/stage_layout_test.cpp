@@ -272,6 +272,12 @@ TEST_CASE("stage layout: a drawn cell stands for the same number of tiles wherev
   CHECK(cell_of(127, 128, 19) == 18);
   CHECK(cell_of(6, 128, 19) == 0);
   CHECK(cell_of(7, 128, 19) == 1);
+  for (const auto& [count, shown] : {std::pair(4, 4), {128, 19}, {128, 16}, {1, 1}, {13, 3}})
+    for (int index = 0; index < count; ++index) {
+      const TileSpan tiles = tiles_of(cell_of(index, count, shown), count, shown);
+      CHECK(tiles.begin <= index);
+      CHECK(index < tiles.end);
+    }
 }
 
 TEST_CASE("race layout: two equal columns and a verdict, nothing overlapping") {
