@@ -226,12 +226,14 @@ BoxHistory::BoxHistory(const TileTimes& times, const TensorBox& box)
       shown_rows_(box.shown_rows),
       shown_cols_(box.shown_cols) {
   const std::size_t cells = static_cast<std::size_t>(shown_rows_) * static_cast<std::size_t>(shown_cols_);
+  std::vector<std::uint32_t> row_cells, col_cells;  // a division for each tile would be most of the time
+  for (int row = 0; row < grid_rows_; ++row)
+    row_cells.push_back(static_cast<std::uint32_t>(cell_of(row, grid_rows_, shown_rows_) * shown_cols_));
+  for (int col = 0; col < grid_cols_; ++col) col_cells.push_back(static_cast<std::uint32_t>(cell_of(col, grid_cols_, shown_cols_)));
   for (const bool store : {false, true}) {
     firsts_[store ? 1 : 0] = GroupedTimes(cells, [&](const auto& put) {
       for (const TileTimes::First& first : times.firsts(store))
-        put(static_cast<std::size_t>(cell_of(first.row, grid_rows_, shown_rows_) * shown_cols_ +
-                                     cell_of(first.col, grid_cols_, shown_cols_)),
-            first.end);
+        put(row_cells[static_cast<std::size_t>(first.row)] + col_cells[static_cast<std::size_t>(first.col)], first.end);
     });
   }
 }
