@@ -171,13 +171,22 @@ TileTimes::TileTimes(int rows, int cols, std::span<const TileEvent> events) : ro
     };
     all_[store ? 1 : 0] =
         GroupedTimes(tiles, [&](const auto& put) { each_event([&](const TileEvent& event) { put(tile_of(event), event.end); }); });
-    std::vector<bool> seen(tiles);
+    std::vector<double>& firsts = firsts_[store ? 1 : 0];
     each_event([&](const TileEvent& event) {
-      if (seen[tile_of(event)]) return;
-      seen[tile_of(event)] = true;
-      firsts_[store ? 1 : 0].push_back({event.end, event.row, event.col});
+      if (firsts.empty()) firsts.resize(tiles, std::numeric_limits<double>::infinity());
+      double& first = firsts[tile_of(event)];
+      first = std::min(first, event.end);
     });
   }
+}
+
+std::int64_t TileTimes::used(bool store, int row, TileSpan cols, double cycle) const {
+  const std::vector<double>& firsts = firsts_[store ? 1 : 0];
+  if (firsts.empty() || row >= rows_) return 0;
+  const double* const of_row = firsts.data() + static_cast<std::size_t>(row) * static_cast<std::size_t>(cols_);
+  std::int64_t count = 0;
+  for (int col = cols.begin; col < std::min(cols.end, cols_); ++col) count += of_row[col] <= cycle ? 1 : 0;
+  return count;
 }
 
 std::span<const double> TileTimes::of(bool store, int row, int col) const {
@@ -186,6 +195,8 @@ std::span<const double> TileTimes::of(bool store, int row, int col) const {
 }
 
 namespace {
+
+constexpr int most_counted = 256;  // tiles of a cell, about: its fill is a few dozen pixels high
 
 std::int64_t count_until(std::span<const double> times, double cycle) {
   return std::upper_bound(times.begin(), times.end(), cycle) - times.begin();
@@ -214,34 +225,13 @@ std::int64_t CellHistory::count(bool store, double cycle) const {
   return sum;
 }
 
-double CellHistory::part(std::span<const double> first_times, double cycle) const {
-  const int tiles = (rows.end - rows.begin) * (cols.end - cols.begin);
-  return tiles <= 0 ? 0 : static_cast<double>(count_until(first_times, cycle)) / tiles;
-}
-
-BoxHistory::BoxHistory(const TileTimes& times, const TensorBox& box)
-    : times_(&times),
-      grid_rows_(box.grid_rows),
-      grid_cols_(box.grid_cols),
-      shown_rows_(box.shown_rows),
-      shown_cols_(box.shown_cols) {
-  const std::size_t cells = static_cast<std::size_t>(shown_rows_) * static_cast<std::size_t>(shown_cols_);
-  std::vector<std::uint32_t> row_cells, col_cells;  // a division for each tile would be most of the time
-  for (int row = 0; row < grid_rows_; ++row)
-    row_cells.push_back(static_cast<std::uint32_t>(cell_of(row, grid_rows_, shown_rows_) * shown_cols_));
-  for (int col = 0; col < grid_cols_; ++col) col_cells.push_back(static_cast<std::uint32_t>(cell_of(col, grid_cols_, shown_cols_)));
-  for (const bool store : {false, true}) {
-    firsts_[store ? 1 : 0] = GroupedTimes(cells, [&](const auto& put) {
-      for (const TileTimes::First& first : times.firsts(store))
-        put(row_cells[static_cast<std::size_t>(first.row)] + col_cells[static_cast<std::size_t>(first.col)], first.end);
-    });
-  }
-}
-
-CellHistory BoxHistory::cell(int row, int col) const {
-  const auto index = static_cast<std::size_t>(row * shown_cols_ + col);
-  return {times_, tiles_of(row, grid_rows_, shown_rows_), tiles_of(col, grid_cols_, shown_cols_), firsts_[0].of(index),
-          firsts_[1].of(index)};
+double CellHistory::part(bool store, double cycle) const {
+  const int across = cols.end - cols.begin, tiles = (rows.end - rows.begin) * across;
+  if (tiles <= 0) return 0;
+  const int step = std::max(1, tiles / most_counted);
+  std::int64_t used = 0, counted = 0;
+  for (int row = rows.begin; row < rows.end; row += step) used += times->used(store, row, cols, cycle), counted += across;
+  return static_cast<double>(used) / static_cast<double>(counted);
 }
 
 TileHistory::TileHistory(const Simulation& simulation, std::int64_t plane) : plane_(plane) {

@@ -57,34 +57,28 @@ class GroupedTimes {
 /// When each tile of one tensor was read (0) and written (1).
 class TileTimes {
  public:
-  struct First {
-    double end = 0;
-    std::int32_t row = 0, col = 0;
-  };
-
   TileTimes() = default;
   /// `events` in order of time; those outside the grid are left out.
   TileTimes(int rows, int cols, std::span<const TileEvent> events);
 
   std::span<const double> of(bool store, int row, int col) const;
-  /// The first time of each tile that has one, in order of time.
-  std::span<const First> firsts(bool store) const { return firsts_[store ? 1 : 0]; }
+  /// How many of the tiles `cols` of a row had been read (written) by `cycle`.
+  std::int64_t used(bool store, int row, TileSpan cols, double cycle) const;
 
  private:
   int rows_ = 0, cols_ = 0;
-  std::array<GroupedTimes, 2> all_;  // by tile
-  std::array<std::vector<First>, 2> firsts_;
+  std::array<GroupedTimes, 2> all_;            // by tile
+  std::array<std::vector<double>, 2> firsts_;  // the first of each tile; empty where no tile has one
 };
 
 /// One drawn cell, which stands for one tile or for several.
 struct CellHistory {
   const TileTimes* times = nullptr;
   TileSpan rows, cols;
-  std::span<const double> first_reads, first_writes;  // of each tile, in order of time
 
-  /// Fraction of the cell's tiles that have been read (written) by `cycle`.
-  double read_part(double cycle) const { return part(first_reads, cycle); }
-  double written_part(double cycle) const { return part(first_writes, cycle); }
+  /// Fraction of the cell's tiles that have been read (written) by `cycle`; of many tiles, by one row of them in a few.
+  double read_part(double cycle) const { return part(false, cycle); }
+  double written_part(double cycle) const { return part(true, cycle); }
   /// How often its tiles have been read (written) by `cycle`; in all without one.
   std::int64_t reads(double cycle = forever) const { return count(false, cycle); }
   std::int64_t writes(double cycle = forever) const { return count(true, cycle); }
@@ -93,23 +87,28 @@ struct CellHistory {
 
  private:
   static constexpr double forever = std::numeric_limits<double>::infinity();
-  double part(std::span<const double> first_times, double cycle) const;
+  double part(bool store, double cycle) const;
   std::int64_t count(bool store, double cycle) const;
 };
 
-/// The drawn cells of one tensor. Only the first use of each tile is sorted into them: that is all a frame draws of thousands of
-/// tiles, while a tile of S can be read and written hundreds of times.
+/// The drawn cells of one tensor. Nothing is sorted into them: a frame counts the tiles of each by when they were first used.
 /// Limits   the TileTimes outlive it
 class BoxHistory {
  public:
   BoxHistory() = default;
-  BoxHistory(const TileTimes& times, const TensorBox& box);
-  CellHistory cell(int row, int col) const;
+  BoxHistory(const TileTimes& times, const TensorBox& box)
+      : times_(&times),
+        grid_rows_(box.grid_rows),
+        grid_cols_(box.grid_cols),
+        shown_rows_(box.shown_rows),
+        shown_cols_(box.shown_cols) {}
+  CellHistory cell(int row, int col) const {
+    return {times_, tiles_of(row, grid_rows_, shown_rows_), tiles_of(col, grid_cols_, shown_cols_)};
+  }
 
  private:
   const TileTimes* times_ = nullptr;
   int grid_rows_ = 0, grid_cols_ = 0, shown_rows_ = 0, shown_cols_ = 0;
-  std::array<GroupedTimes, 2> firsts_;  // by cell
 };
 
 class TileHistory {
@@ -123,7 +122,7 @@ class TileHistory {
   std::int64_t plane() const { return plane_; }
   /// True when loads of every SM are in it.
   bool all_reads() const { return all_reads_; }
-  /// Of the drawn cells of `box`. Takes microseconds, on the frame. Limits: this history outlives it.
+  /// Of the drawn cells of `box`. Limits: this history outlives it.
   BoxHistory cells(const TensorBox& box) const { return {times_[static_cast<std::size_t>(box.tensor)], box}; }
 
  private:

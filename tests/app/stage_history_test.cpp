@@ -227,6 +227,22 @@ TEST_CASE("link use: the rates of all bins add up to the ledger") {
   }
 }
 
+TEST_CASE("tile history: a cell of thousands of tiles is filled as far as its tiles are, to less than a pixel") {
+  constexpr int rows = 5000, cols = 3;
+  std::vector<TileEvent> events;
+  for (int row = 0; row < rows; ++row)
+    for (int col = 0; col < cols; ++col) events.push_back({static_cast<double>(row), row, col, true});
+  const TileTimes times(rows, cols, events);
+  const CellHistory cell{&times, {0, rows}, {0, cols}};
+  for (const double cycle : {0.0, 700.0, 2499.0, 4990.0}) {
+    CAPTURE(cycle);
+    CHECK(cell.written_part(cycle) == doctest::Approx((cycle + 1) / rows).epsilon(0.012).scale(1));
+    CHECK(cell.writes(cycle) == static_cast<std::int64_t>(cycle + 1) * cols);
+  }
+  CHECK(cell.written_part(rows) == 1);
+  CHECK(cell.read_part(rows) == 0);
+}
+
 TEST_CASE("link use: the port of an SM carries nothing before its first load and after its last") {
   const auto simulation = run("flash2");
   const Trace& trace = *simulation->trace;
