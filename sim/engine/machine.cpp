@@ -207,11 +207,10 @@ inline void Machine::compute(int sm_index, Resident& block, double start, TurnKe
     if (op.wait >= static_cast<std::int32_t>(block.next_load)) break;
     const OpTiming& following = timings[op.op_class & ~ScheduledOp::signal_bit];
     if (following.store) break;
-    const double ready = ready_time(block, op);
-    const std::uint8_t pipe = pipe_for(block, following);
-    start = std::max(ready, std::max(sm.free[pipe], sm.free[following.port]));
+    const TurnOrder::Wish wish{ready_time(block, op), until, pipe_for(block, following), following.port};
+    start = TurnOrder::start_of(wish, sm.free);
     if (start < until && turn_key(start, mine) <= rival) continue;
-    sm.turns.set(block.slot, {ready, until, pipe, following.port});
+    sm.turns.set(block.slot, wish);
     return;
   }
   refresh(sm, block);

@@ -12,25 +12,24 @@ namespace {
 
 class RefocusedTrace final : public Trace {
  public:
-  RefocusedTrace(std::shared_ptr<const Simulation> whole, int sm)
-      : whole_(std::move(whole)), trace_(*whole_->trace), focused_{sm} {}
+  RefocusedTrace(std::shared_ptr<const Trace> whole, int sm) : whole_(std::move(whole)), focused_{sm} {}
 
-  double end_cycle() const override { return trace_.end_cycle(); }
-  std::span<const LaunchTime> launches() const override { return trace_.launches(); }
-  std::span<const BlockRun> runs() const override { return trace_.runs(); }
-  const TimeBins& bins() const override { return trace_.bins(); }
+  double end_cycle() const override { return whole_->end_cycle(); }
+  std::span<const LaunchTime> launches() const override { return whole_->launches(); }
+  std::span<const BlockRun> runs() const override { return whole_->runs(); }
+  const TimeBins& bins() const override { return whole_->bins(); }
   std::span<const int> focused_sms() const override { return focused_; }
   std::span<const Interval> intervals(int sm) const override {
-    return sm == focused_[0] ? trace_.intervals(sm) : std::span<const Interval>();
+    return sm == focused_[0] ? whole_->intervals(sm) : std::span<const Interval>();
   }
-  std::int64_t step_count(int sm) const override { return sm == focused_[0] ? trace_.step_count(sm) : 0; }
-  TraceState state_at(int sm, std::int64_t step) const override { return alone(trace_.state_at(sm, step)); }
-  TraceState state_at_cycle(int sm, double cycle) const override { return alone(trace_.state_at_cycle(sm, cycle)); }
+  std::int64_t step_count(int sm) const override { return sm == focused_[0] ? whole_->step_count(sm) : 0; }
+  TraceState state_at(int sm, std::int64_t step) const override { return alone(whole_->state_at(sm, step)); }
+  TraceState state_at_cycle(int sm, double cycle) const override { return alone(whole_->state_at_cycle(sm, cycle)); }
   std::int64_t seek(int sm, std::int64_t from, Grain grain, int direction) const override {
-    return trace_.seek(sm, from, grain, direction);
+    return whole_->seek(sm, from, grain, direction);
   }
-  std::int64_t step_at_cycle(int sm, double cycle) const override { return trace_.step_at_cycle(sm, cycle); }
-  std::int64_t step_of_interval(int sm, std::size_t interval) const override { return trace_.step_of_interval(sm, interval); }
+  std::int64_t step_at_cycle(int sm, double cycle) const override { return whole_->step_at_cycle(sm, cycle); }
+  std::int64_t step_of_interval(int sm, std::size_t interval) const override { return whole_->step_of_interval(sm, interval); }
 
  private:
   /// Without the flights and the busy units of other SMs, which are known of SMs in focus only.
@@ -42,36 +41,21 @@ class RefocusedTrace final : public Trace {
     return state;
   }
 
-  std::shared_ptr<const Simulation> whole_;
-  const Trace& trace_;
+  std::shared_ptr<const Trace> whole_;
   std::array<int, 1> focused_;
 };
 
 }  // namespace
 
-std::shared_ptr<const Simulation> refocused(std::shared_ptr<const Simulation> simulation, int sm) {
+std::shared_ptr<const Simulation> refocused(const std::shared_ptr<const Simulation>& simulation, int sm) {
   const Trace& trace = *simulation->trace;
   const auto focused = trace.focused_sms();
   if (std::find(focused.begin(), focused.end(), sm) == focused.end() || trace.runs().size() >= Recorder::most_runs) return nullptr;
   if (focused.size() == 1) return simulation;
-  auto out = std::make_shared<Simulation>();
-  out->request = simulation->request;
+  auto out = std::make_shared<Simulation>(*simulation);
   out->request.focus_sm = sm;
   out->request.also_in_focus.clear();
-  out->info = simulation->info;
-  out->program = simulation->program;
-  out->ledger = simulation->ledger;
-  out->hbm_write_after_flush = simulation->hbm_write_after_flush;
-  out->flops = simulation->flops;
-  out->exps = simulation->exps;
-  out->peak_hbm = simulation->peak_hbm;
-  out->extra_hbm = simulation->extra_hbm;
-  out->cycles = simulation->cycles;
-  out->time = simulation->time;
-  out->bound = simulation->bound;
-  out->utilisation = simulation->utilisation;
-  out->launches = simulation->launches;
-  out->trace = std::make_unique<RefocusedTrace>(std::move(simulation), sm);
+  out->trace = std::make_shared<RefocusedTrace>(simulation->trace, sm);
   return out;
 }
 

@@ -216,6 +216,7 @@ OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& 
   c.moves = moves || c.smem_read[0] != 0 || c.smem_read[1] != 0 || c.smem_write != 0;
   c.busy_cycles =
       moves ? static_cast<double>(op.bytes) * (c.timing.store ? cycles_per_store_byte_ : cycles_per_port_byte_) : c.timing.shown;
+  set_pipes(c.timing);
   return c;
 }
 
@@ -233,7 +234,6 @@ std::uint32_t ScheduleBuilder::find_class(const OpClass::Key& key, const Operati
     if (same(classes_[table_[at] - 1].key, key)) return table_[at] - 1;
   classes_.push_back(make_class(op, block));
   classes_.back().key = key;
-  set_pipes(classes_.back().timing);
   timings_.push_back(classes_.back().timing);
   table_[at] = static_cast<std::uint32_t>(classes_.size());
   return static_cast<std::uint32_t>(classes_.size()) - 1;

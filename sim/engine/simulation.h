@@ -56,7 +56,7 @@ struct Simulation {
   Bound bound = Bound::latency;
   std::array<double, 7> utilisation{};    // by Bound: busy fraction of each resource
   std::vector<LaunchResult> launches;
-  std::unique_ptr<const Trace> trace;
+  std::shared_ptr<const Trace> trace;
 };
 
 /// What the request is simulated with: its tile, else the program's default. nullopt where the algorithm is unknown.
