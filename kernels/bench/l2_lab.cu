@@ -74,6 +74,55 @@ __global__ __launch_bounds__(threads) void touch_kernel(const TouchArguments a) 
   if (sum == 0x12345678u) *a.never = sum;
 }
 
+struct StreamArguments {
+  char* buffer;
+  const std::uint32_t* list[2];  // by side; null: it does nothing
+  bool write[2];
+  std::int64_t count;
+  const Rank* ranks;  // among the SMs of a side, by SM
+  const std::uint8_t* sides;
+  std::int64_t* cycles;  // by SM
+  std::uint32_t* never;
+};
+
+/// Eight threads a line, four lines a thread in flight.
+__global__ __launch_bounds__(threads) void stream_kernel(const StreamArguments a) {
+  extern __shared__ char alone[];
+  constexpr int step = threads / threads_of_a_line, in_flight = 4;
+  const unsigned sm = microbench::sm_number();
+  const int side = a.sides[sm];
+  const std::uint32_t* const list = a.list[side];
+  const Rank own = a.ranks[sm];
+  if (list == nullptr) return;
+  const int part = threadIdx.x % threads_of_a_line, place = threadIdx.x / threads_of_a_line;
+  std::uint32_t sum = 0;
+  const std::int64_t start = microbench::cycle_counter();
+  for (std::int64_t i = std::int64_t{own.rank} * step * in_flight + place; i + (in_flight - 1) * step < a.count;
+       i += std::int64_t{own.of} * step * in_flight) {
+    char* at[in_flight];
+#pragma unroll
+    for (int n = 0; n < in_flight; ++n) at[n] = a.buffer + std::int64_t{__ldg(list + i + n * step)} * line_bytes + part * 16;
+    if (a.write[side]) {
+#pragma unroll
+      for (int n = 0; n < in_flight; ++n) *reinterpret_cast<uint4*>(at[n]) = make_uint4(part, 3, place, 7);
+      continue;
+    }
+    uint4 v[in_flight];
+#pragma unroll
+    for (int n = 0; n < in_flight; ++n)
+      asm volatile("ld.global.cg.v4.u32 {%0,%1,%2,%3}, [%4];"
+                   : "=r"(v[n].x), "=r"(v[n].y), "=r"(v[n].z), "=r"(v[n].w)
+                   : "l"(at[n])
+                   : "memory");
+#pragma unroll
+    for (int n = 0; n < in_flight; ++n) sum ^= v[n].x ^ v[n].y ^ v[n].z ^ v[n].w;
+  }
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) a.cycles[sm] = microbench::cycle_counter() - start;
+  if (sum == 0x12345678u) *a.never = sum;
+}
+
 /// Cycles of one load of each line, one after the other; the lines are shared out in runs among those that take part.
 __global__ void latency_kernel(const char* buffer, const char* same_page, int lines, const Rank* ranks, int only_sm,
                                std::uint16_t* cycles, std::uint32_t* never) {
@@ -174,7 +223,7 @@ Result<L2Lab> L2Lab::make(int buffer_mib) {
   lab.touches_ = std::move(*touches);
   if (Status filled = lab.buffer_.fill(0); !filled) return filled.error();
   for (const void* kernel : {reinterpret_cast<const void*>(touch_kernel), reinterpret_cast<const void*>(latency_kernel),
-                             reinterpret_cast<const void*>(place_kernel), reinterpret_cast<const void*>(cluster_kernel)})
+                             reinterpret_cast<const void*>(stream_kernel), reinterpret_cast<const void*>(place_kernel), reinterpret_cast<const void*>(cluster_kernel)})
     cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, alone_bytes);
   if (Status found = lab.find_sides(); !found) return found.error();
   if (Status found = lab.find_gpcs(); !found) return found.error();
@@ -349,6 +398,52 @@ void L2Lab::touch(const Touch& touch) {
   a.never = static_cast<std::uint32_t*>(touches_.address());
   touch_kernel<<<device_.sm_count, threads, alone_bytes>>>(a);
   note(checked(cudaGetLastError(), "touching lines"));
+}
+
+std::array<double, 2> L2Lab::rates(const Steps& prepare, const Stream& stream) {
+  constexpr int repeats = 5;
+  constexpr std::int64_t cycles_at = 1 << 12;  // bytes into touches_, beyond `never`
+  std::array<std::vector<double>, 2> found;
+  StreamArguments a{};
+  a.buffer = static_cast<char*>(buffer_.address());
+  a.count = static_cast<std::int64_t>(stream.mib * lines_of_a_mib);
+  const auto first = static_cast<std::int64_t>(stream.first_mib * lines_of_a_mib);
+  for (std::size_t side = 0; side < 2; ++side) {
+    if (!stream.lines[side]) continue;
+    const auto list = static_cast<std::size_t>(*stream.lines[side]);
+    if (first + a.count > list_count_[list]) note(Error{fmt::format("{} MiB of lines are asked for", stream.mib)});
+    a.list[side] = static_cast<const std::uint32_t*>(lists_.address()) + list_first_[list] + first;
+    a.write[side] = stream.write[side];
+  }
+  std::vector<std::uint8_t> sides;
+  std::array<double, 2> sms{};
+  for (const SmPlace& sm : sms_) {
+    sides.push_back(static_cast<std::uint8_t>(sm.side));
+    sms[static_cast<std::size_t>(sm.side)] += 1;
+  }
+  DeviceMemory by_sm;
+  note(set(by_sm, sides.data(), sides.size()));
+  a.sides = static_cast<const std::uint8_t*>(by_sm.address());
+  a.ranks = static_cast<const Rank*>(ranks_.address()) + static_cast<std::int64_t>(Who::each_side) * device_.sm_count;
+  a.never = static_cast<std::uint32_t*>(touches_.address());
+  a.cycles = reinterpret_cast<std::int64_t*>(static_cast<char*>(touches_.address()) + cycles_at);
+  for (int i = 0; i < repeats && status_; ++i) {
+    flush();
+    prepare();
+    stream_kernel<<<device_.sm_count, threads, alone_bytes>>>(a);
+    note(checked(cudaGetLastError(), "streaming lines"));
+    const auto read = host<std::int64_t>(touches_, cycles_at / 8 + device_.sm_count);
+    if (!read) {
+      note(read.error());
+      break;
+    }
+    std::array<double, 2> sum{};
+    for (std::size_t sm = 0; sm < sms_.size(); ++sm)
+      sum[static_cast<std::size_t>(sms_[sm].side)] += static_cast<double>((*read)[cycles_at / 8 + sm]);
+    for (std::size_t side = 0; side < 2; ++side)
+      if (stream.lines[side]) found[side].push_back(static_cast<double>(a.count * line_bytes) / (sum[side] / sms[side]));
+  }
+  return {microbench::median(found[0]), microbench::median(found[1])};
 }
 
 void L2Lab::flush() {

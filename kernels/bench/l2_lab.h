@@ -4,8 +4,10 @@
 //   flush ─► steps that prepare (not counted) ─► steps that are counted ─► bytes of HBM and of the fabric between the partitions
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +32,13 @@ struct Touch {
   bool pieces = false;  // each SM has one piece of the lines, and not each n-th 8 KiB
   bool random = false;  // as many lines, drawn with replacement
   std::uint32_t seed = 0;
+};
+
+/// Each side reads or writes lines of one home, all SMs of it sharing them out; a side without lines does nothing.
+struct Stream {
+  std::array<std::optional<Lines>, 2> lines;  // by side; all: nothing
+  std::array<bool, 2> write{};
+  double first_mib = 0, mib = 0;  // of each side
 };
 
 /// In MiB.
@@ -57,6 +66,8 @@ class L2Lab {
   /// What `counted` moves after a flush and `prepare`. Zeros once something has failed: see status().
   L2Bytes bytes(const Steps& prepare, const Steps& counted);
   void touch(const Touch& touch);
+  /// Bytes a cycle at which each side gets on with a stream, once `prepare` is done after a flush; median of five times.
+  std::array<double, 2> rates(const Steps& prepare, const Stream& stream);
   void flush();
   void idle(double milliseconds);
   /// The SM of each block of a grid, in order of number; every fifth block lasts twice as long as the others where `uneven`.

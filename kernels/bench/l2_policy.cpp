@@ -51,7 +51,7 @@ struct Section {
   void (*run)(L2Lab&);
 };
 constexpr Section sections[] = {{"machine", machine}, {"order", order},   {"spread", spread},      {"mixed", mixed},
-                                {"copies", copies},   {"writes", writes}, {"parts", parts},        {"survival", survival},
+                                {"copies", copies},   {"fabric", fabric}, {"writes", writes},      {"parts", parts},       {"survival", survival},
                                 {"cyclic", cyclic},   {"dirty", dirty},   {"update", update},      {"update_half", update_half},
                                 {"behind", behind},   {"hot", hot},       {"random", random_order}};
 

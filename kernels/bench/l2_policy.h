@@ -19,6 +19,9 @@ void cyclic(L2Lab& lab);
 void hot(L2Lab& lab);
 void random_order(L2Lab& lab);
 
+// How fast lines cross.   l2_policy_fabric.cpp
+void fabric(L2Lab& lab);
+
 // Where writes go, and when they leave.   l2_policy_writes.cpp
 void writes(L2Lab& lab);
 void parts(L2Lab& lab);

@@ -82,6 +82,8 @@ constexpr std::array key_rows = {
             "What all SMs together read and write in the L2, as much of each, in bytes a cycle; 0 where neither slows the other."},
     SpecKey{"l2.merge_cycles", &GpuSpec::l2_merge_cycles, 0, 1e6, false,
             "Reads of a line that come so soon after another one are answered with it, in cycles."},
+    SpecKey{"l2.fabric_bytes_per_cycle", &GpuSpec::l2_fabric_bytes_per_cycle, 0, 1e9, false,
+            "What crosses from one partition of the L2 to the other, either way, in bytes a cycle; 0 where that slows nothing."},
     SpecKey{"l2.latency_cycles", &GpuSpec::l2_latency_cycles, 0, 1e6, false,
             "Latency of a hit in the near partition of the L2, in cycles."},
     SpecKey{"l2.far_latency_cycles", &GpuSpec::l2_far_latency_cycles, 0, 1e6, false,

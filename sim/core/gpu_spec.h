@@ -70,6 +70,7 @@ struct GpuSpec {
   double l2_write_bytes_per_cycle = 0;  // all SMs together; 0: as bytes_per_cycle
   double l2_copy_bytes_per_cycle = 0;   // both directions, as much of each; 0: either as if the other were not there
   double l2_merge_cycles = 0;           // reads of one line that come within it of the first are one look-up
+  double l2_fabric_bytes_per_cycle = 0;  // between the two partitions, one direction; 0: without limit
   double l2_latency_cycles = 0;         // near partition
   double l2_far_latency_cycles = 0;
   double hbm_bytes_per_second = 0;

@@ -42,6 +42,7 @@ MemorySystem::MemorySystem(const GpuSpec& gpu, const TensorLayouts& layouts, std
       // What a copy takes beyond its reads is what its writes take from other reads.
       l2_beside_cycles_per_byte_(gpu.has_l2() ? std::max(0.0, 2 * per(gpu.l2_copy_bytes_per_cycle) - l2_read_cycles_per_byte_) : 0),
       l2_merge_cycles_(gpu.has_l2() ? gpu.l2_merge_cycles : 0),
+      fabric_cycles_per_byte_(per(gpu.l2_fabric_bytes_per_cycle)),
       hbm_read_cycles_per_byte_(per(gpu.hbm_read_rate().value)),
       // Likewise, turning round included.
       hbm_write_cycles_per_byte_(2 * per(gpu.hbm_rate().value) - hbm_read_cycles_per_byte_),
@@ -108,6 +109,11 @@ double MemorySystem::part_looked_up(const TileRef& tile, double cycle) {
   return readers.apart / (readers.apart + l2_merge_cycles_);
 }
 
+double MemorySystem::cross(int side, double cycle, std::int64_t bytes) {
+  if (bytes == 0) return 0;
+  return serve(fabric_free_[static_cast<std::size_t>(side)], cycle, static_cast<double>(bytes) * fabric_cycles_per_byte_);
+}
+
 Transfer MemorySystem::load(int sm, double cycle, const ScheduledAccess& where, const BlockOrigin& origin) {
   const OpClass& op = builder_.op_class(where.op_class);
   const TileRef tile = tile_of(where, op, origin);
@@ -120,10 +126,11 @@ Transfer MemorySystem::load(int sm, double cycle, const ScheduledAccess& where, 
   port_busy_ += port_cycles;
   l2_read_busy_ += l2_cycles;
 
+  const int side = sides_[static_cast<std::size_t>(sm)];
   TileAccess access;
   if (cache_) {
     recorder_.l2_before(cycle, cache_->resident(), cache_->dirty());
-    access = cache_->read(tile, sides_[static_cast<std::size_t>(sm)]);
+    access = cache_->read(tile, side);
   } else {
     access.hbm_read_bytes = op.bytes;
   }
@@ -137,7 +144,8 @@ Transfer MemorySystem::load(int sm, double cycle, const ScheduledAccess& where, 
     hbm_end = std::max(hbm_end, arrival);
     ledger_.add(op.launch, op.tensor, Link::hbm_read, op.line, access.hbm_read_bytes);
   }
-  Transfer transfer = finish(cycle, port_end, l2_end, hbm_end, access.far ? far_latency_ : near_latency_);
+  const double l2_served = std::max(l2_end, cross(side, cycle, access.crossed_bytes));
+  Transfer transfer = finish(cycle, port_end, l2_served, hbm_end, access.crossed_bytes != 0 ? far_latency_ : near_latency_);
   transfer.hbm_bytes = access.hbm_read_bytes;
   recorder_.operation(where.op_class, port_end - port_cycles, port_end, transfer.end);
   if (transfer.hbm_bytes != 0) recorder_.traffic(transfer.end, op.tensor, Link::hbm_read, transfer.hbm_bytes);
@@ -156,12 +164,18 @@ Transfer MemorySystem::store(int sm, double cycle, const ScheduledAccess& where,
   const double port_cycles = op.busy_cycles, l2_cycles = bytes * l2_write_cycles_per_byte_;
   const double port_end = serve(port.out, cycle, port_cycles);
   // Reads that come later wait for it, for as long as it is in their way; writes wait for writes alone.
-  const double l2_end = serve(l2_write_free_, cycle, l2_cycles);
+  double l2_end = serve(l2_write_free_, cycle, l2_cycles);
   serve(l2_read_free_, cycle, bytes * l2_beside_cycles_per_byte_);
   port_busy_ += port_cycles;
   l2_write_busy_ += l2_cycles;
   double hbm_end = 0;
-  if (!cache_) {
+  if (cache_) {
+    const int side = sides_[static_cast<std::size_t>(sm)];
+    recorder_.l2_before(cycle, cache_->resident(), cache_->dirty());
+    l2_end = std::max(l2_end, cross(1 - side, cycle, cache_->write(tile, side)));
+    write_back(cycle, op.launch);
+    recorder_.l2_after(cycle, cache_->resident(), cache_->dirty());
+  } else {
     const double hbm_cycles = bytes * hbm_write_cycles_per_byte_;
     hbm_busy_ += hbm_cycles;
     hbm_bytes_ += bytes;
@@ -169,12 +183,7 @@ Transfer MemorySystem::store(int sm, double cycle, const ScheduledAccess& where,
   }
   const Transfer transfer = finish(cycle, port_end, l2_end, hbm_end, near_latency_);
   recorder_.operation(where.op_class, port_end - port_cycles, port_end, transfer.end);
-  if (cache_) {
-    recorder_.l2_before(cycle, cache_->resident(), cache_->dirty());
-    cache_->write(tile, sides_[static_cast<std::size_t>(sm)]);
-    write_back(cycle, op.launch);
-    recorder_.l2_after(cycle, cache_->resident(), cache_->dirty());
-  } else {
+  if (!cache_) {
     ledger_.add(op.launch, op.tensor, Link::hbm_write, op.line, op.bytes);
     recorder_.traffic(transfer.end, op.tensor, Link::hbm_write, op.bytes);
   }

@@ -2,10 +2,12 @@
 // bytes.
 //
 //   SM port (one a direction) ──► L2 (all SMs share its bandwidth, one a direction) ──► HBM (likewise, both directions together)
+//                                 │ fabric between its partitions (one a direction)
 //
-// Reads of the L2 that meet merge; writes take some of the time of reads.
+// Reads of the L2 that meet merge; writes take some of the time of reads. Reads of far lines of which there is no copy and writes
+// of far lines cross the fabric.
 //
-// Each of the three serves in order of arrival, at its rate; a transfer ends when the slowest has served it, plus the latency of
+// Each of the four serves in order of arrival, at its rate; a transfer ends when the slowest has served it, plus the latency of
 // the farthest level it reached. Calls come in order of time.
 #pragma once
 
@@ -66,8 +68,10 @@ class MemorySystem {
     double cycle = 0;                       // of its latest read
     double apart = 0, seen = 0;             // mean of the cycles between two reads, over so many
   };
-  /// When `bytes` that ask at `cycle` have passed a server that is free from `free`.
+  /// When what asks at `cycle` for so many cycles of a server that is free from `free` has passed it.
   static double serve(double& free, double cycle, double cycles) { return free = (free > cycle ? free : cycle) + cycles; }
+  /// When bytes that cross the fabric towards `side` have done so.
+  double cross(int side, double cycle, std::int64_t bytes);
   Transfer finish(double cycle, double port_end, double l2_end, double hbm_end, double latency) const;
   void write_back(double cycle, int launch);
   /// The part of a read at `cycle` that the L2 looks up: reads of a line that come soon after another share its look-up, as many
@@ -77,6 +81,7 @@ class MemorySystem {
   double l2_read_cycles_per_byte_, l2_write_cycles_per_byte_;
   double l2_beside_cycles_per_byte_;  // that a write takes from reads
   double l2_merge_cycles_;
+  double fabric_cycles_per_byte_;
   double hbm_read_cycles_per_byte_, hbm_write_cycles_per_byte_;
   double near_latency_, far_latency_, hbm_latency_;
   const ScheduleBuilder& builder_;
@@ -89,6 +94,7 @@ class MemorySystem {
   std::array<std::vector<std::uint64_t>, tensor_count> plane_keys_;  // what tensor and plane put into a key
   std::vector<int> sides_;
   double l2_read_free_ = 0, l2_write_free_ = 0, hbm_free_ = 0;
+  std::array<double, 2> fabric_free_{};  // towards each side
   double l2_read_busy_ = 0, l2_write_busy_ = 0, hbm_busy_ = 0, port_busy_ = 0;
   double hbm_bytes_ = 0;  // that HBM was asked for
 };

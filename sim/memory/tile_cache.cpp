@@ -254,7 +254,7 @@ void TileCache::read_missing(std::uint32_t entry, std::uint64_t slices, std::uin
   if (missing == 0) {
     touch(copy);
   } else {
-    result.far = true;
+    result.crossed_bytes += bytes(entries_[entry], copy & 3, missing);
     result.hbm_read_bytes += fetch_home(far_home, missing);
     install(copy, missing);
   }
@@ -303,12 +303,14 @@ void TileCache::write_home(std::uint32_t number, std::uint64_t slices) {
   }
 }
 
-void TileCache::write(const TileRef& tile, int side) {
+std::int64_t TileCache::write(const TileRef& tile, int side) {
+  std::int64_t crossed = 0;
   map_.for_each_part(tile, [&](std::uint64_t key, std::uint64_t slices) {
     const std::uint32_t home = find_or_create(key) * 4 + (two_ ? static_cast<std::uint32_t>(side) * 2 : 0);
     write_home(home, slices);
     if (!two_) return shrink(set_of(home));
     const std::uint32_t copy = home + 1, far_home = home ^ 2;
+    crossed += bytes(entries_[home >> 2], copy & 3, slices);
     write_home(far_home, slices);
     install(copy, slices);
     remove(far_home + 1, slices);
@@ -317,6 +319,7 @@ void TileCache::write(const TileRef& tile, int side) {
     shrink(of_home);
     shrink(of_copy);
   });
+  return crossed;
 }
 
 void TileCache::note_arrival(double cycle) {

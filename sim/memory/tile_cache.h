@@ -25,8 +25,8 @@ namespace tilescope {
 
 struct TileAccess {
   std::int64_t hbm_read_bytes = 0;
-  bool far = false;    // some of it came over the fabric
-  double arrival = 0;  // when the last fetch of these tiles from HBM arrives: a hit on bytes under way waits for them
+  std::int64_t crossed_bytes = 0;  // over the fabric, to the side that asks
+  double arrival = 0;              // when the last fetch of these tiles from HBM arrives: a hit on bytes under way waits for them
 };
 
 /// What is known of an L2 beside its size; the defaults are one least-recently-used list a partition.
@@ -44,8 +44,8 @@ class TileCache {
   TileCache(const TileMap& map, Bytes capacity, int partitions, CachePolicy policy = {});
 
   TileAccess read(const TileRef& tile, int side);
-  /// Whole sectors: nothing is fetched.
-  void write(const TileRef& tile, int side);
+  /// Whole sectors: nothing is fetched. Returns the bytes that cross the fabric, to the other side.
+  std::int64_t write(const TileRef& tile, int side);
   /// When what the last read() missed will be there.
   void note_arrival(double cycle);
 

@@ -94,6 +94,7 @@ inline GpuSpec h200_gpu() {
   gpu.l2_write_bytes_per_cycle = 2450;
   gpu.l2_copy_bytes_per_cycle = 4355;
   gpu.l2_merge_cycles = 66;
+  gpu.l2_fabric_bytes_per_cycle = 630;
   gpu.l2_latency_cycles = 265;
   gpu.l2_far_latency_cycles = 480;
   gpu.hbm_bytes_per_second = 4.8e12;
