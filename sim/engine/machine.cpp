@@ -13,7 +13,6 @@ namespace tilescope {
 namespace {
 
 constexpr double first_part = 1.0 / 8;               // of what is interleaved with a product: one slice of keys
-constexpr double ends_apart = 0.04;                  // of the time of a block, see docs/calibration.md
 constexpr int events_between_looks = 512;            // at the clock, for progress
 constexpr std::size_t most_shapes_size = 128 << 20;  // bytes of schedules kept for blocks to come
 constexpr std::chrono::milliseconds between_calls{10};
@@ -28,7 +27,12 @@ Machine::Machine(const TileProgram& program, const SimulationRequest& request, M
       memory_(memory),
       recorder_(recorder),
       builder_(builder),
-      sms_(static_cast<std::size_t>(request.gpu.sm_count)) {}
+      sms_(static_cast<std::size_t>(request.gpu.sm_count)) {
+  for (std::uint8_t pipe = 0; pipe <= no_pipe; ++pipe) {
+    const bool yields = pipe == pipe_of(Server::tensor) || pipe == pipe_of(Server::exp);
+    pipe_of_oldest_[pipe] = yields && builder.instructions_wait() ? no_pipe : pipe;
+  }
+}
 
 void Machine::build_order() {
   const std::size_t leaves = sms_.size();
@@ -53,14 +57,14 @@ void Machine::reorder(std::size_t sm, double time) {
 }
 
 void Machine::refresh(Sm& sm, Resident& block) {
-  TurnOrder::Wish wish{.load = load_time(block), .pipe = no_pipe, .port = no_pipe};
+  TurnOrder::Wish wish{.load = load_time(block), .pipe = {no_pipe, no_pipe}, .port = no_pipe};
   block.next = wish.load < never ? Next::load : Next::nothing;
   if (block.next_compute < block.op_count) {
     const ScheduledOp op = block.ops[block.next_compute];
     if (op.wait < static_cast<std::int32_t>(block.next_load)) {
       const OpTiming& timing = builder_.timings()[op.op_class & ~ScheduledOp::signal_bit];
       wish.ready = ready_time(block, op);
-      wish.pipe = pipe_for(block, timing);
+      wish.pipe = pipes_for(block, timing);
       wish.port = timing.port;
       block.next = timing.store ? Next::store : Next::compute;
     }
@@ -121,17 +125,19 @@ void Machine::start_block(int sm, Resident& block, double time, WaitCause cause)
   if (block.focused) block.landed_by.resize(schedule.loads.size());
   block.start = time;
   block.start_cause = cause;
-  sms_[static_cast<std::size_t>(sm)].latest_start = time;
   // Whoever comes first on an SM finds neither the launch's code nor its parameters there.
   const double fetched = cause == WaitCause::launch ? gpu_.launch_fetch_cycles : 0;
   block.compute_end = block.issued = block.drained = time + gpu_.sm_block_start_cycles + fetched;
+  Sm& owner = sms_[static_cast<std::size_t>(sm)];
+  block.issue_rate = 0;
   if (block.op_count + block.load_count > 0) {
-    take_pipes(sms_[static_cast<std::size_t>(sm)], builder_.setup(), time);
-    block.compute_end = block.issued = block.drained = block.drained + builder_.setup().duration;
+    const OpTiming& setup = builder_.setup();
+    take_pipes(owner, setup, time);
+    block.compute_end = block.issued = block.drained = block.drained + setup.duration + crowded(owner, block, setup, block.drained);
   }
   block.ahead_end = block.ahead = 0;
-  sms_[static_cast<std::size_t>(sm)].turns.set_age(block.slot, static_cast<std::uint64_t>(next_block_));
-  refresh(sms_[static_cast<std::size_t>(sm)], block);
+  owner.turns.set_age(block.slot, static_cast<std::uint64_t>(next_block_));
+  refresh(owner, block);
 }
 
 void Machine::record(int sm, const Resident& block, const Interval& interval, std::int32_t op) {
@@ -173,6 +179,17 @@ void Machine::record_compute(int sm_index, const Resident& block, double start, 
   record(sm_index, block, interval, block.schedule->op_of_compute[block.next_compute]);
 }
 
+double Machine::crowded(const Sm& sm, Resident& block, const OpTiming& timing, double start) const {
+  if (sm.slots.size() < 2 || timing.issued <= 0) return 0;
+  double taken = 0;
+  for (const Resident& other : sm.slots)
+    if (&other != &block && other.compute_end > start) taken += other.issue_rate;
+  // A scheduler has one turn a cycle.
+  const double longer = std::max(0.0, timing.issued * std::min(taken, 1.0) - timing.spare);
+  block.issue_rate = timing.issued * warps_a_scheduler_ / (timing.duration + longer);
+  return longer;
+}
+
 inline void Machine::compute(int sm_index, Resident& block, double start, TurnKey rival) {
   Sm& sm = sms_[static_cast<std::size_t>(sm_index)];
   const OpTiming* const timings = builder_.timings();
@@ -182,7 +199,10 @@ inline void Machine::compute(int sm_index, Resident& block, double start, TurnKe
   for (;;) {
     const std::uint32_t op_class = op.op_class & ~ScheduledOp::signal_bit;
     const OpTiming& timing = timings[op_class];
-    double end = start + timing.duration;
+    const double duration = timing.duration + crowded(sm, block, timing, start);
+    // The oldest block does not wait until a younger one is done with the pipe: for as long they take turns.
+    const double beside = std::clamp(sm.free[pipes_for(block, timing)[0]] - start, 0.0, duration);
+    double end = start + duration + beside;
     if (timing.product && block.ahead != 0) {
       end = std::max(end, block.ahead_end + timing.duration * first_part);
       block.ahead_end = block.ahead = 0;
@@ -195,7 +215,7 @@ inline void Machine::compute(int sm_index, Resident& block, double start, TurnKe
     if (timing.ahead) {
       block.ahead_end = std::max(block.ahead_end, end);
       block.ahead = 1;
-      end = start + timing.duration * first_part;
+      end = start + duration * first_part;
     }
     block.compute_end = end;
     if ((op.op_class & ScheduledOp::signal_bit) != 0) {
@@ -207,8 +227,8 @@ inline void Machine::compute(int sm_index, Resident& block, double start, TurnKe
     if (op.wait >= static_cast<std::int32_t>(block.next_load)) break;
     const OpTiming& following = timings[op.op_class & ~ScheduledOp::signal_bit];
     if (following.store) break;
-    const TurnOrder::Wish wish{ready_time(block, op), until, pipe_for(block, following), following.port};
-    start = TurnOrder::start_of(wish, sm.free);
+    const TurnOrder::Wish wish{ready_time(block, op), until, pipes_for(block, following), following.port};
+    start = sm.turns.start_of(block.slot, wish, sm.free);
     if (start < until && turn_key(start, mine) <= rival) continue;
     sm.turns.set(block.slot, wish);
     return;
@@ -254,15 +274,10 @@ void Machine::store(int sm, Resident& block, double time) {
   if (block.focused) record_compute(sm, block, time, landed);
   ++block.next_compute;
   Sm& owner = sms_[static_cast<std::size_t>(sm)];
-  block.compute_end = std::max(time + timing.duration, take_all(owner, timing, time));
+  const double duration = timing.duration + crowded(owner, block, timing, time);
+  block.compute_end = std::max(time + duration, take_all(owner, timing, time));
   if ((op.op_class & ScheduledOp::signal_bit) != 0)
     block.signals[block.next_signal++] = block.compute_end;  // what it stores has been read
-}
-
-void Machine::start_late(int sm, Resident& block, double time) {
-  block.next = Next::nothing;
-  sms_[static_cast<std::size_t>(sm)].turns.set(block.slot, {});
-  if (next_block_ < blocks_) start_block(sm, block, time, WaitCause::block_slot);
 }
 
 void Machine::finish(int sm, Resident& block, double time) {
@@ -270,22 +285,8 @@ void Machine::finish(int sm, Resident& block, double time) {
   launch_end_ = std::max(launch_end_, time);
   ++finished_;
   block.next = Next::nothing;
-  Sm& owner = sms_[static_cast<std::size_t>(sm)];
-  owner.turns.set(block.slot, {});
-  if (next_block_ == blocks_) return;
-  const double from = takes_next_at(owner, block, time);
-  if (from == time) return start_block(sm, block, time, WaitCause::block_slot);
-  block.next = Next::start;
-  owner.turns.set(block.slot, {from, never, no_pipe, no_pipe});
-}
-
-/// Blocks of one SM that began together end apart, which the pipes' turns here do not show. It matters for the last blocks of a
-/// launch, fewer than SMs: each goes to an SM of its own, because on all of them the first place is free before the second.
-double Machine::takes_next_at(const Sm& sm, const Resident& block, double time) const {
-  if (blocks_ - next_block_ > static_cast<std::int64_t>(sms_.size()) || !builder_.instructions_wait()) return time;
-  const double apart = ends_apart * (time - block.start);
-  const bool second = sm.latest_start > block.start && time - sm.latest_start < apart;
-  return second ? sm.latest_start + apart : time;
+  sms_[static_cast<std::size_t>(sm)].turns.clear(block.slot);
+  if (next_block_ < blocks_) start_block(sm, block, time, WaitCause::block_slot);
 }
 
 double Machine::run_ahead(int sm_index) {
@@ -313,7 +314,9 @@ double Machine::part_done() const {
 Result<double> Machine::run_launch(int launch, int blocks_per_sm, double start, const Progress& progress, double done_before,
                                    double share) {
   launch_ = launch;
-  builder_.begin_launch(program_.launches()[static_cast<std::size_t>(launch)].needs);
+  const KernelNeeds& needs = program_.launches()[static_cast<std::size_t>(launch)].needs;
+  builder_.begin_launch(needs);
+  warps_a_scheduler_ = needs.threads / 32.0 / gpu_.sm_quarters;
   blocks_ = program_.launches()[static_cast<std::size_t>(launch)].blocks();
   const AttentionProblem& problem = program_.problem();
   sequence_ = BlockSequence(block_order_, blocks_, problem.query_planes(), planes_that_fit(problem, gpu_));
@@ -323,7 +326,6 @@ Result<double> Machine::run_launch(int launch, int blocks_per_sm, double start, 
   shapes_.clear();
   shapes_size_ = 0;
   for (Sm& sm : sms_) {
-    sm.latest_start = -1;
     sm.slots.resize(static_cast<std::size_t>(blocks_per_sm));
     sm.turns.reset(sm.slots.size());
     for (std::size_t slot = 0; slot < sm.slots.size(); ++slot) {
@@ -355,11 +357,9 @@ Result<double> Machine::run_launch(int launch, int blocks_per_sm, double start, 
       load(sm, block, time);
     else if (block.next == Next::finish)
       finish(sm, block, time);
-    else if (block.next == Next::start)
-      start_late(sm, block, time);
     else
       store(sm, block, time);
-    if (block.next != Next::nothing && block.next != Next::start) refresh(owner, block);
+    if (block.next != Next::nothing) refresh(owner, block);
     reorder(turn, run_ahead(sm));
     if (!progress || events % events_between_looks != 0) continue;
     const auto now = std::chrono::steady_clock::now();

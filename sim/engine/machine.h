@@ -2,7 +2,8 @@
 //
 //   an SM       resident blocks, each with two streams:  loads  ─► in order, each once its buffer is free
 //                                                         compute and stores ─► in order, each once its load has landed
-//               servers (tensor, exp, fp32, shared-memory port) that the blocks share, the oldest block first
+//               servers (tensor, exp, fp32, shared-memory port) that the blocks share, the oldest block first; of tensor and
+//               exp it has half as soon as it wants it. Schedulers, whose turns each operation takes from the others
 //   the rest    MemorySystem, shared by all SMs
 //
 // Between two events that others can notice (a load, a store, a block's end) an SM runs ahead on its own; those events are
@@ -52,7 +53,7 @@ class Machine {
 
  private:
   static constexpr double never = TurnOrder::never;
-  enum class Next : std::uint8_t { nothing, compute, load, store, finish, start };
+  enum class Next : std::uint8_t { nothing, compute, load, store, finish };
   struct alignas(64) Resident {
     // The first two cache lines are all that the event loop touches.
     const ScheduledOp* ops = nullptr;
@@ -64,6 +65,7 @@ class Machine {
     double compute_end = 0;  // of the latest compute operation
     double issued = 0;       // of the latest load
     double drained = 0;      // of all loads and stores so far
+    double issue_rate = 0;   // of a scheduler's turns, the part that its latest operation takes
     double ahead_end = 0;    // of what is interleaved with the next product, 0 where nothing is
     BlockOrigin origin;
     std::uint32_t slot = 0;
@@ -83,7 +85,6 @@ class Machine {
   struct Sm {
     std::array<double, no_pipe + 1> free{};  // when the port and each pipe is free for an operation, by number
     MemoryPipe memory_pipe;
-    double latest_start = -1;  // of a block
     TurnOrder turns;
     std::vector<Resident> slots;
   };
@@ -101,8 +102,11 @@ class Machine {
   }
   /// When its data and the operation before allow a compute operation or a store of the block, whose load has been issued.
   static double ready_time(const Resident& block, ScheduledOp op) { return std::max(block.compute_end, block.landed[op.wait]); }
-  /// The pipe that an operation of the block has to wait for.
-  static std::uint8_t pipe_for(const Resident& block, const OpTiming& timing) { return timing.pipe[block.ahead]; }
+  /// The pipe that an operation of the block has to wait for: any block, and the oldest one.
+  std::array<std::uint8_t, 2> pipes_for(const Resident& block, const OpTiming& timing) const {
+    const std::uint8_t pipe = timing.pipe[block.ahead];
+    return {pipe, pipe_of_oldest_[pipe]};
+  }
   void refresh(Sm& sm, Resident& block);
   /// Runs an SM until its next event is one that others can notice, and returns when that is.
   double run_ahead(int sm);
@@ -111,9 +115,9 @@ class Machine {
   void load(int sm, Resident& block, double time);
   void store(int sm, Resident& block, double time);
   void finish(int sm, Resident& block, double time);
-  /// When the place of a block that ended at `time` takes another one.
-  double takes_next_at(const Sm& sm, const Resident& block, double time) const;
-  void start_late(int sm, Resident& block, double time);
+  /// By how much an operation that starts at `start` takes longer because warps of other blocks take turns of the schedulers.
+  /// Notes how many it takes itself.
+  double crowded(const Sm& sm, Resident& block, const OpTiming& timing, double start) const;
   void record(int sm, const Resident& block, const Interval& interval, std::int32_t op);
   void record_compute(int sm, const Resident& block, double start, double end);
   /// Takes the pipes of an SM for the work of what starts at `start`.
@@ -137,6 +141,7 @@ class Machine {
   Recorder& recorder_;
   ScheduleBuilder& builder_;
   std::vector<Sm> sms_;
+  std::array<std::uint8_t, no_pipe + 1> pipe_of_oldest_{};
   // A tournament over SMs by their next event, ties to the lower SM: at 0 the winner, at n the one that lost at node n.
   std::vector<TurnKey> losers_;
   std::vector<Resident*> next_of_sm_;  // whose turn it is on each SM
@@ -144,6 +149,7 @@ class Machine {
   int launch_ = 0;
   BlockSequence sequence_{BlockOrder::launch, 1, 1, 1};
   std::int64_t blocks_ = 0, next_block_ = 0, finished_ = 0;
+  double warps_a_scheduler_ = 0;  // of a block
   double launch_end_ = 0;
   double next_start_ = 0;  // of the next block, at the earliest
   BlockOperations scratch_;

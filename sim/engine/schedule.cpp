@@ -99,6 +99,7 @@ void ScheduleBuilder::set_work(OpClass& c, const Operation& op, const BlockOpera
   const double beside = op.instructions * instruction_cycles(), own = counts.issued / warps * instruction_cycles() - beside;
   c.timing.duration = std::max(*std::max_element(work.begin(), work.end()) * spread - beside, own) + beside;
   if (counts.mma == 0) of(Server::tensor) = taken;
+  if (instructions_wait()) c.timing.issued = static_cast<float>(counts.issued / warps);
 }
 
 /// The last warp comes so much later to a meeting than the others: by the stall counters, what a warp waits at one is 35 to 125
@@ -124,6 +125,7 @@ void ScheduleBuilder::begin_launch(const KernelNeeds& needs) {
   if (needs.has_products)
     setup_.work[static_cast<std::size_t>(Server::tensor)] =
         needs.setup_instructions * warps * gpu_.sm_product_issue_cycles / gpu_.sm_quarters;
+  setup_.issued = static_cast<float>(needs.setup_instructions);
   setup_.duration = needs.setup_instructions * instruction_cycles() + needs.setup_trips * gpu_.sm_shared_latency_cycles;
 }
 
@@ -202,7 +204,9 @@ OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& 
     through_shared += 2 * std::int64_t{op.tile.rows} * op.tile.cols * element_bytes(problem_.dtype);
   if (instructions_wait()) through_shared += static_cast<std::int64_t>(executed.wavefronts) * needs_.threads / 32 * wavefront_bytes;
   c.bank_cycles = c.timing.smem_cycles = static_cast<double>(through_shared) * cycles_per_smem_byte_;
-  c.timing.duration = std::max(c.timing.duration, c.bank_cycles) + latency_of(c, executed, block);
+  c.timing.duration = std::max(c.timing.duration, c.bank_cycles);
+  c.timing.spare = static_cast<float>(c.timing.duration - c.timing.issued * instruction_cycles());
+  c.timing.duration += latency_of(c, executed, block);
   c.timing.shown = c.timing.server == Server::none ? c.timing.duration : c.timing.work[static_cast<std::size_t>(c.timing.server)];
   const bool moves = moves_tile(op.kind);
   // One pipe of an SM carries what goes to shared memory and what goes to the L2: a store is in both, one after the other.

@@ -47,7 +47,10 @@ struct alignas(64) OpTiming {
   // Which must be free for it, by number: `pipe` in turn, and while an operation ahead of the next product is under way.
   std::array<std::uint8_t, 2> pipe = {no_pipe, no_pipe};
   std::uint8_t port = no_pipe;
+  // Instructions of each of its warps, and by how much something else than their turns one after another decides how long it takes.
+  float issued = 0, spare = 0;
 };
+static_assert(sizeof(OpTiming) == 64);
 
 struct OpClass {
   using Key = std::array<std::int64_t, 9>;

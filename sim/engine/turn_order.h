@@ -2,11 +2,13 @@
 //
 //   each slot   ready ──► the pipes in its way are free ──► its turn      or a load that is due before that
 //
-// Of several blocks whose turn comes at one moment the oldest goes first. So an SM does it: of warps that want one pipe it serves
-// the oldest for as long as that has something for it (docs/calibration.md, "Who goes first on an SM").
+// Of several blocks whose turn comes at one moment the oldest goes first, and for some pipes it need not wait at all. So an SM does
+// it: of warps that want one pipe it serves the oldest for as long as that has something for it (docs/calibration.md, "Who goes
+// first on an SM").
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -37,8 +39,10 @@ class TurnOrder {
   /// What a block does next.
   struct Wish {
     double ready = never;             // not before
-    double load = never;              // a load of the block is due; it comes first if it is not later
-    std::uint8_t pipe = 0, port = 0;  // must be free, by their places among what next() is given
+    double load = never;  // a load of the block is due; it comes first if it is not later
+    // Must be free, by their places among what next() is given; `pipe` for any block, and for the oldest one.
+    std::array<std::uint8_t, 2> pipe = {0, 0};
+    std::uint8_t port = 0;
   };
   struct Turn {
     std::size_t slot = 0;
@@ -50,15 +54,23 @@ class TurnOrder {
   /// Nothing happens in any of `count` slots, at most 2^16.
   void reset(std::size_t count) {
     slots_.assign(count, Slot{});
-    for (std::size_t slot = 0; slot < count; ++slot) set_age(slot, 0);
+    for (std::size_t slot = 0; slot < count; ++slot) slots_[slot].whose = no_age << slot_bits | slot;
   }
   /// Slot `slot` has another block; higher ages are younger.
-  void set_age(std::size_t slot, std::uint64_t age) { slots_[slot].whose = age << slot_bits | slot; }
+  void set_age(std::size_t slot, std::uint64_t age) {
+    slots_[slot].whose = age << slot_bits | slot;
+    find_oldest();
+  }
+  /// Slot `slot` has no block any more.
+  void clear(std::size_t slot) {
+    slots_[slot].wish = {};
+    set_age(slot, no_age);
+  }
   void set(std::size_t slot, const Wish& wish) { slots_[slot].wish = wish; }
   const Wish& wish(std::size_t slot) const { return slots_[slot].wish; }
-  /// When what is wished for can begin, loads apart, where the pipes are free from `pipes`.
-  static double start_of(const Wish& wish, std::span<const double> pipes) {
-    return std::max(wish.ready, std::max(pipes[wish.pipe], pipes[wish.port]));
+  /// When what slot `slot` wishes for can begin, loads apart, where the pipes are free from `pipes`.
+  double start_of(std::size_t slot, const Wish& wish, std::span<const double> pipes) const {
+    return std::max(wish.ready, std::max(pipes[wish.pipe[slots_[slot].oldest]], pipes[wish.port]));
   }
   /// Whose turn it is when it is that of `slot`, and that turn at `time`, to compare with a rival.
   std::uint64_t whose_turn(std::size_t slot) const { return slots_[slot].whose; }
@@ -68,17 +80,27 @@ class TurnOrder {
 
  private:
   static constexpr int slot_bits = 16;
+  static constexpr std::uint64_t no_age = ~std::uint64_t{0} >> slot_bits;
   struct Slot {
     Wish wish;
     std::uint64_t whose = 0;  // age, then slot
+    std::uint8_t oldest = 0;  // 1 for the oldest of all
   };
+  void find_oldest() {
+    Slot* oldest = &slots_.front();
+    for (Slot& slot : slots_) {
+      slot.oldest = 0;
+      if (slot.whose < oldest->whose) oldest = &slot;
+    }
+    oldest->oldest = 1;
+  }
   std::vector<Slot> slots_;
 };
 
 inline TurnOrder::Turn TurnOrder::next(std::span<const double> pipes) const {
   if (slots_.size() == 2) {  // most kernels on most GPUs, and no loop is as quick
     const Slot &a = slots_[0], &b = slots_[1];
-    const double start_a = start_of(a.wish, pipes), start_b = start_of(b.wish, pipes);
+    const double start_a = start_of(0, a.wish, pipes), start_b = start_of(1, b.wish, pipes);
     const TurnKey turn_a = turn_key(std::min(a.wish.load, start_a), a.whose),
                   turn_b = turn_key(std::min(b.wish.load, start_b), b.whose);
     const bool load_a = a.wish.load <= start_a, load_b = b.wish.load <= start_b, second = turn_b < turn_a;
@@ -86,14 +108,15 @@ inline TurnOrder::Turn TurnOrder::next(std::span<const double> pipes) const {
     return {second ? 1U : 0U, time_of(first), second ? load_b : load_a, std::max(turn_a, turn_b)};
   }
   TurnKey first = turn_key(never, 0), rival = first;
-  for (const Slot& slot : slots_) {
-    const TurnKey turn = turn_key(std::min(slot.wish.load, start_of(slot.wish, pipes)), slot.whose);
+  for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
+    const Wish& wish = slots_[slot].wish;
+    const TurnKey turn = turn_key(std::min(wish.load, start_of(slot, wish, pipes)), slots_[slot].whose);
     rival = std::min(rival, std::max(first, turn));
     first = std::min(first, turn);
   }
   const std::size_t slot = whose(first) & ((std::size_t{1} << slot_bits) - 1);
   const Wish& wish = slots_[slot].wish;
-  return {slot, time_of(first), wish.load <= start_of(wish, pipes), rival};
+  return {slot, time_of(first), wish.load <= start_of(slot, wish, pipes), rival};
 }
 
 }  // namespace tilescope

@@ -1,4 +1,4 @@
-// TurnOrder against the rule as it reads: the earliest, and of several the oldest.
+// TurnOrder against the rule as it reads: the earliest, and of several the oldest, which waits for pipes of its own.
 #include "sim/engine/turn_order.h"
 
 #include <doctest/doctest.h>
@@ -34,14 +34,18 @@ TEST_CASE("turn order: who can start first, the oldest of several, or whose load
       Block& block = blocks[slot];
       block.wish.ready = draw(0, 9) == 0 ? TurnOrder::never : now + draw(0, 6);
       block.wish.load = draw(0, 2) == 0 ? TurnOrder::never : now + draw(4, 20);
-      block.wish.pipe = static_cast<std::uint8_t>(draw(0, 2));
+      for (std::uint8_t& pipe : block.wish.pipe) pipe = static_cast<std::uint8_t>(draw(0, 2));
       block.wish.port = static_cast<std::uint8_t>(draw(1, 2));
       if (draw(0, 3) == 0 || block.age == 0) order.set_age(slot, static_cast<std::uint64_t>(block.age = ++youngest));
       order.set(slot, block.wish);
     };
     for (std::size_t slot = 0; slot < blocks.size(); ++slot) give(slot);
     for (int turns = 0; turns < 100; ++turns) {
-      const auto start = [&](const Block& b) { return std::max({b.wish.ready, pipes[b.wish.pipe], pipes[b.wish.port]}); };
+      int oldest = youngest;
+      for (const Block& block : blocks) oldest = std::min(oldest, block.age);
+      const auto start = [&](const Block& b) {
+        return std::max({b.wish.ready, pipes[b.wish.pipe[b.age == oldest ? 1 : 0]], pipes[b.wish.port]});
+      };
       const auto time = [&](const Block& b) { return std::min(start(b), b.wish.load); };
       const auto before = [&](const Block& a, const Block& b) { return time(a) != time(b) ? time(a) < time(b) : a.age < b.age; };
       std::size_t first = 0;
@@ -72,6 +76,21 @@ TEST_CASE("turn order: slots in which nothing happens wait for ever") {
   CHECK(order.next(pipes).slot == 7);
   order.set(7, {});
   CHECK(order.next(pipes).time == TurnOrder::never);
+}
+
+TEST_CASE("turn order: when the oldest block leaves, the next oldest takes its place") {
+  TurnOrder order;
+  order.reset(2);
+  const std::array<double, 2> pipes{5, 0};  // the first is what all but the oldest wait for
+  for (const std::size_t slot : {0U, 1U}) {
+    order.set_age(slot, slot + 1);
+    order.set(slot, {.ready = 1.0 + static_cast<double>(slot), .pipe = {0, 1}, .port = 1});
+  }
+  CHECK(order.next(pipes).slot == 0);
+  CHECK(order.next(pipes).time == 1);
+  order.clear(0);
+  CHECK(order.next(pipes).slot == 1);
+  CHECK(order.next(pipes).time == 2);
 }
 
 }  // namespace tilescope
