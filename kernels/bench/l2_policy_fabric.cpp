@@ -10,7 +10,10 @@
 namespace tilescope {
 
 void fabric(L2Lab& lab) {
-  title("fabric: bytes a cycle at which side 0 and side 1 get on with so many MiB each, 0 where a side rests; all of it in its home before");
+  title(
+      "fabric: bytes a cycle at which side 0 and side 1 get on with so many MiB each, 0 where a side rests, and with what the last size "
+      "has over the first; all of it in its home before");
+  constexpr std::array sizes = {4.0, 8.0, 12.0};  // MiB: with the copies they fit a partition
   constexpr auto no_lines = std::nullopt;
   using ByLines = std::array<std::optional<Lines>, 2>;
   using Writes = std::array<bool, 2>;
@@ -34,15 +37,22 @@ void fabric(L2Lab& lab) {
   };
   for (const Case& c : cases) {
     fmt::print("  {:40}", c.name);
-    for (const double mib : {4.0, 8.0, 12.0}) {
+    std::array<double, 2> first{}, rates{};
+    for (const double mib : sizes) {
       const auto prepare = [&] {
         lab.touch(read_of(Lines::home0, 0, mib, Who::side0));
         lab.touch(read_of(Lines::home1, 0, mib, Who::side1));
       };
-      const std::array<double, 2> rates = lab.rates(prepare, {c.lines, c.write, 0, mib});
+      rates = lab.rates(prepare, {c.lines, c.write, 0, mib});
+      if (mib == sizes.front()) first = rates;
       fmt::print("  {:.0f}: {:4.0f} {:4.0f}", mib, rates[0], rates[1]);
     }
-    fmt::print("\n");
+    // Without what every pass takes before the first line has come.
+    const auto without_start = [&](std::size_t side) {
+      if (!c.lines[side]) return 0.0;
+      return (sizes.back() - sizes.front()) / (sizes.back() / rates[side] - sizes.front() / first[side]);
+    };
+    fmt::print("  last over first: {:4.0f} {:4.0f}\n", without_start(0), without_start(1));
   }
 }
 

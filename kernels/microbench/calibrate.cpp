@@ -114,6 +114,8 @@ Status add_latencies(const Setup& setup, Values& values) {
     if (!*one) return one->error();
   Result<LineLatencies> lines = line_latencies(device);
   if (!lines) return lines.error();
+  const Result<TileLatency> tile = tile_latency(device);
+  if (!tile) return tile.error();
   // From one SM, half of the lines are near and half are far.
   double near = 0, far = 0;
   std::vector<double> near_of_sm;
@@ -135,6 +137,8 @@ Status add_latencies(const Setup& setup, Values& values) {
                    *l2, apart, *farthest - *nearest)});
   values.push_back({"l2.far_latency_cycles", rounded(*l2 + apart / 2), "the same, for the lines farther from an SM"});
   values.push_back({"hbm.latency_cycles", rounded(*hbm), "a chain of addresses through four times the L2, each line new"});
+  values.push_back({"hbm.tile_latency_cycles", rounded(tile->from_hbm),
+                    fmt::format("a block of four warps asks for 16 KiB at once: until all of it is there; {:.4g} from the L2", tile->from_l2)});
   return Done{};
 }
 

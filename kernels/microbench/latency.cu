@@ -3,6 +3,7 @@
 #include <numeric>
 #include <random>
 
+#include "kernels/measure/timing.h"
 #include "kernels/microbench/bench_timer.cuh"
 #include "kernels/microbench/latency.h"
 
@@ -62,6 +63,33 @@ __global__ void line_latency_kernel(const std::uint32_t* data, int lines, int st
   out[blockIdx.x] = at;
 }
 
+constexpr int tile_bytes = 16 << 10, tile_threads = 128, tile_loads = tile_bytes / 16 / tile_threads, tiles_of_a_run = 64;
+
+/// Mean cycles until a whole tile is there: cycles[0] of tiles that come for the first time, cycles[1] of the same ones again.
+__global__ void tile_kernel(const uint4* tiles, std::int64_t* cycles, std::uint32_t* out) {
+  std::uint32_t sum = 0;
+  for (int again = 0; again < 2; ++again) {
+    std::int64_t taken = 0;
+    for (int tile = 0; tile < tiles_of_a_run; ++tile) {
+      const uint4* const own = tiles + (tile * tile_loads * tile_threads + threadIdx.x);
+      uint4 v[tile_loads];
+      __syncthreads();
+      const std::int64_t start = cycle_counter();
+#pragma unroll
+      for (int i = 0; i < tile_loads; ++i)
+        asm volatile("ld.global.cg.v4.u32 {%0,%1,%2,%3}, [%4];"
+                     : "=r"(v[i].x), "=r"(v[i].y), "=r"(v[i].z), "=r"(v[i].w)
+                     : "l"(own + i * tile_threads)
+                     : "memory");
+#pragma unroll
+      for (int i = 0; i < tile_loads; ++i) sum += v[i].x ^ v[i].y ^ v[i].z ^ v[i].w;
+      if (__syncthreads_or(sum == 0x12345678u)) *out = sum;
+      taken += cycle_counter() - start;
+    }
+    if (threadIdx.x == 0) cycles[again] = taken / tiles_of_a_run;
+  }
+}
+
 /// A chain through `count` lines of 128 bytes in random order.
 std::vector<std::uint32_t> random_chain(std::int64_t count) {
   std::vector<std::uint32_t> order(static_cast<std::size_t>(count)), chain(static_cast<std::size_t>(count * 32));
@@ -109,6 +137,35 @@ Result<double> l2_latency() {
 Result<double> hbm_latency(const DeviceInfo& device) {
   // Each run goes on where the last one stopped, in a chain through several times the L2.
   return chase<Level::l2>(device.l2_bytes * 4, 1024, 8192, true);
+}
+
+Result<TileLatency> tile_latency(const DeviceInfo& device) {
+  constexpr int repeats = 5, pieces = tiles_of_a_run * tile_bytes / 16;
+  auto data = DeviceArray<uint4>::make(pieces);
+  if (!data) return data.error();
+  const Result<DeviceMemory> scratch = flush_scratch(device);
+  if (!scratch) return scratch.error();
+  auto cycles = DeviceArray<std::int64_t>::make(2);
+  if (!cycles) return cycles.error();
+  auto out = DeviceArray<std::uint32_t>::make(1);
+  if (!out) return out.error();
+  Status flushed = Done{};
+  std::vector<double> from_l2;
+  const Result<double> from_hbm = repeated(
+      repeats, "measuring how late the latest line of a tile comes",
+      [&] {
+        flushed = launch(plan_flush(*scratch), nullptr);
+        tile_kernel<<<1, tile_threads>>>(data->data(), cycles->data(), out->data());
+      },
+      [&]() -> Result<double> {
+        if (!flushed) return flushed.error();
+        const auto read = cycles->host();
+        if (!read) return read.error();
+        from_l2.push_back(static_cast<double>((*read)[1]));
+        return static_cast<double>((*read)[0]);
+      });
+  if (!from_hbm) return from_hbm.error();
+  return TileLatency{*from_hbm, median(from_l2)};
 }
 
 Result<double> shared_latency() {

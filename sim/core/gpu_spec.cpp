@@ -95,6 +95,8 @@ constexpr std::array key_rows = {
             "The part of that peak which reading alone reaches, 0 to 1."},
     SpecKey{"hbm.capacity_bytes", &GpuSpec::hbm_capacity_bytes, 1, 1024 * 1024 * gib, true, "Size of HBM, in bytes."},
     SpecKey{"hbm.latency_cycles", &GpuSpec::hbm_latency_cycles, 0, 1e6, false, "Latency of a read that HBM answers, in cycles."},
+    SpecKey{"hbm.tile_latency_cycles", &GpuSpec::hbm_tile_latency_cycles, 0, 1e6, false,
+            "Latency of the latest line of a tile of 16 KiB that comes from HBM, in cycles; 0 where all come at once."},
     SpecKey{"launch.overhead_ns", &GpuSpec::launch_overhead_ns, 0, 1e9, false,
             "Between two dependent launches of one stream, in nanoseconds."},
     SpecKey{"launch.interval_ns", &GpuSpec::launch_interval_ns, 0, 1e9, false,

@@ -77,7 +77,8 @@ struct GpuSpec {
   double hbm_sustained_fraction = 1;  // of bytes_per_second that a plain copy reaches
   double hbm_read_fraction = 0;       // of it that reading alone reaches; 0: as sustained_fraction
   double hbm_capacity_bytes = 0;
-  double hbm_latency_cycles = 0;
+  double hbm_latency_cycles = 0;       // of one line
+  double hbm_tile_latency_cycles = 0;  // of the latest line of a tile of 16 KiB; less than latency_cycles: as one line
   double launch_overhead_ns = 0;   // between dependent launches of one stream
   double launch_interval_ns = 0;   // from one launch to the next, as fast as the host can make them
   double launch_first_ns = 0;      // what two events around an empty kernel show

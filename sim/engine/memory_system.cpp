@@ -139,7 +139,7 @@ Transfer MemorySystem::load(int sm, double cycle, const ScheduledAccess& where, 
     const double hbm_cycles = static_cast<double>(access.hbm_read_bytes) * hbm_read_cycles_per_byte_;
     hbm_busy_ += hbm_cycles;
     hbm_bytes_ += static_cast<double>(access.hbm_read_bytes);
-    const double arrival = serve(hbm_free_, cycle, hbm_cycles) + hbm_latency_;
+    const double arrival = serve(hbm_free_, cycle, hbm_cycles) + op.hbm_latency;
     if (cache_) cache_->note_arrival(arrival);
     hbm_end = std::max(hbm_end, arrival);
     ledger_.add(op.launch, op.tensor, Link::hbm_read, op.line, access.hbm_read_bytes);

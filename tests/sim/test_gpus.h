@@ -102,6 +102,7 @@ inline GpuSpec h200_gpu() {
   gpu.hbm_read_fraction = 0.965;
   gpu.hbm_capacity_bytes = 141e9;
   gpu.hbm_latency_cycles = 650;
+  gpu.hbm_tile_latency_cycles = 1200;
   gpu.launch_overhead_ns = 2500;
   gpu.launch_interval_ns = 2750;
   gpu.launch_first_ns = 4600;
