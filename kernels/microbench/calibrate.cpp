@@ -138,7 +138,7 @@ Status add_latencies(const Setup& setup, Values& values) {
   values.push_back({"l2.far_latency_cycles", rounded(*l2 + apart / 2), "the same, for the lines farther from an SM"});
   values.push_back({"hbm.latency_cycles", rounded(*hbm), "a chain of addresses through four times the L2, each line new"});
   values.push_back({"hbm.tile_latency_cycles", rounded(tile->from_hbm),
-                    fmt::format("a block of four warps asks for 16 KiB at once: until all of it is there; {:.4g} from the L2", tile->from_l2)});
+                    fmt::format("a block of four warps asks for 16 KiB at once: until all of it is in shared memory; {:.4g} from the L2", tile->from_l2)});
   return Done{};
 }
 

@@ -63,30 +63,23 @@ __global__ void line_latency_kernel(const std::uint32_t* data, int lines, int st
   out[blockIdx.x] = at;
 }
 
-constexpr int tile_bytes = 16 << 10, tile_threads = 128, tile_loads = tile_bytes / 16 / tile_threads, tiles_of_a_run = 64;
+constexpr int tile_bytes = 16 << 10, tile_threads = 128, tiles_of_a_run = 64;
 
-/// Mean cycles until a whole tile is there: cycles[0] of tiles that come for the first time, cycles[1] of the same ones again.
-__global__ void tile_kernel(const uint4* tiles, std::int64_t* cycles, std::uint32_t* out) {
-  std::uint32_t sum = 0;
-  for (int again = 0; again < 2; ++again) {
-    std::int64_t taken = 0;
-    for (int tile = 0; tile < tiles_of_a_run; ++tile) {
-      const uint4* const own = tiles + (tile * tile_loads * tile_threads + threadIdx.x);
-      uint4 v[tile_loads];
-      __syncthreads();
-      const std::int64_t start = cycle_counter();
+/// Cycles until a whole tile is there: of tiles that come for the first time, then of the same ones again.
+__global__ void tile_kernel(const char* tiles, std::int64_t* cycles) {
+  __shared__ __align__(128) char shared[tile_bytes];
+  const auto to = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared));
+  for (int n = 0; n < 2 * tiles_of_a_run; ++n) {
+    const char* const from = tiles + n % tiles_of_a_run * tile_bytes;
+    __syncthreads();
+    const std::int64_t start = cycle_counter();
 #pragma unroll
-      for (int i = 0; i < tile_loads; ++i)
-        asm volatile("ld.global.cg.v4.u32 {%0,%1,%2,%3}, [%4];"
-                     : "=r"(v[i].x), "=r"(v[i].y), "=r"(v[i].z), "=r"(v[i].w)
-                     : "l"(own + i * tile_threads)
-                     : "memory");
-#pragma unroll
-      for (int i = 0; i < tile_loads; ++i) sum += v[i].x ^ v[i].y ^ v[i].z ^ v[i].w;
-      if (__syncthreads_or(sum == 0x12345678u)) *out = sum;
-      taken += cycle_counter() - start;
-    }
-    if (threadIdx.x == 0) cycles[again] = taken / tiles_of_a_run;
+    for (int at = 0; at < tile_bytes; at += tile_threads * 16)
+      asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to + at + threadIdx.x * 16), "l"(from + at + threadIdx.x * 16)
+                   : "memory");
+    asm volatile("cp.async.commit_group;\ncp.async.wait_group 0;" ::: "memory");
+    __syncthreads();
+    if (threadIdx.x == 0) cycles[n] = cycle_counter() - start;
   }
 }
 
@@ -140,29 +133,26 @@ Result<double> hbm_latency(const DeviceInfo& device) {
 }
 
 Result<TileLatency> tile_latency(const DeviceInfo& device) {
-  constexpr int repeats = 5, pieces = tiles_of_a_run * tile_bytes / 16;
-  auto data = DeviceArray<uint4>::make(pieces);
+  auto data = DeviceArray<char>::make(std::int64_t{tiles_of_a_run} * tile_bytes);
   if (!data) return data.error();
   const Result<DeviceMemory> scratch = flush_scratch(device);
   if (!scratch) return scratch.error();
-  auto cycles = DeviceArray<std::int64_t>::make(2);
+  auto cycles = DeviceArray<std::int64_t>::make(2 * tiles_of_a_run);
   if (!cycles) return cycles.error();
-  auto out = DeviceArray<std::uint32_t>::make(1);
-  if (!out) return out.error();
   Status flushed = Done{};
   std::vector<double> from_l2;
   const Result<double> from_hbm = repeated(
-      repeats, "measuring how late the latest line of a tile comes",
+      5, "measuring how late the latest line of a tile comes",
       [&] {
         flushed = launch(plan_flush(*scratch), nullptr);
-        tile_kernel<<<1, tile_threads>>>(data->data(), cycles->data(), out->data());
+        tile_kernel<<<1, tile_threads>>>(data->data(), cycles->data());
       },
       [&]() -> Result<double> {
         if (!flushed) return flushed.error();
         const auto read = cycles->host();
         if (!read) return read.error();
-        from_l2.push_back(static_cast<double>((*read)[1]));
-        return static_cast<double>((*read)[0]);
+        from_l2.push_back(median({read->begin() + tiles_of_a_run, read->end()}));
+        return median({read->begin(), read->begin() + tiles_of_a_run});
       });
   if (!from_hbm) return from_hbm.error();
   return TileLatency{*from_hbm, median(from_l2)};

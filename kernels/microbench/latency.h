@@ -12,7 +12,7 @@ Result<double> l1_latency();
 /// Mean over lines, near and far.
 Result<double> l2_latency();
 Result<double> hbm_latency(const DeviceInfo& device);
-/// From when a block asks for a tile of 16 KiB to when all of it is there: as late as the latest of its lines. Means over 64 tiles.
+/// From when a block asks for a tile of 16 KiB to when all of it is there: as late as the latest of its lines. Medians of 64 tiles.
 struct TileLatency {
   double from_hbm = 0, from_l2 = 0;
 };
