@@ -20,6 +20,7 @@ GpuSpec without_limit(GpuSpec gpu, Bound bound) {
       break;
     case Bound::l2:
       gpu.l2_bytes_per_cycle = gpu.l2_write_bytes_per_cycle = gpu.l2_copy_bytes_per_cycle = 0;
+      gpu.l2_fabric_bytes_per_cycle = 0;
       gpu.sm_l2_bytes_per_cycle = gpu.sm_store_bytes_per_cycle = 0;
       break;
     case Bound::hbm:
@@ -30,6 +31,7 @@ GpuSpec without_limit(GpuSpec gpu, Bound bound) {
       break;
     case Bound::latency:
       gpu.l2_latency_cycles = gpu.l2_far_latency_cycles = gpu.hbm_latency_cycles = 0;
+      gpu.hbm_tile_latency_cycles = 0;
       gpu.sm_dependent_cycles = gpu.sm_product_latency_cycles = gpu.sm_shared_latency_cycles = 0;
       gpu.sm_barrier_cycles = gpu.sm_block_start_cycles = 0;
       gpu.launch_first_ns = gpu.launch_overhead_ns = gpu.launch_interval_ns = 0;

@@ -19,7 +19,7 @@ struct Change {
 
 struct Row {
   std::string_view id, title, asks;
-  std::array<Change, 3> changes;
+  std::array<Change, 4> changes;
   int count = 1;
 };
 
@@ -40,8 +40,9 @@ const std::array rows = {
     Row{"l2_double",
         "twice the L2 bandwidth",
         "Would a faster path from the L2 help?",
-        {Change{"l2.bytes_per_cycle", 2}, Change{"l2.copy_bytes_per_cycle", 2}, Change{"sm.l2_bytes_per_cycle", 2}},
-        3},
+        {Change{"l2.bytes_per_cycle", 2}, Change{"l2.copy_bytes_per_cycle", 2}, Change{"l2.fabric_bytes_per_cycle", 2},
+         Change{"sm.l2_bytes_per_cycle", 2}},
+        4},
     Row{"shared_double",
         "twice the shared memory",
         "Would more blocks or stages help?",
