@@ -2,6 +2,7 @@
 #include "app/measurements.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -65,7 +66,7 @@ bool unchanged(const GpuSpec& gpu) {
   return std::none_of(gpu.provenance.begin(), gpu.provenance.end(), [](const auto& entry) { return entry.second.note == changed_note; });
 }
 
-Result<MeasurementBundle> load_bundle(const fs::path& path) {
+Result<MeasurementBundle> load_bundle(const std::string& path) {
   const auto text = read_text_file(path);
   if (!text) return text.error();
   return parse(path, *text);

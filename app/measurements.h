@@ -1,7 +1,6 @@
 // Measurements: the bundles that the program knows — those recorded in assets/measured/, and what this run has measured itself.
 #pragma once
 
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -42,7 +41,7 @@ struct Measurements {
 };
 
 /// Errors  what read_text_file() and bundle_from_json() refuse, with the path; a bundle without cases.
-Result<MeasurementBundle> load_bundle(const std::filesystem::path& path);
+Result<MeasurementBundle> load_bundle(const std::string& path);
 /// The recorded bundles, probes and samples of assets/measured/, by name. What else is in that folder is passed over.
 Measurements load_measurements();
 

@@ -9,7 +9,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <variant>
 #include <vector>
 
@@ -155,11 +154,17 @@ using Command =
                  SetSpeed, SetGrain, SelectRow, HoverTensor, SetThemeKind, SetCenter, SetSweep, GoOnWithStudy, SetPresent,
                  CancelWork, ShowHelp, SetLanguage, OpenCase, RunValidation, Measure, ShowProbe>;
 
+/// Everything in it is compiled in commands.cpp: what a variant of so many needs is much for the forty files that push.
 class Commands {
  public:
+  Commands();
+  ~Commands();
+  Commands(const Commands&) = delete;
+  Commands& operator=(const Commands&) = delete;
+
   template <class T>
-  void push(T command) { queue_.emplace_back(std::move(command)); }
-  std::vector<Command> take() { return std::exchange(queue_, {}); }
+  void push(T command);
+  std::vector<Command> take();
 
  private:
   std::vector<Command> queue_;

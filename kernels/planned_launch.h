@@ -45,6 +45,15 @@ PlannedLaunch planned(std::string_view name, const void* function, std::array<st
   return launch;
 }
 
+/// The lengths and heads of a problem, under the names that the arguments of every attention kernel give them.
+template <class Arguments>
+void set_lengths_and_heads(Arguments& arguments, const AttentionProblem& problem) {
+  arguments.seq_q = static_cast<int>(problem.seq_q);
+  arguments.seq_kv = static_cast<int>(problem.seq_kv);
+  arguments.heads = static_cast<int>(problem.heads);
+  arguments.kv_heads = static_cast<int>(problem.kv_heads);
+}
+
 // What each kernel file gives. Nothing is touched on the device; tensors may be null where only needs are asked for.
 // A build without CUDA gives empty lists.
 using LaunchPlan = std::vector<PlannedLaunch>;

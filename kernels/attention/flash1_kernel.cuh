@@ -217,10 +217,7 @@ PlannedLaunch plan_flash1(const AttentionProblem& problem, const DeviceTensors& 
   arguments.o = tensors.o;
   arguments.l = tensors.l;
   arguments.m = tensors.m;
-  arguments.seq_q = static_cast<int>(problem.seq_q);
-  arguments.seq_kv = static_cast<int>(problem.seq_kv);
-  arguments.heads = static_cast<int>(problem.heads);
-  arguments.kv_heads = static_cast<int>(problem.kv_heads);
+  set_lengths_and_heads(arguments, problem);
   arguments.scale = static_cast<float>(problem.scale());
   arguments.causal = problem.causal;
   return by_shape(problem, [&]<class T, int d>() {

@@ -16,10 +16,7 @@ PlannedLaunch plan(const Flash2Variant& variant, const AttentionProblem& problem
   arguments.v = tensors.v;
   arguments.o = tensors.o;
   arguments.lse = tensors.lse;
-  arguments.seq_q = static_cast<int>(problem.seq_q);
-  arguments.seq_kv = static_cast<int>(problem.seq_kv);
-  arguments.heads = static_cast<int>(problem.heads);
-  arguments.kv_heads = static_cast<int>(problem.kv_heads);
+  set_lengths_and_heads(arguments, problem);
   arguments.scale = static_cast<float>(problem.scale());
   const std::int64_t tiles = (problem.seq_q + variant.block_q - 1) / variant.block_q;
   return planned("attention", variant.function, {tiles, problem.heads, problem.batch}, variant.threads, variant.shared_bytes,

@@ -129,11 +129,8 @@ PlannedLaunch plan_output(const AttentionProblem& problem, const DeviceTensors& 
   arguments.p = tensors.p;
   arguments.v = tensors.v;
   arguments.o = tensors.o;
-  arguments.seq_q = static_cast<int>(problem.seq_q);
-  arguments.seq_kv = static_cast<int>(problem.seq_kv);
+  set_lengths_and_heads(arguments, problem);
   arguments.pitch = static_cast<int>(row_pitch(problem.seq_kv, problem.dtype));
-  arguments.heads = static_cast<int>(problem.heads);
-  arguments.kv_heads = static_cast<int>(problem.kv_heads);
   arguments.causal = problem.causal;
   return by_shape(problem, [&]<class T, int d>() {
     using Shape = OutputShape<T, d>;

@@ -1,19 +1,11 @@
 // matmul_naive: S = scale Q K^T where each row of Q meets a K tile that is loaded for it alone.
+#include "kernels/attention/by_shape.cuh"
 #include "kernels/attention/warp_tiles.cuh"
-#include "kernels/planned_launch.h"
+#include "kernels/matmul/scores_arguments.h"
 
 namespace tilescope {
 
 namespace device {
-
-struct NaiveArguments {
-  const void* q;
-  const void* k;
-  void* s;
-  int seq_q, seq_kv, pitch;
-  int heads, kv_heads;
-  float scale;
-};
 
 /// A block has a 128 x 128 tile of S to make, as in the tiled product, but keeps nothing from one row to the next.
 template <class Element, int dim>
@@ -25,7 +17,7 @@ struct NaiveShape {
 };
 
 template <class Shape>
-__global__ __launch_bounds__(Shape::threads, Shape::blocks_per_sm) void matmul_naive_kernel(const NaiveArguments arguments) {
+__global__ __launch_bounds__(Shape::threads, Shape::blocks_per_sm) void matmul_naive_kernel(const ScoresArguments arguments) {
   using T = typename Shape::T;
   constexpr int row_bytes = Shape::row_bytes, row_chunks = row_bytes / 16;
   extern __shared__ __align__(128) char shared[];
@@ -65,39 +57,20 @@ __global__ __launch_bounds__(Shape::threads, Shape::blocks_per_sm) void matmul_n
 
 }  // namespace device
 
-namespace {
-
-template <class T, int d>
-PlannedLaunch plan(const AttentionProblem& problem, const device::NaiveArguments& arguments) {
-  using Shape = device::NaiveShape<T, d>;
-  const std::int64_t key_tiles = (problem.seq_kv + Shape::bc - 1) / Shape::bc,
-                     query_tiles = (problem.seq_q + Shape::br - 1) / Shape::br;
-  return planned("product", reinterpret_cast<const void*>(&device::matmul_naive_kernel<Shape>),
-                 {key_tiles, query_tiles, problem.query_planes()}, Shape::threads, Shape::shared_bytes, arguments);
-}
-
-}  // namespace
-
 /// S = scale * Q K^T, a row of Q at a time.
 /// Shapes   q [B,Hq,Nq,D]   k [B,Hkv,Nk,D]   s [B,Hq,Nq,Nk], rows pitch = row_pitch(Nk) elements apart
 /// Types    q,k,s fp16 or bf16; sums fp32
 /// Limits   D is 64 or 128; Hq % Hkv == 0; 16-byte aligned; sm_80 or later
 /// Traffic  l2_to_sm = B Hq (ceil(Nk/Bc) Nq + Nq Nk) D * 2 bytes     sm_to_l2 = B Hq Nq pitch * 2 bytes
 LaunchPlan plan_matmul_naive(const AttentionProblem& problem, const DeviceTensors& tensors) {
-  device::NaiveArguments arguments{};
-  arguments.q = tensors.q;
-  arguments.k = tensors.k;
-  arguments.s = tensors.s;
-  arguments.seq_q = static_cast<int>(problem.seq_q);
-  arguments.seq_kv = static_cast<int>(problem.seq_kv);
-  arguments.pitch = static_cast<int>(row_pitch(problem.seq_kv, problem.dtype));
-  arguments.heads = static_cast<int>(problem.heads);
-  arguments.kv_heads = static_cast<int>(problem.kv_heads);
-  arguments.scale = static_cast<float>(problem.scale());
-  const bool small = problem.head_dim == 64;
-  if (problem.dtype == DataType::fp16)
-    return {small ? plan<device::half_type, 64>(problem, arguments) : plan<device::half_type, 128>(problem, arguments)};
-  return {small ? plan<device::bfloat_type, 64>(problem, arguments) : plan<device::bfloat_type, 128>(problem, arguments)};
+  return {by_shape(problem, [&]<class T, int d>() {
+    using Shape = device::NaiveShape<T, d>;
+    const std::int64_t key_tiles = (problem.seq_kv + Shape::bc - 1) / Shape::bc,
+                       query_tiles = (problem.seq_q + Shape::br - 1) / Shape::br;
+    return planned("product", reinterpret_cast<const void*>(&device::matmul_naive_kernel<Shape>),
+                   {key_tiles, query_tiles, problem.query_planes()}, Shape::threads, Shape::shared_bytes,
+                   device::scores_arguments(problem, tensors));
+  })};
 }
 
 }  // namespace tilescope

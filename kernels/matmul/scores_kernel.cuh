@@ -8,18 +8,9 @@
 #include "kernels/attention/by_shape.cuh"
 #include "kernels/attention/probe.cuh"
 #include "kernels/attention/warp_tiles.cuh"
+#include "kernels/matmul/scores_arguments.h"
 
 namespace tilescope::device {
-
-struct ScoresArguments {
-  const void* q;
-  const void* k;
-  void* s;
-  int seq_q, seq_kv, pitch;
-  int heads, kv_heads;
-  float scale;
-  bool causal;
-};
 
 template <class Element, int dim>
 struct ScoresShape {
@@ -112,17 +103,7 @@ __global__ __launch_bounds__(Shape::threads,
 template <class Recorder>
 PlannedLaunch plan_scores(std::string_view name, const AttentionProblem& problem, const DeviceTensors& tensors,
                           const typename Recorder::Arguments& probe) {
-  ScoresArguments arguments{};
-  arguments.q = tensors.q;
-  arguments.k = tensors.k;
-  arguments.s = tensors.s;
-  arguments.seq_q = static_cast<int>(problem.seq_q);
-  arguments.seq_kv = static_cast<int>(problem.seq_kv);
-  arguments.pitch = static_cast<int>(row_pitch(problem.seq_kv, problem.dtype));
-  arguments.heads = static_cast<int>(problem.heads);
-  arguments.kv_heads = static_cast<int>(problem.kv_heads);
-  arguments.scale = static_cast<float>(problem.scale());
-  arguments.causal = problem.causal;
+  const ScoresArguments arguments = scores_arguments(problem, tensors);
   return by_shape(problem, [&]<class T, int d>() {
     using Shape = ScoresShape<T, d>;
     const std::int64_t key_tiles = (problem.seq_kv + Shape::bc - 1) / Shape::bc,

@@ -114,12 +114,7 @@ Result<double> cycles_of(int warps) {
       [&]() -> Result<double> {
         const auto read = cycles->host();
         if (!read) return read.error();
-        std::int64_t first = (*read)[0], last = (*read)[1];
-        for (std::size_t i = 0; i < read->size(); i += 2) {
-          first = std::min(first, (*read)[i]);
-          last = std::max(last, (*read)[i + 1]);
-        }
-        return static_cast<double>(last - first) / (bodies * warps);
+        return spanned(*read) / (bodies * warps);
       });
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,6 +25,20 @@ inline Status checked(cudaError_t code, std::string_view doing) {
 inline double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values.empty() ? 0 : (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
+}
+
+inline double mean(const std::vector<std::int64_t>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+/// From the first start to the last end; starts and ends take turns.
+inline double spanned(const std::vector<std::int64_t>& starts_and_ends) {
+  std::int64_t first = starts_and_ends[0], last = starts_and_ends[1];
+  for (std::size_t i = 0; i < starts_and_ends.size(); i += 2) {
+    first = std::min(first, starts_and_ends[i]);
+    last = std::max(last, starts_and_ends[i + 1]);
+  }
+  return static_cast<double>(last - first);
 }
 
 /// An array on the device, filled with the same byte.
@@ -67,8 +82,8 @@ Result<double> repeated(int repeats, std::string_view what, Launch launch, Read 
   return median(std::move(values));
 }
 
-/// Nanoseconds between two events around `launch`, median of `repeats` after one to warm up; `before` is launched ahead of the first
-/// event, where the GPU shall be busy until the host has made all launches.
+/// Nanoseconds between two events around `launch`, median of `repeats` after one to warm up; `before` is launched ahead of the
+/// first event, where the GPU shall be busy until the host has made all launches.
 template <class Launch, class Before>
 Result<double> event_ns(int repeats, std::string_view what, Launch launch, Before before) {
   cudaEvent_t start = nullptr, end = nullptr;

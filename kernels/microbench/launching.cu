@@ -1,15 +1,13 @@
 // What it costs to launch, to start a block and to meet at a barrier; and the clock that the SMs keep under load.
-#include "kernels/attention/tensor_core.cuh"
-#include "kernels/microbench/bench_timer.cuh"
 #include "kernels/microbench/launching.h"
+
+#include "kernels/attention/tensor_core.cuh"
+#include "kernels/measure/clock_gauge.h"
+#include "kernels/microbench/bench_timer.cuh"
 
 namespace tilescope::microbench {
 
 namespace {
-
-__global__ void empty_kernel(int* out) {
-  if (out != nullptr && threadIdx.x == 9999) *out = 1;
-}
 
 /// Lasts so many cycles.
 __global__ void lasting_kernel(int cycles) {
@@ -74,12 +72,19 @@ __global__ __launch_bounds__(256) void load_kernel(int rounds, std::uint32_t see
   }
 }
 
+/// Goes straight to the runtime: what launch() does beside would be measured too.
+void launch_empty(PlannedLaunch& empty, int blocks) {
+  void* arguments[] = {empty.arguments.data()};
+  cudaLaunchKernel(empty.function, dim3(static_cast<unsigned>(blocks)), dim3(128), arguments, 0, nullptr);
+}
+
 }  // namespace
 
 Result<LaunchCosts> launch_costs(int many, int repeats) {
   LaunchCosts found;
-  const Result<double> empty = event_ns(repeats, "measuring launches", [many] {
-    for (int i = 0; i < many; ++i) empty_kernel<<<1, 128>>>(nullptr);
+  PlannedLaunch nothing = plan_empty();
+  const Result<double> empty = event_ns(repeats, "measuring launches", [&] {
+    for (int i = 0; i < many; ++i) launch_empty(nothing, 1);
   });
   if (!empty) return empty.error();
   // Kernels that last long enough for the next launch to be waiting when they end.
@@ -132,9 +137,10 @@ Result<BlockCosts> block_costs(const DeviceInfo& device, int threads, int shared
 Result<double> block_interval_ns(const DeviceInfo& device) {
   // Empty blocks, far more than there are places: what each of them adds.
   constexpr int fewer = 32, more = 160;
+  PlannedLaunch nothing = plan_empty();
   const auto blocks = [&](int each) {
     return event_ns(
-        21, "measuring the start of blocks", [&] { empty_kernel<<<device.sm_count * each, 128>>>(nullptr); },
+        21, "measuring the start of blocks", [&] { launch_empty(nothing, device.sm_count * each); },
         [] { lasting_kernel<<<1, 32>>>(200000); });
   };
   const Result<double> few = blocks(fewer), many = blocks(more);

@@ -74,12 +74,6 @@ __global__ void shared_write_kernel(uint4* to, int count, int rounds, std::int64
   if (threadIdx.x == 0) cycles[blockIdx.x] = cycle_counter() - start;
 }
 
-double mean(const std::vector<std::int64_t>& values, std::size_t count) {
-  double sum = 0;
-  for (std::size_t i = 0; i < count; ++i) sum += static_cast<double>(values[i]);
-  return sum / static_cast<double>(count);
-}
-
 }  // namespace
 
 Result<HbmBandwidth> hbm_bandwidth(const DeviceInfo& device, std::int64_t bytes) {
@@ -128,7 +122,7 @@ Result<double> shared_read_rate(ReadPattern pattern, int blocks, std::int64_t by
   return repeated(3, "measuring L2 bandwidth", launch, [&]() -> Result<double> {
     const auto read = cycles->host();
     if (!read) return read.error();
-    return static_cast<double>(count) * 16 * rounds / mean(*read, read->size());
+    return static_cast<double>(count) * 16 * rounds / mean(*read);
   });
 }
 
@@ -144,7 +138,7 @@ Result<double> shared_write_rate(int blocks, std::int64_t bytes_a_block, int rou
       [&]() -> Result<double> {
         const auto read = cycles->host();
         if (!read) return read.error();
-        return static_cast<double>(count) * 16 * rounds / mean(*read, read->size());
+        return static_cast<double>(count) * 16 * rounds / mean(*read);
       });
 }
 

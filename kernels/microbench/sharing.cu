@@ -1,6 +1,7 @@
 // Measures what is slower, or quicker, because others do the same at the same time.
 #include "kernels/microbench/sharing.h"
 
+#include "kernels/attention/tensor_core.cuh"
 #include "kernels/microbench/bench_timer.cuh"
 
 namespace tilescope::microbench {
@@ -8,16 +9,6 @@ namespace tilescope::microbench {
 namespace {
 
 constexpr int lanes = 32, piece = 16, copy_bytes = lanes * piece;
-
-__device__ __forceinline__ void copy_async(std::uint32_t to, const char* from) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
-}
-__device__ __forceinline__ void copies_landed() {
-  asm volatile("cp.async.commit_group;\ncp.async.wait_group 0;" ::: "memory");
-}
-__device__ __forceinline__ std::uint32_t shared_address(const void* pointer) {
-  return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
-}
 
 constexpr int beside_warps = 8, beside_stores = 8, beside_rounds = 400, beside_copies = 128, beside_ring = 8, beside_batch = 4;
 
@@ -31,18 +22,19 @@ __global__ void copy_beside_kernel(const char* from, int copies, std::int64_t* c
   __syncthreads();
   const std::int64_t start = cycle_counter();
   if (copying) {
-    const std::uint32_t to = shared_address(landing) + warp * beside_ring * copy_bytes + lane * piece;
+    const std::uint32_t to = device::shared_address(landing) + warp * beside_ring * copy_bytes + lane * piece;
     const char* const own = from + warp * beside_ring * copy_bytes + lane * piece;
     for (int i = 0; i < copies; i += beside_batch) {
       const int at = i % beside_ring * copy_bytes;
 #pragma unroll
-      for (int n = 0; n < beside_batch; ++n) copy_async(to + at + n * copy_bytes, own + at + n * copy_bytes);
-      asm volatile("cp.async.commit_group;\ncp.async.wait_group %0;" ::"n"(beside_ring / beside_batch - 1) : "memory");
+      for (int n = 0; n < beside_batch; ++n) device::copy_async(to + at + n * copy_bytes, own + at + n * copy_bytes);
+      device::copy_async_commit();
+      device::copy_async_wait<beside_ring / beside_batch - 1>();
     }
-    copies_landed();
+    device::copy_async_wait<0>();
     return;
   }
-  const std::uint32_t to = shared_address(words) + (warp * beside_stores * lanes + lane) * 4;
+  const std::uint32_t to = device::shared_address(words) + (warp * beside_stores * lanes + lane) * 4;
   for (int round = 0; round < beside_rounds; ++round)
 #pragma unroll
     for (int i = 0; i < beside_stores; ++i)
@@ -99,9 +91,10 @@ __global__ void drawn_kernel(const char* from, int tiles, int rounds, std::int64
 #pragma unroll
     for (int i = 0; i < part; i += copy_bytes) {
       const int at = warp * part + i + lane * piece;
-      copy_async(shared_address(shared) + at, from + tile * drawn_tile_bytes + at);
+      device::copy_async(device::shared_address(shared) + at, from + tile * drawn_tile_bytes + at);
     }
-    copies_landed();
+    device::copy_async_commit();
+    device::copy_async_wait<0>();
     __syncthreads();
   }
   if (threadIdx.x == 0) cycles[blockIdx.x] = cycle_counter() - start;
@@ -143,12 +136,6 @@ __global__ void phases_kernel(Stay* stays, float* out) {
   if (sum == 12345.678f) *out = sum;
   __syncthreads();
   if (threadIdx.x == 0) stays[blockIdx.x] = {static_cast<std::int64_t>(sm_number()), start, cycle_counter()};
-}
-
-double mean(const std::vector<std::int64_t>& values) {
-  double sum = 0;
-  for (const std::int64_t value : values) sum += static_cast<double>(value);
-  return sum / static_cast<double>(values.size());
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // softmax_safe, softmax_online, softmax_fused: the rungs from three passes over a row to one; see ladder_kernels.cuh.
-#include "kernels/planned_launch.h"
+#include "kernels/attention/by_shape.cuh"
 #include "kernels/softmax/ladder_kernels.cuh"
 
 namespace tilescope {
@@ -15,23 +15,14 @@ PlannedLaunch plan(const AttentionProblem& problem, const DeviceTensors& tensors
   arguments.v = tensors.v;
   arguments.p = tensors.p;
   arguments.o = tensors.o;
-  arguments.seq_q = static_cast<int>(problem.seq_q);
-  arguments.seq_kv = static_cast<int>(problem.seq_kv);
+  set_lengths_and_heads(arguments, problem);
   arguments.pitch = static_cast<int>(row_pitch(problem.seq_kv, problem.dtype));
-  arguments.heads = static_cast<int>(problem.heads);
-  arguments.kv_heads = static_cast<int>(problem.kv_heads);
   return planned("softmax", function, {problem.seq_q, problem.query_planes(), 1}, device::ladder_threads, shared_bytes, arguments);
 }
 
 template <class Kernel>
 const void* handle(Kernel* kernel) {
   return reinterpret_cast<const void*>(kernel);
-}
-
-template <class T, int d>
-PlannedLaunch plan_fused(const AttentionProblem& problem, const DeviceTensors& tensors) {
-  using Shape = device::FusedShape<T, d>;
-  return plan(problem, tensors, handle(&device::softmax_fused_kernel<Shape>), Shape::shared_bytes);
 }
 
 }  // namespace
@@ -67,10 +58,10 @@ LaunchPlan plan_softmax_online(const AttentionProblem& problem, const DeviceTens
 /// Traffic  l2_to_sm = B Hq (Nq pitch + Nq Nk D) * 2 bytes     sm_to_l2 = B Hq Nq D * 2 bytes
 /// Source   New over softmax_online: times V in the same pass, so P is never stored
 LaunchPlan plan_softmax_fused(const AttentionProblem& problem, const DeviceTensors& tensors) {
-  const bool small = problem.head_dim == 64;
-  if (problem.dtype == DataType::fp16)
-    return {small ? plan_fused<half_type, 64>(problem, tensors) : plan_fused<half_type, 128>(problem, tensors)};
-  return {small ? plan_fused<bfloat_type, 64>(problem, tensors) : plan_fused<bfloat_type, 128>(problem, tensors)};
+  return {by_shape(problem, [&]<class T, int d>() {
+    using Shape = device::FusedShape<T, d>;
+    return plan(problem, tensors, handle(&device::softmax_fused_kernel<Shape>), Shape::shared_bytes);
+  })};
 }
 
 }  // namespace tilescope

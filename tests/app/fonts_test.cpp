@@ -7,18 +7,12 @@
 
 #include <doctest/doctest.h>
 
-#include "app/fonts.h"
 #include "sim/programs/tile_program.h"
+#include "tests/app/baked_fonts.h"
 
 using namespace tilescope;
 
 namespace {
-
-/// An ImGui context with nothing behind it.
-struct Context {
-  ImGuiContext* context = ImGui::CreateContext();
-  ~Context() { ImGui::DestroyContext(context); }
-};
 
 std::array<ImFont*, 6> fonts_of(const Theme& theme) {
   return {theme.ui, theme.ui_small, theme.ui_bold, theme.heading, theme.mono, theme.mono_small};
@@ -26,9 +20,12 @@ std::array<ImFont*, 6> fonts_of(const Theme& theme) {
 
 std::string utf8(char32_t c) {
   std::string out;
-  if (c < 0x80) out = {static_cast<char>(c)};
-  else if (c < 0x800) out = {static_cast<char>(0xC0 | c >> 6), static_cast<char>(0x80 | (c & 63))};
-  else out = {static_cast<char>(0xE0 | c >> 12), static_cast<char>(0x80 | (c >> 6 & 63)), static_cast<char>(0x80 | (c & 63))};
+  if (c < 0x80)
+    out = {static_cast<char>(c)};
+  else if (c < 0x800)
+    out = {static_cast<char>(0xC0 | c >> 6), static_cast<char>(0x80 | (c & 63))};
+  else
+    out = {static_cast<char>(0xE0 | c >> 12), static_cast<char>(0x80 | (c >> 6 & 63)), static_cast<char>(0x80 | (c & 63))};
   return out;
 }
 
@@ -61,35 +58,30 @@ std::string literals_of(const std::string& source) {
   return out;
 }
 
+/// Says so where a font is not installed.
+bool skipped(const BakedFonts& fonts) {
+  if (fonts.library.warnings().empty()) return false;
+  MESSAGE("skipped: ", fonts.library.warnings().front());
+  return true;
+}
+
 }  // namespace
 
 TEST_CASE("fonts: no character of any listing is missing from any font") {
-  const Context context;
-  FontLibrary library;
-  Theme theme = make_theme(ThemeKind::dark, 1);
-  library.build(*ImGui::GetIO().Fonts, theme, U"");
-  if (!library.warnings().empty()) {
-    MESSAGE("skipped: ", library.warnings().front());
-    return;
-  }
-  CHECK(library.missing().empty());
+  const BakedFonts fonts;
+  if (skipped(fonts)) return;
+  CHECK(fonts.library.missing().empty());
   for (const ProgramInfo& program : program_table()) {
     CAPTURE(program.id);
-    for (std::string_view text : {program.title, program.source, program.summary}) check_drawable(theme, decode_utf8(text));
+    for (std::string_view text : {program.title, program.source, program.summary}) check_drawable(fonts.theme, decode_utf8(text));
     for (const ListingLine& line : program.listing)
-      for (std::string_view text : {line.text, line.formula, line.why}) check_drawable(theme, decode_utf8(text));
+      for (std::string_view text : {line.text, line.formula, line.why}) check_drawable(fonts.theme, decode_utf8(text));
   }
 }
 
 TEST_CASE("fonts: no character that the sources write into a text is missing from any font") {
-  const Context context;
-  FontLibrary library;
-  Theme theme = make_theme(ThemeKind::dark, 1);
-  library.build(*ImGui::GetIO().Fonts, theme, U"");
-  if (!library.warnings().empty()) {
-    MESSAGE("skipped: ", library.warnings().front());
-    return;
-  }
+  const BakedFonts fonts;
+  if (skipped(fonts)) return;
   int files = 0;
   for (const char* tree : {"/app", "/sim"})
     for (const auto& entry : std::filesystem::recursive_directory_iterator(std::string(TILESCOPE_SOURCE_DIR) + tree)) {
@@ -98,42 +90,35 @@ TEST_CASE("fonts: no character that the sources write into a text is missing fro
       std::ifstream file(entry.path());
       const std::string source((std::istreambuf_iterator<char>(file)), {});
       CAPTURE(entry.path().string());
-      check_drawable(theme, decode_utf8(literals_of(source)));
+      check_drawable(fonts.theme, decode_utf8(literals_of(source)));
       ++files;
     }
   CHECK(files > 50);
 }
 
 TEST_CASE("fonts: characters of another language are baked when they are asked for") {
-  const Context context;
-  FontLibrary library;
-  Theme theme = make_theme(ThemeKind::dark, 1);
-  library.build(*ImGui::GetIO().Fonts, theme, U"타일 메모리");
-  if (!library.warnings().empty() || !library.missing().empty()) {
+  const BakedFonts fonts(U"타일 메모리");
+  if (!fonts.library.warnings().empty() || !fonts.library.missing().empty()) {
     MESSAGE("skipped: no font here has Hangul");
     return;
   }
-  check_drawable(theme, U"타일 메모리");
+  check_drawable(fonts.theme, U"타일 메모리");
 }
 
 TEST_CASE("fonts: a larger scale bakes larger glyphs, not stretched ones") {
-  const Context context;
-  FontLibrary library;
-  Theme one = make_theme(ThemeKind::dark, 1), two = make_theme(ThemeKind::dark, 2);
-  library.build(*ImGui::GetIO().Fonts, one, U"");
-  const float size = one.ui->FontSize;
-  library.build(*ImGui::GetIO().Fonts, two, U"");
+  BakedFonts fonts;
+  const float size = fonts.theme.ui->FontSize;
+  Theme two = make_theme(ThemeKind::dark, 2);
+  fonts.library.build(*ImGui::GetIO().Fonts, two, U"");
   CHECK(two.ui->FontSize == doctest::Approx(2 * size).epsilon(0.05));
   CHECK(two.ui->Scale == 1);
 }
 
 TEST_CASE("fonts: digits of the number font are equally wide, so that figures do not jitter") {
-  const Context context;
-  FontLibrary library;
-  Theme theme = make_theme(ThemeKind::dark, 1);
-  library.build(*ImGui::GetIO().Fonts, theme, U"");
-  const float width = theme.mono->FindGlyph('0')->AdvanceX;
-  for (char digit = '1'; digit <= '9'; ++digit) CHECK(theme.mono->FindGlyph(static_cast<ImWchar>(digit))->AdvanceX == width);
+  const BakedFonts fonts;
+  const ImFont& mono = *fonts.theme.mono;
+  const float width = mono.FindGlyph('0')->AdvanceX;
+  for (char digit = '1'; digit <= '9'; ++digit) CHECK(mono.FindGlyph(static_cast<ImWchar>(digit))->AdvanceX == width);
 }
 
 TEST_CASE("fonts: broken UTF-8 becomes a replacement character, never a crash") {

@@ -12,6 +12,7 @@
 #include "app/panels/step_index.h"
 #include "app/panels/timeline_picture.h"
 #include "app/stage/tile_history.h"
+#include "tests/app/panel_screen.h"
 #include "tests/app/run_simulation.h"
 #include "tests/sim/test_gpus.h"
 
@@ -19,62 +20,7 @@ using namespace tilescope;
 
 namespace {
 
-using DrawPanel = void (*)(const View&, Commands&);
 constexpr std::array<DrawPanel, 4> panels = {draw_listing_panel, draw_softmax_panel, draw_traffic_panel, draw_timeline_panel};
-
-/// An ImGui context with ImGui's own font for everything; nothing reaches a GPU.
-class Screen {
- public:
-  explicit Screen(ImVec2 size, ThemeKind kind = ThemeKind::dark) : context_(ImGui::CreateContext()), theme_(make_theme(kind, 1)) {
-    ImGui::SetCurrentContext(context_);
-    ImGuiIO& io = ImGui::GetIO();
-    io.IniFilename = nullptr;
-    io.ConfigInputTrickleEventQueue = false;
-    io.DisplaySize = size;
-    io.DeltaTime = 1.0F / 60;
-    ImFont* font = io.Fonts->AddFontDefault();
-    io.Fonts->Build();
-    for (ImFont** each : {&theme_.ui, &theme_.ui_small, &theme_.ui_bold, &theme_.heading, &theme_.mono, &theme_.mono_small})
-      *each = font;
-  }
-  ~Screen() { ImGui::DestroyContext(context_); }
-  Screen(const Screen&) = delete;
-  Screen& operator=(const Screen&) = delete;
-
-  std::vector<Command> frame(View view, DrawPanel draw) {
-    ImGui::SetCurrentContext(context_);
-    ImGui::NewFrame();
-    ImGui::SetNextWindowPos({0, 0});
-    ImGui::SetNextWindowSize(ImGui::GetIO().DisplaySize);
-    ImGui::Begin("panel", nullptr, ImGuiWindowFlags_NoTitleBar | ImGuiWindowFlags_NoResize | ImGuiWindowFlags_NoMove);
-    view.theme = &theme_;
-    Commands commands;
-    draw(view, commands);
-    ImGui::End();
-    ImGui::Render();
-    vertices_ = ImGui::GetDrawData()->TotalVtxCount;
-    return commands.take();
-  }
-  void mouse(ImVec2 at) { ImGui::GetIO().AddMousePosEvent(at.x, at.y); }
-  void button(int which, bool down) { ImGui::GetIO().AddMouseButtonEvent(which, down); }
-  void wheel(float by) { ImGui::GetIO().AddMouseWheelEvent(0, by); }
-  std::vector<Command> click(const View& view, DrawPanel draw, ImVec2 at) {
-    mouse(at);
-    frame(view, draw);
-    button(0, true);
-    std::vector<Command> all = frame(view, draw);
-    button(0, false);
-    for (Command& command : frame(view, draw)) all.push_back(std::move(command));
-    return all;
-  }
-  int vertices() const { return vertices_; }
-  const Theme& theme() const { return theme_; }
-
- private:
-  ImGuiContext* context_;
-  Theme theme_;
-  int vertices_ = 0;
-};
 
 /// A view of one simulation at a step, as the session would make it.
 struct Showing {
@@ -131,7 +77,7 @@ TEST_CASE("panels: every panel draws every program at every telling step, with a
     const auto simulation = run(info.id);
     const std::int64_t last = simulation->trace->step_count(simulation->trace->focused_sms().front());
     for (const ImVec2 size : {ImVec2{240, 200}, ImVec2{420, 620}, ImVec2{1264, 150}}) {
-      Screen screen(size, size.x < 300 ? ThemeKind::light : ThemeKind::dark);
+      PanelScreen screen(size, size.x < 300 ? ThemeKind::light : ThemeKind::dark);
       for (const std::int64_t step : {std::int64_t{0}, std::int64_t{1}, last / 3, last / 2, last})
         for (const bool values : {false, true}) {
           Showing showing(simulation, step, values);
@@ -155,7 +101,7 @@ TEST_CASE("panels: a mouse that wanders, clicks, drags and scrolls asks for noth
     const std::int64_t last = simulation->trace->step_count(simulation->trace->focused_sms().front());
     for (const DrawPanel draw : panels) {
       const ImVec2 size = draw == draw_timeline_panel ? ImVec2{1000, 160} : ImVec2{300, 400};
-      Screen screen(size);
+      PanelScreen screen(size);
       for (int i = 0; i < 60; ++i) {
         Showing showing(simulation, std::uniform_int_distribution<std::int64_t>(0, last)(random));
         screen.mouse({std::uniform_real_distribution(-20.0F, size.x + 20)(random),
@@ -201,7 +147,7 @@ TEST_CASE("listing: a click on a line asks for the next step on that line, and r
 
 TEST_CASE("listing: clicking down the panel reaches the lines in order") {
   const auto simulation = run("flash2");
-  Screen screen({300, 700});
+  PanelScreen screen({300, 700});
   std::vector<int> lines;
   for (float y = 40; y < 480; y += 6) {
     Showing showing(simulation, 1);
@@ -239,7 +185,7 @@ TEST_CASE("step index: steps go by the end of their operations, as the trace has
 
 TEST_CASE("traffic: the mouse on a row lights its tensor once, and leaving it puts the light out") {
   const Showing showing(run("flash2"), 20);
-  Screen screen({340, 420});
+  PanelScreen screen({340, 420});
   std::vector<Tensor> lit;
   for (float y = 0; y < 420; y += 3) {
     screen.mouse({60, y});
@@ -261,7 +207,7 @@ TEST_CASE("softmax: plus and minus choose the next row, and stop at the edges of
   Showing showing(run("flash2"), 20);
   const auto rows_asked = [&](int row) {
     showing.view.row = row;
-    Screen screen({320, 300});
+    PanelScreen screen({320, 300});
     std::vector<int> rows;
     for (float x = 200; x < 320; x += 4)
       for (const SelectRow& select : of_kind<SelectRow>(screen.click(showing.view, draw_softmax_panel, {x, 14})))
@@ -304,7 +250,7 @@ TEST_CASE("softmax: what is read follows the step, the row and the inputs") {
 
 TEST_CASE("softmax: without values the rows stay where they are") {
   const auto simulation = run("flash2");
-  Screen with({320, 300}), without({320, 300});
+  PanelScreen with({320, 300}), without({320, 300});
   const Showing known(simulation, 25), unknown(simulation, 25, false);
   SoftmaxReader reader, other;
   const SoftmaxParts a = reader.read(known.lane(), 3).parts, b = other.read(unknown.lane(), 3).parts;
@@ -318,7 +264,7 @@ TEST_CASE("softmax: without values the rows stay where they are") {
 TEST_CASE("timeline: dragging scrubs to the cycle under the mouse, and the wheel zooms there") {
   const Showing showing(run("flash2"), 10);
   const double end = showing.lane().simulation->trace->end_cycle();
-  Screen screen({1000, 160});
+  PanelScreen screen({1000, 160});
   const auto cycle_at = [&](float x) {
     screen.mouse({x, 80});
     for (int i = 0; i < 3; ++i)
@@ -350,7 +296,7 @@ TEST_CASE("timeline: however many intervals there are, no row gets more than two
   const auto data = std::make_shared<const TimelineData>(
       make_timeline(*simulation, std::make_shared<const StepIndex>(make_step_index(*simulation, 0))));
   REQUIRE(simulation->trace->intervals(0).size() > 100000);
-  const Screen screen({1600, 160});
+  const PanelScreen screen({1600, 160});
   const TimelineLayout layout = lay_out_timeline({{0, 0}, {1600, 150}}, {1, 4, false, 100, 1});
   for (const double zoom : {1.0, 0.1, 0.01, 0.001}) {
     const TimeWindow window = zoom_at(fit(data->end), data->end * 0.4, zoom);

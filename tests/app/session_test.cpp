@@ -43,6 +43,13 @@ AttentionProblem with_rows(const View& view, std::int64_t rows) {
   return problem;
 }
 
+AttentionProblem two_numbers_a_row(std::int64_t rows) {
+  AttentionProblem problem;
+  problem.seq_q = problem.seq_kv = rows;
+  problem.head_dim = 2;
+  return problem;
+}
+
 }  // namespace
 
 TEST_CASE("session: it opens on the second key tile of flash2, at rest, with values, where alpha is not 1") {
@@ -365,10 +372,7 @@ TEST_CASE("session: another problem is not shown with what is known of the last 
 
 TEST_CASE("session: a matrix of one's own is used; one of another shape is refused with both shapes") {
   Opened opened;
-  AttentionProblem tiny;
-  tiny.seq_q = tiny.seq_kv = 4;
-  tiny.head_dim = 2;
-  opened.after(SetProblem{tiny, "seq"});
+  opened.after(SetProblem{two_numbers_a_row(4), "seq"});
   const View good = opened.after(SetMatrix{Tensor::q, "1,2\n3,4\n5,6\n7,8"});
   CHECK_FALSE(good.message.has_value());
   REQUIRE(good.inputs->q != nullptr);
@@ -389,10 +393,7 @@ TEST_CASE("session: a matrix of one's own is used; one of another shape is refus
 TEST_CASE("session: a matrix is loaded from a file, and a missing file is a sentence") {
   const TemporaryFolder folder;
   Opened opened;
-  AttentionProblem tiny;
-  tiny.seq_q = tiny.seq_kv = 2;
-  tiny.head_dim = 2;
-  opened.after(SetProblem{tiny, "seq"});
+  opened.after(SetProblem{two_numbers_a_row(2), "seq"});
   CHECK(opened.after(SetMatrix{Tensor::v, folder.file("v.csv", "1 0\n0 1\n"), true}).inputs->v != nullptr);
   const View missing = opened.after(SetMatrix{Tensor::v, folder.path("none.csv"), true});
   REQUIRE(missing.message.has_value());
@@ -401,10 +402,7 @@ TEST_CASE("session: a matrix is loaded from a file, and a missing file is a sent
 
 TEST_CASE("session: a matrix that no longer fits the problem is left out and said so") {
   Opened opened;
-  AttentionProblem tiny;
-  tiny.seq_q = tiny.seq_kv = 2;
-  tiny.head_dim = 2;
-  opened.after(SetProblem{tiny, "seq"});
+  opened.after(SetProblem{two_numbers_a_row(2), "seq"});
   opened.after(SetMatrix{Tensor::q, "1 0\n0 1"});
   const View view = opened.after(SetProblem{with_rows(opened.view(), 8), "seq"});
   REQUIRE(view.message.has_value());

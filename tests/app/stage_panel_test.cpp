@@ -10,59 +10,14 @@
 #include "app/panels/panel_state.h"
 #include "app/panels/panels.h"
 #include "app/stage/stage_context.h"
+#include "tests/app/panel_screen.h"
 #include "tests/app/run_simulation.h"
 #include "tests/sim/test_gpus.h"
 
 namespace tilescope {
 namespace {
 
-/// An ImGui context whose every font is ImGui's own; nothing reaches a GPU.
-class Canvas {
- public:
-  explicit Canvas(ThemeKind kind, ImVec2 size = {900, 640}) : context_(ImGui::CreateContext()), theme_(make_theme(kind, 1)) {
-    ImGui::SetCurrentContext(context_);
-    ImGuiIO& io = ImGui::GetIO();
-    io.IniFilename = nullptr;
-    io.DisplaySize = size;
-    io.DeltaTime = 1.0F / 60;
-    ImFont* font = io.Fonts->AddFontDefault();
-    io.Fonts->Build();
-    for (ImFont** each : {&theme_.ui, &theme_.ui_small, &theme_.ui_bold, &theme_.heading, &theme_.mono, &theme_.mono_small,
-                          &theme_.mono_tiny, &theme_.display})
-      *each = font;
-  }
-  ~Canvas() { ImGui::DestroyContext(context_); }
-  Canvas(const Canvas&) = delete;
-  Canvas& operator=(const Canvas&) = delete;
-
-  const Theme& theme() const { return theme_; }
-
-  /// One frame with the mouse at `mouse`; returns what the panel asked for.
-  std::vector<Command> frame(View view, void (*draw)(const View&, Commands&), ImVec2 mouse = {-1, -1}, bool down = false) {
-    ImGui::SetCurrentContext(context_);
-    ImGuiIO& io = ImGui::GetIO();
-    io.ConfigInputTrickleEventQueue = false;
-    io.AddMousePosEvent(mouse.x, mouse.y);
-    io.AddMouseButtonEvent(0, down);
-    ImGui::NewFrame();
-    ImGui::SetNextWindowPos({0, 0});
-    ImGui::SetNextWindowSize(io.DisplaySize);
-    ImGui::Begin("panel", nullptr, ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove);
-    view.theme = &theme_;
-    Commands commands;
-    draw(view, commands);
-    ImGui::End();
-    ImGui::Render();
-    vertices_ = ImGui::GetDrawData()->TotalVtxCount;
-    return commands.take();
-  }
-  int vertices() const { return vertices_; }
-
- private:
-  ImGuiContext* context_;
-  Theme theme_;
-  int vertices_ = 0;
-};
+constexpr ImVec2 size = {900, 640};
 
 /// A lane at `step`, with the values of its block.
 struct LaneAt {
@@ -111,16 +66,16 @@ TEST_CASE("stage panel: draws every program on every GPU at many steps, with and
   for (ThemeKind kind : {ThemeKind::dark, ThemeKind::light}) {
     for (const GpuSpec& gpu : {toy_gpu(), h200_gpu(), textbook_gpu()}) {
       for (const ProgramInfo& info : program_table()) {
-        Canvas canvas(kind);
+        PanelScreen screen(size, kind);
         const auto simulation = run(info.id, gpu);
         const std::int64_t steps = simulation->trace->step_count(0);
         for (std::int64_t step : {std::int64_t{0}, std::int64_t{1}, steps / 3, steps / 2, steps - 1, steps}) {
           for (bool values : {false, true}) {
             const LaneAt at(simulation, step, values);
             INFO(info.id, " on ", gpu.id, " at step ", step);
-            canvas.frame(view_of({&at.lane, 1}), draw_stage_panel,
+            screen.frame(view_of({&at.lane, 1}), draw_stage_panel,
                          {static_cast<float>(37 * step % 900), static_cast<float>(53 * step % 640)});
-            CHECK(canvas.vertices() > 400);
+            CHECK(screen.vertices() > 400);
           }
         }
       }
@@ -129,69 +84,69 @@ TEST_CASE("stage panel: draws every program on every GPU at many steps, with and
 }
 
 TEST_CASE("stage panel: between two steps it draws what is on its way, and the same picture comes back") {
-  Canvas canvas(ThemeKind::dark);
+  PanelScreen screen(size);
   LaneAt at(run("flash2", toy_gpu()), 20);
   View view = view_of({&at.lane, 1});
-  canvas.frame(view, draw_stage_panel);
-  const int rest = canvas.vertices();
+  screen.frame(view, draw_stage_panel);
+  const int rest = screen.vertices();
   for (int i = 0; i < 20; ++i) {
     view.motion = i / 20.0;
     at.lane.state = at.lane.simulation->trace->state_at_cycle(0, at.lane.rest.cycle * (0.9 + 0.005 * i));
-    canvas.frame(view, draw_stage_panel);
+    screen.frame(view, draw_stage_panel);
   }
   view.motion = 1;
   at.lane.state = at.lane.rest;
-  canvas.frame(view, draw_stage_panel);
-  CHECK(canvas.vertices() == rest);
+  screen.frame(view, draw_stage_panel);
+  CHECK(screen.vertices() == rest);
 }
 
 TEST_CASE("stage panel: a click on a row chooses it, a click on an SM looks into it, and what is hovered lights its tensor") {
-  Canvas canvas(ThemeKind::dark);
+  PanelScreen screen(size);
   const LaneAt at(run("flash2", toy_gpu()), 20);
   const View view = view_of({&at.lane, 1});
-  canvas.frame(view, draw_stage_panel);
-  canvas.frame(view, draw_stage_panel);
+  screen.frame(view, draw_stage_panel);
+  screen.frame(view, draw_stage_panel);
   const StageLayout layout = panel_state<StageCache>("stage").layout;
   const SlotBox* scores = layout.find(Slot::s);
   REQUIRE(scores);
   const Rect row = row_rect(*scores, 5);
-  canvas.frame(view, draw_stage_panel, row.center());
-  const auto hovered = canvas.frame(view, draw_stage_panel, row.center());
+  screen.frame(view, draw_stage_panel, row.center());
+  const auto hovered = screen.frame(view, draw_stage_panel, row.center());
   REQUIRE(find_command<HoverTensor>(hovered));
   CHECK(find_command<HoverTensor>(hovered)->tensor == Tensor::s);
-  const auto clicked = canvas.frame(view, draw_stage_panel, row.center(), true);
+  const auto clicked = screen.frame(view, draw_stage_panel, row.center(), true);
   REQUIRE(find_command<SelectRow>(clicked));
   CHECK(find_command<SelectRow>(clicked)->row == 5);
-  canvas.frame(view, draw_stage_panel, row.center(), false);
+  screen.frame(view, draw_stage_panel, row.center(), false);
 
-  canvas.frame(view, draw_stage_panel, layout.sms[1].box.center());
-  const auto focus = canvas.frame(view, draw_stage_panel, layout.sms[1].box.center(), true);
+  screen.frame(view, draw_stage_panel, layout.sms[1].box.center());
+  const auto focus = screen.frame(view, draw_stage_panel, layout.sms[1].box.center(), true);
   REQUIRE(find_command<SetFocusSm>(focus));
   CHECK(find_command<SetFocusSm>(focus)->sm == layout.sms[1].sm);
-  canvas.frame(view, draw_stage_panel, layout.sms[1].box.center(), false);
+  screen.frame(view, draw_stage_panel, layout.sms[1].box.center(), false);
 
   View lit = view;
   lit.hovered_tensor = Tensor::s;
-  canvas.frame(lit, draw_stage_panel, layout.l2_label.center());
-  const auto left = canvas.frame(lit, draw_stage_panel, layout.l2_label.center());
+  screen.frame(lit, draw_stage_panel, layout.l2_label.center());
+  const auto left = screen.frame(lit, draw_stage_panel, layout.l2_label.center());
   REQUIRE(find_command<HoverTensor>(left));
   CHECK_FALSE(find_command<HoverTensor>(left)->tensor.has_value());
 
-  canvas.frame(view, draw_stage_panel, row.center());
-  canvas.frame(view, draw_stage_panel, row.center());
-  const auto gone = canvas.frame(lit, draw_stage_panel, {-1, -1});
+  screen.frame(view, draw_stage_panel, row.center());
+  screen.frame(view, draw_stage_panel, row.center());
+  const auto gone = screen.frame(lit, draw_stage_panel, {-1, -1});
   REQUIRE(find_command<HoverTensor>(gone));
   CHECK_FALSE(find_command<HoverTensor>(gone)->tensor.has_value());
-  CHECK(canvas.frame(lit, draw_stage_panel, {-1, -1}).empty());  // another panel may have lit it since
+  CHECK(screen.frame(lit, draw_stage_panel, {-1, -1}).empty());  // another panel may have lit it since
 }
 
 TEST_CASE("stage panel: nothing moves when the values arrive") {
-  Canvas canvas(ThemeKind::light);
+  PanelScreen screen(size, ThemeKind::light);
   const auto simulation = run("flash1", toy_gpu());
   const LaneAt without(simulation, 30, false), with(simulation, 30, true);
-  canvas.frame(view_of({&without.lane, 1}), draw_stage_panel);
+  screen.frame(view_of({&without.lane, 1}), draw_stage_panel);
   const StageLayout before = panel_state<StageCache>("stage").layout;
-  canvas.frame(view_of({&with.lane, 1}), draw_stage_panel);
+  screen.frame(view_of({&with.lane, 1}), draw_stage_panel);
   const StageLayout after = panel_state<StageCache>("stage").layout;
   REQUIRE(before.slots.size() == after.slots.size());
   for (std::size_t i = 0; i < before.slots.size(); ++i) {
@@ -203,7 +158,7 @@ TEST_CASE("stage panel: nothing moves when the values arrive") {
 TEST_CASE("race panel: draws two lanes of every attention program at any clock, and survives having one lane only") {
   for (const char* algorithm : {"flash1", "flash2", "standard"}) {
     for (const GpuSpec& gpu : {toy_gpu(), h200_gpu()}) {
-      Canvas canvas(ThemeKind::dark, {684, 424});
+      PanelScreen screen({684, 424});
       const auto left = run("standard", gpu), right = run(algorithm, gpu);
       const double end = std::max(left->trace->end_cycle(), right->trace->end_cycle());
       for (double part : {0.0, 0.3, 0.8, 1.0}) {
@@ -216,10 +171,10 @@ TEST_CASE("race panel: draws two lanes of every attention program at any clock, 
         View view = view_of(lanes);
         view.race = true;
         view.cycle = part * end;
-        canvas.frame(view, draw_race_panel, {200, 200});
-        CHECK(canvas.vertices() > 400);
-        canvas.frame(view_of({lanes.data(), 1}), draw_race_panel);
-        CHECK(canvas.vertices() > 0);
+        screen.frame(view, draw_race_panel, {200, 200});
+        CHECK(screen.vertices() > 400);
+        screen.frame(view_of({lanes.data(), 1}), draw_race_panel);
+        CHECK(screen.vertices() > 0);
       }
     }
   }
@@ -240,7 +195,7 @@ TEST_CASE("heat scale: factors keep their value, scores are signed about a half,
 }
 
 TEST_CASE("cell picture: numbers stand only where they fit, and a condensed cell shows its largest value") {
-  Canvas canvas(ThemeKind::dark);
+  PanelScreen screen(size);
   auto matrix = std::make_shared<Matrix>(8, 8, 0.1F);
   matrix->at(3, 3) = -7;
   SlotBox box;
@@ -250,19 +205,19 @@ TEST_CASE("cell picture: numbers stand only where they fit, and a condensed cell
   CellValues values;
   values.now = values.before = matrix;
   StageMetrics metrics;
-  CHECK(make_cell_picture(box, values, canvas.theme(), metrics).numbers.size() == 64);
+  CHECK(make_cell_picture(box, values, screen.theme(), metrics).numbers.size() == 64);
   box.cells = {{0, 0}, {64, 64}};
-  CHECK(make_cell_picture(box, values, canvas.theme(), metrics).numbers.empty());
+  CHECK(make_cell_picture(box, values, screen.theme(), metrics).numbers.empty());
 
   box.shown_rows = box.shown_cols = 2;  // (3, 3) lies in the first cell: farthest from zero, and negative
-  const CellPicture picture = make_cell_picture(box, values, canvas.theme(), metrics);
+  const CellPicture picture = make_cell_picture(box, values, screen.theme(), metrics);
   REQUIRE(picture.quads->size() == 4);
-  CHECK(picture.quads->instances()[0].colors[0] == heat_color(canvas.theme(), Tensor::s, 0));
+  CHECK(picture.quads->instances()[0].colors[0] == heat_color(screen.theme(), Tensor::s, 0));
   CHECK(picture.quads->instances()[3].colors[0] != picture.quads->instances()[0].colors[0]);
 }
 
 TEST_CASE("cell picture: rescaling drains each row to its own factor") {
-  Canvas canvas(ThemeKind::dark);
+  PanelScreen screen(size);
   auto output = std::make_shared<Matrix>(2, 2, 1.0F);
   auto alpha = std::make_shared<Matrix>(2, 1);
   alpha->values = {0.25F, 1.0F};
@@ -270,11 +225,11 @@ TEST_CASE("cell picture: rescaling drains each row to its own factor") {
   box.slot = Slot::o;
   box.rows = box.cols = box.shown_rows = box.shown_cols = 2;
   box.cells = {{0, 0}, {100, 100}};
-  const CellPicture picture = make_cell_picture(box, {output, output, 1, alpha, nullptr}, canvas.theme(), {});
+  const CellPicture picture = make_cell_picture(box, {output, output, 1, alpha, nullptr}, screen.theme(), {});
   REQUIRE(picture.quads->size() == 4);
   CHECK(picture.quads->instances()[0].shape[2] == doctest::Approx(0.25));
   CHECK(picture.quads->instances()[3].shape[2] == doctest::Approx(1));
-  const CellPicture start = make_cell_picture(box, {output, output, 0, alpha, nullptr}, canvas.theme(), {});
+  const CellPicture start = make_cell_picture(box, {output, output, 0, alpha, nullptr}, screen.theme(), {});
   CHECK(start.quads->instances()[0].shape[2] == doctest::Approx(1));
 }
 
