@@ -223,7 +223,8 @@ Result<L2Lab> L2Lab::make(int buffer_mib) {
   lab.touches_ = std::move(*touches);
   if (Status filled = lab.buffer_.fill(0); !filled) return filled.error();
   for (const void* kernel : {reinterpret_cast<const void*>(touch_kernel), reinterpret_cast<const void*>(latency_kernel),
-                             reinterpret_cast<const void*>(stream_kernel), reinterpret_cast<const void*>(place_kernel), reinterpret_cast<const void*>(cluster_kernel)})
+                             reinterpret_cast<const void*>(stream_kernel), reinterpret_cast<const void*>(place_kernel),
+                             reinterpret_cast<const void*>(cluster_kernel)})
     cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, alone_bytes);
   if (Status found = lab.find_sides(); !found) return found.error();
   if (Status found = lab.find_gpcs(); !found) return found.error();

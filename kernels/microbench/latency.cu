@@ -3,6 +3,7 @@
 #include <numeric>
 #include <random>
 
+#include "kernels/attention/tensor_core.cuh"
 #include "kernels/measure/timing.h"
 #include "kernels/microbench/bench_timer.cuh"
 #include "kernels/microbench/latency.h"
@@ -68,16 +69,15 @@ constexpr int tile_bytes = 16 << 10, tile_threads = 128, tiles_of_a_run = 64;
 /// Cycles until a whole tile is there: of tiles that come for the first time, then of the same ones again.
 __global__ void tile_kernel(const char* tiles, std::int64_t* cycles) {
   __shared__ __align__(128) char shared[tile_bytes];
-  const auto to = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared));
+  const std::uint32_t to = device::shared_address(shared) + threadIdx.x * 16;
   for (int n = 0; n < 2 * tiles_of_a_run; ++n) {
-    const char* const from = tiles + n % tiles_of_a_run * tile_bytes;
+    const char* const from = tiles + n % tiles_of_a_run * tile_bytes + threadIdx.x * 16;
     __syncthreads();
     const std::int64_t start = cycle_counter();
 #pragma unroll
-    for (int at = 0; at < tile_bytes; at += tile_threads * 16)
-      asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to + at + threadIdx.x * 16), "l"(from + at + threadIdx.x * 16)
-                   : "memory");
-    asm volatile("cp.async.commit_group;\ncp.async.wait_group 0;" ::: "memory");
+    for (int at = 0; at < tile_bytes; at += tile_threads * 16) device::copy_async(to + at, from + at);
+    device::copy_async_commit();
+    device::copy_async_wait<0>();
     __syncthreads();
     if (threadIdx.x == 0) cycles[n] = cycle_counter() - start;
   }

@@ -64,14 +64,14 @@ struct GpuSpec {
   double l2_partitions = 0;
   double l2_sector_bytes = 0;
   double l2_line_bytes = 0;
-  double l2_ways = 0;                   // lines of a set; 0: one set
-  double l2_dirty_fraction = 1;         // of a set that may be dirty
-  double l2_bytes_per_cycle = 0;        // all SMs together
-  double l2_write_bytes_per_cycle = 0;  // all SMs together; 0: as bytes_per_cycle
-  double l2_copy_bytes_per_cycle = 0;   // both directions, as much of each; 0: either as if the other were not there
-  double l2_merge_cycles = 0;           // reads of one line that come within it of the first are one look-up
+  double l2_ways = 0;                    // lines of a set; 0: one set
+  double l2_dirty_fraction = 1;          // of a set that may be dirty
+  double l2_bytes_per_cycle = 0;         // all SMs together
+  double l2_write_bytes_per_cycle = 0;   // all SMs together; 0: as bytes_per_cycle
+  double l2_copy_bytes_per_cycle = 0;    // both directions, as much of each; 0: either as if the other were not there
+  double l2_merge_cycles = 0;            // reads of one line that come within it of the first are one look-up
   double l2_fabric_bytes_per_cycle = 0;  // between the two partitions, one direction; 0: without limit
-  double l2_latency_cycles = 0;         // near partition
+  double l2_latency_cycles = 0;          // near partition
   double l2_far_latency_cycles = 0;
   double hbm_bytes_per_second = 0;
   double hbm_sustained_fraction = 1;  // of bytes_per_second that a plain copy reaches
@@ -79,11 +79,11 @@ struct GpuSpec {
   double hbm_capacity_bytes = 0;
   double hbm_latency_cycles = 0;       // of one line
   double hbm_tile_latency_cycles = 0;  // of the latest line of a tile of 16 KiB; less than latency_cycles: as one line
-  double launch_overhead_ns = 0;   // between dependent launches of one stream
-  double launch_interval_ns = 0;   // from one launch to the next, as fast as the host can make them
-  double launch_first_ns = 0;      // what two events around an empty kernel show
-  double launch_fetch_cycles = 0;  // that the first blocks of a launch wait for code and parameters, on each SM
-  double launch_block_cycles = 0;  // from giving out a block to giving out the next, on any SM
+  double launch_overhead_ns = 0;       // between dependent launches of one stream
+  double launch_interval_ns = 0;       // from one launch to the next, as fast as the host can make them
+  double launch_first_ns = 0;          // what two events around an empty kernel show
+  double launch_fetch_cycles = 0;      // that the first blocks of a launch wait for code and parameters, on each SM
+  double launch_block_cycles = 0;      // from giving out a block to giving out the next, on any SM
 
   /// In order of dealing. Empty, or not of sm_count SMs (which --set may change): taken as one half of the SMs a side.
   std::vector<SmGroup> sm_groups;

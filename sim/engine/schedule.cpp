@@ -177,8 +177,9 @@ void ScheduleBuilder::set_pipes(OpTiming& timing) const {
   if (!timing.product && instructions_wait()) timing.pipe[1] = no_pipe;
 }
 
-/// The more lines are waited for at once, the later the latest of them comes: measured for one and for those of a tile of 16 KiB, and
-/// taken as the logarithm of their number between. The warps of a kernel without products each wait for what they asked for themselves.
+/// The more lines are waited for at once, the later the latest of them comes: measured for one and for those of a tile of 16 KiB,
+/// and taken as the logarithm of their number between. The warps of a kernel without products each wait for what they asked for
+/// themselves.
 double ScheduleBuilder::hbm_latency_of(const Operation& op) const {
   constexpr double measured_lines = 16 * 1024 / 128.0;
   const double spread = std::max(0.0, gpu_.hbm_tile_latency_cycles - gpu_.hbm_latency_cycles);

@@ -38,8 +38,8 @@ class TurnOrder {
   static constexpr double never = std::numeric_limits<double>::infinity();
   /// What a block does next.
   struct Wish {
-    double ready = never;             // not before
-    double load = never;  // a load of the block is due; it comes first if it is not later
+    double ready = never;  // not before
+    double load = never;   // a load of the block is due; it comes first if it is not later
     // Must be free, by their places among what next() is given; `pipe` for any block, and for the oldest one.
     std::array<std::uint8_t, 2> pipe = {0, 0};
     std::uint8_t port = 0;
