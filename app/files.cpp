@@ -32,7 +32,12 @@ Error read_error(const fs::path& path, std::string_view what) {
 
 Error write_error(const fs::path& path, int code) {
   const bool full = code == ENOSPC || code == EDQUOT || code == EFBIG || code == EIO;
-  return Error{fmt::format("cannot write {}: {}", quoted(path), reason(code)),
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  std::error_code unknown;
+  const bool no_folder = code == ENOENT && !fs::is_directory(folder, unknown);
+  return Error{no_folder
+                   ? fmt::format("cannot write {}: there is no folder {}; make it or name another", quoted(path), quoted(folder))
+                   : fmt::format("cannot write {}: {}", quoted(path), reason(code)),
                full ? Error::Kind::machine_lacks : Error::Kind::wrong_request};
 }
 

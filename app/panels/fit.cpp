@@ -168,7 +168,8 @@ void draw_cell(const View& view, const FitCell* best, const FitCell& cell, const
   const float height = theme.mono->FontSize + (two ? line : 0) + (three ? line : 0);
   float y = rect.center().y - height * 0.5F;
   const std::string time = cell.outcome && cell.outcome->done() ? format_time(Nanoseconds(cell.outcome->time_ns)) : "…";
-  draw_text(list, theme.mono, {{rect.min.x, y}, {rect.max.x, y + theme.mono->FontSize}}, ink, time, Align::center);
+  ImFont* const font = text_width(theme.mono, time) <= rect.width() ? theme.mono : theme.mono_small;
+  draw_text(list, font, {{rect.min.x, y}, {rect.max.x, y + theme.mono->FontSize}}, ink, time, Align::center);
   y += theme.mono->FontSize;
   if (two) {
     std::string blocks = say(cell.blocks_per_sm == 1 ? tr("{} block an SM") : tr("{} blocks an SM"), cell.blocks_per_sm);

@@ -17,7 +17,7 @@ namespace tilescope {
 namespace {
 
 /// Below this the parts would be on top of each other; the panel then scrolls.
-constexpr float least_width = 560, least_height = 400;
+constexpr float least_width = 520, least_height = 400;
 
 double bytes_now(const Lane& lane, Link a, Link b) {
   double sum = 0;
@@ -150,10 +150,14 @@ void draw_column(const View& view, Commands& commands, const RaceColumn& column,
   context.finish_hover();
 }
 
+struct Words {
+  const char *fewer, *more, *same;
+};
+
 /// "4.6× fewer HBM bytes": how the first lane's quantity compares with the second's.
 struct Ratio {
   double first = 0, second = 0;
-  const char *fewer, *more, *same;
+  Words words, shorter;
 };
 
 /// One line under the figures: which tensors the difference is.
@@ -169,12 +173,15 @@ void draw_verdict(const View& view, const Rect& rect, const StageMetrics& metric
   const Theme& theme = *view.theme;
   ImDrawList* list = ImGui::GetWindowDrawList();
   const Lane &left = view.lanes.front(), &right = view.lanes.back();
+  const Words hbm = {tr("fewer HBM bytes"), tr("more HBM bytes"), tr("as many HBM bytes")};
+  const Words l2 = {tr("fewer bytes between L2 and SMs"), tr("more bytes between L2 and SMs"),
+                    tr("as many bytes between L2 and SMs")};
+  const Words short_l2 = {tr("fewer L2↔SM bytes"), tr("more L2↔SM bytes"), tr("as many L2↔SM bytes")};
+  const Words time = {tr("less time"), tr("more time"), tr("as much time")};
   const Ratio ratios[] = {
-      {bytes_total(left, Link::hbm_read, Link::hbm_write), bytes_total(right, Link::hbm_read, Link::hbm_write),
-       tr("fewer HBM bytes"), tr("more HBM bytes"), tr("as many HBM bytes")},
-      {bytes_total(left, Link::l2_to_sm, Link::sm_to_l2), bytes_total(right, Link::l2_to_sm, Link::sm_to_l2),
-       tr("fewer bytes between L2 and SMs"), tr("more bytes between L2 and SMs"), tr("as many bytes between L2 and SMs")},
-      {end_of(left), end_of(right), tr("less time"), tr("more time"), tr("as much time")},
+      {bytes_total(left, Link::hbm_read, Link::hbm_write), bytes_total(right, Link::hbm_read, Link::hbm_write), hbm, hbm},
+      {bytes_total(left, Link::l2_to_sm, Link::sm_to_l2), bytes_total(right, Link::l2_to_sm, Link::sm_to_l2), l2, short_l2},
+      {end_of(left), end_of(right), time, time},
   };
   const bool both = finished(view, left) && finished(view, right), one = finished(view, left) || finished(view, right);
   const float scale = theme.scale;
@@ -203,10 +210,11 @@ void draw_verdict(const View& view, const Rect& rect, const StageMetrics& metric
               : fewer ? theme.good
                       : theme.bad,
               number, Align::center);
+    const Words& words = text_width(theme.ui_small, ratio.words.fewer) <= x.end - x.begin ? ratio.words : ratio.shorter;
     draw_text(list, theme.ui_small, {{x.begin, middle}, {x.end, bottom - 3 * scale}}, one ? theme.text : theme.text_dim,
-              same    ? ratio.same
-              : fewer ? ratio.fewer
-                      : ratio.more,
+              same    ? words.same
+              : fewer ? words.fewer
+                      : words.more,
               Align::center);
     if (i >= 2) continue;
     const auto& [up, down] = links[static_cast<std::size_t>(i)];

@@ -110,10 +110,10 @@ void show_point(const View& view, const SweepResult& result, const SweepHover& h
     add_line(body, say(tr("{} by the paper's count, {}"), bytes(theory->bytes), theory->order));
   add_line(body, say(tr("{}, held up by {}"), format_time(Nanoseconds(point.time_ns)), bound_name(point.bound)));
   add_line(body, say(tr("tile {}×{}"), point.tile.block_q, point.tile.block_kv));
-  show_tooltip(
-      *view.theme,
-      fmt::format("{}, {} = {}", algorithm_title(result.request.algorithms[hover.algorithm]), result.request.axis.key, value),
-      body);
+  show_tooltip(*view.theme,
+               fmt::format("{}, {} = {}", algorithm_title(result.request.algorithms[hover.algorithm]),
+                           axis_symbol(result.request.axis.key), value),
+               body);
 }
 
 /// The first point that could not be simulated, in a sentence.
