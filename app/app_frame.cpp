@@ -18,6 +18,8 @@ namespace tilescope {
 namespace {
 
 constexpr float present_scale = 1.25F;
+/// Of the text of a panel that is a column otherwise, when it has the window for itself.
+constexpr float alone_scale = 1.5F;
 /// After input frames go on for so long: longer than a tooltip waits.
 constexpr double seconds_to_settle = 0.5;
 
@@ -43,7 +45,7 @@ bool scrolls(std::string_view id) { return id == "listing" || id == "softmax" ||
 ImVec2 least_content(std::string_view id) {
   if (id == "softmax") return {190, 0};
   if (id == "what_if") return {430, 300};
-  if (id == "roofline" || id == "sweep") return {500, 420};  // below their words there must be a picture
+  if (id == "roofline" || id == "sweep") return {500, 385};  // below their words there must be a picture
   if (id == "validate") return {680, 340};  // its switches stand beside the list of cases
   if (id == "timeline" || scrolls(id)) return {0, 0};
   return {500, 300};
@@ -129,7 +131,9 @@ float AppFrame::take_text_scale_change() { return std::exchange(text_scale_chang
 void AppFrame::update_theme(float width, float height) {
   // A panel by itself has all the room there is; and text that the user made larger stays so.
   const float fit = options_.panel.empty() ? scale_of_window(width / options_.display_scale, height / options_.display_scale) : 1;
-  const float scale = options_.scale * fit * (session_.present() ? present_scale : 1);
+  const std::string_view alone = session_.view(theme_).alone;
+  const bool column_alone = std::find(side_panels.begin(), side_panels.end(), alone) != side_panels.end();
+  const float scale = options_.scale * fit * (session_.present() ? present_scale : 1) * (column_alone ? alone_scale : 1);
   const bool other_fonts = scale != built_scale_ || session_.language() != built_language_;
   if (!other_fonts && theme_.kind == session_.theme_kind()) return;
   Theme theme = make_theme(session_.theme_kind(), scale);

@@ -14,6 +14,7 @@
 #include "app/panels/panels.h"
 #include "app/panels/say.h"
 #include "app/panels/study_panel.h"
+#include "app/panels/window_words.h"
 #include "sim/analysis/format.h"
 #include "sim/programs/kernel_needs.h"
 
@@ -121,7 +122,7 @@ std::string detail(const FitMap& map) {
 }
 
 std::string tooltip(const FitCell& cell) {
-  if (!cell.fits()) return cell.refusal;
+  if (!cell.fits()) return window_words(cell.refusal);
   std::string text =
       say(tr("{} of shared memory, {} registers a thread, {} threads, {} buffers"), format_capacity(Bytes(cell.needs.shared_bytes)),
           cell.needs.registers_per_thread, cell.needs.threads, cell.needs.stages);
@@ -372,7 +373,8 @@ void draw_fit_panel(const View& view, Commands& commands) {
   const float gap = 18 * theme.scale, side = std::min(room.x * 0.34F, 112 * theme.scale * static_cast<float>(maps.maps.size() / 2));
   draw_map(view, commands, maps, map, {at, {at.x + room.x - side - gap, at.y + room.y}});
   draw_small_maps(view, maps, chosen, {{at.x + room.x - side, at.y}, {at.x + room.x, at.y + room.y}});
-  if (view.message && (view.message->control == "tile")) wrapped_text(theme.ui_small, theme.bad, view.message->sentence);
+  if (view.message && (view.message->control == "tile"))
+    wrapped_text(theme.ui_small, theme.bad, window_words(view.message->sentence));
 }
 
 }  // namespace tilescope

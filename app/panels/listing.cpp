@@ -20,6 +20,7 @@ struct ListingState {
   std::int64_t step = -1;
   int line = 0;                       // that is lit; 0 for none
   float from = 0, to = 0, shown = 0;  // top of the light, relative to the first row: it glides from line to line
+  float row_height = 0;
   bool scroll = false;                // bring the line into view
 };
 
@@ -93,6 +94,10 @@ void move_light(ListingState& state, const View& view, const std::vector<Listing
     state.known = lane.simulation;
     state.step = lane.step;
     state.line = line;
+  }
+  if (row_height != state.row_height) {  // larger text: other rows are cut
+    state.scroll = true;
+    state.row_height = row_height;
   }
   state.to = target;
   const auto t = static_cast<float>(std::clamp(view.motion * 3, 0.0, 1.0));  // it arrives well before the tile does

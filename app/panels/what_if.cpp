@@ -9,6 +9,7 @@
 #include "app/panels/panels.h"
 #include "app/panels/say.h"
 #include "app/panels/study_panel.h"
+#include "app/panels/window_words.h"
 #include "sim/analysis/format.h"
 
 namespace tilescope {
@@ -150,7 +151,7 @@ bool draw_line(const View& view, const Line& line, const Outcome* base, const Co
   }
   const Outcome& now = *line.outcome;
   if (!now.done()) {
-    draw_text(list, theme.ui_small, {{c.time, top}, {c.right, top + height}}, theme.bad, now.refusal);
+    draw_text(list, theme.ui_small, {{c.time, top}, {c.right, top + height}}, theme.bad, window_words(now.refusal));
     return clicked;
   }
   const Outcome& before = base != nullptr ? *base : now;
@@ -226,7 +227,8 @@ void draw_slider(const View& view, Commands& commands) {
   } else {
     text_item(theme.ui_small, theme.text_faint, tr("as it is"));
   }
-  if (view.message && view.message->control == chosen->key) wrapped_text(theme.ui_small, theme.bad, view.message->sentence);
+  if (view.message && view.message->control == chosen->key)
+    wrapped_text(theme.ui_small, theme.bad, window_words(view.message->sentence));
 }
 
 }  // namespace
