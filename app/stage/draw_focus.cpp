@@ -41,7 +41,10 @@ std::string step_cost(const StageContext& context) {
   const auto& interval = context.lane.rest.interval;
   if (!interval || !context.lane.operation) return {};
   std::string text = tr(std::string(to_string(interval->unit)).c_str());
-  text.append(" · ").append(fill_in(tr("{} cycles"), {format_cycles(Cycles(interval->end - interval->start))}));
+  const double length = interval->end - interval->start;
+  constexpr double shown_least = 0.05;  // shorter ones would be written as 0
+  text.append(" · ").append(
+      fill_in(tr("{} cycles"), {length > 0 && length < shown_least ? std::string("< 0.1") : format_cycles(Cycles(length))}));
   const double waited = interval->start - interval->ready;
   if (waited >= 1 && interval->cause != WaitCause::none && interval->cause != WaitCause::program_order) {
     text.append(" · ").append(
