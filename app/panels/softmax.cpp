@@ -313,6 +313,8 @@ void draw_footer(const View& view, const SoftmaxFigures& figures) {
     text = tr("O against float64: the same");
   else if (error)
     text = say(tr("O against float64: {} relative"), format_value(*error));
+  else if (figures.checked)
+    text = tr("O against float64: after this tile");
   text_item(theme.ui_small, theme.text_faint, text);
   if (!figures.checked)
     item_tooltip(theme, tr("Not held against float64"),

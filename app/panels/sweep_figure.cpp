@@ -96,6 +96,11 @@ std::optional<std::size_t> last_common(const SweepResult& result, std::size_t a,
   return std::nullopt;
 }
 
+/// "2.9", "501": a decimal only where it says something.
+std::string times_text(double ratio) {
+  return format_value(ratio >= 99.5 ? std::round(ratio) : std::round(ratio * 10) / 10);
+}
+
 /// The machine and the problem, without what is swept.
 std::string base_text(const SweepRequest& request) {
   const AttentionProblem& p = request.base.problem;
@@ -248,8 +253,8 @@ SweepWords sweep_words(const SweepResult& result, SweepQuantity quantity) {
       words.finding = say(both, axis_symbol(request.axis.key), axis_value(request.axis.key, request.axis.values[*at]),
                           algorithm_title(request.algorithms[first]), value_text(a, quantity),
                           algorithm_title(request.algorithms[last]), value_text(b, quantity));
-      if (b > 0 && a > b * 1.05) words.finding += say(tr(": {} times less"), format_value(std::round(a / b * 10) / 10));
-      if (a > 0 && b > a * 1.05) words.finding += say(tr(": {} times more"), format_value(std::round(b / a * 10) / 10));
+      if (b > 0 && a > b * 1.05) words.finding += say(tr(": {} times less"), times_text(a / b));
+      if (a > 0 && b > a * 1.05) words.finding += say(tr(": {} times more"), times_text(b / a));
     }
   } else if (algorithms == 1) {
     const auto curve = curve_of(result, 0, quantity);

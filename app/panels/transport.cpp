@@ -82,6 +82,8 @@ void draw_grain_and_speed(Row& row, const View& view, Commands& commands) {
   ImGui::BeginGroup();
   if (const auto grain = segmented(theme, "grain", grains, static_cast<int>(view.grain))) commands.push(SetGrain{static_cast<Grain>(*grain)});
   ImGui::EndGroup();
+  item_tooltip(theme, tr("How far a step goes"),
+               tr("operation: one line of the listing\ntile: one turn of its loop\nphase: one launch of a kernel"));
   row.advance(12);
   row.place(26);
   const std::string label = fmt::format("{} {}##speed", tr("speed"), speed_label(view.speed));
