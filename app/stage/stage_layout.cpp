@@ -22,7 +22,7 @@ struct Bands {
 Bands bands_of(float height, bool has_l2, float scale) {
   Bands bands;
   bands.hbm = std::clamp(0.205F * height, 72 * scale, 210 * scale);
-  bands.l2 = has_l2 ? std::clamp(0.082F * height, 34 * scale, 68 * scale) : 0;
+  bands.l2 = has_l2 ? std::clamp(0.082F * height, 38 * scale, 68 * scale) : 0;
   bands.gap = std::clamp(0.078F * height, 26 * scale, 72 * scale);
   bands.sm = height - bands.hbm - bands.l2 - bands.gap * (has_l2 ? 2 : 1);
   return bands;
