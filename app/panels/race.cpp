@@ -78,6 +78,9 @@ void draw_counter(ImDrawList* list, const Theme& theme, const StageMetrics& metr
   draw_quads(list, std::move(quads));
   draw_text(list, theme.ui_small, parts.label, theme.text_dim, counter.name);
   draw_text(list, theme.mono, parts.value, theme.text, counter.text, Align::right);
+  hit_area(counter.name, rect);
+  item_tooltip(theme, say(tr("{}, so far {}"), counter.name, counter.text),
+               tr("The mark is the end of the run. Equal lengths on both sides are equal amounts."));
 }
 
 /// Every SM as a cell, filled as far as its block has come.
@@ -144,9 +147,11 @@ void draw_column(const View& view, Commands& commands, const RaceColumn& column,
   const Counter counters[] = {{"HBM", hbm, bytes_total(lane, Link::hbm_read, Link::hbm_write), scales[0], bytes(hbm)},
                               {tr("L2 ↔ SMs"), l2, bytes_total(lane, Link::l2_to_sm, Link::sm_to_l2), scales[1], bytes(l2)},
                               {tr("cycles"), cycles, end_of(lane), scales[2], format_cycles(Cycles(std::floor(cycles)))}};
+  ImGui::PushID(index);
   draw_counter(context.list, theme, context.metrics, column.counters[0], counters[0], lane, Link::hbm_read, Link::hbm_write);
   draw_counter(context.list, theme, context.metrics, column.counters[1], counters[1], lane, Link::l2_to_sm, Link::sm_to_l2);
   draw_counter(context.list, theme, context.metrics, column.counters[2], counters[2], lane, Link::l2_to_sm, Link::l2_to_sm);
+  ImGui::PopID();
   context.finish_hover();
 }
 
@@ -205,6 +210,12 @@ void draw_verdict(const View& view, const Rect& rect, const StageMetrics& metric
     const bool same = factor < 1.005;
     const float middle = std::round(bottom - metrics.small_line - 4 * scale);
     const std::string number = same ? "=" : format_short(factor) + "×";
+    // The counters below are of now: without these words they would seem to say otherwise.
+    const float free = (x.begin + x.end - text_width(theme.display, number)) * 0.5F - x.begin - 4 * scale;
+    if (i == 0 && text_width(theme.ui_small, tr("whole run")) <= free)
+      draw_text(list, theme.ui_small,
+                {{x.begin, rect.min.y + 3 * scale}, {x.begin + free, rect.min.y + 3 * scale + metrics.small_line}},
+                theme.text_faint, tr("whole run"));
     draw_text(list, theme.display, {{x.begin, rect.min.y + 2 * scale}, {x.end, middle}},
               same    ? theme.text
               : fewer ? theme.good
