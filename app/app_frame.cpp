@@ -18,6 +18,8 @@ namespace tilescope {
 namespace {
 
 constexpr float present_scale = 1.25F;
+/// Of the text of a panel that is a column otherwise, when it has the window for itself.
+constexpr float alone_scale = 1.5F;
 /// After input frames go on for so long: longer than a tooltip waits.
 constexpr double seconds_to_settle = 0.5;
 
@@ -42,7 +44,8 @@ bool scrolls(std::string_view id) { return id == "listing" || id == "softmax" ||
 /// window comes to that. 0: it has no least size.
 ImVec2 least_content(std::string_view id) {
   if (id == "softmax") return {190, 0};
-  if (id == "what_if") return {550, 300};
+  if (id == "what_if") return {430, 300};
+  if (id == "roofline" || id == "sweep") return {500, 385};  // below their words there must be a picture
   if (id == "validate") return {680, 340};  // its switches stand beside the list of cases
   if (id == "timeline" || scrolls(id)) return {0, 0};
   return {500, 300};
@@ -128,7 +131,9 @@ float AppFrame::take_text_scale_change() { return std::exchange(text_scale_chang
 void AppFrame::update_theme(float width, float height) {
   // A panel by itself has all the room there is; and text that the user made larger stays so.
   const float fit = options_.panel.empty() ? scale_of_window(width / options_.display_scale, height / options_.display_scale) : 1;
-  const float scale = options_.scale * fit * (session_.present() ? present_scale : 1);
+  const std::string_view alone = session_.view(theme_).alone;
+  const bool column_alone = std::find(side_panels.begin(), side_panels.end(), alone) != side_panels.end();
+  const float scale = options_.scale * fit * (session_.present() ? present_scale : 1) * (column_alone ? alone_scale : 1);
   const bool other_fonts = scale != built_scale_ || session_.language() != built_language_;
   if (!other_fonts && theme_.kind == session_.theme_kind()) return;
   Theme theme = make_theme(session_.theme_kind(), scale);
@@ -164,7 +169,7 @@ void AppFrame::build(int width, int height, double seconds) {
 
   const View view = session_.view(theme_);
   Commands commands;
-  const float change = handle_keys(view, commands);
+  const float change = handle_keys(view, panel_under_mouse(view), commands);
   if (change != 1) text_scale_change_ = change;
   draw_window(view, commands);
   ImGui::Render();
@@ -209,6 +214,7 @@ void AppFrame::draw_splitters(const View& view) {
   const ImVec2 size = ImGui::GetIO().DisplaySize;
   for (Splitter splitter : all_splitters) {
     const Rect& rect = layout_.splitters[static_cast<std::size_t>(splitter)];
+    if (rect.width() <= 0 || rect.height() <= 0) continue;
     ImGui::PushID(static_cast<int>(splitter));
     hit_area("splitter", rect);
     const bool across = splitter == Splitter::left || splitter == Splitter::right;
@@ -244,39 +250,73 @@ void AppFrame::draw_window(const View& view, Commands& commands) {
                                     ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoNav | ImGuiWindowFlags_NoScrollWithMouse;
   ImGui::Begin("##tilescope", nullptr, bare);
   ImGui::PopStyleVar(3);
-  ImDrawList* list = ImGui::GetWindowDrawList();
-  const auto frame = [&](const Rect& rect) {
-    list->AddRectFilled(rect.min, rect.max, theme_.panel, theme_.rounding);
-    list->AddRect(rect.min, rect.max, theme_.panel_border, theme_.rounding, 0, std::max(1.0F, std::round(theme_.scale)));
-  };
 
   if (!options_.panel.empty()) {
     const float gap = theme_.gap;
     const Rect whole{{gap, gap}, {size.x - gap, size.y - gap}};
-    frame(whole);
+    draw_frame(whole);
     if (!view.lanes.empty()) draw_panel(options_.panel.c_str(), whole, view, commands);
     ImGui::End();
     return;
   }
 
-  for (const Rect* rect : {&layout_.listing, &layout_.stage, &layout_.softmax, &layout_.traffic, &layout_.bottom}) frame(*rect);
   if (!view.present) draw_top_bar(layout_.top_bar, view, commands, options_.languages);
-  if (!view.lanes.empty()) {
-    draw_panel("listing", layout_.listing, view, commands);
-    Rect middle = layout_.stage;
-    if (!view.present) {
-      draw_center_tabs(middle, view, commands);
-      middle.min.y += center_tabs_height(theme_);
-    }
-    draw_panel(center_panel(view), middle, view, commands);
-    draw_panel("softmax", layout_.softmax, view, commands);
-    draw_panel("traffic", layout_.traffic, view, commands);
-    draw_panel("timeline", layout_.timeline, view, commands);
+  const std::vector<Place> places = places_of(view);
+  for (const Place& place : places) draw_frame(place.frame);
+  draw_frame(view.alone.empty() ? layout_.bottom : layout_.transport);
+  for (const Place& place : places)
+    if (!view.lanes.empty()) draw_place(place, view, commands);
+  if (view.alone.empty()) {
+    if (!view.lanes.empty()) draw_panel("timeline", layout_.timeline, view, commands);
+    draw_splitters(view);
   }
   draw_transport(layout_.transport, view, commands);
-  draw_splitters(view);
   ImGui::End();
   if (view.help) draw_help(view, commands);
+}
+
+std::vector<AppFrame::Place> AppFrame::places_of(const View& view) const {
+  if (!view.alone.empty()) return {{view.alone, layout_.alone, layout_.alone}};
+  std::vector<Place> places = {{"stage", layout_.stage, layout_.stage}};
+  if (layout_.one_column)
+    places.push_back({view.side, {layout_.side_tabs.min, layout_.listing.max}, layout_.listing});
+  else
+    for (const auto& [id, rect] :
+         {std::pair{side_panels[0], layout_.listing}, {side_panels[1], layout_.softmax}, {side_panels[2], layout_.traffic}})
+      places.push_back({id, rect, rect});
+  return places;
+}
+
+std::string_view AppFrame::panel_under_mouse(const View& view) const {
+  const ImVec2 mouse = ImGui::GetIO().MousePos;
+  if (layout_.timeline.contains(mouse)) return "timeline";
+  for (const Place& place : places_of(view))
+    if (place.frame.contains(mouse)) return place.panel;
+  return "stage";
+}
+
+void AppFrame::draw_frame(const Rect& rect) const {
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  list->AddRectFilled(rect.min, rect.max, theme_.panel, theme_.rounding);
+  list->AddRect(rect.min, rect.max, theme_.panel_border, theme_.rounding, 0, std::max(1.0F, std::round(theme_.scale)));
+}
+
+void AppFrame::draw_place(const Place& place, const View& view, Commands& commands) {
+  Rect content = place.content;
+  if (place.panel == "stage") {
+    if (!view.present) {
+      draw_center_tabs(content, view, commands);
+      content.min.y += center_tabs_height(theme_);
+    }
+    draw_panel(center_panel(view), content, view, commands);
+  } else {
+    if (content.min.y > place.frame.min.y) draw_side_tabs(layout_.side_tabs, view, commands);
+    draw_panel(std::string(place.panel).c_str(), content, view, commands);
+  }
+  const Rect title = {place.frame.min, {place.frame.max.x, place.frame.min.y + std::round(38 * theme_.scale)}};
+  const bool free = !ImGui::IsAnyItemHovered() && !ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopup);
+  if (free && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left) && title.contains(ImGui::GetIO().MousePos))
+    commands.push(SetAlone{view.alone.empty() ? std::string(place.panel) : std::string()});
 }
 
 void AppFrame::draw() {

@@ -60,7 +60,16 @@ class AppFrame {
  private:
   AppFrame(Session& session, Options options);
   void update_theme(float width, float height);
+  /// A panel in its frame; "stage" is whatever the middle shows.
+  struct Place {
+    std::string_view panel;
+    Rect frame, content;
+  };
+  std::vector<Place> places_of(const View& view) const;
+  std::string_view panel_under_mouse(const View& view) const;
   void draw_window(const View& view, Commands& commands);
+  void draw_frame(const Rect& rect) const;
+  void draw_place(const Place& place, const View& view, Commands& commands);
   void draw_panel(const char* id, const Rect& rect, const View& view, Commands& commands);
   void draw_splitters(const View& view);
   void carry_out(Commands& commands);

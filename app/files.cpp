@@ -30,9 +30,18 @@ Error read_error(const fs::path& path, std::string_view what) {
   return Error{fmt::format("cannot read {}: {}", quoted(path), what)};
 }
 
+fs::path folder_of(const fs::path& path) {
+  return path.has_parent_path() ? path.parent_path() : fs::path(".");
+}
+
 Error write_error(const fs::path& path, int code) {
   const bool full = code == ENOSPC || code == EDQUOT || code == EFBIG || code == EIO;
-  return Error{fmt::format("cannot write {}: {}", quoted(path), reason(code)),
+  const fs::path folder = folder_of(path);
+  std::error_code unknown;
+  const bool no_folder = code == ENOENT && !fs::is_directory(folder, unknown);
+  return Error{no_folder
+                   ? fmt::format("cannot write {}: there is no folder {}; make it or name another", quoted(path), quoted(folder))
+                   : fmt::format("cannot write {}: {}", quoted(path), reason(code)),
                full ? Error::Kind::machine_lacks : Error::Kind::wrong_request};
 }
 
@@ -101,6 +110,14 @@ Status write_file(const fs::path& path, std::string_view content) {
     ::unlink(part.c_str());
     return write_error(path, failure);
   }
+  return Done{};
+}
+
+Status check_writable(const fs::path& path) {
+  std::error_code unknown;
+  const fs::file_status status = fs::status(path, unknown);
+  if (fs::exists(status) && !fs::is_regular_file(status)) return Done{};  // a pipe, a terminal; a folder is refused when written
+  if (::access(folder_of(path).c_str(), W_OK) != 0) return write_error(path, errno);
   return Done{};
 }
 

@@ -21,4 +21,7 @@ Result<std::string> read_text_file(const std::filesystem::path& path, std::size_
 /// Errors  a folder, a missing folder, no permission (wrong_request); a full disk (machine_lacks). No partial file stays behind.
 Status write_file(const std::filesystem::path& path, std::string_view content);
 
+/// Whether write_file() could begin, as far as the folder tells: asked before long work, whose result has to go somewhere.
+Status check_writable(const std::filesystem::path& path);
+
 }  // namespace tilescope

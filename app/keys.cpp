@@ -6,6 +6,7 @@
 
 #include <imgui.h>
 
+#include "app/layout.h"
 #include "app/playhead.h"
 
 namespace tilescope {
@@ -40,16 +41,23 @@ void handle_steps(const View& view, Commands& commands) {
   if (pressed(ImGuiKey_Space)) commands.push(SetPlaying{!view.playing});
 }
 
+std::string next_side(std::string_view side) {
+  const auto now = std::find(side_panels.begin(), side_panels.end(), side);
+  const bool last = now == side_panels.end() || now + 1 == side_panels.end();
+  return std::string(last ? side_panels.front() : *(now + 1));
+}
+
 void handle_escape(const View& view, Commands& commands) {
   if (view.help) return commands.push(ShowHelp{false});
   if (view.busy_seconds > 0) return commands.push(CancelWork{});
+  if (!view.alone.empty()) return commands.push(SetAlone{});
   if (view.present) return commands.push(SetPresent{false});
   if (view.playing) commands.push(SetPlaying{false});
 }
 
 }  // namespace
 
-float handle_keys(const View& view, Commands& commands) {
+float handle_keys(const View& view, std::string_view under_mouse, Commands& commands) {
   const ImGuiIO& io = ImGui::GetIO();
   if (io.WantTextInput) return 1;
   const bool popup = ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel);
@@ -69,6 +77,8 @@ float handle_keys(const View& view, Commands& commands) {
   if (typed('-')) commands.push(SetSpeed{next_speed(view.speed, -1)});
   for (std::size_t i = 0; i < center_views().size() && i < 9; ++i)
     if (pressed(static_cast<ImGuiKey>(ImGuiKey_1 + static_cast<int>(i)))) commands.push(SetCenter{center_views()[i].view});
+  if (pressed(ImGuiKey_Z)) commands.push(SetAlone{std::string(view.alone.empty() ? under_mouse : "")});
+  if (pressed(ImGuiKey_S)) commands.push(SetSide{next_side(view.side)});
   if (pressed(ImGuiKey_R)) commands.push(SetRace{!view.race});
   if (pressed(ImGuiKey_L)) commands.push(SetLanes{!view.by_sm});
   if (pressed(ImGuiKey_T)) commands.push(SetThemeKind{view.theme->kind == ThemeKind::dark ? ThemeKind::light : ThemeKind::dark});
@@ -76,7 +86,7 @@ float handle_keys(const View& view, Commands& commands) {
 }
 
 std::span<const KeyHelp> key_help() {
-  static constexpr std::array<KeyHelp, 16> rows = {{
+  static constexpr std::array<KeyHelp, 18> rows = {{
       {"Space", "play, pause"},
       {"← →", "step back, forward (by the grain that is on)"},
       {"⇧ ← →", "step by a tile iteration"},
@@ -85,6 +95,8 @@ std::span<const KeyHelp> key_help() {
       {"Home, End", "first step, last step"},
       {"+ −", "faster, slower"},
       {"1 2 3 …", "what the middle shows: the stage, or another view"},
+      {"Z", "the panel under the mouse alone, and back (or double-click its title)"},
+      {"S", "with large text: algorithm, one row or traffic at the side"},
       {"R", "race against standard attention"},
       {"L", "lanes of the timeline: the units of one SM, or all SMs"},
       {"T", "dark or light"},

@@ -10,12 +10,15 @@ namespace {
 
 /// Smallest sizes in points at scale 1; all of them shrink alike in a window too small for them.
 constexpr float least_left = 236, least_right = 290, least_bottom = 196, least_stage = 470, least_upper = 380, least_box = 120;
+constexpr float least_three = 1150;  // across, for three columns: the middle is not cut then
+constexpr float least_side = 260, side_tabs_height = 26;
 constexpr float least_bar = 0.66F;  // of its height that a bar keeps: as much as its buttons need
 
 struct Measures {
   float gap, bar, transport;
   float left_min, left_max, right_min, right_max, bottom_min, bottom_max;
   float box_min;  // of a box in the right column
+  bool one_column;
 };
 
 Measures measure(float width, float height, float scale, bool present) {
@@ -23,12 +26,13 @@ Measures measure(float width, float height, float scale, bool present) {
   const float across = std::min(1.0F, width / ((least_left + least_right + least_stage + 40) * scale));
   const float down = std::min(1.0F, height / ((least_bottom + least_upper + 74) * scale));
   const float fit = std::min(across, down);
+  m.one_column = width < least_three * scale;
   m.gap = std::max(2.0F, std::round(10 * scale * fit));
   // The bars shrink less than the panels: their buttons have to be hit. But in the smallest windows something must be left.
   const float bar = std::round(std::min(44 * scale * std::max(down, least_bar), 0.12F * height));
   m.bar = present ? 0 : bar;
   m.transport = bar;
-  m.left_min = least_left * scale * across;
+  m.left_min = m.one_column ? std::min(least_side * scale, 0.36F * width) : least_left * scale * across;
   m.left_max = std::max(m.left_min, width * 0.34F);
   m.right_min = least_right * scale * across;
   m.right_max = std::max(m.right_min, width * 0.38F);
@@ -40,6 +44,23 @@ Measures measure(float width, float height, float scale, bool present) {
 }
 
 float between(float value, float low, float high) { return std::clamp(value, low, std::max(low, high)); }
+
+float right_width(const Measures& m, float width, float left, float scale, const LayoutShares& shares) {
+  const float stage_min = least_stage * scale * std::min(1.0F, m.left_min / (least_left * scale));
+  const float room = width - left - 4 * m.gap - stage_min;
+  return std::round(std::min(between(shares.right * width, m.right_min, m.right_max), std::max(m.right_min, room)));
+}
+
+/// One column: the three panels are where the listing is, and the middle reaches to the right edge.
+void join_columns(Layout& layout, float scale) {
+  const float tabs = std::min(std::round(side_tabs_height * scale), layout.listing.height() * 0.4F);
+  layout.one_column = true;
+  layout.stage.max.x = layout.traffic.max.x;
+  layout.side_tabs = {layout.listing.min, {layout.listing.max.x, layout.listing.min.y + tabs}};
+  layout.listing.min.y += tabs;
+  layout.softmax = layout.traffic = layout.listing;
+  for (const Splitter gone : {Splitter::right, Splitter::softmax}) layout.splitters[static_cast<std::size_t>(gone)] = {};
+}
 
 }  // namespace
 
@@ -53,9 +74,7 @@ float scale_of_window(float width, float height) {
 Layout compute_layout(float width, float height, float scale, const LayoutShares& shares, bool present) {
   const Measures m = measure(width, height, scale, present);
   const float left = std::round(between(shares.left * width, m.left_min, m.left_max));
-  const float stage_min = least_stage * scale * std::min(1.0F, m.left_min / (least_left * scale));
-  const float right_room = width - left - 4 * m.gap - stage_min;
-  const float right = std::round(std::min(between(shares.right * width, m.right_min, m.right_max), std::max(m.right_min, right_room)));
+  const float right = m.one_column ? 0 : right_width(m, width, left, scale, shares);
   const float bottom = std::round(between(shares.bottom * height, m.bottom_min, m.bottom_max));
 
   Layout out;
@@ -77,6 +96,8 @@ Layout compute_layout(float width, float height, float scale, const LayoutShares
   out.splitters[1] = {{x3 - m.gap, top}, {x3, split}};
   out.splitters[2] = {{m.gap, split}, {x4, split + m.gap}};
   out.splitters[3] = {{x3, top + softmax}, {x4, top + softmax + m.gap}};
+  out.alone = {{m.gap, top}, {x4, out.transport.min.y - m.gap}};
+  if (m.one_column) join_columns(out, scale);
   return out;
 }
 

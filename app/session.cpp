@@ -252,6 +252,8 @@ View Session::view(const Theme& theme) const {
   view.studies = &s.study_view;
   view.inputs = &s.inputs;
   view.present = s.present;
+  view.alone = s.alone;
+  view.side = s.side;
   view.help = s.help;
   view.by_sm = s.by_sm;
   view.center = s.center;

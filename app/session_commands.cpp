@@ -111,9 +111,9 @@ void Session::State::operator()(const SetMatrix& command) {
       return;
     }
     slot = std::make_shared<const Matrix>(std::move(*matrix));
-    InputSource alone;
-    (command.tensor == Tensor::k ? alone.k : command.tensor == Tensor::v ? alone.v : alone.q) = slot;
-    if (const Status status = check(alone, request.problem); !status) {
+    InputSource only;
+    (command.tensor == Tensor::k ? only.k : command.tensor == Tensor::v ? only.v : only.q) = slot;
+    if (const Status status = check(only, request.problem); !status) {
       message = ControlMessage{control, status.error().sentence};
       return;
     }
@@ -200,6 +200,12 @@ void Session::State::operator()(const GoOnWithStudy&) {
 }
 void Session::State::operator()(const SetPresent& command) {
   present = command.on;
+}
+void Session::State::operator()(const SetAlone& command) {
+  alone = command.panel;
+}
+void Session::State::operator()(const SetSide& command) {
+  side = command.panel;
 }
 
 void Session::State::operator()(const CancelWork&) {

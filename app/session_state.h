@@ -164,6 +164,7 @@ struct Session::State {
   ThemeKind theme = ThemeKind::dark;
   std::string language = "en";
   bool present = false, help = false;
+  std::string alone, side = "listing";                     // panels
   bool by_sm = false;
   std::array<std::optional<LookIntoSms>, 2> sms_wanted, sms_looked_for;  // by lane: by the panel; what was asked of the worker
   int looks = 0;                                          // cancelled ones are not asked for again
@@ -323,6 +324,8 @@ struct Session::State {
   void operator()(const SetSweep& command);
   void operator()(const GoOnWithStudy& command);
   void operator()(const SetPresent& command);
+  void operator()(const SetAlone& command);
+  void operator()(const SetSide& command);
   void operator()(const CancelWork& command);
   void operator()(const ShowHelp& command);
   void operator()(const SetLanguage& command);

@@ -134,9 +134,9 @@ void Session::State::ask_for_next_values(const LaneState& lane) {
 InputSource Session::State::fitting_inputs(const AttentionProblem& problem, std::string* misfit) const {
   InputSource out = inputs;
   for (auto member : {&InputSource::q, &InputSource::k, &InputSource::v}) {
-    InputSource alone;
-    alone.*member = inputs.*member;
-    if (const Status status = check(alone, problem); !status) {
+    InputSource only;
+    only.*member = inputs.*member;
+    if (const Status status = check(only, problem); !status) {
       out.*member = nullptr;
       if (misfit != nullptr && misfit->empty()) *misfit = status.error().sentence;
     }

@@ -83,6 +83,8 @@ struct View {
   const StudyView* studies = nullptr;             // what the views of many simulations are made of; never null
   const InputSource* inputs = nullptr;
   bool present = false;                           // large text, no controls but the transport
+  std::string_view alone;                         // the panel that has the window for itself; empty: none
+  std::string_view side;                          // the panel beside the middle where there is one column for three
   CenterView center = CenterView::stage;          // what the middle of the window shows
   bool by_sm = false;                             // the timeline's lanes are SMs
   bool help = false;                              // the sheet of keys is open
@@ -139,6 +141,8 @@ struct SetCenter { CenterView view = CenterView::stage; };
 struct SetSweep { std::string axis; std::vector<std::string> algorithms; SweepQuantity quantity{}; };
 struct GoOnWithStudy {};                                      // after CancelWork
 struct SetPresent { bool on = false; };
+struct SetAlone { std::string panel; };                       // empty: every panel again
+struct SetSide { std::string panel; };
 struct CancelWork {};
 struct ShowHelp { bool on = true; };
 struct SetLanguage { std::string id; };
@@ -152,7 +156,7 @@ using Command =
     std::variant<SetAlgorithm, SetRace, SetGpu, SetSpecValue, ResetSpecValue, SetProblem, SetTile, SetBlocksPerSm, SetBlockOrder,
                  SetInputs, SetMatrix, SetFocusSm, Step, SeekStep, SeekCycle, SetLanes, LookIntoSms, FocusBlock, SetPlaying,
                  SetSpeed, SetGrain, SelectRow, HoverTensor, SetThemeKind, SetCenter, SetSweep, GoOnWithStudy, SetPresent,
-                 CancelWork, ShowHelp, SetLanguage, OpenCase, RunValidation, Measure, ShowProbe>;
+                 SetAlone, SetSide, CancelWork, ShowHelp, SetLanguage, OpenCase, RunValidation, Measure, ShowProbe>;
 
 /// Everything in it is compiled in commands.cpp: what a variant of so many needs is much for the forty files that push.
 class Commands {

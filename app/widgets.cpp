@@ -34,6 +34,27 @@ ButtonLook button_look(const Theme& theme, bool on, bool hovered, bool held) {
   return {mix(theme.inset, theme.inset_border, lift), theme.text};
 }
 
+/// `text` with its lines ended at blanks: ImGui breaks behind a decimal point too, which makes two numbers of one.
+std::string broken_at_blanks(const ImFont* font, std::string_view text, float width) {
+  std::string out;
+  std::size_t line = 0;  // where the last one of `out` begins
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find_first_of(" \n"), text.size());
+    const std::string_view word = text.substr(0, end);
+    const bool first = out.size() == line;
+    if (!first && text_width(font, std::string_view(out).substr(line)) + text_width(font, " ") + text_width(font, word) > width) {
+      out += '\n';
+      line = out.size();
+    } else if (!first) {
+      out += ' ';
+    }
+    out += word;
+    if (end < text.size() && text[end] == '\n') out += '\n', line = out.size();
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
 }  // namespace
 
 // --- text -------------------------------------------------------------------------------------------------------------------
@@ -86,8 +107,10 @@ void wrapped_text(ImFont* font, ImU32 color, std::string_view text) {
   // In a panel that scrolls sideways, at the right edge of what is seen of it.
   const ImGuiWindow* window = ImGui::GetCurrentWindow();
   const bool wider = window->ContentSizeExplicit.x > 0;
-  ImGui::PushTextWrapPos(wider ? window->InnerRect.GetWidth() - window->WindowPadding.x : 0);
-  text_item(font, color, text);
+  const float right = window->InnerRect.GetWidth() - window->WindowPadding.x;
+  const float width = wider ? right - ImGui::GetCursorPosX() : ImGui::GetContentRegionAvail().x;
+  ImGui::PushTextWrapPos(wider ? right : 0);
+  text_item(font, color, broken_at_blanks(font, text, width));
   ImGui::PopTextWrapPos();
 }
 

@@ -28,6 +28,14 @@ Status write_or_print(const std::string& path, std::string_view text, std::FILE*
   return is_output(path) ? print(out, text) : write_file(path, text);
 }
 
+Status check_outputs(const CommandLine& line) {
+  for (const std::string& path : {line.out, line.json.value_or(""), line.trace, line.csv, line.png, line.markdown}) {
+    if (is_output(path)) continue;
+    if (const Status writable = check_writable(path); !writable) return writable;
+  }
+  return Done{};
+}
+
 bool json_to_output(const CommandLine& line) {
   return line.json && is_output(*line.json);
 }

@@ -19,6 +19,9 @@ Status print(std::FILE* out, std::string_view text);
 /// Puts the text into the file `path`, or to standard output where it is empty or "-".
 Status write_or_print(const std::string& path, std::string_view text, std::FILE* out);
 
+/// Whether every file that the command is to write can be, before it works for minutes.
+Status check_outputs(const CommandLine& line);
+
 /// Whether --json asks for standard output, which then carries nothing else.
 bool json_to_output(const CommandLine& line);
 

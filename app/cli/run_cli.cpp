@@ -95,6 +95,7 @@ Result<int> run(const CommandLine& line, std::FILE* out, std::FILE* err) {
     if (!status) return status.error();
     return exit_done;
   };
+  if (const Status writable = check_outputs(line); !writable) return writable.error();
   switch (line.command) {
     case CommandKind::print:
       return code_of(print(out, line.text));

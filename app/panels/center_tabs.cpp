@@ -1,4 +1,6 @@
-// The tabs over the middle of the window, and beside them what bounds the run and what would bound it next.
+// The tabs over the middle of the window and over the column beside it, and beside them what bounds the run and what would bound it
+// next.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
@@ -6,6 +8,7 @@
 #include <vector>
 
 #include "app/center_views.h"
+#include "app/layout.h"
 #include "app/panels/chrome.h"
 #include "app/panels/say.h"
 #include "app/panels/study_panel.h"
@@ -104,6 +107,15 @@ void draw_center_tabs(const Rect& rect, const View& view, Commands& commands) {
   const float tabs = fits ? tabs_width(theme, titles) : tabs_width(theme, {titles[chosen]}) + text_width(theme.ui_small, " ▾");
   const float right = rect.min.x + theme.padding + tabs, bottom = top + std::round(20 * scale);
   draw_bound({{right + std::round(14 * scale), top}, {rect.max.x - view.theme->padding, bottom}}, view);
+}
+
+void draw_side_tabs(const Rect& rect, const View& view, Commands& commands) {
+  const Theme& theme = *view.theme;
+  const std::array<const char*, side_panels.size()> titles = {tr("Algorithm"), tr("One row"), tr("Traffic")};
+  const auto shown = std::find(side_panels.begin(), side_panels.end(), view.side) - side_panels.begin();
+  ImGui::SetCursorScreenPos({rect.min.x + theme.padding, rect.min.y + std::round(8 * theme.scale)});
+  if (const auto clicked = segmented(theme, "side", titles, static_cast<int>(shown), true))
+    commands.push(SetSide{std::string(side_panels[static_cast<std::size_t>(*clicked)])});
 }
 
 }  // namespace tilescope

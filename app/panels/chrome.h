@@ -14,6 +14,8 @@ void draw_top_bar(const Rect& rect, const View& view, Commands& commands, std::s
 /// The tabs of the middle views, at the top of `rect`; center_tabs_height() is what they take, 0 while there is only one view.
 void draw_center_tabs(const Rect& rect, const View& view, Commands& commands);
 float center_tabs_height(const Theme& theme);
+/// The tabs of the panels that share the column beside the middle.
+void draw_side_tabs(const Rect& rect, const View& view, Commands& commands);
 /// First, back, play, forward, last; grain; speed; where one is; bytes so far.
 void draw_transport(const Rect& rect, const View& view, Commands& commands);
 /// The sheet of keys, over everything.

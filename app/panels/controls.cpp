@@ -41,6 +41,7 @@ void draw_presets(const View& view, Commands& commands) {
   bool first = true;
   for (const Preset& preset : presets) {
     if (!first) ImGui::SameLine();
+    ImGui::SetCursorPosY(top);  // SameLine goes to the height of the words before
     first = false;
     if (pill(theme, tr(preset.label), view.request.problem == preset.problem)) {
       const bool small = preset.problem.seq_q <= 64;

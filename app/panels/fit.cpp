@@ -14,6 +14,7 @@
 #include "app/panels/panels.h"
 #include "app/panels/say.h"
 #include "app/panels/study_panel.h"
+#include "app/panels/window_words.h"
 #include "sim/analysis/format.h"
 #include "sim/programs/kernel_needs.h"
 
@@ -121,7 +122,7 @@ std::string detail(const FitMap& map) {
 }
 
 std::string tooltip(const FitCell& cell) {
-  if (!cell.fits()) return cell.refusal;
+  if (!cell.fits()) return window_words(cell.refusal);
   std::string text =
       say(tr("{} of shared memory, {} registers a thread, {} threads, {} buffers"), format_capacity(Bytes(cell.needs.shared_bytes)),
           cell.needs.registers_per_thread, cell.needs.threads, cell.needs.stages);
@@ -168,7 +169,8 @@ void draw_cell(const View& view, const FitCell* best, const FitCell& cell, const
   const float height = theme.mono->FontSize + (two ? line : 0) + (three ? line : 0);
   float y = rect.center().y - height * 0.5F;
   const std::string time = cell.outcome && cell.outcome->done() ? format_time(Nanoseconds(cell.outcome->time_ns)) : "…";
-  draw_text(list, theme.mono, {{rect.min.x, y}, {rect.max.x, y + theme.mono->FontSize}}, ink, time, Align::center);
+  ImFont* const font = text_width(theme.mono, time) <= rect.width() ? theme.mono : theme.mono_small;
+  draw_text(list, font, {{rect.min.x, y}, {rect.max.x, y + theme.mono->FontSize}}, ink, time, Align::center);
   y += theme.mono->FontSize;
   if (two) {
     std::string blocks = say(cell.blocks_per_sm == 1 ? tr("{} block an SM") : tr("{} blocks an SM"), cell.blocks_per_sm);
@@ -371,7 +373,8 @@ void draw_fit_panel(const View& view, Commands& commands) {
   const float gap = 18 * theme.scale, side = std::min(room.x * 0.34F, 112 * theme.scale * static_cast<float>(maps.maps.size() / 2));
   draw_map(view, commands, maps, map, {at, {at.x + room.x - side - gap, at.y + room.y}});
   draw_small_maps(view, maps, chosen, {{at.x + room.x - side, at.y}, {at.x + room.x, at.y + room.y}});
-  if (view.message && (view.message->control == "tile")) wrapped_text(theme.ui_small, theme.bad, view.message->sentence);
+  if (view.message && (view.message->control == "tile"))
+    wrapped_text(theme.ui_small, theme.bad, window_words(view.message->sentence));
 }
 
 }  // namespace tilescope

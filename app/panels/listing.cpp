@@ -20,6 +20,7 @@ struct ListingState {
   std::int64_t step = -1;
   int line = 0;                       // that is lit; 0 for none
   float from = 0, to = 0, shown = 0;  // top of the light, relative to the first row: it glides from line to line
+  float row_height = 0;
   bool scroll = false;                // bring the line into view
 };
 
@@ -94,6 +95,10 @@ void move_light(ListingState& state, const View& view, const std::vector<Listing
     state.step = lane.step;
     state.line = line;
   }
+  if (row_height != state.row_height) {  // larger text: other rows are cut
+    state.scroll = true;
+    state.row_height = row_height;
+  }
   state.to = target;
   const auto t = static_cast<float>(std::clamp(view.motion * 3, 0.0, 1.0));  // it arrives well before the tile does
   const float eased = t * t * (3 - 2 * t);
@@ -137,7 +142,8 @@ bool draw_line(const View& view, Commands& commands, const ListingRow& row, cons
   if (hovered) {
     list->AddRect(rect.min, rect.max, with_alpha(theme.accent, 0.5F), 4 * theme.scale);
     const bool runs = steps == nullptr || next_step_on_line(*steps, 0, row.line) >= 0;
-    std::string body = line_traffic(simulation, row.line);
+    std::string body = translated(line.why);
+    add_line(body, line_traffic(simulation, row.line));
     add_line(body, runs ? tr("Click: the next step on this line.") : tr("No step of this SM is on this line."));
     item_tooltip(theme, line.text, body);
   }
@@ -228,23 +234,6 @@ float detail_height(const View& view, float width) {
   return 5 * 5 * theme.scale + theme.ui_small->FontSize + theme.ui_bold->FontSize + theme.mono->FontSize + why;
 }
 
-/// `text` with its lines ended at blanks: ImGui breaks behind a decimal point too, which makes two numbers of one.
-std::string broken_at_blanks(const ImFont* font, std::string_view text, float width) {
-  std::string out, line;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(' '), text.size());
-    const std::string word(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (!line.empty() && text_width(font, line + " " + word) > width) {
-      out += line + "\n";
-      line = word;
-    } else {
-      line += (line.empty() ? "" : " ") + word;
-    }
-  }
-  return out + line;
-}
-
 void draw_detail(const View& view) {
   const Theme& theme = *view.theme;
   const Detail detail = detail_of(view);
@@ -255,8 +244,7 @@ void draw_detail(const View& view) {
   if (!detail.numbers.empty()) {
     const float width = ImGui::GetContentRegionAvail().x;
     ImFont* const font = text_width(theme.mono, detail.numbers) <= width ? theme.mono : theme.mono_small;
-    wrapped_text(font, detail.tensor ? theme.text_color(*detail.tensor) : theme.text,
-                 broken_at_blanks(font, detail.numbers, width));
+    wrapped_text(font, detail.tensor ? theme.text_color(*detail.tensor) : theme.text, detail.numbers);
   }
   if (!detail.why.empty()) wrapped_text(theme.ui_small, theme.text_dim, detail.why);
   ImGui::PopStyleVar();

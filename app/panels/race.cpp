@@ -17,7 +17,7 @@ namespace tilescope {
 namespace {
 
 /// Below this the parts would be on top of each other; the panel then scrolls.
-constexpr float least_width = 560, least_height = 400;
+constexpr float least_width = 520, least_height = 400;
 
 double bytes_now(const Lane& lane, Link a, Link b) {
   double sum = 0;
@@ -78,6 +78,9 @@ void draw_counter(ImDrawList* list, const Theme& theme, const StageMetrics& metr
   draw_quads(list, std::move(quads));
   draw_text(list, theme.ui_small, parts.label, theme.text_dim, counter.name);
   draw_text(list, theme.mono, parts.value, theme.text, counter.text, Align::right);
+  hit_area(counter.name, rect);
+  item_tooltip(theme, say(tr("{}, so far {}"), counter.name, counter.text),
+               tr("The mark is the end of the run. Equal lengths on both sides are equal amounts."));
 }
 
 /// Every SM as a cell, filled as far as its block has come.
@@ -144,16 +147,22 @@ void draw_column(const View& view, Commands& commands, const RaceColumn& column,
   const Counter counters[] = {{"HBM", hbm, bytes_total(lane, Link::hbm_read, Link::hbm_write), scales[0], bytes(hbm)},
                               {tr("L2 ↔ SMs"), l2, bytes_total(lane, Link::l2_to_sm, Link::sm_to_l2), scales[1], bytes(l2)},
                               {tr("cycles"), cycles, end_of(lane), scales[2], format_cycles(Cycles(std::floor(cycles)))}};
+  ImGui::PushID(index);
   draw_counter(context.list, theme, context.metrics, column.counters[0], counters[0], lane, Link::hbm_read, Link::hbm_write);
   draw_counter(context.list, theme, context.metrics, column.counters[1], counters[1], lane, Link::l2_to_sm, Link::sm_to_l2);
   draw_counter(context.list, theme, context.metrics, column.counters[2], counters[2], lane, Link::l2_to_sm, Link::l2_to_sm);
+  ImGui::PopID();
   context.finish_hover();
 }
+
+struct Words {
+  const char *fewer, *more, *same;
+};
 
 /// "4.6× fewer HBM bytes": how the first lane's quantity compares with the second's.
 struct Ratio {
   double first = 0, second = 0;
-  const char *fewer, *more, *same;
+  Words words, shorter;
 };
 
 /// One line under the figures: which tensors the difference is.
@@ -169,12 +178,15 @@ void draw_verdict(const View& view, const Rect& rect, const StageMetrics& metric
   const Theme& theme = *view.theme;
   ImDrawList* list = ImGui::GetWindowDrawList();
   const Lane &left = view.lanes.front(), &right = view.lanes.back();
+  const Words hbm = {tr("fewer HBM bytes"), tr("more HBM bytes"), tr("as many HBM bytes")};
+  const Words l2 = {tr("fewer bytes between L2 and SMs"), tr("more bytes between L2 and SMs"),
+                    tr("as many bytes between L2 and SMs")};
+  const Words short_l2 = {tr("fewer L2↔SM bytes"), tr("more L2↔SM bytes"), tr("as many L2↔SM bytes")};
+  const Words time = {tr("less time"), tr("more time"), tr("as much time")};
   const Ratio ratios[] = {
-      {bytes_total(left, Link::hbm_read, Link::hbm_write), bytes_total(right, Link::hbm_read, Link::hbm_write),
-       tr("fewer HBM bytes"), tr("more HBM bytes"), tr("as many HBM bytes")},
-      {bytes_total(left, Link::l2_to_sm, Link::sm_to_l2), bytes_total(right, Link::l2_to_sm, Link::sm_to_l2),
-       tr("fewer bytes between L2 and SMs"), tr("more bytes between L2 and SMs"), tr("as many bytes between L2 and SMs")},
-      {end_of(left), end_of(right), tr("less time"), tr("more time"), tr("as much time")},
+      {bytes_total(left, Link::hbm_read, Link::hbm_write), bytes_total(right, Link::hbm_read, Link::hbm_write), hbm, hbm},
+      {bytes_total(left, Link::l2_to_sm, Link::sm_to_l2), bytes_total(right, Link::l2_to_sm, Link::sm_to_l2), l2, short_l2},
+      {end_of(left), end_of(right), time, time},
   };
   const bool both = finished(view, left) && finished(view, right), one = finished(view, left) || finished(view, right);
   const float scale = theme.scale;
@@ -198,15 +210,22 @@ void draw_verdict(const View& view, const Rect& rect, const StageMetrics& metric
     const bool same = factor < 1.005;
     const float middle = std::round(bottom - metrics.small_line - 4 * scale);
     const std::string number = same ? "=" : format_short(factor) + "×";
+    // The counters below are of now: without these words they would seem to say otherwise.
+    const float free = (x.begin + x.end - text_width(theme.display, number)) * 0.5F - x.begin - 4 * scale;
+    if (i == 0 && text_width(theme.ui_small, tr("whole run")) <= free)
+      draw_text(list, theme.ui_small,
+                {{x.begin, rect.min.y + 3 * scale}, {x.begin + free, rect.min.y + 3 * scale + metrics.small_line}},
+                theme.text_faint, tr("whole run"));
     draw_text(list, theme.display, {{x.begin, rect.min.y + 2 * scale}, {x.end, middle}},
               same    ? theme.text
               : fewer ? theme.good
                       : theme.bad,
               number, Align::center);
+    const Words& words = text_width(theme.ui_small, ratio.words.fewer) <= x.end - x.begin ? ratio.words : ratio.shorter;
     draw_text(list, theme.ui_small, {{x.begin, middle}, {x.end, bottom - 3 * scale}}, one ? theme.text : theme.text_dim,
-              same    ? ratio.same
-              : fewer ? ratio.fewer
-                      : ratio.more,
+              same    ? words.same
+              : fewer ? words.fewer
+                      : words.more,
               Align::center);
     if (i >= 2) continue;
     const auto& [up, down] = links[static_cast<std::size_t>(i)];

@@ -140,35 +140,33 @@ double far_below(const RooflineStudy& study) {
   return best < far ? best : 0;
 }
 
-/// The launch with the fewest operations a byte against the one with the most; or that no roof is what counts here.
+/// All launches of a kernel at the level; null where it moves nothing there.
+const RooflinePoint* whole_at(const RooflineKernel& kernel, std::string_view level) {
+  const auto found =
+      std::find_if(kernel.whole.begin(), kernel.whole.end(), [&](const RooflinePoint& p) { return p.level == level; });
+  return found == kernel.whole.end() ? nullptr : &*found;
+}
+
+std::string per_byte(const RooflinePoint& point) {
+  return format_value(std::round(place_of(point).x * 10) / 10);
+}
+
+/// The chosen algorithm against the other one, over all their launches and at one level; or that no roof is what counts here.
 std::string finding(const RooflineStudy& study) {
   if (const double best = far_below(study); best > 0)
     return say(
         tr("Every launch stays far below every roof, at {} of one at most: latency holds it up, neither bytes nor arithmetic"),
         format_percent(best));
-  const RooflineKernel* low_kernel = nullptr;
-  const RooflineKernel* high_kernel = nullptr;
-  const RooflinePoint *low = nullptr, *high = nullptr;
-  for (const RooflineKernel& kernel : study.kernels)
-    for (std::string_view launch : launches_of(kernel)) {
-      const RooflinePoint* point = slowest_level(kernel.launches, launch);
-      const double x = place_of(*point).x;
-      if (low == nullptr || x < place_of(*low).x) low = point, low_kernel = &kernel;
-      if (high == nullptr || x > place_of(*high).x) high = point, high_kernel = &kernel;
-    }
-  if (low == nullptr) return tr("Nothing moves a byte here");
-  const auto name = [](const RooflineKernel& kernel, const RooflinePoint& point) {
-    return launches_of(kernel).size() > 1 ? fmt::format("{} {}", algorithm_title(kernel.algorithm), point.launch)
-                                          : algorithm_title(kernel.algorithm);
-  };
-  if (low == high)
-    return say(tr("{} does {} operations for each byte of {}"), name(*low_kernel, *low),
-               format_value(std::round(place_of(*low).x * 10) / 10), ceiling_name(low->level));
-  return say(tr("{} does {} operations for each byte of {}, {} {}"), name(*low_kernel, *low),
-             format_value(std::round(place_of(*low).x * 10) / 10), ceiling_name(low->level), name(*high_kernel, *high),
-             format_value(std::round(place_of(*high).x * 10) / 10)) +
-         (high->level == low->level ? std::string() : say(tr(" (of {})"), ceiling_name(high->level))) +
-         say(tr("; the tensor cores need {}"), format_value(std::round(ceiling_of(study.roof, low->level)->ridge)));
+  const RooflineKernel *chosen = nullptr, *other = nullptr;
+  for (const RooflineKernel& kernel : study.kernels) (kernel.chosen ? chosen : other) = &kernel;
+  if (chosen == nullptr || chosen->whole.empty()) return tr("Nothing moves a byte here");
+  const RooflinePoint& point = chosen->whole.front();
+  std::string text = say(tr("{} does {} operations for each byte of {}"), algorithm_title(chosen->algorithm), per_byte(point),
+                         ceiling_name(point.level));
+  const RooflinePoint* beside = other != nullptr ? whole_at(*other, point.level) : nullptr;
+  if (beside != nullptr) text += say(tr(", {} {}"), algorithm_title(other->algorithm), per_byte(*beside));
+  return text + say(tr("; with fewer than {}, memory is slower than the tensor cores"),
+                    format_value(std::round(ceiling_of(study.roof, point.level)->ridge)));
 }
 
 Marker marker_of(std::string_view level) {

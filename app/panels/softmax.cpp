@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/meanings.h"
 #include "app/panels/light_tensor.h"
 #include "app/panels/panel_state.h"
 #include "app/panels/panels.h"
@@ -177,11 +178,19 @@ void draw_scores(const View& view, const SoftmaxFigures& figures, float height) 
 struct Statistic {
   const char* id = "";
   std::string letter;
+  Slot slot = Slot::none;
   ImU32 color = 0;
   std::optional<float> before, after;
   bool only_after = false, only_before = false;
   std::string note;
 };
+
+void line_tip(const Theme& theme, const Statistic& line, std::string_view note) {
+  std::string body = meaning_of(line.slot);
+  if (!note.empty()) add_line(body, note);
+  if (line.slot == Slot::o) add_line(body, tr("Click: the next column."));
+  item_tooltip(theme, line.letter, body);
+}
 
 /// Returns true when clicked.
 bool draw_statistic(const Theme& theme, const Statistic& line, float height) {
@@ -205,11 +214,9 @@ bool draw_statistic(const Theme& theme, const Statistic& line, float height) {
   }
   if (!line.only_before) number(line.after, theme.text);
   x += 6 * theme.scale;
-  if (line.note.empty() || x >= at.x + width) return clicked;
-  if (text_width(theme.mono_small, line.note) <= at.x + width - x)
-    draw_text(list, theme.mono_small, {{x, at.y}, {at.x + width, bottom}}, theme.text_faint, line.note, Align::right);
-  else
-    item_tooltip(theme, line.letter, line.note);  // half a formula is none
+  const bool room = text_width(theme.mono_small, line.note) <= at.x + width - x;  // half a formula is none
+  if (room) draw_text(list, theme.mono_small, {{x, at.y}, {at.x + width, bottom}}, theme.text_faint, line.note, Align::right);
+  line_tip(theme, line, room ? std::string_view() : line.note);
   return clicked;
 }
 
@@ -239,12 +246,21 @@ std::vector<Statistic> statistics_of(const Theme& theme, const SoftmaxFigures& f
   const ImU32 of_m = theme.text_color(Tensor::m), of_l = theme.text_color(Tensor::l);
   std::vector<Statistic> lines;
   if (figures.parts.maximum)
-    lines.push_back({"m", "m", of_m, row.m_old, row.m_new, false, figures.known && !figures.moves_maximum,
+    lines.push_back({"m", "m", Slot::m, of_m, row.m_old, row.m_new, false, figures.known && !figures.moves_maximum,
                      row.m_tile ? say(tr("this tile {}"), text(row.m_tile)) : std::string()});
   if (figures.parts.scale)
-    lines.push_back({"alpha", "α", of_m, {}, row.alpha, true, false, row.alpha ? power_text(row.m_old, row.m_new) : std::string()});
+    lines.push_back({"alpha",
+                     "α",
+                     Slot::alpha,
+                     of_m,
+                     {},
+                     row.alpha,
+                     true,
+                     false,
+                     row.alpha ? power_text(row.m_old, row.m_new) : std::string()});
   if (figures.parts.old_scale)
-    lines.push_back({"beta", "β", of_m, {}, row.beta, true, false, row.beta ? power_text(row.m_tile, row.m_new) : std::string()});
+    lines.push_back(
+        {"beta", "β", Slot::beta, of_m, {}, row.beta, true, false, row.beta ? power_text(row.m_tile, row.m_new) : std::string()});
   if (figures.parts.sum) {
     std::string note;
     if (row.l_new && row.beta && row.l_tile)
@@ -253,14 +269,14 @@ std::vector<Statistic> statistics_of(const Theme& theme, const SoftmaxFigures& f
       note = fmt::format("{}·{} + {}", text(row.alpha), text(row.l_old), format_value(*row.tile_sum));
     else if (row.l_new && row.l_old && row.tile_sum)
       note = fmt::format("{} + {}", text(row.l_old), format_value(*row.tile_sum));
-    lines.push_back({"l", "l", of_l, row.l_old, row.l_new, false, figures.known && !figures.moves_sum, note});
+    lines.push_back({"l", "l", Slot::l, of_l, row.l_old, row.l_new, false, figures.known && !figures.moves_sum, note});
   }
   if (figures.parts.output) {
     const auto at = [column](const std::vector<float>& values) {
       return values.empty() ? std::optional<float>() : values[std::min(static_cast<std::size_t>(column), values.size() - 1)];
     };
-    lines.push_back({"O", fmt::format("O[{}]", column), theme.text_color(Tensor::o), at(row.o_before), at(row.o_after), false,
-                     figures.known && !figures.moves_output, output_note(figures.output_by)});
+    lines.push_back({"O", fmt::format("O[{}]", column), Slot::o, theme.text_color(Tensor::o), at(row.o_before), at(row.o_after),
+                     false, figures.known && !figures.moves_output, output_note(figures.output_by)});
   }
   return lines;
 }
@@ -297,6 +313,8 @@ void draw_footer(const View& view, const SoftmaxFigures& figures) {
     text = tr("O against float64: the same");
   else if (error)
     text = say(tr("O against float64: {} relative"), format_value(*error));
+  else if (figures.checked)
+    text = tr("O against float64: after this tile");
   text_item(theme.ui_small, theme.text_faint, text);
   if (!figures.checked)
     item_tooltip(theme, tr("Not held against float64"),
@@ -334,7 +352,6 @@ void draw_softmax_panel(const View& view, Commands& commands) {
     const bool clicked = draw_statistic(theme, line, line_height);
     if (std::string_view(line.id) != "O") continue;
     if (ImGui::IsItemHovered()) under_mouse = Tensor::o;
-    item_tooltip(theme, say(tr("Column {} of the row of O"), column), tr("Click: the next column."));
     if (clicked && columns > 0) chosen.column = (column + 1) % columns;
   }
   const ImVec2 foot = ImGui::GetCursorScreenPos();

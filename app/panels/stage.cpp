@@ -11,7 +11,7 @@ namespace tilescope {
 namespace {
 
 /// Below this the parts would be on top of each other; the panel then scrolls.
-constexpr float least_width = 560, least_height = 400;
+constexpr float least_width = 520, least_height = 392;
 
 }  // namespace
 

@@ -8,6 +8,7 @@
 #include "app/panels/panels.h"
 #include "app/panels/say.h"
 #include "app/panels/sweep_figure.h"
+#include "app/panels/window_words.h"
 #include "sim/analysis/format.h"
 
 namespace tilescope {
@@ -98,7 +99,8 @@ void draw_choices(const View& view, Commands& commands) {
     }
     if (!algorithms.empty()) commands.push(SetSweep{to_string(choice.axis), std::move(algorithms), choice.quantity});
   }
-  if (view.message && view.message->control == "sweep") wrapped_text(theme.ui_small, theme.bad, view.message->sentence);
+  if (view.message && view.message->control == "sweep")
+    wrapped_text(theme.ui_small, theme.bad, window_words(view.message->sentence));
 }
 
 void show_point(const View& view, const SweepResult& result, const SweepHover& hover) {
@@ -110,10 +112,10 @@ void show_point(const View& view, const SweepResult& result, const SweepHover& h
     add_line(body, say(tr("{} by the paper's count, {}"), bytes(theory->bytes), theory->order));
   add_line(body, say(tr("{}, held up by {}"), format_time(Nanoseconds(point.time_ns)), bound_name(point.bound)));
   add_line(body, say(tr("tile {}×{}"), point.tile.block_q, point.tile.block_kv));
-  show_tooltip(
-      *view.theme,
-      fmt::format("{}, {} = {}", algorithm_title(result.request.algorithms[hover.algorithm]), result.request.axis.key, value),
-      body);
+  show_tooltip(*view.theme,
+               fmt::format("{}, {} = {}", algorithm_title(result.request.algorithms[hover.algorithm]),
+                           axis_symbol(result.request.axis.key), value),
+               body);
 }
 
 /// The first point that could not be simulated, in a sentence.
@@ -125,7 +127,8 @@ std::string refused(const SweepResult& result) {
       const auto& point = result.at(a, i);
       if (!point || point->done()) continue;
       if (count++ == 0)
-        first = fmt::format("{} {}: {}", result.request.algorithms[a], result.request.axis.values[i], point->refusal);
+        first = fmt::format("{}, {} = {}: {}", algorithm_title(result.request.algorithms[a]), axis_symbol(result.request.axis.key),
+                            result.request.axis.values[i], window_words(point->refusal));
     }
   return count == 0 ? std::string() : say(tr("{} points cannot be simulated; {}"), count, first);
 }

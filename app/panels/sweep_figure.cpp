@@ -2,6 +2,7 @@
 #include "app/panels/sweep_figure.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "app/panels/say.h"
@@ -95,6 +96,11 @@ std::optional<std::size_t> last_common(const SweepResult& result, std::size_t a,
   return std::nullopt;
 }
 
+/// "2.9", "501": a decimal only where it says something.
+std::string times_text(double ratio) {
+  return format_value(ratio >= 99.5 ? std::round(ratio) : std::round(ratio * 10) / 10);
+}
+
 /// The machine and the problem, without what is swept.
 std::string base_text(const SweepRequest& request) {
   const AttentionProblem& p = request.base.problem;
@@ -147,6 +153,20 @@ void draw_theory(Plot& plot, const View& view, const SweepResult& result, SweepQ
   for (std::size_t a = 0; a < result.request.algorithms.size(); ++a)
     plot.curve(theory_of(result, a, quantity), with_alpha(algorithm_color(theme, result.request.algorithms[a]), 0.75F),
                1.2F * theme.scale, Plot::Line::dashed);
+}
+
+/// How many later curves run where this one does, somewhere: it is drawn wider, so that it is seen under them.
+float curves_over(const SweepResult& result, std::size_t algorithm, SweepQuantity quantity) {
+  float count = 0;
+  const auto own = curve_of(result, algorithm, quantity);
+  for (std::size_t later = algorithm + 1; later < result.request.algorithms.size(); ++later) {
+    const auto other = curve_of(result, later, quantity);
+    count += std::any_of(own.begin(), own.end(), [&](const PlotPoint& point) {
+      return std::any_of(other.begin(), other.end(),
+                         [&](const PlotPoint& o) { return o.x == point.x && std::abs(o.y - point.y) < 0.03 * point.y; });
+    });
+  }
+  return count;
 }
 
 /// Where HBM traffic comes up to the paper's count: there the L2 stops helping. Elsewhere, what it saves at the end.
@@ -203,6 +223,19 @@ std::string axis_name(std::string_view key) {
   return std::string(key);
 }
 
+std::string axis_symbol(std::string_view key) {
+  struct Symbol {
+    std::string_view key;
+    const char* letter;
+  };
+  constexpr std::array symbols = {Symbol{"seq", "N"},       Symbol{"seq_kv", "Nk"},     Symbol{"head_dim", "d"},
+                                  Symbol{"batch", "B"},     Symbol{"heads", "H"},       Symbol{"block_q", "Br"},
+                                  Symbol{"block_kv", "Bc"}, Symbol{"shared_bytes", "M"}};
+  for (const Symbol& symbol : symbols)
+    if (symbol.key == key) return symbol.letter;
+  return std::string(key);
+}
+
 SweepWords sweep_words(const SweepResult& result, SweepQuantity quantity) {
   SweepWords words;
   const auto& request = result.request;
@@ -217,18 +250,18 @@ SweepWords sweep_words(const SweepResult& result, SweepQuantity quantity) {
     const std::size_t first = 0, last = algorithms - 1;
     if (const auto at = last_common(result, first, last)) {
       const double a = sweep_value(*result.at(first, *at), quantity), b = sweep_value(*result.at(last, *at), quantity);
-      words.finding = say(both, request.axis.key, axis_value(request.axis.key, request.axis.values[*at]),
+      words.finding = say(both, axis_symbol(request.axis.key), axis_value(request.axis.key, request.axis.values[*at]),
                           algorithm_title(request.algorithms[first]), value_text(a, quantity),
                           algorithm_title(request.algorithms[last]), value_text(b, quantity));
-      if (b > 0 && a > b * 1.05) words.finding += say(tr(": {} times less"), format_value(std::round(a / b * 10) / 10));
-      if (a > 0 && b > a * 1.05) words.finding += say(tr(": {} times more"), format_value(std::round(b / a * 10) / 10));
+      if (b > 0 && a > b * 1.05) words.finding += say(tr(": {} times less"), times_text(a / b));
+      if (a > 0 && b > a * 1.05) words.finding += say(tr(": {} times more"), times_text(b / a));
     }
   } else if (algorithms == 1) {
     const auto curve = curve_of(result, 0, quantity);
     if (curve.size() >= 2)
-      words.finding = say(one, algorithm_title(request.algorithms[0]), value_text(curve.front().y, quantity), request.axis.key,
-                          axis_value(request.axis.key, curve.front().x), value_text(curve.back().y, quantity),
-                          axis_value(request.axis.key, curve.back().x));
+      words.finding = say(one, algorithm_title(request.algorithms[0]), value_text(curve.front().y, quantity),
+                          axis_symbol(request.axis.key), axis_value(request.axis.key, curve.front().x),
+                          value_text(curve.back().y, quantity), axis_value(request.axis.key, curve.back().x));
   }
   if (words.finding.empty()) words.finding = say(tr("{} over {}"), quantity_name(quantity), axis_name(request.axis.key));
 
@@ -258,8 +291,11 @@ std::optional<SweepHover> draw_sweep_figure(const View& view, const SweepResult&
   const Theme& theme = *view.theme;
   Plot plot(theme, ImGui::GetWindowDrawList(), area, x_axis_of(result), y_axis_of(result, quantity));
   draw_theory(plot, view, result, quantity);
+  std::vector<float> covered;
+  for (std::size_t a = 0; a < result.request.algorithms.size(); ++a) covered.push_back(curves_over(result, a, quantity));
   for (std::size_t a = 0; a < result.request.algorithms.size(); ++a)
-    plot.curve(curve_of(result, a, quantity), algorithm_color(theme, result.request.algorithms[a]), 2.2F * theme.scale);
+    plot.curve(curve_of(result, a, quantity), algorithm_color(theme, result.request.algorithms[a]),
+               (2.2F + 3.0F * covered[a]) * theme.scale);
   std::optional<SweepHover> hover;
   float least = 12 * theme.scale;
   const ImVec2 mouse = ImGui::GetIO().MousePos;
@@ -269,7 +305,7 @@ std::optional<SweepHover> draw_sweep_figure(const View& view, const SweepResult&
       const auto& point = result.at(a, i);
       if (!point || !point->done()) continue;
       const PlotPoint at = {result.request.axis.values[i], sweep_value(*point, quantity)};
-      plot.marker(algorithm_marker(result.request.algorithms[a]), at, color, 4 * theme.scale);
+      plot.marker(algorithm_marker(result.request.algorithms[a]), at, color, (4 + 2.5F * covered[a]) * theme.scale);
       const ImVec2 pixel = plot.at(at);
       const float distance = std::hypot(pixel.x - mouse.x, pixel.y - mouse.y);
       if (distance < least) least = distance, hover = SweepHover{a, i};

@@ -15,6 +15,8 @@ double sweep_value(const Outcome& outcome, SweepQuantity quantity);
 const char* quantity_name(SweepQuantity quantity);
 /// "queries N", "hbm.bytes_per_second".
 std::string axis_name(std::string_view key);
+/// "N" of "seq"; the key itself where there is no letter for it.
+std::string axis_symbol(std::string_view key);
 
 /// What the picture shows in one sentence with numbers, and what it rests on.
 struct SweepWords {

@@ -8,6 +8,7 @@
 #include "app/panels/chrome.h"
 #include "app/panels/panel_state.h"
 #include "app/panels/say.h"
+#include "app/panels/window_words.h"
 #include "app/playhead.h"
 #include "sim/analysis/format.h"
 
@@ -145,7 +146,7 @@ class Bar {
                                        ImGuiWindowFlags_AlwaysAutoResize;
     ImGui::Begin("##message", nullptr, quiet);
     ImGui::PushTextWrapPos(width - 2 * theme_.padding);
-    text_item(theme_.ui, theme_.text, view_.message->sentence);
+    text_item(theme_.ui, theme_.text, window_words(view_.message->sentence));
     ImGui::PopTextWrapPos();
     ImGui::End();
     ImGui::PopStyleColor();
@@ -297,7 +298,7 @@ bool message_is_for(const View& view, std::span<const std::string_view> controls
 void control_message(const View& view, std::string_view control) {
   if (!view.message || view.message->control != control) return;
   ImGui::PushTextWrapPos(std::round(380 * view.theme->scale));
-  text_item(view.theme->ui_small, view.theme->bad, view.message->sentence);
+  text_item(view.theme->ui_small, view.theme->bad, window_words(view.message->sentence));
   ImGui::PopTextWrapPos();
 }
 

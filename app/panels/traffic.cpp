@@ -219,17 +219,22 @@ void draw_heading(TrafficState& state, const Theme& theme) {
   ImGui::SetCursorScreenPos({at.x, ImGui::GetCursorScreenPos().y + 3 * theme.scale});
 }
 
-/// A quiet line over the rivals: what they are compared in, and the theory at the right.
-void caption_line(const Theme& theme, std::string_view text, std::string_view theory, std::string_view details, float height) {
+/// A quiet line over the rivals: what they are compared in, in the first words that have room, and the theory at the right.
+void caption_line(const Theme& theme, std::span<const std::string_view> texts, std::string_view theory, std::string_view details,
+                  float height) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
-  const float right = at.x + ImGui::GetContentRegionAvail().x, top = at.y + 4 * theme.scale, bottom = at.y + height;
+  const float right = at.x + ImGui::GetContentRegionAvail().x, top = at.y + 2 * theme.scale, bottom = at.y + height;
   ImGui::InvisibleButton("theory", {right - at.x, height});
   if (!details.empty()) item_tooltip(theme, theory, details);
   ImDrawList* list = ImGui::GetWindowDrawList();
   const float width = std::min(text_width(theme.ui_small, theory), right - at.x);
   draw_text(list, theme.ui_small, {{right - width - 1, top}, {right, bottom}}, theme.text_dim, theory, Align::right);
   const Rect before = {{at.x, top}, {right - width - 8 * theme.scale, bottom}};
-  if (before.width() > 48 * theme.scale) draw_text(list, theme.ui_small, before, theme.text_faint, text);
+  for (const std::string_view text : texts) {
+    if (text_width(theme.ui_small, text) > before.width()) continue;
+    draw_text(list, theme.ui_small, before, theme.text_faint, text);
+    return;
+  }
 }
 
 }  // namespace
@@ -247,12 +252,14 @@ void draw_traffic_panel(const View& view, Commands& commands) {
   const TrafficSheet sheet = traffic_sheet(*lane.simulation, state.form, lane.state.traffic, state.choice);
   const auto count = static_cast<float>(sheet.rows.size() + state.rivals.size() + 1);
   const float smallest = theme.mono_small->FontSize;
-  const float header = theme.ui_small->FontSize + 3 * theme.scale;
-  float caption = theme.ui_small->FontSize + 6 * theme.scale, room = bottom - ImGui::GetCursorPosY() - header - caption;
+  const float header = theme.ui_small->FontSize + 2 * theme.scale;
+  float caption = theme.ui_small->FontSize + 3 * theme.scale,
+        room = bottom - ImGui::GetCursorPosY() - header - caption - total_gap(theme);
   if (room < smallest * count) room += caption, caption = 0;  // the rivals' tooltips have the theory too
   const float row_height = std::floor(std::clamp(room / count, smallest, theme.row_height));
   const std::optional<Tensor> under_mouse = draw_traffic_table(view, sheet, state.choice, header, row_height);
-  if (caption > 0) caption_line(theme, tr("SM↔L2, same problem"), state.theory, state.theory_details, caption);
+  const std::array<std::string_view, 2> compared = {tr("SM↔L2, same problem"), tr("SM↔L2")};
+  if (caption > 0) caption_line(theme, compared, state.theory, state.theory_details, caption);
   draw_rivals(view, commands, state, row_height);
   light_tensor(view, commands, under_mouse);
   ImGui::PopStyleVar();

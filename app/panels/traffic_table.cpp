@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "app/meanings.h"
 #include "app/panels/say.h"
 #include "app/panels/traffic_measured.h"
 #include "app/widgets.h"
@@ -124,7 +125,9 @@ std::optional<Tensor> draw_rows(const View& view, const TrafficSheet& sheet, con
     ImGui::PopID();
     if (ImGui::IsItemHovered()) {
       under_mouse = row.tensor;
-      show_tooltip(theme, to_string(row.tensor), row_details(row, view.lane().state.traffic_exact));
+      std::string body = meaning_of(row.tensor);
+      add_line(body, row_details(row, view.lane().state.traffic_exact));
+      show_tooltip(theme, to_string(row.tensor), body);
     }
     if (view.hovered_tensor == row.tensor)
       list->AddRectFilled({rect.min.x - 4 * theme.scale, rect.min.y}, {rect.max.x + 4 * theme.scale, rect.max.y}, theme.accent_soft,
@@ -142,9 +145,11 @@ std::optional<Tensor> draw_rows(const View& view, const TrafficSheet& sheet, con
 void draw_total(const View& view, const TrafficSheet& sheet, const Columns& columns, LinkChoice choice, float row_height) {
   const Theme& theme = *view.theme;
   ImDrawList* list = ImGui::GetWindowDrawList();
-  const ImVec2 at = ImGui::GetCursorScreenPos();
-  const float right = at.x + ImGui::GetContentRegionAvail().x;
-  list->AddRectFilled({at.x, at.y}, {right, at.y + std::max(1.0F, std::floor(theme.scale))}, theme.panel_border);
+  ImVec2 at = ImGui::GetCursorScreenPos();
+  const float right = at.x + ImGui::GetContentRegionAvail().x, line = at.y + std::floor(total_gap(theme) * 0.5F);
+  list->AddRectFilled({at.x, line}, {right, line + std::max(1.0F, std::floor(theme.scale))}, theme.panel_border);
+  at.y += total_gap(theme);
+  ImGui::SetCursorScreenPos(at);
   ImGui::InvisibleButton("total", {right - at.x, row_height});
   const bool hovered = ImGui::IsItemHovered();
   const MeasuredTotal measured = measured_total(view, choice);
@@ -163,6 +168,10 @@ void draw_total(const View& view, const TrafficSheet& sheet, const Columns& colu
 }
 
 }  // namespace
+
+float total_gap(const Theme& theme) {
+  return std::round(4 * theme.scale);
+}
 
 const char* choice_name(LinkChoice choice) {
   switch (choice) {

@@ -42,10 +42,15 @@ class Row {
   }
 
   /// Text in a field at least as wide as `reserve`, so that changing digits move nothing. False where it does not fit.
-  bool text(ImFont* font, ImU32 color, std::string_view shown, std::string_view reserve, float right) {
+  bool text(ImFont* font, ImU32 color, std::string_view shown, std::string_view reserve, float right,
+            const char* meaning = nullptr) {
     const float width = std::max(text_width(font, shown), text_width(font, reserve));
     if (x_ + width > right) return false;
     draw_text(ImGui::GetWindowDrawList(), font, {{x_, rect_.min.y}, {x_ + width + 1, rect_.max.y}}, color, shown);
+    if (meaning != nullptr) {
+      hit_area(meaning, {{x_, rect_.min.y}, {x_ + width, rect_.max.y}});
+      item_tooltip(theme_, meaning);
+    }
     x_ += width + std::round(26 * theme_.scale);
     return true;
   }
@@ -77,6 +82,8 @@ void draw_grain_and_speed(Row& row, const View& view, Commands& commands) {
   ImGui::BeginGroup();
   if (const auto grain = segmented(theme, "grain", grains, static_cast<int>(view.grain))) commands.push(SetGrain{static_cast<Grain>(*grain)});
   ImGui::EndGroup();
+  item_tooltip(theme, tr("How far a step goes"),
+               tr("operation: one line of the listing\ntile: one turn of its loop\nphase: one launch of a kernel"));
   row.advance(12);
   row.place(26);
   const std::string label = fmt::format("{} {}##speed", tr("speed"), speed_label(view.speed));
@@ -149,18 +156,19 @@ void draw_figures(Row& row, const Rect& rect, const View& view, float right) {
   const Lane& lane = view.lane();
   const std::string steps = format_count(lane.step_count);
   row.text(theme.ui_bold, theme.text, fmt::format(fmt::runtime(tr("step {} of {}")), format_count(lane.step), steps),
-           fmt::format(fmt::runtime(tr("step {} of {}")), steps, steps), right);
+           fmt::format(fmt::runtime(tr("step {} of {}")), steps, steps), right,
+           tr("A step is one operation of the SM in focus, in the order in which they end."));
   const std::string last_cycle = format_cycles(lane.simulation->cycles);
   row.text(theme.ui, theme.text_dim, fmt::format("{} {}", tr("cycle"), format_cycles(Cycles(view.cycle))),
-           fmt::format("{} {}", tr("cycle"), last_cycle), right);
+           fmt::format("{} {}", tr("cycle"), last_cycle), right, tr("The SM's clock since the run began."));
   const char* about = lane.state.traffic_exact ? "" : "≈ ";
   const TrafficTable whole = lane.simulation->ledger.table();
-  const auto figure = [&](const char* name, std::initializer_list<Link> links) {
+  const auto figure = [&](const char* name, std::initializer_list<Link> links, const char* meaning) {
     row.text(theme.ui, theme.text_dim, fmt::format("{} {}{}", name, about, bytes_text(sum(lane.state.traffic, links))),
-             fmt::format("{} {}{}", name, about, bytes_text(sum(whole, links))), right);
+             fmt::format("{} {}{}", name, about, bytes_text(sum(whole, links))), right, meaning);
   };
-  figure(tr("HBM"), {Link::hbm_read, Link::hbm_write});
-  figure("L2→SM", {Link::l2_to_sm});
+  figure(tr("HBM"), {Link::hbm_read, Link::hbm_write}, tr("Read from HBM and written to it up to this step, by all SMs."));
+  figure("L2→SM", {Link::l2_to_sm}, tr("Read from the L2 up to this step, by all SMs."));
   draw_whole_run(row, rect, view, right);
 }
 
@@ -189,7 +197,7 @@ void draw_transport(const Rect& rect, const View& view, Commands& commands) {
   float right = rect.max.x - theme.padding;
   if (view.busy_seconds > quiet_seconds) right = draw_busy(rect, view, commands) - theme.gap;
   draw_figures(row, rect, view, right);
-  const char* hint = tr("Space play  ←→ step  ⇧ tile  Ctrl phase  R race  F11 present  ? keys");
+  const char* hint = tr("Space play  ←→ step  ⇧ tile  Ctrl phase  R race  Z enlarge  F11 present  ? keys");
   const float width = text_width(theme.ui_small, hint);
   if (row.x() + width < right)
     draw_text(ImGui::GetWindowDrawList(), theme.ui_small, {{right - width - 1, rect.min.y}, {right, rect.max.y}}, theme.text_faint, hint);

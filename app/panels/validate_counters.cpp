@@ -17,6 +17,17 @@ std::string spread_text(const Spread& spread) {
   return fmt::format("±{}", format_percent((spread.most - spread.least) / 2 / spread.median));
 }
 
+/// The hardware's names differ at their ends: where there is no room for all of one, its middle goes.
+std::string without_middle(const ImFont* font, const std::string& name, float width) {
+  if (text_width(font, name) <= width) return name;
+  const std::size_t head = name.size() / 3;
+  for (std::size_t tail = name.size() - head; tail > 0; --tail) {
+    const std::string shorter = name.substr(0, head) + "…" + name.substr(name.size() - tail);
+    if (text_width(font, shorter) <= width) return shorter;
+  }
+  return name;
+}
+
 void counter_row(const Theme& theme, const std::string& key, const std::string& name, const std::string& value, const std::string& spread) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float height = std::max(theme.mono_small->FontSize, theme.ui_small->FontSize) + 3 * theme.scale, width = ImGui::GetContentRegionAvail().x;
@@ -25,7 +36,8 @@ void counter_row(const Theme& theme, const std::string& key, const std::string& 
   ImDrawList* list = ImGui::GetWindowDrawList();
   const float spread_width = 58 * theme.scale, value_width = 98 * theme.scale;
   const float right = at.x + width, bottom = at.y + height;
-  draw_text(list, theme.ui_small, {at, {right - spread_width - value_width, bottom}}, theme.text_dim, name);
+  draw_text(list, theme.ui_small, {at, {right - spread_width - value_width, bottom}}, theme.text_dim,
+            without_middle(theme.ui_small, name, width - spread_width - value_width));
   draw_text(list, theme.mono_small, {{right - spread_width - value_width, at.y}, {right - spread_width, bottom}}, theme.text, value, Align::right);
   draw_text(list, theme.mono_small, {{right - spread_width, at.y}, {right, bottom}}, theme.text_faint, spread, Align::right);
 }

@@ -9,6 +9,7 @@
 #include "app/panels/panels.h"
 #include "app/panels/say.h"
 #include "app/panels/study_panel.h"
+#include "app/panels/window_words.h"
 #include "sim/analysis/format.h"
 
 namespace tilescope {
@@ -68,7 +69,7 @@ std::string finding(const WhatIfTable& table, const NextLimit* limit) {
 
 struct Columns {
   float title, time, bar, hbm, l2, bound, right;  // left edges
-  bool has_bar = true;
+  bool has_bar = true, has_hbm = true, has_l2 = true;
 };
 
 Columns columns_of(const Theme& theme, float left, float width) {
@@ -77,8 +78,11 @@ Columns columns_of(const Theme& theme, float left, float width) {
   c.right = left + width;
   const bool narrow = width < 720 * unit;
   c.bound = c.right - (narrow ? 92 : 122) * unit;
-  c.l2 = c.bound - 132 * unit;
-  c.hbm = c.l2 - 132 * unit;
+  // A line's name comes before its bytes: those are in its tooltip too.
+  c.has_hbm = width >= 510 * unit;
+  c.has_l2 = width >= 640 * unit;
+  c.l2 = c.bound - (c.has_l2 ? 132 : 0) * unit;
+  c.hbm = c.l2 - (c.has_hbm ? 132 : 0) * unit;
   c.has_bar = !narrow;
   c.bar = c.hbm - (narrow ? 0 : 96 * unit);
   c.time = c.bar - 128 * unit;
@@ -116,8 +120,8 @@ void draw_headings(const Theme& theme, const Columns& c, float top) {
   heading(c.title, c.time, tr("if there were"), Align::left);
   heading(c.time, c.time + (c.bar - c.time) * slim, tr("time"), Align::right);
   if (c.has_bar) heading(c.bar, c.hbm, tr("½ … ×2"), Align::center);
-  heading(c.hbm - 20 * theme.scale, c.hbm + (c.l2 - c.hbm) * slim, tr("HBM bytes"), Align::right);
-  heading(c.l2 - 20 * theme.scale, c.l2 + (c.bound - c.l2) * slim, tr("L2↔SM bytes"), Align::right);
+  if (c.has_hbm) heading(c.hbm - 20 * theme.scale, c.hbm + (c.l2 - c.hbm) * slim, tr("HBM bytes"), Align::right);
+  if (c.has_l2) heading(c.l2 - 20 * theme.scale, c.l2 + (c.bound - c.l2) * slim, tr("L2↔SM bytes"), Align::right);
   heading(c.bound + 8 * theme.scale, c.right, tr("held up by"), Align::left);
 }
 
@@ -133,7 +137,12 @@ bool draw_line(const View& view, const Line& line, const Outcome* base, const Co
     list->AddRectFilled(rect.min, rect.max, theme.accent_soft, 4 * theme.scale);
   else if (hovered)
     list->AddRectFilled(rect.min, rect.max, with_alpha(theme.inset_border, 0.6F), 4 * theme.scale);
-  if (hovered && !line.tip.empty()) show_tooltip(theme, line.title, line.tip);
+  if (hovered) {
+    std::string tip = line.tip;
+    if (line.outcome != nullptr && line.outcome->done())
+      add_line(tip, say(tr("HBM {}, L2↔SM {}"), bytes_text(line.outcome->hbm()), bytes_text(line.outcome->sm_link())));
+    show_tooltip(theme, line.title, tip);
+  }
   draw_text(list, line.base ? theme.ui_bold : theme.ui, {{c.title, top}, {c.time - 4 * theme.scale, top + height}},
             line.base ? theme.text : theme.text_dim, line.title);
   if (line.outcome == nullptr) {
@@ -142,7 +151,7 @@ bool draw_line(const View& view, const Line& line, const Outcome* base, const Co
   }
   const Outcome& now = *line.outcome;
   if (!now.done()) {
-    draw_text(list, theme.ui_small, {{c.time, top}, {c.right, top + height}}, theme.bad, now.refusal);
+    draw_text(list, theme.ui_small, {{c.time, top}, {c.right, top + height}}, theme.bad, window_words(now.refusal));
     return clicked;
   }
   const Outcome& before = base != nullptr ? *base : now;
@@ -151,8 +160,9 @@ bool draw_line(const View& view, const Line& line, const Outcome* base, const Co
   if (c.has_bar && !line.base && before.time_ns > 0)
     draw_time_bar(list, theme, {{c.bar + 6 * theme.scale, top}, {c.hbm - 6 * theme.scale, top + height}},
                   now.time_ns / before.time_ns);
-  draw_figure(list, theme, c.hbm, c.l2, top, height, bytes_text(now.hbm()), now.hbm(), before.hbm(), line.base);
-  draw_figure(list, theme, c.l2, c.bound, top, height, bytes_text(now.sm_link()), now.sm_link(), before.sm_link(), line.base);
+  if (c.has_hbm) draw_figure(list, theme, c.hbm, c.l2, top, height, bytes_text(now.hbm()), now.hbm(), before.hbm(), line.base);
+  if (c.has_l2)
+    draw_figure(list, theme, c.l2, c.bound, top, height, bytes_text(now.sm_link()), now.sm_link(), before.sm_link(), line.base);
   draw_text(list, theme.ui_small, {{c.bound + 8 * theme.scale, top}, {c.right, top + height}},
             !line.base && now.bound != before.bound ? theme.text : theme.text_dim, bound_name(now.bound));
   return clicked;
@@ -217,7 +227,8 @@ void draw_slider(const View& view, Commands& commands) {
   } else {
     text_item(theme.ui_small, theme.text_faint, tr("as it is"));
   }
-  if (view.message && view.message->control == chosen->key) wrapped_text(theme.ui_small, theme.bad, view.message->sentence);
+  if (view.message && view.message->control == chosen->key)
+    wrapped_text(theme.ui_small, theme.bad, window_words(view.message->sentence));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/meanings.h"
 #include "app/stage/stage_context.h"
 #include "app/widgets.h"
 #include "sim/analysis/format.h"
@@ -40,7 +41,10 @@ std::string step_cost(const StageContext& context) {
   const auto& interval = context.lane.rest.interval;
   if (!interval || !context.lane.operation) return {};
   std::string text = tr(std::string(to_string(interval->unit)).c_str());
-  text.append(" · ").append(fill_in(tr("{} cycles"), {format_cycles(Cycles(interval->end - interval->start))}));
+  const double length = interval->end - interval->start;
+  constexpr double shown_least = 0.05;  // shorter ones would be written as 0
+  text.append(" · ").append(
+      fill_in(tr("{} cycles"), {length > 0 && length < shown_least ? std::string("< 0.1") : format_cycles(Cycles(length))}));
   const double waited = interval->start - interval->ready;
   if (waited >= 1 && interval->cause != WaitCause::none && interval->cause != WaitCause::program_order) {
     text.append(" · ").append(
@@ -75,6 +79,7 @@ void tip_value(StageContext& context, const SlotBox& box, int row, int col) {
     body = context.lane.history ? tr("holds nothing yet") : tr("working out the values…");
   }
   if (!body.empty()) body += "\n";
+  body.append(meaning_of(box.slot)).append("\n");
   if (const BlockOperations* block = context.lane.operations; block && context.lane.operation && !box.shared && box.rows > 1) {
     const std::int64_t first = context.lane.operation->q_tile >= 0
                                    ? context.lane.operation->q_tile * context.simulation().program->tile().block_q
@@ -127,7 +132,9 @@ void draw_register_slot(StageContext& context, const SlotBox& box) {
     if (box.rows > 1 && ImGui::IsMouseClicked(ImGuiMouseButton_Left)) context.commands.push(SelectRow{row});
   } else if (context.hit(box.box)) {
     context.tip(std::string(to_string(box.slot)),
-                fill_in(tr("{} × {} in {}"), {std::to_string(box.rows), std::to_string(box.cols), tr("registers")}), tensor);
+                std::string(meaning_of(box.slot)) + "\n" +
+                    fill_in(tr("{} × {} in {}"), {std::to_string(box.rows), std::to_string(box.cols), tr("registers")}),
+                tensor);
   }
 }
 

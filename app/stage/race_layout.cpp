@@ -95,14 +95,14 @@ RaceLayout layout_race(const Rect& area, const StageMetrics& metrics) {
   const float verdict_height = std::clamp(0.105F * area.height(), 54 * scale, 88 * scale) + metrics.small_line;
   const float counter_height = std::clamp(0.045F * area.height(), 18 * scale, 32 * scale);
   RaceLayout layout;
-  layout.verdict = {{area.min.x, std::round(area.max.y - verdict_height)}, area.max};
-  const float bottom = layout.verdict.min.y - gap;
+  layout.verdict = {area.min, {area.max.x, std::round(area.min.y + verdict_height)}};
+  const float top = layout.verdict.max.y + gap, bottom = area.max.y;
   for (int i = 0; i < 2; ++i) {
     RaceColumn& column = layout.columns[static_cast<std::size_t>(i)];
     const CellSpan x = cell_span(area.min.x, area.max.x + gap, 2, i);
-    column.box = {{x.begin, area.min.y}, {x.end - gap, bottom}};
+    column.box = {{x.begin, top}, {x.end - gap, bottom}};
     const float left = x.begin + pad, right = x.end - gap - pad;
-    float y = area.min.y + 0.6F * pad;
+    float y = top + 0.6F * pad;
     column.title = {{left, y}, {left + 0.52F * (right - left), y + metrics.line}};
     column.finish = {{column.title.max.x + gap, y}, {right, y + metrics.line}};
     y = std::round(y + metrics.line + 0.4F * pad);

@@ -28,6 +28,7 @@ struct RaceLayout {
   Rect verdict;
 };
 
+/// The verdict is on top, as the finding of every other view is: it must not be scrolled for.
 RaceLayout layout_race(const Rect& area, const StageMetrics& metrics);
 
 /// The stage of one lane: SM in focus, L2 and HBM without notes, so that two fit beside each other. Row vectors are left out.

@@ -21,9 +21,9 @@ struct Bands {
 
 Bands bands_of(float height, bool has_l2, float scale) {
   Bands bands;
-  bands.hbm = std::clamp(0.205F * height, 84 * scale, 210 * scale);
-  bands.l2 = has_l2 ? std::clamp(0.082F * height, 36 * scale, 68 * scale) : 0;
-  bands.gap = std::clamp(0.078F * height, 33 * scale, 72 * scale);
+  bands.hbm = std::clamp(0.205F * height, 72 * scale, 210 * scale);
+  bands.l2 = has_l2 ? std::clamp(0.082F * height, 38 * scale, 68 * scale) : 0;
+  bands.gap = std::clamp(0.078F * height, 26 * scale, 72 * scale);
   bands.sm = height - bands.hbm - bands.l2 - bands.gap * (has_l2 ? 2 : 1);
   return bands;
 }
@@ -166,7 +166,7 @@ StageLayout layout_stage(const Rect& area, const GpuSpec& gpu, const ProgramShap
   const bool cards =
       sm_count > 1 && sm_count - 1 <= most_cards && bands.sm / static_cast<float>(sm_count - 1) >= 66 * metrics.scale;
   const float others_width = sm_count == 1 ? 0
-                             : cards       ? std::clamp(0.29F * width, 190 * metrics.scale, 330 * metrics.scale)
+                             : cards       ? std::clamp(0.29F * width, 150 * metrics.scale, 330 * metrics.scale)
                                            : std::clamp(0.30F * width, 190 * metrics.scale, 420 * metrics.scale);
   layout.focus = rect_of(x, area.min.y, width - others_width - (others_width > 0 ? metrics.gap : 0), bands.sm);
   place_focus(layout, gpu, link_bottom, metrics);

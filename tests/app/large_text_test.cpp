@@ -22,6 +22,16 @@ std::optional<ImVec2> place_of(WindowScript& script, const Rect& area, ImGuiID i
   return std::nullopt;
 }
 
+/// Two clicks with no more than frames between them: settling would take longer than a double click may.
+void double_click(WindowScript& script, ImVec2 at) {
+  script.move(at.x, at.y);
+  for (const bool down : {true, false, true, false}) {
+    script.frame().io().AddMouseButtonEvent(0, down);
+    script.frame().build(script.width(), script.height(), 1.0 / 60);
+  }
+  script.settle();
+}
+
 const ImGuiWindow* open_popup() {
   const auto& open = ImGui::GetCurrentContext()->OpenPopupStack;
   return open.empty() ? nullptr : open.back().Window;
@@ -80,11 +90,10 @@ TEST_CASE("large text: pills without room are in a list, and a click there opens
 }
 
 TEST_CASE("large text: the views that have no room for their tabs are in a list") {
-  const auto script = WindowScript::open(1280, 720, 2);
+  const auto script = WindowScript::open(1280, 720, 3);
   if (script == nullptr) return;
-  Rect tabs = script->frame().layout().stage;
-  tabs.max.y = tabs.min.y + 60;
-  script->click(tabs.min.x + 60, tabs.min.y + 36);
+  const Rect tabs = script->frame().layout().stage;
+  script->click(tabs.min.x + 90, tabs.min.y + 54);
   const ImGuiWindow* list = open_popup();
   REQUIRE(list != nullptr);
   const Rect inside = {list->Pos, {list->Pos.x + list->Size.x, list->Pos.y + list->Size.y}};
@@ -106,6 +115,43 @@ TEST_CASE("large text: a view that needs more room than it has scrolls both ways
     CHECK(panel->ScrollMax.x > 0);
     CHECK(panel->ScrollMax.y > 0);
   }
+}
+
+TEST_CASE("large text: one panel stands beside the middle; its tabs and S choose which") {
+  const auto script = WindowScript::open(1280, 720, 1.5F);
+  if (script == nullptr) return;
+  CHECK(script->view().side == "listing");
+  const Rect tabs = script->frame().layout().side_tabs;
+  const Theme& theme = script->frame().theme();
+  script->click(tabs.min.x + theme.padding + text_width(theme.ui_small, "Algorithm") + 30 * theme.scale,
+                tabs.max.y - 8 * theme.scale);
+  CHECK(script->view().side == "softmax");
+  script->press(ImGuiKey_S);
+  CHECK(script->view().side == "traffic");
+  script->press(ImGuiKey_S);
+  CHECK(script->view().side == "listing");
+}
+
+TEST_CASE("a panel alone: Z takes the one under the mouse, a double click on a title does too, Z or Esc gives it back") {
+  const auto script = WindowScript::open(1280, 720);
+  if (script == nullptr) return;
+  const Layout layout = script->frame().layout();
+  for (const auto& [panel, rect] : {std::pair{"listing", layout.listing},
+                                    {"softmax", layout.softmax},
+                                    {"traffic", layout.traffic},
+                                    {"timeline", layout.timeline},
+                                    {"stage", layout.stage}}) {
+    CAPTURE(panel);
+    script->move(rect.center().x, rect.center().y);
+    script->press(ImGuiKey_Z);
+    CHECK(script->view().alone == panel);
+    CHECK(script->picture().width == 1280);
+    script->press(std::string_view(panel) == "stage" ? ImGuiKey_Escape : ImGuiKey_Z);
+    CHECK(script->view().alone.empty());
+  }
+  const ImVec2 title = {layout.traffic.center().x, layout.traffic.min.y + 8};
+  double_click(*script, title);
+  CHECK(script->view().alone == "traffic");
 }
 
 }  // namespace tilescope

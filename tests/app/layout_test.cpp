@@ -23,9 +23,13 @@ void check_layout(float width, float height, float scale, const LayoutShares& sh
     CHECK(panel->min.y >= layout.top_bar.max.y);
     CHECK(panel->max.x <= width);
     CHECK(panel->max.y <= height);
+    const auto shares_column = [&](const Rect* one) {
+      return layout.one_column && (one == &layout.listing || one == &layout.softmax || one == &layout.traffic);
+    };
     for (const Rect* other : panels)
-      if (panel != other) CHECK_FALSE(overlap(*panel, *other));
+      if (panel != other && !(shares_column(panel) && shares_column(other))) CHECK_FALSE(overlap(*panel, *other));
     for (const Rect& splitter : layout.splitters) CHECK_FALSE(overlap(*panel, splitter));
+    CHECK_FALSE(overlap(*panel, layout.side_tabs));
   }
 }
 
@@ -61,6 +65,31 @@ TEST_CASE("layout: at 1280x720 every panel is still wide and high enough to read
   CHECK(layout.stage.width() >= 700);
   CHECK(layout.stage.height() >= 440);
   CHECK(layout.timeline.height() >= 140);
+}
+
+TEST_CASE("layout: text too large for three columns leaves one, with tabs, and the middle takes the room of the other") {
+  for (const float scale : {1.25F, 1.5F, 2.0F}) {
+    const Layout layout = compute_layout(1280, 720, scale, {}, false);
+    CAPTURE(scale);
+    CHECK(layout.one_column);
+    CHECK(layout.side_tabs.height() > 20 * scale);
+    CHECK(layout.stage.width() > 0.6F * 1280);
+    for (const Rect* panel : {&layout.softmax, &layout.traffic}) {
+      CHECK(panel->min.x == layout.listing.min.x);
+      CHECK(panel->max.y == layout.listing.max.y);
+    }
+  }
+  CHECK_FALSE(compute_layout(1280, 720, 1, {}, false).one_column);
+  CHECK_FALSE(compute_layout(1600, 900, 1.25F, {}, false).one_column);
+}
+
+TEST_CASE("layout: a panel alone has everything between the bars") {
+  const Layout layout = compute_layout(1600, 900, 1, {}, false);
+  CHECK(layout.alone.min.x == layout.listing.min.x);
+  CHECK(layout.alone.max.x == layout.bottom.max.x);
+  CHECK(layout.alone.min.y == layout.listing.min.y);
+  CHECK(layout.alone.max.y < layout.transport.min.y);
+  CHECK(layout.alone.max.y > layout.timeline.min.y);
 }
 
 TEST_CASE("layout: a splitter follows the pointer, and comes to rest where it was dragged") {

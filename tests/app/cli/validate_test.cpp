@@ -104,5 +104,5 @@ TEST_CASE("validate: what cannot be read is exit code 2 and one line") {
   refused({"--bundle", folder.file("gpu.json", to_json(elsewhere))}, "z9000");
   const std::string good = folder.file("good.json", bundle_text(1));
   refused({"--bundle", good, "--list", "jugde"}, "did you mean judge");
-  refused({"--bundle", good, "--markdown", folder.path("no/such/folder.md")}, "No such file");
+  refused({"--bundle", good, "--markdown", folder.path("no/such/folder.md")}, "there is no folder");
 }
