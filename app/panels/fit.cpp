@@ -373,8 +373,7 @@ void draw_fit_panel(const View& view, Commands& commands) {
   const float gap = 18 * theme.scale, side = std::min(room.x * 0.34F, 112 * theme.scale * static_cast<float>(maps.maps.size() / 2));
   draw_map(view, commands, maps, map, {at, {at.x + room.x - side - gap, at.y + room.y}});
   draw_small_maps(view, maps, chosen, {{at.x + room.x - side, at.y}, {at.x + room.x, at.y + room.y}});
-  if (view.message && (view.message->control == "tile"))
-    wrapped_text(theme.ui_small, theme.bad, window_words(view.message->sentence));
+  study_message(view, "tile");
 }
 
 }  // namespace tilescope

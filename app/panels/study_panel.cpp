@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "app/panels/say.h"
+#include "app/panels/window_words.h"
 
 namespace tilescope {
 
@@ -44,6 +45,11 @@ void study_progress(const View& view, Commands& commands, std::size_t done, std:
 
 void study_empty(const View& view, std::string_view sentence) {
   wrapped_text(view.theme->ui, view.theme->text_dim, sentence);
+}
+
+void study_message(const View& view, std::string_view control) {
+  if (view.message && view.message->control == control)
+    wrapped_text(view.theme->ui_small, view.theme->bad, window_words(view.message->sentence));
 }
 
 std::size_t algorithm_index(std::string_view algorithm) {

@@ -21,6 +21,9 @@ void study_progress(const View& view, Commands& commands, std::size_t done, std:
 /// A sentence in place of the view: there is nothing to show yet, or it cannot be shown.
 void study_empty(const View& view, std::string_view sentence);
 
+/// What was refused of the control `control` of the view, where that was the latest thing refused.
+void study_message(const View& view, std::string_view control);
+
 /// The place of an algorithm in its family, counted from 0.
 std::size_t algorithm_index(std::string_view algorithm);
 ImU32 algorithm_color(const Theme& theme, std::string_view algorithm);

@@ -99,8 +99,7 @@ void draw_choices(const View& view, Commands& commands) {
     }
     if (!algorithms.empty()) commands.push(SetSweep{to_string(choice.axis), std::move(algorithms), choice.quantity});
   }
-  if (view.message && view.message->control == "sweep")
-    wrapped_text(theme.ui_small, theme.bad, window_words(view.message->sentence));
+  study_message(view, "sweep");
 }
 
 void show_point(const View& view, const SweepResult& result, const SweepHover& hover) {

@@ -157,14 +157,17 @@ void draw_theory(Plot& plot, const View& view, const SweepResult& result, SweepQ
 
 /// How many later curves run where this one does, somewhere: it is drawn wider, so that it is seen under them.
 float curves_over(const SweepResult& result, std::size_t algorithm, SweepQuantity quantity) {
+  const auto close_at = [&](std::size_t later, std::size_t i) {
+    const auto &own = result.at(algorithm, i), &other = result.at(later, i);
+    if (!own || !own->done() || !other || !other->done()) return false;
+    const double y = sweep_value(*own, quantity);
+    return std::abs(sweep_value(*other, quantity) - y) < 0.03 * y;
+  };
   float count = 0;
-  const auto own = curve_of(result, algorithm, quantity);
   for (std::size_t later = algorithm + 1; later < result.request.algorithms.size(); ++later) {
-    const auto other = curve_of(result, later, quantity);
-    count += std::any_of(own.begin(), own.end(), [&](const PlotPoint& point) {
-      return std::any_of(other.begin(), other.end(),
-                         [&](const PlotPoint& o) { return o.x == point.x && std::abs(o.y - point.y) < 0.03 * point.y; });
-    });
+    bool close = false;
+    for (std::size_t i = 0; i < result.request.axis.values.size() && !close; ++i) close = close_at(later, i);
+    count += close;
   }
   return count;
 }

@@ -227,8 +227,7 @@ void draw_slider(const View& view, Commands& commands) {
   } else {
     text_item(theme.ui_small, theme.text_faint, tr("as it is"));
   }
-  if (view.message && view.message->control == chosen->key)
-    wrapped_text(theme.ui_small, theme.bad, window_words(view.message->sentence));
+  study_message(view, chosen->key);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@ namespace tilescope {
 namespace {
 
 using microbench::checked;
+using microbench::mean;
 
 constexpr int threads = 512, threads_of_a_line = 8, alone_bytes = 200 << 10;  // so much shared memory that an SM has one block
 constexpr std::int64_t line_bytes = 128, lines_of_a_mib = (1 << 20) / line_bytes;
@@ -79,8 +80,7 @@ struct StreamArguments {
   const std::uint32_t* list[2];  // by side; null: it does nothing
   bool write[2];
   std::int64_t count;
-  const Rank* ranks;  // among the SMs of a side, by SM
-  const std::uint8_t* sides;
+  const Rank* ranks[2];  // by side, then by SM
   std::int64_t* cycles;  // by SM
   std::uint32_t* never;
 };
@@ -90,9 +90,9 @@ __global__ __launch_bounds__(threads) void stream_kernel(const StreamArguments a
   extern __shared__ char alone[];
   constexpr int step = threads / threads_of_a_line, in_flight = 4;
   const unsigned sm = microbench::sm_number();
-  const int side = a.sides[sm];
+  const int side = a.ranks[0][sm].rank >= 0 ? 0 : 1;
   const std::uint32_t* const list = a.list[side];
-  const Rank own = a.ranks[sm];
+  const Rank own = a.ranks[side][sm];
   if (list == nullptr) return;
   const int part = threadIdx.x % threads_of_a_line, place = threadIdx.x / threads_of_a_line;
   std::uint32_t sum = 0;
@@ -179,10 +179,6 @@ double parting(std::vector<double> values) {
     if (between > best) best = between, threshold = (values[i - 1] + values[i]) / 2;
   }
   return threshold;
-}
-
-double mean(const std::vector<std::uint16_t>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
 template <class T>
@@ -416,16 +412,11 @@ std::array<double, 2> L2Lab::rates(const Steps& prepare, const Stream& stream) {
     a.list[side] = static_cast<const std::uint32_t*>(lists_.address()) + list_first_[list] + first;
     a.write[side] = stream.write[side];
   }
-  std::vector<std::uint8_t> sides;
   std::array<double, 2> sms{};
-  for (const SmPlace& sm : sms_) {
-    sides.push_back(static_cast<std::uint8_t>(sm.side));
-    sms[static_cast<std::size_t>(sm.side)] += 1;
-  }
-  DeviceMemory by_sm;
-  note(set(by_sm, sides.data(), sides.size()));
-  a.sides = static_cast<const std::uint8_t*>(by_sm.address());
-  a.ranks = static_cast<const Rank*>(ranks_.address()) + static_cast<std::int64_t>(Who::each_side) * device_.sm_count;
+  for (const SmPlace& sm : sms_) sms[static_cast<std::size_t>(sm.side)] += 1;
+  for (const Who who : {Who::side0, Who::side1})
+    a.ranks[who == Who::side0 ? 0 : 1] =
+        static_cast<const Rank*>(ranks_.address()) + static_cast<std::int64_t>(who) * device_.sm_count;
   a.never = static_cast<std::uint32_t*>(touches_.address());
   a.cycles = reinterpret_cast<std::int64_t*>(static_cast<char*>(touches_.address()) + cycles_at);
   for (int i = 0; i < repeats && status_; ++i) {

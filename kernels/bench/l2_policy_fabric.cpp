@@ -11,9 +11,8 @@ namespace tilescope {
 
 void fabric(L2Lab& lab) {
   title(
-      "fabric: bytes a cycle at which side 0 and side 1 get on with so many MiB each, 0 where a side rests, and with what the last "
-      "size "
-      "has over the first; all of it in its home before");
+      "fabric: bytes a cycle at which side 0 and side 1 get on with so many MiB each, 0 where a side rests, and with what the "
+      "last size has over the first; all of it in its home before");
   constexpr std::array sizes = {4.0, 8.0, 12.0};  // MiB: with the copies they fit a partition
   constexpr auto no_lines = std::nullopt;
   using ByLines = std::array<std::optional<Lines>, 2>;

@@ -27,7 +27,8 @@ inline double median(std::vector<double> values) {
   return values.empty() ? 0 : (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
 }
 
-inline double mean(const std::vector<std::int64_t>& values) {
+template <class T>
+double mean(const std::vector<T>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 

@@ -201,7 +201,7 @@ inline void Machine::compute(int sm_index, Resident& block, double start, TurnKe
     const OpTiming& timing = timings[op_class];
     const double duration = timing.duration + crowded(sm, block, timing, start);
     // The oldest block does not wait until a younger one is done with the pipe: for as long they take turns.
-    const double beside = std::clamp(sm.free[pipes_for(block, timing)[0]] - start, 0.0, duration);
+    const double beside = std::clamp(sm.free[timing.pipe[block.ahead]] - start, 0.0, duration);
     double end = start + duration + beside;
     if (timing.product && block.ahead != 0) {
       end = std::max(end, block.ahead_end + timing.duration * first_part);
