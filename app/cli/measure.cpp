@@ -25,6 +25,7 @@ namespace tilescope {
 namespace {
 
 constexpr MeasureOptions cli_options = {.time_repeats = 20, .counter_repeats = 3, .warm_repeats = 3};
+constexpr MeasureOptions suite_options = {.time_repeats = 20, .counter_repeats = 3, .warm_repeats = 3, .placements = 4};
 constexpr std::int64_t default_seq = 1024, default_head_dim = 64;  // what the kernels take, unlike the model's own small defaults
 
 using Clock = std::chrono::steady_clock;
@@ -189,7 +190,7 @@ Result<int> measure_suite(const CommandLine& line, std::FILE* out) {
   for (const SuiteCase& one : *suite) {
     const KernelInfo& kernel = **find_kernel(one.kernel);
     MeasuringCost cost;
-    Result<MeasuredCase> measured = session->measure(kernel, one.problem, cli_options, nullptr, &cost);
+    Result<MeasuredCase> measured = session->measure(kernel, one.problem, suite_options, nullptr, &cost);
     bundle.cases.push_back(measured ? *measured : refused_case(one, kernel, measured.error()));
     MeasuredCase& kept = bundle.cases.back();
     kept.list = one.list;

@@ -77,8 +77,11 @@ std::vector<std::string> complaints(const ValidationReport& report) {
     for (const Figure figure : all_figures) {
       const auto& c = result.figure(figure);
       if (!c || c->within()) continue;
-      out.push_back(fmt::format("{}: {} simulated {}, measured {}: {} (allowed {})", name, to_string(figure),
-                                figure_text(figure, c->simulated), figure_text(figure, c->measured.median), error_text(*c),
+      const std::string range = !c->in_many_places ? ""
+                                                   : fmt::format(" ({} to {} in {} places)", figure_text(figure, c->measured.least),
+                                                                 figure_text(figure, c->measured.most), report.cases[i].placements);
+      out.push_back(fmt::format("{}: {} simulated {}, measured {}{}: {} (allowed {})", name, to_string(figure),
+                                figure_text(figure, c->simulated), figure_text(figure, c->measured.median), range, error_text(*c),
                                 bound_text(*c->bound, figure)));
     }
   }

@@ -27,6 +27,7 @@ void describe(auto& fields, SameAs<MeasuredCase> auto& c) {
   fields("hbm_write_after_flush_bytes", c.hbm_write_after_flush_bytes);
   fields("cycles", c.cycles), fields("sm_clock_hz", c.sm_clock_hz);
   fields("counter_passes", c.counter_passes), fields("counter_repeats", c.counter_repeats);
+  fields.optional("placements", c.placements);
 }
 
 void describe(auto& fields, SameAs<MeasurementBundle> auto& b) {

@@ -37,8 +37,8 @@ bool belongs(const Counter& counter, CounterSet set) {
       return true;
     case CounterSet::memory:
       return counter.key.starts_with("hbm_") || counter.key.starts_with("l2_");
-    case CounterSet::hbm_write:
-      return counter.key == "hbm_write_bytes";
+    case CounterSet::hbm:
+      return counter.key.starts_with("hbm_");
   }
   return false;
 }

@@ -52,6 +52,10 @@ class JsonWriter {
   void operator()(const T& value) {
     json.push_back(written(value));
   }
+  template <class T>
+  void optional(const char* key, const T& value) {
+    (*this)(key, value);
+  }
 
  private:
   template <class T>
@@ -98,6 +102,11 @@ class JsonReader {
     const auto found = json_.find(key);
     if (found == json_.end()) return fail(path_of(key), "is missing");
     read(path_of(key), *found, value);
+  }
+  /// A member that older files lack.
+  template <class T>
+  void optional(const char* key, T& value) {
+    if (json_.is_object() && json_.contains(key)) (*this)(key, value);
   }
   template <class T>
   void operator()(T& value) {

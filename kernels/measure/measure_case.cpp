@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <chrono>
 #include <cmath>
+#include <deque>
 
 #include "kernels/measure/bandwidth.h"
 #include "kernels/measure/clock_gauge.h"
@@ -35,6 +37,14 @@ std::string without_counters(const Error& error) {
   return error.sentence + "; time and correctness go on without counters";
 }
 
+/// NaN where it was not read.
+double value_of(const CounterReading& reading, std::string_view key) {
+  const std::span<const Counter> table = counter_table();
+  for (std::size_t i = 0; i < table.size(); ++i)
+    if (table[i].key == key) return reading.values[i] * table[i].factor;
+  return std::nan("");
+}
+
 /// The tensors of one measurement, and what is done with them.
 class Run {
  public:
@@ -53,6 +63,9 @@ class Run {
   Status launches(int repeats, MeasuredCase& measured) const;
   Status counters(CounterSession& session, const MeasureOptions& options, const std::function<bool()>& go_on,
                   MeasuredCase& measured) const;
+  /// HBM's bytes from a cold L2: read and written by the kernel, and written by it and a flush after it.
+  Result<std::array<double, 3>> hbm_bytes(CounterSession& session) const;
+  std::int64_t bytes() const { return tensors_.bytes(); }
 
  private:
   const KernelInfo& kernel_;
@@ -175,10 +188,9 @@ Status Run::counters(CounterSession& session, const MeasureOptions& options, con
     const Result<CounterReading> reading = session.read(CounterSet::memory, kernel_first, run_kernel);
     if (!reading) return reading.error();
     collect(*reading, warm);
-    const Result<CounterReading> flushed = session.read(CounterSet::hbm_write, flush_first, [&] { return kernel_and_flush(); });
+    const Result<CounterReading> flushed = session.read(CounterSet::hbm, flush_first, [&] { return kernel_and_flush(); });
     if (!flushed) return flushed.error();
-    for (const double bytes : flushed->values)
-      if (!std::isnan(bytes)) after_flush.push_back(bytes);  // the set has one counter
+    if (const double bytes = value_of(*flushed, "hbm_write_bytes"); !std::isnan(bytes)) after_flush.push_back(bytes);
     if (!go_on()) return cancelled();
   }
   measured.counter_repeats = options.counter_repeats;
@@ -186,6 +198,44 @@ Status Run::counters(CounterSession& session, const MeasureOptions& options, con
   for (auto& [key, values] : warm) measured.counters_warm[key] = spread_of(std::move(values));
   measured.hbm_write_after_flush_bytes = spread_of(std::move(after_flush));
   return Done{};
+}
+
+Result<std::array<double, 3>> Run::hbm_bytes(CounterSession& session) const {
+  const auto flush_first = [&] { return flush(); };
+  const Result<CounterReading> alone = session.read(CounterSet::hbm, flush_first, [&] { return kernel(); });
+  if (!alone) return alone.error();
+  const Result<CounterReading> flushed = session.read(CounterSet::hbm, flush_first, [&] { return kernel_and_flush(); });
+  if (!flushed) return flushed.error();
+  return std::array{value_of(*alone, "hbm_read_bytes"), value_of(*alone, "hbm_write_bytes"), value_of(*flushed, "hbm_write_bytes")};
+}
+
+/// Counts HBM's bytes with the tensors in other places; `runs` holds those of the places so far.
+Status count_elsewhere(const KernelInfo& kernel, const AttentionProblem& problem, const DeviceMemory& scratch, int placements,
+                       const std::function<bool()>& go_on, CounterSession& session, std::deque<Run>& runs, MeasuredCase& measured) {
+  const std::array spreads = {&measured.counters["hbm_read_bytes"], &measured.counters["hbm_write_bytes"],
+                              &measured.hbm_write_after_flush_bytes};
+  std::array<std::vector<double>, spreads.size()> medians;
+  for (std::size_t i = 0; i < spreads.size(); ++i) medians[i].push_back(spreads[i]->median);
+  while (static_cast<int>(runs.size()) < placements) {
+    Result<DeviceProblem> tensors = DeviceProblem::make_seeded(kernel, problem, seed);
+    if (!tensors) break;  // no room beside the others: these are the places there are
+    runs.emplace_back(kernel, problem, std::move(*tensors), scratch);
+    const auto bytes = runs.back().hbm_bytes(session);
+    if (!bytes) return bytes.error();
+    for (std::size_t i = 0; i < spreads.size(); ++i) medians[i].push_back((*bytes)[i]);
+    if (!go_on()) return cancelled();
+  }
+  measured.placements = static_cast<int>(medians.front().size());
+  if (measured.placements == 1) return Done{};  // the spread over the repeats says more
+  for (std::size_t i = 0; i < spreads.size(); ++i) *spreads[i] = spread_of(std::move(medians[i]));
+  return Done{};
+}
+
+/// Whether what stays in the L2 depends on where tensors of so many bytes lie.
+bool near_size_of_l2(std::int64_t bytes, const DeviceInfo& device) {
+  constexpr double least = 0.4, most = 20;
+  const double part = static_cast<double>(bytes) / static_cast<double>(device.l2_bytes);
+  return least <= part && part <= most;
 }
 
 }  // namespace
@@ -222,7 +272,9 @@ Result<MeasuredCase> MeasuringSession::measure(const KernelInfo& kernel, const A
   if (!go_on(0, "making the tensors")) return cancelled();
   Result<DeviceProblem> tensors = DeviceProblem::make_seeded(kernel, problem, seed);
   if (!tensors) return tensors.error();
-  const Run run(kernel, problem, std::move(*tensors), scratch_);
+  std::deque<Run> runs;  // of each place in memory
+  runs.emplace_back(kernel, problem, std::move(*tensors), scratch_);
+  const Run& run = runs.front();
   MeasuredCase measured;
   measured.kernel = std::string(kernel.id);
   measured.problem = problem;
@@ -241,10 +293,13 @@ Result<MeasuredCase> MeasuringSession::measure(const KernelInfo& kernel, const A
   measured.refused = refused_;
   if (counters_ && options.counter_repeats > 0) {
     int read = 0;
+    const int placements = near_size_of_l2(run.bytes(), device_) ? std::max(options.placements, 1) : 1;
     const auto between = [&] {
-      return go_on(0.3 + 0.7 * ++read / (options.counter_repeats + options.warm_repeats), "reading counters");
+      return go_on(0.3 + 0.7 * ++read / (options.counter_repeats + options.warm_repeats + placements - 1), "reading counters");
     };
-    const Status counted = run.counters(*counters_, options, between, measured);
+    Status counted = run.counters(*counters_, options, between, measured);
+    if (counted && placements > 1)
+      counted = count_elsewhere(kernel, problem, scratch_, placements, between, *counters_, runs, measured);
     if (!counted && counted.error().kind == Error::Kind::cancelled) return counted.error();
     if (!counted) measured.refused = without_counters(counted.error());
   }

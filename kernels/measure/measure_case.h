@@ -9,6 +9,8 @@
 //     sm_clock_hz    SM cycles over the global timer, both read in small kernels just outside of the events of the cold runs
 //     cycles         the cold times at that clock
 //     counters       CUPTI ranges from a flushed L2; counters_warm the same right after the kernel itself ran
+//     placements     the L2 finds its sets by physical addresses, so what stays in it depends on where the tensors lie: HBM is
+//                    counted again with the tensors elsewhere, while those of before are still held
 //     hbm_write_after_flush_bytes   a range over the kernel and a flush after it: what the kernel leaves dirty in the L2 is then
 //                    written too, so this is what it owes the HBM; the plain counter depends on what happened to be evicted
 #pragma once
@@ -30,6 +32,7 @@ struct MeasureOptions {
   int time_repeats = 20;    // fewer where a run is long, but at least 5
   int counter_repeats = 2;  // 0: no counters; 1: no smem_bytes either
   int warm_repeats = 1;     // of the counters from a warm L2, and of the writes after a flush
+  int placements = 1;       // places in memory where HBM is counted, for tensors of about the L2's size
 };
 
 /// What it cost to measure, in seconds of this machine.

@@ -28,8 +28,9 @@ const Spread* counter(const MeasuredCase& measured, std::string_view key) {
   return found == measured.counters.end() ? nullptr : &found->second;
 }
 
-void add(CaseValidation& out, Figure figure, double simulated, const Spread* measured, std::optional<ErrorBound> bound) {
-  if (measured != nullptr) out.figures[static_cast<std::size_t>(figure)] = Comparison{simulated, *measured, bound};
+void add(CaseValidation& out, Figure figure, double simulated, const Spread* measured, std::optional<ErrorBound> bound,
+         int placements = 1) {
+  if (measured != nullptr) out.figures[static_cast<std::size_t>(figure)] = Comparison{simulated, *measured, bound, placements > 1};
 }
 
 double total(const Simulation& simulation, Link link) { return static_cast<double>(simulation.ledger.total(link).value); }
@@ -159,15 +160,15 @@ CaseValidation compare(const Simulation& simulation, const MeasuredCase& measure
     add(out, Figure::sm_to_l2, total(simulation, Link::sm_to_l2), counter(measured, "sm_to_l2_bytes"), sm_link_bound);
   }
   add(out, Figure::hbm_read, total(simulation, Link::hbm_read), counter(measured, "hbm_read_bytes"),
-      bound(out.kv_fits() ? hbm_read_bound_in_l2 : hbm_read_bound_beyond_l2));
+      bound(out.kv_fits() ? hbm_read_bound_in_l2 : hbm_read_bound_beyond_l2), measured.placements);
   // What is in HBM after a flush is defined by the program alone; what is there at the kernel's end depends on when the L2 chose to
   // write. So the bound stands on the first wherever it was read.
   const bool flushed = measured.hbm_write_after_flush_bytes.median > 0;
   add(out, Figure::hbm_write, total(simulation, Link::hbm_write), counter(measured, "hbm_write_bytes"),
-      flushed ? std::nullopt : bound(hbm_write_bound));
+      flushed ? std::nullopt : bound(hbm_write_bound), measured.placements);
   if (flushed)
     add(out, Figure::hbm_write_after_flush, static_cast<double>(simulation.hbm_write_after_flush.value),
-        &measured.hbm_write_after_flush_bytes, bound(hbm_write_bound));
+        &measured.hbm_write_after_flush_bytes, bound(hbm_write_bound), measured.placements);
   if (library) return out;
 
   if (measured.cycles.median > 0) add(out, Figure::cycles, simulation.cycles.value, &measured.cycles, std::nullopt);

@@ -22,6 +22,7 @@ LineCache::LineCache(const TensorLayouts& layouts, Bytes capacity, int partition
   const std::size_t lines = static_cast<std::size_t>(capacity.value / line_size) / partitions_.size();
   const std::size_t sets = policy.ways > 0 ? std::max<std::size_t>(lines / static_cast<std::size_t>(policy.ways), 1) : 1;
   lines_of_set_ = lines / sets;
+  spares_dirty_ = sets > 1;
   dirty_limit_ = static_cast<std::int64_t>(static_cast<double>(lines_of_set_ * 4) * policy.dirty_part);
   for (Partition& partition : partitions_) partition.sets.resize(sets);
   std::uint64_t next = 0;
@@ -47,6 +48,17 @@ void LineCache::clean(Set& set, Line& line) {
   line.dirty = 0;
 }
 
+std::list<LineCache::Line>::iterator LineCache::pick_victim(Set& set) {
+  const auto least_recent = std::prev(set.recent.end());
+  for (auto line = least_recent; spares_dirty_; --line) {
+    if (line->dirty == 0) return line;
+    clean(set, *line);
+    if (line == set.recent.begin()) break;
+  }
+  clean(set, *least_recent);
+  return least_recent;
+}
+
 LineCache::Line& LineCache::use(int partition, std::uint64_t line) {
   Partition& p = partitions_[static_cast<std::size_t>(partition)];
   Set& set = set_of(partition, line);
@@ -55,10 +67,9 @@ LineCache::Line& LineCache::use(int partition, std::uint64_t line) {
     return set.recent.front();
   }
   if (set.recent.size() >= lines_of_set_ && !set.recent.empty()) {
-    Line& victim = set.recent.back();
-    clean(set, victim);
-    p.where.erase(victim.number);
-    set.recent.pop_back();
+    const auto victim = pick_victim(set);
+    p.where.erase(victim->number);
+    set.recent.erase(victim);
   }
   set.recent.push_front({line, 0, 0});
   p.where[line] = set.recent.begin();

@@ -49,6 +49,8 @@ class LineCache {
   Line& use(int partition, std::uint64_t line);
   void drop(int partition, std::uint64_t line);
   void clean(Set& set, Line& line);
+  /// As in TileCache: dirty lines used longest ago are written back and stay; the first clean one goes.
+  std::list<Line>::iterator pick_victim(Set& set);
   void read_line(std::uint64_t line, std::uint8_t sectors, int side);
   void write_line(std::uint64_t line, std::uint8_t sectors, int side);
   /// Calls f(line, sectors) for each line that the tile touches, each sector once.
@@ -58,6 +60,7 @@ class LineCache {
   TensorLayouts layouts_;
   std::array<std::uint64_t, tensor_count> first_byte_{};
   std::size_t lines_of_set_;
+  bool spares_dirty_ = false;
   std::int64_t dirty_limit_;  // sectors of a set
   std::vector<Partition> partitions_;
   std::int64_t hbm_read_ = 0, hbm_write_ = 0;

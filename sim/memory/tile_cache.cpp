@@ -29,6 +29,7 @@ TileCache::TileCache(const TileMap& map, Bytes capacity, int partitions, CachePo
   const std::int64_t node_bytes = policy.tile_bytes / (two_ ? 2 : 1);
   if (policy.ways > 0 && node_bytes > 0)
     set_count_ = static_cast<std::uint32_t>(std::clamp<std::int64_t>(of_partition / (policy.ways * node_bytes), 1, most_sets));
+  spares_dirty_ = set_count_ > 1;
   sets_.resize(set_count_ * (two_ ? 2 : 1));
   const std::int64_t of_set = of_partition / set_count_;
   for (std::uint32_t i = 0; i < sets_.size(); ++i) {
@@ -176,7 +177,7 @@ void TileCache::move_to_front(std::uint32_t number, List& list) {
   n.next = list.head;
   node(list.head).previous = number;
   list.head = number;
-  if ((number & 1) == 0 && entries_[number >> 2].dirty[number >> 1 & 1] != 0) {
+  if (is_dirty(number)) {
     unlink_dirty(number);
     link_dirty(number);
   }
@@ -209,9 +210,9 @@ void TileCache::remove(std::uint32_t number, std::uint64_t slices) {
 }
 
 void TileCache::clean(std::uint32_t number) {
+  if (!is_dirty(number)) return;
   Entry& entry = entries_[number >> 2];
   std::uint64_t& dirty = entry.dirty[number >> 1 & 1];
-  if (dirty == 0) return;
   const auto tensor = static_cast<std::size_t>(entry.geometry.tensor);
   const std::int64_t written = bytes(entry, number & 3, dirty);
   dirty = 0;
@@ -222,10 +223,19 @@ void TileCache::clean(std::uint32_t number) {
   any_evicted_ = any_evicted_ || written != 0;
 }
 
+std::uint32_t TileCache::pick_victim(const Set& set) {
+  for (std::uint32_t number = set.recent.tail; number != none; number = node(number).previous) {
+    if (!is_dirty(number)) return number;
+    if (!spares_dirty_) break;
+    clean(number);
+  }
+  clean(set.recent.tail);
+  return set.recent.tail;
+}
+
 void TileCache::shrink(Set& set) {
   while (set.used > set.capacity) {
-    const std::uint32_t victim = set.recent.tail;
-    if ((victim & 1) == 0) clean(victim);
+    const std::uint32_t victim = pick_victim(set);
     remove(victim, ~std::uint64_t{0});
     erase_if_empty(victim >> 2);
   }

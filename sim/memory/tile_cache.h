@@ -11,7 +11,7 @@
 //   home, and a copy stays when its home goes. A write leaves the homes dirty, its own side a copy of the far half, the other side
 //   none. A node is in one set of its partition, where a tile stands for a line: each set keeps a list of its nodes by last use,
 //   evicts from the far end, and writes back the dirty ones used longest ago where more than a given part of it is dirty; these
-//   stay, clean.
+//   stay, clean. So do dirty ones that would be evicted: a clean one goes in their place.
 #pragma once
 
 #include <array>
@@ -115,6 +115,10 @@ class TileCache {
     return sets_[(number >> 1 & 1) * set_count_ + ((number & 1) != 0 ? place.copy : place.home)];
   }
   SetPlace sets_for(std::uint64_t key) const;
+  bool is_dirty(std::uint32_t number) const { return (number & 1) == 0 && entries_[number >> 2].dirty[number >> 1 & 1] != 0; }
+  /// The node used longest ago that is clean. Dirty ones before it are written back, and stay until they come to be next; where all
+  /// are dirty, or dirty ones are not spared, the one used longest ago goes.
+  std::uint32_t pick_victim(const Set& set);
   void shrink(Set& set);
   void link_dirty(std::uint32_t number);
   void unlink_dirty(std::uint32_t number);
@@ -129,6 +133,7 @@ class TileCache {
   const TileMap& map_;
   bool two_;
   std::uint32_t set_count_ = 1;  // of a partition
+  bool spares_dirty_ = false;    // where the L2 is like the one that was experimented on
   std::vector<Nodes> nodes_;     // by entry, as are the next two
   std::vector<double> arrivals_;
   std::vector<Entry> entries_;

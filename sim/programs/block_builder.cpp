@@ -135,10 +135,6 @@ std::int32_t BlockBuilder::load(int line, Slot dst, std::int32_t after) {
   return add_load(line, dst, std::max(after, last_use_[buffer(dst)]));
 }
 
-std::int32_t BlockBuilder::load_once(int line, Slot dst) {
-  return add_load(line, dst, -1);
-}
-
 std::int32_t BlockBuilder::store(int line, Slot src) {
   Operation& op = next(OpKind::store, line, Slot::none);
   op.tile = places_[at(src)].tile;

@@ -210,6 +210,24 @@ TEST_CASE("l2: where too much is dirty, what was used longest ago is written bac
   CHECK(cache.read(tile_of(Tensor::o, 16), 0).hbm_read_bytes == 0);
 }
 
+TEST_CASE("l2: in sets, what is dirty is written back when it would be evicted, and stays once") {
+  AttentionProblem problem;
+  problem.head_dim = 64;
+  problem.seq_q = problem.seq_kv = 1 << 14;
+  const TileMap map(tensor_layouts(problem, TileShape{64, 64}));
+  TileCache cache(map, Bytes(1 << 20), 1, CachePolicy{16, 8192, 1});
+  const TileRef written = tile_of(Tensor::o, 0, 64);
+  cache.write(written, 0);
+  int read = 0;
+  while (cache.dirty()[static_cast<std::size_t>(Tensor::o)] != 0) cache.read(tile_of(Tensor::k, 64 * read++, 64), 0);
+  CHECK(evicted_bytes(cache) == 8192);
+  CHECK(read > 64);
+  CHECK(cache.resident()[static_cast<std::size_t>(Tensor::o)] == 8192);
+  while (cache.resident()[static_cast<std::size_t>(Tensor::o)] != 0) cache.read(tile_of(Tensor::k, 64 * read++, 64), 0);
+  CHECK(evicted_bytes(cache) == 0);
+  CHECK(read < 180);
+}
+
 TEST_CASE("l2: sets lose some of what would just fit, and the rest of what would not") {
   AttentionProblem problem;
   problem.head_dim = 64;
