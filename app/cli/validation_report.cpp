@@ -270,7 +270,8 @@ std::string validation_markdown(const ValidationReport& report) {
   text += fmt::format(
       "\nThe floor of {} under HBM reads is for what a cold kernel fetches besides its tensors: instructions, constants, parameters and page tables.\n"
       "K and V in flight are those of the heads that the resident blocks work on at once; the effective L2 is half of it where it is two partitions,\n"
-      "because what every SM reads lies in both.\n",
+      "because what every SM reads lies in both. Tensors of about the L2's size were put in several places of memory, because what stays in the L2 depends on\n"
+      "where they lie: errors are those of the median of the places, bounds stand around all that was measured.\n",
       format_capacity(Bytes(std::llround(hbm_read_floor_bytes))));
 
   text += "\n## By kernel\n\nMean / worst size of the error; in brackets the cases beyond their bound.\n\n" + markdown_heading(summary_heading("kernel"), 1);

@@ -85,6 +85,9 @@ void draw_validate_counters(const Rect& area, const View& view, Commands& comman
   wrapped_text(theme.ui_small, found.bundle->live ? theme.accent : theme.text_dim,
                say(tr("{}; driver for CUDA {}; {} passes, {} repeats"), provenance_of(*found.bundle), found.bundle->bundle.driver,
                    found.measured().counter_passes, found.measured().counter_repeats));
+  if (found.measured().placements > 1)
+    wrapped_text(theme.ui_small, theme.text_dim,
+                 say(tr("HBM with the tensors in {} places of memory: what stays in the L2 depends on it"), found.measured().placements));
   ImGui::Dummy({1, 3 * theme.scale});
   draw_counters(theme, found);
   ImGui::Dummy({1, 5 * theme.scale});

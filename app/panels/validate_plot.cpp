@@ -126,6 +126,9 @@ void draw_validate_plot(const Rect& area, const View& view, Commands& commands, 
   const MeasuredCase& measured = validation.bundle->bundle.cases[nearest->index];
   const Comparison& c = *validation.results[nearest->index]->figure(state.figure);
   std::string body = say(tr("simulated {}, measured {}: {}"), figure_text(state.figure, c.simulated), figure_text(state.figure, c.measured.median), error_text(c));
+  if (c.in_many_places)
+    add_line(body, say(tr("from {} to {} as the tensors lay in {} places of memory"), figure_text(state.figure, c.measured.least),
+                       figure_text(state.figure, c.measured.most), measured.placements));
   if (!c.within()) add_line(body, say(tr("beyond its bound of {}"), figure_text(state.figure, c.allowed())));
   add_line(body, tr("Click to open it in the window."));
   show_tooltip(theme, fmt::format("{}, {}", measured.kernel, short_text(measured.problem)), body);

@@ -50,10 +50,15 @@ struct Section {
   std::string_view name;
   void (*run)(L2Lab&);
 };
-constexpr Section sections[] = {{"machine", machine},         {"order", order},   {"spread", spread}, {"mixed", mixed},
-                                {"copies", copies},           {"fabric", fabric}, {"writes", writes}, {"parts", parts},
-                                {"survival", survival},       {"cyclic", cyclic}, {"dirty", dirty},   {"update", update},
-                                {"update_half", update_half}, {"behind", behind}, {"hot", hot},       {"random", random_order}};
+constexpr Section sections[] = {{"machine", machine},     {"order", order},
+                                {"spread", spread},       {"mixed", mixed},
+                                {"occupancy", occupancy}, {"copies", copies},
+                                {"fabric", fabric},       {"writes", writes},
+                                {"parts", parts},         {"survival", survival},
+                                {"cyclic", cyclic},       {"dirty", dirty},
+                                {"update", update},       {"update_half", update_half},
+                                {"behind", behind},       {"hot", hot},
+                                {"random", random_order}};
 
 }  // namespace
 

@@ -29,6 +29,7 @@ void dirty(L2Lab& lab);
 
 // Reads and writes together, round after round.   l2_policy_rounds.cpp
 void mixed(L2Lab& lab);
+void occupancy(L2Lab& lab);
 void update(L2Lab& lab);
 void update_half(L2Lab& lab);
 void behind(L2Lab& lab);

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <string_view>
+#include <vector>
 
 #include "kernels/bench/l2_policy.h"
 
@@ -90,6 +91,64 @@ void mixed(L2Lab& lab) {
   for (int i = 0; i < 5; ++i)
     row("", lab.bytes([&] { lab.touch(read_of(Lines::all, 0, 28, Who::each_side)); },
                       [&] { lab.touch(read_of(Lines::all, 0, 4, Who::each_side)); }));
+}
+
+/// How much of partition 0 other lines take, and how evenly: the later the lines of before are lost, the less is taken.
+void occupancy(L2Lab& lab) {
+  title(
+      "occupancy: 2 MiB of home 0 read by side 0, then what stands there, then M of home 0 read by side 0; part of the 2 that is "
+      "read from HBM again, by M");
+  const auto all = [](double mib, Who who) { return read_of(Lines::all, 200, mib, who); };
+  const auto home0 = [](double mib, Who who) { return read_of(Lines::home0, 100, mib, who); };
+  const auto home1 = [](double mib, Who who) { return read_of(Lines::home1, 100, mib, who); };
+  const auto written = [](Touch touch) {
+    touch.write = true;
+    return touch;
+  };
+  Touch elsewhere = written(all(8, Who::all));
+  elsewhere.first_mib = 250;
+  struct Kind {
+    std::string_view name;
+    std::vector<Touch> touches;
+  };
+  const std::vector<Kind> kinds = {
+      {"nothing", {}},
+      {"8 of all lines by all", {all(8, Who::all)}},
+      {"16 of all lines by all", {all(16, Who::all)}},
+      {"8 of all lines by each side", {all(8, Who::each_side)}},
+      {"8 of all lines by side 0", {all(8, Who::side0)}},
+      {"8 of all lines by side 1", {all(8, Who::side1)}},
+      {"8 of home 0 by side 0", {home0(8, Who::side0)}},
+      {"8 of home 0 by side 1", {home0(8, Who::side1)}},
+      {"8 of home 0 by all", {home0(8, Who::all)}},
+      {"8 of home 1 by side 0", {home1(8, Who::side0)}},
+      {"8 of home 1 by side 1", {home1(8, Who::side1)}},
+      {"8 of home 1 by all", {home1(8, Who::all)}},
+      {"4 of home 0 and 4 of home 1 by side 0", {home0(4, Who::side0), home1(4, Who::side0)}},
+      {"8 of all lines written by all", {written(all(8, Who::all))}},
+      {"16 of all lines written by all", {written(all(16, Who::all))}},
+      {"8 of home 0 written by side 1", {written(home0(8, Who::side1))}},
+      {"8 of home 1 written by side 0", {written(home1(8, Who::side0))}},
+      {"8 of home 1 written by side 1", {written(home1(8, Who::side1))}},
+      {"8 of all lines read, 8 others written", {all(8, Who::all), elsewhere}},
+      {"8 of all lines read, then written", {all(8, Who::all), written(all(8, Who::all))}},
+  };
+  constexpr double probe = 2;
+  for (const Kind& kind : kinds) {
+    fmt::print("  {:<38}", kind.name);
+    for (int m = 6; m <= 31; ++m) {
+      const Touch own = read_of(Lines::home0, 0, probe, Who::side0);
+      const L2Bytes b = lab.bytes(
+          [&] {
+            lab.touch(own);
+            for (const Touch& touch : kind.touches) lab.touch(touch);
+            lab.touch(read_of(Lines::home0, 4, m, Who::side0));
+          },
+          [&] { lab.touch(own); });
+      fmt::print(" {}:{:.2f}", m, b.hbm_read / probe);
+    }
+    fmt::print("\n");
+  }
 }
 
 void update(L2Lab& lab) {

@@ -62,7 +62,8 @@ class Standard final : public TileProgram {
     // Row groups do not straddle query tiles: the scores of a query tile end where that tile's last row does.
     groups_of_tile_ = ceil_div(tile.block_q, softmax_.rows);
     const TileGrid& grid = plan_.grid;
-    const std::int64_t last_rows = grid.queries(grid.query_tiles - 1).count;
+    // The kernel launches groups for whole tiles; those of a last tile that the sequence cuts short have no rows, and end at once.
+    const std::int64_t last_rows = launches_whole_tiles(gpu) ? tile.block_q : grid.queries(grid.query_tiles - 1).count;
     const std::int64_t groups = (grid.query_tiles - 1) * groups_of_tile_ + ceil_div(last_rows, softmax_.rows);
     launches_ = {
         {"scores", grid.key_tiles, grid.query_tiles, problem.query_planes(), scores_needs(problem, tile), 1, 6},
@@ -95,6 +96,7 @@ class Standard final : public TileProgram {
   std::optional<ClosedForm> closed_form() const override;
 
  private:
+  static bool launches_whole_tiles(const GpuSpec& gpu) { return gpu.sm_dependent_cycles > 0; }
   const KernelNeeds& needs(int launch) const { return launches_[static_cast<std::size_t>(launch)].needs; }
 
   void emit_scores(std::int64_t block, BlockOperations& out) const {
@@ -122,7 +124,7 @@ class Standard final : public TileProgram {
   TileRange rows_of_group(std::int64_t group) const {
     const TileRange tile_rows = plan_.grid.queries(group / groups_of_tile_);
     const std::int64_t first = tile_rows.first + group % groups_of_tile_ * softmax_.rows;
-    return {first, std::min(softmax_.rows, tile_rows.end() - first)};
+    return {std::min(first, tile_rows.end()), std::clamp<std::int64_t>(tile_rows.end() - first, 0, softmax_.rows)};
   }
 
   void emit_softmax(std::int64_t block, BlockOperations& out) const;
@@ -161,7 +163,7 @@ void Standard::emit_softmax(std::int64_t block, BlockOperations& out) const {
   const std::int64_t plane = block / launches_[softmax_launch].grid_x;
   BlockBuilder b(out, plan_, needs(softmax_launch), softmax_launch, block, plane, rows, slot_bits(Slot::s));
   const std::int64_t tiles = grid.visible_key_tiles(i);
-  if (tiles == 0) return;
+  if (tiles == 0 || rows.count == 0) return;
   out.iterations = static_cast<std::int32_t>(2 * tiles);
   const std::int64_t stages = softmax_.kept ? tiles : needs(softmax_launch).stages;  // a kept row has a place for each tile
   // What the kernel does for an element of a row beside its arithmetic: conversions, and whether it is in the row at all.

@@ -29,6 +29,7 @@ MeasuredCase some_case(std::mt19937_64& engine) {
   c.counter_passes = 9;
   c.counter_repeats = 3;
   c.time_repeats = 20;
+  c.placements = 4;
   c.launches = {{"attention", 128, 128, 255, 2, 82464, spread()}};
   return c;
 }
@@ -78,6 +79,18 @@ TEST_CASE("bundle: what is written is read back, to the bit") {
   const Result<MeasurementBundle> empty = bundle_from_json(to_json(MeasurementBundle{}));
   REQUIRE(empty);
   CHECK(*empty == MeasurementBundle{});
+}
+
+TEST_CASE("bundle: one from before tensors were put in several places is of one place") {
+  std::string text = to_json(some_bundle());
+  const std::string key = "\"placements\"";
+  for (std::size_t at = text.find(key); at != std::string::npos; at = text.find(key)) {
+    const std::size_t comma = text.rfind(',', at);
+    text.erase(comma, text.find('\n', at) - comma);
+  }
+  const Result<MeasurementBundle> read = bundle_from_json(text);
+  REQUIRE_MESSAGE(read, read.error().sentence);
+  CHECK(read->cases.front().placements == 1);
 }
 
 TEST_CASE("bundle: a bundle cut anywhere is refused") {

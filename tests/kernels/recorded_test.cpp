@@ -9,6 +9,7 @@
 #include <map>
 #include <sstream>
 
+#include "kernels/measure/bundle.h"
 #include "kernels/measure/element.h"
 #include "kernels/measure/probe_json.h"
 #include "kernels/measure/probe_shape.h"
@@ -61,7 +62,34 @@ std::vector<ProbedStep> expected_steps(const ProbeResult& probe) {
   return steps;
 }
 
+GpuSpec h200() {
+  std::ostringstream text;
+  text << std::ifstream(TILESCOPE_SOURCE_DIR "/assets/gpus/h200.toml").rdbuf();
+  const Result<GpuSpec> gpu = parse_gpu_spec(text.str(), "h200.toml");
+  REQUIRE(gpu);
+  return *gpu;
+}
+
 }  // namespace
+
+TEST_CASE("recorded: every launch had as many blocks as its tile program says") {
+  const GpuSpec gpu = h200();
+  for (const std::string& text : recorded("h200.json")) {
+    const Result<MeasurementBundle> bundle = bundle_from_json(text);
+    REQUIRE(bundle);
+    CHECK(bundle->cases.size() > 300);
+    for (const MeasuredCase& c : bundle->cases) {
+      if (c.launches.empty()) continue;  // a library's
+      CAPTURE(c.kernel);
+      CAPTURE(c.problem.seq_q);
+      const auto program = (*find_program(c.kernel))->make(c.problem, c.tile, gpu);
+      REQUIRE(program);
+      const std::span<const LaunchSpec> launches = (*program)->launches();
+      REQUIRE(launches.size() == c.launches.size());
+      for (std::size_t i = 0; i < launches.size(); ++i) CHECK(launches[i].blocks() == c.launches[i].blocks);
+    }
+  }
+}
 
 TEST_CASE("recorded: m, l and alpha as the kernel saw them are those of float64 on the same inputs") {
   const std::vector<std::string> texts = recorded("-probe-");

@@ -48,6 +48,39 @@ TEST_CASE("validation: a comparison is within its bound up to the larger of the 
   CHECK(c.error() == 0);
 }
 
+TEST_CASE("validation: where the tensors lay in many places, the bound is for what lies outside of all that was measured") {
+  Comparison c;
+  c.measured = {1000, 400, 2000};
+  c.bound = ErrorBound{0.1, 0};
+  c.in_many_places = true;
+  for (double inside : {361.0, 400.0, 1500.0, 2199.0}) {
+    c.simulated = inside;
+    CAPTURE(inside);
+    CHECK(c.within());
+  }
+  for (double outside : {359.0, 2201.0}) {
+    c.simulated = outside;
+    CAPTURE(outside);
+    CHECK_FALSE(c.within());
+  }
+  CHECK(c.error() == doctest::Approx(1.201));  // of the median all the same
+  c.in_many_places = false;
+  c.simulated = 1500;
+  CHECK_FALSE(c.within());
+}
+
+TEST_CASE("validation: places in memory loosen the bounds of HBM, and of nothing else") {
+  const GpuSpec gpu = h200_gpu();
+  MeasuredCase measured = synthetic_case("flash2", problem_of(4, 1024, 64), {128, 128}, gpu);
+  measured.placements = 4;
+  const CaseValidation result = validated(measured, gpu);
+  for (const Figure f : all_figures) {
+    CAPTURE(to_string(f));
+    REQUIRE(result.figure(f));
+    CHECK(result.figure(f)->in_many_places == to_string(f).starts_with("hbm_"));
+  }
+}
+
 TEST_CASE("validation: what the model itself said has no error, and a tenth more is beyond the SM links' bound") {
   const GpuSpec gpu = h200_gpu();
   const AttentionProblem problem = problem_of(4, 1024, 64);
