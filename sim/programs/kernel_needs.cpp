@@ -203,8 +203,8 @@ std::int64_t tiles_in_registers(const KernelNeeds& needs, const TileShape& tile)
   return std::clamp<std::int64_t>(needs.threads * elements_of_thread / (tile.block_q * tile.block_kv), 1, 8);
 }
 
-bool rows_end_inside_turn(const AttentionProblem& problem) {
-  return row_pitch(problem.seq_kv, problem.dtype) % (warp_threads * elements_of_thread) != 0;
+bool ends_inside_turn(std::int64_t elements) {
+  return elements % (warp_threads * elements_of_thread) != 0;
 }
 
 TileShape standard_tile(const AttentionProblem& problem, const GpuSpec& gpu) {

@@ -181,7 +181,8 @@ class Softmax final : public TileProgram {
     const int exps = kind == Kind::online ? 9 + 10 * warps_ / 4 : 10 + 5 * warps_ / 4;
     if (last) what = {.instructions = 125, .trips = 8, .barriers = 2, .alu = 40, .exps = exps, .wavefronts = merge_wavefronts};
     // The lanes that part ways meet in the shuffles: 64 instructions of one warp in four, for which the others wait.
-    if (last && rows_end_inside_turn(problem_)) what.instructions += 16, what.trips += 5;
+    if (last && ends_inside_turn(row_pitch(problem_.seq_kv, problem_.dtype)))
+      what.instructions += 16, what.trips += parted_merge_trips;
     if (!last) what.instructions += left_over_;
     b.beside(what);
   }

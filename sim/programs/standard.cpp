@@ -170,7 +170,8 @@ void Standard::emit_softmax(std::int64_t block, BlockOperations& out) const {
   const auto rows_of_warp = static_cast<int>(softmax_.rows);
   const Beside guards = {.instructions = 9 * rows_of_warp, .trips = rows_of_warp / 2, .alu = 4 * rows_of_warp};
   Beside merges = two_merges;  // of what the threads of a row have of it
-  if (rows_end_inside_turn(problem_)) merges.instructions += 41;
+  if (ends_inside_turn(std::min(tiles * tile_.block_kv, row_pitch(problem_.seq_kv, problem_.dtype))))
+    merges.instructions += 41, merges.trips += parted_merge_trips;  // one of the two
   b.queries(i, rows);
   b.fill(8, Slot::m, -std::numeric_limits<float>::infinity());
   b.beside(merges);
