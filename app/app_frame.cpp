@@ -68,11 +68,12 @@ LayoutShares shown_shares(LayoutShares shares, const View& view, float height) {
     shares.bottom += std::clamp(height - upper * scale - shares.bottom * height, 0.0F, sms * scale) / height;
   else if (view.race)
     shares.bottom += std::clamp(height - upper * scale - shares.bottom * height, 0.0F, race_launches * scale) / height;
-  else if (view.probe != nullptr)
-    shares.bottom += recorded_lanes * view.theme->scale / height;
-  // For the names of the lanes to be read, and of two groups of them.
-  constexpr float lanes = 122, race_lanes = 152;
-  shares.bottom = std::max(shares.bottom, (view.race ? race_lanes : lanes) * scale / height);
+  // For the names of the lanes of one SM to be read, and a curve over them where the upper panels keep most of the window; for the
+  // lanes that were recorded below them; and for the names of two groups.
+  constexpr float lanes = 131, curve = 16, most_with_curve = 0.36F, race_lanes = 152;
+  const float wanted = std::max(lanes * scale, std::min((lanes + curve) * scale, most_with_curve * height));
+  shares.bottom = std::max(shares.bottom, (view.race ? race_lanes * scale : wanted) / height);
+  if (view.probe != nullptr && !view.by_sm && !view.race) shares.bottom += recorded_lanes * scale / height;
   return shares;
 }
 

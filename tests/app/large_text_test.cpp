@@ -56,10 +56,13 @@ TEST_CASE("large text: every lane of the timeline has a name that can be read, i
         if (script == nullptr) return;
         const Theme& theme = script->frame().theme();
         const Rect body = script->frame().layout().timeline.inset(theme.padding);
-        const float least = least_name_part * name_line * theme.ui_small->FontSize;
+        const std::size_t groups = race ? 2 : 1;
+        const float least = least_lane_height(theme.ui_small->FontSize, groups);
         const int tracks = script->view().lane().timeline->lanes.front().tracks;
-        const TimelineLayout layout = lay_out_timeline(body, {race ? 2U : 1U, tracks, false, 100, theme.scale, least});
-        CHECK(lane_name_size(theme.ui_small, layout.lane_height) > 0);
+        const TimelineLayout layout = lay_out_timeline(body, {groups, tracks, false, 100, theme.scale, least});
+        // As large a part of the text's size as at scale 1; nothing of one SM is hidden, of two groups it can be scrolled to.
+        CHECK(lane_name_size(theme.ui_small, layout.lane_height) >= (race ? 0.71F : 0.99F) * theme.ui_small->FontSize);
+        if (!race || scale == 1) CHECK(layout.hidden == 0);
       }
 }
 
