@@ -92,7 +92,7 @@ void add_wait_name(const Painter& paint, const TimelineRow& row, const UnitLane&
                    std::vector<PlacedName>& placed) {
   if (interval.cause == WaitCause::none || interval.cause == WaitCause::program_order) return;
   const ImFont* font = paint.theme.ui_small;
-  if (!font || row.rect.height() < font->FontSize * 0.95F) return;
+  if (!font || row.rect.height() < font->FontSize * name_line) return;
   const float from = paint.x_of(interval.ready), to = paint.x_of(interval.start), scale = paint.theme.scale;
   const WaitLook look = look_of(interval.cause);
   const float width = text_width(font, look.name), pad = 5 * scale;
