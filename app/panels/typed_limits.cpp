@@ -60,11 +60,13 @@ std::string number_text(double value, bool whole) {
   return whole && std::fabs(value) < most_digits ? format_count(static_cast<std::int64_t>(value)) : fmt::format("{:g}", value);
 }
 
-/// Right of `beside`, or below it where the window ends before.
+/// Right of `beside`, or below it where the window ends too soon.
 void draw_note(const Theme& theme, const Rect& beside, std::string_view sentence) {
-  const float width = std::round(260 * theme.scale), right = ImGui::GetMainViewport()->Size.x - theme.gap;
-  const bool fits = beside.max.x + theme.gap + width <= right;
-  const ImVec2 at = fits ? ImVec2{beside.max.x + theme.gap, beside.min.y}
+  const float most = std::round(260 * theme.scale), least = std::round(160 * theme.scale);
+  const float right = ImGui::GetMainViewport()->Size.x - theme.gap, left = beside.max.x + theme.gap;
+  const bool fits = left + least <= right;
+  const float width = fits ? std::min(most, right - left) : most;
+  const ImVec2 at = fits ? ImVec2{left, beside.min.y}
                          : ImVec2{std::max(theme.gap, std::min(beside.min.x, right - width)), beside.max.y + 2 * theme.scale};
   message_box(theme, "##limits", at, width, sentence);
 }
