@@ -32,7 +32,7 @@ constexpr std::string_view panel_symbols =
 constexpr std::u32string_view not_built_in =
     U"\u2009−≤≥≠≈→←↑↓↔▾▸ΣΘΩτασβμ\u03BC√‖⌈⌉⌊⌋⁰⁴⁵⁶⁷⁸⁹⁻₀₁₂₃₄₅₆₇₈₉ₘₙᵀᵢⱼₖ′″…–—“”‘’•✓✕✗∈∑∏∘∝≡⊙";
 constexpr std::u32string_view stands_in =
-    U" -<>/~><^v-v>SOOtasbmmV|[][]0456789-0123456789mnTijk'\".--\"\"''*vxxeSP.~=o";
+    U" -<>/~><^v-v>SOOtasbmmV|[][]0456789-0123456789mnTijk'\"~--\"\"''*vxxeSP.~=o";
 static_assert(not_built_in.size() == stands_in.size());
 
 constexpr char32_t replacement = 0xFFFD;

@@ -55,9 +55,11 @@ std::optional<double> number_of(std::string_view text) {
   return static_cast<double>(number);
 }
 
+/// As the fields beside it write them: all digits of a whole number, a large rate shortened.
 std::string number_text(double value, bool whole) {
-  constexpr double most_digits = 1e12;
-  return whole && std::fabs(value) < most_digits ? format_count(static_cast<std::int64_t>(value)) : fmt::format("{:g}", value);
+  constexpr double most_digits = 1e12, most_plain = 1e5;
+  if (whole && std::fabs(value) < most_digits) return format_count(static_cast<std::int64_t>(value));
+  return std::fabs(value) < most_plain ? fmt::format("{:g}", value) : format_short(value);
 }
 
 /// Right of `beside`, or below it where the window ends too soon.

@@ -223,7 +223,9 @@ void draw_slider(const View& view, Commands& commands) {
     commands.push(SetSpecValue{fmt::format("{}={}", chosen->key, value)});
   }
   ImGui::PopFont();
-  note_limits(theme, {chosen->minimum, chosen->maximum, chosen->whole}, value, item_rect());
+  Rect beside = item_rect();  // and the button after it
+  beside.max.x += theme.gap + ImGui::CalcTextSize(tr("reset")).x + 2 * ImGui::GetStyle().FramePadding.x;
+  note_limits(theme, {chosen->minimum, chosen->maximum, chosen->whole}, value, beside);
   ImGui::SameLine();
   if (value != real) {
     if (ImGui::SmallButton(tr("reset"))) commands.push(ResetSpecValue{std::string(chosen->key)});
