@@ -124,12 +124,13 @@ class Bar {
       if (!open && read.sentence != view_.message->sentence) toast(last_);
     }
     const ImVec2 screen = ImGui::GetMainViewport()->Size;
-    const ImVec2 at = {last_.min.x, last_.max.y + std::round(8 * theme_.scale)};
-    ImGui::SetNextWindowPos(at, ImGuiCond_Appearing);
-    ImGui::SetNextWindowSizeConstraints({0, 0}, {screen.x - 2 * theme_.gap, std::max(40.0F, screen.y - at.y - theme_.gap)});
+    const float y = last_.max.y + std::round(8 * theme_.scale);
+    // Wider than the window is from here on, it begins further left. It is moved before it is filled: what fills it is as wide as it is.
+    auto& width = panel_state<float>(std::string("popover ") + id);
+    ImGui::SetNextWindowPos({std::max(theme_.gap, std::min(last_.min.x, screen.x - width - theme_.gap)), y});
+    ImGui::SetNextWindowSizeConstraints({0, 0}, {screen.x - 2 * theme_.gap, std::max(40.0F, screen.y - y - theme_.gap)});
     if (!ImGui::BeginPopup(id, ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoMove)) return false;
-    // Large text makes it wider than the window is from here on.
-    ImGui::SetWindowPos({std::max(theme_.gap, std::min(at.x, screen.x - ImGui::GetWindowWidth() - theme_.gap)), at.y});
+    width = ImGui::GetWindowWidth();
     if (ImGui::IsKeyPressed(ImGuiKey_Escape, false) && !ImGui::IsAnyItemActive()) ImGui::CloseCurrentPopup();
     return true;
   }

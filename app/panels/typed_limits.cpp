@@ -62,15 +62,15 @@ std::string number_text(double value, bool whole) {
   return std::fabs(value) < most_plain ? fmt::format("{:g}", value) : format_short(value);
 }
 
-/// Right of `beside`, or below it where the window ends too soon.
+/// Right of `beside`, or left of what holds it where the window ends too soon, or else below it.
 void draw_note(const Theme& theme, const Rect& beside, std::string_view sentence) {
-  const float most = std::round(260 * theme.scale), least = std::round(160 * theme.scale);
-  const float right = ImGui::GetMainViewport()->Size.x - theme.gap, left = beside.max.x + theme.gap;
-  const bool fits = left + least <= right;
-  const float width = fits ? std::min(most, right - left) : most;
-  const ImVec2 at = fits ? ImVec2{left, beside.min.y}
-                         : ImVec2{std::max(theme.gap, std::min(beside.min.x, right - width)), beside.max.y + 2 * theme.scale};
-  message_box(theme, "##limits", at, width, sentence);
+  const float most = std::round(260 * theme.scale), least = std::round(160 * theme.scale), gap = theme.gap;
+  const float after = beside.max.x + gap, room_after = ImGui::GetMainViewport()->Size.x - gap - after;
+  const float before = ImGui::GetWindowPos().x - gap;
+  if (room_after >= least) return message_box(theme, "##limits", {after, beside.min.y}, std::min(most, room_after), sentence);
+  if (before - gap >= most) return message_box(theme, "##limits", {before - most, beside.min.y}, most, sentence);
+  message_box(theme, "##limits", {std::max(gap, std::min(beside.min.x, after + room_after - most)), beside.max.y + 2 * theme.scale},
+              most, sentence);
 }
 
 }  // namespace

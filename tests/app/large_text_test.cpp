@@ -92,6 +92,21 @@ TEST_CASE("large text: pills without room are in a list, and a click there opens
   CHECK(opened->Pos.y + opened->Size.y <= 720);
 }
 
+TEST_CASE("a popover that would leave the window begins further left, and keeps its width while it is open") {
+  const auto script = WindowScript::open(1280, 720);
+  if (script == nullptr) return;
+  const auto inputs = place_of(*script, script->frame().layout().top_bar, in_window("inputs##inputs"));
+  REQUIRE(inputs);
+  script->click(inputs->x, inputs->y);
+  const ImGuiWindow* opened = open_popup();
+  REQUIRE(opened != nullptr);
+  const float width = opened->Size.x;
+  for (int i = 0; i < 5; ++i) script->hover(100, 300.0F + static_cast<float>(i));
+  CHECK(opened->Size.x == width);
+  CHECK(opened->Size.x < 520);
+  CHECK(opened->Pos.x + opened->Size.x <= 1280);
+}
+
 TEST_CASE("large text: the views that have no room for their tabs are in a list") {
   const auto script = WindowScript::open(1280, 720, 3);
   if (script == nullptr) return;
