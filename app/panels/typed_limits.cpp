@@ -68,7 +68,9 @@ void draw_note(const Theme& theme, const Rect& beside, std::string_view sentence
   const float after = beside.max.x + gap, room_after = ImGui::GetMainViewport()->Size.x - gap - after;
   const float before = ImGui::GetWindowPos().x - gap;
   if (room_after >= least) return message_box(theme, "##limits", {after, beside.min.y}, std::min(most, room_after), sentence);
-  if (before - gap >= most) return message_box(theme, "##limits", {before - most, beside.min.y}, most, sentence);
+  const float needs = ImGui::CalcTextSize(sentence.data(), sentence.data() + sentence.size(), false, most - 3 * theme.padding).x +
+                      2 * ImGui::GetStyle().WindowPadding.x;
+  if (before - gap >= most) return message_box(theme, "##limits", {before - needs, beside.min.y}, most, sentence);
   message_box(theme, "##limits", {std::max(gap, std::min(beside.min.x, after + room_after - most)), beside.max.y + 2 * theme.scale},
               most, sentence);
 }
