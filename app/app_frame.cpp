@@ -46,7 +46,7 @@ ImVec2 least_content(std::string_view id) {
   if (id == "softmax") return {190, 0};
   if (id == "what_if") return {430, 300};
   if (id == "roofline" || id == "sweep") return {500, 385};  // below their words there must be a picture
-  if (id == "validate") return {680, 340};  // its switches stand beside the list of cases
+  if (id == "validate") return {530, 340};  // its switches stand beside the list of cases
   if (id == "timeline" || scrolls(id)) return {0, 0};
   return {500, 300};
 }
@@ -68,11 +68,12 @@ LayoutShares shown_shares(LayoutShares shares, const View& view, float height) {
     shares.bottom += std::clamp(height - upper * scale - shares.bottom * height, 0.0F, sms * scale) / height;
   else if (view.race)
     shares.bottom += std::clamp(height - upper * scale - shares.bottom * height, 0.0F, race_launches * scale) / height;
-  else if (view.probe != nullptr)
-    shares.bottom += recorded_lanes * view.theme->scale / height;
-  // For the names of the lanes to be read, and of two groups of them.
-  constexpr float lanes = 122, race_lanes = 152;
-  shares.bottom = std::max(shares.bottom, (view.race ? race_lanes : lanes) * scale / height);
+  // For the names of the lanes of one SM to be read, and a curve over them where the upper panels keep most of the window; for the
+  // lanes that were recorded below them; and for the names of two groups.
+  constexpr float lanes = 131, curve = 20, most_with_curve = 0.36F, race_lanes = 152;
+  const float wanted = std::max(lanes * scale, std::min((lanes + curve) * scale, most_with_curve * height));
+  shares.bottom = std::max(shares.bottom, (view.race ? race_lanes * scale : wanted) / height);
+  if (view.probe != nullptr && !view.by_sm && !view.race) shares.bottom += recorded_lanes * scale / height;
   return shares;
 }
 
@@ -272,7 +273,17 @@ void AppFrame::draw_window(const View& view, Commands& commands) {
   }
   draw_transport(layout_.transport, view, commands);
   ImGui::End();
+  say_missing_fonts();
   if (view.help) draw_help(view, commands);
+}
+
+void AppFrame::say_missing_fonts() const {
+  constexpr double seconds = 20;
+  if (!options_.say_missing_fonts || !fonts_.built_in() || ImGui::GetTime() > seconds) return;
+  // English in every language: the built-in font has no other letters.
+  message_box(theme_, "##fonts", layout_.stage.min, std::round(420 * theme_.scale),
+              "No font file was found (Debian: fonts-inter, fonts-jetbrains-mono); the built-in font stands in, with a for alpha, b for "
+              "beta, s for sigma, S for Sigma, t for tau.");
 }
 
 std::vector<AppFrame::Place> AppFrame::places_of(const View& view) const {

@@ -26,6 +26,7 @@ class AppFrame {
     LayoutShares shares;
     std::string panel;                // only this one, filling the picture; empty: the whole window
     std::vector<std::string> languages = {"en"};  // for the language button
+    bool say_missing_fonts = false;   // once, in the first seconds
   };
 
   /// Makes the ImGui context and the GL objects; a GL context must be current. `session` must outlive the frame.
@@ -65,6 +66,8 @@ class AppFrame {
     std::string_view panel;
     Rect frame, content;
   };
+  /// Where no font file was found: what stands in.
+  void say_missing_fonts() const;
   std::vector<Place> places_of(const View& view) const;
   std::string_view panel_under_mouse(const View& view) const;
   void draw_window(const View& view, Commands& commands);

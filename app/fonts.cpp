@@ -28,6 +28,13 @@ constexpr const char* mono_family = "JetBrains Mono";
 constexpr std::string_view panel_symbols =
     "\u2009·×÷−±≤≥≠≈∞→←↑↓↔⇧⏎▾▸ΣΘΩτασβ\u00B5\u03BC√‖⌈⌉⌊⌋°²³⁰¹⁴⁵⁶⁷⁸⁹⁻₀₁₂₃₄₅₆₇₈₉ₘₙᵀᵢⱼₖ′″…–—“”‘’•✓✕∈∑∏∘∝≡⊙✗";
 
+// What ImGui's own font lacks, and below it what stands in: it has Latin letters only.
+constexpr std::u32string_view not_built_in =
+    U"\u2009−≤≥≠≈→←↑↓↔▾▸ΣΘΩτασβμ\u03BC√‖⌈⌉⌊⌋⁰⁴⁵⁶⁷⁸⁹⁻₀₁₂₃₄₅₆₇₈₉ₘₙᵀᵢⱼₖ′″…–—“”‘’•✓✕✗∈∑∏∘∝≡⊙";
+constexpr std::u32string_view stands_in =
+    U" -<>/~><^v-v>SOOtasbmmV|[][]0456789-0123456789mnTijk'\"~--\"\"''*vxxeSP.~=o";
+static_assert(not_built_in.size() == stands_in.size());
+
 constexpr char32_t replacement = 0xFFFD;
 
 void collect(std::set<char32_t>& into, std::string_view text) {
@@ -265,6 +272,11 @@ void FontLibrary::build(ImFontAtlas& atlas, Theme& theme, std::u32string_view te
   theme.display = make(bold, 26);
   atlas.TexDesiredWidth = 2048;
   atlas.Build();
+  built_in_ = regular.empty();
+  if (!built_in_) return;
+  for (ImFont* font : atlas.Fonts)
+    for (std::size_t i = 0; i < not_built_in.size(); ++i)
+      font->AddRemapChar(static_cast<ImWchar>(not_built_in[i]), static_cast<ImWchar>(stands_in[i]));
 }
 
 }  // namespace tilescope

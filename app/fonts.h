@@ -25,11 +25,13 @@ class FontLibrary {
   FontLibrary& operator=(const FontLibrary&) = delete;
 
   /// Bakes every font for `theme.scale` and fills the theme's fonts. `text` is what has to be drawable beyond ASCII and the symbols
-  /// of the listings. Without any font file, ImGui's own is used.
+  /// of the listings. Without any font file, ImGui's own is used, with the nearest character that it has in place of others.
   void build(ImFontAtlas& atlas, Theme& theme, std::u32string_view text);
 
   /// One line for each family that is not installed and what stands in for it.
   const std::vector<std::string>& warnings() const { return warnings_; }
+  /// True where the last build() found no font file at all.
+  bool built_in() const { return built_in_; }
   /// Code points of the last build() that no installed font has.
   const std::u32string& missing() const { return missing_; }
 
@@ -47,6 +49,7 @@ class FontLibrary {
   std::vector<std::vector<ImWchar>> ranges_;   // must outlive the atlas's build
   std::vector<std::string> warnings_;
   std::u32string missing_;
+  bool built_in_ = false;
 };
 
 }  // namespace tilescope

@@ -328,6 +328,7 @@ int run_window(const WindowOptions& options) {
   AppFrame::Options frame_options;
   frame_options.shares = settings.shares;
   frame_options.languages = available_languages();
+  frame_options.say_missing_fonts = true;
   Result<std::unique_ptr<AppFrame>> frame = AppFrame::make(session, frame_options);
   if (!frame) return fail(frame.error().sentence);
 

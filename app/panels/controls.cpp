@@ -10,6 +10,7 @@
 #include "app/panels/chrome.h"
 #include "app/panels/panel_state.h"
 #include "app/panels/say.h"
+#include "app/panels/typed_limits.h"
 #include "sim/analysis/format.h"
 #include "sim/programs/kernel_needs.h"
 
@@ -94,6 +95,7 @@ void draw_spec_row(const SpecKey& key, const View& view, Commands& commands, Spe
     if (dragged != value) commands.push(SetSpecValue{fmt::format("{}={}", key.key, dragged)});
   }
   ImGui::PopFont();
+  note_limits(theme, {key.minimum, key.maximum, key.whole}, dragged, item_rect());
   if (ImGui::IsItemActive()) edit.key = key.key;
   ImGui::PopID();
 
@@ -148,15 +150,23 @@ bool number_field(const Theme& theme, const char* label, const char* id, const c
   text_item(theme.ui, theme.text_dim, label);
   item_tooltip(theme, label, tooltip);
   ImGui::SameLine(std::round(150 * theme.scale));
-  if (ImGui::Button("÷2")) value = std::max(low, value / 2);
+  const auto step = [&](const char* sign, bool possible, std::int64_t next) {
+    ImGui::BeginDisabled(!possible);
+    if (ImGui::Button(sign)) value = std::clamp(next, low, high);
+    ImGui::EndDisabled();
+  };
+  step("÷2", value > low, value / 2);
   ImGui::SameLine(0, theme.gap * 0.5F);
   ImGui::SetNextItemWidth(std::round(120 * theme.scale));
   ImGui::PushFont(theme.mono);
   const auto speed = static_cast<float>(std::max(0.15, static_cast<double>(value) * 0.008));
   ImGui::DragScalar("##value", ImGuiDataType_S64, &value, speed, &low, &high, "%lld", ImGuiSliderFlags_AlwaysClamp);
   ImGui::PopFont();
+  Rect beside = item_rect();
+  beside.max.x += theme.gap * 0.5F + ImGui::CalcTextSize("×2").x + 2 * ImGui::GetStyle().FramePadding.x;
+  note_limits(theme, {static_cast<double>(low), static_cast<double>(high), true}, static_cast<double>(value), beside);
   ImGui::SameLine(0, theme.gap * 0.5F);
-  if (ImGui::Button("×2")) value = std::min(high, value * 2);
+  step("×2", value < high, value * 2);
   ImGui::PopID();
   return value != before;
 }

@@ -9,6 +9,7 @@
 
 #include "app/panels/chrome.h"
 #include "app/panels/panel_state.h"
+#include "app/panels/typed_limits.h"
 
 namespace tilescope {
 
@@ -40,11 +41,13 @@ void draw_seed(const View& view, Commands& commands) {
   ImGui::SetNextItemWidth(std::round(200 * theme.scale));
   auto spread = static_cast<float>(inputs.spread);
   ImGui::PushFont(theme.mono);
-  if (ImGui::SliderFloat("##spread", &spread, 0.01F, 8, "%.2f", ImGuiSliderFlags_Logarithmic | ImGuiSliderFlags_AlwaysClamp)) {
+  constexpr float least = 0.01F, most = 8;
+  if (ImGui::SliderFloat("##spread", &spread, least, most, "%.2f", ImGuiSliderFlags_Logarithmic | ImGuiSliderFlags_AlwaysClamp)) {
     inputs.spread = static_cast<double>(spread);
     commands.push(SetInputs{inputs});
   }
   ImGui::PopFont();
+  note_limits(theme, {static_cast<double>(least), static_cast<double>(most)}, static_cast<double>(spread), item_rect());
 }
 
 void draw_matrix(const View& view, Commands& commands, MatrixEdit& edit) {

@@ -60,6 +60,7 @@ void refresh_picture(TimelineState& state, const View& view, const TimelineLayou
   for (const auto& data : state.data) key.data.push_back(data.get());
   key.begin = state.window.begin;
   key.end = state.window.end;
+  key.scroll = state.scroll;
   key.min = layout.area.min;
   key.max = layout.area.max;
   key.theme = view.theme->kind;
@@ -98,6 +99,7 @@ void draw_picture(ImDrawList* list, const View& view, const TimelineState& state
 
 void show_hover(const View& view, const TimelineState& state, const TimelineLayout& layout) {
   const ImVec2 mouse = ImGui::GetIO().MousePos;
+  if (!layout.plot.contains(mouse)) return;
   for (const TimelineRow& row : layout.rows) {
     const bool unit = row.kind == TimelineRow::Kind::unit;
     if (!row.rect.contains(mouse) || (!unit && !is_curve(row))) continue;
@@ -167,11 +169,11 @@ void draw_timeline_panel(const View& view, Commands& commands) {
   for (const auto& data : state.data) tracks = std::max(tracks, data->lanes.front().tracks);
   const float measured = view.by_sm ? 0 : measured_lanes_height(view, size.y);
   const Rect area = {at, {at.x + size.x, at.y + size.y - measured}};
-  const float least_lane = std::max(7 * theme.scale, least_name_part * name_line * theme.ui_small->FontSize);
-  const TimelineShape shape = {view.lanes.size(), tracks, several_launches, gutter, theme.scale, least_lane};
+  const float least_lane = least_lane_height(theme.ui_small->FontSize, view.lanes.size());
+  const TimelineShape shape = {view.lanes.size(), tracks, several_launches, gutter, theme.scale, least_lane, state.scroll};
   const TimelineLayout layout =
       view.by_sm ? lay_out_sm_timeline(area, shape, state.sms.measured != nullptr) : lay_out_timeline(area, shape);
-  if (view.by_sm) handle_gutter(state, layout);
+  view.by_sm ? handle_gutter(state, layout) : handle_names(state, layout);
   ImGui::SetCursorScreenPos(layout.plot.min);
   ImGui::InvisibleButton("plot", {layout.plot.width(), layout.area.max.y - layout.plot.min.y},
                          ImGuiButtonFlags_MouseButtonLeft | ImGuiButtonFlags_MouseButtonRight);
@@ -182,14 +184,21 @@ void draw_timeline_panel(const View& view, Commands& commands) {
 
   ImDrawList* list = ImGui::GetWindowDrawList();
   list->PushClipRect(layout.area.min, layout.area.max, true);
+  const bool scrolls = layout.hidden > 0;
+  const Rect seen = {{layout.area.min.x, layout.plot.min.y + layout.launch_strip}, {layout.area.max.x, layout.plot.max.y}};
+  if (scrolls) list->PushClipRect(seen.min, seen.max, true);
   draw_picture(list, view, state);
   draw_measured_bandwidth(list, view, state.window, layout);
-  draw_axis(list, view, state, layout);
   draw_gutter(list, view, state, layout);
+  if (scrolls) list->PopClipRect();
+  draw_axis(list, view, state, layout);
+  draw_scrollbar(list, theme, layout, state.scroll);
   if (!view.by_sm) draw_launches(list, view, state, layout);
   draw_playhead(list, view, state, layout);
   draw_sm_labels(list, state.sms, view, layout, state.window);
+  if (scrolls) list->PushClipRect(seen.min, seen.max, true);
   draw_current(list, view, state, layout);
+  if (scrolls) list->PopClipRect();
   list->PopClipRect();
   if (measured > 0)
     draw_measured_lanes(list, view, state.window, {{at.x, at.y + size.y - measured + 4 * theme.scale}, {layout.plot.min.x - 8 * theme.scale, at.y + size.y}},

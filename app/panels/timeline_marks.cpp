@@ -42,8 +42,18 @@ void draw_name(ImDrawList* list, ImFont* font, float size, const Rect& rect, ImU
 }  // namespace
 
 float lane_name_size(const ImFont* font, float lane_height) {
+  constexpr float least_part = 0.5F;
   const float size = std::min(font->FontSize, lane_height / name_line);
-  return size >= least_name_part * font->FontSize ? size : 0;
+  return size >= least_part * font->FontSize ? size : 0;
+}
+
+void draw_scrollbar(ImDrawList* list, const Theme& theme, const TimelineLayout& layout, float scroll) {
+  if (layout.hidden <= 0) return;
+  const float top = layout.plot.min.y + layout.launch_strip, room = layout.plot.max.y - top, all = room + layout.hidden;
+  const float width = 3 * theme.scale, right = layout.plot.min.x - 3 * theme.scale;
+  const Rect bar = {{right - width, top + room * scroll / all}, {right, top + room * (scroll + room) / all}};
+  list->AddRectFilled({bar.min.x, top}, {right, layout.plot.max.y}, theme.inset_border, width * 0.5F);
+  list->AddRectFilled(bar.min, bar.max, theme.text_faint, width * 0.5F);
 }
 
 bool is_curve(const TimelineRow& row) {

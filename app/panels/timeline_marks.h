@@ -11,6 +11,8 @@ float lane_name_size(const ImFont* font, float lane_height);
 bool is_curve(const TimelineRow& row);
 /// The names before the rows; in Race the first row of a group names its algorithm.
 void draw_gutter(ImDrawList* list, const View& view, const TimelineState& state, const TimelineLayout& layout);
+/// Where rows are higher than their place, which part of them is seen.
+void draw_scrollbar(ImDrawList* list, const Theme& theme, const TimelineLayout& layout, float scroll);
 /// A line where each launch begins, and its name above the rows where there is room.
 void draw_launches(ImDrawList* list, const View& view, const TimelineState& state, const TimelineLayout& layout);
 /// Ticks, and where in the whole run the window is.

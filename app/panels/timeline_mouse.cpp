@@ -22,11 +22,25 @@ float height_of_rows(const TimelineLayout& layout) {
   return 1;
 }
 
+void names_item(const TimelineLayout& layout) {
+  ImGui::SetCursorScreenPos(layout.area.min);
+  ImGui::InvisibleButton("names", {layout.plot.min.x - layout.area.min.x, layout.plot.height()});
+}
+
 }  // namespace
 
+void handle_names(TimelineState& state, const TimelineLayout& layout) {
+  if (layout.hidden > 0) {
+    names_item(layout);
+    const ImGuiIO& io = ImGui::GetIO();
+    if (ImGui::IsItemHovered()) state.scroll -= io.MouseWheel * layout.lane_height;
+    if (ImGui::IsItemActive()) state.scroll -= io.MouseDelta.y;
+  }
+  state.scroll = std::clamp(state.scroll, 0.0F, layout.hidden);
+}
+
 void handle_gutter(TimelineState& state, const TimelineLayout& layout) {
-  ImGui::SetCursorScreenPos(layout.area.min);
-  ImGui::InvisibleButton("sm names", {layout.plot.min.x - layout.area.min.x, layout.plot.height()});
+  names_item(layout);
   const ImGuiIO& io = ImGui::GetIO();
   const auto under = row_under(state, layout, io.MousePos.y);
   if (ImGui::IsItemHovered() && io.MouseWheel != 0 && under)
@@ -81,6 +95,7 @@ void handle_click(TimelineState& state, const View& view, const TimelineLayout& 
       commands.push(SetFocusSm{block->run.sm});
     return;
   }
+  if (!layout.plot.contains(mouse)) return;
   for (const TimelineRow& row : layout.rows) {
     if (row.kind != TimelineRow::Kind::unit || !row.rect.contains(mouse)) continue;
     const Simulation& simulation = *view.lanes[row.group].simulation;

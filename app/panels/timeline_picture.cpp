@@ -92,7 +92,7 @@ void add_wait_name(const Painter& paint, const TimelineRow& row, const UnitLane&
                    std::vector<PlacedName>& placed) {
   if (interval.cause == WaitCause::none || interval.cause == WaitCause::program_order) return;
   const ImFont* font = paint.theme.ui_small;
-  if (!font || row.rect.height() < font->FontSize * 0.95F) return;
+  if (!font || row.rect.height() < font->FontSize * name_line) return;
   const float from = paint.x_of(interval.ready), to = paint.x_of(interval.start), scale = paint.theme.scale;
   const WaitLook look = look_of(interval.cause);
   const float width = text_width(font, look.name), pad = 5 * scale;
@@ -221,20 +221,27 @@ TimelineLayout lay_out_timeline(const Rect& area, const TimelineShape& shape) {
   layout.launch_strip = shape.several_launches && layout.plot.height() > 90 * scale ? std::round(14 * scale) : 0;
 
   // Heights in parts of a plain lane; several loads in flight need room beside each other.
-  const float copy = shape.groups == 1 ? std::min(1 + 0.25F * static_cast<float>(shape.copy_tracks - 1), 2.0F) : 1,
-              lanes = static_cast<float>(timeline_units.size()) - 1 + copy, curve = 1.1F;
-  const float between = shape.groups > 1 ? 5 * scale : 0;
+  constexpr float curve = 1.1F;
+  const auto parts = [](int curves, float copy) {
+    return static_cast<float>(timeline_units.size()) - 1 + copy + curve * static_cast<float>(curves);
+  };
+  const float between = shape.groups > 1 ? 5 * scale : 0, groups = static_cast<float>(shape.groups);
   // In Race the launches of each have a row of their own, so that three beside one are seen from afar.
-  const float whole = (layout.plot.height() - layout.launch_strip - between) / static_cast<float>(shape.groups);
-  const float launches = shape.groups > 1 && whole > 52 * scale ? std::round(14 * scale) : 0, height = whole - launches;
+  const float whole = (layout.plot.height() - layout.launch_strip - between) / groups, launch_row = std::round(14 * scale);
+  const bool launch_rows = shape.groups > 1 && whole - launch_row > std::max(38 * scale, shape.least_lane * parts(0, 1));
+  const float launches = launch_rows ? launch_row : 0, height = whole - launches;
   int curves = shape.groups > 1 ? 1 : 2;
-  while (curves > 0 && height / (lanes + curve * static_cast<float>(curves)) < shape.least_lane) --curves;
-  const float part = std::min(height / (lanes + curve * static_cast<float>(curves)), 34 * scale);
+  while (curves > 0 && height < shape.least_lane * parts(curves, 1)) --curves;
+  const float most_copy = shape.groups == 1 ? std::min(1 + 0.25F * static_cast<float>(shape.copy_tracks - 1), 2.0F) : 1;
+  const float copy = std::clamp(height / shape.least_lane - parts(curves, 0), 1.0F, most_copy);
+  const float part = std::min(std::max(height / parts(curves, copy), shape.least_lane), 34 * scale);
 
+  layout.hidden = std::max(0.0F, groups * (part * parts(curves, copy) - height));
+  const float scroll = std::clamp(shape.scroll, 0.0F, layout.hidden);
   layout.lane_height = part;
-  float y = layout.plot.min.y + layout.launch_strip;
-  const auto add_row = [&](TimelineRow::Kind kind, std::size_t group, std::size_t unit, float parts) {
-    const float bottom = y + (kind == TimelineRow::Kind::launches ? launches : parts * part);
+  float y = layout.plot.min.y + layout.launch_strip - scroll;
+  const auto add_row = [&](TimelineRow::Kind kind, std::size_t group, std::size_t unit, float tall) {
+    const float bottom = y + (kind == TimelineRow::Kind::launches ? launches : tall * part);
     layout.rows.push_back({kind, group, unit, {{layout.plot.min.x, std::floor(y)}, {layout.plot.max.x, std::floor(bottom)}}});
     y = bottom;
   };

@@ -25,6 +25,7 @@ struct TimelineLayout {
   Rect area, plot, axis;
   float launch_strip = 0;  // height above the rows where launches are named; 0 without
   float lane_height = 0;   // of a plain lane
+  float hidden = 0;        // by how much the rows are higher than their place
   float scale = 1;         // of the theme
   std::vector<TimelineRow> rows;
 };
@@ -37,13 +38,16 @@ struct TimelineShape {
   float gutter = 100;  // width of the names
   float scale = 1;
   float least_lane = 7;  // height of the lowest lane whose name can be read
+  float scroll = 0;      // by how much the rows stand higher, up to what is hidden
 };
-/// The part of the small font's size to which the names of lanes may shrink with them, and the part of its size that a name needs
-/// of a lane's height for neighbours not to touch.
-inline constexpr float least_name_part = 0.5F, name_line = 0.95F;
+/// The part of a font's size that a name needs of a lane's height for neighbours not to touch.
+inline constexpr float name_line = 0.85F;
+/// Height of the lowest lane whose name can be read in a font of `font_size`; two groups have less room.
+inline float least_lane_height(float font_size, std::size_t groups) { return (groups > 1 ? 0.72F : 1.0F) * name_line * font_size; }
 /// The plot and its axis in `area`, without rows.
 TimelineLayout timeline_frame(const Rect& area, const TimelineShape& shape);
-/// Rows of every simulation in `area`; curves are left out before lanes get too thin to see.
+/// Rows of every simulation in `area`. Where there is little room, a lane of loads gets lower first, then curves are left out, and
+/// then rows are higher than their place.
 TimelineLayout lay_out_timeline(const Rect& area, const TimelineShape& shape);
 
 struct TimelineText {

@@ -17,6 +17,7 @@ namespace tilescope {
 struct PictureKey {
   std::vector<const TimelineData*> data;
   double begin = 0, end = 0;
+  float scroll = 0;
   ImVec2 min, max;
   ThemeKind theme = ThemeKind::dark;
   float scale = 1;
@@ -26,7 +27,7 @@ struct PictureKey {
   std::vector<const void*> blocks;  // lanes and works of the SMs, simulated and measured
   bool same_as(const PictureKey& o) const {
     return data == o.data && by_sm == o.by_sm && rows == o.rows && blocks == o.blocks && begin == o.begin && end == o.end &&
-           min.x == o.min.x && min.y == o.min.y && max.x == o.max.x && max.y == o.max.y && theme == o.theme && scale == o.scale &&
+           scroll == o.scroll && min.x == o.min.x && min.y == o.min.y && max.x == o.max.x && max.y == o.max.y && theme == o.theme && scale == o.scale &&
            lit == o.lit;
   }
 };
@@ -37,7 +38,8 @@ struct TimelineState {
   bool wall_time = false;  // ticks in time instead of cycles
   std::int64_t last_step = -1;
   double last_scrub = -1;
-  ImVec2 pressed;  // where the button went down
+  float scroll = 0;  // of rows that are higher than their place
+  ImVec2 pressed;    // where the button went down
   CauseBox causes;
   SmPanelState sms;
   PictureKey key;

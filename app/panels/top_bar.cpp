@@ -124,12 +124,13 @@ class Bar {
       if (!open && read.sentence != view_.message->sentence) toast(last_);
     }
     const ImVec2 screen = ImGui::GetMainViewport()->Size;
-    const ImVec2 at = {last_.min.x, last_.max.y + std::round(8 * theme_.scale)};
-    ImGui::SetNextWindowPos(at, ImGuiCond_Appearing);
-    ImGui::SetNextWindowSizeConstraints({0, 0}, {screen.x - 2 * theme_.gap, std::max(40.0F, screen.y - at.y - theme_.gap)});
+    const float y = last_.max.y + std::round(8 * theme_.scale);
+    // Wider than the window is from here on, it begins further left. It is moved before it is filled: what fills it is as wide as it is.
+    auto& width = panel_state<float>(std::string("popover ") + id);
+    ImGui::SetNextWindowPos({std::max(theme_.gap, std::min(last_.min.x, screen.x - width - theme_.gap)), y});
+    ImGui::SetNextWindowSizeConstraints({0, 0}, {screen.x - 2 * theme_.gap, std::max(40.0F, screen.y - y - theme_.gap)});
     if (!ImGui::BeginPopup(id, ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoMove)) return false;
-    // Large text makes it wider than the window is from here on.
-    ImGui::SetWindowPos({std::max(theme_.gap, std::min(at.x, screen.x - ImGui::GetWindowWidth() - theme_.gap)), at.y});
+    width = ImGui::GetWindowWidth();
     if (ImGui::IsKeyPressed(ImGuiKey_Escape, false) && !ImGui::IsAnyItemActive()) ImGui::CloseCurrentPopup();
     return true;
   }
@@ -139,17 +140,8 @@ class Bar {
     const ImGuiViewport& screen = *ImGui::GetMainViewport();
     const float width = std::round(420 * theme_.scale);
     const float x = std::min(anchor.min.x, screen.Size.x - width - theme_.gap);
-    ImGui::SetNextWindowPos({std::max(theme_.gap, x), anchor.max.y + std::round(8 * theme_.scale)});
-    ImGui::PushStyleColor(ImGuiCol_Border, theme_.bad);
-    constexpr ImGuiWindowFlags quiet = ImGuiWindowFlags_Tooltip | ImGuiWindowFlags_NoInputs | ImGuiWindowFlags_NoTitleBar |
-                                       ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoResize | ImGuiWindowFlags_NoSavedSettings |
-                                       ImGuiWindowFlags_AlwaysAutoResize;
-    ImGui::Begin("##message", nullptr, quiet);
-    ImGui::PushTextWrapPos(width - 2 * theme_.padding);
-    text_item(theme_.ui, theme_.text, window_words(view_.message->sentence));
-    ImGui::PopTextWrapPos();
-    ImGui::End();
-    ImGui::PopStyleColor();
+    const ImVec2 at = {std::max(theme_.gap, x), anchor.max.y + std::round(8 * theme_.scale)};
+    message_box(theme_, "##message", at, width, window_words(view_.message->sentence));
   }
 
   void place_right(float width) { x_ = rect_.max.x - width; }
@@ -293,6 +285,20 @@ float width_with(const View& view, const Detail& detail) {
 
 bool message_is_for(const View& view, std::span<const std::string_view> controls) {
   return view.message && std::find(controls.begin(), controls.end(), view.message->control) != controls.end();
+}
+
+void message_box(const Theme& theme, const char* id, ImVec2 at, float width, std::string_view sentence) {
+  ImGui::SetNextWindowPos(at);
+  ImGui::PushStyleColor(ImGuiCol_Border, theme.bad);
+  constexpr ImGuiWindowFlags quiet = ImGuiWindowFlags_Tooltip | ImGuiWindowFlags_NoInputs | ImGuiWindowFlags_NoTitleBar |
+                                     ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoResize | ImGuiWindowFlags_NoSavedSettings |
+                                     ImGuiWindowFlags_AlwaysAutoResize;
+  ImGui::Begin(id, nullptr, quiet);
+  ImGui::PushTextWrapPos(width - 2 * theme.padding);
+  text_item(theme.ui, theme.text, sentence);
+  ImGui::PopTextWrapPos();
+  ImGui::End();
+  ImGui::PopStyleColor();
 }
 
 void control_message(const View& view, std::string_view control) {

@@ -30,32 +30,41 @@ const char* figure_meaning(Figure figure) {
 }
 
 /// "HBM read: 90 of 96 cases within their bound; mean error 0.8 %, worst 6.1 %".
-std::string finding(const ValidationState& validation, const ValidatePanelState& state) {
+enum class Room : std::uint8_t { enough, little };
+std::string finding(const ValidationState& validation, const ValidatePanelState& state, Room room) {
   const ErrorSummary errors = errors_of(validation, state.only_kernel, state.figure);
   const char* figure = figure_name(state.figure);
   if (errors.cases == 0) return say(tr("{}: nothing to compare yet"), figure);
   const std::string mean = format_percent(errors.mean()), most = format_percent(errors.worst);
+  if (room == Room::little && errors.bounded > 0)
+    return say(tr("{}: {} of {} within their bound; worst {}"), figure, errors.cases - errors.beyond, errors.cases, most);
   if (errors.bounded == 0) return say(tr("{}: {} cases; mean error {}, worst {}"), figure, errors.cases, mean, most);
   return say(tr("{}: {} of {} cases within their bound; mean error {}, worst {}"), figure, errors.cases - errors.beyond,
              errors.cases, mean, most);
 }
 
-/// Where the measurements are from; before every case is done, how far it is, with a button that stops it or lets it go on.
-void draw_state(const View& view, Commands& commands) {
+/// Where the measurements are from; before every case is done, how far it is, with a button that stops it or lets it go on. From
+/// `left` on to the panel's edge; the bar takes what the words leave.
+void draw_state(const View& view, Commands& commands, float left) {
   const Theme& theme = *view.theme;
   const ValidationState& validation = *view.validation;
   const ImVec2 at = ImGui::GetCursorScreenPos();
   if (validation.complete()) {
-    const Rect line{at, {at.x + ImGui::GetContentRegionAvail().x, at.y + 20 * theme.scale}};
-    return draw_text(ImGui::GetWindowDrawList(), theme.ui_small, line, theme.text_dim, provenance_of(*validation.bundle), Align::right);
+    const Rect line{{left, at.y}, {at.x + ImGui::GetContentRegionAvail().x, at.y + 20 * theme.scale}};
+    const std::string from = provenance_of(*validation.bundle);
+    draw_text(ImGui::GetWindowDrawList(), theme.ui_small, line, theme.text_dim, from, Align::right);
+    if (line.width() > 1 && text_width(theme.ui_small, from) > line.width() && (hit_area("from", line), ImGui::IsItemHovered()))
+      show_tooltip(theme, from);
+    return;
   }
-  const float side = std::round(24 * theme.scale), width = std::round(140 * theme.scale);
+  const float side = std::round(24 * theme.scale), right = at.x + ImGui::GetContentRegionAvail().x, middle = at.y + side * 0.5F;
   const std::string text = say(tr("{} of {} cases simulated"), validation.done, validation.results.size());
-  const float right = at.x + ImGui::GetContentRegionAvail().x, middle = at.y + side * 0.5F;
+  const float bar_right = right - side - theme.gap, text_needs = text_width(theme.ui_small, text) + theme.gap;
+  const float width = std::clamp(bar_right - left - text_needs, 24 * theme.scale, 140 * theme.scale);
   ImDrawList* list = ImGui::GetWindowDrawList();
-  const float text_left = right - side - theme.gap - width - theme.gap - text_width(theme.ui_small, text);
-  draw_text(list, theme.ui_small, {{text_left - 2, at.y}, {right - side - 2 * theme.gap - width, at.y + side}}, theme.text_dim, text, Align::right);
-  draw_bar(list, theme, {{right - side - theme.gap - width, middle - 3 * theme.scale}, {right - side - theme.gap, middle + 3 * theme.scale}},
+  draw_text(list, theme.ui_small, {{std::max(left, bar_right - width - text_needs - 2), at.y}, {bar_right - width - theme.gap, at.y + side}},
+            theme.text_dim, text, Align::right);
+  draw_bar(list, theme, {{bar_right - width, middle - 3 * theme.scale}, {bar_right, middle + 3 * theme.scale}},
            static_cast<double>(validation.done) / static_cast<double>(std::max<std::size_t>(1, validation.results.size())), theme.accent);
   ImGui::SetCursorScreenPos({right - side, at.y});
   const bool stopped = validation.stopped;
@@ -76,9 +85,9 @@ void draw_switches(const View& view, Commands& commands, ValidatePanelState& sta
   if (const auto chosen = segmented(theme, "figure", labels, selected, true)) state.figure = shown_figures[static_cast<std::size_t>(*chosen)];
   ImGui::EndGroup();
   item_tooltip(theme, figure_name(state.figure), figure_meaning(state.figure));
-  const float below = ImGui::GetCursorScreenPos().y;
+  const float below = ImGui::GetCursorScreenPos().y, after = ImGui::GetItemRectMax().x + theme.gap;
   ImGui::SetCursorScreenPos(at);
-  draw_state(view, commands);
+  draw_state(view, commands, after);
   ImGui::SetCursorScreenPos({at.x, below});
 }
 
@@ -107,8 +116,9 @@ void draw_validate_panel(const View& view, Commands& commands) {
   auto& state = panel_state<ValidatePanelState>("validate");
   state.hovered.reset();
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {4 * theme.scale, 0});
-  panel_heading(theme, finding(*view.validation, state),
-                view.validation->complete() ? std::string() : provenance_of(*view.validation->bundle));
+  std::string found = finding(*view.validation, state, Room::enough);
+  if (text_width(theme.heading, found) > ImGui::GetContentRegionAvail().x) found = finding(*view.validation, state, Room::little);
+  panel_heading(theme, found, view.validation->complete() ? std::string() : provenance_of(*view.validation->bundle));
   if (!view.validation->problem.empty()) wrapped_text(theme.ui_small, theme.bad, view.validation->problem);
   ImGui::Dummy({1, 4 * theme.scale});
   draw_switches(view, commands, state);
@@ -116,7 +126,12 @@ void draw_validate_panel(const View& view, Commands& commands) {
 
   const ImVec2 at = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
   const float row_height = std::floor(std::min(theme.row_height, 20 * theme.scale));
-  const float right_width = std::round(std::clamp(room.x * 0.5F, std::min(330 * theme.scale, room.x * 0.5F), 480 * theme.scale));
+  ImGui::BeginGroup();
+  draw_picture_switch(view, state);
+  ImGui::EndGroup();
+  const ImVec2 switches = ImGui::GetItemRectSize();
+  const float half = std::clamp(room.x * 0.5F, std::min(330 * theme.scale, room.x * 0.5F), 480 * theme.scale);
+  const float right_width = std::round(std::min(half, std::max(200 * theme.scale, room.x - switches.x - 2 * theme.gap)));
   const float split = at.x + room.x - right_width - theme.gap;
   // The list first: what the mouse is on in it is lit in the plot of the same frame.
   ImGui::SetCursorScreenPos({split + theme.gap, at.y});
@@ -126,12 +141,7 @@ void draw_validate_panel(const View& view, Commands& commands) {
   draw_validate_cases(view, commands, state, row_height);
   ImGui::EndChild();
 
-  ImGui::SetCursorScreenPos(at);
-  ImGui::BeginGroup();
-  draw_picture_switch(view, state);
-  ImGui::EndGroup();
-  ImGui::Dummy({1, 2 * theme.scale});
-  const Rect area{{at.x, ImGui::GetCursorScreenPos().y + 4 * theme.scale}, {split, at.y + room.y}};
+  const Rect area{{at.x, at.y + switches.y + 6 * theme.scale}, {split, at.y + room.y}};
   if (area.height() > 40 * theme.scale) {
     if (state.picture == ValidatePicture::counters)
       draw_validate_counters(area, view, commands);

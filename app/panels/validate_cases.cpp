@@ -69,7 +69,7 @@ ErrorSummary errors_of(const ValidationState& validation, std::string_view only_
 namespace {
 
 /// Right-aligned cells from the right edge, each `width` wide.
-void cells(ImDrawList* list, ImFont* font, const Rect& row, float width, std::initializer_list<std::pair<std::string, ImU32>> texts) {
+void cells(ImDrawList* list, ImFont* font, const Rect& row, float width, const std::vector<std::pair<std::string, ImU32>>& texts) {
   float right = row.max.x - 4;
   for (auto text = std::rbegin(texts); text != std::rend(texts); ++text, right -= width)
     draw_text(list, font, {{right - width + 4, row.min.y}, {right, row.max.y}}, text->second, text->first, Align::right);
@@ -88,11 +88,16 @@ std::string marked(std::string text, bool within) { return within ? text : "! " 
 void draw_validate_kernels(const View& view, ValidatePanelState& state, float row_height) {
   const Theme& theme = *view.theme;
   ImDrawList* list = ImGui::GetWindowDrawList();
-  const float width = 58 * theme.scale;
+  const float whole_width = 58 * theme.scale;
   const Rect head = next_row(row_height);
+  // In a narrow panel the names are worth more than how many cases there are and their mean error, which the tooltip has.
+  const bool all = head.width() - 4 * whole_width >= 100 * theme.scale;
+  const float width = all ? whole_width : 48 * theme.scale, figures = (all ? 4 : 2) * width;
+  using Texts = std::vector<std::pair<std::string, ImU32>>;
+  const auto shown = [&](const Texts& texts) { return all ? texts : Texts{texts[1], texts[3]}; };
   draw_text(list, theme.ui_small, head, theme.text_faint, tr("kernel"));
   cells(list, theme.ui_small, head, width,
-        {{tr("cases"), theme.text_faint}, {tr("beyond"), theme.text_faint}, {tr("mean"), theme.text_faint}, {tr("worst"), theme.text_faint}});
+        shown({{tr("cases"), theme.text_faint}, {tr("beyond"), theme.text_faint}, {tr("mean"), theme.text_faint}, {tr("worst"), theme.text_faint}}));
   ImGui::Dummy({head.width(), row_height});
   const std::vector<std::string> kernels = kernels_of(view.validation->bundle->bundle);
   for (std::size_t k = 0; k < kernels.size(); ++k) {
@@ -101,22 +106,24 @@ void draw_validate_kernels(const View& view, ValidatePanelState& state, float ro
     ImGui::PushID(static_cast<int>(k));
     if (ImGui::InvisibleButton("kernel", {row.width(), row_height})) state.only_kernel = chosen ? std::string() : kernels[k];
     ImGui::PopID();
-    item_tooltip(theme, kernels[k], chosen ? tr("Click to see all kernels.") : tr("Click to see this kernel alone."));
+    const ErrorSummary errors = errors_of(*view.validation, kernels[k], state.figure);
+    std::string tip = chosen ? tr("Click to see all kernels.") : tr("Click to see this kernel alone.");
+    if (!all && errors.cases > 0) add_line(tip, say(tr("{} cases, mean error {}"), errors.cases, format_percent(errors.mean())));
+    item_tooltip(theme, kernels[k], tip);
     if (chosen || ImGui::IsItemHovered()) list->AddRectFilled(row.min, row.max, chosen ? theme.accent_soft : with_alpha(theme.text_faint, 0.12F), 3 * theme.scale);
     const KernelMark mark = mark_of(theme, k);
     draw_marker(list, mark.marker, {row.min.x + 7 * theme.scale, row.center().y}, 4 * theme.scale, mark.color, 1.5F * theme.scale);
-    draw_text(list, theme.ui_small, {{row.min.x + 18 * theme.scale, row.min.y}, {row.max.x - 4 * width, row.max.y}}, theme.text, kernels[k]);
-    const ErrorSummary errors = errors_of(*view.validation, kernels[k], state.figure);
+    draw_text(list, theme.ui_small, {{row.min.x + 18 * theme.scale, row.min.y}, {row.max.x - figures, row.max.y}}, theme.text, kernels[k]);
     if (errors.cases == 0) {
-      cells(list, theme.mono_small, row, width, {{"–", theme.text_faint}, {"–", theme.text_faint}, {"–", theme.text_faint}, {"–", theme.text_faint}});
+      cells(list, theme.mono_small, row, width, shown(Texts(4, {"–", theme.text_faint})));
       continue;
     }
     const ImU32 color = errors.beyond > 0 ? theme.bad : theme.text;
     cells(list, theme.mono_small, row, width,
-          {{fmt::format("{}", errors.cases), theme.text_dim},
+          shown({{fmt::format("{}", errors.cases), theme.text_dim},
            {errors.beyond > 0 ? fmt::format("! {}", errors.beyond) : "0", errors.beyond > 0 ? theme.bad : theme.text_dim},
            {format_percent(errors.mean()), theme.text},
-           {format_percent(errors.worst), color}});
+           {format_percent(errors.worst), color}}));
   }
 }
 
@@ -141,15 +148,16 @@ void draw_validate_cases(const View& view, Commands& commands, ValidatePanelStat
   ImDrawList* list = ImGui::GetWindowDrawList();
   const float width = 72 * theme.scale;
   const Rect head = next_row(row_height);
-  // In a narrow panel the problem is worth more than a third figure, which the plot's tooltip has.
+  // In a narrow panel the problem is worth more than a third and a second figure, which the plot's tooltip has.
   const bool both = head.width() - 3 * width - 18 * theme.scale >= text_width(theme.mono_small, "B2 H16 N16384 d128 fp16 causal");
-  const float figures = (both ? 3 : 2) * width;
+  const bool measured = head.width() - 2 * width >= 150 * theme.scale;
+  const float figures = (both ? 3 : measured ? 2 : 1) * width;
   if (ImGui::InvisibleButton("order", {head.width(), row_height})) state.by_error = !state.by_error;
   item_tooltip(theme, state.by_error ? tr("the largest errors first") : tr("in the order of the bundle"), tr("Click to change the order."));
   draw_text(list, theme.ui_small, head, theme.text_faint, say(tr("case{}"), state.by_error ? "" : " ▾"));
   cells(list, theme.ui_small, head, width,
         {{both ? tr("simulated") : "", theme.text_faint},
-         {tr("measured"), theme.text_faint},
+         {measured ? tr("measured") : "", theme.text_faint},
          {say(tr("error{}"), state.by_error ? " ▾" : ""), theme.text_faint}});
 
   const std::vector<std::string> kernels = kernels_of(validation.bundle->bundle);
@@ -186,7 +194,7 @@ void draw_validate_cases(const View& view, Commands& commands, ValidatePanelStat
       }
       cells(list, theme.mono_small, row, width,
             {{both ? figure_text(state.figure, c->simulated) : std::string(), theme.text},
-             {figure_text(state.figure, c->measured.median), theme.text},
+             {measured ? figure_text(state.figure, c->measured.median) : std::string(), theme.text},
              {marked(error_text(*c), c->within()), !c->within() ? theme.bad : c->bound ? theme.good : theme.text_dim}});
     }
   }

@@ -9,6 +9,7 @@
 #include "app/panels/panels.h"
 #include "app/panels/say.h"
 #include "app/panels/study_panel.h"
+#include "app/panels/typed_limits.h"
 #include "app/panels/window_words.h"
 #include "sim/analysis/format.h"
 
@@ -218,9 +219,13 @@ void draw_slider(const View& view, Commands& commands) {
   const std::string shown = format_short(value);
   if (ImGui::SliderScalar("##value", ImGuiDataType_Double, &value, &low, &high, shown.c_str(), flags)) {
     if (chosen->whole) value = std::round(value);
+    value = std::clamp(value, chosen->minimum, chosen->maximum);  // typed, it may be beyond the slider's ends, not beyond these
     commands.push(SetSpecValue{fmt::format("{}={}", chosen->key, value)});
   }
   ImGui::PopFont();
+  Rect beside = item_rect();  // and the button after it
+  beside.max.x += theme.gap + ImGui::CalcTextSize(tr("reset")).x + 2 * ImGui::GetStyle().FramePadding.x;
+  note_limits(theme, {chosen->minimum, chosen->maximum, chosen->whole}, value, beside);
   ImGui::SameLine();
   if (value != real) {
     if (ImGui::SmallButton(tr("reset"))) commands.push(ResetSpecValue{std::string(chosen->key)});

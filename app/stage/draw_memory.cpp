@@ -305,8 +305,8 @@ void draw_l2(StageContext& context) {
   context.flush();
   for (const Rect& bar : layout.l2_bars) draw_part_names(context, bar, scale);
 
-  const float line = context.metrics.small_line;
   const Rect& label = layout.l2_label;
+  const float line = std::min(context.metrics.small_line, std::floor(label.height() * 0.5F));  // two lines, off the box's edges
   const float top = std::round(label.center().y - line);
   const int partitions = static_cast<int>(layout.l2_bars.size());
   draw_text(context.list, theme.ui_bold, {{label.min.x, top}, {label.max.x, top + line}}, theme.text, "L2");

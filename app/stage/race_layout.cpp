@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/stage/slot_box.h"
+
 namespace tilescope {
 
 namespace {
@@ -16,15 +18,8 @@ void place_lane_slots(StageLayout& layout, const ProgramShape& shape, const Rect
       if (slot.shared != (pass == 0) || slot.cols <= 1) continue;
       const bool folded = slot.rings > 2;
       for (int ring = 0; ring < (folded ? 1 : slot.rings); ++ring) {
-        SlotBox box;
-        box.slot = slot.slot;
-        box.ring = ring;
-        box.rings = slot.rings;
+        SlotBox box = box_of(slot, ring);
         box.folded = folded;
-        box.shared = slot.shared;
-        box.rows = slot.rows;
-        box.cols = slot.cols;
-        box.bytes = slot.buffer_bytes;
         boxes.push_back(box);
       }
     }
@@ -36,12 +31,9 @@ void place_lane_slots(StageLayout& layout, const ProgramShape& shape, const Rect
     box.box = {{x.begin, band.min.y}, {x.end - gap, band.max.y}};
     box.label = {{x.begin + pad, band.min.y}, {x.end - gap - pad, std::round(band.min.y + metrics.small_line)}};
     box.cells = {{box.label.min.x, box.label.max.y + 1}, {box.label.max.x, band.max.y - pad}};
-    const auto fit = [&](int count, float length) {
-      const int most = std::max(static_cast<int>(length / (4 * metrics.scale)), 1), values = (count + most - 1) / most;
-      return std::max((count + values - 1) / std::max(values, 1), 1);
-    };
-    box.shown_rows = box.folded ? 1 : fit(box.rows, box.cells.height());
-    box.shown_cols = fit(box.folded ? box.rings : box.cols, box.cells.width());
+    const float smallest_cell = 4 * metrics.scale;
+    box.shown_rows = box.folded ? 1 : condensed(box.rows, box.cells.height(), smallest_cell);
+    box.shown_cols = condensed(box.folded ? box.rings : box.cols, box.cells.width(), smallest_cell);
     layout.slots.push_back(box);
   }
 }
@@ -64,7 +56,7 @@ StageLayout layout_lane(const Rect& area, const GpuSpec& gpu, const ProgramShape
   if (layout.has_l2) {
     const float bottom = std::round(layout.hbm.min.y - gap);
     layout.l2 = {{left, std::round(bottom - l2)}, {right, bottom}};
-    layout.l2_label = {{left + pad, layout.l2.min.y + 1}, {left + label, bottom - 1}};
+    layout.l2_label = {{left + pad, layout.l2.min.y + 2 * scale}, {left + label, bottom - 2 * scale}};
     const int partitions = std::clamp(static_cast<int>(gpu.l2_partitions), 1, 4);
     const float bar = std::min(l2 - 12 * scale, 30 * scale), middle = layout.l2.center().y;
     for (int i = 0; i < partitions; ++i) {

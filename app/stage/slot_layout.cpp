@@ -2,11 +2,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/stage/stage_layout.h"
+#include "app/stage/slot_box.h"
 
 namespace tilescope {
-
-namespace {
 
 int condensed(int count, float length, float smallest_cell) {
   const int most = std::max(static_cast<int>(length / smallest_cell), 1);
@@ -26,6 +24,8 @@ SlotBox box_of(const SlotShape& shape, int ring) {
   box.bytes = shape.buffer_bytes;
   return box;
 }
+
+namespace {
 
 bool is_column(const SlotShape& shape) {
   return shape.cols <= 1;

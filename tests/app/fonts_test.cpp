@@ -1,5 +1,6 @@
 // Fonts: every character that the program can show has a glyph in every font.
 #include <array>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -9,6 +10,7 @@
 
 #include "sim/programs/tile_program.h"
 #include "tests/app/baked_fonts.h"
+#include "tests/app/temporary_folder.h"
 
 using namespace tilescope;
 
@@ -127,4 +129,30 @@ TEST_CASE("fonts: broken UTF-8 becomes a replacement character, never a crash") 
   CHECK(decode_utf8("α→₂") == U"α→₂");
   CHECK(decode_utf8("\xE2\x28\xA1") == U"\uFFFD(\uFFFD");
   CHECK(decode_utf8("").empty());
+}
+
+TEST_CASE("fonts: without any font file Greek letters and signs are Latin ones, not question marks") {
+  const TemporaryFolder folder;
+  const char* const before = std::getenv("FONTCONFIG_FILE");
+  const std::string kept = before != nullptr ? before : "";
+  ::setenv("FONTCONFIG_FILE", folder.file("none.conf", "<fontconfig></fontconfig>").c_str(), 1);
+  {
+    const BakedFonts fonts;
+    CHECK(fonts.library.built_in());
+    const auto same = [&](char32_t shown, char as) {
+      CAPTURE(as);
+      for (ImFont* font : fonts_of(fonts.theme)) {
+        const ImFontGlyph* glyph = font->FindGlyphNoFallback(static_cast<ImWchar>(shown));
+        REQUIRE(glyph != nullptr);
+        CHECK(glyph->Codepoint == static_cast<unsigned>(as));
+      }
+    };
+    same(U'α', 'a');
+    same(U'β', 'b');
+    same(U'τ', 't');
+    same(U'Σ', 'S');
+    same(U'₃', '3');
+    same(U'→', '>');
+  }
+  before != nullptr ? ::setenv("FONTCONFIG_FILE", kept.c_str(), 1) : ::unsetenv("FONTCONFIG_FILE");
 }

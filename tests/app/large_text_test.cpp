@@ -56,10 +56,13 @@ TEST_CASE("large text: every lane of the timeline has a name that can be read, i
         if (script == nullptr) return;
         const Theme& theme = script->frame().theme();
         const Rect body = script->frame().layout().timeline.inset(theme.padding);
-        const float least = least_name_part * name_line * theme.ui_small->FontSize;
+        const std::size_t groups = race ? 2 : 1;
+        const float least = least_lane_height(theme.ui_small->FontSize, groups);
         const int tracks = script->view().lane().timeline->lanes.front().tracks;
-        const TimelineLayout layout = lay_out_timeline(body, {race ? 2U : 1U, tracks, false, 100, theme.scale, least});
-        CHECK(lane_name_size(theme.ui_small, layout.lane_height) > 0);
+        const TimelineLayout layout = lay_out_timeline(body, {groups, tracks, false, 100, theme.scale, least});
+        // As large a part of the text's size as at scale 1; nothing of one SM is hidden, of two groups it can be scrolled to.
+        CHECK(lane_name_size(theme.ui_small, layout.lane_height) >= (race ? 0.71F : 0.99F) * theme.ui_small->FontSize);
+        if (!race || scale == 1) CHECK(layout.hidden == 0);
       }
 }
 
@@ -87,6 +90,21 @@ TEST_CASE("large text: pills without room are in a list, and a click there opens
   CHECK(opened->Pos.x >= 0);
   CHECK(opened->Pos.x + opened->Size.x <= 1280);
   CHECK(opened->Pos.y + opened->Size.y <= 720);
+}
+
+TEST_CASE("a popover that would leave the window begins further left, and keeps its width while it is open") {
+  const auto script = WindowScript::open(1280, 720);
+  if (script == nullptr) return;
+  const auto inputs = place_of(*script, script->frame().layout().top_bar, in_window("inputs##inputs"));
+  REQUIRE(inputs);
+  script->click(inputs->x, inputs->y);
+  const ImGuiWindow* opened = open_popup();
+  REQUIRE(opened != nullptr);
+  const float width = opened->Size.x;
+  for (int i = 0; i < 5; ++i) script->hover(100, 300.0F + static_cast<float>(i));
+  CHECK(opened->Size.x == width);
+  CHECK(opened->Size.x < 520);
+  CHECK(opened->Pos.x + opened->Size.x <= 1280);
 }
 
 TEST_CASE("large text: the views that have no room for their tabs are in a list") {

@@ -209,7 +209,7 @@ TEST_CASE("timeline: rows neither overlap nor leave the panel, from narrow to wi
             for (const TimelineRow& row : layout.rows) {
               CHECK(row.rect.min.y >= bottom - 0.01F);
               CHECK(row.rect.height() >= 1);
-              CHECK(row.rect.max.y <= layout.plot.max.y + 0.01F);
+              CHECK(row.rect.max.y <= layout.plot.max.y + layout.hidden + 0.01F);
               bottom = row.rect.max.y;
             }
             CHECK(layout.axis.max.y <= area.max.y);
