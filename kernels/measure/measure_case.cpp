@@ -212,8 +212,9 @@ Result<std::array<double, 3>> Run::hbm_bytes(CounterSession& session) const {
 /// Counts HBM's bytes with the tensors in other places; `runs` holds those of the places so far.
 Status count_elsewhere(const KernelInfo& kernel, const AttentionProblem& problem, const DeviceMemory& scratch, int placements,
                        const std::function<bool()>& go_on, CounterSession& session, std::deque<Run>& runs, MeasuredCase& measured) {
-  const std::array spreads = {&measured.counters["hbm_read_bytes"], &measured.counters["hbm_write_bytes"],
-                              &measured.hbm_write_after_flush_bytes};
+  const auto read = measured.counters.find("hbm_read_bytes"), written = measured.counters.find("hbm_write_bytes");
+  if (read == measured.counters.end() || written == measured.counters.end()) return Done{};  // the chip does not count them
+  const std::array spreads = {&read->second, &written->second, &measured.hbm_write_after_flush_bytes};
   std::array<std::vector<double>, spreads.size()> medians;
   for (std::size_t i = 0; i < spreads.size(); ++i) medians[i].push_back(spreads[i]->median);
   while (static_cast<int>(runs.size()) < placements) {

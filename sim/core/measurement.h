@@ -46,7 +46,7 @@ struct MeasuredCase {
   double sm_clock_hz = 0;                    // the clock that the cold runs really ran at
   int counter_passes = 0, counter_repeats = 0, time_repeats = 0;
   /// How many places in memory the tensors had when HBM was counted. Beyond 1 the spreads of HBM's bytes (from a cold L2) are over
-  /// the places, of each the median.
+  /// the places: the median of the first, one reading of each other.
   int placements = 1;
   std::vector<MeasuredLaunch> launches;      // empty for kernels of a library
   std::string refused;                       // why counters are missing; empty where they are not
