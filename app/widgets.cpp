@@ -146,7 +146,7 @@ bool pill(const Theme& theme, const char* label, bool on, const char* tooltip, f
   const bool clicked = ImGui::InvisibleButton(label, {width > 0 ? width : std::round(own), height});
   const bool hovered = ImGui::IsItemHovered(), held = ImGui::IsItemActive();
   const ButtonLook look = button_look(theme, on, hovered, held);
-  const Rect rect{ImGui::GetItemRectMin(), ImGui::GetItemRectMax()};
+  const Rect rect = item_rect();
   ImDrawList* list = ImGui::GetWindowDrawList();
   list->AddRectFilled(rect.min, rect.max, look.fill, height * 0.5F);
   if (ImGui::IsItemFocused() && ImGui::GetIO().NavVisible)
@@ -173,7 +173,7 @@ std::optional<int> segmented(const Theme& theme, const char* id, std::span<const
     if (i > 0) ImGui::SameLine(0, 0);
     ImGui::PushID(i);
     if (ImGui::InvisibleButton("##part", {std::round(text_width(font, shown) + 2 * pad), height})) clicked = i;
-    const Rect rect{ImGui::GetItemRectMin(), ImGui::GetItemRectMax()};
+    const Rect rect = item_rect();
     const bool on = i == selected;
     const ButtonLook look = button_look(theme, on, ImGui::IsItemHovered(), ImGui::IsItemActive());
     if (on || ImGui::IsItemHovered()) list->AddRectFilled(rect.min, rect.max, look.fill, height * 0.5F);
@@ -205,6 +205,10 @@ bool key_value_row(const Theme& theme, std::string_view label, std::string_view 
   draw_text(list, theme.mono, {{value_left - 1, at.y}, {at.x + width, at.y + height}}, value_color.value_or(theme.text), value,
             Align::right);
   return hovered;
+}
+
+Rect item_rect() {
+  return {ImGui::GetItemRectMin(), ImGui::GetItemRectMax()};
 }
 
 bool hit_area(const char* id, const Rect& rect) {
@@ -240,7 +244,7 @@ bool icon_button(const Theme& theme, const char* id, Icon icon, const char* tool
   ImGui::EndDisabled();
   const bool hovered = ImGui::IsItemHovered(), held = ImGui::IsItemActive();
   const ButtonLook look = button_look(theme, on, hovered && enabled, held);
-  const Rect rect{ImGui::GetItemRectMin(), ImGui::GetItemRectMax()};
+  const Rect rect = item_rect();
   ImDrawList* list = ImGui::GetWindowDrawList();
   list->AddRectFilled(rect.min, rect.max, look.fill, std::round(8 * theme.scale));
   if (ImGui::IsItemFocused() && ImGui::GetIO().NavVisible)

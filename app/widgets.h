@@ -55,6 +55,8 @@ bool key_value_row(const Theme& theme, std::string_view label, std::string_view 
                    std::optional<ImU32> value_color = {});
 /// An invisible item over `rect` for hover and clicks; returns true when clicked.
 bool hit_area(const char* id, const Rect& rect);
+/// Where the item just made is.
+Rect item_rect();
 
 /// A tooltip in the theme's look for the item just made: a bold title, then lines.
 void item_tooltip(const Theme& theme, std::string_view title, std::string_view body = {});

@@ -111,7 +111,7 @@ class Bar {
   /// A pill that opens a popover under itself. Returns true while the popover is open; then end_popover() must follow.
   bool popover(const std::string& label, const char* id, const char* tooltip, std::span<const std::string_view> controls) {
     if (button(label + "##" + id, ImGui::IsPopupOpen(id), tooltip)) ImGui::OpenPopup(id);
-    last_ = {ImGui::GetItemRectMin(), ImGui::GetItemRectMax()};
+    last_ = item_rect();
     return popover_here(id, controls);
   }
 

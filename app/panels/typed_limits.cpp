@@ -88,8 +88,6 @@ std::string typed_refusal(std::string_view typed, const NumberLimits& limits, do
              number_text(used, limits.whole));
 }
 
-Rect item_rect() { return {ImGui::GetItemRectMin(), ImGui::GetItemRectMax()}; }
-
 void note_limits(const Theme& theme, const NumberLimits& limits, double value, const Rect& beside) {
   const ImGuiID field = ImGui::GetItemID();
   auto& note = panel_state<LimitNote>("limit note");
@@ -105,7 +103,8 @@ void note_limits(const Theme& theme, const NumberLimits& limits, double value, c
   if (note.field != field) return;
   note.frame = frame;
   if (note.sentence.empty()) return;
-  ImGui::GetWindowDrawList()->AddRect(ImGui::GetItemRectMin(), ImGui::GetItemRectMax(), theme.bad,
+  const Rect item = item_rect();
+  ImGui::GetWindowDrawList()->AddRect(item.min, item.max, theme.bad,
                                       ImGui::GetStyle().FrameRounding, 0, std::max(1.0F, 1.5F * theme.scale));
   draw_note(theme, beside, note.sentence);
 }

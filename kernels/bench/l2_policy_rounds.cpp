@@ -101,12 +101,8 @@ void occupancy(L2Lab& lab) {
   const auto all = [](double mib, Who who) { return read_of(Lines::all, 200, mib, who); };
   const auto home0 = [](double mib, Who who) { return read_of(Lines::home0, 100, mib, who); };
   const auto home1 = [](double mib, Who who) { return read_of(Lines::home1, 100, mib, who); };
-  const auto written = [](Touch touch) {
-    touch.write = true;
-    return touch;
-  };
-  Touch elsewhere = written(all(8, Who::all));
-  elsewhere.first_mib = 250;
+  const auto all_written = [](double mib) { return write_of(Lines::all, 200, mib, Who::all); };
+  const auto written = [](Lines home, Who who) { return write_of(home, 100, 8, who); };
   struct Kind {
     std::string_view name;
     std::vector<Touch> touches;
@@ -125,13 +121,13 @@ void occupancy(L2Lab& lab) {
       {"8 of home 1 by side 1", {home1(8, Who::side1)}},
       {"8 of home 1 by all", {home1(8, Who::all)}},
       {"4 of home 0 and 4 of home 1 by side 0", {home0(4, Who::side0), home1(4, Who::side0)}},
-      {"8 of all lines written by all", {written(all(8, Who::all))}},
-      {"16 of all lines written by all", {written(all(16, Who::all))}},
-      {"8 of home 0 written by side 1", {written(home0(8, Who::side1))}},
-      {"8 of home 1 written by side 0", {written(home1(8, Who::side0))}},
-      {"8 of home 1 written by side 1", {written(home1(8, Who::side1))}},
-      {"8 of all lines read, 8 others written", {all(8, Who::all), elsewhere}},
-      {"8 of all lines read, then written", {all(8, Who::all), written(all(8, Who::all))}},
+      {"8 of all lines written by all", {all_written(8)}},
+      {"16 of all lines written by all", {all_written(16)}},
+      {"8 of home 0 written by side 1", {written(Lines::home0, Who::side1)}},
+      {"8 of home 1 written by side 0", {written(Lines::home1, Who::side0)}},
+      {"8 of home 1 written by side 1", {written(Lines::home1, Who::side1)}},
+      {"8 of all lines read, 8 others written", {all(8, Who::all), write_of(Lines::all, 250, 8, Who::all)}},
+      {"8 of all lines read, then written", {all(8, Who::all), all_written(8)}},
   };
   constexpr double probe = 2;
   for (const Kind& kind : kinds) {

@@ -50,11 +50,6 @@ __global__ __launch_bounds__(device::ladder_threads) void clocked_kernel(const d
   if (threadIdx.x % 32 == 0) merges[blockIdx.x * warps + warp] = own;
 }
 
-int median(std::vector<int> values) {
-  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
-  return values[values.size() / 2];
-}
-
 template <Passes passes>
 bool print_row(const char* name, int rows, int keys, void* scores, void* results, Merges* merges) {
   device::LadderArguments arguments{};
@@ -71,14 +66,14 @@ bool print_row(const char* name, int rows, int keys, void* scores, void* results
   }
   std::printf("  %-8s%6d blocks %5d keys%s  merges", name, rows, keys, keys % 256 == 0 ? "        " : ", parted");
   for (int which = passes == Passes::safe ? 0 : 1; which < 2; ++which) {
-    int least = 1 << 30;
+    double least = 1e9;
     for (int warp = 0; warp < warps; ++warp) {
-      std::vector<int> cycles;
+      std::vector<double> cycles;
       for (int block = 0; block < rows; ++block)
         cycles.push_back(read[static_cast<std::size_t>(block * warps + warp)].cycles[static_cast<std::size_t>(which)]);
-      least = std::min(least, median(std::move(cycles)));
+      least = std::min(least, microbench::median(std::move(cycles)));
     }
-    std::printf(" %5d", least);
+    std::printf(" %5.0f", least);
   }
   std::printf("\n");
   return true;

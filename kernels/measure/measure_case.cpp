@@ -65,6 +65,8 @@ class Run {
                   MeasuredCase& measured) const;
   /// HBM's bytes from a cold L2: read and written by the kernel, and written by it and a flush after it.
   Result<std::array<double, 3>> hbm_bytes(CounterSession& session) const;
+  /// HBM's bytes that the kernel and a flush after it write; NaN where the chip does not count them.
+  Result<double> written_after_flush(CounterSession& session) const;
   std::int64_t bytes() const { return tensors_.bytes(); }
 
  private:
@@ -188,9 +190,9 @@ Status Run::counters(CounterSession& session, const MeasureOptions& options, con
     const Result<CounterReading> reading = session.read(CounterSet::memory, kernel_first, run_kernel);
     if (!reading) return reading.error();
     collect(*reading, warm);
-    const Result<CounterReading> flushed = session.read(CounterSet::hbm, flush_first, [&] { return kernel_and_flush(); });
+    const Result<double> flushed = written_after_flush(session);
     if (!flushed) return flushed.error();
-    if (const double bytes = value_of(*flushed, "hbm_write_bytes"); !std::isnan(bytes)) after_flush.push_back(bytes);
+    if (!std::isnan(*flushed)) after_flush.push_back(*flushed);
     if (!go_on()) return cancelled();
   }
   measured.counter_repeats = options.counter_repeats;
@@ -201,12 +203,18 @@ Status Run::counters(CounterSession& session, const MeasureOptions& options, con
 }
 
 Result<std::array<double, 3>> Run::hbm_bytes(CounterSession& session) const {
-  const auto flush_first = [&] { return flush(); };
-  const Result<CounterReading> alone = session.read(CounterSet::hbm, flush_first, [&] { return kernel(); });
+  const Result<CounterReading> alone = session.read(CounterSet::hbm, [&] { return flush(); }, [&] { return kernel(); });
   if (!alone) return alone.error();
-  const Result<CounterReading> flushed = session.read(CounterSet::hbm, flush_first, [&] { return kernel_and_flush(); });
+  const Result<double> flushed = written_after_flush(session);
   if (!flushed) return flushed.error();
-  return std::array{value_of(*alone, "hbm_read_bytes"), value_of(*alone, "hbm_write_bytes"), value_of(*flushed, "hbm_write_bytes")};
+  return std::array{value_of(*alone, "hbm_read_bytes"), value_of(*alone, "hbm_write_bytes"), *flushed};
+}
+
+Result<double> Run::written_after_flush(CounterSession& session) const {
+  const Result<CounterReading> reading =
+      session.read(CounterSet::hbm, [&] { return flush(); }, [&] { return kernel_and_flush(); });
+  if (!reading) return reading.error();
+  return value_of(*reading, "hbm_write_bytes");
 }
 
 /// Counts HBM's bytes with the tensors in other places; `runs` holds those of the places so far.

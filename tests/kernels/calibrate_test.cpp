@@ -8,22 +8,12 @@
 #include <doctest/doctest.h>
 
 #include "sim/core/spec_text.h"
+#include "tests/kernels/shipped_spec.h"
 
 using namespace tilescope;
 
-namespace {
-
-GpuSpec shipped(const std::string& id) {
-  std::ifstream file(std::string(TILESCOPE_SOURCE_DIR) + "/assets/gpus/" + id + ".toml");
-  const Result<GpuSpec> gpu = parse_gpu_spec(std::string(std::istreambuf_iterator<char>(file), {}), id);
-  REQUIRE(gpu);
-  return *gpu;
-}
-
-}  // namespace
-
 TEST_CASE("calibrate: a measured value is marked so, with its note, and all others keep their source") {
-  const GpuSpec before = shipped("a100");
+  const GpuSpec before = shipped_spec("a100");
   const Result<GpuSpec> after = calibrated_spec(before, {{"hbm.latency_cycles", 601.5, "a chain of addresses"}});
   REQUIRE(after);
   CHECK(after->hbm_latency_cycles == 601.5);
@@ -34,28 +24,28 @@ TEST_CASE("calibrate: a measured value is marked so, with its note, and all othe
 }
 
 TEST_CASE("calibrate: a GPU of another number of SMs than the base gets halves for groups, so that its file can be read") {
-  const Result<GpuSpec> same = calibrated_spec(shipped("h200"), {{"sm.count", 132, "read from the device"}});
+  const Result<GpuSpec> same = calibrated_spec(shipped_spec("h200"), {{"sm.count", 132, "read from the device"}});
   REQUIRE(same);
-  CHECK(same->sm_groups == shipped("h200").sm_groups);
-  const Result<GpuSpec> other = calibrated_spec(shipped("h200"), {{"sm.count", 114, "read from the device"}});
+  CHECK(same->sm_groups == shipped_spec("h200").sm_groups);
+  const Result<GpuSpec> other = calibrated_spec(shipped_spec("h200"), {{"sm.count", 114, "read from the device"}});
   REQUIRE(other);
   CHECK(other->sm_groups == std::vector<SmGroup>{{57, 0}, {57, 1}});
   CHECK(other->provenance.at("sm.groups").source == Source::estimated);
   CHECK(parse_gpu_spec(spec_text(*other, "written"), "written"));
-  const Result<GpuSpec> one_side = calibrated_spec(shipped("rtx4090"), {{"sm.count", 76, "read from the device"}});
+  const Result<GpuSpec> one_side = calibrated_spec(shipped_spec("rtx4090"), {{"sm.count", 76, "read from the device"}});
   REQUIRE(one_side);
   CHECK(parse_gpu_spec(spec_text(*one_side, "written"), "written"));
 }
 
 TEST_CASE("calibrate: a value that no GPU has is an error and not a spec") {
-  const Result<GpuSpec> spec = calibrated_spec(shipped("a100"), {{"sm.exps_per_cycle", -1, "broken"}});
+  const Result<GpuSpec> spec = calibrated_spec(shipped_spec("a100"), {{"sm.exps_per_cycle", -1, "broken"}});
   REQUIRE_FALSE(spec);
   CHECK(spec.error().sentence.find("sm.exps_per_cycle is -1") != std::string::npos);
 }
 
 TEST_CASE("calibrate: without CUDA it says so") {
   if (built_with_cuda()) return;
-  const auto values = calibrate(DeviceInfo{}, shipped("h200"));
+  const auto values = calibrate(DeviceInfo{}, shipped_spec("h200"));
   REQUIRE_FALSE(values);
   CHECK(values.error().kind == Error::Kind::machine_lacks);
 }

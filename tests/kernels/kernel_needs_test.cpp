@@ -1,29 +1,17 @@
 // What the model says a kernel needs, held against what the kernel's own table says the compiler made of it.
 #include "sim/programs/kernel_needs.h"
 
-#include <fstream>
-#include <iterator>
 #include <string>
 
 #include <doctest/doctest.h>
 
 #include "kernels/kernel_table.h"
+#include "tests/kernels/shipped_spec.h"
 
 using namespace tilescope;
 
-namespace {
-
-GpuSpec h200() {
-  std::ifstream file(std::string(TILESCOPE_SOURCE_DIR) + "/assets/gpus/h200.toml");
-  const Result<GpuSpec> gpu = parse_gpu_spec(std::string(std::istreambuf_iterator<char>(file), {}), "h200.toml");
-  REQUIRE(gpu);
-  return *gpu;
-}
-
-}  // namespace
-
 TEST_CASE("needs: every tile program needs what its compiled kernel needs") {
-  const GpuSpec gpu = h200();
+  const GpuSpec gpu = shipped_spec("h200");
   for (const KernelInfo& kernel : kernel_table()) {
     if (kernel.is_library) continue;
     for (DataType type : {DataType::fp16, DataType::bf16})

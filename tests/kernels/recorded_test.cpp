@@ -14,6 +14,7 @@
 #include "kernels/measure/probe_json.h"
 #include "kernels/measure/probe_shape.h"
 #include "sim/numerics/tile_machine.h"
+#include "tests/kernels/shipped_spec.h"
 
 using namespace tilescope;
 
@@ -62,18 +63,10 @@ std::vector<ProbedStep> expected_steps(const ProbeResult& probe) {
   return steps;
 }
 
-GpuSpec h200() {
-  std::ostringstream text;
-  text << std::ifstream(TILESCOPE_SOURCE_DIR "/assets/gpus/h200.toml").rdbuf();
-  const Result<GpuSpec> gpu = parse_gpu_spec(text.str(), "h200.toml");
-  REQUIRE(gpu);
-  return *gpu;
-}
-
 }  // namespace
 
 TEST_CASE("recorded: every launch had as many blocks as its tile program says") {
-  const GpuSpec gpu = h200();
+  const GpuSpec gpu = shipped_spec("h200");
   for (const std::string& text : recorded("h200.json")) {
     const Result<MeasurementBundle> bundle = bundle_from_json(text);
     REQUIRE(bundle);
