@@ -38,13 +38,16 @@ const PanelInfo* find_panel(std::string_view id) {
 }
 
 /// Panels whose content can be longer than they are.
-bool scrolls(std::string_view id) { return id == "listing" || id == "softmax" || id == "traffic"; }
+bool scrolls(std::string_view id) {
+  return id == "listing" || id == "softmax" || id == "traffic" || id == "what_if" || id == "fit";
+}
 
 /// Points below which the parts of a panel would be on top of each other, or cut: it then scrolls. Text made large in a small
 /// window comes to that. 0: it has no least size.
 ImVec2 least_content(std::string_view id) {
   if (id == "softmax") return {190, 0};
-  if (id == "what_if") return {430, 300};
+  if (id == "what_if") return {430, 0};
+  if (id == "fit") return {500, 0};
   if (id == "roofline" || id == "sweep") return {500, 385};  // below their words there must be a picture
   if (id == "validate") return {530, 340};  // its switches stand beside the list of cases
   if (id == "timeline" || scrolls(id)) return {0, 0};
@@ -173,9 +176,23 @@ void AppFrame::build(int width, int height, double seconds) {
   const float change = handle_keys(view, panel_under_mouse(view), commands);
   if (change != 1) text_scale_change_ = change;
   draw_window(view, commands);
+  rest_tooltips();
   ImGui::Render();
   settling_ = std::max(0.0, settling_ - std::max(seconds, 1e-3));
   carry_out(commands);
+}
+
+void AppFrame::rest_tooltips() {
+  const ImGuiIO& io = ImGui::GetIO();
+  if (io.MouseDelta.x != 0 || io.MouseDelta.y != 0 || io.MouseWheel != 0 || ImGui::IsAnyMouseDown())
+    tooltips_rest_ = false;
+  else
+    for (int key = ImGuiKey_NamedKey_BEGIN; key < ImGuiKey_GamepadStart; ++key)
+      tooltips_rest_ = tooltips_rest_ || ImGui::IsKeyPressed(static_cast<ImGuiKey>(key));
+  if (!tooltips_rest_) return;
+  constexpr std::string_view name = "##Tooltip";  // as ImGui calls them; a message in a box of its own stays
+  for (ImGuiWindow* window : context_->Windows)
+    if (std::string_view(window->Name).starts_with(name)) window->Hidden = true;
 }
 
 void AppFrame::carry_out(Commands& commands) {

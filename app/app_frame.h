@@ -75,6 +75,8 @@ class AppFrame {
   void draw_place(const Place& place, const View& view, Commands& commands);
   void draw_panel(const char* id, const Rect& rect, const View& view, Commands& commands);
   void draw_splitters(const View& view);
+  /// After a key tooltips stay away until the mouse is used again: who steps by keys wants to see what is below them.
+  void rest_tooltips();
   void carry_out(Commands& commands);
 
   Session& session_;
@@ -91,6 +93,7 @@ class AppFrame {
   bool changed_ = false;              // a command was carried out after the frame was built
   double settling_ = 0;               // seconds of frames still wanted after input: tooltips wait, sizes settle
   float text_scale_change_ = 1;
+  bool tooltips_rest_ = false;
 };
 
 }  // namespace tilescope

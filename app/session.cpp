@@ -48,6 +48,13 @@ Simulations simulate_lanes(const SimulationRequest& request, bool race, const Pr
   return out;
 }
 
+/// True where all that was asked for is another SM in focus.
+bool only_focus_differs(const std::vector<Lane>& before, const LaneState& now) {
+  if (before.empty() || before.back().simulation == nullptr) return false;
+  const SimulationRequest &was = before.back().simulation->request, &is = now.simulation->request;
+  return same_request(was, is) && was.focus_sm != is.focus_sm;
+}
+
 }  // namespace
 
 // --- simulations ------------------------------------------------------------------------------------------------------------
@@ -89,6 +96,7 @@ void Session::State::simulate_again(std::string control, std::vector<std::shared
 void Session::State::take_simulations(const std::vector<Arrival>& arrivals, bool same_program) {
   const bool was_race = lanes.size() == 2, is_race = arrivals.size() == 2;
   const std::int64_t old_step = lanes.empty() ? 0 : lanes.back().step;
+  const bool was_last = !lanes.empty() && old_step == lanes.back().simulation->trace->step_count(lanes.back().focus_sm);
   const double old_cycle = playhead.goal();
   // Another SM in focus changes no number: what was found out about the SMs still holds.
   std::vector<Lane> old;
@@ -125,8 +133,8 @@ void Session::State::take_simulations(const std::vector<Arrival>& arrivals, bool
   const std::int64_t last = chosen.simulation->trace->step_count(chosen.focus_sm);
   std::int64_t step = arrivals.back().telling_step;
   if (!opened && first_step) step = *first_step;
-  if (opened && same_program) step = old_step;
-  const bool keep_clock = opened && same_program && was_race && is_race;
+  if (opened && same_program && (old_step <= last || was_last)) step = old_step;
+  const bool keep_clock = opened && same_program && ((was_race && is_race) || only_focus_differs(old, chosen));
   opened = true;
   keep_clock ? set_cycle(std::min(old_cycle, end_cycle())) : set_step(std::clamp<std::int64_t>(step, 0, last), 0);
 

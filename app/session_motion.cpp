@@ -93,9 +93,20 @@ void Session::State::set_cycle(double cycle) {
   exactly_at_step = false;
 }
 
+void Session::State::glide_to(double cycle, double seconds) {
+  playhead.glide(cycle, seconds);
+  for (LaneState& lane : lanes) lane.step = lane.simulation->trace->step_at_cycle(lane.focus_sm, cycle);
+  exactly_at_step = false;
+}
+
 void Session::State::step_by(int direction, Grain by, double glide_seconds) {
   const LaneState& chosen = lanes.back();
   const Trace& trace = *chosen.simulation->trace;
+  // Other SMs can go on after the last step of the one in focus: one step more shows how they end, and the way back begins there.
+  if (const std::int64_t last = trace.step_count(chosen.focus_sm); chosen.step == last && last > 0) {
+    if (direction > 0 && playhead.goal() < end_cycle()) return glide_to(end_cycle(), glide_seconds);
+    if (direction < 0 && !exactly_at_step) return set_step(last, glide_seconds);
+  }
   const std::int64_t step = trace.seek(chosen.focus_sm, chosen.step, by, direction);
   if (step != chosen.step || !exactly_at_step) set_step(step, glide_seconds);
 }
@@ -109,9 +120,7 @@ void Session::State::race_by(int direction, Grain by, double glide_seconds) {
     if (found && (!best || (direction > 0 ? *found < *best : *found > *best))) best = found;
   }
   const double goal = best.value_or(direction > 0 ? end_cycle() : 0);
-  playhead.glide(goal, glide_seconds);
-  for (LaneState& lane : lanes) lane.step = lane.simulation->trace->step_at_cycle(lane.focus_sm, goal);
-  exactly_at_step = false;
+  glide_to(goal, glide_seconds);
 }
 
 void Session::State::play(double seconds) {

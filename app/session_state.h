@@ -276,6 +276,7 @@ struct Session::State {
   // session_motion.cpp: the playhead
   void set_step(std::int64_t step, double glide_seconds);
   void set_cycle(double cycle);
+  void glide_to(double cycle, double seconds);
   void step_by(int direction, Grain by, double glide_seconds);
   void race_by(int direction, Grain by, double glide_seconds);
   void play(double seconds);

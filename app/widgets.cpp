@@ -64,6 +64,17 @@ float text_width(const ImFont* font, std::string_view text) {
   return const_cast<ImFont*>(font)->CalcTextSizeA(font->FontSize, FLT_MAX, 0, text.data(), text.data() + text.size()).x;
 }
 
+std::string first_that_fits(const ImFont* font, float width, std::initializer_list<std::string> texts) {
+  for (const std::string& text : texts)
+    if (text_width(font, text) <= width) return text;
+  return *(texts.end() - 1);
+}
+
+float wrapped_height(const ImFont* font, std::string_view text, float width) {
+  if (text.empty()) return 0;
+  return const_cast<ImFont*>(font)->CalcTextSizeA(font->FontSize, FLT_MAX, width, text.data(), text.data() + text.size()).y;
+}
+
 std::string elide(const ImFont* font, std::string_view text, float width) {
   if (text_width(font, text) <= width) return std::string(text);
   const float room = width - text_width(font, "…");

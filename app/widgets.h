@@ -3,6 +3,7 @@
 // Two kinds: those that take an ImDrawList and a rectangle only draw; the others are ImGui items and advance the cursor.
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -28,6 +29,10 @@ enum class Align { left, center, right };
 // --- text -------------------------------------------------------------------------------------------------------------------
 
 float text_width(const ImFont* font, std::string_view text);
+/// The first of `texts`, from long to short, that fits `width`; the last where none does.
+std::string first_that_fits(const ImFont* font, float width, std::initializer_list<std::string> texts);
+/// Height of `text` in lines of at most `width`.
+float wrapped_height(const ImFont* font, std::string_view text, float width);
 /// `text`, or as much of it as fits `width` with "…" behind it. Never cuts inside a character.
 std::string elide(const ImFont* font, std::string_view text, float width);
 /// Draws one line inside `rect`, centred vertically, elided to its width.

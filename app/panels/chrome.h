@@ -11,6 +11,8 @@ namespace tilescope {
 
 /// Title, algorithm, GPU, problem, inputs, theme, language, present, help. Falls back to shorter forms where the window is narrow.
 void draw_top_bar(const Rect& rect, const View& view, Commands& commands, std::span<const std::string> languages);
+/// As the pill of the algorithm says it, where it has one: "Flash-2".
+std::string short_algorithm_title(const ProgramInfo& info);
 /// The tabs of the middle views, at the top of `rect`; center_tabs_height() is what they take, 0 while there is only one view.
 void draw_center_tabs(const Rect& rect, const View& view, Commands& commands);
 float center_tabs_height(const Theme& theme);

@@ -121,11 +121,12 @@ std::string detail(const FitMap& map) {
   return text;
 }
 
-std::string tooltip(const FitCell& cell) {
+std::string tooltip(const FitCell& cell, bool own) {
   if (!cell.fits()) return window_words(cell.refusal);
-  std::string text =
+  std::string text = own ? tr("the kernel's tile") : "";
+  add_line(text,
       say(tr("{} of shared memory, {} registers a thread, {} threads, {} buffers"), format_capacity(Bytes(cell.needs.shared_bytes)),
-          cell.needs.registers_per_thread, cell.needs.threads, cell.needs.stages);
+          cell.needs.registers_per_thread, cell.needs.threads, cell.needs.stages));
   add_line(text, say(tr("{} blocks on an SM, limited by {}"), cell.blocks_per_sm, limit_name(cell.limit)));
   if (cell.spills) add_line(text, tr("The sums of a thread need more registers than there are: the compiler would spill."));
   if (cell.outcome && cell.outcome->done()) {
@@ -169,7 +170,7 @@ void draw_cell(const View& view, const FitCell* best, const FitCell& cell, const
   const float height = theme.mono->FontSize + (two ? line : 0) + (three ? line : 0);
   float y = rect.center().y - height * 0.5F;
   const std::string time = cell.outcome && cell.outcome->done() ? format_time(Nanoseconds(cell.outcome->time_ns)) : "…";
-  ImFont* const font = text_width(theme.mono, time) <= rect.width() ? theme.mono : theme.mono_small;
+  ImFont* const font = text_width(theme.mono, time) + 8 * theme.scale <= rect.width() ? theme.mono : theme.mono_small;
   draw_text(list, font, {{rect.min.x, y}, {rect.max.x, y + theme.mono->FontSize}}, ink, time, Align::center);
   y += theme.mono->FontSize;
   if (two) {
@@ -184,12 +185,13 @@ void draw_cell(const View& view, const FitCell* best, const FitCell& cell, const
         say(tr("{}, {} regs"), format_capacity(Bytes(cell.needs.shared_bytes)), cell.needs.registers_per_thread), Align::center);
 }
 
-/// A frame around a cell with a word on its upper edge.
+/// A frame around a cell with a word on its upper edge, where that leaves the number below it free.
 void draw_mark(const View& view, const Rect& rect, ImU32 color, const char* word, bool right) {
   const Theme& theme = *view.theme;
   ImDrawList* list = ImGui::GetWindowDrawList();
   list->AddRect(rect.min, rect.max, color, 4 * theme.scale, 0, 2 * theme.scale);
   const float width = text_width(theme.ui_small, word) + 8 * theme.scale, height = theme.ui_small->FontSize + 2 * theme.scale;
+  if (rect.height() < theme.mono->FontSize + height) return;
   const float left = right ? rect.max.x - width - 4 * theme.scale : rect.min.x + 4 * theme.scale;
   const Rect tag = {{left, rect.min.y - height * 0.5F}, {left + width, rect.min.y + height * 0.5F}};
   list->AddRectFilled(tag.min, tag.max, color, 3 * theme.scale);
@@ -235,6 +237,15 @@ void use(const View& view, const FitMap& map, const FitCell& cell, Commands& com
   commands.push(SetTile{tile, "tile"});
 }
 
+/// What a map's axes take of its height.
+float axes_above(const Theme& theme) { return theme.ui_small->FontSize + 12 * theme.scale; }
+float axes_below(const Theme& theme) { return theme.ui_small->FontSize + theme.mono_small->FontSize + 10 * theme.scale; }
+
+/// Below this the numbers of a map would touch each other.
+float least_map_height(const Theme& theme, const FitMap& map) {
+  return axes_above(theme) + axes_below(theme) + static_cast<float>(map.block_q.size()) * (theme.mono->FontSize + 8 * theme.scale);
+}
+
 /// One map written out, with its axes and marks.
 void draw_map(const View& view, Commands& commands, const FitMaps& maps, const FitMap& map, const Rect& rect) {
   const Theme& theme = *view.theme;
@@ -242,8 +253,7 @@ void draw_map(const View& view, Commands& commands, const FitMaps& maps, const F
   ImDrawList* list = ImGui::GetWindowDrawList();
   draw_text(list, theme.ui_small, {rect.min, {rect.max.x, rect.min.y + small}}, theme.text_dim, tr("Br, query rows"));
   Grid grid;
-  grid.area = {{rect.min.x + left, rect.min.y + small + 12 * theme.scale},
-               {rect.max.x, rect.max.y - small - theme.mono_small->FontSize - 10 * theme.scale}};
+  grid.area = {{rect.min.x + left, rect.min.y + axes_above(theme)}, {rect.max.x, rect.max.y - axes_below(theme)}};
   grid.gap = 2 * theme.scale;
   grid.cell_width = grid.area.width() / static_cast<float>(map.block_kv.size());
   grid.cell_height = std::min(grid.area.height() / static_cast<float>(map.block_q.size()), 120 * theme.scale);
@@ -270,7 +280,7 @@ void draw_map(const View& view, Commands& commands, const FitMaps& maps, const F
     draw_cell(view, best, cell, at);
     if (hovered) {
       list->AddRect(at.min, at.max, theme.text_dim, 4 * theme.scale, 0, std::max(1.0F, theme.scale));
-      show_tooltip(theme, say(tr("tile {}"), tile_text(cell.tile)), tooltip(cell));
+      show_tooltip(theme, say(tr("tile {}"), tile_text(cell.tile)), tooltip(cell, map.real && cell.tile == map.usual));
     }
   });
   each_cell([&](const FitCell& cell, const Rect& at) {
@@ -369,11 +379,14 @@ void draw_fit_panel(const View& view, Commands& commands) {
   study_head(view, finding(maps), detail(map));
   study_progress(view, commands, maps.simulated(), maps.fitting());
 
-  const ImVec2 at = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  ImVec2 room = ImGui::GetContentRegionAvail();
+  room.y = std::max(room.y, least_map_height(theme, map));
   const float gap = 18 * theme.scale, side = std::min(room.x * 0.34F, 112 * theme.scale * static_cast<float>(maps.maps.size() / 2));
   draw_map(view, commands, maps, map, {at, {at.x + room.x - side - gap, at.y + room.y}});
   draw_small_maps(view, maps, chosen, {{at.x + room.x - side, at.y}, {at.x + room.x, at.y + room.y}});
   study_message(view, "tile");
+  ImGui::Dummy(room);  // where the map needs more than there is, the panel scrolls
 }
 
 }  // namespace tilescope

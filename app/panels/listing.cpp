@@ -30,11 +30,6 @@ struct ListingRow {
   int launch = 0;
 };
 
-float wrapped_height(ImFont* font, std::string_view text, float width) {
-  if (text.empty()) return 0;
-  return font->CalcTextSizeA(font->FontSize, FLT_MAX, width, text.data(), text.data() + text.size()).y;
-}
-
 std::vector<ListingRow> listing_rows(const Simulation& simulation) {
   std::vector<ListingRow> rows;
   const auto launches = simulation.program->launches();

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <string>
 
+#include "app/panels/chrome.h"
 #include "app/panels/panel_state.h"
 #include "app/panels/panels.h"
 #include "app/panels/race_reason.h"
@@ -104,8 +105,9 @@ void draw_strip(ImDrawList* list, const Theme& theme, const Rect& rect, const La
   draw_quads(list, std::move(quads));
 }
 
-std::string column_title(const Lane& lane) {
-  return translated(lane.simulation->info->title);
+std::string column_title(const Theme& theme, const Lane& lane, float width) {
+  const ProgramInfo& info = *lane.simulation->info;
+  return first_that_fits(theme.heading, width, {translated(info.title), short_algorithm_title(info)});
 }
 
 void draw_column(const View& view, Commands& commands, const RaceColumn& column, const Lane& lane, int index,
@@ -125,7 +127,7 @@ void draw_column(const View& view, Commands& commands, const RaceColumn& column,
                      .border = done ? theme.good : theme.panel_border,
                      .border_width = context.px(done ? 2 : 1)});
   context.flush();
-  draw_text(context.list, theme.heading, column.title, theme.text, column_title(lane));
+  draw_text(context.list, theme.heading, column.title, theme.text, column_title(theme, lane, column.title.width()));
   const std::string marker = done ? fill_in(tr("finished at {} cycles"), {format_cycles(Cycles(end_of(lane)))})
                                   : fill_in(tr("{} done"), {format_percent(end_of(lane) > 0 ? view.cycle / end_of(lane) : 0)});
   draw_text(context.list, done ? theme.ui_bold : theme.ui, column.finish, done ? theme.good : theme.text_dim, marker, Align::right);

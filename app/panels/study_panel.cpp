@@ -12,9 +12,15 @@ namespace tilescope {
 
 void study_head(const View& view, std::string_view finding, std::string_view detail) {
   const Theme& theme = *view.theme;
+  const float most = 0.3F * ImGui::GetWindowHeight(), width = ImGui::GetContentRegionAvail().x, top = ImGui::GetCursorPosY();
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {0, std::round(4 * theme.scale)});
   wrapped_text(theme.heading, theme.text, finding);
-  if (!detail.empty()) wrapped_text(theme.ui_small, theme.text_dim, detail);
+  const float finding_height = ImGui::GetCursorPosY() - top;
+  const float detail_height = wrapped_height(theme.ui_small, detail, width);
+  if (finding_height + detail_height > most)
+    item_tooltip(theme, {}, detail);
+  else if (!detail.empty())
+    wrapped_text(theme.ui_small, theme.text_dim, detail);
   ImGui::Dummy({0, std::round(2 * theme.scale)});
   ImGui::PopStyleVar();
 }

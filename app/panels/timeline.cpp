@@ -55,6 +55,23 @@ void follow_playhead(TimelineState& state, const View& view) {
   state.last_step = step;
 }
 
+/// Where rows are higher than their place: scrolls to the row of the operation of the group whose step changed, of the chosen
+/// algorithm where both did. Who scrolls by hand while it plays is left alone.
+void follow_rows(TimelineState& state, const View& view, const TimelineLayout& layout) {
+  state.row_steps.resize(view.lanes.size(), -1);
+  if (view.playing != state.was_playing) state.scrolled_by_hand = false;
+  state.was_playing = view.playing;
+  const float before = state.scroll;
+  for (const TimelineRow& row : layout.rows) {
+    const Lane& lane = view.lanes[row.group];
+    const auto& interval = lane.rest.interval;
+    if (row.kind != TimelineRow::Kind::unit || lane.step == state.row_steps[row.group]) continue;
+    if (!interval || interval->unit != timeline_units[row.unit] || (view.playing && state.scrolled_by_hand)) continue;
+    state.scroll = scroll_to(layout, row, before);
+  }
+  for (std::size_t group = 0; group < view.lanes.size(); ++group) state.row_steps[group] = view.lanes[group].step;
+}
+
 void refresh_picture(TimelineState& state, const View& view, const TimelineLayout& layout) {
   PictureKey key;
   for (const auto& data : state.data) key.data.push_back(data.get());
@@ -170,9 +187,15 @@ void draw_timeline_panel(const View& view, Commands& commands) {
   const float measured = view.by_sm ? 0 : measured_lanes_height(view, size.y);
   const Rect area = {at, {at.x + size.x, at.y + size.y - measured}};
   const float least_lane = least_lane_height(theme.ui_small->FontSize, view.lanes.size());
-  const TimelineShape shape = {view.lanes.size(), tracks, several_launches, gutter, theme.scale, least_lane, state.scroll};
-  const TimelineLayout layout =
-      view.by_sm ? lay_out_sm_timeline(area, shape, state.sms.measured != nullptr) : lay_out_timeline(area, shape);
+  const auto lay_out = [&] {
+    const TimelineShape shape = {view.lanes.size(), tracks, several_launches, gutter, theme.scale, least_lane, state.scroll};
+    return view.by_sm ? lay_out_sm_timeline(area, shape, state.sms.measured != nullptr) : lay_out_timeline(area, shape);
+  };
+  TimelineLayout layout = lay_out();
+  if (const float before = state.scroll; layout.hidden > 0 && !view.by_sm) {
+    follow_rows(state, view, layout);
+    if (state.scroll != before) layout = lay_out();
+  }
   view.by_sm ? handle_gutter(state, layout) : handle_names(state, layout);
   ImGui::SetCursorScreenPos(layout.plot.min);
   ImGui::InvisibleButton("plot", {layout.plot.width(), layout.area.max.y - layout.plot.min.y},

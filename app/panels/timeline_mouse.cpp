@@ -33,8 +33,9 @@ void handle_names(TimelineState& state, const TimelineLayout& layout) {
   if (layout.hidden > 0) {
     names_item(layout);
     const ImGuiIO& io = ImGui::GetIO();
-    if (ImGui::IsItemHovered()) state.scroll -= io.MouseWheel * layout.lane_height;
-    if (ImGui::IsItemActive()) state.scroll -= io.MouseDelta.y;
+    const float by = (ImGui::IsItemHovered() ? io.MouseWheel * layout.lane_height : 0) + (ImGui::IsItemActive() ? io.MouseDelta.y : 0);
+    state.scroll -= by;
+    state.scrolled_by_hand = state.scrolled_by_hand || by != 0;
   }
   state.scroll = std::clamp(state.scroll, 0.0F, layout.hidden);
 }

@@ -215,6 +215,11 @@ TimelineLayout timeline_frame(const Rect& area, const TimelineShape& shape) {
   return layout;
 }
 
+float scroll_to(const TimelineLayout& layout, const TimelineRow& row, float scroll) {
+  const float above = layout.plot.min.y + layout.launch_strip - row.rect.min.y, below = row.rect.max.y - layout.plot.max.y;
+  return std::clamp(above > 0 ? scroll - above : below > 0 ? scroll + below : scroll, 0.0F, layout.hidden);
+}
+
 TimelineLayout lay_out_timeline(const Rect& area, const TimelineShape& shape) {
   const float scale = shape.scale;
   TimelineLayout layout = timeline_frame(area, shape);

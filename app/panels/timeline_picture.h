@@ -49,6 +49,8 @@ TimelineLayout timeline_frame(const Rect& area, const TimelineShape& shape);
 /// Rows of every simulation in `area`. Where there is little room, a lane of loads gets lower first, then curves are left out, and
 /// then rows are higher than their place.
 TimelineLayout lay_out_timeline(const Rect& area, const TimelineShape& shape);
+/// The scroll, from `scroll` on as little as it takes, with which all of `row` is seen.
+float scroll_to(const TimelineLayout& layout, const TimelineRow& row, float scroll);
 
 struct TimelineText {
   ImVec2 at;

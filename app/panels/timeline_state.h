@@ -39,6 +39,8 @@ struct TimelineState {
   std::int64_t last_step = -1;
   double last_scrub = -1;
   float scroll = 0;  // of rows that are higher than their place
+  bool scrolled_by_hand = false, was_playing = false;
+  std::vector<std::int64_t> row_steps;  // of the groups, that the rows were last scrolled to
   ImVec2 pressed;    // where the button went down
   CauseBox causes;
   SmPanelState sms;

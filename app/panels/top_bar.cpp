@@ -65,12 +65,22 @@ std::string tile_label(const View& view) {
   return label;
 }
 
+}  // namespace
+
+std::string short_algorithm_title(const ProgramInfo& info) {
+  for (const MainAlgorithm& main : main_algorithms)
+    if (main.id == info.id) return tr(main.label);
+  return translated(info.title);
+}
+
+namespace {
+
 /// The algorithm pills' place is taken by the name of the program while one of the others is shown, or all are in the list.
 std::string more_label(const View& view, const Detail& detail) {
   for (const MainAlgorithm& main : main_algorithms)
-    if (main.id == view.request.algorithm) return std::string(detail.algorithms ? tr("more") : tr(main.label)) + " ▾";
+    if (main.id == view.request.algorithm && detail.algorithms) return std::string(tr("more")) + " ▾";
   const Result<const ProgramInfo*> info = find_program(view.request.algorithm);
-  return (info ? translated((*info)->title) : view.request.algorithm) + " ▾";
+  return (info ? short_algorithm_title(**info) : view.request.algorithm) + " ▾";
 }
 
 /// The last message that stood in an open popover: who closed it has read it, and a box over the panels would only be in the way.

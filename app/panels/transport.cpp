@@ -187,6 +187,16 @@ float draw_busy(const Rect& rect, const View& view, Commands& commands) {
   return box.min.x;
 }
 
+/// The keys; or, where the SM in focus is done before the run is, what is left to see.
+std::string hint_text(const View& view) {
+  if (!view.race && !view.lanes.empty()) {
+    const Lane& lane = view.lane();
+    if (lane.step == lane.step_count && lane.step > 0 && view.cycle < lane.simulation->cycles.value)
+      return say(tr("SM {} is done, others run on: → to their end, or click one"), lane.focus_sm);
+  }
+  return tr("Space play  ←→ step  ⇧ tile  Ctrl phase  R race  Z enlarge  F11 present  ? keys");
+}
+
 }  // namespace
 
 void draw_transport(const Rect& rect, const View& view, Commands& commands) {
@@ -197,7 +207,7 @@ void draw_transport(const Rect& rect, const View& view, Commands& commands) {
   float right = rect.max.x - theme.padding;
   if (view.busy_seconds > quiet_seconds) right = draw_busy(rect, view, commands) - theme.gap;
   draw_figures(row, rect, view, right);
-  const char* hint = tr("Space play  ←→ step  ⇧ tile  Ctrl phase  R race  Z enlarge  F11 present  ? keys");
+  const std::string hint = hint_text(view);
   const float width = text_width(theme.ui_small, hint);
   if (row.x() + width < right)
     draw_text(ImGui::GetWindowDrawList(), theme.ui_small, {{right - width - 1, rect.min.y}, {right, rect.max.y}}, theme.text_faint, hint);

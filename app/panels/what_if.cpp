@@ -278,7 +278,9 @@ void draw_what_if_panel(const View& view, Commands& commands) {
   const Columns columns = columns_of(theme, at.x, room.x);
   draw_headings(theme, columns, at.y);
   float y = at.y + theme.ui_small->FontSize + 4 * theme.scale;
-  const float height = std::min(std::floor((at.y + room.y - y) / static_cast<float>(lines.size())), std::round(30 * theme.scale));
+  const float least = theme.ui->FontSize + std::round(4 * theme.scale);
+  const float height = std::clamp(std::floor((at.y + room.y - y) / static_cast<float>(lines.size())), least,
+                                  std::max(least, std::round(30 * theme.scale)));
   for (const Line& line : lines) {
     if (draw_line(view, line, base, columns, y, height)) {
       if (line.what != nullptr) apply(*line.what, commands);
@@ -289,6 +291,7 @@ void draw_what_if_panel(const View& view, Commands& commands) {
     }
     y += height;
   }
+  ImGui::Dummy({room.x, y - at.y});  // where the lines need more than there is, the panel scrolls
 }
 
 }  // namespace tilescope

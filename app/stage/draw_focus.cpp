@@ -14,10 +14,11 @@ namespace {
 std::string focus_title(const StageContext& context) {
   const Lane& lane = context.lane;
   const Simulation& simulation = context.simulation();
-  std::string title = fill_in(tr("SM {}"), {std::to_string(lane.focus_sm)});
+  const std::string name = fill_in(tr("SM {}"), {std::to_string(lane.focus_sm)});
+  std::string title = name;
   if (simulation.launches.size() > 1)
     title += std::string(" · ") + tr(simulation.launches[static_cast<std::size_t>(context.cache.launch)].name.c_str());
-  if (context.alone) return title;
+  if (context.alone) return first_that_fits(context.theme.ui_bold, context.layout().focus_title.width(), {title, name});
   if (!lane.operations || !lane.operation) return title + " · " + tr("nothing has run yet");
   title.append(" · ").append(fill_in(tr("block ({})"), {block_name(context, lane.operations->launch, lane.operations->block)}));
   const AttentionProblem& problem = context.problem();
@@ -116,8 +117,11 @@ void draw_register_slot(StageContext& context, const SlotBox& box) {
   const Theme& theme = context.theme;
   const Tensor tensor = tensor_of(box.slot);
   draw_picture(context, box);
-  draw_text(context.list, context.layout().stacked ? theme.ui_bold : theme.ui_small, box.label, theme.text_color(tensor),
-            slot_label(context, box), box.cols <= 1 && !context.layout().stacked ? Align::center : Align::left);
+  const bool stacked = context.layout().stacked;
+  Rect label = box.label;
+  if (box.cols <= 1 && !stacked) label = {{label.min.x - context.px(4), label.min.y}, {label.max.x + context.px(4), label.max.y}};
+  draw_text(context.list, stacked ? theme.ui_bold : theme.ui_small, label, theme.text_color(tensor), slot_label(context, box),
+            box.cols <= 1 && !stacked ? Align::center : Align::left);
   if (context.lit(tensor)) {
     context.quads.add({.min = {box.cells.min.x - 2, box.cells.min.y - 2},
                        .max = {box.cells.max.x + 2, box.cells.max.y + 2},
@@ -190,8 +194,10 @@ void draw_shared_slot(StageContext& context, const SlotBox& box) {
                        .fill_fraction = ease(part)});
   }
   context.flush();
-  std::string name = valid || arriving ? (box.folded ? std::string(to_string(box.slot)) : tile_name(layout, state->tile))
-                                       : std::string(to_string(box.slot));
+  const std::string letter(to_string(box.slot));
+  const bool numbered = (valid || arriving) && !box.folded;
+  const std::string name =
+      first_that_fits(theme.ui_bold, box.label.width(), {numbered ? tile_name(layout, state->tile) : letter, letter});
   const std::string bytes = box.folded ? fill_in(tr("{} × {}"), {std::to_string(box.rings), format_exact_bytes(Bytes(box.bytes))})
                                        : format_exact_bytes(Bytes(box.bytes));
   const float name_width = std::min(text_width(theme.ui_bold, name) + 2, box.label.width());

@@ -114,7 +114,7 @@ void draw_card(StageContext& context, const SmBox& box) {
 
   const float pad = context.px(8), line = context.metrics.small_line;
   const float left = box.box.min.x + pad, right = box.box.max.x - pad;
-  const std::string title = fill_in(tr("SM {}"), {std::to_string(box.sm)}) + " · " + run_name(context, sm.run);
+  const std::string name = fill_in(tr("SM {}"), {std::to_string(box.sm)}), title = name + " · " + run_name(context, sm.run);
   const Rect bar = {{left, std::round(box.box.max.y - pad - line - context.px(7))},
                     {right, std::round(box.box.max.y - pad - line - context.px(2))}};
   const Rect doing = {{left, box.box.max.y - pad * 0.6F - line}, {right, box.box.max.y - pad * 0.6F}};
@@ -132,7 +132,7 @@ void draw_card(StageContext& context, const SmBox& box) {
   }
   context.flush();
   draw_bar(context.list, theme, bar, sm.run >= 0 ? sm.progress : 0, theme.accent);
-  draw_text(context.list, theme.ui, title_line, theme.text, title);
+  draw_text(context.list, theme.ui, title_line, theme.text, first_that_fits(theme.ui, title_line.width(), {title, name}));
   draw_text(context.list, theme.ui_small, doing, theme.text_dim, activity_text(context, box.sm));
   if (hovered) {
     context.tip(
