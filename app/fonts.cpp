@@ -24,6 +24,11 @@ namespace {
 constexpr const char* ui_family = "Inter";
 constexpr const char* mono_family = "JetBrains Mono";
 
+/// The file that has a family, as Debian's packages call it.
+std::string_view file_of(std::string_view family) {
+  return family == ui_family ? "Inter-Regular.otf" : "JetBrainsMono-Regular.ttf";
+}
+
 // Symbols that panels write themselves. Those of the listings are collected from the table of programs.
 constexpr std::string_view panel_symbols =
     "\u2009·×÷−±≤≥≠≈∞→←↑↓↔⇧⏎▾▸ΣΘΩτασβ\u00B5\u03BC√‖⌈⌉⌊⌋°²³⁰¹⁴⁵⁶⁷⁸⁹⁻₀₁₂₃₄₅₆₇₈₉ₘₙᵀᵢⱼₖ′″…–—“”‘’•✓✕∈∑∏∘∝≡⊙✗";
@@ -192,7 +197,7 @@ std::vector<const FontLibrary::Face*> FontLibrary::chain(const char* family, boo
     const Face* face = find(name, bold, exact);
     if (wanted && !exact) {
       const std::string stand_in = face != nullptr ? face->ft->family_name : "the built-in font";
-      const std::string line = fmt::format("font {} is not installed; {} stands in (Debian: fonts-inter fonts-jetbrains-mono)", name, stand_in);
+      const std::string line = fmt::format("font {} ({}) is not installed, {} stands in", name, file_of(name), stand_in);
       if (std::find(warnings_.begin(), warnings_.end(), line) == warnings_.end()) warnings_.push_back(line);
     }
     if (face != nullptr && (exact || wanted) && std::find(faces.begin(), faces.end(), face) == faces.end()) faces.push_back(face);
@@ -245,6 +250,11 @@ ImFont* FontLibrary::bake(ImFontAtlas& atlas, const std::vector<const Face*>& ch
     font = atlas.AddFontFromMemoryTTF(data, static_cast<int>(faces[k]->bytes.size()), config.SizePixels, &config, ranges_.back().data());
   }
   return font;
+}
+
+std::string FontLibrary::notice() const {
+  if (warnings_.empty()) return {};
+  return fmt::format("{} (Debian: fonts-inter fonts-jetbrains-mono)", fmt::join(warnings_, "; "));
 }
 
 void FontLibrary::build(ImFontAtlas& atlas, Theme& theme, std::u32string_view text) {

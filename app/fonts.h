@@ -28,8 +28,8 @@ class FontLibrary {
   /// of the listings. Without any font file, ImGui's own is used, with the nearest character that it has in place of others.
   void build(ImFontAtlas& atlas, Theme& theme, std::u32string_view text);
 
-  /// One line for each family that is not installed and what stands in for it.
-  const std::vector<std::string>& warnings() const { return warnings_; }
+  /// Which families are not installed, by name and file, and what stands in for them: one sentence, empty where all are there.
+  std::string notice() const;
   /// True where the last build() found no font file at all.
   bool built_in() const { return built_in_; }
   /// Code points of the last build() that no installed font has.
@@ -47,7 +47,7 @@ class FontLibrary {
   std::unique_ptr<Finder> finder_;
   std::vector<std::unique_ptr<Face>> faces_;
   std::vector<std::vector<ImWchar>> ranges_;   // must outlive the atlas's build
-  std::vector<std::string> warnings_;
+  std::vector<std::string> warnings_;  // one a family that is not installed
   std::u32string missing_;
   bool built_in_ = false;
 };

@@ -58,7 +58,7 @@ Status check_opened(Session& session, std::optional<std::int64_t> step) {
 
 }  // namespace
 
-Result<Done> render_picture(const RenderOptions& options) {
+Result<std::string> render_picture(const RenderOptions& options) {
   if (const Status status = check_panel(options.panel); !status) return status.error();
   const Result<std::shared_ptr<const Language>> language = load_language(options.language);
   if (!language) return language.error();
@@ -79,7 +79,8 @@ Result<Done> render_picture(const RenderOptions& options) {
   for (int i = 0; i < frames; ++i) (*frame)->build(options.width, options.height, 0);
   const Result<Picture> picture = (*frame)->draw_picture();
   if (!picture) return picture.error();
-  return write_file(options.out, encode_png(*picture));
+  if (const Status written = write_file(options.out, encode_png(*picture)); !written) return written.error();
+  return (*frame)->fonts().notice();
 }
 
 }  // namespace tilescope

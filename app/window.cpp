@@ -345,7 +345,7 @@ int run_window(const WindowOptions& options) {
   update_scale(shell);
   end_on_signals();
   run_loop(shell);
-  for (const std::string& warning : (*frame)->fonts().warnings()) std::fprintf(stderr, "tilescope: %s\n", warning.c_str());
+  if (const std::string notice = (*frame)->fonts().notice(); !notice.empty()) std::fprintf(stderr, "tilescope: %s\n", notice.c_str());
   remember(shell);
   ImGui_ImplGlfw_Shutdown();
   return 0;

@@ -48,9 +48,10 @@ struct RenderOptions {
 /// Errors  no display, no OpenGL 3.3: one line on standard error, and 3.
 int run_window(const WindowOptions& options);
 
-/// Draws one picture; the same options give the same bytes.
+/// Draws one picture; the same options give the same bytes. Returns what there is to say of it: which fonts are not installed,
+/// empty where all are.
 /// Errors  whatever simulate() refuses, an unknown panel (names those there are), a step beyond the last (with both numbers),
 ///         no EGL, a file that cannot be written.
-Result<Done> render_picture(const RenderOptions& options);
+Result<std::string> render_picture(const RenderOptions& options);
 
 }  // namespace tilescope

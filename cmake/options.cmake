@@ -27,3 +27,10 @@ if(TILESCOPE_SANITIZE)
   target_compile_options(tilescope_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=address,undefined;-fno-sanitize-recover=undefined;-fno-omit-frame-pointer>)
   target_link_options(tilescope_options INTERFACE -fsanitize=address,undefined)
 endif()
+
+# For a program that loads graphics drivers: under the sanitizers they stay loaded, so that what they keep has an owner to its end.
+function(tilescope_keep_libraries target)
+  if(TILESCOPE_SANITIZE)
+    target_sources(${target} PRIVATE ${CMAKE_SOURCE_DIR}/tests/app/keep_libraries.cpp)
+  endif()
+endfunction()

@@ -60,13 +60,13 @@ Status run_simulate(const CommandLine& line, std::FILE* out) {
   return print(out, report_table(simulation, next, cost));
 }
 
-Status run_render(const CommandLine& line) {
+Status run_render(const CommandLine& line, std::FILE* err) {
   auto request = make_request(line);
   if (!request) return request.error();
   RenderOptions options = render_options(line);
   options.request = std::move(request->simulation);
   options.inputs = std::move(request->inputs);
-  return render_picture(options);
+  return draw_picture(options, err);
 }
 
 /// The window opens, unless told otherwise, on a problem so small that every number is written in its cell, with one block on an
@@ -104,7 +104,7 @@ Result<int> run(const CommandLine& line, std::FILE* out, std::FILE* err) {
     case CommandKind::simulate:
       return code_of(run_simulate(line, out));
     case CommandKind::render:
-      return code_of(run_render(line));
+      return code_of(run_render(line, err));
     case CommandKind::sweep:
       return run_sweep_command(line, out, err);
     case CommandKind::validate:

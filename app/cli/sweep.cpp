@@ -144,7 +144,7 @@ std::string table_of(const SweepResult& result) {
 }
 
 /// The picture of the Sweep view. What stands around it in the window is the first point that could be simulated.
-Status draw(const CommandLine& line, const std::shared_ptr<const SweepResult>& result) {
+Status draw(const CommandLine& line, const std::shared_ptr<const SweepResult>& result, std::FILE* err) {
   RenderOptions options = render_options(line);
   const auto& request = result->request;
   for (std::size_t i = 0; i < result->points.size(); ++i) {
@@ -160,7 +160,7 @@ Status draw(const CommandLine& line, const std::shared_ptr<const SweepResult>& r
   options.center = CenterView::sweep;
   options.panel = "sweep";
   options.out = line.png;
-  return render_picture(options);
+  return draw_picture(options, err);
 }
 
 }  // namespace
@@ -206,7 +206,7 @@ Result<int> run_sweep_command(const CommandLine& line, std::FILE* out, std::FILE
   if (simulated == result->points.end())
     return Error{fmt::format("no point can be simulated: {}", result->points.front()->refusal)};
   if (!line.png.empty())
-    if (const Status drawn = draw(line, result); !drawn) return drawn.error();
+    if (const Status drawn = draw(line, result, err); !drawn) return drawn.error();
   if (json_to_output(line) || (line.csv.empty() && !line.json && line.png.empty()))
     if (const Status printed = print(out, json_to_output(line) ? sweep_to_json(*result) : table_of(*result)); !printed)
       return printed.error();

@@ -62,8 +62,8 @@ std::string literals_of(const std::string& source) {
 
 /// Says so where a font is not installed.
 bool skipped(const BakedFonts& fonts) {
-  if (fonts.library.warnings().empty()) return false;
-  MESSAGE("skipped: ", fonts.library.warnings().front());
+  if (fonts.library.notice().empty()) return false;
+  MESSAGE("skipped: ", fonts.library.notice());
   return true;
 }
 
@@ -100,7 +100,7 @@ TEST_CASE("fonts: no character that the sources write into a text is missing fro
 
 TEST_CASE("fonts: characters of another language are baked when they are asked for") {
   const BakedFonts fonts(U"타일 메모리");
-  if (!fonts.library.warnings().empty() || !fonts.library.missing().empty()) {
+  if (!fonts.library.notice().empty() || !fonts.library.missing().empty()) {
     MESSAGE("skipped: no font here has Hangul");
     return;
   }
@@ -139,6 +139,9 @@ TEST_CASE("fonts: without any font file Greek letters and signs are Latin ones, 
   {
     const BakedFonts fonts;
     CHECK(fonts.library.built_in());
+    CHECK(fonts.library.notice() ==
+          "font Inter (Inter-Regular.otf) is not installed, the built-in font stands in; font JetBrains Mono "
+          "(JetBrainsMono-Regular.ttf) is not installed, the built-in font stands in (Debian: fonts-inter fonts-jetbrains-mono)");
     const auto same = [&](char32_t shown, char as) {
       CAPTURE(as);
       for (ImFont* font : fonts_of(fonts.theme)) {

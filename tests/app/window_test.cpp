@@ -316,7 +316,7 @@ TEST_CASE("render: the same step gives the same bytes, in both themes, for every
       std::array<std::string, 2> bytes;
       for (std::string& one : bytes) {
         options.out = folder.path("picture.png");
-        const Result<Done> done = render_picture(options);
+        const Result<std::string> done = render_picture(options);
         if (!done && done.error().kind == Error::Kind::machine_lacks) {
           MESSAGE("skipped: ", done.error().sentence);
           return;
@@ -339,7 +339,7 @@ TEST_CASE("render: what cannot be drawn is one sentence") {
   options.request = opening_start().request;
   options.out = folder.path("picture.png");
   const auto sentence = [](const RenderOptions& asked) {
-    const Result<Done> done = render_picture(asked);
+    const Result<std::string> done = render_picture(asked);
     return done ? std::string() : done.error().sentence;
   };
   RenderOptions panel = options;
