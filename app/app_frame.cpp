@@ -39,7 +39,8 @@ const PanelInfo* find_panel(std::string_view id) {
 
 /// Panels whose content can be longer than they are.
 bool scrolls(std::string_view id) {
-  return id == "listing" || id == "softmax" || id == "traffic" || id == "what_if" || id == "fit";
+  return id == "listing" || id == "softmax" || id == "traffic" || id == "what_if" || id == "fit" ||
+         id == "validate";
 }
 
 /// Points below which the parts of a panel would be on top of each other, or cut: it then scrolls. Text made large in a small
@@ -49,7 +50,7 @@ ImVec2 least_content(std::string_view id) {
   if (id == "what_if") return {430, 0};
   if (id == "fit") return {500, 0};
   if (id == "roofline" || id == "sweep") return {500, 385};  // below their words there must be a picture
-  if (id == "validate") return {530, 340};  // its switches stand beside the list of cases
+  if (id == "validate") return {358, 0};  // its switches
   if (id == "timeline" || scrolls(id)) return {0, 0};
   return {500, 300};
 }

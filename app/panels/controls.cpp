@@ -95,7 +95,10 @@ void draw_spec_row(const SpecKey& key, const View& view, Commands& commands, Spe
     if (dragged != value) commands.push(SetSpecValue{fmt::format("{}={}", key.key, dragged)});
   }
   ImGui::PopFont();
-  note_limits(theme, {key.minimum, key.maximum, key.whole}, dragged, item_rect());
+  // Below the row, from the field's corner on: what follows in it is the way back.
+  const Rect field = item_rect();
+  note_limits(theme, {key.minimum, key.maximum, key.whole}, dragged,
+              {{field.min.x, field.max.y}, {field.max.x - theme.gap, field.max.y + field.height()}});
   if (ImGui::IsItemActive()) edit.key = key.key;
   ImGui::PopID();
 

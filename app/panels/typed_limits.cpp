@@ -62,17 +62,24 @@ std::string number_text(double value, bool whole) {
   return std::fabs(value) < most_plain ? fmt::format("{:g}", value) : format_short(value);
 }
 
+/// A box as message_box() makes it, moved up where the window would cut it.
+void box_at(const Theme& theme, ImVec2 at, float width, std::string_view sentence) {
+  const float height =
+      wrapped_height(theme.ui, sentence, width - 3 * theme.padding) + 2 * ImGui::GetStyle().WindowPadding.y + 2 * theme.scale;
+  const float lowest = ImGui::GetMainViewport()->Size.y - theme.gap - height;
+  message_box(theme, "##limits", {at.x, std::max(theme.gap, std::min(at.y, lowest))}, width, sentence);
+}
+
 /// Right of `beside`, or left of what holds it where the window ends too soon, or else below it.
 void draw_note(const Theme& theme, const Rect& beside, std::string_view sentence) {
   const float most = std::round(260 * theme.scale), least = std::round(160 * theme.scale), gap = theme.gap;
   const float after = beside.max.x + gap, room_after = ImGui::GetMainViewport()->Size.x - gap - after;
   const float before = ImGui::GetWindowPos().x - gap;
-  if (room_after >= least) return message_box(theme, "##limits", {after, beside.min.y}, std::min(most, room_after), sentence);
+  if (room_after >= least) return box_at(theme, {after, beside.min.y}, std::min(most, room_after), sentence);
   const float needs = ImGui::CalcTextSize(sentence.data(), sentence.data() + sentence.size(), false, most - 3 * theme.padding).x +
                       2 * ImGui::GetStyle().WindowPadding.x;
-  if (before - gap >= most) return message_box(theme, "##limits", {before - needs, beside.min.y}, most, sentence);
-  message_box(theme, "##limits", {std::max(gap, std::min(beside.min.x, after + room_after - most)), beside.max.y + 2 * theme.scale},
-              most, sentence);
+  if (before - gap >= most) return box_at(theme, {before - needs, beside.min.y}, most, sentence);
+  box_at(theme, {std::max(gap, std::min(beside.min.x, after + room_after - most)), beside.max.y + 2 * theme.scale}, most, sentence);
 }
 
 }  // namespace

@@ -86,6 +86,12 @@ void draw_switches(const View& view, Commands& commands, ValidatePanelState& sta
   ImGui::EndGroup();
   item_tooltip(theme, figure_name(state.figure), figure_meaning(state.figure));
   const float below = ImGui::GetCursorScreenPos().y, after = ImGui::GetItemRectMax().x + theme.gap;
+  if (at.x + ImGui::GetContentRegionAvail().x - after < 120 * theme.scale) {  // no room beside: a line of its own
+    ImGui::SetCursorScreenPos({at.x, below + 4 * theme.scale});
+    draw_state(view, commands, at.x);
+    ImGui::SetCursorScreenPos({at.x, below + 28 * theme.scale});
+    return;
+  }
   ImGui::SetCursorScreenPos(at);
   draw_state(view, commands, after);
   ImGui::SetCursorScreenPos({at.x, below});
@@ -107,6 +113,25 @@ void draw_without_bundle(const View& view) {
                   "NVIDIA GPU; it is looked for in assets/measured."));
 }
 
+/// Where the list of kernels and cases and the picture stand.
+struct Parts {
+  Rect list, picture;
+};
+
+/// The list beside the picture; below it where the panel is too narrow for both.
+Parts lay_out(const Theme& theme, ImVec2 at, ImVec2 room, ImVec2 switches) {
+  constexpr float least_width = 530, least_height = 250, stacked_picture = 220, stacked_list = 320;
+  const float right = at.x + room.x, top = at.y + switches.y + 6 * theme.scale;
+  if (room.x < least_width * theme.scale) {
+    const float split = std::round(top + stacked_picture * theme.scale);
+    return {{{at.x, split + theme.gap}, {right, split + theme.gap + std::round(stacked_list * theme.scale)}}, {{at.x, top}, {right, split}}};
+  }
+  const float half = std::clamp(room.x * 0.5F, std::min(330 * theme.scale, room.x * 0.5F), 480 * theme.scale);
+  const float width = std::round(std::min(half, std::max(200 * theme.scale, room.x - switches.x - 2 * theme.gap)));
+  const float left = right - width - theme.gap, bottom = at.y + std::max(room.y, least_height * theme.scale);
+  return {{{left + theme.gap, at.y}, {right, bottom}}, {{at.x, top}, {left, bottom}}};
+}
+
 }  // namespace
 
 void draw_validate_panel(const View& view, Commands& commands) {
@@ -118,7 +143,10 @@ void draw_validate_panel(const View& view, Commands& commands) {
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {4 * theme.scale, 0});
   std::string found = finding(*view.validation, state, Room::enough);
   if (text_width(theme.heading, found) > ImGui::GetContentRegionAvail().x) found = finding(*view.validation, state, Room::little);
-  panel_heading(theme, found, view.validation->complete() ? std::string() : provenance_of(*view.validation->bundle));
+  if (text_width(theme.heading, found) > ImGui::GetContentRegionAvail().x)
+    wrapped_text(theme.heading, theme.text, found);
+  else
+    panel_heading(theme, found, view.validation->complete() ? std::string() : provenance_of(*view.validation->bundle));
   if (!view.validation->problem.empty()) wrapped_text(theme.ui_small, theme.bad, view.validation->problem);
   ImGui::Dummy({1, 4 * theme.scale});
   draw_switches(view, commands, state);
@@ -130,23 +158,20 @@ void draw_validate_panel(const View& view, Commands& commands) {
   draw_picture_switch(view, state);
   ImGui::EndGroup();
   const ImVec2 switches = ImGui::GetItemRectSize();
-  const float half = std::clamp(room.x * 0.5F, std::min(330 * theme.scale, room.x * 0.5F), 480 * theme.scale);
-  const float right_width = std::round(std::min(half, std::max(200 * theme.scale, room.x - switches.x - 2 * theme.gap)));
-  const float split = at.x + room.x - right_width - theme.gap;
+  const Parts parts = lay_out(theme, at, room, switches);
   // The list first: what the mouse is on in it is lit in the plot of the same frame.
-  ImGui::SetCursorScreenPos({split + theme.gap, at.y});
-  ImGui::BeginChild("cases", {right_width, room.y}, ImGuiChildFlags_None, ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse);
+  ImGui::SetCursorScreenPos(parts.list.min);
+  ImGui::BeginChild("cases", {parts.list.width(), parts.list.height()}, ImGuiChildFlags_None,
+                    ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse);
   draw_validate_kernels(view, state, row_height);
   ImGui::Dummy({1, 6 * theme.scale});
   draw_validate_cases(view, commands, state, row_height);
   ImGui::EndChild();
-
-  const Rect area{{at.x, at.y + switches.y + 6 * theme.scale}, {split, at.y + room.y}};
-  if (area.height() > 40 * theme.scale) {
+  if (parts.picture.height() > 40 * theme.scale) {
     if (state.picture == ValidatePicture::counters)
-      draw_validate_counters(area, view, commands);
+      draw_validate_counters(parts.picture, view, commands);
     else
-      draw_validate_plot(area, view, commands, state);
+      draw_validate_plot(parts.picture, view, commands, state);
   }
   ImGui::PopStyleVar();
 }
