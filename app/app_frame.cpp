@@ -50,7 +50,7 @@ ImVec2 least_content(std::string_view id) {
   if (id == "what_if") return {430, 0};
   if (id == "fit") return {500, 0};
   if (id == "roofline" || id == "sweep") return {500, 385};  // below their words there must be a picture
-  if (id == "validate") return {358, 0};  // its switches
+  if (id == "validate") return {310, 0};  // its switches
   if (id == "timeline" || scrolls(id)) return {0, 0};
   return {500, 300};
 }

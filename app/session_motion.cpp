@@ -104,8 +104,9 @@ void Session::State::step_by(int direction, Grain by, double glide_seconds) {
   const Trace& trace = *chosen.simulation->trace;
   // Other SMs can go on after the last step of the one in focus: one step more shows how they end, and the way back begins there.
   if (const std::int64_t last = trace.step_count(chosen.focus_sm); chosen.step == last && last > 0) {
-    if (direction > 0 && playhead.goal() < end_cycle()) return glide_to(end_cycle(), glide_seconds);
-    if (direction < 0 && !exactly_at_step) return set_step(last, glide_seconds);
+    if (direction > 0 && playhead.goal() < end_cycle()) glide_to(end_cycle(), glide_seconds);
+    if (direction > 0) return;
+    if (!exactly_at_step) return set_step(last, glide_seconds);
   }
   const std::int64_t step = trace.seek(chosen.focus_sm, chosen.step, by, direction);
   if (step != chosen.step || !exactly_at_step) set_step(step, glide_seconds);

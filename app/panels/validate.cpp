@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <span>
+#include <vector>
 
 #include "app/panels/panel_state.h"
 #include "app/panels/panels.h"
@@ -72,6 +74,13 @@ void draw_state(const View& view, Commands& commands, float left) {
   ImGui::SetCursorScreenPos(at);
 }
 
+/// What segmented() needs for small labels.
+float switch_width(const Theme& theme, const std::vector<const char*>& labels) {
+  float width = 0;
+  for (const char* label : labels) width += std::round(text_width(theme.ui_small, label) + 2 * std::round(8 * theme.scale));
+  return width;
+}
+
 void draw_switches(const View& view, Commands& commands, ValidatePanelState& state) {
   const Theme& theme = *view.theme;
   std::vector<const char*> labels;
@@ -82,7 +91,14 @@ void draw_switches(const View& view, Commands& commands, ValidatePanelState& sta
   }
   const ImVec2 at = ImGui::GetCursorScreenPos();
   ImGui::BeginGroup();
-  if (const auto chosen = segmented(theme, "figure", labels, selected, true)) state.figure = shown_figures[static_cast<std::size_t>(*chosen)];
+  const int count = static_cast<int>(labels.size()), a_row = switch_width(theme, labels) > ImGui::GetContentRegionAvail().x ? count / 2 : count;
+  for (int first = 0; first < count; first += a_row) {
+    ImGui::PushID(first);
+    const std::span row(labels.data() + first, static_cast<std::size_t>(std::min(a_row, count - first)));
+    if (const auto chosen = segmented(theme, "figure", row, selected - first, true))
+      state.figure = shown_figures[static_cast<std::size_t>(first + *chosen)];
+    ImGui::PopID();
+  }
   ImGui::EndGroup();
   item_tooltip(theme, figure_name(state.figure), figure_meaning(state.figure));
   const float below = ImGui::GetCursorScreenPos().y, after = ImGui::GetItemRectMax().x + theme.gap;

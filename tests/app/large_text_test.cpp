@@ -1,12 +1,16 @@
 // Text made large in a small window: lanes keep their names, and what has no room is still led to.
+#include <memory>
 #include <optional>
 #include <string_view>
 
 #include <doctest/doctest.h>
 #include <imgui_internal.h>
 
+#include "app/assets.h"
+#include "app/panels/panel_state.h"
 #include "app/panels/timeline_marks.h"
 #include "tests/app/window_script.h"
+#include "tests/synthetic_measurements.h"
 
 namespace tilescope {
 
@@ -133,6 +137,45 @@ TEST_CASE("large text: a view that needs more room than it has scrolls both ways
     CHECK(panel->ScrollMax.x > 0);
     CHECK(panel->ScrollMax.y > 0);
   }
+}
+
+TEST_CASE("large text: Validate scrolls down, not sideways") {
+  const Result<GpuSpec> toy = load_gpu("toy");
+  REQUIRE(static_cast<bool>(toy));
+  Session::Start start = opening_start();
+  start.measurements.bundles.push_back(
+      std::make_shared<const KnownBundle>(KnownBundle{synthetic_bundle(*toy), "synthetic.json", false}));
+  start.center = CenterView::validate;
+  const auto script = WindowScript::open(std::move(start), 1280, 720, 2);
+  if (script == nullptr) return;
+  const Rect stage = script->frame().layout().stage;
+  script->move(stage.center().x, stage.min.y + 120);
+  const ImGuiWindow* panel = ImGui::GetCurrentContext()->HoveredWindow;
+  REQUIRE(panel != nullptr);
+  CHECK(panel->ScrollMax.x == 0);
+  CHECK(panel->ScrollMax.y > 0);
+}
+
+TEST_CASE("large text: in Race the rows of the timeline follow the step, and stay where they were scrolled to without one") {
+  Session::Start start = opening_start();
+  start.race = true;
+  const auto script = WindowScript::open(std::move(start), 1280, 720, 2);
+  if (script == nullptr) return;
+  auto& state = panel_state<TimelineState>("timeline");
+  int followed = 0;
+  script->press(ImGuiKey_Home);
+  for (int step = 0; step < 40; ++step) {
+    state.scroll = 1000;
+    script->settle();
+    const float hidden = state.scroll;
+    CHECK(hidden < 1000);
+    script->press(ImGuiKey_RightArrow);
+    followed += state.scroll < hidden ? 1 : 0;
+  }
+  CHECK(followed > 0);
+  state.scroll = 3;
+  script->settle();
+  CHECK(state.scroll == 3);
 }
 
 TEST_CASE("large text: one panel stands beside the middle; its tabs and S choose which") {

@@ -216,3 +216,16 @@ TEST_CASE("timeline: rows neither overlap nor leave the panel, from narrow to wi
             CHECK(layout.axis.min.y >= layout.plot.max.y - 0.01F);
           }
 }
+
+TEST_CASE("timeline: a row that is hidden is scrolled to, as little as it takes, and one that is seen moves nothing") {
+  TimelineShape shape{2, 1, false, 100, 1, 12};
+  const Rect area = {{0, 0}, {800, 120}};
+  const TimelineLayout top = lay_out_timeline(area, shape);
+  REQUIRE(top.hidden > 0);
+  CHECK(scroll_to(top, top.rows.front(), 0) == 0);
+  shape.scroll = scroll_to(top, top.rows.back(), 0);
+  CHECK(shape.scroll > 0);
+  const TimelineLayout bottom = lay_out_timeline(area, shape);
+  CHECK(bottom.rows.back().rect.max.y <= bottom.plot.max.y + 1);
+  CHECK(scroll_to(bottom, bottom.rows.front(), shape.scroll) == doctest::Approx(0).epsilon(1));
+}

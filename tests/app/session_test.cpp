@@ -236,6 +236,36 @@ TEST_CASE("session: changing N simulates again and keeps the step") {
   CHECK(view.lane().step == step);
 }
 
+TEST_CASE("session: a problem without the step that was shown opens on its telling one") {
+  Opened opened;
+  AttentionProblem causal = opened.view().request.problem;
+  causal.causal = true;
+  const View view = opened.after(SetProblem{causal, "causal"});
+  CHECK(view.lane().step > 0);
+  CHECK(view.lane().step < view.lane().step_count);
+}
+
+TEST_CASE("session: after the last step of the SM in focus one more goes to the end of the run, and one back to that step") {
+  Session::Start start = opening_start();
+  start.request.problem.causal = true;
+  Opened opened(std::move(start));
+  const View last = opened.after(SeekStep{1 << 30});
+  const double whole = last.lane().simulation->cycles.value, own = last.cycle;
+  REQUIRE(own < whole);
+  const View end = opened.after(Step{1, Grain::operation});
+  CHECK(end.cycle == whole);
+  CHECK(end.lane().step == end.lane().step_count);
+  CHECK(opened.after(Step{1, Grain::operation}).cycle == whole);
+  const View back = opened.after(Step{-1, Grain::operation});
+  CHECK(back.cycle == own);
+  CHECK(back.lane().step == back.lane().step_count);
+  CHECK(opened.after(Step{-1, Grain::operation}).lane().step == back.lane().step_count - 1);
+
+  opened.session.apply(SetPlaying{true});
+  for (int frame = 0; frame < 20000 && opened.view().playing; ++frame) opened.session.tick(1.0 / 60);
+  CHECK(opened.view().cycle == whole);
+}
+
 TEST_CASE("session: a size that cannot be is a sentence at its control, and the last good simulation stays") {
   Opened opened;
   const auto good = opened.view().lane().simulation;
@@ -328,7 +358,9 @@ TEST_CASE("session: fewer SMs than the one in focus brings the focus back") {
 
 TEST_CASE("session: on a large GPU another SM in focus is simulated and the clock kept") {
   Opened opened(h200_start({.heads = 8, .kv_heads = 8, .seq_q = 2048, .seq_kv = 2048, .head_dim = 64}));
+  const double cycle = opened.view().cycle;
   const View view = opened.after(SetFocusSm{77});
+  CHECK(view.cycle == cycle);
   CHECK(view.lane().focus_sm == 77);
   CHECK(view.lane().simulation->request.focus_sm == 77);
 }

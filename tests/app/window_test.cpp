@@ -197,6 +197,23 @@ TEST_CASE("window: the keys of the help sheet do what it says") {
   CHECK(script->view().theme->kind == ThemeKind::light);
 }
 
+TEST_CASE("window: after a key tooltips stay away until the mouse is used again") {
+  const auto script = WindowScript::open(1280, 720);
+  if (script == nullptr) return;
+  const auto tooltips = [] {
+    return std::ranges::count_if(ImGui::GetCurrentContext()->Windows, [](const ImGuiWindow* window) {
+      return std::string_view(window->Name).starts_with("##Tooltip") && window->WasActive && !window->Hidden;
+    });
+  };
+  const Rect transport = script->frame().layout().transport;
+  script->move(transport.min.x + 36, transport.center().y);
+  REQUIRE(tooltips() == 1);
+  script->press(ImGuiKey_RightArrow);
+  CHECK(tooltips() == 0);
+  script->move(transport.min.x + 38, transport.center().y);
+  CHECK(tooltips() == 1);
+}
+
 TEST_CASE("window: space plays and stops") {
   const auto script = WindowScript::open();
   if (script == nullptr) return;
