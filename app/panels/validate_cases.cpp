@@ -81,7 +81,7 @@ Rect next_row(float height) {
 }
 
 /// A mark before the text as well as the colour, so that it is not said by colour alone.
-std::string marked(std::string text, bool within) { return within ? text : "! " + text; }
+std::string marked(const std::string& text, bool within) { return within ? text : "! " + text; }
 
 }  // namespace
 

@@ -52,7 +52,8 @@ TEST_CASE("large text: every lane of the timeline has a name that can be read, i
     for (const auto& [width, height] : {std::pair{1600, 900}, {1280, 720}})
       for (const bool race : {false, true}) {
         CAPTURE(scale);
-        CAPTURE(width);
+        const int wide = width;  // a lambda of Clang captures no structured binding
+        CAPTURE(wide);
         CAPTURE(race);
         Session::Start start = opening_start();
         start.race = race;
@@ -202,7 +203,8 @@ TEST_CASE("a panel alone: Z takes the one under the mouse, a double click on a t
                                     {"traffic", layout.traffic},
                                     {"timeline", layout.timeline},
                                     {"stage", layout.stage}}) {
-    CAPTURE(panel);
+    const char* const shown = panel;  // a lambda of Clang captures no structured binding
+    CAPTURE(shown);
     script->move(rect.center().x, rect.center().y);
     script->press(ImGuiKey_Z);
     CHECK(script->view().alone == panel);

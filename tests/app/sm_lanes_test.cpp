@@ -164,7 +164,8 @@ TEST_CASE("sm lanes: rows fill the panel without overlap at every size") {
     for (const std::size_t groups : {std::size_t{1}, std::size_t{2}})
       for (const bool measured : {false, true}) {
         if (measured && groups == 2) continue;
-        CAPTURE(width);
+        const int wide = width;  // a lambda of Clang captures no structured binding
+        CAPTURE(wide);
         CAPTURE(groups);
         CAPTURE(measured);
         const TimelineLayout layout =

@@ -327,7 +327,7 @@ TEST_CASE("render: the same step gives the same bytes, in both themes, for every
   std::set<std::string> different;
   for (std::string panel : {"", "listing", "stage", "softmax", "traffic", "timeline", "race"}) {
     for (ThemeKind theme : {ThemeKind::dark, ThemeKind::light}) {
-      CAPTURE(panel);
+    CAPTURE(panel);
       options.panel = panel;
       options.theme = theme;
       std::array<std::string, 2> bytes;
@@ -381,7 +381,8 @@ TEST_CASE("window: in a small window nothing has to be scrolled into sight, in a
   const auto script = WindowScript::open(1024, 640);
   if (script == nullptr) return;
   for (const auto& [width, height] : {std::pair(1024, 640), {960, 600}, {800, 500}}) {
-    CAPTURE(width);
+    const int wide = width;  // a lambda of Clang captures no structured binding
+    CAPTURE(wide);
     script->resize(width, height);
     for (const ProgramInfo& info : program_table()) {
       CAPTURE(info.id);
