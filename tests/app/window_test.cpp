@@ -327,7 +327,7 @@ TEST_CASE("render: the same step gives the same bytes, in both themes, for every
   std::set<std::string> different;
   for (std::string panel : {"", "listing", "stage", "softmax", "traffic", "timeline", "race"}) {
     for (ThemeKind theme : {ThemeKind::dark, ThemeKind::light}) {
-    CAPTURE(panel);
+      CAPTURE(panel);
       options.panel = panel;
       options.theme = theme;
       std::array<std::string, 2> bytes;
