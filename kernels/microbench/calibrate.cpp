@@ -224,6 +224,14 @@ Status add_hbm(const Setup& setup, Values& values) {
   values.push_back({"hbm.sustained_fraction", rounded(found->copy / peak),
                     fmt::format("{} copied at {:.4g} GB/s, a block for each 4 KiB, both directions counted; written alone at {:.4g} GB/s", size,
                                 found->copy / 1e9, found->write / 1e9)});
+  const Result<double> few = write_wait_cycles(device, 4, *found), some = write_wait_cycles(device, 16, *found),
+                       many = write_wait_cycles(device, 64, *found);
+  for (const Result<double>* one : {&few, &some, &many})
+    if (!*one) return one->error();
+  values.push_back({"hbm.write_wait_cycles", rounded(*some),
+                    fmt::format("blocks read 2 KiB from HBM, wait and write 2 KiB, over and over, one to four an SM: what the wait is longer "
+                                "than without the writes, over the part of HBM's time that they take; with 512 bytes {:.4g}, with 8 KiB {:.4g}",
+                                *few, *many)});
   return Done{};
 }
 

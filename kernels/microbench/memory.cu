@@ -74,7 +74,100 @@ __global__ void shared_write_kernel(uint4* to, int count, int rounds, std::int64
   if (threadIdx.x == 0) cycles[blockIdx.x] = cycle_counter() - start;
 }
 
+struct TilesArguments {
+  const char* from;
+  char* to;  // null: nothing is written
+  int tiles, lines;
+  unsigned* next;             // tile that nobody has taken
+  unsigned long long* cycles;  // that blocks waited for tiles, in all
+  std::uint32_t* never;
+};
+
+constexpr int tile_threads = 128, tiles_taken = 8;
+
+/// A block takes eight tiles that follow one another, waits for each and then writes as much, each thread `loads` times 16 bytes.
+template <int loads>
+__global__ __launch_bounds__(tile_threads) void tiles_kernel(const TilesArguments a) {
+  extern __shared__ char alone[];
+  __shared__ unsigned taken;
+  const std::int64_t tile_bytes = std::int64_t{a.lines} * 128;
+  const bool has_part = threadIdx.x * 16 < tile_bytes;
+  std::uint32_t sum = 0;
+  std::int64_t waited = 0;
+  for (;;) {
+    if (threadIdx.x == 0) taken = atomicAdd(a.next, tiles_taken);
+    __syncthreads();
+    const unsigned first = taken;
+    __syncthreads();
+    if (first >= static_cast<unsigned>(a.tiles)) break;
+    for (unsigned tile = first; tile < first + tiles_taken; ++tile) {
+      const std::int64_t at = tile * tile_bytes + threadIdx.x * 16;
+      const std::int64_t start = cycle_counter();
+      uint4 v[loads];
+      if (has_part) {
+#pragma unroll
+        for (int i = 0; i < loads; ++i) v[i] = __ldcg(reinterpret_cast<const uint4*>(a.from + at + i * tile_threads * 16));
+#pragma unroll
+        for (int i = 0; i < loads; ++i) sum ^= v[i].x ^ v[i].y ^ v[i].z ^ v[i].w;
+      }
+      sum += __syncthreads_or(sum == 0x12345678u);
+      waited += cycle_counter() - start;
+      if (a.to == nullptr || !has_part) continue;
+#pragma unroll
+      for (int i = 0; i < loads; ++i) *reinterpret_cast<uint4*>(a.to + at + i * tile_threads * 16) = make_uint4(sum, tile, i, 7);
+    }
+  }
+  if (threadIdx.x == 0) atomicAdd(a.cycles, static_cast<unsigned long long>(waited));
+  if (sum == 0x12345678u) *a.never = sum;
+}
+
+struct TilesRun {
+  double cycles_a_tile = 0, ns = 0;
+};
+
+/// With so many blocks an SM, after one run to warm up.
+Result<TilesRun> run_tiles(const DeviceInfo& device, TilesArguments arguments, int blocks_per_sm) {
+  auto counts = DeviceArray<unsigned long long>::make(2);
+  if (!counts) return counts.error();
+  arguments.cycles = counts->data();
+  arguments.next = reinterpret_cast<unsigned*>(counts->data() + 1);
+  arguments.never = arguments.next + 1;
+  auto* const kernel = arguments.lines <= 16 ? tiles_kernel<1> : tiles_kernel<4>;
+  const int shared_bytes = static_cast<int>(device.shared_bytes_per_block) / blocks_per_sm - 2048;  // so much that no more blocks fit
+  cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
+  const Result<double> ns = event_ns(
+      1, "reading tiles beside writes", [&] { kernel<<<device.sm_count * blocks_per_sm, tile_threads, shared_bytes>>>(arguments); },
+      [&] { cudaMemsetAsync(counts->data(), 0, 2 * sizeof(unsigned long long)); });
+  if (!ns) return ns.error();
+  const auto found = counts->host();
+  if (!found) return found.error();
+  return TilesRun{static_cast<double>((*found)[0]) / arguments.tiles, *ns};
+}
+
 }  // namespace
+
+Result<double> write_wait_cycles(const DeviceInfo& device, int lines, const HbmBandwidth& rates) {
+  constexpr std::int64_t bytes = std::int64_t{256} << 20;
+  auto from = DeviceArray<char>::make(bytes), to = DeviceArray<char>::make(bytes);
+  for (const auto* one : {&from, &to})
+    if (!*one) return one->error();
+  const double ns_a_byte_written = (2 / rates.copy - 1 / rates.read) * 1e9;
+  std::vector<double> waits;
+  for (int blocks = 1; blocks <= 4; ++blocks) {
+    TilesArguments arguments{};
+    arguments.from = from->data();
+    arguments.lines = lines;
+    arguments.tiles = static_cast<int>(bytes / (lines * 128) / tiles_taken * tiles_taken);
+    const Result<TilesRun> alone = run_tiles(device, arguments, blocks);
+    if (!alone) return alone.error();
+    arguments.to = to->data();
+    const Result<TilesRun> beside = run_tiles(device, arguments, blocks);
+    if (!beside) return beside.error();
+    const double part_writing = static_cast<double>(bytes) / beside->ns * ns_a_byte_written;
+    waits.push_back((beside->cycles_a_tile - alone->cycles_a_tile) / part_writing);
+  }
+  return median(std::move(waits));
+}
 
 Result<HbmBandwidth> hbm_bandwidth(const DeviceInfo& device, std::int64_t bytes) {
   const std::int64_t count = bytes / 16;

@@ -31,7 +31,7 @@ GpuSpec without_limit(GpuSpec gpu, Bound bound) {
       break;
     case Bound::latency:
       gpu.l2_latency_cycles = gpu.l2_far_latency_cycles = gpu.hbm_latency_cycles = 0;
-      gpu.hbm_tile_latency_cycles = 0;
+      gpu.hbm_tile_latency_cycles = gpu.hbm_write_wait_cycles = 0;
       gpu.sm_dependent_cycles = gpu.sm_product_latency_cycles = gpu.sm_shared_latency_cycles = 0;
       gpu.sm_barrier_cycles = gpu.sm_block_start_cycles = 0;
       gpu.launch_first_ns = gpu.launch_overhead_ns = gpu.launch_interval_ns = 0;

@@ -64,6 +64,7 @@ struct GpuSpec {
   double l2_partitions = 0;
   double l2_sector_bytes = 0;
   double l2_line_bytes = 0;
+  double l2_usable_fraction = 1;         // of the capacity that holds data
   double l2_ways = 0;                    // lines of a set; 0: one set
   double l2_dirty_fraction = 1;          // of a set that may be dirty
   double l2_bytes_per_cycle = 0;         // all SMs together
@@ -79,6 +80,7 @@ struct GpuSpec {
   double hbm_capacity_bytes = 0;
   double hbm_latency_cycles = 0;       // of one line
   double hbm_tile_latency_cycles = 0;  // of the latest line of a tile of 16 KiB; less than latency_cycles: as one line
+  double hbm_write_wait_cycles = 0;    // that a tile of 2 KiB comes later where HBM does nothing but write
   double launch_overhead_ns = 0;       // between dependent launches of one stream
   double launch_interval_ns = 0;       // from one launch to the next, as fast as the host can make them
   double launch_first_ns = 0;          // what two events around an empty kernel show

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "sim/engine/sm_order.h"
 
@@ -10,7 +11,9 @@ namespace tilescope {
 
 namespace {
 
-constexpr double reads_remembered = 8;  // of a tile, in the mean of the time between two
+constexpr double reads_remembered = 8;         // of a tile, in the mean of the time between two
+constexpr double writes_remembered = 2000;     // cycles, in the part of its time that HBM writes
+constexpr std::int64_t tiles_tracked = 32768;  // of all tensors about as many, so that simulating stays quick: a guess
 
 /// Cycles a byte; a rate of 0 means that the level is not there to slow anything.
 double per(double rate) {
@@ -20,6 +23,15 @@ double per(double rate) {
 std::uint64_t mixed(std::uint64_t key, std::int64_t part) {
   key = (key ^ static_cast<std::uint64_t>(part)) * 0x9e3779b97f4a7c15U;
   return key ^ key >> 32;
+}
+
+/// The less there is in all, the finer it is tracked: where all of it nearly fits the L2 it matters what of a tile stays.
+std::int64_t most_tracked_bytes(const GpuSpec& gpu, const TensorLayouts& layouts, std::span<const Tensor> tensors) {
+  if (gpu.l2_ways <= 0) return 0;
+  constexpr std::int64_t least = 2048;
+  std::int64_t all = 0;
+  for (const Tensor tensor : tensors) all += layouts[static_cast<std::size_t>(tensor)].bytes().value;
+  return std::max(least, all / tiles_tracked);
 }
 
 TileRef tile_of(const ScheduledAccess& access, const OpClass& op, const BlockOrigin& origin) {
@@ -52,7 +64,7 @@ MemorySystem::MemorySystem(const GpuSpec& gpu, const TensorLayouts& layouts, std
       builder_(builder),
       ledger_(ledger),
       recorder_(recorder),
-      map_(layouts),
+      map_(layouts, most_tracked_bytes(gpu, layouts, tensors)),
       ports_(static_cast<std::size_t>(gpu.sm_count)),
       sides_(sm_sides(gpu)) {
   if (!gpu.has_l2()) return;
@@ -64,7 +76,7 @@ MemorySystem::MemorySystem(const GpuSpec& gpu, const TensorLayouts& layouts, std
   }
   CachePolicy policy{static_cast<int>(gpu.l2_ways), 0, gpu.l2_dirty_fraction};
   for (const Tensor tensor : tensors) policy.tile_bytes = std::max(policy.tile_bytes, map_.tile_bytes(tensor));
-  cache_.emplace(map_, Bytes(static_cast<std::int64_t>(gpu.l2_capacity_bytes)), static_cast<int>(gpu.l2_partitions), policy);
+  cache_.emplace(map_, Bytes(static_cast<std::int64_t>(gpu.l2_capacity_bytes * gpu.l2_usable_fraction)), static_cast<int>(gpu.l2_partitions), policy);
 }
 
 Transfer MemorySystem::finish(double cycle, double port_end, double l2_end, double hbm_end, double latency) const {
@@ -91,7 +103,14 @@ void MemorySystem::write_back(double cycle, int launch) {
     hbm_bytes_ += static_cast<double>(bytes);
     serve(hbm_free_, cycle, cycles);
     hbm_busy_ += cycles;
+    hbm_writing_ = part_writing(cycle) * writes_remembered + cycles;
+    hbm_wrote_at_ = std::max(hbm_wrote_at_, cycle);
   }
+}
+
+double MemorySystem::part_writing(double cycle) const {
+  const double since = std::max(0.0, cycle - hbm_wrote_at_);
+  return hbm_writing_ == 0 ? 0 : hbm_writing_ / writes_remembered * std::exp(-since / writes_remembered);
 }
 
 double MemorySystem::part_looked_up(const TileRef& tile, double cycle) {
@@ -139,7 +158,7 @@ Transfer MemorySystem::load(int sm, double cycle, const ScheduledAccess& where, 
     const double hbm_cycles = static_cast<double>(access.hbm_read_bytes) * hbm_read_cycles_per_byte_;
     hbm_busy_ += hbm_cycles;
     hbm_bytes_ += static_cast<double>(access.hbm_read_bytes);
-    const double arrival = serve(hbm_free_, cycle, hbm_cycles) + op.hbm_latency;
+    const double arrival = serve(hbm_free_, cycle, hbm_cycles) + op.hbm_latency + op.hbm_write_wait * std::min(1.0, part_writing(cycle));
     if (cache_) cache_->note_arrival(arrival);
     hbm_end = std::max(hbm_end, arrival);
     ledger_.add(op.launch, op.tensor, Link::hbm_read, op.line, access.hbm_read_bytes);

@@ -74,6 +74,8 @@ class MemorySystem {
   double cross(int side, double cycle, std::int64_t bytes);
   Transfer finish(double cycle, double port_end, double l2_end, double hbm_end, double latency) const;
   void write_back(double cycle, int launch);
+  /// The part of HBM's time that it spent on writes lately.
+  double part_writing(double cycle) const;
   /// The part of a read at `cycle` that the L2 looks up: reads of a line that come soon after another share its look-up, as many
   /// as would if they came at random, as often as the latest did.
   double part_looked_up(const TileRef& tile, double cycle);
@@ -96,7 +98,8 @@ class MemorySystem {
   double l2_read_free_ = 0, l2_write_free_ = 0, hbm_free_ = 0;
   std::array<double, 2> fabric_free_{};  // towards each side
   double l2_read_busy_ = 0, l2_write_busy_ = 0, hbm_busy_ = 0, port_busy_ = 0;
-  double hbm_bytes_ = 0;  // that HBM was asked for
+  double hbm_writing_ = 0, hbm_wrote_at_ = 0;  // cycles spent on writes, fading; when that was
+  double hbm_bytes_ = 0;                       // that HBM was asked for
 };
 
 }  // namespace tilescope

@@ -177,15 +177,23 @@ void ScheduleBuilder::set_pipes(OpTiming& timing) const {
   if (!timing.product && instructions_wait()) timing.pipe[1] = no_pipe;
 }
 
-/// The more lines are waited for at once, the later the latest of them comes: measured for one and for those of a tile of 16 KiB,
-/// and taken as the logarithm of their number between. The warps of a kernel without products each wait for what they asked for
-/// themselves.
+/// At once: the warps of a kernel without products each wait for what they asked for themselves.
+double ScheduleBuilder::lines_waited_for(const Operation& op) const {
+  const double waiting = needs_.has_products ? 1 : needs_.threads / 32.0;
+  return std::max(1.0, static_cast<double>(op.bytes) / gpu_.l2_line_bytes / waiting);
+}
+
+/// The more lines are waited for, the later the latest of them comes: measured for one and for those of a tile of 16 KiB, and taken
+/// as the logarithm of their number between.
 double ScheduleBuilder::hbm_latency_of(const Operation& op) const {
   constexpr double measured_lines = 16 * 1024 / 128.0;
   const double spread = std::max(0.0, gpu_.hbm_tile_latency_cycles - gpu_.hbm_latency_cycles);
-  const double waiting = needs_.has_products ? 1 : needs_.threads / 32.0;
-  const double lines = std::max(1.0, static_cast<double>(op.bytes) / gpu_.l2_line_bytes / waiting);
-  return gpu_.hbm_latency_cycles + spread * std::min(1.0, std::log(lines) / std::log(measured_lines));
+  return gpu_.hbm_latency_cycles + spread * std::min(1.0, std::log(lines_waited_for(op)) / std::log(measured_lines));
+}
+
+/// Measured for 4, 16 and 64 lines: from two on it grows with the logarithm of their number.
+double ScheduleBuilder::hbm_write_wait_of(const Operation& op) const {
+  return gpu_.hbm_write_wait_cycles * std::max(0.0, std::log2(lines_waited_for(op) / 2) / std::log2(16.0 / 2));
 }
 
 OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& block) const {
@@ -231,7 +239,10 @@ OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& 
   c.moves = moves || c.smem_read[0] != 0 || c.smem_read[1] != 0 || c.smem_write != 0;
   c.busy_cycles =
       moves ? static_cast<double>(op.bytes) * (c.timing.store ? cycles_per_store_byte_ : cycles_per_port_byte_) : c.timing.shown;
-  if (op.kind == OpKind::load) c.hbm_latency = hbm_latency_of(op);
+  if (op.kind == OpKind::load) {
+    c.hbm_latency = hbm_latency_of(op);
+    c.hbm_write_wait = hbm_write_wait_of(op);
+  }
   set_pipes(c.timing);
   return c;
 }

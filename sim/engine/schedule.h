@@ -70,6 +70,7 @@ struct OpClass {
   std::int64_t bytes = 0;
   bool moves = false;                         // any of these
   double hbm_latency = 0;                     // load: of the latest of its lines, where they come from HBM; cycles
+  double hbm_write_wait = 0;                  // the same: beyond it where HBM does nothing but write; cycles
   std::int32_t tile_rows = 0, tile_cols = 0;  // load, store: of the rectangle
   std::int64_t flops = 0, exps = 0;
   double mma = 0;  // tensor-core instructions
@@ -141,6 +142,8 @@ class ScheduleBuilder {
   double instruction_cycles() const;
   double latency_of(const OpClass& c, const Operation& op, const BlockOperations& block) const;
   double hbm_latency_of(const Operation& op) const;
+  double hbm_write_wait_of(const Operation& op) const;
+  double lines_waited_for(const Operation& op) const;
   void set_pipes(OpTiming& timing) const;
   void set_shared_memory(OpClass& c, const Operation& op, const BlockOperations& block) const;
 

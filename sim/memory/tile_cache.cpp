@@ -2,16 +2,21 @@
 #include "sim/memory/tile_cache.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace tilescope {
 
 namespace {
 
 constexpr std::uint32_t most_sets = 1 << 12;  // of a partition
-// How unevenly addresses fall on sets, as a standard deviation: with it the experiments of kernels/measured/h200-l2-2026-11-21.txt
-// come out much as they did.
-constexpr double set_spread = 0.05;
+// Runs of tiles that go on side by side: how unevenly 2 to 64 MiB of addresses then fall on sets (a variance of 0.3 on average where
+// a set has a few) is what kernels/measured/h200-sets-2026-11-22.txt says (0.3 to 0.7).
+constexpr std::uint64_t interleaved_runs = 2;
+
+bool is_prime(std::uint32_t n) {
+  for (std::uint32_t divisor = 2; divisor * divisor <= n; ++divisor)
+    if (n % divisor == 0) return false;
+  return n > 1;
+}
 
 std::uint64_t mixed(std::uint64_t x) {
   x ^= x >> 33;
@@ -29,27 +34,24 @@ TileCache::TileCache(const TileMap& map, Bytes capacity, int partitions, CachePo
   const std::int64_t node_bytes = policy.tile_bytes / (two_ ? 2 : 1);
   if (policy.ways > 0 && node_bytes > 0)
     set_count_ = static_cast<std::uint32_t>(std::clamp<std::int64_t>(of_partition / (policy.ways * node_bytes), 1, most_sets));
+  while (set_count_ > 2 && !is_prime(set_count_)) --set_count_;
   spares_dirty_ = set_count_ > 1;
   sets_.resize(set_count_ * (two_ ? 2 : 1));
-  const std::int64_t of_set = of_partition / set_count_;
-  for (std::uint32_t i = 0; i < sets_.size(); ++i) {
-    // Steps of the golden ratio: as many large as small, in an order that nothing else follows.
-    const double step = (i + 0.5) * 0.6180339887498949, rank = 2 * (step - std::floor(step)) - 1;
-    const double part = set_count_ == 1 ? 1 : 1 + std::sqrt(3.0) * set_spread * rank;
-    sets_[i].capacity = static_cast<std::int64_t>(static_cast<double>(of_set) * part);
-    sets_[i].dirty_limit = static_cast<std::int64_t>(static_cast<double>(sets_[i].capacity) * policy.dirty_part);
+  for (Set& set : sets_) {
+    set.capacity = of_partition / set_count_;
+    set.dirty_limit = static_cast<std::int64_t>(static_cast<double>(set.capacity) * policy.dirty_part);
   }
   table_.resize(256);
   table_shift_ = 64 - 8;
 }
 
-/// A run of as many tiles as there are sets has one in each; where it begins is a matter of its address, and for copies another
-/// one.
-TileCache::SetPlace TileCache::sets_for(std::uint64_t key) const {
-  if (set_count_ == 1) return {};
-  const std::uint64_t place = key % set_count_, turn = mixed(key / set_count_);
-  const auto turned = [&](std::uint64_t by) { return static_cast<std::uint16_t>((place + by) % set_count_); };
-  return {turned(turn & 0xffffffff), turned(turn >> 32)};
+/// A run of as many tiles as there are sets has one in each; where it begins and how it goes on is a matter of its address.
+std::uint16_t TileCache::set_for(std::uint64_t key) const {
+  if (set_count_ == 1) return 0;
+  const std::uint64_t index = key / interleaved_runs, place = index % set_count_;
+  const std::uint64_t way = mixed(index / set_count_ * interleaved_runs + key % interleaved_runs);
+  const std::uint64_t first = way >> 32, step = 1 + (way & 0xffff) % (set_count_ - 1);
+  return static_cast<std::uint16_t>((place * step + first) % set_count_);
 }
 
 std::uint32_t TileCache::create(std::uint64_t key, std::size_t at) {
@@ -59,7 +61,7 @@ std::uint32_t TileCache::create(std::uint64_t key, std::size_t at) {
     entries_.emplace_back();
     nodes_.emplace_back();
     arrivals_.push_back(0);
-    places_.emplace_back();
+    set_numbers_.push_back(0);
   } else {
     entry = free_.back();
     free_.pop_back();
@@ -68,7 +70,7 @@ std::uint32_t TileCache::create(std::uint64_t key, std::size_t at) {
     arrivals_[entry] = 0;
   }
   entries_[entry].geometry = map_.geometry(key);
-  places_[entry] = sets_for(key);
+  set_numbers_[entry] = set_for(key);
   table_[at] = {key, entry};
   if (++count_ * 3 > table_.size()) grow_table();
   return entry;
@@ -224,19 +226,29 @@ void TileCache::clean(std::uint32_t number) {
 }
 
 std::uint32_t TileCache::pick_victim(const Set& set) {
-  for (std::uint32_t number = set.recent.tail; number != none; number = node(number).previous) {
+  const std::uint32_t oldest = set.recent.tail;
+  if (!is_dirty(oldest)) return oldest;
+  clean(oldest);
+  if (!spares_dirty_) return oldest;
+  for (std::uint32_t number = node(oldest).previous; number != none; number = node(number).previous)
     if (!is_dirty(number)) return number;
-    if (!spares_dirty_) break;
-    clean(number);
+  return oldest;
+}
+
+std::uint64_t TileCache::slices_of(std::uint32_t number, std::int64_t least_bytes) {
+  const Entry& entry = entries_[number >> 2];
+  std::uint64_t slices = 0, left = node(number).present;
+  while (left != 0 && (slices == 0 || bytes(entry, number & 3, slices) < least_bytes)) {
+    slices |= left & (~left + 1);
+    left &= left - 1;
   }
-  clean(set.recent.tail);
-  return set.recent.tail;
+  return slices;
 }
 
 void TileCache::shrink(Set& set) {
   while (set.used > set.capacity) {
     const std::uint32_t victim = pick_victim(set);
-    remove(victim, ~std::uint64_t{0});
+    remove(victim, set_count_ == 1 ? ~std::uint64_t{0} : slices_of(victim, set.used - set.capacity));
     erase_if_empty(victim >> 2);
   }
 }
@@ -269,10 +281,9 @@ void TileCache::read_missing(std::uint32_t entry, std::uint64_t slices, std::uin
     install(copy, missing);
   }
   // The sets are named before the first of them shrinks: the entry may go with it.
-  Set &of_home = set_of(home), &of_copy = set_of(copy), &of_far_home = set_of(far_home);
+  Set &of_near = set_of(home), &of_far_home = set_of(far_home);
   shrink(of_far_home);
-  shrink(of_home);
-  shrink(of_copy);
+  shrink(of_near);
 }
 
 TileAccess TileCache::read(const TileRef& tile, int side) {
@@ -285,10 +296,9 @@ TileAccess TileCache::read(const TileRef& tile, int side) {
     const Node* const nodes = &nodes_[entry].at[from * 2];
     if (!two_ || (slices & ~(nodes[0].present & nodes[1].present)) != 0) return read_missing(entry, slices, from, result);
     // Most reads: all of it is near.
-    Set* const sets = &sets_[from * set_count_];
-    const SetPlace place = places_[entry];
-    touch(home, sets[place.home]);
-    touch(home + 1, sets[place.copy]);
+    Set& set = set_of(home);
+    touch(home, set);
+    touch(home + 1, set);
   });
   return result;
 }
@@ -324,10 +334,9 @@ std::int64_t TileCache::write(const TileRef& tile, int side) {
     write_home(far_home, slices);
     install(copy, slices);
     remove(far_home + 1, slices);
-    Set &of_home = set_of(home), &of_copy = set_of(copy), &of_far_home = set_of(far_home);
+    Set &of_near = set_of(home), &of_far_home = set_of(far_home);
     shrink(of_far_home);
-    shrink(of_home);
-    shrink(of_copy);
+    shrink(of_near);
   });
   return crossed;
 }

@@ -9,9 +9,9 @@
 //
 //   A tile has up to four nodes: in each partition its home half and a copy of the other half. A hit on a copy is no use of the
 //   home, and a copy stays when its home goes. A write leaves the homes dirty, its own side a copy of the far half, the other side
-//   none. A node is in one set of its partition, where a tile stands for a line: each set keeps a list of its nodes by last use,
-//   evicts from the far end, and writes back the dirty ones used longest ago where more than a given part of it is dirty; these
-//   stay, clean. So do dirty ones that would be evicted: a clean one goes in their place.
+//   none. All nodes of a tile are in one set of their partition, where a tile stands for a line: each set keeps a list of its nodes
+//   by last use, evicts from the far end, and writes back the dirty ones used longest ago where more than a given part of it is
+//   dirty; these stay, clean. So does a dirty one that would be evicted: the clean one used longest ago goes in its place.
 #pragma once
 
 #include <array>
@@ -79,9 +79,6 @@ class TileCache {
     List recent, dirty;  // the latter of homes alone
     std::int64_t used = 0, dirty_bytes = 0, capacity = 0, dirty_limit = 0;
   };
-  struct SetPlace {
-    std::uint16_t home = 0, copy = 0;
-  };
 
   std::uint32_t find_or_create(std::uint64_t key) {
     std::size_t at = place_of(key);
@@ -111,14 +108,16 @@ class TileCache {
   void install(std::uint32_t number, std::uint64_t slices);
   void remove(std::uint32_t number, std::uint64_t slices);
   Set& set_of(std::uint32_t number) {
-    const SetPlace place = places_[number >> 2];
-    return sets_[(number >> 1 & 1) * set_count_ + ((number & 1) != 0 ? place.copy : place.home)];
+    return sets_[(number >> 1 & 1) * set_count_ + set_numbers_[number >> 2]];
   }
-  SetPlace sets_for(std::uint64_t key) const;
+  std::uint16_t set_for(std::uint64_t key) const;
   bool is_dirty(std::uint32_t number) const { return (number & 1) == 0 && entries_[number >> 2].dirty[number >> 1 & 1] != 0; }
-  /// The node used longest ago that is clean. Dirty ones before it are written back, and stay until they come to be next; where all
-  /// are dirty, or dirty ones are not spared, the one used longest ago goes.
+  /// The node used longest ago; where that is dirty it is written back and stays until it comes to be next, and the clean one used
+  /// longest ago goes.
   std::uint32_t pick_victim(const Set& set);
+  /// As few of the slices of a node, the first ones first, as hold so many bytes; all of them where they hold less.
+  std::uint64_t slices_of(std::uint32_t number, std::int64_t least_bytes);
+  /// Evicts what is too much: where a partition is one set whole tiles, else no more than that.
   void shrink(Set& set);
   void link_dirty(std::uint32_t number);
   void unlink_dirty(std::uint32_t number);
@@ -132,7 +131,7 @@ class TileCache {
 
   const TileMap& map_;
   bool two_;
-  std::uint32_t set_count_ = 1;  // of a partition
+  std::uint32_t set_count_ = 1;  // of a partition: a prime, so that a walk of any step comes to each
   bool spares_dirty_ = false;    // where the L2 is like the one that was experimented on
   std::vector<Nodes> nodes_;     // by entry, as are the next two
   std::vector<double> arrivals_;
@@ -145,8 +144,8 @@ class TileCache {
   std::vector<Place> table_;  // open addressing, a power of two
   int table_shift_ = 0;
   std::size_t count_ = 0;
-  std::vector<Set> sets_;         // of partition 0, then of partition 1
-  std::vector<SetPlace> places_;  // by entry
+  std::vector<Set> sets_;                   // of partition 0, then of partition 1
+  std::vector<std::uint16_t> set_numbers_;  // by entry
   std::array<std::int64_t, 2> used_{};
   TensorBytes resident_{}, dirty_{}, evicted_{};
   bool any_evicted_ = false;

@@ -49,7 +49,7 @@ TensorLayouts tensor_layouts(const AttentionProblem& problem, const TileShape& t
   return layouts;
 }
 
-TileMap::TileMap(const TensorLayouts& layouts) {
+TileMap::TileMap(const TensorLayouts& layouts, std::int64_t most_bytes) {
   for (std::size_t t = 0; t < layouts.size(); ++t) {
     Grid& grid = grids_[t];
     const TensorLayout& layout = layouts[t];
@@ -58,6 +58,7 @@ TileMap::TileMap(const TensorLayouts& layouts) {
     const std::int64_t row_bytes = layout.row_bytes();
     std::int64_t rows = std::min(layout.tile_rows, layout.rows);
     std::int64_t cols = std::min(layout.tile_cols, layout.cols);
+    while (most_bytes > 0 && rows % 2 == 0 && rows * cols * layout.element_bytes > most_bytes) rows /= 2;
     const bool full_width = cols == layout.cols;
     // A tile thinner than a sector would own nothing: neighbours are tracked together.
     std::int64_t rows_of_a_sector = 1;

@@ -1,6 +1,7 @@
 // TileMap: cuts every tensor into the tiles that the L2 model tracks, each tile into at most 64 slices of rows.
 //
-// A tracked tile is TensorLayout's, or where that is small several of them, one below the other, each with slices of its own.
+// A tracked tile is TensorLayout's, or a part of its rows where that is large, or where it is small several of them, one below the
+// other; each has slices of its own.
 //
 //   TileRef (any rectangle) ──for_each_part──► (tile key, mask of slices) …    one part for each tracked tile it meets
 //
@@ -32,7 +33,8 @@ TensorLayouts tensor_layouts(const AttentionProblem& problem, const TileShape& t
 
 class TileMap {
  public:
-  explicit TileMap(const TensorLayouts& layouts);
+  /// `most_bytes`: of a tracked tile, as far as halving its rows goes; 0: as the layouts say.
+  explicit TileMap(const TensorLayouts& layouts, std::int64_t most_bytes = 0);
 
   /// Calls f(key, slices) for each tracked tile that `tile` meets.
   template <class F>

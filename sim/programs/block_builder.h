@@ -58,6 +58,8 @@ class BlockBuilder {
 
   /// Loads the tensor whose colour the slot wears. Issued once its buffer is free and operation `after` is over.
   std::int32_t load(int line, Slot dst, std::int32_t after = -1);
+  /// The same, but into registers of its own: issued once operation `after` is over.
+  std::int32_t load_after(int line, Slot dst, std::int32_t after) { return add_load(line, dst, after); }
   /// Makes `slot` stand for the buffer that load `index` filled.
   void select(Slot slot, std::int32_t index) { filled_by_[static_cast<std::size_t>(slot)] = index; }
   std::int32_t store(int line, Slot src);

@@ -83,6 +83,7 @@ class Softmax final : public TileProgram {
       : TileProgram(problem, tile), plan_(problem, tile) {
     const KernelNeeds needs = row_softmax_needs(problem, tile, gpu, kind == Kind::fused);
     buffers_ = kind == Kind::fused ? needs.stages : tiles_in_registers(needs, tile);
+    if (kind == Kind::safe && gpu.sm_dependent_cycles > 0) turns_at_once_ = 4;
     // A thread has eight columns of O.
     weights_read_ = static_cast<int>(tile.block_kv * ceil_div(problem.head_dim, std::int64_t{8}) / needs.threads) + 5;
     left_over_ = plan_.grid.key_tiles < 4 * tiles_in_registers(needs, tile) ? 2 : 1;
@@ -113,12 +114,15 @@ class Softmax final : public TileProgram {
     b.fill(1, Slot::l, 0.0F);
     if constexpr (kind == Kind::fused) b.fill(1, Slot::o, 0.0F);
     out.iterations = static_cast<std::int32_t>(passes * plan_.grid.key_tiles);
+    std::int32_t before = -1;  // the operation that ends the turns before those that are fetched
     for (std::int64_t n = 0; n < passes * plan_.grid.key_tiles; ++n) {
       const std::int64_t j = n % plan_.grid.key_tiles;
       b.keys(j, plan_.grid.keys(j));
-      b.iteration(n, n % buffers_);
+      b.iteration(n, n % (buffers_ * turns_at_once_));
       b.idle_lanes(j + 1 == plan_.grid.key_tiles ? last_share_ : 8);
-      emit_tile(b, n / plan_.grid.key_tiles, j + 1 == plan_.grid.key_tiles);
+      const std::int64_t pass = n / plan_.grid.key_tiles;
+      if (n != 0 && is_fetched_first(pass, j)) before = b.latest();
+      emit_tile(b, pass, j + 1 == plan_.grid.key_tiles, before);
     }
     if constexpr (kind == Kind::fused) {
       b.keys(-1, {});
@@ -157,13 +161,23 @@ class Softmax final : public TileProgram {
  private:
   static constexpr std::int64_t passes = kind == Kind::safe ? 3 : kind == Kind::online ? 2 : 1;
 
-  void emit_tile(BlockBuilder& b, std::int64_t pass, bool last) const {
+  void emit_tile(BlockBuilder& b, std::int64_t pass, bool last, [[maybe_unused]] std::int32_t before) const {
     if constexpr (kind == Kind::safe)
-      emit_safe(b, pass, last);
+      emit_safe(b, pass, last, before);
     else if constexpr (kind == Kind::online)
-      emit_online(b, pass, last);
+      emit_online(b, pass, last, before);
     else
       emit_fused(b);
+  }
+
+  /// Whether tile j is the first of those that are fetched together. What all threads have in registers is a turn of the row, fetched
+  /// when the one before it is done. The compiler unrolled the passes of the safe softmax that only read: what is left of the row
+  /// over a multiple of so many turns comes first, a turn at a time, then so many are fetched at once.
+  bool is_fetched_first(std::int64_t pass, std::int64_t j) const {
+    if (j % buffers_ != 0) return false;
+    if (pass + 1 == passes) return true;
+    const std::int64_t turn = j / buffers_, left_over = (plan_.grid.key_tiles + buffers_ / 2) / buffers_ % turns_at_once_;
+    return turn < left_over || (turn - left_over) % turns_at_once_ == 0;
   }
 
   /// A warp executes an element for all its lanes, whether the row has something for them or not.
@@ -187,25 +201,25 @@ class Softmax final : public TileProgram {
     b.beside(what);
   }
 
-  void emit_safe(BlockBuilder& b, std::int64_t pass, bool last) const {
+  void emit_safe(BlockBuilder& b, std::int64_t pass, bool last, std::int32_t before) const {
     if (pass == 0) {
-      b.load(3, Slot::s);
+      b.load_after(3, Slot::s, before);
       b.row_max(4, Slot::m, Slot::m, Slot::s);
       merge(b, last);
     } else if (pass == 1) {
-      b.load(6, Slot::s);
+      b.load_after(6, Slot::s, before);
       b.exp(7, Slot::p, Slot::s, Slot::m);
       b.row_sum(8, Slot::l, Slot::l, Slot::p, Slot::none);
       merge(b, last);
     } else {
-      b.load(10, Slot::s);
+      b.load_after(10, Slot::s, before);
       emit_result(b, 11);
     }
   }
 
-  void emit_online(BlockBuilder& b, std::int64_t pass, bool last) const {
+  void emit_online(BlockBuilder& b, std::int64_t pass, bool last, std::int32_t before) const {
     if (pass == 0) {
-      b.load(3, Slot::s);
+      b.load_after(3, Slot::s, before);
       b.row_max(4, Slot::m_new, Slot::m, Slot::s);
       b.share(24);  // with a look whether it is still -inf, and a copy
       b.exp(5, Slot::p, Slot::s, Slot::m_new);
@@ -215,7 +229,7 @@ class Softmax final : public TileProgram {
       merge(b, last);
       b.copy(8, Slot::m, Slot::m_new);
     } else {
-      b.load(10, Slot::s);
+      b.load_after(10, Slot::s, before);
       emit_result(b, 11);
     }
   }
@@ -257,6 +271,7 @@ class Softmax final : public TileProgram {
 
   BlockPlan plan_;
   std::int64_t buffers_ = 1;  // of S, and of V
+  std::int64_t turns_at_once_ = 1;  // of the row that are fetched together where a pass only reads
   int last_share_ = 8;        // eighths of its instructions that the last tile of a row takes
   int warps_ = 4;             // that have an element of a row
   int weights_read_ = 0;      // fused: wavefronts of a warp, one for each key whose row of V it adds
