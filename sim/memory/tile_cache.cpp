@@ -45,18 +45,13 @@ TileCache::TileCache(const TileMap& map, Bytes capacity, int partitions, CachePo
   table_shift_ = 64 - 8;
 }
 
-/// A run of as many tiles as there are sets has one in each; where it begins and how it goes on is a matter of its address. Copies of
-/// every other run are where its homes would be, those of the rest go their own way.
-TileCache::SetPlace TileCache::sets_for(std::uint64_t key) const {
-  if (set_count_ == 1) return {};
+/// A run of as many tiles as there are sets has one in each; where it begins and how it goes on is a matter of its address.
+std::uint16_t TileCache::set_for(std::uint64_t key) const {
+  if (set_count_ == 1) return 0;
   const std::uint64_t index = key / interleaved_runs, place = index % set_count_;
-  const auto set_by = [&](std::uint64_t way) {
-    const std::uint64_t first = way >> 32, step = 1 + (way & 0xffff) % (set_count_ - 1);
-    return static_cast<std::uint16_t>((place * step + first) % set_count_);
-  };
   const std::uint64_t way = mixed(index / set_count_ * interleaved_runs + key % interleaved_runs);
-  const std::uint16_t home = set_by(way);
-  return {home, key % interleaved_runs == 0 ? home : set_by(mixed(~way))};
+  const std::uint64_t first = way >> 32, step = 1 + (way & 0xffff) % (set_count_ - 1);
+  return static_cast<std::uint16_t>((place * step + first) % set_count_);
 }
 
 std::uint32_t TileCache::create(std::uint64_t key, std::size_t at) {
@@ -66,7 +61,7 @@ std::uint32_t TileCache::create(std::uint64_t key, std::size_t at) {
     entries_.emplace_back();
     nodes_.emplace_back();
     arrivals_.push_back(0);
-    places_.emplace_back();
+    set_numbers_.push_back(0);
   } else {
     entry = free_.back();
     free_.pop_back();
@@ -75,7 +70,7 @@ std::uint32_t TileCache::create(std::uint64_t key, std::size_t at) {
     arrivals_[entry] = 0;
   }
   entries_[entry].geometry = map_.geometry(key);
-  places_[entry] = sets_for(key);
+  set_numbers_[entry] = set_for(key);
   table_[at] = {key, entry};
   if (++count_ * 3 > table_.size()) grow_table();
   return entry;
@@ -286,10 +281,9 @@ void TileCache::read_missing(std::uint32_t entry, std::uint64_t slices, std::uin
     install(copy, missing);
   }
   // The sets are named before the first of them shrinks: the entry may go with it.
-  Set &of_home = set_of(home), &of_copy = set_of(copy), &of_far_home = set_of(far_home);
+  Set &of_near = set_of(home), &of_far_home = set_of(far_home);
   shrink(of_far_home);
-  shrink(of_home);
-  shrink(of_copy);
+  shrink(of_near);
 }
 
 TileAccess TileCache::read(const TileRef& tile, int side) {
@@ -302,10 +296,9 @@ TileAccess TileCache::read(const TileRef& tile, int side) {
     const Node* const nodes = &nodes_[entry].at[from * 2];
     if (!two_ || (slices & ~(nodes[0].present & nodes[1].present)) != 0) return read_missing(entry, slices, from, result);
     // Most reads: all of it is near.
-    Set* const sets = &sets_[from * set_count_];
-    const SetPlace place = places_[entry];
-    touch(home, sets[place.home]);
-    touch(home + 1, sets[place.copy]);
+    Set& set = set_of(home);
+    touch(home, set);
+    touch(home + 1, set);
   });
   return result;
 }
@@ -341,10 +334,9 @@ std::int64_t TileCache::write(const TileRef& tile, int side) {
     write_home(far_home, slices);
     install(copy, slices);
     remove(far_home + 1, slices);
-    Set &of_home = set_of(home), &of_copy = set_of(copy), &of_far_home = set_of(far_home);
+    Set &of_near = set_of(home), &of_far_home = set_of(far_home);
     shrink(of_far_home);
-    shrink(of_home);
-    shrink(of_copy);
+    shrink(of_near);
   });
   return crossed;
 }

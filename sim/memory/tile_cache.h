@@ -80,10 +80,6 @@ class TileCache {
     std::int64_t used = 0, dirty_bytes = 0, capacity = 0, dirty_limit = 0;
   };
 
-  struct SetPlace {
-    std::uint16_t home = 0, copy = 0;
-  };
-
   std::uint32_t find_or_create(std::uint64_t key) {
     std::size_t at = place_of(key);
     for (; table_[at].entry != none; at = (at + 1) & (table_.size() - 1))
@@ -112,10 +108,9 @@ class TileCache {
   void install(std::uint32_t number, std::uint64_t slices);
   void remove(std::uint32_t number, std::uint64_t slices);
   Set& set_of(std::uint32_t number) {
-    const SetPlace place = places_[number >> 2];
-    return sets_[(number >> 1 & 1) * set_count_ + ((number & 1) != 0 ? place.copy : place.home)];
+    return sets_[(number >> 1 & 1) * set_count_ + set_numbers_[number >> 2]];
   }
-  SetPlace sets_for(std::uint64_t key) const;
+  std::uint16_t set_for(std::uint64_t key) const;
   bool is_dirty(std::uint32_t number) const { return (number & 1) == 0 && entries_[number >> 2].dirty[number >> 1 & 1] != 0; }
   /// The node used longest ago; where that is dirty it is written back and stays until it comes to be next, and the clean one used
   /// longest ago goes.
@@ -149,8 +144,8 @@ class TileCache {
   std::vector<Place> table_;  // open addressing, a power of two
   int table_shift_ = 0;
   std::size_t count_ = 0;
-  std::vector<Set> sets_;         // of partition 0, then of partition 1
-  std::vector<SetPlace> places_;  // by entry
+  std::vector<Set> sets_;                   // of partition 0, then of partition 1
+  std::vector<std::uint16_t> set_numbers_;  // by entry
   std::array<std::int64_t, 2> used_{};
   TensorBytes resident_{}, dirty_{}, evicted_{};
   bool any_evicted_ = false;
