@@ -11,7 +11,7 @@ flags=(-std=c++20 -O2 -I. -DFMT_HEADER_ONLY -DFMT_CONSTEVAL= -DFMT_USE_CONSTEXPR
   -gencode "arch=compute_$arch,code=sm_$arch")
 [ -n "${FMT_INCLUDE:-}" ] && flags+=(-isystem "$FMT_INCLUDE")
 objects=()
-for source in kernels/bench/l2_policy{,_places,_fabric,_reads,_writes,_rounds}.cpp kernels/bench/l2_lab.cu kernels/device_cuda.cpp kernels/measure/flush.cu kernels/measure/counters.cpp \
+for source in kernels/bench/l2_policy{,_places,_fabric,_reads,_writes,_rounds,_sets}.cpp kernels/bench/l2_{lab,sets}.cu kernels/device_cuda.cpp kernels/measure/flush.cu kernels/measure/counters.cpp \
   kernels/measure/counter_table.cpp kernels/measure/cupti_library.cpp; do
   object=$out/$(echo "$source" | tr / _).o
   objects+=("$object")

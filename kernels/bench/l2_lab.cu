@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "kernels/microbench/bench_timer.cuh"
+#include "kernels/bench/l2_lab.cuh"
 
 namespace tilescope {
 
@@ -15,13 +15,11 @@ namespace {
 using microbench::checked;
 using microbench::mean;
 
-constexpr int threads = 512, threads_of_a_line = 8, alone_bytes = 200 << 10;  // so much shared memory that an SM has one block
-constexpr std::int64_t line_bytes = 128, lines_of_a_mib = (1 << 20) / line_bytes;
-constexpr int who_count = 5, sample_lines = 512;
+using Rank = L2Lab::Rank;
 
-struct Rank {
-  int rank = -1, of = 0;  // among those that take part
-};
+constexpr int threads = 512, threads_of_a_line = 8;
+constexpr std::int64_t lines_of_a_mib = (1 << 20) / line_bytes;
+constexpr int who_count = 5, sample_lines = 512;
 
 struct TouchArguments {
   char* buffer;
@@ -33,14 +31,6 @@ struct TouchArguments {
   std::uint32_t seed;
   std::uint32_t* never;
 };
-
-__device__ std::uint32_t mixed(std::uint32_t x) {
-  x ^= x >> 16;
-  x *= 0x7feb352du;
-  x ^= x >> 15;
-  x *= 0x846ca68bu;
-  return x ^ (x >> 16);
-}
 
 /// Eight threads a line, 64 lines a block at a time.
 __global__ __launch_bounds__(threads) void touch_kernel(const TouchArguments a) {
@@ -133,17 +123,9 @@ __global__ void latency_kernel(const char* buffer, const char* same_page, int li
   if (own.rank < 0) return;
   const int each = (lines + own.of - 1) / own.of, first = own.rank * each, end = min(lines, first + each);
   std::uint32_t at = 0;
-  const auto load = [&](const char* from) {
-    asm volatile("ld.global.cg.u32 %0, [%1];" : "=r"(at) : "l"(from + (at & 1)) : "memory");  // all that is loaded is even
-  };
-  load(same_page);
-  for (int i = first; i < end; ++i) {
-    const std::int64_t start = microbench::cycle_counter();
-    load(buffer + i * line_bytes);
-    arrived[0] = at;  // waits for the load, so that the clock is read after it
-    const std::int64_t end_cycle = microbench::cycle_counter();
-    cycles[i] = static_cast<std::uint16_t>(min(end_cycle - start, std::int64_t{65535}));
-  }
+  cycles_of_load(same_page, at, arrived[0]);
+  for (int i = first; i < end; ++i)
+    cycles[i] = static_cast<std::uint16_t>(min(cycles_of_load(buffer + i * line_bytes, at, arrived[0]), std::int64_t{65535}));
   if (at == 0x12345679u) *never = at;
 }
 
@@ -167,20 +149,6 @@ __global__ void cluster_kernel(int* sms) {
   if (threadIdx.x == 0) sms[blockIdx.x] = static_cast<int>(microbench::sm_number());
 }
 
-/// Where to part values into two groups so that they are as tight as can be.
-double parting(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const double all = std::accumulate(values.begin(), values.end(), 0.0);
-  double before = 0, best = -1, threshold = 0;
-  for (std::size_t i = 1; i < values.size(); ++i) {
-    before += values[i - 1];
-    const auto n = static_cast<double>(i), rest = static_cast<double>(values.size()) - n;
-    const double apart = before / n - (all - before) / rest, between = n * rest * apart * apart;
-    if (between > best) best = between, threshold = (values[i - 1] + values[i]) / 2;
-  }
-  return threshold;
-}
-
 template <class T>
 Result<std::vector<T>> host(const DeviceMemory& memory, std::int64_t count) {
   std::vector<T> values(static_cast<std::size_t>(count));
@@ -196,6 +164,19 @@ Status set(DeviceMemory& memory, const void* from, std::size_t bytes) {
 }
 
 }  // namespace
+
+double parting(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const double all = std::accumulate(values.begin(), values.end(), 0.0);
+  double before = 0, best = -1, threshold = 0;
+  for (std::size_t i = 1; i < values.size(); ++i) {
+    before += values[i - 1];
+    const auto n = static_cast<double>(i), rest = static_cast<double>(values.size()) - n;
+    const double apart = before / n - (all - before) / rest, between = n * rest * apart * apart;
+    if (between > best) best = between, threshold = (values[i - 1] + values[i]) / 2;
+  }
+  return threshold;
+}
 
 void L2Lab::note(const Status& status) {
   if (status_ && !status) status_ = status;
@@ -385,7 +366,7 @@ void L2Lab::touch(const Touch& touch) {
   if (!list_count_.empty() && first + a.count > list_count_[list])
     return note(Error{
         fmt::format("{} MiB of lines are asked for from {}, there are {:.1f}", touch.mib, touch.first_mib, mib_of(touch.lines))});
-  a.ranks = static_cast<const Rank*>(ranks_.address()) + static_cast<std::int64_t>(touch.who) * device_.sm_count;
+  a.ranks = ranks(touch.who);
   a.shift = touch.shift;
   a.bytes = touch.bytes;
   a.write = touch.write;
@@ -395,6 +376,31 @@ void L2Lab::touch(const Touch& touch) {
   a.never = static_cast<std::uint32_t*>(touches_.address());
   touch_kernel<<<device_.sm_count, threads, alone_bytes>>>(a);
   note(checked(cudaGetLastError(), "touching lines"));
+}
+
+LineList L2Lab::list_of(const std::vector<std::uint32_t>& lines) {
+  LineList list;
+  if (lines.empty()) return list;
+  note(set(list.memory, lines.data(), lines.size() * sizeof(std::uint32_t)));
+  list.count = status_ ? static_cast<int>(lines.size()) : 0;
+  return list;
+}
+
+void L2Lab::touch_lines(const LineList& lines, Who who, bool write) {
+  TouchArguments a{};
+  a.buffer = buffer();
+  a.list = lines.numbers();
+  a.count = lines.count;
+  a.ranks = ranks(who);
+  a.bytes = line_bytes;
+  a.write = write;
+  a.never = static_cast<std::uint32_t*>(touches_.address());
+  touch_kernel<<<device_.sm_count, threads, alone_bytes>>>(a);
+  note(checked(cudaGetLastError(), "touching lines"));
+}
+
+const L2Lab::Rank* L2Lab::ranks(Who who) const {
+  return static_cast<const Rank*>(ranks_.address()) + static_cast<std::int64_t>(who) * device_.sm_count;
 }
 
 std::array<double, 2> L2Lab::rates(const Steps& prepare, const Stream& stream) {
@@ -414,9 +420,7 @@ std::array<double, 2> L2Lab::rates(const Steps& prepare, const Stream& stream) {
   }
   std::array<double, 2> sms{};
   for (const SmPlace& sm : sms_) sms[static_cast<std::size_t>(sm.side)] += 1;
-  for (const Who who : {Who::side0, Who::side1})
-    a.ranks[who == Who::side0 ? 0 : 1] =
-        static_cast<const Rank*>(ranks_.address()) + static_cast<std::int64_t>(who) * device_.sm_count;
+  for (const Who who : {Who::side0, Who::side1}) a.ranks[who == Who::side0 ? 0 : 1] = ranks(who);
   a.never = static_cast<std::uint32_t*>(touches_.address());
   a.cycles = reinterpret_cast<std::int64_t*>(static_cast<char*>(touches_.address()) + cycles_at);
   for (int i = 0; i < repeats && status_; ++i) {

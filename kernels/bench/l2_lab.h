@@ -41,6 +41,13 @@ struct Stream {
   double first_mib = 0, mib = 0;  // of each side
 };
 
+/// Lines of the buffer by number, on the device.
+struct LineList {
+  DeviceMemory memory;
+  int count = 0;
+  const std::uint32_t* numbers() const { return static_cast<const std::uint32_t*>(memory.address()); }
+};
+
 /// In MiB.
 struct L2Bytes {
   double hbm_read = 0, hbm_write = 0, fabric_read = 0, fabric_write = 0;
@@ -50,6 +57,9 @@ struct SmPlace {
   int side = 0, gpc = 0;
   double own_latency = 0, first_latency = 0;  // of lines that SM 0 brought in: read again, read first; cycles
 };
+
+/// Where to part values into two groups so that they are as tight as can be.
+double parting(std::vector<double> values);
 
 class L2Lab {
  public:
@@ -66,6 +76,9 @@ class L2Lab {
   /// What `counted` moves after a flush and `prepare`. Zeros once something has failed: see status().
   L2Bytes bytes(const Steps& prepare, const Steps& counted);
   void touch(const Touch& touch);
+  LineList list_of(const std::vector<std::uint32_t>& lines);
+  /// Whole lines, shared out among those that take part.
+  void touch_lines(const LineList& lines, Who who, bool write);
   /// Bytes a cycle at which each side gets on with a stream, once `prepare` is done after a flush; median of five times.
   std::array<double, 2> rates(const Steps& prepare, const Stream& stream);
   void flush();
@@ -77,12 +90,20 @@ class L2Lab {
   };
   std::vector<Placed> place_blocks(int blocks, int blocks_per_sm, bool uneven);
   const Status& status() const { return status_; }
+  /// Keeps the first failure.
+  void note(const Status& status);
+
+  // For kernels of other files, which have one block an SM.
+  struct Rank {
+    int rank = -1, of = 0;  // among the SMs that take part
+  };
+  const Rank* ranks(Who who) const;                                       // by SM, on the device
+  char* buffer() const { return static_cast<char*>(buffer_.address()); }  // on the device, lines of 128 bytes
 
  private:
   Status find_sides();
   Status find_gpcs();
   Status find_homes();
-  void note(const Status& status);
 
   DeviceInfo device_;
   CounterSession counters_;

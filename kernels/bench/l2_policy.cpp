@@ -58,7 +58,7 @@ constexpr Section sections[] = {{"machine", machine},     {"order", order},
                                 {"cyclic", cyclic},       {"dirty", dirty},
                                 {"update", update},       {"update_half", update_half},
                                 {"behind", behind},       {"hot", hot},
-                                {"random", random_order}};
+                                {"random", random_order}, {"sets", sets}};
 
 }  // namespace
 

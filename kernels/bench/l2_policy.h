@@ -34,6 +34,9 @@ void update(L2Lab& lab);
 void update_half(L2Lab& lab);
 void behind(L2Lab& lab);
 
+// Which lines share a set, and what reads and writes do to one set.   l2_policy_sets.cpp
+void sets(L2Lab& lab);
+
 /// A pass by `who` over `mib` of the lines from `first` MiB on; `shift` as in Touch.
 Touch read_of(Lines lines, double first, double mib, Who who, int shift = 0);
 Touch write_of(Lines lines, double first, double mib, Who who, int shift = 0);
