@@ -18,7 +18,7 @@ using microbench::DeviceArray;
 
 constexpr int passes = 8192, words = passes / 32, targets_of_a_block = 16;
 constexpr std::uint32_t all_drawn = 1 << 16;
-constexpr float least_z = 6, own_z = 99;  // of some 30 lines of a set it is 11; 4e9 pairs have 4 beyond 6 by chance
+constexpr float least_z = 6, own_z = 99;  // lines of one set have about 11; of 4e9 pairs 4 are beyond 6 by chance
 
 /// Lines that the SMs of one side go through.
 struct Listed {

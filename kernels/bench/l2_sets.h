@@ -11,7 +11,7 @@
 
 namespace tilescope {
 
-inline constexpr int l2_ways = 16;  // of all chips that this was run on
+inline constexpr int l2_ways = 16;  // the programs of section sets show them
 
 /// Sets of one partition. A line at home there is on one; a line of the other home is on one too, once this side has a copy of it.
 struct SetMap {
