@@ -39,8 +39,7 @@ const PanelInfo* find_panel(std::string_view id) {
 
 /// Panels whose content can be longer than they are.
 bool scrolls(std::string_view id) {
-  return id == "listing" || id == "softmax" || id == "traffic" || id == "what_if" || id == "fit" ||
-         id == "validate";
+  return id == "listing" || id == "softmax" || id == "traffic" || id == "what_if" || id == "fit" || id == "validate";
 }
 
 /// Points below which the parts of a panel would be on top of each other, or cut: it then scrolls. Text made large in a small
@@ -50,7 +49,7 @@ ImVec2 least_content(std::string_view id) {
   if (id == "what_if") return {430, 0};
   if (id == "fit") return {500, 0};
   if (id == "roofline" || id == "sweep") return {500, 385};  // below their words there must be a picture
-  if (id == "validate") return {310, 0};  // its switches
+  if (id == "validate") return {310, 0};                     // its switches
   if (id == "timeline" || scrolls(id)) return {0, 0};
   return {500, 300};
 }
@@ -131,7 +130,9 @@ void AppFrame::set_scale(float display_scale, float user_scale) {
   options_.scale = std::clamp(display_scale * user_scale, 0.5F, 6.0F);
 }
 
-float AppFrame::take_text_scale_change() { return std::exchange(text_scale_change_, 1.0F); }
+float AppFrame::take_text_scale_change() {
+  return std::exchange(text_scale_change_, 1.0F);
+}
 
 void AppFrame::update_theme(float width, float height) {
   // A panel by itself has all the room there is; and text that the user made larger stays so.
@@ -209,7 +210,9 @@ bool AppFrame::wants_frame() const {
   return changed_ || settling_ > 0 || context_->InputEventsQueue.Size > 0 || session_.animating();
 }
 
-bool AppFrame::typing() const { return context_->IO.WantTextInput; }
+bool AppFrame::typing() const {
+  return context_->IO.WantTextInput;
+}
 
 void AppFrame::draw_panel(const char* id, const Rect& rect, const View& view, Commands& commands) {
   const PanelInfo* panel = find_panel(id);
@@ -241,7 +244,8 @@ void AppFrame::draw_splitters(const View& view) {
       ImGui::SetMouseCursor(across ? ImGuiMouseCursor_ResizeEW : ImGuiMouseCursor_ResizeNS);
       const float half = std::max(1.0F, theme_.scale);
       const ImVec2 c = rect.center();
-      const Rect line = across ? Rect{{c.x - half, rect.min.y}, {c.x + half, rect.max.y}} : Rect{{rect.min.x, c.y - half}, {rect.max.x, c.y + half}};
+      const Rect line = across ? Rect{{c.x - half, rect.min.y}, {c.x + half, rect.max.y}}
+                               : Rect{{rect.min.x, c.y - half}, {rect.max.x, c.y + half}};
       ImGui::GetWindowDrawList()->AddRectFilled(line.min, line.max, theme_.accent, half);
     }
     if (ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left))
@@ -265,8 +269,9 @@ void AppFrame::draw_window(const View& view, Commands& commands) {
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(0, 0));
   ImGui::PushStyleVar(ImGuiStyleVar_WindowRounding, 0);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 0);
-  constexpr ImGuiWindowFlags bare = ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoBringToFrontOnFocus |
-                                    ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoNav | ImGuiWindowFlags_NoScrollWithMouse;
+  constexpr ImGuiWindowFlags bare = ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove |
+                                    ImGuiWindowFlags_NoBringToFrontOnFocus | ImGuiWindowFlags_NoSavedSettings |
+                                    ImGuiWindowFlags_NoNav | ImGuiWindowFlags_NoScrollWithMouse;
   ImGui::Begin("##tilescope", nullptr, bare);
   ImGui::PopStyleVar(3);
 
@@ -299,9 +304,10 @@ void AppFrame::say_missing_fonts() const {
   constexpr double seconds = 20;
   if (!options_.say_missing_fonts || !fonts_.built_in() || ImGui::GetTime() > seconds) return;
   // English in every language: the built-in font has no other letters.
-  message_box(theme_, "##fonts", layout_.stage.min, std::round(420 * theme_.scale),
-              "No font file was found (Debian: fonts-inter, fonts-jetbrains-mono); the built-in font stands in, with a for alpha, b for "
-              "beta, s for sigma, S for Sigma, t for tau.");
+  message_box(
+      theme_, "##fonts", layout_.stage.min, std::round(420 * theme_.scale),
+      "No font file was found (Debian: fonts-inter, fonts-jetbrains-mono); the built-in font stands in, with a for alpha, b for "
+      "beta, s for sigma, S for Sigma, t for tau.");
 }
 
 std::vector<AppFrame::Place> AppFrame::places_of(const View& view) const {

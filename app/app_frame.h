@@ -1,6 +1,7 @@
 // AppFrame: one frame of the window, whatever shows it — the window, `render` and the tests drive exactly this.
 //
-//   input events ─► ImGuiIO ─► build(): keys, layout, panels ─► commands ─► Session        draw(): ImGui's lists and the quads ─► OpenGL
+//   input events ─► ImGuiIO ─► build(): keys, layout, panels ─► commands ─► Session        draw(): ImGui's lists and the quads ─►
+//   OpenGL
 #pragma once
 
 #include <memory>
@@ -21,12 +22,12 @@ namespace tilescope {
 class AppFrame {
  public:
   struct Options {
-    float display_scale = 1;          // pixels of a point
-    float scale = 1;                  // of the display times the user's own
+    float display_scale = 1;  // pixels of a point
+    float scale = 1;          // of the display times the user's own
     LayoutShares shares;
-    std::string panel;                // only this one, filling the picture; empty: the whole window
+    std::string panel;                            // only this one, filling the picture; empty: the whole window
     std::vector<std::string> languages = {"en"};  // for the language button
-    bool say_missing_fonts = false;   // once, in the first seconds
+    bool say_missing_fonts = false;               // once, in the first seconds
   };
 
   /// Makes the ImGui context and the GL objects; a GL context must be current. `session` must outlive the frame.
@@ -87,11 +88,11 @@ class AppFrame {
   FontLibrary fonts_;
   Theme theme_;
   Layout layout_;
-  float built_scale_ = 0;             // what theme and fonts were made for
+  float built_scale_ = 0;  // what theme and fonts were made for
   std::string built_language_;
   bool gl_ready_ = false;
-  bool changed_ = false;              // a command was carried out after the frame was built
-  double settling_ = 0;               // seconds of frames still wanted after input: tooltips wait, sizes settle
+  bool changed_ = false;  // a command was carried out after the frame was built
+  double settling_ = 0;   // seconds of frames still wanted after input: tooltips wait, sizes settle
   float text_scale_change_ = 1;
   bool tooltips_rest_ = false;
 };

@@ -34,10 +34,8 @@ constexpr std::string_view panel_symbols =
     "\u2009·×÷−±≤≥≠≈∞→←↑↓↔⇧⏎▾▸ΣΘΩτασβ\u00B5\u03BC√‖⌈⌉⌊⌋°²³⁰¹⁴⁵⁶⁷⁸⁹⁻₀₁₂₃₄₅₆₇₈₉ₘₙᵀᵢⱼₖ′″…–—“”‘’•✓✕∈∑∏∘∝≡⊙✗";
 
 // What ImGui's own font lacks, and below it what stands in: it has Latin letters only.
-constexpr std::u32string_view not_built_in =
-    U"\u2009−≤≥≠≈→←↑↓↔▾▸ΣΘΩτασβμ\u03BC√‖⌈⌉⌊⌋⁰⁴⁵⁶⁷⁸⁹⁻₀₁₂₃₄₅₆₇₈₉ₘₙᵀᵢⱼₖ′″…–—“”‘’•✓✕✗∈∑∏∘∝≡⊙";
-constexpr std::u32string_view stands_in =
-    U" -<>/~><^v-v>SOOtasbmmV|[][]0456789-0123456789mnTijk'\"~--\"\"''*vxxeSP.~=o";
+constexpr std::u32string_view not_built_in = U"\u2009−≤≥≠≈→←↑↓↔▾▸ΣΘΩτασβμ\u03BC√‖⌈⌉⌊⌋⁰⁴⁵⁶⁷⁸⁹⁻₀₁₂₃₄₅₆₇₈₉ₘₙᵀᵢⱼₖ′″…–—“”‘’•✓✕✗∈∑∏∘∝≡⊙";
+constexpr std::u32string_view stands_in = U" -<>/~><^v-v>SOOtasbmmV|[][]0456789-0123456789mnTijk'\"~--\"\"''*vxxeSP.~=o";
 static_assert(not_built_in.size() == stands_in.size());
 
 constexpr char32_t replacement = 0xFFFD;
@@ -122,7 +120,9 @@ struct FontLibrary::Finder {
 
 FontLibrary::FontLibrary() : finder_(std::make_unique<Finder>()) {}
 
-FontLibrary::~FontLibrary() { faces_.clear(); }  // before the FreeType library that made them
+FontLibrary::~FontLibrary() {
+  faces_.clear();
+}  // before the FreeType library that made them
 
 const FontLibrary::Face* FontLibrary::open(const std::string& path, int index) {
   for (const auto& face : faces_)
@@ -209,7 +209,8 @@ std::vector<const FontLibrary::Face*> FontLibrary::chain(const char* family, boo
   return faces;
 }
 
-ImFont* FontLibrary::bake(ImFontAtlas& atlas, const std::vector<const Face*>& chain_faces, bool bold, float em_pixels, std::u32string_view text) {
+ImFont* FontLibrary::bake(ImFontAtlas& atlas, const std::vector<const Face*>& chain_faces, bool bold, float em_pixels,
+                          std::u32string_view text) {
   // Which code points each face is asked for: the first in the chain that has one draws it.
   std::vector<const Face*> faces = chain_faces;
   std::vector<std::vector<ImWchar>> wanted(faces.size());
@@ -247,7 +248,8 @@ ImFont* FontLibrary::bake(ImFontAtlas& atlas, const std::vector<const Face*>& ch
     config.SizePixels = em_pixels * faces[k]->line_per_em();
     // ImGui's signature takes a mutable pointer; it does not write to a font that it does not own.
     void* data = const_cast<unsigned char*>(faces[k]->bytes.data());
-    font = atlas.AddFontFromMemoryTTF(data, static_cast<int>(faces[k]->bytes.size()), config.SizePixels, &config, ranges_.back().data());
+    font = atlas.AddFontFromMemoryTTF(data, static_cast<int>(faces[k]->bytes.size()), config.SizePixels, &config,
+                                      ranges_.back().data());
   }
   return font;
 }

@@ -1,6 +1,7 @@
 // Fonts: finds Inter, JetBrains Mono and Noto Sans CJK through fontconfig and bakes them into ImGui's atlas at the size in use.
 //
-//   every glyph of the listings and the language ──► first family that has it: Inter ─► DejaVu ─► Noto CJK ─► whatever fontconfig knows
+//   every glyph of the listings and the language ──► first family that has it: Inter ─► DejaVu ─► Noto CJK ─► whatever fontconfig
+//   knows
 #pragma once
 
 #include <memory>
@@ -46,8 +47,8 @@ class FontLibrary {
 
   std::unique_ptr<Finder> finder_;
   std::vector<std::unique_ptr<Face>> faces_;
-  std::vector<std::vector<ImWchar>> ranges_;   // must outlive the atlas's build
-  std::vector<std::string> warnings_;  // one a family that is not installed
+  std::vector<std::vector<ImWchar>> ranges_;  // must outlive the atlas's build
+  std::vector<std::string> warnings_;         // one a family that is not installed
   std::u32string missing_;
   bool built_in_ = false;
 };

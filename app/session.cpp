@@ -180,7 +180,9 @@ Session::Session(Start start) : state_(std::make_unique<State>()) {
 
 Session::~Session() = default;
 
-void Session::apply(const Command& command) { std::visit(*state_, command); }
+void Session::apply(const Command& command) {
+  std::visit(*state_, command);
+}
 
 void Session::tick(double seconds) {
   State& s = *state_;
@@ -275,10 +277,18 @@ View Session::view(const Theme& theme) const {
   return view;
 }
 
-ThemeKind Session::theme_kind() const { return state_->theme; }
-const std::string& Session::language() const { return state_->language; }
-bool Session::help_shown() const { return state_->help; }
-bool Session::present() const { return state_->present; }
+ThemeKind Session::theme_kind() const {
+  return state_->theme;
+}
+const std::string& Session::language() const {
+  return state_->language;
+}
+bool Session::help_shown() const {
+  return state_->help;
+}
+bool Session::present() const {
+  return state_->present;
+}
 bool Session::by_sm() const {
   return state_->by_sm;
 }

@@ -12,7 +12,9 @@ namespace {
 /// A whole race takes this long at speed 1.
 constexpr double race_seconds = 24;
 
-double cycle_of(const LaneState& lane, std::int64_t step) { return lane.simulation->trace->state_at(lane.focus_sm, step).cycle; }
+double cycle_of(const LaneState& lane, std::int64_t step) {
+  return lane.simulation->trace->state_at(lane.focus_sm, step).cycle;
+}
 
 /// The operation of the step's block up to which its values stand: the step's own, or, where that moves a tile, the last one that
 /// does not and was over by then.

@@ -129,7 +129,7 @@ struct LaneState {
   std::shared_ptr<const Simulation> simulation;
   int focus_sm = 0;
   std::int64_t step = 0;
-  double shown_cycle = -1;                      // what `lane.state` was made for
+  double shown_cycle = -1;  // what `lane.state` was made for
   bool shown_at_rest = false;
   std::vector<std::size_t> block_lengths;             // operations, by launch
   std::shared_ptr<const BlockOperations> operations;  // of the block of the step that `lane` shows
@@ -143,12 +143,12 @@ struct Session::State {
   // what the controls show
   SimulationRequest request;
   GpuSpec gpu_base;
-  InputSource inputs;                           // as the user gave them
+  InputSource inputs;  // as the user gave them
   bool race = false;
-  SimulationRequest good_request;               // of the simulation on screen, as it was asked for
+  SimulationRequest good_request;  // of the simulation on screen, as it was asked for
   bool good_race = false;
   std::optional<ControlMessage> message;
-  std::string pending_control;                  // the control whose change is being simulated
+  std::string pending_control;  // the control whose change is being simulated
 
   // where the playhead stands
   std::vector<LaneState> lanes;
@@ -164,11 +164,11 @@ struct Session::State {
   ThemeKind theme = ThemeKind::dark;
   std::string language = "en";
   bool present = false, help = false;
-  std::string alone, side = "listing";                     // panels
+  std::string alone, side = "listing";  // panels
   bool by_sm = false;
   std::array<std::optional<LookIntoSms>, 2> sms_wanted, sms_looked_for;  // by lane: by the panel; what was asked of the worker
-  int looks = 0;                                          // cancelled ones are not asked for again
-  std::optional<FocusBlock> going_to_block;               // once its SM is in focus
+  int looks = 0;                                                         // cancelled ones are not asked for again
+  std::optional<FocusBlock> going_to_block;                              // once its SM is in focus
   CenterView center = CenterView::stage;
   double clock_seconds = 0;
 
@@ -182,11 +182,11 @@ struct Session::State {
   TextLoader load_text = nullptr;
   std::string busy_what, background_what;
 
-  static constexpr int plane_slots = 2;         // one a lane
-  static constexpr int history_slots = 3;       // one a lane, and one for the block that comes next
-  static constexpr int timeline_slots = 2;      // one a lane
-  static constexpr int block_slots = 3;         // one a lane, and one for the block that comes next
-  static constexpr int values_slots = 3;        // one a lane, and one for the iteration that comes next
+  static constexpr int plane_slots = 2;     // one a lane
+  static constexpr int history_slots = 3;   // one a lane, and one for the block that comes next
+  static constexpr int timeline_slots = 2;  // one a lane
+  static constexpr int block_slots = 3;     // one a lane, and one for the block that comes next
+  static constexpr int values_slots = 3;    // one a lane, and one for the iteration that comes next
   Retired retired;
   bool freeing = false;
   std::vector<std::shared_ptr<const Simulation>> other_focus;  // shown before with other SMs in focus, the last one last
@@ -200,13 +200,13 @@ struct Session::State {
   std::array<std::optional<BlockKey>, block_slots> blocks_under_way;
   std::array<ValuesKey, values_slots> values_asked, values_brought;
   std::vector<Lane> shown;
-  std::unique_ptr<Worker> worker;               // last, with `background`: their threads end before the rest goes
+  std::unique_ptr<Worker> worker;  // last, with `background`: their threads end before the rest goes
   /// What must not keep the shown simulation waiting: studies of many simulations, validation, measurements.
   std::unique_ptr<Worker> background;
   /// What takes milliseconds and must wait for neither: writing blocks out, and freeing what left the screen.
   std::unique_ptr<Worker> errands;
-  std::unique_ptr<Studies> studies;             // they refer to `background`, whose thread is stopped first: see ~State
-  StudyView study_view;                         // of this frame
+  std::unique_ptr<Studies> studies;  // they refer to `background`, whose thread is stopped first: see ~State
+  StudyView study_view;              // of this frame
   ~State() {
     background.reset();
     errands.reset();
@@ -216,15 +216,15 @@ struct Session::State {
   Measurements measurements;
   std::shared_ptr<const Simulation> measured_for;  // whose case `measured` is
   std::optional<FoundCase> measured;
-  std::vector<std::shared_ptr<const KnownProbe>> probes;       // of the same
+  std::vector<std::shared_ptr<const KnownProbe>> probes;  // of the same
   std::shared_ptr<const KnownProbe> probe, compare_asked;
-  std::shared_ptr<const ProbeComparison> compared;             // of `probe`
+  std::shared_ptr<const ProbeComparison> compared;  // of `probe`
   std::shared_ptr<const KnownBandwidth> bandwidth;
-  bool going_to_probe = false;                                 // once its SM is in focus
+  bool going_to_probe = false;  // once its SM is in focus
   ValidationState validation;
   bool threads = true;
-  double notice_until = 0;                      // a notice without a control goes away by itself
-  struct Background;                            // session_measured.cpp
+  double notice_until = 0;  // a notice without a control goes away by itself
+  struct Background;        // session_measured.cpp
   std::shared_ptr<Background> shelf;
   static std::shared_ptr<Background> make_background();
 

@@ -13,7 +13,9 @@ namespace tilescope {
 namespace {
 
 /// The part of an ImGui label that a person sees.
-std::string_view visible(std::string_view label) { return label.substr(0, label.find("##")); }
+std::string_view visible(std::string_view label) {
+  return label.substr(0, label.find("##"));
+}
 
 /// Start of the character before `end`.
 std::size_t previous_character(std::string_view text, std::size_t end) {
@@ -22,7 +24,9 @@ std::size_t previous_character(std::string_view text, std::size_t end) {
   return end;
 }
 
-float snapped(float v) { return std::floor(v + 0.5F); }
+float snapped(float v) {
+  return std::floor(v + 0.5F);
+}
 
 /// The ground, text and frame of a button in its three moods.
 struct ButtonLook {
@@ -135,8 +139,8 @@ void panel_heading(const Theme& theme, std::string_view title, std::string_view 
   const float title_width = std::min(text_width(theme.heading, title), width);
   draw_text(list, theme.heading, {at, {at.x + title_width + 1, at.y + height}}, theme.text, title);
   if (!remark.empty() && width > title_width + theme.gap)
-    draw_text(list, theme.ui_small, {{at.x + title_width + theme.gap, at.y}, {at.x + width, at.y + height}}, theme.text_faint, remark,
-              Align::right);
+    draw_text(list, theme.ui_small, {{at.x + title_width + theme.gap, at.y}, {at.x + width, at.y + height}}, theme.text_faint,
+              remark, Align::right);
   ImGui::Dummy({width, height});
 }
 
@@ -276,7 +280,8 @@ void draw_bar(ImDrawList* list, const Theme& theme, const Rect& rect, double fra
   const float radius = std::min(rect.height() * 0.5F, theme.rounding * 0.5F);
   list->AddRectFilled(rect.min, rect.max, mix(theme.inset, theme.inset_border, 0.6F), radius);
   const float width = rect.width() * static_cast<float>(std::clamp(fraction, 0.0, 1.0));
-  if (width > 0.5F) list->AddRectFilled(rect.min, {rect.min.x + std::max(width, std::min(2 * radius, rect.width())), rect.max.y}, color, radius);
+  if (width > 0.5F)
+    list->AddRectFilled(rect.min, {rect.min.x + std::max(width, std::min(2 * radius, rect.width())), rect.max.y}, color, radius);
 }
 
 bool cell_shows_number(const Theme& theme, const Rect& rect) {
@@ -285,10 +290,13 @@ bool cell_shows_number(const Theme& theme, const Rect& rect) {
 
 void draw_value_cell(ImDrawList* list, const Theme& theme, const Rect& rect, float value, ImU32 fill) {
   list->AddRectFilled(rect.min, rect.max, fill, std::round(2 * theme.scale));
-  if (cell_shows_number(theme, rect)) draw_text(list, theme.mono_small, rect, text_on(theme, fill), short_number(value), Align::center);
+  if (cell_shows_number(theme, rect))
+    draw_text(list, theme.mono_small, rect, text_on(theme, fill), short_number(value), Align::center);
 }
 
-std::string short_number(float value) { return format_cell(value, 4); }
+std::string short_number(float value) {
+  return format_cell(value, 4);
+}
 
 ImU32 text_on(const Theme& theme, ImU32 fill) {
   const float opacity = static_cast<float>(fill >> IM_COL32_A_SHIFT) / 255.0F;

@@ -53,7 +53,8 @@ void divider(const Theme& theme);
 /// A rounded button; filled with the accent when `on`. `width` 0 fits the label. The label may carry an ImGui "##id".
 bool pill(const Theme& theme, const char* label, bool on, const char* tooltip = nullptr, float width = 0);
 /// Pills in a row of which one is on; returns the index that was clicked.
-std::optional<int> segmented(const Theme& theme, const char* id, std::span<const char* const> labels, int selected, bool small = false);
+std::optional<int> segmented(const Theme& theme, const char* id, std::span<const char* const> labels, int selected,
+                             bool small = false);
 /// "label ........ value" with the value in the mono font at the right edge; `swatch` draws the tensor's square before the label.
 /// Returns true while hovered.
 bool key_value_row(const Theme& theme, std::string_view label, std::string_view value, std::optional<Tensor> swatch = {},

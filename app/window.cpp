@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <csignal>
 #include <cmath>
+#include <csignal>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -108,13 +108,15 @@ struct Shell {
   AppFrame* frame = nullptr;
   Session* session = nullptr;
   Settings settings;
-  float user_scale = 1;          // from the command line or the settings
+  float user_scale = 1;           // from the command line or the settings
   std::array<int, 4> windowed{};  // place and size before full screen
   bool full_screen = false;
   std::array<GLFWcursor*, ImGuiMouseCursor_COUNT> cursors{};
 };
 
-Shell& shell_of(GLFWwindow* window) { return *static_cast<Shell*>(glfwGetWindowUserPointer(window)); }
+Shell& shell_of(GLFWwindow* window) {
+  return *static_cast<Shell*>(glfwGetWindowUserPointer(window));
+}
 
 /// Pixels a point of the window system's own coordinates: 1 on X11, 2 on many Wayland displays.
 float pixel_ratio(GLFWwindow* window) {
@@ -270,7 +272,8 @@ void run_loop(Shell& shell) {
     follow_cursor(shell);
     follow_present(shell);
     follow_text_scale(shell);
-    while (glfwGetWindowAttrib(shell.window, GLFW_ICONIFIED) == GLFW_TRUE && asked_to_end == 0) glfwWaitEventsTimeout(signal_seconds);
+    while (glfwGetWindowAttrib(shell.window, GLFW_ICONIFIED) == GLFW_TRUE && asked_to_end == 0)
+      glfwWaitEventsTimeout(signal_seconds);
   }
 }
 
@@ -318,8 +321,9 @@ int run_window(const WindowOptions& options) {
   const Settings settings = load_settings();
   const Glfw glfw;
   if (!glfw.good)
-    return fail(fmt::format("there is no display to open a window on ({}): use 'tilescope render --out picture.png' to draw without one",
-                            glfw.why.empty() ? "no reason given" : glfw.why));
+    return fail(
+        fmt::format("there is no display to open a window on ({}): use 'tilescope render --out picture.png' to draw without one",
+                    glfw.why.empty() ? "no reason given" : glfw.why));
   Result<WindowHandle> window = open_window(options.width.value_or(settings.width), options.height.value_or(settings.height));
   if (!window) return fail(window.error().sentence);
   glfwMakeContextCurrent(window->get());
@@ -345,7 +349,8 @@ int run_window(const WindowOptions& options) {
   update_scale(shell);
   end_on_signals();
   run_loop(shell);
-  if (const std::string notice = (*frame)->fonts().notice(); !notice.empty()) std::fprintf(stderr, "tilescope: %s\n", notice.c_str());
+  if (const std::string notice = (*frame)->fonts().notice(); !notice.empty())
+    std::fprintf(stderr, "tilescope: %s\n", notice.c_str());
   remember(shell);
   ImGui_ImplGlfw_Shutdown();
   return 0;

@@ -38,10 +38,10 @@ struct RenderOptions {
   int width = 1600, height = 900;  // of the picture, in pixels
   float scale = 1;
   std::string language = "en";
-  std::string panel;  // an id of panel_table(); empty for the whole window
-  std::shared_ptr<const SweepResult> swept;   // what the Sweep view shows; absent: its usual one
+  std::string panel;                         // an id of panel_table(); empty for the whole window
+  std::shared_ptr<const SweepResult> swept;  // what the Sweep view shows; absent: its usual one
   SweepQuantity sweep_quantity{};
-  std::string out;    // the PNG, written by write_file() of app/files.h
+  std::string out;  // the PNG, written by write_file() of app/files.h
 };
 
 /// Opens the window and returns the exit code when it is closed. GPUs for its menu: gpu_ids() and load_gpu() of app/assets.h.

@@ -178,7 +178,8 @@ void draw_problem_controls(const View& view, Commands& commands) {
   const Theme& theme = *view.theme;
   AttentionProblem p = view.request.problem;
   const auto push = [&](const char* control) { commands.push(SetProblem{p, control}); };
-  const auto field = [&](const char* label, const char* control, const char* tooltip, std::int64_t& value, std::int64_t low, std::int64_t high) {
+  const auto field = [&](const char* label, const char* control, const char* tooltip, std::int64_t& value, std::int64_t low,
+                         std::int64_t high) {
     const bool changed = number_field(theme, label, control, tooltip, value, low, high);
     if (changed) push(control);
     control_message(view, control);
@@ -189,17 +190,20 @@ void draw_problem_controls(const View& view, Commands& commands) {
 
   const std::int64_t group = std::max<std::int64_t>(1, p.heads / std::max<std::int64_t>(1, p.kv_heads));
   std::int64_t heads = p.heads;
-  if (number_field(theme, tr("H  query heads"), "heads", tr("heads of Q; the heads of K and V follow in the same proportion"), heads, 1, 4096)) {
+  if (number_field(theme, tr("H  query heads"), "heads", tr("heads of Q; the heads of K and V follow in the same proportion"),
+                   heads, 1, 4096)) {
     // Groups stay whole: their size is kept where it divides, else every head has its own K and V.
     p.heads = heads;
     p.kv_heads = heads % group == 0 ? heads / group : heads;
     push("heads");
   }
   control_message(view, "heads");
-  field(tr("key heads"), "kv_heads", tr("heads of K and V: fewer than H is grouped-query, 1 is multi-query attention"), p.kv_heads, 1, 4096);
+  field(tr("key heads"), "kv_heads", tr("heads of K and V: fewer than H is grouped-query, 1 is multi-query attention"), p.kv_heads,
+        1, 4096);
 
   std::int64_t rows = p.seq_q;
-  if (number_field(theme, tr("N  queries"), "seq", tr("rows of Q and O; keys follow while both are equal"), rows, 1, largest_rows)) {
+  if (number_field(theme, tr("N  queries"), "seq", tr("rows of Q and O; keys follow while both are equal"), rows, 1,
+                   largest_rows)) {
     if (p.seq_kv == p.seq_q) p.seq_kv = rows;
     p.seq_q = rows;
     push("seq");
@@ -251,7 +255,8 @@ void draw_tile_controls(const View& view, Commands& commands) {
     commands.push(SetTile{{}, "block_q"});
   divider(theme);
   std::int64_t blocks = view.request.blocks_per_sm ? *view.request.blocks_per_sm : run != nullptr ? blocks_of(*run) : 1;
-  if (number_field(theme, tr("blocks per SM"), "blocks_per_sm", tr("how many an SM holds at once; never more than fit"), blocks, 1, 64))
+  if (number_field(theme, tr("blocks per SM"), "blocks_per_sm", tr("how many an SM holds at once; never more than fit"), blocks, 1,
+                   64))
     commands.push(SetBlocksPerSm{static_cast<int>(blocks)});
   control_message(view, "blocks_per_sm");
   if (pill(theme, tr("as many as fit"), !view.request.blocks_per_sm)) commands.push(SetBlocksPerSm{std::nullopt});
@@ -272,7 +277,8 @@ void draw_gpu_controls(const View& view, Commands& commands) {
     if (pill(theme, id.c_str(), view.request.gpu.id == id)) commands.push(SetGpu{id});
   }
   ImGui::SetNextItemWidth(std::round(420 * theme.scale));
-  const bool entered = ImGui::InputTextWithHint("##path", tr("path of your own .toml"), &edit.path, ImGuiInputTextFlags_EnterReturnsTrue);
+  const bool entered =
+      ImGui::InputTextWithHint("##path", tr("path of your own .toml"), &edit.path, ImGuiInputTextFlags_EnterReturnsTrue);
   ImGui::SameLine();
   if ((ImGui::Button(tr("open file")) || entered) && !edit.path.empty()) {
     const bool has_slash = edit.path.find('/') != std::string::npos || edit.path.ends_with(".toml");
@@ -280,7 +286,8 @@ void draw_gpu_controls(const View& view, Commands& commands) {
   }
   control_message(view, "gpu");
   if (view.message && !edit.key.empty()) control_message(view, edit.key);
-  const bool any = std::any_of(spec_keys().begin(), spec_keys().end(), [&](const SpecKey& k) { return is_changed(view.request.gpu, k.key); });
+  const bool any =
+      std::any_of(spec_keys().begin(), spec_keys().end(), [&](const SpecKey& k) { return is_changed(view.request.gpu, k.key); });
   ImGui::BeginDisabled(!any);
   if (ImGui::Button(tr("reset all"))) commands.push(ResetSpecValue{});
   ImGui::EndDisabled();

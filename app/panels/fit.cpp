@@ -124,9 +124,9 @@ std::string detail(const FitMap& map) {
 std::string tooltip(const FitCell& cell, bool own) {
   if (!cell.fits()) return window_words(cell.refusal);
   std::string text = own ? tr("the kernel's tile") : "";
-  add_line(text,
-      say(tr("{} of shared memory, {} registers a thread, {} threads, {} buffers"), format_capacity(Bytes(cell.needs.shared_bytes)),
-          cell.needs.registers_per_thread, cell.needs.threads, cell.needs.stages));
+  add_line(text, say(tr("{} of shared memory, {} registers a thread, {} threads, {} buffers"),
+                     format_capacity(Bytes(cell.needs.shared_bytes)), cell.needs.registers_per_thread, cell.needs.threads,
+                     cell.needs.stages));
   add_line(text, say(tr("{} blocks on an SM, limited by {}"), cell.blocks_per_sm, limit_name(cell.limit)));
   if (cell.spills) add_line(text, tr("The sums of a thread need more registers than there are: the compiler would spill."));
   if (cell.outcome && cell.outcome->done()) {
@@ -238,8 +238,12 @@ void use(const View& view, const FitMap& map, const FitCell& cell, Commands& com
 }
 
 /// What a map's axes take of its height.
-float axes_above(const Theme& theme) { return theme.ui_small->FontSize + 12 * theme.scale; }
-float axes_below(const Theme& theme) { return theme.ui_small->FontSize + theme.mono_small->FontSize + 10 * theme.scale; }
+float axes_above(const Theme& theme) {
+  return theme.ui_small->FontSize + 12 * theme.scale;
+}
+float axes_below(const Theme& theme) {
+  return theme.ui_small->FontSize + theme.mono_small->FontSize + 10 * theme.scale;
+}
 
 /// Below this the numbers of a map would touch each other.
 float least_map_height(const Theme& theme, const FitMap& map) {

@@ -21,7 +21,7 @@ struct ListingState {
   int line = 0;                       // that is lit; 0 for none
   float from = 0, to = 0, shown = 0;  // top of the light, relative to the first row: it glides from line to line
   float row_height = 0;
-  bool scroll = false;                // bring the line into view
+  bool scroll = false;  // bring the line into view
 };
 
 /// A row of the listing: a line, or the heading of a launch.

@@ -125,7 +125,8 @@ void show_hover(const View& view, const TimelineState& state, const TimelineLayo
     HoverText text = unit ? lane_hover(simulation, data, layout, row, state.window, mouse)
                           : curve_hover(simulation, data, layout, row, state.window, mouse);
     if (row.kind == TimelineRow::Kind::hbm)
-      if (const std::string measured = measured_bandwidth_text(view, state.window, layout, mouse.x); !measured.empty()) add_line(text.body, measured);
+      if (const std::string measured = measured_bandwidth_text(view, state.window, layout, mouse.x); !measured.empty())
+        add_line(text.body, measured);
     if (!text.title.empty()) show_tooltip(*view.theme, text.title, text.body);
   }
 }
@@ -224,7 +225,8 @@ void draw_timeline_panel(const View& view, Commands& commands) {
   if (scrolls) list->PopClipRect();
   list->PopClipRect();
   if (measured > 0)
-    draw_measured_lanes(list, view, state.window, {{at.x, at.y + size.y - measured + 4 * theme.scale}, {layout.plot.min.x - 8 * theme.scale, at.y + size.y}},
+    draw_measured_lanes(list, view, state.window,
+                        {{at.x, at.y + size.y - measured + 4 * theme.scale}, {layout.plot.min.x - 8 * theme.scale, at.y + size.y}},
                         {{layout.plot.min.x, at.y + size.y - measured + 4 * theme.scale}, {layout.plot.max.x, at.y + size.y}});
   unit_switch(state, view, layout);
   lanes_switch(view, layout, commands);

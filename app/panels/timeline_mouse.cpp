@@ -33,7 +33,8 @@ void handle_names(TimelineState& state, const TimelineLayout& layout) {
   if (layout.hidden > 0) {
     names_item(layout);
     const ImGuiIO& io = ImGui::GetIO();
-    const float by = (ImGui::IsItemHovered() ? io.MouseWheel * layout.lane_height : 0) + (ImGui::IsItemActive() ? io.MouseDelta.y : 0);
+    const float by =
+        (ImGui::IsItemHovered() ? io.MouseWheel * layout.lane_height : 0) + (ImGui::IsItemActive() ? io.MouseDelta.y : 0);
     state.scroll -= by;
     state.scrolled_by_hand = state.scrolled_by_hand || by != 0;
   }

@@ -27,23 +27,35 @@ struct Painter {
 /// How a cause is told without its colour: memory is a solid line, a unit that others use dashed, what is being held dotted.
 struct WaitLook {
   const char* name;
-  float on = 0, off = 0;   // points; 0: solid
+  float on = 0, off = 0;  // points; 0: solid
 };
 WaitLook look_of(WaitCause cause) {
   switch (cause) {
     case WaitCause::none:
-    case WaitCause::program_order: break;
-    case WaitCause::data: return {tr("data")};
-    case WaitCause::l2: return {"L2"};
-    case WaitCause::hbm: return {"HBM"};
-    case WaitCause::buffer: return {tr("buffer"), 2, 3};
-    case WaitCause::block_slot: return {tr("place"), 2, 3};
-    case WaitCause::tensor: return {tr("tensor"), 7, 4};
-    case WaitCause::exp: return {tr("exp"), 7, 4};
-    case WaitCause::fp32: return {tr("FP32"), 7, 4};
-    case WaitCause::smem: return {tr("port"), 7, 4};
-    case WaitCause::barrier: return {tr("barrier"), 7, 4};
-    case WaitCause::launch: return {tr("launch"), 2, 3};
+    case WaitCause::program_order:
+      break;
+    case WaitCause::data:
+      return {tr("data")};
+    case WaitCause::l2:
+      return {"L2"};
+    case WaitCause::hbm:
+      return {"HBM"};
+    case WaitCause::buffer:
+      return {tr("buffer"), 2, 3};
+    case WaitCause::block_slot:
+      return {tr("place"), 2, 3};
+    case WaitCause::tensor:
+      return {tr("tensor"), 7, 4};
+    case WaitCause::exp:
+      return {tr("exp"), 7, 4};
+    case WaitCause::fp32:
+      return {tr("FP32"), 7, 4};
+    case WaitCause::smem:
+      return {tr("port"), 7, 4};
+    case WaitCause::barrier:
+      return {tr("barrier"), 7, 4};
+    case WaitCause::launch:
+      return {tr("launch"), 2, 3};
   }
   return {""};
 }
@@ -65,7 +77,8 @@ void add_wait(const Painter& paint, const TimelineRow& row, const Interval& inte
   if (to - from < 2 * scale) return;
   const ImU32 color = paint.theme.wait[static_cast<std::size_t>(interval.cause)];
   const WaitLook look = look_of(interval.cause);
-  const float end = to - scale, step = look.on > 0 ? (look.on + look.off) * scale : end - from, on = look.on > 0 ? look.on * scale : step;
+  const float end = to - scale, step = look.on > 0 ? (look.on + look.off) * scale : end - from,
+              on = look.on > 0 ? look.on * scale : step;
   for (float x = from; x < end; x += std::max(step, 1.0F)) {
     Quad line;
     line.min = {x, middle - thickness * 0.5F};

@@ -43,7 +43,9 @@ struct TimelineShape {
 /// The part of a font's size that a name needs of a lane's height for neighbours not to touch.
 inline constexpr float name_line = 0.85F;
 /// Height of the lowest lane whose name can be read in a font of `font_size`; two groups have less room.
-inline float least_lane_height(float font_size, std::size_t groups) { return (groups > 1 ? 0.72F : 1.0F) * name_line * font_size; }
+inline float least_lane_height(float font_size, std::size_t groups) {
+  return (groups > 1 ? 0.72F : 1.0F) * name_line * font_size;
+}
 /// The plot and its axis in `area`, without rows.
 TimelineLayout timeline_frame(const Rect& area, const TimelineShape& shape);
 /// Rows of every simulation in `area`. Where there is little room, a lane of loads gets lower first, then curves are left out, and

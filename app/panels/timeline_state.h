@@ -27,8 +27,8 @@ struct PictureKey {
   std::vector<const void*> blocks;  // lanes and works of the SMs, simulated and measured
   bool same_as(const PictureKey& o) const {
     return data == o.data && by_sm == o.by_sm && rows == o.rows && blocks == o.blocks && begin == o.begin && end == o.end &&
-           scroll == o.scroll && min.x == o.min.x && min.y == o.min.y && max.x == o.max.x && max.y == o.max.y && theme == o.theme && scale == o.scale &&
-           lit == o.lit;
+           scroll == o.scroll && min.x == o.min.x && min.y == o.min.y && max.x == o.max.x && max.y == o.max.y && theme == o.theme &&
+           scale == o.scale && lit == o.lit;
   }
 };
 
@@ -41,7 +41,7 @@ struct TimelineState {
   float scroll = 0;  // of rows that are higher than their place
   bool scrolled_by_hand = false, was_playing = false;
   std::vector<std::int64_t> row_steps;  // of the groups, that the rows were last scrolled to
-  ImVec2 pressed;    // where the button went down
+  ImVec2 pressed;                       // where the button went down
   CauseBox causes;
   SmPanelState sms;
   PictureKey key;

@@ -41,7 +41,8 @@ struct Detail {
 
 std::string gpu_label(const View& view, const Detail& detail) {
   const GpuSpec& gpu = view.request.gpu;
-  const bool changed = std::any_of(gpu.provenance.begin(), gpu.provenance.end(), [](const auto& p) { return p.second.source == Source::user; });
+  const bool changed =
+      std::any_of(gpu.provenance.begin(), gpu.provenance.end(), [](const auto& p) { return p.second.source == Source::user; });
   if (!detail.chip) return fmt::format("{}{} ▾", gpu.id, changed ? "*" : "");
   return fmt::format("{}{} · {:.0f} {} ▾", gpu.id, changed ? "*" : "", gpu.sm_count, gpu.sm_count == 1 ? tr("SM") : tr("SMs"));
 }
@@ -135,7 +136,8 @@ class Bar {
     }
     const ImVec2 screen = ImGui::GetMainViewport()->Size;
     const float y = last_.max.y + std::round(8 * theme_.scale);
-    // Wider than the window is from here on, it begins further left. It is moved before it is filled: what fills it is as wide as it is.
+    // Wider than the window is from here on, it begins further left. It is moved before it is filled: what fills it is as wide as
+    // it is.
     auto& width = panel_state<float>(std::string("popover ") + id);
     ImGui::SetNextWindowPos({std::max(theme_.gap, std::min(last_.min.x, screen.x - width - theme_.gap)), y});
     ImGui::SetNextWindowSizeConstraints({0, 0}, {screen.x - 2 * theme_.gap, std::max(40.0F, screen.y - y - theme_.gap)});
@@ -179,7 +181,9 @@ void draw_more_menu(const View& view, Commands& commands, const Detail& detail) 
       if (!family.empty()) ImGui::Separator();
       family = info.family;
       text_item(view.theme->ui_small, view.theme->text_faint,
-                family == "softmax" ? tr("Softmax, one row") : family == "matmul" ? tr("Matrix product") : tr("Attention"));
+                family == "softmax"  ? tr("Softmax, one row")
+                : family == "matmul" ? tr("Matrix product")
+                                     : tr("Attention"));
     }
     const std::string label = fmt::format("{}##{}", translated(info.title), info.id);
     if (ImGui::Selectable(label.c_str(), info.id == view.request.algorithm)) {
@@ -262,14 +266,16 @@ void draw_how(Bar& bar, const View& view, Commands& commands, std::span<const st
     // The button names the language in use; a click goes on to the next one.
     const std::string_view now = tr("EN");
     const auto same = [&](const std::string& id) {
-      return id.size() == now.size() && std::equal(id.begin(), id.end(), now.begin(), [](char a, char b) { return std::toupper(a) == b; });
+      return id.size() == now.size() &&
+             std::equal(id.begin(), id.end(), now.begin(), [](char a, char b) { return std::toupper(a) == b; });
     };
     const auto at = std::find_if(languages.begin(), languages.end(), same);
     const std::size_t next = at == languages.end() ? 0 : (static_cast<std::size_t>(at - languages.begin()) + 1) % languages.size();
     if (bar.button(std::string(now) + "##language", false, tr("language"))) commands.push(SetLanguage{languages[next]});
   }
   const bool dark = view.theme->kind == ThemeKind::dark;
-  if (bar.icon("##theme", Icon::moon, tr("dark or light (T)"))) commands.push(SetThemeKind{dark ? ThemeKind::light : ThemeKind::dark});
+  if (bar.icon("##theme", Icon::moon, tr("dark or light (T)")))
+    commands.push(SetThemeKind{dark ? ThemeKind::light : ThemeKind::dark});
   if (bar.icon("##present", Icon::present, tr("present (F11)"))) commands.push(SetPresent{true});
   if (bar.icon("##help", Icon::help, tr("keys (?)"), view.help)) commands.push(ShowHelp{!view.help});
 }

@@ -21,7 +21,9 @@ namespace {
 /// Work shorter than this shows no progress bar: it would only flicker.
 constexpr double quiet_seconds = 0.15;
 
-std::string speed_label(double speed) { return speed <= 0.06 ? tr("crawl") : fmt::format("{:g}×", speed); }
+std::string speed_label(double speed) {
+  return speed <= 0.06 ? tr("crawl") : fmt::format("{:g}×", speed);
+}
 
 /// Items from left to right on the bar's middle line.
 class Row {
@@ -80,7 +82,8 @@ void draw_grain_and_speed(Row& row, const View& view, Commands& commands) {
   row.place(26);
   const std::array<const char*, 3> grains = {tr("operation"), tr("tile"), tr("phase")};
   ImGui::BeginGroup();
-  if (const auto grain = segmented(theme, "grain", grains, static_cast<int>(view.grain))) commands.push(SetGrain{static_cast<Grain>(*grain)});
+  if (const auto grain = segmented(theme, "grain", grains, static_cast<int>(view.grain)))
+    commands.push(SetGrain{static_cast<Grain>(*grain)});
   ImGui::EndGroup();
   item_tooltip(theme, tr("How far a step goes"),
                tr("operation: one line of the listing\ntile: one turn of its loop\nphase: one launch of a kernel"));
@@ -183,7 +186,8 @@ float draw_busy(const Rect& rect, const View& view, Commands& commands) {
   const float middle = box.center().y;
   ImDrawList* list = ImGui::GetWindowDrawList();
   draw_text(list, theme.ui_small, {{box.min.x, middle - 15 * theme.scale}, {box.max.x, middle}}, theme.text_dim, view.busy_what);
-  draw_bar(list, theme, {{box.min.x, middle + 4 * theme.scale}, {box.max.x, middle + 10 * theme.scale}}, view.busy_progress, theme.accent);
+  draw_bar(list, theme, {{box.min.x, middle + 4 * theme.scale}, {box.max.x, middle + 10 * theme.scale}}, view.busy_progress,
+           theme.accent);
   return box.min.x;
 }
 
@@ -210,7 +214,8 @@ void draw_transport(const Rect& rect, const View& view, Commands& commands) {
   const std::string hint = hint_text(view);
   const float width = text_width(theme.ui_small, hint);
   if (row.x() + width < right)
-    draw_text(ImGui::GetWindowDrawList(), theme.ui_small, {{right - width - 1, rect.min.y}, {right, rect.max.y}}, theme.text_faint, hint);
+    draw_text(ImGui::GetWindowDrawList(), theme.ui_small, {{right - width - 1, rect.min.y}, {right, rect.max.y}}, theme.text_faint,
+              hint);
 }
 
 }  // namespace tilescope

@@ -111,8 +111,8 @@ void note_limits(const Theme& theme, const NumberLimits& limits, double value, c
   note.frame = frame;
   if (note.sentence.empty()) return;
   const Rect item = item_rect();
-  ImGui::GetWindowDrawList()->AddRect(item.min, item.max, theme.bad,
-                                      ImGui::GetStyle().FrameRounding, 0, std::max(1.0F, 1.5F * theme.scale));
+  ImGui::GetWindowDrawList()->AddRect(item.min, item.max, theme.bad, ImGui::GetStyle().FrameRounding, 0,
+                                      std::max(1.0F, 1.5F * theme.scale));
   draw_note(theme, beside, note.sentence);
 }
 

@@ -15,18 +15,26 @@ namespace tilescope {
 
 namespace {
 
-constexpr std::array shown_figures = {Figure::l2_to_sm,  Figure::sm_to_l2,              Figure::hbm_read,
-                                      Figure::hbm_write, Figure::hbm_write_after_flush, Figure::time};
+constexpr std::array shown_figures = {
+    Figure::l2_to_sm, Figure::sm_to_l2, Figure::hbm_read, Figure::hbm_write, Figure::hbm_write_after_flush, Figure::time};
 
 const char* figure_meaning(Figure figure) {
   switch (figure) {
-    case Figure::l2_to_sm: return tr("What SMs read from the L2. The program alone decides it, to the 32-byte sector.");
-    case Figure::sm_to_l2: return tr("What SMs write to the L2. The program alone decides it, to the 32-byte sector.");
-    case Figure::hbm_read: return tr("What the L2 did not hold and had to fetch from HBM.");
-    case Figure::hbm_write: return tr("HBM writes by the kernel's end. When the L2 writes is its own affair, so no bound stands where a flush was measured too.");
-    case Figure::hbm_write_after_flush: return tr("HBM writes of the kernel and of a flush after it: everything that it wrote.");
+    case Figure::l2_to_sm:
+      return tr("What SMs read from the L2. The program alone decides it, to the 32-byte sector.");
+    case Figure::sm_to_l2:
+      return tr("What SMs write to the L2. The program alone decides it, to the 32-byte sector.");
+    case Figure::hbm_read:
+      return tr("What the L2 did not hold and had to fetch from HBM.");
+    case Figure::hbm_write:
+      return tr(
+          "HBM writes by the kernel's end. When the L2 writes is its own affair, so no bound stands where a flush was measured "
+          "too.");
+    case Figure::hbm_write_after_flush:
+      return tr("HBM writes of the kernel and of a flush after it: everything that it wrote.");
     case Figure::cycles:
-    case Figure::time: return tr("Simulated at the clock that was measured, against events around the kernel, from a cold L2.");
+    case Figure::time:
+      return tr("Simulated at the clock that was measured, against events around the kernel, from a cold L2.");
   }
   return "";
 }
@@ -64,13 +72,16 @@ void draw_state(const View& view, Commands& commands, float left) {
   const float bar_right = right - side - theme.gap, text_needs = text_width(theme.ui_small, text) + theme.gap;
   const float width = std::clamp(bar_right - left - text_needs, 24 * theme.scale, 140 * theme.scale);
   ImDrawList* list = ImGui::GetWindowDrawList();
-  draw_text(list, theme.ui_small, {{std::max(left, bar_right - width - text_needs - 2), at.y}, {bar_right - width - theme.gap, at.y + side}},
+  draw_text(list, theme.ui_small,
+            {{std::max(left, bar_right - width - text_needs - 2), at.y}, {bar_right - width - theme.gap, at.y + side}},
             theme.text_dim, text, Align::right);
   draw_bar(list, theme, {{bar_right - width, middle - 3 * theme.scale}, {bar_right, middle + 3 * theme.scale}},
-           static_cast<double>(validation.done) / static_cast<double>(std::max<std::size_t>(1, validation.results.size())), theme.accent);
+           static_cast<double>(validation.done) / static_cast<double>(std::max<std::size_t>(1, validation.results.size())),
+           theme.accent);
   ImGui::SetCursorScreenPos({right - side, at.y});
   const bool stopped = validation.stopped;
-  if (icon_button(theme, "##run", stopped ? Icon::play : Icon::cancel, stopped ? tr("go on") : tr("stop"))) commands.push(RunValidation{stopped});
+  if (icon_button(theme, "##run", stopped ? Icon::play : Icon::cancel, stopped ? tr("go on") : tr("stop")))
+    commands.push(RunValidation{stopped});
   ImGui::SetCursorScreenPos(at);
 }
 
@@ -91,7 +102,8 @@ void draw_switches(const View& view, Commands& commands, ValidatePanelState& sta
   }
   const ImVec2 at = ImGui::GetCursorScreenPos();
   ImGui::BeginGroup();
-  const int count = static_cast<int>(labels.size()), a_row = switch_width(theme, labels) > ImGui::GetContentRegionAvail().x ? count / 2 : count;
+  const int count = static_cast<int>(labels.size()),
+            a_row = switch_width(theme, labels) > ImGui::GetContentRegionAvail().x ? count / 2 : count;
   for (int first = 0; first < count; first += a_row) {
     ImGui::PushID(first);
     const std::span row(labels.data() + first, static_cast<std::size_t>(std::min(a_row, count - first)));
@@ -125,7 +137,8 @@ void draw_without_bundle(const View& view) {
   ImGui::Dummy({1, theme.gap});
   if (!view.validation->problem.empty()) return wrapped_text(theme.ui, theme.bad, view.validation->problem);
   wrapped_text(theme.ui, theme.text_dim,
-               tr("Nothing has been recorded that the model could be held against. tilescope measure --suite records a bundle on a machine with an "
+               tr("Nothing has been recorded that the model could be held against. tilescope measure --suite records a bundle on a "
+                  "machine with an "
                   "NVIDIA GPU; it is looked for in assets/measured."));
 }
 
@@ -140,7 +153,8 @@ Parts lay_out(const Theme& theme, ImVec2 at, ImVec2 room, ImVec2 switches) {
   const float right = at.x + room.x, top = at.y + switches.y + 6 * theme.scale;
   if (room.x < least_width * theme.scale) {
     const float split = std::round(top + stacked_picture * theme.scale);
-    return {{{at.x, split + theme.gap}, {right, split + theme.gap + std::round(stacked_list * theme.scale)}}, {{at.x, top}, {right, split}}};
+    return {{{at.x, split + theme.gap}, {right, split + theme.gap + std::round(stacked_list * theme.scale)}},
+            {{at.x, top}, {right, split}}};
   }
   const float half = std::clamp(room.x * 0.5F, std::min(330 * theme.scale, room.x * 0.5F), 480 * theme.scale);
   const float width = std::round(std::min(half, std::max(200 * theme.scale, room.x - switches.x - 2 * theme.gap)));

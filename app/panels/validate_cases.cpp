@@ -25,13 +25,20 @@ KernelMark mark_of(const Theme& theme, std::size_t kernel_index) {
 
 const char* figure_name(Figure figure) {
   switch (figure) {
-    case Figure::l2_to_sm: return tr("L2→SM");
-    case Figure::sm_to_l2: return tr("SM→L2");
-    case Figure::hbm_read: return tr("HBM read");
-    case Figure::hbm_write: return tr("HBM write");
-    case Figure::hbm_write_after_flush: return tr("… flushed");
-    case Figure::cycles: return tr("cycles");
-    case Figure::time: return tr("time");
+    case Figure::l2_to_sm:
+      return tr("L2→SM");
+    case Figure::sm_to_l2:
+      return tr("SM→L2");
+    case Figure::hbm_read:
+      return tr("HBM read");
+    case Figure::hbm_write:
+      return tr("HBM write");
+    case Figure::hbm_write_after_flush:
+      return tr("… flushed");
+    case Figure::cycles:
+      return tr("cycles");
+    case Figure::time:
+      return tr("time");
   }
   return "";
 }
@@ -41,7 +48,8 @@ std::string error_text(const Comparison& comparison) {
 }
 
 std::optional<std::size_t> shown_case(const View& view) {
-  if (view.measured == nullptr || view.validation == nullptr || view.measured->bundle != view.validation->bundle) return std::nullopt;
+  if (view.measured == nullptr || view.validation == nullptr || view.measured->bundle != view.validation->bundle)
+    return std::nullopt;
   return view.measured->index;
 }
 
@@ -81,7 +89,9 @@ Rect next_row(float height) {
 }
 
 /// A mark before the text as well as the colour, so that it is not said by colour alone.
-std::string marked(const std::string& text, bool within) { return within ? text : "! " + text; }
+std::string marked(const std::string& text, bool within) {
+  return within ? text : "! " + text;
+}
 
 }  // namespace
 
@@ -97,7 +107,10 @@ void draw_validate_kernels(const View& view, ValidatePanelState& state, float ro
   const auto shown = [&](const Texts& texts) { return all ? texts : Texts{texts[1], texts[3]}; };
   draw_text(list, theme.ui_small, head, theme.text_faint, tr("kernel"));
   cells(list, theme.ui_small, head, width,
-        shown({{tr("cases"), theme.text_faint}, {tr("beyond"), theme.text_faint}, {tr("mean"), theme.text_faint}, {tr("worst"), theme.text_faint}}));
+        shown({{tr("cases"), theme.text_faint},
+               {tr("beyond"), theme.text_faint},
+               {tr("mean"), theme.text_faint},
+               {tr("worst"), theme.text_faint}}));
   ImGui::Dummy({head.width(), row_height});
   const std::vector<std::string> kernels = kernels_of(view.validation->bundle->bundle);
   for (std::size_t k = 0; k < kernels.size(); ++k) {
@@ -110,10 +123,12 @@ void draw_validate_kernels(const View& view, ValidatePanelState& state, float ro
     std::string tip = chosen ? tr("Click to see all kernels.") : tr("Click to see this kernel alone.");
     if (!all && errors.cases > 0) add_line(tip, say(tr("{} cases, mean error {}"), errors.cases, format_percent(errors.mean())));
     item_tooltip(theme, kernels[k], tip);
-    if (chosen || ImGui::IsItemHovered()) list->AddRectFilled(row.min, row.max, chosen ? theme.accent_soft : with_alpha(theme.text_faint, 0.12F), 3 * theme.scale);
+    if (chosen || ImGui::IsItemHovered())
+      list->AddRectFilled(row.min, row.max, chosen ? theme.accent_soft : with_alpha(theme.text_faint, 0.12F), 3 * theme.scale);
     const KernelMark mark = mark_of(theme, k);
     draw_marker(list, mark.marker, {row.min.x + 7 * theme.scale, row.center().y}, 4 * theme.scale, mark.color, 1.5F * theme.scale);
-    draw_text(list, theme.ui_small, {{row.min.x + 18 * theme.scale, row.min.y}, {row.max.x - figures, row.max.y}}, theme.text, kernels[k]);
+    draw_text(list, theme.ui_small, {{row.min.x + 18 * theme.scale, row.min.y}, {row.max.x - figures, row.max.y}}, theme.text,
+              kernels[k]);
     if (errors.cases == 0) {
       cells(list, theme.mono_small, row, width, shown(Texts(4, {"–", theme.text_faint})));
       continue;
@@ -121,9 +136,9 @@ void draw_validate_kernels(const View& view, ValidatePanelState& state, float ro
     const ImU32 color = errors.beyond > 0 ? theme.bad : theme.text;
     cells(list, theme.mono_small, row, width,
           shown({{fmt::format("{}", errors.cases), theme.text_dim},
-           {errors.beyond > 0 ? fmt::format("! {}", errors.beyond) : "0", errors.beyond > 0 ? theme.bad : theme.text_dim},
-           {format_percent(errors.mean()), theme.text},
-           {format_percent(errors.worst), color}}));
+                 {errors.beyond > 0 ? fmt::format("! {}", errors.beyond) : "0", errors.beyond > 0 ? theme.bad : theme.text_dim},
+                 {format_percent(errors.mean()), theme.text},
+                 {format_percent(errors.worst), color}}));
   }
 }
 
@@ -143,7 +158,8 @@ void draw_validate_cases(const View& view, Commands& commands, ValidatePanelStat
     const auto& c = result->figure(state.figure);
     return !c ? -1.0 : std::abs(c->error()) + (c->within() ? 0 : first);
   };
-  if (state.by_error) std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return size_of_error(a) > size_of_error(b); });
+  if (state.by_error)
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return size_of_error(a) > size_of_error(b); });
 
   ImDrawList* list = ImGui::GetWindowDrawList();
   const float width = 72 * theme.scale;
@@ -153,7 +169,8 @@ void draw_validate_cases(const View& view, Commands& commands, ValidatePanelStat
   const bool measured = head.width() - 2 * width >= 150 * theme.scale;
   const float figures = (both ? 3 : measured ? 2 : 1) * width;
   if (ImGui::InvisibleButton("order", {head.width(), row_height})) state.by_error = !state.by_error;
-  item_tooltip(theme, state.by_error ? tr("the largest errors first") : tr("in the order of the bundle"), tr("Click to change the order."));
+  item_tooltip(theme, state.by_error ? tr("the largest errors first") : tr("in the order of the bundle"),
+               tr("Click to change the order."));
   draw_text(list, theme.ui_small, head, theme.text_faint, say(tr("case{}"), state.by_error ? "" : " ▾"));
   cells(list, theme.ui_small, head, width,
         {{both ? tr("simulated") : "", theme.text_faint},
@@ -176,12 +193,15 @@ void draw_validate_cases(const View& view, Commands& commands, ValidatePanelStat
       if (ImGui::IsItemHovered()) state.hovered = i;
       const auto& result = validation.results[i];
       if (result && !result->not_simulated.empty()) item_tooltip(theme, tr("not simulated"), result->not_simulated);
-      if (shown == i || state.hovered == i) list->AddRectFilled(row.min, row.max, shown == i ? theme.accent_soft : with_alpha(theme.text_faint, 0.12F), 3 * theme.scale);
+      if (shown == i || state.hovered == i)
+        list->AddRectFilled(row.min, row.max, shown == i ? theme.accent_soft : with_alpha(theme.text_faint, 0.12F),
+                            3 * theme.scale);
       const auto kernel = static_cast<std::size_t>(std::find(kernels.begin(), kernels.end(), cases[i].kernel) - kernels.begin());
       const KernelMark mark = mark_of(theme, kernel);
-      draw_marker(list, mark.marker, {row.min.x + 7 * theme.scale, row.center().y}, 4 * theme.scale, mark.color, 1.5F * theme.scale);
-      draw_text(list, theme.mono_small, {{row.min.x + 18 * theme.scale, row.min.y}, {row.max.x - figures, row.max.y}}, theme.text_dim,
-                short_text(cases[i].problem));
+      draw_marker(list, mark.marker, {row.min.x + 7 * theme.scale, row.center().y}, 4 * theme.scale, mark.color,
+                  1.5F * theme.scale);
+      draw_text(list, theme.mono_small, {{row.min.x + 18 * theme.scale, row.min.y}, {row.max.x - figures, row.max.y}},
+                theme.text_dim, short_text(cases[i].problem));
       if (!result) continue;
       if (!result->not_simulated.empty()) {
         cells(list, theme.ui_small, row, width, {{tr("not simulated"), theme.bad}});
@@ -195,7 +215,9 @@ void draw_validate_cases(const View& view, Commands& commands, ValidatePanelStat
       cells(list, theme.mono_small, row, width,
             {{both ? figure_text(state.figure, c->simulated) : std::string(), theme.text},
              {measured ? figure_text(state.figure, c->measured.median) : std::string(), theme.text},
-             {marked(error_text(*c), c->within()), !c->within() ? theme.bad : c->bound ? theme.good : theme.text_dim}});
+             {marked(error_text(*c), c->within()), !c->within() ? theme.bad
+                                                   : c->bound   ? theme.good
+                                                                : theme.text_dim}});
     }
   }
   ImGui::EndChild();

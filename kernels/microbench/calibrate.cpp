@@ -50,21 +50,25 @@ Status add_device(const Setup& setup, Values& values) {
 Status add_arithmetic(const Setup&, Values& values) {
   const Result<ArithmeticRates> rates = arithmetic_rates();
   if (!rates) return rates.error();
-  values.push_back({"sm.mma_flops_per_cycle", rounded(rates->mma_flops),
-                    fmt::format("mma.sync 16x8x16, two warps a quarter, operands in registers; bf16 {:.4g}", rates->mma_flops_bf16)});
-  values.push_back({"sm.product_issue_cycles", rounded(rates->product_issue_cycles),
-                    "products of one warp of a quarter beside softmax arithmetic of another: what each instruction of the latter adds"});
+  values.push_back(
+      {"sm.mma_flops_per_cycle", rounded(rates->mma_flops),
+       fmt::format("mma.sync 16x8x16, two warps a quarter, operands in registers; bf16 {:.4g}", rates->mma_flops_bf16)});
+  values.push_back(
+      {"sm.product_issue_cycles", rounded(rates->product_issue_cycles),
+       "products of one warp of a quarter beside softmax arithmetic of another: what each instruction of the latter adds"});
   values.push_back({"sm.product_mixed_cycles", rounded(rates->product_mixed_cycles),
                     "products with softmax arithmetic and ldmatrix between them, two warps a quarter, over products alone"});
   values.push_back({"sm.dependent_cycles", rounded(rates->dependent_cycles), "FFMA after FFMA, each needing the one before"});
-  values.push_back({"sm.product_latency_cycles", rounded(rates->mma_latency), "mma.sync after mma.sync, each adding to the same sums"});
+  values.push_back(
+      {"sm.product_latency_cycles", rounded(rates->mma_latency), "mma.sync after mma.sync, each adding to the same sums"});
   values.push_back({"sm.fp32_flops_per_cycle", rounded(rates->fp32_flops), "FFMA, two warps a quarter"});
-  values.push_back({"sm.alu_lanes_per_cycle", rounded(std::min(rates->alu_lanes, rates->pack_lanes)),
-                    fmt::format("maxima {:.4g}, packing to 16 bits {:.4g}, two warps a quarter", rates->alu_lanes, rates->pack_lanes)});
+  values.push_back(
+      {"sm.alu_lanes_per_cycle", rounded(std::min(rates->alu_lanes, rates->pack_lanes)),
+       fmt::format("maxima {:.4g}, packing to 16 bits {:.4g}, two warps a quarter", rates->alu_lanes, rates->pack_lanes)});
   values.push_back({"sm.exps_per_cycle", rounded(rates->exps), "ex2, two warps a quarter"});
-  values.push_back({"sm.shared_bytes_per_cycle", rounded(rates->shared_bytes),
-                    fmt::format("ldmatrix of four matrices; plain loads that all want one bank reach {:.3g}",
-                                rates->shared_bytes_conflicting)});
+  values.push_back(
+      {"sm.shared_bytes_per_cycle", rounded(rates->shared_bytes),
+       fmt::format("ldmatrix of four matrices; plain loads that all want one bank reach {:.3g}", rates->shared_bytes_conflicting)});
   return Done{};
 }
 
@@ -137,8 +141,10 @@ Status add_latencies(const Setup& setup, Values& values) {
                    *l2, apart, *farthest - *nearest)});
   values.push_back({"l2.far_latency_cycles", rounded(*l2 + apart / 2), "the same, for the lines farther from an SM"});
   values.push_back({"hbm.latency_cycles", rounded(*hbm), "a chain of addresses through four times the L2, each line new"});
-  values.push_back({"hbm.tile_latency_cycles", rounded(tile->from_hbm),
-                    fmt::format("a block of four warps asks for 16 KiB at once: until all of it is in shared memory; {:.4g} from the L2", tile->from_l2)});
+  values.push_back(
+      {"hbm.tile_latency_cycles", rounded(tile->from_hbm),
+       fmt::format("a block of four warps asks for 16 KiB at once: until all of it is in shared memory; {:.4g} from the L2",
+                   tile->from_l2)});
   return Done{};
 }
 
@@ -167,11 +173,13 @@ Status add_l2(const Setup& setup, Values& values) {
   values.push_back({"sm.l2_bytes_per_cycle", rounded(*one), "one SM reads 128 KiB over and over"});
   values.push_back({"sm.store_bytes_per_cycle", rounded(*one_write), "one SM writes 64 KiB over and over"});
   values.push_back({"l2.bytes_per_cycle", rounded(*all * sms), fmt::format("each of {} SMs reads its own 128 KiB", sms)});
-  values.push_back({"l2.write_bytes_per_cycle", rounded(*all_write * sms), fmt::format("each of {} SMs writes its own 64 KiB", sms)});
-  values.push_back({"l2.capacity_bytes", static_cast<double>(device.l2_bytes),
-                    fmt::format("read from the device; data of one SM each come at full speed up to {:.0f} MiB, data that SMs of both "
-                                "sides read in turn up to {:.0f} MiB",
-                                own_mib, shared_mib)});
+  values.push_back(
+      {"l2.write_bytes_per_cycle", rounded(*all_write * sms), fmt::format("each of {} SMs writes its own 64 KiB", sms)});
+  values.push_back(
+      {"l2.capacity_bytes", static_cast<double>(device.l2_bytes),
+       fmt::format("read from the device; data of one SM each come at full speed up to {:.0f} MiB, data that SMs of both "
+                   "sides read in turn up to {:.0f} MiB",
+                   own_mib, shared_mib)});
   return Done{};
 }
 
@@ -220,18 +228,21 @@ Status add_hbm(const Setup& setup, Values& values) {
   if (!found) return found.error();
   const double peak = setup.base.hbm_bytes_per_second;
   const std::string size = fmt::format("{:.4g} GiB", static_cast<double>(setup.effort.hbm_bytes) / (1 << 30));
-  values.push_back({"hbm.read_fraction", rounded(found->read / peak), fmt::format("{} read at {:.4g} GB/s", size, found->read / 1e9)});
-  values.push_back({"hbm.sustained_fraction", rounded(found->copy / peak),
-                    fmt::format("{} copied at {:.4g} GB/s, a block for each 4 KiB, both directions counted; written alone at {:.4g} GB/s", size,
-                                found->copy / 1e9, found->write / 1e9)});
+  values.push_back(
+      {"hbm.read_fraction", rounded(found->read / peak), fmt::format("{} read at {:.4g} GB/s", size, found->read / 1e9)});
+  values.push_back(
+      {"hbm.sustained_fraction", rounded(found->copy / peak),
+       fmt::format("{} copied at {:.4g} GB/s, a block for each 4 KiB, both directions counted; written alone at {:.4g} GB/s", size,
+                   found->copy / 1e9, found->write / 1e9)});
   const Result<double> few = write_wait_cycles(device, 4, *found), some = write_wait_cycles(device, 16, *found),
                        many = write_wait_cycles(device, 64, *found);
   for (const Result<double>* one : {&few, &some, &many})
     if (!*one) return one->error();
-  values.push_back({"hbm.write_wait_cycles", rounded(*some),
-                    fmt::format("blocks read 2 KiB from HBM, wait and write 2 KiB, over and over, one to four an SM: what the wait is longer "
-                                "than without the writes, over the part of HBM's time that they take; with 512 bytes {:.4g}, with 8 KiB {:.4g}",
-                                *few, *many)});
+  values.push_back(
+      {"hbm.write_wait_cycles", rounded(*some),
+       fmt::format("blocks read 2 KiB from HBM, wait and write 2 KiB, over and over, one to four an SM: what the wait is longer "
+                   "than without the writes, over the part of HBM's time that they take; with 512 bytes {:.4g}, with 8 KiB {:.4g}",
+                   *few, *many)});
   return Done{};
 }
 
@@ -240,7 +251,8 @@ Status add_launches(const Setup& setup, Values& values) {
   const Result<LaunchCosts> launches = launch_costs(setup.effort.launches, setup.effort.launch_repeats);
   if (!launches) return launches.error();
   constexpr int threads = 128, alone_bytes = 130000;  // so much shared memory that an SM has one block at a time
-  const Result<BlockCosts> blocks = block_costs(device, threads, std::min<int>(alone_bytes, static_cast<int>(device.shared_bytes_per_block)));
+  const Result<BlockCosts> blocks =
+      block_costs(device, threads, std::min<int>(alone_bytes, static_cast<int>(device.shared_bytes_per_block)));
   if (!blocks) return blocks.error();
   const Result<double> barrier = barrier_cycles(threads);
   if (!barrier) return barrier.error();
@@ -250,20 +262,23 @@ Status add_launches(const Setup& setup, Values& values) {
   if (!fetch) return fetch.error();
   // A launch begins with the start of a block, which is counted by itself.
   const double start_ns = blocks->gap_cycles / device.sm_clock_hz * 1e9;
-  values.push_back({"launch.first_ns", rounded(launches->first_ns - start_ns),
-                    fmt::format("two events around a waiting kernel of 40,000 cycles and around one of 80,000: what does not grow, less "
-                                "block_start_cycles; medians of {}",
-                                setup.effort.launch_repeats)});
+  values.push_back(
+      {"launch.first_ns", rounded(launches->first_ns - start_ns),
+       fmt::format("two events around a waiting kernel of 40,000 cycles and around one of 80,000: what does not grow, less "
+                   "block_start_cycles; medians of {}",
+                   setup.effort.launch_repeats)});
   values.push_back({"launch.interval_ns", rounded(launches->interval_ns),
                     fmt::format("{} empty kernels, one launched after the other", setup.effort.launches)});
   values.push_back({"launch.overhead_ns", rounded(launches->gap_ns - start_ns),
                     "from the end of one kernel to the start of the next, both waiting in one stream, less block_start_cycles"});
-  values.push_back({"launch.fetch_cycles", rounded(std::max(0.0, fetch->middle)),
-                    fmt::format("a line of dependent FFMAs, one block an SM, from a flushed L2: the first time through it takes longer than "
-                                "the second by {:.0f} cycles with 4 KiB of code, {:.0f} with 16 and {:.0f} with 64; the median",
-                                fetch->small, fetch->medium, fetch->large)});
+  values.push_back(
+      {"launch.fetch_cycles", rounded(std::max(0.0, fetch->middle)),
+       fmt::format("a line of dependent FFMAs, one block an SM, from a flushed L2: the first time through it takes longer than "
+                   "the second by {:.0f} cycles with 4 KiB of code, {:.0f} with 16 and {:.0f} with 64; the median",
+                   fetch->small, fetch->medium, fetch->large)});
   values.push_back({"launch.block_cycles", rounded(*interval * 1e-9 * device.sm_clock_hz), "empty blocks, 32 and 160 an SM"});
-  values.push_back({"sm.block_start_cycles", rounded(blocks->gap_cycles), "from the end of a block to the start of the next on its SM"});
+  values.push_back(
+      {"sm.block_start_cycles", rounded(blocks->gap_cycles), "from the end of a block to the start of the next on its SM"});
   values.push_back({"sm.barrier_cycles", rounded(*barrier), fmt::format("__syncthreads of {} threads", threads)});
   return Done{};
 }
@@ -273,9 +288,10 @@ Status add_clock(const Setup& setup, Values& values) {
   Result<LoadedClock> found = loaded_clock(device, setup.effort.load_seconds);
   if (!found) return found.error();
   std::sort(found->hz.begin(), found->hz.end());
-  values.push_back({"sm.clock_hz", device.sm_clock_hz,
-                    fmt::format("the highest, read from the device; {:.4g} seconds of products and exponentials on all SMs ran at {:.0f} MHz", setup.effort.load_seconds,
-                                found->hz[found->hz.size() / 2] / 1e6)});
+  values.push_back(
+      {"sm.clock_hz", device.sm_clock_hz,
+       fmt::format("the highest, read from the device; {:.4g} seconds of products and exponentials on all SMs ran at {:.0f} MHz",
+                   setup.effort.load_seconds, found->hz[found->hz.size() / 2] / 1e6)});
   return Done{};
 }
 

@@ -21,7 +21,8 @@ __global__ void read_kernel(const uint4* from, std::int64_t count, std::uint32_t
   std::uint32_t sum = 0;
   std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   for (; i + 3 * stride < count; i += 4 * stride) {
-    const std::uint32_t a = fetch(from + i), b = fetch(from + i + stride), c = fetch(from + i + 2 * stride), d = fetch(from + i + 3 * stride);
+    const std::uint32_t a = fetch(from + i), b = fetch(from + i + stride), c = fetch(from + i + 2 * stride),
+                        d = fetch(from + i + 3 * stride);
     sum += a ^ b ^ c ^ d;
   }
   for (; i < count; i += stride) sum += fetch(from + i);
@@ -51,7 +52,9 @@ __global__ void shared_read_kernel(const uint4* from, int count, int rounds, std
   std::int64_t start = cycle_counter();
   for (int round = -1; round < rounds; ++round) {
     if (round == 0) __syncthreads(), start = cycle_counter();  // the round before brought everything into the L2
-    const int turn = pattern == Pattern::same ? 0 : pattern == Pattern::own ? blockIdx.x : (blockIdx.x + (round + 1) * 37) % gridDim.x;
+    const int turn = pattern == Pattern::same  ? 0
+                     : pattern == Pattern::own ? blockIdx.x
+                                               : (blockIdx.x + (round + 1) * 37) % gridDim.x;
     const uint4* const own = from + std::int64_t{turn} * count;
     for (int i = threadIdx.x; i < count; i += 4 * threads) {
       const std::uint32_t a = fetch(own + i), b = fetch(own + i + threads), c = fetch(own + i + 2 * threads),
@@ -78,7 +81,7 @@ struct TilesArguments {
   const char* from;
   char* to;  // null: nothing is written
   int tiles, lines;
-  unsigned* next;             // tile that nobody has taken
+  unsigned* next;              // tile that nobody has taken
   unsigned long long* cycles;  // that blocks waited for tiles, in all
   std::uint32_t* never;
 };
@@ -133,7 +136,8 @@ Result<TilesRun> run_tiles(const DeviceInfo& device, TilesArguments arguments, i
   arguments.next = reinterpret_cast<unsigned*>(counts->data() + 1);
   arguments.never = arguments.next + 1;
   auto* const kernel = arguments.lines <= 16 ? tiles_kernel<1> : tiles_kernel<4>;
-  const int shared_bytes = static_cast<int>(device.shared_bytes_per_block) / blocks_per_sm - 2048;  // so much that no more blocks fit
+  const int shared_bytes =
+      static_cast<int>(device.shared_bytes_per_block) / blocks_per_sm - 2048;  // so much that no more blocks fit
   cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
   const Result<double> ns = event_ns(
       1, "reading tiles beside writes", [&] { kernel<<<device.sm_count * blocks_per_sm, tile_threads, shared_bytes>>>(arguments); },
@@ -186,11 +190,17 @@ Result<HbmBandwidth> hbm_bandwidth(const DeviceInfo& device, std::int64_t bytes)
     return Done{};
   };
   const auto size = static_cast<double>(bytes);
-  if (Status done = rate(size, [&] { read_kernel<<<blocks, threads>>>(from->data(), count, out->data()); }, found.read); !done)
+  if (Status done = rate(
+          size, [&] { read_kernel<<<blocks, threads>>>(from->data(), count, out->data()); }, found.read);
+      !done)
     return done.error();
-  if (Status done = rate(size, [&] { write_kernel<<<blocks, threads>>>(to->data(), count, 3); }, found.write); !done)
+  if (Status done = rate(
+          size, [&] { write_kernel<<<blocks, threads>>>(to->data(), count, 3); }, found.write);
+      !done)
     return done.error();
-  if (Status done = rate(2 * size, [&] { copy_kernel<<<static_cast<unsigned>(count / 256), 256>>>(from->data(), to->data(), count); }, found.copy); !done)
+  if (Status done = rate(
+          2 * size, [&] { copy_kernel<<<static_cast<unsigned>(count / 256), 256>>>(from->data(), to->data(), count); }, found.copy);
+      !done)
     return done.error();
   return found;
 }

@@ -14,9 +14,9 @@ struct HbmBandwidth {
 /// `bytes` are read, written and copied; to be more than the L2 holds many times over.
 Result<HbmBandwidth> hbm_bandwidth(const DeviceInfo& device, std::int64_t bytes);
 
-/// What a tile of `lines` lines (4, 16 or 64) from HBM comes later, in cycles, for each unit of the part of its time that HBM spends on
-/// writes: one to four blocks an SM read tiles, one after the other, and write as much or nothing. A byte written takes from HBM's time
-/// what a copy takes beyond its reads.
+/// What a tile of `lines` lines (4, 16 or 64) from HBM comes later, in cycles, for each unit of the part of its time that HBM
+/// spends on writes: one to four blocks an SM read tiles, one after the other, and write as much or nothing. A byte written takes
+/// from HBM's time what a copy takes beyond its reads.
 Result<double> write_wait_cycles(const DeviceInfo& device, int lines, const HbmBandwidth& rates);
 
 enum class ReadPattern { same, own, rotating };

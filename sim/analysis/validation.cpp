@@ -14,8 +14,8 @@ namespace tilescope {
 
 namespace {
 
-constexpr std::array<std::string_view, figure_count> figure_names = {"l2_to_sm",  "sm_to_l2", "hbm_read", "hbm_write", "hbm_write_after_flush",
-                                                                     "cycles", "time"};
+constexpr std::array<std::string_view, figure_count> figure_names = {
+    "l2_to_sm", "sm_to_l2", "hbm_read", "hbm_write", "hbm_write_after_flush", "cycles", "time"};
 
 /// Kernels whose products are a library's, and the program that reads and writes the same tensors.
 struct LibraryKernel {
@@ -33,7 +33,9 @@ void add(CaseValidation& out, Figure figure, double simulated, const Spread* mea
   if (measured != nullptr) out.figures[static_cast<std::size_t>(figure)] = Comparison{simulated, *measured, bound, placements > 1};
 }
 
-double total(const Simulation& simulation, Link link) { return static_cast<double>(simulation.ledger.total(link).value); }
+double total(const Simulation& simulation, Link link) {
+  return static_cast<double>(simulation.ledger.total(link).value);
+}
 
 /// Mean ranks, from 1.
 std::vector<double> ranks(std::span<const double> values) {
@@ -83,7 +85,9 @@ std::vector<std::pair<std::string, std::vector<std::size_t>>> grouped(std::span<
 
 }  // namespace
 
-std::string_view to_string(Figure figure) { return figure_names[static_cast<std::size_t>(figure)]; }
+std::string_view to_string(Figure figure) {
+  return figure_names[static_cast<std::size_t>(figure)];
+}
 
 std::string figure_text(Figure figure, double value) {
   if (figure == Figure::cycles) return format_cycles(Cycles(value));

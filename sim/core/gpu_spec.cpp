@@ -100,7 +100,8 @@ constexpr std::array key_rows = {
     SpecKey{"hbm.tile_latency_cycles", &GpuSpec::hbm_tile_latency_cycles, 0, 1e6, false,
             "Latency of the latest line of a tile of 16 KiB that comes from HBM, in cycles; 0 where all come at once."},
     SpecKey{"hbm.write_wait_cycles", &GpuSpec::hbm_write_wait_cycles, 0, 1e6, false,
-            "What 2 KiB from HBM come later, in cycles, times the part of its time that HBM spends on writes; 0 where reads do not wait."},
+            "What 2 KiB from HBM come later, in cycles, times the part of its time that HBM spends on writes; 0 where reads do not "
+            "wait."},
     SpecKey{"launch.overhead_ns", &GpuSpec::launch_overhead_ns, 0, 1e9, false,
             "Between two dependent launches of one stream, in nanoseconds."},
     SpecKey{"launch.interval_ns", &GpuSpec::launch_interval_ns, 0, 1e9, false,

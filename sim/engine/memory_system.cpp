@@ -76,7 +76,8 @@ MemorySystem::MemorySystem(const GpuSpec& gpu, const TensorLayouts& layouts, std
   }
   CachePolicy policy{static_cast<int>(gpu.l2_ways), 0, gpu.l2_dirty_fraction};
   for (const Tensor tensor : tensors) policy.tile_bytes = std::max(policy.tile_bytes, map_.tile_bytes(tensor));
-  cache_.emplace(map_, Bytes(static_cast<std::int64_t>(gpu.l2_capacity_bytes * gpu.l2_usable_fraction)), static_cast<int>(gpu.l2_partitions), policy);
+  cache_.emplace(map_, Bytes(static_cast<std::int64_t>(gpu.l2_capacity_bytes * gpu.l2_usable_fraction)),
+                 static_cast<int>(gpu.l2_partitions), policy);
 }
 
 Transfer MemorySystem::finish(double cycle, double port_end, double l2_end, double hbm_end, double latency) const {
@@ -158,7 +159,8 @@ Transfer MemorySystem::load(int sm, double cycle, const ScheduledAccess& where, 
     const double hbm_cycles = static_cast<double>(access.hbm_read_bytes) * hbm_read_cycles_per_byte_;
     hbm_busy_ += hbm_cycles;
     hbm_bytes_ += static_cast<double>(access.hbm_read_bytes);
-    const double arrival = serve(hbm_free_, cycle, hbm_cycles) + op.hbm_latency + op.hbm_write_wait * std::min(1.0, part_writing(cycle));
+    const double arrival =
+        serve(hbm_free_, cycle, hbm_cycles) + op.hbm_latency + op.hbm_write_wait * std::min(1.0, part_writing(cycle));
     if (cache_) cache_->note_arrival(arrival);
     hbm_end = std::max(hbm_end, arrival);
     ledger_.add(op.launch, op.tensor, Link::hbm_read, op.line, access.hbm_read_bytes);

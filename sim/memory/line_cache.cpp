@@ -50,12 +50,11 @@ void LineCache::clean(Set& set, Line& line) {
 
 std::list<LineCache::Line>::iterator LineCache::pick_victim(Set& set) {
   const auto least_recent = std::prev(set.recent.end());
-  for (auto line = least_recent; spares_dirty_; --line) {
-    if (line->dirty == 0) return line;
-    clean(set, *line);
-    if (line == set.recent.begin()) break;
-  }
+  if (least_recent->dirty == 0) return least_recent;
   clean(set, *least_recent);
+  if (!spares_dirty_) return least_recent;
+  for (auto line = least_recent; line != set.recent.begin();)
+    if ((--line)->dirty == 0) return line;
   return least_recent;
 }
 

@@ -49,7 +49,8 @@ class LineCache {
   Line& use(int partition, std::uint64_t line);
   void drop(int partition, std::uint64_t line);
   void clean(Set& set, Line& line);
-  /// As in TileCache: dirty lines used longest ago are written back and stay; the first clean one goes.
+  /// As in TileCache: where the line used longest ago is dirty it is written back and stays, and the clean one used longest ago
+  /// goes.
   std::list<Line>::iterator pick_victim(Set& set);
   void read_line(std::uint64_t line, std::uint8_t sectors, int side);
   void write_line(std::uint64_t line, std::uint8_t sectors, int side);

@@ -107,9 +107,7 @@ class TileCache {
   void unlink(std::uint32_t number);
   void install(std::uint32_t number, std::uint64_t slices);
   void remove(std::uint32_t number, std::uint64_t slices);
-  Set& set_of(std::uint32_t number) {
-    return sets_[(number >> 1 & 1) * set_count_ + set_numbers_[number >> 2]];
-  }
+  Set& set_of(std::uint32_t number) { return sets_[(number >> 1 & 1) * set_count_ + set_numbers_[number >> 2]]; }
   std::uint16_t set_for(std::uint64_t key) const;
   bool is_dirty(std::uint32_t number) const { return (number & 1) == 0 && entries_[number >> 2].dirty[number >> 1 & 1] != 0; }
   /// The node used longest ago; where that is dirty it is written back and stays until it comes to be next, and the clean one used

@@ -170,9 +170,9 @@ class Softmax final : public TileProgram {
       emit_fused(b);
   }
 
-  /// Whether tile j is the first of those that are fetched together. What all threads have in registers is a turn of the row, fetched
-  /// when the one before it is done. The compiler unrolled the passes of the safe softmax that only read: what is left of the row
-  /// over a multiple of so many turns comes first, a turn at a time, then so many are fetched at once.
+  /// Whether tile j is the first of those that are fetched together. What all threads have in registers is a turn of the row,
+  /// fetched when the one before it is done. The compiler unrolled the passes of the safe softmax that only read: what is left of
+  /// the row over a multiple of so many turns comes first, a turn at a time, then so many are fetched at once.
   bool is_fetched_first(std::int64_t pass, std::int64_t j) const {
     if (j % buffers_ != 0) return false;
     if (pass + 1 == passes) return true;
@@ -270,12 +270,12 @@ class Softmax final : public TileProgram {
   static constexpr std::int64_t most_share = 1 << 12;
 
   BlockPlan plan_;
-  std::int64_t buffers_ = 1;  // of S, and of V
+  std::int64_t buffers_ = 1;        // of S, and of V
   std::int64_t turns_at_once_ = 1;  // of the row that are fetched together where a pass only reads
-  int last_share_ = 8;        // eighths of its instructions that the last tile of a row takes
-  int warps_ = 4;             // that have an element of a row
-  int weights_read_ = 0;      // fused: wavefronts of a warp, one for each key whose row of V it adds
-  int left_over_ = 0;         // instructions of a tile more in a row too short for the loop that the compiler unrolled four times
+  int last_share_ = 8;              // eighths of its instructions that the last tile of a row takes
+  int warps_ = 4;                   // that have an element of a row
+  int weights_read_ = 0;            // fused: wavefronts of a warp, one for each key whose row of V it adds
+  int left_over_ = 0;  // instructions of a tile more in a row too short for the loop that the compiler unrolled four times
 };
 static_assert(std::size(safe_listing) == std::size(online_listing) && std::size(safe_listing) == std::size(fused_listing));
 

@@ -1,5 +1,5 @@
-// Costs and records of the machine that no real program shows alone: HBM's two rates, the far partition, write-backs, idle quarters,
-// the shared-memory port, what a moment of the trace says. Worked out by hand on hand-written programs.
+// Costs and records of the machine that no real program shows alone: HBM's two rates, the far partition, write-backs, idle
+// quarters, the shared-memory port, what a moment of the trace says. Worked out by hand on hand-written programs.
 #include <doctest/doctest.h>
 
 #include <vector>
@@ -59,6 +59,29 @@ TEST_CASE("costs: a read queues behind what the L2 writes back") {
   CHECK(duration(16 * 1024) > 512 / 64 + 500 + 100);
 }
 
+TEST_CASE("costs: a read of HBM waits for writes, the longer the more of its time they take and the more lines it is") {
+  const auto duration = [](double wait, std::int32_t written_rows, std::int32_t read_rows) {
+    GpuSpec gpu = toy_gpu();
+    gpu.l2_capacity_bytes = 16 * 1024;
+    gpu.hbm_write_wait_cycles = wait;
+    const auto run = run_fake(gpu, {1}, [&](int, std::int64_t, BlockOperations& out) {
+      add(out, store_o(0, 512));
+      const int second = add(out, store_o(512, written_rows));  // puts as much of the first one out
+      add(out, load_k(0, read_rows, second));
+    });
+    REQUIRE(run);
+    for (const Interval& interval : (*run)->trace->intervals(0))
+      if (interval.unit == Unit::copy) return interval.end - interval.start;
+    return 0.0;
+  };
+  const auto longer = [&](std::int32_t written_rows, std::int32_t read_rows) {
+    return duration(3000, written_rows, read_rows) - duration(0, written_rows, read_rows);
+  };
+  CHECK(longer(512, 64) > 100);
+  CHECK(longer(512, 128) > longer(512, 64));
+  CHECK(longer(512, 4) == 0);  // one line
+}
+
 TEST_CASE("costs: a block with fewer warps than the SM has quarters leaves the others idle") {
   GpuSpec gpu = toy_gpu();
   gpu.sm_quarters = 8;  // a block of 4 warps
@@ -90,7 +113,8 @@ TEST_CASE("records: a tile in flight is as far as its time says, and an SM has a
   GpuSpec gpu = toy_gpu();
   gpu.sm_count = 1;
   const auto run = run_fake(
-      gpu, {3}, [](int, std::int64_t block, BlockOperations& out) { add(out, load_k(static_cast<std::int32_t>(16 * block), 16)); }, 2);
+      gpu, {3}, [](int, std::int64_t block, BlockOperations& out) { add(out, load_k(static_cast<std::int32_t>(16 * block), 16)); },
+      2);
   REQUIRE(run);
   const Interval first = interval_of(**run, 0);
   const TraceState state = (*run)->trace->state_at_cycle(0, first.start + (first.end - first.start) / 4);

@@ -228,6 +228,28 @@ TEST_CASE("l2: in sets, what is dirty is written back when it would be evicted, 
   CHECK(read < 180);
 }
 
+TEST_CASE("l2: in sets, one dirty tile is written back for each tile that comes, and no more goes than is needed") {
+  AttentionProblem problem;
+  problem.head_dim = 64;
+  problem.seq_q = problem.seq_kv = 1 << 14;
+  const TileMap map(tensor_layouts(problem, TileShape{64, 64}));
+  TileCache cache(map, Bytes(1 << 20), 1, CachePolicy{16, 8192, 1});
+  constexpr int written = 32;
+  for (int i = 0; i < written; ++i) cache.write(tile_of(Tensor::o, 64 * i, 64), 0);
+  std::int64_t evicted = 0;
+  for (int i = 0; i < 250; ++i) {
+    cache.read(tile_of(Tensor::k, 64 * i, 64), 0);
+    const std::int64_t now = evicted_bytes(cache);
+    CHECK(now <= 8192);
+    evicted += now;
+  }
+  CHECK(evicted == written * 8192);
+  CHECK(cache.resident()[static_cast<std::size_t>(Tensor::o)] == 0);
+  constexpr int most_sets = 8, slice_bytes = 128;
+  CHECK(cache.used(0) <= 1 << 20);
+  CHECK(cache.used(0) > (1 << 20) - most_sets * 2 * slice_bytes);
+}
+
 TEST_CASE("l2: sets lose some of what would just fit, and the rest of what would not") {
   AttentionProblem problem;
   problem.head_dim = 64;

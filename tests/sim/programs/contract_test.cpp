@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -200,6 +202,35 @@ TEST_CASE("programs: requests that a program cannot take are refused with a sent
     CHECK_FALSE(info.make(p, {16, -3}, toy_gpu()));
     p.seq_q = 0;
     CHECK_FALSE(info.make(p, {}, toy_gpu()));
+  }
+}
+
+TEST_CASE(
+    "programs: the softmaxes fetch a turn of a row once the one before is done, the safe one four at a time where it only reads") {
+  AttentionProblem problem;
+  problem.seq_q = 1;
+  problem.seq_kv = 8 * 1024;  // eight turns of 128 threads with eight elements each
+  const GpuSpec gpu = h200_gpu();
+  constexpr std::size_t turn = 8;  // loads of 128 keys
+  for (const auto& [id, together] : {std::pair{"softmax_online", turn}, std::pair{"softmax_safe", 4 * turn}}) {
+    INFO(id);
+    const Result<const ProgramInfo*> info = find_program(id);
+    REQUIRE(info);
+    const auto program = (*info)->make(problem, (*info)->default_tile(problem, gpu), gpu);
+    REQUIRE(program);
+    BlockOperations block;
+    (*program)->emit_block(0, 0, block);
+    std::vector<std::int32_t> loads, after;
+    for (std::size_t i = 0; i < block.operations.size(); ++i) {
+      if (block.operations[i].kind != OpKind::load) continue;
+      loads.push_back(static_cast<std::int32_t>(i));
+      after.push_back(block.operations[i].issue_after);
+    }
+    REQUIRE(loads.size() >= 2 * 64);
+    for (std::size_t i = 0; i < 64; ++i) {  // the first pass
+      const std::size_t first = i / together * together;
+      CHECK(after[i] == (first == 0 ? -1 : loads[first] - 1));
+    }
   }
 }
 
