@@ -1,7 +1,7 @@
 // AppFrame: one frame of the window, whatever shows it — the window, `render` and the tests drive exactly this.
 //
-//   input events ─► ImGuiIO ─► build(): keys, layout, panels ─► commands ─► Session        draw(): ImGui's lists and the quads ─►
-//   OpenGL
+//   input events ─► ImGuiIO ─► build(): keys, layout, panels ─► commands ─► Session
+//                              draw(): ImGui's lists and the quads ─► OpenGL
 #pragma once
 
 #include <memory>

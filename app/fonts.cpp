@@ -121,8 +121,8 @@ struct FontLibrary::Finder {
 FontLibrary::FontLibrary() : finder_(std::make_unique<Finder>()) {}
 
 FontLibrary::~FontLibrary() {
-  faces_.clear();
-}  // before the FreeType library that made them
+  faces_.clear();  // before the FreeType library that made them
+}
 
 const FontLibrary::Face* FontLibrary::open(const std::string& path, int index) {
   for (const auto& face : faces_)

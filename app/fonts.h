@@ -1,7 +1,7 @@
 // Fonts: finds Inter, JetBrains Mono and Noto Sans CJK through fontconfig and bakes them into ImGui's atlas at the size in use.
 //
-//   every glyph of the listings and the language ──► first family that has it: Inter ─► DejaVu ─► Noto CJK ─► whatever fontconfig
-//   knows
+//   every glyph of the listings and the language ──► first family that has it:
+//                                                    Inter ─► DejaVu ─► Noto CJK ─► whatever fontconfig knows
 #pragma once
 
 #include <memory>

@@ -148,7 +148,7 @@ Bytes kv_in_flight(const Simulation& simulation) {
 }
 
 Bytes effective_l2(const GpuSpec& gpu) {
-  return Bytes(static_cast<std::int64_t>(gpu.l2_capacity_bytes * gpu.l2_usable_fraction / (gpu.l2_partitions >= 2 ? 2 : 1)));
+  return Bytes(static_cast<std::int64_t>(gpu.usable_l2_bytes() / (gpu.l2_partitions >= 2 ? 2 : 1)));
 }
 
 CaseValidation compare(const Simulation& simulation, const MeasuredCase& measured) {

@@ -101,6 +101,7 @@ struct GpuSpec {
   /// Of one SM, FLOP a cycle, as the kernels here issue products: by mma.sync.
   double product_flops_per_cycle() const { return sm_mma_flops_per_cycle > 0 ? sm_mma_flops_per_cycle : sm_tensor_flops_per_cycle; }
   bool has_l2() const { return l2_capacity_bytes > 0; }
+  double usable_l2_bytes() const { return l2_capacity_bytes * l2_usable_fraction; }
 };
 
 /// One row of the table that the loader, --set, the sliders and the docs read.

@@ -76,8 +76,7 @@ MemorySystem::MemorySystem(const GpuSpec& gpu, const TensorLayouts& layouts, std
   }
   CachePolicy policy{static_cast<int>(gpu.l2_ways), 0, gpu.l2_dirty_fraction};
   for (const Tensor tensor : tensors) policy.tile_bytes = std::max(policy.tile_bytes, map_.tile_bytes(tensor));
-  cache_.emplace(map_, Bytes(static_cast<std::int64_t>(gpu.l2_capacity_bytes * gpu.l2_usable_fraction)),
-                 static_cast<int>(gpu.l2_partitions), policy);
+  cache_.emplace(map_, Bytes(static_cast<std::int64_t>(gpu.usable_l2_bytes())), static_cast<int>(gpu.l2_partitions), policy);
 }
 
 Transfer MemorySystem::finish(double cycle, double port_end, double l2_end, double hbm_end, double latency) const {

@@ -22,7 +22,6 @@ LineCache::LineCache(const TensorLayouts& layouts, Bytes capacity, int partition
   const std::size_t lines = static_cast<std::size_t>(capacity.value / line_size) / partitions_.size();
   const std::size_t sets = policy.ways > 0 ? std::max<std::size_t>(lines / static_cast<std::size_t>(policy.ways), 1) : 1;
   lines_of_set_ = lines / sets;
-  spares_dirty_ = sets > 1;
   dirty_limit_ = static_cast<std::int64_t>(static_cast<double>(lines_of_set_ * 4) * policy.dirty_part);
   for (Partition& partition : partitions_) partition.sets.resize(sets);
   std::uint64_t next = 0;
@@ -52,7 +51,7 @@ std::list<LineCache::Line>::iterator LineCache::pick_victim(Set& set) {
   const auto least_recent = std::prev(set.recent.end());
   if (least_recent->dirty == 0) return least_recent;
   clean(set, *least_recent);
-  if (!spares_dirty_) return least_recent;
+  if (partitions_.front().sets.size() == 1) return least_recent;
   for (auto line = least_recent; line != set.recent.begin();)
     if ((--line)->dirty == 0) return line;
   return least_recent;

@@ -61,7 +61,6 @@ class LineCache {
   TensorLayouts layouts_;
   std::array<std::uint64_t, tensor_count> first_byte_{};
   std::size_t lines_of_set_;
-  bool spares_dirty_ = false;
   std::int64_t dirty_limit_;  // sectors of a set
   std::vector<Partition> partitions_;
   std::int64_t hbm_read_ = 0, hbm_write_ = 0;

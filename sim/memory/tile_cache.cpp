@@ -35,7 +35,6 @@ TileCache::TileCache(const TileMap& map, Bytes capacity, int partitions, CachePo
   if (policy.ways > 0 && node_bytes > 0)
     set_count_ = static_cast<std::uint32_t>(std::clamp<std::int64_t>(of_partition / (policy.ways * node_bytes), 1, most_sets));
   while (set_count_ > 2 && !is_prime(set_count_)) --set_count_;
-  spares_dirty_ = set_count_ > 1;
   sets_.resize(set_count_ * (two_ ? 2 : 1));
   for (Set& set : sets_) {
     set.capacity = of_partition / set_count_;
@@ -47,7 +46,7 @@ TileCache::TileCache(const TileMap& map, Bytes capacity, int partitions, CachePo
 
 /// A run of as many tiles as there are sets has one in each; where it begins and how it goes on is a matter of its address.
 std::uint16_t TileCache::set_for(std::uint64_t key) const {
-  if (set_count_ == 1) return 0;
+  if (!in_sets()) return 0;
   const std::uint64_t index = key / interleaved_runs, place = index % set_count_;
   const std::uint64_t way = mixed(index / set_count_ * interleaved_runs + key % interleaved_runs);
   const std::uint64_t first = way >> 32, step = 1 + (way & 0xffff) % (set_count_ - 1);
@@ -229,7 +228,7 @@ std::uint32_t TileCache::pick_victim(const Set& set) {
   const std::uint32_t oldest = set.recent.tail;
   if (!is_dirty(oldest)) return oldest;
   clean(oldest);
-  if (!spares_dirty_) return oldest;
+  if (!in_sets()) return oldest;
   for (std::uint32_t number = node(oldest).previous; number != none; number = node(number).previous)
     if (!is_dirty(number)) return number;
   return oldest;
@@ -248,7 +247,7 @@ std::uint64_t TileCache::slices_of(std::uint32_t number, std::int64_t least_byte
 void TileCache::shrink(Set& set) {
   while (set.used > set.capacity) {
     const std::uint32_t victim = pick_victim(set);
-    remove(victim, set_count_ == 1 ? ~std::uint64_t{0} : slices_of(victim, set.used - set.capacity));
+    remove(victim, in_sets() ? slices_of(victim, set.used - set.capacity) : ~std::uint64_t{0});
     erase_if_empty(victim >> 2);
   }
 }

@@ -109,13 +109,15 @@ class TileCache {
   void remove(std::uint32_t number, std::uint64_t slices);
   Set& set_of(std::uint32_t number) { return sets_[(number >> 1 & 1) * set_count_ + set_numbers_[number >> 2]]; }
   std::uint16_t set_for(std::uint64_t key) const;
+  /// Where the L2 is like the one that was experimented on; else a partition is one set.
+  bool in_sets() const { return set_count_ > 1; }
   bool is_dirty(std::uint32_t number) const { return (number & 1) == 0 && entries_[number >> 2].dirty[number >> 1 & 1] != 0; }
-  /// The node used longest ago; where that is dirty it is written back and stays until it comes to be next, and the clean one used
-  /// longest ago goes.
+  /// The node used longest ago; where that is dirty it is written back, and in sets it stays until it comes to be next, and the
+  /// clean one used longest ago goes.
   std::uint32_t pick_victim(const Set& set);
   /// As few of the slices of a node, the first ones first, as hold so many bytes; all of them where they hold less.
   std::uint64_t slices_of(std::uint32_t number, std::int64_t least_bytes);
-  /// Evicts what is too much: where a partition is one set whole tiles, else no more than that.
+  /// Evicts what is too much: in sets no more than that, else whole tiles.
   void shrink(Set& set);
   void link_dirty(std::uint32_t number);
   void unlink_dirty(std::uint32_t number);
@@ -130,7 +132,6 @@ class TileCache {
   const TileMap& map_;
   bool two_;
   std::uint32_t set_count_ = 1;  // of a partition: a prime, so that a walk of any step comes to each
-  bool spares_dirty_ = false;    // where the L2 is like the one that was experimented on
   std::vector<Nodes> nodes_;     // by entry, as are the next two
   std::vector<double> arrivals_;
   std::vector<Entry> entries_;

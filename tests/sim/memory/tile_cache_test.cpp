@@ -210,11 +210,16 @@ TEST_CASE("l2: where too much is dirty, what was used longest ago is written bac
   CHECK(cache.read(tile_of(Tensor::o, 16), 0).hbm_read_bytes == 0);
 }
 
-TEST_CASE("l2: in sets, what is dirty is written back when it would be evicted, and stays once") {
+/// 256 tiles of 8 KiB of each matrix.
+TensorLayouts many_tiles() {
   AttentionProblem problem;
   problem.head_dim = 64;
   problem.seq_q = problem.seq_kv = 1 << 14;
-  const TileMap map(tensor_layouts(problem, TileShape{64, 64}));
+  return tensor_layouts(problem, TileShape{64, 64});
+}
+
+TEST_CASE("l2: in sets, what is dirty is written back when it would be evicted, and stays once") {
+  const TileMap map(many_tiles());
   TileCache cache(map, Bytes(1 << 20), 1, CachePolicy{16, 8192, 1});
   const TileRef written = tile_of(Tensor::o, 0, 64);
   cache.write(written, 0);
@@ -229,10 +234,7 @@ TEST_CASE("l2: in sets, what is dirty is written back when it would be evicted, 
 }
 
 TEST_CASE("l2: in sets, one dirty tile is written back for each tile that comes, and no more goes than is needed") {
-  AttentionProblem problem;
-  problem.head_dim = 64;
-  problem.seq_q = problem.seq_kv = 1 << 14;
-  const TileMap map(tensor_layouts(problem, TileShape{64, 64}));
+  const TileMap map(many_tiles());
   TileCache cache(map, Bytes(1 << 20), 1, CachePolicy{16, 8192, 1});
   constexpr int written = 32;
   for (int i = 0; i < written; ++i) cache.write(tile_of(Tensor::o, 64 * i, 64), 0);
@@ -251,10 +253,7 @@ TEST_CASE("l2: in sets, one dirty tile is written back for each tile that comes,
 }
 
 TEST_CASE("l2: sets lose some of what would just fit, and the rest of what would not") {
-  AttentionProblem problem;
-  problem.head_dim = 64;
-  problem.seq_kv = 1 << 14;
-  const TileMap map(tensor_layouts(problem, TileShape{64, 64}));
+  const TileMap map(many_tiles());
   // Part of two megabytes that is gone after the other megabytes were read by one side: gradually with sets, at once without.
   const auto lost = [&](CachePolicy policy, int others) {
     TileCache cache(map, Bytes(4 << 20), 2, policy);
