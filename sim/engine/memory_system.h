@@ -38,10 +38,15 @@ struct HbmUse {
   double bytes = 0, busy_cycles = 0;
 };
 
+/// What a program does with HBM's tensors.
+struct TensorUse {
+  std::vector<Tensor> tensors;  // that it reads or writes
+  bool comes_back = false;      // whether it reads some that it wrote itself: S and P, or what a later tile goes on with
+};
+
 class MemorySystem {
  public:
-  /// `tensors` are those that the program reads and writes.
-  MemorySystem(const GpuSpec& gpu, const TensorLayouts& layouts, std::span<const Tensor> tensors, const ScheduleBuilder& builder,
+  MemorySystem(const GpuSpec& gpu, const TensorLayouts& layouts, const TensorUse& use, const ScheduleBuilder& builder,
                Ledger& ledger, Recorder& recorder);
   MemorySystem(const MemorySystem&) = delete;
   MemorySystem& operator=(const MemorySystem&) = delete;

@@ -34,7 +34,7 @@ OpClass::Key key_of(const Operation& op, const BlockOperations& block) {
   const auto pair = [](std::int64_t low, std::int64_t high) { return low | high << 32; };
   // Only a matmul has 2^32 flops or more, and it has no exponentials: the last word tells them apart.
   return {byte(op.kind, 0) | byte(op.line, 1) | byte(op.dst, 2) | byte(op.src[0], 3) | byte(op.src[1], 4) |
-              byte(op.tile.tensor, 5) | byte(block.launch, 6),
+              byte(op.tile.tensor, 5) | byte(block.launch, 6) | byte(op.sectors_at_once, 7),
           pair(op.rows, op.cols),
           pair(op.tile.rows, op.tile.cols),
           pair(op.inner, block.shared_slots),
@@ -179,6 +179,7 @@ void ScheduleBuilder::set_pipes(OpTiming& timing) const {
 
 /// At once: the warps of a kernel without products each wait for what they asked for themselves.
 double ScheduleBuilder::lines_waited_for(const Operation& op) const {
+  if (op.sectors_at_once > 0) return std::max(1.0, op.sectors_at_once * sector_size / gpu_.l2_line_bytes);
   const double waiting = needs_.has_products ? 1 : needs_.threads / 32.0;
   return std::max(1.0, static_cast<double>(op.bytes) / gpu_.l2_line_bytes / waiting);
 }

@@ -41,6 +41,22 @@ std::vector<Tensor> tensors_of(const TileProgram& program) {
   return found;
 }
 
+/// What the first block of a launch loads and stores, all of them do.
+TensorUse use_of(const TileProgram& program) {
+  TensorUse use{tensors_of(program)};
+  std::array<bool, tensor_count> loaded{}, stored{};
+  BlockOperations block;
+  for (std::size_t launch = 0; launch < program.launches().size(); ++launch) {
+    program.emit_block(static_cast<int>(launch), 0, block);
+    for (const Operation& op : block.operations) {
+      if (op.kind == OpKind::load) loaded[static_cast<std::size_t>(op.tile.tensor)] = true;
+      if (op.kind == OpKind::store) stored[static_cast<std::size_t>(op.tile.tensor)] = true;
+    }
+  }
+  for (std::size_t t = 0; t < tensor_count; ++t) use.comes_back = use.comes_back || (loaded[t] && stored[t]);
+  return use;
+}
+
 bool is_extra(Tensor tensor) {
   return tensor != Tensor::q && tensor != Tensor::k && tensor != Tensor::v && tensor != Tensor::o;
 }
@@ -224,9 +240,7 @@ Result<std::shared_ptr<const Simulation>> run_program(SimulationRequest request,
 
   ScheduleBuilder builder(request.gpu, program->problem());
   Recorder recorder(static_cast<int>(request.gpu.sm_count), request.focus_sm, builder, request.also_in_focus);
-  std::vector<Tensor> tensors(program->inputs().begin(), program->inputs().end());
-  tensors.insert(tensors.end(), program->outputs().begin(), program->outputs().end());
-  MemorySystem memory(request.gpu, layouts, tensors, builder, simulation->ledger, recorder);
+  MemorySystem memory(request.gpu, layouts, use_of(*program), builder, simulation->ledger, recorder);
   Machine machine(*program, request, memory, recorder, builder);
   const Cycles gap = to_cycles(Nanoseconds(request.gpu.launch_overhead_ns), request.gpu.clock());
   const Cycles interval = to_cycles(Nanoseconds(request.gpu.launch_interval_ns), request.gpu.clock());

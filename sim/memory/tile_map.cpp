@@ -14,10 +14,8 @@ std::int64_t round_up(std::int64_t value, std::int64_t step) {
   return ceil_div(value, step) * step;
 }
 
-/// Book-keeping costs as much for a tile of 64 bytes as for one of 64 KiB.
-std::int64_t tiles_tracked_together(std::int64_t rows, std::int64_t row_bytes, int slice_shift) {
-  constexpr std::int64_t small = 2048;  // bytes
-  const std::int64_t wanted = small / (rows * row_bytes), possible = (std::int64_t{64} << slice_shift) / rows;
+std::int64_t tiles_tracked_together(std::int64_t rows, std::int64_t row_bytes, int slice_shift, std::int64_t least_bytes) {
+  const std::int64_t wanted = least_bytes / (rows * row_bytes), possible = (std::int64_t{64} << slice_shift) / rows;
   return std::max<std::int64_t>(1, std::min(wanted, possible));
 }
 
@@ -49,7 +47,7 @@ TensorLayouts tensor_layouts(const AttentionProblem& problem, const TileShape& t
   return layouts;
 }
 
-TileMap::TileMap(const TensorLayouts& layouts, std::int64_t most_bytes) {
+TileMap::TileMap(const TensorLayouts& layouts, TrackedBytes tracked) {
   for (std::size_t t = 0; t < layouts.size(); ++t) {
     Grid& grid = grids_[t];
     const TensorLayout& layout = layouts[t];
@@ -58,7 +56,7 @@ TileMap::TileMap(const TensorLayouts& layouts, std::int64_t most_bytes) {
     const std::int64_t row_bytes = layout.row_bytes();
     std::int64_t rows = std::min(layout.tile_rows, layout.rows);
     std::int64_t cols = std::min(layout.tile_cols, layout.cols);
-    while (most_bytes > 0 && rows % 2 == 0 && rows * cols * layout.element_bytes > most_bytes) rows /= 2;
+    while (tracked.most > 0 && rows % 2 == 0 && rows * cols * layout.element_bytes > tracked.most) rows /= 2;
     const bool full_width = cols == layout.cols;
     // A tile thinner than a sector would own nothing: neighbours are tracked together.
     std::int64_t rows_of_a_sector = 1;
@@ -70,7 +68,7 @@ TileMap::TileMap(const TensorLayouts& layouts, std::int64_t most_bytes) {
     }
     const auto slice_rows = static_cast<std::uint64_t>(std::max(ceil_div(rows, 64), rows_of_a_sector));
     grid.slice_shift = std::bit_width(slice_rows - 1);
-    rows *= tiles_tracked_together(rows, cols * layout.element_bytes, grid.slice_shift);
+    rows *= tiles_tracked_together(rows, cols * layout.element_bytes, grid.slice_shift, tracked.least);
     grid.tile_rows = static_cast<std::uint32_t>(rows);
     if (std::has_single_bit(grid.tile_rows)) grid.row_shift = std::countr_zero(grid.tile_rows);
     grid.tile_cols = static_cast<std::uint32_t>(cols);

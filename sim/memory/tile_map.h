@@ -1,7 +1,7 @@
 // TileMap: cuts every tensor into the tiles that the L2 model tracks, each tile into at most 64 slices of rows.
 //
 // A tracked tile is TensorLayout's, or a part of its rows where that is large, or where it is small several of them, one below the
-// other; each has slices of its own.
+// other (TrackedBytes); each has slices of its own.
 //
 //   TileRef (any rectangle) ──for_each_part──► (tile key, mask of slices) …    one part for each tracked tile it meets
 //
@@ -31,10 +31,15 @@ struct TileGeometry {
 using TensorLayouts = std::array<TensorLayout, tensor_count>;
 TensorLayouts tensor_layouts(const AttentionProblem& problem, const TileShape& tile);
 
+/// Of a tracked tile.
+struct TrackedBytes {
+  std::int64_t least = 2048;  // smaller ones are tracked together: book-keeping costs as much for a tile of 64 bytes as for 64 KiB
+  std::int64_t most = 0;      // larger ones are cut, as far as halving their rows goes; 0: none is
+};
+
 class TileMap {
  public:
-  /// `most_bytes`: of a tracked tile, as far as halving its rows goes; 0: as the layouts say.
-  explicit TileMap(const TensorLayouts& layouts, std::int64_t most_bytes = 0);
+  explicit TileMap(const TensorLayouts& layouts, TrackedBytes tracked = {});
 
   /// Calls f(key, slices) for each tracked tile that `tile` meets.
   template <class F>

@@ -76,6 +76,11 @@ class BlockBuilder {
     op.other_exps = static_cast<std::int16_t>(what.exps);
     op.wavefronts = static_cast<std::int16_t>(what.wavefronts);
   }
+  /// Of the latest load and those beside it each warp asks for so many elements at once.
+  void asked_at_once(std::int64_t elements) {
+    Operation& op = out_.operations.back();
+    op.sectors_at_once = static_cast<std::uint8_t>(std::min<std::int64_t>(ceil_div(elements * plan_.element, sector_size), 255));
+  }
   /// The latest operation is done in so many eighths of all cases.
   void share(int eighths) { out_.operations.back().share = static_cast<std::int16_t>(eighths * blank_.share / 8); }
   /// From now on lanes that have nothing to do make every operation take so many eighths of its instructions.

@@ -35,7 +35,6 @@ constexpr CompiledPair flash2_compiled{{255, 192}, {255, 192}};
 constexpr CompiledPair naive_compiled{{48, 1}, {72, 1}};
 constexpr CompiledPair fused_compiled{{48, 8}, {64, 8}};
 constexpr std::int64_t row_registers = 32;
-constexpr std::int64_t elements_of_thread = 8;  // of a row of S or P, moved at once
 
 /// From one row of S or P to the next.
 std::int64_t score_row_bytes(const AttentionProblem& problem) {
@@ -200,11 +199,11 @@ KernelNeeds row_softmax_needs(const AttentionProblem& problem, const ProgramTile
 }
 
 std::int64_t tiles_in_registers(const KernelNeeds& needs, const TileShape& tile) {
-  return std::clamp<std::int64_t>(needs.threads * elements_of_thread / (tile.block_q * tile.block_kv), 1, 8);
+  return std::clamp<std::int64_t>(needs.threads / warp_threads * elements_of_turn / (tile.block_q * tile.block_kv), 1, 8);
 }
 
 bool ends_inside_turn(std::int64_t elements) {
-  return elements % (warp_threads * elements_of_thread) != 0;
+  return elements % elements_of_turn != 0;
 }
 
 TileShape standard_tile(const AttentionProblem& problem, const GpuSpec& gpu) {

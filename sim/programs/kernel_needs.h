@@ -26,6 +26,9 @@ KernelNeeds flash2_needs(const AttentionProblem& problem, const ProgramTile& til
 /// Softmax of rows that are walked tile by tile; with V where `with_values`.
 KernelNeeds row_softmax_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu, bool with_values);
 
+/// Elements of a row of S or P that a warp of a softmax fetches in one turn: eight a lane.
+inline constexpr std::int64_t elements_of_turn = 32 * 8;
+
 /// Tiles of one row that the threads of a block hold in registers at once: each thread fetches 8 neighbouring elements at a time.
 std::int64_t tiles_in_registers(const KernelNeeds& needs, const TileShape& tile);
 /// Whether a row of so many elements ends inside what a warp moves at once: its lanes then part ways, and meet again one by one.

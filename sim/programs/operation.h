@@ -75,6 +75,7 @@ struct Operation {
   std::int16_t barriers = 0;               // meetings of all warps of the block
   std::int16_t round_trips = 0;            // to the L2 and back, one after the other, beyond those of the loads
   std::int16_t wavefronts = 0;             // of each warp: shuffles, and reads of what all its lanes want, in the memory pipe
+  std::uint8_t sectors_at_once = 0;        // load: that a warp asks for together with other loads; 0: its part of this one
   std::int16_t share = 8;                  // eighths of the work that are done on average
   bool ahead = false;                      // interleaved with the product that follows, which needs only its first part to begin
   std::int32_t wait_load = -1;             // index of the latest load whose bytes this operation reads; -1 for none

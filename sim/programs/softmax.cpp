@@ -182,7 +182,7 @@ class Softmax final : public TileProgram {
 
   /// A warp executes an element for all its lanes, whether the row has something for them or not.
   void set_warps(const KernelNeeds& needs) {
-    const std::int64_t at_once = elements_of_warp, row = problem_.seq_kv, before = (plan_.grid.key_tiles - 1) * tile_.block_kv;
+    const std::int64_t at_once = elements_of_turn, row = problem_.seq_kv, before = (plan_.grid.key_tiles - 1) * tile_.block_kv;
     const std::int64_t executed = ceil_div(row, at_once) * at_once - before;
     last_share_ = static_cast<int>(std::min<std::int64_t>(8 * executed / (row - before), most_share));
     warps_ = static_cast<int>(std::min<std::int64_t>(ceil_div(row, at_once), needs.threads / 32));
@@ -204,15 +204,18 @@ class Softmax final : public TileProgram {
   void emit_safe(BlockBuilder& b, std::int64_t pass, bool last, std::int32_t before) const {
     if (pass == 0) {
       b.load_after(3, Slot::s, before);
+      b.asked_at_once(turns_at_once_ * elements_of_turn);
       b.row_max(4, Slot::m, Slot::m, Slot::s);
       merge(b, last);
     } else if (pass == 1) {
       b.load_after(6, Slot::s, before);
+      b.asked_at_once(turns_at_once_ * elements_of_turn);
       b.exp(7, Slot::p, Slot::s, Slot::m);
       b.row_sum(8, Slot::l, Slot::l, Slot::p, Slot::none);
       merge(b, last);
     } else {
       b.load_after(10, Slot::s, before);
+      b.asked_at_once(elements_of_turn);
       emit_result(b, 11);
     }
   }
@@ -220,6 +223,7 @@ class Softmax final : public TileProgram {
   void emit_online(BlockBuilder& b, std::int64_t pass, bool last, std::int32_t before) const {
     if (pass == 0) {
       b.load_after(3, Slot::s, before);
+      b.asked_at_once(elements_of_turn);
       b.row_max(4, Slot::m_new, Slot::m, Slot::s);
       b.share(24);  // with a look whether it is still -inf, and a copy
       b.exp(5, Slot::p, Slot::s, Slot::m_new);
@@ -230,6 +234,7 @@ class Softmax final : public TileProgram {
       b.copy(8, Slot::m, Slot::m_new);
     } else {
       b.load_after(10, Slot::s, before);
+      b.asked_at_once(elements_of_turn);
       emit_result(b, 11);
     }
   }
@@ -266,7 +271,6 @@ class Softmax final : public TileProgram {
 
   // What the counters of an H200 say a warp takes of the memory pipe, beside reading V.
   static constexpr int merge_wavefronts = 17;
-  static constexpr std::int64_t elements_of_warp = 256;  // eight a lane
   static constexpr std::int64_t most_share = 1 << 12;
 
   BlockPlan plan_;

@@ -191,6 +191,7 @@ void Standard::emit_softmax(std::int64_t block, BlockOperations& out) const {
     // The threads fetch a few tiles at once, and the next ones only when they have seen these.
     if (j % at_once == 0) seen = b.latest();
     b.load(10, Slot::s, seen);
+    b.asked_at_once(elements_of_turn);
     b.row_max(11, Slot::m_new, Slot::m, Slot::s);
     b.beside(cut_short(j) ? half_empty(guards) : guards);
     b.exp(12, Slot::p, Slot::s, Slot::m_new);
@@ -206,7 +207,7 @@ void Standard::emit_softmax(std::int64_t block, BlockOperations& out) const {
     if (softmax_.kept)
       b.select(Slot::s, first_load + static_cast<std::int32_t>(j) * stride);
     else
-      b.load(17, Slot::s);
+      b.load(17, Slot::s), b.asked_at_once(elements_of_turn);
     b.exp(18, Slot::p, Slot::s, Slot::m);
     b.beside(cut_short(j) ? half_empty(guards) : guards);
     b.divide(19, Slot::p, Slot::l);

@@ -36,7 +36,7 @@ struct KernelNeeds {
   /// Instructions of a multiply-add where products run on the FP32 pipes, conversions included; 0: on tensor cores.
   double multiply_add_instructions = 0;
   double converted_factors = 0;  // of such a multiply-add: those that come in 16 bits, each converted for it alone
-  bool has_products = true;  // on tensor cores, so that other instructions of the launch get in their way
+  bool has_products = true;      // on tensor cores, so that other instructions of the launch get in their way
   /// Of the instructions of a warp, the part that waits for the one before: the stall counts that the compiler wrote beside them.
   double waiting = 0;
   int setup_instructions = 0;  // of each warp, before it asks for anything: where the block works
