@@ -75,7 +75,8 @@ constexpr std::array commands = {
                 "  tilescope validate --list build                           only the cases of one list\n"
                 "  tilescope validate --markdown docs/validation.md\n"
                 "\n"
-                "Needs no GPU. Every case is simulated, on all cores; the exit code is 0 where every bound held, else 1."},
+                "Needs no GPU. Every case is simulated, on all cores; the exit code is 0 where every bound\nheld or a numbered "
+                "limit of docs/model-limits.md does, else 1."},
     CommandInfo{CommandKind::calibrate, "calibrate", "measure a GPU and write its spec; needs an NVIDIA GPU",
                 "Examples:\n"
                 "  tilescope calibrate                                       the spec to standard output\n"

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "sim/analysis/format.h"
+#include "sim/analysis/numbered_limits.h"
 
 namespace tilescope {
 
@@ -115,10 +116,15 @@ void ErrorSummary::add(const std::optional<Comparison>& comparison, std::size_t 
   ++cases;
   bounded += comparison->bound.has_value();
   beyond += !comparison->within();
+  limited += !comparison->within() && comparison->held();
 }
 
 bool CaseValidation::held() const {
-  return not_simulated.empty() && std::all_of(figures.begin(), figures.end(), [](const auto& f) { return !f || f->within(); });
+  return not_simulated.empty() && std::all_of(figures.begin(), figures.end(), [](const auto& f) { return !f || f->held(); });
+}
+
+bool CaseValidation::within_bounds() const {
+  return std::all_of(figures.begin(), figures.end(), [](const auto& f) { return !f || f->within(); });
 }
 
 Counterpart counterpart_of(std::string_view kernel) {
@@ -195,6 +201,7 @@ Result<CaseValidation> simulate_case(const GpuSpec& gpu, const MeasuredCase& mea
   CaseValidation out;
   if (simulated) {
     out = compare(**simulated, measured);
+    if (const Status named = name_limits(**simulated, measured, out, progress); !named) return named.error();
   } else {
     if (simulated.error().kind == Error::Kind::cancelled) return simulated.error();
     out.algorithm = request.algorithm;
@@ -220,6 +227,7 @@ ValidationSummary summarise(std::span<const MeasuredCase> cases, std::span<const
   for (const CaseValidation& result : results) {
     out.not_simulated += !result.not_simulated.empty();
     out.beyond_bounds += result.not_simulated.empty() && !result.held();
+    out.limited += result.held() && !result.within_bounds();
   }
   out.mean_time_held = out.all.figure(Figure::time).mean() <= mean_time_error_bound;
   return out;

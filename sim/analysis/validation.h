@@ -1,4 +1,5 @@
-// Simulated against measured: the figures of one kernel on one problem with their bounds, and what a whole bundle of them adds up to.
+// Simulated against measured: the figures of one kernel on one problem with their bounds, and what a bundle of them adds
+// up to.
 //
 //   MeasuredCase ── simulate_case() ──► CaseValidation (7 figures) ── summarise() ──► ValidationSummary
 #pragma once
@@ -21,7 +22,8 @@ namespace tilescope {
 enum class Figure : std::uint8_t { l2_to_sm, sm_to_l2, hbm_read, hbm_write, hbm_write_after_flush, cycles, time };
 inline constexpr int figure_count = 7;
 inline constexpr std::array<Figure, figure_count> all_figures = {
-    Figure::l2_to_sm, Figure::sm_to_l2, Figure::hbm_read, Figure::hbm_write, Figure::hbm_write_after_flush, Figure::cycles, Figure::time};
+    Figure::l2_to_sm, Figure::sm_to_l2, Figure::hbm_read, Figure::hbm_write, Figure::hbm_write_after_flush,
+    Figure::cycles,   Figure::time};
 std::string_view to_string(Figure figure);  // "l2_to_sm", … "hbm_write_after_flush", "cycles", "time"
 
 /// "1.50 GB", "12 345", "3.2 ms": bytes, cycles or a time.
@@ -54,6 +56,10 @@ struct Comparison {
   /// The hardware itself gave other numbers as the tensors lay elsewhere in memory: the bound is for what lies outside of them all.
   bool in_many_places = false;
 
+  /// Beyond its bound, but held to a size by this entry of docs/model-limits.md; 0: by none. See numbered_limits.h.
+  int limit = 0;
+  double l2_part = 1;  // where that is entry 2: the part of the L2's capacity with which the simulation would be within the bound
+
   double difference() const { return simulated - measured.median; }
   /// Signed, of the measured; infinite where nothing was measured but something was simulated.
   double error() const;
@@ -61,18 +67,21 @@ struct Comparison {
   double nearest() const { return in_many_places ? std::clamp(simulated, measured.least, measured.most) : measured.median; }
   double allowed() const { return bound ? std::max(bound->relative * nearest(), bound->absolute) : 0; }
   bool within() const { return !bound || std::abs(simulated - nearest()) <= allowed(); }
+  bool held() const { return within() || limit != 0; }
 };
 
 struct CaseValidation {
-  std::string algorithm;                                           // the program that was simulated
-  std::array<std::optional<Comparison>, figure_count> figures;     // absent where it was not measured, or cannot be compared
-  std::string not_simulated;                                       // why there is no simulation; else empty
-  double kv_in_flight_bytes = 0, effective_l2_bytes = 0;           // what decides the bound of hbm_read
-  double host_seconds = 0;                                         // that the simulation took
+  std::string algorithm;                                        // the program that was simulated
+  std::array<std::optional<Comparison>, figure_count> figures;  // absent where it was not measured, or cannot be compared
+  std::string not_simulated;                                    // why there is no simulation; else empty
+  double kv_in_flight_bytes = 0, effective_l2_bytes = 0;        // what decides the bound of hbm_read
+  double host_seconds = 0;                                      // that the simulation took
 
   const std::optional<Comparison>& figure(Figure f) const { return figures[static_cast<std::size_t>(f)]; }
   bool kv_fits() const { return kv_in_flight_bytes <= effective_l2_bytes; }
+  /// Simulated, and every figure within its bound or held by a numbered limit.
   bool held() const;
+  bool within_bounds() const;
 };
 
 /// The program that stands for a kernel: the one of the same id, or the one whose tensors a library's kernel moves.
@@ -90,13 +99,15 @@ Bytes kv_in_flight(const Simulation& simulation);
 Bytes effective_l2(const GpuSpec& gpu);
 
 CaseValidation compare(const Simulation& simulation, const MeasuredCase& measured);
-/// Simulates the case on `gpu` with the tile and at the SM clock that it was measured with, and compares. What cannot be simulated says why in `not_simulated`.
+/// Simulates the case on `gpu` with the tile and at the SM clock that it was measured with, compares, and looks for the limits that
+/// hold what is beyond its bound. What cannot be simulated says why in `not_simulated`.
 /// Errors  cancelled.
 Result<CaseValidation> simulate_case(const GpuSpec& gpu, const MeasuredCase& measured, const Progress& progress = {});
 
 /// Errors of one figure over some cases.
 struct ErrorSummary {
   int cases = 0, bounded = 0, beyond = 0;  // compared; of these with a bound, and beyond it
+  int limited = 0;                         // of those beyond: held by a numbered limit
   double sum = 0, worst = 0;               // of the size of the error
   std::size_t worst_case = 0;              // index into the bundle's cases
 
@@ -110,18 +121,19 @@ struct GroupSummary {
   std::string name;
   int cases = 0, not_simulated = 0;
   std::array<ErrorSummary, figure_count> figures;
-  std::optional<double> time_rank_correlation;   // Spearman's, of simulated and measured time; absent below three cases
+  std::optional<double> time_rank_correlation;  // Spearman's, of simulated and measured time; absent below three cases
   const ErrorSummary& figure(Figure f) const { return figures[static_cast<std::size_t>(f)]; }
 };
 
 struct ValidationSummary {
-  std::vector<GroupSummary> kernels;   // in the order of the bundle
-  std::vector<GroupSummary> lists;     // "build", "judge", and whatever else the bundle names; kernels of a library left out
-  GroupSummary all;                    // kernels of a library left out
-  int beyond_bounds = 0;               // cases of which some figure is
+  std::vector<GroupSummary> kernels;  // in the order of the bundle
+  std::vector<GroupSummary> lists;    // "build", "judge", and whatever else the bundle names; kernels of a library left out
+  GroupSummary all;                   // kernels of a library left out
+  int beyond_bounds = 0;              // cases of which some figure is, and no numbered limit holds it
+  int limited = 0;                    // cases that are not within their bounds but held by numbered limits
   int not_simulated = 0;
   bool mean_time_held = true;
-  /// Every bound held and every case was simulated.
+  /// Every bound held, or a numbered limit where not, and every case was simulated.
   bool held() const { return beyond_bounds == 0 && not_simulated == 0 && mean_time_held; }
 };
 

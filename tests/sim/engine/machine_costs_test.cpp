@@ -280,6 +280,22 @@ TEST_CASE("costs: the more lines a block with products waits for, the later the 
   CHECK(landed(2048) == doctest::Approx(100 + 500 + 1000));
 }
 
+TEST_CASE("costs: a warp that asks for lines with several loads waits for all of them") {
+  const auto landed = [](std::uint8_t sectors) {
+    GpuSpec gpu = toy_gpu();
+    gpu.hbm_tile_latency_cycles = 1500;
+    const auto run = run_fake(gpu, {1}, [&](int, std::int64_t, BlockOperations& out) {
+      Operation load = load_k(0, 4);
+      load.sectors_at_once = sectors;
+      add(out, load);
+    });
+    REQUIRE(run);
+    return interval_of(**run, 0).end - 4 * 32.0 / 64;
+  };
+  CHECK(landed(0) == doctest::Approx(100 + 500));  // its own line
+  CHECK(landed(64) == doctest::Approx(100 + 500 + 1000 * 4.0 / 7));
+}
+
 TEST_CASE("costs: of two blocks of flash2 on an SM of an H200 the older ends first, about as much as was seen there") {
   for (const std::int64_t head_dim : {64, 128}) {
     SimulationRequest request;

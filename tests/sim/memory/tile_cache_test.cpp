@@ -293,6 +293,24 @@ TEST_CASE("l2: an access to part of a tile fetches only that part") {
   CHECK(cache.resident()[static_cast<std::size_t>(Tensor::s)] == 128 * 256 + 4 * 256);
 }
 
+TEST_CASE("l2: tiles are tracked together below the least and cut above the most that is asked for, and no byte is lost") {
+  AttentionProblem problem;
+  problem.seq_q = problem.seq_kv = 4096;
+  problem.head_dim = 64;
+  const TensorLayouts layouts = tensor_layouts(problem, TileShape{128, 128});
+  const TileMap coarse(layouts, {2048, 0}), fine(layouts, {512, 1024});
+  CHECK(coarse.tile_bytes(Tensor::k) == 128 * 128);
+  CHECK(fine.tile_bytes(Tensor::k) == 1024);
+  CHECK(coarse.tile_bytes(Tensor::l) == 2048);  // a statistic is 4 bytes
+  CHECK(fine.tile_bytes(Tensor::l) == 512);
+  for (const TileMap* map : {&coarse, &fine}) {
+    TileCache cache(*map, Bytes(64 << 20), 2);
+    CHECK(cache.read({Tensor::k, 0, 0, 128, 0, 64}, 0).hbm_read_bytes == 128 * 128);
+    CHECK(cache.read({Tensor::l, 0, 0, 128, 0, 1}, 1).hbm_read_bytes == 512);
+    CHECK(cache.read({Tensor::k, 0, 64, 128, 0, 64}, 0).hbm_read_bytes == 64 * 128);
+  }
+}
+
 TEST_CASE("l2: an L2 too small for a tile misses every time and never grows") {
   const TileMap map(small_layouts());
   TileCache cache(map, Bytes(1024), 2);

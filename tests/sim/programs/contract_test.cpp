@@ -230,7 +230,10 @@ TEST_CASE(
     for (std::size_t i = 0; i < 64; ++i) {  // the first pass
       const std::size_t first = i / together * together;
       CHECK(after[i] == (first == 0 ? -1 : loads[first] - 1));
+      // A warp asks for 512 bytes a turn.
+      CHECK(block.operations[static_cast<std::size_t>(loads[i])].sectors_at_once == 16 * together / turn);
     }
+    CHECK(block.operations[static_cast<std::size_t>(loads.back())].sectors_at_once == 16);
   }
 }
 
