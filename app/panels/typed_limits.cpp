@@ -95,6 +95,12 @@ std::string typed_refusal(std::string_view typed, const NumberLimits& limits, do
              number_text(used, limits.whole));
 }
 
+Rect item_and_button(float gap, const char* label) {
+  Rect rect = item_rect();
+  rect.max.x += gap + ImGui::CalcTextSize(label).x + 2 * ImGui::GetStyle().FramePadding.x;
+  return rect;
+}
+
 void note_limits(const Theme& theme, const NumberLimits& limits, double value, const Rect& beside) {
   const ImGuiID field = ImGui::GetItemID();
   auto& note = panel_state<LimitNote>("limit note");
