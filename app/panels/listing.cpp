@@ -118,6 +118,11 @@ void draw_launch_heading(ImDrawList* list, const Theme& theme, const Simulation&
   list->AddRectFilled({right, y}, {rect.max.x - 4 * theme.scale, y + std::max(1.0F, std::floor(theme.scale))}, theme.panel_border);
 }
 
+/// Of a line that is too long for a narrow panel, in fewer words; others are short as they are.
+std::string short_line(std::string_view text) {
+  return std::string(text == "mask S where key > query" ? "mask key > query" : text);
+}
+
 /// Returns true while hovered.
 bool draw_line(const View& view, Commands& commands, const ListingRow& row, const Rect& rect, bool dim) {
   const Theme& theme = *view.theme;
@@ -155,11 +160,13 @@ bool draw_line(const View& view, Commands& commands, const ListingRow& row, cons
     if (lit) list->AddRect({at.x - 2, at.y - 2}, {at.x + swatch + 2, at.y + swatch + 2}, theme.text, 3 * theme.scale);
   }
   const float text_left = left + swatch + 8 * theme.scale + static_cast<float>(line.indent) * 14 * theme.scale;
-  draw_text(list, current ? theme.ui_bold : theme.ui, {{text_left, rect.min.y}, {rect.max.x - 2 * theme.scale, rect.max.y}},
+  const Rect text = {{text_left, rect.min.y}, {rect.max.x - 2 * theme.scale, rect.max.y}};
+  ImFont* const font = current ? theme.ui_bold : theme.ui;
+  draw_text(list, font, text,
             dim       ? mix(theme.text_faint, theme.panel, 0.25F)
             : current ? theme.text
                       : theme.text_dim,
-            line.text);
+            first_that_fits(font, text.width(), {std::string(line.text), short_line(line.text)}));
   return hovered;
 }
 
