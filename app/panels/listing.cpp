@@ -7,6 +7,7 @@
 #include "app/panels/panel_state.h"
 #include "app/panels/panels.h"
 #include "app/panels/say.h"
+#include "app/panels/short_line.h"
 #include "app/panels/softmax_figures.h"
 #include "app/panels/timeline_data.h"
 #include "app/widgets.h"
@@ -118,11 +119,6 @@ void draw_launch_heading(ImDrawList* list, const Theme& theme, const Simulation&
   list->AddRectFilled({right, y}, {rect.max.x - 4 * theme.scale, y + std::max(1.0F, std::floor(theme.scale))}, theme.panel_border);
 }
 
-/// Of a line that is too long for a narrow panel, in fewer words; others are short as they are.
-std::string short_line(std::string_view text) {
-  return std::string(text == "mask S where key > query" ? "mask key > query" : text);
-}
-
 /// Returns true while hovered.
 bool draw_line(const View& view, Commands& commands, const ListingRow& row, const Rect& rect, bool dim) {
   const Theme& theme = *view.theme;
@@ -166,7 +162,7 @@ bool draw_line(const View& view, Commands& commands, const ListingRow& row, cons
             dim       ? mix(theme.text_faint, theme.panel, 0.25F)
             : current ? theme.text
                       : theme.text_dim,
-            first_that_fits(font, text.width(), {std::string(line.text), short_line(line.text)}));
+            first_that_fits(font, text.width(), {std::string(line.text), std::string(short_line(line.text))}));
   return hovered;
 }
 

@@ -64,7 +64,8 @@ StageLayout layout_lane(const Rect& area, const GpuSpec& gpu, const ProgramShape
     layout.l2 = {{left, std::round(bottom - l2)}, {right, bottom}};
     layout.l2_label = {{left + pad, layout.l2.min.y + 2 * scale}, {left + label, bottom - 2 * scale}};
     const int partitions = std::clamp(static_cast<int>(gpu.l2_partitions), 1, 4);
-    const float bar = std::min(l2 - 12 * scale, 30 * scale), middle = layout.l2.center().y;
+    const float bar = std::min(l2 - 12 * scale, 30 * scale);
+    const float middle = layout.l2.center().y - (low ? 2 * scale : 0);  // the strip below it is in the box too
     for (int i = 0; i < partitions; ++i) {
       const CellSpan x = cell_span(left + label + pad, right - pad + metrics.gap, partitions, i);
       layout.l2_bars.push_back({{x.begin, std::round(middle - bar / 2)}, {x.end - metrics.gap, std::round(middle + bar / 2)}});

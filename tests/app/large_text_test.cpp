@@ -8,6 +8,7 @@
 
 #include "app/assets.h"
 #include "app/panels/panel_state.h"
+#include "app/panels/short_line.h"
 #include "app/panels/timeline_marks.h"
 #include "tests/app/window_script.h"
 #include "tests/synthetic_measurements.h"
@@ -53,6 +54,20 @@ ImGuiID in_window(const char* label) {
 }
 
 }  // namespace
+
+TEST_CASE("large text: no line of a listing is cut") {
+  const auto script = WindowScript::open(1280, 720, 2);
+  if (script == nullptr) return;
+  const Theme& theme = script->frame().theme();
+  for (const ProgramInfo& info : program_table())
+    for (const ListingLine& line : info.listing) {
+      CAPTURE(info.id);
+      CAPTURE(line.text);
+      const float before = static_cast<float>(52 + 14 * line.indent) * theme.scale;  // number, swatch and indent
+      const float room = script->frame().layout().listing.width() - 2 * theme.padding - ImGui::GetStyle().ScrollbarSize - before;
+      CHECK(text_width(theme.ui_bold, short_line(line.text)) <= room);
+    }
+}
 
 TEST_CASE("large text: every lane of the timeline has a name that can be read, in Race too") {
   for (const float scale : {1.0F, 1.25F, 1.5F, 2.0F})
