@@ -243,13 +243,15 @@ void draw_absent(StageContext& context, const TensorBox& box, const TensorShape&
   const float line = context.metrics.small_line;
   const ImVec2 center = box.cells.center();
   const Rect upper = {{box.cells.min.x + context.px(3), center.y - line}, {box.cells.max.x - context.px(3), center.y}};
-  const Rect lower = {{upper.min.x, center.y}, {upper.max.x, center.y + line}};
-  if (text_width(theme.ui_small, tr("never here")) <= upper.width())
+  const bool both = box.cells.height() >= 2 * line;  // else the size alone, where there is a line for it
+  const Rect lower = both ? Rect{{upper.min.x, center.y}, {upper.max.x, center.y + line}}
+                          : Rect{{upper.min.x, box.cells.min.y}, {upper.max.x, box.cells.max.y}};
+  if (both && text_width(theme.ui_small, tr("never here")) <= upper.width())
     draw_text(context.list, theme.ui_small, upper, theme.text_dim, tr("never here"), Align::center);
   const std::string saved = fill_in(tr("{} saved"), {format_capacity(tensor.layout.bytes())});
   const std::string shorter = format_capacity(tensor.layout.bytes());
   const std::string& shown = text_width(theme.ui_small, saved) <= lower.width() ? saved : shorter;
-  if (text_width(theme.ui_small, shown) <= lower.width())
+  if (lower.height() >= line && text_width(theme.ui_small, shown) <= lower.width())
     draw_text(context.list, theme.ui_small, lower, theme.text_dim, shown, Align::center);
   if (context.hit(box.box)) {
     context.tip(fill_in(tr("{} is never in HBM"), {std::string(to_string(box.tensor))}),
