@@ -51,7 +51,7 @@ ImVec2 least_content(std::string_view id) {
   if (id == "roofline" || id == "sweep") return {500, 385};  // below their words there must be a picture
   if (id == "validate") return {310, 0};                     // its switches
   if (id == "timeline" || scrolls(id)) return {0, 0};
-  return {500, 300};
+  return {340, 124};
 }
 
 /// The stage and the race see to their own size when they have less.

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include <imgui.h>
+#include <imgui_internal.h>
 
 #include "app/layout.h"
 #include "app/playhead.h"
@@ -13,8 +13,21 @@ namespace tilescope {
 
 namespace {
 
+bool pressed(ImGuiKey key, bool repeat = false) {
+  return ImGui::IsKeyPressed(key, repeat);
+}
 
-bool pressed(ImGuiKey key, bool repeat = false) { return ImGui::IsKeyPressed(key, repeat); }
+/// Whether `modifier` is down, or was when a key of this frame went down: within one frame it can be let go of before that key.
+bool held(ImGuiKey modifier) {
+  if ((ImGui::GetIO().KeyMods & modifier) != 0) return true;
+  bool key_down = false;
+  for (const ImGuiInputEvent& event : ImGui::GetCurrentContext()->InputEventsTrail) {
+    if (event.Type != ImGuiInputEventType_Key) continue;
+    if (event.Key.Key == modifier && !event.Key.Down && key_down) return true;
+    key_down = key_down || event.Key.Down;
+  }
+  return false;
+}
 
 /// A character that a layout may put on any key.
 bool typed(char wanted) {
@@ -32,8 +45,7 @@ double next_speed(double speed, int direction) {
 }
 
 void handle_steps(const View& view, Commands& commands) {
-  const ImGuiIO& io = ImGui::GetIO();
-  const Grain grain = io.KeyCtrl ? Grain::phase : io.KeyShift ? Grain::tile : view.grain;
+  const Grain grain = held(ImGuiMod_Ctrl) ? Grain::phase : held(ImGuiMod_Shift) ? Grain::tile : view.grain;
   if (pressed(ImGuiKey_RightArrow, true) || pressed(ImGuiKey_PageDown, true)) commands.push(Step{1, grain});
   if (pressed(ImGuiKey_LeftArrow, true) || pressed(ImGuiKey_PageUp, true)) commands.push(Step{-1, grain});
   if (pressed(ImGuiKey_Home)) commands.push(SeekStep{0});
@@ -58,10 +70,9 @@ void handle_escape(const View& view, Commands& commands) {
 }  // namespace
 
 float handle_keys(const View& view, std::string_view under_mouse, Commands& commands) {
-  const ImGuiIO& io = ImGui::GetIO();
-  if (io.WantTextInput) return 1;
+  if (ImGui::GetIO().WantTextInput) return 1;
   const bool popup = ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel);
-  if (io.KeyCtrl) {
+  if (held(ImGuiMod_Ctrl)) {
     if (pressed(ImGuiKey_Equal) || pressed(ImGuiKey_KeypadAdd)) return 1.1F;
     if (pressed(ImGuiKey_Minus) || pressed(ImGuiKey_KeypadSubtract)) return 1 / 1.1F;
     if (pressed(ImGuiKey_0) || pressed(ImGuiKey_Keypad0)) return 0;
@@ -72,7 +83,7 @@ float handle_keys(const View& view, std::string_view under_mouse, Commands& comm
   if (pressed(ImGuiKey_F11)) commands.push(SetPresent{!view.present});
   if (pressed(ImGuiKey_F1) || typed('?')) commands.push(ShowHelp{!view.help});
   // Over an open menu digits and letters are likelier meant for it than for what is below.
-  if (popup || io.KeyCtrl || io.KeyAlt || io.KeySuper) return 1;
+  if (popup || held(ImGuiMod_Ctrl) || held(ImGuiMod_Alt) || held(ImGuiMod_Super)) return 1;
   if (typed('+') || typed('=')) commands.push(SetSpeed{next_speed(view.speed, 1)});
   if (typed('-')) commands.push(SetSpeed{next_speed(view.speed, -1)});
   for (std::size_t i = 0; i < center_views().size() && i < 9; ++i)

@@ -165,9 +165,8 @@ bool number_field(const Theme& theme, const char* label, const char* id, const c
   const auto speed = static_cast<float>(std::max(0.15, static_cast<double>(value) * 0.008));
   ImGui::DragScalar("##value", ImGuiDataType_S64, &value, speed, &low, &high, "%lld", ImGuiSliderFlags_AlwaysClamp);
   ImGui::PopFont();
-  Rect beside = item_rect();
-  beside.max.x += theme.gap * 0.5F + ImGui::CalcTextSize("×2").x + 2 * ImGui::GetStyle().FramePadding.x;
-  note_limits(theme, {static_cast<double>(low), static_cast<double>(high), true}, static_cast<double>(value), beside);
+  note_limits(theme, {static_cast<double>(low), static_cast<double>(high), true}, static_cast<double>(value),
+              item_and_button(theme.gap * 0.5F, "×2"));
   ImGui::SameLine(0, theme.gap * 0.5F);
   step("×2", value < high, value * 2);
   ImGui::PopID();

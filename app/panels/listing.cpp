@@ -7,6 +7,7 @@
 #include "app/panels/panel_state.h"
 #include "app/panels/panels.h"
 #include "app/panels/say.h"
+#include "app/panels/short_line.h"
 #include "app/panels/softmax_figures.h"
 #include "app/panels/timeline_data.h"
 #include "app/widgets.h"
@@ -155,11 +156,13 @@ bool draw_line(const View& view, Commands& commands, const ListingRow& row, cons
     if (lit) list->AddRect({at.x - 2, at.y - 2}, {at.x + swatch + 2, at.y + swatch + 2}, theme.text, 3 * theme.scale);
   }
   const float text_left = left + swatch + 8 * theme.scale + static_cast<float>(line.indent) * 14 * theme.scale;
-  draw_text(list, current ? theme.ui_bold : theme.ui, {{text_left, rect.min.y}, {rect.max.x - 2 * theme.scale, rect.max.y}},
+  const Rect text = {{text_left, rect.min.y}, {rect.max.x - 2 * theme.scale, rect.max.y}};
+  ImFont* const font = current ? theme.ui_bold : theme.ui;
+  draw_text(list, font, text,
             dim       ? mix(theme.text_faint, theme.panel, 0.25F)
             : current ? theme.text
                       : theme.text_dim,
-            line.text);
+            first_that_fits(font, text.width(), {std::string(line.text), std::string(short_line(line.text))}));
   return hovered;
 }
 

@@ -17,9 +17,6 @@ namespace tilescope {
 
 namespace {
 
-/// Below this the parts would be on top of each other; the panel then scrolls.
-constexpr float least_width = 520, least_height = 400;
-
 double bytes_now(const Lane& lane, Link a, Link b) {
   double sum = 0;
   for (Tensor tensor : all_tensors) {
@@ -42,7 +39,7 @@ bool finished(const View& view, const Lane& lane) {
 
 /// One line of a column: how much so far, on a scale that both columns share.
 struct Counter {
-  const char* name;
+  const char *name, *shorter;
   double now = 0, total = 0, scale = 1;
   std::string text;
 };
@@ -77,7 +74,8 @@ void draw_counter(ImDrawList* list, const Theme& theme, const StageMetrics& metr
              .max = {x(counter.total) + theme.scale, parts.bar.max.y + 3 * theme.scale},
              .fill = theme.text_dim});
   draw_quads(list, std::move(quads));
-  draw_text(list, theme.ui_small, parts.label, theme.text_dim, counter.name);
+  draw_text(list, theme.ui_small, parts.label, theme.text_dim,
+            first_that_fits(theme.ui_small, parts.label.width(), {counter.name, counter.shorter}));
   draw_text(list, theme.mono, parts.value, theme.text, counter.text, Align::right);
   hit_area(counter.name, rect);
   item_tooltip(theme, say(tr("{}, so far {}"), counter.name, counter.text),
@@ -110,6 +108,19 @@ std::string column_title(const Theme& theme, const Lane& lane, float width) {
   return first_that_fits(theme.heading, width, {translated(info.title), short_algorithm_title(info)});
 }
 
+/// What a lane has on chip and in memory.
+void draw_lane_stage(StageContext& context, const Rect& area) {
+  update_stage_cache(context, area);
+  update_stage_values(context);
+  draw_focus_box(context);
+  draw_slots(context);
+  draw_l2(context);
+  draw_hbm(context);
+  draw_links(context);
+  draw_operation(context);
+  draw_flights(context);
+}
+
 void draw_column(const View& view, Commands& commands, const RaceColumn& column, const Lane& lane, int index,
                  const std::array<double, 3>& scales) {
   const Theme& theme = *view.theme;
@@ -128,31 +139,28 @@ void draw_column(const View& view, Commands& commands, const RaceColumn& column,
                      .border_width = context.px(done ? 2 : 1)});
   context.flush();
   draw_text(context.list, theme.heading, column.title, theme.text, column_title(theme, lane, column.title.width()));
-  const std::string marker = done ? fill_in(tr("finished at {} cycles"), {format_cycles(Cycles(end_of(lane)))})
-                                  : fill_in(tr("{} done"), {format_percent(end_of(lane) > 0 ? view.cycle / end_of(lane) : 0)});
-  draw_text(context.list, done ? theme.ui_bold : theme.ui, column.finish, done ? theme.good : theme.text_dim, marker, Align::right);
-  draw_strip(context.list, theme, column.strip, lane);
-
-  update_stage_cache(context, column.stage);
-  update_stage_values(context);
-  draw_focus_box(context);
-  draw_slots(context);
-  draw_l2(context);
-  draw_hbm(context);
-  draw_links(context);
-  draw_operation(context);
-  draw_flights(context);
+  ImFont* const marker_font = done ? theme.ui_bold : theme.ui;
+  const std::string percent = format_percent(end_of(lane) > 0 ? view.cycle / end_of(lane) : 0);
+  const std::string marker =
+      done ? first_that_fits(marker_font, column.finish.width(),
+                             {fill_in(tr("finished at {} cycles"), {format_cycles(Cycles(end_of(lane)))}), tr("finished")})
+           : first_that_fits(marker_font, column.finish.width(), {fill_in(tr("{} done"), {percent}), percent});
+  draw_text(context.list, marker_font, column.finish, done ? theme.good : theme.text_dim, marker, Align::right);
+  if (column.strip.height() > 0) draw_strip(context.list, theme, column.strip, lane);
+  if (column.stage.height() > 0) draw_lane_stage(context, column.stage);
 
   const double hbm = bytes_now(lane, Link::hbm_read, Link::hbm_write), l2 = bytes_now(lane, Link::l2_to_sm, Link::sm_to_l2);
   const double cycles = std::min(view.cycle, end_of(lane));
   const auto bytes = [](double value) { return format_bytes(Bytes(static_cast<std::int64_t>(value))); };
-  const Counter counters[] = {{"HBM", hbm, bytes_total(lane, Link::hbm_read, Link::hbm_write), scales[0], bytes(hbm)},
-                              {tr("L2 ↔ SMs"), l2, bytes_total(lane, Link::l2_to_sm, Link::sm_to_l2), scales[1], bytes(l2)},
-                              {tr("cycles"), cycles, end_of(lane), scales[2], format_cycles(Cycles(std::floor(cycles)))}};
+  const Counter counters[] = {
+      {"HBM", "HBM", hbm, bytes_total(lane, Link::hbm_read, Link::hbm_write), scales[0], bytes(hbm)},
+      {tr("L2 ↔ SMs"), "L2", l2, bytes_total(lane, Link::l2_to_sm, Link::sm_to_l2), scales[1], bytes(l2)},
+      {tr("cycles"), tr("cycles"), cycles, end_of(lane), scales[2], format_cycles(Cycles(std::floor(cycles)))}};
   ImGui::PushID(index);
   draw_counter(context.list, theme, context.metrics, column.counters[0], counters[0], lane, Link::hbm_read, Link::hbm_write);
   draw_counter(context.list, theme, context.metrics, column.counters[1], counters[1], lane, Link::l2_to_sm, Link::sm_to_l2);
-  draw_counter(context.list, theme, context.metrics, column.counters[2], counters[2], lane, Link::l2_to_sm, Link::l2_to_sm);
+  if (column.counters[2].height() > 0)
+    draw_counter(context.list, theme, context.metrics, column.counters[2], counters[2], lane, Link::l2_to_sm, Link::l2_to_sm);
   ImGui::PopID();
   context.finish_hover();
 }
@@ -164,7 +172,7 @@ struct Words {
 /// "4.6× fewer HBM bytes": how the first lane's quantity compares with the second's.
 struct Ratio {
   double first = 0, second = 0;
-  Words words, shorter;
+  Words words, shorter, shortest;
 };
 
 /// One line under the figures: which tensors the difference is.
@@ -176,7 +184,8 @@ void draw_reason(const Theme& theme, const Rect& rect, const Lane& left, const L
   }
 }
 
-void draw_verdict(const View& view, const Rect& rect, const StageMetrics& metrics) {
+void draw_verdict(const View& view, const RaceLayout& layout, const StageMetrics& metrics) {
+  const Rect& rect = layout.verdict;
   const Theme& theme = *view.theme;
   ImDrawList* list = ImGui::GetWindowDrawList();
   const Lane &left = view.lanes.front(), &right = view.lanes.back();
@@ -184,11 +193,13 @@ void draw_verdict(const View& view, const Rect& rect, const StageMetrics& metric
   const Words l2 = {tr("fewer bytes between L2 and SMs"), tr("more bytes between L2 and SMs"),
                     tr("as many bytes between L2 and SMs")};
   const Words short_l2 = {tr("fewer L2↔SM bytes"), tr("more L2↔SM bytes"), tr("as many L2↔SM bytes")};
+  const Words shortest_l2 = {tr("fewer L2 bytes"), tr("more L2 bytes"), tr("as many L2 bytes")};
   const Words time = {tr("less time"), tr("more time"), tr("as much time")};
   const Ratio ratios[] = {
-      {bytes_total(left, Link::hbm_read, Link::hbm_write), bytes_total(right, Link::hbm_read, Link::hbm_write), hbm, hbm},
-      {bytes_total(left, Link::l2_to_sm, Link::sm_to_l2), bytes_total(right, Link::l2_to_sm, Link::sm_to_l2), l2, short_l2},
-      {end_of(left), end_of(right), time, time},
+      {bytes_total(left, Link::hbm_read, Link::hbm_write), bytes_total(right, Link::hbm_read, Link::hbm_write), hbm, hbm, hbm},
+      {bytes_total(left, Link::l2_to_sm, Link::sm_to_l2), bytes_total(right, Link::l2_to_sm, Link::sm_to_l2), l2, short_l2,
+       shortest_l2},
+      {end_of(left), end_of(right), time, time, time},
   };
   const bool both = finished(view, left) && finished(view, right), one = finished(view, left) || finished(view, right);
   const float scale = theme.scale;
@@ -200,9 +211,9 @@ void draw_verdict(const View& view, const Rect& rect, const StageMetrics& metric
              .border = both ? theme.good : theme.inset_border,
              .border_width = scale});
   draw_quads(list, std::move(quads));
-  const float bottom = std::round(rect.max.y - metrics.small_line);
-  draw_reason(theme, {{rect.min.x + metrics.padding, bottom - 3 * scale}, {rect.max.x - metrics.padding, rect.max.y - 3 * scale}},
-              left, right);
+  const bool with_reason = layout.reason.height() > 0;
+  const float bottom = with_reason ? layout.reason.min.y + 3 * scale : rect.max.y;
+  if (with_reason) draw_reason(theme, layout.reason, left, right);
   constexpr std::array<std::pair<Link, Link>, 2> links = {{{Link::hbm_read, Link::hbm_write}, {Link::l2_to_sm, Link::sm_to_l2}}};
   for (int i = 0; i < 3; ++i) {
     const Ratio& ratio = ratios[i];
@@ -223,11 +234,10 @@ void draw_verdict(const View& view, const Rect& rect, const StageMetrics& metric
               : fewer ? theme.good
                       : theme.bad,
               number, Align::center);
-    const Words& words = text_width(theme.ui_small, ratio.words.fewer) <= x.end - x.begin ? ratio.words : ratio.shorter;
+    const auto said = [&](const Words& words) { return same ? words.same : fewer ? words.fewer : words.more; };
     draw_text(list, theme.ui_small, {{x.begin, middle}, {x.end, bottom - 3 * scale}}, one ? theme.text : theme.text_dim,
-              same    ? words.same
-              : fewer ? words.fewer
-                      : words.more,
+              first_that_fits(theme.ui_small, x.end - x.begin - 4 * scale,
+                              {said(ratio.words), said(ratio.shorter), said(ratio.shortest)}),
               Align::center);
     if (i >= 2) continue;
     const auto& [up, down] = links[static_cast<std::size_t>(i)];
@@ -249,8 +259,8 @@ void draw_race_panel(const View& view, Commands& commands) {
     ImGui::Dummy(room);
     return;
   }
-  const ImVec2 size = {std::max(room.x, least_width * theme.scale), std::max(room.y, least_height * theme.scale)};
   const StageMetrics metrics = stage_metrics(theme);
+  const ImVec2 size = race_size(room, metrics);
   const RaceLayout layout = layout_race({origin, {origin.x + size.x, origin.y + size.y}}, metrics);
   const Lane &left = view.lanes.front(), &right = view.lanes.back();
   const std::array<double, 3> scales = {
@@ -259,7 +269,7 @@ void draw_race_panel(const View& view, Commands& commands) {
       std::max(end_of(left), end_of(right))};
   draw_column(view, commands, layout.columns[0], left, 0, scales);
   draw_column(view, commands, layout.columns[1], right, 1, scales);
-  draw_verdict(view, layout.verdict, metrics);
+  draw_verdict(view, layout, metrics);
   ImGui::Dummy(size);
 }
 

@@ -10,15 +10,22 @@ namespace tilescope {
 
 namespace {
 
-/// Below this the parts would be on top of each other; the panel then scrolls.
-constexpr float least_width = 520, least_height = 392;
+/// Below this the parts would be on top of each other. A little less is scrolled; with much less the SM in focus, the L2 and HBM
+/// stand alone, as a lane of Race has them.
+constexpr ImVec2 whole = {520, 392};
+constexpr float least_of_whole = 0.9F;
+/// Below this those would be on top of each other too; the panel then scrolls.
+constexpr ImVec2 least_alone = {300, 124};
 
 }  // namespace
 
 void draw_stage_panel(const View& view, Commands& commands) {
   const Theme& theme = *view.theme;
   const ImVec2 origin = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
-  const ImVec2 size = {std::max(room.x, least_width * theme.scale), std::max(room.y, least_height * theme.scale)};
+  const float least_share = least_of_whole * theme.scale;
+  const bool alone = room.x < least_share * whole.x || room.y < least_share * whole.y;
+  const ImVec2 least = alone ? least_alone : whole,
+               size = {std::max(room.x, least.x * theme.scale), std::max(room.y, least.y * theme.scale)};
   if (view.lanes.empty() || !view.lane().simulation) {
     draw_text(ImGui::GetWindowDrawList(), theme.ui, {origin, {origin.x + room.x, origin.y + room.y}}, theme.text_dim,
               tr("simulating…"), Align::center);
@@ -26,6 +33,7 @@ void draw_stage_panel(const View& view, Commands& commands) {
     return;
   }
   StageContext context{view, view.lane(), theme, commands, stage_metrics(theme), panel_state<StageCache>("stage")};
+  context.alone = alone;
   context.list = ImGui::GetWindowDrawList();
   context.mouse = ImGui::GetMousePos();
   context.mouse_here = ImGui::IsWindowHovered();
@@ -34,7 +42,7 @@ void draw_stage_panel(const View& view, Commands& commands) {
 
   draw_focus_box(context);
   draw_slots(context);
-  draw_other_sms(context);
+  if (!context.alone) draw_other_sms(context);
   draw_l2(context);
   draw_hbm(context);
   draw_links(context);

@@ -21,6 +21,7 @@ struct TrafficState {
   std::weak_ptr<const Simulation> known;
   std::optional<ClosedForm> form;
   std::vector<Rival> rivals;
+  NoRivals none;  // why there is no rival beside the program itself
   std::string theory, theory_details;
   std::string language;  // that they are in: its own name for itself
 };
@@ -120,6 +121,15 @@ void draw_rivals(const View& view, Commands& commands, const TrafficState& state
   }
 }
 
+/// In place of rivals, why there are none.
+void draw_no_rivals(const Theme& theme, const NoRivals& none, float row_height) {
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float width = ImGui::GetContentRegionAvail().x;
+  ImGui::InvisibleButton("no rivals", {width, row_height});
+  item_tooltip(theme, none.brief, none.sentence);
+  draw_text(ImGui::GetWindowDrawList(), theme.ui_small, {at, {at.x + width, at.y + row_height}}, theme.text_faint, none.brief);
+}
+
 /// The order with its constant: "Θ(N²d²/M), here 4.57 × N²d²/M".
 void find_theory(TrafficState& state, const Simulation& simulation) {
   state.theory = state.form ? state.form->order : std::string();
@@ -145,6 +155,7 @@ void refresh(TrafficState& state, const View& view) {
   state.language = tr("EN");
   state.form = simulation->program->closed_form();
   state.rivals = find_rivals(*simulation);
+  state.none = state.rivals.size() > 1 ? NoRivals() : no_rivals(*simulation);
   find_theory(state, *simulation);
 }
 
@@ -250,7 +261,7 @@ void draw_traffic_panel(const View& view, Commands& commands) {
   draw_heading(state, theme);
 
   const TrafficSheet sheet = traffic_sheet(*lane.simulation, state.form, lane.state.traffic, state.choice);
-  const auto count = static_cast<float>(sheet.rows.size() + state.rivals.size() + 1);
+  const auto count = static_cast<float>(sheet.rows.size() + state.rivals.size() + (state.none.brief.empty() ? 1 : 2));
   const float smallest = theme.mono_small->FontSize;
   const float header = theme.ui_small->FontSize + 2 * theme.scale;
   float caption = theme.ui_small->FontSize + 3 * theme.scale,
@@ -261,6 +272,7 @@ void draw_traffic_panel(const View& view, Commands& commands) {
   const std::array<std::string_view, 2> compared = {tr("SM↔L2, same problem"), tr("SM↔L2")};
   if (caption > 0) caption_line(theme, compared, state.theory, state.theory_details, caption);
   draw_rivals(view, commands, state, row_height);
+  if (!state.none.brief.empty()) draw_no_rivals(theme, state.none, row_height);
   light_tensor(view, commands, under_mouse);
   ImGui::PopStyleVar();
 }

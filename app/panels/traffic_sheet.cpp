@@ -4,6 +4,10 @@
 #include <algorithm>
 #include <numeric>
 
+#include "app/panels/say.h"
+#include "sim/analysis/format.h"
+#include "sim/programs/closed_form.h"
+
 namespace tilescope {
 namespace {
 
@@ -126,6 +130,16 @@ std::vector<Rival> find_rivals(const Simulation& simulation) {
     if (const auto form = (*program)->closed_form()) add(info, tile, sm_bytes(*form), form->order, false);
   }
   return rivals;
+}
+
+NoRivals no_rivals(const Simulation& simulation) {
+  const AttentionProblem& problem = simulation.program->problem();
+  if (head_rows_are_whole(problem)) return {};
+  const std::string row = format_capacity(Bytes(problem.head_dim * element_bytes(problem.dtype)));
+  return {
+      say(tr("Other programs are compared by their closed forms, which need rows of whole sectors of {}; a row of Q or K has {}."),
+          format_capacity(Bytes(sector_size)), row),
+      say(tr("others: no formula for rows of {}"), row)};
 }
 
 }  // namespace tilescope

@@ -50,4 +50,10 @@ struct Rival {
 /// cannot take the problem, are left out.
 std::vector<Rival> find_rivals(const Simulation& simulation);
 
+/// Why there are no others, in a sentence and in short; both empty where that is not for want of closed forms.
+struct NoRivals {
+  std::string sentence, brief;
+};
+NoRivals no_rivals(const Simulation& simulation);
+
 }  // namespace tilescope

@@ -11,6 +11,7 @@
 #include "app/panels/chrome.h"
 #include "app/panels/panel_state.h"
 #include "app/panels/say.h"
+#include "app/panels/window_words.h"
 #include "sim/analysis/format.h"
 
 namespace tilescope {
@@ -95,6 +96,12 @@ std::string typed_refusal(std::string_view typed, const NumberLimits& limits, do
              number_text(used, limits.whole));
 }
 
+Rect item_and_button(float gap, const char* label) {
+  Rect rect = item_rect();
+  rect.max.x += gap + ImGui::CalcTextSize(label).x + 2 * ImGui::GetStyle().FramePadding.x;
+  return rect;
+}
+
 void note_limits(const Theme& theme, const NumberLimits& limits, double value, const Rect& beside) {
   const ImGuiID field = ImGui::GetItemID();
   auto& note = panel_state<LimitNote>("limit note");
@@ -103,7 +110,7 @@ void note_limits(const Theme& theme, const NumberLimits& limits, double value, c
   if (const auto typed = typed_into(field)) {
     note.confirming = note.field == field && as_it_began(*typed);
     if (!as_it_began(*typed) && (note.field != field || note.typed != *typed))
-      note = {field, *typed, typed_refusal(*typed, limits, value), value, frame};
+      note = {field, *typed, with_units_kept(typed_refusal(*typed, limits, value)), value, frame};
   } else if (note.field == field && !ImGui::TempInputIsActive(field) && (note.confirming || value != note.used)) {
     note = {};
   }

@@ -17,6 +17,9 @@ struct NumberLimits {
 /// One sentence where `typed` is no number or beyond its limits, so that `used` was taken; empty where it is one within them.
 std::string typed_refusal(std::string_view typed, const NumberLimits& limits, double used);
 
+/// Where the item just made is, with the button that comes after it.
+Rect item_and_button(float gap, const char* label);
+
 /// Follows what is typed into the item just made, whose number is `value` by now. A refusal frames the item and stands in a box
 /// beside `beside`, over what is there, until a number is typed that is possible, the value changes otherwise, or the item is gone.
 void note_limits(const Theme& theme, const NumberLimits& limits, double value, const Rect& beside);

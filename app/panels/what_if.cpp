@@ -223,9 +223,7 @@ void draw_slider(const View& view, Commands& commands) {
     commands.push(SetSpecValue{fmt::format("{}={}", chosen->key, value)});
   }
   ImGui::PopFont();
-  Rect beside = item_rect();  // and the button after it
-  beside.max.x += theme.gap + ImGui::CalcTextSize(tr("reset")).x + 2 * ImGui::GetStyle().FramePadding.x;
-  note_limits(theme, {chosen->minimum, chosen->maximum, chosen->whole}, value, beside);
+  note_limits(theme, {chosen->minimum, chosen->maximum, chosen->whole}, value, item_and_button(theme.gap, tr("reset")));
   ImGui::SameLine();
   if (value != real) {
     if (ImGui::SmallButton(tr("reset"))) commands.push(ResetSpecValue{std::string(chosen->key)});

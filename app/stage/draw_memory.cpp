@@ -27,7 +27,7 @@ struct BarScale {
 };
 
 BarScale bar_scale(const StageContext& context) {
-  const double capacity = context.simulation().request.gpu.l2_capacity_bytes;
+  const double usable = context.simulation().request.gpu.usable_l2_bytes();
   double footprint = 0;
   BarScale scale;
   for (const TensorShape& tensor : context.shape().tensors) {
@@ -39,8 +39,8 @@ BarScale bar_scale(const StageContext& context) {
                            static_cast<double>(context.lane.state.l2_dirty[at(tensor.tensor)])});
     footprint += bytes;
   }
-  scale.whole = footprint > 0.5 * capacity;
-  scale.bytes = scale.whole ? capacity : footprint;
+  scale.whole = footprint > 0.5 * usable;
+  scale.bytes = scale.whole ? usable : footprint;
   if (!scale.whole) return scale;
   double begin = 0;  // stacked without gaps, for the rooms of all tensors together are more than there is
   for (Part& part : scale.parts) {
@@ -86,6 +86,7 @@ void draw_part(StageContext& context, const Rect& bar, const BarScale& scale, co
 }
 
 void draw_part_names(StageContext& context, const Rect& bar, const BarScale& scale) {
+  if (bar.height() < context.theme.ui_small->FontSize) return;
   for (const Part& part : scale.parts) {
     const float begin = bar.min.x + static_cast<float>(part.begin / scale.bytes) * bar.width();
     const float width = static_cast<float>(std::min(part.room / scale.bytes, 1.0)) * bar.width();
@@ -242,13 +243,15 @@ void draw_absent(StageContext& context, const TensorBox& box, const TensorShape&
   const float line = context.metrics.small_line;
   const ImVec2 center = box.cells.center();
   const Rect upper = {{box.cells.min.x + context.px(3), center.y - line}, {box.cells.max.x - context.px(3), center.y}};
-  const Rect lower = {{upper.min.x, center.y}, {upper.max.x, center.y + line}};
-  if (text_width(theme.ui_small, tr("never here")) <= upper.width())
+  const bool both = box.cells.height() >= 2 * line;  // else the size alone, where there is a line for it
+  const Rect lower = both ? Rect{{upper.min.x, center.y}, {upper.max.x, center.y + line}}
+                          : Rect{{upper.min.x, box.cells.min.y}, {upper.max.x, box.cells.max.y}};
+  if (both && text_width(theme.ui_small, tr("never here")) <= upper.width())
     draw_text(context.list, theme.ui_small, upper, theme.text_dim, tr("never here"), Align::center);
   const std::string saved = fill_in(tr("{} saved"), {format_capacity(tensor.layout.bytes())});
   const std::string shorter = format_capacity(tensor.layout.bytes());
   const std::string& shown = text_width(theme.ui_small, saved) <= lower.width() ? saved : shorter;
-  if (text_width(theme.ui_small, shown) <= lower.width())
+  if (lower.height() >= line && text_width(theme.ui_small, shown) <= lower.width())
     draw_text(context.list, theme.ui_small, lower, theme.text_dim, shown, Align::center);
   if (context.hit(box.box)) {
     context.tip(fill_in(tr("{} is never in HBM"), {std::string(to_string(box.tensor))}),
@@ -285,7 +288,20 @@ void draw_tensor(StageContext& context, const TensorBox& box, const TensorShape&
   }
 }
 
+std::string capacity_text(double bytes) {
+  return format_capacity(Bytes(static_cast<std::int64_t>(bytes)));
+}
+
 }  // namespace
+
+double l2_share(const GpuSpec& gpu, double resident) {
+  return resident / gpu.usable_l2_bytes();
+}
+
+std::string l2_fill_text(const GpuSpec& gpu, double resident) {
+  if (gpu.l2_usable_fraction < 1) return fill_in(tr("{} of {}"), {capacity_text(resident), capacity_text(gpu.usable_l2_bytes())});
+  return fill_in(tr("{}, {} full"), {capacity_text(gpu.l2_capacity_bytes), format_percent(l2_share(gpu, resident))});
+}
 
 void draw_l2(StageContext& context) {
   const StageLayout& layout = context.layout();
@@ -296,7 +312,7 @@ void draw_l2(StageContext& context) {
   const BarScale scale = bar_scale(context);
   double resident = 0;
   for (Tensor tensor : all_tensors) resident += static_cast<double>(context.lane.state.l2_resident[at(tensor)]);
-  const double full = resident / gpu.l2_capacity_bytes;
+  const double full = l2_share(gpu, resident);
   for (const Rect& bar : layout.l2_bars) {
     context.quads.add({.min = bar.min, .max = bar.max, .radius = context.px(3), .fill = with_alpha(theme.text_faint, 0.10F)});
     for (const Part& part : scale.parts) draw_part(context, bar, scale, part);
@@ -306,16 +322,26 @@ void draw_l2(StageContext& context) {
   for (const Rect& bar : layout.l2_bars) draw_part_names(context, bar, scale);
 
   const Rect& label = layout.l2_label;
-  const float line = std::min(context.metrics.small_line, std::floor(label.height() * 0.5F));  // two lines, off the box's edges
-  const float top = std::round(label.center().y - line);
+  const float small_line = context.metrics.small_line;
   const int partitions = static_cast<int>(layout.l2_bars.size());
-  draw_text(context.list, theme.ui_bold, {{label.min.x, top}, {label.max.x, top + line}}, theme.text, "L2");
-  const std::string size = format_capacity(Bytes(static_cast<std::int64_t>(gpu.l2_capacity_bytes)));
-  const std::string filled = fill_in(tr("{}, {} full"), {size, format_percent(full)});
-  draw_text(context.list, theme.ui_small, {{label.min.x, top + line}, {label.max.x, top + 2 * line}}, theme.text_dim,
-            text_width(theme.ui_small, filled) <= label.width() ? filled : format_percent(full));
+  const std::string percent = format_percent(full);
+  if (label.height() < 1.5F * small_line) {  // one line
+    const Rect beside = {{label.min.x + text_width(theme.ui_bold, "L2") + context.px(6), label.min.y}, label.max};
+    draw_text(context.list, theme.ui_bold, label, theme.text, "L2");
+    if (text_width(theme.ui_small, percent) <= beside.width())
+      draw_text(context.list, theme.ui_small, beside, theme.text_dim, percent);
+  } else {
+    const float line = std::min(small_line, std::floor(label.height() * 0.5F));  // two lines, off the box's edges
+    const float top = std::round(label.center().y - line);
+    draw_text(context.list, theme.ui_bold, {{label.min.x, top}, {label.max.x, top + line}}, theme.text, "L2");
+    draw_text(context.list, theme.ui_small, {{label.min.x, top + line}, {label.max.x, top + 2 * line}}, theme.text_dim,
+              first_that_fits(theme.ui_small, label.width(), {l2_fill_text(gpu, resident), percent}));
+  }
   if (context.hit(label)) {
-    std::string body = fill_in(tr("{} of {} resident"), {format_exact_bytes(Bytes(static_cast<std::int64_t>(resident))), size});
+    const std::string usable = capacity_text(gpu.usable_l2_bytes());
+    std::string body = fill_in(tr("{} of {} resident"), {format_exact_bytes(Bytes(static_cast<std::int64_t>(resident))), usable});
+    if (gpu.l2_usable_fraction < 1)
+      body.append("\n").append(fill_in(tr("{} reported, of which {} can be held"), {capacity_text(gpu.l2_capacity_bytes), usable}));
     if (partitions > 1)
       body.append("\n").append(
           fill_in(tr("{} partitions; what SMs of both sides read lies in both. Each bar shows half of the sum."),
@@ -338,7 +364,7 @@ void draw_hbm(StageContext& context) {
   const float line = context.metrics.small_line;
   float y = label.min.y;
   const auto write = [&](ImFont* font, ImU32 color, std::string_view text) {
-    if (context.alone && text_width(font, text) > label.width()) return;
+    if (context.alone && (text_width(font, text) > label.width() || y + line > label.max.y)) return;
     draw_text(context.list, font, {{label.min.x, y}, {label.max.x, y + line}}, color, text);
     y += line + context.px(1);
   };

@@ -32,6 +32,9 @@ void layout_tensors(StageLayout& layout, const GpuSpec& gpu, const ProgramShape&
   const float width = matrices > 0 ? std::min((area.width() - gaps - vectors * vector_width) / matrices, 260 * scale) : 0;
   const float lane_width = link_width(gpu.hbm_rate().value, metrics);
 
+  // Where a line above the cells would leave them nothing, names stand before them.
+  const bool low = area.height() < metrics.small_line + 12 * scale;
+  const float name = std::min(15 * scale, 0.4F * vector_width);
   float x = area.min.x;
   for (const TensorShape& tensor : shape.tensors) {
     TensorBox box;
@@ -39,8 +42,9 @@ void layout_tensors(StageLayout& layout, const GpuSpec& gpu, const ProgramShape&
     box.here = tensor.here;
     const float w = is_vector(tensor) ? vector_width : width;
     box.box = {{std::round(x), std::round(area.min.y)}, {std::round(x + w), std::round(area.max.y)}};
-    box.label = {box.box.min, {box.box.max.x, box.box.min.y + metrics.small_line}};
-    box.cells = {{box.box.min.x, box.label.max.y + 3 * scale}, box.box.max};
+    box.label = {box.box.min,
+                 {low ? box.box.min.x + name : box.box.max.x, low ? box.box.max.y : box.box.min.y + metrics.small_line}};
+    box.cells = {low ? ImVec2(box.label.max.x, box.box.min.y) : ImVec2(box.box.min.x, box.label.max.y + 3 * scale), box.box.max};
     if (is_vector(tensor)) box.cells.max.x = std::round(box.cells.min.x + 0.5F * w);
     const auto grid_rows = std::max<std::int64_t>(ceil_div(tensor.layout.rows, tensor.layout.tile_rows), 1);
     const auto grid_cols = std::max<std::int64_t>(ceil_div(tensor.layout.cols, tensor.layout.tile_cols), 1);

@@ -10,6 +10,9 @@ namespace tilescope {
 
 namespace {
 
+/// Points below which parts would be on top of each other: with pictures of the stage, and without.
+constexpr ImVec2 whole_race = {520, 400}, least_race = {340, 104};
+
 /// Buffers and matrices side by side in one band, each with its name above it.
 void place_lane_slots(StageLayout& layout, const ProgramShape& shape, const Rect& band, const StageMetrics& metrics) {
   std::vector<SlotBox> boxes;
@@ -45,9 +48,12 @@ StageLayout layout_lane(const Rect& area, const GpuSpec& gpu, const ProgramShape
   layout.area = area;
   layout.has_l2 = gpu.has_l2();
   const float scale = metrics.scale, height = area.height(), left = area.min.x, right = area.max.x, pad = 7 * scale;
-  const float hbm = std::clamp(0.3F * height, 60 * scale, 130 * scale);
-  const float l2 = layout.has_l2 ? std::clamp(0.13F * height, 30 * scale, 46 * scale) : 0;
-  const float gap = std::clamp(0.1F * height, 18 * scale, 44 * scale);
+  // What is too low for those is shared out, so that the SM in focus keeps a band for its slots.
+  const bool low = height < 160 * scale;
+  const float hbm = low ? 0.29F * height : std::clamp(0.3F * height, 60 * scale, 130 * scale);
+  const float usual_l2 = low ? 0.16F * height : std::clamp(0.13F * height, 30 * scale, 46 * scale);
+  const float l2 = layout.has_l2 ? usual_l2 : 0;
+  const float gap = low ? 0.06F * height : std::clamp(0.1F * height, 18 * scale, 44 * scale);
   const float label = std::clamp(0.17F * area.width(), 48 * scale, 92 * scale);
 
   layout.hbm = {{left, std::round(area.max.y - hbm)}, area.max};
@@ -58,7 +64,8 @@ StageLayout layout_lane(const Rect& area, const GpuSpec& gpu, const ProgramShape
     layout.l2 = {{left, std::round(bottom - l2)}, {right, bottom}};
     layout.l2_label = {{left + pad, layout.l2.min.y + 2 * scale}, {left + label, bottom - 2 * scale}};
     const int partitions = std::clamp(static_cast<int>(gpu.l2_partitions), 1, 4);
-    const float bar = std::min(l2 - 12 * scale, 30 * scale), middle = layout.l2.center().y;
+    const float bar = std::min(l2 - 12 * scale, 30 * scale);
+    const float middle = layout.l2.center().y - (low ? 2 * scale : 0);  // the strip below it is in the box too
     for (int i = 0; i < partitions; ++i) {
       const CellSpan x = cell_span(left + label + pad, right - pad + metrics.gap, partitions, i);
       layout.l2_bars.push_back({{x.begin, std::round(middle - bar / 2)}, {x.end - metrics.gap, std::round(middle + bar / 2)}});
@@ -81,30 +88,49 @@ StageLayout layout_lane(const Rect& area, const GpuSpec& gpu, const ProgramShape
   return layout;
 }
 
+ImVec2 race_size(ImVec2 room, const StageMetrics& metrics) {
+  constexpr float least_of_whole = 0.9F;
+  const float share = least_of_whole * metrics.scale;
+  const bool pictures = room.x >= share * whole_race.x && room.y >= share * whole_race.y;
+  const ImVec2 least = pictures ? whole_race : least_race;
+  return {std::max(room.x, least.x * metrics.scale), std::max(room.y, least.y * metrics.scale)};
+}
+
 RaceLayout layout_race(const Rect& area, const StageMetrics& metrics) {
   const float scale = metrics.scale, gap = metrics.gap, pad = metrics.padding;
-  // Figures, what they are of, and a line that says why.
-  const float verdict_height = std::clamp(0.105F * area.height(), 54 * scale, 88 * scale) + metrics.small_line;
-  const float counter_height = std::clamp(0.045F * area.height(), 18 * scale, 32 * scale);
+  const bool whole = area.width() >= whole_race.x * scale && area.height() >= whole_race.y * scale;
   RaceLayout layout;
+  // Figures, what they are of, and a line that says why.
+  const float figures_height = whole ? std::clamp(0.105F * area.height(), 54 * scale, 88 * scale) : 44 * scale;
+  const float verdict_height = figures_height + (whole ? metrics.small_line : 0);
   layout.verdict = {area.min, {area.max.x, std::round(area.min.y + verdict_height)}};
-  const float top = layout.verdict.max.y + gap, bottom = area.max.y;
+  if (whole)
+    layout.reason = {{area.min.x + pad, std::round(layout.verdict.max.y - metrics.small_line) - 3 * scale},
+                     {area.max.x - pad, layout.verdict.max.y - 3 * scale}};
+  const float top = layout.verdict.max.y + (whole ? gap : 0.5F * gap), bottom = area.max.y;
   for (int i = 0; i < 2; ++i) {
     RaceColumn& column = layout.columns[static_cast<std::size_t>(i)];
     const CellSpan x = cell_span(area.min.x, area.max.x + gap, 2, i);
     column.box = {{x.begin, top}, {x.end - gap, bottom}};
     const float left = x.begin + pad, right = x.end - gap - pad;
-    float y = top + 0.6F * pad;
+    float y = top + (whole ? 0.6F : 0.2F) * pad;
     column.title = {{left, y}, {left + 0.52F * (right - left), y + metrics.line}};
     column.finish = {{column.title.max.x + gap, y}, {right, y + metrics.line}};
-    y = std::round(y + metrics.line + 0.4F * pad);
-    column.strip = {{left, y}, {right, std::round(y + 14 * scale)}};
-    float under = bottom - 0.6F * pad;
-    for (int c = 2; c >= 0; --c) {
+    y = std::round(y + metrics.line + (whole ? 0.4F * pad : 0));
+    float under = bottom - (whole ? 0.6F : 0.2F) * pad;
+    const float strip = 14 * scale, least_counter = 18 * scale;
+    if (whole || under - y >= strip + 3 * least_counter) {
+      column.strip = {{left, y}, {right, std::round(y + strip)}};
+      y = column.strip.max.y;
+    }
+    const int counters = whole || under - y >= 3 * metrics.small_line ? 3 : 2;
+    const float counter_height = whole ? std::clamp(0.045F * area.height(), least_counter, 32 * scale)
+                                       : std::min((under - y) / static_cast<float>(counters), 32 * scale);
+    for (int c = counters - 1; c >= 0; --c) {
       column.counters[static_cast<std::size_t>(c)] = {{left, std::round(under - counter_height)}, {right, std::round(under)}};
       under -= counter_height;
     }
-    column.stage = {{left, column.strip.max.y + gap}, {right, std::round(under - 0.4F * pad)}};
+    if (whole) column.stage = {{left, column.strip.max.y + gap}, {right, std::round(under - 0.4F * pad)}};
   }
   return layout;
 }

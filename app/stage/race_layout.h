@@ -17,16 +17,21 @@ namespace tilescope {
 
 struct RaceColumn {
   Rect box;
-  Rect title, finish;  // name, and the marker once it is done
-  Rect strip;          // every SM as a cell
-  Rect stage;
-  std::array<Rect, 3> counters;  // HBM bytes, L2-to-SM bytes, cycles
+  Rect title, finish;            // name, and the marker once it is done
+  Rect strip;                    // every SM as a cell; empty where counters need its room
+  Rect stage;                    // empty where there is only room for counters
+  std::array<Rect, 3> counters;  // HBM bytes, L2-to-SM bytes, cycles; the last empty where the two need its room
 };
 
 struct RaceLayout {
   std::array<RaceColumn, 2> columns;
   Rect verdict;
+  Rect reason;  // of it, the last line; empty where there is no room for it
 };
+
+/// What a race takes where it is given `room`: more where it is to be scrolled. Much too little room for pictures of the stage is
+/// taken as it is, for figures and counters alone.
+ImVec2 race_size(ImVec2 room, const StageMetrics& metrics);
 
 /// The verdict is on top, as the finding of every other view is: it must not be scrolled for.
 RaceLayout layout_race(const Rect& area, const StageMetrics& metrics);

@@ -37,8 +37,8 @@ struct StageCache {
   float scale = 0;
   std::shared_ptr<const StageFacts> facts;
   StageLayout layout;
-  std::shared_ptr<const TileHistory> history;   // of the plane shown
-  std::vector<BoxHistory> cells;                // of it, by tensor box
+  std::shared_ptr<const TileHistory> history;  // of the plane shown
+  std::vector<BoxHistory> cells;               // of it, by tensor box
   std::shared_ptr<const BlockHistory> values_of;
   int values_op = -2;
   std::array<std::shared_ptr<const Matrix>, slot_count> now, before;
@@ -59,7 +59,7 @@ struct StageContext {
   ImDrawList* list = nullptr;
   QuadBatch quads;  // under the text
   ImVec2 mouse;
-  bool alone = false;               // without the other SMs, for want of room (Race)
+  bool alone = false;               // without the other SMs, for want of room (Race, large text)
   bool mouse_here = false;          // over this panel, and nothing in front of it
   std::string tip_title, tip_body;  // of what is under the mouse
   std::optional<Tensor> hovered;
@@ -104,6 +104,10 @@ const BlockOperations& operations_of_run(StageContext& context, std::int32_t run
 std::string block_name(const StageContext& context, int launch, std::int64_t block);
 /// What `operation` does, as its line of the listing says it.
 std::string operation_text(const Simulation& simulation, const Operation& operation);
+/// How much of what the L2 can hold `resident` bytes are; 1 is full.
+double l2_share(const GpuSpec& gpu, double resident);
+/// "60 MiB, 28 % full"; "16.7 MiB of 58.7 MiB" where not all of what is reported can hold data.
+std::string l2_fill_text(const GpuSpec& gpu, double resident);
 /// Eases motion in and out; 0 and 1 stay.
 float ease(float t);
 /// `text` with each "{}" replaced in turn, so that a translation can order its words.

@@ -30,7 +30,8 @@ std::span<const BlockOrderInfo> block_orders();
 std::string_view to_string(BlockOrder order);
 std::optional<BlockOrder> block_order_from(std::string_view id);
 
-/// Planes of queries whose K and V together fit one partition of the L2; without an L2 those that share one K and V. At least one.
+/// Planes of queries whose K and V together fit what one partition of the L2 can hold; without an L2 those that share one K and V.
+/// At least one.
 std::int64_t planes_that_fit(const AttentionProblem& problem, const GpuSpec& gpu);
 
 /// The order of one launch: a permutation of its blocks.

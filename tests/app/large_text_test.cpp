@@ -8,6 +8,7 @@
 
 #include "app/assets.h"
 #include "app/panels/panel_state.h"
+#include "app/panels/short_line.h"
 #include "app/panels/timeline_marks.h"
 #include "tests/app/window_script.h"
 #include "tests/synthetic_measurements.h"
@@ -36,6 +37,13 @@ void double_click(WindowScript& script, ImVec2 at) {
   script.settle();
 }
 
+/// The panel in the middle of the middle.
+const ImGuiWindow* middle_panel(WindowScript& script) {
+  const Rect stage = script.frame().layout().stage;
+  script.move(stage.center().x, stage.center().y);
+  return ImGui::GetCurrentContext()->HoveredWindow;
+}
+
 const ImGuiWindow* open_popup() {
   const auto& open = ImGui::GetCurrentContext()->OpenPopupStack;
   return open.empty() ? nullptr : open.back().Window;
@@ -46,6 +54,20 @@ ImGuiID in_window(const char* label) {
 }
 
 }  // namespace
+
+TEST_CASE("large text: no line of a listing is cut") {
+  const auto script = WindowScript::open(1280, 720, 2);
+  if (script == nullptr) return;
+  const Theme& theme = script->frame().theme();
+  for (const ProgramInfo& info : program_table())
+    for (const ListingLine& line : info.listing) {
+      CAPTURE(info.id);
+      CAPTURE(line.text);
+      const float before = static_cast<float>(52 + 14 * line.indent) * theme.scale;  // number, swatch and indent
+      const float room = script->frame().layout().listing.width() - 2 * theme.padding - ImGui::GetStyle().ScrollbarSize - before;
+      CHECK(text_width(theme.ui_bold, short_line(line.text)) <= room);
+    }
+}
 
 TEST_CASE("large text: every lane of the timeline has a name that can be read, in Race too") {
   for (const float scale : {1.0F, 1.25F, 1.5F, 2.0F})
@@ -129,15 +151,30 @@ TEST_CASE("large text: the views that have no room for their tabs are in a list"
 TEST_CASE("large text: a view that needs more room than it has scrolls both ways") {
   const auto script = WindowScript::open(1280, 720, 2);
   if (script == nullptr) return;
-  for (const CenterView center : {CenterView::stage, CenterView::roofline, CenterView::what_if}) {
+  for (const CenterView center : {CenterView::roofline, CenterView::what_if}) {
     script->command(SetCenter{center});
-    const Rect stage = script->frame().layout().stage;
-    script->move(stage.center().x, stage.center().y);
-    const ImGuiWindow* panel = ImGui::GetCurrentContext()->HoveredWindow;
+    const ImGuiWindow* panel = middle_panel(*script);
     REQUIRE(panel != nullptr);
     CHECK(panel->ScrollMax.x > 0);
     CHECK(panel->ScrollMax.y > 0);
   }
+}
+
+TEST_CASE("large text: the stage and Race have all of it in sight, from the SM in focus to HBM") {
+  for (const auto& [width, height] : {std::pair{1600, 900}, {1280, 720}})
+    for (const bool race : {false, true}) {
+      const int wide = width;  // a lambda of Clang captures no structured binding
+      CAPTURE(wide);
+      CAPTURE(race);
+      Session::Start start = h200_start({.heads = 4, .kv_heads = 4, .seq_q = 1024, .seq_kv = 1024, .head_dim = 64});
+      start.race = race;
+      const auto script = WindowScript::open(std::move(start), width, height, 2);
+      if (script == nullptr) return;
+      const ImGuiWindow* panel = middle_panel(*script);
+      REQUIRE(panel != nullptr);
+      CHECK(panel->ScrollMax.x == 0);
+      CHECK(panel->ScrollMax.y == 0);
+    }
 }
 
 TEST_CASE("large text: Validate scrolls down, not sideways") {

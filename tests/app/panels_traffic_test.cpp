@@ -140,6 +140,21 @@ TEST_CASE("traffic: rivals are the other programs of the family, and a rival's b
   }
 }
 
+TEST_CASE("traffic: where rows are no whole sectors there is no closed form to compare with, and the panel says so") {
+  AttentionProblem problem;
+  problem.seq_q = problem.seq_kv = 16;
+  problem.head_dim = 4;
+  for (const char* id : {"matmul_naive", "matmul_tiled"}) {
+    CAPTURE(id);
+    const Simulation simulation = walked(id, problem, toy_gpu());
+    CHECK(find_rivals(simulation).size() == 1);
+    CHECK(no_rivals(simulation).brief == "others: no formula for rows of 8 B");
+    CHECK(no_rivals(simulation).sentence.find("whole sectors of 32 B") != std::string::npos);
+  }
+  problem.head_dim = 16;
+  CHECK(no_rivals(walked("matmul_tiled", problem, toy_gpu())).brief.empty());
+}
+
 TEST_CASE("traffic: the parts of a rival's bar are its bytes, and only standard attention's has S and P") {
   const auto part = [](const Rival& rival, Tensor tensor) { return rival.by_tensor[static_cast<std::size_t>(tensor)]; };
   for (const Rival& rival : find_rivals(walked("flash2", AttentionProblem{}, toy_gpu()))) {

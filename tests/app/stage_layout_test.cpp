@@ -303,4 +303,45 @@ TEST_CASE("race layout: two equal columns and a verdict, nothing overlapping") {
   }
 }
 
+TEST_CASE("race layout: with much less room there are figures and counters without pictures, nothing overlapping") {
+  for (const auto& [width, height] : {std::pair{364.0F, 105.0F}, {490.0F, 188.0F}, {600.0F, 300.0F}, {400.0F, 700.0F}}) {
+    const Rect area = {{5, 7}, {5 + width, 7 + height}};
+    CHECK(race_size({width, height}, metrics_at(1)).x == width);
+    CHECK(race_size({width, height}, metrics_at(1)).y == height);
+    const RaceLayout layout = layout_race(area, metrics_at(1));
+    CHECK(layout.reason.height() == 0);
+    check_apart({{"left", layout.columns[0].box}, {"right", layout.columns[1].box}, {"verdict", layout.verdict}});
+    for (const RaceColumn& column : layout.columns) {
+      CHECK(column.stage.height() == 0);
+      std::vector<Named> parts = {{"title", column.title}, {"finish", column.finish}};
+      if (column.strip.height() > 0) parts.push_back({"strip", column.strip});
+      for (const Rect& counter : column.counters)
+        if (counter.height() > 0) parts.push_back({"counter", counter});
+      CHECK(parts.size() >= 4);
+      check_apart(parts);
+      check_inside(parts, column.box, "its column");
+    }
+  }
+  // A little less than the pictures need is scrolled.
+  CHECK(race_size({510, 390}, metrics_at(1)).x == 520);
+  CHECK(race_size({510, 390}, metrics_at(1)).y == 400);
+}
+
+TEST_CASE("lane layout: low as it is, the SM in focus, the L2 and HBM keep apart, and every tensor has cells") {
+  for (const ProgramInfo& info : program_table())
+    for (const GpuSpec& gpu : gpus())
+      for (const ProgramShape& shape : shapes_of(info, AttentionProblem{}, gpu))
+        for (const auto& [width, height] : {std::pair{364.0F, 125.0F}, {490.0F, 172.0F}, {490.0F, 380.0F}}) {
+          INFO(info.id, " on ", gpu.id, " at ", width, "x", height);
+          const StageLayout layout = layout_lane({{13, 57}, {13 + width, 57 + height}}, gpu, shape, metrics_at(1));
+          check_apart(large_boxes(layout));
+          check_inside(large_boxes(layout), layout.area, "the panel");
+          check_memory(layout);
+          std::vector<Named> slots = {{"title", layout.focus_title}, {"operation", layout.operation_line}};
+          for (const SlotBox& slot : layout.slots) slots.push_back({std::string(to_string(slot.slot)), slot.box});
+          check_apart(slots);
+          check_inside(slots, layout.focus, "the SM in focus");
+        }
+}
+
 }  // namespace tilescope

@@ -140,6 +140,16 @@ TEST_CASE("stage panel: a click on a row chooses it, a click on an SM looks into
   CHECK(screen.frame(lit, draw_stage_panel, {-1, -1}).empty());  // another panel may have lit it since
 }
 
+TEST_CASE("stage panel: the L2 is full where it has all that it can hold, and says both numbers where that is less than reported") {
+  GpuSpec gpu = toy_gpu();
+  gpu.l2_capacity_bytes = 1 << 20;
+  CHECK(l2_share(gpu, 1 << 19) == 0.5);
+  CHECK(l2_fill_text(gpu, 1 << 19) == "1 MiB, 50 % full");
+  gpu.l2_usable_fraction = 0.5;
+  CHECK(l2_share(gpu, 1 << 19) == 1);
+  CHECK(l2_fill_text(gpu, 1 << 18) == "256 KiB of 512 KiB");
+}
+
 TEST_CASE("stage panel: nothing moves when the values arrive") {
   PanelScreen screen(size, ThemeKind::light);
   const auto simulation = run("flash1", toy_gpu());

@@ -197,6 +197,26 @@ TEST_CASE("window: the keys of the help sheet do what it says") {
   CHECK(script->view().theme->kind == ThemeKind::light);
 }
 
+TEST_CASE("window: a key with Ctrl is that also where Ctrl is let go of first, within one frame") {
+  const auto script = WindowScript::open(1280, 720);
+  if (script == nullptr) return;
+  script->press(ImGuiKey_End);
+  const std::int64_t last = script->view().lane().step;
+  const auto ctrl_first = [&](ImGuiKey key) {
+    ImGuiIO& io = script->frame().io();
+    io.AddKeyEvent(ImGuiMod_Ctrl, true);
+    script->frame().build(1280, 720, 0.01);
+    io.AddKeyEvent(key, true);
+    io.AddKeyEvent(ImGuiMod_Ctrl, false);
+    io.AddKeyEvent(key, false);
+    script->settle();
+  };
+  ctrl_first(ImGuiKey_LeftArrow);
+  CHECK(script->view().lane().step < last - 1);
+  ctrl_first(ImGuiKey_Equal);
+  CHECK(script->frame().take_text_scale_change() > 1);
+}
+
 TEST_CASE("window: after a key tooltips stay away until the mouse is used again") {
   const auto script = WindowScript::open(1280, 720);
   if (script == nullptr) return;

@@ -59,6 +59,9 @@ TEST_CASE("block order: as many planes as their K and V fit a partition of the L
   gpu.l2_partitions = 2;
   gpu.l2_capacity_bytes = 2 * 3 * keys_and_values;
   CHECK(planes_that_fit(problem, gpu) == 3 * 2);
+  gpu.l2_usable_fraction = 0.98;  // of three, what is in use holds two
+  CHECK(planes_that_fit(problem, gpu) == 2 * 2);
+  gpu.l2_usable_fraction = 1;
   gpu.l2_capacity_bytes = 1024;
   CHECK(planes_that_fit(problem, gpu) == 2);
   gpu.l2_capacity_bytes = 0;
