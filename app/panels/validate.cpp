@@ -39,7 +39,7 @@ const char* figure_meaning(Figure figure) {
   return "";
 }
 
-/// "HBM read: 90 of 96 cases within their bound; mean error 0.8 %, worst 6.1 %".
+/// "HBM read: 90 of 96 cases within their bound, 6 held by a numbered limit; mean error 0.8 %, worst 6.1 %".
 enum class Room : std::uint8_t { enough, little };
 std::string finding(const ValidationState& validation, const ValidatePanelState& state, Room room) {
   const ErrorSummary errors = errors_of(validation, state.only_kernel, state.figure);
@@ -49,8 +49,11 @@ std::string finding(const ValidationState& validation, const ValidatePanelState&
   if (room == Room::little && errors.bounded > 0)
     return say(tr("{}: {} of {} within their bound; worst {}"), figure, errors.cases - errors.beyond, errors.cases, most);
   if (errors.bounded == 0) return say(tr("{}: {} cases; mean error {}, worst {}"), figure, errors.cases, mean, most);
-  return say(tr("{}: {} of {} cases within their bound; mean error {}, worst {}"), figure, errors.cases - errors.beyond,
-             errors.cases, mean, most);
+  const int within = errors.cases - errors.beyond;
+  if (errors.limited > 0)
+    return say(tr("{}: {} of {} cases within their bound, {} held by a numbered limit; mean error {}, worst {}"), figure, within,
+               errors.cases, errors.limited, mean, most);
+  return say(tr("{}: {} of {} cases within their bound; mean error {}, worst {}"), figure, within, errors.cases, mean, most);
 }
 
 /// Where the measurements are from; before every case is done, how far it is, with a button that stops it or lets it go on. From

@@ -5,6 +5,7 @@
 #include "app/panels/say.h"
 #include "app/panels/validate_panel.h"
 #include "sim/analysis/format.h"
+#include "sim/analysis/numbered_limits.h"
 
 namespace tilescope {
 
@@ -130,6 +131,11 @@ void draw_validate_plot(const Rect& area, const View& view, Commands& commands, 
     add_line(body, say(tr("from {} to {} as the tensors lay in {} places of memory"), figure_text(state.figure, c.measured.least),
                        figure_text(state.figure, c.measured.most), measured.placements));
   if (!c.within()) add_line(body, say(tr("beyond its bound of {}"), figure_text(state.figure, c.allowed())));
+  if (c.limit == l2_capacity_entry)
+    add_line(body, say(tr("within it if the L2 held {} of what it does: entry {} of docs/model-limits.md"), format_percent(c.l2_part),
+                       c.limit));
+  else if (c.limit != 0)
+    add_line(body, say(tr("no farther off than entry {} of docs/model-limits.md says"), c.limit));
   add_line(body, tr("Click to open it in the window."));
   show_tooltip(theme, fmt::format("{}, {}", measured.kernel, short_text(measured.problem)), body);
 }
