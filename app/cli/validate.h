@@ -7,11 +7,10 @@
 
 namespace tilescope {
 
-/// Prints a table, or JSON where the line asks for it; writes the file of --markdown. Returns 0 where
-/// every bound held or a numbered limit does, else 1.
+/// Prints a table, or JSON where the line asks for it; writes the file of --markdown. Returns 0 where every bound held, or a
+/// numbered limit does, else 1.
 /// Errors  no bundle (machine_lacks); a bundle or its GPU's spec that cannot be read, a list that is not in it, a file that cannot
-/// be
-///         written (wrong_request).
+///         be written (wrong_request).
 Result<int> run_validate(const CommandLine& line, std::FILE* out);
 
 }  // namespace tilescope

@@ -344,10 +344,12 @@ std::string validation_markdown(const ValidationReport& report) {
         markdown_heading({"entry", "where", "at most"}, 3);
     for (const NumberedLimit& limit : numbered_limits())
       text += markdown_row({format_count(limit.entry), std::string(limit.where), format_percent(limit.error)});
-    text += markdown_row({format_count(l2_capacity_entry), "elsewhere",
-                          fmt::format("its bound, simulated with {} to {} of the L2's capacity", format_percent(less_l2.back()),
-                                      format_percent(more_l2.back()))}) +
-            '\n';
+    text +=
+        markdown_row({format_count(l2_capacity_entry), "elsewhere",
+                      fmt::format("its bound, simulated with {} to {} of the L2's capacity", format_percent(less_l2.back()),
+                                  format_percent(more_l2.back()))}) +
+        "\nThe part of the L2 that is named is the first in steps of 4 % at which the figure is within its bound, or has passed "
+        "it.\n\n";
     for (const std::string& line : lines) text += "- " + line + '\n';
   }
   text += "\n## Every case\n\nSimulated · measured (median of the repeats) · error.\n";
