@@ -108,19 +108,6 @@ std::string column_title(const Theme& theme, const Lane& lane, float width) {
   return first_that_fits(theme.heading, width, {translated(info.title), short_algorithm_title(info)});
 }
 
-/// What a lane has on chip and in memory.
-void draw_lane_stage(StageContext& context, const Rect& area) {
-  update_stage_cache(context, area);
-  update_stage_values(context);
-  draw_focus_box(context);
-  draw_slots(context);
-  draw_l2(context);
-  draw_hbm(context);
-  draw_links(context);
-  draw_operation(context);
-  draw_flights(context);
-}
-
 void draw_column(const View& view, Commands& commands, const RaceColumn& column, const Lane& lane, int index,
                  const std::array<double, 3>& scales) {
   const Theme& theme = *view.theme;
@@ -147,7 +134,7 @@ void draw_column(const View& view, Commands& commands, const RaceColumn& column,
            : first_that_fits(marker_font, column.finish.width(), {fill_in(tr("{} done"), {percent}), percent});
   draw_text(context.list, marker_font, column.finish, done ? theme.good : theme.text_dim, marker, Align::right);
   if (column.strip.height() > 0) draw_strip(context.list, theme, column.strip, lane);
-  if (column.stage.height() > 0) draw_lane_stage(context, column.stage);
+  if (column.stage.height() > 0) draw_stage(context, column.stage);
 
   const double hbm = bytes_now(lane, Link::hbm_read, Link::hbm_write), l2 = bytes_now(lane, Link::l2_to_sm, Link::sm_to_l2);
   const double cycles = std::min(view.cycle, end_of(lane));

@@ -46,10 +46,10 @@ std::string finding(const ValidationState& validation, const ValidatePanelState&
   const char* figure = figure_name(state.figure);
   if (errors.cases == 0) return say(tr("{}: nothing to compare yet"), figure);
   const std::string mean = format_percent(errors.mean()), most = format_percent(errors.worst);
-  if (room == Room::little && errors.bounded > 0)
-    return say(tr("{}: {} of {} within their bound; worst {}"), figure, errors.cases - errors.beyond, errors.cases, most);
-  if (errors.bounded == 0) return say(tr("{}: {} cases; mean error {}, worst {}"), figure, errors.cases, mean, most);
   const int within = errors.cases - errors.beyond;
+  if (room == Room::little && errors.bounded > 0)
+    return say(tr("{}: {} of {} within their bound; worst {}"), figure, within, errors.cases, most);
+  if (errors.bounded == 0) return say(tr("{}: {} cases; mean error {}, worst {}"), figure, errors.cases, mean, most);
   if (errors.limited > 0)
     return say(tr("{}: {} of {} cases within their bound, {} held by a numbered limit; mean error {}, worst {}"), figure, within,
                errors.cases, errors.limited, mean, most);

@@ -89,16 +89,12 @@ StageLayout layout_lane(const Rect& area, const GpuSpec& gpu, const ProgramShape
 }
 
 ImVec2 race_size(ImVec2 room, const StageMetrics& metrics) {
-  constexpr float least_of_whole = 0.9F;
-  const float share = least_of_whole * metrics.scale;
-  const bool pictures = room.x >= share * whole_race.x && room.y >= share * whole_race.y;
-  const ImVec2 least = pictures ? whole_race : least_race;
-  return {std::max(room.x, least.x * metrics.scale), std::max(room.y, least.y * metrics.scale)};
+  return picture_size(room, whole_race, least_race, metrics.scale);
 }
 
 RaceLayout layout_race(const Rect& area, const StageMetrics& metrics) {
   const float scale = metrics.scale, gap = metrics.gap, pad = metrics.padding;
-  const bool whole = area.width() >= whole_race.x * scale && area.height() >= whole_race.y * scale;
+  const bool whole = is_whole({area.width(), area.height()}, whole_race, scale);
   RaceLayout layout;
   // Figures, what they are of, and a line that says why.
   const float figures_height = whole ? std::clamp(0.105F * area.height(), 54 * scale, 88 * scale) : 44 * scale;

@@ -65,6 +65,9 @@ void StageContext::box(const Rect& rect, bool selected) {
              .border_width = selected ? px(1.6F) : px(1)});
 }
 
+namespace {
+
+/// Brings the cache up to date with the view for a stage of `area`.
 void update_stage_cache(StageContext& context, const Rect& area) {
   StageCache& cache = context.cache;
   const Simulation& simulation = context.simulation();
@@ -99,6 +102,7 @@ void update_stage_cache(StageContext& context, const Rect& area) {
   }
 }
 
+/// Reads the slots' values at the step into the cache.
 void update_stage_values(StageContext& context) {
   StageCache& cache = context.cache;
   const auto& history = context.lane.history;
@@ -142,6 +146,8 @@ void update_stage_values(StageContext& context) {
     cached.picture = make_cell_picture(box, values, context.theme, context.metrics);
   }
 }
+
+}  // namespace
 
 std::int64_t plane_of(const Lane& lane) {
   return lane.operations ? lane.operations->plane : 0;
@@ -203,6 +209,20 @@ std::string operation_text(const Simulation& simulation, const Operation& operat
 float ease(float t) {
   t = std::clamp(t, 0.0F, 1.0F);
   return t * t * (3 - 2 * t);
+}
+
+void draw_stage(StageContext& context, const Rect& area) {
+  update_stage_cache(context, area);
+  update_stage_values(context);
+  draw_focus_box(context);
+  draw_slots(context);
+  if (!context.alone) draw_other_sms(context);
+  draw_l2(context);
+  draw_hbm(context);
+  draw_links(context);
+  draw_operation(context);
+  draw_occupancy(context);
+  draw_flights(context);
 }
 
 }  // namespace tilescope

@@ -88,11 +88,6 @@ struct StageContext {
   void box(const Rect& rect, bool selected = false);
 };
 
-/// Brings the cache up to date with the view for a stage of `area`.
-void update_stage_cache(StageContext& context, const Rect& area);
-/// Reads the slots' values at the step into the cache.
-void update_stage_values(StageContext& context);
-
 /// The plane (batch x head) of the step's block; 0 before the first step.
 std::int64_t plane_of(const Lane& lane);
 /// The state of the buffer that belongs to the step's block; nullptr where nothing is known of it.
@@ -113,7 +108,9 @@ float ease(float t);
 /// `text` with each "{}" replaced in turn, so that a translation can order its words.
 std::string fill_in(std::string text, std::initializer_list<std::string> values);
 
-// The parts of the picture, from the back to the front.
+/// All of the picture on `area`, its cache brought up to date.
+void draw_stage(StageContext& context, const Rect& area);
+// Its parts, from the back to the front.
 void draw_focus_box(StageContext& context);
 void draw_slots(StageContext& context);
 void draw_operation(StageContext& context);

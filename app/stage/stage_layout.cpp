@@ -93,6 +93,18 @@ void place_focus(StageLayout& layout, const GpuSpec& gpu, float link_bottom, con
 
 }  // namespace
 
+ImVec2 picture_size(ImVec2 room, ImVec2 whole, ImVec2 least, float scale) {
+  constexpr float scrolled = 0.9F;  // of it are enough to show it whole
+  const float share = scrolled * scale;
+  const ImVec2 needed = room.x >= share * whole.x && room.y >= share * whole.y ? whole : least;
+  return {std::max(room.x, needed.x * scale), std::max(room.y, needed.y * scale)};
+}
+
+bool is_whole(ImVec2 size, ImVec2 whole, float scale) {
+  constexpr float rounding = 0.5F;  // of a pixel, where the size is the difference of two corners
+  return size.x >= whole.x * scale - rounding && size.y >= whole.y * scale - rounding;
+}
+
 StageMetrics stage_metrics(const Theme& theme) {
   StageMetrics metrics;
   metrics.scale = theme.scale;

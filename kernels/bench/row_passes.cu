@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "kernels/microbench/bench_timer.cuh"
+#include "kernels/microbench/random_chain.h"
 #include "kernels/softmax/ladder_kernels.cuh"
 
 namespace {
@@ -117,10 +118,10 @@ __global__ __launch_bounds__(128) void chase_kernel(const Buffers buffers, const
                                                     unsigned long long* waited, unsigned long long* moved) {
   if (static_cast<int>(blockIdx.x) < chasers) {
     if (threadIdx.x != 0) return;
-    std::uint32_t at = blockIdx.x * 37 % chain_lines;
-    for (int hop = 0; hop < chain_lines; ++hop) at = __ldcg(chain + at * 32);
+    std::uint32_t at = blockIdx.x * 37 % chain_lines * 32;
+    for (int hop = 0; hop < chain_lines; ++hop) at = __ldcg(chain + at);
     const std::int64_t start = cycle_counter();
-    for (int hop = 0; hop < hops; ++hop) at = __ldcg(chain + at * 32);
+    for (int hop = 0; hop < hops; ++hop) at = __ldcg(chain + at);
     atomicAdd(waited, static_cast<unsigned long long>(cycle_counter() - start));
     if (at == ~0u) *buffers.never = at;
     return;
@@ -168,19 +169,6 @@ bool print_chase(int sms, int blocks_per_sm, const Buffers& buffers, const std::
   return true;
 }
 
-/// One chain through all lines of a buffer, in no order.
-std::vector<std::uint32_t> shuffled_chain() {
-  std::vector<std::uint32_t> order(chain_lines), chain(chain_lines * 32);
-  for (std::uint32_t i = 0; i < chain_lines; ++i) order[i] = i;
-  std::uint32_t random = 1;
-  for (std::uint32_t i = chain_lines - 1; i > 0; --i) {
-    random = random * 1664525 + 1013904223;
-    std::swap(order[i], order[(random >> 8) % (i + 1)]);
-  }
-  for (std::uint32_t i = 0; i < chain_lines; ++i) chain[order[i] * 32] = order[(i + 1) % chain_lines];
-  return chain;
-}
-
 }  // namespace
 
 int main() {
@@ -203,7 +191,7 @@ int main() {
     return 1;
   }
   cudaMemset(buffers.from, 0x3c, buffer_bytes);
-  const std::vector<std::uint32_t> lines = shuffled_chain();
+  const std::vector<std::uint32_t> lines = microbench::random_chain(chain_lines);
   cudaMemcpy(chain, lines.data(), lines.size() * sizeof(lines[0]), cudaMemcpyHostToDevice);
 
   std::printf("%s\n\ncycles of a block\n", device.name);

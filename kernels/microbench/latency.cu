@@ -1,12 +1,9 @@
 // Latency of shared memory, L1, L2 (near and far) and HBM: one thread follows a chain of addresses.
-#include <algorithm>
-#include <numeric>
-#include <random>
-
 #include "kernels/attention/tensor_core.cuh"
 #include "kernels/measure/timing.h"
 #include "kernels/microbench/bench_timer.cuh"
 #include "kernels/microbench/latency.h"
+#include "kernels/microbench/random_chain.h"
 
 namespace tilescope::microbench {
 
@@ -15,7 +12,8 @@ namespace {
 enum class Level { l1, l2 };
 
 template <Level level>
-__global__ void chase_kernel(const std::uint32_t* chain, std::uint32_t from, int warm, int hops, std::int64_t* cycles, std::uint32_t* out) {
+__global__ void chase_kernel(const std::uint32_t* chain, std::uint32_t from, int warm, int hops, std::int64_t* cycles,
+                             std::uint32_t* out) {
   if (threadIdx.x != 0) return;
   std::uint32_t at = from;
   auto next = [&](std::uint32_t place) {
@@ -81,16 +79,6 @@ __global__ void tile_kernel(const char* tiles, std::int64_t* cycles) {
     __syncthreads();
     if (threadIdx.x == 0) cycles[n] = cycle_counter() - start;
   }
-}
-
-/// A chain through `count` lines of 128 bytes in random order.
-std::vector<std::uint32_t> random_chain(std::int64_t count) {
-  std::vector<std::uint32_t> order(static_cast<std::size_t>(count)), chain(static_cast<std::size_t>(count * 32));
-  std::iota(order.begin(), order.end(), 0U);
-  std::mt19937 random(1);
-  std::shuffle(order.begin() + 1, order.end(), random);
-  for (std::size_t i = 0; i < order.size(); ++i) chain[order[i] * 32] = order[(i + 1) % order.size()] * 32;
-  return chain;
 }
 
 template <Level level>

@@ -76,9 +76,12 @@ std::span<const NumberedLimit> numbered_limits() {
 }
 
 Status name_limits(const Simulation& simulation, const MeasuredCase& measured, CaseValidation& result, const Progress& progress) {
-  for (const NumberedLimit& limit : limits) {
-    auto& c = result.figures[static_cast<std::size_t>(Figure::hbm_read)];
-    if (c && !c->held() && std::abs(c->error()) <= limit.error && limit.is_about(simulation)) c->limit = limit.entry;
+  if (auto& read = result.figures[static_cast<std::size_t>(Figure::hbm_read)]; read && !read->held()) {
+    const auto holds = [&](const NumberedLimit& limit) {
+      return std::abs(read->error()) <= limit.error && limit.is_about(simulation);
+    };
+    if (const auto found = std::find_if(std::begin(limits), std::end(limits), holds); found != std::end(limits))
+      read->limit = found->entry;
   }
   if (!simulation.request.gpu.has_l2()) return Done{};
   // The less is kept the more is read and written.

@@ -74,8 +74,8 @@ MemorySystem::MemorySystem(const GpuSpec& gpu, const TensorLayouts& layouts, con
       sides_(sm_sides(gpu)) {
   if (!gpu.has_l2()) return;
   for (const Tensor tensor : use.tensors) {
+    if (l2_merge_cycles_ <= 0) break;
     std::vector<std::uint64_t>& keys = plane_keys_[static_cast<std::size_t>(tensor)];
-    if (l2_merge_cycles_ <= 0 || !keys.empty()) continue;
     for (std::int64_t plane = 0; plane < layouts[static_cast<std::size_t>(tensor)].planes; ++plane)
       keys.push_back(mixed(mixed(1, static_cast<std::int64_t>(tensor)), plane));
   }

@@ -40,7 +40,7 @@ struct HbmUse {
 
 /// What a program does with HBM's tensors.
 struct TensorUse {
-  std::vector<Tensor> tensors;  // that it reads or writes
+  std::vector<Tensor> tensors;  // that it reads or writes, each once
   bool comes_back = false;      // whether it reads some that it wrote itself: S and P, or what a later tile goes on with
 };
 

@@ -201,29 +201,31 @@ class Softmax final : public TileProgram {
     b.beside(what);
   }
 
+  /// A tile of S into registers, with the other tiles of the turns that are fetched together in this pass.
+  void fetch(BlockBuilder& b, int line, std::int64_t pass, std::int32_t before) const {
+    b.load_after(line, Slot::s, before);
+    b.asked_at_once((pass + 1 == passes ? 1 : turns_at_once_) * elements_of_turn);
+  }
+
   void emit_safe(BlockBuilder& b, std::int64_t pass, bool last, std::int32_t before) const {
     if (pass == 0) {
-      b.load_after(3, Slot::s, before);
-      b.asked_at_once(turns_at_once_ * elements_of_turn);
+      fetch(b, 3, pass, before);
       b.row_max(4, Slot::m, Slot::m, Slot::s);
       merge(b, last);
     } else if (pass == 1) {
-      b.load_after(6, Slot::s, before);
-      b.asked_at_once(turns_at_once_ * elements_of_turn);
+      fetch(b, 6, pass, before);
       b.exp(7, Slot::p, Slot::s, Slot::m);
       b.row_sum(8, Slot::l, Slot::l, Slot::p, Slot::none);
       merge(b, last);
     } else {
-      b.load_after(10, Slot::s, before);
-      b.asked_at_once(elements_of_turn);
+      fetch(b, 10, pass, before);
       emit_result(b, 11);
     }
   }
 
   void emit_online(BlockBuilder& b, std::int64_t pass, bool last, std::int32_t before) const {
     if (pass == 0) {
-      b.load_after(3, Slot::s, before);
-      b.asked_at_once(elements_of_turn);
+      fetch(b, 3, pass, before);
       b.row_max(4, Slot::m_new, Slot::m, Slot::s);
       b.share(24);  // with a look whether it is still -inf, and a copy
       b.exp(5, Slot::p, Slot::s, Slot::m_new);
@@ -233,8 +235,7 @@ class Softmax final : public TileProgram {
       merge(b, last);
       b.copy(8, Slot::m, Slot::m_new);
     } else {
-      b.load_after(10, Slot::s, before);
-      b.asked_at_once(elements_of_turn);
+      fetch(b, 10, pass, before);
       emit_result(b, 11);
     }
   }
