@@ -5,9 +5,9 @@
 #include <optional>
 #include <string>
 
-#include "app/center_views.h"
-#include "app/studies.h"
-#include "app/theme.h"
+#include "app/model/center_views.h"
+#include "app/model/studies.h"
+#include "app/ui/theme.h"
 #include "sim/engine/simulation.h"
 #include "sim/numerics/tile_machine.h"
 
@@ -41,10 +41,10 @@ struct RenderOptions {
   std::string panel;                         // an id of panel_table(); empty for the whole window
   std::shared_ptr<const SweepResult> swept;  // what the Sweep view shows; absent: its usual one
   SweepQuantity sweep_quantity{};
-  std::string out;  // the PNG, written by write_file() of app/files.h
+  std::string out;  // the PNG, written by write_file() of app/platform/files.h
 };
 
-/// Opens the window and returns the exit code when it is closed. GPUs for its menu: gpu_ids() and load_gpu() of app/assets.h.
+/// Opens the window and returns the exit code when it is closed. GPUs for its menu: gpu_ids() and load_gpu() of app/model/assets.h.
 /// Errors  no display, no OpenGL 3.3: one line on standard error, and 3.
 int run_window(const WindowOptions& options);
 

@@ -7,7 +7,7 @@ foreach(source IN LISTS SOURCES)
   string(APPEND table "    {\"${name}\", R\"glsl(${text})glsl\"},\n")
 endforeach()
 file(WRITE ${OUTPUT}.new "// Generated from shaders/ at build time: the text of every shader.
-#include \"app/gl/shader.h\"
+#include \"app/ui/shader.h\"
 
 namespace tilescope {
 namespace {

@@ -14,9 +14,9 @@ flags=(-std=c++20 -O3 -I. -DFMT_HEADER_ONLY -DFMT_CONSTEVAL= -Xcompiler -fPIC -g
 toolkit=$(dirname "$(dirname "$(command -v nvcc)")")
 flags+=("-DTILESCOPE_CUDA_LIBRARY_DIR=\"$toolkit/lib64\"")
 
-sources=(kernels/device_cuda.cpp kernels/kernel_table.cpp kernels/kernel_traffic.cpp kernels/bench/bench_library.cpp tests/gpu/gpu_check.cpp
+sources=(kernels/device_cuda.cpp kernels/kernel_table.cpp kernels/kernel_traffic.cpp kernels/lab/bench_library.cpp tests/gpu/gpu_check.cpp
   sim/core/attention_problem.cpp sim/core/tensor.cpp)
-mapfile -t more < <(ls kernels/attention/*.cu kernels/softmax/*.cu kernels/matmul/*.cu kernels/measure/*.cu kernels/measure/*.cpp sim/programs/*.cpp)
+mapfile -t more < <(ls kernels/{flash1,flash2,matmul_naive,matmul_tiled,softmax_ladder,standard,measure}/*.cu kernels/measure/*.cpp sim/programs/*.cpp)
 sources+=("${more[@]}")
 
 objects=()

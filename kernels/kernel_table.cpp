@@ -7,7 +7,7 @@
 #include <string>
 
 #include "kernels/measure/library_products.h"
-#include "kernels/softmax/rows_plan.h"
+#include "kernels/standard/rows_plan.h"
 
 namespace tilescope {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/attention/probe_layout.h"
+#include "kernels/common/probe_layout.h"
 #include "kernels/device.h"
 #include "sim/core/tensor.h"
 

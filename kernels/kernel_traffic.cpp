@@ -10,7 +10,7 @@ namespace tilescope {
 namespace {
 
 constexpr std::int64_t element = 2, statistic = 4;
-constexpr std::int64_t kept_bytes = 163 * 1024;  // of a row of the softmax, see softmax/rows.cu
+constexpr std::int64_t kept_bytes = 163 * 1024;  // of a row of the softmax, see kernels/standard/rows.cu
 
 /// Sums over the query tiles of one head: what they visit.
 struct Visits {

@@ -1,5 +1,5 @@
 // What a build without CUDA has in place of device and kernels: the same functions, each of which says that there are none.
-#include "kernels/attention/probe_layout.h"
+#include "kernels/common/probe_layout.h"
 #include "kernels/device.h"
 #include "kernels/measure/bandwidth.h"
 #include "kernels/measure/clock_gauge.h"

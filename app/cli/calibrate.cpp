@@ -6,9 +6,9 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include "app/assets.h"
+#include "app/model/assets.h"
 #include "app/cli/output.h"
-#include "kernels/microbench/calibrate.h"
+#include "kernels/calibrate/calibrate.h"
 #include "sim/core/spec_text.h"
 
 namespace tilescope {

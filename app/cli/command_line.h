@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "app/center_views.h"
+#include "app/model/center_views.h"
 #include "app/cli/flags.h"
 #include "app/cli/numbers.h"
-#include "app/studies.h"
-#include "app/theme.h"
+#include "app/model/studies.h"
+#include "app/ui/theme.h"
 #include "sim/core/attention_problem.h"
 
 namespace tilescope {

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include "app/assets.h"
+#include "app/model/assets.h"
 #include "app/cli/flags.h"
 #include "sim/core/gpu_spec.h"
 #include "sim/programs/tile_program.h"

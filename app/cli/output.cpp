@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "app/files.h"
+#include "app/platform/files.h"
 
 namespace tilescope {
 

@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "app/assets.h"
-#include "app/files.h"
+#include "app/model/assets.h"
+#include "app/platform/files.h"
 #include "sim/core/text.h"
 
 namespace tilescope {

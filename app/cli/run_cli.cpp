@@ -19,7 +19,7 @@
 #include "app/cli/sweep.h"
 #include "app/cli/validate.h"
 #include "app/cli/window_options.h"
-#include "app/files.h"
+#include "app/platform/files.h"
 #include "app/window.h"
 #include "sim/core/text.h"
 #include "sim/engine/chrome_trace.h"

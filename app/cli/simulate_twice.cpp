@@ -8,7 +8,7 @@
 
 #include <unistd.h>
 
-#include "app/parallel.h"
+#include "app/model/parallel.h"
 
 namespace tilescope {
 

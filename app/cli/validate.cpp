@@ -7,13 +7,13 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "app/assets.h"
+#include "app/model/assets.h"
 #include "app/cli/output.h"
 #include "app/cli/validation_report.h"
-#include "app/files.h"
-#include "app/measurements.h"
-#include "app/parallel.h"
-#include "app/validation_run.h"
+#include "app/platform/files.h"
+#include "app/model/measurements.h"
+#include "app/model/parallel.h"
+#include "app/model/validation_run.h"
 #include "sim/core/text.h"
 
 namespace tilescope {

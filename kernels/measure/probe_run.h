@@ -9,7 +9,7 @@
 
 namespace tilescope {
 
-/// What one launch recorded, laid out as kernels/attention/probe_layout.h says.
+/// What one launch recorded, laid out as kernels/common/probe_layout.h says.
 struct ProbeRecords {
   std::vector<std::uint64_t> blocks, ticks;
   std::vector<float> row;

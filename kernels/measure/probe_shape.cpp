@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "kernels/softmax/rows_plan.h"
+#include "kernels/standard/rows_plan.h"
 #include "sim/core/units.h"
 
 namespace tilescope {

@@ -1,5 +1,5 @@
 // Seeded, normally distributed elements written on the device, for problems too large to make on the host.
-#include "kernels/attention/tensor_core.cuh"
+#include "kernels/common/tensor_core.cuh"
 #include "kernels/measure/device_problem.h"
 
 namespace tilescope {

@@ -13,7 +13,7 @@ namespace tilescope {
 namespace {
 
 // The two lists hold no shape twice. "build" may be looked at while the model is made, and was; "judge" is what
-// `kernels/bench/draw_shapes.py 20261126` drew, and is looked at when the model stands. Once judged by, its shapes go to "build"
+// `kernels/lab/draw_shapes.py 20261126` drew, and is looked at when the model stands. Once judged by, its shapes go to "build"
 // and new ones are drawn.
 constexpr std::string_view table = R"(
 # kernel          B   H  Hkv    Nq     Nk   d  type  mask    list

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint32_t most_sets = 1 << 14;  // of a partition
 // Runs of tiles that go on side by side: addresses then fall on sets about as unevenly as on an H200, where 2 to 32 MiB come with a
-// variance of 0.3 to 0.5 lines of a home a set (kernels/measured/h200-sets-2026-11-22.txt).
+// variance of 0.3 to 0.5 lines of a home a set (kernels/lab/measured/h200-sets-2026-11-22.txt).
 constexpr std::uint64_t interleaved_runs = 2;
 
 bool is_prime(std::uint32_t n) {

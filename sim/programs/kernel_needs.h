@@ -34,7 +34,7 @@ std::int64_t tiles_in_registers(const KernelNeeds& needs, const TileShape& tile)
 /// Whether a row of so many elements ends inside what a warp moves at once: its lanes then part ways, and meet again one by one.
 bool ends_inside_turn(std::int64_t elements);
 /// Merging what the threads have of a row then takes so many ways to shared memory longer: 1024 to 1083 cycles for ten shuffles, by
-/// clocks in copies of the softmaxes (kernels/bench/parted_lanes.cu, kernels/measured/h200-parted-2026-11-22.txt).
+/// clocks in copies of the softmaxes (kernels/lab/parted_lanes.cu, kernels/lab/measured/h200-parted-2026-11-22.txt).
 inline constexpr int parted_merge_trips = 36;
 
 TileShape standard_tile(const AttentionProblem& problem, const GpuSpec& gpu);

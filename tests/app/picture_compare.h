@@ -1,7 +1,7 @@
 // How much two pictures differ: on average, and at the worst place once both are blurred.
 #pragma once
 
-#include "app/gl/framebuffer.h"
+#include "app/platform/framebuffer.h"
 
 namespace tilescope {
 

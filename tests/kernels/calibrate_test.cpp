@@ -1,5 +1,5 @@
 // What becomes of measured values; and what is said without a GPU.
-#include "kernels/microbench/calibrate.h"
+#include "kernels/calibrate/calibrate.h"
 
 #include <fstream>
 #include <iterator>

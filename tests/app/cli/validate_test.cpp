@@ -6,8 +6,8 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
-#include "app/assets.h"
-#include "app/files.h"
+#include "app/model/assets.h"
+#include "app/platform/files.h"
 #include "kernels/measure/bundle.h"
 #include "tests/app/cli/run_program.h"
 #include "tests/app/temporary_folder.h"

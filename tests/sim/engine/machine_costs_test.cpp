@@ -311,7 +311,7 @@ TEST_CASE("costs: of two blocks of flash2 on an SM of an H200 the older ends fir
     for (const BlockRun& block : (*run)->trace->runs())
       if (block.sm == 0) stays.push_back(block.end - block.start);
     REQUIRE(stays.size() == 2);
-    // kernels/measured/h200-drift-2026-11-22.txt: 0.76 at d 128, 0.82 at d 64.
+    // kernels/lab/measured/h200-drift-2026-11-22.txt: 0.76 at d 128, 0.82 at d 64.
     CHECK(stays[0] / stays[1] > 0.65);
     CHECK(stays[0] / stays[1] < 0.85);
   }

@@ -1,0 +1,136 @@
+// Reading and searching measurement bundles.
+#include "app/model/measurements.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "app/model/assets.h"
+#include "app/platform/files.h"
+#include "kernels/measure/bundle.h"
+#include "kernels/measure/measure_case.h"
+#include "kernels/measure/probe_json.h"
+#include "sim/core/text.h"
+
+namespace tilescope {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Bundles, probes and samples lie beside each other, each with a schema of its own in its first line or two.
+bool has_schema(std::string_view text, std::string_view schema) {
+  constexpr std::size_t head = 256;
+  return text.substr(0, head).find(schema) != std::string_view::npos;
+}
+
+void take_probe(Measurements& out, const fs::path& path, std::string_view text) {
+  Result<ProbeResult> probe = probe_from_json(text);
+  if (!probe) {
+    if (out.problem.empty()) out.problem = fmt::format("{}: {}", printable(path.native(), 200), probe.error().sentence);
+    return;
+  }
+  InputSource inputs;
+  inputs.seed = probe->seed;
+  out.probes.push_back(std::make_shared<const KnownProbe>(KnownProbe{std::move(*probe), inputs, false}));
+}
+
+void take_bandwidth(Measurements& out, const fs::path& path, std::string_view text) {
+  Result<BandwidthRecord> record = bandwidth_from_json(text);
+  if (record)
+    out.bandwidths.push_back(std::make_shared<const KnownBandwidth>(KnownBandwidth{std::move(*record), false}));
+  else if (out.problem.empty())
+    out.problem = fmt::format("{}: {}", printable(path.native(), 200), record.error().sentence);
+}
+
+/// Whether something recorded on a device is of the kernel, problem, tile and GPU that were simulated.
+template <class Recorded>
+bool is_of(const Recorded& recorded, const Simulation& simulation) {
+  const SimulationRequest& asked = simulation.request;
+  return spec_id_of(recorded.device) == asked.gpu.id && recorded.kernel == asked.algorithm && recorded.problem == asked.problem &&
+         recorded.tile == simulation.program->tile();
+}
+
+Result<MeasurementBundle> parse(const fs::path& path, std::string_view text) {
+  Result<MeasurementBundle> bundle = bundle_from_json(text);
+  if (!bundle) return Error{fmt::format("{}: {}", printable(path.native(), 200), bundle.error().sentence)};
+  if (bundle->cases.empty()) return Error{fmt::format("{}: the measurement bundle has no cases", printable(path.native(), 200))};
+  return bundle;
+}
+
+}  // namespace
+
+bool unchanged(const GpuSpec& gpu) {
+  return std::none_of(gpu.provenance.begin(), gpu.provenance.end(), [](const auto& entry) { return entry.second.note == changed_note; });
+}
+
+Result<MeasurementBundle> load_bundle(const std::string& path) {
+  const auto text = read_text_file(path);
+  if (!text) return text.error();
+  return parse(path, *text);
+}
+
+Measurements load_measurements() {
+  Measurements out;
+  for (const fs::path& folder : asset_folders()) {
+    std::vector<fs::path> files;
+    std::error_code code;
+    for (fs::directory_iterator file(folder / "measured", code), end; !code && file != end; file.increment(code))
+      if (file->path().extension() == ".json") files.push_back(file->path());
+    std::sort(files.begin(), files.end());
+    for (const fs::path& file : files) {
+      const auto text = read_text_file(file);
+      if (text && has_schema(*text, "tilescope.probe/")) take_probe(out, file, *text);
+      if (text && has_schema(*text, "tilescope.bandwidth/")) take_bandwidth(out, file, *text);
+      if (text && !has_schema(*text, "tilescope.measurements/")) continue;
+      Result<MeasurementBundle> bundle = text ? parse(file, *text) : text.error();
+      if (bundle)
+        out.bundles.push_back(std::make_shared<const KnownBundle>(KnownBundle{std::move(*bundle), file.native(), false}));
+      else if (out.problem.empty())
+        out.problem = bundle.error().sentence;
+    }
+    if (!files.empty()) break;  // the folder that find_asset() would take them from
+  }
+  return out;
+}
+
+std::optional<FoundCase> find_case(const Measurements& measurements, const Simulation& simulation) {
+  const SimulationRequest& asked = simulation.request;
+  if (!unchanged(asked.gpu)) return std::nullopt;
+  for (const auto& known : measurements.bundles) {
+    if (known->bundle.gpu != asked.gpu.id) continue;
+    const auto& cases = known->bundle.cases;
+    for (std::size_t i = 0; i < cases.size(); ++i)
+      if (cases[i].kernel == asked.algorithm && cases[i].problem == asked.problem && cases[i].tile == simulation.program->tile())
+        return FoundCase{known, i};
+  }
+  return std::nullopt;
+}
+
+std::vector<std::shared_ptr<const KnownProbe>> find_probes(const Measurements& measurements, const Simulation& simulation) {
+  std::vector<std::shared_ptr<const KnownProbe>> found;
+  if (!unchanged(simulation.request.gpu)) return found;
+  for (const auto& known : measurements.probes)
+    if (is_of(known->probe, simulation)) found.push_back(known);
+  return found;
+}
+
+std::shared_ptr<const KnownBandwidth> find_bandwidth(const Measurements& measurements, const Simulation& simulation) {
+  if (!unchanged(simulation.request.gpu)) return nullptr;
+  for (const auto& known : measurements.bandwidths)
+    if (is_of(known->record, simulation)) return known;
+  return nullptr;
+}
+
+bool same_numbers(const InputSource& a, const InputSource& b) {
+  const auto same = [](const auto& x, const auto& y) { return x == y || (x != nullptr && y != nullptr && *x == *y); };
+  return a.seed == b.seed && a.spread == b.spread && same(a.q, b.q) && same(a.k, b.k) && same(a.v, b.v);
+}
+
+std::string day_of(std::string_view date) {
+  return std::string(date.substr(0, date.find_first_of("T ")));
+}
+
+}  // namespace tilescope

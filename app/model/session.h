@@ -1,0 +1,75 @@
+// Session: the state of the window — request, simulation, playhead — apart from anything that draws.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/model/view.h"
+
+namespace tilescope {
+
+struct SweepResult;
+
+/// Loads a GPU by id or path; given by main, so that the session knows no files.
+using GpuLoader = Result<GpuSpec> (*)(std::string_view id_or_path);
+/// Reads a text file whole.
+using TextLoader = Result<std::string> (*)(const std::string& path);
+
+class Session {
+ public:
+  struct Start {
+    SimulationRequest request;
+    InputSource inputs;
+    std::optional<std::int64_t> step;       // absent: a telling one, a few steps in
+    bool race = false;
+    bool by_sm = false;  // lanes of the timeline
+    ThemeKind theme = ThemeKind::dark;
+    CenterView center = CenterView::stage;
+    std::shared_ptr<const SweepResult> swept;   // what the Sweep view shows first; absent: its usual one, when it is opened
+    SweepQuantity sweep_quantity{};
+    std::string language = "en";
+    std::vector<std::string> gpu_ids;
+    GpuLoader load_gpu = nullptr;
+    TextLoader load_text = nullptr;
+    Measurements measurements;              // recorded ones
+    /// Without threads every piece of work is done inside tick(); tests and `render` use it so.
+    bool threads = true;
+    /// Called from the worker's thread when a result is there; may be empty.
+    std::function<void()> wake;
+  };
+
+  explicit Session(Start start);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  void apply(const Command& command);
+  /// Takes finished work in and moves the playhead by `seconds` of wall time. Never blocks when there are threads.
+  void tick(double seconds);
+  /// True when something moves, so that the window need not redraw at rest.
+  bool animating() const;
+  /// Waits until no work is under way.
+  void finish();
+
+  /// What the panels read until the next tick() or apply().
+  View view(const Theme& theme) const;
+  ThemeKind theme_kind() const;
+  const std::string& language() const;
+  bool help_shown() const;
+  bool present() const;
+  bool by_sm() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// The step the window opens on: where the second key tile rescales what the first one left, else the first product or exponential,
+/// else the middle.
+std::int64_t telling_step(const Simulation& simulation, int sm);
+
+}  // namespace tilescope

@@ -1,0 +1,98 @@
+// Reads and writes the settings file.
+#include "app/model/settings.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <sstream>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
+#include "app/platform/files.h"
+
+namespace tilescope {
+
+namespace {
+
+/// Takes a number that is there and within bounds.
+template <class T>
+void take(const toml::node_view<const toml::node>& node, T& into, double low, double high) {
+  const auto value = node.value<double>();
+  if (value && std::isfinite(*value) && *value >= low && *value <= high) into = static_cast<T>(*value);
+}
+
+}  // namespace
+
+Settings parse_settings(std::string_view toml_text) {
+  Settings out;
+  toml::table parsed;
+  try {
+    parsed = toml::parse(toml_text);
+  } catch (const toml::parse_error&) {
+    return out;
+  }
+  const toml::table& table = parsed;
+  take(table["layout"]["left"], out.shares.left, 0.05, 0.6);
+  take(table["layout"]["right"], out.shares.right, 0.05, 0.6);
+  take(table["layout"]["bottom"], out.shares.bottom, 0.05, 0.8);
+  take(table["layout"]["softmax"], out.shares.softmax, 0.05, 0.95);
+  out.by_sm = table["layout"]["lanes"].value<std::string>() == "sms";
+  take(table["window"]["width"], out.width, 320, 16384);
+  take(table["window"]["height"], out.height, 240, 16384);
+  take(table["window"]["text_scale"], out.text_scale, 0.5, 4);
+  if (table["window"]["theme"].value<std::string>() == "light") out.theme = ThemeKind::light;
+  if (const auto language = table["window"]["language"].value<std::string>(); language && language->size() <= 8) out.language = *language;
+  return out;
+}
+
+std::string format_settings(const Settings& s) {
+  toml::table window;
+  window.insert("theme", s.theme == ThemeKind::light ? "light" : "dark");
+  window.insert("language", s.language);
+  window.insert("width", s.width);
+  window.insert("height", s.height);
+  window.insert("text_scale", static_cast<double>(s.text_scale));
+  toml::table layout;
+  layout.insert("left", static_cast<double>(s.shares.left));
+  layout.insert("right", static_cast<double>(s.shares.right));
+  layout.insert("bottom", static_cast<double>(s.shares.bottom));
+  layout.insert("softmax", static_cast<double>(s.shares.softmax));
+  layout.insert("lanes", s.by_sm ? "sms" : "units");
+  toml::table all;
+  all.insert("layout", std::move(layout));
+  all.insert("window", std::move(window));
+  std::ostringstream text;
+  text << "# What the TileScope window remembers. Delete this file to start afresh.\n" << all << "\n";
+  return text.str();
+}
+
+std::optional<std::filesystem::path> settings_path() {
+  const auto from = [](const char* name) -> std::optional<std::filesystem::path> {
+    const char* value = std::getenv(name);
+    if (value == nullptr || *value == '\0') return std::nullopt;
+    return std::filesystem::path(value);
+  };
+  // The XDG rules ignore a relative path.
+  if (const auto config = from("XDG_CONFIG_HOME"); config && config->is_absolute()) return *config / "tilescope" / "settings.toml";
+  if (const auto home = from("HOME"); home && home->is_absolute()) return *home / ".config" / "tilescope" / "settings.toml";
+  return std::nullopt;
+}
+
+Settings load_settings() {
+  const auto path = settings_path();
+  if (!path) return {};
+  const Result<std::string> text = read_text_file(*path);
+  return text ? parse_settings(*text) : Settings{};
+}
+
+bool save_settings(const Settings& settings) {
+  const auto path = settings_path();
+  if (!path) return false;
+  std::error_code error;
+  std::filesystem::create_directories(path->parent_path(), error);
+  if (error) return false;
+  return static_cast<bool>(write_file(*path, format_settings(settings)));
+}
+
+}  // namespace tilescope

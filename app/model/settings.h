@@ -1,0 +1,35 @@
+// Settings: what the window remembers between runs; a small TOML file under XDG_CONFIG_HOME/tilescope.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "app/ui/layout.h"
+#include "app/ui/theme.h"
+
+namespace tilescope {
+
+struct Settings {
+  LayoutShares shares;
+  ThemeKind theme = ThemeKind::dark;
+  std::string language = "en";
+  bool by_sm = false;                 // lanes of the timeline
+  int width = 1600, height = 900;     // of the window, in points
+  float text_scale = 1;               // times the display's own
+  bool operator==(const Settings&) const = default;
+};
+
+/// What of `toml_text` makes sense; the rest, and everything when it is not TOML, is as by default.
+Settings parse_settings(std::string_view toml_text);
+std::string format_settings(const Settings& settings);
+
+/// XDG_CONFIG_HOME/tilescope/settings.toml, else HOME/.config/…; nullopt where neither is set.
+std::optional<std::filesystem::path> settings_path();
+/// The defaults where there is no file or it cannot be read.
+Settings load_settings();
+/// Best effort: a place that cannot be written costs nothing but the memory.
+bool save_settings(const Settings& settings);
+
+}  // namespace tilescope

@@ -1,0 +1,38 @@
+// StepIndex: what each operation of one SM is about — line, tensor, tile — found once per simulation for the listing and the
+// timeline.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "app/model/view.h"
+
+namespace tilescope {
+
+/// One entry an interval of the SM, in the intervals' order. Small, because there can be hundreds of thousands.
+struct StepLabel {
+  std::uint8_t line = 0;
+  Tensor tensor = Tensor::q;      // whose colour it wears
+  Slot slot = Slot::none;         // what it writes; what a store reads
+  bool moves = false;             // a load or a store
+  std::int32_t row = 0, col = 0;  // of the tile that moves
+  std::int32_t wait_load = -1, issue_after = -1;  // as Operation has them: what it needs, of its own block
+};
+
+struct StepIndex {
+  int sm = 0;
+  std::vector<StepLabel> labels;
+  std::vector<std::vector<std::int32_t>> on_line;  // by line: its steps, in order
+};
+
+StepIndex make_step_index(const Simulation& simulation, int sm);
+
+/// The next step after `from` on `line`, from the beginning again when there is none later; -1 where no step is on that line.
+std::int64_t next_step_on_line(const StepIndex& index, std::int64_t from, int line);
+
+/// "K₂" for a step that moves a tile, "m′" for one that works a slot out.
+std::string step_name(const Simulation& simulation, const StepLabel& label);
+
+}  // namespace tilescope

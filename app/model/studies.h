@@ -1,0 +1,148 @@
+// Studies: what the views in the middle are made of — many simulations each, run by the background worker, shown while they arrive.
+//
+//   Session::tick() ── ask(view, simulation) ──► background worker ── one result after the other ──► Growing<T> ── view() ──► panels
+#pragma once
+
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "app/model/center_views.h"
+#include "app/model/worker.h"
+#include "sim/analysis/fit.h"
+#include "sim/analysis/next_limit.h"
+#include "sim/analysis/roofline.h"
+#include "sim/analysis/sweep.h"
+#include "sim/analysis/what_if.h"
+
+namespace tilescope {
+
+/// A kernel under the roofline.
+struct RooflineKernel {
+  std::string algorithm;
+  bool chosen = false;                     // the one on the stage; the other stands beside it for comparison
+  std::vector<RooflinePoint> launches;     // by launch and level
+  std::vector<RooflinePoint> whole;        // all launches together, by level
+  Outcome outcome;
+};
+struct RooflineStudy {
+  GpuSpec gpu;
+  AttentionProblem problem;
+  Roofline roof;
+  std::vector<RooflineKernel> kernels;     // the slower kind first
+  bool complete = false;
+};
+
+/// What is plotted: both directions of HBM, both of the SMs' links to the L2, or time.
+enum class SweepQuantity : std::uint8_t { hbm, sm_link, time };
+
+/// What the Sweep view is asked to show.
+struct SweepChoice {
+  SweepAxis axis;
+  std::vector<std::string> algorithms;
+  SweepQuantity quantity = SweepQuantity::hbm;
+  bool operator==(const SweepChoice&) const = default;
+};
+
+/// Ranges that are worth a look and done in seconds: the text that parse_sweep_axis() takes for `key` on this request.
+std::string usual_range(std::string_view key, const SimulationRequest& request);
+SweepChoice usual_sweep(const SimulationRequest& request);
+
+/// What the panels read in one frame; null until the study's view has been opened.
+struct StudyView {
+  std::shared_ptr<const RooflineStudy> roofline;
+  std::shared_ptr<const WhatIfTable> what_if;
+  std::shared_ptr<const FitMaps> fit;
+  std::shared_ptr<const NextLimit> limit;  // of the simulation that is shown; null while it is worked out
+  std::shared_ptr<const SweepResult> sweep;
+  SweepChoice sweep_choice;
+  bool stopped = false;                    // by the user, before it was complete
+  bool given = false;                      // the sweep was done elsewhere: there is nothing to choose
+};
+
+/// A value that threads replace while the frame reads it.
+template <class T>
+class Growing {
+ public:
+  explicit Growing(T value) : value_(std::make_shared<const T>(std::move(value))) {}
+  std::shared_ptr<const T> read() const {
+    const std::lock_guard lock(mutex_);
+    return value_;
+  }
+  template <class Change>
+  void change(const Change& change) {
+    const std::lock_guard lock(mutex_);
+    auto copy = std::make_shared<T>(*value_);
+    change(*copy);
+    value_ = std::move(copy);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<const T> value_;
+};
+
+class Studies {
+ public:
+  /// Below every slot of the background worker that others use: what was asked for by hand goes first.
+  static constexpr int slot = 100;
+
+  Studies(Worker& worker, int threads) : worker_(worker), threads_(threads) {}
+
+  /// Sees to it that what `center` shows is there or under way. `asked` is the request as it was made, without a tile filled in.
+  void ask(CenterView center, const std::shared_ptr<const Simulation>& shown, const SimulationRequest& asked, const GpuSpec& real);
+  /// The user cancelled: nothing more is begun until something else is asked for.
+  void stop();
+  void go_on() { stopped_ = false; }
+  void choose(SweepChoice choice);
+  /// A sweep that was done before, so that it is not done again.
+  void take(std::shared_ptr<const SweepResult> done, SweepQuantity quantity);
+  StudyView view() const;
+
+ private:
+  template <class T>
+  struct Kept {
+    SimulationRequest key;                       // of a sweep: its base
+    std::shared_ptr<Growing<T>> study;
+  };
+  template <class T>
+  using Recent = std::list<Kept<T>>;             // newest first
+
+  template <class T, class Make, class Same>
+  std::shared_ptr<Growing<T>> find_or_make(Recent<T>& recent, const SimulationRequest& key, const Make& make, const Same& same);
+  void begin(const void* what, std::string name, Worker::Work work);
+  void ask_roofline(const std::shared_ptr<const Simulation>& shown, const SimulationRequest& asked);
+  void ask_what_if(SimulationRequest real);
+  void ask_fit(const SimulationRequest& asked);
+  void ask_sweep(const SimulationRequest& asked);
+  void ask_limit(const std::shared_ptr<const Simulation>& shown);
+
+  Worker& worker_;
+  int threads_;
+  std::shared_ptr<int> turn_ = std::make_shared<int>(0);   // of the job that is under way
+  const void* under_way_ = nullptr;                        // the study that a job works on
+  bool stopped_ = false, given_ = false;
+  const void* shown_ = nullptr;                            // the study that was asked for last
+  SweepChoice choice_;
+  bool choice_is_users_ = false;
+  std::shared_ptr<const Simulation> limit_of_;  // whose next limit is asked for
+  std::shared_ptr<const NextLimit> limit_;
+  bool limit_given_up_ = false;
+  Recent<RooflineStudy> rooflines_;
+  Recent<WhatIfTable> what_ifs_;
+  Recent<FitMaps> fits_;
+  Recent<SweepResult> sweeps_;
+  std::shared_ptr<Growing<RooflineStudy>> roofline_;
+  std::shared_ptr<Growing<WhatIfTable>> what_if_;
+  std::shared_ptr<Growing<FitMaps>> fit_;
+  std::shared_ptr<Growing<SweepResult>> sweep_;
+};
+
+/// Simulates what is missing of a sweep, on `threads` threads. `stop` is asked now and then from every thread; `changed` is called
+/// after each point, never twice at once. False when it was stopped.
+bool run_sweep(Growing<SweepResult>& sweep, int threads, const std::function<bool()>& stop, const std::function<void(const SweepResult&)>& changed);
+
+}  // namespace tilescope

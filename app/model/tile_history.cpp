@@ -1,0 +1,244 @@
+// Collects the loads and stores of one plane's blocks, and groups them by tile and by drawn cell.
+#include "app/model/tile_history.h"
+
+#include <algorithm>
+#include <array>
+
+namespace tilescope {
+
+namespace {
+
+/// Looks at the blocks that concern one plane.
+class Collector {
+ public:
+  Collector(const Simulation& simulation, std::int64_t plane)
+      : simulation_(simulation), problem_(simulation.program->problem()), plane_(plane), kv_plane_(problem_.kv_plane_of(plane)) {
+    const TileProgram& program = *simulation.program;
+    for (int launch = 0; launch < static_cast<int>(program.launches().size()); ++launch) maps_.emplace_back(program, launch);
+    for (Tensor tensor : all_tensors) layouts_[static_cast<std::size_t>(tensor)] = tensor_layout(problem_, program.tile(), tensor);
+    for (auto& [run, block] : kept_) run = -1;
+    for (int sm : simulation.trace->focused_sms()) {
+      if (focused_.size() <= static_cast<std::size_t>(sm)) focused_.resize(static_cast<std::size_t>(sm) + 1);
+      focused_[static_cast<std::size_t>(sm)] = true;
+    }
+  }
+
+  std::array<TileTimes, tensor_count> collect() {
+    const auto runs = simulation_.trace->runs();
+    for (const BlockRun& run : runs)
+      if (!in_focus(run.sm) && concerns(run)) add_stores(run);
+    for (int sm : simulation_.trace->focused_sms()) add_intervals(sm);
+    std::array<TileTimes, tensor_count> times;
+    for (Tensor tensor : all_tensors) times[static_cast<std::size_t>(tensor)] = times_of(tensor);
+    return times;
+  }
+
+  bool in_focus(int sm) const { return static_cast<std::size_t>(sm) < focused_.size() && focused_[static_cast<std::size_t>(sm)]; }
+
+ private:
+  TileTimes times_of(Tensor tensor) {
+    std::vector<TileEvent>& events = events_[static_cast<std::size_t>(tensor)];
+    std::stable_sort(events.begin(), events.end(), [](const TileEvent& a, const TileEvent& b) { return a.end < b.end; });
+    const TensorLayout& layout = layouts_[static_cast<std::size_t>(tensor)];
+    return {static_cast<int>(ceil_div(layout.rows, layout.tile_rows)), static_cast<int>(ceil_div(layout.cols, layout.tile_cols)),
+            events};
+  }
+
+  /// Whether a run can have anything to do with the plane. Out of focus only its stores count, and they are to its own plane.
+  bool concerns(const BlockRun& run) const {
+    const BlockMap& map = maps_[static_cast<std::size_t>(run.launch)];
+    if (!map.known()) return true;
+    const std::int64_t of_run = map.plane(run.block);
+    return in_focus(run.sm) ? problem_.kv_plane_of(of_run) == kv_plane_ : of_run == plane_;
+  }
+
+  void add(const TileRef& tile, double end, bool store) {
+    const bool of_keys = tile.tensor == Tensor::k || tile.tensor == Tensor::v;
+    if (tile.plane != (of_keys ? kv_plane_ : plane_)) return;
+    const TensorLayout& layout = layouts_[static_cast<std::size_t>(tile.tensor)];
+    // A load may be more than one tile of the grid (a whole row of S), or a part of one.
+    const auto last_row = (tile.row + std::max(tile.rows, 1) - 1) / layout.tile_rows;
+    const auto last_col = (tile.col + std::max(tile.cols, 1) - 1) / layout.tile_cols;
+    for (auto row = tile.row / layout.tile_rows; row <= last_row; ++row) {
+      for (auto col = tile.col / layout.tile_cols; col <= last_col; ++col) {
+        events_[static_cast<std::size_t>(tile.tensor)].push_back(
+            {end, static_cast<std::int32_t>(row), static_cast<std::int32_t>(col), store});
+      }
+    }
+  }
+
+  /// Of a block out of focus only the end is known: that is when its stores are taken to land.
+  void add_stores(const BlockRun& run) {
+    block_.clear();
+    simulation_.program->emit_block(run.launch, run.block, block_);
+    for (const Operation& operation : block_.operations)
+      if (operation.kind == OpKind::store) add(operation.tile, run.end, true);
+  }
+
+  void add_intervals(int sm) {
+    const auto runs = simulation_.trace->runs();
+    for (const Interval& interval : simulation_.trace->intervals(sm)) {
+      if (interval.kind != OpKind::load && interval.kind != OpKind::store) continue;
+      const BlockRun& run = runs[static_cast<std::size_t>(interval.run)];
+      if (!concerns(run)) continue;
+      const Operation& operation = operations_of(interval.run, run)[static_cast<std::size_t>(interval.op)];
+      add(operation.tile, interval.end, interval.kind == OpKind::store);
+    }
+  }
+
+  /// Blocks that are on an SM together take turns: the last few are kept.
+  const std::vector<Operation>& operations_of(std::int32_t index, const BlockRun& run) {
+    auto& [of_run, block] = kept_[static_cast<std::size_t>(index) % kept_.size()];
+    if (of_run != index) {
+      of_run = index;
+      block.clear();
+      simulation_.program->emit_block(run.launch, run.block, block);
+    }
+    return block.operations;
+  }
+
+  const Simulation& simulation_;
+  const AttentionProblem& problem_;
+  std::int64_t plane_, kv_plane_;
+  std::vector<BlockMap> maps_;  // by launch
+  std::array<TensorLayout, tensor_count> layouts_{};
+  std::vector<bool> focused_;  // by SM
+  BlockOperations block_;
+  std::array<std::pair<std::int32_t, BlockOperations>, 61> kept_{};
+  std::array<std::vector<TileEvent>, tensor_count> events_;  // by tensor
+};
+
+}  // namespace
+
+BlockMap::BlockMap(const TileProgram& program, int launch) {
+  const LaunchSpec& spec = program.launches()[static_cast<std::size_t>(launch)];
+  grid_x_ = spec.grid_x;
+  grid_y_ = spec.grid_y;
+  BlockOperations block;
+  const auto probe = [&](std::int64_t index) {
+    block.clear();
+    program.emit_block(launch, index, block);
+    return std::pair<std::int64_t, std::int64_t>(block.plane, block.first_row);
+  };
+  const auto [plane, row] = probe(0);
+  plane_.origin = plane;
+  row_.origin = row;
+  const auto learn = [&, plane = plane, row = row](bool exists, std::int64_t index, std::int64_t Linear::*axis) {
+    if (!exists) return;
+    const auto [p, r] = probe(index);
+    plane_.*axis = p - plane;
+    row_.*axis = r - row;
+  };
+  learn(spec.grid_x > 1, 1, &Linear::x);
+  learn(spec.grid_y > 1, grid_x_, &Linear::y);
+  learn(spec.grid_z > 1, grid_x_ * grid_y_, &Linear::z);
+  known_ = true;
+  for (std::int64_t index : {spec.blocks() / 3, spec.blocks() / 2, spec.blocks() - 1}) {
+    const auto [p, r] = probe(index);
+    known_ = known_ && p == this->plane(index) && r == first_row(index);
+  }
+}
+
+std::int64_t BlockMap::value(const Linear& linear, std::int64_t block) const {
+  const std::int64_t x = block % grid_x_, y = block / grid_x_ % grid_y_, z = block / (grid_x_ * grid_y_);
+  return linear.origin + linear.x * x + linear.y * y + linear.z * z;
+}
+
+template <class Each>
+GroupedTimes::GroupedTimes(std::size_t groups, const Each& each) : begin_(groups + 2) {
+  each([&](std::size_t group, double) { ++begin_[group + 2]; });
+  for (std::size_t i = 2; i < begin_.size(); ++i) begin_[i] += begin_[i - 1];
+  times_.resize(begin_.back());
+  // begin_[group + 1] is where the group's next time goes, which in the end is where the group ends.
+  each([&](std::size_t group, double time) { times_[begin_[group + 1]++] = time; });
+  begin_.pop_back();
+}
+
+std::span<const double> GroupedTimes::of(std::size_t group) const {
+  if (group + 1 >= begin_.size()) return {};
+  return std::span(times_).subspan(begin_[group], begin_[group + 1] - begin_[group]);
+}
+
+TileTimes::TileTimes(int rows, int cols, std::span<const TileEvent> events) : rows_(rows), cols_(cols) {
+  const std::size_t tiles = static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols);
+  const auto tile_of = [&](const TileEvent& event) {
+    return static_cast<std::size_t>(event.row) * static_cast<std::size_t>(cols) + static_cast<std::size_t>(event.col);
+  };
+  for (const bool store : {false, true}) {
+    const auto each_event = [&](const auto& visit) {
+      for (const TileEvent& event : events)
+        if (event.store == store && event.row < rows && event.col < cols) visit(event);
+    };
+    all_[store ? 1 : 0] =
+        GroupedTimes(tiles, [&](const auto& put) { each_event([&](const TileEvent& event) { put(tile_of(event), event.end); }); });
+    std::vector<double>& firsts = firsts_[store ? 1 : 0];
+    each_event([&](const TileEvent& event) {
+      if (firsts.empty()) firsts.resize(tiles, std::numeric_limits<double>::infinity());
+      double& first = firsts[tile_of(event)];
+      first = std::min(first, event.end);
+    });
+  }
+}
+
+std::int64_t TileTimes::used(bool store, int row, TileSpan cols, double cycle) const {
+  const std::vector<double>& firsts = firsts_[store ? 1 : 0];
+  if (firsts.empty() || row >= rows_) return 0;
+  const double* const of_row = firsts.data() + static_cast<std::size_t>(row) * static_cast<std::size_t>(cols_);
+  std::int64_t count = 0;
+  for (int col = cols.begin; col < std::min(cols.end, cols_); ++col) count += of_row[col] <= cycle ? 1 : 0;
+  return count;
+}
+
+std::span<const double> TileTimes::of(bool store, int row, int col) const {
+  if (row >= rows_ || col >= cols_) return {};
+  return all_[store ? 1 : 0].of(static_cast<std::size_t>(row) * static_cast<std::size_t>(cols_) + static_cast<std::size_t>(col));
+}
+
+namespace {
+
+constexpr int most_counted = 256;  // tiles of a cell, about: its fill is a few dozen pixels high
+
+std::int64_t count_until(std::span<const double> times, double cycle) {
+  return std::upper_bound(times.begin(), times.end(), cycle) - times.begin();
+}
+
+}  // namespace
+
+std::optional<double> CellHistory::next_use(double cycle) const {
+  std::optional<double> next, first;
+  for (const bool store : {false, true})
+    for (int row = rows.begin; row < rows.end; ++row)
+      for (int col = cols.begin; col < cols.end; ++col) {
+        const std::span<const double> used = times->of(store, row, col);
+        if (used.empty()) continue;
+        first = std::min(first.value_or(used.front()), used.front());
+        const auto after = std::upper_bound(used.begin(), used.end(), cycle);
+        if (after != used.end()) next = std::min(next.value_or(*after), *after);
+      }
+  return next ? next : first;
+}
+
+std::int64_t CellHistory::count(bool store, double cycle) const {
+  std::int64_t sum = 0;
+  for (int row = rows.begin; row < rows.end; ++row)
+    for (int col = cols.begin; col < cols.end; ++col) sum += count_until(times->of(store, row, col), cycle);
+  return sum;
+}
+
+double CellHistory::part(bool store, double cycle) const {
+  const int across = cols.end - cols.begin, tiles = (rows.end - rows.begin) * across;
+  if (tiles <= 0) return 0;
+  const int step = std::max(1, tiles / most_counted);
+  std::int64_t used = 0, counted = 0;
+  for (int row = rows.begin; row < rows.end; row += step) used += times->used(store, row, cols, cycle), counted += across;
+  return static_cast<double>(used) / static_cast<double>(counted);
+}
+
+TileHistory::TileHistory(const Simulation& simulation, std::int64_t plane) : plane_(plane) {
+  Collector collector(simulation, plane);
+  const auto runs = simulation.trace->runs();
+  all_reads_ = std::all_of(runs.begin(), runs.end(), [&](const BlockRun& run) { return collector.in_focus(run.sm); });
+  times_ = collector.collect();
+}
+
+}  // namespace tilescope

@@ -1,0 +1,121 @@
+// The arithmetic of the layout.
+#include "app/ui/layout.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tilescope {
+
+namespace {
+
+/// Smallest sizes in points at scale 1; all of them shrink alike in a window too small for them.
+constexpr float least_left = 236, least_right = 290, least_bottom = 196, least_stage = 470, least_upper = 380, least_box = 120;
+constexpr float least_three = 1150;  // across, for three columns: the middle is not cut then
+constexpr float least_side = 260, side_tabs_height = 26;
+constexpr float least_bar = 0.66F;  // of its height that a bar keeps: as much as its buttons need
+
+struct Measures {
+  float gap, bar, transport;
+  float left_min, left_max, right_min, right_max, bottom_min, bottom_max;
+  float box_min;  // of a box in the right column
+  bool one_column;
+};
+
+Measures measure(float width, float height, float scale, bool present) {
+  Measures m{};
+  const float across = std::min(1.0F, width / ((least_left + least_right + least_stage + 40) * scale));
+  const float down = std::min(1.0F, height / ((least_bottom + least_upper + 74) * scale));
+  const float fit = std::min(across, down);
+  m.one_column = width < least_three * scale;
+  m.gap = std::max(2.0F, std::round(10 * scale * fit));
+  // The bars shrink less than the panels: their buttons have to be hit. But in the smallest windows something must be left.
+  const float bar = std::round(std::min(44 * scale * std::max(down, least_bar), 0.12F * height));
+  m.bar = present ? 0 : bar;
+  m.transport = bar;
+  m.left_min = m.one_column ? std::min(least_side * scale, 0.36F * width) : least_left * scale * across;
+  m.left_max = std::max(m.left_min, width * 0.34F);
+  m.right_min = least_right * scale * across;
+  m.right_max = std::max(m.right_min, width * 0.38F);
+  m.bottom_min = least_bottom * scale * down;
+  m.box_min = least_box * scale * down;
+  // The timeline never takes what the two boxes of the right column need.
+  m.bottom_max = std::max(m.bottom_min, std::min(height * 0.5F, height - m.bar - 4 * m.gap - 2 * m.box_min));
+  return m;
+}
+
+float between(float value, float low, float high) { return std::clamp(value, low, std::max(low, high)); }
+
+float right_width(const Measures& m, float width, float left, float scale, const LayoutShares& shares) {
+  const float stage_min = least_stage * scale * std::min(1.0F, m.left_min / (least_left * scale));
+  const float room = width - left - 4 * m.gap - stage_min;
+  return std::round(std::min(between(shares.right * width, m.right_min, m.right_max), std::max(m.right_min, room)));
+}
+
+/// One column: the three panels are where the listing is, and the middle reaches to the right edge.
+void join_columns(Layout& layout, float scale) {
+  const float tabs = std::min(std::round(side_tabs_height * scale), layout.listing.height() * 0.4F);
+  layout.one_column = true;
+  layout.stage.max.x = layout.traffic.max.x;
+  layout.side_tabs = {layout.listing.min, {layout.listing.max.x, layout.listing.min.y + tabs}};
+  layout.listing.min.y += tabs;
+  layout.softmax = layout.traffic = layout.listing;
+  for (const Splitter gone : {Splitter::right, Splitter::softmax}) layout.splitters[static_cast<std::size_t>(gone)] = {};
+}
+
+}  // namespace
+
+float scale_of_window(float width, float height) {
+  constexpr float usual_width = 1280, usual_height = 720, least = 0.6F, steps = 20;
+  const float fits = std::min(width / usual_width, height / usual_height);
+  // The small number is for what a division leaves of a whole step.
+  return std::clamp(std::floor(fits * steps + 1e-3F) / steps, least, 1.0F);
+}
+
+Layout compute_layout(float width, float height, float scale, const LayoutShares& shares, bool present) {
+  const Measures m = measure(width, height, scale, present);
+  const float left = std::round(between(shares.left * width, m.left_min, m.left_max));
+  const float right = m.one_column ? 0 : right_width(m, width, left, scale, shares);
+  const float bottom = std::round(between(shares.bottom * height, m.bottom_min, m.bottom_max));
+
+  Layout out;
+  const float top = m.bar + m.gap, low = height - m.gap;
+  const float split = low - bottom - m.gap;  // lower edge of the upper panels
+  const float x1 = m.gap + left, x2 = x1 + m.gap, x4 = width - m.gap, x3 = x4 - right;
+  out.top_bar = {{0, 0}, {width, m.bar}};
+  out.listing = {{m.gap, top}, {x1, split}};
+  out.stage = {{x2, top}, {x3 - m.gap, split}};
+  const float column = split - top - m.gap;
+  const float softmax = std::round(between(shares.softmax * column, m.box_min, column - m.box_min));
+  out.softmax = {{x3, top}, {x4, top + softmax}};
+  out.traffic = {{x3, top + softmax + m.gap}, {x4, split}};
+  out.bottom = {{m.gap, split + m.gap}, {x4, low}};
+  const float transport = std::min(m.transport, std::round(bottom * 0.5F));
+  out.transport = {{m.gap, low - transport}, {x4, low}};
+  out.timeline = {{m.gap, split + m.gap}, {x4, low - transport}};
+  out.splitters[0] = {{x1, top}, {x2, split}};
+  out.splitters[1] = {{x3 - m.gap, top}, {x3, split}};
+  out.splitters[2] = {{m.gap, split}, {x4, split + m.gap}};
+  out.splitters[3] = {{x3, top + softmax}, {x4, top + softmax + m.gap}};
+  out.alone = {{m.gap, top}, {x4, out.transport.min.y - m.gap}};
+  if (m.one_column) join_columns(out, scale);
+  return out;
+}
+
+LayoutShares drag_splitter(LayoutShares shares, Splitter splitter, float x, float y, float width, float height, float scale,
+                           bool present) {
+  const Measures m = measure(width, height, scale, present);
+  const Layout now = compute_layout(width, height, scale, shares, present);
+  switch (splitter) {
+    case Splitter::left: shares.left = between(x - 1.5F * m.gap, m.left_min, m.left_max) / width; break;
+    case Splitter::right: shares.right = between(width - x - 1.5F * m.gap, m.right_min, m.right_max) / width; break;
+    case Splitter::bottom: shares.bottom = between(height - y - 1.5F * m.gap, m.bottom_min, m.bottom_max) / height; break;
+    case Splitter::softmax: {
+      const float column = std::max(1.0F, now.traffic.max.y - now.softmax.min.y - m.gap);
+      shares.softmax = between(y - 0.5F * m.gap - now.softmax.min.y, m.box_min, column - m.box_min) / column;
+      break;
+    }
+  }
+  return shares;
+}
+
+}  // namespace tilescope

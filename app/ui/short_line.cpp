@@ -1,0 +1,33 @@
+// The lines of the programs that a narrow panel would cut.
+#include "app/ui/short_line.h"
+
+#include <algorithm>
+#include <array>
+
+namespace tilescope {
+
+namespace {
+
+struct Short {
+  std::string_view line, shorter;
+};
+
+constexpr std::array lines = {Short{"mask S where key > query", "mask key > query"},
+                              Short{"m′ = max(m, rowmax S)", "m′ = max(m, S)"},
+                              Short{"m = max(m, rowmax S)", "m = max(m, S)"},
+                              Short{"for each tile pair (i, j), a block:", "a block a pair (i, j):"},
+                              Short{"for each group of rows, a block:", "a block a row group:"},
+                              Short{"for each query tile i, a block:", "a block a tile i:"},
+                              Short{"for each row r of the tile", "for each row r"},
+                              Short{"load Sⱼ → shared again", "load Sⱼ again"},
+                              Short{"store Oᵢ, lᵢ, mᵢ → HBM", "Oᵢ, lᵢ, mᵢ → HBM"},
+                              Short{"store Oᵢ, l′ᵢ, m′ᵢ → HBM", "Oᵢ, l′ᵢ, m′ᵢ → HBM"}};
+
+}  // namespace
+
+std::string_view short_line(std::string_view line) {
+  const auto found = std::find_if(lines.begin(), lines.end(), [&](const Short& row) { return row.line == line; });
+  return found == lines.end() ? line : found->shorter;
+}
+
+}  // namespace tilescope

@@ -1,0 +1,380 @@
+// Builds and draws a frame: theme, keys, layout, panels.
+#include "app/views/app_frame.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <epoxy/gl.h>
+#include <imgui_impl_opengl3.h>
+#include <imgui_internal.h>
+
+#include "app/views/keys.h"
+#include "app/ui/language.h"
+#include "app/views/chrome.h"
+
+namespace tilescope {
+
+namespace {
+
+constexpr float present_scale = 1.25F;
+/// Of the text of a panel that is a column otherwise, when it has the window for itself.
+constexpr float alone_scale = 1.5F;
+/// After input frames go on for so long: longer than a tooltip waits.
+constexpr double seconds_to_settle = 0.5;
+
+/// The panel in the middle of the window.
+const char* center_panel(const View& view) {
+  if (view.race && view.center == CenterView::stage) return "race";
+  for (const CenterViewInfo& row : center_views())
+    if (row.view == view.center) return row.id.data();
+  return "stage";
+}
+
+const PanelInfo* find_panel(std::string_view id) {
+  for (const PanelInfo& panel : panel_table())
+    if (panel.id == id) return &panel;
+  return nullptr;
+}
+
+/// Panels whose content can be longer than they are.
+bool scrolls(std::string_view id) {
+  return id == "listing" || id == "softmax" || id == "traffic" || id == "what_if" || id == "fit" || id == "validate";
+}
+
+/// Points below which the parts of a panel would be on top of each other, or cut: it then scrolls. Text made large in a small
+/// window comes to that. 0: it has no least size.
+ImVec2 least_content(std::string_view id) {
+  if (id == "softmax") return {190, 0};
+  if (id == "what_if") return {430, 0};
+  if (id == "fit") return {500, 0};
+  if (id == "roofline" || id == "sweep") return {500, 385};  // below their words there must be a picture
+  if (id == "validate") return {310, 0};                     // its switches
+  if (id == "timeline" || scrolls(id)) return {0, 0};
+  return {340, 124};
+}
+
+/// The stage and the race see to their own size when they have less.
+bool lays_itself_out(std::string_view id) {
+  return id == "stage" || id == "race";
+}
+
+/// The shares with room for what the timeline shows beside the lanes of one SM: those that were recorded on the hardware, or all
+/// SMs.
+LayoutShares shown_shares(LayoutShares shares, const View& view, float height) {
+  constexpr float recorded_lanes = 40;
+  if (height <= 0) return shares;
+  // Rows of SMs are many, those of two groups twice as many.
+  const float scale = view.theme->scale, sms = view.race || view.probe != nullptr ? 170 : 110, upper = 525;
+  constexpr float race_launches = 44;
+  if (view.by_sm)
+    shares.bottom += std::clamp(height - upper * scale - shares.bottom * height, 0.0F, sms * scale) / height;
+  else if (view.race)
+    shares.bottom += std::clamp(height - upper * scale - shares.bottom * height, 0.0F, race_launches * scale) / height;
+  // For the names of the lanes of one SM to be read, and a curve over them where the upper panels keep most of the window; for the
+  // lanes that were recorded below them; and for the names of two groups.
+  constexpr float lanes = 131, curve = 20, most_with_curve = 0.36F, race_lanes = 152;
+  const float wanted = std::max(lanes * scale, std::min((lanes + curve) * scale, most_with_curve * height));
+  shares.bottom = std::max(shares.bottom, (view.race ? race_lanes * scale : wanted) / height);
+  if (view.probe != nullptr && !view.by_sm && !view.race) shares.bottom += recorded_lanes * scale / height;
+  return shares;
+}
+
+/// Every character of the language in use, so that its fonts are baked.
+std::u32string language_characters() {
+  std::u32string out;
+  if (const Language* language = language_in_use())
+    for (const auto& [english, translated] : language->texts()) out += decode_utf8(translated);
+  return out;
+}
+
+}  // namespace
+
+AppFrame::AppFrame(Session& session, Options options) : session_(session), options_(std::move(options)) {}
+
+Result<std::unique_ptr<AppFrame>> AppFrame::make(Session& session, Options options) {
+  std::unique_ptr<AppFrame> frame(new AppFrame(session, std::move(options)));
+  frame->context_ = ImGui::CreateContext();
+  ImGui::SetCurrentContext(frame->context_);
+  ImGuiIO& io = ImGui::GetIO();
+  io.IniFilename = nullptr;  // what is remembered is in our own settings
+  io.LogFilename = nullptr;
+  io.ConfigFlags |= ImGuiConfigFlags_NoMouseCursorChange;
+  io.ConfigInputTrickleEventQueue = true;
+  io.ConfigDragClickToInputText = true;
+  std::string error;
+  frame->quads_ = QuadRenderer::make(error);
+  if (frame->quads_ == nullptr) return Error{error, Error::Kind::machine_lacks};
+  io.UserData = frame->quads_.get();
+  if (!ImGui_ImplOpenGL3_Init(epoxy_is_desktop_gl() ? "#version 330 core" : "#version 300 es"))
+    return Error{"this machine's OpenGL cannot draw the window: OpenGL 3.3 or OpenGL ES 3.0 is needed", Error::Kind::machine_lacks};
+  frame->gl_ready_ = true;
+  return frame;
+}
+
+AppFrame::~AppFrame() {
+  if (context_ == nullptr) return;
+  ImGui::SetCurrentContext(context_);
+  if (gl_ready_) ImGui_ImplOpenGL3_Shutdown();
+  ImGui::DestroyContext(context_);
+}
+
+ImGuiIO& AppFrame::io() {
+  ImGui::SetCurrentContext(context_);
+  settling_ = seconds_to_settle;
+  return ImGui::GetIO();
+}
+
+void AppFrame::set_scale(float display_scale, float user_scale) {
+  options_.display_scale = display_scale;
+  options_.scale = std::clamp(display_scale * user_scale, 0.5F, 6.0F);
+}
+
+float AppFrame::take_text_scale_change() {
+  return std::exchange(text_scale_change_, 1.0F);
+}
+
+void AppFrame::update_theme(float width, float height) {
+  // A panel by itself has all the room there is; and text that the user made larger stays so.
+  const float fit = options_.panel.empty() ? scale_of_window(width / options_.display_scale, height / options_.display_scale) : 1;
+  const std::string_view alone = session_.view(theme_).alone;
+  const bool column_alone = std::find(side_panels.begin(), side_panels.end(), alone) != side_panels.end();
+  const float scale = options_.scale * fit * (session_.present() ? present_scale : 1) * (column_alone ? alone_scale : 1);
+  const bool other_fonts = scale != built_scale_ || session_.language() != built_language_;
+  if (!other_fonts && theme_.kind == session_.theme_kind()) return;
+  Theme theme = make_theme(session_.theme_kind(), scale);
+  if (other_fonts) {
+    if (session_.language() != built_language_) {
+      Result<std::shared_ptr<const Language>> language = load_language(session_.language());
+      use_language(language ? std::move(*language) : nullptr);
+    }
+    ImGui_ImplOpenGL3_DestroyFontsTexture();
+    fonts_.build(*ImGui::GetIO().Fonts, theme, language_characters());
+    ImGui_ImplOpenGL3_CreateFontsTexture();
+    built_scale_ = scale;
+    built_language_ = session_.language();
+  } else {
+    for (auto font : theme_fonts) theme.*font = theme_.*font;
+  }
+  theme_ = theme;
+  ImGui::GetIO().FontDefault = theme_.ui;
+  apply_to_imgui(theme_);
+}
+
+void AppFrame::build(int width, int height, double seconds) {
+  ImGui::SetCurrentContext(context_);
+  session_.tick(seconds);
+  update_theme(static_cast<float>(width), static_cast<float>(height));
+  ImGuiIO& io = ImGui::GetIO();
+  io.DisplaySize = {static_cast<float>(width), static_cast<float>(height)};
+  io.DisplayFramebufferScale = {1, 1};
+  io.DeltaTime = std::max(1e-4F, static_cast<float>(seconds));
+  ImGui_ImplOpenGL3_NewFrame();
+  quads_->new_frame();
+  ImGui::NewFrame();
+
+  const View view = session_.view(theme_);
+  Commands commands;
+  const float change = handle_keys(view, panel_under_mouse(view), commands);
+  if (change != 1) text_scale_change_ = change;
+  draw_window(view, commands);
+  rest_tooltips();
+  ImGui::Render();
+  settling_ = std::max(0.0, settling_ - std::max(seconds, 1e-3));
+  carry_out(commands);
+}
+
+void AppFrame::rest_tooltips() {
+  const ImGuiIO& io = ImGui::GetIO();
+  if (io.MouseDelta.x != 0 || io.MouseDelta.y != 0 || io.MouseWheel != 0 || ImGui::IsAnyMouseDown())
+    tooltips_rest_ = false;
+  else
+    for (int key = ImGuiKey_NamedKey_BEGIN; key < ImGuiKey_GamepadStart; ++key)
+      tooltips_rest_ = tooltips_rest_ || ImGui::IsKeyPressed(static_cast<ImGuiKey>(key));
+  if (!tooltips_rest_) return;
+  constexpr std::string_view name = "##Tooltip";  // as ImGui calls them; a message in a box of its own stays
+  for (ImGuiWindow* window : context_->Windows)
+    if (std::string_view(window->Name).starts_with(name)) window->Hidden = true;
+}
+
+void AppFrame::carry_out(Commands& commands) {
+  changed_ = false;
+  for (const Command& command : commands.take()) {
+    session_.apply(command);
+    changed_ = true;
+  }
+}
+
+bool AppFrame::wants_frame() const {
+  // ImGui takes the keys of one moment over several frames, so that a press and a release are both seen.
+  return changed_ || settling_ > 0 || context_->InputEventsQueue.Size > 0 || session_.animating();
+}
+
+bool AppFrame::typing() const {
+  return context_->IO.WantTextInput;
+}
+
+void AppFrame::draw_panel(const char* id, const Rect& rect, const View& view, Commands& commands) {
+  const PanelInfo* panel = find_panel(id);
+  if (panel == nullptr || rect.width() < 8 || rect.height() < 8) return;
+  ImGui::SetCursorScreenPos(rect.min);
+  ImGuiWindowFlags flags = ImGuiWindowFlags_NoNav;
+  const ImVec2 least = least_content(id);
+  const auto content = [&](float room, float points) {
+    return points > 0 && room - 2 * theme_.padding < points * theme_.scale ? std::round(points * theme_.scale) : 0;
+  };
+  const ImVec2 size = {content(rect.width(), least.x), content(rect.height(), least.y)};
+  if (!lays_itself_out(id)) ImGui::SetNextWindowContentSize(size);
+  if (size.x > 0) flags |= ImGuiWindowFlags_HorizontalScrollbar;
+  if (!scrolls(id) && size.x == 0 && size.y == 0) flags |= ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse;
+  ImGui::BeginChild(id, {rect.width(), rect.height()}, ImGuiChildFlags_AlwaysUseWindowPadding, flags);
+  panel->draw(view, commands);
+  ImGui::EndChild();
+}
+
+void AppFrame::draw_splitters(const View& view) {
+  const ImVec2 size = ImGui::GetIO().DisplaySize;
+  for (Splitter splitter : all_splitters) {
+    const Rect& rect = layout_.splitters[static_cast<std::size_t>(splitter)];
+    if (rect.width() <= 0 || rect.height() <= 0) continue;
+    ImGui::PushID(static_cast<int>(splitter));
+    hit_area("splitter", rect);
+    const bool across = splitter == Splitter::left || splitter == Splitter::right;
+    if (ImGui::IsItemHovered() || ImGui::IsItemActive()) {
+      ImGui::SetMouseCursor(across ? ImGuiMouseCursor_ResizeEW : ImGuiMouseCursor_ResizeNS);
+      const float half = std::max(1.0F, theme_.scale);
+      const ImVec2 c = rect.center();
+      const Rect line = across ? Rect{{c.x - half, rect.min.y}, {c.x + half, rect.max.y}}
+                               : Rect{{rect.min.x, c.y - half}, {rect.max.x, c.y + half}};
+      ImGui::GetWindowDrawList()->AddRectFilled(line.min, line.max, theme_.accent, half);
+    }
+    if (ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left))
+      options_.shares = LayoutShares{};
+    else if (ImGui::IsItemActive() && ImGui::IsMouseDragging(ImGuiMouseButton_Left, 1)) {
+      const LayoutShares shown = shown_shares(options_.shares, view, size.y);
+      const float extra = shown.bottom - options_.shares.bottom;
+      options_.shares = drag_splitter(shown, splitter, ImGui::GetMousePos().x, ImGui::GetMousePos().y, size.x, size.y, theme_.scale,
+                                      view.present);
+      options_.shares.bottom -= extra;
+    }
+    ImGui::PopID();
+  }
+}
+
+void AppFrame::draw_window(const View& view, Commands& commands) {
+  const ImVec2 size = ImGui::GetIO().DisplaySize;
+  layout_ = compute_layout(size.x, size.y, theme_.scale, shown_shares(options_.shares, view, size.y), view.present);
+  ImGui::SetNextWindowPos({0, 0});
+  ImGui::SetNextWindowSize(size);
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(0, 0));
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowRounding, 0);
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 0);
+  constexpr ImGuiWindowFlags bare = ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove |
+                                    ImGuiWindowFlags_NoBringToFrontOnFocus | ImGuiWindowFlags_NoSavedSettings |
+                                    ImGuiWindowFlags_NoNav | ImGuiWindowFlags_NoScrollWithMouse;
+  ImGui::Begin("##tilescope", nullptr, bare);
+  ImGui::PopStyleVar(3);
+
+  if (!options_.panel.empty()) {
+    const float gap = theme_.gap;
+    const Rect whole{{gap, gap}, {size.x - gap, size.y - gap}};
+    draw_frame(whole);
+    if (!view.lanes.empty()) draw_panel(options_.panel.c_str(), whole, view, commands);
+    ImGui::End();
+    return;
+  }
+
+  if (!view.present) draw_top_bar(layout_.top_bar, view, commands, options_.languages);
+  const std::vector<Place> places = places_of(view);
+  for (const Place& place : places) draw_frame(place.frame);
+  draw_frame(view.alone.empty() ? layout_.bottom : layout_.transport);
+  for (const Place& place : places)
+    if (!view.lanes.empty()) draw_place(place, view, commands);
+  if (view.alone.empty()) {
+    if (!view.lanes.empty()) draw_panel("timeline", layout_.timeline, view, commands);
+    draw_splitters(view);
+  }
+  draw_transport(layout_.transport, view, commands);
+  ImGui::End();
+  say_missing_fonts();
+  if (view.help) draw_help(view, commands);
+}
+
+void AppFrame::say_missing_fonts() const {
+  constexpr double seconds = 20;
+  if (!options_.say_missing_fonts || !fonts_.built_in() || ImGui::GetTime() > seconds) return;
+  // English in every language: the built-in font has no other letters.
+  message_box(
+      theme_, "##fonts", layout_.stage.min, std::round(420 * theme_.scale),
+      "No font file was found (Debian: fonts-inter, fonts-jetbrains-mono); the built-in font stands in, with a for alpha, b for "
+      "beta, s for sigma, S for Sigma, t for tau.");
+}
+
+std::vector<AppFrame::Place> AppFrame::places_of(const View& view) const {
+  if (!view.alone.empty()) return {{view.alone, layout_.alone, layout_.alone}};
+  std::vector<Place> places = {{"stage", layout_.stage, layout_.stage}};
+  if (layout_.one_column)
+    places.push_back({view.side, {layout_.side_tabs.min, layout_.listing.max}, layout_.listing});
+  else
+    for (const auto& [id, rect] :
+         {std::pair{side_panels[0], layout_.listing}, {side_panels[1], layout_.softmax}, {side_panels[2], layout_.traffic}})
+      places.push_back({id, rect, rect});
+  return places;
+}
+
+std::string_view AppFrame::panel_under_mouse(const View& view) const {
+  const ImVec2 mouse = ImGui::GetIO().MousePos;
+  if (layout_.timeline.contains(mouse)) return "timeline";
+  for (const Place& place : places_of(view))
+    if (place.frame.contains(mouse)) return place.panel;
+  return "stage";
+}
+
+void AppFrame::draw_frame(const Rect& rect) const {
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  list->AddRectFilled(rect.min, rect.max, theme_.panel, theme_.rounding);
+  list->AddRect(rect.min, rect.max, theme_.panel_border, theme_.rounding, 0, std::max(1.0F, std::round(theme_.scale)));
+}
+
+void AppFrame::draw_place(const Place& place, const View& view, Commands& commands) {
+  Rect content = place.content;
+  if (place.panel == "stage") {
+    if (!view.present) {
+      draw_center_tabs(content, view, commands);
+      content.min.y += center_tabs_height(theme_);
+    }
+    draw_panel(center_panel(view), content, view, commands);
+  } else {
+    if (content.min.y > place.frame.min.y) draw_side_tabs(layout_.side_tabs, view, commands);
+    draw_panel(std::string(place.panel).c_str(), content, view, commands);
+  }
+  const Rect title = {place.frame.min, {place.frame.max.x, place.frame.min.y + std::round(38 * theme_.scale)}};
+  const bool free = !ImGui::IsAnyItemHovered() && !ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopup);
+  if (free && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left) && title.contains(ImGui::GetIO().MousePos))
+    commands.push(SetAlone{view.alone.empty() ? std::string(place.panel) : std::string()});
+}
+
+void AppFrame::draw() {
+  ImGui::SetCurrentContext(context_);
+  const ImVec4 ground = ImGui::ColorConvertU32ToFloat4(theme_.background);
+  glDisable(GL_SCISSOR_TEST);
+  glClearColor(ground.x, ground.y, ground.z, 1);
+  glClear(GL_COLOR_BUFFER_BIT);
+  ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
+}
+
+Result<Picture> AppFrame::draw_picture() {
+  ImGui::SetCurrentContext(context_);
+  const ImVec2 size = ImGui::GetIO().DisplaySize;
+  const int width = static_cast<int>(size.x), height = static_cast<int>(size.y);
+  if (!framebuffer_ || framebuffer_->width() != width || framebuffer_->height() != height) {
+    Result<Framebuffer> made = Framebuffer::make(width, height);
+    if (!made) return made.error();
+    framebuffer_ = std::move(*made);
+  }
+  framebuffer_->bind();
+  draw();
+  return framebuffer_->read();
+}
+
+}  // namespace tilescope

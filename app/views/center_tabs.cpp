@@ -1,0 +1,121 @@
+// The tabs over the middle of the window and over the column beside it, and beside them what bounds the run and what would bound it
+// next.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/model/center_views.h"
+#include "app/ui/layout.h"
+#include "app/views/chrome.h"
+#include "app/ui/say.h"
+#include "app/views/study_panel.h"
+#include "sim/analysis/format.h"
+#include "sim/analysis/roofline.h"
+
+namespace tilescope {
+
+namespace {
+
+/// "held up by HBM bandwidth (busy 78 %); without that limit 38 % less time, then the FP32 units", as much of it as there is room
+/// for.
+void draw_bound(const Rect& rect, const View& view) {
+  if (view.lanes.empty()) return;
+  const Theme& theme = *view.theme;
+  const Simulation& run = *view.lane().simulation;
+  const NextLimit* limit = view.studies->limit && view.studies->limit->outcome.done() ? view.studies->limit.get() : nullptr;
+  const double tensor = run.utilisation[static_cast<std::size_t>(Bound::tensor)];
+  const double busy = run.utilisation[static_cast<std::size_t>(run.bound)];
+  std::string now = say(tr("held up by {}"), bound_name(run.bound));
+  if (run.bound != Bound::latency) now += say(tr(" (busy {})"), format_percent(busy));
+  std::vector<std::string> texts = {now, say(tr("held up by {}"), bound_name(run.bound))};
+  if (limit != nullptr) {
+    const std::string less = format_percent(-limit->change());
+    texts.insert(texts.begin(), {now + say(tr("; without that limit {} less time, then {}"), less, next_bound_name(*limit)),
+                                 now + say(tr("; {} less time without"), less)});
+  }
+  for (const std::string& text : texts) {
+    const float width = text_width(theme.ui_small, text);
+    if (width > rect.width()) continue;
+    const Rect at = {{rect.max.x - width, rect.min.y}, rect.max};
+    draw_text(ImGui::GetWindowDrawList(), theme.ui_small, at, theme.text_dim, text);
+    hit_area("bound", at);
+    std::string body = say(tr("{} in all, {} cycles"), format_time(run.time), format_cycles(run.cycles));
+    if (run.bound == Bound::latency)
+      add_line(
+          body,
+          tr("Latency: what requests and results take on their way, however idle everything is. Nothing below is busy for long."));
+    add_line(body, tr("Busy, of the whole time:"));
+    for (std::size_t i = 0; i < run.utilisation.size(); ++i)
+      if (run.utilisation[i] > 0)
+        add_line(body, fmt::format("{}: {}", bound_name(static_cast<Bound>(i)), format_percent(run.utilisation[i])));
+    if (const double products = product_share(run); products > 0 && tensor > products)
+      add_line(body, say(tr("The tensor cores are taken {} of the time, and multiply at {} of what mma.sync reaches: the rest of\n"
+                            "their time goes to other instructions, which take turns from them."),
+                         format_percent(tensor), format_percent(products)));
+    if (limit != nullptr)
+      add_line(body, say(tr("With {} infinitely fast it would take {}, and {} would hold it up."), bound_name(limit->without),
+                         format_time(Nanoseconds(limit->outcome.time_ns)), next_bound_name(*limit)));
+    item_tooltip(theme, tr("What holds the run up"), body);
+    return;
+  }
+}
+
+float tabs_width(const Theme& theme, const std::vector<const char*>& titles) {
+  float width = 0;
+  for (const char* title : titles) width += text_width(theme.ui_small, title) + 17 * theme.scale;
+  return width;
+}
+
+/// Where the tabs do not fit beside each other: a pill with the one that is shown, and the others in a list under it.
+std::optional<int> draw_tab_list(const Theme& theme, const std::vector<const char*>& titles, int selected) {
+  std::optional<int> clicked;
+  const std::string label = std::string(titles[static_cast<std::size_t>(selected)]) + " ▾##center";
+  if (segmented(theme, "center", std::array{label.c_str()}, 0, true)) ImGui::OpenPopup("views");
+  const ImVec2 below = {ImGui::GetItemRectMin().x, ImGui::GetItemRectMax().y + std::round(6 * theme.scale)};
+  ImGui::SetNextWindowPos(below, ImGuiCond_Appearing);
+  if (ImGui::BeginPopup("views")) {
+    for (int i = 0; i < static_cast<int>(titles.size()); ++i)
+      if (ImGui::Selectable(titles[static_cast<std::size_t>(i)], i == selected)) clicked = i;
+    ImGui::EndPopup();
+  }
+  return clicked;
+}
+
+}  // namespace
+
+float center_tabs_height(const Theme& theme) {
+  return center_views().size() > 1 ? std::round(30 * theme.scale) : 0;
+}
+
+void draw_center_tabs(const Rect& rect, const View& view, Commands& commands) {
+  std::vector<const char*> titles;
+  int selected = 0;
+  for (const CenterViewInfo& row : center_views()) {
+    if (row.view == view.center) selected = static_cast<int>(titles.size());
+    titles.push_back(tr(row.title));
+  }
+  const float scale = view.theme->scale, top = rect.min.y + std::round(8 * scale);
+  ImGui::SetCursorScreenPos({rect.min.x + view.theme->padding, top});
+  const Theme& theme = *view.theme;
+  const auto chosen = static_cast<std::size_t>(selected);
+  const bool fits = tabs_width(theme, titles) <= rect.width() - 2 * theme.padding;
+  const auto clicked = fits ? segmented(theme, "center", titles, selected, true) : draw_tab_list(theme, titles, selected);
+  if (clicked) commands.push(SetCenter{center_views()[static_cast<std::size_t>(*clicked)].view});
+  const float tabs = fits ? tabs_width(theme, titles) : tabs_width(theme, {titles[chosen]}) + text_width(theme.ui_small, " ▾");
+  const float right = rect.min.x + theme.padding + tabs, bottom = top + std::round(20 * scale);
+  draw_bound({{right + std::round(14 * scale), top}, {rect.max.x - view.theme->padding, bottom}}, view);
+}
+
+void draw_side_tabs(const Rect& rect, const View& view, Commands& commands) {
+  const Theme& theme = *view.theme;
+  const std::array<const char*, side_panels.size()> titles = {tr("Algorithm"), tr("One row"), tr("Traffic")};
+  const auto shown = std::find(side_panels.begin(), side_panels.end(), view.side) - side_panels.begin();
+  ImGui::SetCursorScreenPos({rect.min.x + theme.padding, rect.min.y + std::round(8 * theme.scale)});
+  if (const auto clicked = segmented(theme, "side", titles, static_cast<int>(shown), true))
+    commands.push(SetSide{std::string(side_panels[static_cast<std::size_t>(*clicked)])});
+}
+
+}  // namespace tilescope

@@ -1,0 +1,396 @@
+// The fit panel: every tile Br x Bc that the algorithm could take on this GPU, with every number of buffers and type — what fits,
+// what it needs, and how long it would take.
+//
+//   ┌ one map, written out ───────────────┐  ┌ all maps, small ┐
+//   │ Br ↓  Bc →   12.3 µs  2 blocks an SM │  │ fp16  1 2 3     │   a click on a small one writes that one out
+//   └─────────────────────────────────────┘  │ fp32  1 2 3     │
+//                                            └─────────────────┘
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "app/ui/panel_state.h"
+#include "app/views/panels.h"
+#include "app/ui/say.h"
+#include "app/views/study_panel.h"
+#include "app/ui/window_words.h"
+#include "sim/analysis/format.h"
+#include "sim/programs/kernel_needs.h"
+
+namespace tilescope {
+namespace {
+
+struct FitState {
+  std::string asked;               // the algorithm, type and buffers that the choice below is for
+  std::optional<std::size_t> map;  // written out; absent: that of what is shown
+};
+
+std::string tile_text(const TileShape& tile) {
+  return fmt::format("{}×{}", tile.block_q, tile.block_kv);
+}
+
+const char* limit_name(Occupancy::Limit limit) {
+  switch (limit) {
+    case Occupancy::Limit::blocks:
+      return tr("blocks of an SM");
+    case Occupancy::Limit::threads:
+      return tr("threads");
+    case Occupancy::Limit::registers:
+      return tr("registers");
+    case Occupancy::Limit::shared:
+      return tr("shared memory");
+  }
+  return "";
+}
+
+/// What stops a tile, with its number, short enough for a cell.
+std::string stop_text(const FitCell& cell) {
+  switch (cell.stop) {
+    case FitCell::Stop::shared:
+      return say(tr("{} shared"), format_capacity(Bytes(cell.needs.shared_bytes)));
+    case FitCell::Stop::registers:
+      return say(tr("{} registers"), format_short(static_cast<double>(registers_of_block(cell.needs))));
+    case FitCell::Stop::threads:
+      return say(tr("{} threads"), cell.needs.threads);
+    case FitCell::Stop::none:
+    case FitCell::Stop::other:
+      break;
+  }
+  return tr("not possible");
+}
+
+bool same_width(DataType a, DataType b) {
+  return (a == DataType::fp32) == (b == DataType::fp32);
+}
+
+/// "fp16, 2 buffers"
+std::string map_name(const FitMap& map) {
+  const std::string type(to_string(map.request.problem.dtype));
+  if (map.stages == 0) return type;
+  return say(map.stages == 1 ? tr("{}, {} buffer") : tr("{}, {} buffers"), type, map.stages);
+}
+
+/// The kernel's own tile against the quickest of all maps.
+std::string finding(const FitMaps& maps) {
+  const FitMap& real = maps.maps.front();
+  const FitCell* usual = real.find(real.usual);
+  const FitMap* best_map = maps.quickest();
+  if (usual == nullptr || !usual->outcome || !usual->outcome->done() || best_map == nullptr)
+    return say(tr("{} of {} tiles fit {}"), real.fitting(), real.cells.size(), real.request.gpu.id);
+  const std::string own =
+      say(tr("The kernel's tile {} takes {}"), tile_text(real.usual), format_time(Nanoseconds(usual->outcome->time_ns)));
+  if (maps.simulated() < maps.fitting()) return own;
+  const FitCell* best = best_map->quickest();
+  if (best == usual) {
+    std::size_t sound = 0;
+    for (const FitMap& map : maps.maps)
+      for (const FitCell& cell : map.cells) sound += cell.fits() && !cell.spills ? 1 : 0;
+    return own + say(tr(": none of the {} that fit and do not spill is quicker"), sound);
+  }
+  const std::string name =
+      best_map == &real ? tile_text(best->tile) : fmt::format("{} ({})", tile_text(best->tile), map_name(*best_map));
+  return own + say(tr("; {} would take {}, {}"), name, format_time(Nanoseconds(best->outcome->time_ns)),
+                   format_signed_percent(best->outcome->time_ns / usual->outcome->time_ns - 1));
+}
+
+std::string detail(const FitMap& map) {
+  std::size_t shared = 0, registers = 0, spills = 0;
+  for (const FitCell& cell : map.cells) {
+    shared += cell.stop == FitCell::Stop::shared ? 1 : 0;
+    registers += cell.stop == FitCell::Stop::registers ? 1 : 0;
+    spills += cell.spills ? 1 : 0;
+  }
+  const GpuSpec& gpu = map.request.gpu;
+  std::string text = say(tr("{}: {} of {} tiles fit."), map_name(map), map.fitting(), map.cells.size());
+  const auto add = [&](const std::string& sentence) {
+    text += ' ';
+    text += sentence;
+  };
+  const double room = std::min(gpu.sm_shared_bytes, gpu.sm_shared_bytes_per_block);
+  if (shared > 0)
+    add(say(tr("{} need more than the {} of shared memory that a block can have."), shared,
+            format_capacity(Bytes(static_cast<std::int64_t>(room)))));
+  if (registers > 0)
+    add(say(tr("{} need more than the {} registers of an SM."), registers,
+            format_count(static_cast<std::int64_t>(gpu.sm_registers))));
+  if (spills > 0)
+    add(say(tr("{} would keep more sums than a thread's 255 registers hold and spill (slanted lines): their time leaves that out."),
+            spills));
+  add(tr("Click a tile to use it."));
+  return text;
+}
+
+std::string tooltip(const FitCell& cell, bool own) {
+  if (!cell.fits()) return window_words(cell.refusal);
+  std::string text = own ? tr("the kernel's tile") : "";
+  add_line(text, say(tr("{} of shared memory, {} registers a thread, {} threads, {} buffers"),
+                     format_capacity(Bytes(cell.needs.shared_bytes)), cell.needs.registers_per_thread, cell.needs.threads,
+                     cell.needs.stages));
+  add_line(text, say(tr("{} blocks on an SM, limited by {}"), cell.blocks_per_sm, limit_name(cell.limit)));
+  if (cell.spills) add_line(text, tr("The sums of a thread need more registers than there are: the compiler would spill."));
+  if (cell.outcome && cell.outcome->done()) {
+    add_line(text, say(tr("{} ({} cycles), held up by {}"), format_time(Nanoseconds(cell.outcome->time_ns)),
+                       format_cycles(Cycles(cell.outcome->cycles)), bound_name(cell.outcome->bound)));
+    add_line(text, say(tr("L2↔SM {}, HBM {}"), format_bytes(Bytes(static_cast<std::int64_t>(cell.outcome->sm_link()))),
+                       format_bytes(Bytes(static_cast<std::int64_t>(cell.outcome->hbm())))));
+  }
+  return text;
+}
+
+/// Quick is strong, slow is faint; four times the quickest of all maps is as faint as it gets.
+ImU32 cell_fill(const Theme& theme, const FitCell* best, const FitCell& cell) {
+  if (!cell.fits() || !cell.outcome || !cell.outcome->done() || best == nullptr) return theme.inset;
+  const double ratio = std::max(1.0, cell.outcome->cycles / best->outcome->cycles);
+  const auto strength = static_cast<float>(std::clamp(1 - std::log(ratio) / std::log(4.0), 0.0, 1.0));
+  return mix(theme.inset, theme.accent, 0.10F + 0.62F * strength);
+}
+
+void draw_cell(const View& view, const FitCell* best, const FitCell& cell, const Rect& rect) {
+  const Theme& theme = *view.theme;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const ImU32 fill = cell_fill(theme, best, cell);
+  const float radius = 4 * theme.scale, small = theme.ui_small->FontSize;
+  list->AddRectFilled(rect.min, rect.max, fill, radius);
+  if (!cell.fits()) {
+    draw_hatch(list, rect, with_alpha(theme.text_faint, 0.28F), 7 * theme.scale, std::max(1.0F, theme.scale), true);
+    const std::string text = stop_text(cell);
+    const Rect line = {{rect.min.x + 4 * theme.scale, rect.center().y - small * 0.6F},
+                       {rect.max.x - 4 * theme.scale, rect.center().y + small * 0.6F}};
+    list->AddRectFilled({line.min.x, line.min.y}, line.max, with_alpha(theme.panel, 0.75F), 3 * theme.scale);
+    const bool narrow = cell.stop == FitCell::Stop::shared && text_width(theme.ui_small, text) > line.width();
+    draw_text(list, theme.ui_small, line, theme.text_faint, narrow ? format_capacity(Bytes(cell.needs.shared_bytes)) : text,
+              Align::center);
+    return;
+  }
+  if (cell.spills) draw_hatch(list, rect, with_alpha(theme.bad, 0.32F), 9 * theme.scale, std::max(1.0F, theme.scale));
+  const ImU32 ink = text_on(theme, fill);
+  const float line = small + 2 * theme.scale;
+  const bool two = rect.height() > 2.4F * line, three = rect.height() > 3.9F * line && rect.width() > 92 * theme.scale;
+  const float height = theme.mono->FontSize + (two ? line : 0) + (three ? line : 0);
+  float y = rect.center().y - height * 0.5F;
+  const std::string time = cell.outcome && cell.outcome->done() ? format_time(Nanoseconds(cell.outcome->time_ns)) : "…";
+  ImFont* const font = text_width(theme.mono, time) + 8 * theme.scale <= rect.width() ? theme.mono : theme.mono_small;
+  draw_text(list, font, {{rect.min.x, y}, {rect.max.x, y + theme.mono->FontSize}}, ink, time, Align::center);
+  y += theme.mono->FontSize;
+  if (two) {
+    std::string blocks = say(cell.blocks_per_sm == 1 ? tr("{} block an SM") : tr("{} blocks an SM"), cell.blocks_per_sm);
+    if (text_width(theme.ui_small, blocks) > rect.width()) blocks = say(tr("{} an SM"), cell.blocks_per_sm);
+    draw_text(list, theme.ui_small, {{rect.min.x, y}, {rect.max.x, y + line}}, ink, blocks, Align::center);
+    y += line;
+  }
+  if (three)
+    draw_text(
+        list, theme.ui_small, {{rect.min.x + 2 * theme.scale, y}, {rect.max.x - 2 * theme.scale, y + line}}, with_alpha(ink, 0.8F),
+        say(tr("{}, {} regs"), format_capacity(Bytes(cell.needs.shared_bytes)), cell.needs.registers_per_thread), Align::center);
+}
+
+/// A frame around a cell with a word on its upper edge, where that leaves the number below it free.
+void draw_mark(const View& view, const Rect& rect, ImU32 color, const char* word, bool right) {
+  const Theme& theme = *view.theme;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  list->AddRect(rect.min, rect.max, color, 4 * theme.scale, 0, 2 * theme.scale);
+  const float width = text_width(theme.ui_small, word) + 8 * theme.scale, height = theme.ui_small->FontSize + 2 * theme.scale;
+  if (rect.height() < theme.mono->FontSize + height) return;
+  const float left = right ? rect.max.x - width - 4 * theme.scale : rect.min.x + 4 * theme.scale;
+  const Rect tag = {{left, rect.min.y - height * 0.5F}, {left + width, rect.min.y + height * 0.5F}};
+  list->AddRectFilled(tag.min, tag.max, color, 3 * theme.scale);
+  draw_text(list, theme.ui_small, tag, text_on(theme, color), word, Align::center);
+}
+
+struct Grid {
+  Rect area;
+  float cell_width = 0, cell_height = 0, gap = 0;
+  Rect cell(std::size_t row, std::size_t column) const {
+    const ImVec2 min = {area.min.x + static_cast<float>(column) * cell_width, area.min.y + static_cast<float>(row) * cell_height};
+    return {{min.x + gap, min.y + gap}, {min.x + cell_width - gap, min.y + cell_height - gap}};
+  }
+};
+
+void draw_headings(const View& view, const FitMap& map, const Grid& grid) {
+  const Theme& theme = *view.theme;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const float number = theme.mono_small->FontSize;
+  for (std::size_t row = 0; row < map.block_q.size(); ++row) {
+    const Rect cell = grid.cell(row, 0);
+    draw_text(list, theme.mono_small, {{cell.min.x - 60 * theme.scale, cell.min.y}, {cell.min.x - 8 * theme.scale, cell.max.y}},
+              theme.text_dim, fmt::format("{}", map.block_q[row]), Align::right);
+  }
+  for (std::size_t column = 0; column < map.block_kv.size(); ++column) {
+    const Rect cell = grid.cell(map.block_q.size() - 1, column);
+    draw_text(list, theme.mono_small,
+              {{cell.min.x, grid.area.max.y + 2 * theme.scale}, {cell.max.x, grid.area.max.y + 2 * theme.scale + number}},
+              theme.text_dim, fmt::format("{}", map.block_kv[column]), Align::center);
+  }
+}
+
+/// Puts a tile of a map into the window.
+void use(const View& view, const FitMap& map, const FitCell& cell, Commands& commands) {
+  ProgramTile tile = cell.tile;
+  if (map.stages == map.real_stages) tile.stages = 0;  // as the kernel has it
+  if (view.request.problem.dtype != map.request.problem.dtype &&
+      !same_width(view.request.problem.dtype, map.request.problem.dtype)) {
+    AttentionProblem problem = view.request.problem;
+    problem.dtype = map.request.problem.dtype;
+    commands.push(SetProblem{problem, "dtype"});
+  }
+  commands.push(SetTile{tile, "tile"});
+}
+
+/// What a map's axes take of its height.
+float axes_above(const Theme& theme) {
+  return theme.ui_small->FontSize + 12 * theme.scale;
+}
+float axes_below(const Theme& theme) {
+  return theme.ui_small->FontSize + theme.mono_small->FontSize + 10 * theme.scale;
+}
+
+/// Below this the numbers of a map would touch each other.
+float least_map_height(const Theme& theme, const FitMap& map) {
+  return axes_above(theme) + axes_below(theme) + static_cast<float>(map.block_q.size()) * (theme.mono->FontSize + 8 * theme.scale);
+}
+
+/// One map written out, with its axes and marks.
+void draw_map(const View& view, Commands& commands, const FitMaps& maps, const FitMap& map, const Rect& rect) {
+  const Theme& theme = *view.theme;
+  const float small = theme.ui_small->FontSize, left = 46 * theme.scale;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  draw_text(list, theme.ui_small, {rect.min, {rect.max.x, rect.min.y + small}}, theme.text_dim, tr("Br, query rows"));
+  Grid grid;
+  grid.area = {{rect.min.x + left, rect.min.y + axes_above(theme)}, {rect.max.x, rect.max.y - axes_below(theme)}};
+  grid.gap = 2 * theme.scale;
+  grid.cell_width = grid.area.width() / static_cast<float>(map.block_kv.size());
+  grid.cell_height = std::min(grid.area.height() / static_cast<float>(map.block_q.size()), 120 * theme.scale);
+  grid.area.max.y = grid.area.min.y + grid.cell_height * static_cast<float>(map.block_q.size());
+  draw_headings(view, map, grid);
+  const float foot = grid.area.max.y + theme.mono_small->FontSize + 6 * theme.scale;
+  draw_text(list, theme.ui_small, {{rect.min.x, foot}, {rect.max.x, foot + small}}, theme.text_dim, tr("Bc, key rows"),
+            Align::right);
+
+  const FitMap* best_map = maps.quickest();
+  const FitCell* best = best_map != nullptr ? best_map->quickest() : nullptr;
+  const Simulation& shown = *view.lane().simulation;
+  const bool is_shown = maps.find(shown.request.problem.dtype, ring_buffers(*shown.program)) == &map;
+  const ProgramTile now = shown.program->tile();
+  const auto each_cell = [&](const auto& draw) {
+    for (std::size_t row = 0; row < map.block_q.size(); ++row)
+      for (std::size_t column = 0; column < map.block_kv.size(); ++column) draw(map.at(row, column), grid.cell(row, column));
+  };
+  each_cell([&](const FitCell& cell, const Rect& at) {
+    ImGui::PushID(&cell);
+    if (hit_area("cell", at) && cell.fits()) use(view, map, cell, commands);
+    const bool hovered = ImGui::IsItemHovered();
+    ImGui::PopID();
+    draw_cell(view, best, cell, at);
+    if (hovered) {
+      list->AddRect(at.min, at.max, theme.text_dim, 4 * theme.scale, 0, std::max(1.0F, theme.scale));
+      show_tooltip(theme, say(tr("tile {}"), tile_text(cell.tile)), tooltip(cell, map.real && cell.tile == map.usual));
+    }
+  });
+  each_cell([&](const FitCell& cell, const Rect& at) {
+    const bool own = map.real && cell.tile == map.usual;
+    const bool quickest = &cell == best && maps.simulated() == maps.fitting();
+    if (is_shown && cell.tile.block_q == now.block_q && cell.tile.block_kv == now.block_kv && !own)
+      draw_mark(view, at, theme.accent, tr("now"), true);
+    if (quickest && !own) draw_mark(view, at, theme.good, tr("quickest"), true);
+    if (own) draw_mark(view, at, theme.highlight, quickest ? tr("the kernel's tile, quickest") : tr("the kernel's tile"), false);
+  });
+}
+
+/// A map with no words: which tiles fit and how quick they are, the kernel's own tile and the quickest framed.
+void draw_small_map(const View& view, const FitMaps& maps, const FitMap& map, const Rect& rect) {
+  const Theme& theme = *view.theme;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const FitMap* best_map = maps.quickest();
+  const FitCell* best = best_map != nullptr ? best_map->quickest() : nullptr;
+  Grid grid;
+  grid.area = rect;
+  grid.gap = std::max(0.5F, 0.6F * theme.scale);
+  grid.cell_width = rect.width() / static_cast<float>(map.block_kv.size());
+  grid.cell_height = rect.height() / static_cast<float>(map.block_q.size());
+  for (std::size_t row = 0; row < map.block_q.size(); ++row)
+    for (std::size_t column = 0; column < map.block_kv.size(); ++column) {
+      const FitCell& cell = map.at(row, column);
+      const Rect at = grid.cell(row, column);
+      list->AddRectFilled(at.min, at.max, cell_fill(theme, best, cell), theme.scale);
+      if (!cell.fits())
+        draw_hatch(list, at, with_alpha(theme.text_faint, 0.35F), 4 * theme.scale, std::max(1.0F, 0.7F * theme.scale), true);
+      if (cell.spills) draw_hatch(list, at, with_alpha(theme.bad, 0.35F), 5 * theme.scale, std::max(1.0F, 0.7F * theme.scale));
+      const bool own = map.real && cell.tile == map.usual;
+      if (own || &cell == best)
+        list->AddRect(at.min, at.max, own ? theme.highlight : theme.good, theme.scale, 0, std::max(1.5F, 1.5F * theme.scale));
+    }
+}
+
+/// All maps: a row a type, a column a number of buffers.
+void draw_small_maps(const View& view, const FitMaps& maps, std::size_t chosen, const Rect& rect) {
+  const Theme& theme = *view.theme;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  std::vector<std::size_t> order(maps.maps.size());  // as on screen: by type, then rising
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  const auto is_full = [&](std::size_t i) { return maps.maps[i].request.problem.dtype == DataType::fp32; };
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return std::pair(is_full(a), maps.maps[a].stages) < std::pair(is_full(b), maps.maps[b].stages);
+  });
+  const std::size_t columns = maps.maps.size() / 2;
+  const float line = theme.ui_small->FontSize + 3 * theme.scale, gap = 8 * theme.scale;
+  const float width = (rect.width() - gap * static_cast<float>(columns - 1)) / static_cast<float>(columns);
+  const float height = std::min((rect.height() - gap) * 0.5F, 2.1F * line + width * 1.1F);
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const FitMap& map = maps.maps[order[i]];
+    const ImVec2 min = {rect.min.x + static_cast<float>(i % columns) * (width + gap),
+                        rect.min.y + static_cast<float>(i / columns) * (height + gap)};
+    const Rect box = {min, {min.x + width, min.y + height}};
+    ImGui::PushID(&map);
+    if (hit_area("map", box)) panel_state<FitState>("fit").map = order[i];
+    const bool hovered = ImGui::IsItemHovered();
+    ImGui::PopID();
+    if (order[i] == chosen || hovered)
+      list->AddRectFilled({box.min.x - 3 * theme.scale, box.min.y - 2 * theme.scale},
+                          {box.max.x + 3 * theme.scale, box.max.y + 2 * theme.scale},
+                          order[i] == chosen ? theme.accent_soft : with_alpha(theme.inset_border, 0.6F), 4 * theme.scale);
+    std::string name = map_name(map);
+    if (text_width(theme.ui_small, name) > width) name = fmt::format("{} ×{}", to_string(map.request.problem.dtype), map.stages);
+    draw_text(list, theme.ui_small, {box.min, {box.max.x, box.min.y + line}}, order[i] == chosen ? theme.text : theme.text_dim,
+              name);
+    const FitCell* best = map.quickest();
+    draw_text(list, theme.mono_small, {{box.min.x, box.max.y - line}, box.max}, theme.text_dim,
+              best == nullptr ? std::string(map.fitting() == 0 ? tr("none fits") : "…")
+                              : format_time(Nanoseconds(best->outcome->time_ns)));
+    draw_small_map(view, maps, map, {{box.min.x, box.min.y + line}, {box.max.x, box.max.y - line - 2 * theme.scale}});
+    if (hovered)
+      show_tooltip(theme, map_name(map),
+                   best == nullptr ? say(tr("{} of {} tiles fit"), map.fitting(), map.cells.size())
+                                   : say(tr("{} of {} tiles fit; the quickest, {}, takes {}"), map.fitting(), map.cells.size(),
+                                         tile_text(best->tile), format_time(Nanoseconds(best->outcome->time_ns))));
+  }
+}
+
+}  // namespace
+
+void draw_fit_panel(const View& view, Commands& commands) {
+  if (view.studies->fit == nullptr || view.studies->fit->maps.empty()) return study_empty(view, tr("Nothing simulated yet."));
+  const Theme& theme = *view.theme;
+  const FitMaps& maps = *view.studies->fit;
+  const Simulation& shown = *view.lane().simulation;
+  auto& state = panel_state<FitState>("fit");
+  const std::string asked =
+      fmt::format("{} {} {}", shown.request.algorithm, to_string(shown.request.problem.dtype), ring_buffers(*shown.program));
+  if (state.asked != asked) state = {asked, std::nullopt};
+  const FitMap* of_shown = maps.find(shown.request.problem.dtype, ring_buffers(*shown.program));
+  const std::size_t chosen = state.map.value_or(static_cast<std::size_t>(of_shown - maps.maps.data())) % maps.maps.size();
+  const FitMap& map = maps.maps[chosen];
+  study_head(view, finding(maps), detail(map));
+  study_progress(view, commands, maps.simulated(), maps.fitting());
+
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  ImVec2 room = ImGui::GetContentRegionAvail();
+  room.y = std::max(room.y, least_map_height(theme, map));
+  const float gap = 18 * theme.scale, side = std::min(room.x * 0.34F, 112 * theme.scale * static_cast<float>(maps.maps.size() / 2));
+  draw_map(view, commands, maps, map, {at, {at.x + room.x - side - gap, at.y + room.y}});
+  draw_small_maps(view, maps, chosen, {{at.x + room.x - side, at.y}, {at.x + room.x, at.y + room.y}});
+  study_message(view, "tile");
+  ImGui::Dummy(room);  // where the map needs more than there is, the panel scrolls
+}
+
+}  // namespace tilescope

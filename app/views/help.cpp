@@ -1,0 +1,37 @@
+// The sheet of keys.
+#include <cmath>
+
+#include "app/views/keys.h"
+#include "app/views/chrome.h"
+
+namespace tilescope {
+
+void draw_help(const View& view, Commands& commands) {
+  const Theme& theme = *view.theme;
+  const ImVec2 screen = ImGui::GetMainViewport()->Size;
+  ImGui::SetNextWindowPos({screen.x * 0.5F, screen.y * 0.5F}, ImGuiCond_Always, {0.5F, 0.5F});
+  ImGui::PushStyleColor(ImGuiCol_WindowBg, theme.inset);
+  constexpr ImGuiWindowFlags flags = ImGuiWindowFlags_NoTitleBar | ImGuiWindowFlags_NoResize | ImGuiWindowFlags_NoMove |
+                                     ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoCollapse;
+  if (ImGui::Begin("##help", nullptr, flags)) {
+    panel_heading(theme, tr("Keys"), tr("Esc closes"));
+    ImGui::PushStyleVar(ImGuiStyleVar_CellPadding, ImVec2(std::round(12 * theme.scale), std::round(4 * theme.scale)));
+    if (ImGui::BeginTable("keys", 2)) {
+      for (const KeyHelp& row : key_help()) {
+        ImGui::TableNextRow();
+        ImGui::TableNextColumn();
+        text_item(theme.mono, theme.accent, tr(row.keys));
+        ImGui::TableNextColumn();
+        text_item(theme.ui, theme.text, tr(row.what));
+      }
+      ImGui::EndTable();
+    }
+    ImGui::PopStyleVar();
+    const bool outside = ImGui::IsMouseClicked(ImGuiMouseButton_Left) && !ImGui::IsWindowHovered(ImGuiHoveredFlags_ChildWindows);
+    if (outside && !ImGui::IsWindowAppearing()) commands.push(ShowHelp{false});
+  }
+  ImGui::End();
+  ImGui::PopStyleColor();
+}
+
+}  // namespace tilescope

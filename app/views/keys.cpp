@@ -1,0 +1,123 @@
+// Keys to commands.
+#include "app/views/keys.h"
+
+#include <algorithm>
+#include <array>
+
+#include <imgui_internal.h>
+
+#include "app/ui/layout.h"
+#include "app/model/playhead.h"
+
+namespace tilescope {
+
+namespace {
+
+bool pressed(ImGuiKey key, bool repeat = false) {
+  return ImGui::IsKeyPressed(key, repeat);
+}
+
+/// Whether `modifier` is down, or was when a key of this frame went down: within one frame it can be let go of before that key.
+bool held(ImGuiKey modifier) {
+  if ((ImGui::GetIO().KeyMods & modifier) != 0) return true;
+  bool key_down = false;
+  for (const ImGuiInputEvent& event : ImGui::GetCurrentContext()->InputEventsTrail) {
+    if (event.Type != ImGuiInputEventType_Key) continue;
+    if (event.Key.Key == modifier && !event.Key.Down && key_down) return true;
+    key_down = key_down || event.Key.Down;
+  }
+  return false;
+}
+
+/// A character that a layout may put on any key.
+bool typed(char wanted) {
+  const auto& queue = ImGui::GetIO().InputQueueCharacters;
+  return std::find(queue.begin(), queue.end(), static_cast<ImWchar>(wanted)) != queue.end();
+}
+
+double next_speed(double speed, int direction) {
+  if (direction > 0) {
+    const auto faster = std::find_if(playing_speeds.begin(), playing_speeds.end(), [&](double s) { return s > speed * 1.01; });
+    return faster == playing_speeds.end() ? playing_speeds.back() : *faster;
+  }
+  const auto slower = std::find_if(playing_speeds.rbegin(), playing_speeds.rend(), [&](double s) { return s < speed * 0.99; });
+  return slower == playing_speeds.rend() ? playing_speeds.front() : *slower;
+}
+
+void handle_steps(const View& view, Commands& commands) {
+  const Grain grain = held(ImGuiMod_Ctrl) ? Grain::phase : held(ImGuiMod_Shift) ? Grain::tile : view.grain;
+  if (pressed(ImGuiKey_RightArrow, true) || pressed(ImGuiKey_PageDown, true)) commands.push(Step{1, grain});
+  if (pressed(ImGuiKey_LeftArrow, true) || pressed(ImGuiKey_PageUp, true)) commands.push(Step{-1, grain});
+  if (pressed(ImGuiKey_Home)) commands.push(SeekStep{0});
+  if (pressed(ImGuiKey_End) && !view.lanes.empty()) commands.push(SeekStep{view.lane().step_count});
+  if (pressed(ImGuiKey_Space)) commands.push(SetPlaying{!view.playing});
+}
+
+std::string next_side(std::string_view side) {
+  const auto now = std::find(side_panels.begin(), side_panels.end(), side);
+  const bool last = now == side_panels.end() || now + 1 == side_panels.end();
+  return std::string(last ? side_panels.front() : *(now + 1));
+}
+
+void handle_escape(const View& view, Commands& commands) {
+  if (view.help) return commands.push(ShowHelp{false});
+  if (view.busy_seconds > 0) return commands.push(CancelWork{});
+  if (!view.alone.empty()) return commands.push(SetAlone{});
+  if (view.present) return commands.push(SetPresent{false});
+  if (view.playing) commands.push(SetPlaying{false});
+}
+
+}  // namespace
+
+float handle_keys(const View& view, std::string_view under_mouse, Commands& commands) {
+  if (ImGui::GetIO().WantTextInput) return 1;
+  const bool popup = ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel);
+  if (held(ImGuiMod_Ctrl)) {
+    if (pressed(ImGuiKey_Equal) || pressed(ImGuiKey_KeypadAdd)) return 1.1F;
+    if (pressed(ImGuiKey_Minus) || pressed(ImGuiKey_KeypadSubtract)) return 1 / 1.1F;
+    if (pressed(ImGuiKey_0) || pressed(ImGuiKey_Keypad0)) return 0;
+  }
+  handle_steps(view, commands);
+  if (!popup && pressed(ImGuiKey_Escape)) handle_escape(view, commands);
+  if (pressed(ImGuiKey_F5)) commands.push(Measure{});
+  if (pressed(ImGuiKey_F11)) commands.push(SetPresent{!view.present});
+  if (pressed(ImGuiKey_F1) || typed('?')) commands.push(ShowHelp{!view.help});
+  // Over an open menu digits and letters are likelier meant for it than for what is below.
+  if (popup || held(ImGuiMod_Ctrl) || held(ImGuiMod_Alt) || held(ImGuiMod_Super)) return 1;
+  if (typed('+') || typed('=')) commands.push(SetSpeed{next_speed(view.speed, 1)});
+  if (typed('-')) commands.push(SetSpeed{next_speed(view.speed, -1)});
+  for (std::size_t i = 0; i < center_views().size() && i < 9; ++i)
+    if (pressed(static_cast<ImGuiKey>(ImGuiKey_1 + static_cast<int>(i)))) commands.push(SetCenter{center_views()[i].view});
+  if (pressed(ImGuiKey_Z)) commands.push(SetAlone{std::string(view.alone.empty() ? under_mouse : "")});
+  if (pressed(ImGuiKey_S)) commands.push(SetSide{next_side(view.side)});
+  if (pressed(ImGuiKey_R)) commands.push(SetRace{!view.race});
+  if (pressed(ImGuiKey_L)) commands.push(SetLanes{!view.by_sm});
+  if (pressed(ImGuiKey_T)) commands.push(SetThemeKind{view.theme->kind == ThemeKind::dark ? ThemeKind::light : ThemeKind::dark});
+  return 1;
+}
+
+std::span<const KeyHelp> key_help() {
+  static constexpr std::array<KeyHelp, 18> rows = {{
+      {"Space", "play, pause"},
+      {"← →", "step back, forward (by the grain that is on)"},
+      {"⇧ ← →", "step by a tile iteration"},
+      {"Ctrl ← →", "step by a launch"},
+      {"Page Up, Page Down", "step, as a clicker sends them"},
+      {"Home, End", "first step, last step"},
+      {"+ −", "faster, slower"},
+      {"1 2 3 …", "what the middle shows: the stage, or another view"},
+      {"Z", "the panel under the mouse alone, and back (or double-click its title)"},
+      {"S", "with large text: algorithm, one row or traffic at the side"},
+      {"R", "race against standard attention"},
+      {"L", "lanes of the timeline: the units of one SM, or all SMs"},
+      {"T", "dark or light"},
+      {"F5", "measure what is shown on this machine's GPU"},
+      {"F11", "present: large text, no controls"},
+      {"Ctrl + −", "larger, smaller text; Ctrl 0 as the display has it"},
+      {"Esc", "cancel work, close, leave the presentation"},
+      {"?", "this sheet"},
+  }};
+  return rows;
+}
+
+}  // namespace tilescope

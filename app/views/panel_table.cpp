@@ -1,0 +1,26 @@
+// The one table of panels.
+#include <array>
+
+#include "app/views/panels.h"
+#include "app/model/view.h"
+
+namespace tilescope {
+
+std::span<const PanelInfo> panel_table() {
+  static constexpr std::array<PanelInfo, 11> table = {{
+      {"listing", "Algorithm", &draw_listing_panel},
+      {"stage", "Stage", &draw_stage_panel},
+      {"softmax", "Softmax", &draw_softmax_panel},
+      {"traffic", "Traffic", &draw_traffic_panel},
+      {"timeline", "Timeline", &draw_timeline_panel},
+      {"race", "Race", &draw_race_panel},
+      {"roofline", "Roofline", &draw_roofline_panel},
+      {"what_if", "What if", &draw_what_if_panel},
+      {"fit", "Fit", &draw_fit_panel},
+      {"sweep", "Sweep", &draw_sweep_panel},
+      {"validate", "Validate", &draw_validate_panel},
+  }};
+  return table;
+}
+
+}  // namespace tilescope

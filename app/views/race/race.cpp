@@ -1,0 +1,263 @@
+// The race panel: standard attention and the chosen algorithm side by side on one clock, with counters on one scale.
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "app/views/chrome.h"
+#include "app/ui/panel_state.h"
+#include "app/views/panels.h"
+#include "app/views/race/race_reason.h"
+#include "app/ui/say.h"
+#include "app/views/stage/race_layout.h"
+#include "app/views/stage/stage_context.h"
+#include "app/ui/widgets.h"
+#include "sim/analysis/format.h"
+
+namespace tilescope {
+
+namespace {
+
+double bytes_now(const Lane& lane, Link a, Link b) {
+  double sum = 0;
+  for (Tensor tensor : all_tensors) {
+    const auto& row = lane.state.traffic[static_cast<std::size_t>(tensor)];
+    sum += static_cast<double>(row[static_cast<std::size_t>(a)] + row[static_cast<std::size_t>(b)]);
+  }
+  return sum;
+}
+
+double bytes_total(const Lane& lane, Link a, Link b) {
+  return static_cast<double>(lane.simulation->ledger.total(a).value + lane.simulation->ledger.total(b).value);
+}
+
+double end_of(const Lane& lane) {
+  return lane.simulation->trace->end_cycle();
+}
+bool finished(const View& view, const Lane& lane) {
+  return view.cycle >= end_of(lane) || lane.state.cycle >= end_of(lane);
+}
+
+/// One line of a column: how much so far, on a scale that both columns share.
+struct Counter {
+  const char *name, *shorter;
+  double now = 0, total = 0, scale = 1;
+  std::string text;
+};
+
+void draw_counter(ImDrawList* list, const Theme& theme, const StageMetrics& metrics, const Rect& rect, const Counter& counter,
+                  const Lane& lane, Link up, Link down) {
+  const CounterParts parts = counter_parts(rect, metrics);
+  const auto x = [&](double value) {
+    return parts.bar.min.x + static_cast<float>(std::clamp(value / std::max(counter.scale, 1e-9), 0.0, 1.0)) * parts.bar.width();
+  };
+  QuadBatch quads;
+  quads.add({.min = parts.bar.min, .max = parts.bar.max, .radius = 2 * theme.scale, .fill = with_alpha(theme.link, 0.6F)});
+  if (up == down) {
+    quads.add({.min = parts.bar.min, .max = {x(counter.now), parts.bar.max.y}, .radius = 2 * theme.scale, .fill = theme.accent});
+  } else {
+    double sum = 0;  // stacked by tensor; what goes down is hatched
+    for (Link link : {up, down}) {
+      for (Tensor tensor : all_tensors) {
+        const auto bytes =
+            static_cast<double>(lane.state.traffic[static_cast<std::size_t>(tensor)][static_cast<std::size_t>(link)]);
+        if (bytes <= 0) continue;
+        quads.add({.min = {x(sum), parts.bar.min.y},
+                   .max = {x(sum + bytes), parts.bar.max.y},
+                   .fill = theme.color(tensor),
+                   .hatch = link == down ? Hatch::diagonal : Hatch::none});
+        sum += bytes;
+      }
+    }
+  }
+  // Where it will end.
+  quads.add({.min = {x(counter.total) - theme.scale, parts.bar.min.y - 3 * theme.scale},
+             .max = {x(counter.total) + theme.scale, parts.bar.max.y + 3 * theme.scale},
+             .fill = theme.text_dim});
+  draw_quads(list, std::move(quads));
+  draw_text(list, theme.ui_small, parts.label, theme.text_dim,
+            first_that_fits(theme.ui_small, parts.label.width(), {counter.name, counter.shorter}));
+  draw_text(list, theme.mono, parts.value, theme.text, counter.text, Align::right);
+  hit_area(counter.name, rect);
+  item_tooltip(theme, say(tr("{}, so far {}"), counter.name, counter.text),
+               tr("The mark is the end of the run. Equal lengths on both sides are equal amounts."));
+}
+
+/// Every SM as a cell, filled as far as its block has come.
+void draw_strip(ImDrawList* list, const Theme& theme, const Rect& rect, const Lane& lane) {
+  const int count = static_cast<int>(lane.state.sms.size());
+  QuadBatch quads;
+  quads.reserve(static_cast<std::size_t>(count));
+  for (int sm = 0; sm < count; ++sm) {
+    const SmState& state = lane.state.sms[static_cast<std::size_t>(sm)];
+    const float step = rect.width() / static_cast<float>(count);
+    const float left = rect.min.x + step * static_cast<float>(sm);
+    const float gap = step > 6 * theme.scale ? 2 * theme.scale : step * 0.2F;
+    quads.add({.min = {left, rect.min.y},
+               .max = {left + step - gap, rect.max.y},
+               .radius = step > 8 * theme.scale ? 3 * theme.scale : 0,
+               .fill = mix(theme.inset, theme.accent, 0.7F),
+               .empty = mix(theme.inset, theme.accent, state.resident > 0 ? 0.22F : 0.04F),
+               .fill_fraction = state.resident > 0 ? static_cast<float>(state.progress) : 0,
+               .fill_from = FillFrom::bottom});
+  }
+  draw_quads(list, std::move(quads));
+}
+
+std::string column_title(const Theme& theme, const Lane& lane, float width) {
+  const ProgramInfo& info = *lane.simulation->info;
+  return first_that_fits(theme.heading, width, {translated(info.title), short_algorithm_title(info)});
+}
+
+void draw_column(const View& view, Commands& commands, const RaceColumn& column, const Lane& lane, int index,
+                 const std::array<double, 3>& scales) {
+  const Theme& theme = *view.theme;
+  StageContext context{
+      view, lane, theme, commands, stage_metrics(theme), panel_state<StageCache>(index == 0 ? "race left" : "race right")};
+  context.list = ImGui::GetWindowDrawList();
+  context.mouse = ImGui::GetMousePos();
+  context.mouse_here = ImGui::IsWindowHovered() && column.box.contains(context.mouse);
+  context.alone = true;
+  const bool done = finished(view, lane);
+  context.quads.add({.min = column.box.min,
+                     .max = column.box.max,
+                     .radius = theme.rounding,
+                     .fill = theme.panel,
+                     .border = done ? theme.good : theme.panel_border,
+                     .border_width = context.px(done ? 2 : 1)});
+  context.flush();
+  draw_text(context.list, theme.heading, column.title, theme.text, column_title(theme, lane, column.title.width()));
+  ImFont* const marker_font = done ? theme.ui_bold : theme.ui;
+  const std::string percent = format_percent(end_of(lane) > 0 ? view.cycle / end_of(lane) : 0);
+  const std::string marker =
+      done ? first_that_fits(marker_font, column.finish.width(),
+                             {fill_in(tr("finished at {} cycles"), {format_cycles(Cycles(end_of(lane)))}), tr("finished")})
+           : first_that_fits(marker_font, column.finish.width(), {fill_in(tr("{} done"), {percent}), percent});
+  draw_text(context.list, marker_font, column.finish, done ? theme.good : theme.text_dim, marker, Align::right);
+  if (column.strip.height() > 0) draw_strip(context.list, theme, column.strip, lane);
+  if (column.stage.height() > 0) draw_stage(context, column.stage);
+
+  const double hbm = bytes_now(lane, Link::hbm_read, Link::hbm_write), l2 = bytes_now(lane, Link::l2_to_sm, Link::sm_to_l2);
+  const double cycles = std::min(view.cycle, end_of(lane));
+  const auto bytes = [](double value) { return format_bytes(Bytes(static_cast<std::int64_t>(value))); };
+  const Counter counters[] = {
+      {"HBM", "HBM", hbm, bytes_total(lane, Link::hbm_read, Link::hbm_write), scales[0], bytes(hbm)},
+      {tr("L2 ↔ SMs"), "L2", l2, bytes_total(lane, Link::l2_to_sm, Link::sm_to_l2), scales[1], bytes(l2)},
+      {tr("cycles"), tr("cycles"), cycles, end_of(lane), scales[2], format_cycles(Cycles(std::floor(cycles)))}};
+  ImGui::PushID(index);
+  draw_counter(context.list, theme, context.metrics, column.counters[0], counters[0], lane, Link::hbm_read, Link::hbm_write);
+  draw_counter(context.list, theme, context.metrics, column.counters[1], counters[1], lane, Link::l2_to_sm, Link::sm_to_l2);
+  if (column.counters[2].height() > 0)
+    draw_counter(context.list, theme, context.metrics, column.counters[2], counters[2], lane, Link::l2_to_sm, Link::l2_to_sm);
+  ImGui::PopID();
+  context.finish_hover();
+}
+
+struct Words {
+  const char *fewer, *more, *same;
+};
+
+/// "4.6× fewer HBM bytes": how the first lane's quantity compares with the second's.
+struct Ratio {
+  double first = 0, second = 0;
+  Words words, shorter, shortest;
+};
+
+/// One line under the figures: which tensors the difference is.
+void draw_reason(const Theme& theme, const Rect& rect, const Lane& left, const Lane& right) {
+  for (const std::string& text : race_sentences(*left.simulation, *right.simulation)) {
+    if (text_width(theme.ui_small, text) > rect.width()) continue;
+    draw_text(ImGui::GetWindowDrawList(), theme.ui_small, rect, theme.text, text, Align::center);
+    return;
+  }
+}
+
+void draw_verdict(const View& view, const RaceLayout& layout, const StageMetrics& metrics) {
+  const Rect& rect = layout.verdict;
+  const Theme& theme = *view.theme;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const Lane &left = view.lanes.front(), &right = view.lanes.back();
+  const Words hbm = {tr("fewer HBM bytes"), tr("more HBM bytes"), tr("as many HBM bytes")};
+  const Words l2 = {tr("fewer bytes between L2 and SMs"), tr("more bytes between L2 and SMs"),
+                    tr("as many bytes between L2 and SMs")};
+  const Words short_l2 = {tr("fewer L2↔SM bytes"), tr("more L2↔SM bytes"), tr("as many L2↔SM bytes")};
+  const Words shortest_l2 = {tr("fewer L2 bytes"), tr("more L2 bytes"), tr("as many L2 bytes")};
+  const Words time = {tr("less time"), tr("more time"), tr("as much time")};
+  const Ratio ratios[] = {
+      {bytes_total(left, Link::hbm_read, Link::hbm_write), bytes_total(right, Link::hbm_read, Link::hbm_write), hbm, hbm, hbm},
+      {bytes_total(left, Link::l2_to_sm, Link::sm_to_l2), bytes_total(right, Link::l2_to_sm, Link::sm_to_l2), l2, short_l2,
+       shortest_l2},
+      {end_of(left), end_of(right), time, time, time},
+  };
+  const bool both = finished(view, left) && finished(view, right), one = finished(view, left) || finished(view, right);
+  const float scale = theme.scale;
+  QuadBatch quads;
+  quads.add({.min = rect.min,
+             .max = rect.max,
+             .radius = theme.rounding,
+             .fill = theme.inset,
+             .border = both ? theme.good : theme.inset_border,
+             .border_width = scale});
+  draw_quads(list, std::move(quads));
+  const bool with_reason = layout.reason.height() > 0;
+  const float bottom = with_reason ? layout.reason.min.y + 3 * scale : rect.max.y;
+  if (with_reason) draw_reason(theme, layout.reason, left, right);
+  constexpr std::array<std::pair<Link, Link>, 2> links = {{{Link::hbm_read, Link::hbm_write}, {Link::l2_to_sm, Link::sm_to_l2}}};
+  for (int i = 0; i < 3; ++i) {
+    const Ratio& ratio = ratios[i];
+    const CellSpan x = cell_span(rect.min.x + metrics.padding, rect.max.x - metrics.padding, 3, i);
+    const bool fewer = ratio.first >= ratio.second;
+    const double factor = fewer ? ratio.first / std::max(ratio.second, 1.0) : ratio.second / std::max(ratio.first, 1.0);
+    const bool same = factor < 1.005;
+    const float middle = std::round(bottom - metrics.small_line - 4 * scale);
+    const std::string number = same ? "=" : format_short(factor) + "×";
+    // The counters below are of now: without these words they would seem to say otherwise.
+    const float free = (x.begin + x.end - text_width(theme.display, number)) * 0.5F - x.begin - 4 * scale;
+    if (i == 0 && text_width(theme.ui_small, tr("whole run")) <= free)
+      draw_text(list, theme.ui_small,
+                {{x.begin, rect.min.y + 3 * scale}, {x.begin + free, rect.min.y + 3 * scale + metrics.small_line}},
+                theme.text_faint, tr("whole run"));
+    draw_text(list, theme.display, {{x.begin, rect.min.y + 2 * scale}, {x.end, middle}},
+              same    ? theme.text
+              : fewer ? theme.good
+                      : theme.bad,
+              number, Align::center);
+    const auto said = [&](const Words& words) { return same ? words.same : fewer ? words.fewer : words.more; };
+    draw_text(list, theme.ui_small, {{x.begin, middle}, {x.end, bottom - 3 * scale}}, one ? theme.text : theme.text_dim,
+              first_that_fits(theme.ui_small, x.end - x.begin - 4 * scale,
+                              {said(ratio.words), said(ratio.shorter), said(ratio.shortest)}),
+              Align::center);
+    if (i >= 2) continue;
+    const auto& [up, down] = links[static_cast<std::size_t>(i)];
+    hit_area(i == 0 ? "verdict hbm" : "verdict l2", {{x.begin, rect.min.y}, {x.end, rect.max.y}});
+    if (ImGui::IsItemHovered())
+      item_tooltip(theme, i == 0 ? tr("HBM, read and written") : tr("between L2 and SMs, both ways"),
+                   race_by_tensor(*left.simulation, *right.simulation, up, down));
+  }
+}
+
+}  // namespace
+
+void draw_race_panel(const View& view, Commands& commands) {
+  const Theme& theme = *view.theme;
+  const ImVec2 origin = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
+  if (view.lanes.size() < 2 || !view.lanes.front().simulation || !view.lanes.back().simulation) {
+    draw_text(ImGui::GetWindowDrawList(), theme.ui, {origin, {origin.x + room.x, origin.y + room.y}}, theme.text_dim,
+              tr("simulating both…"), Align::center);
+    ImGui::Dummy(room);
+    return;
+  }
+  const StageMetrics metrics = stage_metrics(theme);
+  const ImVec2 size = race_size(room, metrics);
+  const RaceLayout layout = layout_race({origin, {origin.x + size.x, origin.y + size.y}}, metrics);
+  const Lane &left = view.lanes.front(), &right = view.lanes.back();
+  const std::array<double, 3> scales = {
+      std::max(bytes_total(left, Link::hbm_read, Link::hbm_write), bytes_total(right, Link::hbm_read, Link::hbm_write)),
+      std::max(bytes_total(left, Link::l2_to_sm, Link::sm_to_l2), bytes_total(right, Link::l2_to_sm, Link::sm_to_l2)),
+      std::max(end_of(left), end_of(right))};
+  draw_column(view, commands, layout.columns[0], left, 0, scales);
+  draw_column(view, commands, layout.columns[1], right, 1, scales);
+  draw_verdict(view, layout, metrics);
+  ImGui::Dummy(size);
+}
+
+}  // namespace tilescope

@@ -1,0 +1,391 @@
+// The roofline panel: every launch under the ceilings of the machine, at each level of memory, and why it stands where it stands.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "app/views/panels.h"
+#include "app/ui/say.h"
+#include "app/views/study_panel.h"
+#include "sim/analysis/format.h"
+
+namespace tilescope {
+namespace {
+
+/// A point as it is drawn: all operations, so that a softmax without products has its place.
+struct Place {
+  const RooflineKernel* kernel = nullptr;
+  const RooflinePoint* point = nullptr;
+  PlotPoint at;
+  bool whole = false;
+};
+
+double seconds_of(const RooflinePoint& point) {
+  return point.bytes_per_second > 0 ? point.bytes / point.bytes_per_second : 0;
+}
+
+PlotPoint place_of(const RooflinePoint& point) {
+  const double seconds = seconds_of(point);
+  return {point.operations() / point.bytes, seconds > 0 ? point.operations() / seconds : 0};
+}
+
+const RooflineCeiling* ceiling_of(const Roofline& roof, std::string_view name) {
+  const auto found =
+      std::find_if(roof.ceilings.begin(), roof.ceilings.end(), [&](const RooflineCeiling& c) { return c.name == name; });
+  return found == roof.ceilings.end() ? nullptr : &*found;
+}
+
+/// "HBM" for the name of a level or of a rate, in the language in use.
+const char* ceiling_name(std::string_view name) {
+  if (name == "shared memory") return tr("shared memory");
+  if (name == "tensor cores") return tr("tensor cores");
+  if (name == "wgmma") return tr("tensor cores with wgmma");
+  if (name == "exponentials") return tr("exponentials");
+  return name == "L2" ? "L2" : "HBM";
+}
+
+struct Share {
+  std::string_view of;  // a ceiling
+  double share = 0;
+};
+
+/// Which ceiling a launch comes nearest to, and how near.
+Share nearest_ceiling(const RooflineStudy& study, std::span<const RooflinePoint> points, std::string_view launch) {
+  Share best;
+  for (const RooflinePoint& point : points) {
+    if (point.launch != launch) continue;
+    const double seconds = seconds_of(point);
+    const auto take = [&](std::string_view name, double rate) {
+      const RooflineCeiling* ceiling = ceiling_of(study.roof, name);
+      if (ceiling != nullptr && rate / ceiling->rate > best.share) best = {ceiling->name, rate / ceiling->rate};
+    };
+    if (point.busy() > best.share) best = {point.level, point.busy()};
+    take("tensor cores", point.flops / seconds);
+    // The ceiling counts the products that go with each exponential.
+    take("exponentials", point.exps / seconds * 4 * static_cast<double>(study.problem.head_dim));
+  }
+  return best;
+}
+
+std::vector<std::string_view> launches_of(const RooflineKernel& kernel) {
+  std::vector<std::string_view> names;
+  for (const RooflinePoint& point : kernel.launches)
+    if (names.empty() || names.back() != point.launch) names.push_back(point.launch);
+  return names;
+}
+
+/// The point of a launch at the slowest level that it uses.
+const RooflinePoint* slowest_level(std::span<const RooflinePoint> points, std::string_view launch) {
+  const auto found = std::find_if(points.begin(), points.end(), [&](const RooflinePoint& p) { return p.launch == launch; });
+  return found == points.end() ? nullptr : &*found;
+}
+
+/// "S 597 MB, P 505 MB and 17.6 MB more": what a launch's bytes at a level are.
+std::string carried(const RooflinePoint& point) {
+  std::string text;
+  double rest = 0;
+  int named = 0;
+  for (const TensorShare& share : point.tensors) {
+    if (named >= 2 || share.bytes < 0.1 * point.bytes) {
+      rest += share.bytes;
+      continue;
+    }
+    text += fmt::format("{}{} {}", named == 0 ? "" : ", ", to_string(share.tensor),
+                        format_bytes(Bytes(static_cast<std::int64_t>(share.bytes))));
+    ++named;
+  }
+  if (rest > 0) text += say(tr(" and {} more"), format_bytes(Bytes(static_cast<std::int64_t>(rest))));
+  return text;
+}
+
+/// `shown` is the simulation of the chosen algorithm: how long its tensor cores are taken stands beside how much they multiply.
+std::string limit_sentence(const RooflineStudy& study, const RooflineKernel& kernel, std::string_view launch,
+                           const Simulation& shown) {
+  const RooflinePoint* point = slowest_level(kernel.launches, launch);
+  const Share nearest = nearest_ceiling(study, kernel.launches, launch);
+  const PlotPoint at = place_of(*point);
+  const RooflineCeiling* level = ceiling_of(study.roof, point->level);
+  const bool below = level != nullptr && level->kind == RooflineCeiling::Kind::bandwidth && at.x < level->ridge;
+  const std::string ridge = level != nullptr ? format_value(std::round(level->ridge)) : std::string();
+  const RooflineCeiling* roof = ceiling_of(study.roof, nearest.of);
+  const bool at_memory = roof != nullptr && roof->kind == RooflineCeiling::Kind::bandwidth && nearest.share >= 0.5;
+  const char* sentence = below && !at_memory
+                             ? tr("{}: {} operations a byte of {}, below {}, yet far from that roof: nearest limit {}, {}")
+                         : below ? tr("{}: {} operations a byte of {}, below {}: memory-bound; nearest limit {}, {}")
+                                 : tr("{}: {} operations a byte of {}, above {}: not bound by it; nearest limit {}, {}");
+  // Why so many: what the bytes are, and whether there are products to spend them on.
+  const std::string why = point->flops > 0
+                              ? say(tr(" — {} in products for {}"), format_short(point->flops, "FLOP"), carried(*point))
+                              : say(tr(" — no products at all, only {}"), carried(*point));
+  const double tensor = shown.utilisation[static_cast<std::size_t>(Bound::tensor)];
+  const bool said = kernel.chosen && launches_of(kernel).size() == 1 && nearest.of == "tensor cores" && tensor > nearest.share;
+  const std::string taken =
+      said ? say(tr("; their time is taken to {}, since other instructions take turns from them"), format_percent(tensor))
+           : std::string();
+  const std::string name = launches_of(kernel).size() > 1 ? fmt::format("{} {}", algorithm_title(kernel.algorithm), launch)
+                                                          : algorithm_title(kernel.algorithm);
+  return say(sentence, name, format_value(std::round(at.x * 10) / 10), ceiling_name(point->level), ridge, ceiling_name(nearest.of),
+             format_percent(nearest.share)) +
+         taken + why;
+}
+
+/// What of its nearest limit the launch that comes closest to one reaches, where latency holds everything up; else 0.
+double far_below(const RooflineStudy& study) {
+  constexpr double far = 0.1;
+  double best = 0;
+  for (const RooflineKernel& kernel : study.kernels) {
+    if (kernel.outcome.bound != Bound::latency) return 0;
+    for (const RooflinePoint& point : kernel.launches) best = std::max(best, point.fraction);
+  }
+  return best < far ? best : 0;
+}
+
+/// All launches of a kernel at the level; null where it moves nothing there.
+const RooflinePoint* whole_at(const RooflineKernel& kernel, std::string_view level) {
+  const auto found =
+      std::find_if(kernel.whole.begin(), kernel.whole.end(), [&](const RooflinePoint& p) { return p.level == level; });
+  return found == kernel.whole.end() ? nullptr : &*found;
+}
+
+std::string per_byte(const RooflinePoint& point) {
+  return format_value(std::round(place_of(point).x * 10) / 10);
+}
+
+/// The chosen algorithm against the other one, over all their launches and at one level; or that no roof is what counts here.
+std::string finding(const RooflineStudy& study) {
+  if (const double best = far_below(study); best > 0)
+    return say(
+        tr("Every launch stays far below every roof, at {} of one at most: latency holds it up, neither bytes nor arithmetic"),
+        format_percent(best));
+  const RooflineKernel *chosen = nullptr, *other = nullptr;
+  for (const RooflineKernel& kernel : study.kernels) (kernel.chosen ? chosen : other) = &kernel;
+  if (chosen == nullptr || chosen->whole.empty()) return tr("Nothing moves a byte here");
+  const RooflinePoint& point = chosen->whole.front();
+  std::string text = say(tr("{} does {} operations for each byte of {}"), algorithm_title(chosen->algorithm), per_byte(point),
+                         ceiling_name(point.level));
+  const RooflinePoint* beside = other != nullptr ? whole_at(*other, point.level) : nullptr;
+  if (beside != nullptr) text += say(tr(", {} {}"), algorithm_title(other->algorithm), per_byte(*beside));
+  return text + say(tr("; with fewer than {}, memory is slower than the tensor cores"),
+                    format_value(std::round(ceiling_of(study.roof, point.level)->ridge)));
+}
+
+Marker marker_of(std::string_view level) {
+  return level == "HBM" ? Marker::circle : level == "L2" ? Marker::square : Marker::diamond;
+}
+
+void draw_roof(Plot& plot, const View& view, const RooflineStudy& study) {
+  const Theme& theme = *view.theme;
+  const double low = plot.x_axis().low, high = plot.x_axis().high;
+  const RooflineCeiling* tensor = ceiling_of(study.roof, "tensor cores");
+  const RooflineCeiling* wgmma = ceiling_of(study.roof, "wgmma");
+  for (const RooflineCeiling& ceiling : study.roof.ceilings) {
+    const bool slope = ceiling.kind == RooflineCeiling::Kind::bandwidth;
+    const double end = slope ? std::min(high, tensor->rate / ceiling.rate) : high;
+    const std::vector<PlotPoint> line = {{low, ceiling.at(low)}, {end, ceiling.at(end)}};
+    const bool hbm = ceiling.name == "HBM" || ceiling.name == "tensor cores";
+    plot.curve(line, hbm ? theme.text : theme.text_dim, (hbm ? 2.2F : 1.3F) * theme.scale,
+               ceiling.name == "exponentials" ? Plot::Line::dashed
+               : ceiling.name == "wgmma"      ? Plot::Line::dotted
+                                              : Plot::Line::solid);
+    if (!slope || wgmma == nullptr || wgmma->rate <= tensor->rate) continue;
+    // On from the ridge of mma.sync to that of wgmma, which no kernel here uses.
+    const double far_end = std::min(high, wgmma->rate / ceiling.rate);
+    const std::vector<PlotPoint> on = {{end, ceiling.at(end)}, {far_end, ceiling.at(far_end)}};
+    plot.curve(on, theme.text_dim, theme.scale, Plot::Line::dotted);
+  }
+}
+
+/// Too close for two lines to be told apart.
+bool nearly(double a, double b) {
+  return std::abs(a - b) < 0.02 * b;
+}
+
+void label_roof(Plot& plot, const View& view, const RooflineStudy& study) {
+  const Theme& theme = *view.theme;
+  for (const RooflineCeiling& ceiling : study.roof.ceilings) {
+    const bool slope = ceiling.kind == RooflineCeiling::Kind::bandwidth;
+    const std::string rate = slope ? format_bandwidth(ceiling.rate) : format_short(ceiling.rate, "FLOP/s");
+    std::string text = fmt::format("{} {}", ceiling_name(ceiling.name), rate);
+    if (ceiling.name == "tensor cores" && ceiling_of(study.roof, "wgmma") != nullptr)
+      text = say(tr("tensor cores with mma.sync {}"), rate);
+    const RooflineCeiling* wgmma = ceiling_of(study.roof, "wgmma");
+    const RooflineCeiling* exponentials = ceiling_of(study.roof, "exponentials");
+    const bool together = wgmma != nullptr && exponentials != nullptr && nearly(wgmma->rate, exponentials->rate);
+    if (together && ceiling.name == "exponentials") continue;
+    if (together && ceiling.name == "wgmma") text = say(tr("tensor cores with wgmma, and exponentials {}"), rate);
+    if (ceiling.name == "exponentials") {
+      const double tensor = ceiling_of(study.roof, "tensor cores")->rate;
+      if (nearly(ceiling.rate, tensor)) continue;  // said on the line that both are
+    } else if (const RooflineCeiling* exps = ceiling_of(study.roof, "exponentials");
+               ceiling.name == "tensor cores" && exps != nullptr && nearly(exps->rate, ceiling.rate)) {
+      text = say(tr("tensor cores and exponentials {}"), rate);
+    }
+    // Near the lower end of a slope, at the right end of a flat line.
+    const double y_low = plot.y_axis().low * std::pow(plot.y_axis().high / plot.y_axis().low, 0.10);
+    const double x = slope ? std::max(y_low / ceiling.rate, plot.x_axis().low * 1.15) : plot.x_axis().high / 1.05;
+    plot.label({x, ceiling.at(x)}, text, theme.text_dim, slope ? Plot::Side::right : Plot::Side::above);
+  }
+}
+
+std::vector<Place> places_of(const RooflineStudy& study) {
+  std::vector<Place> places;
+  for (const RooflineKernel& kernel : study.kernels) {
+    for (const RooflinePoint& point : kernel.launches) places.push_back({&kernel, &point, place_of(point), false});
+    if (launches_of(kernel).size() < 2) continue;
+    for (const RooflinePoint& point : kernel.whole) places.push_back({&kernel, &point, place_of(point), true});
+  }
+  return places;
+}
+
+void draw_places(Plot& plot, const View& view, std::span<const Place> places) {
+  const Theme& theme = *view.theme;
+  // The levels of one launch are one height: a line holds them together.
+  for (std::size_t i = 1; i < places.size(); ++i) {
+    const Place &a = places[i - 1], &b = places[i];
+    if (a.kernel != b.kernel || a.point->launch != b.point->launch || a.whole != b.whole) continue;
+    const std::vector<PlotPoint> line = {a.at, b.at};
+    plot.curve(line, with_alpha(algorithm_color(theme, a.kernel->algorithm), 0.45F), std::max(1.0F, theme.scale),
+               Plot::Line::dotted);
+  }
+  for (const Place& place : places) {
+    const bool main = place.point->level == "HBM";
+    const float radius = (place.whole ? 7.0F : main ? 5.5F : 3.6F) * theme.scale;
+    const ImU32 color = algorithm_color(theme, place.kernel->algorithm);
+    plot.marker(place.whole && main ? Marker::ring : marker_of(place.point->level), place.at, color, radius);
+  }
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const Place& place = places[i];
+    const bool first_level = i == 0 || places[i - 1].point->launch != place.point->launch || places[i - 1].kernel != place.kernel ||
+                             places[i - 1].whole != place.whole;
+    if (!first_level) continue;
+    const std::string name = place.whole ? say(tr("{}, all launches"), algorithm_title(place.kernel->algorithm))
+                             : launches_of(*place.kernel).size() > 1
+                                 ? fmt::format("{} {}", algorithm_title(place.kernel->algorithm), place.point->launch)
+                                 : algorithm_title(place.kernel->algorithm);
+    plot.label(place.at, name, theme.text, Plot::Side::right, place.kernel->chosen);
+  }
+}
+
+/// Measured kernels at the level of HBM: the simulated operations over counted bytes and measured time.
+void draw_measured(Plot& plot, const View& view, const RooflineStudy& study) {
+  const Theme& theme = *view.theme;
+  for (const RooflineKernel& kernel : study.kernels) {
+    const MeasuredCase* measured = measured_case(view, kernel.algorithm, study.problem);
+    if (measured == nullptr || kernel.whole.empty() || measured->time_cold_ns.median <= 0) continue;
+    const auto read = counter(*measured, "hbm_read_bytes"), written = counter(*measured, "hbm_write_bytes");
+    if (!read || !written || *read + *written <= 0) continue;
+    const double bytes = *read + *written;
+    const double operations = kernel.whole.front().operations();
+    const PlotPoint at = {operations / bytes, operations / (measured->time_cold_ns.median * 1e-9)};
+    plot.marker(Marker::cross, at, theme.text, 6 * theme.scale);
+    plot.label(at, fmt::format("{} {}", algorithm_title(kernel.algorithm), measured_label(view)), theme.text, Plot::Side::below);
+  }
+}
+
+/// What the signs stand for, in the corner that no launch can reach: the lower right.
+void draw_key(Plot& plot, const View& view, const RooflineStudy& study) {
+  const Theme& theme = *view.theme;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const float height = theme.ui_small->FontSize + 5 * theme.scale;
+  float y = plot.inside().max.y - 6 * theme.scale;
+  for (const RooflineCeiling& ceiling : study.roof.ceilings) {
+    if (ceiling.kind != RooflineCeiling::Kind::bandwidth) continue;
+    const std::string text = say(tr("bytes of {}"), ceiling_name(ceiling.name));
+    const float width = text_width(theme.ui_small, text), right = plot.inside().max.x - 8 * theme.scale;
+    const Rect row = {{right - width - 16 * theme.scale, y - height}, {right, y}};
+    draw_marker(list, marker_of(ceiling.name), {row.min.x, row.center().y}, 4 * theme.scale, theme.text_dim, 1);
+    draw_text(list, theme.ui_small, row, theme.text_dim, text, Align::right);
+    plot.keep_clear(row);
+    y -= height;
+  }
+}
+
+void hover(const Plot& plot, const View& view, const RooflineStudy& study, std::span<const Place> places) {
+  const ImVec2 mouse = ImGui::GetIO().MousePos;
+  if (!ImGui::IsWindowHovered() || !plot.inside().contains(mouse)) return;
+  const Place* nearest = nullptr;
+  float least = 14 * view.theme->scale;
+  for (const Place& place : places) {
+    const ImVec2 at = plot.at(place.at);
+    const float distance = std::hypot(at.x - mouse.x, at.y - mouse.y);
+    if (distance < least) least = distance, nearest = &place;
+  }
+  if (nearest == nullptr) return;
+  const RooflinePoint& p = *nearest->point;
+  std::string body =
+      say(tr("{} over {} of {}: {} operations a byte"), format_short(p.operations(), "op"),
+          format_bytes(Bytes(static_cast<std::int64_t>(p.bytes))), ceiling_name(p.level), format_value(nearest->at.x));
+  if (p.flops > 0) add_line(body, say(tr("{} of them in products"), format_short(p.flops, "FLOP")));
+  add_line(body, say(tr("{} from {}, {} of its bandwidth"), format_bandwidth(p.bytes_per_second), ceiling_name(p.level),
+                     format_percent(p.busy())));
+  const RooflineCeiling* level = ceiling_of(study.roof, p.level);
+  if (level->copy_rate > 0)
+    add_line(body, say(tr("that is {} with its reads and writes: reading alone {}, copying {}"), format_bandwidth(p.level_rate),
+                       format_bandwidth(level->rate), format_bandwidth(level->copy_rate)));
+  const auto some = [](double bytes) { return format_bytes(Bytes(static_cast<std::int64_t>(bytes))); };
+  if (p.earlier_bytes > 0)
+    add_line(body, say(tr("{} of it written back for earlier launches, in this one's time"), some(p.earlier_bytes)));
+  if (p.later_bytes > 0)
+    add_line(body, say(tr("{} that it wrote are written back later, in the time of other launches"), some(p.later_bytes)));
+  add_line(body, say(tr("{} reached"), format_short(nearest->at.y, "op/s")));
+  show_tooltip(
+      *view.theme,
+      fmt::format("{} {}", algorithm_title(nearest->kernel->algorithm), nearest->whole ? tr("all launches") : p.launch.c_str()),
+      body);
+}
+
+PlotAxis axis_for(const RooflineStudy& study, std::span<const Place> places, bool x) {
+  std::vector<double> values;
+  for (const Place& place : places) values.push_back(x ? place.at.x : place.at.y);
+  const RooflineCeiling* tensor = ceiling_of(study.roof, "tensor cores");
+  if (x) {
+    for (const RooflineCeiling& ceiling : study.roof.ceilings)
+      if (ceiling.ridge > 0) values.push_back(ceiling.ridge * 2);
+    values.push_back(1);
+  } else {
+    const RooflineCeiling* wgmma = ceiling_of(study.roof, "wgmma");
+    values.push_back(std::max(tensor->rate, wgmma != nullptr ? wgmma->rate : 0) * 1.5);
+    values.push_back(tensor->rate * 1e-3);
+  }
+  PlotAxis axis = axis_over(x ? tr("arithmetic intensity (operations for each byte)") : tr("operations a second"), values);
+  axis.format = x ? +[](double v) { return format_value(v); } : +[](double v) { return format_short(v); };
+  return axis;
+}
+
+}  // namespace
+
+void draw_roofline_panel(const View& view, Commands& commands) {
+  if (view.studies->roofline == nullptr) return study_empty(view, tr("Nothing simulated yet."));
+  const RooflineStudy& study = *view.studies->roofline;
+  if (!study.complete) {
+    study_progress(view, commands, 0, 1);
+    return;
+  }
+  const Theme& theme = *view.theme;
+  study_head(view, finding(study), {});
+  std::vector<std::string> sentences;
+  for (const RooflineKernel& kernel : study.kernels)
+    for (std::string_view launch : launches_of(kernel))
+      sentences.push_back(limit_sentence(study, kernel, launch, *view.lane().simulation));
+  const ImVec2 at = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
+  float text = 4 * theme.scale;
+  for (const std::string& sentence : sentences)
+    text += theme.ui_small->CalcTextSizeA(theme.ui_small->FontSize, FLT_MAX, room.x, sentence.c_str()).y + 3 * theme.scale;
+  const float height = std::max(room.y - text, room.y * 0.55F);
+
+  const std::vector<Place> places = places_of(study);
+  Plot plot(theme, ImGui::GetWindowDrawList(), {at, {at.x + room.x, at.y + height}}, axis_for(study, places, true),
+            axis_for(study, places, false));
+  draw_roof(plot, view, study);
+  draw_key(plot, view, study);
+  draw_places(plot, view, places);
+  draw_measured(plot, view, study);
+  label_roof(plot, view, study);
+  hover(plot, view, study, places);
+  ImGui::SetCursorScreenPos({at.x, at.y + height + 4 * theme.scale});
+  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {0, 3 * theme.scale});
+  for (const std::string& sentence : sentences) wrapped_text(theme.ui_small, theme.text_dim, sentence);
+  ImGui::PopStyleVar();
+}
+
+}  // namespace tilescope

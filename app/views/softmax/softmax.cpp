@@ -1,0 +1,365 @@
+// The softmax microscope: the scores of one row, the maximum as it moves, and m, α, l and O before and after this tile.
+#include <algorithm>
+#include <cmath>
+
+#include "app/ui/meanings.h"
+#include "app/ui/light_tensor.h"
+#include "app/ui/panel_state.h"
+#include "app/views/panels.h"
+#include "app/ui/say.h"
+#include "app/views/softmax/softmax_figures.h"
+#include "app/views/softmax/softmax_kernel.h"
+#include "app/ui/widgets.h"
+#include "sim/analysis/format.h"
+
+namespace tilescope {
+namespace {
+
+/// Three decimals below 10, then fewer: always as wide, so that nothing moves while digits change.
+std::string number_text(const std::optional<float>& value) {
+  if (!value) return "–";
+  const double size = std::fabs(*value);
+  if (!std::isfinite(*value) || size >= 1e5) return format_value(*value);
+  const int decimals = size < 9.9995 ? 3 : size < 99.995 ? 2 : size < 999.95 ? 1 : 0;
+  const std::string text = fmt::format("{:.{}f}", size, decimals);
+  return std::signbit(*value) && size > 0 ? std::string(minus_sign).append(text) : text;
+}
+
+std::string row_title(const Simulation& simulation) {
+  if (simulation.info->family == "attention") return tr("Online softmax");
+  return simulation.info->family == "matmul" ? std::string(tr("One row of S")) : translated(simulation.info->title);
+}
+
+void heading(const View& view, Commands& commands, int row, int rows) {
+  const Theme& theme = *view.theme;
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float width = ImGui::GetContentRegionAvail().x, height = theme.heading->FontSize;
+  const float button = std::round(20 * theme.scale), number = text_width(theme.mono, "000") + 4 * theme.scale;
+  const float picker = 2 * button + number;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  draw_text(list, theme.heading, {at, {at.x + width - picker - 44 * theme.scale, at.y + height}}, theme.text,
+            row_title(*view.lane().simulation));
+  const float left = at.x + width - picker;
+  draw_text(list, theme.ui_small, {{left - 60 * theme.scale, at.y}, {left - 6 * theme.scale, at.y + height}}, theme.text_faint,
+            tr("row"), Align::right);
+  const auto small_button = [&](const char* id, Icon icon, float x, int to, const char* tooltip) {
+    const Rect rect = {{x, at.y - 2 * theme.scale}, {x + button, at.y + height + 2 * theme.scale}};
+    if (hit_area(id, rect) && to >= 0 && to < rows) commands.push(SelectRow{to});
+    const bool usable = to >= 0 && to < rows, hovered = ImGui::IsItemHovered();
+    if (hovered && usable) list->AddRectFilled(rect.min, rect.max, theme.inset_border, 4 * theme.scale);
+    draw_icon(list, icon, rect.center(), 10 * theme.scale,
+              !usable   ? with_alpha(theme.text_faint, 0.4F)
+              : hovered ? theme.text
+                        : theme.text_dim);
+    item_tooltip(theme, tooltip);
+  };
+  small_button("row before", Icon::minus, left, row - 1, tr("The row above"));
+  small_button("row after", Icon::plus, left + button + number, row + 1, tr("The row below"));
+  draw_text(list, theme.mono, {{left + button, at.y}, {left + button + number, at.y + height}}, theme.highlight,
+            fmt::format("{}", row), Align::center);
+  ImGui::Dummy({width, height});
+}
+
+/// The scale of the bars: from a little under the smallest finite score to the largest.
+struct ScoreScale {
+  float low = -1, high = 1;
+  float share(double score) const { return static_cast<float>(std::clamp((score - low) / (high - low), 0.0, 1.0)); }
+};
+
+ScoreScale scale_of(const std::vector<float>& scores) {
+  ScoreScale scale;
+  bool any = false;
+  for (const float score : scores) {
+    if (!std::isfinite(score)) continue;
+    scale.low = any ? std::min(scale.low, score) : score;
+    scale.high = any ? std::max(scale.high, score) : score;
+    any = true;
+  }
+  if (!any || scale.high <= scale.low) return {any ? scale.low - 1 : -1, any ? scale.low + 1 : 1};
+  scale.low -= 0.08F * (scale.high - scale.low);
+  return scale;
+}
+
+void draw_bars(ImDrawList* list, const Theme& theme, const SoftmaxFigures& figures, const Rect& area, const ScoreScale& scale) {
+  const auto count = static_cast<std::int64_t>(figures.bars.size());
+  if (count == 0) return;
+  const auto bars = area.width() >= static_cast<float>(2 * count) ? count : static_cast<std::int64_t>(area.width() / 2);
+  const float width = area.width() / static_cast<float>(bars), gap = width > 4 ? std::round(theme.scale) : width > 3 ? 0.5F : 0;
+  const ImU32 color = theme.color(tensor_of(figures.parts.bars));
+  for (std::int64_t bar = 0; bar < bars; ++bar) {
+    const std::int64_t first = bar * count / bars, last = std::max(first + 1, (bar + 1) * count / bars);
+    float top = -INFINITY;  // several keys in one bar: the largest, because it is the maximum that matters
+    for (std::int64_t key = first; key < last; ++key)
+      if (std::isfinite(figures.bars[static_cast<std::size_t>(key)]))
+        top = std::max(top, figures.bars[static_cast<std::size_t>(key)]);
+    if (!std::isfinite(top)) continue;
+    const std::int64_t first_key = figures.first_key + first, last_key = figures.first_key + last;
+    const bool current = first_key < figures.current_end && last_key > figures.current_begin, seen = first_key < figures.seen;
+    const float x = area.min.x + static_cast<float>(bar) * width;
+    const ImVec2 from = {x, area.max.y - std::max(1.0F, scale.share(top) * area.height())}, to = {x + width - gap, area.max.y};
+    list->AddRectFilled(from, to, current ? color : seen ? with_alpha(color, 0.5F) : with_alpha(theme.text_faint, 0.2F));
+  }
+}
+
+void draw_dashed(ImDrawList* list, const Theme& theme, float x0, float x1, float y, ImU32 color) {
+  const float dash = 5 * theme.scale, gap = 3 * theme.scale, thickness = std::max(1.0F, std::round(1.5F * theme.scale));
+  for (float x = x0; x < x1; x += dash + gap)
+    list->AddRectFilled({x, std::floor(y)}, {std::min(x + dash, x1), std::floor(y) + thickness}, color);
+}
+
+const char* bars_caption(const SoftmaxParts& parts) {
+  if (parts.bars == Slot::none) return tr("no scores in this launch");
+  if (parts.bars == Slot::p) return tr("weights seen so far");
+  return parts.maximum ? tr("scores seen so far") : tr("scores of this tile");
+}
+
+/// The caption of the bars, and the old and the new maximum at its right.
+void draw_bars_caption(ImDrawList* list, const Theme& theme, const SoftmaxFigures& figures, const Rect& rect) {
+  float right = rect.max.x;
+  if (figures.parts.maximum && (!figures.known || figures.moves_maximum)) {
+    const bool room = rect.width() > 250 * theme.scale;
+    const float column = text_width(theme.mono_small, "m′ = −0.0000"), old_column = text_width(theme.mono_small, "m = −0.0000");
+    draw_text(list, theme.mono_small, {{right - column, rect.min.y}, {right, rect.max.y}},
+              figures.row.m_new ? theme.highlight : theme.text_faint, fmt::format("m′ = {}", number_text(figures.row.m_new)),
+              Align::right);
+    right -= column + 8 * theme.scale;
+    if (room) {
+      draw_text(list, theme.mono_small, {{right - old_column, rect.min.y}, {right, rect.max.y}}, theme.text_dim,
+                fmt::format("m = {}", number_text(figures.row.m_old)), Align::right);
+      right -= old_column + 8 * theme.scale;
+    }
+  }
+  draw_text(list, theme.ui_small, {rect.min, {right, rect.max.y}}, theme.text_faint, bars_caption(figures.parts));
+}
+
+void bar_tooltip(const Theme& theme, const SoftmaxFigures& figures, const Rect& area) {
+  const auto count = static_cast<std::int64_t>(figures.bars.size());
+  const float share = (ImGui::GetIO().MousePos.x - area.min.x) / area.width();
+  const auto index = std::clamp<std::int64_t>(static_cast<std::int64_t>(share * static_cast<float>(count)), 0, count - 1);
+  const std::int64_t key = figures.first_key + index;
+  const float value = figures.bars[static_cast<std::size_t>(index)];
+  const bool current = key >= figures.current_begin && key < figures.current_end;
+  std::string body = tr("never seen by this block");
+  if (!std::isnan(value)) {
+    body = say(figures.parts.bars == Slot::p ? tr("weight {}") : tr("score {}"), format_value(value));
+    add_line(body, current ? tr("in this tile") : key < figures.seen ? tr("in a tile before this one") : tr("still to come"));
+    if (std::isinf(value)) add_line(body, tr("masked: this query does not see this key"));
+  }
+  for (const RowScore& score : figures.row.scores)
+    if (score.key == key && score.weight) add_line(body, say(tr("its weight, e^(score − m′): {}"), format_value(*score.weight)));
+  show_tooltip(theme, say(tr("key {}"), key), body);
+}
+
+void draw_scores(const View& view, const SoftmaxFigures& figures, float height) {
+  const Theme& theme = *view.theme;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float width = ImGui::GetContentRegionAvail().x, caption = theme.ui_small->FontSize + 4 * theme.scale;
+  ImGui::InvisibleButton("scores", {width, height});
+  const bool hovered = ImGui::IsItemHovered();
+  draw_bars_caption(list, theme, figures, {at, {at.x + width, at.y + caption}});
+  const Rect area = {{at.x, at.y + caption + 2 * theme.scale}, {at.x + width, at.y + height}};
+  list->AddRectFilled({area.min.x, area.max.y}, {area.max.x, area.max.y + std::max(1.0F, std::floor(theme.scale))},
+                      theme.panel_border);
+  if (area.height() < 8 || !figures.known || figures.bars.empty()) return;
+  ScoreScale scale = scale_of(figures.bars);
+  if (figures.parts.bars == Slot::p) scale.low = 0;
+  draw_bars(list, theme, figures, area, scale);
+  const auto line = [&](const std::optional<float>& value, ImU32 color) {
+    if (value && std::isfinite(*value))
+      draw_dashed(list, theme, area.min.x, area.max.x, area.max.y - scale.share(*value) * area.height(), color);
+  };
+  line(figures.row.m_old, theme.text_dim);
+  line(figures.row.m_new, theme.highlight);
+  if (hovered && area.contains(ImGui::GetIO().MousePos)) bar_tooltip(theme, figures, area);
+}
+
+/// A line of the lower part: a letter, what it was and became, and at the right where that comes from.
+struct Statistic {
+  const char* id = "";
+  std::string letter;
+  Slot slot = Slot::none;
+  ImU32 color = 0;
+  std::optional<float> before, after;
+  bool only_after = false, only_before = false;
+  std::string note;
+};
+
+void line_tip(const Theme& theme, const Statistic& line, std::string_view note) {
+  std::string body = meaning_of(line.slot);
+  if (!note.empty()) add_line(body, note);
+  if (line.slot == Slot::o) add_line(body, tr("Click: the next column."));
+  item_tooltip(theme, line.letter, body);
+}
+
+/// Returns true when clicked.
+bool draw_statistic(const Theme& theme, const Statistic& line, float height) {
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float width = ImGui::GetContentRegionAvail().x;
+  const bool clicked = ImGui::InvisibleButton(line.id, {width, height});
+  const float bottom = at.y + height, label = text_width(theme.ui_bold, "O[00]") + 4 * theme.scale;
+  draw_text(list, theme.ui_bold, {at, {at.x + label, bottom}}, line.color, line.letter);
+  const float column = text_width(theme.mono, "−0.0000"), arrow = text_width(theme.mono, " → ");
+  float x = at.x + label;
+  const auto number = [&](const std::optional<float>& value, ImU32 color) {
+    draw_text(list, theme.mono, {{x, at.y}, {x + column, bottom}}, value ? color : theme.text_faint, number_text(value),
+              Align::right);
+    x += column;
+  };
+  if (!line.only_after) number(line.before, line.only_before ? theme.text : theme.text_dim);
+  if (!line.only_after && !line.only_before) {
+    draw_text(list, theme.mono, {{x, at.y}, {x + arrow, bottom}}, theme.text_faint, " → ");
+    x += arrow;
+  }
+  if (!line.only_before) number(line.after, theme.text);
+  x += 6 * theme.scale;
+  const bool room = text_width(theme.mono_small, line.note) <= at.x + width - x;  // half a formula is none
+  if (room) draw_text(list, theme.mono_small, {{x, at.y}, {at.x + width, bottom}}, theme.text_faint, line.note, Align::right);
+  line_tip(theme, line, room ? std::string_view() : line.note);
+  return clicked;
+}
+
+/// "e^(1.204 − 1.871)", and a plus where two signs would meet.
+std::string power_text(const std::optional<float>& from, const std::optional<float>& to) {
+  const bool negative = to && *to < 0;
+  return fmt::format("e^({} {} {})", number_text(from), negative ? "+" : minus_sign,
+                     negative ? number_text(-*to) : number_text(to));
+}
+
+const char* output_note(OpKind by) {
+  switch (by) {
+    case OpKind::rescale:
+      return tr("before P·V is added");
+    case OpKind::matmul:
+      return tr("P·V is added");
+    case OpKind::divide:
+      return tr("divided by l");
+    default:
+      return "";
+  }
+}
+
+std::vector<Statistic> statistics_of(const Theme& theme, const SoftmaxFigures& figures, int column) {
+  const SoftmaxRow& row = figures.row;
+  const auto text = [](const std::optional<float>& value) { return number_text(value); };
+  const ImU32 of_m = theme.text_color(Tensor::m), of_l = theme.text_color(Tensor::l);
+  std::vector<Statistic> lines;
+  if (figures.parts.maximum)
+    lines.push_back({"m", "m", Slot::m, of_m, row.m_old, row.m_new, false, figures.known && !figures.moves_maximum,
+                     row.m_tile ? say(tr("this tile {}"), text(row.m_tile)) : std::string()});
+  if (figures.parts.scale)
+    lines.push_back({"alpha",
+                     "α",
+                     Slot::alpha,
+                     of_m,
+                     {},
+                     row.alpha,
+                     true,
+                     false,
+                     row.alpha ? power_text(row.m_old, row.m_new) : std::string()});
+  if (figures.parts.old_scale)
+    lines.push_back(
+        {"beta", "β", Slot::beta, of_m, {}, row.beta, true, false, row.beta ? power_text(row.m_tile, row.m_new) : std::string()});
+  if (figures.parts.sum) {
+    std::string note;
+    if (row.l_new && row.beta && row.l_tile)
+      note = fmt::format("{}·{} + {}·{}", text(row.alpha), text(row.l_old), text(row.beta), text(row.l_tile));
+    else if (row.l_new && row.alpha && row.tile_sum)
+      note = fmt::format("{}·{} + {}", text(row.alpha), text(row.l_old), format_value(*row.tile_sum));
+    else if (row.l_new && row.l_old && row.tile_sum)
+      note = fmt::format("{} + {}", text(row.l_old), format_value(*row.tile_sum));
+    lines.push_back({"l", "l", Slot::l, of_l, row.l_old, row.l_new, false, figures.known && !figures.moves_sum, note});
+  }
+  if (figures.parts.output) {
+    const auto at = [column](const std::vector<float>& values) {
+      return values.empty() ? std::optional<float>() : values[std::min(static_cast<std::size_t>(column), values.size() - 1)];
+    };
+    lines.push_back({"O", fmt::format("O[{}]", column), Slot::o, theme.text_color(Tensor::o), at(row.o_before), at(row.o_after),
+                     false, figures.known && !figures.moves_output, output_note(figures.output_by)});
+  }
+  return lines;
+}
+
+/// What α does to what was gathered before this tile; empty while it is not known.
+std::string rescale_words(const SoftmaxFigures& figures) {
+  const SoftmaxRow& row = figures.row;
+  if (!row.alpha || !row.m_old || !row.m_new) return {};
+  if (!std::isfinite(*row.m_old)) return tr("the first tile: nothing to rescale yet");
+  if (*row.m_new <= *row.m_old) return tr("no new maximum: α is 1, nothing to rescale");
+  return say(figures.parts.output ? tr("new maximum: l and O so far become ×{}") : tr("new maximum: l so far becomes ×{}"),
+             number_text(row.alpha));
+}
+
+/// What α did while a tile is being added; then "O against float64: 3.1e-4 relative", or why there is no such figure.
+void draw_footer(const View& view, const SoftmaxFigures& figures) {
+  const Theme& theme = *view.theme;
+  if (!view.lane().operations) return text_item(theme.ui_small, theme.text_faint, tr("Step forward to see values."));
+  if (!view.lane().history) return text_item(theme.ui_small, theme.text_faint, tr("working out the values…"));
+  if (!figures.known) return text_item(theme.ui_small, theme.text_faint, tr("Nothing is computed yet."));
+  const std::string rescale = rescale_words(figures);
+  if (!rescale.empty() && (!figures.row.output_error || !figures.parts.output)) {
+    text_item(theme.ui_small, theme.text, rescale);
+    item_tooltip(
+        theme, tr("Why rescale"),
+        tr("What was gathered so far was measured against the old maximum m, e^(S − m). Against the new one, m′, each of it is\n"
+           "α = e^(m − m′) times that. One factor brings all of l and O over, so no earlier score has to be read again."));
+    return;
+  }
+  if (!figures.parts.output) return;
+  const auto& error = figures.row.output_error;
+  std::string text = tr("O against float64: –");
+  if (error && *error == 0)
+    text = tr("O against float64: the same");
+  else if (error)
+    text = say(tr("O against float64: {} relative"), format_value(*error));
+  else if (figures.checked)
+    text = tr("O against float64: after this tile");
+  text_item(theme.ui_small, theme.text_faint, text);
+  if (!figures.checked)
+    item_tooltip(theme, tr("Not held against float64"),
+                 say(tr("That is done up to {} elements of K."), format_count(most_checked_elements)));
+  else if (!error)
+    item_tooltip(theme, tr("O is between two updates"), tr("It is compared once this tile has been added."));
+  else
+    item_tooltip(theme, tr("O against float64"),
+                 tr("The row of O, divided by l where that is still to come, beside float64 attention over the keys seen so far."));
+}
+
+}  // namespace
+
+void draw_softmax_panel(const View& view, Commands& commands) {
+  if (view.lanes.empty() || !view.lane().simulation) return;
+  const Theme& theme = *view.theme;
+  auto& chosen = panel_state<ChosenColumn>("column");
+  const SoftmaxFigures& figures = panel_state<SoftmaxReader>("softmax").read(view.lane(), view.row);
+  const int columns = static_cast<int>(std::max(figures.row.o_before.size(), figures.row.o_after.size()));
+  const int column = columns > 0 ? std::min(chosen.column, columns - 1) : chosen.column;
+
+  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {0, 3 * theme.scale});
+  heading(view, commands, std::clamp(view.row, 0, figures.rows - 1), figures.rows);
+  const auto lines = statistics_of(theme, figures, column);
+  const float whole = ImGui::GetContentRegionAvail().y, footer = theme.ui_small->FontSize + 3 * theme.scale;
+  const float smallest = theme.mono->FontSize + 2 * theme.scale, gap = 3 * theme.scale;
+  const auto count = static_cast<float>(lines.size());
+  const float kernel_rows = kernel_rows_height(view, whole - count * (smallest + gap) - footer - gap);
+  const float room = whole - (kernel_rows > 0 ? kernel_rows + gap : 0);
+  const float line_height =
+      std::floor(std::clamp((room - footer) * 0.46F / std::max(1.0F, count) - gap, smallest, theme.row_height));
+  draw_scores(view, figures, std::clamp(room - count * (line_height + gap) - footer - gap, 30 * theme.scale, 260 * theme.scale));
+  std::optional<Tensor> under_mouse;
+  for (const Statistic& line : lines) {
+    const bool clicked = draw_statistic(theme, line, line_height);
+    if (std::string_view(line.id) != "O") continue;
+    if (ImGui::IsItemHovered()) under_mouse = Tensor::o;
+    if (clicked && columns > 0) chosen.column = (column + 1) % columns;
+  }
+  const ImVec2 foot = ImGui::GetCursorScreenPos();
+  const Rect foot_line = {foot, {foot.x + ImGui::GetContentRegionAvail().x, foot.y + theme.ui_small->FontSize}};
+  draw_footer(view, figures);
+  kernel_rows > 0 ? draw_kernel_rows(view, commands, kernel_rows) : draw_kernel_word(view, commands, foot_line);
+  light_tensor(view, commands, under_mouse);
+  ImGui::PopStyleVar();
+}
+
+}  // namespace tilescope

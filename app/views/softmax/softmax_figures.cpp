@@ -1,0 +1,179 @@
+// Reads one row's figures out of a block's history, no more often than they change.
+#include "app/views/softmax/softmax_figures.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "app/model/timeline_data.h"
+#include "app/model/stage_facts.h"
+#include "sim/numerics/inputs.h"
+
+namespace tilescope {
+namespace {
+
+/// A history that knows the iteration of `op` and what it started from, and nothing earlier: where values are worked out again on
+/// demand, looking back over every tile would cost as much as running the block.
+class ThisIteration final : public BlockHistory {
+ public:
+  ThisIteration(const BlockHistory& whole, int op) : whole_(whole), from_(op) {
+    const auto& operations = whole.operations().operations;
+    const std::int32_t iteration = operations[static_cast<std::size_t>(op)].iteration;
+    while (from_ >= 0 && operations[static_cast<std::size_t>(from_)].iteration == iteration) --from_;
+  }
+  int launch() const override { return whole_.launch(); }
+  std::int64_t block() const override { return whole_.block(); }
+  const BlockOperations& operations() const override { return whole_.operations(); }
+  std::shared_ptr<const Matrix> value(Slot slot, int op) const override { return op < from_ ? nullptr : whole_.value(slot, op); }
+  bool keeps_everything() const override { return false; }
+
+ private:
+  const BlockHistory& whole_;
+  int from_;
+};
+
+}  // namespace
+
+SoftmaxParts softmax_parts(std::span<const SlotShape> slots) {
+  const auto has = [&](Slot slot) {
+    return std::any_of(slots.begin(), slots.end(), [slot](const SlotShape& shape) { return shape.slot == slot; });
+  };
+  SoftmaxParts parts;
+  parts.maximum = has(Slot::m) || has(Slot::m_new);
+  parts.scale = has(Slot::alpha);
+  parts.old_scale = has(Slot::beta);
+  parts.sum = has(Slot::l) || has(Slot::l_new);
+  parts.output = has(Slot::o);
+  parts.bars = has(Slot::s) ? Slot::s : has(Slot::p) ? Slot::p : Slot::none;
+  return parts;
+}
+
+const SoftmaxParts& SoftmaxReader::parts_of(const Lane& lane) {
+  const int launch = lane.operations->launch;
+  if (launch == parts_launch_ && parts_simulation_.lock() == lane.simulation) return parts_;
+  // The slots were collected off the frame, when the timeline was laid out; it is not there for a moment after another SM was
+  // chosen.
+  const StageFacts* facts = lane.timeline ? lane.timeline->stage_facts.get() : nullptr;
+  parts_ = softmax_parts(facts != nullptr ? facts->shapes[static_cast<std::size_t>(launch)].slots
+                                          : program_shape(*lane.simulation->info, *lane.simulation->program, launch).slots);
+  parts_launch_ = launch;
+  parts_simulation_ = lane.simulation;
+  return parts_;
+}
+
+const SoftmaxFigures& SoftmaxReader::read(const Lane& lane, int row) {
+  if (!lane.operations) {
+    *this = SoftmaxReader();
+    return figures_;
+  }
+  const bool same_block = lane.history && history_.lock() == lane.history;
+  if (!same_block) {
+    const SoftmaxParts parts = parts_of(lane);
+    history_ = lane.history;
+    figures_ = {};
+    figures_.parts = parts;
+    bars_written_.clear();
+    op_ = -2;
+    q_tile_ = -2;
+    const std::int64_t tile_rows = lane.simulation->program->tile().block_q;
+    figures_.rows = static_cast<int>(std::max<std::int64_t>(1, std::min<std::int64_t>(lane.operations->rows, tile_rows)));
+  }
+  if (!lane.history || lane.values_op < 0) return figures_;
+  row = std::clamp(row, 0, figures_.rows - 1);
+  if (same_block && lane.values_op == op_ && row == row_) return figures_;
+  const bool other_row = row != row_;
+  op_ = lane.values_op;
+  row_ = row;
+  if (other_row) q_tile_ = -2;
+  read_values(lane);
+  return figures_;
+}
+
+void SoftmaxReader::read_values(const Lane& lane) {
+  const auto& operations = lane.operations->operations;
+  figures_.known = true;
+  const TileProgram& program = *lane.simulation->program;
+  figures_.row = lane.history->keeps_everything()
+                     ? softmax_row(program, *lane.history, op_, row_, lane.reference.get())
+                     : softmax_row(program, ThisIteration(*lane.history, op_), op_, row_, lane.reference.get());
+  figures_.checked = lane.reference != nullptr;
+  const Operation& now = operations[static_cast<std::size_t>(op_)];
+  if (now.q_tile != q_tile_ || !lane.history->keeps_everything()) {
+    q_tile_ = now.q_tile;
+    read_bars(lane);
+  }
+  figures_.moves_maximum = figures_.moves_sum = figures_.moves_output = false;
+  // The operations of an iteration stand together, with loads for other ones between them.
+  const auto look_at = [&](int i) {
+    const Operation& op = operations[static_cast<std::size_t>(i)];
+    if (op.kind == OpKind::load) return true;
+    if (op.iteration != now.iteration) return false;
+    figures_.moves_maximum |= op.kind == OpKind::row_max;
+    figures_.moves_sum |= op.kind == OpKind::row_sum || op.kind == OpKind::merge;
+    figures_.moves_output |= op.dst == Slot::o;
+    return true;
+  };
+  for (int i = op_; i >= 0 && look_at(i); --i) continue;
+  for (int i = op_ + 1; i < static_cast<int>(operations.size()) && look_at(i); ++i) continue;
+  figures_.output_by = OpKind::barrier;
+  for (int op = op_; op >= 0 && operations[static_cast<std::size_t>(op)].iteration == now.iteration; --op) {
+    const Operation& done = operations[static_cast<std::size_t>(op)];
+    if (done.dst != Slot::o || done.kind == OpKind::load || done.kind == OpKind::fill) continue;
+    figures_.output_by = done.kind;
+    break;
+  }
+  const std::int64_t tile_keys = lane.simulation->program->tile().block_kv;
+  figures_.current_begin = figures_.current_end = 0;
+  figures_.seen = figures_.row.keys_seen;
+  if (figures_.row.kv_tile < 0) return;
+  figures_.seen = figures_.row.kv_tile * tile_keys;
+  for (int op = op_; op >= 0 && operations[static_cast<std::size_t>(op)].iteration == now.iteration; --op) {
+    const Operation& made = operations[static_cast<std::size_t>(op)];
+    const bool uses = made.dst == figures_.parts.bars || made.src[0] == figures_.parts.bars || made.src[1] == figures_.parts.bars;
+    if (!uses || figures_.parts.bars == Slot::none) continue;
+    figures_.current_begin = figures_.seen;
+    figures_.current_end = figures_.seen + tile_keys;
+    break;
+  }
+}
+
+/// The row of S (or P) over every key tile of the block, from the last operation that wrote each; the whole picture that the bars
+/// fill in.
+void SoftmaxReader::read_bars(const Lane& lane) {
+  const Slot slot = figures_.parts.bars;
+  figures_.bars.clear();
+  figures_.first_key = 0;
+  if (slot == Slot::none) return;
+  const TileProgram& program = *lane.simulation->program;
+  const std::int64_t tile_keys = program.tile().block_kv;
+  std::int64_t keys = program.problem().seq_kv;
+  const bool one_tile = !figures_.parts.maximum && slot == Slot::s;
+  if (one_tile) {  // a block of a plain product: its tile fills the width
+    figures_.first_key = std::max(figures_.row.kv_tile, 0) * tile_keys;
+    keys = std::min(tile_keys, keys - figures_.first_key);
+  }
+  figures_.bars.assign(static_cast<std::size_t>(keys), std::numeric_limits<float>::quiet_NaN());
+  const auto put = [&](std::int64_t key, float value) {
+    const std::int64_t index = key - figures_.first_key;
+    if (index >= 0 && index < keys) figures_.bars[static_cast<std::size_t>(index)] = value;
+  };
+  if (!lane.history->keeps_everything()) {
+    for (const RowScore& score : figures_.row.scores) put(score.key, score.value);
+    return;
+  }
+  const auto& operations = lane.operations->operations;
+  if (bars_written_.empty()) {
+    for (std::size_t op = 0; op < operations.size(); ++op) {
+      const Operation& made = operations[op];
+      const bool again = op + 1 < operations.size() && operations[op + 1].dst == slot;  // a mask follows
+      if (made.dst == slot && made.kv_tile >= 0 && !again) bars_written_[made.q_tile].push_back(static_cast<int>(op));
+    }
+  }
+  for (const int op : bars_written_[q_tile_]) {
+    const auto tile = lane.history->value(slot, op);
+    if (!tile || row_ >= tile->rows) continue;
+    const std::int64_t first = operations[static_cast<std::size_t>(op)].kv_tile * tile_keys;
+    for (int c = 0; c < tile->cols; ++c) put(first + c, tile->at(row_, c));
+  }
+}
+
+}  // namespace tilescope

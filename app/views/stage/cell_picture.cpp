@@ -1,0 +1,229 @@
+// Turns a slot's matrix into quads and numbers: one cell a value, or the largest of several where there is no room.
+#include "app/views/stage/cell_picture.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <string>
+
+#include "app/ui/widgets.h"
+#include "sim/analysis/format.h"
+
+namespace tilescope {
+
+namespace {
+
+/// What one drawn cell stands for: of its values the one farthest from zero, so that peaks of P are not averaged away.
+struct CellValue {
+  float value = 0;
+  bool any = false;     // the matrix has values here
+  bool masked = false;  // all of them are minus infinity
+};
+
+int values_a_cell(int count, int shown) {
+  return (count + shown - 1) / std::max(shown, 1);
+}
+
+/// The value of the cell whose corner is (first_row, first_col), of `rows` by `cols` values.
+CellValue value_of(const Matrix* matrix, int first_row, int rows, int first_col, int cols) {
+  CellValue found;
+  if (!matrix) return found;
+  found.masked = true;
+  constexpr float largest_finite = std::numeric_limits<float>::max();
+  const int last_row = std::min(first_row + rows, matrix->rows), last_col = std::min(first_col + cols, matrix->cols);
+  float size = 0;
+  for (int r = first_row; r < last_row; ++r) {
+    for (int c = first_col; c < last_col; ++c) {
+      found.any = true;
+      const float value = matrix->at(r, c), of_value = std::abs(value);
+      if (!(of_value <= largest_finite)) continue;
+      found.masked = false;
+      if (of_value <= size) continue;
+      size = of_value;
+      found.value = value;
+    }
+  }
+  found.masked = found.masked && found.any;
+  return found;
+}
+
+/// Builds the picture of one slot cell by cell.
+struct PictureMaker {
+  const SlotBox& box;
+  const CellValues& values;
+  const Theme& theme;
+  const StageMetrics& metrics;
+  Tensor tensor = tensor_of(box.slot);
+  HeatScale scale = HeatScale(box.slot, values.now.get(), values.before.get());
+  int rows_a_cell = values_a_cell(box.rows, box.shown_rows), cols_a_cell = values_a_cell(box.cols, box.shown_cols);
+  ImU32 nothing = with_alpha(theme.text_faint, 0.10F);
+  std::array<ImU32, 512> colors =
+      {};  // by heat, once mixed: finer than the screen's own steps, and much quicker than mixing each cell's
+  std::vector<CellSpan> columns = {};
+  QuadBatch quads = {};
+  std::vector<CellNumber> numbers = {};
+  int digits = 0;  // room for a number, in characters; 0 for none
+  ImFont* Theme::*font = &Theme::mono_small;
+
+  CellValue value_at(const Matrix* matrix, int row, int col) const {
+    return value_of(matrix, row * rows_a_cell, rows_a_cell, col * cols_a_cell, cols_a_cell);
+  }
+
+  float drain_of(int row) const {
+    float factor = 1;
+    for (const Matrix* matrix : {values.drain.get(), values.drain_too.get()})
+      if (matrix) factor *= value_of(matrix, row * rows_a_cell, rows_a_cell, 0, 1).value;
+    return std::clamp(factor, 0.0F, 1.0F);
+  }
+
+  void measure() {
+    const Rect cell = cell_rect(box, 0, 0);
+    const bool each_value = box.shown_rows == box.rows && box.shown_cols == box.cols;
+    if (!each_value) return;
+    const auto room = [&](float digit) { return static_cast<int>((cell.width() - 3.5F * theme.scale) / std::max(digit, 1.0F)); };
+    if (room(metrics.digit) >= 4 && cell.height() >= metrics.small_line) {
+      digits = 4;
+      font = &Theme::mono_small;
+    } else if (room(metrics.tiny_digit) >= 3 && cell.height() >= metrics.tiny_line) {
+      digits = std::min(room(metrics.tiny_digit), 4);
+      font = &Theme::mono_tiny;
+    }
+  }
+
+  ImU32 color_of(const CellValue& cell) {
+    if (!cell.any || cell.masked) return nothing;
+    const auto heat = static_cast<std::size_t>(scale(cell.value) * static_cast<float>(colors.size() - 1) + 0.5F);
+    if (colors[heat] == 0)
+      colors[heat] = heat_color(theme, tensor, static_cast<float>(heat) / static_cast<float>(colors.size() - 1));
+    return colors[heat];
+  }
+
+  void add_row(int row) {
+    const CellSpan y = cell_span(box.cells.min.y, box.cells.max.y, box.shown_rows, row);
+    const float drained = values.drain ? 1 + (drain_of(row) - 1) * values.blend : 1;
+    for (int col = 0; col < box.shown_cols; ++col)
+      add({{columns[static_cast<std::size_t>(col)].begin, y.begin}, {columns[static_cast<std::size_t>(col)].end, y.end}}, row, col,
+          drained);
+  }
+
+  void add(const Rect& rect, int row, int col, float drained) {
+    const CellValue now = value_at(values.now.get(), row, col);
+    // At rest the value before is only looked at where there is none now.
+    const bool same = values.before == values.now || (values.blend >= 1 && now.any && !values.drain);
+    const CellValue before = same ? now : value_at(values.before.get(), row, col);
+    const float gap = rect.width() >= 7 && rect.height() >= 7 ? 1.0F : 0.0F;
+    Quad quad{.min = rect.min, .max = {rect.max.x - gap, rect.max.y - gap}};
+    quad.radius = std::min(rect.width(), rect.height()) >= 12 ? 2.0F * theme.scale : 0;
+    const CellValue& shown = values.blend >= 0.5F ? now : before;
+    if (!now.any && !before.any) {
+      quad.fill = nothing;
+    } else if (shown.any && shown.masked) {
+      quad.fill = with_alpha(theme.text_faint, 0.16F);
+      quad.hatch = Hatch::diagonal;
+      quad.border = with_alpha(theme.text_faint, 0.55F);
+      quad.border_width = 0.5F;
+    } else {
+      const ImU32 from = color_of(before), to = same ? from : color_of(now);
+      quad.fill = same ? to : mix(from, to, values.blend);
+      if (values.drain) {
+        quad.fill = from;
+        quad.empty = mix(theme.inset, from, 0.30F);
+        quad.fill_from = FillFrom::bottom;
+        quad.fill_fraction = drained;
+      }
+    }
+    quads.add(quad);
+    if (digits > 0 && shown.any) number(rect, shown, quad.fill);
+  }
+
+  void number(const Rect& rect, const CellValue& cell, ImU32 fill) {
+    const std::string text = cell.masked ? "-\u221e" : format_cell(cell.value, digits);
+    CellNumber number;
+    std::snprintf(number.text.data(), number.text.size(), "%s", text.c_str());
+    const float width = text_width(theme.*font, text);
+    number.at = {std::round(rect.center().x - width / 2 - 0.5F), std::round(rect.center().y - (theme.*font)->FontSize / 2)};
+    number.color = values.drain ? theme.text : text_on(theme, fill);
+    numbers.push_back(number);
+  }
+};
+
+}  // namespace
+
+HeatScale::HeatScale(Slot slot, const Matrix* now, const Matrix* before) {
+  const bool fraction = slot == Slot::alpha || slot == Slot::beta;
+  const bool positive = slot == Slot::p || slot == Slot::l || slot == Slot::l_new || slot == Slot::l_tile;
+  kind_ = fraction ? Kind::fraction : positive ? Kind::positive : Kind::signed_value;
+  largest_ = 0;
+  constexpr float largest_finite = std::numeric_limits<float>::max();
+  for (const Matrix* matrix : {now, before == now ? nullptr : before}) {
+    if (!matrix) continue;
+    for (float value : matrix->values) {
+      const float size = std::abs(value);
+      largest_ = size > largest_ && size <= largest_finite ? size : largest_;
+    }
+  }
+  if (largest_ == 0) largest_ = 1;
+}
+
+float HeatScale::operator()(float value) const {
+  if (!std::isfinite(value)) return 0;
+  switch (kind_) {
+    case Kind::fraction:
+      return std::clamp(value, 0.0F, 1.0F);
+    case Kind::positive:
+      return std::clamp(value / largest_, 0.0F, 1.0F);
+    case Kind::signed_value:
+      break;
+  }
+  return std::clamp(0.5F + 0.5F * value / largest_, 0.0F, 1.0F);
+}
+
+ImU32 heat_color(const Theme& theme, Tensor tensor, float heat) {
+  return mix(theme.inset, theme.color(tensor), 0.14F + 0.82F * heat);
+}
+
+Rect cell_rect(const SlotBox& box, int row, int col) {
+  const CellSpan x = cell_span(box.cells.min.x, box.cells.max.x, box.shown_cols, col);
+  const CellSpan y = cell_span(box.cells.min.y, box.cells.max.y, box.shown_rows, row);
+  return {{x.begin, y.begin}, {x.end, y.end}};
+}
+
+Rect row_rect(const SlotBox& box, int row) {
+  const int shown = cell_of(row, box.rows, box.shown_rows);
+  const CellSpan y = cell_span(box.cells.min.y, box.cells.max.y, box.shown_rows, shown);
+  return {{box.cells.min.x, y.begin}, {box.cells.max.x, y.end}};
+}
+
+bool cell_at(const SlotBox& box, ImVec2 point, int& row, int& col) {
+  if (!box.cells.contains(point) || box.folded) return false;
+  const float x = (point.x - box.cells.min.x) / box.cells.width(), y = (point.y - box.cells.min.y) / box.cells.height();
+  // In a cell that stands for several values, the place inside it chooses one of them.
+  const auto along = [](float place, int count, int shown) {
+    const int cell_values = values_a_cell(count, shown);
+    return std::clamp(static_cast<int>(place * static_cast<float>(shown * cell_values)), 0, count - 1);
+  };
+  row = along(y, box.rows, box.shown_rows);
+  col = along(x, box.cols, box.shown_cols);
+  return true;
+}
+
+CellPicture make_cell_picture(const SlotBox& box, const CellValues& values, const Theme& theme, const StageMetrics& metrics) {
+  PictureMaker maker{box, values, theme, metrics};
+  maker.measure();
+  maker.quads.reserve(static_cast<std::size_t>(box.shown_rows) * static_cast<std::size_t>(box.shown_cols));
+  for (int col = 0; col < box.shown_cols; ++col)
+    maker.columns.push_back(cell_span(box.cells.min.x, box.cells.max.x, box.shown_cols, col));
+  for (int row = 0; row < box.shown_rows; ++row) maker.add_row(row);
+  return {std::make_shared<const QuadBatch>(std::move(maker.quads)), std::move(maker.numbers), maker.font};
+}
+
+void draw_cell_picture(ImDrawList* list, const Theme& theme, const CellPicture& picture) {
+  ImFont* const font = theme.*picture.font;
+  if (picture.quads) draw_quads(list, picture.quads);
+  for (const CellNumber& number : picture.numbers) {
+    list->AddText(font, font->FontSize, number.at, number.color, number.text.data());
+  }
+}
+
+}  // namespace tilescope

@@ -1,0 +1,165 @@
+// Draws the tiles on their way: eased along their path, held apart where they share it, and named where there is room.
+#include <algorithm>
+#include <cmath>
+
+#include "app/views/stage/flight_path.h"
+#include "app/views/stage/stage_context.h"
+#include "app/ui/widgets.h"
+#include "sim/analysis/format.h"
+
+namespace tilescope {
+
+namespace {
+
+/// One drawn token: a tile, or several of one tensor that move together.
+struct Token {
+  const TileInFlight* flight = nullptr;
+  int count = 1;
+  int ring = -1;  // the drawn buffer it is bound for; -1 for a buffer of another block on the same SM
+  FlightPath path;
+  float left = 0;  // way still to go
+  float tail = 0;  // of it, what it does not share with others: from the port to its own buffer
+  ImVec2 center;
+  float size = 0;
+};
+
+/// The buffer of the block shown that a flight is bound for; -1 where it is another block's.
+int ring_of(const StageContext& context, const TileInFlight& flight) {
+  if (flight.sm != context.lane.focus_sm) return -1;
+  for (const SlotState& state : context.lane.state.slots) {
+    if (state.run == context.lane.rest.run && state.slot == flight.slot && state.arriving && state.tile == flight.tile)
+      return state.ring;
+  }
+  return -1;
+}
+
+/// Flights that are so close to each other that one token with a number says more than several on a heap.
+bool together(const Token& token, const TileInFlight& flight, int ring) {
+  const TileInFlight& other = *token.flight;
+  return other.sm == flight.sm && other.to_sm == flight.to_sm && other.tile.tensor == flight.tile.tensor && token.ring == ring &&
+         (ring < 0 || other.tile == flight.tile) && (other.hbm_bytes > 0) == (flight.hbm_bytes > 0) &&
+         std::abs(other.progress - flight.progress) < 0.08;
+}
+
+void add_flight(const StageContext& context, const TileInFlight& flight, std::vector<Token>& tokens) {
+  const int ring = ring_of(context, flight);
+  for (Token& token : tokens) {
+    if (!together(token, flight, ring)) continue;
+    ++token.count;
+    return;
+  }
+  const TensorLayout layout = tensor_layout(context.problem(), context.simulation().program->tile(), flight.tile.tensor);
+  const bool of_keys = flight.tile.tensor == Tensor::k || flight.tile.tensor == Tensor::v;
+  const std::int64_t plane = context.cache.history->plane(), shown = of_keys ? context.problem().kv_plane_of(plane) : plane;
+  auto path = flight_path(context.layout(), flight, layout, context.lane.focus_sm, std::max(ring, 0), shown);
+  if (!path) return;
+  Token token;
+  token.flight = &flight;
+  token.ring = ring;
+  token.left = (1 - ease(static_cast<float>(flight.progress))) * path->length();
+  const ImVec2 port = path->points[path->points.size() - 2], end = path->points.back();
+  token.tail = flight.to_sm ? std::hypot(end.x - port.x, end.y - port.y) : 0;
+  token.path = std::move(*path);
+  token.size = context.px(flight.sm == context.lane.focus_sm && !context.alone ? 16 : 13);
+  tokens.push_back(std::move(token));
+}
+
+std::vector<Token> tokens_of(const StageContext& context) {
+  std::vector<Token> tokens;
+  for (const TileInFlight& flight : context.lane.state.flights) add_flight(context, flight, tokens);
+  std::stable_sort(tokens.begin(), tokens.end(), [](const Token& a, const Token& b) { return a.left - a.tail < b.left - b.tail; });
+  // What is issued together would lie on top of each other: the later ones wait behind, as they do on the link.
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      const bool share = tokens[j].flight->sm == tokens[i].flight->sm && tokens[j].flight->to_sm == tokens[i].flight->to_sm;
+      const float apart = tokens[i].size + context.px(2);
+      const float ahead = tokens[j].left - tokens[j].tail;
+      const bool same_end = tokens[i].ring == tokens[j].ring && tokens[i].flight->slot == tokens[j].flight->slot;
+      if (!share || (ahead < 0 && !same_end)) continue;  // once past the port, ways to different buffers part
+      tokens[i].left = std::max(tokens[i].left, ahead + apart + tokens[i].tail);
+    }
+    tokens[i].center = tokens[i].path.at(tokens[i].path.length() - tokens[i].left);
+  }
+  return tokens;
+}
+
+bool overlaps(const Rect& a, const Rect& b) {
+  return a.min.x < b.max.x && b.min.x < a.max.x && a.min.y < b.max.y && b.min.y < a.max.y;
+}
+
+Rect rect_of(const Token& token) {
+  const float half = token.size / 2;
+  return {{std::round(token.center.x - half), std::round(token.center.y - half)},
+          {std::round(token.center.x + half), std::round(token.center.y + half)}};
+}
+
+/// The tile's name and size beside its token, while it is between L2 and the SM in focus and nothing else is there.
+void draw_label(StageContext& context, const Token& token, std::vector<Rect>& taken) {
+  const StageLayout& layout = context.layout();
+  const bool on_port = token.center.y > layout.port_up.min.y && token.center.y < layout.port_up.max.y;
+  if (context.alone || !on_port || token.flight->sm != context.lane.focus_sm) return;
+  const TensorLayout tensor = tensor_layout(context.problem(), context.simulation().program->tile(), token.flight->tile.tensor);
+  std::string text = token.count > 1
+                         ? fill_in("{} × {}", {std::to_string(token.count), std::string(to_string(token.flight->tile.tensor))})
+                         : tile_name(tensor, token.flight->tile);
+  text.append("  ").append(format_bytes(Bytes(token.count * token.flight->bytes)));
+  const float left = token.center.x + token.size / 2 + context.px(5), half = context.metrics.small_line / 2;
+  const Rect rect = {{left, token.center.y - half}, {left + text_width(context.theme.ui_small, text) + 1, token.center.y + half}};
+  for (const Rect& other : taken) {
+    if (overlaps(rect, other)) return;
+  }
+  taken.push_back(rect);
+  draw_text(context.list, context.theme.ui_small, rect, context.theme.text_color(token.flight->tile.tensor), text);
+}
+
+void tip_token(StageContext& context, const Token& token) {
+  const TileInFlight& flight = *token.flight;
+  const TensorLayout layout = tensor_layout(context.problem(), context.simulation().program->tile(), flight.tile.tensor);
+  const std::string name =
+      token.count > 1 ? fill_in(tr("{} tiles of {}"), {std::to_string(token.count), std::string(to_string(flight.tile.tensor))})
+                      : tile_name(layout, flight.tile);
+  std::string body = format_exact_bytes(Bytes(flight.bytes)) + "\n";
+  body += flight.to_sm ? fill_in(tr("{} of it from HBM, the rest was in the L2"), {format_exact_bytes(Bytes(flight.hbm_bytes))})
+                       : std::string(tr("stays in the L2 until it is evicted"));
+  context.tip(
+      fill_in(flight.to_sm ? tr("{} on its way to SM {}") : tr("{} on its way from SM {}"), {name, std::to_string(flight.sm)}),
+      std::move(body), flight.tile.tensor);
+}
+
+}  // namespace
+
+void draw_flights(StageContext& context) {
+  const Theme& theme = context.theme;
+  const std::vector<Token> tokens = tokens_of(context);
+  for (const Token& token : tokens) {
+    const Rect rect = rect_of(token);
+    const ImU32 color = theme.color(token.flight->tile.tensor);
+    if (token.count > 1) {  // a second edge behind: more than one
+      const float shift = context.px(2.5F);
+      context.quads.add({.min = {rect.min.x + shift, rect.min.y - shift},
+                         .max = {rect.max.x + shift, rect.max.y - shift},
+                         .radius = context.px(4),
+                         .fill = mix(theme.inset, color, 0.6F),
+                         .border = theme.text_dim,
+                         .border_width = context.px(1)});
+    }
+    context.quads.add({.min = rect.min,
+                       .max = rect.max,
+                       .radius = context.px(4),
+                       .fill = color,
+                       .border = theme.text,
+                       .border_width = context.px(1),
+                       .glow = context.px(7),
+                       .glow_color = with_alpha(color, 0.6F)});
+    if (context.hit(rect)) tip_token(context, token);
+  }
+  context.flush();
+  std::vector<Rect> taken;
+  for (const Token& token : tokens) {
+    const Tensor tensor = token.flight->tile.tensor;
+    draw_text(context.list, theme.ui_small, rect_of(token), text_on(theme, theme.color(tensor)), to_string(tensor), Align::center);
+    draw_label(context, token, taken);
+  }
+}
+
+}  // namespace tilescope

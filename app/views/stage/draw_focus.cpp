@@ -1,0 +1,301 @@
+// Draws the SM in focus: what it is doing, the values in its registers, and the buffers in its shared memory.
+#include <algorithm>
+#include <cmath>
+
+#include "app/ui/meanings.h"
+#include "app/views/stage/stage_context.h"
+#include "app/ui/widgets.h"
+#include "sim/analysis/format.h"
+
+namespace tilescope {
+
+namespace {
+
+std::string focus_title(const StageContext& context) {
+  const Lane& lane = context.lane;
+  const Simulation& simulation = context.simulation();
+  const std::string name = fill_in(tr("SM {}"), {std::to_string(lane.focus_sm)});
+  std::string title = name;
+  if (simulation.launches.size() > 1)
+    title += std::string(" · ") + tr(simulation.launches[static_cast<std::size_t>(context.cache.launch)].name.c_str());
+  if (context.alone) return first_that_fits(context.theme.ui_bold, context.layout().focus_title.width(), {title, name});
+  if (!lane.operations || !lane.operation) return title + " · " + tr("nothing has run yet");
+  title.append(" · ").append(fill_in(tr("block ({})"), {block_name(context, lane.operations->launch, lane.operations->block)}));
+  const AttentionProblem& problem = context.problem();
+  const TileShape& tile = simulation.program->tile();
+  const auto tile_of = [](int index, std::int64_t count) {
+    return fill_in("{} ({}/{})", {std::to_string(index), std::to_string(index + 1), std::to_string(count)});
+  };
+  if (simulation.info->id == "flash1" && lane.operation->q_tile >= 0) {
+    title.append(" · ").append(
+        fill_in(tr("query tile {}"), {tile_of(lane.operation->q_tile, ceil_div(problem.seq_q, tile.block_q))}));
+  }
+  if (lane.operation->kv_tile >= 0) {
+    title.append(" · ").append(
+        fill_in(tr("key tile {}"), {tile_of(lane.operation->kv_tile, ceil_div(problem.seq_kv, tile.block_kv))}));
+  }
+  return title;
+}
+
+/// "tensor core · 128 cycles · waited 40 for data"
+std::string step_cost(const StageContext& context) {
+  const auto& interval = context.lane.rest.interval;
+  if (!interval || !context.lane.operation) return {};
+  std::string text = tr(std::string(to_string(interval->unit)).c_str());
+  const double length = interval->end - interval->start;
+  constexpr double shown_least = 0.05;  // shorter ones would be written as 0
+  text.append(" · ").append(
+      fill_in(tr("{} cycles"), {length > 0 && length < shown_least ? std::string("< 0.1") : format_cycles(Cycles(length))}));
+  const double waited = interval->start - interval->ready;
+  if (waited >= 1 && interval->cause != WaitCause::none && interval->cause != WaitCause::program_order) {
+    text.append(" · ").append(
+        fill_in(tr("waited {} for {}"), {format_cycles(Cycles(waited)), tr(std::string(to_string(interval->cause)).c_str())}));
+  }
+  return text;
+}
+
+/// The slot's name, with what makes it where there is room.
+std::string slot_label(const StageContext& context, const SlotBox& box) {
+  std::string name(to_string(box.slot));
+  const char* longer = box.slot == Slot::s   ? "S = τ Q Kᵀ"
+                       : box.slot == Slot::p ? (context.layout().find(Slot::m_new) ? "P = exp(S − m′)" : "P = exp(S − m)")
+                       : box.slot == Slot::o ? "O = Σ P V"
+                                             : nullptr;
+  if (longer && text_width(context.theme.ui_small, longer) <= box.label.width()) return longer;
+  return name;
+}
+
+void tip_value(StageContext& context, const SlotBox& box, int row, int col) {
+  const auto found = context.cache.pictures.find(static_cast<int>(&box - context.layout().slots.data()));
+  const Matrix* matrix = found == context.cache.pictures.end() ? nullptr : found->second.values.now.get();
+  std::string title(to_string(box.slot));
+  title += box.cols > 1 ? fill_in("[{}, {}]", {std::to_string(row), std::to_string(col)}) : fill_in("[{}]", {std::to_string(row)});
+  std::string body;
+  if (matrix && row < matrix->rows && col < matrix->cols) {
+    const float value = matrix->at(row, col);
+    title.append(" = ").append(
+        (std::isfinite(value) ? fill_in("{}", {std::to_string(value)}) : format_value(static_cast<double>(value))));
+    if (std::isinf(value) && box.slot == Slot::s) body = tr("masked: this key comes after the query");
+  } else {
+    body = context.lane.history ? tr("holds nothing yet") : tr("working out the values…");
+  }
+  if (!body.empty()) body += "\n";
+  body.append(meaning_of(box.slot)).append("\n");
+  if (const BlockOperations* block = context.lane.operations; block && context.lane.operation && !box.shared && box.rows > 1) {
+    const std::int64_t first = context.lane.operation->q_tile >= 0
+                                   ? context.lane.operation->q_tile * context.simulation().program->tile().block_q
+                                   : block->first_row;
+    body += fill_in(tr("query row {}"), {std::to_string(std::max<std::int64_t>(first, block->first_row) + row)}) + "\n";
+  }
+  const int values = (box.rows + box.shown_rows - 1) / box.shown_rows * ((box.cols + box.shown_cols - 1) / box.shown_cols);
+  if (values > 1) body += fill_in(tr("a drawn cell shows the largest of {} values"), {std::to_string(values)}) + "\n";
+  body += fill_in(tr("{} × {} in {}"),
+                  {std::to_string(box.rows), std::to_string(box.cols), box.shared ? tr("shared memory") : tr("registers")});
+  context.tip(std::move(title), std::move(body), tensor_of(box.slot));
+}
+
+void draw_empty_cells(StageContext& context, const SlotBox& box) {
+  context.quads.add({.min = box.cells.min,
+                     .max = box.cells.max,
+                     .radius = context.px(3),
+                     .fill = with_alpha(context.theme.text_faint, 0.07F),
+                     .border = with_alpha(context.theme.text_faint, 0.25F),
+                     .border_width = 1});
+}
+
+void draw_picture(StageContext& context, const SlotBox& box) {
+  const auto found = context.cache.pictures.find(static_cast<int>(&box - context.layout().slots.data()));
+  if (found == context.cache.pictures.end() || !context.lane.history) {
+    draw_empty_cells(context, box);
+    return;
+  }
+  context.flush();
+  draw_cell_picture(context.list, context.theme, found->second.picture);
+}
+
+void draw_register_slot(StageContext& context, const SlotBox& box) {
+  const Theme& theme = context.theme;
+  const Tensor tensor = tensor_of(box.slot);
+  draw_picture(context, box);
+  const bool stacked = context.layout().stacked;
+  Rect label = box.label;
+  if (box.cols <= 1 && !stacked) label = {{label.min.x - context.px(4), label.min.y}, {label.max.x + context.px(4), label.max.y}};
+  draw_text(context.list, stacked ? theme.ui_bold : theme.ui_small, label, theme.text_color(tensor), slot_label(context, box),
+            box.cols <= 1 && !stacked ? Align::center : Align::left);
+  if (context.lit(tensor)) {
+    context.quads.add({.min = {box.cells.min.x - 2, box.cells.min.y - 2},
+                       .max = {box.cells.max.x + 2, box.cells.max.y + 2},
+                       .radius = context.px(4),
+                       .border = theme.color(tensor),
+                       .border_width = context.px(1.5F)});
+  }
+  int row = 0, col = 0;
+  if (context.mouse_here && cell_at(box, context.mouse, row, col)) {
+    tip_value(context, box, row, col);
+    context.cell = StageContext::Cell{box.slot, row, col};
+    if (box.rows > 1 && ImGui::IsMouseClicked(ImGuiMouseButton_Left)) context.commands.push(SelectRow{row});
+  } else if (context.hit(box.box)) {
+    context.tip(std::string(to_string(box.slot)),
+                std::string(meaning_of(box.slot)) + "\n" +
+                    fill_in(tr("{} × {} in {}"), {std::to_string(box.rows), std::to_string(box.cols), tr("registers")}),
+                tensor);
+  }
+}
+
+/// Buffers of a ring too long to name: one cell a buffer, full where it holds a tile.
+void draw_folded(StageContext& context, const SlotBox& box) {
+  const Theme& theme = context.theme;
+  const Tensor tensor = tensor_of(box.slot);
+  for (int cell = 0; cell < box.shown_cols; ++cell) {
+    const Rect rect = cell_rect(box, 0, cell);
+    double filled = 0;
+    int buffers = 0;
+    for (int ring = 0; ring < box.rings; ++ring) {
+      if (cell_of(ring, box.rings, box.shown_cols) != cell) continue;
+      const SlotState* state = slot_state(context.lane, box.slot, ring);
+      filled += !state ? 0 : state->valid ? 1 : state->arriving ? state->progress : 0;
+      ++buffers;
+    }
+    context.quads.add({.min = rect.min,
+                       .max = {rect.max.x - 1, rect.max.y},
+                       .fill = heat_color(theme, tensor, 0.8F),
+                       .empty = heat_color(theme, tensor, 0.02F),
+                       .fill_fraction = static_cast<float>(filled / std::max(buffers, 1)),
+                       .fill_from = FillFrom::bottom});
+  }
+}
+
+void draw_shared_slot(StageContext& context, const SlotBox& box) {
+  const Theme& theme = context.theme;
+  const Tensor tensor = tensor_of(box.slot);
+  const SlotState* state = slot_state(context.lane, box.slot, box.ring);
+  const bool valid = state && state->valid, arriving = state && state->arriving;
+  const TensorLayout layout = tensor_layout(context.problem(), context.simulation().program->tile(), tensor);
+  const float strength = context.emphasis(tensor);
+
+  context.quads.add({.min = box.box.min,
+                     .max = box.box.max,
+                     .radius = context.px(5),
+                     .fill = mix(theme.inset, theme.color(tensor), valid ? 0.13F : 0.04F),
+                     .border = with_alpha(theme.color(tensor), (valid || arriving ? 0.9F : 0.45F) * strength),
+                     .border_width = context.px(context.lit(tensor) ? 2 : 1),
+                     .dashed = !valid});
+  if (box.folded) {
+    draw_folded(context, box);
+  } else if (valid && context.lane.history) {
+    draw_picture(context, box);
+  } else {
+    const float part = valid ? 1 : arriving ? static_cast<float>(state->progress) : 0;
+    context.quads.add({.min = box.cells.min,
+                       .max = box.cells.max,
+                       .radius = context.px(2),
+                       .fill = heat_color(theme, tensor, 0.55F),
+                       .empty = heat_color(theme, tensor, 0.0F),
+                       .fill_fraction = ease(part)});
+  }
+  context.flush();
+  const std::string letter(to_string(box.slot));
+  const bool numbered = (valid || arriving) && !box.folded;
+  const std::string name =
+      first_that_fits(theme.ui_bold, box.label.width(), {numbered ? tile_name(layout, state->tile) : letter, letter});
+  const std::string bytes = box.folded ? fill_in(tr("{} × {}"), {std::to_string(box.rings), format_exact_bytes(Bytes(box.bytes))})
+                                       : format_exact_bytes(Bytes(box.bytes));
+  const float name_width = std::min(text_width(theme.ui_bold, name) + 2, box.label.width());
+  draw_text(context.list, theme.ui_bold, {box.label.min, {box.label.min.x + name_width, box.label.max.y}},
+            with_alpha(theme.text_color(tensor), valid || arriving ? 1 : 0.6F), name);
+  const Rect rest = {{box.label.min.x + name_width + context.px(6), box.label.min.y}, box.label.max};
+  const std::string note = arriving && !valid ? fill_in(tr("arriving {}"), {format_percent(state->progress)})
+                           : valid            ? bytes
+                                              : tr("empty");
+  if (text_width(theme.ui_small, note) <= rest.width())
+    draw_text(context.list, theme.ui_small, rest, theme.text_dim, note, Align::right);
+
+  int row = 0, col = 0;
+  if (valid && context.mouse_here && cell_at(box, context.mouse, row, col)) {
+    tip_value(context, box, row, col);
+  } else if (context.hit(box.box)) {
+    std::string body =
+        note + "\n" + fill_in(tr("{} × {} in {}"), {std::to_string(box.rows), std::to_string(box.cols), tr("shared memory")});
+    if (box.rings > 1 && !box.folded)
+      body.append("\n").append(fill_in(tr("buffer {} of a ring of {}"), {std::to_string(box.ring + 1), std::to_string(box.rings)}));
+    context.tip(std::move(name), std::move(body), tensor);
+  }
+}
+
+void draw_chosen_row(StageContext& context) {
+  if (context.layout().stacked) return;
+  for (const SlotBox& box : context.layout().slots) {
+    if (box.shared || context.view.row >= box.rows) continue;
+    const Rect row = row_rect(box, context.view.row);
+    context.quads.add({.min = {row.min.x - 2, row.min.y - 1},
+                       .max = {row.max.x + 1, row.max.y},
+                       .radius = context.px(3),
+                       .border = context.theme.highlight,
+                       .border_width = context.px(1.8F)});
+  }
+}
+
+}  // namespace
+
+void draw_focus_box(StageContext& context) {
+  const Theme& theme = context.theme;
+  const StageLayout& layout = context.layout();
+  context.box(layout.focus, true);
+  context.flush();
+  draw_text(context.list, theme.ui_bold, layout.focus_title, theme.text, focus_title(context));
+  if (!context.lane.operation) return;
+  const Operation& operation = *context.lane.operation;
+  const Tensor tensor = operation.dst != Slot::none      ? tensor_of(operation.dst)
+                        : operation.src[0] != Slot::none ? tensor_of(operation.src[0])
+                                                         : operation.tile.tensor;
+  const std::string text = operation_text(context.simulation(), operation), cost = step_cost(context);
+  const float width = std::min(text_width(theme.ui, text) + 2, layout.operation_line.width());
+  draw_text(context.list, theme.ui, {layout.operation_line.min, {layout.operation_line.min.x + width, layout.operation_line.max.y}},
+            theme.text_color(tensor), text);
+  if (context.alone) return;
+  const Rect rest = {{layout.operation_line.min.x + width + theme.gap, layout.operation_line.min.y}, layout.operation_line.max};
+  if (rest.width() > context.px(60)) draw_text(context.list, theme.ui_small, rest, theme.text_faint, cost, Align::right);
+}
+
+void draw_slots(StageContext& context) {
+  const StageLayout& layout = context.layout();
+  for (const SlotBox& box : layout.slots) box.shared ? draw_shared_slot(context, box) : draw_register_slot(context, box);
+  if (context.lane.operations && !context.lane.history) {
+    context.flush();
+    draw_text(context.list, context.theme.ui_small, layout.registers, context.theme.text_faint, tr("working out the values…"),
+              Align::center);
+  }
+  if (context.lane.history && !context.alone) draw_chosen_row(context);
+  if (context.cell) draw_origin(context);
+  context.flush();
+}
+
+void draw_occupancy(StageContext& context) {
+  const Theme& theme = context.theme;
+  const Simulation& simulation = context.simulation();
+  const StageLayout& layout = context.layout();
+  const LaunchResult& launch = simulation.launches[static_cast<std::size_t>(context.cache.launch)];
+  const auto sm = static_cast<std::size_t>(context.lane.focus_sm);
+  const int resident = sm < context.lane.state.sms.size() ? context.lane.state.sms[sm].resident : 0;
+  const std::int64_t used = launch.shared_bytes * resident;
+  const auto has = static_cast<std::int64_t>(simulation.request.gpu.sm_shared_bytes);
+  if (layout.occupancy.width() <= 0) return;
+  std::string label = fill_in(tr("shared memory {} of {}"), {format_capacity(Bytes(used)), format_capacity(Bytes(has))});
+  if (resident > 1) label.append(" · ").append(fill_in(tr("{} blocks here"), {std::to_string(resident)}));
+  // Arrows between buffers and registers pass behind the words.
+  const float width = std::min(text_width(theme.ui_small, label), layout.shared_label.width()), around = context.px(3);
+  context.list->AddRectFilled({layout.shared_label.min.x - around, layout.shared_label.min.y},
+                              {layout.shared_label.min.x + width + around, layout.shared_label.max.y}, theme.inset);
+  draw_text(context.list, theme.ui_small, layout.shared_label, theme.text_dim, label);
+  Rect bar = layout.occupancy;
+  bar.min.y = std::round(bar.center().y - context.px(3));
+  bar.max.y = bar.min.y + context.px(6);
+  draw_bar(context.list, theme, bar, has > 0 ? static_cast<double>(used) / static_cast<double>(has) : 0, theme.accent);
+  if (context.hit(layout.occupancy) || context.hit(layout.shared_label)) {
+    context.tip(tr("shared memory"), fill_in(tr("{} a block, {} of at most {} blocks on this SM"),
+                                             {format_capacity(Bytes(launch.shared_bytes)), std::to_string(resident),
+                                              std::to_string(launch.blocks_per_sm)}));
+  }
+}
+
+}  // namespace tilescope

@@ -1,0 +1,187 @@
+// Draws the links between the levels: as wide as their bandwidth, filled as far as they are used, with the bytes moved so far
+// beside them.
+#include <algorithm>
+#include <cmath>
+
+#include "app/views/stage/link_use.h"
+#include "app/views/stage/stage_context.h"
+#include "app/ui/widgets.h"
+#include "sim/analysis/format.h"
+
+namespace tilescope {
+
+namespace {
+
+std::int64_t traffic(const StageContext& context, Tensor tensor, Link link) {
+  return context.lane.state.traffic[static_cast<std::size_t>(tensor)][static_cast<std::size_t>(link)];
+}
+
+/// An empty channel with a stripe along it, as wide as the used part of its bandwidth.
+void draw_channel(StageContext& context, const Rect& rect, double use, ImU32 color, bool upright = true) {
+  const Theme& theme = context.theme;
+  context.quads.add({.min = rect.min, .max = rect.max, .fill = theme.link});
+  if (use <= 0) return;
+  const float across = upright ? rect.width() : rect.height();
+  const float stripe = std::clamp(static_cast<float>(use), 0.0F, 1.0F) * (across - context.px(2));
+  const float half = std::max(stripe, context.px(2)) / 2;
+  const ImVec2 center = rect.center();
+  if (upright)
+    context.quads.add(
+        {.min = {center.x - half, rect.min.y}, .max = {center.x + half, rect.max.y}, .fill = with_alpha(color, 0.75F)});
+  else
+    context.quads.add(
+        {.min = {rect.min.x, center.y - half}, .max = {rect.max.x, center.y + half}, .fill = with_alpha(color, 0.75F)});
+}
+
+/// The direction of a channel, as a small triangle at its end.
+void draw_direction(StageContext& context, const Rect& rect, bool up) {
+  const float size = std::min(rect.width() * 0.32F, context.px(5)), x = rect.center().x;
+  const float tip = up ? rect.min.y + context.px(3) : rect.max.y - context.px(3), base = up ? tip + size : tip - size;
+  context.list->AddTriangleFilled({x, tip}, {x - size, base}, {x + size, base}, context.theme.text_faint);
+}
+
+/// The tensor whose tile is on its way over the port of `sm`; what colours its stripe.
+ImU32 port_color(const StageContext& context, int sm, bool to_sm) {
+  for (const TileInFlight& flight : context.lane.state.flights) {
+    if (flight.sm == sm && flight.to_sm == to_sm) return context.theme.color(flight.tile.tensor);
+  }
+  return context.theme.accent;
+}
+
+std::string rate_text(double rate, double peak) {
+  return fill_in(tr("{} of {} now"), {format_rate(BytesPerCycle(rate)), format_rate(BytesPerCycle(peak))});
+}
+
+void draw_port(StageContext& context, const Rect& rect, int sm, bool to_sm) {
+  const double peak = context.simulation().request.gpu.sm_l2_bytes_per_cycle;
+  const double rate = port_rate(*context.simulation().trace, sm, context.lane.state.cycle, to_sm);
+  draw_channel(context, rect, peak > 0 ? rate / peak : 0, port_color(context, sm, to_sm));
+  if (context.hit(rect)) {
+    context.tip(fill_in(to_sm ? tr("L2 to SM {}") : tr("SM {} to L2"), {std::to_string(sm)}), rate_text(rate, peak));
+  }
+}
+
+void draw_other_ports(StageContext& context) {
+  const StageLayout& layout = context.layout();
+  for (const SmBox& box : layout.sms) {
+    if (box.port.width() <= 0) continue;
+    const double peak = context.simulation().request.gpu.sm_l2_bytes_per_cycle;
+    const double up = port_rate(*context.simulation().trace, box.sm, context.lane.state.cycle, true);
+    const double down = port_rate(*context.simulation().trace, box.sm, context.lane.state.cycle, false);
+    const ImU32 color = port_color(context, box.sm, up >= down);
+    const double use = peak > 0 ? std::max(up, down) / peak : 0;
+    const Rect elbow = {{box.box.max.x, box.port.min.y}, {box.port.min.x, box.port.min.y + box.port.width()}};
+    draw_channel(context, elbow, use, color, false);
+    draw_channel(context, box.port, use, color);
+    if (context.hit(box.port))
+      context.tip(fill_in(tr("L2 and SM {}"), {std::to_string(box.sm)}), rate_text(std::max(up, down), peak));
+  }
+}
+
+void draw_bundle(StageContext& context) {
+  const Rect& rect = context.layout().bundle;
+  if (rect.width() <= 0) return;
+  const double peak = context.simulation().request.gpu.l2_bytes_per_cycle, cycle = context.lane.state.cycle;
+  const double rate =
+      link_rate(*context.simulation().trace, Link::l2_to_sm, cycle) + link_rate(*context.simulation().trace, Link::sm_to_l2, cycle);
+  draw_channel(context, rect, peak > 0 ? rate / peak : 0, context.theme.accent);
+  context.flush();
+  const Rect note = {{rect.max.x + context.px(6), rect.min.y}, {context.layout().others.max.x, rect.max.y}};
+  const float line = context.metrics.small_line, top = std::round(note.center().y - line);
+  draw_text(context.list, context.theme.ui_small, {{note.min.x, top}, {note.max.x, top + line}}, context.theme.text_dim,
+            tr("all SMs"));
+  draw_text(context.list, context.theme.mono_small, {{note.min.x, top + line}, {note.max.x, top + 2 * line}},
+            context.theme.text_dim, format_rate(BytesPerCycle(rate)));
+  if (context.hit(rect)) context.tip(tr("L2 and all SMs"), rate_text(rate, peak));
+}
+
+void draw_lane(StageContext& context, const TensorBox& box) {
+  const Theme& theme = context.theme;
+  const double peak = context.simulation().request.gpu.hbm_rate().value, cycle = context.lane.state.cycle;
+  const double read = link_rate(*context.simulation().trace, box.tensor, Link::hbm_read, cycle);
+  const double write = link_rate(*context.simulation().trace, box.tensor, Link::hbm_write, cycle);
+  draw_channel(context, box.lane, peak > 0 ? (read + write) / peak : 0, theme.color(box.tensor));
+
+  const std::int64_t up = traffic(context, box.tensor, Link::hbm_read), down = traffic(context, box.tensor, Link::hbm_write);
+  std::vector<std::string> lines;
+  if (up > 0) lines.push_back(std::string("\u2191 ") + format_bytes(Bytes(up)));
+  if (down > 0) lines.push_back(std::string("\u2193 ") + format_bytes(Bytes(down)));
+  const float line = context.metrics.small_line;
+  float y = std::round(box.lane_note.center().y - line * static_cast<float>(lines.size()) / 2);
+  context.flush();
+  for (const std::string& text : lines) {
+    ImFont* font = text_width(theme.mono_small, text) <= box.lane_note.width() ? theme.mono_small : theme.mono_tiny;
+    if (text_width(font, text) <= box.lane_note.width()) {
+      draw_text(context.list, font, {{box.lane_note.min.x, y}, {box.lane_note.max.x, y + line}}, theme.text_color(box.tensor),
+                text);
+    }
+    y += line;
+  }
+  if (context.hit(box.lane) || context.hit(box.lane_note)) {
+    context.tip(fill_in(tr("{} between HBM and L2"), {std::string(to_string(box.tensor))}),
+                fill_in(tr("{} read, {} written so far"), {format_exact_bytes(Bytes(up)), format_exact_bytes(Bytes(down))}) + "\n" +
+                    rate_text(read + write, peak) + "\n" +
+                    tr("A lane is as wide as all of HBM; its stripe is this tensor's share."),
+                box.tensor);
+  }
+}
+
+/// Bytes so far over two links together, as a bar stacked by tensor; what goes down is hatched.
+void draw_note(StageContext& context, const Rect& rect, const char* name, const char* shorter, Link up, Link down, double full) {
+  if (rect.width() <= 0) return;
+  const Theme& theme = context.theme;
+  const float line = context.metrics.small_line, bar_height = context.px(8);
+  const float height = line + bar_height + context.px(2), top = std::round(rect.center().y - height / 2);
+  std::int64_t total = 0;
+  float x = rect.min.x;
+  const Rect track = {{rect.min.x, top + line + context.px(2)}, {rect.max.x, top + height}};
+  context.quads.add({.min = track.min, .max = track.max, .radius = context.px(2), .fill = theme.link});
+  for (Link link : {up, down}) {
+    for (Tensor tensor : all_tensors) {
+      const std::int64_t bytes = traffic(context, tensor, link);
+      if (bytes == 0) continue;
+      total += bytes;
+      const float width = full > 0 ? static_cast<float>(static_cast<double>(bytes) / full) * rect.width() : 0;
+      context.quads.add({.min = {x, track.min.y},
+                         .max = {x + width, track.max.y},
+                         .fill = with_alpha(theme.color(tensor), context.emphasis(tensor)),
+                         .hatch = link == down ? Hatch::diagonal : Hatch::none});
+      x += width;
+    }
+  }
+  context.flush();
+  const std::string text = std::string(context.lane.state.traffic_exact ? "" : "≈ ") + format_bytes(Bytes(total));
+  const float value_width = text_width(theme.mono_small, text);
+  const Rect name_rect = {{rect.min.x, top}, {rect.max.x - value_width - context.px(4), top + line}};
+  draw_text(context.list, theme.ui_small, name_rect, theme.text_dim,
+            text_width(theme.ui_small, name) <= name_rect.width() ? name : shorter);
+  draw_text(context.list, theme.mono_small, {{rect.max.x - value_width, top}, {rect.max.x + 1, top + line}}, theme.text, text);
+  if (context.hit(rect))
+    context.tip(name, fill_in(tr("{} so far, both ways, all SMs; the bars of L2 and HBM have one scale"),
+                              {format_exact_bytes(Bytes(total))}));
+}
+
+}  // namespace
+
+void draw_links(StageContext& context) {
+  const StageLayout& layout = context.layout();
+  draw_port(context, layout.port_up, context.lane.focus_sm, true);
+  draw_port(context, layout.port_down, context.lane.focus_sm, false);
+  draw_other_ports(context);
+  draw_bundle(context);
+  for (const TensorBox& box : layout.tensors) {
+    if (box.lane.width() > 0) draw_lane(context, box);
+  }
+  context.flush();
+  draw_direction(context, layout.port_up, true);
+  draw_direction(context, layout.port_down, false);
+
+  const Ledger& ledger = context.simulation().ledger;
+  const auto sum = [&](Link a, Link b) { return static_cast<double>(ledger.total(a).value + ledger.total(b).value); };
+  const double full = std::max(sum(Link::l2_to_sm, Link::sm_to_l2), sum(Link::hbm_read, Link::hbm_write));
+  draw_note(context, layout.upper_note, layout.has_l2 ? tr("L2 ↔ SMs") : tr("HBM ↔ SMs"), layout.has_l2 ? "L2" : "HBM",
+            Link::l2_to_sm, Link::sm_to_l2, full);
+  if (layout.has_l2) draw_note(context, layout.lower_note, tr("HBM ↔ L2"), "HBM", Link::hbm_read, Link::hbm_write, full);
+}
+
+}  // namespace tilescope

@@ -1,0 +1,382 @@
+// Draws the L2 and what is resident in it, and the HBM's tensors as tile grids.
+#include <algorithm>
+#include <cmath>
+
+#include "app/views/stage/stage_context.h"
+#include "app/ui/widgets.h"
+#include "sim/analysis/format.h"
+
+namespace tilescope {
+
+namespace {
+
+std::size_t at(Tensor tensor) {
+  return static_cast<std::size_t>(tensor);
+}
+
+/// One tensor's part of an L2 bar, in bytes: where it starts, how much it could be, how much is resident and dirty.
+struct Part {
+  Tensor tensor;
+  double begin = 0, room = 0, resident = 0, dirty = 0;
+};
+
+struct BarScale {
+  double bytes = 1;   // that the whole bar stands for
+  bool whole = true;  // false: only as much as the program's tensors can fill, for otherwise nothing could be seen
+  std::vector<Part> parts;
+};
+
+BarScale bar_scale(const StageContext& context) {
+  const double usable = context.simulation().request.gpu.usable_l2_bytes();
+  double footprint = 0;
+  BarScale scale;
+  for (const TensorShape& tensor : context.shape().tensors) {
+    if (!tensor.here) continue;
+    // Data that SMs of both partitions read lie in both.
+    const double bytes =
+        static_cast<double>(tensor.layout.bytes().value) * std::max(context.simulation().request.gpu.l2_partitions, 1.0);
+    scale.parts.push_back({tensor.tensor, footprint, bytes, static_cast<double>(context.lane.state.l2_resident[at(tensor.tensor)]),
+                           static_cast<double>(context.lane.state.l2_dirty[at(tensor.tensor)])});
+    footprint += bytes;
+  }
+  scale.whole = footprint > 0.5 * usable;
+  scale.bytes = scale.whole ? usable : footprint;
+  if (!scale.whole) return scale;
+  double begin = 0;  // stacked without gaps, for the rooms of all tensors together are more than there is
+  for (Part& part : scale.parts) {
+    part.begin = begin;
+    part.room = part.resident;
+    begin += part.resident;
+  }
+  return scale;
+}
+
+void draw_part(StageContext& context, const Rect& bar, const BarScale& scale, const Part& part) {
+  const Theme& theme = context.theme;
+  const auto x = [&](double bytes) {
+    return std::round(bar.min.x + static_cast<float>(std::min(bytes / scale.bytes, 1.0)) * bar.width());
+  };
+  const Rect room = {{x(part.begin), bar.min.y}, {x(part.begin + part.room) - 1, bar.max.y}};
+  const float resident = x(part.begin + part.resident) - 1, dirty = x(part.begin + std::min(part.dirty, part.resident)) - 1;
+  const float strength = context.emphasis(part.tensor);
+  const ImU32 color = with_alpha(mix(theme.inset, theme.color(part.tensor), 0.85F), strength);
+  if (!scale.whole)
+    context.quads.add({.min = room.min, .max = room.max, .radius = context.px(2), .fill = heat_color(theme, part.tensor, 0.0F)});
+  const ImU32 border = context.lit(part.tensor) ? theme.highlight : 0;
+  context.quads.add({.min = {std::min(dirty, resident), bar.min.y},
+                     .max = {resident, bar.max.y},
+                     .radius = context.px(2),
+                     .fill = color,
+                     .border = border,
+                     .border_width = context.px(1.5F)});
+  context.quads.add({.min = room.min,
+                     .max = {dirty, bar.max.y},
+                     .radius = context.px(2),
+                     .fill = color,
+                     .border = border ? border : theme.inset,
+                     .border_width = context.px(border ? 1.5F : 0.5F),
+                     .hatch = Hatch::diagonal});
+  if (context.hit(room)) {
+    context.tip(fill_in(tr("{} in the L2"), {std::string(to_string(part.tensor))}),
+                fill_in(tr("{} resident"), {format_exact_bytes(Bytes(context.lane.state.l2_resident[at(part.tensor)]))}) + "\n" +
+                    fill_in(tr("{} dirty (hatched): newer than HBM, written when evicted"),
+                            {format_exact_bytes(Bytes(context.lane.state.l2_dirty[at(part.tensor)]))}),
+                part.tensor);
+  }
+}
+
+void draw_part_names(StageContext& context, const Rect& bar, const BarScale& scale) {
+  if (bar.height() < context.theme.ui_small->FontSize) return;
+  for (const Part& part : scale.parts) {
+    const float begin = bar.min.x + static_cast<float>(part.begin / scale.bytes) * bar.width();
+    const float width = static_cast<float>(std::min(part.room / scale.bytes, 1.0)) * bar.width();
+    const std::string_view name = to_string(part.tensor);
+    const float needed = text_width(context.theme.ui_small, name) + context.px(6);
+    if (width < needed) continue;
+    const float shown = part.room > 0 ? static_cast<float>(part.resident / part.room) * width : 0;
+    const bool covered = shown > needed;
+    const ImU32 color = covered ? text_on(context.theme, mix(context.theme.inset, context.theme.color(part.tensor), 0.85F))
+                                : context.theme.text_color(part.tensor);
+    draw_text(context.list, context.theme.ui_small, {{begin + context.px(4), bar.min.y}, {begin + width, bar.max.y}}, color, name);
+  }
+}
+
+/// The whole L2 drawn to scale, below the bar that shows only its filled part.
+void draw_true_scale(StageContext& context, const Rect& bar, double full) {
+  const Rect strip = {{bar.min.x, bar.max.y + context.px(3)}, {bar.max.x, bar.max.y + context.px(6)}};
+  context.quads.add({.min = strip.min,
+                     .max = strip.max,
+                     .radius = context.px(1.5F),
+                     .fill = context.theme.accent,
+                     .empty = context.theme.link,
+                     .fill_fraction = std::max(static_cast<float>(full), full > 0 ? 0.004F : 0.0F)});
+}
+
+// --- HBM --------------------------------------------------------------------------------------------------------------------
+
+struct CellLook {
+  float heat = 0;
+  bool hatched = false;
+  double filled = 1;
+};
+
+/// An input is there from the start and brightens when it has been read; an output fills as it is written.
+CellLook look_of(const TensorShape& tensor, const CellHistory& cell, double cycle) {
+  if (tensor.input && !tensor.output) return {0.30F + 0.5F * static_cast<float>(cell.read_part(cycle)), false, 1};
+  return {0.8F, false, cell.written_part(cycle)};
+}
+
+/// By drawn cell of `box`, the flight that moves one of its tiles from or to memory; null for none.
+std::vector<const TileInFlight*> flights_by_cell(const StageContext& context, const TensorBox& box, const TensorLayout& layout) {
+  std::vector<const TileInFlight*> found(static_cast<std::size_t>(box.shown_rows) * static_cast<std::size_t>(box.shown_cols));
+  const std::int64_t query_plane = context.cache.history->plane();
+  const bool of_keys = box.tensor == Tensor::k || box.tensor == Tensor::v;
+  const std::int64_t plane = of_keys ? context.problem().kv_plane_of(query_plane) : query_plane;
+  for (const TileInFlight& flight : context.lane.state.flights) {
+    const TileRef& tile = flight.tile;
+    if (tile.tensor != box.tensor || tile.plane != plane || (flight.to_sm && flight.hbm_bytes == 0)) continue;
+    const auto row_cell = [&](std::int64_t row) {
+      return cell_of(static_cast<int>(row / layout.tile_rows), box.grid_rows, box.shown_rows);
+    };
+    const auto col_cell = [&](std::int64_t col) {
+      return cell_of(static_cast<int>(col / layout.tile_cols), box.grid_cols, box.shown_cols);
+    };
+    for (int row = row_cell(tile.row); row <= row_cell(tile.row + std::max(tile.rows, 1) - 1); ++row) {
+      for (int col = col_cell(tile.col); col <= col_cell(tile.col + std::max(tile.cols, 1) - 1); ++col) {
+        found[static_cast<std::size_t>(row * box.shown_cols + col)] = &flight;
+      }
+    }
+  }
+  return found;
+}
+
+std::string cell_title(const TensorBox& box, int row, int col) {
+  const auto range = [](int cell, int count, int shown) {
+    const auto [first, end] = tiles_of(cell, count, shown);
+    return first == end - 1 ? std::to_string(first) : std::to_string(first) + "–" + std::to_string(end - 1);
+  };
+  std::string title =
+      std::string(to_string(box.tensor)) + ", " + fill_in(tr("tile row {}"), {range(row, box.grid_rows, box.shown_rows)});
+  if (box.grid_cols > 1) title.append(", ").append(fill_in(tr("tile column {}"), {range(col, box.grid_cols, box.shown_cols)}));
+  return title;
+}
+
+void tip_cell(StageContext& context, const TensorBox& box, const TensorShape& tensor, const CellHistory& cell, int row, int col) {
+  const double cycle = context.lane.state.cycle;
+  std::string body =
+      fill_in(tr("{} a tile"),
+              {format_exact_bytes(Bytes(tensor.layout.tile_rows * tensor.layout.tile_cols * tensor.layout.element_bytes))});
+  const std::int64_t reads = cell.reads(cycle), writes = cell.writes(cycle), all_reads = cell.reads(), all_writes = cell.writes();
+  if (all_reads > 0) {
+    body.append("\n").append(fill_in(context.cache.history->all_reads() ? tr("loaded {} times so far by SMs, {} in all")
+                                                                        : tr("loaded {} times so far by this SM, {} in all"),
+                                     {std::to_string(reads), std::to_string(all_reads)}));
+  }
+  if (all_writes > 0)
+    body.append("\n").append(
+        fill_in(tr("stored {} times so far, {} in all"), {std::to_string(writes), std::to_string(all_writes)}));
+  if (cell.next_use(cycle)) body.append("\n").append(tr("Click: on to when it next moves."));
+  context.tip(cell_title(box, row, col), body, box.tensor);
+}
+
+void draw_cell(StageContext& context, const TensorBox& box, const TensorShape& tensor, const CellHistory& cell,
+               const TileInFlight* flight, int row, int col) {
+  const Theme& theme = context.theme;
+  const CellSpan x = cell_span(box.cells.min.x, box.cells.max.x, box.shown_cols, col),
+                 y = cell_span(box.cells.min.y, box.cells.max.y, box.shown_rows, row);
+  const float gap = y.end - y.begin >= context.px(9) ? context.px(2) : 1;
+  const Rect rect = {{x.begin, y.begin}, {x.end - (box.shown_cols > 1 ? std::min(gap, 1.0F) : 0), y.end - gap}};
+  const CellLook look = look_of(tensor, cell, context.lane.state.cycle);
+  const float strength = context.emphasis(box.tensor);
+  const bool glows = flight && (!flight->to_sm || flight->progress < 0.6);
+  context.quads.add({.min = rect.min,
+                     .max = rect.max,
+                     .radius = context.px(std::min(3.0F, 0.25F * rect.height())),
+                     .fill = with_alpha(heat_color(theme, box.tensor, look.heat), strength),
+                     .empty = with_alpha(heat_color(theme, box.tensor, 0.02F), strength),
+                     .border = glows                     ? theme.text
+                               : context.lit(box.tensor) ? theme.color(box.tensor)
+                                                         : 0,
+                     .border_width = context.px(glows ? 1.5F : 1),
+                     .fill_fraction = static_cast<float>(look.filled),
+                     .glow = glows ? context.px(8) : 0,
+                     .glow_color = with_alpha(theme.color(box.tensor), 0.7F)});
+  if (!context.hit(rect)) return;
+  tip_cell(context, box, tensor, cell, row, col);
+  const auto next = cell.next_use(context.lane.state.cycle);
+  if (next && ImGui::IsMouseClicked(ImGuiMouseButton_Left)) context.commands.push(SeekCycle{*next});
+}
+
+/// "r4 w1" on a cell: how often SMs loaded and stored it so far. Loads beyond the first are what a larger tile would save.
+void draw_counts(StageContext& context, const TensorBox& box, const BoxHistory& cells) {
+  const float height = box.cells.height() / static_cast<float>(box.shown_rows),
+              width = box.cells.width() / static_cast<float>(box.shown_cols);
+  if (height < context.metrics.small_line || width < 5 * context.metrics.digit || box.shown_rows != box.grid_rows ||
+      box.shown_cols != box.grid_cols)
+    return;
+  const double cycle = context.lane.state.cycle;
+  for (int row = 0; row < box.shown_rows; ++row) {
+    for (int col = 0; col < box.shown_cols; ++col) {
+      const CellHistory cell = cells.cell(row, col);
+      const std::int64_t reads = cell.reads(cycle), writes = cell.writes(cycle);
+      std::string text;
+      if (reads > 0) text.append("r").append(std::to_string(reads));
+      if (writes > 0) text.append(text.empty() ? "w" : " w").append(std::to_string(writes));
+      if (text.empty() || text_width(context.theme.mono_small, text) > width - context.px(6)) continue;
+      const CellSpan x = cell_span(box.cells.min.x, box.cells.max.x, box.shown_cols, col),
+                     y = cell_span(box.cells.min.y, box.cells.max.y, box.shown_rows, row);
+      draw_text(context.list, context.theme.mono_small, {{x.begin, y.begin}, {x.end - context.px(5), y.end - context.px(2)}},
+                text_on(context.theme, heat_color(context.theme, box.tensor, 0.8F)), text, Align::right);
+    }
+  }
+}
+
+void draw_absent(StageContext& context, const TensorBox& box, const TensorShape& tensor) {
+  const Theme& theme = context.theme;
+  context.quads.add({.min = box.cells.min,
+                     .max = box.cells.max,
+                     .radius = context.px(4),
+                     .border = with_alpha(theme.color(box.tensor), 0.8F),
+                     .border_width = context.px(1.2F),
+                     .dashed = true});
+  context.flush();
+  const float line = context.metrics.small_line;
+  const ImVec2 center = box.cells.center();
+  const Rect upper = {{box.cells.min.x + context.px(3), center.y - line}, {box.cells.max.x - context.px(3), center.y}};
+  const bool both = box.cells.height() >= 2 * line;  // else the size alone, where there is a line for it
+  const Rect lower = both ? Rect{{upper.min.x, center.y}, {upper.max.x, center.y + line}}
+                          : Rect{{upper.min.x, box.cells.min.y}, {upper.max.x, box.cells.max.y}};
+  if (both && text_width(theme.ui_small, tr("never here")) <= upper.width())
+    draw_text(context.list, theme.ui_small, upper, theme.text_dim, tr("never here"), Align::center);
+  const std::string saved = fill_in(tr("{} saved"), {format_capacity(tensor.layout.bytes())});
+  const std::string shorter = format_capacity(tensor.layout.bytes());
+  const std::string& shown = text_width(theme.ui_small, saved) <= lower.width() ? saved : shorter;
+  if (lower.height() >= line && text_width(theme.ui_small, shown) <= lower.width())
+    draw_text(context.list, theme.ui_small, lower, theme.text_dim, shown, Align::center);
+  if (context.hit(box.box)) {
+    context.tip(fill_in(tr("{} is never in HBM"), {std::string(to_string(box.tensor))}),
+                fill_in(tr("Its tiles live in registers only. All of it would be {}."), {format_capacity(tensor.layout.bytes())}),
+                box.tensor);
+  }
+}
+
+void draw_tensor(StageContext& context, const TensorBox& box, const TensorShape& tensor, const BoxHistory& cells) {
+  const Theme& theme = context.theme;
+  std::string label(to_string(box.tensor));
+  const std::string size = fill_in(" {}×{}", {format_count(tensor.layout.rows), format_count(tensor.layout.cols)});
+  if (!context.alone && text_width(theme.ui_small, label + size) <= box.label.width()) label += size;
+  if (box.here) {
+    const std::vector<const TileInFlight*> flights = flights_by_cell(context, box, tensor.layout);
+    for (int row = 0; row < box.shown_rows; ++row) {
+      for (int col = 0; col < box.shown_cols; ++col) {
+        const auto index = static_cast<std::size_t>(row * box.shown_cols + col);
+        draw_cell(context, box, tensor, cells.cell(row, col), flights[index], row, col);
+      }
+    }
+    context.flush();
+    draw_counts(context, box, cells);
+  } else {
+    draw_absent(context, box, tensor);
+  }
+  draw_text(context.list, theme.ui_small, box.label, with_alpha(theme.text_color(box.tensor), box.here ? 1 : 0.75F), label);
+  if (context.hit(box.label)) {
+    context.tip(
+        std::string(to_string(box.tensor)),
+        fill_in(tr("{} planes of {} × {}, {} in all"), {format_count(tensor.layout.planes), format_count(tensor.layout.rows),
+                                                        format_count(tensor.layout.cols), format_capacity(tensor.layout.bytes())}),
+        box.tensor);
+  }
+}
+
+std::string capacity_text(double bytes) {
+  return format_capacity(Bytes(static_cast<std::int64_t>(bytes)));
+}
+
+}  // namespace
+
+double l2_share(const GpuSpec& gpu, double resident) {
+  return resident / gpu.usable_l2_bytes();
+}
+
+std::string l2_fill_text(const GpuSpec& gpu, double resident) {
+  if (gpu.l2_usable_fraction < 1) return fill_in(tr("{} of {}"), {capacity_text(resident), capacity_text(gpu.usable_l2_bytes())});
+  return fill_in(tr("{}, {} full"), {capacity_text(gpu.l2_capacity_bytes), format_percent(l2_share(gpu, resident))});
+}
+
+void draw_l2(StageContext& context) {
+  const StageLayout& layout = context.layout();
+  if (!layout.has_l2) return;
+  const Theme& theme = context.theme;
+  const GpuSpec& gpu = context.simulation().request.gpu;
+  context.box(layout.l2);
+  const BarScale scale = bar_scale(context);
+  double resident = 0;
+  for (Tensor tensor : all_tensors) resident += static_cast<double>(context.lane.state.l2_resident[at(tensor)]);
+  const double full = l2_share(gpu, resident);
+  for (const Rect& bar : layout.l2_bars) {
+    context.quads.add({.min = bar.min, .max = bar.max, .radius = context.px(3), .fill = with_alpha(theme.text_faint, 0.10F)});
+    for (const Part& part : scale.parts) draw_part(context, bar, scale, part);
+    if (!scale.whole) draw_true_scale(context, bar, full);
+  }
+  context.flush();
+  for (const Rect& bar : layout.l2_bars) draw_part_names(context, bar, scale);
+
+  const Rect& label = layout.l2_label;
+  const float small_line = context.metrics.small_line;
+  const int partitions = static_cast<int>(layout.l2_bars.size());
+  const std::string percent = format_percent(full);
+  if (label.height() < 1.5F * small_line) {  // one line
+    const Rect beside = {{label.min.x + text_width(theme.ui_bold, "L2") + context.px(6), label.min.y}, label.max};
+    draw_text(context.list, theme.ui_bold, label, theme.text, "L2");
+    if (text_width(theme.ui_small, percent) <= beside.width())
+      draw_text(context.list, theme.ui_small, beside, theme.text_dim, percent);
+  } else {
+    const float line = std::min(small_line, std::floor(label.height() * 0.5F));  // two lines, off the box's edges
+    const float top = std::round(label.center().y - line);
+    draw_text(context.list, theme.ui_bold, {{label.min.x, top}, {label.max.x, top + line}}, theme.text, "L2");
+    draw_text(context.list, theme.ui_small, {{label.min.x, top + line}, {label.max.x, top + 2 * line}}, theme.text_dim,
+              first_that_fits(theme.ui_small, label.width(), {l2_fill_text(gpu, resident), percent}));
+  }
+  if (context.hit(label)) {
+    const std::string usable = capacity_text(gpu.usable_l2_bytes());
+    std::string body = fill_in(tr("{} of {} resident"), {format_exact_bytes(Bytes(static_cast<std::int64_t>(resident))), usable});
+    if (gpu.l2_usable_fraction < 1)
+      body.append("\n").append(fill_in(tr("{} reported, of which {} can be held"), {capacity_text(gpu.l2_capacity_bytes), usable}));
+    if (partitions > 1)
+      body.append("\n").append(
+          fill_in(tr("{} partitions; what SMs of both sides read lies in both. Each bar shows half of the sum."),
+                  {std::to_string(partitions)}));
+    if (!scale.whole)
+      body.append("\n").append(
+          std::string(tr("The bar shows the part that the tensors can fill; the thin strip below is all of the L2.")));
+    context.tip("L2", body);
+  }
+}
+
+void draw_hbm(StageContext& context) {
+  const Theme& theme = context.theme;
+  const StageLayout& layout = context.layout();
+  const GpuSpec& gpu = context.simulation().request.gpu;
+  const AttentionProblem& problem = context.problem();
+  context.box(layout.hbm);
+  context.flush();
+  const Rect& label = layout.hbm_label;
+  const float line = context.metrics.small_line;
+  float y = label.min.y;
+  const auto write = [&](ImFont* font, ImU32 color, std::string_view text) {
+    if (context.alone && (text_width(font, text) > label.width() || y + line > label.max.y)) return;
+    draw_text(context.list, font, {{label.min.x, y}, {label.max.x, y + line}}, color, text);
+    y += line + context.px(1);
+  };
+  write(theme.ui_bold, theme.text, "HBM");
+  write(theme.ui_small, theme.text_dim, format_rate(gpu.hbm_rate()));
+  if (problem.query_planes() > 1) {
+    write(theme.ui_small, theme.text_dim,
+          fill_in(tr("plane {} of {}"), {format_count(context.cache.history->plane() + 1), format_count(problem.query_planes())}));
+  }
+  for (std::size_t i = 0; i < layout.tensors.size(); ++i) {
+    draw_tensor(context, layout.tensors[i], context.shape().tensors[i], context.cache.cells[i]);
+  }
+}
+
+}  // namespace tilescope

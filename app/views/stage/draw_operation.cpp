@@ -1,0 +1,129 @@
+// Shows the operation of the step: its operands glow, arrows lead from them to the result, and the result is outlined.
+#include <algorithm>
+#include <cmath>
+
+#include "app/views/stage/stage_context.h"
+
+namespace tilescope {
+
+namespace {
+
+void glow(StageContext& context, const SlotBox& box, bool result) {
+  const Rect& rect = box.shared ? box.box : box.cells;
+  const ImU32 color = context.theme.color(tensor_of(box.slot));
+  const float out = context.px(box.shared ? 0 : 2);
+  context.quads.add({.min = {rect.min.x - out, rect.min.y - out},
+                     .max = {rect.max.x + out, rect.max.y + out},
+                     .radius = context.px(5),
+                     .border = result ? context.theme.text : color,
+                     .border_width = context.px(result ? 1.6F : 1.4F),
+                     .glow = context.px(9),
+                     .glow_color = with_alpha(color, result ? 0.75F : 0.55F),
+                     .dashed = false});
+}
+
+ImVec2 below(const SlotBox& box) {
+  return {box.cells.center().x, box.cells.max.y};
+}
+
+/// A curve with a head. From shared memory it rises; between registers it dips below them.
+void draw_arrow(StageContext& context, const SlotBox& from, const SlotBox& to) {
+  const ImU32 color = with_alpha(context.theme.color(tensor_of(to.slot)), 0.95F);
+  const float dip = context.px(15), head = context.px(5), thickness = context.px(2);
+  ImVec2 start, end, first, second;
+  if (from.shared == to.shared && from.box.min.y != to.box.min.y) {  // strips below each other
+    const bool down = from.box.min.y < to.box.min.y;
+    start = {from.cells.min.x + context.px(12), down ? from.box.max.y : from.box.min.y};
+    end = {start.x, down ? to.box.min.y : to.box.max.y};
+    first = start;
+    second = end;
+    context.list->AddLine(start, end, color, thickness);
+    const float tail = down ? -head : head;
+    context.list->AddTriangleFilled(end, {end.x - head * 0.8F, end.y + tail}, {end.x + head * 0.8F, end.y + tail}, color);
+    return;
+  }
+  if (from.shared && !to.shared) {
+    start = {from.box.center().x, from.box.min.y};
+    end = below(to);
+    first = {start.x, start.y - dip};
+    second = {end.x, end.y + dip};
+  } else if (!from.shared && to.shared) {
+    start = below(from);
+    end = {to.box.center().x, to.box.min.y};
+    first = {start.x, start.y + dip};
+    second = {end.x, end.y - dip};
+  } else {
+    start = from.shared ? ImVec2{from.box.center().x, from.box.min.y} : below(from);
+    end = to.shared ? ImVec2{to.box.center().x, to.box.min.y} : below(to);
+    const float side = from.shared ? -dip : dip;
+    first = {start.x, start.y + side};
+    second = {end.x, end.y + side};
+  }
+  const float tail = to.shared ? -head : head;
+  context.list->AddBezierCubic(start, first, second, {end.x, end.y + tail}, color, thickness);
+  context.list->AddTriangleFilled({end.x, end.y}, {end.x - head * 0.8F, end.y + tail * 1.3F},
+                                  {end.x + head * 0.8F, end.y + tail * 1.3F}, color);
+}
+
+/// Outlines one row (or column) of a slot's cells.
+void outline(StageContext& context, const SlotBox* box, int row, int col) {
+  if (!box || box->folded) return;
+  Rect rect = box->cells;
+  if (row >= 0) rect = row_rect(*box, std::min(row, box->rows - 1));
+  if (col >= 0) {
+    const CellSpan x =
+        cell_span(rect.min.x, rect.max.x, box->shown_cols, cell_of(std::min(col, box->cols - 1), box->cols, box->shown_cols));
+    rect.min.x = x.begin;
+    rect.max.x = x.end;
+  }
+  context.quads.add({.min = {rect.min.x - 1, rect.min.y - 1},
+                     .max = {rect.max.x + 1, rect.max.y + 1},
+                     .radius = context.px(2),
+                     .border = context.theme.text,
+                     .border_width = context.px(1.5F)});
+}
+
+/// The buffer that holds the key tile of the step; nullptr once the next tile has taken its place.
+const SlotBox* key_buffer(const StageContext& context, Slot slot) {
+  const Operation* operation = context.lane.operation;
+  const SlotState* state = operation ? slot_state(context.lane, slot, operation->ring) : nullptr;
+  const std::int64_t rows = context.simulation().program->tile().block_kv;
+  if (!state || !state->valid || state->tile.row / rows != operation->kv_tile) return nullptr;
+  return context.layout().find(slot, operation->ring);
+}
+
+}  // namespace
+
+void draw_origin(StageContext& context) {
+  const StageLayout& layout = context.layout();
+  const auto [slot, row, col] = *context.cell;
+  if (slot == Slot::s) {  // S[r, c] is row r of Q times row c of K
+    outline(context, layout.find(Slot::q), row, -1);
+    outline(context, key_buffer(context, Slot::k), col, -1);
+  } else if (slot == Slot::o || slot == Slot::pv) {  // O[r, c] is row r of P times column c of V
+    outline(context, layout.find(Slot::p), row, -1);
+    outline(context, key_buffer(context, Slot::v), -1, col);
+  } else if (slot == Slot::p) {
+    outline(context, layout.find(Slot::s), row, col);
+  }
+  outline(context, layout.find(slot), row, col);
+}
+
+void draw_operation(StageContext& context) {
+  const Operation* operation = context.lane.operation;
+  if (!operation) return;
+  const StageLayout& layout = context.layout();
+  const SlotBox* result = operation->dst == Slot::none ? nullptr : layout.find(operation->dst, operation->ring);
+  std::vector<const SlotBox*> sources;
+  for (Slot slot : operation->src) {
+    const SlotBox* box = slot == Slot::none ? nullptr : layout.find(slot, operation->ring);
+    if (box && box != result) sources.push_back(box);
+  }
+  for (const SlotBox* box : sources) glow(context, *box, false);
+  if (result) glow(context, *result, true);
+  context.flush();
+  if (!result || context.alone) return;
+  for (const SlotBox* box : sources) draw_arrow(context, *box, *result);
+}
+
+}  // namespace tilescope

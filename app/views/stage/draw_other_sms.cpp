@@ -1,0 +1,198 @@
+// Draws the SMs beside the one in focus: small cards on a small GPU, a grid on a large one.
+#include <algorithm>
+#include <cmath>
+
+#include "app/views/stage/link_use.h"
+#include "app/views/stage/stage_context.h"
+#include "app/ui/widgets.h"
+#include "sim/analysis/format.h"
+
+namespace tilescope {
+
+namespace {
+
+const OtherSm& state_of(StageContext& context, int sm) {
+  OtherSm& other = context.cache.others[sm];
+  if (other.cycle != context.lane.state.cycle) {
+    other.cycle = context.lane.state.cycle;
+    other.state = context.simulation().trace->state_at_cycle(sm, other.cycle);
+  }
+  return other;
+}
+
+std::string activity_text(StageContext& context, int sm) {
+  const SmActivity activity = sm_activity(*context.simulation().trace, sm, context.lane.state.cycle);
+  if (activity.doing) {
+    const BlockOperations& block = operations_of_run(context, activity.doing->run);
+    return operation_text(context.simulation(), block.operations[static_cast<std::size_t>(activity.doing->op)]);
+  }
+  if (!activity.next) return tr("done");
+  const BlockOperations& block = operations_of_run(context, activity.next->run);
+  const Operation& operation = block.operations[static_cast<std::size_t>(activity.next->op)];
+  if (activity.next->cause == WaitCause::data && operation.wait_load >= 0) {
+    const TileRef& tile = block.operations[static_cast<std::size_t>(operation.wait_load)].tile;
+    const TensorLayout layout = tensor_layout(context.problem(), context.simulation().program->tile(), tile.tensor);
+    return fill_in(tr("waits for {}"), {tile_name(layout, tile)});
+  }
+  if (activity.next->cause == WaitCause::none || activity.next->cause == WaitCause::program_order) return tr("between operations");
+  return fill_in(tr("waits for {}"), {tr(std::string(to_string(activity.next->cause)).c_str())});
+}
+
+/// How full the buffers of a slot are, all rings together: 0 empty, 1 holding data.
+float fullness(const TraceState& state, Slot slot) {
+  float most = 0;
+  for (const SlotState& held : state.slots) {
+    if (held.slot != slot) continue;
+    most = std::max(most, held.valid ? 1.0F : held.arriving ? static_cast<float>(held.progress) : 0.0F);
+  }
+  return most;
+}
+
+void draw_chips(StageContext& context, const Rect& area, const TraceState& state, Slot busy) {
+  const Theme& theme = context.theme;
+  std::vector<Slot> slots;
+  for (const SlotShape& shape : context.shape().slots) {
+    if (shape.cols > 1) slots.push_back(shape.slot);
+  }
+  std::stable_partition(slots.begin(), slots.end(),
+                        [](Slot slot) { return slot == Slot::q || slot == Slot::k || slot == Slot::v; });
+  std::vector<Rect> chips;
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    const CellSpan x = cell_span(area.min.x, area.max.x + context.px(4), static_cast<int>(slots.size()), static_cast<int>(i));
+    const Tensor tensor = tensor_of(slots[i]);
+    const float full = fullness(state, slots[i]);
+    const Rect chip = {{x.begin, area.min.y}, {x.end - context.px(4), area.max.y}};
+    chips.push_back(chip);
+    const float strength = context.emphasis(tensor);
+    context.quads.add({.min = chip.min,
+                       .max = chip.max,
+                       .radius = context.px(4),
+                       .fill = with_alpha(heat_color(theme, tensor, 0.75F), strength),
+                       .empty = with_alpha(heat_color(theme, tensor, 0.1F), strength),
+                       .border = slots[i] == busy || context.lit(tensor) ? theme.color(tensor) : 0,
+                       .border_width = context.px(1.2F),
+                       .fill_fraction = full,
+                       .glow = slots[i] == busy ? context.px(5) : 0,
+                       .glow_color = with_alpha(theme.color(tensor), 0.55F)});
+  }
+  context.flush();
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    const bool on = fullness(state, slots[i]) > 0.6F;
+    const ImU32 color = on ? text_on(theme, heat_color(theme, tensor_of(slots[i]), 0.75F)) : theme.text_color(tensor_of(slots[i]));
+    draw_text(context.list, theme.ui_small, chips[i], color, to_string(slots[i]), Align::center);
+  }
+}
+
+void focus_when_clicked(StageContext& context, const SmBox& box) {
+  if (!context.hit(box.box)) return;
+  ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
+  if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) context.commands.push(SetFocusSm{box.sm});
+}
+
+std::string run_name(const StageContext& context, std::int32_t run) {
+  if (run < 0) return tr("no block");
+  const BlockRun& block = context.simulation().trace->runs()[static_cast<std::size_t>(run)];
+  std::string name = block_name(context, block.launch, block.block);
+  // With one plane its head need not be named on a narrow card.
+  if (const auto comma = name.find(", "); context.problem().query_planes() == 1 && comma != std::string::npos)
+    name = name.substr(comma + 2);
+  return name;
+}
+
+void draw_card(StageContext& context, const SmBox& box) {
+  const Theme& theme = context.theme;
+  const auto index = static_cast<std::size_t>(box.sm);
+  const SmState sm = index < context.lane.state.sms.size() ? context.lane.state.sms[index] : SmState{};
+  const OtherSm& other = state_of(context, box.sm);
+  const bool hovered = context.hit(box.box);
+  context.quads.add({.min = box.box.min,
+                     .max = box.box.max,
+                     .radius = theme.rounding,
+                     .fill = theme.inset,
+                     .border = hovered ? theme.accent : theme.inset_border,
+                     .border_width = context.px(1)});
+
+  const float pad = context.px(8), line = context.metrics.small_line;
+  const float left = box.box.min.x + pad, right = box.box.max.x - pad;
+  const std::string name = fill_in(tr("SM {}"), {std::to_string(box.sm)}), title = name + " · " + run_name(context, sm.run);
+  const Rect bar = {{left, std::round(box.box.max.y - pad - line - context.px(7))},
+                    {right, std::round(box.box.max.y - pad - line - context.px(2))}};
+  const Rect doing = {{left, box.box.max.y - pad * 0.6F - line}, {right, box.box.max.y - pad * 0.6F}};
+  const Rect title_line = {{left, box.box.min.y + pad * 0.5F}, {right, box.box.min.y + pad * 0.5F + context.metrics.line}};
+  const float chip_top = title_line.max.y + context.px(2), chip_room = bar.min.y - chip_top - context.px(4);
+
+  const SmActivity activity = sm_activity(*context.simulation().trace, box.sm, context.lane.state.cycle);
+  Slot busy = Slot::none;
+  if (activity.doing)
+    busy = operations_of_run(context, activity.doing->run).operations[static_cast<std::size_t>(activity.doing->op)].dst;
+  if (chip_room >= context.px(9)) {
+    const float height = std::min(chip_room, context.px(30));
+    const float top = std::round(chip_top + (chip_room - height) / 2);
+    draw_chips(context, {{left, top}, {right, top + height}}, other.state, busy);
+  }
+  context.flush();
+  draw_bar(context.list, theme, bar, sm.run >= 0 ? sm.progress : 0, theme.accent);
+  draw_text(context.list, theme.ui, title_line, theme.text, first_that_fits(theme.ui, title_line.width(), {title, name}));
+  draw_text(context.list, theme.ui_small, doing, theme.text_dim, activity_text(context, box.sm));
+  if (hovered) {
+    context.tip(
+        title, activity_text(context, box.sm) + "\n" +
+                   fill_in(tr("{} of its block done, {} blocks here"), {format_percent(sm.progress), std::to_string(sm.resident)}) +
+                   "\n" + tr("Click to look into this SM."));
+  }
+  focus_when_clicked(context, box);
+}
+
+void draw_grid_cell(StageContext& context, const SmBox& box) {
+  const Theme& theme = context.theme;
+  const auto index = static_cast<std::size_t>(box.sm);
+  const SmState sm = index < context.lane.state.sms.size() ? context.lane.state.sms[index] : SmState{};
+  const bool focused = box.sm == context.lane.focus_sm, idle = sm.resident == 0, hovered = context.hit(box.box);
+  context.quads.add({.min = box.box.min,
+                     .max = box.box.max,
+                     .radius = context.px(3),
+                     .fill = mix(theme.inset, theme.accent, 0.62F),
+                     .empty = mix(theme.inset, theme.accent, idle ? 0.03F : 0.20F),
+                     .border = focused || hovered ? theme.accent
+                               : idle             ? theme.inset_border
+                                                  : 0,
+                     .border_width = context.px(focused ? 2 : 1),
+                     .fill_fraction = idle ? 0 : static_cast<float>(sm.progress),
+                     .glow = focused ? context.px(6) : 0,
+                     .glow_color = with_alpha(theme.accent, 0.6F),
+                     .fill_from = FillFrom::bottom,
+                     .dashed = idle && !focused});
+  if (hovered) {
+    std::string body =
+        idle ? std::string(tr("idle"))
+             : run_name(context, sm.run) + "\n" +
+                   fill_in(tr("{} of its block done, {} blocks here"), {format_percent(sm.progress), std::to_string(sm.resident)});
+    context.tip(fill_in(tr("SM {}"), {std::to_string(box.sm)}), body + "\n" + tr("Click to look into this SM."));
+  }
+  if (!focused) focus_when_clicked(context, box);
+}
+
+void draw_grid(StageContext& context) {
+  const Theme& theme = context.theme;
+  const StageLayout& layout = context.layout();
+  context.box(layout.others);
+  int busy = 0;
+  for (const SmState& sm : context.lane.state.sms) busy += sm.resident > 0 ? 1 : 0;
+  for (const SmBox& box : layout.sms) draw_grid_cell(context, box);
+  context.flush();
+  draw_text(context.list, theme.ui_small, layout.others_label, theme.text_dim,
+            fill_in(tr("{} of {} SMs busy"), {std::to_string(busy), std::to_string(layout.sms.size())}));
+  for (const SmBox& box : layout.sms) {
+    if (box.box.width() < 4 * context.metrics.digit || box.box.height() < context.metrics.small_line) continue;
+    draw_text(context.list, theme.mono_small, box.box, theme.text_dim, std::to_string(box.sm), Align::center);
+  }
+}
+
+}  // namespace
+
+void draw_other_sms(StageContext& context) {
+  if (context.layout().grid) return draw_grid(context);
+  for (const SmBox& box : context.layout().sms) draw_card(context, box);
+}
+
+}  // namespace tilescope

@@ -1,0 +1,102 @@
+// Finds the way of a tile between HBM, L2 and an SM on a given layout.
+#include "app/views/stage/flight_path.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tilescope {
+
+namespace {
+
+float distance(ImVec2 a, ImVec2 b) {
+  return std::hypot(b.x - a.x, b.y - a.y);
+}
+
+ImVec2 tile_place(const TensorBox& box, const TensorLayout& tensor, const TileRef& tile) {
+  const int row = cell_of(static_cast<int>(tile.row / tensor.tile_rows), box.grid_rows, box.shown_rows);
+  const int col = cell_of(static_cast<int>(tile.col / tensor.tile_cols), box.grid_cols, box.shown_cols);
+  const CellSpan x = cell_span(box.cells.min.x, box.cells.max.x, box.shown_cols, col);
+  const CellSpan y = cell_span(box.cells.min.y, box.cells.max.y, box.shown_rows, row);
+  return {(x.begin + x.end) / 2, (y.begin + y.end) / 2};
+}
+
+const SmBox* card_of(const StageLayout& layout, int sm) {
+  for (const SmBox& box : layout.sms) {
+    if (box.sm == sm && box.port.width() > 0) return &box;
+  }
+  return nullptr;
+}
+
+/// Where in the L2 a tile of a lane is for a given SM: one track an SM, so that tiles in lockstep do not hide each other.
+ImVec2 place_in_l2(const StageLayout& layout, float lane, int sm, int focus_sm) {
+  std::size_t tracks = 1, track = 0;
+  for (const SmBox& box : layout.sms) {
+    if (box.port.width() <= 0) continue;
+    if (box.sm == sm && sm != focus_sm) track = tracks;
+    ++tracks;
+  }
+  const float index = static_cast<float>(track), part = (index + 1) / (static_cast<float>(tracks) + 1);
+  return {lane + 0.3F * layout.l2.height() * index, layout.l2.min.y + part * layout.l2.height()};
+}
+
+/// From the level below up to the SM.
+bool add_port(FlightPath& path, const StageLayout& layout, const TileInFlight& flight, int focus_sm, int ring) {
+  if (flight.sm == focus_sm) {
+    const Rect& port = flight.to_sm ? layout.port_up : layout.port_down;
+    path.points.push_back({port.center().x, port.max.y});
+    path.points.push_back({port.center().x, port.min.y});
+    const SlotBox* slot = layout.find(flight.slot, ring);
+    path.points.push_back(slot ? slot->cells.center() : ImVec2{port.center().x, layout.focus.max.y - 20});
+    return true;
+  }
+  const SmBox* card = card_of(layout, flight.sm);
+  if (!card) return false;
+  const float x = card->port.center().x, y = card->port.min.y + card->port.width() / 2;
+  path.points.push_back({x, card->port.max.y});
+  path.points.push_back({x, y});
+  path.points.push_back({card->box.max.x - 6, y});
+  return true;
+}
+
+}  // namespace
+
+float FlightPath::length() const {
+  float sum = 0;
+  for (std::size_t i = 1; i < points.size(); ++i) sum += distance(points[i - 1], points[i]);
+  return sum;
+}
+
+ImVec2 FlightPath::at(float along) const {
+  for (std::size_t i = 1; i < points.size(); ++i) {
+    const float part = distance(points[i - 1], points[i]);
+    if (along <= part && part > 0) {
+      const float t = std::max(along, 0.0F) / part;
+      return {points[i - 1].x + (points[i].x - points[i - 1].x) * t, points[i - 1].y + (points[i].y - points[i - 1].y) * t};
+    }
+    along -= part;
+  }
+  return points.empty() ? ImVec2{} : points.back();
+}
+
+std::optional<FlightPath> flight_path(const StageLayout& layout, const TileInFlight& flight, const TensorLayout& tensor,
+                                      int focus_sm, int ring, std::int64_t shown_plane) {
+  const TensorBox* box = layout.find(flight.tile.tensor);
+  if (!box || !box->here) return std::nullopt;
+  FlightPath path;
+  const ImVec2 home = flight.tile.plane == shown_plane ? tile_place(*box, tensor, flight.tile) : box->label.center();
+  const bool from_hbm = !layout.has_l2 || (flight.to_sm && flight.hbm_bytes > 0);
+  const ImVec2 in_l2 = layout.has_l2 ? place_in_l2(layout, box->lane.center().x, flight.sm, focus_sm) : home;
+  if (from_hbm) path.points.push_back(home);
+  if (from_hbm && layout.has_l2) path.points.push_back({box->lane.center().x, layout.hbm.min.y});
+  if (layout.has_l2) path.points.push_back(in_l2);
+  if (!add_port(path, layout, flight, focus_sm, ring)) return std::nullopt;
+  // Inside the L2 a tile moves level, and then straight up its port.
+  if (layout.has_l2) {
+    const std::size_t port = (from_hbm ? 3U : 1U);
+    path.points.insert(path.points.begin() + static_cast<std::ptrdiff_t>(port), ImVec2{path.points[port].x, in_l2.y});
+  }
+  if (!flight.to_sm) std::reverse(path.points.begin(), path.points.end());
+  return path;
+}
+
+}  // namespace tilescope

@@ -1,0 +1,66 @@
+// Reads the use of links and units at a moment from a trace.
+#include "app/views/stage/link_use.h"
+
+#include <algorithm>
+
+namespace tilescope {
+
+namespace {
+
+/// Intervals that may still be under way began at most this many places before: an SM holds few operations at once.
+constexpr std::ptrdiff_t look_back = 96;
+
+/// First interval that starts after `cycle`.
+std::ptrdiff_t first_after(std::span<const Interval> intervals, double cycle) {
+  return std::upper_bound(intervals.begin(), intervals.end(), cycle, [](double c, const Interval& i) { return c < i.start; }) -
+         intervals.begin();
+}
+
+}  // namespace
+
+double port_rate(const Trace& trace, int sm, double cycle, bool to_sm) {
+  const auto intervals = trace.intervals(sm);
+  const std::ptrdiff_t end = first_after(intervals, cycle);
+  double rate = 0;
+  for (std::ptrdiff_t i = end - 1; i >= 0 && i >= end - look_back; --i) {
+    const Interval& interval = intervals[static_cast<std::size_t>(i)];
+    if (interval.kind != (to_sm ? OpKind::load : OpKind::store) || interval.end <= cycle || interval.end <= interval.start)
+      continue;
+    rate += static_cast<double>(interval.bytes) / (interval.end - interval.start);
+  }
+  return rate;
+}
+
+double link_rate(const Trace& trace, Tensor tensor, Link link, double cycle) {
+  const TimeBins& bins = trace.bins();
+  if (bins.traffic.empty() || bins.width <= 0 || cycle <= 0) return 0;
+  const auto bin = std::min(static_cast<std::size_t>(cycle / bins.width), bins.traffic.size() - 1);
+  return static_cast<double>(bins.traffic[bin][static_cast<std::size_t>(tensor)][static_cast<std::size_t>(link)]) / bins.width;
+}
+
+double link_rate(const Trace& trace, Link link, double cycle) {
+  double rate = 0;
+  for (Tensor tensor : all_tensors) rate += link_rate(trace, tensor, link, cycle);
+  return rate;
+}
+
+SmActivity sm_activity(const Trace& trace, int sm, double cycle) {
+  const auto intervals = trace.intervals(sm);
+  const std::ptrdiff_t end = first_after(intervals, cycle);
+  SmActivity activity;
+  for (std::ptrdiff_t i = end - 1; i >= 0 && i >= end - look_back; --i) {
+    const Interval& interval = intervals[static_cast<std::size_t>(i)];
+    // The clock of a step is the end of its operation, so one that ends now is shown, and comes before one that starts now.
+    if (interval.kind == OpKind::load || interval.end < cycle) continue;
+    if (!activity.doing || interval.start < cycle) activity.doing = &interval;
+    if (interval.start < cycle) return activity;
+  }
+  for (auto i = static_cast<std::size_t>(end); i < intervals.size() && !activity.doing; ++i) {
+    if (intervals[i].kind == OpKind::load) continue;
+    activity.next = &intervals[i];
+    return activity;
+  }
+  return activity;
+}
+
+}  // namespace tilescope

@@ -1,0 +1,144 @@
+// Places Race's two columns with equal widths, so that equal lengths mean equal bytes.
+#include "app/views/stage/race_layout.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "app/views/stage/slot_box.h"
+
+namespace tilescope {
+
+namespace {
+
+/// Points below which parts would be on top of each other: with pictures of the stage, and without.
+constexpr ImVec2 whole_race = {520, 400}, least_race = {340, 104};
+
+/// Buffers and matrices side by side in one band, each with its name above it.
+void place_lane_slots(StageLayout& layout, const ProgramShape& shape, const Rect& band, const StageMetrics& metrics) {
+  std::vector<SlotBox> boxes;
+  for (int pass = 0; pass < 2; ++pass) {  // shared memory first: that is where data come in
+    for (const SlotShape& slot : shape.slots) {
+      if (slot.shared != (pass == 0) || slot.cols <= 1) continue;
+      const bool folded = slot.rings > 2;
+      for (int ring = 0; ring < (folded ? 1 : slot.rings); ++ring) {
+        SlotBox box = box_of(slot, ring);
+        box.folded = folded;
+        boxes.push_back(box);
+      }
+    }
+  }
+  for (std::size_t i = 0; i < boxes.size(); ++i) {
+    SlotBox& box = boxes[i];
+    const float gap = 6 * metrics.scale, pad = 3 * metrics.scale;
+    const CellSpan x = cell_span(band.min.x, band.max.x + gap, static_cast<int>(boxes.size()), static_cast<int>(i));
+    box.box = {{x.begin, band.min.y}, {x.end - gap, band.max.y}};
+    box.label = {{x.begin + pad, band.min.y}, {x.end - gap - pad, std::round(band.min.y + metrics.small_line)}};
+    box.cells = {{box.label.min.x, box.label.max.y + 1}, {box.label.max.x, band.max.y - pad}};
+    const float smallest_cell = 4 * metrics.scale;
+    box.shown_rows = box.folded ? 1 : condensed(box.rows, box.cells.height(), smallest_cell);
+    box.shown_cols = condensed(box.folded ? box.rings : box.cols, box.cells.width(), smallest_cell);
+    layout.slots.push_back(box);
+  }
+}
+
+}  // namespace
+
+StageLayout layout_lane(const Rect& area, const GpuSpec& gpu, const ProgramShape& shape, const StageMetrics& metrics) {
+  StageLayout layout;
+  layout.area = area;
+  layout.has_l2 = gpu.has_l2();
+  const float scale = metrics.scale, height = area.height(), left = area.min.x, right = area.max.x, pad = 7 * scale;
+  // What is too low for those is shared out, so that the SM in focus keeps a band for its slots.
+  const bool low = height < 160 * scale;
+  const float hbm = low ? 0.29F * height : std::clamp(0.3F * height, 60 * scale, 130 * scale);
+  const float usual_l2 = low ? 0.16F * height : std::clamp(0.13F * height, 30 * scale, 46 * scale);
+  const float l2 = layout.has_l2 ? usual_l2 : 0;
+  const float gap = low ? 0.06F * height : std::clamp(0.1F * height, 18 * scale, 44 * scale);
+  const float label = std::clamp(0.17F * area.width(), 48 * scale, 92 * scale);
+
+  layout.hbm = {{left, std::round(area.max.y - hbm)}, area.max};
+  layout.hbm_label = {{left + pad, layout.hbm.min.y + pad * 0.6F}, {left + label, layout.hbm.max.y - pad * 0.6F}};
+  float link_bottom = layout.hbm.min.y;
+  if (layout.has_l2) {
+    const float bottom = std::round(layout.hbm.min.y - gap);
+    layout.l2 = {{left, std::round(bottom - l2)}, {right, bottom}};
+    layout.l2_label = {{left + pad, layout.l2.min.y + 2 * scale}, {left + label, bottom - 2 * scale}};
+    const int partitions = std::clamp(static_cast<int>(gpu.l2_partitions), 1, 4);
+    const float bar = std::min(l2 - 12 * scale, 30 * scale);
+    const float middle = layout.l2.center().y - (low ? 2 * scale : 0);  // the strip below it is in the box too
+    for (int i = 0; i < partitions; ++i) {
+      const CellSpan x = cell_span(left + label + pad, right - pad + metrics.gap, partitions, i);
+      layout.l2_bars.push_back({{x.begin, std::round(middle - bar / 2)}, {x.end - metrics.gap, std::round(middle + bar / 2)}});
+    }
+    link_bottom = layout.l2.min.y;
+  }
+  layout.focus = {{left, area.min.y}, {right, std::round(link_bottom - gap)}};
+  const float top = layout.focus.min.y + 3 * scale;
+  layout.focus_title = {{left + pad, top}, {left + 0.36F * area.width(), top + metrics.line}};
+  layout.operation_line = {{layout.focus_title.max.x + pad, top}, {right - pad, top + metrics.line}};
+  layout.registers = {{left + pad, layout.focus_title.max.y + 2 * scale}, {right - pad, layout.focus.max.y - pad}};
+  place_lane_slots(layout, shape, layout.registers, metrics);
+
+  const float port = link_width(gpu.sm_l2_bytes_per_cycle, metrics);
+  layout.port_up = {{std::round(left + 0.3F * area.width()), layout.focus.max.y},
+                    {std::round(left + 0.3F * area.width() + port), link_bottom}};
+  layout.port_down = {{std::round(left + 0.75F * area.width()), layout.focus.max.y},
+                      {std::round(left + 0.75F * area.width() + port), link_bottom}};
+  layout_tensors(layout, gpu, shape, metrics);
+  return layout;
+}
+
+ImVec2 race_size(ImVec2 room, const StageMetrics& metrics) {
+  return picture_size(room, whole_race, least_race, metrics.scale);
+}
+
+RaceLayout layout_race(const Rect& area, const StageMetrics& metrics) {
+  const float scale = metrics.scale, gap = metrics.gap, pad = metrics.padding;
+  const bool whole = is_whole({area.width(), area.height()}, whole_race, scale);
+  RaceLayout layout;
+  // Figures, what they are of, and a line that says why.
+  const float figures_height = whole ? std::clamp(0.105F * area.height(), 54 * scale, 88 * scale) : 44 * scale;
+  const float verdict_height = figures_height + (whole ? metrics.small_line : 0);
+  layout.verdict = {area.min, {area.max.x, std::round(area.min.y + verdict_height)}};
+  if (whole)
+    layout.reason = {{area.min.x + pad, std::round(layout.verdict.max.y - metrics.small_line) - 3 * scale},
+                     {area.max.x - pad, layout.verdict.max.y - 3 * scale}};
+  const float top = layout.verdict.max.y + (whole ? gap : 0.5F * gap), bottom = area.max.y;
+  for (int i = 0; i < 2; ++i) {
+    RaceColumn& column = layout.columns[static_cast<std::size_t>(i)];
+    const CellSpan x = cell_span(area.min.x, area.max.x + gap, 2, i);
+    column.box = {{x.begin, top}, {x.end - gap, bottom}};
+    const float left = x.begin + pad, right = x.end - gap - pad;
+    float y = top + (whole ? 0.6F : 0.2F) * pad;
+    column.title = {{left, y}, {left + 0.52F * (right - left), y + metrics.line}};
+    column.finish = {{column.title.max.x + gap, y}, {right, y + metrics.line}};
+    y = std::round(y + metrics.line + (whole ? 0.4F * pad : 0));
+    float under = bottom - (whole ? 0.6F : 0.2F) * pad;
+    const float strip = 14 * scale, least_counter = 18 * scale;
+    if (whole || under - y >= strip + 3 * least_counter) {
+      column.strip = {{left, y}, {right, std::round(y + strip)}};
+      y = column.strip.max.y;
+    }
+    const int counters = whole || under - y >= 3 * metrics.small_line ? 3 : 2;
+    const float counter_height = whole ? std::clamp(0.045F * area.height(), least_counter, 32 * scale)
+                                       : std::min((under - y) / static_cast<float>(counters), 32 * scale);
+    for (int c = counters - 1; c >= 0; --c) {
+      column.counters[static_cast<std::size_t>(c)] = {{left, std::round(under - counter_height)}, {right, std::round(under)}};
+      under -= counter_height;
+    }
+    if (whole) column.stage = {{left, column.strip.max.y + gap}, {right, std::round(under - 0.4F * pad)}};
+  }
+  return layout;
+}
+
+CounterParts counter_parts(const Rect& counter, const StageMetrics& metrics) {
+  const float label = std::min(84 * metrics.scale, 0.24F * counter.width()), value = 11 * metrics.digit;
+  CounterParts parts;
+  parts.label = {counter.min, {counter.min.x + label, counter.max.y}};
+  parts.value = {{counter.max.x - value, counter.min.y}, counter.max};
+  const float half = std::min(5 * metrics.scale, counter.height() / 2 - 1), middle = std::round(counter.center().y);
+  parts.bar = {{parts.label.max.x, middle - half}, {parts.value.min.x - metrics.gap, middle + half}};
+  return parts;
+}
+
+}  // namespace tilescope

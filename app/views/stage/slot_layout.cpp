@@ -1,0 +1,183 @@
+// Places the slots of the SM in focus: registers in one band with their rows aligned, shared memory below them.
+#include <algorithm>
+#include <cmath>
+
+#include "app/views/stage/slot_box.h"
+
+namespace tilescope {
+
+int condensed(int count, float length, float smallest_cell) {
+  const int most = std::max(static_cast<int>(length / smallest_cell), 1);
+  if (count <= most) return std::max(count, 1);
+  const int values = (count + most - 1) / most;  // that one cell stands for
+  return (count + values - 1) / values;
+}
+
+SlotBox box_of(const SlotShape& shape, int ring) {
+  SlotBox box;
+  box.slot = shape.slot;
+  box.ring = ring;
+  box.rings = shape.rings;
+  box.shared = shape.shared;
+  box.rows = shape.rows;
+  box.cols = shape.cols;
+  box.bytes = shape.buffer_bytes;
+  return box;
+}
+
+namespace {
+
+bool is_column(const SlotShape& shape) {
+  return shape.cols <= 1;
+}
+
+/// Scores and probabilities are what one reads; the rest is given less width.
+float weight_of(const SlotShape& shape) {
+  const float cols = static_cast<float>(std::clamp(shape.cols, 3, 96));
+  return shape.slot == Slot::s || shape.slot == Slot::p ? cols : 0.5F * cols;
+}
+
+/// Side by side, all with the same height of a row.
+void place_aligned(StageLayout& layout, const std::vector<SlotShape>& registers, const StageMetrics& metrics) {
+  const float scale = metrics.scale, gap = 9 * scale;
+  const Rect& area = layout.registers;
+  int most_rows = 1, columns = 0;
+  float weights = 0;
+  for (const SlotShape& shape : registers) {
+    most_rows = std::max(most_rows, shape.rows);
+    if (is_column(shape))
+      ++columns;
+    else
+      weights += weight_of(shape);
+  }
+  const float gaps = gap * static_cast<float>(registers.size() - 1);
+  const float number = 4 * metrics.tiny_digit + 6 * scale;  // a cell with four characters
+  const float column_width =
+      columns == 0 ? 0 : std::clamp((0.36F * area.width() - gaps) / static_cast<float>(columns), 12 * scale, number);
+  const float for_matrices = area.width() - gaps - column_width * static_cast<float>(columns);
+  // First every matrix gets what its numbers need, in four characters or in three, where that much is there; the rest goes by
+  // weight.
+  float matrix_columns = 0;
+  for (const SlotShape& shape : registers) matrix_columns += is_column(shape) ? 0 : static_cast<float>(shape.cols);
+  float cell = 0;
+  for (const float needs : {number, 3 * metrics.tiny_digit + 5 * scale})
+    if (cell == 0 && needs * matrix_columns <= for_matrices) cell = needs;
+  const auto width_of = [&](const SlotShape& shape) {
+    const auto cols = static_cast<float>(shape.cols);
+    return std::min(cell * cols + (for_matrices - cell * matrix_columns) * weight_of(shape) / weights, 62 * scale * cols);
+  };
+
+  const float top = area.min.y + metrics.small_line + 2 * scale;
+  const int shown_rows = condensed(most_rows, area.max.y - top, 4 * scale);
+  const float row_height = std::min((area.max.y - top) / static_cast<float>(shown_rows), 44 * scale);
+  float x = area.min.x;
+  for (const SlotShape& shape : registers) {
+    SlotBox box = box_of(shape, 0);
+    const int values = (most_rows + shown_rows - 1) / shown_rows;
+    box.shown_rows = (std::max(shape.rows, 1) + values - 1) / values;
+    const float width = is_column(shape) ? column_width : width_of(shape);
+    box.shown_cols = condensed(shape.cols, width, 4 * scale);
+    const float bottom = top + row_height * static_cast<float>(box.shown_rows);
+    box.box = {{std::round(x), area.min.y}, {std::round(x + width), std::round(bottom)}};
+    box.label = {box.box.min, {box.box.max.x, top - 2 * scale}};
+    box.cells = {{box.box.min.x, std::round(top)}, box.box.max};
+    layout.slots.push_back(box);
+    x += width + gap;
+  }
+}
+
+/// One row of values each: strips below each other, single numbers side by side at the end.
+void place_stacked(StageLayout& layout, const std::vector<SlotShape>& registers, const StageMetrics& metrics) {
+  const float scale = metrics.scale, gap = 6 * scale;
+  const Rect& area = layout.registers;
+  int strips = 0, scalars = 0;
+  for (const SlotShape& shape : registers) ++(is_column(shape) ? scalars : strips);
+  const int lines = strips + (scalars > 0 ? 1 : 0);
+  const float height = std::min((area.height() - gap * static_cast<float>(lines - 1)) / static_cast<float>(lines), 84 * scale);
+  const float scalar_width =
+      scalars > 0 ? std::min((area.width() - gap * static_cast<float>(scalars - 1)) / static_cast<float>(scalars), 150 * scale) : 0;
+  float y = area.min.y, x = area.min.x;
+  for (const SlotShape& shape : registers) {
+    SlotBox box = box_of(shape, 0);
+    box.shown_rows = 1;
+    const float label = 30 * scale;
+    if (is_column(shape)) {
+      const float top = area.min.y + static_cast<float>(strips) * (height + gap);
+      box.shown_cols = 1;
+      box.box = {{std::round(x), std::round(top)}, {std::round(x + scalar_width), std::round(top + height)}};
+      x += scalar_width + gap;
+    } else {
+      box.box = {{area.min.x, std::round(y)}, {area.max.x, std::round(y + height)}};
+      y += height + gap;
+    }
+    box.label = {box.box.min, {box.box.min.x + label, box.box.max.y}};
+    box.cells = {{box.label.max.x, box.box.min.y}, box.box.max};
+    if (!is_column(shape)) {
+      box.shown_cols = condensed(shape.cols, box.cells.width(), 4 * scale);
+      box.cells.max.x = std::min(box.cells.max.x, std::round(box.cells.min.x + 62 * scale * static_cast<float>(box.shown_cols)));
+    }
+    layout.slots.push_back(box);
+  }
+}
+
+/// Boxes that the buffers of a slot take: one each, or one for all where there are too many to name.
+constexpr int most_rings = 4;
+int boxes_of(const SlotShape& shape) {
+  return shape.rings <= most_rings ? shape.rings : 2;
+}
+
+SlotBox shared_box(const SlotShape& shape, int ring, const Rect& rect, const StageMetrics& metrics) {
+  const float scale = metrics.scale, pad = 6 * scale;
+  SlotBox box = box_of(shape, ring);
+  box.folded = shape.rings > most_rings;
+  box.box = rect;
+  box.label = {{rect.min.x + pad, rect.min.y + 3 * scale}, {rect.max.x - pad, rect.min.y + 3 * scale + metrics.line}};
+  box.cells = {{box.label.min.x, box.label.max.y + 2 * scale}, {box.label.max.x, rect.max.y - pad}};
+  box.shown_rows = box.folded ? 1 : condensed(shape.rows, box.cells.height(), 3 * scale);
+  box.shown_cols = condensed(box.folded ? shape.rings : shape.cols, box.cells.width(), 4 * scale);
+  return box;
+}
+
+void place_shared(StageLayout& layout, const std::vector<SlotShape>& shared, const StageMetrics& metrics) {
+  int boxes = 0, index = 0;
+  for (const SlotShape& shape : shared) boxes += boxes_of(shape);
+  const Rect& area = layout.shared;
+  const float top = std::round(layout.shared_label.max.y + 4 * metrics.scale);
+  for (const SlotShape& shape : shared) {
+    const int step = shape.rings <= most_rings ? 1 : boxes_of(shape);
+    for (int ring = 0; ring < boxes_of(shape); ring += step, index += step) {
+      const CellSpan first = cell_span(area.min.x, area.max.x + metrics.gap, boxes, index);
+      const CellSpan last = cell_span(area.min.x, area.max.x + metrics.gap, boxes, index + step - 1);
+      layout.slots.push_back(shared_box(shape, ring, {{first.begin, top}, {last.end - metrics.gap, area.max.y}}, metrics));
+    }
+  }
+}
+
+}  // namespace
+
+void layout_slots(StageLayout& layout, const ProgramShape& shape, const StageMetrics& metrics) {
+  std::vector<SlotShape> registers, shared;
+  int most_rows = 1;
+  for (const SlotShape& slot : shape.slots) {
+    (slot.shared ? shared : registers).push_back(slot);
+    if (!slot.shared) most_rows = std::max(most_rows, slot.rows);
+  }
+  const Rect& box = layout.focus;
+  const float pad = metrics.padding, scale = metrics.scale;
+  const float left = box.min.x + pad, right = box.max.x - pad, bottom = box.max.y - pad;
+  const float top = layout.operation_line.max.y + 4 * scale;
+
+  const float buffer_height = shared.empty() ? 0 : std::clamp(0.2F * box.height(), 44 * scale, 84 * scale);
+  const float shared_height = metrics.small_line + 4 * scale + buffer_height;
+  layout.shared = {{left, std::round(bottom - shared_height)}, {right, bottom}};
+  layout.shared_label = {layout.shared.min, {std::round(left + 0.64F * (right - left)), layout.shared.min.y + metrics.small_line}};
+  layout.occupancy = {{layout.shared_label.max.x + pad, layout.shared.min.y}, {right, layout.shared_label.max.y}};
+  // The room between is where arrows run from operands to their result.
+  layout.registers = {{left, top}, {right, layout.shared.min.y - 15 * scale}};
+
+  layout.stacked = most_rows == 1;
+  if (!registers.empty()) layout.stacked ? place_stacked(layout, registers, metrics) : place_aligned(layout, registers, metrics);
+  if (!shared.empty()) place_shared(layout, shared, metrics);
+}
+
+}  // namespace tilescope

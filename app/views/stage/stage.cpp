@@ -1,0 +1,39 @@
+// The stage panel: the machine at the step, from the registers of one SM down to HBM, with the tiles moving between them.
+#include <algorithm>
+
+#include "app/ui/panel_state.h"
+#include "app/views/panels.h"
+#include "app/views/stage/stage_context.h"
+#include "app/ui/widgets.h"
+
+namespace tilescope {
+
+namespace {
+
+/// Points below which the parts would be on top of each other; and where the SM in focus, the L2 and HBM stand alone, as a lane of
+/// Race has them.
+constexpr ImVec2 whole = {520, 392}, least_alone = {300, 124};
+
+}  // namespace
+
+void draw_stage_panel(const View& view, Commands& commands) {
+  const Theme& theme = *view.theme;
+  const ImVec2 origin = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
+  const ImVec2 size = picture_size(room, whole, least_alone, theme.scale);
+  if (view.lanes.empty() || !view.lane().simulation) {
+    draw_text(ImGui::GetWindowDrawList(), theme.ui, {origin, {origin.x + room.x, origin.y + room.y}}, theme.text_dim,
+              tr("simulating…"), Align::center);
+    ImGui::Dummy(room);
+    return;
+  }
+  StageContext context{view, view.lane(), theme, commands, stage_metrics(theme), panel_state<StageCache>("stage")};
+  context.alone = !is_whole(size, whole, theme.scale);
+  context.list = ImGui::GetWindowDrawList();
+  context.mouse = ImGui::GetMousePos();
+  context.mouse_here = ImGui::IsWindowHovered();
+  draw_stage(context, {origin, {origin.x + size.x, origin.y + size.y}});
+  context.finish_hover();
+  ImGui::Dummy(size);
+}
+
+}  // namespace tilescope

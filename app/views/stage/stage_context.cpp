@@ -1,0 +1,228 @@
+// Keeps the stage's cache up to date with the view, and answers what its parts ask about the step.
+#include "app/views/stage/stage_context.h"
+
+#include "app/model/timeline_data.h"
+#include "app/views/stage/race_layout.h"
+#include "app/ui/widgets.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tilescope {
+
+namespace {
+
+bool same(const Rect& a, const Rect& b) {
+  return a.min.x == b.min.x && a.min.y == b.min.y && a.max.x == b.max.x && a.max.y == b.max.y;
+}
+
+void forget_values(StageCache& cache) {
+  cache.values_of = nullptr;
+  cache.values_op = -2;
+  cache.now = {};
+  cache.before = {};
+}
+
+bool is_load(const BlockOperations& block, std::int32_t op) {
+  return op >= 0 && block.operations[static_cast<std::size_t>(op)].kind == OpKind::load;
+}
+
+/// The plane before stays until the next one's history is there.
+void update_history(StageContext& context) {
+  StageCache& cache = context.cache;
+  if (!cache.history) cache.history = std::make_shared<const TileHistory>();
+  if (!context.lane.tile_history || context.lane.tile_history == cache.history) return;
+  cache.history = context.lane.tile_history;
+  cache.cells.clear();
+}
+
+}  // namespace
+
+void StageContext::tip(std::string title, std::string body, std::optional<Tensor> tensor) {
+  tip_title = std::move(title);
+  tip_body = std::move(body);
+  if (tensor) hovered = tensor;
+}
+
+void StageContext::finish_hover() {
+  if (!tip_title.empty()) show_tooltip(theme, tip_title, tip_body);
+  if (!mouse_here && !cache.lit_by_us) return;
+  if (hovered != view.hovered_tensor) commands.push(HoverTensor{hovered});
+  cache.lit_by_us = hovered.has_value();
+}
+
+void StageContext::flush() {
+  draw_quads(list, std::move(quads));
+  quads = {};
+}
+
+void StageContext::box(const Rect& rect, bool selected) {
+  quads.add({.min = rect.min,
+             .max = rect.max,
+             .radius = theme.rounding,
+             .fill = theme.inset,
+             .border = selected ? theme.accent : theme.inset_border,
+             .border_width = selected ? px(1.6F) : px(1)});
+}
+
+namespace {
+
+/// Brings the cache up to date with the view for a stage of `area`.
+void update_stage_cache(StageContext& context, const Rect& area) {
+  StageCache& cache = context.cache;
+  const Simulation& simulation = context.simulation();
+  const bool new_simulation = cache.simulation != context.lane.simulation;
+  if (new_simulation) {
+    cache = {};
+    cache.simulation = context.lane.simulation;
+    if (context.lane.timeline) cache.facts = context.lane.timeline->stage_facts;
+    if (!cache.facts) cache.facts = std::make_shared<const StageFacts>(make_stage_facts(simulation));
+  }
+  // The launch of the step in whose values one looks; between launches, of the last one.
+  const int launch = std::clamp(context.lane.operations ? context.lane.operations->launch : context.lane.rest.launch, 0,
+                                static_cast<int>(cache.facts->shapes.size()) - 1);
+  const bool new_layout = new_simulation || cache.launch != launch || cache.focus_sm != context.lane.focus_sm ||
+                          !same(cache.area, area) || cache.scale != context.theme.scale;
+  if (cache.theme != context.theme.kind) cache.pictures.clear();
+  cache.theme = context.theme.kind;
+  if (new_layout) {
+    cache.launch = launch;
+    cache.focus_sm = context.lane.focus_sm;
+    cache.area = area;
+    cache.scale = context.theme.scale;
+    const GpuSpec& gpu = simulation.request.gpu;
+    cache.layout = context.alone ? layout_lane(area, gpu, context.shape(), context.metrics)
+                                 : layout_stage(area, gpu, context.shape(), cache.focus_sm, context.metrics);
+    cache.pictures.clear();
+    cache.cells.clear();
+  }
+  update_history(context);
+  if (cache.cells.empty()) {
+    for (const TensorBox& box : cache.layout.tensors) cache.cells.push_back(box.here ? cache.history->cells(box) : BoxHistory());
+  }
+}
+
+/// Reads the slots' values at the step into the cache.
+void update_stage_values(StageContext& context) {
+  StageCache& cache = context.cache;
+  const auto& history = context.lane.history;
+  const int op = context.lane.values_op;
+  if (!history || !context.lane.operations || context.lane.rest.op < 0) return forget_values(cache);
+  if (cache.values_of != history || cache.values_op != op) {
+    cache.values_of = history;
+    cache.values_op = op;
+    for (int i = 1; i < slot_count; ++i) {
+      cache.now[static_cast<std::size_t>(i)] = history->value(static_cast<Slot>(i), op);
+      cache.before[static_cast<std::size_t>(i)] = history->value(static_cast<Slot>(i), op - 1);
+    }
+  }
+  const float blend = ease(static_cast<float>(context.view.motion));
+  const Operation* operation = context.lane.operation;
+  const auto& boxes = cache.layout.slots;
+  for (std::size_t i = 0; i < boxes.size(); ++i) {
+    const SlotBox& box = boxes[i];
+    const auto slot = static_cast<std::size_t>(box.slot);
+    CellValues values{cache.now[slot], cache.before[slot], 1, nullptr, nullptr};
+    const SlotState* state = box.shared ? slot_state(context.lane, box.slot, box.ring) : nullptr;
+    if (box.shared) {
+      // A ring holds tiles that the listing has not come to yet: each buffer shows what its own load brought.
+      const bool loaded = state && state->valid && !box.folded && is_load(*context.lane.operations, state->op);
+      values.now = loaded && history->at_hand(box.slot, state->op) ? history->value(box.slot, state->op) : nullptr;
+      values.before = values.now;
+    } else if (operation && operation->dst == box.slot && operation->kind == OpKind::load) {
+      values.now = values.before = history->value(box.slot, context.lane.rest.op);
+    } else if (operation && operation->dst == box.slot) {
+      values.blend = blend;
+      if (operation->kind == OpKind::rescale) {
+        values.drain = cache.now[static_cast<std::size_t>(operation->src[0])];
+        if (operation->src[1] != Slot::none) values.drain_too = cache.now[static_cast<std::size_t>(operation->src[1])];
+      }
+    } else {
+      values.before = values.now;
+    }
+    CachedPicture& cached = cache.pictures[static_cast<int>(i)];
+    if (cached.picture.quads && cached.values == values) continue;
+    cached.values = values;
+    cached.picture = make_cell_picture(box, values, context.theme, context.metrics);
+  }
+}
+
+}  // namespace
+
+std::int64_t plane_of(const Lane& lane) {
+  return lane.operations ? lane.operations->plane : 0;
+}
+
+const SlotState* slot_state(const Lane& lane, Slot slot, int ring) {
+  const SlotState* found = nullptr;
+  for (const SlotState& state : lane.state.slots) {
+    if (state.slot != slot || state.ring != ring) continue;
+    if (lane.rest.run < 0 || state.run == lane.rest.run) found = &state;
+  }
+  return found;
+}
+
+const BlockOperations& operations_of_run(StageContext& context, std::int32_t run) {
+  auto& kept = context.cache.operations;
+  const auto found = kept.find(run);
+  if (found != kept.end()) return found->second;
+  if (kept.size() > 32) kept.clear();
+  const BlockRun& block = context.simulation().trace->runs()[static_cast<std::size_t>(run)];
+  BlockOperations& operations = kept[run];
+  context.simulation().program->emit_block(block.launch, block.block, operations);
+  return operations;
+}
+
+std::string fill_in(std::string text, std::initializer_list<std::string> values) {
+  std::size_t from = 0;
+  for (const std::string& value : values) {
+    const std::size_t at = text.find("{}", from);
+    if (at == std::string::npos) break;
+    text.replace(at, 2, value);
+    from = at + value.size();
+  }
+  return text;
+}
+
+std::string block_name(const StageContext& context, int launch, std::int64_t block) {
+  const AttentionProblem& problem = context.problem();
+  const BlockMap& map = context.cache.facts->maps[static_cast<std::size_t>(launch)];
+  if (!map.known()) return fill_in(tr("block {}"), {std::to_string(block)});
+  const std::int64_t plane = map.plane(block);
+  std::string name = fill_in(tr("head {}"), {std::to_string(plane % problem.heads)});
+  if (problem.batch > 1) name = fill_in(tr("batch {}"), {std::to_string(plane / problem.heads)}) + ", " + name;
+  const std::int64_t tile = map.first_row(block) / std::max<std::int64_t>(context.simulation().program->tile().block_q, 1);
+  // A block that owns all rows walks the query tiles itself.
+  if (context.simulation().program->launches()[static_cast<std::size_t>(launch)].blocks() == problem.query_planes() &&
+      problem.seq_q > context.simulation().program->tile().block_q) {
+    return name;
+  }
+  return name + ", " + fill_in(tr("query tile {}"), {std::to_string(tile)});
+}
+
+std::string operation_text(const Simulation& simulation, const Operation& operation) {
+  const auto& listing = simulation.info->listing;
+  if (operation.line < 1 || operation.line > listing.size()) return std::string(to_string(operation.kind));
+  return std::string(listing[operation.line - 1U].text);
+}
+
+float ease(float t) {
+  t = std::clamp(t, 0.0F, 1.0F);
+  return t * t * (3 - 2 * t);
+}
+
+void draw_stage(StageContext& context, const Rect& area) {
+  update_stage_cache(context, area);
+  update_stage_values(context);
+  draw_focus_box(context);
+  draw_slots(context);
+  if (!context.alone) draw_other_sms(context);
+  draw_l2(context);
+  draw_hbm(context);
+  draw_links(context);
+  draw_operation(context);
+  draw_occupancy(context);
+  draw_flights(context);
+}
+
+}  // namespace tilescope

@@ -1,0 +1,202 @@
+// Places the large boxes of the stage: the SM in focus, the other SMs, L2, HBM and the links between them.
+#include "app/views/stage/stage_layout.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tilescope {
+
+namespace {
+
+Rect rect_of(float x, float y, float width, float height) {
+  return {{std::round(x), std::round(y)}, {std::round(x + width), std::round(y + height)}};
+}
+
+constexpr int most_cards = 5;
+
+/// Heights of the four bands, from the top: SMs, gap, L2, gap, HBM.
+struct Bands {
+  float sm = 0, gap = 0, l2 = 0, hbm = 0;
+};
+
+Bands bands_of(float height, bool has_l2, float scale) {
+  Bands bands;
+  bands.hbm = std::clamp(0.205F * height, 72 * scale, 210 * scale);
+  bands.l2 = has_l2 ? std::clamp(0.082F * height, 38 * scale, 68 * scale) : 0;
+  bands.gap = std::clamp(0.078F * height, 26 * scale, 72 * scale);
+  bands.sm = height - bands.hbm - bands.l2 - bands.gap * (has_l2 ? 2 : 1);
+  return bands;
+}
+
+void place_cards(StageLayout& layout, int sm_count, int focus_sm, float link_bottom, float port_width,
+                 const StageMetrics& metrics) {
+  const int count = sm_count - 1;
+  const float gutter = static_cast<float>(count) * (port_width + 4 * metrics.scale) + 4 * metrics.scale;
+  const Rect& area = layout.others;
+  const float height = (area.height() - static_cast<float>(count - 1) * metrics.gap) / static_cast<float>(count);
+  int index = 0;
+  for (int sm = 0; sm < sm_count; ++sm) {
+    if (sm == focus_sm) continue;
+    SmBox box;
+    box.sm = sm;
+    const float top = area.min.y + static_cast<float>(index) * (height + metrics.gap);
+    box.box = rect_of(area.min.x, top, area.width() - gutter, height);
+    // The topmost card has the outermost lane, so that no link crosses another.
+    const float x = area.max.x - port_width - static_cast<float>(index) * (port_width + 4 * metrics.scale);
+    const float from = box.box.center().y - port_width / 2;
+    box.port = rect_of(x, from, port_width, link_bottom - from);
+    layout.sms.push_back(box);
+    ++index;
+  }
+}
+
+void place_grid(StageLayout& layout, int sm_count, const StageMetrics& metrics) {
+  layout.grid = true;
+  const Rect& box = layout.others;
+  const float pad = metrics.padding;
+  layout.others_label = rect_of(box.min.x + pad, box.min.y + pad * 0.7F, box.width() - 2 * pad, metrics.small_line);
+  const Rect area = {{box.min.x + pad, layout.others_label.max.y + pad * 0.6F}, {box.max.x - pad, box.max.y - pad}};
+  const double aspect = static_cast<double>(area.width()) / std::max(area.height(), 1.0F);
+  const int columns = std::clamp(static_cast<int>(std::lround(std::sqrt(sm_count * aspect))), 1, sm_count);
+  const int rows = (sm_count + columns - 1) / columns;
+  for (int sm = 0; sm < sm_count; ++sm) {
+    const CellSpan x = cell_span(area.min.x, area.max.x, columns, sm % columns);
+    const CellSpan y = cell_span(area.min.y, area.max.y, rows, sm / columns);
+    layout.sms.push_back({sm, {{x.begin, y.begin}, {x.end - 2, y.end - 2}}, {}});
+  }
+}
+
+void place_l2(StageLayout& layout, const GpuSpec& gpu, float label_width, const StageMetrics& metrics) {
+  const Rect& box = layout.l2;
+  const float pad = metrics.padding;
+  layout.l2_label = {{box.min.x + pad, box.min.y + 2}, {box.min.x + label_width, box.max.y - 2}};
+  const int partitions = std::clamp(static_cast<int>(gpu.l2_partitions), 1, 4);
+  const float height = std::min(box.height() - 14 * metrics.scale, 34 * metrics.scale);
+  const float left = layout.l2_label.max.x + pad, right = box.max.x - pad;
+  for (int i = 0; i < partitions; ++i) {
+    const CellSpan x = cell_span(left, right + metrics.gap, partitions, i);
+    layout.l2_bars.push_back(rect_of(x.begin, box.center().y - height / 2, x.end - x.begin - metrics.gap, height));
+  }
+}
+
+void place_focus(StageLayout& layout, const GpuSpec& gpu, float link_bottom, const StageMetrics& metrics) {
+  const Rect& box = layout.focus;
+  const float pad = metrics.padding, left = box.min.x + pad, width = box.width() - 2 * pad;
+  layout.focus_title = rect_of(left, box.min.y + pad * 0.6F, width, metrics.line);
+  layout.operation_line = rect_of(left, layout.focus_title.max.y, width, metrics.line);
+
+  const float port = link_width(gpu.sm_l2_bytes_per_cycle, metrics), top = box.max.y, height = link_bottom - box.max.y;
+  layout.port_up = rect_of(box.min.x + 0.44F * box.width(), top, port, height);
+  layout.port_down = rect_of(box.min.x + 0.74F * box.width(), top, port, height);
+  layout.upper_note = rect_of(left, top + 3 * metrics.scale, 0.36F * box.width() - pad, height - 6 * metrics.scale);
+}
+
+}  // namespace
+
+ImVec2 picture_size(ImVec2 room, ImVec2 whole, ImVec2 least, float scale) {
+  constexpr float scrolled = 0.9F;  // of it are enough to show it whole
+  const float share = scrolled * scale;
+  const ImVec2 needed = room.x >= share * whole.x && room.y >= share * whole.y ? whole : least;
+  return {std::max(room.x, needed.x * scale), std::max(room.y, needed.y * scale)};
+}
+
+bool is_whole(ImVec2 size, ImVec2 whole, float scale) {
+  constexpr float rounding = 0.5F;  // of a pixel, where the size is the difference of two corners
+  return size.x >= whole.x * scale - rounding && size.y >= whole.y * scale - rounding;
+}
+
+StageMetrics stage_metrics(const Theme& theme) {
+  StageMetrics metrics;
+  metrics.scale = theme.scale;
+  metrics.line = std::ceil(theme.ui->FontSize + 4 * theme.scale);
+  metrics.small_line = std::ceil(theme.ui_small->FontSize + 3 * theme.scale);
+  metrics.digit = text_width(theme.mono_small, "0");
+  metrics.tiny_digit = text_width(theme.mono_tiny, "0");
+  metrics.tiny_line = std::ceil(theme.mono_tiny->FontSize);
+  metrics.gap = theme.gap;
+  metrics.padding = theme.padding;
+  return metrics;
+}
+
+CellSpan cell_span(float begin, float end, int shown, int cell) {
+  const float width = (end - begin) / static_cast<float>(std::max(shown, 1));
+  return {std::round(begin + width * static_cast<float>(cell)), std::round(begin + width * static_cast<float>(cell + 1))};
+}
+
+int cell_of(int index, int count, int shown) {
+  const int tiles = (count + shown - 1) / std::max(shown, 1);  // that one cell stands for
+  return std::clamp(index / std::max(tiles, 1), 0, std::max(shown - 1, 0));
+}
+
+TileSpan tiles_of(int cell, int count, int shown) {
+  const int tiles = std::max((count + shown - 1) / std::max(shown, 1), 1);
+  return {std::min(cell * tiles, count), cell + 1 >= shown ? count : std::min((cell + 1) * tiles, count)};
+}
+
+float link_width(double bytes_per_cycle, const StageMetrics& metrics) {
+  return std::round(std::clamp(static_cast<float>(bytes_per_cycle) * 0.22F, 9.0F, 26.0F) * metrics.scale);
+}
+
+const SlotBox* StageLayout::find(Slot slot, int ring) const {
+  for (const SlotBox& box : slots) {
+    if (box.slot == slot && (box.ring == ring || box.folded || ring >= box.rings)) return &box;
+  }
+  return nullptr;
+}
+
+const TensorBox* StageLayout::find(Tensor tensor) const {
+  for (const TensorBox& box : tensors) {
+    if (box.tensor == tensor) return &box;
+  }
+  return nullptr;
+}
+
+StageLayout layout_stage(const Rect& area, const GpuSpec& gpu, const ProgramShape& shape, int focus_sm,
+                         const StageMetrics& metrics) {
+  StageLayout layout;
+  layout.area = area;
+  layout.has_l2 = gpu.has_l2();
+  const Bands bands = bands_of(area.height(), layout.has_l2, metrics.scale);
+  const float x = area.min.x, width = area.width();
+  const float label_width = std::clamp(0.14F * width, 104 * metrics.scale, 168 * metrics.scale);
+
+  float y = area.max.y - bands.hbm;
+  layout.hbm = rect_of(x, y, width, bands.hbm);
+  layout.hbm_label =
+      rect_of(x + metrics.padding, y + metrics.padding * 0.8F, label_width - metrics.padding, bands.hbm - 1.6F * metrics.padding);
+  float link_bottom = y;
+  if (layout.has_l2) {
+    layout.lower_note = rect_of(x + metrics.padding, y - bands.gap + 3 * metrics.scale, label_width - metrics.padding,
+                                bands.gap - 6 * metrics.scale);
+    y -= bands.gap + bands.l2;
+    layout.l2 = rect_of(x, y, width, bands.l2);
+    place_l2(layout, gpu, label_width, metrics);
+    link_bottom = layout.l2.min.y;
+  }
+
+  const int sm_count = std::max(static_cast<int>(gpu.sm_count), 1);
+  const bool cards =
+      sm_count > 1 && sm_count - 1 <= most_cards && bands.sm / static_cast<float>(sm_count - 1) >= 66 * metrics.scale;
+  const float others_width = sm_count == 1 ? 0
+                             : cards       ? std::clamp(0.29F * width, 150 * metrics.scale, 330 * metrics.scale)
+                                           : std::clamp(0.30F * width, 190 * metrics.scale, 420 * metrics.scale);
+  layout.focus = rect_of(x, area.min.y, width - others_width - (others_width > 0 ? metrics.gap : 0), bands.sm);
+  place_focus(layout, gpu, link_bottom, metrics);
+  layout_slots(layout, shape, metrics);
+
+  if (others_width > 0) {
+    layout.others = {{layout.focus.max.x + metrics.gap, layout.focus.min.y}, {layout.hbm.max.x, layout.focus.max.y}};
+    if (cards) {
+      place_cards(layout, sm_count, focus_sm, link_bottom, link_width(gpu.sm_l2_bytes_per_cycle, metrics), metrics);
+    } else {
+      place_grid(layout, sm_count, metrics);
+      const float bundle = std::min(2.2F * link_width(gpu.l2_bytes_per_cycle, metrics), 0.6F * others_width);
+      layout.bundle =
+          rect_of(layout.others.min.x + 0.25F * others_width, layout.others.max.y, bundle, link_bottom - layout.others.max.y);
+    }
+  }
+  layout_tensors(layout, gpu, shape, metrics);
+  return layout;
+}
+
+}  // namespace tilescope

@@ -1,0 +1,118 @@
+// StageLayout: where everything on the stage is, as a pure function of the panel's rectangle, the GPU and the program.
+//
+//   ┌ focus ─────────────────────────────┐ ┌ others ─────────┐
+//   │ S   P   m l α  O      registers    │ │ cards, or a grid│
+//   │ [Q][K][K][V][V]       shared       │ │ of all SMs      │
+//   └──────║────────────────────────║────┘ └──║─║─║──────────┘   ports: one SM's, each direction
+//   ┌ l2 ──────────────────────────────────────────────────────┐
+//   └─────────║──────────║──────────║──────────║───────────────┘   lanes: one a tensor, each as wide as all of HBM
+//   ┌ hbm     Q          K          V          O    (S)  (P)   ┐
+//   └──────────────────────────────────────────────────────────┘
+//
+// Boxes that hold nothing yet have their place already, so nothing moves when values arrive.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "app/model/program_shape.h"
+#include "app/ui/widgets.h"
+#include "sim/core/gpu_spec.h"
+
+namespace tilescope {
+
+/// Lengths that the layout is made of; from the theme in the window, plain numbers in tests.
+struct StageMetrics {
+  float scale = 1;
+  float line = 16;                          // height of a line of ui text
+  float small_line = 14;                    // of small text
+  float digit = 7;                          // width of a character of the small mono font
+  float tiny_digit = 5.5F, tiny_line = 10;  // of the font for numbers in cells
+  float gap = 8, padding = 10;
+};
+StageMetrics stage_metrics(const Theme& theme);
+
+/// What a picture takes where it is given `room`, in pixels. It needs `whole` points; where a little of them is missing it takes them
+/// all the same, and is scrolled. Where more is, it is drawn with less in it, which needs `least`.
+ImVec2 picture_size(ImVec2 room, ImVec2 whole, ImVec2 least, float scale);
+/// Whether a picture of such a size has all in it.
+bool is_whole(ImVec2 size, ImVec2 whole, float scale);
+
+/// One buffer of a slot.
+struct SlotBox {
+  Slot slot = Slot::none;
+  int ring = 0, rings = 1;
+  bool folded = false;  // stands for all rings: its cells are the buffers, not values
+  bool shared = false;
+  int rows = 0, cols = 0;              // of its values
+  int shown_rows = 0, shown_cols = 0;  // of the drawn cells; fewer than rows, cols where a cell stands for several values
+  std::int64_t bytes = 0;
+  Rect box;    // all of it
+  Rect label;  // its name, and for shared memory what tile it holds
+  Rect cells;
+};
+
+/// One SM beside the one in focus.
+struct SmBox {
+  int sm = 0;
+  Rect box;
+  Rect port;  // its link to the L2, both directions; empty in a grid
+};
+
+/// One tensor in HBM.
+struct TensorBox {
+  Tensor tensor = Tensor::q;
+  bool here = true;
+  int grid_rows = 1, grid_cols = 1;    // tiles of a plane
+  int shown_rows = 1, shown_cols = 1;  // drawn cells; fewer where a cell stands for several tiles
+  Rect box, label, cells;
+  Rect lane;       // its link to the L2; empty when it is not here
+  Rect lane_note;  // bytes so far
+};
+
+struct StageLayout {
+  Rect area;
+  Rect focus, focus_title, operation_line;
+  Rect registers, shared, shared_label, occupancy;
+  std::vector<SlotBox> slots;
+  bool stacked = false;     // one row of values: slots lie below each other
+  Rect port_up, port_down;  // the focused SM's link, L2 to SM and back
+  Rect others, others_label;
+  bool grid = false;  // others are cells of a grid, the focused one among them
+  std::vector<SmBox> sms;
+  Rect bundle;  // in a grid: the ports of all SMs together
+  bool has_l2 = true;
+  Rect l2, l2_label;
+  std::vector<Rect> l2_bars;    // one a partition
+  Rect upper_note, lower_note;  // bytes so far between L2 and SMs, HBM and L2
+  Rect hbm, hbm_label;
+  std::vector<TensorBox> tensors;
+
+  /// The box of a slot's buffer; nullptr where this launch has none.
+  const SlotBox* find(Slot slot, int ring = 0) const;
+  const TensorBox* find(Tensor tensor) const;
+};
+
+StageLayout layout_stage(const Rect& area, const GpuSpec& gpu, const ProgramShape& shape, int focus_sm,
+                         const StageMetrics& metrics);
+
+/// Places the slots of the focused SM: registers in one band with their rows aligned, shared memory below.
+void layout_slots(StageLayout& layout, const ProgramShape& shape, const StageMetrics& metrics);
+/// Places the HBM's tensors as tile grids, each below its lane.
+void layout_tensors(StageLayout& layout, const GpuSpec& gpu, const ProgramShape& shape, const StageMetrics& metrics);
+/// Width of a link of `bytes_per_cycle`: in proportion, kept between what can be seen and what fits.
+float link_width(double bytes_per_cycle, const StageMetrics& metrics);
+
+/// The cell of a `count`-tile axis drawn as `shown` cells in which tile `index` lies, and that cell's extent along [begin, end).
+struct CellSpan {
+  float begin = 0, end = 0;
+};
+CellSpan cell_span(float begin, float end, int shown, int cell);
+int cell_of(int index, int count, int shown);
+/// Tiles [begin, end) that cell `cell` stands for.
+struct TileSpan {
+  int begin = 0, end = 0;
+};
+TileSpan tiles_of(int cell, int count, int shown);
+
+}  // namespace tilescope

@@ -1,0 +1,136 @@
+// Heads, progress, and what is known of algorithms and measured cases.
+#include "app/views/study_panel.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "app/ui/say.h"
+#include "app/ui/window_words.h"
+
+namespace tilescope {
+
+void study_head(const View& view, std::string_view finding, std::string_view detail) {
+  const Theme& theme = *view.theme;
+  const float most = 0.3F * ImGui::GetWindowHeight(), width = ImGui::GetContentRegionAvail().x, top = ImGui::GetCursorPosY();
+  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {0, std::round(4 * theme.scale)});
+  wrapped_text(theme.heading, theme.text, finding);
+  const float finding_height = ImGui::GetCursorPosY() - top;
+  const float detail_height = wrapped_height(theme.ui_small, detail, width);
+  if (finding_height + detail_height > most)
+    item_tooltip(theme, {}, detail);
+  else if (!detail.empty())
+    wrapped_text(theme.ui_small, theme.text_dim, detail);
+  ImGui::Dummy({0, std::round(2 * theme.scale)});
+  ImGui::PopStyleVar();
+}
+
+void study_progress(const View& view, Commands& commands, std::size_t done, std::size_t total) {
+  if (done >= total) return;
+  const Theme& theme = *view.theme;
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float height = std::round(20 * theme.scale), width = ImGui::GetContentRegionAvail().x;
+  const std::string text = say(tr("{} of {} simulated"), done, total);
+  const float bar = std::round(120 * theme.scale);
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  draw_bar(list, theme, {{at.x, at.y + height * 0.4F}, {at.x + bar, at.y + height * 0.6F}},
+           static_cast<double>(done) / static_cast<double>(std::max<std::size_t>(1, total)), theme.accent);
+  draw_text(list, theme.ui_small, {{at.x + bar + theme.gap, at.y}, {at.x + width, at.y + height}}, theme.text_dim, text);
+  ImGui::SetCursorScreenPos({at.x + bar + 2 * theme.gap + text_width(theme.ui_small, text), at.y});
+  const std::array labels = {view.studies->stopped ? tr("go on") : tr("stop")};
+  if (segmented(theme, "study", labels, -1, true)) {
+    if (view.studies->stopped)
+      commands.push(GoOnWithStudy{});
+    else
+      commands.push(CancelWork{});
+  }
+  ImGui::SetCursorScreenPos(at);
+  // An item, not a bare cursor: below it the sweep only draws, and ImGui wants an item at the end of what a window reaches to.
+  ImGui::Dummy({0, height + std::round(4 * theme.scale) - ImGui::GetStyle().ItemSpacing.y});
+}
+
+void study_empty(const View& view, std::string_view sentence) {
+  wrapped_text(view.theme->ui, view.theme->text_dim, sentence);
+}
+
+void study_message(const View& view, std::string_view control) {
+  if (view.message && view.message->control == control)
+    wrapped_text(view.theme->ui_small, view.theme->bad, window_words(view.message->sentence));
+}
+
+std::size_t algorithm_index(std::string_view algorithm) {
+  const auto chosen = find_program(algorithm);
+  std::size_t index = 0;
+  for (const ProgramInfo& row : program_table()) {
+    if (row.id == algorithm) return index;
+    if (chosen && row.family == (*chosen)->family) ++index;
+  }
+  return 0;
+}
+
+ImU32 algorithm_color(const Theme& theme, std::string_view algorithm) {
+  const std::array colors = {theme.bad, theme.good, theme.accent};
+  return colors[algorithm_index(algorithm) % colors.size()];
+}
+
+Marker algorithm_marker(std::string_view algorithm) {
+  constexpr std::array markers = {Marker::square, Marker::triangle, Marker::circle};
+  return markers[algorithm_index(algorithm) % markers.size()];
+}
+
+std::string algorithm_title(std::string_view algorithm) {
+  const auto info = find_program(algorithm);
+  return info ? translated((*info)->title) : std::string(algorithm);
+}
+
+const MeasuredCase* measured_case(const View& view, std::string_view algorithm, const AttentionProblem& problem) {
+  if (view.measurements == nullptr || view.gpu_base == nullptr) return nullptr;
+  const GpuSpec& gpu = view.lane().simulation->request.gpu;
+  if (!same_numbers(gpu, *view.gpu_base)) return nullptr;
+  for (const auto& known : view.measurements->bundles) {
+    if (known->bundle.gpu != gpu.id) continue;
+    for (const MeasuredCase& measured : known->bundle.cases)
+      if (measured.kernel == algorithm && measured.problem == problem) return &measured;
+  }
+  return nullptr;
+}
+
+std::string measured_label(const View& view) {
+  if (view.measurements != nullptr && !view.lanes.empty())
+    for (const auto& known : view.measurements->bundles)
+      if (known->bundle.gpu == view.lane().simulation->request.gpu.id)
+        return known->live ? std::string(tr("measured")) : say(tr("measured, recorded {}"), day_of(known->bundle.date));
+  return tr("measured");
+}
+
+std::optional<double> counter(const MeasuredCase& measured, std::string_view key) {
+  const auto found = measured.counters.find(std::string(key));
+  return found == measured.counters.end() ? std::nullopt : std::optional(found->second.median);
+}
+
+const char* next_bound_name(const NextLimit& limit) {
+  const bool again = limit.without == Bound::latency && limit.outcome.bound == Bound::latency;
+  return again ? tr("no one resource") : bound_name(limit.outcome.bound);
+}
+
+const char* bound_name(Bound bound) {
+  switch (bound) {
+    case Bound::tensor:
+      return tr("the tensor cores");
+    case Bound::exp:
+      return tr("the exponential unit");
+    case Bound::fp32:
+      return tr("the FP32 units");
+    case Bound::l2:
+      return tr("L2 bandwidth");
+    case Bound::hbm:
+      return tr("HBM bandwidth");
+    case Bound::smem:
+      return tr("shared memory");
+    case Bound::latency:
+      return tr("latency");
+  }
+  return "";
+}
+
+}  // namespace tilescope

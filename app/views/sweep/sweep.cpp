@@ -1,0 +1,152 @@
+// The sweep panel: one number runs through a range; bytes or time of each algorithm, beside the theory.
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "app/views/chrome.h"
+#include "app/ui/panel_state.h"
+#include "app/views/panels.h"
+#include "app/ui/say.h"
+#include "app/views/sweep/sweep_figure.h"
+#include "app/ui/window_words.h"
+#include "sim/analysis/format.h"
+
+namespace tilescope {
+namespace {
+
+struct SweepState {
+  std::array<char, 160> text{};  // the range, as it is being typed
+  std::string shown;             // what `text` was filled from
+};
+
+struct Preset {
+  const char* label;
+  std::string_view key;
+};
+constexpr std::array presets = {Preset{"N", "seq"},       Preset{"d", "head_dim"},     Preset{"Br", "block_q"},
+                                Preset{"Bc", "block_kv"}, Preset{"M", "shared_bytes"}, Preset{"H", "heads"}};
+
+/// The range as a person would write it: "seq=64:8192:x2" where the values double.
+std::string short_form(const SweepAxis& axis) {
+  const auto& v = axis.values;
+  const bool doubles =
+      v.size() > 2 && std::adjacent_find(v.begin(), v.end(), [](double a, double b) { return b != 2 * a; }) == v.end();
+  return doubles ? fmt::format("{}={}:{}:x2", axis.key, v.front(), v.back()) : to_string(axis);
+}
+
+void draw_axis_choice(const View& view, Commands& commands, const SweepChoice& choice) {
+  const Theme& theme = *view.theme;
+  auto& state = panel_state<SweepState>("sweep");
+  std::array<const char*, presets.size()> labels{};
+  int selected = -1;
+  for (std::size_t i = 0; i < presets.size(); ++i) {
+    labels[i] = presets[i].label;
+    if (presets[i].key == choice.axis.key) selected = static_cast<int>(i);
+  }
+  if (const auto clicked = segmented(theme, "axis", labels, selected, true))
+    commands.push(SetSweep{usual_range(presets[static_cast<std::size_t>(*clicked)].key, view.lane().simulation->request),
+                           choice.algorithms, choice.quantity});
+  ImGui::SameLine();
+  ImGui::PushFont(theme.mono_small);
+  ImGui::SetNextItemWidth(std::round(70 * theme.scale));
+  if (ImGui::BeginCombo("##spec", tr("GPU"), ImGuiComboFlags_NoArrowButton)) {
+    for (const SpecKey& key : spec_keys())
+      if (key.minimum < key.maximum && ImGui::Selectable(std::string(key.key).c_str(), key.key == choice.axis.key))
+        commands.push(SetSweep{usual_range(key.key, view.lane().simulation->request), choice.algorithms, choice.quantity});
+    ImGui::EndCombo();
+  }
+  item_tooltip(theme, tr("Sweep any number of the GPU"));
+  const std::string now = short_form(choice.axis);
+  if (state.shown != now) {
+    state.shown = now;
+    const std::size_t length = std::min(now.size(), state.text.size() - 1);
+    std::memcpy(state.text.data(), now.data(), length);
+    state.text[length] = '\0';
+  }
+  ImGui::SameLine();
+  ImGui::SetNextItemWidth(std::round(190 * theme.scale));
+  if (ImGui::InputText("##range", state.text.data(), state.text.size(), ImGuiInputTextFlags_EnterReturnsTrue))
+    commands.push(SetSweep{state.text.data(), choice.algorithms, choice.quantity});
+  ImGui::PopFont();
+  item_tooltip(theme, tr("The range, then Enter"),
+               tr("seq=256:65536:x2 doubles, head_dim=32:128:+32 adds, block_q=16,32,128 lists."));
+}
+
+void draw_choices(const View& view, Commands& commands) {
+  const Theme& theme = *view.theme;
+  const SweepChoice& choice = view.studies->sweep_choice;
+  draw_axis_choice(view, commands, choice);
+  const std::array quantities = {tr("HBM"), tr("L2↔SM"), tr("time")};
+  ImGui::SameLine();
+  if (const auto clicked = segmented(theme, "quantity", quantities, static_cast<int>(choice.quantity), true))
+    commands.push(SetSweep{to_string(choice.axis), choice.algorithms, static_cast<SweepQuantity>(*clicked)});
+  // Every algorithm of the family that is shown.
+  const std::string_view family = view.lane().simulation->info->family;
+  bool first = true;
+  for (const ProgramInfo& row : program_table()) {
+    if (row.family != family) continue;
+    const auto found = std::find(choice.algorithms.begin(), choice.algorithms.end(), row.id);
+    const bool on = found != choice.algorithms.end();
+    const std::string label = fmt::format("{}##{}", translated(row.title), row.id);
+    if (!first) ImGui::SameLine(0, theme.gap * 0.5F);
+    first = false;
+    const std::array one = {label.c_str()};
+    if (!segmented(theme, row.id.data(), one, on ? 0 : -1, true)) continue;
+    std::vector<std::string> algorithms;
+    for (const ProgramInfo& each : program_table()) {
+      const bool was = std::find(choice.algorithms.begin(), choice.algorithms.end(), each.id) != choice.algorithms.end();
+      if (each.id == row.id ? !was : was) algorithms.emplace_back(each.id);
+    }
+    if (!algorithms.empty()) commands.push(SetSweep{to_string(choice.axis), std::move(algorithms), choice.quantity});
+  }
+  study_message(view, "sweep");
+}
+
+void show_point(const View& view, const SweepResult& result, const SweepHover& hover) {
+  const Outcome& point = *result.at(hover.algorithm, hover.value);
+  const double value = result.request.axis.values[hover.value];
+  const auto bytes = [](double b) { return format_bytes(Bytes(static_cast<std::int64_t>(b))); };
+  std::string body = say(tr("HBM {}, L2↔SM {}"), bytes(point.hbm()), bytes(point.sm_link()));
+  if (const auto theory = theory_at(result.request, result.request.algorithms[hover.algorithm], value))
+    add_line(body, say(tr("{} by the paper's count, {}"), bytes(theory->bytes), theory->order));
+  add_line(body, say(tr("{}, held up by {}"), format_time(Nanoseconds(point.time_ns)), bound_name(point.bound)));
+  add_line(body, say(tr("tile {}×{}"), point.tile.block_q, point.tile.block_kv));
+  show_tooltip(*view.theme,
+               fmt::format("{}, {} = {}", algorithm_title(result.request.algorithms[hover.algorithm]),
+                           axis_symbol(result.request.axis.key), value),
+               body);
+}
+
+/// The first point that could not be simulated, in a sentence.
+std::string refused(const SweepResult& result) {
+  std::size_t count = 0;
+  std::string first;
+  for (std::size_t a = 0; a < result.request.algorithms.size(); ++a)
+    for (std::size_t i = 0; i < result.request.axis.values.size(); ++i) {
+      const auto& point = result.at(a, i);
+      if (!point || point->done()) continue;
+      if (count++ == 0)
+        first = fmt::format("{}, {} = {}: {}", algorithm_title(result.request.algorithms[a]), axis_symbol(result.request.axis.key),
+                            result.request.axis.values[i], window_words(point->refusal));
+    }
+  return count == 0 ? std::string() : say(tr("{} points cannot be simulated; {}"), count, first);
+}
+
+}  // namespace
+
+void draw_sweep_panel(const View& view, Commands& commands) {
+  if (view.studies->sweep == nullptr) return study_empty(view, tr("Nothing simulated yet."));
+  const Theme& theme = *view.theme;
+  const SweepResult& result = *view.studies->sweep;
+  const SweepQuantity quantity = view.studies->sweep_choice.quantity;
+  const SweepWords words = sweep_words(result, quantity);
+  study_head(view, words.finding, words.detail);
+  if (!view.studies->given) draw_choices(view, commands);
+  if (const std::string sentence = refused(result); !sentence.empty()) wrapped_text(theme.ui_small, theme.text_faint, sentence);
+  study_progress(view, commands, result.done(), result.points.size());
+  const ImVec2 at = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
+  const auto hover = draw_sweep_figure(view, result, quantity, {at, {at.x + room.x, at.y + room.y}});
+  if (hover && ImGui::IsWindowHovered()) show_point(view, result, *hover);
+}
+
+}  // namespace tilescope

@@ -1,0 +1,339 @@
+// Curves of a sweep on logarithmic axes.
+#include "app/views/sweep/sweep_figure.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "app/ui/say.h"
+#include "sim/analysis/format.h"
+
+namespace tilescope {
+namespace {
+
+std::string value_text(double value, SweepQuantity quantity) {
+  return quantity == SweepQuantity::time ? format_time(Nanoseconds(value)) : format_bytes(Bytes(static_cast<std::int64_t>(value)));
+}
+
+/// "16 384", "4.8 T", "64 KiB".
+std::string axis_value(std::string_view key, double value) {
+  if (key == "shared_bytes" || key == "l2.capacity_bytes" || key.ends_with("shared_bytes_per_block"))
+    return format_capacity(Bytes(static_cast<std::int64_t>(value)));
+  if (value >= 1e6 || value != std::trunc(value)) return format_short(value);
+  return format_count(static_cast<std::int64_t>(value));
+}
+
+std::vector<PlotPoint> curve_of(const SweepResult& result, std::size_t algorithm, SweepQuantity quantity) {
+  std::vector<PlotPoint> out;
+  const auto& values = result.request.axis.values;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto& point = result.at(algorithm, i);
+    if (point && point->done()) out.push_back({values[i], sweep_value(*point, quantity)});
+  }
+  return out;
+}
+
+/// The paper's count in bytes; empty where what is plotted is not bytes.
+std::vector<PlotPoint> theory_of(const SweepResult& result, std::size_t algorithm, SweepQuantity quantity) {
+  std::vector<PlotPoint> out;
+  if (quantity == SweepQuantity::time) return out;
+  for (double value : result.request.axis.values)
+    if (const auto count = theory_at(result.request, result.request.algorithms[algorithm], value))
+      out.push_back({value, count->bytes});
+  return out;
+}
+
+/// "Θ(N²d²/M), here 2M/(Br·d) = 9.08 of it", of the largest value.
+std::string theory_text(const SweepResult& result, std::size_t algorithm) {
+  const auto count = theory_at(result.request, result.request.algorithms[algorithm], result.request.axis.values.back());
+  if (!count) return {};
+  return fmt::format("{}: {} = {}", count->order, count->constant_formula,
+                     format_value(std::round(count->leading_constant * 100) / 100));
+}
+
+struct MeasuredPoint {
+  PlotPoint at;
+  double low = 0, high = 0;
+};
+
+std::vector<MeasuredPoint> measured_of(const View& view, const SweepResult& result, std::size_t algorithm, SweepQuantity quantity) {
+  std::vector<MeasuredPoint> out;
+  if (view.gpu_base == nullptr || !same_numbers(result.request.base.gpu, *view.gpu_base)) return out;
+  for (double value : result.request.axis.values) {
+    const auto request = request_at(result.request, result.request.algorithms[algorithm], value);
+    if (!request || !same_numbers(request->gpu, result.request.base.gpu)) continue;
+    const MeasuredCase* measured = measured_case(view, request->algorithm, request->problem);
+    if (measured == nullptr || (request->tile && !(measured->tile == *request->tile))) continue;
+    // Both directions or none: half of a sum would look like a measurement of it.
+    const auto add = [&](std::optional<double> in, std::optional<double> back) {
+      if (in && back) out.push_back({{value, *in + *back}});
+    };
+    switch (quantity) {
+      case SweepQuantity::hbm: {
+        const auto written = counter(*measured, "hbm_write_bytes");
+        add(counter(*measured, "hbm_read_bytes"),
+            written ? std::optional(std::max(*written, measured->hbm_write_after_flush_bytes.median)) : std::nullopt);
+        break;
+      }
+      case SweepQuantity::sm_link:
+        add(counter(*measured, "l2_to_sm_bytes"), counter(*measured, "sm_to_l2_bytes"));
+        break;
+      case SweepQuantity::time:
+        out.push_back({{value, measured->time_cold_ns.median}, measured->time_cold_ns.least, measured->time_cold_ns.most});
+        break;
+    }
+  }
+  std::erase_if(out, [](const MeasuredPoint& point) { return point.at.y <= 0; });
+  return out;
+}
+
+/// The last value at which both algorithms have been simulated.
+std::optional<std::size_t> last_common(const SweepResult& result, std::size_t a, std::size_t b) {
+  for (std::size_t i = result.request.axis.values.size(); i-- > 0;) {
+    const auto &first = result.at(a, i), &second = result.at(b, i);
+    if (first && second && first->done() && second->done()) return i;
+  }
+  return std::nullopt;
+}
+
+/// "2.9", "501": a decimal only where it says something.
+std::string times_text(double ratio) {
+  return format_value(ratio >= 99.5 ? std::round(ratio) : std::round(ratio * 10) / 10);
+}
+
+/// The machine and the problem, without what is swept.
+std::string base_text(const SweepRequest& request) {
+  const AttentionProblem& p = request.base.problem;
+  const std::string& key = request.axis.key;
+  std::string text = request.base.gpu.name + ",";
+  const auto add = [&](bool swept, std::string_view name, std::int64_t value) {
+    if (!swept) text += fmt::format(" {} {}", name, value);
+  };
+  add(key == "batch", "B", p.batch);
+  add(key == "heads", "H", p.heads);
+  add(key == "seq", "N", p.seq_q);
+  if (p.seq_kv != p.seq_q) add(key == "seq_kv", "Nk", p.seq_kv);
+  add(key == "head_dim", "d", p.head_dim);
+  text += fmt::format(" {}, ", to_string(p.dtype));
+  if (p.causal) text += fmt::format("{}, ", tr("causal"));
+  return text + (request.base.tile ? say(tr("tile {}×{}."), request.base.tile->block_q, request.base.tile->block_kv)
+                                   : std::string(tr("each with its own tile.")));
+}
+
+PlotAxis x_axis_of(const SweepResult& result) {
+  PlotAxis axis = axis_over(axis_name(result.request.axis.key), result.request.axis.values);
+  const bool log = result.request.axis.values.front() > 0;
+  if (!log) axis = axis_over(axis_name(result.request.axis.key), result.request.axis.values, false);
+  const bool powers = std::all_of(result.request.axis.values.begin(), result.request.axis.values.end(),
+                                  [](double v) { return v > 0 && std::log2(v) == std::trunc(std::log2(v)); });
+  if (powers) axis.base = 2;
+  if (result.request.axis.key == "shared_bytes" || result.request.axis.key == "l2.capacity_bytes")
+    axis.format = [](double v) { return format_capacity(Bytes(static_cast<std::int64_t>(v))); };
+  else if (result.request.axis.values.back() < 1e6)
+    axis.format = [](double v) { return v == std::trunc(v) ? format_count(static_cast<std::int64_t>(v)) : format_value(v); };
+  else
+    axis.format = [](double v) { return format_short(v); };
+  return axis;
+}
+
+PlotAxis y_axis_of(const SweepResult& result, SweepQuantity quantity) {
+  std::vector<double> values;
+  for (std::size_t a = 0; a < result.request.algorithms.size(); ++a) {
+    for (const PlotPoint& point : curve_of(result, a, quantity)) values.push_back(point.y);
+    for (const PlotPoint& point : theory_of(result, a, quantity)) values.push_back(point.y);
+  }
+  PlotAxis axis = axis_over(quantity_name(quantity), values);
+  axis.format = quantity == SweepQuantity::time ? +[](double v) { return format_time(Nanoseconds(v)); }
+                                                : +[](double v) { return format_bytes(Bytes(static_cast<std::int64_t>(v))); };
+  return axis;
+}
+
+void draw_theory(Plot& plot, const View& view, const SweepResult& result, SweepQuantity quantity) {
+  const Theme& theme = *view.theme;
+  for (std::size_t a = 0; a < result.request.algorithms.size(); ++a)
+    plot.curve(theory_of(result, a, quantity), with_alpha(algorithm_color(theme, result.request.algorithms[a]), 0.75F),
+               1.2F * theme.scale, Plot::Line::dashed);
+}
+
+/// How many later curves run where this one does, somewhere: it is drawn wider, so that it is seen under them.
+float curves_over(const SweepResult& result, std::size_t algorithm, SweepQuantity quantity) {
+  const auto close_at = [&](std::size_t later, std::size_t i) {
+    const auto &own = result.at(algorithm, i), &other = result.at(later, i);
+    if (!own || !own->done() || !other || !other->done()) return false;
+    const double y = sweep_value(*own, quantity);
+    return std::abs(sweep_value(*other, quantity) - y) < 0.03 * y;
+  };
+  float count = 0;
+  for (std::size_t later = algorithm + 1; later < result.request.algorithms.size(); ++later) {
+    bool close = false;
+    for (std::size_t i = 0; i < result.request.axis.values.size() && !close; ++i) close = close_at(later, i);
+    count += close;
+  }
+  return count;
+}
+
+/// Where HBM traffic comes up to the paper's count: there the L2 stops helping. Elsewhere, what it saves at the end.
+void mark_parting(Plot& plot, const View& view, const SweepResult& result, SweepQuantity quantity) {
+  if (quantity != SweepQuantity::hbm || !result.request.base.gpu.has_l2()) return;
+  const Theme& theme = *view.theme;
+  for (std::size_t a = 0; a < result.request.algorithms.size(); ++a) {
+    const auto parting = l2_parting(result, a);
+    if (!parting || !parting->joins) continue;
+    const double value = result.request.axis.values[*parting->joins];
+    plot.vertical(value, with_alpha(algorithm_color(theme, result.request.algorithms[a]), 0.8F), Plot::Line::dotted);
+    plot.label({value, plot.y_axis().low * std::pow(plot.y_axis().high / plot.y_axis().low, 0.06)},
+               say(tr("from {} on the L2 no longer helps {}"), axis_value(result.request.axis.key, value),
+                   algorithm_title(result.request.algorithms[a])),
+               algorithm_color(theme, result.request.algorithms[a]), Plot::Side::left);
+  }
+}
+
+}  // namespace
+
+double sweep_value(const Outcome& outcome, SweepQuantity quantity) {
+  switch (quantity) {
+    case SweepQuantity::hbm:
+      return outcome.hbm();
+    case SweepQuantity::sm_link:
+      return outcome.sm_link();
+    case SweepQuantity::time:
+      return outcome.time_ns;
+  }
+  return 0;
+}
+
+const char* quantity_name(SweepQuantity quantity) {
+  switch (quantity) {
+    case SweepQuantity::hbm:
+      return tr("HBM bytes, read and written");
+    case SweepQuantity::sm_link:
+      return tr("L2↔SM bytes, both ways");
+    case SweepQuantity::time:
+      return tr("time");
+  }
+  return "";
+}
+
+std::string axis_name(std::string_view key) {
+  if (key == "seq") return tr("N, queries and keys");
+  if (key == "seq_kv") return tr("keys and values");
+  if (key == "head_dim") return tr("d, head dimension");
+  if (key == "batch") return tr("B, batch size");
+  if (key == "heads") return tr("H, heads");
+  if (key == "block_q") return tr("Br, query rows of a tile");
+  if (key == "block_kv") return tr("Bc, key rows of a tile");
+  if (key == "shared_bytes") return tr("M, shared memory of a block");
+  return std::string(key);
+}
+
+std::string axis_symbol(std::string_view key) {
+  struct Symbol {
+    std::string_view key;
+    const char* letter;
+  };
+  constexpr std::array symbols = {Symbol{"seq", "N"},       Symbol{"seq_kv", "Nk"},     Symbol{"head_dim", "d"},
+                                  Symbol{"batch", "B"},     Symbol{"heads", "H"},       Symbol{"block_q", "Br"},
+                                  Symbol{"block_kv", "Bc"}, Symbol{"shared_bytes", "M"}};
+  for (const Symbol& symbol : symbols)
+    if (symbol.key == key) return symbol.letter;
+  return std::string(key);
+}
+
+SweepWords sweep_words(const SweepResult& result, SweepQuantity quantity) {
+  SweepWords words;
+  const auto& request = result.request;
+  const std::size_t algorithms = request.algorithms.size();
+  const char* both = quantity == SweepQuantity::time  ? tr("At {} = {} {} takes {}, {} {}")
+                     : quantity == SweepQuantity::hbm ? tr("At {} = {} {} moves {} through HBM, {} {}")
+                                                      : tr("At {} = {} {} moves {} between L2 and SMs, {} {}");
+  const char* one = quantity == SweepQuantity::time  ? tr("{} takes {} at {} = {} and {} at {}")
+                    : quantity == SweepQuantity::hbm ? tr("{} moves {} through HBM at {} = {} and {} at {}")
+                                                     : tr("{} moves {} between L2 and SMs at {} = {} and {} at {}");
+  if (algorithms >= 2) {
+    const std::size_t first = 0, last = algorithms - 1;
+    if (const auto at = last_common(result, first, last)) {
+      const double a = sweep_value(*result.at(first, *at), quantity), b = sweep_value(*result.at(last, *at), quantity);
+      words.finding = say(both, axis_symbol(request.axis.key), axis_value(request.axis.key, request.axis.values[*at]),
+                          algorithm_title(request.algorithms[first]), value_text(a, quantity),
+                          algorithm_title(request.algorithms[last]), value_text(b, quantity));
+      if (b > 0 && a > b * 1.05) words.finding += say(tr(": {} times less"), times_text(a / b));
+      if (a > 0 && b > a * 1.05) words.finding += say(tr(": {} times more"), times_text(b / a));
+    }
+  } else if (algorithms == 1) {
+    const auto curve = curve_of(result, 0, quantity);
+    if (curve.size() >= 2)
+      words.finding = say(one, algorithm_title(request.algorithms[0]), value_text(curve.front().y, quantity),
+                          axis_symbol(request.axis.key), axis_value(request.axis.key, curve.front().x),
+                          value_text(curve.back().y, quantity), axis_value(request.axis.key, curve.back().x));
+  }
+  if (words.finding.empty()) words.finding = say(tr("{} over {}"), quantity_name(quantity), axis_name(request.axis.key));
+
+  words.detail = base_text(request);
+  const bool theory = std::any_of(request.algorithms.begin(), request.algorithms.end(), [&](const std::string& algorithm) {
+    return !request.axis.values.empty() && theory_at(request, algorithm, request.axis.values.back()).has_value();
+  });
+  if (quantity == SweepQuantity::time || !theory) return words;
+  words.detail += ' ';
+  words.detail += tr("Dashed: the paper's count of what passes between slow and fast memory.");
+  if (quantity != SweepQuantity::hbm) return words;
+  std::string saved;
+  for (std::size_t a = 0; a < algorithms; ++a) {
+    const auto parting = l2_parting(result, a);
+    if (!request.base.gpu.has_l2() || !parting || parting->joins || parting->saved_at_end < 0.1) continue;
+    saved += fmt::format("{}{} {}", saved.empty() ? "" : ", ", algorithm_title(request.algorithms[a]),
+                         format_percent(parting->saved_at_end));
+  }
+  if (saved.empty()) return words;
+  words.detail += ' ';
+  words.detail += say(tr("What the L2 keeps of it off HBM at the right end: {}."), saved);
+  return words;
+}
+
+std::optional<SweepHover> draw_sweep_figure(const View& view, const SweepResult& result, SweepQuantity quantity, const Rect& area) {
+  if (result.request.axis.values.empty()) return std::nullopt;
+  const Theme& theme = *view.theme;
+  Plot plot(theme, ImGui::GetWindowDrawList(), area, x_axis_of(result), y_axis_of(result, quantity));
+  draw_theory(plot, view, result, quantity);
+  std::vector<float> covered;
+  for (std::size_t a = 0; a < result.request.algorithms.size(); ++a) covered.push_back(curves_over(result, a, quantity));
+  for (std::size_t a = 0; a < result.request.algorithms.size(); ++a)
+    plot.curve(curve_of(result, a, quantity), algorithm_color(theme, result.request.algorithms[a]),
+               (2.2F + 3.0F * covered[a]) * theme.scale);
+  std::optional<SweepHover> hover;
+  float least = 12 * theme.scale;
+  const ImVec2 mouse = ImGui::GetIO().MousePos;
+  for (std::size_t a = 0; a < result.request.algorithms.size(); ++a) {
+    const ImU32 color = algorithm_color(theme, result.request.algorithms[a]);
+    for (std::size_t i = 0; i < result.request.axis.values.size(); ++i) {
+      const auto& point = result.at(a, i);
+      if (!point || !point->done()) continue;
+      const PlotPoint at = {result.request.axis.values[i], sweep_value(*point, quantity)};
+      plot.marker(algorithm_marker(result.request.algorithms[a]), at, color, (4 + 2.5F * covered[a]) * theme.scale);
+      const ImVec2 pixel = plot.at(at);
+      const float distance = std::hypot(pixel.x - mouse.x, pixel.y - mouse.y);
+      if (distance < least) least = distance, hover = SweepHover{a, i};
+    }
+    bool labelled = false;
+    for (const MeasuredPoint& measured : measured_of(view, result, a, quantity)) {
+      if (measured.high > measured.low) plot.spread(measured.at.x, measured.low, measured.high, theme.text);
+      plot.marker(Marker::cross, measured.at, theme.text, 5 * theme.scale);
+      if (!labelled) plot.label(measured.at, measured_label(view), theme.text, Plot::Side::below);
+      labelled = true;
+    }
+  }
+  mark_parting(plot, view, result, quantity);
+  for (std::size_t a = 0; a < result.request.algorithms.size(); ++a) {
+    const ImU32 color = algorithm_color(theme, result.request.algorithms[a]);
+    const auto curve = curve_of(result, a, quantity);
+    if (!curve.empty()) plot.label(curve.back(), algorithm_title(result.request.algorithms[a]), color, Plot::Side::left, true);
+  }
+  for (std::size_t a = 0; a < result.request.algorithms.size(); ++a) {
+    const auto theory = theory_of(result, a, quantity);
+    if (theory.size() >= 2)
+      plot.label(theory[theory.size() * 2 / 5], theory_text(result, a), algorithm_color(theme, result.request.algorithms[a]),
+                 Plot::Side::above);
+  }
+  return hover;
+}
+
+}  // namespace tilescope

@@ -1,0 +1,246 @@
+// The timeline panel: bandwidth over time and one lane a unit of the SM in focus, or one an SM; drag to scrub, wheel to zoom, right
+// drag to pan.
+#include <algorithm>
+
+#include "app/ui/light_tensor.h"
+#include "app/ui/panel_state.h"
+#include "app/views/panels.h"
+#include "app/ui/say.h"
+#include "app/views/timeline/sm_picture.h"
+#include "app/views/timeline/timeline_bandwidth.h"
+#include "app/views/timeline/timeline_hover.h"
+#include "app/views/timeline/timeline_marks.h"
+#include "app/views/timeline/timeline_measured.h"
+#include "app/views/timeline/timeline_mouse.h"
+#include "app/views/timeline/timeline_state.h"
+
+namespace tilescope {
+namespace {
+
+constexpr float switch_padding = 5;  // beside a word that can be switched on
+
+/// Room for the names of lanes, beside those of the racers, and for the words that can be clicked before the axis.
+float gutter_width(const View& view, float panel) {
+  const Theme& theme = *view.theme;
+  float names = 104 * theme.scale;
+  if (view.race && !view.by_sm)
+    for (const Lane& lane : view.lanes)
+      names = std::max(names, 0.8F * text_width(theme.ui_small, translated(lane.simulation->info->title)) + 44 * theme.scale);
+  const float words = text_width(theme.ui_small, tr("units")) + text_width(theme.ui_small, "SM") +
+                      4 * switch_padding * theme.scale +
+                      std::max(text_width(theme.ui_small, tr("cycles")), text_width(theme.ui_small, tr("time"))) + 16 * theme.scale;
+  return std::min(std::max(names, words), panel * 0.25F);
+}
+
+/// False while a lane's data are not there yet.
+bool refresh_data(TimelineState& state, const View& view) {
+  state.data.resize(view.lanes.size());
+  double whole = 0;
+  bool changed = false;
+  for (std::size_t i = 0; i < view.lanes.size(); ++i) {
+    if (!view.lanes[i].timeline) return false;
+    changed = changed || state.data[i] != view.lanes[i].timeline;
+    state.data[i] = view.lanes[i].timeline;
+    whole = std::max(whole, state.data[i]->end);
+  }
+  if (view.by_sm && !refresh_sm_state(state.sms, view)) return false;
+  whole = std::max({whole, measured_end(view), bandwidth_end(view), view.by_sm ? measured_sms_end(state.sms) : 0});
+  if (changed || state.window.whole != whole) state.window = carry_over(state.window, whole);
+  return true;
+}
+
+void follow_playhead(TimelineState& state, const View& view) {
+  const std::int64_t step = view.lane().step;
+  if (view.playing || step != state.last_step) state.window = follow(state.window, std::clamp(view.cycle, 0.0, state.window.whole));
+  state.last_step = step;
+}
+
+/// Where rows are higher than their place: scrolls to the row of the operation of the group whose step changed, of the chosen
+/// algorithm where both did. Who scrolls by hand while it plays is left alone.
+void follow_rows(TimelineState& state, const View& view, const TimelineLayout& layout) {
+  state.row_steps.resize(view.lanes.size(), -1);
+  if (view.playing != state.was_playing) state.scrolled_by_hand = false;
+  state.was_playing = view.playing;
+  const float before = state.scroll;
+  for (const TimelineRow& row : layout.rows) {
+    const Lane& lane = view.lanes[row.group];
+    const auto& interval = lane.rest.interval;
+    if (row.kind != TimelineRow::Kind::unit || lane.step == state.row_steps[row.group]) continue;
+    if (!interval || interval->unit != timeline_units[row.unit] || (view.playing && state.scrolled_by_hand)) continue;
+    state.scroll = scroll_to(layout, row, before);
+  }
+  for (std::size_t group = 0; group < view.lanes.size(); ++group) state.row_steps[group] = view.lanes[group].step;
+}
+
+void refresh_picture(TimelineState& state, const View& view, const TimelineLayout& layout) {
+  PictureKey key;
+  for (const auto& data : state.data) key.data.push_back(data.get());
+  key.begin = state.window.begin;
+  key.end = state.window.end;
+  key.scroll = state.scroll;
+  key.min = layout.area.min;
+  key.max = layout.area.max;
+  key.theme = view.theme->kind;
+  key.scale = view.theme->scale;
+  key.lit = view.hovered_tensor;
+  key.by_sm = view.by_sm;
+  if (view.by_sm) {
+    key.rows = state.sms.rows;
+    for (const Lane& lane : view.lanes) key.blocks.insert(key.blocks.end(), {lane.sm_lanes.get(), lane.sm_works.get()});
+    key.blocks.push_back(state.sms.measured.get());
+  }
+  if (state.picture.quads && key.same_as(state.key)) return;
+  std::vector<std::shared_ptr<const Simulation>> simulations;
+  for (const Lane& lane : view.lanes) simulations.push_back(lane.simulation);
+  // Tens of thousands of quads: their memory is used again once no frame draws from it.
+  std::shared_ptr<QuadBatch> quads = state.picture.quads.use_count() == 1 ? std::move(state.picture.quads) : nullptr;
+  state.picture =
+      make_timeline_picture(*view.theme, layout, state.window, state.data, simulations, view.hovered_tensor, std::move(quads));
+  for (const TimelineRow& row : layout.rows) {
+    const Lane& lane = view.lanes[row.group];
+    if (row.kind == TimelineRow::Kind::sms)
+      add_sm_blocks(state.picture, *view.theme, layout, state.window, row, state.sms.rows, *lane.sm_lanes, lane.sm_works.get());
+    else if (row.kind == TimelineRow::Kind::measured_sms)
+      add_sm_blocks(state.picture, *view.theme, layout, state.window, row, state.sms.rows, *state.sms.measured, nullptr);
+  }
+  state.key = std::move(key);
+}
+
+void draw_picture(ImDrawList* list, const View& view, const TimelineState& state) {
+  const Theme& theme = *view.theme;
+  draw_quads(list, std::shared_ptr<const QuadBatch>(state.picture.quads));
+  for (const auto& line : state.picture.lines)
+    list->AddPolyline(line.data(), static_cast<int>(line.size()), theme.accent, ImDrawFlags_None, 1.2F * theme.scale);
+  for (const TimelineText& text : state.picture.texts) draw_text_at(list, theme.ui_small, text.at, text.color, text.text);
+}
+
+void show_hover(const View& view, const TimelineState& state, const TimelineLayout& layout) {
+  const ImVec2 mouse = ImGui::GetIO().MousePos;
+  if (!layout.plot.contains(mouse)) return;
+  for (const TimelineRow& row : layout.rows) {
+    const bool unit = row.kind == TimelineRow::Kind::unit;
+    if (!row.rect.contains(mouse) || (!unit && !is_curve(row))) continue;
+    const Simulation& simulation = *view.lanes[row.group].simulation;
+    const TimelineData& data = *state.data[row.group];
+    HoverText text = unit ? lane_hover(simulation, data, layout, row, state.window, mouse)
+                          : curve_hover(simulation, data, layout, row, state.window, mouse);
+    if (row.kind == TimelineRow::Kind::hbm)
+      if (const std::string measured = measured_bandwidth_text(view, state.window, layout, mouse.x); !measured.empty())
+        add_line(text.body, measured);
+    if (!text.title.empty()) show_tooltip(*view.theme, text.title, text.body);
+  }
+}
+
+/// What the lanes are: two words before the axis, of which one is on.
+void lanes_switch(const View& view, const TimelineLayout& layout, Commands& commands) {
+  const Theme& theme = *view.theme;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  float x = layout.area.min.x;
+  for (const bool by_sm : {false, true}) {
+    const char* const word = by_sm ? "SM" : tr("units");
+    const float width = text_width(theme.ui_small, word) + switch_padding * 2 * theme.scale;
+    const Rect label = {{x, layout.axis.min.y + theme.scale}, {x + width, layout.axis.max.y}};
+    ImGui::PushID(by_sm ? 1 : 0);
+    if (hit_area("lanes", label)) commands.push(SetLanes{by_sm});
+    const bool hovered = ImGui::IsItemHovered(), on = view.by_sm == by_sm;
+    if (on) list->AddRectFilled(label.min, label.max, theme.accent_soft, 4 * theme.scale);
+    draw_text(list, theme.ui_small, label, on ? theme.accent : hovered ? theme.text : theme.text_faint, word, Align::center);
+    if (hovered)
+      show_tooltip(theme, by_sm ? tr("A lane for each SM") : tr("A lane for each unit of the SM in focus"),
+                   by_sm ? tr("Blocks on every SM: waves, the tail, who waits. Wheel over the names, or Ctrl and wheel: fewer, "
+                              "higher rows. L switches.")
+                         : tr("Copies, products, exponentials and stores of one SM. L switches."));
+    ImGui::PopID();
+    x += width;
+  }
+}
+
+/// The word before the axis: a click changes cycles into time and back.
+void unit_switch(TimelineState& state, const View& view, const TimelineLayout& layout) {
+  const Theme& theme = *view.theme;
+  const float width = std::max(text_width(theme.ui_small, tr("cycles")), text_width(theme.ui_small, tr("time")));
+  const float right = layout.axis.min.x - 8 * theme.scale;
+  const Rect label = {{right - width - 1, layout.axis.min.y}, {right, layout.axis.max.y}};
+  if (hit_area("axis unit", label)) state.wall_time = !state.wall_time;
+  const bool hovered = ImGui::IsItemHovered();
+  draw_text(ImGui::GetWindowDrawList(), theme.ui_small, label, hovered ? theme.text : theme.text_faint,
+            state.wall_time ? tr("time") : tr("cycles"), Align::right);
+  if (hovered)
+    show_tooltip(theme, state.wall_time ? tr("Show cycles") : tr("Show time"),
+                 tr("Drag to scrub, wheel to zoom, right drag or Shift and wheel to move, double-click to see everything."));
+}
+
+}  // namespace
+
+void draw_timeline_panel(const View& view, Commands& commands) {
+  const ImVec2 size = ImGui::GetContentRegionAvail(), at = ImGui::GetCursorScreenPos();
+  if (view.lanes.empty() || !view.lane().simulation || size.x < 40 || size.y < 30) return;
+  const Theme& theme = *view.theme;
+  auto& state = panel_state<TimelineState>("timeline");
+  if (!refresh_data(state, view)) return text_item(theme.ui_small, theme.text_faint, tr("laying out the timeline"));
+  follow_playhead(state, view);
+
+  bool several_launches = false;
+  if (view.lanes.size() == 1) several_launches = view.lane().simulation->trace->launches().size() > 1;
+  const float gutter = gutter_width(view, size.x);
+  int tracks = 1;
+  for (const auto& data : state.data) tracks = std::max(tracks, data->lanes.front().tracks);
+  const float measured = view.by_sm ? 0 : measured_lanes_height(view, size.y);
+  const Rect area = {at, {at.x + size.x, at.y + size.y - measured}};
+  const float least_lane = least_lane_height(theme.ui_small->FontSize, view.lanes.size());
+  const auto lay_out = [&] {
+    const TimelineShape shape = {view.lanes.size(), tracks, several_launches, gutter, theme.scale, least_lane, state.scroll};
+    return view.by_sm ? lay_out_sm_timeline(area, shape, state.sms.measured != nullptr) : lay_out_timeline(area, shape);
+  };
+  TimelineLayout layout = lay_out();
+  if (const float before = state.scroll; layout.hidden > 0 && !view.by_sm) {
+    follow_rows(state, view, layout);
+    if (state.scroll != before) layout = lay_out();
+  }
+  view.by_sm ? handle_gutter(state, layout) : handle_names(state, layout);
+  ImGui::SetCursorScreenPos(layout.plot.min);
+  ImGui::InvisibleButton("plot", {layout.plot.width(), layout.area.max.y - layout.plot.min.y},
+                         ImGuiButtonFlags_MouseButtonLeft | ImGuiButtonFlags_MouseButtonRight);
+  const bool hovered = ImGui::IsItemHovered() && !ImGui::IsItemActive();
+  handle_mouse(state, layout, commands);
+  handle_click(state, view, layout, commands);
+  refresh_picture(state, view, layout);
+
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  list->PushClipRect(layout.area.min, layout.area.max, true);
+  const bool scrolls = layout.hidden > 0;
+  const Rect seen = {{layout.area.min.x, layout.plot.min.y + layout.launch_strip}, {layout.area.max.x, layout.plot.max.y}};
+  if (scrolls) list->PushClipRect(seen.min, seen.max, true);
+  draw_picture(list, view, state);
+  draw_measured_bandwidth(list, view, state.window, layout);
+  draw_gutter(list, view, state, layout);
+  if (scrolls) list->PopClipRect();
+  draw_axis(list, view, state, layout);
+  draw_scrollbar(list, theme, layout, state.scroll);
+  if (!view.by_sm) draw_launches(list, view, state, layout);
+  draw_playhead(list, view, state, layout);
+  draw_sm_labels(list, state.sms, view, layout, state.window);
+  if (scrolls) list->PushClipRect(seen.min, seen.max, true);
+  draw_current(list, view, state, layout);
+  if (scrolls) list->PopClipRect();
+  list->PopClipRect();
+  if (measured > 0)
+    draw_measured_lanes(list, view, state.window,
+                        {{at.x, at.y + size.y - measured + 4 * theme.scale}, {layout.plot.min.x - 8 * theme.scale, at.y + size.y}},
+                        {{layout.plot.min.x, at.y + size.y - measured + 4 * theme.scale}, {layout.plot.max.x, at.y + size.y}});
+  unit_switch(state, view, layout);
+  lanes_switch(view, layout, commands);
+  if (hovered) show_hover(view, state, layout);
+  if (hovered)
+    if (const HoverText text = sm_hover(state.sms, view, layout, state.window, ImGui::GetIO().MousePos); !text.title.empty())
+      show_tooltip(theme, text.title, text.body);
+  if (view.by_sm) {
+    const ImVec2 mouse = ImGui::GetIO().MousePos;
+    const auto under = hovered ? find_sm_block(state.sms, view, layout, state.window, mouse) : std::nullopt;
+    ask_for_works(state.sms, view, layout, under, commands);
+  }
+  show_causes(state.causes, state.data, view, commands);
+  light_tensor(view, commands, std::nullopt);
+}
+
+}  // namespace tilescope

@@ -1,0 +1,130 @@
+// Draws measured samples over the simulated HBM curve.
+#include "app/views/timeline/timeline_bandwidth.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "app/ui/panel_state.h"
+#include "app/ui/say.h"
+#include "kernels/measure/bandwidth.h"
+#include "sim/analysis/format.h"
+
+namespace tilescope {
+
+namespace {
+
+/// The curve of the record last drawn.
+struct KeptCurve {
+  const KnownBandwidth* of = nullptr;
+  double clock_hz = 0, ceiling = 0;
+  BandwidthCurve curve;
+};
+
+const BandwidthCurve& measured_curve(const View& view) {
+  auto& kept = panel_state<KeptCurve>("measured bandwidth");
+  const GpuSpec& gpu = view.lane().simulation->request.gpu;
+  const double ceiling = gpu.hbm_rate().value;
+  if (kept.of != view.bandwidth || kept.clock_hz != gpu.sm_clock_hz || kept.ceiling != ceiling)
+    kept = {view.bandwidth, gpu.sm_clock_hz, ceiling, curve_of(view.bandwidth->record, gpu.sm_clock_hz, ceiling)};
+  return kept.curve;
+}
+
+const TimelineRow* hbm_row(const View& view, const TimelineLayout& layout) {
+  if (view.bandwidth == nullptr || view.race) return nullptr;
+  for (const TimelineRow& row : layout.rows)
+    if (row.kind == TimelineRow::Kind::hbm) return &row;
+  return nullptr;
+}
+
+std::string name_of(const KnownBandwidth& known) {
+  return say(known.live ? tr("live {}") : tr("recorded {}"), day_of(known.record.date));
+}
+
+/// Two short lines with their names, at the right end of `row`.
+void draw_legend(ImDrawList* list, const View& view, const Rect& row) {
+  const Theme& theme = *view.theme;
+  const float scale = theme.scale, sample = 14 * scale, gap = 5 * scale, thickness = std::max(1.0F, 1.5F * scale);
+  if (row.height() < theme.ui_small->FontSize * 0.8F) return;
+  const struct {
+    std::string text;
+    ImU32 color;
+  } entries[] = {{tr("simulated"), theme.accent}, {name_of(*view.bandwidth), theme.highlight}};
+  float width = 0;
+  for (const auto& entry : entries) width += sample + gap + text_width(theme.ui_small, entry.text) + 3 * gap;
+  if (width > row.width() * 0.6F) return;
+  float x = row.max.x - width;
+  list->AddRectFilled({x - gap, row.min.y}, row.max, with_alpha(theme.inset, 0.6F));
+  for (const auto& entry : entries) {
+    const float middle = std::floor(row.center().y);
+    list->AddRectFilled({x, middle}, {x + sample, middle + thickness}, entry.color);
+    x += sample + gap;
+    const float text = text_width(theme.ui_small, entry.text);
+    draw_text(list, theme.ui_small, {{x, row.min.y}, {x + text + gap, row.max.y}}, theme.text_dim, entry.text);
+    x += text + 3 * gap;
+  }
+}
+
+}  // namespace
+
+BandwidthCurve curve_of(const BandwidthRecord& record, double clock_hz, double ceiling) {
+  BandwidthCurve curve;
+  const double cycles_a_ns = clock_hz / 1e9, origin = busy_from_ns(record.samples);
+  curve.bin_width = std::max(record.interval_ns * cycles_a_ns, 1e-9);
+  curve.ceiling = ceiling;
+  curve.before.push_back(0);
+  // Samples are nearly an interval apart, bins exactly: each sample's bytes are spread evenly over its own time.
+  double before = 0, end = 0;
+  for (const BandwidthSample& s : record.samples) {
+    const double from = (s.start_ns - origin) * cycles_a_ns, to = (s.end_ns - origin) * cycles_a_ns,
+                 bytes = s.read_bytes + s.write_bytes;
+    if (from < -0.5 * curve.bin_width || to <= from) continue;
+    while (end + curve.bin_width <= to) {
+      end += curve.bin_width;
+      curve.before.push_back(before + bytes * std::clamp((end - from) / (to - from), 0.0, 1.0));
+    }
+    before += bytes;
+  }
+  return curve;
+}
+
+double bandwidth_end(const View& view) {
+  if (view.bandwidth == nullptr || view.race || view.lanes.empty()) return 0;
+  const BandwidthRecord& record = view.bandwidth->record;
+  return record.kernel_ns * view.lane().simulation->request.gpu.sm_clock_hz / 1e9;
+}
+
+void draw_measured_bandwidth(ImDrawList* list, const View& view, const TimeWindow& window, const TimelineLayout& layout) {
+  const TimelineRow* const row = hbm_row(view, layout);
+  if (row == nullptr) return;
+  const Theme& theme = *view.theme;
+  const BandwidthCurve& curve = measured_curve(view);
+  const double top = curve_top(curve);
+  if (top <= 0 || curve.before.size() < 2) return;
+  constexpr float column = 2;
+  const float pad = std::min(2 * theme.scale, row->rect.height() * 0.1F), height = row->rect.height() - 2 * pad;
+  const double end = curve.bin_width * static_cast<double>(curve.before.size() - 1);
+  std::vector<ImVec2> line;
+  for (float x = row->rect.min.x; x < row->rect.max.x; x += column) {
+    const double cycle = window.cycle_at(x, layout.plot.min.x, layout.plot.width());
+    if (cycle < 0 || cycle > end) continue;
+    const double rate = curve_rate_at(curve, window, layout, x + column * 0.5F);
+    line.push_back({x, row->rect.max.y - pad - static_cast<float>(std::clamp(rate / top, 0.0, 1.0)) * height});
+  }
+  list->AddPolyline(line.data(), static_cast<int>(line.size()), theme.highlight, ImDrawFlags_None, 1.4F * theme.scale);
+  // Above the curves where launches are named; else over them, since nothing else is free.
+  const Rect strip = {layout.plot.min, {layout.plot.max.x, layout.plot.min.y + layout.launch_strip}};
+  draw_legend(list, view, layout.launch_strip > 0 ? strip : row->rect);
+}
+
+std::string measured_bandwidth_text(const View& view, const TimeWindow& window, const TimelineLayout& layout, float x) {
+  if (hbm_row(view, layout) == nullptr) return {};
+  const KnownBandwidth& known = *view.bandwidth;
+  const double rate = curve_rate_at(measured_curve(view), window, layout, x) * view.lane().simulation->request.gpu.sm_clock_hz;
+  std::string text = say(known.live ? tr("live on {}, {}: {}") : tr("recorded on {}, {}: {}"), known.record.device,
+                         day_of(known.record.date), format_bandwidth(rate));
+  add_line(text, say(tr("samples of {}, from the first with traffic; the kernel took {}"),
+                     format_time(Nanoseconds(known.record.interval_ns)), format_time(Nanoseconds(known.record.kernel_ns))));
+  return text;
+}
+
+}  // namespace tilescope

@@ -1,0 +1,134 @@
+// Walks from a waiting operation back along what each waited for.
+#include "app/views/timeline/timeline_causes.h"
+
+#include <algorithm>
+
+#include "app/ui/say.h"
+#include "app/views/timeline/timeline_hover.h"
+#include "sim/analysis/format.h"
+
+namespace tilescope {
+namespace {
+
+constexpr double least_wait = 0.5;  // cycles; shorter ones are rounding
+
+bool waited(const Interval& interval) {
+  return interval.cause != WaitCause::none && interval.cause != WaitCause::program_order &&
+         interval.start - interval.ready >= least_wait;
+}
+
+/// The latest interval before `i` of the same block with operation `op`.
+std::optional<std::size_t> earlier_of_block(std::span<const Interval> intervals, std::size_t i, std::int32_t op) {
+  if (op < 0) return std::nullopt;
+  for (std::size_t at = i; at-- > 0;)
+    if (intervals[at].run == intervals[i].run && intervals[at].op == op) return at;
+  return std::nullopt;
+}
+
+/// Of the intervals for which `fits`, the one that ends last but not after `i` begins.
+template <class Fits>
+std::optional<std::size_t> last_to_end(std::span<const Interval> intervals, std::size_t i, const Fits& fits) {
+  std::optional<std::size_t> best;
+  const double start = intervals[i].start;
+  // Intervals are by start; what ended just before began within the last few hundred of an SM's handful of blocks.
+  constexpr std::size_t looked_at = 512;
+  for (std::size_t at = i, seen = 0; at-- > 0 && seen < looked_at; ++seen) {
+    const Interval& each = intervals[at];
+    if (each.end > start + least_wait || !fits(each)) continue;
+    if (!best || each.end > intervals[*best].end) best = at;
+  }
+  return best;
+}
+
+/// The operation of the same block that ran before `i`: the last one of its stream.
+std::optional<std::size_t> predecessor(std::span<const Interval> intervals, std::size_t i) {
+  return last_to_end(intervals, i, [&](const Interval& each) {
+    return each.run == intervals[i].run && (each.kind == OpKind::load) == (intervals[i].kind == OpKind::load);
+  });
+}
+
+/// The block whose end made room for that of `i`.
+std::optional<std::size_t> last_of_block_before(const Simulation& simulation, std::span<const Interval> intervals, std::size_t i) {
+  const auto runs = simulation.trace->runs();
+  const BlockRun& own = runs[static_cast<std::size_t>(intervals[i].run)];
+  return last_to_end(intervals, i, [&](const Interval& each) {
+    const BlockRun& run = runs[static_cast<std::size_t>(each.run)];
+    return run.slot == own.slot && run.sm == own.sm && run.launch == own.launch && run.end <= own.start + least_wait;
+  });
+}
+
+}  // namespace
+
+std::optional<std::size_t> blocker_of(const Simulation& simulation, const TimelineData& data, std::size_t i) {
+  const auto intervals = simulation.trace->intervals(data.steps->sm);
+  const Interval& interval = intervals[i];
+  if (!waited(interval)) return std::nullopt;
+  const auto of_unit = [&](Unit unit) {
+    return last_to_end(intervals, i, [&](const Interval& each) { return each.unit == unit; });
+  };
+  switch (interval.cause) {
+    case WaitCause::none:
+    case WaitCause::program_order:
+    case WaitCause::launch:
+      return std::nullopt;
+    case WaitCause::data:
+    case WaitCause::l2:
+    case WaitCause::hbm:
+      return earlier_of_block(intervals, i, data.steps->labels[i].wait_load);
+    case WaitCause::buffer:
+      return earlier_of_block(intervals, i, data.steps->labels[i].issue_after);
+    case WaitCause::tensor:
+      return of_unit(Unit::tensor);
+    case WaitCause::exp:
+      return of_unit(Unit::exp);
+    case WaitCause::fp32:
+      return of_unit(Unit::fp32);
+    case WaitCause::smem:
+      return last_to_end(intervals, i, [&](const Interval& each) { return each.run != interval.run; });
+    case WaitCause::barrier:
+      return predecessor(intervals, i);
+    case WaitCause::block_slot:
+      return last_of_block_before(simulation, intervals, i);
+  }
+  return std::nullopt;
+}
+
+std::vector<CauseLink> cause_chain(const Simulation& simulation, const TimelineData& data, std::size_t i, std::size_t most) {
+  const auto intervals = simulation.trace->intervals(data.steps->sm);
+  std::vector<CauseLink> chain;
+  std::optional<std::size_t> at = i;
+  while (at && chain.size() < most) {
+    const Interval& interval = intervals[*at];
+    CauseLink link{*at, interval.start - interval.ready, step_name(simulation, data.steps->labels[*at]), {}};
+    if (waited(interval)) {
+      link.why = wait_sentence(simulation, data, *at);
+      at = blocker_of(simulation, data, *at);
+      chain.push_back(std::move(link));
+      continue;
+    }
+    if (interval.kind == OpKind::load) {  // issued as soon as it could be: the memory itself took the time
+      link.waited = interval.end - interval.start;
+      link.why = interval.hbm_bytes > 0 ? say(tr("came from HBM in {} cycles: the first cause"), format_cycles(Cycles(link.waited)))
+                                        : say(tr("came from L2 in {} cycles: the first cause"), format_cycles(Cycles(link.waited)));
+      chain.push_back(std::move(link));
+      break;
+    }
+    // It ran in its turn; whoever held its block up before it is the cause. What it took itself is said where the chain ends there.
+    std::optional<std::size_t> before = predecessor(intervals, *at);
+    std::size_t passed = 1;
+    while (before && !waited(intervals[*before]) && passed < 256) {
+      before = predecessor(intervals, *before);
+      ++passed;
+    }
+    link.waited = 0;
+    link.why = before ? say(tr("ran in its turn, for {} cycles, behind {} others of its block"),
+                            format_cycles(Cycles(interval.end - interval.start)), passed)
+                      : say(tr("ran in its turn, for {} cycles: nothing held its block up before"),
+                            format_cycles(Cycles(interval.end - interval.start)));
+    chain.push_back(std::move(link));
+    at = before;
+  }
+  return chain;
+}
+
+}  // namespace tilescope

@@ -1,0 +1,179 @@
+// Finds what is under the mouse in the timeline and puts it in words.
+#include "app/views/timeline/timeline_hover.h"
+
+#include <algorithm>
+
+#include "app/ui/say.h"
+#include "sim/analysis/format.h"
+
+namespace tilescope {
+namespace {
+
+/// The load that interval `waiting` needed: the latest earlier one of the same block with that operation index.
+std::optional<std::size_t> load_of(std::span<const Interval> intervals, std::size_t waiting, std::int32_t op) {
+  for (std::size_t i = waiting; i-- > 0;)
+    if (intervals[i].run == intervals[waiting].run && intervals[i].op == op) return i;
+  return std::nullopt;
+}
+
+std::string what_it_waited_for(const Simulation& simulation, const TimelineData& data, std::size_t i) {
+  const auto intervals = simulation.trace->intervals(data.steps->sm);
+  if (intervals[i].cause != WaitCause::data) return cause_text(intervals[i].cause);
+  const auto load = load_of(intervals, i, data.steps->labels[i].wait_load);
+  if (!load) return tr("data");
+  const std::string tile = step_name(simulation, data.steps->labels[*load]);
+  return intervals[*load].hbm_bytes > 0 ? say(tr("data: {} from HBM"), tile) : say(tr("data: {} from L2"), tile);
+}
+
+HoverText bar_text(const Simulation& simulation, const TimelineData& data, std::size_t i) {
+  const Interval& interval = simulation.trace->intervals(data.steps->sm)[i];
+  const StepLabel& label = data.steps->labels[i];
+  HoverText text;
+  text.title = step_name(simulation, label);
+  const auto listing = simulation.info->listing;
+  if (label.line >= 1 && label.line <= listing.size())
+    text.title += fmt::format("   {} {}", label.line, listing[static_cast<std::size_t>(label.line) - 1].text);
+  text.body = range_text(interval.start, interval.end);
+  if (interval.bytes > 0) add_line(text.body, format_exact_bytes(Bytes(interval.bytes)));
+  if (interval.bytes > 0 && interval.kind == OpKind::load)
+    text.body += interval.hbm_bytes > 0 ? say(tr(", {} of them from HBM"), format_exact_bytes(Bytes(interval.hbm_bytes)))
+                                        : std::string(tr(", all found in the L2"));
+  if (const std::string wait = wait_sentence(simulation, data, i); !wait.empty()) add_line(text.body, wait);
+  const BlockRun& run = simulation.trace->runs()[static_cast<std::size_t>(interval.run)];
+  add_line(text.body, say(tr("block {} on SM {}, step {}"), format_count(run.block), run.sm,
+                          format_count(simulation.trace->step_of_interval(data.steps->sm, i))));
+  return text;
+}
+
+HoverText stretch_text(const UnitLane& lane, double from, double to) {
+  HoverText text;
+  double sum = 0;
+  for (const LaneSeries& series : lane.series) {
+    const double share = series.busy_between(from, to) / (to - from);
+    if (share <= 0) continue;
+    sum += share;
+    text.body += fmt::format("\n{}  {}", to_string(series.tensor), format_percent(share));
+  }
+  text.title = say(tr("{}: busy {} of the time"), lane_name(lane.unit), format_percent(std::min(sum, 1.0)));
+  text.body = range_text(from, to) + text.body;
+  return text;
+}
+
+}  // namespace
+
+std::string cause_text(WaitCause cause) {
+  switch (cause) {
+    case WaitCause::none:
+    case WaitCause::program_order:
+      break;
+    case WaitCause::data:
+      return tr("data on its way");
+    case WaitCause::buffer:
+      return tr("a free buffer");
+    case WaitCause::tensor:
+      return tr("the tensor cores, busy with another block");
+    case WaitCause::exp:
+      return tr("the exponential unit, busy with another block");
+    case WaitCause::fp32:
+      return tr("the FP32 units, busy with another block");
+    case WaitCause::smem:
+      return tr("the shared-memory port");
+    case WaitCause::l2:
+      return tr("L2 bandwidth");
+    case WaitCause::hbm:
+      return tr("HBM bandwidth");
+    case WaitCause::barrier:
+      return tr("the other warps, at a barrier");
+    case WaitCause::block_slot:
+      return tr("a free place on the SM");
+    case WaitCause::launch:
+      return tr("the launch before it");
+  }
+  return {};
+}
+
+std::string range_text(double from, double to) {
+  return say(tr("cycles {} to {} ({})"), format_cycles(Cycles(from)), format_cycles(Cycles(to)), format_cycles(Cycles(to - from)));
+}
+
+const char* lane_name(Unit unit) {
+  switch (unit) {
+    case Unit::copy:
+      return tr("copy");
+    case Unit::tensor:
+      return tr("tensor");
+    case Unit::exp:
+      return tr("exp");
+    case Unit::fp32:
+      return tr("scale, sum");
+    case Unit::store:
+      return tr("store");
+    case Unit::sync:
+      return tr("barrier");
+  }
+  return "";
+}
+
+std::string wait_sentence(const Simulation& simulation, const TimelineData& data, std::size_t i) {
+  const auto intervals = simulation.trace->intervals(data.steps->sm);
+  const double waited = intervals[i].start - intervals[i].ready;
+  const std::string cause = what_it_waited_for(simulation, data, i);
+  if (cause.empty() || waited < 0.5) return {};
+  return say(tr("waited {} cycles for {}"), format_cycles(Cycles(waited)), cause);
+}
+
+UnderMouse find_under_mouse(const Simulation& simulation, const TimelineData& data, const TimelineLayout& layout, const TimelineRow& row,
+                            const TimeWindow& window, ImVec2 mouse) {
+  const UnitLane& lane = data.lanes[row.unit];
+  UnderMouse under;
+  if (lane_is_dense(layout, lane, window)) return under;
+  const double cycle = window.cycle_at(mouse.x, layout.plot.min.x, layout.plot.width());
+  const double pixel = window.span() / layout.plot.width();
+  const auto intervals = simulation.trace->intervals(data.steps->sm);
+  const auto [first, last] = lane.visible(window.begin, window.end);
+  for (std::size_t i = first; i < last; ++i) {
+    const LaneBar& candidate = lane.bars[i];
+    const auto at = static_cast<std::size_t>(candidate.interval);
+    const Rect track = timeline_track(row, lane, candidate.track, layout.scale);
+    const bool in_track = mouse.y >= track.min.y - 1 && mouse.y <= track.max.y + 1;
+    if (in_track && cycle >= candidate.start - 2 * pixel && cycle <= candidate.end + 2 * pixel) under.bar = at;
+    if (cycle >= intervals[at].ready && cycle < intervals[at].start) under.wait = at;
+  }
+  return under;
+}
+
+HoverText lane_hover(const Simulation& simulation, const TimelineData& data, const TimelineLayout& layout, const TimelineRow& row,
+                     const TimeWindow& window, ImVec2 mouse) {
+  const UnitLane& lane = data.lanes[row.unit];
+  const double cycle = window.cycle_at(mouse.x, layout.plot.min.x, layout.plot.width());
+  const double pixel = window.span() / layout.plot.width();
+  if (lane_is_dense(layout, lane, window)) return stretch_text(lane, cycle - 4 * pixel, cycle + 4 * pixel);
+  const auto [bar, wait] = find_under_mouse(simulation, data, layout, row, window, mouse);
+  if (bar) return bar_text(simulation, data, *bar);
+  if (!wait) return {};
+  const std::string sentence = wait_sentence(simulation, data, *wait);
+  if (sentence.empty()) return {};
+  std::string body = say(tr("before {}"), step_name(simulation, data.steps->labels[*wait]));
+  add_line(body, tr("Click: why, back to the first cause."));
+  return {sentence, body};
+}
+
+HoverText curve_hover(const Simulation& simulation, const TimelineData& data, const TimelineLayout& layout, const TimelineRow& row,
+                      const TimeWindow& window, ImVec2 mouse) {
+  const bool hbm = row.kind == TimelineRow::Kind::hbm;
+  const BandwidthCurve& curve = hbm ? data.hbm : data.l2;
+  const GpuSpec& gpu = simulation.request.gpu;
+  if (curve.ceiling <= 0) return {say(tr("{} has no L2"), gpu.name), tr("Every access of an SM goes to HBM.")};
+  const double rate = curve_rate_at(curve, window, layout, mouse.x);
+  const double clock = gpu.sm_clock_hz;
+  HoverText text;
+  text.title = fmt::format("{} {}", hbm ? "HBM" : "L2", format_bandwidth(rate * clock));
+  text.body =
+      say(tr("{} of the {} that it can sustain ({}, {} at most)"), format_percent(rate / curve.ceiling),
+          format_bandwidth(curve.ceiling * clock), format_rate(BytesPerCycle(rate)), format_rate(BytesPerCycle(curve.ceiling)));
+  add_line(text.body, say(tr("around cycle {}, all SMs together"),
+                          format_cycles(Cycles(window.cycle_at(mouse.x, layout.plot.min.x, layout.plot.width())))));
+  return text;
+}
+
+}  // namespace tilescope

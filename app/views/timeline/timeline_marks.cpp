@@ -1,0 +1,187 @@
+// Draws what changes with every frame, so that the picture of bars and curves can be kept.
+#include "app/views/timeline/timeline_marks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "app/ui/say.h"
+#include "app/views/timeline/timeline_hover.h"
+#include "sim/analysis/format.h"
+
+namespace tilescope {
+namespace {
+
+const char* row_name(const TimelineRow& row) {
+  switch (row.kind) {
+    case TimelineRow::Kind::hbm:
+      return "HBM";
+    case TimelineRow::Kind::l2:
+      return "L2";
+    case TimelineRow::Kind::unit:
+      return lane_name(timeline_units[row.unit]);
+    default:
+      break;
+  }
+  return "";
+}
+
+/// One line of `text` in `rect`, smaller where it is too wide, and cut only where that is not enough.
+void draw_name(ImDrawList* list, ImFont* font, float size, const Rect& rect, ImU32 color, std::string_view text, Align align) {
+  const float whole = text_width(font, text) * size / font->FontSize;
+  size *= std::clamp(rect.width() / std::max(whole, 1.0F), 0.8F, 1.0F);
+  const std::string shown = elide(font, text, rect.width() * font->FontSize / size + 0.5F);
+  const float width = text_width(font, shown) * size / font->FontSize;
+  const float x = align == Align::right ? rect.max.x - width : rect.min.x;
+  list->AddText(font, size, {std::floor(x), std::floor(rect.center().y - size * 0.5F)}, color, shown.data(),
+                shown.data() + shown.size());
+}
+
+}  // namespace
+
+float lane_name_size(const ImFont* font, float lane_height) {
+  constexpr float least_part = 0.5F;
+  const float size = std::min(font->FontSize, lane_height / name_line);
+  return size >= least_part * font->FontSize ? size : 0;
+}
+
+void draw_scrollbar(ImDrawList* list, const Theme& theme, const TimelineLayout& layout, float scroll) {
+  if (layout.hidden <= 0) return;
+  const float top = layout.plot.min.y + layout.launch_strip, room = layout.plot.max.y - top, all = room + layout.hidden;
+  const float width = 3 * theme.scale, right = layout.plot.min.x - 3 * theme.scale;
+  const Rect bar = {{right - width, top + room * scroll / all}, {right, top + room * (scroll + room) / all}};
+  list->AddRectFilled({bar.min.x, top}, {right, layout.plot.max.y}, theme.inset_border, width * 0.5F);
+  list->AddRectFilled(bar.min, bar.max, theme.text_faint, width * 0.5F);
+}
+
+bool is_curve(const TimelineRow& row) {
+  return row.kind == TimelineRow::Kind::hbm || row.kind == TimelineRow::Kind::l2;
+}
+
+void draw_gutter(ImDrawList* list, const View& view, const TimelineState& state, const TimelineLayout& layout) {
+  const Theme& theme = *view.theme;
+  for (const TimelineRow& row : layout.rows) {
+    if (!is_curve(row) && row.kind != TimelineRow::Kind::unit) continue;  // named by draw_sm_labels()
+    const bool first_of_group = &row == layout.rows.data() || (&row - 1)->group != row.group;
+    const Rect label = {{layout.area.min.x, row.rect.min.y}, {row.rect.min.x - 8 * theme.scale, row.rect.max.y}};
+    const Simulation& simulation = *view.lanes[row.group].simulation;
+    const float size = lane_name_size(theme.ui_small, layout.lane_height);
+    float named_from = label.max.x;
+    if (size > 0) {
+      draw_name(list, theme.ui_small, size, label, theme.text_dim, row_name(row), view.race ? Align::right : Align::left);
+      named_from -= text_width(theme.ui_small, row_name(row)) * size / theme.ui_small->FontSize + 6 * theme.scale;
+    }
+    if (view.race && first_of_group && !view.by_sm)
+      draw_name(list, theme.ui_small, theme.ui_small->FontSize, {label.min, {named_from, label.max.y}}, theme.text,
+                translated(simulation.info->title), Align::left);
+    if (row.kind == TimelineRow::Kind::unit || size == 0 || view.race) continue;
+    const BandwidthCurve& curve = row.kind == TimelineRow::Kind::hbm ? state.data[row.group]->hbm : state.data[row.group]->l2;
+    const std::string ceiling =
+        curve.ceiling > 0 ? format_bandwidth(curve.ceiling * simulation.request.gpu.sm_clock_hz) : tr("none");
+    const Rect after_name = {{label.min.x + 32 * theme.scale, label.min.y}, label.max};
+    draw_name(list, theme.ui_small, size, after_name, theme.text_faint, ceiling, Align::right);
+  }
+}
+
+void draw_launches(ImDrawList* list, const View& view, const TimelineState& state, const TimelineLayout& layout) {
+  const Theme& theme = *view.theme;
+  for (std::size_t group = 0; group < view.lanes.size(); ++group) {
+    const Simulation& simulation = *view.lanes[group].simulation;
+    const auto launches = simulation.trace->launches();
+    if (launches.size() < 2) continue;
+    float top = layout.plot.max.y, bottom = layout.plot.min.y;
+    for (const TimelineRow& row : layout.rows)
+      if (row.group == group) top = std::min(top, row.rect.min.y), bottom = std::max(bottom, row.rect.max.y);
+    for (std::size_t i = 0; i < launches.size(); ++i) {
+      const double start = state.window.x_of(launches[i].start, layout.plot.min.x, layout.plot.width());
+      const double end = i + 1 < launches.size() ? state.window.x_of(launches[i + 1].start, layout.plot.min.x, layout.plot.width())
+                                                 : static_cast<double>(layout.plot.max.x);
+      if (end < layout.plot.min.x || start > layout.plot.max.x) continue;
+      const auto x = std::floor(static_cast<float>(std::max(start, static_cast<double>(layout.plot.min.x))));
+      const auto x_end = static_cast<float>(std::min(end, static_cast<double>(layout.plot.max.x)));
+      const float line_top = group == 0 ? layout.plot.min.y : top;
+      if (i > 0 && start >= layout.plot.min.x)
+        list->AddRectFilled({x, line_top}, {x + std::max(1.0F, theme.scale), bottom}, with_alpha(theme.text_dim, 0.7F));
+      if (layout.launch_strip <= 0 || group > 0) continue;
+      const Rect name = {{x + 5 * theme.scale, layout.plot.min.y},
+                         {x_end - 4 * theme.scale, layout.plot.min.y + layout.launch_strip}};
+      if (name.width() > 24 * theme.scale && i < simulation.launches.size())
+        draw_text(list, theme.ui_small, name, theme.text_dim, fmt::format("{} {}", i + 1, simulation.launches[i].name));
+    }
+  }
+}
+
+void draw_axis(ImDrawList* list, const View& view, const TimelineState& state, const TimelineLayout& layout) {
+  const Theme& theme = *view.theme;
+  const int most = std::max(2, static_cast<int>(layout.axis.width() / (100 * theme.scale)));
+  const auto ticks = state.wall_time ? time_ticks(state.window, most, view.lane().simulation->request.gpu.clock())
+                                     : cycle_ticks(state.window, most);
+  const float width = std::max(1.0F, std::floor(theme.scale));
+  const double playhead = state.window.x_of(view.cycle, layout.plot.min.x, layout.plot.width());
+  const double badge = 0.5 * text_width(theme.mono_small, format_cycles(Cycles(view.cycle))) + 9 * theme.scale;
+  for (const Tick& tick : ticks) {
+    const auto x = std::floor(static_cast<float>(state.window.x_of(tick.cycle, layout.plot.min.x, layout.plot.width())));
+    list->AddRectFilled({x, layout.plot.min.y + layout.launch_strip}, {x + width, layout.plot.max.y},
+                        with_alpha(theme.panel_border, 0.6F));
+    list->AddRectFilled({x, layout.plot.max.y}, {x + width, layout.plot.max.y + 4 * theme.scale}, theme.text_faint);
+    const float text = text_width(theme.mono_small, tick.text);
+    const float left = std::clamp(x - text * 0.5F, layout.axis.min.x, std::max(layout.axis.min.x, layout.axis.max.x - text));
+    if (left + text > playhead - badge && left < playhead + badge) continue;  // the playhead's own number is there
+    draw_text_at(list, theme.mono_small, {std::floor(left), layout.axis.max.y - theme.mono_small->FontSize}, theme.text_faint,
+                 tick.text);
+  }
+  if (state.window.fits_all()) return;
+  const float from = static_cast<float>(state.window.begin / state.window.whole),
+              to = static_cast<float>(state.window.end / state.window.whole);
+  const float y = layout.area.max.y - width;  // where in the whole run this is
+  list->AddRectFilled({layout.axis.min.x, y}, {layout.axis.max.x, y + width}, theme.inset_border);
+  list->AddRectFilled({layout.axis.min.x + from * layout.axis.width(), y - width},
+                      {layout.axis.min.x + std::max(to, from + 0.004F) * layout.axis.width(), y + width}, theme.accent);
+}
+
+void draw_playhead(ImDrawList* list, const View& view, const TimelineState& state, const TimelineLayout& layout) {
+  const Theme& theme = *view.theme;
+  const double at = state.window.x_of(view.cycle, layout.plot.min.x, layout.plot.width());
+  const float right = std::max(layout.plot.min.x, static_cast<float>(std::min(at, static_cast<double>(layout.plot.max.x))));
+  const float top = layout.plot.min.y + layout.launch_strip;
+  list->AddRectFilled({right, top}, layout.plot.max, with_alpha(theme.panel, 0.38F));  // what is yet to come is quieter
+  if (at < layout.plot.min.x - 0.5 || at > layout.plot.max.x + 0.5) return;
+  const auto x = std::floor(static_cast<float>(at));
+  const float half = std::max(0.75F, 0.75F * theme.scale);
+  list->AddRectFilled({x - half, layout.plot.min.y}, {x + half, layout.plot.max.y + 2 * theme.scale}, theme.text);
+  const std::string cycle = format_cycles(Cycles(view.cycle));
+  const float text = text_width(theme.mono_small, cycle), pad = 5 * theme.scale;
+  const float left =
+      std::clamp(x - text * 0.5F - pad, layout.axis.min.x, std::max(layout.axis.min.x, layout.axis.max.x - text - 2 * pad));
+  const Rect badge = {{std::floor(left), layout.plot.max.y + theme.scale}, {std::floor(left + text + 2 * pad), layout.axis.max.y}};
+  list->AddRectFilled(badge.min, badge.max, theme.text, 3 * theme.scale);
+  draw_text(list, theme.mono_small, badge, theme.panel, cycle, Align::center);
+}
+
+void draw_current(ImDrawList* list, const View& view, const TimelineState& state, const TimelineLayout& layout) {
+  const Theme& theme = *view.theme;
+  for (const TimelineRow& row : layout.rows) {
+    if (row.kind != TimelineRow::Kind::unit) continue;
+    const auto& interval = view.lanes[row.group].rest.interval;
+    if (!interval || interval->unit != timeline_units[row.unit]) continue;
+    const UnitLane& lane = state.data[row.group]->lanes[row.unit];
+    const auto intervals = view.lanes[row.group].simulation->trace->intervals(view.lanes[row.group].focus_sm);
+    const auto [first, last] = lane.visible(interval->start, interval->start);
+    for (std::size_t i = first; i < last; ++i) {
+      const Interval& candidate = intervals[static_cast<std::size_t>(lane.bars[i].interval)];
+      if (candidate.op != interval->op || candidate.run != interval->run) continue;
+      const Rect track = timeline_track(row, lane, lane_is_dense(layout, lane, state.window) ? 0 : lane.bars[i].track, theme.scale);
+      const double from = state.window.x_of(interval->start, layout.plot.min.x, layout.plot.width());
+      const double to = state.window.x_of(interval->end, layout.plot.min.x, layout.plot.width());
+      if (to < layout.plot.min.x || from > layout.plot.max.x) continue;
+      const float x0 = std::max(static_cast<float>(from), layout.plot.min.x) - theme.scale;
+      const float x1 = std::min(std::max(static_cast<float>(to), static_cast<float>(from) + 2), layout.plot.max.x) + theme.scale;
+      list->AddRect({x0, track.min.y - theme.scale}, {x1, track.max.y + theme.scale}, theme.highlight, 3 * theme.scale, 0,
+                    1.5F * theme.scale);
+    }
+  }
+}
+
+}  // namespace tilescope

@@ -1,0 +1,153 @@
+// Draws the measured lanes of the timeline.
+#include "app/views/timeline/timeline_measured.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "app/ui/say.h"
+#include "sim/analysis/format.h"
+#include "sim/core/units.h"
+
+namespace tilescope {
+
+namespace {
+
+const char* stage_text(ProbeStage stage) {
+  switch (stage) {
+    case ProbeStage::prologue: return tr("load of Q, set-up");
+    case ProbeStage::wait: return tr("waits for a copy");
+    case ProbeStage::scores: return tr("S = QKᵀ");
+    case ProbeStage::copy_k: return tr("starts the copy of K");
+    case ProbeStage::softmax: return tr("softmax");
+    case ProbeStage::copy_v: return tr("starts the copy of V");
+    case ProbeStage::product: return tr("O += PV");
+    case ProbeStage::store: return tr("store of the result");
+    case ProbeStage::load: return tr("loads, and waits for it");
+    case ProbeStage::copy: return tr("starts the next copies");
+  }
+  return "";
+}
+
+/// The colours of the simulated lanes: a product wears what it makes.
+ImU32 stage_color(const Theme& theme, ProbeStage stage) {
+  switch (stage) {
+    case ProbeStage::prologue: return theme.color(Tensor::q);
+    case ProbeStage::wait: return with_alpha(theme.text_faint, 0.35F);
+    case ProbeStage::scores: return theme.color(Tensor::s);
+    case ProbeStage::copy_k: return theme.color(Tensor::k);
+    case ProbeStage::softmax: return theme.color(Tensor::p);
+    case ProbeStage::copy_v: return theme.color(Tensor::v);
+    case ProbeStage::product: return theme.color(Tensor::o);
+    case ProbeStage::store: return theme.color(Tensor::lse);
+    case ProbeStage::load: return theme.color(Tensor::k);
+    case ProbeStage::copy: return theme.color(Tensor::v);
+  }
+  return 0;
+}
+
+int warps_of(const ProbedSmBlock& block) {
+  int most = 0;
+  for (const ProbeInterval& interval : block.intervals) most = std::max(most, interval.warp + 1);
+  return std::max(1, most);
+}
+
+/// Blocks that were on the SM together stand below each other; one that came later takes the first band that is free.
+std::vector<std::size_t> bands_of(const ProbeResult& probe) {
+  std::vector<std::size_t> bands;
+  std::vector<double> free_from;
+  for (const ProbedSmBlock& block : probe.sm_blocks) {
+    const auto free = std::find_if(free_from.begin(), free_from.end(), [&](double until) { return until <= block.start_cycles; });
+    const auto band = static_cast<std::size_t>(free - free_from.begin());
+    if (free == free_from.end()) free_from.push_back(0);
+    free_from[band] = block.end_cycles;
+    bands.push_back(band);
+  }
+  return bands;
+}
+
+std::string provenance(const KnownProbe& known) {
+  const ProbeResult& probe = known.probe;
+  std::string text = say(known.live ? tr("live on {}, {}, on SM {}") : tr("recorded on {}, {}, on SM {}"), probe.device, day_of(probe.date), probe.sm);
+  if (probe.plain_ns > 0)
+    add_line(text, say(tr("recording made the kernel {} slower"), format_percent(probe.probed_ns / probe.plain_ns - 1)));
+  add_line(text, tr("Times are of issue: a product may still run when the next stage begins."));
+  return text;
+}
+
+/// Which turn of the block's loop it is. flash1 goes through all query tiles for each key tile; a block of S or of its softmax has one.
+std::string turn_text(const ProbeResult& probe, const ProbedSmBlock& block, const ProbeInterval& interval) {
+  const bool looped = probe.launches.size() == 1 || block.launch + 1 == static_cast<int>(probe.launches.size());
+  if (!looped) return tr("all of its tile");
+  if (probe.kernel != "flash1") return say(tr("key tile {}"), interval.iteration);
+  const std::int64_t query_tiles = ceil_div(probe.problem.seq_q, probe.tile.block_q);
+  return say(tr("key tile {}, query tile {}"), interval.iteration / query_tiles, interval.iteration % query_tiles);
+}
+
+struct Under {
+  const ProbedSmBlock* block = nullptr;
+  const ProbeInterval* interval = nullptr;
+};
+
+void draw_block(ImDrawList* list, const Theme& theme, const TimeWindow& window, const Rect& plot, const Rect& band, const ProbedSmBlock& block,
+                Under& under) {
+  const ImVec2 mouse = ImGui::GetIO().MousePos;
+  const float line = band.height() / static_cast<float>(warps_of(block));
+  float drawn_to = plot.min.x;
+  int warp = -1;
+  for (const ProbeInterval& interval : block.intervals) {
+    if (interval.end_cycles < window.begin || interval.start_cycles > window.end) continue;
+    if (interval.warp != warp) warp = interval.warp, drawn_to = plot.min.x;
+    const auto left = static_cast<float>(window.x_of(interval.start_cycles, plot.min.x, plot.width()));
+    const auto right = static_cast<float>(window.x_of(interval.end_cycles, plot.min.x, plot.width()));
+    const float top = band.min.y + line * static_cast<float>(interval.warp);
+    const Rect bar{{std::max(left, plot.min.x), top}, {std::min(std::max(right, left + 0.5F), plot.max.x), top + std::max(1.0F, line - 0.5F)}};
+    // Thousands of stages a pixel would keep a frame waiting: of those that end in the same half pixel the first stands for all.
+    if (right > drawn_to + 0.5F || drawn_to == plot.min.x) {
+      list->AddRectFilled(bar.min, bar.max, stage_color(theme, interval.stage));
+      drawn_to = right;
+    }
+    if (mouse.x >= left && mouse.x < right && mouse.y >= top && mouse.y < top + line) under = {&block, &interval};
+  }
+}
+
+}  // namespace
+
+float measured_lanes_height(const View& view, float panel_height) {
+  if (view.probe == nullptr || view.race || panel_height < 80 * view.theme->scale) return 0;
+  return std::round(std::clamp(0.22F * panel_height, 22 * view.theme->scale, 48 * view.theme->scale));
+}
+
+double measured_end(const View& view) {
+  double end = 0;
+  if (view.probe != nullptr && !view.race)
+    for (const ProbedSmBlock& block : view.probe->probe.sm_blocks) end = std::max(end, block.end_cycles);
+  return end;
+}
+
+void draw_measured_lanes(ImDrawList* list, const View& view, const TimeWindow& window, const Rect& gutter, const Rect& plot) {
+  const Theme& theme = *view.theme;
+  const ProbeResult& probe = view.probe->probe;
+  const char* const name = view.probe->live ? tr("live") : tr("recorded");
+  draw_text(list, theme.ui_small, gutter, theme.text_dim, name);
+  list->AddRectFilled(plot.min, plot.max, with_alpha(theme.inset, 0.6F));
+  const std::vector<std::size_t> bands = bands_of(probe);
+  const std::size_t count = bands.empty() ? 1 : *std::max_element(bands.begin(), bands.end()) + 1;
+  const float gap = std::max(1.0F, std::round(theme.scale)), height = (plot.height() + gap) / static_cast<float>(count);
+  Under under;
+  for (std::size_t i = 0; i < probe.sm_blocks.size(); ++i) {
+    const float top = plot.min.y + height * static_cast<float>(bands[i]);
+    draw_block(list, theme, window, plot, {{plot.min.x, top}, {plot.max.x, top + height - gap}}, probe.sm_blocks[i], under);
+  }
+  const ImVec2 mouse = ImGui::GetIO().MousePos;
+  if (!ImGui::IsWindowHovered() || !(plot.contains(mouse) || gutter.contains(mouse))) return;
+  if (under.interval == nullptr) return show_tooltip(theme, name, provenance(*view.probe));
+  const ProbeInterval& interval = *under.interval;
+  std::string body = say(tr("{}: block {}, warp {}"), probe.launches[static_cast<std::size_t>(under.block->launch)].name, under.block->block, interval.warp);
+  if (interval.stage != ProbeStage::prologue) add_line(body, turn_text(probe, *under.block, interval));
+  add_line(body, say(tr("{} cycles, from {}"), format_cycles(Cycles(interval.end_cycles - interval.start_cycles)), format_cycles(Cycles(interval.start_cycles))));
+  add_line(body, provenance(*view.probe));
+  show_tooltip(theme, stage_text(interval.stage), body);
+}
+
+}  // namespace tilescope

@@ -1,0 +1,221 @@
+// The transport bar: stepping, grain, speed, where one is, and the bytes so far.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "app/views/chrome.h"
+#include "app/ui/say.h"
+#include "app/model/playhead.h"
+#include "sim/analysis/format.h"
+#include "sim/analysis/validation.h"
+
+namespace tilescope {
+
+namespace {
+
+/// Work shorter than this shows no progress bar: it would only flicker.
+constexpr double quiet_seconds = 0.15;
+
+std::string speed_label(double speed) {
+  return speed <= 0.06 ? tr("crawl") : fmt::format("{:g}×", speed);
+}
+
+/// Items from left to right on the bar's middle line.
+class Row {
+ public:
+  Row(const Rect& rect, const Theme& theme) : rect_(rect), theme_(theme), x_(rect.min.x + theme.padding) {}
+
+  void place(float height) const {
+    ImGui::SetCursorScreenPos({x_, std::round(rect_.center().y - std::round(height * theme_.scale) * 0.5F)});
+  }
+  void advance(float gap) { x_ = ImGui::GetItemRectMax().x + std::round(gap * theme_.scale); }
+  void skip(float points) { x_ += std::round(points * theme_.scale); }
+
+  bool icon(const char* id, Icon kind, const char* tooltip, bool enabled) {
+    place(28);
+    const bool clicked = icon_button(theme_, id, kind, tooltip, enabled);
+    advance(6);
+    return clicked;
+  }
+
+  /// Text in a field at least as wide as `reserve`, so that changing digits move nothing. False where it does not fit.
+  bool text(ImFont* font, ImU32 color, std::string_view shown, std::string_view reserve, float right,
+            const char* meaning = nullptr) {
+    const float width = std::max(text_width(font, shown), text_width(font, reserve));
+    if (x_ + width > right) return false;
+    draw_text(ImGui::GetWindowDrawList(), font, {{x_, rect_.min.y}, {x_ + width + 1, rect_.max.y}}, color, shown);
+    if (meaning != nullptr) {
+      hit_area(meaning, {{x_, rect_.min.y}, {x_ + width, rect_.max.y}});
+      item_tooltip(theme_, meaning);
+    }
+    x_ += width + std::round(26 * theme_.scale);
+    return true;
+  }
+
+  float x() const { return x_; }
+
+ private:
+  Rect rect_;
+  const Theme& theme_;
+  float x_;
+};
+
+void draw_buttons(Row& row, const View& view, Commands& commands) {
+  const bool there = !view.lanes.empty();
+  const std::int64_t last = there ? view.lane().step_count : 0;
+  if (row.icon("##first", Icon::first, tr("first step (Home)"), there)) commands.push(SeekStep{0});
+  if (row.icon("##back", Icon::back, tr("one back (←)"), there)) commands.push(Step{-1, view.grain});
+  if (row.icon("##play", view.playing ? Icon::pause : Icon::play, view.playing ? tr("pause (Space)") : tr("play (Space)"), there))
+    commands.push(SetPlaying{!view.playing});
+  if (row.icon("##forward", Icon::forward, tr("one forward (→)"), there)) commands.push(Step{1, view.grain});
+  if (row.icon("##last", Icon::last, tr("last step (End)"), there)) commands.push(SeekStep{last});
+}
+
+void draw_grain_and_speed(Row& row, const View& view, Commands& commands) {
+  const Theme& theme = *view.theme;
+  row.skip(6);
+  row.place(26);
+  const std::array<const char*, 3> grains = {tr("operation"), tr("tile"), tr("phase")};
+  ImGui::BeginGroup();
+  if (const auto grain = segmented(theme, "grain", grains, static_cast<int>(view.grain)))
+    commands.push(SetGrain{static_cast<Grain>(*grain)});
+  ImGui::EndGroup();
+  item_tooltip(theme, tr("How far a step goes"),
+               tr("operation: one line of the listing\ntile: one turn of its loop\nphase: one launch of a kernel"));
+  row.advance(12);
+  row.place(26);
+  const std::string label = fmt::format("{} {}##speed", tr("speed"), speed_label(view.speed));
+  const float width = std::round(text_width(theme.ui_bold, tr("speed")) + text_width(theme.ui_bold, " 0.25×") + 24 * theme.scale);
+  if (pill(theme, label.c_str(), false, tr("how fast it plays (+ and −)"), width)) ImGui::OpenPopup("speeds");
+  row.advance(18);
+  if (ImGui::BeginPopup("speeds")) {
+    for (double speed : playing_speeds)
+      if (ImGui::Selectable(speed_label(speed).c_str(), std::fabs(speed - view.speed) < 1e-6)) commands.push(SetSpeed{speed});
+    ImGui::EndPopup();
+  }
+}
+
+std::int64_t sum(const TrafficTable& table, std::initializer_list<Link> links) {
+  std::int64_t total = 0;
+  for (const auto& by_link : table)
+    for (Link link : links) total += by_link[static_cast<std::size_t>(link)];
+  return total;
+}
+
+/// Grouped to the byte while that is short, else shortened.
+std::string bytes_text(std::int64_t bytes) {
+  return bytes < 10000000 ? format_exact_bytes(Bytes(bytes)) : format_bytes(Bytes(bytes));
+}
+
+/// Whether the hardware said how long this takes; the tooltip's lines.
+std::string trust_text(const View& view, const std::optional<Comparison>& time) {
+  if (time) {
+    const KnownBundle& known = *view.measured->bundle;
+    std::string text = where_from(known.live, known.bundle.device, known.bundle.date);
+    add_line(text, say(tr("measured {}, {} to {}"), format_time(Nanoseconds(time->measured.median)),
+                       format_time(Nanoseconds(time->measured.least)), format_time(Nanoseconds(time->measured.most))));
+    add_line(text, say(tr("simulated {}, at the clock that was measured: {}"), format_time(Nanoseconds(time->simulated)),
+                       format_signed_percent(time->error())));
+    add_line(text, tr("The window counts in the clock of the GPU's spec; a GPU under load runs slower."));
+    return text;
+  }
+  const std::string& id = view.lane().simulation->request.gpu.id;
+  for (const auto& known : view.measurements->bundles)
+    if (known->bundle.gpu == id)
+      return say(tr("This problem was not measured. {} others were, on {}: Validate shows how far each is off."),
+                 known->bundle.cases.size(), known->bundle.device);
+  return tr("Nothing was measured on this GPU: nothing says how far its times are off. Bytes between L2 and SMs are exact on any.");
+}
+
+/// How long it all takes, and what the hardware said: as much of it as there is room for.
+void draw_whole_run(Row& row, const Rect& rect, const View& view, float right) {
+  const Theme& theme = *view.theme;
+  const Simulation& run = *view.lane().simulation;
+  const std::string simulated = format_time(run.time);
+  std::optional<Comparison> time;
+  if (view.measured != nullptr) time = compare(run, view.measured->measured()).figure(Figure::time);
+  std::vector<std::string> texts = {say(tr("whole run {}"), simulated)};
+  if (time) {  // the error, not the two times: they are of different clocks
+    const std::string error = format_signed_percent(time->error());
+    texts = {say(tr("whole run {}, {} against measured"), simulated, error), say(tr("{}, {} against measured"), simulated, error)};
+  }
+  for (const std::string& text : texts) {
+    const float left = row.x();
+    if (!row.text(theme.ui, theme.text_dim, text, text, right)) continue;
+    hit_area("whole run", {{left, rect.min.y}, {left + text_width(theme.ui, text), rect.max.y}});
+    item_tooltip(theme, tr("How far to trust the time"), trust_text(view, time));
+    return;
+  }
+}
+
+void draw_figures(Row& row, const Rect& rect, const View& view, float right) {
+  if (view.lanes.empty()) return;
+  const Theme& theme = *view.theme;
+  const Lane& lane = view.lane();
+  const std::string steps = format_count(lane.step_count);
+  row.text(theme.ui_bold, theme.text, fmt::format(fmt::runtime(tr("step {} of {}")), format_count(lane.step), steps),
+           fmt::format(fmt::runtime(tr("step {} of {}")), steps, steps), right,
+           tr("A step is one operation of the SM in focus, in the order in which they end."));
+  const std::string last_cycle = format_cycles(lane.simulation->cycles);
+  row.text(theme.ui, theme.text_dim, fmt::format("{} {}", tr("cycle"), format_cycles(Cycles(view.cycle))),
+           fmt::format("{} {}", tr("cycle"), last_cycle), right, tr("The SM's clock since the run began."));
+  const char* about = lane.state.traffic_exact ? "" : "≈ ";
+  const TrafficTable whole = lane.simulation->ledger.table();
+  const auto figure = [&](const char* name, std::initializer_list<Link> links, const char* meaning) {
+    row.text(theme.ui, theme.text_dim, fmt::format("{} {}{}", name, about, bytes_text(sum(lane.state.traffic, links))),
+             fmt::format("{} {}{}", name, about, bytes_text(sum(whole, links))), right, meaning);
+  };
+  figure(tr("HBM"), {Link::hbm_read, Link::hbm_write}, tr("Read from HBM and written to it up to this step, by all SMs."));
+  figure("L2→SM", {Link::l2_to_sm}, tr("Read from the L2 up to this step, by all SMs."));
+  draw_whole_run(row, rect, view, right);
+}
+
+/// Progress and a cancel button; returns its left edge.
+float draw_busy(const Rect& rect, const View& view, Commands& commands) {
+  const Theme& theme = *view.theme;
+  const float side = std::round(28 * theme.scale), width = std::round(170 * theme.scale);
+  const float right = rect.max.x - theme.padding;
+  ImGui::SetCursorScreenPos({right - side, std::round(rect.center().y - side * 0.5F)});
+  if (icon_button(theme, "##cancel", Icon::cancel, tr("cancel (Esc)"))) commands.push(CancelWork{});
+  const Rect box{{right - side - theme.gap - width, rect.min.y}, {right - side - theme.gap, rect.max.y}};
+  const float middle = box.center().y;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  draw_text(list, theme.ui_small, {{box.min.x, middle - 15 * theme.scale}, {box.max.x, middle}}, theme.text_dim, view.busy_what);
+  draw_bar(list, theme, {{box.min.x, middle + 4 * theme.scale}, {box.max.x, middle + 10 * theme.scale}}, view.busy_progress,
+           theme.accent);
+  return box.min.x;
+}
+
+/// The keys; or, where the SM in focus is done before the run is, what is left to see.
+std::string hint_text(const View& view) {
+  if (!view.race && !view.lanes.empty()) {
+    const Lane& lane = view.lane();
+    if (lane.step == lane.step_count && lane.step > 0 && view.cycle < lane.simulation->cycles.value)
+      return say(tr("SM {} is done, others run on: → to their end, or click one"), lane.focus_sm);
+  }
+  return tr("Space play  ←→ step  ⇧ tile  Ctrl phase  R race  Z enlarge  F11 present  ? keys");
+}
+
+}  // namespace
+
+void draw_transport(const Rect& rect, const View& view, Commands& commands) {
+  const Theme& theme = *view.theme;
+  Row row(rect, theme);
+  draw_buttons(row, view, commands);
+  draw_grain_and_speed(row, view, commands);
+  float right = rect.max.x - theme.padding;
+  if (view.busy_seconds > quiet_seconds) right = draw_busy(rect, view, commands) - theme.gap;
+  draw_figures(row, rect, view, right);
+  const std::string hint = hint_text(view);
+  const float width = text_width(theme.ui_small, hint);
+  if (row.x() + width < right)
+    draw_text(ImGui::GetWindowDrawList(), theme.ui_small, {{right - width - 1, rect.min.y}, {right, rect.max.y}}, theme.text_faint,
+              hint);
+}
+
+}  // namespace tilescope

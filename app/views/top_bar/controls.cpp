@@ -1,0 +1,296 @@
+// The popovers of the top bar that change the problem, the tile and the GPU. Every control is live: dragging simulates again.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <imgui.h>
+#include <imgui_stdlib.h>
+
+#include "app/views/chrome.h"
+#include "app/ui/panel_state.h"
+#include "app/ui/say.h"
+#include "app/ui/typed_limits.h"
+#include "sim/analysis/format.h"
+#include "sim/programs/kernel_needs.h"
+
+namespace tilescope {
+
+namespace {
+
+constexpr std::int64_t largest_rows = std::int64_t{1} << 20;
+
+struct Preset {
+  const char* label;
+  AttentionProblem problem;
+};
+/// Where people's own sizes begin: the opening one, and shapes of well-known models.
+constexpr std::array<Preset, 4> presets = {{
+    {"toy", {1, 1, 1, 64, 64, 16, DataType::fp16, false, Pass::forward}},
+    {"GPT-2 small, 1K", {1, 12, 12, 1024, 1024, 64, DataType::fp16, true, Pass::forward}},
+    {"grouped heads, 4K", {1, 32, 8, 4096, 4096, 128, DataType::bf16, true, Pass::forward}},
+    {"long context, 16K", {1, 16, 16, 16384, 16384, 128, DataType::fp16, false, Pass::forward}},
+}};
+
+void draw_presets(const View& view, Commands& commands) {
+  const Theme& theme = *view.theme;
+  const float top = ImGui::GetCursorPosY();
+  ImGui::SetCursorPosY(top + std::round(6 * theme.scale));  // on the line of the pills' text
+  text_item(theme.ui_small, theme.text_faint, tr("begin with"));
+  ImGui::SameLine();
+  ImGui::SetCursorPosY(top);
+  bool first = true;
+  for (const Preset& preset : presets) {
+    if (!first) ImGui::SameLine();
+    ImGui::SetCursorPosY(top);  // SameLine goes to the height of the words before
+    first = false;
+    if (pill(theme, tr(preset.label), view.request.problem == preset.problem)) {
+      const bool small = preset.problem.seq_q <= 64;
+      commands.push(SetTile{small ? std::optional<TileShape>(TileShape{16, 16}) : std::nullopt, "block_q"});
+      commands.push(SetProblem{preset.problem, "seq"});
+    }
+  }
+}
+
+/// A GPU's number as a person reads it: "1 MiB", "132", "0.5".
+std::string spec_value_text(const SpecKey& key, double value) {
+  if (key.key.ends_with("capacity_bytes") || key.key.starts_with("sm.shared_bytes_per_block") || key.key == "sm.shared_bytes")
+    return format_capacity(Bytes(static_cast<std::int64_t>(value)));
+  if (key.key.ends_with("_hz")) return fmt::format("{:.0f} MHz", value / 1e6);
+  if (key.key.ends_with("bytes_per_second")) return format_bandwidth(value);
+  return key.whole ? format_count(static_cast<std::int64_t>(value)) : fmt::format("{:g}", value);
+}
+
+/// The text being typed for one key, so that a half-typed number is not simulated.
+struct SpecEdit {
+  std::string key, text;
+  std::string path;
+};
+
+bool is_changed(const GpuSpec& gpu, std::string_view key) {
+  const auto found = gpu.provenance.find(key);
+  return found != gpu.provenance.end() && found->second.source == Source::user;
+}
+
+void draw_spec_row(const SpecKey& key, const View& view, Commands& commands, SpecEdit& edit) {
+  const Theme& theme = *view.theme;
+  const GpuSpec& gpu = view.request.gpu;
+  const double value = gpu.*key.member;
+  const bool changed = is_changed(gpu, key.key);
+  ImGui::TableNextRow();
+  ImGui::TableNextColumn();
+  ImGui::AlignTextToFramePadding();
+  text_item(theme.ui, changed ? theme.accent : theme.text_dim, fmt::format("{}{}", changed ? "• " : "", key.key));
+  item_tooltip(theme, key.key, key.meaning);
+
+  ImGui::TableNextColumn();
+  ImGui::PushID(key.key.data());
+  ImGui::SetNextItemWidth(-FLT_MIN);
+  double dragged = value;
+  const auto speed = static_cast<float>(std::max(std::fabs(value) * 0.01, key.whole ? 0.25 : 1e-3));
+  ImGui::PushFont(theme.mono);
+  if (ImGui::DragScalar("##value", ImGuiDataType_Double, &dragged, speed, &key.minimum, &key.maximum, key.whole ? "%.0f" : "%.10g",
+                        ImGuiSliderFlags_AlwaysClamp)) {
+    if (key.whole) dragged = std::round(dragged);
+    if (dragged != value) commands.push(SetSpecValue{fmt::format("{}={}", key.key, dragged)});
+  }
+  ImGui::PopFont();
+  // Below the row, from the field's corner on: what follows in it is the way back.
+  const Rect field = item_rect();
+  note_limits(theme, {key.minimum, key.maximum, key.whole}, dragged,
+              {{field.min.x, field.max.y}, {field.max.x - theme.gap, field.max.y + field.height()}});
+  if (ImGui::IsItemActive()) edit.key = key.key;
+  ImGui::PopID();
+
+  ImGui::TableNextColumn();
+  ImGui::AlignTextToFramePadding();
+  text_item(theme.mono_small, theme.text_dim, spec_value_text(key, value));
+  ImGui::TableNextColumn();
+  ImGui::AlignTextToFramePadding();
+  const auto from = gpu.provenance.find(key.key);
+  if (from != gpu.provenance.end()) {
+    text_item(theme.ui_small, theme.text_faint, tr(to_string(from->second.source).data()));
+    item_tooltip(theme, to_string(from->second.source), from->second.note);
+  }
+  ImGui::TableNextColumn();
+  if (changed) {
+    ImGui::PushID(key.key.data());
+    if (ImGui::SmallButton(tr("reset"))) commands.push(ResetSpecValue{std::string(key.key)});
+    ImGui::PopID();
+  }
+}
+
+void draw_spec_table(const View& view, Commands& commands, SpecEdit& edit) {
+  const float scale = view.theme->scale;
+  // As high as the window leaves room for.
+  const float room = ImGui::GetMainViewport()->Size.y - ImGui::GetCursorScreenPos().y - 2 * view.theme->padding;
+  const float across = ImGui::GetMainViewport()->Size.x - 4 * view.theme->padding;
+  const ImVec2 size{std::round(std::min(640 * scale, across)), std::clamp(room, 120 * scale, 460 * scale)};
+  if (!ImGui::BeginTable("specs", 5, ImGuiTableFlags_ScrollY | ImGuiTableFlags_RowBg, size)) return;
+  ImGui::TableSetupColumn("key", ImGuiTableColumnFlags_WidthStretch, 2.4F);
+  ImGui::TableSetupColumn("value", ImGuiTableColumnFlags_WidthStretch, 1.6F);
+  ImGui::TableSetupColumn("read", ImGuiTableColumnFlags_WidthStretch, 1.2F);
+  ImGui::TableSetupColumn("source", ImGuiTableColumnFlags_WidthStretch, 1.0F);
+  ImGui::TableSetupColumn("reset", ImGuiTableColumnFlags_WidthStretch, 0.7F);
+  for (const SpecKey& key : spec_keys()) draw_spec_row(key, view, commands, edit);
+  ImGui::EndTable();
+}
+
+/// Where nothing was asked for, a field shows what the run has: an empty or zero field would say nothing.
+std::int64_t blocks_of(const Simulation& run) {
+  int blocks = 1;
+  for (const LaunchResult& launch : run.launches) blocks = std::max(blocks, launch.blocks_per_sm);
+  return blocks;
+}
+
+}  // namespace
+
+bool number_field(const Theme& theme, const char* label, const char* id, const char* tooltip, std::int64_t& value, std::int64_t low,
+                  std::int64_t high) {
+  const std::int64_t before = value;
+  ImGui::PushID(id);
+  ImGui::AlignTextToFramePadding();
+  text_item(theme.ui, theme.text_dim, label);
+  item_tooltip(theme, label, tooltip);
+  ImGui::SameLine(std::round(150 * theme.scale));
+  const auto step = [&](const char* sign, bool possible, std::int64_t next) {
+    ImGui::BeginDisabled(!possible);
+    if (ImGui::Button(sign)) value = std::clamp(next, low, high);
+    ImGui::EndDisabled();
+  };
+  step("÷2", value > low, value / 2);
+  ImGui::SameLine(0, theme.gap * 0.5F);
+  ImGui::SetNextItemWidth(std::round(120 * theme.scale));
+  ImGui::PushFont(theme.mono);
+  const auto speed = static_cast<float>(std::max(0.15, static_cast<double>(value) * 0.008));
+  ImGui::DragScalar("##value", ImGuiDataType_S64, &value, speed, &low, &high, "%lld", ImGuiSliderFlags_AlwaysClamp);
+  ImGui::PopFont();
+  note_limits(theme, {static_cast<double>(low), static_cast<double>(high), true}, static_cast<double>(value),
+              item_and_button(theme.gap * 0.5F, "×2"));
+  ImGui::SameLine(0, theme.gap * 0.5F);
+  step("×2", value < high, value * 2);
+  ImGui::PopID();
+  return value != before;
+}
+
+void draw_problem_controls(const View& view, Commands& commands) {
+  const Theme& theme = *view.theme;
+  AttentionProblem p = view.request.problem;
+  const auto push = [&](const char* control) { commands.push(SetProblem{p, control}); };
+  const auto field = [&](const char* label, const char* control, const char* tooltip, std::int64_t& value, std::int64_t low,
+                         std::int64_t high) {
+    const bool changed = number_field(theme, label, control, tooltip, value, low, high);
+    if (changed) push(control);
+    control_message(view, control);
+  };
+  panel_heading(theme, tr("Problem"), tr("drag, or click to type"));
+  draw_presets(view, commands);
+  field(tr("B  batch"), "batch", tr("independent sequences"), p.batch, 1, 4096);
+
+  const std::int64_t group = std::max<std::int64_t>(1, p.heads / std::max<std::int64_t>(1, p.kv_heads));
+  std::int64_t heads = p.heads;
+  if (number_field(theme, tr("H  query heads"), "heads", tr("heads of Q; the heads of K and V follow in the same proportion"),
+                   heads, 1, 4096)) {
+    // Groups stay whole: their size is kept where it divides, else every head has its own K and V.
+    p.heads = heads;
+    p.kv_heads = heads % group == 0 ? heads / group : heads;
+    push("heads");
+  }
+  control_message(view, "heads");
+  field(tr("key heads"), "kv_heads", tr("heads of K and V: fewer than H is grouped-query, 1 is multi-query attention"), p.kv_heads,
+        1, 4096);
+
+  std::int64_t rows = p.seq_q;
+  if (number_field(theme, tr("N  queries"), "seq", tr("rows of Q and O; keys follow while both are equal"), rows, 1,
+                   largest_rows)) {
+    if (p.seq_kv == p.seq_q) p.seq_kv = rows;
+    p.seq_q = rows;
+    push("seq");
+  }
+  control_message(view, "seq");
+  field(tr("keys"), "seq_kv", tr("rows of K and V"), p.seq_kv, 1, largest_rows);
+  field(tr("d  head dimension"), "head_dim", tr("columns of Q, K, V and O, at most 256"), p.head_dim, 1, 256);
+
+  constexpr std::array<const char*, 3> types = {"fp16", "bf16", "fp32"};
+  ImGui::AlignTextToFramePadding();
+  text_item(theme.ui, theme.text_dim, tr("type"));
+  ImGui::SameLine(std::round(150 * theme.scale));
+  if (const auto type = segmented(theme, "dtype", types, static_cast<int>(p.dtype))) {
+    p.dtype = static_cast<DataType>(*type);
+    push("dtype");
+  }
+  control_message(view, "dtype");
+  ImGui::AlignTextToFramePadding();
+  text_item(theme.ui, theme.text_dim, tr("mask"));
+  ImGui::SameLine(std::round(150 * theme.scale));
+  const std::array<const char*, 2> masks = {tr("none"), tr("causal")};
+  if (const auto mask = segmented(theme, "mask", masks, p.causal ? 1 : 0)) {
+    p.causal = *mask == 1;
+    push("causal");
+  }
+  control_message(view, "causal");
+}
+
+void draw_tile_controls(const View& view, Commands& commands) {
+  const Theme& theme = *view.theme;
+  const Simulation* run = view.lanes.empty() ? nullptr : view.lane().simulation.get();
+  const SimulationRequest* settled = run != nullptr ? &run->request : nullptr;
+  ProgramTile tile = view.request.tile.value_or(settled != nullptr ? settled->tile.value_or(ProgramTile{}) : ProgramTile{});
+  panel_heading(theme, tr("Tile"), tr("drag, or click to type"));
+  if (number_field(theme, tr("Br  query rows"), "block_q", tr("rows of Q that a block works on"), tile.block_q, 1, 4096))
+    commands.push(SetTile{tile, "block_q"});
+  control_message(view, "block_q");
+  if (number_field(theme, tr("Bc  key rows"), "block_kv", tr("rows of K and V on chip at a time"), tile.block_kv, 1, 4096))
+    commands.push(SetTile{tile, "block_kv"});
+  control_message(view, "block_kv");
+  std::int64_t stages = tile.stages > 0 ? tile.stages : run != nullptr ? ring_buffers(*run->program) : 1;
+  if (number_field(theme, tr("buffers of K and V"), "stages", tr("of the ring in shared memory, where the kernel has one"), stages,
+                   1, ProgramTile::most_stages)) {
+    tile.stages = stages;
+    commands.push(SetTile{tile, "stages"});
+  }
+  control_message(view, "stages");
+  if (pill(theme, tr("as the kernel has it"), !view.request.tile, tr("the tile of the real kernel of this program")))
+    commands.push(SetTile{{}, "block_q"});
+  divider(theme);
+  std::int64_t blocks = view.request.blocks_per_sm ? *view.request.blocks_per_sm : run != nullptr ? blocks_of(*run) : 1;
+  if (number_field(theme, tr("blocks per SM"), "blocks_per_sm", tr("how many an SM holds at once; never more than fit"), blocks, 1,
+                   64))
+    commands.push(SetBlocksPerSm{static_cast<int>(blocks)});
+  control_message(view, "blocks_per_sm");
+  if (pill(theme, tr("as many as fit"), !view.request.blocks_per_sm)) commands.push(SetBlocksPerSm{std::nullopt});
+  divider(theme);
+  text_item(theme.ui, theme.text_dim, tr("order of the blocks"));
+  for (const BlockOrderInfo& row : block_orders())
+    if (pill(theme, translated(row.title).c_str(), view.request.block_order == row.order)) commands.push(SetBlockOrder{row.order});
+}
+
+void draw_gpu_controls(const View& view, Commands& commands) {
+  const Theme& theme = *view.theme;
+  auto& edit = panel_state<SpecEdit>("gpu controls");
+  panel_heading(theme, view.request.gpu.name, tr("every number can be changed"));
+  bool first = true;
+  for (const std::string& id : view.gpu_ids) {
+    if (!first) ImGui::SameLine(0, theme.gap * 0.5F);
+    first = false;
+    if (pill(theme, id.c_str(), view.request.gpu.id == id)) commands.push(SetGpu{id});
+  }
+  ImGui::SetNextItemWidth(std::round(420 * theme.scale));
+  const bool entered =
+      ImGui::InputTextWithHint("##path", tr("path of your own .toml"), &edit.path, ImGuiInputTextFlags_EnterReturnsTrue);
+  ImGui::SameLine();
+  if ((ImGui::Button(tr("open file")) || entered) && !edit.path.empty()) {
+    const bool has_slash = edit.path.find('/') != std::string::npos || edit.path.ends_with(".toml");
+    commands.push(SetGpu{has_slash ? edit.path : "./" + edit.path});
+  }
+  control_message(view, "gpu");
+  if (view.message && !edit.key.empty()) control_message(view, edit.key);
+  const bool any =
+      std::any_of(spec_keys().begin(), spec_keys().end(), [&](const SpecKey& k) { return is_changed(view.request.gpu, k.key); });
+  ImGui::BeginDisabled(!any);
+  if (ImGui::Button(tr("reset all"))) commands.push(ResetSpecValue{});
+  ImGui::EndDisabled();
+  draw_spec_table(view, commands, edit);
+}
+
+}  // namespace tilescope

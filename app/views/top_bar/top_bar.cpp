@@ -1,0 +1,354 @@
+// The top bar: what is simulated, on what, and how it is shown.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "app/views/chrome.h"
+#include "app/ui/panel_state.h"
+#include "app/ui/say.h"
+#include "app/ui/window_words.h"
+#include "app/model/playhead.h"
+#include "sim/analysis/format.h"
+
+namespace tilescope {
+
+namespace {
+
+constexpr std::array<std::string_view, 8> problem_controls = {"batch",  "heads",    "kv_heads", "seq",
+                                                              "seq_kv", "head_dim", "dtype",    "causal"};
+constexpr std::array<std::string_view, 5> tile_controls = {"block_q", "block_kv", "stages", "blocks_per_sm", "block_order"};
+constexpr std::array<std::string_view, 4> input_controls = {"inputs", "inputs.Q", "inputs.K", "inputs.V"};
+
+struct MainAlgorithm {
+  std::string_view id;
+  const char* label;
+  const char* tooltip;
+};
+constexpr std::array<MainAlgorithm, 3> main_algorithms = {{
+    {"standard", "Standard", "three kernels; S and P go through HBM"},
+    {"flash1", "Flash-1", "FlashAttention: one kernel, key tiles outside, O comes and goes"},
+    {"flash2", "Flash-2", "FlashAttention-2: query tiles are the grid, O stays on chip"},
+}};
+
+/// How much is left out where the window is narrow.
+struct Detail {
+  bool captions = true, causal = true, blocks = true, title = true, sizes = true, chip = true, inputs = true, algorithms = true;
+  /// Pills that nothing else leads to: they are in a list behind one of their own then.
+  bool some_in_list() const { return !blocks || !inputs; }
+};
+
+std::string gpu_label(const View& view, const Detail& detail) {
+  const GpuSpec& gpu = view.request.gpu;
+  const bool changed =
+      std::any_of(gpu.provenance.begin(), gpu.provenance.end(), [](const auto& p) { return p.second.source == Source::user; });
+  if (!detail.chip) return fmt::format("{}{} ▾", gpu.id, changed ? "*" : "");
+  return fmt::format("{}{} · {:.0f} {} ▾", gpu.id, changed ? "*" : "", gpu.sm_count, gpu.sm_count == 1 ? tr("SM") : tr("SMs"));
+}
+
+std::string problem_label(const AttentionProblem& p, const Detail& detail) {
+  std::string heads = p.heads == p.kv_heads ? fmt::format("{}", p.heads) : fmt::format("{}/{}", p.heads, p.kv_heads);
+  std::string rows = p.seq_q == p.seq_kv ? fmt::format("{}", p.seq_q) : fmt::format("{}×{}", p.seq_q, p.seq_kv);
+  if (!detail.sizes) return fmt::format("N {}  d {}", rows, p.head_dim);
+  return fmt::format("B {}  H {}  N {}  d {}  {}", p.batch, heads, rows, p.head_dim, to_string(p.dtype));
+}
+
+std::string tile_label(const View& view) {
+  std::optional<ProgramTile> tile = view.request.tile;
+  const bool automatic = !tile;
+  if (!tile && !view.lanes.empty()) tile = view.lane().simulation->request.tile;
+  if (!tile) return tr("tile auto");
+  std::string label = fmt::format("Br {}  Bc {}", tile->block_q, tile->block_kv);
+  if (tile->stages > 0) label += fmt::format("  ×{}", tile->stages);
+  if (automatic) label += tr(" auto");
+  if (view.request.block_order != BlockOrder::launch) label += fmt::format(" · {}", to_string(view.request.block_order));
+  return label;
+}
+
+}  // namespace
+
+std::string short_algorithm_title(const ProgramInfo& info) {
+  for (const MainAlgorithm& main : main_algorithms)
+    if (main.id == info.id) return tr(main.label);
+  return translated(info.title);
+}
+
+namespace {
+
+/// The algorithm pills' place is taken by the name of the program while one of the others is shown, or all are in the list.
+std::string more_label(const View& view, const Detail& detail) {
+  for (const MainAlgorithm& main : main_algorithms)
+    if (main.id == view.request.algorithm && detail.algorithms) return std::string(tr("more")) + " ▾";
+  const Result<const ProgramInfo*> info = find_program(view.request.algorithm);
+  return (info ? short_algorithm_title(**info) : view.request.algorithm) + " ▾";
+}
+
+/// The last message that stood in an open popover: who closed it has read it, and a box over the panels would only be in the way.
+struct ReadMessage {
+  std::string sentence;
+};
+
+/// The bar's items from left to right; each is placed at `x_`.
+class Bar {
+ public:
+  Bar(const Rect& rect, const View& view, Commands& commands) : rect_(rect), view_(view), theme_(*view.theme), commands_(commands) {
+    x_ = rect.min.x + std::round(18 * theme_.scale);
+  }
+
+  float left() const { return x_; }
+  void skip(float points) { x_ += std::round(points * theme_.scale); }
+
+  void caption(const char* text, ImFont* font, ImU32 color) {
+    const float width = text_width(font, text);
+    draw_text(ImGui::GetWindowDrawList(), font, {{x_, rect_.min.y}, {x_ + width + 1, rect_.max.y}}, color, text);
+    x_ += width + std::round(12 * theme_.scale);
+  }
+
+  bool button(const std::string& label, bool on, const char* tooltip) {
+    place(26);
+    const bool clicked = pill(theme_, label.c_str(), on, tooltip);
+    advance(6);
+    return clicked;
+  }
+
+  bool icon(const char* id, Icon kind, const char* tooltip, bool on = false) {
+    place(28);
+    const bool clicked = icon_button(theme_, id, kind, tooltip, true, on);
+    advance(6);
+    return clicked;
+  }
+
+  /// A pill that opens a popover under itself. Returns true while the popover is open; then end_popover() must follow.
+  bool popover(const std::string& label, const char* id, const char* tooltip, std::span<const std::string_view> controls) {
+    if (button(label + "##" + id, ImGui::IsPopupOpen(id), tooltip)) ImGui::OpenPopup(id);
+    last_ = item_rect();
+    return popover_here(id, controls);
+  }
+
+  /// The same under the pill before: for what is opened from a list.
+  bool popover_here(const char* id, std::span<const std::string_view> controls) {
+    const bool open = ImGui::IsPopupOpen(id);
+    if (message_is_for(view_, controls)) {
+      auto& read = panel_state<ReadMessage>("read message");
+      if (open) read.sentence = view_.message->sentence;
+      if (!open && read.sentence != view_.message->sentence) toast(last_);
+    }
+    const ImVec2 screen = ImGui::GetMainViewport()->Size;
+    const float y = last_.max.y + std::round(8 * theme_.scale);
+    // Wider than the window is from here on, it begins further left. It is moved before it is filled: what fills it is as wide as
+    // it is.
+    auto& width = panel_state<float>(std::string("popover ") + id);
+    ImGui::SetNextWindowPos({std::max(theme_.gap, std::min(last_.min.x, screen.x - width - theme_.gap)), y});
+    ImGui::SetNextWindowSizeConstraints({0, 0}, {screen.x - 2 * theme_.gap, std::max(40.0F, screen.y - y - theme_.gap)});
+    if (!ImGui::BeginPopup(id, ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoMove)) return false;
+    width = ImGui::GetWindowWidth();
+    if (ImGui::IsKeyPressed(ImGuiKey_Escape, false) && !ImGui::IsAnyItemActive()) ImGui::CloseCurrentPopup();
+    return true;
+  }
+
+  /// The view's message in a box under `anchor`.
+  void toast(const Rect& anchor) const {
+    const ImGuiViewport& screen = *ImGui::GetMainViewport();
+    const float width = std::round(420 * theme_.scale);
+    const float x = std::min(anchor.min.x, screen.Size.x - width - theme_.gap);
+    const ImVec2 at = {std::max(theme_.gap, x), anchor.max.y + std::round(8 * theme_.scale)};
+    message_box(theme_, "##message", at, width, window_words(view_.message->sentence));
+  }
+
+  void place_right(float width) { x_ = rect_.max.x - width; }
+
+ private:
+  void place(float height) const {
+    ImGui::SetCursorScreenPos({x_, std::round(rect_.center().y - std::round(height * theme_.scale) * 0.5F)});
+  }
+  void advance(float gap) { x_ = ImGui::GetItemRectMax().x + std::round(gap * theme_.scale); }
+
+  Rect rect_, last_{};
+  const View& view_;
+  const Theme& theme_;
+  Commands& commands_;
+  float x_;
+};
+
+/// The programs without a pill.
+void draw_more_menu(const View& view, Commands& commands, const Detail& detail) {
+  std::string_view family;
+  for (const ProgramInfo& info : program_table()) {
+    const bool main = std::any_of(main_algorithms.begin(), main_algorithms.end(), [&](const auto& m) { return m.id == info.id; });
+    if (main && detail.algorithms) continue;
+    if (info.family != family) {
+      if (!family.empty()) ImGui::Separator();
+      family = info.family;
+      text_item(view.theme->ui_small, view.theme->text_faint,
+                family == "softmax"  ? tr("Softmax, one row")
+                : family == "matmul" ? tr("Matrix product")
+                                     : tr("Attention"));
+    }
+    const std::string label = fmt::format("{}##{}", translated(info.title), info.id);
+    if (ImGui::Selectable(label.c_str(), info.id == view.request.algorithm)) {
+      commands.push(SetAlgorithm{std::string(info.id)});
+      ImGui::CloseCurrentPopup();
+    }
+    item_tooltip(*view.theme, translated(info.title), translated(info.summary));
+  }
+}
+
+void draw_algorithms(Bar& bar, const View& view, Commands& commands, const Detail& detail) {
+  constexpr std::array<std::string_view, 3> controls = {"algorithm", "race", "focus_sm"};
+  if (detail.algorithms)
+    for (const MainAlgorithm& main : main_algorithms)
+      if (bar.button(tr(main.label), main.id == view.request.algorithm, tr(main.tooltip)))
+        commands.push(SetAlgorithm{std::string(main.id)});
+  if (bar.button(tr("Race"), view.race, tr("side by side on one clock (R)"))) commands.push(SetRace{!view.race});
+  const char* const tooltip = detail.algorithms ? tr("the softmax and matrix product programs") : tr("which program runs");
+  if (bar.popover(more_label(view, detail), "more", tooltip, controls)) {
+    draw_more_menu(view, commands, detail);
+    ImGui::EndPopup();
+  }
+}
+
+std::vector<std::string_view> gpu_message_controls() {
+  std::vector<std::string_view> controls = {"gpu"};
+  for (const SpecKey& key : spec_keys()) controls.push_back(key.key);
+  return controls;
+}
+
+void draw_what(Bar& bar, const View& view, Commands& commands, const Detail& detail) {
+  const Theme& theme = *view.theme;
+  bar.skip(12);
+  if (detail.captions) bar.caption(tr("GPU"), theme.ui_small, theme.text_dim);
+  const std::vector<std::string_view> gpu_controls = gpu_message_controls();
+  if (bar.popover(gpu_label(view, detail), "gpu", tr("the GPU that is simulated, and every number of it"), gpu_controls)) {
+    draw_gpu_controls(view, commands);
+    ImGui::EndPopup();
+  }
+  bar.skip(8);
+  if (detail.captions) bar.caption(tr("Problem"), theme.ui_small, theme.text_dim);
+  if (bar.popover(problem_label(view.request.problem, detail), "problem", tr("sizes, type and mask"), problem_controls)) {
+    draw_problem_controls(view, commands);
+    ImGui::EndPopup();
+  }
+  const auto tile = [&](bool open) {
+    if (!open) return;
+    draw_tile_controls(view, commands);
+    ImGui::EndPopup();
+  };
+  const auto inputs = [&](bool open) {
+    if (!open) return;
+    draw_input_controls(view, commands);
+    ImGui::EndPopup();
+  };
+  if (detail.blocks)
+    tile(bar.popover(tile_label(view), "tile", tr("rows of Q and of K, V in a tile; blocks on an SM"), tile_controls));
+  if (detail.causal) {
+    AttentionProblem problem = view.request.problem;
+    if (bar.button(problem.causal ? tr("causal on") : tr("causal off"), problem.causal, tr("query i sees keys up to i only"))) {
+      problem.causal = !problem.causal;
+      commands.push(SetProblem{problem, "causal"});
+    }
+  }
+  if (detail.inputs) inputs(bar.popover(tr("inputs"), "inputs", tr("where Q, K and V come from"), input_controls));
+  if (!detail.some_in_list()) return;
+  const char* chosen = nullptr;
+  if (bar.popover("…", "rest", tr("what there is no room for here"), {})) {
+    if (!detail.blocks && ImGui::Selectable(tile_label(view).c_str())) chosen = "tile";
+    if (!detail.inputs && ImGui::Selectable(tr("inputs"))) chosen = "inputs";
+    ImGui::EndPopup();
+  }
+  if (chosen != nullptr) ImGui::OpenPopup(chosen);
+  if (!detail.blocks) tile(bar.popover_here("tile", tile_controls));
+  if (!detail.inputs) inputs(bar.popover_here("inputs", input_controls));
+}
+
+void draw_how(Bar& bar, const View& view, Commands& commands, std::span<const std::string> languages) {
+  if (languages.size() > 1) {
+    // The button names the language in use; a click goes on to the next one.
+    const std::string_view now = tr("EN");
+    const auto same = [&](const std::string& id) {
+      return id.size() == now.size() &&
+             std::equal(id.begin(), id.end(), now.begin(), [](char a, char b) { return std::toupper(a) == b; });
+    };
+    const auto at = std::find_if(languages.begin(), languages.end(), same);
+    const std::size_t next = at == languages.end() ? 0 : (static_cast<std::size_t>(at - languages.begin()) + 1) % languages.size();
+    if (bar.button(std::string(now) + "##language", false, tr("language"))) commands.push(SetLanguage{languages[next]});
+  }
+  const bool dark = view.theme->kind == ThemeKind::dark;
+  if (bar.icon("##theme", Icon::moon, tr("dark or light (T)")))
+    commands.push(SetThemeKind{dark ? ThemeKind::light : ThemeKind::dark});
+  if (bar.icon("##present", Icon::present, tr("present (F11)"))) commands.push(SetPresent{true});
+  if (bar.icon("##help", Icon::help, tr("keys (?)"), view.help)) commands.push(ShowHelp{!view.help});
+}
+
+/// Widths of what draw_what and draw_algorithms would take, to choose how much detail fits.
+float width_with(const View& view, const Detail& detail) {
+  const Theme& t = *view.theme;
+  const auto pill_width = [&](std::string_view text) { return text_width(t.ui_bold, text) + 28 * t.scale; };
+  float width = 18 * t.scale + pill_width(tr("Race")) + pill_width(more_label(view, detail)) + 20 * t.scale;
+  if (detail.title) width += text_width(t.heading, "TileScope") + 30 * t.scale;
+  if (detail.algorithms)
+    for (const MainAlgorithm& main : main_algorithms) width += pill_width(tr(main.label));
+  if (detail.some_in_list()) width += pill_width("…");
+  if (detail.captions) width += text_width(t.ui_small, tr("GPU")) + text_width(t.ui_small, tr("Problem")) + 24 * t.scale;
+  width += pill_width(gpu_label(view, detail)) + pill_width(problem_label(view.request.problem, detail));
+  if (detail.inputs) width += pill_width(tr("inputs"));
+  if (detail.blocks) width += pill_width(tile_label(view));
+  if (detail.causal) width += pill_width(tr("causal off"));
+  return width;
+}
+
+}  // namespace
+
+bool message_is_for(const View& view, std::span<const std::string_view> controls) {
+  return view.message && std::find(controls.begin(), controls.end(), view.message->control) != controls.end();
+}
+
+void message_box(const Theme& theme, const char* id, ImVec2 at, float width, std::string_view sentence) {
+  ImGui::SetNextWindowPos(at);
+  ImGui::PushStyleColor(ImGuiCol_Border, theme.bad);
+  constexpr ImGuiWindowFlags quiet = ImGuiWindowFlags_Tooltip | ImGuiWindowFlags_NoInputs | ImGuiWindowFlags_NoTitleBar |
+                                     ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoResize | ImGuiWindowFlags_NoSavedSettings |
+                                     ImGuiWindowFlags_AlwaysAutoResize;
+  ImGui::Begin(id, nullptr, quiet);
+  ImGui::PushTextWrapPos(width - 2 * theme.padding);
+  text_item(theme.ui, theme.text, sentence);
+  ImGui::PopTextWrapPos();
+  ImGui::End();
+  ImGui::PopStyleColor();
+}
+
+void control_message(const View& view, std::string_view control) {
+  if (!view.message || view.message->control != control) return;
+  ImGui::PushTextWrapPos(std::round(380 * view.theme->scale));
+  text_item(view.theme->ui_small, view.theme->bad, window_words(view.message->sentence));
+  ImGui::PopTextWrapPos();
+}
+
+void draw_top_bar(const Rect& rect, const View& view, Commands& commands, std::span<const std::string> languages) {
+  const Theme& theme = *view.theme;
+  ImGui::GetWindowDrawList()->AddRectFilled(rect.min, rect.max, theme.panel);
+  float right = 3 * (std::round(28 * theme.scale) + std::round(6 * theme.scale)) + std::round(8 * theme.scale);
+  if (languages.size() > 1) right += text_width(theme.ui_bold, tr("EN")) + std::round(28 * theme.scale);
+
+  if (!view.message) panel_state<ReadMessage>("read message").sentence.clear();
+
+  Detail detail;
+  const float room = rect.width() - right - 8 * theme.scale;
+  for (bool Detail::*part : {&Detail::captions, &Detail::causal, &Detail::title, &Detail::blocks, &Detail::sizes, &Detail::chip,
+                             &Detail::inputs, &Detail::algorithms})
+    if (width_with(view, detail) > room) detail.*part = false;
+
+  Bar bar(rect, view, commands);
+  if (detail.title) {
+    bar.caption("TileScope", theme.heading, theme.text);
+    bar.skip(10);
+  }
+  draw_algorithms(bar, view, commands, detail);
+  draw_what(bar, view, commands, detail);
+  bar.place_right(right);
+  draw_how(bar, view, commands, languages);
+
+  if (view.message && view.message->control.empty()) bar.toast({{theme.gap, rect.max.y}, {theme.gap, rect.max.y}});
+}
+
+}  // namespace tilescope

@@ -1,0 +1,280 @@
+// The traffic panel: bytes by tensor on one link, and what other programs would move for the same problem.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "app/ui/light_tensor.h"
+#include "app/ui/panel_state.h"
+#include "app/views/panels.h"
+#include "app/ui/say.h"
+#include "app/views/traffic/traffic_sheet.h"
+#include "app/views/traffic/traffic_table.h"
+#include "app/ui/widgets.h"
+#include "sim/analysis/format.h"
+#include "sim/analysis/io_complexity.h"
+
+namespace tilescope {
+namespace {
+
+struct TrafficState {
+  LinkChoice choice = LinkChoice::l2_to_sm;
+  std::weak_ptr<const Simulation> known;
+  std::optional<ClosedForm> form;
+  std::vector<Rival> rivals;
+  NoRivals none;  // why there is no rival beside the program itself
+  std::string theory, theory_details;
+  std::string language;  // that they are in: its own name for itself
+};
+
+const char* choice_meaning(LinkChoice choice) {
+  switch (choice) {
+    case LinkChoice::l2_to_sm:
+      return tr("What SMs read from the L2. The program alone decides it, to the 32-byte sector.");
+    case LinkChoice::sm_to_l2:
+      return tr("What SMs write to the L2. The program alone decides it, to the 32-byte sector.");
+    case LinkChoice::hbm_read:
+      return tr("What the L2 did not hold and had to fetch from HBM.");
+    case LinkChoice::hbm_write:
+      return tr("Dirty lines that the L2 evicted. What is still in the L2 at the end has not been written yet.");
+    case LinkChoice::shared:
+      return tr("What shared memory is read and written, both together.");
+  }
+  return "";
+}
+
+std::string ratio_text(std::int64_t bytes, std::int64_t own) {
+  if (own <= 0) return {};
+  const double ratio = static_cast<double>(bytes) / static_cast<double>(own);
+  if (std::abs(ratio - 1) < 0.005) return tr("the same");
+  const double times = ratio > 1 ? ratio : 1 / ratio;
+  const std::string shown = times < 9.95 ? fmt::format("{:.1f}", times) : format_count(std::llround(times));
+  return say(ratio > 1 ? tr("{}× more") : tr("{}× fewer"), shown);
+}
+
+/// A bar of what a program moves, in the colours of the tensors: what one program has and another has not is seen, not only its
+/// sum.
+void draw_by_tensor(ImDrawList* list, const Theme& theme, const Rival& rival, const Rect& bar, bool bright) {
+  double before = 0;
+  const auto all = static_cast<double>(std::max<std::int64_t>(1, rival.bytes));
+  for (const Tensor tensor : all_tensors) {
+    const auto part = static_cast<double>(rival.by_tensor[static_cast<std::size_t>(tensor)]);
+    if (part <= 0) continue;
+    const auto x = [&](double bytes) { return bar.min.x + bar.width() * static_cast<float>(bytes / all); };
+    list->AddRectFilled({x(before), bar.min.y}, {x(before + part), bar.max.y},
+                        with_alpha(theme.color(tensor), bright ? 1.0F : 0.8F));
+    before += part;
+  }
+}
+
+/// "S 2.05 kB, P 4.10 kB", the tensors of a program by what they move.
+std::string by_tensor_text(const Rival& rival) {
+  std::string text;
+  for (const Tensor tensor : all_tensors)
+    if (const std::int64_t bytes = rival.by_tensor[static_cast<std::size_t>(tensor)]; bytes > 0)
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", to_string(tensor), format_bytes(Bytes(bytes)));
+  return text;
+}
+
+void draw_rivals(const View& view, Commands& commands, const TrafficState& state, float row_height) {
+  const std::vector<Rival>& rivals = state.rivals;
+  const Theme& theme = *view.theme;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  std::int64_t most = 1;
+  float name_width = 0, ratio_width = 0;
+  for (const Rival& rival : rivals) {
+    most = std::max(most, rival.bytes);
+    name_width = std::max(name_width, text_width(theme.ui_small, translated(rival.title)));
+    ratio_width = std::max(ratio_width, text_width(theme.mono_small, ratio_text(rival.bytes, rivals.front().bytes)));
+  }
+  ratio_width = std::max(ratio_width, text_width(theme.mono_small, format_bytes(Bytes(rivals.front().bytes))));
+  const float width = ImGui::GetContentRegionAvail().x;
+  name_width = std::min(name_width, width * 0.42F) + 8 * theme.scale;
+  for (const Rival& rival : rivals) {
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    ImGui::PushID(rival.id.c_str());
+    const bool clicked = ImGui::InvisibleButton("rival", {width, row_height});
+    ImGui::PopID();
+    const bool hovered = ImGui::IsItemHovered();
+    if (clicked && !rival.current) commands.push(SetAlgorithm{rival.id});
+    if (hovered) {
+      std::string body = say(tr("{} between L2 and SMs, tile {}×{}"), format_exact_bytes(Bytes(rival.bytes)), rival.tile.block_q,
+                             rival.tile.block_kv);
+      add_line(body, by_tensor_text(rival));
+      if (rival.current && !state.theory.empty()) add_line(body, state.theory);
+      if (rival.current && !state.theory_details.empty()) add_line(body, state.theory_details);
+      if (!rival.current && !rival.order.empty()) add_line(body, rival.order);
+      if (!rival.current) add_line(body, tr("Click to see it run."));
+      show_tooltip(theme, translated(rival.title), body);
+    }
+    const float bottom = at.y + row_height;
+    draw_text(list, theme.ui_small, {at, {at.x + name_width - 6 * theme.scale, bottom}},
+              rival.current || hovered ? theme.text : theme.text_dim, translated(rival.title));
+    const float bar_left = at.x + name_width, bar_right = at.x + width - ratio_width - 8 * theme.scale;
+    const float share = static_cast<float>(static_cast<double>(rival.bytes) / static_cast<double>(most));
+    const float height = std::min(9 * theme.scale, row_height - 4);
+    const float y = std::floor(at.y + (row_height - height) * 0.5F);
+    if (bar_right > bar_left)
+      draw_by_tensor(list, theme, rival, {{bar_left, y}, {bar_left + std::max(2.0F, (bar_right - bar_left) * share), y + height}},
+                     rival.current || hovered);
+    draw_text(list, theme.mono_small, {{bar_right, at.y}, {at.x + width, bottom}}, rival.current ? theme.text : theme.text_dim,
+              rival.current ? format_bytes(Bytes(rival.bytes)) : ratio_text(rival.bytes, rivals.front().bytes), Align::right);
+  }
+}
+
+/// In place of rivals, why there are none.
+void draw_no_rivals(const Theme& theme, const NoRivals& none, float row_height) {
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float width = ImGui::GetContentRegionAvail().x;
+  ImGui::InvisibleButton("no rivals", {width, row_height});
+  item_tooltip(theme, none.brief, none.sentence);
+  draw_text(ImGui::GetWindowDrawList(), theme.ui_small, {at, {at.x + width, at.y + row_height}}, theme.text_faint, none.brief);
+}
+
+/// The order with its constant: "Θ(N²d²/M), here 4.57 × N²d²/M".
+void find_theory(TrafficState& state, const Simulation& simulation) {
+  state.theory = state.form ? state.form->order : std::string();
+  state.theory_details.clear();
+  if (simulation.info->family != "attention") return;
+  const AttentionProblem& problem = simulation.program->problem();
+  const IoComplexity theory = io_complexity(problem, simulation.program->tile(), simulation.request.gpu);
+  for (const AccessCount& count : theory.counts) {
+    if (count.algorithm != simulation.info->id) continue;
+    state.theory = say(tr("{}, here {} × {}"), count.order, format_value(count.leading_constant), count.leading);
+    if (!count.constant_formula.empty()) add_line(state.theory_details, say(tr("the constant is {}"), count.constant_formula));
+    add_line(state.theory_details, say(tr("{} floating-point operations a byte"), format_value(count.intensity)));
+  }
+  add_line(state.theory_details,
+           say(tr("M = {} elements of shared memory; N²d²/M = {} elements, the order no exact algorithm beats"),
+               format_count(static_cast<std::int64_t>(theory.fast_memory_elements)), format_short(theory.lower_bound_elements)));
+}
+
+void refresh(TrafficState& state, const View& view) {
+  const auto& simulation = view.lane().simulation;
+  if (state.known.lock() == simulation && state.language == tr("EN")) return;
+  state.known = simulation;
+  state.language = tr("EN");
+  state.form = simulation->program->closed_form();
+  state.rivals = find_rivals(*simulation);
+  state.none = state.rivals.size() > 1 ? NoRivals() : no_rivals(*simulation);
+  find_theory(state, *simulation);
+}
+
+/// In a narrow panel arrows say it: up is towards the SMs, as on the stage.
+const char* short_choice_name(LinkChoice choice) {
+  switch (choice) {
+    case LinkChoice::l2_to_sm:
+      return "L2 ↑";
+    case LinkChoice::sm_to_l2:
+      return "L2 ↓";
+    case LinkChoice::hbm_read:
+      return "HBM ↑";
+    case LinkChoice::hbm_write:
+      return "HBM ↓";
+    case LinkChoice::shared:
+      return tr("shared");
+  }
+  return "";
+}
+
+constexpr std::array link_choices = {LinkChoice::l2_to_sm, LinkChoice::sm_to_l2, LinkChoice::hbm_read, LinkChoice::hbm_write,
+                                     LinkChoice::shared};
+
+/// Of the pills [from, to) of the switch.
+float switch_width(const Theme& theme, const char* (*name)(LinkChoice), std::size_t from = 0,
+                   std::size_t to = link_choices.size()) {
+  float width = 0;
+  for (std::size_t i = from; i < to; ++i) width += text_width(theme.ui_small, name(link_choices[i])) + 17 * theme.scale;
+  return width;
+}
+
+/// The pills [from, to) of the switch.
+void switch_part(TrafficState& state, const Theme& theme, const char* (*name)(LinkChoice), std::size_t from, std::size_t to) {
+  std::array<const char*, link_choice_count> labels{};
+  int selected = -1;
+  for (std::size_t i = from; i < to; ++i) {
+    labels[i - from] = name(link_choices[i]);
+    if (link_choices[i] == state.choice) selected = static_cast<int>(i - from);
+  }
+  ImGui::PushID(static_cast<int>(from));
+  const auto chosen = segmented(theme, "link", {labels.data(), to - from}, selected, true);
+  ImGui::PopID();
+  if (chosen) state.choice = link_choices[from + static_cast<std::size_t>(*chosen)];
+}
+
+/// The panel's title with the link switch: beside it, or below it on as many lines as it needs.
+void draw_heading(TrafficState& state, const Theme& theme) {
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float width = ImGui::GetContentRegionAvail().x, title = text_width(theme.heading, tr("Traffic")) + 12 * theme.scale;
+  const auto name = switch_width(theme, choice_name) <= width ? choice_name : short_choice_name;
+  const bool beside = title + switch_width(theme, short_choice_name) <= width;
+  panel_heading(theme, tr("Traffic"));
+  if (beside) {
+    const auto beside_name = title + switch_width(theme, choice_name) <= width ? choice_name : short_choice_name;
+    ImGui::SetCursorScreenPos({at.x + width - switch_width(theme, beside_name), at.y - 2 * theme.scale});
+    ImGui::BeginGroup();
+    switch_part(state, theme, beside_name, 0, link_choices.size());
+    ImGui::EndGroup();
+  } else {
+    ImGui::Dummy({1, 3 * theme.scale});
+    ImGui::BeginGroup();
+    for (std::size_t from = 0, to = 0; from < link_choices.size(); from = to) {  // as many a line as there is room for
+      for (to = from + 1; to < link_choices.size() && switch_width(theme, name, from, to + 1) <= width;) ++to;
+      // Up and down of a link stay together.
+      if (from == 0 && to > 2 && to < link_choices.size()) to = 2;
+      if (from > 0) ImGui::Dummy({1, 2 * theme.scale});
+      switch_part(state, theme, name, from, to);
+    }
+    ImGui::EndGroup();
+  }
+  item_tooltip(theme, choice_name(state.choice), choice_meaning(state.choice));
+  ImGui::SetCursorScreenPos({at.x, ImGui::GetCursorScreenPos().y + 3 * theme.scale});
+}
+
+/// A quiet line over the rivals: what they are compared in, in the first words that have room, and the theory at the right.
+void caption_line(const Theme& theme, std::span<const std::string_view> texts, std::string_view theory, std::string_view details,
+                  float height) {
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float right = at.x + ImGui::GetContentRegionAvail().x, top = at.y + 2 * theme.scale, bottom = at.y + height;
+  ImGui::InvisibleButton("theory", {right - at.x, height});
+  if (!details.empty()) item_tooltip(theme, theory, details);
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const float width = std::min(text_width(theme.ui_small, theory), right - at.x);
+  draw_text(list, theme.ui_small, {{right - width - 1, top}, {right, bottom}}, theme.text_dim, theory, Align::right);
+  const Rect before = {{at.x, top}, {right - width - 8 * theme.scale, bottom}};
+  for (const std::string_view text : texts) {
+    if (text_width(theme.ui_small, text) > before.width()) continue;
+    draw_text(list, theme.ui_small, before, theme.text_faint, text);
+    return;
+  }
+}
+
+}  // namespace
+
+void draw_traffic_panel(const View& view, Commands& commands) {
+  if (view.lanes.empty() || !view.lane().simulation) return;
+  const Theme& theme = *view.theme;
+  const Lane& lane = view.lane();
+  auto& state = panel_state<TrafficState>("traffic");
+  refresh(state, view);
+  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {4 * theme.scale, 0});
+  const float bottom = ImGui::GetCursorPosY() + ImGui::GetContentRegionAvail().y;
+  draw_heading(state, theme);
+
+  const TrafficSheet sheet = traffic_sheet(*lane.simulation, state.form, lane.state.traffic, state.choice);
+  const auto count = static_cast<float>(sheet.rows.size() + state.rivals.size() + (state.none.brief.empty() ? 1 : 2));
+  const float smallest = theme.mono_small->FontSize;
+  const float header = theme.ui_small->FontSize + 2 * theme.scale;
+  float caption = theme.ui_small->FontSize + 3 * theme.scale,
+        room = bottom - ImGui::GetCursorPosY() - header - caption - total_gap(theme);
+  if (room < smallest * count) room += caption, caption = 0;  // the rivals' tooltips have the theory too
+  const float row_height = std::floor(std::clamp(room / count, smallest, theme.row_height));
+  const std::optional<Tensor> under_mouse = draw_traffic_table(view, sheet, state.choice, header, row_height);
+  const std::array<std::string_view, 2> compared = {tr("SM↔L2, same problem"), tr("SM↔L2")};
+  if (caption > 0) caption_line(theme, compared, state.theory, state.theory_details, caption);
+  draw_rivals(view, commands, state, row_height);
+  if (!state.none.brief.empty()) draw_no_rivals(theme, state.none, row_height);
+  light_tensor(view, commands, under_mouse);
+  ImGui::PopStyleVar();
+}
+
+}  // namespace tilescope

@@ -1,0 +1,61 @@
+// The measured column of the traffic panel.
+#include "app/views/traffic/traffic_measured.h"
+
+#include <array>
+#include <cmath>
+
+#include "app/ui/say.h"
+#include "sim/analysis/format.h"
+
+namespace tilescope {
+
+namespace {
+
+/// What a link is held against. Shared memory has no row: its instructions and bank turns are counted otherwise than the model does.
+struct MeasuredLink {
+  LinkChoice choice;
+  Figure figure;
+};
+constexpr std::array measured_links = {MeasuredLink{LinkChoice::l2_to_sm, Figure::l2_to_sm}, MeasuredLink{LinkChoice::sm_to_l2, Figure::sm_to_l2},
+                                       MeasuredLink{LinkChoice::hbm_read, Figure::hbm_read}, MeasuredLink{LinkChoice::hbm_write, Figure::hbm_write}};
+
+std::int64_t whole(double value) { return std::llround(value); }
+
+}  // namespace
+
+const char* measured_heading(const View& view) {
+  if (view.measured == nullptr) return tr("measured");
+  return view.measured->bundle->live ? tr("live") : tr("recorded");
+}
+
+std::string measured_column_meaning(const View& view) {
+  if (view.measured == nullptr)
+    return tr("This problem was not measured. A recorded case of the Validate view has figures here; F5 measures on this machine's GPU.");
+  const KnownBundle& known = *view.measured->bundle;
+  return say(known.live ? tr("Live on {}, {}: the hardware's own counters, from a cold L2.")
+                        : tr("Recorded on {}, {}: the hardware's own counters, from a cold L2."),
+             known.bundle.device, day_of(known.bundle.date));
+}
+
+MeasuredTotal measured_total(const View& view, LinkChoice choice) {
+  MeasuredTotal out;
+  if (view.measured == nullptr) return out;
+  const CaseValidation compared = compare(*view.lane().simulation, view.measured->measured());
+  for (const MeasuredLink& link : measured_links) {
+    const auto& c = compared.figure(link.figure);
+    if (link.choice != choice || !c) continue;
+    out.known = true;
+    out.bytes = whole(c->measured.median);
+    out.within = c->within();
+    out.details = say(view.measured->bundle->live ? tr("measured live {}, {} to {}") : tr("recorded {}, {} to {}"),
+                      format_exact_bytes(Bytes(out.bytes)), format_count(whole(c->measured.least)), format_count(whole(c->measured.most)));
+    if (std::isfinite(c->error())) add_line(out.details, say(tr("simulated against measured {}"), format_signed_percent(c->error())));
+  }
+  const auto& flushed = compared.figure(Figure::hbm_write_after_flush);
+  if (choice == LinkChoice::hbm_write && out.known && flushed)
+    add_line(out.details, say(tr("measured with a flush {}: {}"), format_exact_bytes(Bytes(whole(flushed->measured.median))),
+                              format_signed_percent(flushed->error())));
+  return out;
+}
+
+}  // namespace tilescope

@@ -1,0 +1,204 @@
+// Draws the table: so far, whole run, formula and measured, as many of these columns as there is room for.
+#include "app/views/traffic/traffic_table.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "app/ui/meanings.h"
+#include "app/ui/say.h"
+#include "app/views/traffic/traffic_measured.h"
+#include "app/ui/widgets.h"
+#include "sim/analysis/format.h"
+
+namespace tilescope {
+namespace {
+
+/// Right-aligned columns; those that do not fit a narrow panel are left out and live on in the tooltip.
+struct Columns {
+  float name_end = 0;
+  float so_far = 0, whole = 0, formula = 0, measured = 0;  // right edges; 0 where left out
+  float width = 0;
+  bool exact = false;  // bytes to the byte; else shortened
+};
+
+Columns lay_out_columns(const Theme& theme, float left, float right, std::int64_t largest) {
+  Columns columns;
+  columns.name_end = left + 40 * theme.scale;
+  const float room = right - columns.name_end;
+  const float shortened = text_width(theme.mono_small, "≥ 00.0 MB") + 6 * theme.scale;
+  const int count = room >= 4 * shortened ? 4 : room >= 3 * shortened ? 3 : 2;
+  columns.width = room / static_cast<float>(count);
+  float edge = right;
+  if (count >= 3) columns.measured = edge, edge -= columns.width;
+  columns.formula = edge, edge -= columns.width;
+  columns.whole = edge, edge -= columns.width;
+  if (count == 4) columns.so_far = edge;
+  columns.exact = text_width(theme.mono_small, fmt::format("≥ {}", format_count(largest))) + 6 * theme.scale <= columns.width;
+  return columns;
+}
+
+std::string bytes_text(const Columns& columns, std::int64_t bytes) {
+  return columns.exact || bytes == 0 ? format_count(bytes) : format_bytes(Bytes(bytes));
+}
+
+void cell(ImDrawList* list, ImFont* font, const Columns& columns, float edge, float top, float height, ImU32 color,
+          std::string_view text) {
+  if (edge <= 0) return;
+  draw_text(list, font, {{edge - columns.width, top}, {edge, top + height}}, color, text, Align::right);
+}
+
+void draw_header(ImDrawList* list, const View& view, const Columns& columns, float top, float height, LinkChoice choice) {
+  const Theme& theme = *view.theme;
+  const bool least = choice == LinkChoice::hbm_read && view.lane().simulation->request.gpu.has_l2();
+  const std::string measured_meaning = measured_column_meaning(view);
+  struct Head {
+    float edge;
+    const char* text;
+    const char* meaning;
+  };
+  const std::array<Head, 4> heads = {
+      Head{columns.so_far, tr("so far"), tr("Up to the step that is shown.")},
+      Head{columns.whole, tr("whole run"), tr("From the first launch to the end of the last.")},
+      Head{columns.formula, least ? tr("at least") : tr("formula"),
+           least ? tr("Each input has to cross once, because the L2 starts cold. How much more it is depends on the L2.")
+                 : tr("The closed form of this program, worked out apart from the simulation.")},
+      Head{columns.measured, measured_heading(view), measured_meaning.c_str()}};
+  for (const Head& head : heads) {
+    if (head.edge <= 0) continue;
+    const Rect rect = {{head.edge - columns.width, top}, {head.edge, top + height}};
+    hit_area(head.text, rect);
+    if (ImGui::IsItemHovered()) show_tooltip(theme, head.text, head.meaning);
+    draw_text(list, theme.ui_small, rect, theme.text_faint, head.text, Align::right);
+  }
+}
+
+std::string row_details(const TrafficRow& row, bool exact_so_far) {
+  std::string body = say(tr("so far {}{}"), exact_so_far ? "" : "≈ ", format_exact_bytes(Bytes(row.so_far)));
+  add_line(body, say(tr("whole run {}"), format_exact_bytes(Bytes(row.whole))));
+  if (row.kind == FormulaKind::exact) add_line(body, say(tr("formula {}"), format_exact_bytes(Bytes(row.formula))));
+  if (row.kind == FormulaKind::at_least) add_line(body, say(tr("at least {}"), format_exact_bytes(Bytes(row.formula))));
+  if (!row.formula_text.empty()) add_line(body, fmt::format("= {}", row.formula_text));
+  return body;
+}
+
+void draw_figures(ImDrawList* list, const View& view, const Columns& columns, const TrafficRow& row, float top, float height,
+                  bool bold) {
+  const Theme& theme = *view.theme;
+  const bool exact = view.lane().state.traffic_exact;
+  const ImU32 figure = row.whole == 0 ? theme.text_faint : theme.text;
+  cell(list, theme.mono_small, columns, columns.so_far, top, height, row.so_far == 0 ? theme.text_faint : theme.text_dim,
+       fmt::format("{}{}", exact || row.so_far == 0 ? "" : "≈ ", bytes_text(columns, row.so_far)));
+  cell(list, theme.mono_small, columns, columns.whole, top, height, figure, bytes_text(columns, row.whole));
+  if (row.kind == FormulaKind::none) {
+    cell(list, theme.mono_small, columns, columns.formula, top, height, theme.text_faint, "–");
+  } else {
+    const bool least = row.kind == FormulaKind::at_least;
+    const char* sign = !row.agrees() ? "≠ " : least ? "≥ " : "= ";
+    const ImU32 color = !row.agrees() ? theme.bad : least || (row.whole == 0 && !bold) ? theme.text_faint : theme.good;
+    cell(list, theme.mono_small, columns, columns.formula, top, height, color,
+         fmt::format("{}{}", sign, bytes_text(columns, row.formula)));
+  }
+  if (!bold) cell(list, theme.mono_small, columns, columns.measured, top, height, theme.text_faint, "–");
+}
+
+/// A hair under a row's figures: how much of the whole run has gone by.
+void draw_progress(ImDrawList* list, const Theme& theme, const Columns& columns, const TrafficRow& row, float bottom, ImU32 color) {
+  if (row.whole <= 0) return;
+  const float from = columns.whole - columns.width + 10 * theme.scale;
+  const auto share = static_cast<float>(std::clamp(static_cast<double>(row.so_far) / static_cast<double>(row.whole), 0.0, 1.0));
+  const float thickness = std::max(1.0F, std::floor(1.5F * theme.scale));
+  list->AddRectFilled({from, bottom - thickness}, {columns.whole, bottom}, with_alpha(theme.text_faint, 0.25F));
+  list->AddRectFilled({from, bottom - thickness}, {from + (columns.whole - from) * share, bottom}, color);
+}
+
+/// Returns the tensor under the mouse.
+std::optional<Tensor> draw_rows(const View& view, const TrafficSheet& sheet, const Columns& columns, float row_height) {
+  std::optional<Tensor> under_mouse;
+  const Theme& theme = *view.theme;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  for (const TrafficRow& row : sheet.rows) {
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    const Rect rect = {at, {at.x + ImGui::GetContentRegionAvail().x, at.y + row_height}};
+    ImGui::PushID(static_cast<int>(row.tensor));
+    ImGui::InvisibleButton("row", {rect.width(), rect.height()});
+    ImGui::PopID();
+    if (ImGui::IsItemHovered()) {
+      under_mouse = row.tensor;
+      std::string body = meaning_of(row.tensor);
+      add_line(body, row_details(row, view.lane().state.traffic_exact));
+      show_tooltip(theme, to_string(row.tensor), body);
+    }
+    if (view.hovered_tensor == row.tensor)
+      list->AddRectFilled({rect.min.x - 4 * theme.scale, rect.min.y}, {rect.max.x + 4 * theme.scale, rect.max.y}, theme.accent_soft,
+                          4 * theme.scale);
+    const float swatch = 9 * theme.scale;
+    draw_swatch(list, theme, {rect.min.x, std::floor(rect.center().y - swatch * 0.5F)}, swatch, row.tensor);
+    draw_text(list, theme.ui_bold, {{rect.min.x + 16 * theme.scale, rect.min.y}, {columns.name_end, rect.max.y}}, theme.text,
+              to_string(row.tensor));
+    draw_figures(list, view, columns, row, rect.min.y, row_height, false);
+    draw_progress(list, theme, columns, row, rect.max.y - std::floor(theme.scale), theme.color(row.tensor));
+  }
+  return under_mouse;
+}
+
+void draw_total(const View& view, const TrafficSheet& sheet, const Columns& columns, LinkChoice choice, float row_height) {
+  const Theme& theme = *view.theme;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  ImVec2 at = ImGui::GetCursorScreenPos();
+  const float right = at.x + ImGui::GetContentRegionAvail().x, line = at.y + std::floor(total_gap(theme) * 0.5F);
+  list->AddRectFilled({at.x, line}, {right, line + std::max(1.0F, std::floor(theme.scale))}, theme.panel_border);
+  at.y += total_gap(theme);
+  ImGui::SetCursorScreenPos(at);
+  ImGui::InvisibleButton("total", {right - at.x, row_height});
+  const bool hovered = ImGui::IsItemHovered();
+  const MeasuredTotal measured = measured_total(view, choice);
+  const ImU32 color = !measured.known ? theme.text_faint : measured.within ? theme.good : theme.bad;
+  cell(list, theme.mono_small, columns, columns.measured, at.y, row_height, color,
+       measured.known ? fmt::format("{}{}", measured.within ? "" : "! ", bytes_text(columns, measured.bytes)) : "–");
+  if (hovered) {
+    std::string body = row_details(sheet.total, view.lane().state.traffic_exact);
+    if (measured.known) add_line(body, measured.details);
+    if (choice == LinkChoice::hbm_write)
+      add_line(body, say(tr("after a flush {}"), format_exact_bytes(view.lane().simulation->hbm_write_after_flush)));
+    show_tooltip(theme, choice_name(choice), body);
+  }
+  draw_text(list, theme.ui_bold, {at, {columns.name_end, at.y + row_height}}, theme.text, tr("sum"));
+  draw_figures(list, view, columns, sheet.total, at.y, row_height, true);
+}
+
+}  // namespace
+
+float total_gap(const Theme& theme) {
+  return std::round(4 * theme.scale);
+}
+
+const char* choice_name(LinkChoice choice) {
+  switch (choice) {
+    case LinkChoice::l2_to_sm:
+      return tr("L2→SM");
+    case LinkChoice::sm_to_l2:
+      return tr("SM→L2");
+    case LinkChoice::hbm_read:
+      return tr("HBM read");
+    case LinkChoice::hbm_write:
+      return tr("HBM write");
+    case LinkChoice::shared:
+      return tr("shared");
+  }
+  return "";
+}
+
+std::optional<Tensor> draw_traffic_table(const View& view, const TrafficSheet& sheet, LinkChoice choice, float header_height,
+                                         float row_height) {
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const std::int64_t largest = std::max(sheet.total.whole, sheet.total.formula);
+  const Columns columns = lay_out_columns(*view.theme, at.x, at.x + ImGui::GetContentRegionAvail().x, largest);
+  draw_header(ImGui::GetWindowDrawList(), view, columns, at.y, header_height, choice);
+  ImGui::SetCursorScreenPos({at.x, at.y + header_height});
+  const std::optional<Tensor> under_mouse = draw_rows(view, sheet, columns, row_height);
+  draw_total(view, sheet, columns, choice, row_height);
+  return under_mouse;
+}
+
+}  // namespace tilescope

@@ -1,0 +1,212 @@
+// The validate panel: every case of the recorded bundle, simulated against measured.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <span>
+#include <vector>
+
+#include "app/ui/panel_state.h"
+#include "app/views/panels.h"
+#include "app/ui/say.h"
+#include "app/views/validate/validate_panel.h"
+#include "sim/analysis/format.h"
+
+namespace tilescope {
+
+namespace {
+
+constexpr std::array shown_figures = {
+    Figure::l2_to_sm, Figure::sm_to_l2, Figure::hbm_read, Figure::hbm_write, Figure::hbm_write_after_flush, Figure::time};
+
+const char* figure_meaning(Figure figure) {
+  switch (figure) {
+    case Figure::l2_to_sm:
+      return tr("What SMs read from the L2. The program alone decides it, to the 32-byte sector.");
+    case Figure::sm_to_l2:
+      return tr("What SMs write to the L2. The program alone decides it, to the 32-byte sector.");
+    case Figure::hbm_read:
+      return tr("What the L2 did not hold and had to fetch from HBM.");
+    case Figure::hbm_write:
+      return tr(
+          "HBM writes by the kernel's end. When the L2 writes is its own affair, so no bound stands where a flush was measured "
+          "too.");
+    case Figure::hbm_write_after_flush:
+      return tr("HBM writes of the kernel and of a flush after it: everything that it wrote.");
+    case Figure::cycles:
+    case Figure::time:
+      return tr("Simulated at the clock that was measured, against events around the kernel, from a cold L2.");
+  }
+  return "";
+}
+
+/// "HBM read: 90 of 96 cases within their bound, 6 held by a numbered limit; mean error 0.8 %, worst 6.1 %".
+enum class Room : std::uint8_t { enough, little };
+std::string finding(const ValidationState& validation, const ValidatePanelState& state, Room room) {
+  const ErrorSummary errors = errors_of(validation, state.only_kernel, state.figure);
+  const char* figure = figure_name(state.figure);
+  if (errors.cases == 0) return say(tr("{}: nothing to compare yet"), figure);
+  const std::string mean = format_percent(errors.mean()), most = format_percent(errors.worst);
+  const int within = errors.cases - errors.beyond;
+  if (room == Room::little && errors.bounded > 0)
+    return say(tr("{}: {} of {} within their bound; worst {}"), figure, within, errors.cases, most);
+  if (errors.bounded == 0) return say(tr("{}: {} cases; mean error {}, worst {}"), figure, errors.cases, mean, most);
+  if (errors.limited > 0)
+    return say(tr("{}: {} of {} cases within their bound, {} held by a numbered limit; mean error {}, worst {}"), figure, within,
+               errors.cases, errors.limited, mean, most);
+  return say(tr("{}: {} of {} cases within their bound; mean error {}, worst {}"), figure, within, errors.cases, mean, most);
+}
+
+/// Where the measurements are from; before every case is done, how far it is, with a button that stops it or lets it go on. From
+/// `left` on to the panel's edge; the bar takes what the words leave.
+void draw_state(const View& view, Commands& commands, float left) {
+  const Theme& theme = *view.theme;
+  const ValidationState& validation = *view.validation;
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  if (validation.complete()) {
+    const Rect line{{left, at.y}, {at.x + ImGui::GetContentRegionAvail().x, at.y + 20 * theme.scale}};
+    const std::string from = provenance_of(*validation.bundle);
+    draw_text(ImGui::GetWindowDrawList(), theme.ui_small, line, theme.text_dim, from, Align::right);
+    if (line.width() > 1 && text_width(theme.ui_small, from) > line.width() && (hit_area("from", line), ImGui::IsItemHovered()))
+      show_tooltip(theme, from);
+    return;
+  }
+  const float side = std::round(24 * theme.scale), right = at.x + ImGui::GetContentRegionAvail().x, middle = at.y + side * 0.5F;
+  const std::string text = say(tr("{} of {} cases simulated"), validation.done, validation.results.size());
+  const float bar_right = right - side - theme.gap, text_needs = text_width(theme.ui_small, text) + theme.gap;
+  const float width = std::clamp(bar_right - left - text_needs, 24 * theme.scale, 140 * theme.scale);
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  draw_text(list, theme.ui_small,
+            {{std::max(left, bar_right - width - text_needs - 2), at.y}, {bar_right - width - theme.gap, at.y + side}},
+            theme.text_dim, text, Align::right);
+  draw_bar(list, theme, {{bar_right - width, middle - 3 * theme.scale}, {bar_right, middle + 3 * theme.scale}},
+           static_cast<double>(validation.done) / static_cast<double>(std::max<std::size_t>(1, validation.results.size())),
+           theme.accent);
+  ImGui::SetCursorScreenPos({right - side, at.y});
+  const bool stopped = validation.stopped;
+  if (icon_button(theme, "##run", stopped ? Icon::play : Icon::cancel, stopped ? tr("go on") : tr("stop")))
+    commands.push(RunValidation{stopped});
+  ImGui::SetCursorScreenPos(at);
+}
+
+/// What segmented() needs for small labels.
+float switch_width(const Theme& theme, const std::vector<const char*>& labels) {
+  float width = 0;
+  for (const char* label : labels) width += std::round(text_width(theme.ui_small, label) + 2 * std::round(8 * theme.scale));
+  return width;
+}
+
+void draw_switches(const View& view, Commands& commands, ValidatePanelState& state) {
+  const Theme& theme = *view.theme;
+  std::vector<const char*> labels;
+  int selected = 0;
+  for (const Figure figure : shown_figures) {
+    if (figure == state.figure) selected = static_cast<int>(labels.size());
+    labels.push_back(figure_name(figure));
+  }
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  ImGui::BeginGroup();
+  const int count = static_cast<int>(labels.size()),
+            a_row = switch_width(theme, labels) > ImGui::GetContentRegionAvail().x ? count / 2 : count;
+  for (int first = 0; first < count; first += a_row) {
+    ImGui::PushID(first);
+    const std::span row(labels.data() + first, static_cast<std::size_t>(std::min(a_row, count - first)));
+    if (const auto chosen = segmented(theme, "figure", row, selected - first, true))
+      state.figure = shown_figures[static_cast<std::size_t>(first + *chosen)];
+    ImGui::PopID();
+  }
+  ImGui::EndGroup();
+  item_tooltip(theme, figure_name(state.figure), figure_meaning(state.figure));
+  const float below = ImGui::GetCursorScreenPos().y, after = ImGui::GetItemRectMax().x + theme.gap;
+  if (at.x + ImGui::GetContentRegionAvail().x - after < 120 * theme.scale) {  // no room beside: a line of its own
+    ImGui::SetCursorScreenPos({at.x, below + 4 * theme.scale});
+    draw_state(view, commands, at.x);
+    ImGui::SetCursorScreenPos({at.x, below + 28 * theme.scale});
+    return;
+  }
+  ImGui::SetCursorScreenPos(at);
+  draw_state(view, commands, after);
+  ImGui::SetCursorScreenPos({at.x, below});
+}
+
+void draw_picture_switch(const View& view, ValidatePanelState& state) {
+  const std::array labels = {tr("simulated – measured"), tr("error by size"), tr("raw counters")};
+  if (const auto chosen = segmented(*view.theme, "picture", labels, static_cast<int>(state.picture), true))
+    state.picture = static_cast<ValidatePicture>(*chosen);
+}
+
+void draw_without_bundle(const View& view) {
+  const Theme& theme = *view.theme;
+  panel_heading(theme, tr("Validate"));
+  ImGui::Dummy({1, theme.gap});
+  if (!view.validation->problem.empty()) return wrapped_text(theme.ui, theme.bad, view.validation->problem);
+  wrapped_text(theme.ui, theme.text_dim,
+               tr("Nothing has been recorded that the model could be held against. tilescope measure --suite records a bundle on a "
+                  "machine with an "
+                  "NVIDIA GPU; it is looked for in assets/measured."));
+}
+
+/// Where the list of kernels and cases and the picture stand.
+struct Parts {
+  Rect list, picture;
+};
+
+/// The list beside the picture; below it where the panel is too narrow for both.
+Parts lay_out(const Theme& theme, ImVec2 at, ImVec2 room, ImVec2 switches) {
+  constexpr float least_width = 530, least_height = 250, stacked_picture = 220, stacked_list = 320;
+  const float right = at.x + room.x, top = at.y + switches.y + 6 * theme.scale;
+  if (room.x < least_width * theme.scale) {
+    const float split = std::round(top + stacked_picture * theme.scale);
+    return {{{at.x, split + theme.gap}, {right, split + theme.gap + std::round(stacked_list * theme.scale)}},
+            {{at.x, top}, {right, split}}};
+  }
+  const float half = std::clamp(room.x * 0.5F, std::min(330 * theme.scale, room.x * 0.5F), 480 * theme.scale);
+  const float width = std::round(std::min(half, std::max(200 * theme.scale, room.x - switches.x - 2 * theme.gap)));
+  const float left = right - width - theme.gap, bottom = at.y + std::max(room.y, least_height * theme.scale);
+  return {{{left + theme.gap, at.y}, {right, bottom}}, {{at.x, top}, {left, bottom}}};
+}
+
+}  // namespace
+
+void draw_validate_panel(const View& view, Commands& commands) {
+  if (view.validation == nullptr) return;
+  const Theme& theme = *view.theme;
+  if (view.validation->bundle == nullptr) return draw_without_bundle(view);
+  auto& state = panel_state<ValidatePanelState>("validate");
+  state.hovered.reset();
+  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {4 * theme.scale, 0});
+  std::string found = finding(*view.validation, state, Room::enough);
+  if (text_width(theme.heading, found) > ImGui::GetContentRegionAvail().x) found = finding(*view.validation, state, Room::little);
+  if (text_width(theme.heading, found) > ImGui::GetContentRegionAvail().x)
+    wrapped_text(theme.heading, theme.text, found);
+  else
+    panel_heading(theme, found, view.validation->complete() ? std::string() : provenance_of(*view.validation->bundle));
+  if (!view.validation->problem.empty()) wrapped_text(theme.ui_small, theme.bad, view.validation->problem);
+  ImGui::Dummy({1, 4 * theme.scale});
+  draw_switches(view, commands, state);
+  ImGui::Dummy({1, 8 * theme.scale});
+
+  const ImVec2 at = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
+  const float row_height = std::floor(std::min(theme.row_height, 20 * theme.scale));
+  ImGui::BeginGroup();
+  draw_picture_switch(view, state);
+  ImGui::EndGroup();
+  const ImVec2 switches = ImGui::GetItemRectSize();
+  const Parts parts = lay_out(theme, at, room, switches);
+  // The list first: what the mouse is on in it is lit in the plot of the same frame.
+  ImGui::SetCursorScreenPos(parts.list.min);
+  ImGui::BeginChild("cases", {parts.list.width(), parts.list.height()}, ImGuiChildFlags_None,
+                    ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse);
+  draw_validate_kernels(view, state, row_height);
+  ImGui::Dummy({1, 6 * theme.scale});
+  draw_validate_cases(view, commands, state, row_height);
+  ImGui::EndChild();
+  if (parts.picture.height() > 40 * theme.scale) {
+    if (state.picture == ValidatePicture::counters)
+      draw_validate_counters(parts.picture, view, commands);
+    else
+      draw_validate_plot(parts.picture, view, commands, state);
+  }
+  ImGui::PopStyleVar();
+}
+
+}  // namespace tilescope

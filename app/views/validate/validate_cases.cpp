@@ -1,0 +1,226 @@
+// The table by kernel and the list of cases of the validate panel, and what its parts share.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+
+#include "app/ui/say.h"
+#include "app/views/validate/validate_panel.h"
+#include "sim/analysis/format.h"
+
+namespace tilescope {
+
+std::vector<std::string> kernels_of(const MeasurementBundle& bundle) {
+  std::vector<std::string> out;
+  for (const MeasuredCase& c : bundle.cases)
+    if (std::find(out.begin(), out.end(), c.kernel) == out.end()) out.push_back(c.kernel);
+  return out;
+}
+
+KernelMark mark_of(const Theme& theme, std::size_t kernel_index) {
+  constexpr std::array markers = {Marker::circle, Marker::square, Marker::diamond, Marker::triangle, Marker::ring, Marker::cross};
+  constexpr std::size_t hues = 7;  // L, m and l share one; 7 and 6 have no common divisor, so the first 42 pairs differ
+  return {markers[kernel_index % markers.size()], theme.tensor_text[kernel_index % hues]};
+}
+
+const char* figure_name(Figure figure) {
+  switch (figure) {
+    case Figure::l2_to_sm:
+      return tr("L2→SM");
+    case Figure::sm_to_l2:
+      return tr("SM→L2");
+    case Figure::hbm_read:
+      return tr("HBM read");
+    case Figure::hbm_write:
+      return tr("HBM write");
+    case Figure::hbm_write_after_flush:
+      return tr("… flushed");
+    case Figure::cycles:
+      return tr("cycles");
+    case Figure::time:
+      return tr("time");
+  }
+  return "";
+}
+
+std::string error_text(const Comparison& comparison) {
+  return std::isfinite(comparison.error()) ? format_signed_percent(comparison.error()) : std::string(tr("none measured"));
+}
+
+std::optional<std::size_t> shown_case(const View& view) {
+  if (view.measured == nullptr || view.validation == nullptr || view.measured->bundle != view.validation->bundle)
+    return std::nullopt;
+  return view.measured->index;
+}
+
+void open_case(const View& view, Commands& commands, std::size_t index) {
+  const KnownBundle& known = *view.validation->bundle;
+  const MeasuredCase& measured = known.bundle.cases[index];
+  commands.push(OpenCase{known.bundle.gpu, counterpart_of(measured.kernel).algorithm, measured.problem, measured.tile});
+}
+
+std::string provenance_of(const KnownBundle& known) {
+  return where_from(known.live, known.bundle.device, known.bundle.date);
+}
+
+ErrorSummary errors_of(const ValidationState& validation, std::string_view only_kernel, Figure figure) {
+  ErrorSummary out;
+  for (std::size_t i = 0; i < validation.results.size(); ++i) {
+    if (!validation.results[i]) continue;
+    const std::string& kernel = validation.bundle->bundle.cases[i].kernel;
+    if (only_kernel.empty() ? counterpart_of(kernel).library : kernel != only_kernel) continue;
+    out.add(validation.results[i]->figure(figure), i);
+  }
+  return out;
+}
+
+namespace {
+
+/// Right-aligned cells from the right edge, each `width` wide.
+void cells(ImDrawList* list, ImFont* font, const Rect& row, float width, const std::vector<std::pair<std::string, ImU32>>& texts) {
+  float right = row.max.x - 4;
+  for (auto text = std::rbegin(texts); text != std::rend(texts); ++text, right -= width)
+    draw_text(list, font, {{right - width + 4, row.min.y}, {right, row.max.y}}, text->second, text->first, Align::right);
+}
+
+Rect next_row(float height) {
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  return {at, {at.x + ImGui::GetContentRegionAvail().x, at.y + height}};
+}
+
+/// A mark before the text as well as the colour, so that it is not said by colour alone.
+std::string marked(const std::string& text, bool within) {
+  return within ? text : "! " + text;
+}
+
+}  // namespace
+
+void draw_validate_kernels(const View& view, ValidatePanelState& state, float row_height) {
+  const Theme& theme = *view.theme;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const float whole_width = 58 * theme.scale;
+  const Rect head = next_row(row_height);
+  // In a narrow panel the names are worth more than how many cases there are and their mean error, which the tooltip has.
+  const bool all = head.width() - 4 * whole_width >= 100 * theme.scale;
+  const float width = all ? whole_width : 48 * theme.scale, figures = (all ? 4 : 2) * width;
+  using Texts = std::vector<std::pair<std::string, ImU32>>;
+  const auto shown = [&](const Texts& texts) { return all ? texts : Texts{texts[1], texts[3]}; };
+  draw_text(list, theme.ui_small, head, theme.text_faint, tr("kernel"));
+  cells(list, theme.ui_small, head, width,
+        shown({{tr("cases"), theme.text_faint},
+               {tr("beyond"), theme.text_faint},
+               {tr("mean"), theme.text_faint},
+               {tr("worst"), theme.text_faint}}));
+  ImGui::Dummy({head.width(), row_height});
+  const std::vector<std::string> kernels = kernels_of(view.validation->bundle->bundle);
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    const Rect row = next_row(row_height);
+    const bool chosen = state.only_kernel == kernels[k];
+    ImGui::PushID(static_cast<int>(k));
+    if (ImGui::InvisibleButton("kernel", {row.width(), row_height})) state.only_kernel = chosen ? std::string() : kernels[k];
+    ImGui::PopID();
+    const ErrorSummary errors = errors_of(*view.validation, kernels[k], state.figure);
+    std::string tip = chosen ? tr("Click to see all kernels.") : tr("Click to see this kernel alone.");
+    if (!all && errors.cases > 0) add_line(tip, say(tr("{} cases, mean error {}"), errors.cases, format_percent(errors.mean())));
+    item_tooltip(theme, kernels[k], tip);
+    if (chosen || ImGui::IsItemHovered())
+      list->AddRectFilled(row.min, row.max, chosen ? theme.accent_soft : with_alpha(theme.text_faint, 0.12F), 3 * theme.scale);
+    const KernelMark mark = mark_of(theme, k);
+    draw_marker(list, mark.marker, {row.min.x + 7 * theme.scale, row.center().y}, 4 * theme.scale, mark.color, 1.5F * theme.scale);
+    draw_text(list, theme.ui_small, {{row.min.x + 18 * theme.scale, row.min.y}, {row.max.x - figures, row.max.y}}, theme.text,
+              kernels[k]);
+    if (errors.cases == 0) {
+      cells(list, theme.mono_small, row, width, shown(Texts(4, {"–", theme.text_faint})));
+      continue;
+    }
+    const ImU32 color = errors.beyond > 0 ? theme.bad : theme.text;
+    cells(list, theme.mono_small, row, width,
+          shown({{fmt::format("{}", errors.cases), theme.text_dim},
+                 {errors.beyond > 0 ? fmt::format("! {}", errors.beyond) : "0", errors.beyond > 0 ? theme.bad : theme.text_dim},
+                 {format_percent(errors.mean()), theme.text},
+                 {format_percent(errors.worst), color}}));
+  }
+}
+
+void draw_validate_cases(const View& view, Commands& commands, ValidatePanelState& state, float row_height) {
+  const Theme& theme = *view.theme;
+  const ValidationState& validation = *view.validation;
+  const auto& cases = validation.bundle->bundle.cases;
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < cases.size(); ++i)
+    if (state.only_kernel.empty() || cases[i].kernel == state.only_kernel) order.push_back(i);
+  // What is beyond its bound goes before what a floor excuses, however large the error of a tiny case.
+  const auto size_of_error = [&](std::size_t i) {
+    const auto& result = validation.results[i];
+    constexpr double first = 1e9;
+    if (!result) return -1.0;
+    if (!result->not_simulated.empty()) return 2 * first;
+    const auto& c = result->figure(state.figure);
+    return !c ? -1.0 : std::abs(c->error()) + (c->within() ? 0 : first);
+  };
+  if (state.by_error)
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return size_of_error(a) > size_of_error(b); });
+
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const float width = 72 * theme.scale;
+  const Rect head = next_row(row_height);
+  // In a narrow panel the problem is worth more than a third and a second figure, which the plot's tooltip has.
+  const bool both = head.width() - 3 * width - 18 * theme.scale >= text_width(theme.mono_small, "B2 H16 N16384 d128 fp16 causal");
+  const bool measured = head.width() - 2 * width >= 150 * theme.scale;
+  const float figures = (both ? 3 : measured ? 2 : 1) * width;
+  if (ImGui::InvisibleButton("order", {head.width(), row_height})) state.by_error = !state.by_error;
+  item_tooltip(theme, state.by_error ? tr("the largest errors first") : tr("in the order of the bundle"),
+               tr("Click to change the order."));
+  draw_text(list, theme.ui_small, head, theme.text_faint, say(tr("case{}"), state.by_error ? "" : " ▾"));
+  cells(list, theme.ui_small, head, width,
+        {{both ? tr("simulated") : "", theme.text_faint},
+         {measured ? tr("measured") : "", theme.text_faint},
+         {say(tr("error{}"), state.by_error ? " ▾" : ""), theme.text_faint}});
+
+  const std::vector<std::string> kernels = kernels_of(validation.bundle->bundle);
+  const auto shown = shown_case(view);
+  ImGui::BeginChild("list", {0, std::max(row_height * 2, ImGui::GetContentRegionAvail().y)});
+  list = ImGui::GetWindowDrawList();
+  ImGuiListClipper clipper;
+  clipper.Begin(static_cast<int>(order.size()), row_height);
+  while (clipper.Step()) {
+    for (int line = clipper.DisplayStart; line < clipper.DisplayEnd; ++line) {
+      const std::size_t i = order[static_cast<std::size_t>(line)];
+      const Rect row = next_row(row_height);
+      ImGui::PushID(static_cast<int>(i));
+      if (ImGui::InvisibleButton("case", {row.width(), row_height})) open_case(view, commands, i);
+      ImGui::PopID();
+      if (ImGui::IsItemHovered()) state.hovered = i;
+      const auto& result = validation.results[i];
+      if (result && !result->not_simulated.empty()) item_tooltip(theme, tr("not simulated"), result->not_simulated);
+      if (shown == i || state.hovered == i)
+        list->AddRectFilled(row.min, row.max, shown == i ? theme.accent_soft : with_alpha(theme.text_faint, 0.12F),
+                            3 * theme.scale);
+      const auto kernel = static_cast<std::size_t>(std::find(kernels.begin(), kernels.end(), cases[i].kernel) - kernels.begin());
+      const KernelMark mark = mark_of(theme, kernel);
+      draw_marker(list, mark.marker, {row.min.x + 7 * theme.scale, row.center().y}, 4 * theme.scale, mark.color,
+                  1.5F * theme.scale);
+      draw_text(list, theme.mono_small, {{row.min.x + 18 * theme.scale, row.min.y}, {row.max.x - figures, row.max.y}},
+                theme.text_dim, short_text(cases[i].problem));
+      if (!result) continue;
+      if (!result->not_simulated.empty()) {
+        cells(list, theme.ui_small, row, width, {{tr("not simulated"), theme.bad}});
+        continue;
+      }
+      const auto& c = result->figure(state.figure);
+      if (!c) {
+        cells(list, theme.mono_small, row, width, {{"–", theme.text_faint}});
+        continue;
+      }
+      cells(list, theme.mono_small, row, width,
+            {{both ? figure_text(state.figure, c->simulated) : std::string(), theme.text},
+             {measured ? figure_text(state.figure, c->measured.median) : std::string(), theme.text},
+             {marked(error_text(*c), c->within()), !c->within() ? theme.bad
+                                                   : c->bound   ? theme.good
+                                                                : theme.text_dim}});
+    }
+  }
+  ImGui::EndChild();
+}
+
+}  // namespace tilescope

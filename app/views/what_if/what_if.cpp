@@ -1,0 +1,295 @@
+// The what-if panel: the same kernel on machines that are changed in one way each, and what each change is worth.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "app/ui/panel_state.h"
+#include "app/views/panels.h"
+#include "app/ui/say.h"
+#include "app/views/study_panel.h"
+#include "app/ui/typed_limits.h"
+#include "app/ui/window_words.h"
+#include "sim/analysis/format.h"
+
+namespace tilescope {
+namespace {
+
+struct WhatIfState {
+  std::string key = "hbm.bytes_per_second";  // of the slider
+};
+
+/// One line of the table: the real machine, the one that the sliders made, or a variant.
+struct Line {
+  std::string title, tip;
+  const Outcome* outcome = nullptr;
+  const WhatIf* what = nullptr;
+  bool base = false, current = false;
+};
+
+std::string bytes_text(double bytes) {
+  return format_bytes(Bytes(static_cast<std::int64_t>(bytes)));
+}
+
+/// "−38 %", "×4.0" where it is more than twice as much, "same".
+std::string difference_text(double now, double before) {
+  if (before <= 0) return now <= 0 ? std::string(tr("same")) : std::string("+");
+  const double ratio = now / before;
+  if (std::abs(ratio - 1) < 0.0005) return tr("same");
+  if (ratio >= 2) return fmt::format("×{}", format_value(std::round(ratio * 10) / 10));
+  return format_signed_percent(ratio - 1);
+}
+
+ImU32 difference_color(const Theme& theme, double now, double before) {
+  if (std::abs(now - before) < 0.005 * before) return theme.text_faint;
+  return now < before ? theme.good : theme.bad;
+}
+
+/// The change that saves most time, and the one that costs most.
+std::string finding(const WhatIfTable& table, const NextLimit* limit) {
+  if (!table.base || !table.base->done()) return tr("Simulating the real machine …");
+  const WhatIfRow *best = nullptr, *worst = nullptr;
+  for (const WhatIfRow& row : table.rows) {
+    if (!row.outcome || !row.outcome->done()) continue;
+    if (best == nullptr || row.outcome->time_ns < best->outcome->time_ns) best = &row;
+    if (worst == nullptr || row.outcome->time_ns > worst->outcome->time_ns) worst = &row;
+  }
+  std::string now = say(tr("{} takes {} here, held up by {}"), algorithm_title(table.real.algorithm),
+                        format_time(Nanoseconds(table.base->time_ns)), bound_name(table.base->bound));
+  if (limit != nullptr)
+    now += say(tr("; without that limit {} less time, then {}"), format_percent(-limit->change()), next_bound_name(*limit));
+  if (best == nullptr) return now;
+  const double gain = best->outcome->time_ns / table.base->time_ns - 1, loss = worst->outcome->time_ns / table.base->time_ns - 1;
+  std::string text = now;
+  if (gain < -0.005) text += say(tr("; {}: {}"), translated(best->what.title), format_signed_percent(gain));
+  if (loss > 0.005)
+    text += say(tr("; {}: {}"), translated(worst->what.title), difference_text(worst->outcome->time_ns, table.base->time_ns));
+  return text;
+}
+
+struct Columns {
+  float title, time, bar, hbm, l2, bound, right;  // left edges
+  bool has_bar = true, has_hbm = true, has_l2 = true;
+};
+
+Columns columns_of(const Theme& theme, float left, float width) {
+  const float unit = theme.scale;
+  Columns c{};
+  c.right = left + width;
+  const bool narrow = width < 720 * unit;
+  c.bound = c.right - (narrow ? 92 : 122) * unit;
+  // A line's name comes before its bytes: those are in its tooltip too.
+  c.has_hbm = width >= 510 * unit;
+  c.has_l2 = width >= 640 * unit;
+  c.l2 = c.bound - (c.has_l2 ? 132 : 0) * unit;
+  c.hbm = c.l2 - (c.has_hbm ? 132 : 0) * unit;
+  c.has_bar = !narrow;
+  c.bar = c.hbm - (narrow ? 0 : 96 * unit);
+  c.time = c.bar - 128 * unit;
+  c.title = left;
+  return c;
+}
+
+/// A value and, behind it, how it differs from the real machine's.
+void draw_figure(ImDrawList* list, const Theme& theme, float left, float right, float top, float height, const std::string& value,
+                 double now, double before, bool base) {
+  const float middle = left + (right - left) * 0.54F;
+  draw_text(list, theme.mono_small, {{left, top}, {middle, top + height}}, theme.text, value, Align::right);
+  if (!base)
+    draw_text(list, theme.mono_small, {{middle + 6 * theme.scale, top}, {right, top + height}},
+              difference_color(theme, now, before), difference_text(now, before));
+}
+
+/// Time against the real machine's: to the left it is shorter. The axis is logarithmic, from half to twice.
+void draw_time_bar(ImDrawList* list, const Theme& theme, const Rect& rect, double ratio) {
+  const float middle = rect.center().x, half = rect.width() * 0.5F;
+  list->AddRectFilled({middle, rect.min.y}, {middle + std::max(1.0F, theme.scale), rect.max.y}, theme.text_faint);
+  const auto share = static_cast<float>(std::clamp(std::log(ratio) / std::log(2.0), -1.0, 1.0));
+  const float end = middle + share * half, inset = rect.height() * 0.3F;
+  list->AddRectFilled({std::min(middle, end), rect.min.y + inset}, {std::max(middle, end), rect.max.y - inset},
+                      ratio < 1 ? theme.good : theme.bad);
+}
+
+void draw_headings(const Theme& theme, const Columns& c, float top) {
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const float height = theme.ui_small->FontSize;
+  const auto heading = [&](float left, float right, const char* text, Align align) {
+    draw_text(list, theme.ui_small, {{left, top}, {right, top + height}}, theme.text_faint, text, align);
+  };
+  const float slim = 0.54F;
+  heading(c.title, c.time, tr("if there were"), Align::left);
+  heading(c.time, c.time + (c.bar - c.time) * slim, tr("time"), Align::right);
+  if (c.has_bar) heading(c.bar, c.hbm, tr("½ … ×2"), Align::center);
+  if (c.has_hbm) heading(c.hbm - 20 * theme.scale, c.hbm + (c.l2 - c.hbm) * slim, tr("HBM bytes"), Align::right);
+  if (c.has_l2) heading(c.l2 - 20 * theme.scale, c.l2 + (c.bound - c.l2) * slim, tr("L2↔SM bytes"), Align::right);
+  heading(c.bound + 8 * theme.scale, c.right, tr("held up by"), Align::left);
+}
+
+bool draw_line(const View& view, const Line& line, const Outcome* base, const Columns& c, float top, float height) {
+  const Theme& theme = *view.theme;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const Rect rect = {{c.title - 6 * theme.scale, top}, {c.right, top + height}};
+  ImGui::PushID(line.title.c_str());
+  const bool clicked = hit_area("row", rect);
+  const bool hovered = ImGui::IsItemHovered();
+  ImGui::PopID();
+  if (line.current)
+    list->AddRectFilled(rect.min, rect.max, theme.accent_soft, 4 * theme.scale);
+  else if (hovered)
+    list->AddRectFilled(rect.min, rect.max, with_alpha(theme.inset_border, 0.6F), 4 * theme.scale);
+  if (hovered) {
+    std::string tip = line.tip;
+    if (line.outcome != nullptr && line.outcome->done())
+      add_line(tip, say(tr("HBM {}, L2↔SM {}"), bytes_text(line.outcome->hbm()), bytes_text(line.outcome->sm_link())));
+    show_tooltip(theme, line.title, tip);
+  }
+  draw_text(list, line.base ? theme.ui_bold : theme.ui, {{c.title, top}, {c.time - 4 * theme.scale, top + height}},
+            line.base ? theme.text : theme.text_dim, line.title);
+  if (line.outcome == nullptr) {
+    draw_text(list, theme.ui_small, {{c.time, top}, {c.right, top + height}}, theme.text_faint, tr("not simulated yet"));
+    return clicked;
+  }
+  const Outcome& now = *line.outcome;
+  if (!now.done()) {
+    draw_text(list, theme.ui_small, {{c.time, top}, {c.right, top + height}}, theme.bad, window_words(now.refusal));
+    return clicked;
+  }
+  const Outcome& before = base != nullptr ? *base : now;
+  draw_figure(list, theme, c.time, c.bar, top, height, format_time(Nanoseconds(now.time_ns)), now.time_ns, before.time_ns,
+              line.base);
+  if (c.has_bar && !line.base && before.time_ns > 0)
+    draw_time_bar(list, theme, {{c.bar + 6 * theme.scale, top}, {c.hbm - 6 * theme.scale, top + height}},
+                  now.time_ns / before.time_ns);
+  if (c.has_hbm) draw_figure(list, theme, c.hbm, c.l2, top, height, bytes_text(now.hbm()), now.hbm(), before.hbm(), line.base);
+  if (c.has_l2)
+    draw_figure(list, theme, c.l2, c.bound, top, height, bytes_text(now.sm_link()), now.sm_link(), before.sm_link(), line.base);
+  draw_text(list, theme.ui_small, {{c.bound + 8 * theme.scale, top}, {c.right, top + height}},
+            !line.base && now.bound != before.bound ? theme.text : theme.text_dim, bound_name(now.bound));
+  return clicked;
+}
+
+bool is_current(const View& view, const WhatIf& what) {
+  const SimulationRequest& shown = view.request;
+  return same_numbers(shown.gpu, what.request.gpu) && shown.block_order == what.request.block_order &&
+         shown.problem == what.request.problem;
+}
+
+/// Puts a variant into the window, from the real machine on.
+void apply(const WhatIf& what, Commands& commands) {
+  commands.push(ResetSpecValue{});
+  commands.push(SetBlockOrder{what.request.block_order});
+  for (const std::string& assignment : what.assignments) commands.push(SetSpecValue{assignment});
+  // On the changed machine the program might choose another tile by itself.
+  const auto program = find_program(what.request.algorithm);
+  if (program && what.request.tile && !((*program)->default_tile(what.request.problem, what.request.gpu) == *what.request.tile))
+    commands.push(SetTile{what.request.tile, "tile"});
+  commands.push(SetProblem{what.request.problem, "problem"});  // nothing where it is the one that is shown
+}
+
+/// Any number of the GPU, with what it is on the real one.
+void draw_slider(const View& view, Commands& commands) {
+  const Theme& theme = *view.theme;
+  auto& state = panel_state<WhatIfState>("what if");
+  const SpecKey* chosen = find_spec_key(state.key);
+  ImGui::AlignTextToFramePadding();
+  text_item(theme.ui, theme.text_dim, tr("any number"));
+  ImGui::SameLine();
+  ImGui::SetNextItemWidth(std::round(220 * theme.scale));
+  ImGui::PushFont(theme.mono_small);
+  if (ImGui::BeginCombo("##key", state.key.c_str())) {
+    for (const SpecKey& key : spec_keys())
+      if (key.minimum < key.maximum && ImGui::Selectable(std::string(key.key).c_str(), key.key == state.key))
+        state.key = std::string(key.key);
+    ImGui::EndCombo();
+  }
+  ImGui::PopFont();
+  if (chosen == nullptr) return;
+  item_tooltip(theme, chosen->key, chosen->meaning);
+  const double real = view.gpu_base->*chosen->member;
+  double value = view.request.gpu.*chosen->member;
+  // Logarithmic around the real value; where that is 0 or small, from 0 on.
+  const double low = real > 0 ? std::max(chosen->minimum, real / 64) : chosen->minimum;
+  const double high = real > 0 ? std::min(chosen->maximum, real * 64) : std::min(chosen->maximum, 1e6);
+  ImGui::SameLine();
+  ImGui::SetNextItemWidth(std::max(80.0F * theme.scale, ImGui::GetContentRegionAvail().x - 150 * theme.scale));
+  const ImGuiSliderFlags flags =
+      low > 0 ? ImGuiSliderFlags_Logarithmic | ImGuiSliderFlags_NoRoundToFormat : ImGuiSliderFlags_NoRoundToFormat;
+  ImGui::PushFont(theme.mono_small);
+  const std::string shown = format_short(value);
+  if (ImGui::SliderScalar("##value", ImGuiDataType_Double, &value, &low, &high, shown.c_str(), flags)) {
+    if (chosen->whole) value = std::round(value);
+    value = std::clamp(value, chosen->minimum, chosen->maximum);  // typed, it may be beyond the slider's ends, not beyond these
+    commands.push(SetSpecValue{fmt::format("{}={}", chosen->key, value)});
+  }
+  ImGui::PopFont();
+  note_limits(theme, {chosen->minimum, chosen->maximum, chosen->whole}, value, item_and_button(theme.gap, tr("reset")));
+  ImGui::SameLine();
+  if (value != real) {
+    if (ImGui::SmallButton(tr("reset"))) commands.push(ResetSpecValue{std::string(chosen->key)});
+  } else {
+    text_item(theme.ui_small, theme.text_faint, tr("as it is"));
+  }
+  study_message(view, chosen->key);
+}
+
+}  // namespace
+
+void draw_what_if_panel(const View& view, Commands& commands) {
+  if (view.studies->what_if == nullptr) return study_empty(view, tr("Nothing simulated yet."));
+  const Theme& theme = *view.theme;
+  const WhatIfTable& table = *view.studies->what_if;
+  const bool changed = view.gpu_base != nullptr && !(same_numbers(view.lane().simulation->request.gpu, *view.gpu_base) &&
+                                                     view.lane().simulation->request.block_order == BlockOrder::launch);
+  const NextLimit* limit =
+      !changed && view.studies->limit && view.studies->limit->outcome.done() ? view.studies->limit.get() : nullptr;
+  study_head(view, finding(table, limit),
+             tr("Each line changes one thing of the machine and simulates the same problem again. Click a line to put it into the "
+                "window."));
+  draw_slider(view, commands);
+  study_progress(view, commands, table.done(), table.rows.size() + 1);
+
+  std::vector<Line> lines;
+  const Outcome* base = table.base && table.base->done() ? &*table.base : nullptr;
+  lines.push_back({say(tr("{}, as it is"), table.real.gpu.id),
+                   table.base && !table.base->done() ? table.base->refusal : std::string(), table.base ? &*table.base : nullptr,
+                   nullptr, true, !changed});
+  if (limit != nullptr)
+    lines.push_back({say(tr("{} without a limit"), bound_name(limit->without)),
+                     tr("What holds the run up takes no time at all: what is left is held up by the next thing."), &limit->outcome,
+                     nullptr, false, false});
+  Outcome now;
+  const bool is_variant =
+      std::any_of(table.rows.begin(), table.rows.end(), [&](const WhatIfRow& row) { return is_current(view, row.what); });
+  if (changed && !is_variant) {
+    now = outcome_of(*view.lane().simulation);
+    lines.push_back({tr("as it is set now"), {}, &now, nullptr, false, true});
+  }
+  for (const WhatIfRow& row : table.rows) {
+    std::string tip = translated(row.what.asks);
+    for (const std::string& assignment : row.what.assignments) add_line(tip, assignment);
+    lines.push_back(
+        {translated(row.what.title), tip, row.outcome ? &*row.outcome : nullptr, &row.what, false, is_current(view, row.what)});
+  }
+
+  const ImVec2 at = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
+  const Columns columns = columns_of(theme, at.x, room.x);
+  draw_headings(theme, columns, at.y);
+  float y = at.y + theme.ui_small->FontSize + 4 * theme.scale;
+  const float least = theme.ui->FontSize + std::round(4 * theme.scale);
+  const float height = std::clamp(std::floor((at.y + room.y - y) / static_cast<float>(lines.size())), least,
+                                  std::max(least, std::round(30 * theme.scale)));
+  for (const Line& line : lines) {
+    if (draw_line(view, line, base, columns, y, height)) {
+      if (line.what != nullptr) apply(*line.what, commands);
+      if (line.base) {
+        commands.push(ResetSpecValue{});
+        commands.push(SetBlockOrder{});
+      }
+    }
+    y += height;
+  }
+  ImGui::Dummy({room.x, y - at.y});  // where the lines need more than there is, the panel scrolls
+}
+
+}  // namespace tilescope

@@ -1,0 +1,18 @@
+// Picks the element type and the head dimension that a kernel is compiled for.
+#pragma once
+
+#include "kernels/common/tensor_core.cuh"
+#include "kernels/planned_launch.h"
+
+namespace tilescope {
+
+/// plan.operator()<T, d>() for the problem's type and head dimension.
+template <class Plan>
+PlannedLaunch by_shape(const AttentionProblem& problem, Plan plan) {
+  const bool small = problem.head_dim == 64;
+  if (problem.dtype == DataType::fp16)
+    return small ? plan.template operator()<device::half_type, 64>() : plan.template operator()<device::half_type, 128>();
+  return small ? plan.template operator()<device::bfloat_type, 64>() : plan.template operator()<device::bfloat_type, 128>();
+}
+
+}  // namespace tilescope

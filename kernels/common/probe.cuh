@@ -1,0 +1,157 @@
+// What a kernel records about itself when it is probed, laid out as probe_layout.h says; in the plain kernel all of this is
+// nothing.
+#pragma once
+
+#include "kernels/common/probe_layout.h"
+
+namespace tilescope::device {
+
+struct BlockRecord {
+  unsigned long long sm_plus_1, start_ns, end_ns, start_cycles, end_cycles;
+};
+static_assert(sizeof(BlockRecord) == probe_block_numbers * sizeof(unsigned long long));
+
+/// The plain kernel's: every call is nothing, and takes no register. What is launched is the kernel's own arguments, of their own
+/// type: wrapped in another one, flash1 compiles to other machine code.
+struct NoProbe {
+  struct Arguments {};
+  template <class Own>
+  using Launch = Own;
+  static constexpr bool on = false;
+
+  template <class Own>
+  static Own launch(const Own& own, const Arguments&) {
+    return own;
+  }
+  template <class Own>
+  __device__ __forceinline__ NoProbe(const Own&, int, int, int) {}
+  __device__ __forceinline__ void tick(int, int) const {}
+  __device__ __forceinline__ void mark(int) const {}
+  __device__ __forceinline__ void statistics(int, int, float, float) const {}
+  __device__ __forceinline__ void sums(int, int, float) const {}
+  __device__ __forceinline__ void end() const {}
+};
+
+struct ProbeArguments {
+  BlockRecord* blocks;
+  unsigned long long* ticks;
+  float* row;
+  unsigned* slots_taken;  // by blocks on the SM looked into
+  int sm, iterations, slots;
+  int block, row_of_block;
+};
+
+inline ProbeArguments probe_arguments(const ProbeBuffers& buffers) {
+  return {static_cast<BlockRecord*>(buffers.blocks),
+          static_cast<unsigned long long*>(buffers.ticks),
+          static_cast<float*>(buffers.row),
+          static_cast<unsigned*>(buffers.slots_taken),
+          buffers.sm,
+          buffers.iterations,
+          buffers.slots,
+          buffers.block,
+          buffers.row_of_block};
+}
+
+/// Addresses are worked out anew at each tick, from what lies in shared memory: registers are what the kernels are short of.
+class Probe {
+ public:
+  using Arguments = ProbeArguments;
+  template <class Own>
+  struct Launch : Own {
+    Arguments probe;
+  };
+  static constexpr bool on = true;
+
+  template <class Own>
+  static Launch<Own> launch(const Own& own, const Arguments& probe) {
+    return {own, probe};
+  }
+
+  /// `first_row`: of the rows of the block, the first that this lane has a part of. Synchronises the block.
+  template <class Own>
+  __device__ __forceinline__ Probe(const Launch<Own>& launched, int first_row, int warp, int lane)
+      : arguments_(launched.probe), warp_(warp), lane_(lane) {
+    const Arguments& arguments = arguments_;
+    if (threadIdx.x == 0) {
+      const unsigned sm = sm_id();
+      BlockRecord& record = arguments.blocks[block_id()];
+      record.sm_plus_1 = sm + 1;
+      record.start_ns = global_ns();
+      record.start_cycles = cycles();
+      slot() = static_cast<int>(sm) == arguments.sm ? static_cast<int>(atomicAdd(arguments.slots_taken, 1u)) : -1;
+    }
+    __syncthreads();
+    in_ = lane == 0 && slot() >= 0 && slot() < arguments.slots;
+    if (in_) {
+      const long long own = static_cast<long long>(slot()) * (blockDim.x >> 5) + warp;
+      ticks() = arguments.ticks + own * (arguments.iterations + 1) * probe_events;
+      *place(arguments.iterations, 4) = static_cast<unsigned long long>(block_id()) + 1;
+    }
+    if (block_id() == arguments.block) followed_ = arguments.row_of_block - first_row;
+  }
+
+  __device__ __forceinline__ void tick(int iteration, int event) const {
+    if (in_) *place(iteration, event) = cycles();
+  }
+  /// One of the block's own four moments.
+  __device__ __forceinline__ void mark(int event) const { tick(arguments_.iterations, event); }
+  /// m and alpha of row `first_row + index` after a tile of keys; four lanes have a part of a row.
+  __device__ __forceinline__ void statistics(int step, int index, float m, float alpha) const {
+    if (index == followed_ && (lane_ & 3) == 0) {
+      arguments_.row[step * probe_row_numbers] = m;
+      arguments_.row[step * probe_row_numbers + 1] = alpha;
+    }
+  }
+  __device__ __forceinline__ void sums(int step, int index, float part) const {
+    if (index == followed_) arguments_.row[step * probe_row_numbers + 2 + (lane_ & 3)] = part;
+  }
+  __device__ __forceinline__ void end() const {
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      BlockRecord& record = arguments_.blocks[block_id()];
+      record.end_ns = global_ns();
+      record.end_cycles = cycles();
+    }
+  }
+
+ private:
+  __device__ __forceinline__ unsigned long long* place(int iteration, int event) const {
+    return ticks() + iteration * probe_events + event;
+  }
+  /// Where this warp writes; only the lane that writes sets and reads it.
+  __device__ __forceinline__ unsigned long long*& ticks() const {
+    constexpr int most_warps = 8;
+    __shared__ unsigned long long* of_warp[most_warps];
+    return of_warp[warp_];
+  }
+  static __device__ __forceinline__ int& slot() {
+    __shared__ int slot;
+    return slot;
+  }
+  static __device__ __forceinline__ unsigned long long cycles() {
+    unsigned long long value;
+    asm volatile("mov.u64 %0, %%clock64;" : "=l"(value)::"memory");
+    return value;
+  }
+  static __device__ __forceinline__ unsigned long long global_ns() {
+    unsigned long long value;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(value)::"memory");
+    return value;
+  }
+  static __device__ __forceinline__ unsigned sm_id() {
+    unsigned value;
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(value));
+    return value;
+  }
+  static __device__ __forceinline__ long long block_id() {
+    return (static_cast<long long>(blockIdx.z) * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+  }
+
+  const Arguments& arguments_;
+  int warp_, lane_;
+  int followed_ = -1;  // which of the rows that this lane has a part of, if any
+  bool in_ = false;
+};
+
+}  // namespace tilescope::device

@@ -1,0 +1,11 @@
+// flash1 with the probe compiled in: the same code, recording what it does.
+#include "kernels/flash1/flash1_kernel.cuh"
+
+namespace tilescope {
+
+LaunchPlan plan_flash1_probed(const AttentionProblem& problem, const DeviceTensors& tensors,
+                              std::span<const ProbeBuffers> buffers) {
+  return {device::plan_flash1<device::Probe>(problem, tensors, device::probe_arguments(buffers[0]))};
+}
+
+}  // namespace tilescope

@@ -1,0 +1,50 @@
+// flash2: FlashAttention-2 forward with mma.sync; see flash2_kernel.cuh for how it works inside.
+#include "kernels/flash2/flash2_kernel.cuh"
+#include "kernels/flash2/flash2_variants.h"
+#include "kernels/planned_launch.h"
+
+namespace tilescope {
+
+namespace {
+
+template <class Recorder>
+PlannedLaunch plan(const Flash2Variant& variant, const AttentionProblem& problem, const DeviceTensors& tensors,
+                   const typename Recorder::Arguments& probe) {
+  device::Flash2Arguments arguments{};
+  arguments.q = tensors.q;
+  arguments.k = tensors.k;
+  arguments.v = tensors.v;
+  arguments.o = tensors.o;
+  arguments.lse = tensors.lse;
+  set_lengths_and_heads(arguments, problem);
+  arguments.scale = static_cast<float>(problem.scale());
+  const std::int64_t tiles = (problem.seq_q + variant.block_q - 1) / variant.block_q;
+  return planned("attention", variant.function, {tiles, problem.heads, problem.batch}, variant.threads, variant.shared_bytes,
+                 Recorder::launch(arguments, probe));
+}
+
+}  // namespace
+
+/// O = softmax(scale * Q K^T + mask) V, one block a tile of query rows, running m and l in registers.
+/// Shapes   q,o [B,Hq,Nq,D]   k,v [B,Hkv,Nk,D]   lse [B,Hq,Nq]
+/// Types    q,k,v,o fp16 or bf16; lse and every sum fp32
+/// Limits   D is 64 or 128; Hq % Hkv == 0; 16-byte aligned; sm_80 or later
+/// Traffic  l2_to_sm = B Hq (Nq D + 2 ceil(Nq/Br) Nk D) * 2 bytes when nothing is masked
+///          sm_to_l2 = B Hq (Nq D * 2 + Nq * 4) bytes
+/// Source   arXiv:2307.08691, Algorithm 1. New over flash1: the query loop is the grid, so O, m and l never leave the registers
+LaunchPlan plan_flash2(const AttentionProblem& problem, const DeviceTensors& tensors) {
+  const bool half = problem.dtype == DataType::fp16, small = problem.head_dim == 64;
+  const Flash2Variant variant = half ? (small ? flash2_fp16_d64(problem.causal) : flash2_fp16_d128(problem.causal))
+                                     : (small ? flash2_bf16_d64(problem.causal) : flash2_bf16_d128(problem.causal));
+  return {plan<device::NoProbe>(variant, problem, tensors, {})};
+}
+
+LaunchPlan plan_flash2_probed(const AttentionProblem& problem, const DeviceTensors& tensors,
+                              std::span<const ProbeBuffers> buffers) {
+  const bool half = problem.dtype == DataType::fp16, small = problem.head_dim == 64;
+  const Flash2Variant variant = half ? (small ? flash2_probed_fp16_d64(problem.causal) : flash2_probed_fp16_d128(problem.causal))
+                                     : (small ? flash2_probed_bf16_d64(problem.causal) : flash2_probed_bf16_d128(problem.causal));
+  return {plan<device::Probe>(variant, problem, tensors, device::probe_arguments(buffers[0]))};
+}
+
+}  // namespace tilescope

@@ -1,0 +1,11 @@
+// flash2 for fp16, head dimension 128.
+#include "kernels/flash2/flash2_kernel.cuh"
+#include "kernels/flash2/flash2_variants.h"
+
+namespace tilescope {
+
+Flash2Variant flash2_fp16_d128(bool causal) {
+  return causal ? device::flash2_variant<device::half_type, 128, true>() : device::flash2_variant<device::half_type, 128, false>();
+}
+
+}  // namespace tilescope

@@ -1,0 +1,47 @@
+"""Draws shapes to judge the model by: lines for the table in kernels/measure/suite.cpp, on the list "judge". Same seed, same lines.
+
+Usage: python3 kernels/lab/draw_shapes.py SEED
+Lengths, batches and heads are even on a log scale; half of the lengths are whole tiles of 64. What would take the H200 longer than a
+moment, or more than 4 GiB of S, is drawn again. When a list has been judged by, call its cases "build" in the table, and draw another.
+"""
+import math
+import random
+import sys
+
+counts = {"flash2": 14, "standard": 7, "standard_cublas": 3, "flash1": 6, "softmax_safe": 4, "softmax_online": 4, "softmax_fused": 4,
+          "matmul_naive": 4, "matmul_tiled": 4}
+longest = {"flash2": 40000, "standard": 12000, "standard_cublas": 12000, "flash1": 6000, "matmul_naive": 2500}
+most_work = {"flash1": 2**38, "matmul_naive": 2**34}  # multiply-adds of one product
+attention = {"flash2", "standard", "standard_cublas", "flash1"}
+
+
+def log_uniform(low, high):
+    return round(math.exp(random.uniform(math.log(low), math.log(high))))
+
+
+def draw(kernel):
+    masked = kernel in attention and random.random() < 0.5
+    rows = log_uniform(192, longest.get(kernel, 6000))
+    if random.random() < 0.5:
+        rows = max(64, rows // 64 * 64)
+    keys = rows
+    if random.random() < 0.25:
+        keys = max(64, round(rows * random.choice([0.25, 0.5, 2, 3])))
+    if masked:
+        keys = max(keys, rows)  # the causal mask is aligned to the last key
+    batch, heads = log_uniform(1, 6), log_uniform(1, 48)
+    group = random.choice([1, 1, 2, 4]) if kernel in attention else 1
+    heads = max(group, heads // group * group)
+    dim = random.choice([64, 128])
+    planes = batch * heads
+    too_large = 2 * planes * rows * keys > 2**32 and kernel not in {"flash2", "flash1"}
+    if too_large or planes * rows * keys * dim > most_work.get(kernel, 2**43):
+        return draw(kernel)
+    return (f"{kernel:<16}{batch:>3}{heads:>4}{heads // group:>4}{rows:>7}{keys:>7}{dim:>4}  {random.choice(['fp16', 'bf16'])}  "
+            f"{'causal' if masked else 'full  '}  judge")
+
+
+random.seed(int(sys.argv[1]))
+for kernel, count in counts.items():
+    for _ in range(count):
+        print(draw(kernel))

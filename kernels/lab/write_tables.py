@@ -1,0 +1,117 @@
+"""Writes the tables of docs/measuring.md from what was recorded: kernels/lab/measured/<gpu>-pytorch.json and assets/measured/<gpu>*.json.
+
+Usage: python3 kernels/lab/write_tables.py [GPU]        GPU: h200 when not given
+Each table stands between <!-- NAME --> and <!-- end --> in the page; what is between them is replaced.
+"""
+import json
+import math
+import pathlib
+import re
+import sys
+
+root = pathlib.Path(__file__).resolve().parents[2]
+gpu = sys.argv[1] if len(sys.argv) > 1 else "h200"
+
+
+def load(path):
+    return json.loads((root / path).read_text())
+
+
+def table(head, rows):
+    lines = ["| " + " | ".join(head) + " |", "|" + "|".join("---:" for _ in head) + "|"]
+    return "\n".join(lines + ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows])
+
+
+def better_standard(row):
+    times = {k: row[k + "_ms"] for k in ("standard", "standard_cublas") if k + "_ms" in row}
+    return min(times.items(), key=lambda item: item[1]) if times else None
+
+
+def speed_up(pytorch):
+    """flash2 over the better of both standard kernels, by N."""
+    rows = []
+    for n in sorted({r["n"] for r in pytorch["rows"]}):
+        cells = [f"{n:,}".replace(",", " ")]
+        for d in (64, 128):
+            for causal in (False, True):
+                row = next(r for r in pytorch["rows"] if (r["d"], r["n"], r["causal"]) == (d, n, causal))
+                best = better_standard(row)
+                cells.append(f"{best[1] / row['flash2_ms']:.2f} ({best[0].replace('standard_', '')})" if best else "–")
+        rows.append(cells)
+    return table(["N", "d 64", "d 64 causal", "d 128", "d 128 causal"], rows)
+
+
+def beside_pytorch(pytorch):
+    names = ("flash2", "pytorch_flash", "pytorch_cudnn", "standard", "standard_cublas", "pytorch_unfused")
+    rows = []
+    for r in pytorch["rows"]:
+        rates = [r.get(name + "_tflops", "–") for name in names]
+        rows.append([r["d"], r["n"], "causal" if r["causal"] else "", *rates, f"{r['pytorch_flash_ms'] / r['flash2_ms']:.3f}"])
+    ratios = [r["pytorch_flash_ms"] / r["flash2_ms"] for r in pytorch["rows"]]
+    mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+    head = ["d", "N", "mask", "flash2", "PyTorch flash", "PyTorch cuDNN", "standard", "standard_cublas", "PyTorch unfused", "flash2 / flash"]
+    note = f"\n\nTFLOP/s on {pytorch['device']}, PyTorch {pytorch['torch']}. Geometric mean of the last column: {mean:.3f}, least {min(ratios):.3f}."
+    return table(head, rows) + note
+
+
+def suite(bundle):
+    """By kernel: how many cases, and how far repeats of one case lie apart."""
+    def spread(s):
+        return (s[2] - s[1]) / 2 / s[0] if s[0] else 0
+
+    rows = []
+    kernels = list(dict.fromkeys(c["kernel"] for c in bundle["cases"]))
+    for kernel in kernels:
+        cases = [c for c in bundle["cases"] if c["kernel"] == kernel]
+        lists = [sum(c["list"] == name for c in cases) for name in ("build", "judge")]
+        read = [c for c in cases if c["counters"]]
+        sizes = [c["problem"]["seq_kv"] for c in cases]
+        times = sorted(spread(c["time_cold_ns"]) for c in cases)
+        hbm = sorted(spread(c["counters"]["hbm_read_bytes"]) for c in read)
+        rows.append([kernel, len(cases), *lists, f"{min(sizes)} to {max(sizes)}", f"{100 * times[len(times) // 2]:.1f} %",
+                     f"{100 * hbm[len(hbm) // 2]:.1f} %" if hbm else "–"])
+    head = ["kernel", "cases", "build", "judge", "N", "± of time", "± of HBM read"]
+    note = f"\n\n{bundle['device']}, {bundle['date'][:10]}, driver for CUDA {bundle['driver']}; ± is the middle one of its cases."
+    return table(head, rows) + note
+
+
+def probe_cost():
+    rows = []
+    for path in sorted((root / "assets/measured").glob(f"{gpu}-probe-*.json")):
+        p = json.loads(path.read_text())
+        q = p["problem"]
+        shape = f"{p['kernel']} B{q['batch']} H{q['heads']} N{q['seq_q']} d{q['head_dim']} {q['dtype']}{' causal' if q['causal'] else ''}"
+        launches = p["launches"] if len(p["launches"]) > 1 else []
+        rows.append([f"`{path.name}`", shape, f"{p['plain_ns'] / 1e3:.1f} µs", f"{p['probed_ns'] / 1e3:.1f} µs",
+                     f"{100 * (p['probed_ns'] / p['plain_ns'] - 1):+.1f} %"
+                     + "".join(f", {l['name']} {100 * (l['probed_ns'] / l['plain_ns'] - 1):+.1f} %" for l in launches)])
+    return table(["file", "case", "plain", "with the probe", "cost"], rows)
+
+
+def samples():
+    rows = []
+    for path in sorted((root / "assets/measured").glob(f"{gpu}-hbm-*.json")):
+        r = json.loads(path.read_text())
+        q = r["problem"]
+        read, written = (sum(s[i] for s in r["samples"]) / 1e6 for i in (2, 3))
+        most = max((s[2] + s[3]) / (s[1] - s[0]) for s in r["samples"])
+        rows.append([f"`{path.name}`", f"{r['kernel']} B{q['batch']} H{q['heads']} N{q['seq_q']} d{q['head_dim']}", len(r["samples"]),
+                     f"{r['interval_ns'] / 1e3:.0f} µs", f"{read:.1f} MB", f"{written:.1f} MB", f"{most:.0f} GB/s"])
+    return table(["file", "case", "samples", "interval", "HBM read", "HBM written", "at most"], rows)
+
+
+def main():
+    pytorch, bundle = load(f"kernels/lab/measured/{gpu}-pytorch.json"), load(f"assets/measured/{gpu}.json")
+    tables = {"speed-up": speed_up(pytorch), "beside PyTorch": beside_pytorch(pytorch), "suite": suite(bundle), "probe": probe_cost(),
+              "samples": samples()}
+    page = root / "docs/measuring.md"
+    text = page.read_text()
+    for name, content in tables.items():
+        pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.S)
+        if not pattern.search(text):
+            sys.exit(f"docs/measuring.md has no place for the table '{name}'")
+        text = pattern.sub(lambda match: match[1] + content + "\n" + match[2], text)
+    page.write_text(text)
+
+
+main()

@@ -1,0 +1,28 @@
+// Which algorithm stands beside which.
+#include "app/model/racers.h"
+
+#include <doctest/doctest.h>
+
+#include "sim/programs/tile_program.h"
+
+using namespace tilescope;
+
+TEST_CASE("racers: the first of the family and the chosen one; FlashAttention-2 or the last where the first itself is chosen") {
+  using Pair = std::pair<std::string, std::string>;
+  CHECK(racers("standard") == Pair{"standard", "flash2"});
+  CHECK(racers("flash1") == Pair{"standard", "flash1"});
+  CHECK(racers("flash2") == Pair{"standard", "flash2"});
+  CHECK(racers("softmax_safe") == Pair{"softmax_safe", "softmax_fused"});
+  CHECK(racers("softmax_online") == Pair{"softmax_safe", "softmax_online"});
+  CHECK(racers("matmul_tiled") == Pair{"matmul_naive", "matmul_tiled"});
+  CHECK(racers("no such program") == Pair{"no such program", "no such program"});
+  CHECK(companion_of("flash1") == "standard");
+  CHECK(companion_of("standard") == "flash2");
+  CHECK(companion_of("no such program") == "");
+  for (const ProgramInfo& info : program_table()) {
+    const auto [first, second] = racers(info.id);
+    CHECK(first != second);
+    CHECK((first == info.id || second == info.id));
+    CHECK(companion_of(info.id) == (first == info.id ? second : first));
+  }
+}

@@ -1,0 +1,64 @@
+// The session: the SM in focus, and the SMs that are looked into.
+#include <span>
+#include <utility>
+
+#include <doctest/doctest.h>
+
+#include "app/model/sm_lanes.h"
+#include "tests/app/model/opened_session.h"
+
+using namespace tilescope;
+
+TEST_CASE("session: fewer SMs than the one in focus brings the focus back") {
+  Opened opened;
+  CHECK(opened.after(SetFocusSm{3}).lane().focus_sm == 3);
+  const View view = opened.after(SetSpecValue{"sm.count=2"});
+  CHECK_FALSE(view.message.has_value());
+  CHECK(view.lane().focus_sm == 0);
+}
+
+TEST_CASE("session: on a large GPU another SM in focus is simulated and the clock kept") {
+  Opened opened(h200_start({.heads = 8, .kv_heads = 8, .seq_q = 2048, .seq_kv = 2048, .head_dim = 64}));
+  const double cycle = opened.view().cycle;
+  const View view = opened.after(SetFocusSm{77});
+  CHECK(view.cycle == cycle);
+  CHECK(view.lane().focus_sm == 77);
+  CHECK(view.lane().simulation->request.focus_sm == 77);
+}
+
+TEST_CASE("session: an SM that was in focus before, or looked into, comes into focus without simulating again") {
+  for (const bool race : {false, true}) {
+    CAPTURE(race);
+    Session::Start start = h200_start({.heads = 32, .kv_heads = 32, .seq_q = 1024, .seq_kv = 1024, .head_dim = 64});
+    start.race = race;
+    Opened opened(std::move(start));
+    const auto first = opened.view().lane().simulation;
+    const auto second = opened.after(SetFocusSm{77}).lane().simulation;
+    CHECK(second != first);
+    CHECK(opened.after(SetFocusSm{0}).lane().simulation == first);  // the very same one
+    CHECK(opened.view().lane().focus_sm == 0);
+    CHECK(opened.after(SetFocusSm{77}).lane().simulation == second);
+
+    opened.session.apply(SetLanes{true});
+    opened.after(LookIntoSms{30, 31, 0});
+    if (race) opened.after(LookIntoSms{30, 31, 1});
+    const SmWork* const work = opened.view().lane().sm_works->of(30);
+    REQUIRE(work != nullptr);
+    const std::span<const Interval> looked_at = work->simulation->trace->intervals(30);
+    const Lane lane = opened.after(SetFocusSm{30}).lane();
+    CHECK(lane.focus_sm == 30);
+    CHECK(lane.simulation->request.focus_sm == 30);
+    CHECK(lane.simulation->trace->intervals(30).data() == looked_at.data());  // shared, not made again
+    CHECK(lane.timeline != nullptr);
+    CHECK(lane.step > 0);
+  }
+}
+
+TEST_CASE("session: another problem is not shown with what is known of the last one's SMs") {
+  Opened opened(h200_start({.heads = 8, .kv_heads = 8, .seq_q = 2048, .seq_kv = 2048, .head_dim = 64}));
+  opened.after(SetFocusSm{77});
+  opened.session.apply(SetProblem{with_rows(opened.view(), 1024), "seq"});
+  const View view = opened.after(SetFocusSm{0});
+  CHECK(view.lane().simulation->request.problem.seq_q == 1024);
+  CHECK(view.lane().focus_sm == 0);
+}

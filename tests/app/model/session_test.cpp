@@ -1,0 +1,54 @@
+// The session: how it opens, and that the same commands give the same view.
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "tests/app/model/opened_session.h"
+
+using namespace tilescope;
+
+TEST_CASE("session: it opens on the second key tile of flash2, at rest, with values, where alpha is not 1") {
+  Opened opened;
+  const View view = opened.view();
+  REQUIRE(view.lanes.size() == 1);
+  const Lane& lane = view.lane();
+  CHECK(lane.simulation->request.algorithm == "flash2");
+  CHECK_FALSE(view.playing);
+  CHECK_FALSE(opened.session.animating());
+  REQUIRE(lane.operation != nullptr);
+  CHECK(lane.operation->kv_tile == 1);
+  CHECK(lane.step > 0);
+  CHECK(lane.step < lane.step_count);
+  REQUIRE(lane.history != nullptr);
+  const auto alpha = lane.history->value(Slot::alpha, lane.rest.op);
+  REQUIRE(alpha != nullptr);
+  CHECK(alpha->at(view.row, 0) < 0.99F);
+  CHECK(alpha->at(view.row, 0) > 0);
+}
+
+TEST_CASE("session: every program of the table opens, steps and races") {
+  for (const ProgramInfo& info : program_table()) {
+    CAPTURE(info.id);
+    Opened opened;
+    const View view = opened.after(SetAlgorithm{std::string(info.id)});
+    CHECK_FALSE(view.message.has_value());
+    REQUIRE(view.lane().simulation->request.algorithm == info.id);
+    CHECK(view.lane().operation != nullptr);
+    CHECK(opened.after(Step{1, Grain::operation}).lane().history != nullptr);
+    const View race = opened.after(SetRace{true});
+    REQUIRE(race.lanes.size() == 2);
+    CHECK(race.lanes[0].simulation->info->family == info.family);
+    CHECK(race.lanes[0].simulation->request.algorithm != race.lanes[1].simulation->request.algorithm);
+  }
+}
+
+TEST_CASE("session: the same commands without time passing give the same view") {
+  Opened first, second;
+  for (Opened* one : {&first, &second}) {
+    one->after(SeekStep{9});
+    one->after(SetAlgorithm{"flash1"});
+    one->after(Step{1, Grain::tile});
+  }
+  CHECK(first.view().lane().state == second.view().lane().state);
+  CHECK(first.view().row == second.view().row);
+}

@@ -1,0 +1,108 @@
+// Settings: what is written is read again; what makes no sense is left out.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <random>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "app/model/settings.h"
+#include "tests/app/temporary_folder.h"
+
+using namespace tilescope;
+
+namespace {
+
+/// Sets an environment variable for the life of the object.
+class Environment {
+ public:
+  Environment(const char* name, const std::string& value) : name_(name) {
+    if (const char* before = std::getenv(name)) before_ = before;
+    ::setenv(name, value.c_str(), 1);
+  }
+  ~Environment() { before_ ? ::setenv(name_, before_->c_str(), 1) : ::unsetenv(name_); }
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+
+ private:
+  const char* name_;
+  std::optional<std::string> before_;
+};
+
+Settings unusual() {
+  Settings settings;
+  settings.shares = {0.25F, 0.3F, 0.4F, 0.6F};
+  settings.theme = ThemeKind::light;
+  settings.language = "ko";
+  settings.by_sm = true;
+  settings.width = 1280;
+  settings.height = 720;
+  settings.text_scale = 1.5F;
+  return settings;
+}
+
+}  // namespace
+
+TEST_CASE("settings: what is formatted is parsed back to the same") {
+  CHECK(parse_settings(format_settings(unusual())) == unusual());
+  CHECK(parse_settings(format_settings({})) == Settings{});
+}
+
+TEST_CASE("settings: what is saved is loaded in the next run") {
+  const TemporaryFolder folder;
+  const Environment config("XDG_CONFIG_HOME", folder.path("config"));
+  CHECK(load_settings() == Settings{});
+  REQUIRE(save_settings(unusual()));
+  CHECK(load_settings() == unusual());
+}
+
+TEST_CASE("settings: a value that makes no sense is left at its default, the others count") {
+  const Settings read = parse_settings("[window]\nwidth = -5\nheight = 800\ntheme = \"pink\"\n[layout]\nleft = nan\nright = 0.3\nbottom = \"x\"");
+  Settings expected;
+  expected.height = 800;
+  expected.shares.right = 0.3F;
+  CHECK(read == expected);
+}
+
+TEST_CASE("settings: a corrupt file is as good as none") {
+  const TemporaryFolder folder;
+  const Environment config("XDG_CONFIG_HOME", folder.path("config"));
+  std::filesystem::create_directories(folder.path("config/tilescope"));
+  const std::string path = folder.path("config/tilescope/settings.toml");
+  for (const std::string& rubbish : {std::string("[[[["), std::string("\0\1\2binary", 9), std::string(), std::string(5000, '[')}) {
+    std::ofstream(path, std::ios::binary) << rubbish;
+    CHECK(load_settings() == Settings{});
+  }
+}
+
+TEST_CASE("settings: random bytes never do harm") {
+  const auto seed = static_cast<std::uint32_t>(std::random_device{}());
+  CAPTURE(seed);
+  std::mt19937 random(seed);
+  const std::string good = format_settings(unusual());
+  for (int i = 0; i < 500; ++i) {
+    std::string text = good;
+    for (int k = 0; k < 6; ++k) text[random() % text.size()] = static_cast<char>(random());
+    const Settings read = parse_settings(text);
+    CHECK(read.width >= 320);
+    CHECK(read.shares.left > 0);
+    CHECK(read.shares.left < 1);
+    CHECK(read.text_scale >= 0.5F);
+  }
+}
+
+TEST_CASE("settings: a place that cannot be written is no error") {
+  const TemporaryFolder folder;
+  const std::string blocked = folder.file("blocked", "a file where a folder should be");
+  const Environment config("XDG_CONFIG_HOME", blocked);
+  CHECK_FALSE(save_settings(unusual()));
+  CHECK(load_settings() == Settings{});
+}
+
+TEST_CASE("settings: a relative XDG_CONFIG_HOME is ignored, as its rules say") {
+  const Environment config("XDG_CONFIG_HOME", "somewhere/relative");
+  const Environment home("HOME", "/nonexistent-home");
+  CHECK(settings_path() == std::filesystem::path("/nonexistent-home/.config/tilescope/settings.toml"));
+}

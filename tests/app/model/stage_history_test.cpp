@@ -1,0 +1,339 @@
+// What the stage works out from a trace: which tiles were read and written how often, which links are busy, where a tile in flight
+// is.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "app/views/stage/flight_path.h"
+#include "app/views/stage/link_use.h"
+#include "app/model/tile_history.h"
+#include "tests/sim/test_gpus.h"
+
+namespace tilescope {
+namespace {
+
+std::shared_ptr<const Simulation> run(const char* algorithm, AttentionProblem problem = {}, GpuSpec gpu = toy_gpu()) {
+  SimulationRequest request;
+  request.algorithm = algorithm;
+  request.problem = problem;
+  request.tile = TileShape{16, 16};
+  request.gpu = std::move(gpu);
+  const auto simulation = simulate(request);
+  REQUIRE_MESSAGE(simulation, (simulation ? std::string() : simulation.error().sentence));
+  return *simulation;
+}
+
+StageLayout layout_of(const Simulation& simulation, int focus_sm = 0) {
+  const ProgramShape shape = program_shape(*simulation.info, *simulation.program, 0);
+  return layout_stage({{0, 0}, {900, 640}}, simulation.request.gpu, shape, focus_sm, StageMetrics{});
+}
+
+/// The complete history of a plane.
+std::unique_ptr<TileHistory> history_of(const std::shared_ptr<const Simulation>& simulation, std::int64_t plane = 0) {
+  return std::make_unique<TileHistory>(*simulation, plane);
+}
+
+template <class Visit>
+void each_cell(const TileHistory& history, const TensorBox& box, const Visit& visit) {
+  const BoxHistory cells = history.cells(box);
+  for (int row = 0; row < box.shown_rows; ++row)
+    for (int col = 0; col < box.shown_cols; ++col) visit(cells.cell(row, col));
+}
+
+/// How often each drawn cell of a tensor has been read and written by the end.
+void check_counts(const std::shared_ptr<const Simulation>& simulation, Tensor tensor, std::int64_t reads, std::int64_t writes) {
+  const StageLayout layout = layout_of(*simulation);
+  const TensorBox* box = layout.find(tensor);
+  REQUIRE(box);
+  const double end = simulation->trace->end_cycle();
+  const auto history = history_of(simulation);
+  each_cell(*history, *box, [&](const CellHistory& cell) {
+    INFO(simulation->info->id, " ", to_string(tensor));
+    CHECK(cell.reads(end) == reads);
+    CHECK(cell.writes(end) == writes);
+    CHECK(cell.reads(-1) == 0);
+    CHECK(cell.reads() == reads);
+    CHECK(cell.read_part(end) == (reads > 0 ? 1 : 0));
+    CHECK(cell.written_part(end) == (writes > 0 ? 1 : 0));
+  });
+}
+
+bool near(ImVec2 a, ImVec2 b) {
+  return std::hypot(a.x - b.x, a.y - b.y) < 1;
+}
+
+}  // namespace
+
+TEST_CASE("tile history: flash2 reads each K and V tile once for every query tile, each Q tile once, and writes O once") {
+  const auto simulation = run("flash2");
+  check_counts(simulation, Tensor::q, 1, 0);
+  check_counts(simulation, Tensor::k, 4, 0);
+  check_counts(simulation, Tensor::v, 4, 0);
+  check_counts(simulation, Tensor::o, 0, 1);
+  check_counts(simulation, Tensor::lse, 0, 1);
+}
+
+TEST_CASE("tile history: the next use of a tile is the next time it is read or written, and round to the first") {
+  TensorBox box;
+  box.grid_cols = 3;
+  box.shown_cols = 2;  // of two tiles and of one
+  const std::vector<TileEvent> events = {{10, 0, 0, false}, {20, 0, 1, true}, {30, 0, 1, false}, {40, 1, 0, false}};
+  const TileTimes times(1, 3, events);
+  const BoxHistory cells(times, box);
+  CHECK_FALSE(cells.cell(0, 1).next_use(0));
+  const CellHistory cell = cells.cell(0, 0);
+  CHECK(cell.next_use(0) == 10);
+  CHECK(cell.next_use(10) == 20);
+  CHECK(cell.next_use(25) == 30);
+  CHECK(cell.next_use(30) == 10);
+}
+
+TEST_CASE("tile history: flash1 reads K and V once, and writes O once more than there are key tiles") {
+  const auto simulation = run("flash1");
+  check_counts(simulation, Tensor::q, 4, 0);
+  check_counts(simulation, Tensor::k, 1, 0);
+  check_counts(simulation, Tensor::o, 4, 5);
+  check_counts(simulation, Tensor::m, 4, 5);
+}
+
+TEST_CASE("tile history: standard attention writes every tile of S and P once, whatever the softmax launch cuts it into") {
+  const auto simulation = run("standard");
+  const StageLayout layout = layout_of(*simulation);
+  const auto history = history_of(simulation);
+  const double end = simulation->trace->end_cycle();
+  for (Tensor tensor : {Tensor::s, Tensor::p}) {
+    REQUIRE(layout.find(tensor));
+    each_cell(*history, *layout.find(tensor), [&](const CellHistory& cell) {
+      CHECK(cell.written_part(end) == 1);
+      CHECK(cell.read_part(end) == 1);
+    });
+  }
+}
+
+TEST_CASE("tile history: what was read and written only grows with time") {
+  const auto simulation = run("flash1");
+  const StageLayout layout = layout_of(*simulation);
+  const auto history = history_of(simulation);
+  const double end = simulation->trace->end_cycle();
+  for (const TensorBox& box : layout.tensors) {
+    if (!box.here) continue;
+    each_cell(*history, box, [&](const CellHistory& cell) {
+      double before = 0;
+      for (int i = 0; i <= 50; ++i) {
+        const double part = cell.read_part(end * i / 50) + cell.written_part(end * i / 50);
+        CHECK(part >= before);
+        CHECK(part <= 2);
+        before = part;
+      }
+    });
+  }
+}
+
+TEST_CASE("tile history: on a large GPU the stores of every SM are there, the loads only of the one in focus") {
+  AttentionProblem problem;
+  problem.heads = problem.kv_heads = 4;
+  problem.seq_q = problem.seq_kv = 2048;
+  problem.head_dim = 64;
+  SimulationRequest request;
+  request.problem = problem;
+  request.gpu = h200_gpu();
+  const auto simulation = simulate(request);
+  REQUIRE_MESSAGE(simulation, (simulation ? std::string() : simulation.error().sentence));
+  const StageLayout layout = layout_of(**simulation);
+  const auto history = history_of(*simulation, 2);
+  CHECK_FALSE(history->all_reads());
+  each_cell(*history, *layout.find(Tensor::o),
+            [&](const CellHistory& cell) { CHECK(cell.written_part((*simulation)->trace->end_cycle()) == 1); });
+}
+
+TEST_CASE("tile history: a cell of several tiles counts the uses of all of them, and its parts are of tiles, not of uses") {
+  const auto simulation = run("flash1", {.seq_q = 208, .seq_kv = 208});
+  const StageLayout layout = layout_of(*simulation);
+  TensorBox box = *layout.find(Tensor::o);
+  const auto history = history_of(simulation);
+  box.shown_rows = box.grid_rows;
+  const BoxHistory fine = history->cells(box);
+  box.shown_rows = 3;
+  const BoxHistory coarse = history->cells(box);
+  REQUIRE(box.grid_rows == 13);  // five, five and three
+  const double end = simulation->trace->end_cycle();
+  for (int row = 0; row < 3; ++row) {
+    const CellHistory cell = coarse.cell(row, 0);
+    for (int i = -1; i <= 40; ++i) {
+      const double cycle = end * i / 40;
+      std::int64_t reads = 0, writes = 0;
+      double written = 0;
+      std::optional<double> next;
+      const int first = row * 5, last = std::min(first + 5, 13);
+      for (int tile = first; tile < last; ++tile) {
+        const CellHistory of_tile = fine.cell(tile, 0);
+        reads += of_tile.reads(cycle);
+        writes += of_tile.writes(cycle);
+        written += of_tile.written_part(cycle);
+        const std::optional<double> use = of_tile.next_use(cycle);
+        if (use && *use > cycle) next = std::min(next.value_or(*use), *use);
+      }
+      CHECK(cell.reads(cycle) == reads);
+      CHECK(cell.writes(cycle) == writes);
+      CHECK(cell.written_part(cycle) == doctest::Approx(written / (last - first)));
+      if (next) CHECK(cell.next_use(cycle) == next);
+    }
+  }
+}
+
+TEST_CASE("block map: says of every block which plane and rows it owns, as the block itself does") {
+  const std::uint32_t seed = std::random_device{}();
+  std::mt19937 random(seed);
+  INFO("seed ", seed);
+  const auto draw = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };
+  for (const ProgramInfo& info : program_table()) {
+    for (int trial = 0; trial < 8; ++trial) {
+      AttentionProblem problem;
+      problem.batch = draw(1, 3);
+      problem.kv_heads = draw(1, 2);
+      problem.heads = problem.kv_heads * draw(1, 3);
+      problem.seq_q = draw(1, 90);
+      problem.seq_kv = draw(1, 90);
+      const auto program = info.make(problem, TileShape{16, 16}, toy_gpu());
+      REQUIRE_MESSAGE(program, (program ? std::string() : program.error().sentence));
+      for (int launch = 0; launch < static_cast<int>((*program)->launches().size()); ++launch) {
+        const BlockMap map(**program, launch);
+        if (!map.known()) continue;  // then every block is asked
+        BlockOperations block;
+        for (std::int64_t index = 0; index < (*program)->launches()[static_cast<std::size_t>(launch)].blocks(); ++index) {
+          block.clear();
+          (*program)->emit_block(launch, index, block);
+          INFO(info.id, " launch ", launch, " block ", index);
+          REQUIRE(map.plane(index) == block.plane);
+          REQUIRE(map.first_row(index) == block.first_row);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("link use: the rates of all bins add up to the ledger") {
+  const auto simulation = run("standard");
+  const TimeBins& bins = simulation->trace->bins();
+  REQUIRE(bins.width > 0);
+  for (Link link : {Link::hbm_read, Link::l2_to_sm, Link::sm_to_l2}) {
+    double bytes = 0;
+    for (std::size_t bin = 0; bin < bins.traffic.size(); ++bin)
+      bytes += link_rate(*simulation->trace, link, (static_cast<double>(bin) + 0.5) * bins.width) * bins.width;
+    INFO(to_string(link));
+    CHECK(bytes == doctest::Approx(static_cast<double>(simulation->ledger.total(link).value)));
+  }
+}
+
+TEST_CASE("tile history: a cell of thousands of tiles is filled as far as its tiles are, to less than a pixel") {
+  constexpr int rows = 5000, cols = 3;
+  std::vector<TileEvent> events;
+  for (int row = 0; row < rows; ++row)
+    for (int col = 0; col < cols; ++col) events.push_back({static_cast<double>(row), row, col, true});
+  const TileTimes times(rows, cols, events);
+  const CellHistory cell{&times, {0, rows}, {0, cols}};
+  for (const double cycle : {0.0, 700.0, 2499.0, 4990.0}) {
+    CAPTURE(cycle);
+    CHECK(cell.written_part(cycle) == doctest::Approx((cycle + 1) / rows).epsilon(0.012).scale(1));
+    CHECK(cell.writes(cycle) == static_cast<std::int64_t>(cycle + 1) * cols);
+  }
+  CHECK(cell.written_part(rows) == 1);
+  CHECK(cell.read_part(rows) == 0);
+}
+
+TEST_CASE("link use: the port of an SM carries nothing before its first load and after its last") {
+  const auto simulation = run("flash2");
+  const Trace& trace = *simulation->trace;
+  CHECK(port_rate(trace, 0, -1, true) == 0);
+  CHECK(port_rate(trace, 0, trace.end_cycle() + 1, true) == 0);
+  double most = 0;
+  for (int i = 0; i <= 200; ++i) most = std::max(most, port_rate(trace, 0, trace.end_cycle() * i / 200, true));
+  CHECK(most > 0);
+}
+
+TEST_CASE("SM activity: at the end of each operation that operation is what the SM is doing") {
+  const auto simulation = run("flash2");
+  const Trace& trace = *simulation->trace;
+  int checked = 0;
+  for (const Interval& interval : trace.intervals(1)) {
+    if (interval.kind == OpKind::load || interval.end <= interval.start) continue;
+    const SmActivity activity = sm_activity(trace, 1, interval.end);
+    REQUIRE(activity.doing);
+    CHECK(activity.doing->end >= interval.end);
+    CHECK(activity.doing->start <= interval.end);
+    ++checked;
+  }
+  CHECK(checked > 10);
+  const SmActivity idle = sm_activity(trace, 1, trace.end_cycle() + 1);
+  CHECK_FALSE(idle.doing);
+  CHECK_FALSE(idle.next);
+}
+
+TEST_CASE("flight path: a load from HBM starts at its tile and ends in its buffer; a hit starts in the L2; a store ends there") {
+  const auto simulation = run("flash2");
+  const StageLayout layout = layout_of(*simulation, 1);
+  const TensorLayout keys = tensor_layout(simulation->program->problem(), simulation->program->tile(), Tensor::k);
+  TileInFlight flight;
+  flight.tile = {Tensor::k, 0, 32, 16, 0, 16};
+  flight.sm = 1;
+  flight.slot = Slot::k;
+  flight.bytes = flight.hbm_bytes = 512;
+  const auto load = flight_path(layout, flight, keys, 1, 0, 0);
+  REQUIRE(load);
+  CHECK(layout.find(Tensor::k)->cells.contains(load->points.front()));
+  CHECK(near(load->points.back(), layout.find(Slot::k)->cells.center()));
+  CHECK(near(load->at(0), load->points.front()));
+  CHECK(near(load->at(load->length() + 5), load->points.back()));
+  CHECK(load->at(load->length() / 2).y < load->points.front().y);
+
+  const auto elsewhere = flight_path(layout, flight, keys, 1, 0, 3);
+  REQUIRE(elsewhere);
+  CHECK(layout.find(Tensor::k)->label.contains(elsewhere->points.front()));
+
+  flight.hbm_bytes = 0;
+  const auto hit = flight_path(layout, flight, keys, 1, 0, 0);
+  REQUIRE(hit);
+  CHECK(layout.l2.contains(hit->points.front()));
+  CHECK(hit->length() < load->length());
+
+  flight.sm = 2;
+  const auto other = flight_path(layout, flight, keys, 1, 0, 0);
+  REQUIRE(other);
+  CHECK(layout.sms[1].box.contains(other->points.back()));
+
+  flight.tile.tensor = Tensor::o;
+  flight.slot = Slot::o;
+  flight.sm = 1;
+  flight.to_sm = false;
+  const auto store =
+      flight_path(layout, flight, tensor_layout(simulation->program->problem(), simulation->program->tile(), Tensor::o), 1, 0, 0);
+  REQUIRE(store);
+  CHECK(near(store->points.front(), layout.find(Slot::o)->cells.center()));
+  CHECK(layout.l2.contains(store->points.back()));
+}
+
+TEST_CASE("flight path: without an L2 a tile goes straight from HBM to its SM") {
+  const auto simulation = run("flash2", {}, textbook_gpu());
+  const StageLayout layout = layout_of(*simulation);
+  TileInFlight flight;
+  flight.tile = {Tensor::v, 0, 0, 16, 0, 16};
+  flight.slot = Slot::v;
+  const auto path =
+      flight_path(layout, flight, tensor_layout(simulation->program->problem(), simulation->program->tile(), Tensor::v), 0, 0, 0);
+  REQUIRE(path);
+  CHECK(layout.find(Tensor::v)->cells.contains(path->points.front()));
+  CHECK(near(path->points.back(), layout.find(Slot::v)->cells.center()));
+}
+
+TEST_CASE("names: subscripts and tiles") {
+  CHECK(subscript(0) == "₀");
+  CHECK(subscript(127) == "₁₂₇");
+  const AttentionProblem problem;
+  const TileShape tile{16, 16};
+  CHECK(tile_name(tensor_layout(problem, tile, Tensor::k), {Tensor::k, 0, 48, 16, 0, 16}) == "K₃");
+  CHECK(tile_name(tensor_layout(problem, tile, Tensor::s), {Tensor::s, 0, 16, 16, 48, 16}) == "S₁,₃");
+}
+
+}  // namespace tilescope

@@ -1,0 +1,161 @@
+// Languages: files are read strictly, and the Korean one has every text of the program.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "app/model/assets.h"
+#include "app/views/keys.h"
+#include "app/ui/language.h"
+#include "app/model/view.h"
+#include "sim/analysis/what_if.h"
+#include "sim/engine/block_order.h"
+#include "sim/programs/tile_program.h"
+#include "tests/app/views/window_script.h"
+
+using namespace tilescope;
+
+namespace {
+
+std::string sentence_of(std::string_view text) {
+  const auto language = Language::parse(text, "test.toml");
+  return language ? std::string() : language.error().sentence;
+}
+
+/// Joins neighbouring string literals that begin at `at`, as the compiler does; empty when there is none.
+std::string literal_at(const std::string& source, std::size_t at) {
+  std::string out;
+  while (true) {
+    while (at < source.size() && std::isspace(static_cast<unsigned char>(source[at])) != 0) ++at;
+    if (at >= source.size() || source[at] != '"') return out;
+    for (++at; at < source.size() && source[at] != '"'; ++at) {
+      if (source[at] != '\\') {
+        out += source[at];
+      } else if (source[++at] == 'n') {
+        out += '\n';
+      } else {
+        out += source[at];
+      }
+    }
+    ++at;
+  }
+}
+
+/// Every text that app/ hands to tr() as a literal.
+std::set<std::string> texts_in_sources() {
+  std::set<std::string> out;
+  const std::filesystem::path folder(TILESCOPE_SOURCE_DIR);
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder / "app")) {
+    if (entry.path().extension() != ".cpp" && entry.path().extension() != ".h") continue;
+    std::ifstream file(entry.path());
+    const std::string source((std::istreambuf_iterator<char>(file)), {});
+    for (std::size_t at = source.find("tr("); at != std::string::npos; at = source.find("tr(", at + 1)) {
+      const bool part_of_a_name = at > 0 && (std::isalnum(static_cast<unsigned char>(source[at - 1])) != 0 || source[at - 1] == '_');
+      const std::string text = part_of_a_name ? std::string() : literal_at(source, at + 3);
+      if (!text.empty()) out.insert(text);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("language: a file maps English to another language; what it lacks stays English") {
+  const auto language = Language::parse("name = \"Test\"\n[text]\n\"play\" = \"spielen\"\n\"step {} of {}\" = \"Schritt {} von {}\"", "test.toml");
+  REQUIRE(static_cast<bool>(language));
+  use_language(*language);
+  CHECK(std::string(tr("play")) == "spielen");
+  CHECK(std::string(tr("no such text")) == "no such text");
+  use_language(nullptr);
+  CHECK(std::string(tr("play")) == "play");
+}
+
+TEST_CASE("language: a broken file is one sentence with its name") {
+  for (const char* text : {"[[[", "", "name = 3", "name = \"x\"\n[text]\n\"a\" = 5", "name = \"x\"\n[text]\n\"{} of {}\" = \"{}\"",
+                           "name = \"x\"\n[text]\n\"{:.2f}\" = \"{:.3f}\""}) {
+    CAPTURE(text);
+    CHECK(sentence_of(text).find("test.toml") != std::string::npos);
+  }
+}
+
+TEST_CASE("language: only plain ids are looked for") {
+  for (const char* id : {"../../etc/passwd", "KO", "k o", "zz"}) {
+    CAPTURE(id);
+    CHECK_FALSE(static_cast<bool>(load_language(id)));
+  }
+  REQUIRE(static_cast<bool>(load_language("en")));
+  CHECK(*load_language("en") == nullptr);
+}
+
+TEST_CASE("language: the Korean file, where there is one, has every text that the program shows") {
+  const std::vector<std::string> offered = available_languages();
+  if (std::find(offered.begin(), offered.end(), "ko") == offered.end()) {
+    MESSAGE("there is no assets/lang/ko.toml, so the window offers no Korean");
+    return;
+  }
+  const auto korean = load_language("ko");
+  REQUIRE_MESSAGE(static_cast<bool>(korean), (korean ? "" : korean.error().sentence));
+  const std::set<std::string> texts = texts_in_sources();
+  CHECK(texts.size() > 100);
+  for (const std::string& text : texts) {
+    CAPTURE(text);
+    CHECK((*korean)->find(text) != nullptr);
+  }
+  for (const KeyHelp& row : key_help()) {
+    CAPTURE(row.what);
+    CHECK((*korean)->find(row.what) != nullptr);
+  }
+  for (const PanelInfo& panel : panel_table()) CHECK((*korean)->find(panel.title) != nullptr);
+}
+
+namespace {
+
+/// Every text that the window translates although it stands in a table of the simulation: programs, their lines, orders of blocks,
+/// questions to the machine.
+std::set<std::string> texts_in_tables() {
+  std::set<std::string> out;
+  const auto add = [&](std::string_view text) {
+    if (!text.empty()) out.emplace(text);
+  };
+  for (const ProgramInfo& info : program_table()) {
+    add(info.title);
+    add(info.summary);
+    for (const ListingLine& line : info.listing) add(line.why);
+  }
+  for (const BlockOrderInfo& row : block_orders()) add(row.title);
+  for (const Session::Start& start : {opening_start(), h200_start({.heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512})})
+    for (const WhatIf& row : what_ifs(start.request)) {
+      add(row.title);
+      add(row.asks);
+    }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("language: every language has the explanations that stand in tables of the simulation") {
+  const std::set<std::string> texts = texts_in_tables();
+  CHECK(texts.size() > 100);
+  for (const std::string& id : available_languages()) {
+    const auto language = load_language(id);
+    REQUIRE(static_cast<bool>(language));
+    if (*language == nullptr) continue;
+    CAPTURE(id);
+    for (const std::string& text : texts) {
+      CAPTURE(text);
+      CHECK((*language)->find(text) != nullptr);
+    }
+  }
+}
+
+TEST_CASE("language: the languages offered are those whose file is there") {
+  const std::vector<std::string> ids = available_languages();
+  REQUIRE_FALSE(ids.empty());
+  CHECK(ids.front() == "en");
+  for (const std::string& id : ids) CHECK(static_cast<bool>(load_language(id)));
+}

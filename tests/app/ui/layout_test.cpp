@@ -1,0 +1,130 @@
+// The layout: nothing overlaps, nothing leaves the window, splitters stay where they are put.
+#include <random>
+
+#include <doctest/doctest.h>
+
+#include "app/ui/layout.h"
+
+using namespace tilescope;
+
+namespace {
+
+bool overlap(const Rect& a, const Rect& b) {
+  return a.min.x < b.max.x && b.min.x < a.max.x && a.min.y < b.max.y && b.min.y < a.max.y;
+}
+
+void check_layout(float width, float height, float scale, const LayoutShares& shares, bool present) {
+  const Layout layout = compute_layout(width, height, scale, shares, present);
+  const Rect* panels[] = {&layout.listing, &layout.stage, &layout.softmax, &layout.traffic, &layout.timeline, &layout.transport};
+  for (const Rect* panel : panels) {
+    CHECK(panel->width() > 0);
+    CHECK(panel->height() > 0);
+    CHECK(panel->min.x >= 0);
+    CHECK(panel->min.y >= layout.top_bar.max.y);
+    CHECK(panel->max.x <= width);
+    CHECK(panel->max.y <= height);
+    const auto shares_column = [&](const Rect* one) {
+      return layout.one_column && (one == &layout.listing || one == &layout.softmax || one == &layout.traffic);
+    };
+    for (const Rect* other : panels)
+      if (panel != other && !(shares_column(panel) && shares_column(other))) CHECK_FALSE(overlap(*panel, *other));
+    for (const Rect& splitter : layout.splitters) CHECK_FALSE(overlap(*panel, splitter));
+    CHECK_FALSE(overlap(*panel, layout.side_tabs));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("layout: no panel overlaps another or leaves the window, whatever the size and the shares") {
+  const auto seed = static_cast<std::uint32_t>(std::random_device{}());
+  CAPTURE(seed);
+  std::mt19937 random(seed);
+  const auto pick = [&](float low, float high) { return std::uniform_real_distribution<float>(low, high)(random); };
+  for (int i = 0; i < 2000; ++i) {
+    const float width = std::round(pick(320, 4000)), height = std::round(pick(240, 2200)), scale = pick(0.75F, 3);
+    const LayoutShares shares{pick(0, 1), pick(0, 1), pick(0, 1), pick(0, 1)};
+    CAPTURE(width);
+    CAPTURE(height);
+    CAPTURE(scale);
+    check_layout(width, height, scale, shares, i % 2 == 0);
+  }
+}
+
+TEST_CASE("layout: at 1600x900 the columns have the widths of the design") {
+  const Layout layout = compute_layout(1600, 900, 1, {}, false);
+  CHECK(layout.listing.width() == doctest::Approx(300).epsilon(0.02));
+  CHECK(layout.softmax.width() == doctest::Approx(360).epsilon(0.02));
+  CHECK(layout.stage.width() > 880);
+  CHECK(layout.top_bar.height() == 44);
+}
+
+TEST_CASE("layout: at 1280x720 every panel is still wide and high enough to read") {
+  const Layout layout = compute_layout(1280, 720, 1, {}, false);
+  CHECK(layout.listing.width() >= 236);
+  CHECK(layout.softmax.width() >= 280);
+  CHECK(layout.stage.width() >= 700);
+  CHECK(layout.stage.height() >= 440);
+  CHECK(layout.timeline.height() >= 140);
+}
+
+TEST_CASE("layout: text too large for three columns leaves one, with tabs, and the middle takes the room of the other") {
+  for (const float scale : {1.25F, 1.5F, 2.0F}) {
+    const Layout layout = compute_layout(1280, 720, scale, {}, false);
+    CAPTURE(scale);
+    CHECK(layout.one_column);
+    CHECK(layout.side_tabs.height() > 20 * scale);
+    CHECK(layout.stage.width() > 0.6F * 1280);
+    for (const Rect* panel : {&layout.softmax, &layout.traffic}) {
+      CHECK(panel->min.x == layout.listing.min.x);
+      CHECK(panel->max.y == layout.listing.max.y);
+    }
+  }
+  CHECK_FALSE(compute_layout(1280, 720, 1, {}, false).one_column);
+  CHECK_FALSE(compute_layout(1600, 900, 1.25F, {}, false).one_column);
+}
+
+TEST_CASE("layout: a panel alone has everything between the bars") {
+  const Layout layout = compute_layout(1600, 900, 1, {}, false);
+  CHECK(layout.alone.min.x == layout.listing.min.x);
+  CHECK(layout.alone.max.x == layout.bottom.max.x);
+  CHECK(layout.alone.min.y == layout.listing.min.y);
+  CHECK(layout.alone.max.y < layout.transport.min.y);
+  CHECK(layout.alone.max.y > layout.timeline.min.y);
+}
+
+TEST_CASE("layout: a splitter follows the pointer, and comes to rest where it was dragged") {
+  const LayoutShares start;
+  for (Splitter splitter : all_splitters) {
+    const Rect before = compute_layout(1600, 900, 1, start, false).splitters[static_cast<std::size_t>(splitter)];
+    const float x = before.center().x - 25, y = before.center().y + (splitter == Splitter::softmax ? 25.0F : -25.0F);
+    const LayoutShares moved = drag_splitter(start, splitter, x, y, 1600, 900, 1, false);
+    const Rect after = compute_layout(1600, 900, 1, moved, false).splitters[static_cast<std::size_t>(splitter)];
+    CAPTURE(static_cast<int>(splitter));
+    if (splitter == Splitter::left || splitter == Splitter::right)
+      CHECK(after.center().x == doctest::Approx(x).epsilon(0.001));
+    else
+      CHECK(after.center().y == doctest::Approx(y).epsilon(0.002));
+  }
+}
+
+TEST_CASE("layout: a splitter dragged out of the window leaves every panel in it") {
+  for (Splitter splitter : all_splitters)
+    for (float far : {-5000.0F, 5000.0F})
+      check_layout(1600, 900, 1, drag_splitter({}, splitter, far, far, 1600, 900, 1, false), false);
+}
+
+TEST_CASE("layout: while presenting there is no top bar and the stage is larger") {
+  const Layout plain = compute_layout(1920, 1080, 1, {}, false), presented = compute_layout(1920, 1080, 1, {}, true);
+  CHECK(presented.top_bar.height() == 0);
+  CHECK(presented.stage.height() > plain.stage.height());
+}
+
+TEST_CASE("layout: from 1280x720 up everything has its usual size; a smaller window shrinks it in steps, to 0.6 at the least") {
+  CHECK(scale_of_window(1280, 720) == 1);
+  CHECK(scale_of_window(3840, 2160) == 1);
+  CHECK(scale_of_window(1279, 720) == doctest::Approx(0.95));
+  CHECK(scale_of_window(1024, 640) == doctest::Approx(0.8));
+  CHECK(scale_of_window(1600, 540) == doctest::Approx(0.75));
+  CHECK(scale_of_window(800, 500) == doctest::Approx(0.6));
+  CHECK(scale_of_window(100, 100) == doctest::Approx(0.6));
+}

@@ -1,0 +1,257 @@
+// Text made large in a small window: lanes keep their names, and what has no room is still led to.
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include <doctest/doctest.h>
+#include <imgui_internal.h>
+
+#include "app/model/assets.h"
+#include "app/ui/panel_state.h"
+#include "app/ui/short_line.h"
+#include "app/views/timeline/timeline_marks.h"
+#include "tests/app/views/window_script.h"
+#include "tests/synthetic_measurements.h"
+
+namespace tilescope {
+
+namespace {
+
+/// The first place of `area`, row by row, where the pointer is over an item.
+std::optional<ImVec2> place_of(WindowScript& script, const Rect& area, ImGuiID id) {
+  for (float y = area.min.y + 4; y < area.max.y; y += 9)
+    for (float x = area.min.x + 6; x < area.max.x; x += 12) {
+      script.hover(x, y);
+      if (ImGui::GetCurrentContext()->HoveredId == id) return ImVec2(x, y);
+    }
+  return std::nullopt;
+}
+
+/// Two clicks with no more than frames between them: settling would take longer than a double click may.
+void double_click(WindowScript& script, ImVec2 at) {
+  script.move(at.x, at.y);
+  for (const bool down : {true, false, true, false}) {
+    script.frame().io().AddMouseButtonEvent(0, down);
+    script.frame().build(script.width(), script.height(), 1.0 / 60);
+  }
+  script.settle();
+}
+
+/// The panel in the middle of the middle.
+const ImGuiWindow* middle_panel(WindowScript& script) {
+  const Rect stage = script.frame().layout().stage;
+  script.move(stage.center().x, stage.center().y);
+  return ImGui::GetCurrentContext()->HoveredWindow;
+}
+
+const ImGuiWindow* open_popup() {
+  const auto& open = ImGui::GetCurrentContext()->OpenPopupStack;
+  return open.empty() ? nullptr : open.back().Window;
+}
+
+ImGuiID in_window(const char* label) {
+  return ImHashStr(label, 0, ImGui::FindWindowByName("##tilescope")->ID);
+}
+
+}  // namespace
+
+TEST_CASE("large text: no line of a listing is cut") {
+  const auto script = WindowScript::open(1280, 720, 2);
+  if (script == nullptr) return;
+  const Theme& theme = script->frame().theme();
+  for (const ProgramInfo& info : program_table())
+    for (const ListingLine& line : info.listing) {
+      CAPTURE(info.id);
+      CAPTURE(line.text);
+      const float before = static_cast<float>(52 + 14 * line.indent) * theme.scale;  // number, swatch and indent
+      const float room = script->frame().layout().listing.width() - 2 * theme.padding - ImGui::GetStyle().ScrollbarSize - before;
+      CHECK(text_width(theme.ui_bold, short_line(line.text)) <= room);
+    }
+}
+
+TEST_CASE("large text: every lane of the timeline has a name that can be read, in Race too") {
+  for (const float scale : {1.0F, 1.25F, 1.5F, 2.0F})
+    for (const auto& [width, height] : {std::pair{1600, 900}, {1280, 720}})
+      for (const bool race : {false, true}) {
+        CAPTURE(scale);
+        const int wide = width;  // a lambda of Clang captures no structured binding
+        CAPTURE(wide);
+        CAPTURE(race);
+        Session::Start start = opening_start();
+        start.race = race;
+        const auto script = WindowScript::open(std::move(start), width, height, scale);
+        if (script == nullptr) return;
+        const Theme& theme = script->frame().theme();
+        const Rect body = script->frame().layout().timeline.inset(theme.padding);
+        const std::size_t groups = race ? 2 : 1;
+        const float least = least_lane_height(theme.ui_small->FontSize, groups);
+        const int tracks = script->view().lane().timeline->lanes.front().tracks;
+        const TimelineLayout layout = lay_out_timeline(body, {groups, tracks, false, 100, theme.scale, least});
+        // As large a part of the text's size as at scale 1; nothing of one SM is hidden, of two groups it can be scrolled to.
+        CHECK(lane_name_size(theme.ui_small, layout.lane_height) >= (race ? 0.71F : 0.99F) * theme.ui_small->FontSize);
+        if (!race || scale == 1) CHECK(layout.hidden == 0);
+      }
+}
+
+TEST_CASE("large text: pills without room are in a list, and a click there opens what they would have opened") {
+  const auto script = WindowScript::open(1280, 720, 2);
+  if (script == nullptr) return;
+  const Rect bar = script->frame().layout().top_bar;
+  for (const char* lost : {"Standard", "Br 16  Bc 16##tile", "inputs##inputs"}) {
+    CAPTURE(lost);
+    CHECK_FALSE(place_of(*script, bar, in_window(lost)));
+  }
+  const auto rest = place_of(*script, bar, in_window("…##rest"));
+  REQUIRE(rest);
+  script->click(rest->x, rest->y);
+  const ImGuiWindow* list = open_popup();
+  REQUIRE(list != nullptr);
+  const Rect inside = {list->Pos, {list->Pos.x + list->Size.x, list->Pos.y + list->Size.y}};
+  const auto inputs = place_of(*script, inside, ImHashStr("inputs", 0, list->ID));
+  REQUIRE(inputs);
+  script->click(inputs->x, inputs->y);
+  const ImGuiWindow* opened = open_popup();
+  REQUIRE(opened != nullptr);
+  CHECK(opened != list);
+  // All of it is in the window, or can be scrolled to.
+  CHECK(opened->Pos.x >= 0);
+  CHECK(opened->Pos.x + opened->Size.x <= 1280);
+  CHECK(opened->Pos.y + opened->Size.y <= 720);
+}
+
+TEST_CASE("a popover that would leave the window begins further left, and keeps its width while it is open") {
+  const auto script = WindowScript::open(1280, 720);
+  if (script == nullptr) return;
+  const auto inputs = place_of(*script, script->frame().layout().top_bar, in_window("inputs##inputs"));
+  REQUIRE(inputs);
+  script->click(inputs->x, inputs->y);
+  const ImGuiWindow* opened = open_popup();
+  REQUIRE(opened != nullptr);
+  const float width = opened->Size.x;
+  for (int i = 0; i < 5; ++i) script->hover(100, 300.0F + static_cast<float>(i));
+  CHECK(opened->Size.x == width);
+  CHECK(opened->Size.x < 520);
+  CHECK(opened->Pos.x + opened->Size.x <= 1280);
+}
+
+TEST_CASE("large text: the views that have no room for their tabs are in a list") {
+  const auto script = WindowScript::open(1280, 720, 3);
+  if (script == nullptr) return;
+  const Rect tabs = script->frame().layout().stage;
+  script->click(tabs.min.x + 90, tabs.min.y + 54);
+  const ImGuiWindow* list = open_popup();
+  REQUIRE(list != nullptr);
+  const Rect inside = {list->Pos, {list->Pos.x + list->Size.x, list->Pos.y + list->Size.y}};
+  const auto fit = place_of(*script, inside, ImHashStr("Fit", 0, list->ID));
+  REQUIRE(fit);
+  script->click(fit->x, fit->y);
+  CHECK(script->view().center == CenterView::fit);
+}
+
+TEST_CASE("large text: a view that needs more room than it has scrolls both ways") {
+  const auto script = WindowScript::open(1280, 720, 2);
+  if (script == nullptr) return;
+  for (const CenterView center : {CenterView::roofline, CenterView::what_if}) {
+    script->command(SetCenter{center});
+    const ImGuiWindow* panel = middle_panel(*script);
+    REQUIRE(panel != nullptr);
+    CHECK(panel->ScrollMax.x > 0);
+    CHECK(panel->ScrollMax.y > 0);
+  }
+}
+
+TEST_CASE("large text: the stage and Race have all of it in sight, from the SM in focus to HBM") {
+  for (const auto& [width, height] : {std::pair{1600, 900}, {1280, 720}})
+    for (const bool race : {false, true}) {
+      const int wide = width;  // a lambda of Clang captures no structured binding
+      CAPTURE(wide);
+      CAPTURE(race);
+      Session::Start start = h200_start({.heads = 4, .kv_heads = 4, .seq_q = 1024, .seq_kv = 1024, .head_dim = 64});
+      start.race = race;
+      const auto script = WindowScript::open(std::move(start), width, height, 2);
+      if (script == nullptr) return;
+      const ImGuiWindow* panel = middle_panel(*script);
+      REQUIRE(panel != nullptr);
+      CHECK(panel->ScrollMax.x == 0);
+      CHECK(panel->ScrollMax.y == 0);
+    }
+}
+
+TEST_CASE("large text: Validate scrolls down, not sideways") {
+  const Result<GpuSpec> toy = load_gpu("toy");
+  REQUIRE(static_cast<bool>(toy));
+  Session::Start start = opening_start();
+  start.measurements.bundles.push_back(
+      std::make_shared<const KnownBundle>(KnownBundle{synthetic_bundle(*toy), "synthetic.json", false}));
+  start.center = CenterView::validate;
+  const auto script = WindowScript::open(std::move(start), 1280, 720, 2);
+  if (script == nullptr) return;
+  const Rect stage = script->frame().layout().stage;
+  script->move(stage.center().x, stage.min.y + 120);
+  const ImGuiWindow* panel = ImGui::GetCurrentContext()->HoveredWindow;
+  REQUIRE(panel != nullptr);
+  CHECK(panel->ScrollMax.x == 0);
+  CHECK(panel->ScrollMax.y > 0);
+}
+
+TEST_CASE("large text: in Race the rows of the timeline follow the step, and stay where they were scrolled to without one") {
+  Session::Start start = opening_start();
+  start.race = true;
+  const auto script = WindowScript::open(std::move(start), 1280, 720, 2);
+  if (script == nullptr) return;
+  auto& state = panel_state<TimelineState>("timeline");
+  int followed = 0;
+  script->press(ImGuiKey_Home);
+  for (int step = 0; step < 40; ++step) {
+    state.scroll = 1000;
+    script->settle();
+    const float hidden = state.scroll;
+    CHECK(hidden < 1000);
+    script->press(ImGuiKey_RightArrow);
+    followed += state.scroll < hidden ? 1 : 0;
+  }
+  CHECK(followed > 0);
+  state.scroll = 3;
+  script->settle();
+  CHECK(state.scroll == 3);
+}
+
+TEST_CASE("large text: one panel stands beside the middle; its tabs and S choose which") {
+  const auto script = WindowScript::open(1280, 720, 1.5F);
+  if (script == nullptr) return;
+  CHECK(script->view().side == "listing");
+  const Rect tabs = script->frame().layout().side_tabs;
+  const Theme& theme = script->frame().theme();
+  script->click(tabs.min.x + theme.padding + text_width(theme.ui_small, "Algorithm") + 30 * theme.scale,
+                tabs.max.y - 8 * theme.scale);
+  CHECK(script->view().side == "softmax");
+  script->press(ImGuiKey_S);
+  CHECK(script->view().side == "traffic");
+  script->press(ImGuiKey_S);
+  CHECK(script->view().side == "listing");
+}
+
+TEST_CASE("a panel alone: Z takes the one under the mouse, a double click on a title does too, Z or Esc gives it back") {
+  const auto script = WindowScript::open(1280, 720);
+  if (script == nullptr) return;
+  const Layout layout = script->frame().layout();
+  for (const auto& [panel, rect] : {std::pair{"listing", layout.listing},
+                                    {"softmax", layout.softmax},
+                                    {"traffic", layout.traffic},
+                                    {"timeline", layout.timeline},
+                                    {"stage", layout.stage}}) {
+    const char* const shown = panel;  // a lambda of Clang captures no structured binding
+    CAPTURE(shown);
+    script->move(rect.center().x, rect.center().y);
+    script->press(ImGuiKey_Z);
+    CHECK(script->view().alone == panel);
+    CHECK(script->picture().width == 1280);
+    script->press(std::string_view(panel) == "stage" ? ImGuiKey_Escape : ImGuiKey_Z);
+    CHECK(script->view().alone.empty());
+  }
+  const ImVec2 title = {layout.traffic.center().x, layout.traffic.min.y + 8};
+  double_click(*script, title);
+  CHECK(script->view().alone == "traffic");
+}
+
+}  // namespace tilescope

@@ -1,0 +1,167 @@
+// The traffic panel's figures: rows, formulas, sums and rivals, from a ledger whose bytes are known.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "app/views/traffic/traffic_sheet.h"
+#include "tests/sim/test_gpus.h"
+
+using namespace tilescope;
+
+namespace {
+
+/// A simulation whose ledger was filled by walking every block, with every load missing the L2.
+Simulation walked(const char* algorithm, const AttentionProblem& problem, const GpuSpec& gpu) {
+  Simulation simulation;
+  simulation.info = *find_program(algorithm);
+  const TileShape tile = simulation.info->default_tile(problem, gpu);
+  auto program = simulation.info->make(problem, tile, gpu);
+  REQUIRE(program);
+  simulation.program = std::move(*program);
+  simulation.request.algorithm = algorithm;
+  simulation.request.problem = problem;
+  simulation.request.gpu = gpu;
+  const auto launches = simulation.program->launches();
+  simulation.ledger = Ledger(static_cast<int>(launches.size()), static_cast<int>(simulation.info->listing.size()));
+  BlockOperations block;
+  for (int launch = 0; launch < static_cast<int>(launches.size()); ++launch)
+    for (std::int64_t b = 0; b < launches[static_cast<std::size_t>(launch)].blocks(); ++b) {
+      simulation.program->emit_block(launch, b, block);
+      for (const Operation& op : block.operations) {
+        if (op.kind == OpKind::load) simulation.ledger.add(launch, op.tile.tensor, Link::l2_to_sm, op.line, op.bytes);
+        if (op.kind == OpKind::load) simulation.ledger.add(launch, op.tile.tensor, Link::hbm_read, op.line, op.bytes);
+        if (op.kind == OpKind::store) simulation.ledger.add(launch, op.tile.tensor, Link::sm_to_l2, op.line, op.bytes);
+      }
+    }
+  return simulation;
+}
+
+TrafficSheet sheet_of(const Simulation& simulation, LinkChoice choice) {
+  return traffic_sheet(simulation, simulation.program->closed_form(), simulation.ledger.table(), choice);
+}
+
+}  // namespace
+
+TEST_CASE("traffic: every row of every program agrees with its closed form on both SM links") {
+  AttentionProblem problem;
+  problem.heads = 2;
+  problem.kv_heads = 1;
+  problem.seq_q = 100;
+  problem.seq_kv = 76;
+  for (const ProgramInfo& info : program_table()) {
+    CAPTURE(std::string(info.id));
+    const Simulation simulation = walked(std::string(info.id).c_str(), problem, toy_gpu());
+    if (!simulation.program->closed_form()) continue;
+    for (const LinkChoice choice : {LinkChoice::l2_to_sm, LinkChoice::sm_to_l2}) {
+      const TrafficSheet sheet = sheet_of(simulation, choice);
+      REQUIRE(!sheet.rows.empty());
+      for (const TrafficRow& row : sheet.rows) {
+        CHECK(row.kind == FormulaKind::exact);
+        CHECK(row.formula == row.whole);
+        CHECK(row.so_far == row.whole);
+      }
+      CHECK(sheet.total.kind == FormulaKind::exact);
+      CHECK(sheet.total.whole > 0);
+      CHECK(sheet.total.agrees());
+    }
+  }
+}
+
+TEST_CASE("traffic: a byte too many is said") {
+  Simulation simulation = walked("flash2", AttentionProblem{}, toy_gpu());
+  simulation.ledger.add(0, Tensor::k, Link::l2_to_sm, 4, 32);
+  const TrafficSheet sheet = sheet_of(simulation, LinkChoice::l2_to_sm);
+  const auto k = std::find_if(sheet.rows.begin(), sheet.rows.end(), [](const TrafficRow& row) { return row.tensor == Tensor::k; });
+  REQUIRE(k != sheet.rows.end());
+  CHECK(!k->agrees());
+  CHECK(!sheet.total.agrees());
+}
+
+TEST_CASE("traffic: HBM reads have a least, each input once, and with no L2 the closed form") {
+  const AttentionProblem problem;
+  const Simulation cached = walked("flash2", problem, toy_gpu());
+  const TrafficSheet least = sheet_of(cached, LinkChoice::hbm_read);
+  CHECK(least.total.kind == FormulaKind::at_least);
+  CHECK(least.total.formula == 3 * 64 * 16 * 2);
+  CHECK(least.total.agrees());
+  const Simulation bare = walked("flash2", problem, textbook_gpu());
+  const TrafficSheet exact = sheet_of(bare, LinkChoice::hbm_read);
+  CHECK(exact.total.kind == FormulaKind::exact);
+  CHECK(exact.total.agrees());
+}
+
+TEST_CASE("traffic: with a causal mask nothing is claimed about the least") {
+  AttentionProblem problem;
+  problem.causal = true;
+  const TrafficSheet sheet = sheet_of(walked("flash2", problem, toy_gpu()), LinkChoice::hbm_read);
+  CHECK(sheet.total.kind == FormulaKind::none);
+}
+
+TEST_CASE("traffic: shared memory is reads and writes together, and shows what is so far of the whole") {
+  Simulation simulation = walked("flash2", AttentionProblem{}, toy_gpu());
+  simulation.ledger.add(0, Tensor::k, Link::smem_read, 5, 1000);
+  simulation.ledger.add(0, Tensor::k, Link::smem_write, 4, 500);
+  TrafficTable so_far{};
+  so_far[static_cast<std::size_t>(Tensor::k)][static_cast<std::size_t>(Link::smem_write)] = 300;
+  const TrafficSheet sheet = traffic_sheet(simulation, std::nullopt, so_far, LinkChoice::shared);
+  CHECK(sheet.total.whole == 1500);
+  CHECK(sheet.total.so_far == 300);
+  CHECK(sheet.total.kind == FormulaKind::none);
+}
+
+TEST_CASE("traffic: standard attention has rows for S and P, FlashAttention has not") {
+  const auto has = [](const TrafficSheet& sheet, Tensor tensor) {
+    return std::any_of(sheet.rows.begin(), sheet.rows.end(), [tensor](const TrafficRow& row) { return row.tensor == tensor; });
+  };
+  const TrafficSheet standard = sheet_of(walked("standard", AttentionProblem{}, toy_gpu()), LinkChoice::l2_to_sm);
+  const TrafficSheet flash = sheet_of(walked("flash2", AttentionProblem{}, toy_gpu()), LinkChoice::l2_to_sm);
+  CHECK(has(standard, Tensor::s));
+  CHECK(has(standard, Tensor::p));
+  CHECK(!has(flash, Tensor::s));
+  CHECK(has(flash, Tensor::lse));
+}
+
+TEST_CASE("traffic: rivals are the other programs of the family, and a rival's bytes are what it would itself report") {
+  AttentionProblem problem;
+  problem.seq_q = problem.seq_kv = 256;
+  for (const char* id : {"flash2", "standard", "softmax_online", "matmul_tiled"}) {
+    CAPTURE(id);
+    const Simulation simulation = walked(id, problem, toy_gpu());
+    const auto rivals = find_rivals(simulation);
+    REQUIRE(rivals.size() >= 2);
+    CHECK(rivals.front().current);
+    CHECK(rivals.front().id == id);
+    for (const Rival& rival : rivals) {
+      CAPTURE(rival.id);
+      const Simulation other = walked(rival.id.c_str(), problem, toy_gpu());
+      CHECK(other.info->family == simulation.info->family);
+      CHECK(rival.bytes == other.ledger.total(Link::l2_to_sm).value + other.ledger.total(Link::sm_to_l2).value);
+    }
+  }
+}
+
+TEST_CASE("traffic: where rows are no whole sectors there is no closed form to compare with, and the panel says so") {
+  AttentionProblem problem;
+  problem.seq_q = problem.seq_kv = 16;
+  problem.head_dim = 4;
+  for (const char* id : {"matmul_naive", "matmul_tiled"}) {
+    CAPTURE(id);
+    const Simulation simulation = walked(id, problem, toy_gpu());
+    CHECK(find_rivals(simulation).size() == 1);
+    CHECK(no_rivals(simulation).brief == "others: no formula for rows of 8 B");
+    CHECK(no_rivals(simulation).sentence.find("whole sectors of 32 B") != std::string::npos);
+  }
+  problem.head_dim = 16;
+  CHECK(no_rivals(walked("matmul_tiled", problem, toy_gpu())).brief.empty());
+}
+
+TEST_CASE("traffic: the parts of a rival's bar are its bytes, and only standard attention's has S and P") {
+  const auto part = [](const Rival& rival, Tensor tensor) { return rival.by_tensor[static_cast<std::size_t>(tensor)]; };
+  for (const Rival& rival : find_rivals(walked("flash2", AttentionProblem{}, toy_gpu()))) {
+    CAPTURE(rival.id);
+    std::int64_t sum = 0;
+    for (const Tensor tensor : all_tensors) sum += part(rival, tensor);
+    CHECK(sum == rival.bytes);
+    CHECK((part(rival, Tensor::s) > 0 && part(rival, Tensor::p) > 0) == (rival.id == "standard"));
+  }
+}

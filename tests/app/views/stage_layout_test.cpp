@@ -1,0 +1,347 @@
+// The stage's layout: nothing overlaps and nothing leaves its box, for every program, on every kind of GPU, at every size.
+#include "app/views/stage/stage_layout.h"
+
+#include <doctest/doctest.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "app/views/stage/race_layout.h"
+#include "tests/sim/test_gpus.h"
+
+namespace tilescope {
+namespace {
+
+struct Named {
+  std::string name;
+  Rect rect;
+};
+
+bool overlap(const Rect& a, const Rect& b) {
+  return a.min.x < b.max.x && b.min.x < a.max.x && a.min.y < b.max.y && b.min.y < a.max.y;
+}
+
+/// Half a pixel of slack: rectangles are rounded to whole pixels one by one.
+bool inside(const Rect& inner, const Rect& outer) {
+  const float slack = 0.51F;
+  return inner.min.x >= outer.min.x - slack && inner.min.y >= outer.min.y - slack && inner.max.x <= outer.max.x + slack &&
+         inner.max.y <= outer.max.y + slack;
+}
+
+std::string words(const Named& named) {
+  const Rect& r = named.rect;
+  return named.name + " (" + std::to_string(r.min.x) + ", " + std::to_string(r.min.y) + ")-(" + std::to_string(r.max.x) + ", " +
+         std::to_string(r.max.y) + ")";
+}
+
+void check_apart(const std::vector<Named>& rects) {
+  for (std::size_t i = 0; i < rects.size(); ++i) {
+    INFO(words(rects[i]));
+    CHECK(rects[i].rect.width() > 0);
+    CHECK(rects[i].rect.height() > 0);
+    for (std::size_t j = 0; j < i; ++j) {
+      INFO(words(rects[j]));
+      CHECK_FALSE(overlap(rects[i].rect, rects[j].rect));
+    }
+  }
+}
+
+void check_inside(const std::vector<Named>& rects, const Rect& outer, const char* what) {
+  for (const Named& named : rects) {
+    INFO(words(named), " in ", what);
+    CHECK(inside(named.rect, outer));
+  }
+}
+
+std::vector<Named> large_boxes(const StageLayout& layout) {
+  std::vector<Named> boxes = {{"focus", layout.focus}, {"hbm", layout.hbm}};
+  if (layout.has_l2) boxes.push_back({"l2", layout.l2});
+  if (layout.grid) boxes.push_back({"others", layout.others});
+  if (!layout.grid) {
+    for (const SmBox& sm : layout.sms) boxes.push_back({"card " + std::to_string(sm.sm), sm.box});
+  }
+  return boxes;
+}
+
+std::vector<Named> links_and_notes(const StageLayout& layout) {
+  std::vector<Named> boxes = {{"port up", layout.port_up}, {"port down", layout.port_down}, {"upper note", layout.upper_note}};
+  if (layout.bundle.width() > 0) boxes.push_back({"bundle", layout.bundle});
+  for (const SmBox& sm : layout.sms) {
+    if (sm.port.width() > 0) boxes.push_back({"port " + std::to_string(sm.sm), sm.port});
+  }
+  if (layout.has_l2) boxes.push_back({"lower note", layout.lower_note});
+  for (const TensorBox& tensor : layout.tensors) {
+    if (tensor.lane.width() <= 0) continue;
+    boxes.push_back({"lane " + std::string(to_string(tensor.tensor)), tensor.lane});
+    boxes.push_back({"lane note " + std::string(to_string(tensor.tensor)), tensor.lane_note});
+  }
+  return boxes;
+}
+
+void check_focus(const StageLayout& layout) {
+  std::vector<Named> parts = {{"title", layout.focus_title},
+                              {"operation", layout.operation_line},
+                              {"shared label", layout.shared_label},
+                              {"occupancy", layout.occupancy}};
+  for (const SlotBox& slot : layout.slots) {
+    const std::string name = std::string(to_string(slot.slot)) + " " + std::to_string(slot.ring);
+    parts.push_back({name, slot.box});
+    check_inside({{name + " label", slot.label}, {name + " cells", slot.cells}}, slot.box, "its slot");
+    check_apart({{name + " label", slot.label}, {name + " cells", slot.cells}});
+    INFO(name);
+    CHECK(slot.shown_rows >= 1);
+    CHECK(slot.shown_rows <= std::max(slot.rows, 1));
+    CHECK(slot.shown_cols >= 1);
+  }
+  check_apart(parts);
+  check_inside(parts, layout.focus, "the SM in focus");
+}
+
+void check_memory(const StageLayout& layout) {
+  std::vector<Named> parts = {{"hbm label", layout.hbm_label}};
+  for (const TensorBox& tensor : layout.tensors) {
+    const std::string name(to_string(tensor.tensor));
+    parts.push_back({name, tensor.box});
+    check_inside({{name + " label", tensor.label}, {name + " cells", tensor.cells}}, tensor.box, "its tensor");
+    check_apart({{name + " label", tensor.label}, {name + " cells", tensor.cells}});
+  }
+  check_apart(parts);
+  check_inside(parts, layout.hbm, "HBM");
+  if (!layout.has_l2) return;
+  std::vector<Named> l2 = {{"l2 label", layout.l2_label}};
+  for (const Rect& bar : layout.l2_bars) l2.push_back({"l2 bar", bar});
+  check_apart(l2);
+  check_inside(l2, layout.l2, "the L2");
+}
+
+void check_layout(const StageLayout& layout) {
+  std::vector<Named> outer = large_boxes(layout);
+  check_apart(outer);
+  const std::vector<Named> links = links_and_notes(layout);
+  check_apart(links);
+  check_inside(outer, layout.area, "the panel");
+  check_inside(links, layout.area, "the panel");
+  // Links run between the boxes; those of the cards begin beside their card.
+  for (const Named& link : links) {
+    for (const Named& box : outer) {
+      INFO(words(link), " and ", words(box));
+      CHECK_FALSE(overlap(link.rect, box.rect));
+    }
+  }
+  check_focus(layout);
+  check_memory(layout);
+  if (layout.grid) {
+    std::vector<Named> cells = {{"grid label", layout.others_label}};
+    for (const SmBox& sm : layout.sms) cells.push_back({"SM " + std::to_string(sm.sm), sm.box});
+    check_apart(cells);
+    check_inside(cells, layout.others, "the grid");
+  }
+}
+
+StageMetrics metrics_at(float scale) {
+  StageMetrics metrics;
+  metrics.scale = scale;
+  for (float StageMetrics::*length :
+       {&StageMetrics::line, &StageMetrics::small_line, &StageMetrics::digit, &StageMetrics::gap, &StageMetrics::padding}) {
+    metrics.*length *= scale;
+  }
+  return metrics;
+}
+
+std::vector<ProgramShape> shapes_of(const ProgramInfo& info, const AttentionProblem& problem, const GpuSpec& gpu) {
+  std::vector<ProgramShape> shapes;
+  const auto program = info.make(problem, info.default_tile(problem, gpu), gpu);
+  REQUIRE_MESSAGE(program, (program ? std::string() : program.error().sentence));
+  for (int launch = 0; launch < static_cast<int>((*program)->launches().size()); ++launch)
+    shapes.push_back(program_shape(info, **program, launch));
+  return shapes;
+}
+
+std::vector<GpuSpec> gpus() {
+  return {toy_gpu(), h200_gpu(), textbook_gpu()};
+}
+
+}  // namespace
+
+TEST_CASE("stage layout: nothing overlaps and nothing leaves its box, whatever the program, the GPU and the size") {
+  for (const ProgramInfo& info : program_table()) {
+    for (const GpuSpec& gpu : gpus()) {
+      for (const AttentionProblem& problem :
+           {AttentionProblem{},
+            AttentionProblem{.batch = 2, .heads = 4, .kv_heads = 2, .seq_q = 1024, .seq_kv = 1024, .head_dim = 64}}) {
+        for (const ProgramShape& shape : shapes_of(info, problem, gpu)) {
+          for (const auto& [width, height] :
+               {std::pair{700.0F, 500.0F}, {900.0F, 640.0F}, {1000.0F, 560.0F}, {720.0F, 980.0F}, {1400.0F, 1000.0F}}) {
+            INFO(info.id, " on ", gpu.id, " N ", problem.seq_q, " at ", width, "x", height);
+            check_layout(layout_stage({{13, 57}, {13 + width, 57 + height}}, gpu, shape, 1, metrics_at(1)));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("stage layout: holds at random sizes, scales and SM counts") {
+  const std::uint32_t seed = std::random_device{}();
+  std::mt19937 random(seed);
+  INFO("seed ", seed);
+  const auto draw = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };
+  for (int trial = 0; trial < 200; ++trial) {
+    const auto table = program_table();
+    const ProgramInfo& info = table[static_cast<std::size_t>(draw(0, static_cast<int>(table.size()) - 1))];
+    GpuSpec gpu = gpus()[static_cast<std::size_t>(draw(0, 2))];
+    gpu.sm_count = draw(1, 200);
+    AttentionProblem problem;
+    problem.seq_q = draw(1, 300);
+    problem.seq_kv = draw(1, 300);
+    problem.head_dim = 8 * draw(1, 16);
+    const float scale = static_cast<float>(draw(4, 8)) / 4;
+    const float width = static_cast<float>(draw(700, 1400)) * scale, height = static_cast<float>(draw(500, 1000)) * scale;
+    for (const ProgramShape& shape : shapes_of(info, problem, gpu)) {
+      INFO(info.id, " on ", gpu.id, " with ", gpu.sm_count, " SMs, N ", problem.seq_q, " Nk ", problem.seq_kv, " d ",
+           problem.head_dim, " at ", width, "x", height, " scale ", scale);
+      check_layout(
+          layout_stage({{0, 0}, {width, height}}, gpu, shape, draw(0, static_cast<int>(gpu.sm_count) - 1), metrics_at(scale)));
+    }
+  }
+}
+
+TEST_CASE("stage layout: the same input gives the same places, and the focused SM changes only which cards there are") {
+  const GpuSpec gpu = toy_gpu();
+  const auto info = find_program("flash2");
+  REQUIRE(info);
+  const ProgramShape shape = shapes_of(**info, AttentionProblem{}, gpu).front();
+  const Rect area = {{0, 0}, {900, 640}};
+  const StageLayout first = layout_stage(area, gpu, shape, 1, metrics_at(1)),
+                    second = layout_stage(area, gpu, shape, 2, metrics_at(1));
+  REQUIRE(first.sms.size() == 3);
+  REQUIRE(second.sms.size() == 3);
+  CHECK(first.sms[1].sm == 2);
+  CHECK(second.sms[1].sm == 1);
+  for (std::size_t i = 0; i < 3; ++i) CHECK(first.sms[i].box.min.y == second.sms[i].box.min.y);
+  CHECK(first.focus.max.x == second.focus.max.x);
+}
+
+TEST_CASE("stage layout: flash2 on the toy shows every tile of Q as a cell, and keeps S and P as places that stay empty") {
+  const GpuSpec gpu = toy_gpu();
+  const auto info = find_program("flash2");
+  REQUIRE(info);
+  const auto program = (*info)->make(AttentionProblem{}, TileShape{16, 16}, gpu);
+  REQUIRE(program);
+  const ProgramShape shape = program_shape(**info, **program, 0);
+  const StageLayout layout = layout_stage({{0, 0}, {900, 640}}, gpu, shape, 0, metrics_at(1));
+  const TensorBox* q = layout.find(Tensor::q);
+  REQUIRE(q);
+  CHECK(q->grid_rows == 4);
+  CHECK(q->shown_rows == 4);
+  CHECK(q->here);
+  REQUIRE(layout.find(Tensor::s));
+  CHECK_FALSE(layout.find(Tensor::s)->here);
+  CHECK(layout.find(Tensor::s)->lane.width() == 0);
+  REQUIRE(layout.find(Slot::s));
+  CHECK(layout.find(Slot::s)->rows == 16);
+  CHECK_FALSE(layout.find(Slot::s)->shared);
+  REQUIRE(layout.find(Slot::k));
+  CHECK(layout.find(Slot::k)->shared);
+}
+
+TEST_CASE("stage layout: standard attention has S and P in HBM, as wide as they are high in tiles") {
+  const GpuSpec gpu = toy_gpu();
+  const auto info = find_program("standard");
+  REQUIRE(info);
+  const auto program = (*info)->make(AttentionProblem{}, TileShape{16, 16}, gpu);
+  REQUIRE(program);
+  const StageLayout layout = layout_stage({{0, 0}, {900, 640}}, gpu, program_shape(**info, **program, 0), 0, metrics_at(1));
+  REQUIRE(layout.find(Tensor::s));
+  CHECK(layout.find(Tensor::s)->here);
+  CHECK(layout.find(Tensor::s)->grid_rows == 4);
+  CHECK(layout.find(Tensor::s)->grid_cols == 4);
+}
+
+TEST_CASE("stage layout: a link is wider where bandwidth is higher, and never too thin to see") {
+  const StageMetrics metrics = metrics_at(1);
+  CHECK(link_width(32, metrics) < link_width(64, metrics));
+  CHECK(link_width(0.01, metrics) >= 8);
+  CHECK(link_width(1e6, metrics) <= 30);
+}
+
+TEST_CASE("stage layout: a drawn cell stands for the same number of tiles wherever it is") {
+  CHECK(cell_of(0, 4, 4) == 0);
+  CHECK(cell_of(3, 4, 4) == 3);
+  CHECK(cell_of(127, 128, 19) == 18);
+  CHECK(cell_of(6, 128, 19) == 0);
+  CHECK(cell_of(7, 128, 19) == 1);
+  for (const auto& [count, shown] : {std::pair(4, 4), {128, 19}, {128, 16}, {1, 1}, {13, 3}})
+    for (int index = 0; index < count; ++index) {
+      const TileSpan tiles = tiles_of(cell_of(index, count, shown), count, shown);
+      CHECK(tiles.begin <= index);
+      CHECK(index < tiles.end);
+    }
+}
+
+TEST_CASE("race layout: two equal columns and a verdict, nothing overlapping") {
+  for (const auto& [width, height] : {std::pair{700.0F, 520.0F}, {900.0F, 640.0F}, {1400.0F, 1000.0F}}) {
+    const Rect area = {{5, 7}, {5 + width, 7 + height}};
+    const RaceLayout layout = layout_race(area, metrics_at(1));
+    std::vector<Named> boxes = {{"left", layout.columns[0].box}, {"right", layout.columns[1].box}, {"verdict", layout.verdict}};
+    check_apart(boxes);
+    check_inside(boxes, area, "the panel");
+    CHECK(layout.columns[0].box.width() == doctest::Approx(layout.columns[1].box.width()).epsilon(0.01));
+    for (const RaceColumn& column : layout.columns) {
+      std::vector<Named> parts = {
+          {"title", column.title}, {"finish", column.finish}, {"strip", column.strip}, {"stage", column.stage}};
+      for (const Rect& counter : column.counters) {
+        parts.push_back({"counter", counter});
+        const CounterParts split = counter_parts(counter, metrics_at(1));
+        check_apart({{"label", split.label}, {"bar", split.bar}, {"value", split.value}});
+        check_inside({{"label", split.label}, {"bar", split.bar}, {"value", split.value}}, counter, "a counter");
+      }
+      check_apart(parts);
+      check_inside(parts, column.box, "its column");
+    }
+  }
+}
+
+TEST_CASE("race layout: with much less room there are figures and counters without pictures, nothing overlapping") {
+  for (const auto& [width, height] : {std::pair{364.0F, 105.0F}, {490.0F, 188.0F}, {600.0F, 300.0F}, {400.0F, 700.0F}}) {
+    const Rect area = {{5, 7}, {5 + width, 7 + height}};
+    CHECK(race_size({width, height}, metrics_at(1)).x == width);
+    CHECK(race_size({width, height}, metrics_at(1)).y == height);
+    const RaceLayout layout = layout_race(area, metrics_at(1));
+    CHECK(layout.reason.height() == 0);
+    check_apart({{"left", layout.columns[0].box}, {"right", layout.columns[1].box}, {"verdict", layout.verdict}});
+    for (const RaceColumn& column : layout.columns) {
+      CHECK(column.stage.height() == 0);
+      std::vector<Named> parts = {{"title", column.title}, {"finish", column.finish}};
+      if (column.strip.height() > 0) parts.push_back({"strip", column.strip});
+      for (const Rect& counter : column.counters)
+        if (counter.height() > 0) parts.push_back({"counter", counter});
+      CHECK(parts.size() >= 4);
+      check_apart(parts);
+      check_inside(parts, column.box, "its column");
+    }
+  }
+  // A little less than the pictures need is scrolled.
+  CHECK(race_size({510, 390}, metrics_at(1)).x == 520);
+  CHECK(race_size({510, 390}, metrics_at(1)).y == 400);
+}
+
+TEST_CASE("lane layout: low as it is, the SM in focus, the L2 and HBM keep apart, and every tensor has cells") {
+  for (const ProgramInfo& info : program_table())
+    for (const GpuSpec& gpu : gpus())
+      for (const ProgramShape& shape : shapes_of(info, AttentionProblem{}, gpu))
+        for (const auto& [width, height] : {std::pair{364.0F, 125.0F}, {490.0F, 172.0F}, {490.0F, 380.0F}}) {
+          INFO(info.id, " on ", gpu.id, " at ", width, "x", height);
+          const StageLayout layout = layout_lane({{13, 57}, {13 + width, 57 + height}}, gpu, shape, metrics_at(1));
+          check_apart(large_boxes(layout));
+          check_inside(large_boxes(layout), layout.area, "the panel");
+          check_memory(layout);
+          std::vector<Named> slots = {{"title", layout.focus_title}, {"operation", layout.operation_line}};
+          for (const SlotBox& slot : layout.slots) slots.push_back({std::string(to_string(slot.slot)), slot.box});
+          check_apart(slots);
+          check_inside(slots, layout.focus, "the SM in focus");
+        }
+}
+
+}  // namespace tilescope

@@ -1,0 +1,265 @@
+// The stage and race panels, drawn without a display: every program, every GPU, both themes; what a mouse over them asks for.
+#include <doctest/doctest.h>
+#include <imgui.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <variant>
+
+#include "app/ui/panel_state.h"
+#include "app/views/panels.h"
+#include "app/views/stage/stage_context.h"
+#include "tests/app/views/panel_screen.h"
+#include "tests/app/run_simulation.h"
+#include "tests/sim/test_gpus.h"
+
+namespace tilescope {
+namespace {
+
+constexpr ImVec2 size = {900, 640};
+
+/// A lane at `step`, with the values of its block.
+struct LaneAt {
+  Lane lane;
+  LaneAt(std::shared_ptr<const Simulation> simulation, std::int64_t step, bool values = true) {
+    lane.simulation = std::move(simulation);
+    const Trace& trace = *lane.simulation->trace;
+    lane.focus_sm = trace.focused_sms().front();
+    lane.step_count = trace.step_count(lane.focus_sm);
+    lane.step = std::min(step, lane.step_count);
+    lane.state = lane.rest = trace.state_at(lane.focus_sm, lane.step);
+    lane.values_op = lane.rest.op;
+    lane.tile_history = std::make_shared<const TileHistory>(*lane.simulation, 0);
+    if (lane.rest.run < 0) return;
+    const BlockRun& block = trace.runs()[static_cast<std::size_t>(lane.rest.run)];
+    auto history = run_block(*lane.simulation->program, InputSource{}, block.launch, block.block);
+    REQUIRE(history);
+    kept = *history;
+    lane.operations = &kept->operations();
+    lane.operation = &lane.operations->operations[static_cast<std::size_t>(lane.rest.op)];
+    lane.tile_history = std::make_shared<const TileHistory>(*lane.simulation, lane.operations->plane);
+    if (values) lane.history = kept;
+  }
+  std::shared_ptr<const BlockHistory> kept;
+};
+
+View view_of(std::span<const Lane> lanes) {
+  View view;
+  view.lanes = lanes;
+  view.cycle = lanes.back().state.cycle;
+  view.request = lanes.back().simulation->request;
+  return view;
+}
+
+template <class T>
+const T* find_command(const std::vector<Command>& commands) {
+  for (const Command& command : commands) {
+    if (const T* found = std::get_if<T>(&command)) return found;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+TEST_CASE("stage panel: draws every program on every GPU at many steps, with and without values, in both themes") {
+  for (ThemeKind kind : {ThemeKind::dark, ThemeKind::light}) {
+    for (const GpuSpec& gpu : {toy_gpu(), h200_gpu(), textbook_gpu()}) {
+      for (const ProgramInfo& info : program_table()) {
+        PanelScreen screen(size, kind);
+        const auto simulation = run(info.id, gpu);
+        const std::int64_t steps = simulation->trace->step_count(0);
+        for (std::int64_t step : {std::int64_t{0}, std::int64_t{1}, steps / 3, steps / 2, steps - 1, steps}) {
+          for (bool values : {false, true}) {
+            const LaneAt at(simulation, step, values);
+            INFO(info.id, " on ", gpu.id, " at step ", step);
+            screen.frame(view_of({&at.lane, 1}), draw_stage_panel,
+                         {static_cast<float>(37 * step % 900), static_cast<float>(53 * step % 640)});
+            CHECK(screen.vertices() > 400);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("stage panel: between two steps it draws what is on its way, and the same picture comes back") {
+  PanelScreen screen(size);
+  LaneAt at(run("flash2", toy_gpu()), 20);
+  View view = view_of({&at.lane, 1});
+  screen.frame(view, draw_stage_panel);
+  const int rest = screen.vertices();
+  for (int i = 0; i < 20; ++i) {
+    view.motion = i / 20.0;
+    at.lane.state = at.lane.simulation->trace->state_at_cycle(0, at.lane.rest.cycle * (0.9 + 0.005 * i));
+    screen.frame(view, draw_stage_panel);
+  }
+  view.motion = 1;
+  at.lane.state = at.lane.rest;
+  screen.frame(view, draw_stage_panel);
+  CHECK(screen.vertices() == rest);
+}
+
+TEST_CASE("stage panel: a click on a row chooses it, a click on an SM looks into it, and what is hovered lights its tensor") {
+  PanelScreen screen(size);
+  const LaneAt at(run("flash2", toy_gpu()), 20);
+  const View view = view_of({&at.lane, 1});
+  screen.frame(view, draw_stage_panel);
+  screen.frame(view, draw_stage_panel);
+  const StageLayout layout = panel_state<StageCache>("stage").layout;
+  const SlotBox* scores = layout.find(Slot::s);
+  REQUIRE(scores);
+  const Rect row = row_rect(*scores, 5);
+  screen.frame(view, draw_stage_panel, row.center());
+  const auto hovered = screen.frame(view, draw_stage_panel, row.center());
+  REQUIRE(find_command<HoverTensor>(hovered));
+  CHECK(find_command<HoverTensor>(hovered)->tensor == Tensor::s);
+  const auto clicked = screen.frame(view, draw_stage_panel, row.center(), true);
+  REQUIRE(find_command<SelectRow>(clicked));
+  CHECK(find_command<SelectRow>(clicked)->row == 5);
+  screen.frame(view, draw_stage_panel, row.center(), false);
+
+  screen.frame(view, draw_stage_panel, layout.sms[1].box.center());
+  const auto focus = screen.frame(view, draw_stage_panel, layout.sms[1].box.center(), true);
+  REQUIRE(find_command<SetFocusSm>(focus));
+  CHECK(find_command<SetFocusSm>(focus)->sm == layout.sms[1].sm);
+  screen.frame(view, draw_stage_panel, layout.sms[1].box.center(), false);
+
+  View lit = view;
+  lit.hovered_tensor = Tensor::s;
+  screen.frame(lit, draw_stage_panel, layout.l2_label.center());
+  const auto left = screen.frame(lit, draw_stage_panel, layout.l2_label.center());
+  REQUIRE(find_command<HoverTensor>(left));
+  CHECK_FALSE(find_command<HoverTensor>(left)->tensor.has_value());
+
+  screen.frame(view, draw_stage_panel, row.center());
+  screen.frame(view, draw_stage_panel, row.center());
+  const auto gone = screen.frame(lit, draw_stage_panel, {-1, -1});
+  REQUIRE(find_command<HoverTensor>(gone));
+  CHECK_FALSE(find_command<HoverTensor>(gone)->tensor.has_value());
+  CHECK(screen.frame(lit, draw_stage_panel, {-1, -1}).empty());  // another panel may have lit it since
+}
+
+TEST_CASE("stage panel: the L2 is full where it has all that it can hold, and says both numbers where that is less than reported") {
+  GpuSpec gpu = toy_gpu();
+  gpu.l2_capacity_bytes = 1 << 20;
+  CHECK(l2_share(gpu, 1 << 19) == 0.5);
+  CHECK(l2_fill_text(gpu, 1 << 19) == "1 MiB, 50 % full");
+  gpu.l2_usable_fraction = 0.5;
+  CHECK(l2_share(gpu, 1 << 19) == 1);
+  CHECK(l2_fill_text(gpu, 1 << 18) == "256 KiB of 512 KiB");
+}
+
+TEST_CASE("stage panel: nothing moves when the values arrive") {
+  PanelScreen screen(size, ThemeKind::light);
+  const auto simulation = run("flash1", toy_gpu());
+  const LaneAt without(simulation, 30, false), with(simulation, 30, true);
+  screen.frame(view_of({&without.lane, 1}), draw_stage_panel);
+  const StageLayout before = panel_state<StageCache>("stage").layout;
+  screen.frame(view_of({&with.lane, 1}), draw_stage_panel);
+  const StageLayout after = panel_state<StageCache>("stage").layout;
+  REQUIRE(before.slots.size() == after.slots.size());
+  for (std::size_t i = 0; i < before.slots.size(); ++i) {
+    CHECK(before.slots[i].cells.min.x == after.slots[i].cells.min.x);
+    CHECK(before.slots[i].cells.max.y == after.slots[i].cells.max.y);
+  }
+}
+
+TEST_CASE("race panel: draws two lanes of every attention program at any clock, and survives having one lane only") {
+  for (const char* algorithm : {"flash1", "flash2", "standard"}) {
+    for (const GpuSpec& gpu : {toy_gpu(), h200_gpu()}) {
+      PanelScreen screen({684, 424});
+      const auto left = run("standard", gpu), right = run(algorithm, gpu);
+      const double end = std::max(left->trace->end_cycle(), right->trace->end_cycle());
+      for (double part : {0.0, 0.3, 0.8, 1.0}) {
+        std::vector<Lane> lanes;
+        std::vector<LaneAt> kept;
+        for (const auto& simulation : {left, right}) {
+          kept.emplace_back(simulation, simulation->trace->step_at_cycle(0, part * end));
+          lanes.push_back(kept.back().lane);
+        }
+        View view = view_of(lanes);
+        view.race = true;
+        view.cycle = part * end;
+        screen.frame(view, draw_race_panel, {200, 200});
+        CHECK(screen.vertices() > 400);
+        screen.frame(view_of({lanes.data(), 1}), draw_race_panel);
+        CHECK(screen.vertices() > 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("heat scale: factors keep their value, scores are signed about a half, masked entries are nothing") {
+  Matrix scores(1, 3);
+  scores.values = {-2, 0, 2};
+  const HeatScale signed_scale(Slot::s, &scores, nullptr);
+  CHECK(signed_scale(-2) == doctest::Approx(0));
+  CHECK(signed_scale(0) == doctest::Approx(0.5));
+  CHECK(signed_scale(2) == doctest::Approx(1));
+  CHECK(signed_scale(-INFINITY) == 0);
+  const HeatScale fraction(Slot::alpha, &scores, nullptr);
+  CHECK(fraction(0.25F) == doctest::Approx(0.25));
+  const HeatScale sum(Slot::l, &scores, nullptr);
+  CHECK(sum(1) == doctest::Approx(0.5));
+}
+
+TEST_CASE("cell picture: numbers stand only where they fit, and a condensed cell shows its largest value") {
+  PanelScreen screen(size);
+  auto matrix = std::make_shared<Matrix>(8, 8, 0.1F);
+  matrix->at(3, 3) = -7;
+  SlotBox box;
+  box.slot = Slot::s;
+  box.rows = box.cols = box.shown_rows = box.shown_cols = 8;
+  box.cells = {{0, 0}, {320, 240}};
+  CellValues values;
+  values.now = values.before = matrix;
+  StageMetrics metrics;
+  CHECK(make_cell_picture(box, values, screen.theme(), metrics).numbers.size() == 64);
+  box.cells = {{0, 0}, {64, 64}};
+  CHECK(make_cell_picture(box, values, screen.theme(), metrics).numbers.empty());
+
+  box.shown_rows = box.shown_cols = 2;  // (3, 3) lies in the first cell: farthest from zero, and negative
+  const CellPicture picture = make_cell_picture(box, values, screen.theme(), metrics);
+  REQUIRE(picture.quads->size() == 4);
+  CHECK(picture.quads->instances()[0].colors[0] == heat_color(screen.theme(), Tensor::s, 0));
+  CHECK(picture.quads->instances()[3].colors[0] != picture.quads->instances()[0].colors[0]);
+}
+
+TEST_CASE("cell picture: rescaling drains each row to its own factor") {
+  PanelScreen screen(size);
+  auto output = std::make_shared<Matrix>(2, 2, 1.0F);
+  auto alpha = std::make_shared<Matrix>(2, 1);
+  alpha->values = {0.25F, 1.0F};
+  SlotBox box;
+  box.slot = Slot::o;
+  box.rows = box.cols = box.shown_rows = box.shown_cols = 2;
+  box.cells = {{0, 0}, {100, 100}};
+  const CellPicture picture = make_cell_picture(box, {output, output, 1, alpha, nullptr}, screen.theme(), {});
+  REQUIRE(picture.quads->size() == 4);
+  CHECK(picture.quads->instances()[0].shape[2] == doctest::Approx(0.25));
+  CHECK(picture.quads->instances()[3].shape[2] == doctest::Approx(1));
+  const CellPicture start = make_cell_picture(box, {output, output, 0, alpha, nullptr}, screen.theme(), {});
+  CHECK(start.quads->instances()[0].shape[2] == doctest::Approx(1));
+}
+
+TEST_CASE("cell picture: the value under the mouse is the one drawn there, also where a cell stands for several") {
+  SlotBox box;
+  box.rows = 128;
+  box.cols = 64;
+  box.shown_rows = 32;
+  box.shown_cols = 64;
+  box.cells = {{10, 20}, {10 + 640, 20 + 320}};
+  int row = 0, col = 0;
+  REQUIRE(cell_at(box, {10.5F, 20.5F}, row, col));
+  CHECK(row == 0);
+  CHECK(col == 0);
+  REQUIRE(cell_at(box, {649, 339}, row, col));
+  CHECK(row == 127);
+  CHECK(col == 63);
+  CHECK_FALSE(cell_at(box, {5, 25}, row, col));
+  const Rect third = row_rect(box, 9);  // the third drawn row holds 8 to 11
+  CHECK(third.contains({15, 45}));
+}
+
+}  // namespace tilescope

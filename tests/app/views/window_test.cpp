@@ -1,0 +1,425 @@
+// The window driven without a display through a session, its pictures compared with those in tests/app/pictures.
+// TILESCOPE_UPDATE_PICTURES=1 writes the pictures anew instead of comparing; look at them before committing.
+#include <array>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <set>
+
+#include <doctest/doctest.h>
+#include <imgui_internal.h>
+
+#include "app/platform/files.h"
+#include "app/model/sm_lanes.h"
+#include "app/platform/png.h"
+#include "app/window.h"
+#include "tests/app/picture_compare.h"
+#include "tests/app/temporary_folder.h"
+#include "tests/app/views/window_script.h"
+
+using namespace tilescope;
+
+namespace {
+
+// Versions of fonts and rasterisers move edges and glyphs by fractions of a pixel; a panel that is missing moves far more.
+constexpr double tolerated_mean = 4, tolerated_blurred = 60;
+
+void check_picture(WindowScript& script, const std::string& name) {
+  CAPTURE(name);
+  const Picture picture = script.picture();
+  const std::string path = std::string(TILESCOPE_SOURCE_DIR) + "/tests/app/pictures/" + name + ".png";
+  if (std::getenv("TILESCOPE_UPDATE_PICTURES") != nullptr) {
+    REQUIRE(static_cast<bool>(write_file(path, encode_png(picture))));
+    return;
+  }
+  const Result<std::string> bytes = [&]() -> Result<std::string> {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) return Error{path + " is missing: run this test with TILESCOPE_UPDATE_PICTURES=1"};
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  }();
+  REQUIRE_MESSAGE(static_cast<bool>(bytes), (bytes ? "" : bytes.error().sentence));
+  const Result<Picture> expected = decode_png(*bytes, path);
+  REQUIRE(static_cast<bool>(expected));
+  REQUIRE(expected->width == picture.width);
+  REQUIRE(expected->height == picture.height);
+  const PictureDifference difference = compare_pictures(picture, *expected);
+  CHECK(difference.mean <= tolerated_mean);
+  CHECK(difference.blurred <= tolerated_blurred);
+}
+
+void ask_for_2048_keys(WindowScript& script) {
+  AttentionProblem problem = script.view().request.problem;
+  problem.heads = problem.kv_heads = 16;
+  problem.seq_q = problem.seq_kv = 2048;
+  problem.head_dim = 64;
+  script.command(SetTile{std::nullopt, "block_q"});
+  script.command(SetProblem{problem, "seq"});
+}
+
+}  // namespace
+
+TEST_CASE("window: a scripted session looks as it did when its pictures were committed") {
+  const auto script = WindowScript::open();
+  if (script == nullptr) return;
+  check_picture(*script, "opening");
+
+  const std::int64_t step = script->view().lane().step;
+  script->press(ImGuiKey_RightArrow);
+  CHECK(script->view().lane().step == step + 1);
+  check_picture(*script, "step");
+
+  script->press(ImGuiKey_End);
+  CHECK(script->view().lane().step == script->view().lane().step_count);
+  check_picture(*script, "end");
+
+  script->press(ImGuiKey_R);
+  CHECK(script->view().race);
+  script->command(SeekCycle{script->view().lane().simulation->trace->end_cycle() * 0.6});
+  check_picture(*script, "race");
+  script->press(ImGuiKey_T);
+  check_picture(*script, "race_light");
+  script->press(ImGuiKey_T);
+  script->press(ImGuiKey_R);
+  CHECK_FALSE(script->view().race);
+
+  script->command(SetGpu{"h200"});
+  CHECK(script->view().lane().simulation->request.gpu.sm_count == 132);
+  ask_for_2048_keys(*script);
+  CHECK(script->view().lane().simulation->request.problem.seq_q == 2048);
+  check_picture(*script, "h200");
+
+  script->resize(1280, 720);
+  check_picture(*script, "resized");
+  script->press(ImGuiKey_T);
+  CHECK(script->view().theme->kind == ThemeKind::light);
+  check_picture(*script, "light");
+}
+
+TEST_CASE("window: standard attention keeps S and P in HBM, in the light theme") {
+  const auto script = WindowScript::open();
+  if (script == nullptr) return;
+  script->command(SetAlgorithm{"standard"});
+  script->command(SetThemeKind{ThemeKind::light});
+  check_picture(*script, "standard_light");
+}
+
+TEST_CASE("window: lanes by SM, alone and in a race, look as they did when their pictures were committed") {
+  const auto script = WindowScript::open(1280, 720);
+  if (script == nullptr) return;
+  script->press(ImGuiKey_L);
+  CHECK(script->view().by_sm);
+  check_picture(*script, "sms");
+  script->command(SetGpu{"h200"});
+  ask_for_2048_keys(*script);
+  script->command(SetRace{true});
+  script->command(SetThemeKind{ThemeKind::light});
+  check_picture(*script, "sms_race_light");
+  script->command(SetRace{false});
+  script->command(SetThemeKind{ThemeKind::dark});
+
+  // A few SMs, a few thousand cycles: what was done inside the blocks of SMs out of focus.
+  const ImVec2 middle = script->frame().layout().timeline.center();
+  const auto scroll = [&](ImGuiKey modifier, int notches) {
+    script->move(middle.x, middle.y + 10);
+    if (modifier != ImGuiKey_None) script->frame().io().AddKeyEvent(modifier, true);
+    for (int i = 0; i < notches; ++i) {
+      script->frame().io().AddMouseWheelEvent(0, 1);
+      script->frame().build(script->width(), script->height(), 1.0 / 60);
+    }
+    if (modifier != ImGuiKey_None) script->frame().io().AddKeyEvent(modifier, false);
+    script->settle();
+  };
+  scroll(ImGuiMod_Ctrl, 18);
+  scroll(ImGuiKey_None, 12);
+  REQUIRE(script->view().lane().sm_works != nullptr);
+  CHECK(script->view().lane().sm_works->of(66) != nullptr);
+  check_picture(*script, "sms_zoomed");
+}
+
+TEST_CASE("window: in a race, rows of SMs that are high enough show what was done inside on either side") {
+  const auto script = WindowScript::open(1280, 720);
+  if (script == nullptr) return;
+  script->command(SetGpu{"h200"});
+  ask_for_2048_keys(*script);
+  script->command(SetRace{true});
+  script->command(SetLanes{true});
+  script->settle();
+  const Rect& timeline = script->frame().layout().timeline;
+  script->move(timeline.min.x + 0.2F * timeline.width(), timeline.min.y + 0.35F * timeline.height());
+  for (const bool rows : {true, false}) {
+    if (rows) script->frame().io().AddKeyEvent(ImGuiMod_Ctrl, true);
+    for (int i = 0; i < (rows ? 24 : 13); ++i) {
+      script->frame().io().AddMouseWheelEvent(0, 1);
+      script->frame().build(script->width(), script->height(), 1.0 / 60);
+    }
+    if (rows) script->frame().io().AddKeyEvent(ImGuiMod_Ctrl, false);
+  }
+  script->settle();
+  for (const Lane& lane : script->view().lanes) CHECK(lane.sm_works != nullptr);
+  check_picture(*script, "sms_race_zoomed");
+}
+
+TEST_CASE("window: the keys of the help sheet do what it says") {
+  const auto script = WindowScript::open();
+  if (script == nullptr) return;
+  const std::int64_t step = script->view().lane().step;
+  script->press(ImGuiKey_PageDown);
+  CHECK(script->view().lane().step == step + 1);
+  script->press(ImGuiKey_PageUp);
+  script->press(ImGuiKey_LeftArrow);
+  CHECK(script->view().lane().step == step - 1);
+  script->press(ImGuiKey_Home);
+  CHECK(script->view().lane().step == 0);
+  script->press(ImGuiKey_RightArrow, ImGuiMod_Shift);
+  const std::int64_t tile = script->view().lane().step;
+  CHECK(tile >= 1);
+  script->press(ImGuiKey_RightArrow, ImGuiMod_Shift);
+  CHECK(script->view().lane().step > tile + 1);
+  script->press(ImGuiKey_End);
+  CHECK(script->view().lane().step == script->view().lane().step_count);
+  script->press(ImGuiKey_LeftArrow, ImGuiMod_Ctrl);
+  CHECK(script->view().lane().step < script->view().lane().step_count);
+
+  script->type("+");
+  CHECK(script->view().speed == 2);
+  script->type("-");
+  script->type("-");
+  CHECK(script->view().speed == 0.5);
+  script->type("?");
+  CHECK(script->view().help);
+  script->press(ImGuiKey_Escape);
+  CHECK_FALSE(script->view().help);
+  script->press(ImGuiKey_F11);
+  CHECK(script->view().present);
+  script->press(ImGuiKey_Escape);
+  CHECK_FALSE(script->view().present);
+  script->press(ImGuiKey_T);
+  CHECK(script->view().theme->kind == ThemeKind::light);
+}
+
+TEST_CASE("window: a key with Ctrl is that also where Ctrl is let go of first, within one frame") {
+  const auto script = WindowScript::open(1280, 720);
+  if (script == nullptr) return;
+  script->press(ImGuiKey_End);
+  const std::int64_t last = script->view().lane().step;
+  const auto ctrl_first = [&](ImGuiKey key) {
+    ImGuiIO& io = script->frame().io();
+    io.AddKeyEvent(ImGuiMod_Ctrl, true);
+    script->frame().build(1280, 720, 0.01);
+    io.AddKeyEvent(key, true);
+    io.AddKeyEvent(ImGuiMod_Ctrl, false);
+    io.AddKeyEvent(key, false);
+    script->settle();
+  };
+  ctrl_first(ImGuiKey_LeftArrow);
+  CHECK(script->view().lane().step < last - 1);
+  ctrl_first(ImGuiKey_Equal);
+  CHECK(script->frame().take_text_scale_change() > 1);
+}
+
+TEST_CASE("window: after a key tooltips stay away until the mouse is used again") {
+  const auto script = WindowScript::open(1280, 720);
+  if (script == nullptr) return;
+  const auto tooltips = [] {
+    return std::ranges::count_if(ImGui::GetCurrentContext()->Windows, [](const ImGuiWindow* window) {
+      return std::string_view(window->Name).starts_with("##Tooltip") && window->WasActive && !window->Hidden;
+    });
+  };
+  const Rect transport = script->frame().layout().transport;
+  script->move(transport.min.x + 36, transport.center().y);
+  REQUIRE(tooltips() == 1);
+  script->press(ImGuiKey_RightArrow);
+  CHECK(tooltips() == 0);
+  script->move(transport.min.x + 38, transport.center().y);
+  CHECK(tooltips() == 1);
+}
+
+TEST_CASE("window: space plays and stops") {
+  const auto script = WindowScript::open();
+  if (script == nullptr) return;
+  script->session().apply(SetSpeed{0.05});
+  ImGuiIO& io = script->frame().io();
+  io.AddKeyEvent(ImGuiKey_Space, true);
+  script->frame().build(960, 540, 0.01);
+  io.AddKeyEvent(ImGuiKey_Space, false);
+  script->frame().build(960, 540, 0.01);
+  CHECK(script->view().playing);
+  CHECK(script->frame().wants_frame());
+  io.AddKeyEvent(ImGuiKey_Space, true);
+  script->frame().build(960, 540, 0.01);
+  script->frame().build(960, 540, 0.01);
+  CHECK_FALSE(script->view().playing);
+}
+
+TEST_CASE("window: at rest no frame is wanted") {
+  const auto script = WindowScript::open();
+  if (script == nullptr) return;
+  CHECK_FALSE(script->frame().wants_frame());
+}
+
+TEST_CASE("window: what was typed faster than frames come is taken in full before frames stop") {
+  const auto script = WindowScript::open(1600, 900);
+  if (script == nullptr) return;
+  script->settle();
+  const double speed = script->view().speed;
+  for (int i = 0; i < 12; ++i) {
+    ImGuiIO& io = script->frame().io();
+    io.AddKeyEvent(ImGuiKey_Equal, true);
+    io.AddInputCharacter('+');
+    io.AddKeyEvent(ImGuiKey_Equal, false);
+  }
+  int frames = 0;
+  for (; frames < 500 && script->frame().wants_frame(); ++frames) script->frame().build(1600, 900, 0.1);  // slow ones
+  CHECK(frames < 500);
+  CHECK(ImGui::GetCurrentContext()->InputEventsQueue.Size == 0);
+  CHECK(script->view().speed > speed);
+}
+
+TEST_CASE("window: another language, with the numbers of the stage in sight, changes the fonts under them") {
+  const auto script = WindowScript::open(1600, 900);
+  if (script == nullptr) return;
+  for (const char* language : {"ko", "en", "ko"}) {
+    const Picture before = script->picture();
+    script->command(SetLanguage{language});
+    CHECK(script->picture().rgba != before.rgba);
+  }
+}
+
+TEST_CASE("window: clicking an algorithm's pill simulates it") {
+  const auto script = WindowScript::open(1600, 900);
+  if (script == nullptr) return;
+  // The pills start right of the title: click along the bar until the first one answers.
+  for (float x = 110; x < 300 && script->view().request.algorithm == "flash2"; x += 20) script->click(x, 22);
+  CHECK(script->view().request.algorithm == "standard");
+  CHECK(script->view().lane().simulation->request.algorithm == "standard");
+}
+
+TEST_CASE("window: over an open popover a digit changes no view, and a click on a number is enough to type another") {
+  const auto script = WindowScript::open(1600, 900);
+  if (script == nullptr) return;
+  for (float x = 620; x < 900 && !ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel); x += 20)
+    script->click(x, 22);
+  script->press(ImGuiKey_2);
+  CHECK(script->view().center == CenterView::stage);
+  // The rows of the popover from the top down: the one that answers with N is the one that is meant.
+  for (float y = 204; y < 340 && script->view().request.problem.seq_q != 32; y += 8) {
+    script->click(924, y);
+    if (!ImGui::GetIO().WantTextInput) continue;
+    script->type("32");
+    script->press(ImGuiKey_Enter);
+  }
+  CHECK(script->view().request.problem.seq_q == 32);
+  CHECK(script->view().center == CenterView::stage);
+}
+
+TEST_CASE("window: a splitter can be dragged, and a double click puts it back") {
+  const auto script = WindowScript::open(1600, 900);
+  if (script == nullptr) return;
+  const Rect splitter = script->frame().layout().splitters[0];
+  script->drag(splitter.center(), {splitter.center().x + 80, splitter.center().y});
+  CHECK(script->frame().layout().listing.width() == doctest::Approx(380).epsilon(0.02));
+}
+
+TEST_CASE("window: every panel draws alone, at every step, in every program, small and large") {
+  const auto script = WindowScript::open();
+  if (script == nullptr) return;
+  for (const ProgramInfo& info : program_table()) {
+    CAPTURE(info.id);
+    script->command(SetAlgorithm{std::string(info.id)});
+    const std::int64_t last = script->view().lane().step_count;
+    for (const auto& [width, height] : {std::pair{1600, 900}, std::pair{640, 400}}) {
+      for (std::int64_t step = 0; step <= last; step += std::max<std::int64_t>(1, last / 6)) {
+        script->session().apply(SeekStep{step});
+        script->frame().build(width, height, 0.05);
+      }
+    }
+    CHECK(script->view().lanes.size() == 1);
+  }
+}
+
+TEST_CASE("render: the same step gives the same bytes, in both themes, for every panel") {
+  const TemporaryFolder folder;
+  RenderOptions options;
+  options.request = opening_start().request;
+  options.width = 800;
+  options.height = 500;
+  options.step = 12;
+  std::set<std::string> different;
+  for (std::string panel : {"", "listing", "stage", "softmax", "traffic", "timeline", "race"}) {
+    for (ThemeKind theme : {ThemeKind::dark, ThemeKind::light}) {
+      CAPTURE(panel);
+      options.panel = panel;
+      options.theme = theme;
+      std::array<std::string, 2> bytes;
+      for (std::string& one : bytes) {
+        options.out = folder.path("picture.png");
+        const Result<std::string> done = render_picture(options);
+        if (!done && done.error().kind == Error::Kind::machine_lacks) {
+          MESSAGE("skipped: ", done.error().sentence);
+          return;
+        }
+        REQUIRE(static_cast<bool>(done));
+        std::ifstream file(options.out, std::ios::binary);
+        one.assign(std::istreambuf_iterator<char>(file), {});
+      }
+      CHECK(bytes[0] == bytes[1]);
+      CHECK(bytes[0].size() > 1000);
+      different.insert(bytes[0]);
+    }
+  }
+  CHECK(different.size() == 14);
+}
+
+TEST_CASE("render: what cannot be drawn is one sentence") {
+  const TemporaryFolder folder;
+  RenderOptions options;
+  options.request = opening_start().request;
+  options.out = folder.path("picture.png");
+  const auto sentence = [](const RenderOptions& asked) {
+    const Result<std::string> done = render_picture(asked);
+    return done ? std::string() : done.error().sentence;
+  };
+  RenderOptions panel = options;
+  panel.panel = "nowhere";
+  CHECK(sentence(panel).find("stage") != std::string::npos);
+  RenderOptions step = options;
+  step.step = 1000000;
+  CHECK(sentence(step).find("1000000") != std::string::npos);
+  RenderOptions tile = options;
+  tile.request.tile = TileShape{0, 16};
+  CHECK_FALSE(sentence(tile).empty());
+  RenderOptions language = options;
+  language.language = "xx";
+  CHECK_FALSE(sentence(language).empty());
+  RenderOptions size = options;
+  size.width = 1000000;
+  CHECK(sentence(size).find("1000000") != std::string::npos);
+  CHECK(folder.entries() == 0);
+}
+
+TEST_CASE("window: in a small window nothing has to be scrolled into sight, in any program and in a race") {
+  const auto script = WindowScript::open(1024, 640);
+  if (script == nullptr) return;
+  for (const auto& [width, height] : {std::pair(1024, 640), {960, 600}, {800, 500}}) {
+    const int wide = width;  // a lambda of Clang captures no structured binding
+    CAPTURE(wide);
+    script->resize(width, height);
+    for (const ProgramInfo& info : program_table()) {
+      CAPTURE(info.id);
+      script->command(SetAlgorithm{std::string(info.id)});
+      for (const bool race : {false, true}) {
+        script->command(SetRace{race});
+        CAPTURE(race);
+        script->frame().io();  // makes its context the current one
+        for (const ImGuiWindow* window : ImGui::GetCurrentContext()->Windows) {
+          const std::string_view name = window->Name;
+          CAPTURE(name);
+          if (!window->WasActive || (name.find("stage") == name.npos && name.find("race") == name.npos)) continue;
+          CHECK(window->ScrollMax.x <= 1);
+          CHECK(window->ScrollMax.y <= 1);
+        }
+      }
+      script->command(SetRace{false});
+    }
+  }
+}
