@@ -4,12 +4,12 @@
 
 #include <fmt/format.h>
 
-#include "app/views/app_frame.h"
 #include "app/model/assets.h"
 #include "app/platform/files.h"
 #include "app/platform/headless_context.h"
-#include "app/ui/language.h"
 #include "app/platform/png.h"
+#include "app/ui/language.h"
+#include "app/views/app_frame.h"
 #include "app/window.h"
 
 namespace tilescope {

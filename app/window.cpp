@@ -17,12 +17,12 @@
 #define GLFW_INCLUDE_NONE
 #include <GLFW/glfw3.h>
 
-#include "app/views/app_frame.h"
 #include "app/model/assets.h"
+#include "app/model/settings.h"
 #include "app/platform/files.h"
 #include "app/platform/opengl_name.h"
 #include "app/ui/language.h"
-#include "app/model/settings.h"
+#include "app/views/app_frame.h"
 
 namespace tilescope {
 

@@ -7,11 +7,13 @@
 
 namespace tilescope {
 
-inline Spread exactly(double value) { return {value, value, value}; }
+inline Spread exactly(double value) {
+  return {value, value, value};
+}
 
 /// A case whose "measured" figures are the simulated ones times `factor`; counters by the keys of counter_table().
-inline MeasuredCase synthetic_case(const std::string& kernel, const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu,
-                                   double factor = 1) {
+inline MeasuredCase synthetic_case(const std::string& kernel, const AttentionProblem& problem, const TileShape& tile,
+                                   const GpuSpec& gpu, double factor = 1) {
   SimulationRequest request;
   request.algorithm = counterpart_of(kernel).algorithm;
   request.problem = problem;

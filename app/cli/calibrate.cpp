@@ -6,8 +6,8 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include "app/model/assets.h"
 #include "app/cli/output.h"
+#include "app/model/assets.h"
 #include "kernels/calibrate/calibrate.h"
 #include "sim/core/spec_text.h"
 
@@ -35,10 +35,13 @@ Status run_calibrate(const CommandLine& line, std::FILE* out, std::FILE* err) {
   const Result<GpuSpec> base = base_of(line, *device);
   if (!base) return base.error();
   const auto start = std::chrono::steady_clock::now();
-  const Result<std::vector<CalibratedValue>> values = calibrate(*device, *base, [&](std::string_view step, int done, int of) {
-    std::fputs(fmt::format("{}/{} {}\n", done + 1, of, step).c_str(), err);
-    return true;
-  }, line.brief ? brief_effort : CalibrationEffort{});
+  const Result<std::vector<CalibratedValue>> values = calibrate(
+      *device, *base,
+      [&](std::string_view step, int done, int of) {
+        std::fputs(fmt::format("{}/{} {}\n", done + 1, of, step).c_str(), err);
+        return true;
+      },
+      line.brief ? brief_effort : CalibrationEffort{});
   if (!values) return values.error();
   std::fputs(fmt::format("{} values measured in {:.1f} s\n", values->size(),
                          std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count())
@@ -47,9 +50,9 @@ Status run_calibrate(const CommandLine& line, std::FILE* out, std::FILE* err) {
   if (line.brief) return Done{};
   const Result<GpuSpec> spec = calibrated_spec(*base, *values);
   if (!spec) return spec.error();
-  const std::string heading = fmt::format(
-      "Measured by tilescope calibrate on {}, driver for CUDA {}, {:%Y-%m-%d}.", device->name, device->driver_version,
-      fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
+  const std::string heading =
+      fmt::format("Measured by tilescope calibrate on {}, driver for CUDA {}, {:%Y-%m-%d}.", device->name, device->driver_version,
+                  fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
   const std::string text = spec_text(*spec, heading);
   return write_or_print(line.out, text, out);
 }

@@ -64,8 +64,8 @@ Error unknown_argument(std::string_view argument, CommandKind command) {
   const std::string_view name = argument.substr(0, argument.find('='));
   if (const FlagInfo* flag = find_flag(name)) {
     std::string takers;
-    for (const CommandKind other : {CommandKind::window, CommandKind::simulate, CommandKind::render, CommandKind::sweep, CommandKind::measure,
-                                    CommandKind::validate, CommandKind::calibrate})
+    for (const CommandKind other : {CommandKind::window, CommandKind::simulate, CommandKind::render, CommandKind::sweep,
+                                    CommandKind::measure, CommandKind::validate, CommandKind::calibrate})
       if (takes(*flag, other)) takers += fmt::format("{}{}", takers.empty() ? "" : ", ", to_string(other));
     return Error{fmt::format("{} is not a flag of {}, but of {}", flag->name, to_string(command), takers)};
   }
@@ -147,8 +147,10 @@ class Understanding {
     if (!error_ && line_.command == CommandKind::sweep && line_.over.empty())
       return Error{"sweep needs --over KEY=RANGE: for example --over seq=64:1024:x2"};
     if (!error_ && line_.probe.empty() && (line_.probe_block || line_.probe_row))
-      return Error{fmt::format("{} says which row to follow: it needs --probe FILE", line_.probe_row ? "--probe-row" : "--probe-block")};
-    if (!error_ && line_.brief && !line_.out.empty()) return Error{"--brief measures too little for a spec: leave out --brief or --out"};
+      return Error{
+          fmt::format("{} says which row to follow: it needs --probe FILE", line_.probe_row ? "--probe-row" : "--probe-block")};
+    if (!error_ && line_.brief && !line_.out.empty())
+      return Error{"--brief measures too little for a spec: leave out --brief or --out"};
     if (error_) return *error_;
     return std::move(line_);
   }

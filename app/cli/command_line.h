@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "app/model/center_views.h"
 #include "app/cli/flags.h"
 #include "app/cli/numbers.h"
+#include "app/model/center_views.h"
 #include "app/model/studies.h"
 #include "app/ui/theme.h"
 #include "sim/core/attention_problem.h"

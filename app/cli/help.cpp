@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include "app/model/assets.h"
 #include "app/cli/flags.h"
+#include "app/model/assets.h"
 #include "sim/core/gpu_spec.h"
 #include "sim/programs/tile_program.h"
 

@@ -10,8 +10,8 @@
 
 #include "app/cli/measure_report.h"
 #include "app/cli/output.h"
-#include "app/platform/files.h"
 #include "app/model/probe_inputs.h"
+#include "app/platform/files.h"
 #include "kernels/measure/bandwidth.h"
 #include "kernels/measure/bundle.h"
 #include "kernels/measure/probe.h"

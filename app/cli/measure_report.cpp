@@ -141,16 +141,17 @@ std::string cost_text(std::string_view what, double plain_ns, double probed_ns) 
 
 std::string probe_table(const ProbeResult& probe) {
   TextTable rows("lrrr");
-  rows.row({fmt::format("row {} of block {}: query {} of head {}", probe.row, probe.block, probe.query, probe.plane), "m", "l", "alpha"});
+  rows.row({fmt::format("row {} of block {}: query {} of head {}", probe.row, probe.block, probe.query, probe.plane), "m", "l",
+            "alpha"});
   constexpr std::size_t shown = 8;
   for (std::size_t i = 0; i < std::min(shown, probe.steps.size()); ++i)
     rows.row({fmt::format("  tile {}", i), fmt::format("{:.5f}", probe.steps[i].m), fmt::format("{:.5f}", probe.steps[i].l),
               fmt::format("{:.6f}", probe.steps[i].alpha)});
   double last_ns = 0;
   for (const ProbedBlock& block : probe.blocks) last_ns = std::max(last_ns, block.end_ns);
-  std::string text = fmt::format("probe     {} of {} on {}\nblocks    {}, the last ended {} after the first began; SM clock {:.3f} GHz\n",
-                                 probe.kernel, short_text(probe.problem), probe.device, probe.blocks.size(),
-                                 format_time(Nanoseconds(last_ns)), probe.sm_clock_hz / 1e9);
+  std::string text = fmt::format(
+      "probe     {} of {} on {}\nblocks    {}, the last ended {} after the first began; SM clock {:.3f} GHz\n", probe.kernel,
+      short_text(probe.problem), probe.device, probe.blocks.size(), format_time(Nanoseconds(last_ns)), probe.sm_clock_hz / 1e9);
   text += cost_text("cost", probe.plain_ns, probe.probed_ns);
   if (probe.launches.size() > 1)
     for (const ProbedLaunch& own : probe.launches) text += cost_text("  " + own.name, own.plain_ns, own.probed_ns);

@@ -16,9 +16,9 @@
 #include "app/cli/sweep_file.h"
 #include "app/cli/text_table.h"
 #include "app/cli/window_options.h"
-#include "app/platform/files.h"
 #include "app/model/parallel.h"
 #include "app/model/studies.h"
+#include "app/platform/files.h"
 #include "sim/analysis/format.h"
 
 namespace tilescope {

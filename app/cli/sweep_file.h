@@ -1,4 +1,5 @@
-// A sweep as a file, CSV or JSON: what was asked, and every point that has been simulated, so that the same command goes on from there.
+// A sweep as a file, CSV or JSON: what was asked, and every point that has been simulated, so that the same command goes on from
+// there.
 //
 //   CSV    # tilescope.sweep/1 {what was asked, as JSON}        one row a point, columns named in the second line
 //   JSON   {"schema":"tilescope.sweep/1","asked":{…},"points":[…]}

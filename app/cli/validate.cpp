@@ -7,13 +7,13 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "app/model/assets.h"
 #include "app/cli/output.h"
 #include "app/cli/validation_report.h"
-#include "app/platform/files.h"
+#include "app/model/assets.h"
 #include "app/model/measurements.h"
 #include "app/model/parallel.h"
 #include "app/model/validation_run.h"
+#include "app/platform/files.h"
 #include "sim/core/text.h"
 
 namespace tilescope {
@@ -29,9 +29,10 @@ Result<KnownBundle> find_bundle(const std::string& path) {
   const Measurements known = load_measurements();
   if (!known.bundles.empty()) return *known.bundles.front();
   if (!known.problem.empty()) return Error{known.problem};
-  return Error{"validate compares with what real kernels measured, and there is no bundle in assets/measured: record one with "
-               "tilescope measure --suite on a machine with an NVIDIA GPU, or name one with --bundle FILE",
-               Error::Kind::machine_lacks};
+  return Error{
+      "validate compares with what real kernels measured, and there is no bundle in assets/measured: record one with "
+      "tilescope measure --suite on a machine with an NVIDIA GPU, or name one with --bundle FILE",
+      Error::Kind::machine_lacks};
 }
 
 /// The cases of one list, or all of them.

@@ -11,9 +11,9 @@ namespace tilescope {
 /// A bundle, its cases that were asked for, and what came out.
 struct ValidationReport {
   const MeasurementBundle* bundle = nullptr;
-  std::string file;                           // the bundle's name, without the folders before it
+  std::string file;  // the bundle's name, without the folders before it
   std::span<const MeasuredCase> cases;
-  std::span<const CaseValidation> results;    // of `cases`, one by one
+  std::span<const CaseValidation> results;  // of `cases`, one by one
   ValidationSummary summary;
 };
 

@@ -12,8 +12,8 @@ enum class CenterView : std::uint8_t { stage, roofline, fit, sweep, what_if, val
 
 struct CenterViewInfo {
   CenterView view;
-  std::string_view id;     // of its panel, and of --view
-  const char* title;       // on its tab
+  std::string_view id;  // of its panel, and of --view
+  const char* title;    // on its tab
   const char* tooltip;
 };
 

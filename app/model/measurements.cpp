@@ -63,7 +63,8 @@ Result<MeasurementBundle> parse(const fs::path& path, std::string_view text) {
 }  // namespace
 
 bool unchanged(const GpuSpec& gpu) {
-  return std::none_of(gpu.provenance.begin(), gpu.provenance.end(), [](const auto& entry) { return entry.second.note == changed_note; });
+  return std::none_of(gpu.provenance.begin(), gpu.provenance.end(),
+                      [](const auto& entry) { return entry.second.note == changed_note; });
 }
 
 Result<MeasurementBundle> load_bundle(const std::string& path) {

@@ -16,8 +16,8 @@ namespace tilescope {
 
 struct KnownBundle {
   MeasurementBundle bundle;
-  std::string path;      // empty for a live one
-  bool live = false;     // measured by this run of the program, on this machine
+  std::string path;   // empty for a live one
+  bool live = false;  // measured by this run of the program, on this machine
 };
 
 /// What a kernel recorded of itself, and the numbers that it was given (of the plane of the followed row).
@@ -34,10 +34,10 @@ struct KnownBandwidth {
 };
 
 struct Measurements {
-  std::vector<std::shared_ptr<const KnownBundle>> bundles;  // live ones first
+  std::vector<std::shared_ptr<const KnownBundle>> bundles;        // live ones first
   std::vector<std::shared_ptr<const KnownProbe>> probes;          // live ones first
   std::vector<std::shared_ptr<const KnownBandwidth>> bandwidths;  // live ones first
-  std::string problem;                                      // the first file that could not be read, as a sentence; empty if none
+  std::string problem;  // the first file that could not be read, as a sentence; empty if none
 };
 
 /// Errors  what read_text_file() and bundle_from_json() refuse, with the path; a bundle without cases.

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "app/model/timeline_data.h"
 #include "app/model/parallel.h"
 #include "app/model/racers.h"
 #include "app/model/session_state.h"
 #include "app/model/stage_facts.h"
+#include "app/model/timeline_data.h"
 #include "sim/analysis/outcome.h"
 
 namespace tilescope {

@@ -24,18 +24,18 @@ class Session {
   struct Start {
     SimulationRequest request;
     InputSource inputs;
-    std::optional<std::int64_t> step;       // absent: a telling one, a few steps in
+    std::optional<std::int64_t> step;  // absent: a telling one, a few steps in
     bool race = false;
     bool by_sm = false;  // lanes of the timeline
     ThemeKind theme = ThemeKind::dark;
     CenterView center = CenterView::stage;
-    std::shared_ptr<const SweepResult> swept;   // what the Sweep view shows first; absent: its usual one, when it is opened
+    std::shared_ptr<const SweepResult> swept;  // what the Sweep view shows first; absent: its usual one, when it is opened
     SweepQuantity sweep_quantity{};
     std::string language = "en";
     std::vector<std::string> gpu_ids;
     GpuLoader load_gpu = nullptr;
     TextLoader load_text = nullptr;
-    Measurements measurements;              // recorded ones
+    Measurements measurements;  // recorded ones
     /// Without threads every piece of work is done inside tick(); tests and `render` use it so.
     bool threads = true;
     /// Called from the worker's thread when a result is there; may be empty.

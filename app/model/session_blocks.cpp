@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "app/model/timeline_data.h"
 #include "app/model/session_state.h"
 #include "app/model/stage_facts.h"
+#include "app/model/timeline_data.h"
 
 namespace tilescope {
 

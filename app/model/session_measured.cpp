@@ -70,12 +70,13 @@ LiveMeasurement measure_live(std::optional<MeasuringSession>& device, const What
   }
   out.bundle = device->empty_bundle();
   if (out.bundle.gpu != request.gpu.id) {
-    out.measured = Error{fmt::format("this machine has an {}, and {} is shown: choose {} to measure beside its model", device->device().name,
-                                     request.gpu.id, out.bundle.gpu)};
+    out.measured = Error{fmt::format("this machine has an {}, and {} is shown: choose {} to measure beside its model",
+                                     device->device().name, request.gpu.id, out.bundle.gpu)};
     return out;
   }
   constexpr double counted = 0.7;  // of the whole; then come the samples
-  out.measured = device->measure(**kernel, request.problem, {}, [&](double done, std::string_view) { return progress(counted * done); });
+  out.measured =
+      device->measure(**kernel, request.problem, {}, [&](double done, std::string_view) { return progress(counted * done); });
   if (out.measured && progress(counted)) out.probe = probe_live(**kernel, what);
   return out;
 }
@@ -88,7 +89,9 @@ std::optional<BandwidthRecord> sample_live(std::optional<MeasuringSession>& devi
   return std::move(*record);
 }
 
-std::string now_text() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now()))); }
+std::string now_text() {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
+}
 
 /// The newest of a kind goes first, and takes the place of an older live one of the same.
 template <class Known, class Same>
@@ -110,7 +113,9 @@ struct Session::State::Background {
   std::atomic<bool> validation_wanted = false;
 };
 
-std::shared_ptr<Session::State::Background> Session::State::make_background() { return std::make_shared<Background>(); }
+std::shared_ptr<Session::State::Background> Session::State::make_background() {
+  return std::make_shared<Background>();
+}
 
 // --- what is shown ----------------------------------------------------------------------------------------------------------
 
@@ -159,7 +164,8 @@ void Session::State::ask_for_comparison() {
                      [this, asked = probe, simulation = lanes.back().simulation](const Progress& progress) -> Worker::Deliver {
                        auto made = compare_probe(*simulation->program, asked, progress);
                        return [this, asked, made] {
-                         if (!made && made.error().kind == Error::Kind::cancelled && compare_asked == asked) compare_asked = nullptr;
+                         if (!made && made.error().kind == Error::Kind::cancelled && compare_asked == asked)
+                           compare_asked = nullptr;
                          if (made && probe == asked) compared = *made;
                        };
                      });
@@ -171,7 +177,8 @@ void Session::State::operator()(const ShowProbe&) {
   if (!same_numbers(inputs, compared->probe->inputs)) (*this)(SetInputs{compared->probe->inputs});
   const LaneState& lane = lanes.back();
   const auto runs = lane.simulation->trace->runs();
-  const auto run = std::find_if(runs.begin(), runs.end(), [&](const BlockRun& r) { return r.launch == compared->launch && r.block == compared->block; });
+  const auto run = std::find_if(runs.begin(), runs.end(),
+                                [&](const BlockRun& r) { return r.launch == compared->launch && r.block == compared->block; });
   if (run == runs.end()) return notice(tr("The block of that row is not in the trace, which is too long to hold all of them."));
   playing = false;
   row = compared->row;
@@ -225,7 +232,8 @@ void Session::State::ask_for_validation() {
   const bool wanted = center == CenterView::validate && v.bundle != nullptr && !v.stopped && !v.complete();
   shelf->validation_wanted = wanted;
   if (!wanted || (shelf->validating && !background->idle())) return;
-  const Result<GpuSpec> gpu = load_gpu != nullptr ? load_gpu(v.bundle->bundle.gpu) : Result<GpuSpec>(Error{"no GPU can be loaded here"});
+  const Result<GpuSpec> gpu =
+      load_gpu != nullptr ? load_gpu(v.bundle->bundle.gpu) : Result<GpuSpec>(Error{"no GPU can be loaded here"});
   if (!gpu) {
     v.problem = gpu.error().sentence;
     v.stopped = true;
@@ -341,8 +349,9 @@ void Session::State::take_measured() {
 
 void Session::State::keep_bandwidth(BandwidthRecord record) {
   record.date = now_text();
-  put_live(measurements.bandwidths, KnownBandwidth{record, true},
-           [&](const KnownBandwidth& other) { return other.record.kernel == record.kernel && other.record.problem == record.problem; });
+  put_live(measurements.bandwidths, KnownBandwidth{record, true}, [&](const KnownBandwidth& other) {
+    return other.record.kernel == record.kernel && other.record.problem == record.problem;
+  });
   if (!lanes.empty()) bandwidth = find_bandwidth(measurements, *lanes.back().simulation);
 }
 

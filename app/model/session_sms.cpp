@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "app/model/sm_lanes.h"
 #include "app/model/session_state.h"
+#include "app/model/sm_lanes.h"
 #include "sim/analysis/outcome.h"
 #include "sim/engine/refocused.h"
 

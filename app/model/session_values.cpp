@@ -3,9 +3,9 @@
 #include <cmath>
 #include <utility>
 
-#include "app/model/timeline_data.h"
 #include "app/model/session_state.h"
 #include "app/model/stage_facts.h"
+#include "app/model/timeline_data.h"
 #include "sim/numerics/inputs.h"
 
 namespace tilescope {
@@ -191,19 +191,21 @@ void Session::State::ask_for_plane(int slot, const PlaneKey& key) {
   if (under_way == key) return;
   under_way = key;
   const InputSource source = fitting_inputs(key.simulation->request.problem, nullptr);
-  worker->submit(first_plane_slot + slot, tr("working out the values"), [this, slot, key, source](const Progress&) -> Worker::Deliver {
-    const PlaneFacts facts{make_reference(*key.simulation->program, source, key.plane),
-                           std::make_shared<const TileHistory>(*key.simulation, key.plane)};
-    return [this, slot, key, facts] {
-      auto& waiting = planes_under_way[static_cast<std::size_t>(slot)];
-      if (waiting != key) return;
-      waiting.reset();
-      planes.put(key, facts);
-    };
-  });
+  worker->submit(first_plane_slot + slot, tr("working out the values"),
+                 [this, slot, key, source](const Progress&) -> Worker::Deliver {
+                   const PlaneFacts facts{make_reference(*key.simulation->program, source, key.plane),
+                                          std::make_shared<const TileHistory>(*key.simulation, key.plane)};
+                   return [this, slot, key, facts] {
+                     auto& waiting = planes_under_way[static_cast<std::size_t>(slot)];
+                     if (waiting != key) return;
+                     waiting.reset();
+                     planes.put(key, facts);
+                   };
+                 });
 }
 
-/// After another SM was chosen: a simulation comes with the timeline of its own. Laying out hundreds of thousands of intervals takes longer than a frame may.
+/// After another SM was chosen: a simulation comes with the timeline of its own. Laying out hundreds of thousands of intervals
+/// takes longer than a frame may.
 void Session::State::show_timeline(int slot, LaneState& lane) {
   const TimelineKey key{lane.simulation, lane.lane.focus_sm};
   const auto* made = timelines.find(key);

@@ -29,9 +29,7 @@ Settings parse_settings(std::string_view toml_text) {
   toml::table parsed;
   try {
     parsed = toml::parse(toml_text);
-  } catch (const toml::parse_error&) {
-    return out;
-  }
+  } catch (const toml::parse_error&) { return out; }
   const toml::table& table = parsed;
   take(table["layout"]["left"], out.shares.left, 0.05, 0.6);
   take(table["layout"]["right"], out.shares.right, 0.05, 0.6);
@@ -42,7 +40,8 @@ Settings parse_settings(std::string_view toml_text) {
   take(table["window"]["height"], out.height, 240, 16384);
   take(table["window"]["text_scale"], out.text_scale, 0.5, 4);
   if (table["window"]["theme"].value<std::string>() == "light") out.theme = ThemeKind::light;
-  if (const auto language = table["window"]["language"].value<std::string>(); language && language->size() <= 8) out.language = *language;
+  if (const auto language = table["window"]["language"].value<std::string>(); language && language->size() <= 8)
+    out.language = *language;
   return out;
 }
 

@@ -15,9 +15,9 @@ struct Settings {
   LayoutShares shares;
   ThemeKind theme = ThemeKind::dark;
   std::string language = "en";
-  bool by_sm = false;                 // lanes of the timeline
-  int width = 1600, height = 900;     // of the window, in points
-  float text_scale = 1;               // times the display's own
+  bool by_sm = false;              // lanes of the timeline
+  int width = 1600, height = 900;  // of the window, in points
+  float text_scale = 1;            // times the display's own
   bool operator==(const Settings&) const = default;
 };
 

@@ -16,7 +16,7 @@ namespace {
 /// Intervals that one look may keep, about 100 bytes each.
 constexpr std::size_t most_looked_into = 1'000'000;
 constexpr int most_beside = 8;  // SMs on either side of those that were asked for
-constexpr float apart = 6;  // columns that a block has to be wide for its edges to be drawn
+constexpr float apart = 6;      // columns that a block has to be wide for its edges to be drawn
 
 void index_places(SmLanes& lanes) {
   for (const BlockRun& run : lanes.runs) lanes.places = std::max(lanes.places, run.slot + 1);

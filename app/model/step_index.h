@@ -14,10 +14,10 @@ namespace tilescope {
 /// One entry an interval of the SM, in the intervals' order. Small, because there can be hundreds of thousands.
 struct StepLabel {
   std::uint8_t line = 0;
-  Tensor tensor = Tensor::q;      // whose colour it wears
-  Slot slot = Slot::none;         // what it writes; what a store reads
-  bool moves = false;             // a load or a store
-  std::int32_t row = 0, col = 0;  // of the tile that moves
+  Tensor tensor = Tensor::q;                      // whose colour it wears
+  Slot slot = Slot::none;                         // what it writes; what a store reads
+  bool moves = false;                             // a load or a store
+  std::int32_t row = 0, col = 0;                  // of the tile that moves
   std::int32_t wait_load = -1, issue_after = -1;  // as Operation has them: what it needs, of its own block
 };
 

@@ -1,6 +1,7 @@
 // Studies: what the views in the middle are made of — many simulations each, run by the background worker, shown while they arrive.
 //
-//   Session::tick() ── ask(view, simulation) ──► background worker ── one result after the other ──► Growing<T> ── view() ──► panels
+//   Session::tick() ── ask(view, simulation) ──► background worker ── one result after the other ──► Growing<T> ── view() ──►
+//   panels
 #pragma once
 
 #include <functional>
@@ -23,16 +24,16 @@ namespace tilescope {
 /// A kernel under the roofline.
 struct RooflineKernel {
   std::string algorithm;
-  bool chosen = false;                     // the one on the stage; the other stands beside it for comparison
-  std::vector<RooflinePoint> launches;     // by launch and level
-  std::vector<RooflinePoint> whole;        // all launches together, by level
+  bool chosen = false;                  // the one on the stage; the other stands beside it for comparison
+  std::vector<RooflinePoint> launches;  // by launch and level
+  std::vector<RooflinePoint> whole;     // all launches together, by level
   Outcome outcome;
 };
 struct RooflineStudy {
   GpuSpec gpu;
   AttentionProblem problem;
   Roofline roof;
-  std::vector<RooflineKernel> kernels;     // the slower kind first
+  std::vector<RooflineKernel> kernels;  // the slower kind first
   bool complete = false;
 };
 
@@ -59,8 +60,8 @@ struct StudyView {
   std::shared_ptr<const NextLimit> limit;  // of the simulation that is shown; null while it is worked out
   std::shared_ptr<const SweepResult> sweep;
   SweepChoice sweep_choice;
-  bool stopped = false;                    // by the user, before it was complete
-  bool given = false;                      // the sweep was done elsewhere: there is nothing to choose
+  bool stopped = false;  // by the user, before it was complete
+  bool given = false;    // the sweep was done elsewhere: there is nothing to choose
 };
 
 /// A value that threads replace while the frame reads it.
@@ -105,11 +106,11 @@ class Studies {
  private:
   template <class T>
   struct Kept {
-    SimulationRequest key;                       // of a sweep: its base
+    SimulationRequest key;  // of a sweep: its base
     std::shared_ptr<Growing<T>> study;
   };
   template <class T>
-  using Recent = std::list<Kept<T>>;             // newest first
+  using Recent = std::list<Kept<T>>;  // newest first
 
   template <class T, class Make, class Same>
   std::shared_ptr<Growing<T>> find_or_make(Recent<T>& recent, const SimulationRequest& key, const Make& make, const Same& same);
@@ -122,10 +123,10 @@ class Studies {
 
   Worker& worker_;
   int threads_;
-  std::shared_ptr<int> turn_ = std::make_shared<int>(0);   // of the job that is under way
-  const void* under_way_ = nullptr;                        // the study that a job works on
+  std::shared_ptr<int> turn_ = std::make_shared<int>(0);  // of the job that is under way
+  const void* under_way_ = nullptr;                       // the study that a job works on
   bool stopped_ = false, given_ = false;
-  const void* shown_ = nullptr;                            // the study that was asked for last
+  const void* shown_ = nullptr;  // the study that was asked for last
   SweepChoice choice_;
   bool choice_is_users_ = false;
   std::shared_ptr<const Simulation> limit_of_;  // whose next limit is asked for
@@ -143,6 +144,7 @@ class Studies {
 
 /// Simulates what is missing of a sweep, on `threads` threads. `stop` is asked now and then from every thread; `changed` is called
 /// after each point, never twice at once. False when it was stopped.
-bool run_sweep(Growing<SweepResult>& sweep, int threads, const std::function<bool()>& stop, const std::function<void(const SweepResult&)>& changed);
+bool run_sweep(Growing<SweepResult>& sweep, int threads, const std::function<bool()>& stop,
+               const std::function<void(const SweepResult&)>& changed);
 
 }  // namespace tilescope

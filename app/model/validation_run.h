@@ -27,12 +27,12 @@ bool validate_cases(const GpuSpec& gpu, std::span<const MeasuredCase> cases, con
 
 /// A bundle that the window holds against the model, case by case.
 struct ValidationState {
-  std::shared_ptr<const KnownBundle> bundle;              // null: there is none
-  std::vector<std::optional<CaseValidation>> results;     // of the bundle's cases; absent while not yet simulated
+  std::shared_ptr<const KnownBundle> bundle;           // null: there is none
+  std::vector<std::optional<CaseValidation>> results;  // of the bundle's cases; absent while not yet simulated
   std::size_t done = 0;
-  std::optional<ValidationSummary> summary;               // once every case is done
-  bool stopped = false;                                   // by the user
-  std::string problem;                                    // why it cannot be done; empty if it can
+  std::optional<ValidationSummary> summary;  // once every case is done
+  bool stopped = false;                      // by the user
+  std::string problem;                       // why it cannot be done; empty if it can
   bool complete() const { return bundle != nullptr && done == results.size(); }
 };
 

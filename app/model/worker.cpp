@@ -28,7 +28,7 @@ struct Worker::State {
   std::condition_variable changed;
   std::map<int, Job> pending;
   std::vector<Deliver> finished;
-  int running_slot = -1;                         // -1: nothing runs
+  int running_slot = -1;  // -1: nothing runs
   std::string running_what;
   Clock::time_point running_since;
   Clock::time_point cancel_at = Clock::time_point::max();
@@ -140,7 +140,8 @@ void Worker::finish() {
     {
       std::unique_lock lock(state_->mutex);
       if (state_->threads)
-        state_->changed.wait(lock, [this] { return !state_->finished.empty() || (state_->pending.empty() && state_->running_slot < 0); });
+        state_->changed.wait(lock,
+                             [this] { return !state_->finished.empty() || (state_->pending.empty() && state_->running_slot < 0); });
     }
     if (!take_finished() && idle()) return;
   }
@@ -156,7 +157,9 @@ double Worker::busy_seconds() const {
   return state_->running_slot < 0 ? 0 : std::chrono::duration<double>(Clock::now() - state_->running_since).count();
 }
 
-double Worker::progress() const { return state_->progress.load(std::memory_order_relaxed); }
+double Worker::progress() const {
+  return state_->progress.load(std::memory_order_relaxed);
+}
 
 std::string Worker::what() const {
   const std::lock_guard lock(state_->mutex);

@@ -25,8 +25,9 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  /// Queues `work`; the lowest slot runs first. Replaces what waits in the same slot. A job of the same slot that is running may go on
-  /// for `grace` in all, so that dragging a slider shows something; then it is cancelled. A running job of a higher slot is cancelled.
+  /// Queues `work`; the lowest slot runs first. Replaces what waits in the same slot. A job of the same slot that is running may go
+  /// on for `grace` in all, so that dragging a slider shows something; then it is cancelled. A running job of a higher slot is
+  /// cancelled.
   void submit(int slot, std::string what, Work work, std::chrono::milliseconds grace = std::chrono::milliseconds(0));
   /// Forgets what waits and cancels what runs.
   void cancel_all();

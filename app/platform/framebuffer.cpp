@@ -9,7 +9,9 @@
 
 namespace tilescope {
 
-Framebuffer::Framebuffer(Framebuffer&& other) noexcept { *this = std::move(other); }
+Framebuffer::Framebuffer(Framebuffer&& other) noexcept {
+  *this = std::move(other);
+}
 
 Framebuffer& Framebuffer::operator=(Framebuffer&& other) noexcept {
   std::swap(id_, other.id_);
@@ -40,8 +42,9 @@ Result<Framebuffer> Framebuffer::make(int width, int height) {
   glFramebufferRenderbuffer(GL_FRAMEBUFFER, GL_COLOR_ATTACHMENT0, GL_RENDERBUFFER, out.color_);
   const GLenum status = glCheckFramebufferStatus(GL_FRAMEBUFFER);
   if (status != GL_FRAMEBUFFER_COMPLETE)
-    return Error{fmt::format("a picture of {}x{} cannot be drawn here: OpenGL status 0x{:x}; use a smaller --size", width, height, status),
-                 Error::Kind::machine_lacks};
+    return Error{
+        fmt::format("a picture of {}x{} cannot be drawn here: OpenGL status 0x{:x}; use a smaller --size", width, height, status),
+        Error::Kind::machine_lacks};
   return out;
 }
 

@@ -15,7 +15,9 @@ namespace tilescope {
 
 namespace {
 
-bool has_extension(const char* list, const char* name) { return list != nullptr && std::strstr(list, name) != nullptr; }
+bool has_extension(const char* list, const char* name) {
+  return list != nullptr && std::strstr(list, name) != nullptr;
+}
 
 /// Displays worth trying, best first: Mesa without a surface draws the same bytes everywhere, so it comes before any GPU.
 std::array<EGLDisplay, 3> candidate_displays() {
@@ -42,8 +44,9 @@ EGLContext make_context(EGLDisplay display, bool core) {
   EGLConfig config = nullptr;
   EGLint count = 0;
   if (!eglChooseConfig(display, wanted, &config, 1, &count) || count < 1) return EGL_NO_CONTEXT;
-  constexpr EGLint attributes[] = {EGL_CONTEXT_MAJOR_VERSION,       3, EGL_CONTEXT_MINOR_VERSION, 3, EGL_CONTEXT_OPENGL_PROFILE_MASK,
-                                   EGL_CONTEXT_OPENGL_CORE_PROFILE_BIT, EGL_NONE};
+  constexpr EGLint attributes[] = {
+      EGL_CONTEXT_MAJOR_VERSION,           3,       EGL_CONTEXT_MINOR_VERSION, 3, EGL_CONTEXT_OPENGL_PROFILE_MASK,
+      EGL_CONTEXT_OPENGL_CORE_PROFILE_BIT, EGL_NONE};
   const EGLContext context = eglCreateContext(display, config, EGL_NO_CONTEXT, core ? attributes : nullptr);
   if (context != EGL_NO_CONTEXT && !eglMakeCurrent(display, EGL_NO_SURFACE, EGL_NO_SURFACE, context)) {
     eglDestroyContext(display, context);

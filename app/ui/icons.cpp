@@ -70,22 +70,60 @@ void draw_question(const Pen& pen) {
 void draw_icon(ImDrawList* list, Icon icon, ImVec2 center, float size, ImU32 color) {
   const Pen pen(list, center, size, color);
   switch (icon) {
-    case Icon::first: pen.box(-0.9F, -0.8F, -0.6F, 0.8F); pen.triangle(0.8F, -1.3F, 0.85F); break;
-    case Icon::last: pen.box(0.6F, -0.8F, 0.9F, 0.8F); pen.triangle(-0.8F, 1.3F, 0.85F); break;
-    case Icon::back: pen.triangle(0.6F, -1.35F, 0.9F); break;
-    case Icon::forward: pen.triangle(-0.6F, 1.35F, 0.9F); break;
-    case Icon::play: pen.triangle(-0.65F, 1.6F, 1.0F); break;
-    case Icon::pause: pen.box(-0.65F, -0.85F, -0.2F, 0.85F); pen.box(0.2F, -0.85F, 0.65F, 0.85F); break;
-    case Icon::sun: draw_sun(pen); break;
-    case Icon::moon: pen.half_disc(); break;
-    case Icon::help: draw_question(pen); break;
-    case Icon::present: draw_present(pen); break;
+    case Icon::first:
+      pen.box(-0.9F, -0.8F, -0.6F, 0.8F);
+      pen.triangle(0.8F, -1.3F, 0.85F);
+      break;
+    case Icon::last:
+      pen.box(0.6F, -0.8F, 0.9F, 0.8F);
+      pen.triangle(-0.8F, 1.3F, 0.85F);
+      break;
+    case Icon::back:
+      pen.triangle(0.6F, -1.35F, 0.9F);
+      break;
+    case Icon::forward:
+      pen.triangle(-0.6F, 1.35F, 0.9F);
+      break;
+    case Icon::play:
+      pen.triangle(-0.65F, 1.6F, 1.0F);
+      break;
+    case Icon::pause:
+      pen.box(-0.65F, -0.85F, -0.2F, 0.85F);
+      pen.box(0.2F, -0.85F, 0.65F, 0.85F);
+      break;
+    case Icon::sun:
+      draw_sun(pen);
+      break;
+    case Icon::moon:
+      pen.half_disc();
+      break;
+    case Icon::help:
+      draw_question(pen);
+      break;
+    case Icon::present:
+      draw_present(pen);
+      break;
     case Icon::close:
-    case Icon::cancel: pen.line(-0.65F, -0.65F, 0.65F, 0.65F); pen.line(-0.65F, 0.65F, 0.65F, -0.65F); break;
-    case Icon::plus: pen.line(-0.75F, 0, 0.75F, 0); pen.line(0, -0.75F, 0, 0.75F); break;
-    case Icon::minus: pen.line(-0.75F, 0, 0.75F, 0); break;
-    case Icon::reset: pen.arc(0, 0, 0.75F, -0.35F * pi, 1.25F * pi); pen.line(0.34F, -0.67F, 0.3F, -1.05F); pen.line(0.34F, -0.67F, 0.75F, -0.8F); break;
-    case Icon::chevron: pen.line(-0.6F, -0.3F, 0, 0.35F); pen.line(0.6F, -0.3F, 0, 0.35F); break;
+    case Icon::cancel:
+      pen.line(-0.65F, -0.65F, 0.65F, 0.65F);
+      pen.line(-0.65F, 0.65F, 0.65F, -0.65F);
+      break;
+    case Icon::plus:
+      pen.line(-0.75F, 0, 0.75F, 0);
+      pen.line(0, -0.75F, 0, 0.75F);
+      break;
+    case Icon::minus:
+      pen.line(-0.75F, 0, 0.75F, 0);
+      break;
+    case Icon::reset:
+      pen.arc(0, 0, 0.75F, -0.35F * pi, 1.25F * pi);
+      pen.line(0.34F, -0.67F, 0.3F, -1.05F);
+      pen.line(0.34F, -0.67F, 0.75F, -0.8F);
+      break;
+    case Icon::chevron:
+      pen.line(-0.6F, -0.3F, 0, 0.35F);
+      pen.line(0.6F, -0.3F, 0, 0.35F);
+      break;
   }
 }
 

@@ -8,8 +8,8 @@
 #include <toml++/toml.h>
 
 #include "app/model/assets.h"
-#include "app/platform/files.h"
 #include "app/model/view.h"
+#include "app/platform/files.h"
 
 namespace tilescope {
 
@@ -61,8 +61,12 @@ const char* Language::find(std::string_view english) const {
   return found == texts_.end() ? nullptr : found->second.c_str();
 }
 
-void use_language(std::shared_ptr<const Language> language) { current() = std::move(language); }
-const Language* language_in_use() { return current().get(); }
+void use_language(std::shared_ptr<const Language> language) {
+  current() = std::move(language);
+}
+const Language* language_in_use() {
+  return current().get();
+}
 
 Result<std::shared_ptr<const Language>> load_language(const std::string& id) {
   if (id.empty() || id == "en") return std::shared_ptr<const Language>();

@@ -27,7 +27,8 @@ class Language {
   std::map<std::string, std::string, std::less<>> texts_;
 };
 
-/// What tr() uses from now on; nullptr is English. The only setting of the program that is not passed along: every text asks for it.
+/// What tr() uses from now on; nullptr is English. The only setting of the program that is not passed along: every text asks for
+/// it.
 void use_language(std::shared_ptr<const Language> language);
 const Language* language_in_use();
 

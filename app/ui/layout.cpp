@@ -43,7 +43,9 @@ Measures measure(float width, float height, float scale, bool present) {
   return m;
 }
 
-float between(float value, float low, float high) { return std::clamp(value, low, std::max(low, high)); }
+float between(float value, float low, float high) {
+  return std::clamp(value, low, std::max(low, high));
+}
 
 float right_width(const Measures& m, float width, float left, float scale, const LayoutShares& shares) {
   const float stage_min = least_stage * scale * std::min(1.0F, m.left_min / (least_left * scale));
@@ -106,9 +108,15 @@ LayoutShares drag_splitter(LayoutShares shares, Splitter splitter, float x, floa
   const Measures m = measure(width, height, scale, present);
   const Layout now = compute_layout(width, height, scale, shares, present);
   switch (splitter) {
-    case Splitter::left: shares.left = between(x - 1.5F * m.gap, m.left_min, m.left_max) / width; break;
-    case Splitter::right: shares.right = between(width - x - 1.5F * m.gap, m.right_min, m.right_max) / width; break;
-    case Splitter::bottom: shares.bottom = between(height - y - 1.5F * m.gap, m.bottom_min, m.bottom_max) / height; break;
+    case Splitter::left:
+      shares.left = between(x - 1.5F * m.gap, m.left_min, m.left_max) / width;
+      break;
+    case Splitter::right:
+      shares.right = between(width - x - 1.5F * m.gap, m.right_min, m.right_max) / width;
+      break;
+    case Splitter::bottom:
+      shares.bottom = between(height - y - 1.5F * m.gap, m.bottom_min, m.bottom_max) / height;
+      break;
     case Splitter::softmax: {
       const float column = std::max(1.0F, now.traffic.max.y - now.softmax.min.y - m.gap);
       shares.softmax = between(y - 0.5F * m.gap - now.softmax.min.y, m.box_min, column - m.box_min) / column;

@@ -28,19 +28,19 @@ inline constexpr std::array<std::string_view, 3> side_panels = {"listing", "soft
 
 /// Shares of the window; remembered between runs.
 struct LayoutShares {
-  float left = 0.1875F;      // of the width: the listing
-  float right = 0.225F;      // of the width: softmax and traffic
-  float bottom = 0.215F;     // of the height: timeline and transport
-  float softmax = 0.47F;     // of the right column's height
+  float left = 0.1875F;   // of the width: the listing
+  float right = 0.225F;   // of the width: softmax and traffic
+  float bottom = 0.215F;  // of the height: timeline and transport
+  float softmax = 0.47F;  // of the right column's height
   bool operator==(const LayoutShares&) const = default;
 };
 
 struct Layout {
   Rect top_bar, listing, stage, softmax, traffic, bottom, timeline, transport;
-  bool one_column = false;         // listing, softmax and traffic are the same rectangle, with side_tabs over it
-  Rect side_tabs;                  // empty where there are three columns
-  Rect alone;                      // of a panel that has the window for itself
-  std::array<Rect, 4> splitters;   // by Splitter; empty where there is nothing between two panels
+  bool one_column = false;        // listing, softmax and traffic are the same rectangle, with side_tabs over it
+  Rect side_tabs;                 // empty where there are three columns
+  Rect alone;                     // of a panel that has the window for itself
+  std::array<Rect, 4> splitters;  // by Splitter; empty where there is nothing between two panels
 };
 
 /// How much smaller than usual everything is in a window of so many points: 1 from 1280x720 up, below that smaller by as much as
@@ -52,6 +52,7 @@ float scale_of_window(float width, float height);
 Layout compute_layout(float width, float height, float scale, const LayoutShares& shares, bool present);
 
 /// The shares after `splitter` was dragged to the pointer at (x, y); kept within what compute_layout() can show.
-LayoutShares drag_splitter(LayoutShares shares, Splitter splitter, float x, float y, float width, float height, float scale, bool present);
+LayoutShares drag_splitter(LayoutShares shares, Splitter splitter, float x, float y, float width, float height, float scale,
+                           bool present);
 
 }  // namespace tilescope

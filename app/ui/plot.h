@@ -17,11 +17,11 @@
 namespace tilescope {
 
 struct PlotAxis {
-  std::string title;                           // with its unit: "queries N", "HBM traffic (bytes)"
-  double low = 0, high = 1;                    // of a logarithmic axis above 0
+  std::string title;         // with its unit: "queries N", "HBM traffic (bytes)"
+  double low = 0, high = 1;  // of a logarithmic axis above 0
   bool log = true;
-  int base = 10;                               // of a logarithmic axis: ticks at powers of 10 or of 2
-  std::string (*format)(double) = nullptr;     // of a tick; format_value() when absent
+  int base = 10;                            // of a logarithmic axis: ticks at powers of 10 or of 2
+  std::string (*format)(double) = nullptr;  // of a tick; format_value() when absent
 };
 
 /// An axis from the least to the greatest of `values` with a little room beyond; what is not finite, or not positive where the
@@ -30,7 +30,7 @@ PlotAxis axis_over(std::string title, std::span<const double> values, bool log =
 
 struct PlotTick {
   double value = 0;
-  std::string text;   // empty: a grid line without a number
+  std::string text;  // empty: a grid line without a number
 };
 /// At most `most` ticks with a text, at round numbers (1, 2, 5 of a power of ten; powers of `base`) inside the axis.
 std::vector<PlotTick> plot_ticks(const PlotAxis& axis, int most);
@@ -52,7 +52,7 @@ class Plot {
   const Rect& inside() const { return inside_; }
   const PlotAxis& x_axis() const { return x_; }
   const PlotAxis& y_axis() const { return y_; }
-  ImVec2 at(PlotPoint point) const;            // may be outside
+  ImVec2 at(PlotPoint point) const;  // may be outside
   double x_at(float pixel) const;
   double y_at(float pixel) const;
   bool shows(PlotPoint point) const;

@@ -41,7 +41,9 @@ void describe_instances(GLuint buffer) {
   }
 }
 
-QuadRenderer* current_renderer() { return static_cast<QuadRenderer*>(ImGui::GetIO().UserData); }
+QuadRenderer* current_renderer() {
+  return static_cast<QuadRenderer*>(ImGui::GetIO().UserData);
+}
 
 }  // namespace
 
@@ -111,7 +113,9 @@ std::unique_ptr<QuadRenderer> QuadRenderer::make(std::string& error) {
   return renderer;
 }
 
-void QuadRenderer::new_frame() { recorded_.clear(); }
+void QuadRenderer::new_frame() {
+  recorded_.clear();
+}
 
 void QuadRenderer::record(ImDrawList* list, std::shared_ptr<const QuadBatch> batch, ImVec2 offset) {
   recorded_.push_back(std::make_unique<Recorded>(Recorded{this, std::move(batch), offset}));
@@ -124,8 +128,10 @@ void QuadRenderer::draw_callback(const ImDrawList*, const ImDrawCmd* command) {
   const ImDrawData& frame = *ImGui::GetDrawData();
   const ImVec2 scale = frame.FramebufferScale;
   const float frame_height = frame.DisplaySize.y * scale.y;
-  const float left = (command->ClipRect.x - frame.DisplayPos.x) * scale.x, top = (command->ClipRect.y - frame.DisplayPos.y) * scale.y;
-  const float right = (command->ClipRect.z - frame.DisplayPos.x) * scale.x, bottom = (command->ClipRect.w - frame.DisplayPos.y) * scale.y;
+  const float left = (command->ClipRect.x - frame.DisplayPos.x) * scale.x,
+              top = (command->ClipRect.y - frame.DisplayPos.y) * scale.y;
+  const float right = (command->ClipRect.z - frame.DisplayPos.x) * scale.x,
+              bottom = (command->ClipRect.w - frame.DisplayPos.y) * scale.y;
   if (right <= left || bottom <= top) return;
 
   const Gl& gl = *recorded.renderer->gl_;

@@ -25,27 +25,27 @@ enum class Gradient : std::uint8_t { none, horizontal, vertical };
 
 struct Quad {
   ImVec2 min, max;
-  float radius = 0;              // of the corners
-  ImU32 fill = 0;                // IM_COL32; alpha 0 draws no fill
-  ImU32 fill_end = 0;            // the other end of the gradient, right or bottom
-  ImU32 empty = 0;               // what the part beyond fill_fraction shows
+  float radius = 0;    // of the corners
+  ImU32 fill = 0;      // IM_COL32; alpha 0 draws no fill
+  ImU32 fill_end = 0;  // the other end of the gradient, right or bottom
+  ImU32 empty = 0;     // what the part beyond fill_fraction shows
   ImU32 border = 0;
-  float border_width = 0;        // inside the rectangle
-  float fill_fraction = 1;       // 0..1 of the rectangle, from the side of fill_from
-  float glow = 0;                // radius of the halo outside the rectangle
-  ImU32 glow_color = 0;          // alpha is the halo's strength at the edge; 0 with glow > 0 takes `fill`
+  float border_width = 0;   // inside the rectangle
+  float fill_fraction = 1;  // 0..1 of the rectangle, from the side of fill_from
+  float glow = 0;           // radius of the halo outside the rectangle
+  ImU32 glow_color = 0;     // alpha is the halo's strength at the edge; 0 with glow > 0 takes `fill`
   FillFrom fill_from = FillFrom::left;
   Hatch hatch = Hatch::none;
   Gradient gradient = Gradient::none;
-  bool dashed = false;           // the border
+  bool dashed = false;  // the border
 };
 
 /// What the GPU gets for one quad.
 struct QuadInstance {
-  float rect[4];                 // min x, min y, max x, max y
-  float shape[4];                // radius, border width, fill fraction, glow radius
-  ImU32 colors[5];               // fill, fill_end, empty, border, glow
-  std::uint32_t flags;           // fill_from | hatch << 2 | gradient << 4 | dashed << 6
+  float rect[4];        // min x, min y, max x, max y
+  float shape[4];       // radius, border width, fill fraction, glow radius
+  ImU32 colors[5];      // fill, fill_end, empty, border, glow
+  std::uint32_t flags;  // fill_from | hatch << 2 | gradient << 4 | dashed << 6
 };
 
 class QuadBatch {

@@ -82,6 +82,8 @@ Result<ShaderProgram> ShaderProgram::make(std::string_view name) {
   return Error{fmt::format("this machine's OpenGL cannot link shader {}: {}", name, one_line(log)), Error::Kind::machine_lacks};
 }
 
-int ShaderProgram::uniform(const char* name) const { return glGetUniformLocation(id_, name); }
+int ShaderProgram::uniform(const char* name) const {
+  return glGetUniformLocation(id_, name);
+}
 
 }  // namespace tilescope

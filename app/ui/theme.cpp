@@ -8,9 +8,13 @@ namespace tilescope {
 
 namespace {
 
-constexpr ImU32 rgb(std::uint32_t hex) { return IM_COL32((hex >> 16) & 255, (hex >> 8) & 255, hex & 255, 255); }
+constexpr ImU32 rgb(std::uint32_t hex) {
+  return IM_COL32((hex >> 16) & 255, (hex >> 8) & 255, hex & 255, 255);
+}
 
-int channel(ImU32 color, int shift) { return static_cast<int>((color >> shift) & 255U); }
+int channel(ImU32 color, int shift) {
+  return static_cast<int>((color >> shift) & 255U);
+}
 
 double linear(int value) {
   const double v = value / 255.0;
@@ -32,7 +36,8 @@ ImU32 readable(ImU32 color, ImU32 towards, ImU32 ground_a, ImU32 ground_b, doubl
 }
 
 // Okabe-Ito hues in the order of Tensor (Q K V S P O L m l), moved apart until every pair also differs for readers with protanopia,
-// deuteranopia and tritanopia (the test computes how much). L, m and l are one yellow family: they never stand without their letter.
+// deuteranopia and tritanopia (the test computes how much). L, m and l are one yellow family: they never stand without their
+// letter.
 constexpr std::array<std::uint32_t, tensor_count> dark_tensors = {0x62C3F5, 0xF09A0A, 0x3DB38A, 0xC777A8, 0x937DE2,
                                                                   0xE4603C, 0xE9DF6E, 0xF5EC5A, 0xDCD04A};
 constexpr std::array<std::uint32_t, tensor_count> light_tensors = {0x3A8FCD, 0xF08200, 0x0DAE7A, 0xCE7BA8, 0x6A55C4,
@@ -79,8 +84,8 @@ void fill_units(Theme& t) {
   t.unit = {t.color(Tensor::q), t.color(Tensor::s), t.color(Tensor::p), t.color(Tensor::m), t.color(Tensor::o), t.text_faint};
   const ImU32 grey = t.text_faint;
   // none, program_order, data, buffer, tensor, exp, fp32, smem, l2, hbm, barrier, block_slot, launch
-  t.wait = {0,           grey,        t.color(Tensor::k), t.color(Tensor::v), t.unit[1], t.unit[2], t.unit[3], t.color(Tensor::q),
-            t.accent,    t.bad,       grey,               t.text_dim,         t.text_dim};
+  t.wait = {0,     grey, t.color(Tensor::k), t.color(Tensor::v), t.unit[1], t.unit[2], t.unit[3], t.color(Tensor::q), t.accent,
+            t.bad, grey, t.text_dim,         t.text_dim};
 }
 
 }  // namespace

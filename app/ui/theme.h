@@ -15,29 +15,29 @@ enum class ThemeKind { dark, light };
 /// One colour a tensor, everywhere. Okabe-Ito hues, told apart with every common colour blindness; nothing is said by colour alone.
 struct Theme {
   ThemeKind kind = ThemeKind::dark;
-  float scale = 1;                         // of the display times the user's own; every length below is already scaled
+  float scale = 1;  // of the display times the user's own; every length below is already scaled
 
-  ImU32 background = 0;                    // behind the panels
-  ImU32 panel = 0, panel_border = 0;       // a panel's body and outline
-  ImU32 inset = 0, inset_border = 0;       // boxes inside a panel (an SM, the L2, the HBM)
+  ImU32 background = 0;               // behind the panels
+  ImU32 panel = 0, panel_border = 0;  // a panel's body and outline
+  ImU32 inset = 0, inset_border = 0;  // boxes inside a panel (an SM, the L2, the HBM)
   ImU32 text = 0, text_dim = 0, text_faint = 0;
-  ImU32 accent = 0, accent_soft = 0;       // selection, the current line, buttons that are on
-  ImU32 highlight = 0;                     // the chosen row, the new maximum: the one thing to look at
-  ImU32 good = 0, bad = 0;                 // an error within its bound, beyond it
-  ImU32 link = 0;                          // the empty channel between two levels
+  ImU32 accent = 0, accent_soft = 0;              // selection, the current line, buttons that are on
+  ImU32 highlight = 0;                            // the chosen row, the new maximum: the one thing to look at
+  ImU32 good = 0, bad = 0;                        // an error within its bound, beyond it
+  ImU32 link = 0;                                 // the empty channel between two levels
   std::array<ImU32, tensor_count> tensor{};       // fills
   std::array<ImU32, tensor_count> tensor_text{};  // the same hue with enough contrast for text on `panel`
   std::array<ImU32, unit_count> unit{};           // lanes of the timeline that belong to no tensor
   std::array<ImU32, 13> wait{};                   // by WaitCause
 
-  ImFont* ui = nullptr;                    // Inter
+  ImFont* ui = nullptr;  // Inter
   ImFont* ui_small = nullptr;
   ImFont* ui_bold = nullptr;
   ImFont* heading = nullptr;
-  ImFont* mono = nullptr;                  // JetBrains Mono: every number
+  ImFont* mono = nullptr;  // JetBrains Mono: every number
   ImFont* mono_small = nullptr;
-  ImFont* mono_tiny = nullptr;             // numbers in the cells of a matrix
-  ImFont* display = nullptr;               // one large figure to be read from afar
+  ImFont* mono_tiny = nullptr;  // numbers in the cells of a matrix
+  ImFont* display = nullptr;    // one large figure to be read from afar
 
   float gap = 0, padding = 0, rounding = 0, row_height = 0;
 

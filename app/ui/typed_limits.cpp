@@ -8,10 +8,10 @@
 
 #include <imgui_internal.h>
 
-#include "app/views/chrome.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/ui/window_words.h"
+#include "app/views/chrome.h"
 #include "sim/analysis/format.h"
 
 namespace tilescope {

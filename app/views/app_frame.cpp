@@ -9,9 +9,9 @@
 #include <imgui_impl_opengl3.h>
 #include <imgui_internal.h>
 
-#include "app/views/keys.h"
 #include "app/ui/language.h"
 #include "app/views/chrome.h"
+#include "app/views/keys.h"
 
 namespace tilescope {
 

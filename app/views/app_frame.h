@@ -11,11 +11,11 @@
 
 #include <imgui.h>
 
-#include "app/ui/fonts.h"
-#include "app/platform/framebuffer.h"
-#include "app/ui/quad_batch.h"
-#include "app/ui/layout.h"
 #include "app/model/session.h"
+#include "app/platform/framebuffer.h"
+#include "app/ui/fonts.h"
+#include "app/ui/layout.h"
+#include "app/ui/quad_batch.h"
 
 namespace tilescope {
 

@@ -9,8 +9,8 @@
 
 #include "app/model/center_views.h"
 #include "app/ui/layout.h"
-#include "app/views/chrome.h"
 #include "app/ui/say.h"
+#include "app/views/chrome.h"
 #include "app/views/study_panel.h"
 #include "sim/analysis/format.h"
 #include "sim/analysis/roofline.h"

@@ -1,8 +1,8 @@
 // The sheet of keys.
 #include <cmath>
 
-#include "app/views/keys.h"
 #include "app/views/chrome.h"
+#include "app/views/keys.h"
 
 namespace tilescope {
 
@@ -12,7 +12,8 @@ void draw_help(const View& view, Commands& commands) {
   ImGui::SetNextWindowPos({screen.x * 0.5F, screen.y * 0.5F}, ImGuiCond_Always, {0.5F, 0.5F});
   ImGui::PushStyleColor(ImGuiCol_WindowBg, theme.inset);
   constexpr ImGuiWindowFlags flags = ImGuiWindowFlags_NoTitleBar | ImGuiWindowFlags_NoResize | ImGuiWindowFlags_NoMove |
-                                     ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoCollapse;
+                                     ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_AlwaysAutoResize |
+                                     ImGuiWindowFlags_NoCollapse;
   if (ImGui::Begin("##help", nullptr, flags)) {
     panel_heading(theme, tr("Keys"), tr("Esc closes"));
     ImGui::PushStyleVar(ImGuiStyleVar_CellPadding, ImVec2(std::round(12 * theme.scale), std::round(4 * theme.scale)));

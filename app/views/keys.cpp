@@ -6,8 +6,8 @@
 
 #include <imgui_internal.h>
 
-#include "app/ui/layout.h"
 #include "app/model/playhead.h"
+#include "app/ui/layout.h"
 
 namespace tilescope {
 

@@ -16,7 +16,7 @@ float handle_keys(const View& view, std::string_view under_mouse, Commands& comm
 /// A row of the sheet of keys.
 struct KeyHelp {
   const char* keys;
-  const char* what;   // English; through tr() when shown
+  const char* what;  // English; through tr() when shown
 };
 std::span<const KeyHelp> key_help();
 

@@ -1,8 +1,8 @@
 // The one table of panels.
 #include <array>
 
-#include "app/views/panels.h"
 #include "app/model/view.h"
+#include "app/views/panels.h"
 
 namespace tilescope {
 

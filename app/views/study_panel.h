@@ -8,9 +8,9 @@
 #include <string_view>
 
 #include "app/model/measurements.h"
-#include "app/ui/plot.h"
 #include "app/model/studies.h"
 #include "app/model/view.h"
+#include "app/ui/plot.h"
 
 namespace tilescope {
 

@@ -2,9 +2,9 @@
 //
 //   A warp repeats a body of so many instructions of each kind, all independent of one another, evenly mixed. With enough warps a
 //   quarter the time of a body is what its instructions take together: the throughput of the mix.
-#include "kernels/common/tensor_core.cuh"
 #include "kernels/calibrate/arithmetic.h"
 #include "kernels/calibrate/bench_timer.cuh"
+#include "kernels/common/tensor_core.cuh"
 
 namespace tilescope::microbench {
 
@@ -31,8 +31,7 @@ template <class T, class M>
 __device__ __forceinline__ void run_body(Registers& r) {
 #pragma unroll
   for (int slot = 0; slot < M::slots; ++slot) {
-#define TILESCOPE_EACH(kind) \
-  _Pragma("unroll") for (int i = slot * M::kind / M::slots; i < (slot + 1) * M::kind / M::slots; ++i)
+#define TILESCOPE_EACH(kind) _Pragma("unroll") for (int i = slot * M::kind / M::slots; i < (slot + 1) * M::kind / M::slots; ++i)
     TILESCOPE_EACH(matrix) device::load_matrices(r.b[i % 8], r.shared + i % 8 * 512);
     TILESCOPE_EACH(mma) {
       const int n = i / 4 % 8, half = i / 2 % 2 * 2;
@@ -185,8 +184,8 @@ constexpr double quarters = 4, lanes = 32, mma_flops = 2 * 16 * 8 * 16, count = 
 Result<ArithmeticRates> arithmetic_rates() {
   using H = device::half_type;
   using Mma = Mix<48, 0, 0, 0, 0, 0, 0>;
-  using Product = Mix<48, 0, 0, 0, 0, 0, 12>;        // with its operands from shared memory
-  using Softmax = Mix<0, 24, 24, 24, 24, 12, 0>;     // an element: scale, maximum, ex2, sum, half a packing
+  using Product = Mix<48, 0, 0, 0, 0, 0, 12>;     // with its operands from shared memory
+  using Softmax = Mix<0, 24, 24, 24, 24, 12, 0>;  // an element: scale, maximum, ex2, sum, half a packing
   using Fma = Mix<0, 192, 0, 0, 0, 0, 0>;
   using Max = Mix<0, 0, 0, 192, 0, 0, 0>;
   using Exp = Mix<0, 0, 0, 0, 48, 0, 0>;

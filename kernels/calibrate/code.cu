@@ -1,7 +1,7 @@
 // Machine code and parameters that are met for the first time: straight lines of FFMAs, run twice.
-#include "kernels/measure/timing.h"
 #include "kernels/calibrate/bench_timer.cuh"
 #include "kernels/calibrate/code.h"
+#include "kernels/measure/timing.h"
 
 namespace tilescope::microbench {
 

@@ -1,9 +1,9 @@
 // Latency of shared memory, L1, L2 (near and far) and HBM: one thread follows a chain of addresses.
-#include "kernels/common/tensor_core.cuh"
-#include "kernels/measure/timing.h"
 #include "kernels/calibrate/bench_timer.cuh"
 #include "kernels/calibrate/latency.h"
 #include "kernels/calibrate/random_chain.h"
+#include "kernels/common/tensor_core.cuh"
+#include "kernels/measure/timing.h"
 
 namespace tilescope::microbench {
 

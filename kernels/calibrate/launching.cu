@@ -1,9 +1,9 @@
 // What it costs to launch, to start a block and to meet at a barrier; and the clock that the SMs keep under load.
 #include "kernels/calibrate/launching.h"
 
+#include "kernels/calibrate/bench_timer.cuh"
 #include "kernels/common/tensor_core.cuh"
 #include "kernels/measure/clock_gauge.h"
-#include "kernels/calibrate/bench_timer.cuh"
 
 namespace tilescope::microbench {
 

@@ -10,7 +10,7 @@ namespace tilescope::microbench {
 struct LaunchCosts {
   double first_ns = 0;     // that two events around a kernel show beyond what it lasts
   double interval_ns = 0;  // from one launch to the next, as fast as the host makes them
-  double gap_ns = 0;     // from the end of a kernel to the start of the next one of its stream
+  double gap_ns = 0;       // from the end of a kernel to the start of the next one of its stream
 };
 /// `many` launches in a row, medians of `repeats`.
 Result<LaunchCosts> launch_costs(int many, int repeats);

@@ -3,7 +3,8 @@
 
 namespace tilescope {
 
-Result<std::vector<CalibratedValue>> calibrate(const DeviceInfo&, const GpuSpec&, const CalibrationProgress&, const CalibrationEffort&) {
+Result<std::vector<CalibratedValue>> calibrate(const DeviceInfo&, const GpuSpec&, const CalibrationProgress&,
+                                               const CalibrationEffort&) {
   return no_cuda_error();
 }
 

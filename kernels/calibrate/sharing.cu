@@ -1,8 +1,8 @@
 // Measures what is slower, or quicker, because others do the same at the same time.
 #include "kernels/calibrate/sharing.h"
 
-#include "kernels/common/tensor_core.cuh"
 #include "kernels/calibrate/bench_timer.cuh"
+#include "kernels/common/tensor_core.cuh"
 
 namespace tilescope::microbench {
 

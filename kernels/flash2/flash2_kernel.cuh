@@ -11,9 +11,9 @@
 
 #include <type_traits>
 
-#include "kernels/flash2/flash2_variants.h"
 #include "kernels/common/probe.cuh"
 #include "kernels/common/warp_tiles.cuh"
+#include "kernels/flash2/flash2_variants.h"
 
 namespace tilescope::device {
 

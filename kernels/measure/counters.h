@@ -25,9 +25,9 @@ struct Counter {
 
 /// Every counter we know. Names are those of Ampere and later data-centre and desktop chips.
 std::span<const Counter> counter_table();
-/// Counters that are read together; fewer take fewer passes. `memory`: HBM and L2, which a warm L2 changes; `hbm`: bytes of HBM alone.
-/// smem_bytes is counted by patching the kernel and goes on counting while other sets are read: the first reading of `all` after
-/// another set also holds what ran in between; the readings after it do not.
+/// Counters that are read together; fewer take fewer passes. `memory`: HBM and L2, which a warm L2 changes; `hbm`: bytes of HBM
+/// alone. smem_bytes is counted by patching the kernel and goes on counting while other sets are read: the first reading of `all`
+/// after another set also holds what ran in between; the readings after it do not.
 enum class CounterSet { all, memory, hbm };
 bool belongs(const Counter& counter, CounterSet set);
 /// Metric names of all counters, or of those of a set.

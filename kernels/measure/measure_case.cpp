@@ -203,7 +203,8 @@ Status Run::counters(CounterSession& session, const MeasureOptions& options, con
 }
 
 Result<std::array<double, 3>> Run::hbm_bytes(CounterSession& session) const {
-  const Result<CounterReading> alone = session.read(CounterSet::hbm, [&] { return flush(); }, [&] { return kernel(); });
+  const Result<CounterReading> alone = session.read(
+      CounterSet::hbm, [&] { return flush(); }, [&] { return kernel(); });
   if (!alone) return alone.error();
   const Result<double> flushed = written_after_flush(session);
   if (!flushed) return flushed.error();
@@ -211,8 +212,8 @@ Result<std::array<double, 3>> Run::hbm_bytes(CounterSession& session) const {
 }
 
 Result<double> Run::written_after_flush(CounterSession& session) const {
-  const Result<CounterReading> reading =
-      session.read(CounterSet::hbm, [&] { return flush(); }, [&] { return kernel_and_flush(); });
+  const Result<CounterReading> reading = session.read(
+      CounterSet::hbm, [&] { return flush(); }, [&] { return kernel_and_flush(); });
   if (!reading) return reading.error();
   return value_of(*reading, "hbm_write_bytes");
 }

@@ -1,6 +1,6 @@
 // standard: attention as three launches, with S and P through global memory; what one writes without fusing.
-#include "kernels/standard/output_kernel.cuh"
 #include "kernels/matmul_tiled/scores_plan.h"
+#include "kernels/standard/output_kernel.cuh"
 #include "kernels/standard/rows_plan.h"
 
 namespace tilescope {

@@ -1,6 +1,6 @@
 // The three launches of standard with the probe compiled in: the same code, recording what it does.
-#include "kernels/standard/output_kernel.cuh"
 #include "kernels/matmul_tiled/scores_kernel.cuh"
+#include "kernels/standard/output_kernel.cuh"
 #include "kernels/standard/rows_kernel.cuh"
 
 namespace tilescope {

@@ -15,26 +15,26 @@ namespace tilescope {
 
 struct FitCell {
   ProgramTile tile;
-  std::string refusal;                 // why it does not fit, as a sentence; empty where it does
+  std::string refusal;  // why it does not fit, as a sentence; empty where it does
   enum class Stop : std::uint8_t { none, shared, registers, threads, other } stop = Stop::none;
-  KernelNeeds needs;                   // of the launch that leaves an SM the fewest blocks
+  KernelNeeds needs;  // of the launch that leaves an SM the fewest blocks
   int blocks_per_sm = 0;
   Occupancy::Limit limit = Occupancy::Limit::blocks;
   /// The accumulators of a thread exceed what it can have: the compiler would spill, which is not simulated.
   bool spills = false;
-  std::optional<Outcome> outcome;      // once it has been simulated
+  std::optional<Outcome> outcome;  // once it has been simulated
   bool fits() const { return refusal.empty(); }
 };
 
 struct FitMap {
-  SimulationRequest request;                       // its tile is not used, its type is the map's
-  int stages = 0;                                  // buffers of the ring; 0: the kernel has none
-  int real_stages = 0;                             // that the kernel takes by itself
-  bool real = false;                               // of the type and the number of buffers that the kernel has
-  std::vector<std::int64_t> block_q, block_kv;     // rows and columns
-  std::vector<FitCell> cells;                      // row by row
-  ProgramTile usual;                               // that of the real kernel, or the program's default
-  bool q_matters = true;                           // false: the program works on single rows, one row of cells
+  SimulationRequest request;                    // its tile is not used, its type is the map's
+  int stages = 0;                               // buffers of the ring; 0: the kernel has none
+  int real_stages = 0;                          // that the kernel takes by itself
+  bool real = false;                            // of the type and the number of buffers that the kernel has
+  std::vector<std::int64_t> block_q, block_kv;  // rows and columns
+  std::vector<FitCell> cells;                   // row by row
+  ProgramTile usual;                            // that of the real kernel, or the program's default
+  bool q_matters = true;                        // false: the program works on single rows, one row of cells
 
   const FitCell& at(std::size_t q, std::size_t kv) const { return cells[q * block_kv.size() + kv]; }
   const FitCell* find(const ProgramTile& tile) const;

@@ -10,11 +10,11 @@
 namespace tilescope {
 
 struct Outcome {
-  std::string refusal;                         // why there is no simulation, as a sentence; empty where there is one
+  std::string refusal;  // why there is no simulation, as a sentence; empty where there is one
   TileShape tile;
-  int blocks_per_sm = 0;                       // of the launch that takes longest
-  std::array<double, link_count> bytes{};      // by Link
-  double hbm_write_after_flush_bytes = 0;      // hbm_write and what is still dirty in the L2 at the end
+  int blocks_per_sm = 0;                   // of the launch that takes longest
+  std::array<double, link_count> bytes{};  // by Link
+  double hbm_write_after_flush_bytes = 0;  // hbm_write and what is still dirty in the L2 at the end
   double cycles = 0, time_ns = 0;
   double flops = 0;
   Bound bound = Bound::latency;

@@ -41,7 +41,7 @@ struct RooflinePoint {
   std::string launch;
   std::string level;  // name of the bandwidth ceiling it stands under
   double flops = 0, bytes = 0, exps = 0;
-  double scalar_flops = 0;      // fp32 operations outside the products: maxima, sums, rescaling
+  double scalar_flops = 0;  // fp32 operations outside the products: maxima, sums, rescaling
   /// Everything counted once: a launch without products has its place under the roofline by this.
   double operations() const { return flops + scalar_flops + exps; }
   double intensity = 0;         // operations a byte

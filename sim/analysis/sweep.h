@@ -1,6 +1,7 @@
 // Sweep: one number of a request runs through a range; for each value and each algorithm the bytes and the time, beside the theory.
 //
-//   "seq=256:65536:x2" ── parse_sweep_axis() ──► SweepAxis ── request_at() ──► SimulationRequest ── simulate_outcome() ──► SweepResult
+//   "seq=256:65536:x2" ── parse_sweep_axis() ──► SweepAxis ── request_at() ──► SimulationRequest ── simulate_outcome() ──►
+//   SweepResult
 #pragma once
 
 #include <optional>
@@ -16,8 +17,8 @@ namespace tilescope {
 
 /// A number that can be swept beside the keys of a GPU.
 struct SweepKey {
-  std::string_view key;        // "seq", "head_dim", …
-  std::string_view meaning;    // one sentence
+  std::string_view key;      // "seq", "head_dim", …
+  std::string_view meaning;  // one sentence
   std::int64_t minimum = 1, maximum = 1;
 };
 /// seq (queries, and keys too where they are as many), seq_kv, head_dim, batch, heads, block_q, block_kv, stages, shared_bytes (M:
@@ -25,8 +26,8 @@ struct SweepKey {
 std::span<const SweepKey> sweep_keys();
 
 struct SweepAxis {
-  std::string key = "seq";        // of sweep_keys() or of spec_keys()
-  std::vector<double> values;     // rising
+  std::string key = "seq";     // of sweep_keys() or of spec_keys()
+  std::vector<double> values;  // rising
   bool operator==(const SweepAxis&) const = default;
 };
 
@@ -37,7 +38,7 @@ Result<SweepAxis> parse_sweep_axis(std::string_view text);
 std::string to_string(const SweepAxis& axis);
 
 struct SweepRequest {
-  SimulationRequest base;                  // its algorithm is not used
+  SimulationRequest base;  // its algorithm is not used
   std::vector<std::string> algorithms;
   SweepAxis axis;
   std::size_t size() const { return algorithms.size() * axis.values.size(); }
@@ -51,7 +52,7 @@ Result<SimulationRequest> request_at(const SweepRequest& sweep, std::string_view
 
 struct SweepResult {
   SweepRequest request;
-  std::vector<std::optional<Outcome>> points;   // algorithm by algorithm; absent: not simulated yet
+  std::vector<std::optional<Outcome>> points;  // algorithm by algorithm; absent: not simulated yet
 
   explicit SweepResult(SweepRequest asked) : request(std::move(asked)), points(request.size()) {}
   std::size_t index(std::size_t algorithm, std::size_t value) const { return algorithm * request.axis.values.size() + value; }
@@ -65,8 +66,8 @@ std::optional<AccessCount> theory_at(const SweepRequest& sweep, std::string_view
 
 /// Where HBM traffic comes within a tenth of the paper's count (from below, going up), or leaves it: what the L2 did not hold.
 struct L2Parting {
-  std::optional<std::size_t> joins;   // first value at which the L2 saves less than a tenth, after one at which it saved more
-  double saved_at_end = 0;            // share of the count that the L2 keeps off HBM at the last value; negative where HBM carries more
+  std::optional<std::size_t> joins;  // first value at which the L2 saves less than a tenth, after one at which it saved more
+  double saved_at_end = 0;  // share of the count that the L2 keeps off HBM at the last value; negative where HBM carries more
 };
 std::optional<L2Parting> l2_parting(const SweepResult& result, std::size_t algorithm);
 

@@ -1,4 +1,5 @@
-// What if: the same kernel and problem on a machine that is changed in one way, so that the difference says what that one thing costs.
+// What if: the same kernel and problem on a machine that is changed in one way, so that the difference says what that one thing
+// costs.
 #pragma once
 
 #include <optional>
@@ -13,14 +14,16 @@ namespace tilescope {
 
 /// One change. Texts are in English; the window translates them.
 struct WhatIf {
-  std::string_view id;                       // "l2_unlimited"
-  std::string_view title;                    // "an L2 that holds everything"
-  std::string_view asks;                     // what the difference answers, one sentence
-  std::vector<std::string> assignments;      // "hbm.bytes_per_second=2.4e12": what --set would be given; empty where the problem or the order changes
-  SimulationRequest request;                 // the changed one
+  std::string_view id;     // "l2_unlimited"
+  std::string_view title;  // "an L2 that holds everything"
+  std::string_view asks;   // what the difference answers, one sentence
+  std::vector<std::string>
+      assignments;  // "hbm.bytes_per_second=2.4e12": what --set would be given; empty where the problem or the order changes
+  SimulationRequest request;  // the changed one
 };
 
-/// The changes that mean something on this GPU and problem, each with the tile of the real one; `real` has the GPU as its file has it.
+/// The changes that mean something on this GPU and problem, each with the tile of the real one; `real` has the GPU as its file has
+/// it.
 std::vector<WhatIf> what_ifs(const SimulationRequest& real);
 
 /// A change and what came of it.
@@ -30,7 +33,7 @@ struct WhatIfRow {
 };
 struct WhatIfTable {
   SimulationRequest real;
-  std::optional<Outcome> base;               // of `real`
+  std::optional<Outcome> base;  // of `real`
   std::vector<WhatIfRow> rows;
   std::size_t done() const;
 };

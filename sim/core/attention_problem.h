@@ -12,7 +12,9 @@ namespace tilescope {
 enum class DataType : std::uint8_t { fp16, bf16, fp32 };
 enum class Pass : std::uint8_t { forward, backward, both };
 
-constexpr int element_bytes(DataType type) { return type == DataType::fp32 ? 4 : 2; }
+constexpr int element_bytes(DataType type) {
+  return type == DataType::fp32 ? 4 : 2;
+}
 std::string_view to_string(DataType type);
 std::string_view to_string(Pass pass);
 std::optional<DataType> data_type_from(std::string_view name);
@@ -39,9 +41,7 @@ struct AttentionProblem {
   /// Planes (batch x heads) of the query side.
   std::int64_t query_planes() const { return batch * heads; }
   /// The [batch,kv_heads] plane that query plane `plane` reads.
-  std::int64_t kv_plane_of(std::int64_t plane) const {
-    return (plane / heads) * kv_heads + (plane % heads) / (heads / kv_heads);
-  }
+  std::int64_t kv_plane_of(std::int64_t plane) const { return (plane / heads) * kv_heads + (plane % heads) / (heads / kv_heads); }
   /// Keys that query `row` may see: [0, visible_keys(row)).
   std::int64_t visible_keys(std::int64_t row) const;
 };

@@ -1,5 +1,5 @@
-// What a real kernel saw of itself: where and when its blocks ran, what one SM did in each moment, and m, l and alpha of one row; and
-// the HBM bandwidth over the life of a kernel, sampled from outside. No CUDA here: recorded ones are read anywhere.
+// What a real kernel saw of itself: where and when its blocks ran, what one SM did in each moment, and m, l and alpha of one row;
+// and the HBM bandwidth over the life of a kernel, sampled from outside. No CUDA here: recorded ones are read anywhere.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ inline constexpr std::array<std::string_view, 10> probe_stage_names = {"prologue
 struct ProbeInterval {
   ProbeStage stage = ProbeStage::wait;
   int warp = 0;
-  std::int64_t iteration = 0;  // of the block's loop over tiles; 0 for the prologue, their number for the store
+  std::int64_t iteration = 0;               // of the block's loop over tiles; 0 for the prologue, their number for the store
   double start_cycles = 0, end_cycles = 0;  // of the SM, from the start of its first block
   bool operator==(const ProbeInterval&) const = default;
 };
@@ -63,9 +63,9 @@ struct ProbeResult {
   std::string kernel, device, date, commit;
   AttentionProblem problem;
   TileShape tile;
-  std::uint64_t seed = 0;             // of the inputs that the program makes of it, for the plane of the row
-  double sm_clock_hz = 0;             // of the SM while its blocks ran
-  double plain_ns = 0, probed_ns = 0; // all launches
+  std::uint64_t seed = 0;              // of the inputs that the program makes of it, for the plane of the row
+  double sm_clock_hz = 0;              // of the SM while its blocks ran
+  double plain_ns = 0, probed_ns = 0;  // all launches
   std::vector<ProbedLaunch> launches;
   std::vector<ProbedBlock> blocks;
   int sm = 0;
@@ -89,8 +89,8 @@ struct BandwidthRecord {
   std::string kernel, device, date, commit;
   AttentionProblem problem;
   TileShape tile;
-  double interval_ns = 0;             // asked for
-  double kernel_ns = 0;               // by events in a run without sampling
+  double interval_ns = 0;  // asked for
+  double kernel_ns = 0;    // by events in a run without sampling
   std::vector<BandwidthSample> samples;
   bool operator==(const BandwidthRecord&) const = default;
 };

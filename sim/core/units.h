@@ -14,8 +14,14 @@ struct Quantity {
   constexpr explicit Quantity(Rep v) : value(v) {}
 
   constexpr auto operator<=>(const Quantity&) const = default;
-  constexpr Quantity& operator+=(Quantity other) { value += other.value; return *this; }
-  constexpr Quantity& operator-=(Quantity other) { value -= other.value; return *this; }
+  constexpr Quantity& operator+=(Quantity other) {
+    value += other.value;
+    return *this;
+  }
+  constexpr Quantity& operator-=(Quantity other) {
+    value -= other.value;
+    return *this;
+  }
   friend constexpr Quantity operator+(Quantity a, Quantity b) { return Quantity(a.value + b.value); }
   friend constexpr Quantity operator-(Quantity a, Quantity b) { return Quantity(a.value - b.value); }
   friend constexpr Quantity operator*(Quantity a, Rep k) { return Quantity(a.value * k); }
@@ -41,6 +47,8 @@ constexpr Cycles to_cycles(Nanoseconds time, Hertz clock) {
   return Cycles(time.value * clock.value / 1e9);
 }
 
-constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
 
 }  // namespace tilescope

@@ -82,8 +82,8 @@ void write_interval(Writer& out, const Trace& trace, const Interval& interval, c
       R"({{"ph":"X","name":"{}","cat":"{}","pid":{},"tid":{},"ts":{:.3f},"dur":{:.3f},"args":{{"launch":{},"block":{},"op":{},"line":{},)"
       R"("cycle":{:.3f},"waited_cycles":{:.3f},"waited_for":"{}","bytes":{},"hbm_bytes":{}}}}})",
       quoted(op_text(op)), quoted(to_string(interval.unit)), process, thread, out.microseconds(interval.start),
-      out.microseconds(interval.end) - out.microseconds(interval.start), run.launch, run.block, interval.op, op.line, interval.start,
-      interval.start - interval.ready, to_string(interval.cause), interval.bytes, interval.hbm_bytes);
+      out.microseconds(interval.end) - out.microseconds(interval.start), run.launch, run.block, interval.op, op.line,
+      interval.start, interval.start - interval.ready, to_string(interval.cause), interval.bytes, interval.hbm_bytes);
 }
 
 void write_sm(Writer& out, const Simulation& simulation, int sm) {
@@ -152,7 +152,8 @@ std::string to_chrome_trace(const Simulation& simulation) {
     out.event(
         R"({{"ph":"X","name":"{}","cat":"launch","pid":{},"tid":1,"ts":{:.3f},"dur":{:.3f},"args":{{"blocks":{},"blocks_per_sm":{}}}}})",
         quoted(simulation.launches[i].name), machine_process, out.microseconds(launches[i].start),
-        out.microseconds(launches[i].end) - out.microseconds(launches[i].start), simulation.launches[i].blocks, simulation.launches[i].blocks_per_sm);
+        out.microseconds(launches[i].end) - out.microseconds(launches[i].start), simulation.launches[i].blocks,
+        simulation.launches[i].blocks_per_sm);
   for (int sm : simulation.trace->focused_sms()) write_sm(out, simulation, sm);
   write_counters(out, simulation);
   return out.take(fmt::format("TileScope, {} on {}", simulation.request.algorithm, gpu.id));

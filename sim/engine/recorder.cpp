@@ -9,7 +9,7 @@ namespace {
 
 constexpr int most_focused_sms = 8;  // of a GPU this small, every SM is in focus
 constexpr std::size_t many_intervals = 1 << 16;
-constexpr double first_width = 16;   // cycles; a power of two, so that a bin's edges are exact
+constexpr double first_width = 16;  // cycles; a power of two, so that a bin's edges are exact
 
 /// Calls f(tensor, link, bytes) for each flow of an operation, HBM apart.
 template <class F>

@@ -18,8 +18,8 @@ namespace tilescope {
 struct SimulationRequest {
   std::string algorithm = "flash2";
   AttentionProblem problem;
-  std::optional<ProgramTile> tile;        // the program's default when absent
-  std::optional<int> blocks_per_sm;       // what fits when absent; never more than fits
+  std::optional<ProgramTile> tile;   // the program's default when absent
+  std::optional<int> blocks_per_sm;  // what fits when absent; never more than fits
   BlockOrder block_order = BlockOrder::launch;
   GpuSpec gpu;
   int focus_sm = 0;
@@ -44,17 +44,17 @@ struct LaunchResult {
 
 /// Immutable once made; shared between threads.
 struct Simulation {
-  SimulationRequest request;              // with tile and blocks per SM filled in
+  SimulationRequest request;  // with tile and blocks per SM filled in
   const ProgramInfo* info = nullptr;
   std::shared_ptr<const TileProgram> program;
   Ledger ledger{0, 0};
-  Bytes hbm_write_after_flush;            // hbm_write plus what is still dirty in the L2 at the end
+  Bytes hbm_write_after_flush;  // hbm_write plus what is still dirty in the L2 at the end
   std::int64_t flops = 0, exps = 0;
-  Bytes peak_hbm, extra_hbm;              // all tensors of the program; those beyond Q, K, V, O
-  Cycles cycles;                          // launches, the gaps between them, and what the first one costs before it begins
+  Bytes peak_hbm, extra_hbm;  // all tensors of the program; those beyond Q, K, V, O
+  Cycles cycles;              // launches, the gaps between them, and what the first one costs before it begins
   Nanoseconds time;
   Bound bound = Bound::latency;
-  std::array<double, 7> utilisation{};    // by Bound: busy fraction of each resource
+  std::array<double, 7> utilisation{};  // by Bound: busy fraction of each resource
   std::vector<LaunchResult> launches;
   std::shared_ptr<const Trace> trace;
 };
@@ -65,7 +65,8 @@ std::optional<ProgramTile> chosen_tile(const SimulationRequest& request);
 /// Called now and then with 0..1; returning false cancels.
 using Progress = std::function<bool(double)>;
 
-/// Errors  every check of the problem, the tile, the GPU and the occupancy; tensors that do not fit HBM (with both sizes); cancelled.
+/// Errors  every check of the problem, the tile, the GPU and the occupancy; tensors that do not fit HBM (with both sizes);
+/// cancelled.
 Result<std::shared_ptr<const Simulation>> simulate(const SimulationRequest& request, const Progress& progress = {});
 
 }  // namespace tilescope

@@ -25,47 +25,61 @@ namespace tilescope {
 enum class Grain : std::uint8_t { operation, tile, phase };
 
 /// Why an operation did not start earlier; of several reasons the one that took longest.
-enum class WaitCause : std::uint8_t { none, program_order, data, buffer, tensor, exp, fp32, smem, l2, hbm, barrier, block_slot, launch };
+enum class WaitCause : std::uint8_t {
+  none,
+  program_order,
+  data,
+  buffer,
+  tensor,
+  exp,
+  fp32,
+  smem,
+  l2,
+  hbm,
+  barrier,
+  block_slot,
+  launch
+};
 std::string_view to_string(WaitCause cause);
 
 /// One block on one SM, from its start to the end of its last operation.
 struct BlockRun {
   std::int32_t launch = 0;
-  std::int32_t sm = 0, slot = 0;   // slot: which of the SM's resident blocks
+  std::int32_t sm = 0, slot = 0;  // slot: which of the SM's resident blocks
   std::int64_t block = 0;
-  double start = 0, end = 0;       // cycles
+  double start = 0, end = 0;  // cycles
 };
 
 /// One operation of one block on a focused SM.
 struct Interval {
-  double start = 0, end = 0;       // cycles; a load from issue to landing
-  double ready = 0;                // when its predecessor in the block was done: start - ready is the wait
-  std::int32_t run = 0;            // index into Trace::runs()
-  std::int32_t op = 0;             // index into the block's operations
+  double start = 0, end = 0;  // cycles; a load from issue to landing
+  double ready = 0;           // when its predecessor in the block was done: start - ready is the wait
+  std::int32_t run = 0;       // index into Trace::runs()
+  std::int32_t op = 0;        // index into the block's operations
   OpKind kind = OpKind::barrier;
   Unit unit = Unit::sync;
   WaitCause cause = WaitCause::none;
-  std::int64_t bytes = 0;          // on l2_to_sm or sm_to_l2
-  std::int64_t hbm_bytes = 0;      // of these, read from HBM
+  std::int64_t bytes = 0;      // on l2_to_sm or sm_to_l2
+  std::int64_t hbm_bytes = 0;  // of these, read from HBM
 };
 
 struct LaunchTime {
-  double start = 0, end = 0;       // cycles
+  double start = 0, end = 0;  // cycles
 };
 
 /// Sums over equal bins of time, all SMs together.
 struct TimeBins {
-  double width = 0;                                         // cycles
-  std::vector<TrafficTable> traffic;                        // bytes that landed in each bin
-  std::vector<std::array<double, unit_count>> busy_cycles;  // by unit, summed over SMs
+  double width = 0;                                                                       // cycles
+  std::vector<TrafficTable> traffic;                                                      // bytes that landed in each bin
+  std::vector<std::array<double, unit_count>> busy_cycles;                                // by unit, summed over SMs
   std::vector<std::array<std::int64_t, tensor_count>> l2_resident_bytes, l2_dirty_bytes;  // at the bin's end
 };
 
 /// A tile on its way over a link at a given moment.
 struct TileInFlight {
   TileRef tile;
-  bool to_sm = true;               // false: a store
-  double progress = 0;             // 0 leaves, 1 arrived
+  bool to_sm = true;    // false: a store
+  double progress = 0;  // 0 leaves, 1 arrived
   std::int32_t sm = 0;
   Slot slot = Slot::none;
   std::int64_t bytes = 0, hbm_bytes = 0;
@@ -75,19 +89,19 @@ struct TileInFlight {
 struct SlotState {
   Slot slot = Slot::none;
   std::int32_t ring = 0;
-  std::int32_t run = 0;            // which resident block's
-  bool valid = false;              // holds data
+  std::int32_t run = 0;  // which resident block's
+  bool valid = false;    // holds data
   bool arriving = false;
   double progress = 0;
-  TileRef tile;                    // what it holds or is about to hold
-  std::int32_t op = -1;            // of the run: the operation that fills it
+  TileRef tile;          // what it holds or is about to hold
+  std::int32_t op = -1;  // of the run: the operation that fills it
 };
 
 struct SmState {
-  std::int32_t run = -1;           // index into runs() of the block longest resident; -1 when idle
-  std::int32_t resident = 0;       // blocks
-  double progress = 0;             // of `run`, 0..1 by time
-  std::uint8_t busy_units = 0;     // bit per Unit; only for SMs in focus
+  std::int32_t run = -1;        // index into runs() of the block longest resident; -1 when idle
+  std::int32_t resident = 0;    // blocks
+  double progress = 0;          // of `run`, 0..1 by time
+  std::uint8_t busy_units = 0;  // bit per Unit; only for SMs in focus
 };
 
 struct TraceState {
@@ -97,9 +111,9 @@ struct TraceState {
   std::int32_t run = -1, op = -1;  // the step's operation; -1 at step 0
   std::optional<Interval> interval;
   std::vector<SmState> sms;
-  std::vector<TileInFlight> flights;   // focused SMs
-  std::vector<SlotState> slots;        // SM of the step
-  TrafficTable traffic{};              // so far; exact when `traffic_exact`
+  std::vector<TileInFlight> flights;  // focused SMs
+  std::vector<SlotState> slots;       // SM of the step
+  TrafficTable traffic{};             // so far; exact when `traffic_exact`
   bool traffic_exact = true;
   std::array<std::int64_t, tensor_count> l2_resident{}, l2_dirty{};
   bool operator==(const TraceState&) const;
@@ -121,7 +135,7 @@ class Trace {
   virtual std::span<const Interval> intervals(int sm) const = 0;
 
   /// Steps follow `sm`, which must be in focus.
-  virtual std::int64_t step_count(int sm) const = 0;             // steps are 0 … step_count
+  virtual std::int64_t step_count(int sm) const = 0;  // steps are 0 … step_count
   /// Random access; costs at most a millisecond at any size.
   virtual TraceState state_at(int sm, std::int64_t step) const = 0;
   /// The same, at any moment between two steps (for motion).

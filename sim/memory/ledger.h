@@ -17,14 +17,16 @@ struct LedgerEntry {
   int launch = 0;
   Tensor tensor = Tensor::q;
   Link link = Link::hbm_read;
-  int line = 0;                  // 0 for bytes that no line asks for (evictions of dirty lines)
+  int line = 0;  // 0 for bytes that no line asks for (evictions of dirty lines)
   std::int64_t bytes = 0;
 };
 
 class Ledger {
  public:
   Ledger(int launches, int lines);
-  void add(int launch, Tensor tensor, Link link, int line, std::int64_t bytes) { cells_[index(launch, tensor, link, line)] += bytes; }
+  void add(int launch, Tensor tensor, Link link, int line, std::int64_t bytes) {
+    cells_[index(launch, tensor, link, line)] += bytes;
+  }
 
   Bytes total(Link link) const;
   Bytes total(Tensor tensor, Link link) const;
@@ -36,7 +38,9 @@ class Ledger {
  private:
   std::size_t index(int launch, Tensor tensor, Link link, int line) const {
     return ((static_cast<std::size_t>(launch) * tensor_count + static_cast<std::size_t>(tensor)) * link_count +
-            static_cast<std::size_t>(link)) * static_cast<std::size_t>(lines_ + 1) + static_cast<std::size_t>(line);
+            static_cast<std::size_t>(link)) *
+               static_cast<std::size_t>(lines_ + 1) +
+           static_cast<std::size_t>(line);
   }
   int launches_, lines_;
   std::vector<std::int64_t> cells_;

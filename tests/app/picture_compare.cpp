@@ -26,7 +26,8 @@ PictureDifference compare_pictures(const Picture& a, const Picture& b) {
     for (std::size_t y = reach; y + reach < height; ++y)
       for (std::size_t x = reach; x + reach < width; ++x) {
         const std::size_t x0 = x - reach, x1 = x + reach + 1, y0 = y - reach, y1 = y + reach + 1;
-        const double total = sums[y1 * (width + 1) + x1] - sums[y0 * (width + 1) + x1] - sums[y1 * (width + 1) + x0] + sums[y0 * (width + 1) + x0];
+        const double total =
+            sums[y1 * (width + 1) + x1] - sums[y0 * (width + 1) + x1] - sums[y1 * (width + 1) + x0] + sums[y0 * (width + 1) + x0];
         out.blurred = std::max(out.blurred, std::fabs(total) / ((2 * reach + 1) * (2 * reach + 1)));
       }
   }

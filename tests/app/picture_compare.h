@@ -6,8 +6,8 @@
 namespace tilescope {
 
 struct PictureDifference {
-  double mean = 0;      // of the absolute difference, 0..255
-  double blurred = 0;   // the largest after averaging over 9x9 pixels: shifted glyphs blur away, missing panels do not
+  double mean = 0;     // of the absolute difference, 0..255
+  double blurred = 0;  // the largest after averaging over 9x9 pixels: shifted glyphs blur away, missing panels do not
 };
 
 /// Sizes must be equal.

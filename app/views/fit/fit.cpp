@@ -11,10 +11,10 @@
 #include <fmt/format.h>
 
 #include "app/ui/panel_state.h"
-#include "app/views/panels.h"
 #include "app/ui/say.h"
-#include "app/views/study_panel.h"
 #include "app/ui/window_words.h"
+#include "app/views/panels.h"
+#include "app/views/study_panel.h"
 #include "sim/analysis/format.h"
 #include "sim/programs/kernel_needs.h"
 

@@ -3,14 +3,14 @@
 #include <cmath>
 #include <string>
 
-#include "app/views/chrome.h"
 #include "app/ui/panel_state.h"
+#include "app/ui/say.h"
+#include "app/ui/widgets.h"
+#include "app/views/chrome.h"
 #include "app/views/panels.h"
 #include "app/views/race/race_reason.h"
-#include "app/ui/say.h"
 #include "app/views/stage/race_layout.h"
 #include "app/views/stage/stage_context.h"
-#include "app/ui/widgets.h"
 #include "sim/analysis/format.h"
 
 namespace tilescope {

@@ -4,8 +4,8 @@
 #include <limits>
 #include <vector>
 
-#include "app/views/panels.h"
 #include "app/ui/say.h"
+#include "app/views/panels.h"
 #include "app/views/study_panel.h"
 #include "sim/analysis/format.h"
 

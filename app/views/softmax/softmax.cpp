@@ -2,14 +2,14 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/ui/meanings.h"
 #include "app/ui/light_tensor.h"
+#include "app/ui/meanings.h"
 #include "app/ui/panel_state.h"
-#include "app/views/panels.h"
 #include "app/ui/say.h"
+#include "app/ui/widgets.h"
+#include "app/views/panels.h"
 #include "app/views/softmax/softmax_figures.h"
 #include "app/views/softmax/softmax_kernel.h"
-#include "app/ui/widgets.h"
 #include "sim/analysis/format.h"
 
 namespace tilescope {

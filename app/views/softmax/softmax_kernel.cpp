@@ -5,8 +5,8 @@
 #include <array>
 #include <cmath>
 
-#include "app/ui/say.h"
 #include "app/model/probe_comparison.h"
+#include "app/ui/say.h"
 #include "app/ui/widgets.h"
 #include "sim/analysis/format.h"
 
@@ -96,7 +96,8 @@ void draw_brief_line(ImDrawList* list, const Theme& theme, const Rect& rect, con
   const float column = (rect.width() - text_width(theme.mono_small, largest) - 6 * theme.scale) / static_cast<float>(lines.size());
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const float left = rect.min.x + column * static_cast<float>(i), letter = text_width(theme.ui_bold, "m ");
-    draw_text(list, theme.ui_bold, {{left, rect.min.y}, {left + letter, rect.max.y}}, theme.text_color(lines[i].tensor), lines[i].letter);
+    draw_text(list, theme.ui_bold, {{left, rect.min.y}, {left + letter, rect.max.y}}, theme.text_color(lines[i].tensor),
+              lines[i].letter);
     draw_text(list, theme.mono_small, {{left + letter, rect.min.y}, {left + column, rect.max.y}}, theme.text,
               fmt::format("{:.4f}", step.kernel.*lines[i].member));
   }
@@ -131,7 +132,10 @@ float kernel_rows_height(const View& view, float spare) {
   const float title = std::round(theme.ui_small->FontSize + 8 * theme.scale);
   const float all = title + (static_cast<float>(lines.size()) + 1) * line_height(theme);
   const float brief = title + line_height(theme);
-  return spare >= all + 62 * theme.scale ? all : spare >= brief + 34 * theme.scale ? brief : spare >= title + 34 * theme.scale ? title : 0;
+  return spare >= all + 62 * theme.scale     ? all
+         : spare >= brief + 34 * theme.scale ? brief
+         : spare >= title + 34 * theme.scale ? title
+                                             : 0;
 }
 
 void draw_kernel_word(const View& view, Commands& commands, const Rect& line) {

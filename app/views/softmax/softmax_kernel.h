@@ -6,8 +6,8 @@
 
 namespace tilescope {
 
-/// How much of the panel they take where the rest could spare `spare` of its bars: a line where that is little, 0 where it is less or
-/// nothing was recorded.
+/// How much of the panel they take where the rest could spare `spare` of its bars: a line where that is little, 0 where it is less
+/// or nothing was recorded.
 float kernel_rows_height(const View& view, float spare);
 /// Draws them at the cursor, `height` high.
 void draw_kernel_rows(const View& view, Commands& commands, float height);

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "app/ui/quad_batch.h"
-#include "app/views/stage/stage_layout.h"
 #include "app/ui/theme.h"
+#include "app/views/stage/stage_layout.h"
 #include "sim/numerics/matrix.h"
 
 namespace tilescope {

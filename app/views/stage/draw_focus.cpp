@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "app/ui/meanings.h"
-#include "app/views/stage/stage_context.h"
 #include "app/ui/widgets.h"
+#include "app/views/stage/stage_context.h"
 #include "sim/analysis/format.h"
 
 namespace tilescope {

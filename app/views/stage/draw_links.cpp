@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/ui/widgets.h"
 #include "app/views/stage/link_use.h"
 #include "app/views/stage/stage_context.h"
-#include "app/ui/widgets.h"
 #include "sim/analysis/format.h"
 
 namespace tilescope {

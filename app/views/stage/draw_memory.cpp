@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/views/stage/stage_context.h"
 #include "app/ui/widgets.h"
+#include "app/views/stage/stage_context.h"
 #include "sim/analysis/format.h"
 
 namespace tilescope {

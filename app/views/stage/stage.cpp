@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "app/ui/panel_state.h"
+#include "app/ui/widgets.h"
 #include "app/views/panels.h"
 #include "app/views/stage/stage_context.h"
-#include "app/ui/widgets.h"
 
 namespace tilescope {
 

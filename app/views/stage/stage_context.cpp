@@ -2,8 +2,8 @@
 #include "app/views/stage/stage_context.h"
 
 #include "app/model/timeline_data.h"
-#include "app/views/stage/race_layout.h"
 #include "app/ui/widgets.h"
+#include "app/views/stage/race_layout.h"
 
 #include <algorithm>
 #include <cmath>

@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "app/model/stage_facts.h"
+#include "app/model/view.h"
 #include "app/ui/quad_batch.h"
 #include "app/views/stage/cell_picture.h"
-#include "app/model/stage_facts.h"
 #include "app/views/stage/stage_layout.h"
-#include "app/model/view.h"
 
 namespace tilescope {
 

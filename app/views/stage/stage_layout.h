@@ -32,8 +32,8 @@ struct StageMetrics {
 };
 StageMetrics stage_metrics(const Theme& theme);
 
-/// What a picture takes where it is given `room`, in pixels. It needs `whole` points; where a little of them is missing it takes them
-/// all the same, and is scrolled. Where more is, it is drawn with less in it, which needs `least`.
+/// What a picture takes where it is given `room`, in pixels. It needs `whole` points; where a little of them is missing it takes
+/// them all the same, and is scrolled. Where more is, it is drawn with less in it, which needs `least`.
 ImVec2 picture_size(ImVec2 room, ImVec2 whole, ImVec2 least, float scale);
 /// Whether a picture of such a size has all in it.
 bool is_whole(ImVec2 size, ImVec2 whole, float scale);

@@ -3,12 +3,12 @@
 #include <array>
 #include <cstring>
 
-#include "app/views/chrome.h"
 #include "app/ui/panel_state.h"
-#include "app/views/panels.h"
 #include "app/ui/say.h"
-#include "app/views/sweep/sweep_figure.h"
 #include "app/ui/window_words.h"
+#include "app/views/chrome.h"
+#include "app/views/panels.h"
+#include "app/views/sweep/sweep_figure.h"
 #include "sim/analysis/format.h"
 
 namespace tilescope {

@@ -1,4 +1,5 @@
-// SweepFigure: the picture of a sweep — curves, theory, measured points, where the L2 parts from the theory — for the panel and `sweep --png`.
+// SweepFigure: the picture of a sweep — curves, theory, measured points, where the L2 parts from the theory — for the panel and
+// `sweep --png`.
 #pragma once
 
 #include <optional>

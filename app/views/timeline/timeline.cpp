@@ -4,8 +4,8 @@
 
 #include "app/ui/light_tensor.h"
 #include "app/ui/panel_state.h"
-#include "app/views/panels.h"
 #include "app/ui/say.h"
+#include "app/views/panels.h"
 #include "app/views/timeline/sm_picture.h"
 #include "app/views/timeline/timeline_bandwidth.h"
 #include "app/views/timeline/timeline_hover.h"

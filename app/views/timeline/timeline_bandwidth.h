@@ -1,8 +1,8 @@
 // The measured HBM bandwidth over the simulated one: samples of the real kernel's life on the time axis of the simulation.
 #pragma once
 
-#include "app/views/timeline/timeline_picture.h"
 #include "app/model/view.h"
+#include "app/views/timeline/timeline_picture.h"
 
 namespace tilescope {
 

@@ -14,10 +14,10 @@ namespace tilescope {
 
 /// One operation of the chain.
 struct CauseLink {
-  std::size_t interval = 0;   // of the focused SM
-  double waited = 0;          // cycles between its being ready and its start
-  std::string name;           // "V₃", "O"
-  std::string why;            // "waited 210 cycles for data: V₃ from HBM"; of the last one, why it goes no further back
+  std::size_t interval = 0;  // of the focused SM
+  double waited = 0;         // cycles between its being ready and its start
+  std::string name;          // "V₃", "O"
+  std::string why;           // "waited 210 cycles for data: V₃ from HBM"; of the last one, why it goes no further back
 };
 
 /// What interval `i` of the focused SM waited for: an interval of the same SM. nullopt where it did not wait, or for what is not an

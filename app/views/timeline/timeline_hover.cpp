@@ -122,8 +122,8 @@ std::string wait_sentence(const Simulation& simulation, const TimelineData& data
   return say(tr("waited {} cycles for {}"), format_cycles(Cycles(waited)), cause);
 }
 
-UnderMouse find_under_mouse(const Simulation& simulation, const TimelineData& data, const TimelineLayout& layout, const TimelineRow& row,
-                            const TimeWindow& window, ImVec2 mouse) {
+UnderMouse find_under_mouse(const Simulation& simulation, const TimelineData& data, const TimelineLayout& layout,
+                            const TimelineRow& row, const TimeWindow& window, ImVec2 mouse) {
   const UnitLane& lane = data.lanes[row.unit];
   UnderMouse under;
   if (lane_is_dense(layout, lane, window)) return under;

@@ -17,8 +17,8 @@ struct HoverText {
 struct UnderMouse {
   std::optional<std::size_t> bar, wait;
 };
-UnderMouse find_under_mouse(const Simulation& simulation, const TimelineData& data, const TimelineLayout& layout, const TimelineRow& row,
-                            const TimeWindow& window, ImVec2 mouse);
+UnderMouse find_under_mouse(const Simulation& simulation, const TimelineData& data, const TimelineLayout& layout,
+                            const TimelineRow& row, const TimeWindow& window, ImVec2 mouse);
 
 /// The operation, wait or stretch of `row` at `mouse`.
 HoverText lane_hover(const Simulation& simulation, const TimelineData& data, const TimelineLayout& layout, const TimelineRow& row,

@@ -15,16 +15,26 @@ namespace {
 
 const char* stage_text(ProbeStage stage) {
   switch (stage) {
-    case ProbeStage::prologue: return tr("load of Q, set-up");
-    case ProbeStage::wait: return tr("waits for a copy");
-    case ProbeStage::scores: return tr("S = QKᵀ");
-    case ProbeStage::copy_k: return tr("starts the copy of K");
-    case ProbeStage::softmax: return tr("softmax");
-    case ProbeStage::copy_v: return tr("starts the copy of V");
-    case ProbeStage::product: return tr("O += PV");
-    case ProbeStage::store: return tr("store of the result");
-    case ProbeStage::load: return tr("loads, and waits for it");
-    case ProbeStage::copy: return tr("starts the next copies");
+    case ProbeStage::prologue:
+      return tr("load of Q, set-up");
+    case ProbeStage::wait:
+      return tr("waits for a copy");
+    case ProbeStage::scores:
+      return tr("S = QKᵀ");
+    case ProbeStage::copy_k:
+      return tr("starts the copy of K");
+    case ProbeStage::softmax:
+      return tr("softmax");
+    case ProbeStage::copy_v:
+      return tr("starts the copy of V");
+    case ProbeStage::product:
+      return tr("O += PV");
+    case ProbeStage::store:
+      return tr("store of the result");
+    case ProbeStage::load:
+      return tr("loads, and waits for it");
+    case ProbeStage::copy:
+      return tr("starts the next copies");
   }
   return "";
 }
@@ -32,16 +42,26 @@ const char* stage_text(ProbeStage stage) {
 /// The colours of the simulated lanes: a product wears what it makes.
 ImU32 stage_color(const Theme& theme, ProbeStage stage) {
   switch (stage) {
-    case ProbeStage::prologue: return theme.color(Tensor::q);
-    case ProbeStage::wait: return with_alpha(theme.text_faint, 0.35F);
-    case ProbeStage::scores: return theme.color(Tensor::s);
-    case ProbeStage::copy_k: return theme.color(Tensor::k);
-    case ProbeStage::softmax: return theme.color(Tensor::p);
-    case ProbeStage::copy_v: return theme.color(Tensor::v);
-    case ProbeStage::product: return theme.color(Tensor::o);
-    case ProbeStage::store: return theme.color(Tensor::lse);
-    case ProbeStage::load: return theme.color(Tensor::k);
-    case ProbeStage::copy: return theme.color(Tensor::v);
+    case ProbeStage::prologue:
+      return theme.color(Tensor::q);
+    case ProbeStage::wait:
+      return with_alpha(theme.text_faint, 0.35F);
+    case ProbeStage::scores:
+      return theme.color(Tensor::s);
+    case ProbeStage::copy_k:
+      return theme.color(Tensor::k);
+    case ProbeStage::softmax:
+      return theme.color(Tensor::p);
+    case ProbeStage::copy_v:
+      return theme.color(Tensor::v);
+    case ProbeStage::product:
+      return theme.color(Tensor::o);
+    case ProbeStage::store:
+      return theme.color(Tensor::lse);
+    case ProbeStage::load:
+      return theme.color(Tensor::k);
+    case ProbeStage::copy:
+      return theme.color(Tensor::v);
   }
   return 0;
 }
@@ -68,14 +88,16 @@ std::vector<std::size_t> bands_of(const ProbeResult& probe) {
 
 std::string provenance(const KnownProbe& known) {
   const ProbeResult& probe = known.probe;
-  std::string text = say(known.live ? tr("live on {}, {}, on SM {}") : tr("recorded on {}, {}, on SM {}"), probe.device, day_of(probe.date), probe.sm);
+  std::string text = say(known.live ? tr("live on {}, {}, on SM {}") : tr("recorded on {}, {}, on SM {}"), probe.device,
+                         day_of(probe.date), probe.sm);
   if (probe.plain_ns > 0)
     add_line(text, say(tr("recording made the kernel {} slower"), format_percent(probe.probed_ns / probe.plain_ns - 1)));
   add_line(text, tr("Times are of issue: a product may still run when the next stage begins."));
   return text;
 }
 
-/// Which turn of the block's loop it is. flash1 goes through all query tiles for each key tile; a block of S or of its softmax has one.
+/// Which turn of the block's loop it is. flash1 goes through all query tiles for each key tile; a block of S or of its softmax has
+/// one.
 std::string turn_text(const ProbeResult& probe, const ProbedSmBlock& block, const ProbeInterval& interval) {
   const bool looped = probe.launches.size() == 1 || block.launch + 1 == static_cast<int>(probe.launches.size());
   if (!looped) return tr("all of its tile");
@@ -89,8 +111,8 @@ struct Under {
   const ProbeInterval* interval = nullptr;
 };
 
-void draw_block(ImDrawList* list, const Theme& theme, const TimeWindow& window, const Rect& plot, const Rect& band, const ProbedSmBlock& block,
-                Under& under) {
+void draw_block(ImDrawList* list, const Theme& theme, const TimeWindow& window, const Rect& plot, const Rect& band,
+                const ProbedSmBlock& block, Under& under) {
   const ImVec2 mouse = ImGui::GetIO().MousePos;
   const float line = band.height() / static_cast<float>(warps_of(block));
   float drawn_to = plot.min.x;
@@ -101,7 +123,8 @@ void draw_block(ImDrawList* list, const Theme& theme, const TimeWindow& window, 
     const auto left = static_cast<float>(window.x_of(interval.start_cycles, plot.min.x, plot.width()));
     const auto right = static_cast<float>(window.x_of(interval.end_cycles, plot.min.x, plot.width()));
     const float top = band.min.y + line * static_cast<float>(interval.warp);
-    const Rect bar{{std::max(left, plot.min.x), top}, {std::min(std::max(right, left + 0.5F), plot.max.x), top + std::max(1.0F, line - 0.5F)}};
+    const Rect bar{{std::max(left, plot.min.x), top},
+                   {std::min(std::max(right, left + 0.5F), plot.max.x), top + std::max(1.0F, line - 0.5F)}};
     // Thousands of stages a pixel would keep a frame waiting: of those that end in the same half pixel the first stands for all.
     if (right > drawn_to + 0.5F || drawn_to == plot.min.x) {
       list->AddRectFilled(bar.min, bar.max, stage_color(theme, interval.stage));
@@ -143,9 +166,11 @@ void draw_measured_lanes(ImDrawList* list, const View& view, const TimeWindow& w
   if (!ImGui::IsWindowHovered() || !(plot.contains(mouse) || gutter.contains(mouse))) return;
   if (under.interval == nullptr) return show_tooltip(theme, name, provenance(*view.probe));
   const ProbeInterval& interval = *under.interval;
-  std::string body = say(tr("{}: block {}, warp {}"), probe.launches[static_cast<std::size_t>(under.block->launch)].name, under.block->block, interval.warp);
+  std::string body = say(tr("{}: block {}, warp {}"), probe.launches[static_cast<std::size_t>(under.block->launch)].name,
+                         under.block->block, interval.warp);
   if (interval.stage != ProbeStage::prologue) add_line(body, turn_text(probe, *under.block, interval));
-  add_line(body, say(tr("{} cycles, from {}"), format_cycles(Cycles(interval.end_cycles - interval.start_cycles)), format_cycles(Cycles(interval.start_cycles))));
+  add_line(body, say(tr("{} cycles, from {}"), format_cycles(Cycles(interval.end_cycles - interval.start_cycles)),
+                     format_cycles(Cycles(interval.start_cycles))));
   add_line(body, provenance(*view.probe));
   show_tooltip(theme, stage_text(interval.stage), body);
 }

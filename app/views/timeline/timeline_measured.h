@@ -1,8 +1,9 @@
-// The measured lanes of the timeline: what one SM of a real GPU did, as its own kernel recorded it, on the axis of the simulated SM.
+// The measured lanes of the timeline: what one SM of a real GPU did, as its own kernel recorded it, on the axis of the simulated
+// SM.
 #pragma once
 
-#include "app/ui/timeline_axis.h"
 #include "app/model/view.h"
+#include "app/ui/timeline_axis.h"
 #include "app/ui/widgets.h"
 
 namespace tilescope {

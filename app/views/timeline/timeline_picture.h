@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "app/ui/quad_batch.h"
 #include "app/model/timeline_data.h"
+#include "app/ui/quad_batch.h"
 #include "app/ui/widgets.h"
 
 namespace tilescope {

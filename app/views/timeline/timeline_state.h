@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
-#include "app/views/timeline/sm_timeline.h"
 #include "app/ui/timeline_axis.h"
+#include "app/views/timeline/sm_timeline.h"
 #include "app/views/timeline/timeline_cause_box.h"
 #include "app/views/timeline/timeline_picture.h"
 

@@ -8,9 +8,9 @@
 
 #include <fmt/format.h>
 
-#include "app/views/chrome.h"
-#include "app/ui/say.h"
 #include "app/model/playhead.h"
+#include "app/ui/say.h"
+#include "app/views/chrome.h"
 #include "sim/analysis/format.h"
 #include "sim/analysis/validation.h"
 

@@ -7,10 +7,10 @@
 #include <imgui.h>
 #include <imgui_stdlib.h>
 
-#include "app/views/chrome.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/ui/typed_limits.h"
+#include "app/views/chrome.h"
 #include "sim/analysis/format.h"
 #include "sim/programs/kernel_needs.h"
 

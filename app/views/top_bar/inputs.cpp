@@ -7,9 +7,9 @@
 #include <imgui.h>
 #include <imgui_stdlib.h>
 
-#include "app/views/chrome.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/typed_limits.h"
+#include "app/views/chrome.h"
 
 namespace tilescope {
 
@@ -30,7 +30,8 @@ void draw_seed(const View& view, Commands& commands) {
   const Theme& theme = *view.theme;
   InputSource inputs = *view.inputs;
   auto seed = static_cast<std::int64_t>(inputs.seed);
-  if (number_field(theme, tr("seed"), "seed", tr("of the random values; the same seed gives the same values everywhere"), seed, 0, 1000000)) {
+  if (number_field(theme, tr("seed"), "seed", tr("of the random values; the same seed gives the same values everywhere"), seed, 0,
+                   1000000)) {
     inputs.seed = static_cast<std::uint64_t>(seed);
     commands.push(SetInputs{inputs});
   }
@@ -58,8 +59,9 @@ void draw_matrix(const View& view, Commands& commands, MatrixEdit& edit) {
   const auto& given = matrix_of(*view.inputs, tensor);
   const std::string shape = fmt::format("{}×{}", tensor == Tensor::q ? p.seq_q : p.seq_kv, p.head_dim);
   text_item(theme.ui_small, theme.text_dim,
-            given != nullptr ? fmt::format(fmt::runtime(tr("{} is your own {}×{} matrix")), to_string(tensor), given->rows, given->cols)
-                             : fmt::format(fmt::runtime(tr("{} is seeded; a matrix of your own must be {}")), to_string(tensor), shape));
+            given != nullptr
+                ? fmt::format(fmt::runtime(tr("{} is your own {}×{} matrix")), to_string(tensor), given->rows, given->cols)
+                : fmt::format(fmt::runtime(tr("{} is seeded; a matrix of your own must be {}")), to_string(tensor), shape));
   ImGui::PushFont(theme.mono);
   ImGui::InputTextMultiline("##matrix", &edit.text[index], {std::round(420 * theme.scale), std::round(150 * theme.scale)});
   ImGui::PopFont();
@@ -69,7 +71,8 @@ void draw_matrix(const View& view, Commands& commands, MatrixEdit& edit) {
   if (ImGui::Button(tr("seeded again"))) commands.push(SetMatrix{tensor, {}});
   ImGui::EndDisabled();
   ImGui::SetNextItemWidth(std::round(300 * theme.scale));
-  const bool entered = ImGui::InputTextWithHint("##path", tr("path of a CSV file"), &edit.path[index], ImGuiInputTextFlags_EnterReturnsTrue);
+  const bool entered =
+      ImGui::InputTextWithHint("##path", tr("path of a CSV file"), &edit.path[index], ImGuiInputTextFlags_EnterReturnsTrue);
   ImGui::SameLine();
   if ((ImGui::Button(tr("load")) || entered) && !edit.path[index].empty()) commands.push(SetMatrix{tensor, edit.path[index], true});
   control_message(view, fmt::format("inputs.{}", to_string(tensor)));

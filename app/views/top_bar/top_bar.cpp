@@ -5,11 +5,11 @@
 
 #include <fmt/format.h>
 
-#include "app/views/chrome.h"
+#include "app/model/playhead.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/ui/window_words.h"
-#include "app/model/playhead.h"
+#include "app/views/chrome.h"
 #include "sim/analysis/format.h"
 
 namespace tilescope {

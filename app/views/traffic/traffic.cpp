@@ -5,11 +5,11 @@
 
 #include "app/ui/light_tensor.h"
 #include "app/ui/panel_state.h"
-#include "app/views/panels.h"
 #include "app/ui/say.h"
+#include "app/ui/widgets.h"
+#include "app/views/panels.h"
 #include "app/views/traffic/traffic_sheet.h"
 #include "app/views/traffic/traffic_table.h"
-#include "app/ui/widgets.h"
 #include "sim/analysis/format.h"
 #include "sim/analysis/io_complexity.h"
 

@@ -11,15 +11,19 @@ namespace tilescope {
 
 namespace {
 
-/// What a link is held against. Shared memory has no row: its instructions and bank turns are counted otherwise than the model does.
+/// What a link is held against. Shared memory has no row: its instructions and bank turns are counted otherwise than the model
+/// does.
 struct MeasuredLink {
   LinkChoice choice;
   Figure figure;
 };
-constexpr std::array measured_links = {MeasuredLink{LinkChoice::l2_to_sm, Figure::l2_to_sm}, MeasuredLink{LinkChoice::sm_to_l2, Figure::sm_to_l2},
-                                       MeasuredLink{LinkChoice::hbm_read, Figure::hbm_read}, MeasuredLink{LinkChoice::hbm_write, Figure::hbm_write}};
+constexpr std::array measured_links = {
+    MeasuredLink{LinkChoice::l2_to_sm, Figure::l2_to_sm}, MeasuredLink{LinkChoice::sm_to_l2, Figure::sm_to_l2},
+    MeasuredLink{LinkChoice::hbm_read, Figure::hbm_read}, MeasuredLink{LinkChoice::hbm_write, Figure::hbm_write}};
 
-std::int64_t whole(double value) { return std::llround(value); }
+std::int64_t whole(double value) {
+  return std::llround(value);
+}
 
 }  // namespace
 
@@ -30,7 +34,8 @@ const char* measured_heading(const View& view) {
 
 std::string measured_column_meaning(const View& view) {
   if (view.measured == nullptr)
-    return tr("This problem was not measured. A recorded case of the Validate view has figures here; F5 measures on this machine's GPU.");
+    return tr(
+        "This problem was not measured. A recorded case of the Validate view has figures here; F5 measures on this machine's GPU.");
   const KnownBundle& known = *view.measured->bundle;
   return say(known.live ? tr("Live on {}, {}: the hardware's own counters, from a cold L2.")
                         : tr("Recorded on {}, {}: the hardware's own counters, from a cold L2."),
@@ -47,9 +52,11 @@ MeasuredTotal measured_total(const View& view, LinkChoice choice) {
     out.known = true;
     out.bytes = whole(c->measured.median);
     out.within = c->within();
-    out.details = say(view.measured->bundle->live ? tr("measured live {}, {} to {}") : tr("recorded {}, {} to {}"),
-                      format_exact_bytes(Bytes(out.bytes)), format_count(whole(c->measured.least)), format_count(whole(c->measured.most)));
-    if (std::isfinite(c->error())) add_line(out.details, say(tr("simulated against measured {}"), format_signed_percent(c->error())));
+    out.details =
+        say(view.measured->bundle->live ? tr("measured live {}, {} to {}") : tr("recorded {}, {} to {}"),
+            format_exact_bytes(Bytes(out.bytes)), format_count(whole(c->measured.least)), format_count(whole(c->measured.most)));
+    if (std::isfinite(c->error()))
+      add_line(out.details, say(tr("simulated against measured {}"), format_signed_percent(c->error())));
   }
   const auto& flushed = compared.figure(Figure::hbm_write_after_flush);
   if (choice == LinkChoice::hbm_write && out.known && flushed)

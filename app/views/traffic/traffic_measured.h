@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "app/views/traffic/traffic_sheet.h"
 #include "app/model/view.h"
+#include "app/views/traffic/traffic_sheet.h"
 
 namespace tilescope {
 
@@ -17,8 +17,8 @@ std::string measured_column_meaning(const View& view);
 struct MeasuredTotal {
   bool known = false;
   std::int64_t bytes = 0;
-  bool within = true;      // of the bound that the comparison has
-  std::string details;     // for the tooltip: the spread, the error
+  bool within = true;   // of the bound that the comparison has
+  std::string details;  // for the tooltip: the spread, the error
 };
 MeasuredTotal measured_total(const View& view, LinkChoice choice);
 

@@ -7,8 +7,8 @@
 
 #include "app/ui/meanings.h"
 #include "app/ui/say.h"
-#include "app/views/traffic/traffic_measured.h"
 #include "app/ui/widgets.h"
+#include "app/views/traffic/traffic_measured.h"
 #include "sim/analysis/format.h"
 
 namespace tilescope {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "app/ui/panel_state.h"
-#include "app/views/panels.h"
 #include "app/ui/say.h"
+#include "app/views/panels.h"
 #include "app/views/validate/validate_panel.h"
 #include "sim/analysis/format.h"
 

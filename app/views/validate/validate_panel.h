@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "app/ui/plot.h"
 #include "app/model/view.h"
+#include "app/ui/plot.h"
 #include "app/ui/widgets.h"
 
 namespace tilescope {
@@ -17,9 +17,9 @@ enum class ValidatePicture : std::uint8_t { scatter, errors, counters };
 struct ValidatePanelState {
   Figure figure = Figure::hbm_read;
   ValidatePicture picture = ValidatePicture::scatter;
-  std::string only_kernel;               // empty: all of them
-  std::optional<std::size_t> hovered;    // the case under the mouse, in the plot or in the list
-  bool by_error = true;                  // the list's order; else that of the bundle
+  std::string only_kernel;             // empty: all of them
+  std::optional<std::size_t> hovered;  // the case under the mouse, in the plot or in the list
+  bool by_error = true;                // the list's order; else that of the bundle
 };
 
 /// The kernels of the bundle in their order, which also gives each its mark.

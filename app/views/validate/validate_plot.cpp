@@ -17,11 +17,18 @@ struct Point {
   bool within = true;
 };
 
-std::string bytes_tick(double value) { return format_bytes(Bytes(std::llround(value))); }
-std::string time_tick(double value) { return format_time(Nanoseconds(value)); }
-std::string percent_tick(double value) { return format_signed_percent(value); }
+std::string bytes_tick(double value) {
+  return format_bytes(Bytes(std::llround(value)));
+}
+std::string time_tick(double value) {
+  return format_time(Nanoseconds(value));
+}
+std::string percent_tick(double value) {
+  return format_signed_percent(value);
+}
 
-std::vector<Point> collect(const ValidationState& validation, const ValidatePanelState& state, const std::vector<std::string>& kernels) {
+std::vector<Point> collect(const ValidationState& validation, const ValidatePanelState& state,
+                           const std::vector<std::string>& kernels) {
   std::vector<Point> points;
   const auto& cases = validation.bundle->bundle.cases;
   for (std::size_t i = 0; i < cases.size(); ++i) {
@@ -126,14 +133,15 @@ void draw_validate_plot(const Rect& area, const View& view, Commands& commands, 
   if (hit_area("points", plot.inside())) open_case(view, commands, nearest->index);
   const MeasuredCase& measured = validation.bundle->bundle.cases[nearest->index];
   const Comparison& c = *validation.results[nearest->index]->figure(state.figure);
-  std::string body = say(tr("simulated {}, measured {}: {}"), figure_text(state.figure, c.simulated), figure_text(state.figure, c.measured.median), error_text(c));
+  std::string body = say(tr("simulated {}, measured {}: {}"), figure_text(state.figure, c.simulated),
+                         figure_text(state.figure, c.measured.median), error_text(c));
   if (c.in_many_places)
     add_line(body, say(tr("from {} to {} as the tensors lay in {} places of memory"), figure_text(state.figure, c.measured.least),
                        figure_text(state.figure, c.measured.most), measured.placements));
   if (!c.within()) add_line(body, say(tr("beyond its bound of {}"), figure_text(state.figure, c.allowed())));
   if (c.limit == l2_capacity_entry)
-    add_line(body, say(tr("within it if the L2 held {} of what it does: entry {} of docs/model-limits.md"), format_percent(c.l2_part),
-                       c.limit));
+    add_line(body, say(tr("within it if the L2 held {} of what it does: entry {} of docs/model-limits.md"),
+                       format_percent(c.l2_part), c.limit));
   else if (c.limit != 0)
     add_line(body, say(tr("no farther off than entry {} of docs/model-limits.md says"), c.limit));
   add_line(body, tr("Click to open it in the window."));

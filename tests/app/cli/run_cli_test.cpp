@@ -11,10 +11,10 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
-#include "app/model/assets.h"
 #include "app/cli/command_line.h"
 #include "app/cli/output.h"
 #include "app/cli/report.h"
+#include "app/model/assets.h"
 #include "app/platform/files.h"
 #include "kernels/measure/bundle.h"
 #include "sim/programs/tile_program.h"

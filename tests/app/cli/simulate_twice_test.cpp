@@ -1,8 +1,8 @@
 // simulate_twice(): what would bound next is the same, whether it was guessed rightly, wrongly or not at all.
 #include <doctest/doctest.h>
 
-#include "app/model/assets.h"
 #include "app/cli/simulate_twice.h"
+#include "app/model/assets.h"
 
 using namespace tilescope;
 

@@ -7,9 +7,9 @@
 #include <doctest/doctest.h>
 
 #include "app/model/assets.h"
-#include "app/views/softmax/softmax_kernel.h"
 #include "app/model/probe_comparison.h"
 #include "app/model/session.h"
+#include "app/views/softmax/softmax_kernel.h"
 #include "kernels/measure/measure_case.h"
 
 using namespace tilescope;
@@ -17,7 +17,9 @@ using namespace tilescope;
 namespace {
 
 using Clock = std::chrono::steady_clock;
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 /// Lets the session work as a window does, until `there`; how long that took.
 template <class There>
@@ -87,7 +89,8 @@ TEST_CASE("measure live: F5 puts figures, the shown row and samples into the win
     CHECK(shown_beside(view).inputs);
     REQUIRE(view.bandwidth != nullptr);
     CHECK(view.bandwidth->live);
-    MESSAGE(algorithm << ": m off by " << off.m << ", l by " << off.l << ", alpha by " << off.alpha << "; " << view.bandwidth->record.samples.size() << " samples");
+    MESSAGE(algorithm << ": m off by " << off.m << ", l by " << off.l << ", alpha by " << off.alpha << "; "
+                      << view.bandwidth->record.samples.size() << " samples");
     CHECK(worst < 1.0);
   }
 }

@@ -66,7 +66,8 @@ TEST_CASE("measurements: samples that cannot be read are said, with their file")
 
 TEST_CASE("measurements: a bundle that cannot be used is one sentence with its path") {
   const TemporaryFolder folder;
-  for (const std::string& path : {folder.path("none.json"), folder.file("empty.json", ""), folder.file("text.json", "no JSON"), folder.path("")}) {
+  for (const std::string& path :
+       {folder.path("none.json"), folder.file("empty.json", ""), folder.file("text.json", "no JSON"), folder.path("")}) {
     CAPTURE(path);
     const auto bundle = load_bundle(path);
     REQUIRE_FALSE(bundle);
@@ -156,11 +157,13 @@ TEST_CASE("validation run: every wanted case is done once, on any number of thre
   const MeasurementBundle bundle = synthetic_bundle(gpu);
   for (const int threads : {1, 2, 7}) {
     std::vector<int> times(bundle.cases.size());
-    CHECK(validate_cases(gpu, bundle.cases, [](std::size_t i) { return i != 2; }, threads, [&](std::size_t i, const CaseValidation& result) {
-      ++times[i];
-      CHECK(result.held());
-      return true;
-    }));
+    CHECK(validate_cases(
+        gpu, bundle.cases, [](std::size_t i) { return i != 2; }, threads,
+        [&](std::size_t i, const CaseValidation& result) {
+          ++times[i];
+          CHECK(result.held());
+          return true;
+        }));
     CHECK(times == std::vector<int>{1, 1, 0, 1, 1, 1});
   }
   std::size_t done = 0;

@@ -7,9 +7,9 @@
 
 #include <doctest/doctest.h>
 
+#include "app/model/session.h"
 #include "app/platform/files.h"
 #include "app/views/softmax/softmax_kernel.h"
-#include "app/model/session.h"
 #include "kernels/measure/probe_json.h"
 #include "tests/sim/test_gpus.h"
 
@@ -28,7 +28,9 @@ std::shared_ptr<const Simulation> simulation_of(const ProbeResult& probe) {
   return *made;
 }
 
-std::vector<std::shared_ptr<const KnownProbe>> recorded_probes() { return load_measurements().probes; }
+std::vector<std::shared_ptr<const KnownProbe>> recorded_probes() {
+  return load_measurements().probes;
+}
 
 /// A probe of flash2 whose figures are the tile machine's own, put together here: no kernel recorded it.
 std::shared_ptr<const KnownProbe> synthetic(std::int64_t plane, std::int64_t query, std::uint64_t seed) {

@@ -59,7 +59,8 @@ TEST_CASE("settings: what is saved is loaded in the next run") {
 }
 
 TEST_CASE("settings: a value that makes no sense is left at its default, the others count") {
-  const Settings read = parse_settings("[window]\nwidth = -5\nheight = 800\ntheme = \"pink\"\n[layout]\nleft = nan\nright = 0.3\nbottom = \"x\"");
+  const Settings read =
+      parse_settings("[window]\nwidth = -5\nheight = 800\ntheme = \"pink\"\n[layout]\nleft = nan\nright = 0.3\nbottom = \"x\"");
   Settings expected;
   expected.height = 800;
   expected.shares.right = 0.3F;

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <random>
 
+#include "app/model/tile_history.h"
 #include "app/views/stage/flight_path.h"
 #include "app/views/stage/link_use.h"
-#include "app/model/tile_history.h"
 #include "tests/sim/test_gpus.h"
 
 namespace tilescope {

@@ -6,11 +6,11 @@
 
 #include <doctest/doctest.h>
 
-#include "app/model/assets.h"
 #include "app/cli/sweep_file.h"
+#include "app/model/assets.h"
+#include "app/model/session.h"
 #include "app/ui/plot.h"
 #include "app/views/timeline/timeline_causes.h"
-#include "app/model/session.h"
 
 namespace tilescope {
 

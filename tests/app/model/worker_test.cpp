@@ -16,7 +16,8 @@ TEST_CASE("worker: without threads the work is done when results are taken, in o
   Worker worker(false, {});
   std::vector<int> order;
   for (int slot : {2, 0, 1})
-    worker.submit(slot, "work", [&order, slot](const Progress&) -> Worker::Deliver { return [&order, slot] { order.push_back(slot); }; });
+    worker.submit(slot, "work",
+                  [&order, slot](const Progress&) -> Worker::Deliver { return [&order, slot] { order.push_back(slot); }; });
   CHECK(order.empty());
   CHECK(worker.take_finished());
   CHECK(order == std::vector<int>{0, 1, 2});
@@ -92,7 +93,8 @@ TEST_CASE("worker: within its grace a running job is left to finish") {
     return [&] { first = true; };
   });
   started.get_future().wait();
-  worker.submit(0, "second", [&](const Progress&) -> Worker::Deliver { return [&] { second = true; }; }, 60s);
+  worker.submit(
+      0, "second", [&](const Progress&) -> Worker::Deliver { return [&] { second = true; }; }, 60s);
   worker.finish();
   CHECK(first);
   CHECK(second);

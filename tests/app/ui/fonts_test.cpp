@@ -9,8 +9,8 @@
 #include <doctest/doctest.h>
 
 #include "sim/programs/tile_program.h"
-#include "tests/app/ui/baked_fonts.h"
 #include "tests/app/temporary_folder.h"
+#include "tests/app/ui/baked_fonts.h"
 
 using namespace tilescope;
 

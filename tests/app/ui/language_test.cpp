@@ -10,9 +10,9 @@
 #include <doctest/doctest.h>
 
 #include "app/model/assets.h"
-#include "app/views/keys.h"
-#include "app/ui/language.h"
 #include "app/model/view.h"
+#include "app/ui/language.h"
+#include "app/views/keys.h"
 #include "sim/analysis/what_if.h"
 #include "sim/engine/block_order.h"
 #include "sim/programs/tile_program.h"
@@ -55,7 +55,8 @@ std::set<std::string> texts_in_sources() {
     std::ifstream file(entry.path());
     const std::string source((std::istreambuf_iterator<char>(file)), {});
     for (std::size_t at = source.find("tr("); at != std::string::npos; at = source.find("tr(", at + 1)) {
-      const bool part_of_a_name = at > 0 && (std::isalnum(static_cast<unsigned char>(source[at - 1])) != 0 || source[at - 1] == '_');
+      const bool part_of_a_name =
+          at > 0 && (std::isalnum(static_cast<unsigned char>(source[at - 1])) != 0 || source[at - 1] == '_');
       const std::string text = part_of_a_name ? std::string() : literal_at(source, at + 3);
       if (!text.empty()) out.insert(text);
     }
@@ -66,7 +67,8 @@ std::set<std::string> texts_in_sources() {
 }  // namespace
 
 TEST_CASE("language: a file maps English to another language; what it lacks stays English") {
-  const auto language = Language::parse("name = \"Test\"\n[text]\n\"play\" = \"spielen\"\n\"step {} of {}\" = \"Schritt {} von {}\"", "test.toml");
+  const auto language =
+      Language::parse("name = \"Test\"\n[text]\n\"play\" = \"spielen\"\n\"step {} of {}\" = \"Schritt {} von {}\"", "test.toml");
   REQUIRE(static_cast<bool>(language));
   use_language(*language);
   CHECK(std::string(tr("play")) == "spielen");

@@ -103,7 +103,8 @@ TEST_CASE("quads: the fill stops at its fraction, from each side, and what is be
   if (!canvas.good()) return;
   const auto draw = [&](FillFrom from) {
     canvas.draw([&](ImDrawList* list) {
-      draw_quads(list, one({.min = {20, 20}, .max = {60, 60}, .fill = red, .empty = blue, .fill_fraction = 0.25F, .fill_from = from}));
+      draw_quads(list,
+                 one({.min = {20, 20}, .max = {60, 60}, .fill = red, .empty = blue, .fill_fraction = 0.25F, .fill_from = from}));
     });
   };
   draw(FillFrom::left);
@@ -142,7 +143,9 @@ TEST_CASE("quads: a border lies inside; a dashed one has gaps") {
 TEST_CASE("quads: a halo fades with the distance and ends at its radius") {
   Canvas canvas;
   if (!canvas.good()) return;
-  canvas.draw([](ImDrawList* list) { draw_quads(list, one({.min = {60, 40}, .max = {100, 60}, .fill = red, .glow = 16, .glow_color = white})); });
+  canvas.draw([](ImDrawList* list) {
+    draw_quads(list, one({.min = {60, 40}, .max = {100, 60}, .fill = red, .glow = 16, .glow_color = white}));
+  });
   CHECK(canvas.red_at(80, 62) > canvas.red_at(80, 68));
   CHECK(canvas.red_at(80, 68) > canvas.red_at(80, 73));
   CHECK(canvas.at(80, 78) == black);

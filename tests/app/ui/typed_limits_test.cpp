@@ -48,8 +48,7 @@ TEST_CASE("typed limits: a number within them is not remarked on") {
 }
 
 TEST_CASE("typed limits: what is beyond them is said with the limits and what is used") {
-  CHECK(typed_refusal("100000", {1, 4096, true}, 4096) ==
-        "100000 was asked for; 1 to 4\u2009096 is possible, 4\u2009096 is used.");
+  CHECK(typed_refusal("100000", {1, 4096, true}, 4096) == "100000 was asked for; 1 to 4\u2009096 is possible, 4\u2009096 is used.");
   CHECK(typed_refusal("0", {1, 256, true}, 1) == "0 was asked for; 1 to 256 is possible, 1 is used.");
   CHECK(typed_refusal("99999999999999999999", {1, 256, true}, 256).starts_with("99999999999999999999 was asked for"));
   CHECK(typed_refusal("0", {0.01, 1e6}, 0.01) == "0 was asked for; 0.01 to 1.00 M is possible, 0.01 is used.");

@@ -5,8 +5,8 @@
 
 #include <vector>
 
-#include "app/views/panels.h"
 #include "app/ui/theme.h"
+#include "app/views/panels.h"
 
 namespace tilescope {
 

@@ -6,14 +6,14 @@
 #include <cmath>
 #include <random>
 
+#include "app/model/step_index.h"
+#include "app/model/tile_history.h"
 #include "app/ui/panel_state.h"
 #include "app/views/panels.h"
 #include "app/views/softmax/softmax_figures.h"
-#include "app/model/step_index.h"
 #include "app/views/timeline/timeline_picture.h"
-#include "app/model/tile_history.h"
-#include "tests/app/views/panel_screen.h"
 #include "tests/app/run_simulation.h"
+#include "tests/app/views/panel_screen.h"
 #include "tests/sim/test_gpus.h"
 
 using namespace tilescope;

@@ -1,13 +1,14 @@
-// The validate view in the whole window without a display: simulated case by case, and a click opens a case. Synthetic measurements.
+// The validate view in the whole window without a display: simulated case by case, and a click opens a case. Synthetic
+// measurements.
 #include <chrono>
 #include <thread>
 
 #include <doctest/doctest.h>
 
 #include "app/model/assets.h"
+#include "app/model/studies.h"
 #include "app/views/traffic/traffic_measured.h"
 #include "app/views/validate/validate_panel.h"
-#include "app/model/studies.h"
 #include "tests/app/views/window_script.h"
 #include "tests/synthetic_measurements.h"
 

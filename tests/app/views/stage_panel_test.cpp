@@ -10,8 +10,8 @@
 #include "app/ui/panel_state.h"
 #include "app/views/panels.h"
 #include "app/views/stage/stage_context.h"
-#include "tests/app/views/panel_screen.h"
 #include "tests/app/run_simulation.h"
+#include "tests/app/views/panel_screen.h"
 #include "tests/sim/test_gpus.h"
 
 namespace tilescope {

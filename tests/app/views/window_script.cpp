@@ -57,7 +57,9 @@ std::unique_ptr<WindowScript> WindowScript::open(Session::Start start, int width
   return script;
 }
 
-void WindowScript::frame_once(double seconds) { frame_->build(width_, height_, seconds); }
+void WindowScript::frame_once(double seconds) {
+  frame_->build(width_, height_, seconds);
+}
 
 void WindowScript::settle() {
   session_->finish();

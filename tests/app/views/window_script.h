@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
-#include "app/views/app_frame.h"
 #include "app/platform/headless_context.h"
+#include "app/views/app_frame.h"
 
 namespace tilescope {
 

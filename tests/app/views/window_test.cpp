@@ -9,8 +9,8 @@
 #include <doctest/doctest.h>
 #include <imgui_internal.h>
 
-#include "app/platform/files.h"
 #include "app/model/sm_lanes.h"
+#include "app/platform/files.h"
 #include "app/platform/png.h"
 #include "app/window.h"
 #include "tests/app/picture_compare.h"

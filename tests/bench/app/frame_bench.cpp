@@ -13,10 +13,10 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
-#include "app/views/app_frame.h"
 #include "app/model/assets.h"
-#include "app/platform/headless_context.h"
 #include "app/model/measurements.h"
+#include "app/platform/headless_context.h"
+#include "app/views/app_frame.h"
 
 using namespace tilescope;
 
