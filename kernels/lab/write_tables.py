@@ -1,7 +1,7 @@
-"""Writes the tables of docs/measuring.md from what was recorded: kernels/lab/measured/<gpu>-pytorch.json and assets/measured/<gpu>*.json.
+"""Writes the tables of docs/measuring.md from kernels/lab/measured/<gpu>-pytorch.json and assets/measured/<gpu>*.json.
 
-Usage: python3 kernels/lab/write_tables.py [GPU]        GPU: h200 when not given
-Each table stands between <!-- NAME --> and <!-- end --> in the page; what is between them is replaced.
+Usage: python3 kernels/lab/write_tables.py [GPU]        GPU: h200 by default
+Each table replaces the text between <!-- NAME --> and <!-- end --> in the page.
 """
 import json
 import math
@@ -28,7 +28,7 @@ def better_standard(row):
 
 
 def speed_up(pytorch):
-    """flash2 over the better of both standard kernels, by N."""
+    """Gives the speed-up of flash2 over the better standard kernel, by N."""
     rows = []
     for n in sorted({r["n"] for r in pytorch["rows"]}):
         cells = [f"{n:,}".replace(",", " ")]
@@ -50,12 +50,12 @@ def beside_pytorch(pytorch):
     ratios = [r["pytorch_flash_ms"] / r["flash2_ms"] for r in pytorch["rows"]]
     mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
     head = ["d", "N", "mask", "flash2", "PyTorch flash", "PyTorch cuDNN", "standard", "standard_cublas", "PyTorch unfused", "flash2 / flash"]
-    note = f"\n\nTFLOP/s on {pytorch['device']}, PyTorch {pytorch['torch']}. Geometric mean of the last column: {mean:.3f}, least {min(ratios):.3f}."
+    note = f"\n\nTFLOP/s on {pytorch['device']}, PyTorch {pytorch['torch']}. Geometric mean of the last column: {mean:.3f}; minimum {min(ratios):.3f}."
     return table(head, rows) + note
 
 
 def suite(bundle):
-    """By kernel: how many cases, and how far repeats of one case lie apart."""
+    """Counts cases by kernel, and gives the spread of repeats."""
     def spread(s):
         return (s[2] - s[1]) / 2 / s[0] if s[0] else 0
 
@@ -70,8 +70,8 @@ def suite(bundle):
         hbm = sorted(spread(c["counters"]["hbm_read_bytes"]) for c in read)
         rows.append([kernel, len(cases), *lists, f"{min(sizes)} to {max(sizes)}", f"{100 * times[len(times) // 2]:.1f} %",
                      f"{100 * hbm[len(hbm) // 2]:.1f} %" if hbm else "–"])
-    head = ["kernel", "cases", "build", "judge", "N", "± of time", "± of HBM read"]
-    note = f"\n\n{bundle['device']}, {bundle['date'][:10]}, driver for CUDA {bundle['driver']}; ± is the middle one of its cases."
+    head = ["kernel", "cases", "build", "judge", "N", "time spread", "HBM read spread"]
+    note = f"\n\n{bundle['device']}, {bundle['date'][:10]}, driver for CUDA {bundle['driver']}. Spread: half of maximum minus minimum over repeats, median over cases."
     return table(head, rows) + note
 
 
@@ -85,7 +85,7 @@ def probe_cost():
         rows.append([f"`{path.name}`", shape, f"{p['plain_ns'] / 1e3:.1f} µs", f"{p['probed_ns'] / 1e3:.1f} µs",
                      f"{100 * (p['probed_ns'] / p['plain_ns'] - 1):+.1f} %"
                      + "".join(f", {l['name']} {100 * (l['probed_ns'] / l['plain_ns'] - 1):+.1f} %" for l in launches)])
-    return table(["file", "case", "plain", "with the probe", "cost"], rows)
+    return table(["file", "case", "plain", "with probe", "cost"], rows)
 
 
 def samples():
@@ -97,7 +97,7 @@ def samples():
         most = max((s[2] + s[3]) / (s[1] - s[0]) for s in r["samples"])
         rows.append([f"`{path.name}`", f"{r['kernel']} B{q['batch']} H{q['heads']} N{q['seq_q']} d{q['head_dim']}", len(r["samples"]),
                      f"{r['interval_ns'] / 1e3:.0f} µs", f"{read:.1f} MB", f"{written:.1f} MB", f"{most:.0f} GB/s"])
-    return table(["file", "case", "samples", "interval", "HBM read", "HBM written", "at most"], rows)
+    return table(["file", "case", "samples", "interval", "HBM read", "HBM written", "peak"], rows)
 
 
 def main():
