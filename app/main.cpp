@@ -1,4 +1,4 @@
-// The program tilescope: everything is in run_cli().
+// Entry point; run_cli() does everything.
 #include "app/cli/run_cli.h"
 
 int main(int argc, char** argv) {

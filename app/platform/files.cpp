@@ -1,4 +1,4 @@
-// Reading and writing whole files.
+// Reads and writes whole files.
 #include "app/platform/files.h"
 
 #include <cerrno>
@@ -45,7 +45,7 @@ Error write_error(const fs::path& path, int code) {
                full ? Error::Kind::machine_lacks : Error::Kind::wrong_request};
 }
 
-/// Writes everything to an open descriptor; 0, or the errno of the first failure.
+/// Writes everything to a descriptor. Returns 0 or the first errno.
 int write_all(int descriptor, std::string_view content) {
   while (!content.empty()) {
     const ssize_t count = ::write(descriptor, content.data(), content.size());
@@ -89,12 +89,12 @@ Result<std::string> read_text_file(const fs::path& path, std::size_t limit) {
 }
 
 Status write_file(const fs::path& path, std::string_view content) {
-  if (path.empty()) return Error{"cannot write a file whose name is empty"};
+  if (path.empty()) return Error{"cannot write: the file name is empty"};
   std::error_code code;
   const fs::file_status status = fs::status(path, code);
   if (fs::is_directory(status)) return Error{fmt::format("cannot write {}: it is a folder", quoted(path))};
   if (fs::exists(status) && !fs::is_regular_file(status)) return write_directly(path, content);
-  // Follow a link, so that the file it names is replaced and not the link.
+  // Follows a link, so that its target is replaced, not the link.
   fs::path target = fs::exists(status) ? fs::canonical(path, code) : path;
   if (code) target = path;
   if (fs::exists(status) && ::access(target.c_str(), W_OK) != 0) return write_error(path, errno);
@@ -104,7 +104,7 @@ Status write_file(const fs::path& path, std::string_view content) {
   if (descriptor < 0) return write_error(path, errno);
   int failure = write_all(descriptor, content);
   if (::close(descriptor) != 0 && failure == 0) failure = errno;
-  if (failure == 0 && fs::exists(status)) fs::permissions(part, status.permissions(), code);  // keep the old file's; not vital
+  if (failure == 0 && fs::exists(status)) fs::permissions(part, status.permissions(), code);  // keeps the old permissions; optional
   if (failure == 0 && std::rename(part.c_str(), target.c_str()) != 0) failure = errno;
   if (failure != 0) {
     ::unlink(part.c_str());

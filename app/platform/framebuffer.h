@@ -1,4 +1,4 @@
-// Framebuffer: a picture to draw into when there is no window, and its pixels read back.
+// Framebuffer: an off-screen render target and its pixels.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,13 @@ class Framebuffer {
   Framebuffer& operator=(Framebuffer&& other) noexcept;
   ~Framebuffer();
 
-  /// Errors  a size that this machine's OpenGL does not take, with its limit.
+  /// Errors  a size beyond this machine's OpenGL limit, which it names.
   static Result<Framebuffer> make(int width, int height);
 
   void bind() const;
   int width() const { return width_; }
   int height() const { return height_; }
-  /// What was drawn, opaque.
+  /// Returns the pixels, opaque.
   Picture read() const;
 
  private:

@@ -19,7 +19,7 @@ bool has_extension(const char* list, const char* name) {
   return list != nullptr && std::strstr(list, name) != nullptr;
 }
 
-/// Displays worth trying, best first: Mesa without a surface draws the same bytes everywhere, so it comes before any GPU.
+/// Lists displays to try. Surfaceless Mesa comes first, because it draws the same bytes everywhere.
 std::array<EGLDisplay, 3> candidate_displays() {
   std::array<EGLDisplay, 3> displays = {EGL_NO_DISPLAY, EGL_NO_DISPLAY, EGL_NO_DISPLAY};
   const char* client = eglQueryString(EGL_NO_DISPLAY, EGL_EXTENSIONS);
@@ -36,7 +36,7 @@ std::array<EGLDisplay, 3> candidate_displays() {
   return displays;
 }
 
-/// With `core` as the window needs it, OpenGL 3.3; else whatever OpenGL there is.
+/// Creates an OpenGL 3.3 core context, or any OpenGL if `core` is false.
 EGLContext make_context(EGLDisplay display, bool core) {
   if (!has_extension(eglQueryString(display, EGL_EXTENSIONS), "EGL_KHR_surfaceless_context")) return EGL_NO_CONTEXT;
   if (!eglBindAPI(EGL_OPENGL_API)) return EGL_NO_CONTEXT;

@@ -13,8 +13,8 @@ class HeadlessContext {
   HeadlessContext(const HeadlessContext&) = delete;
   HeadlessContext& operator=(const HeadlessContext&) = delete;
 
-  /// Makes a context of OpenGL 3.3 core and makes it current on this thread.
-  /// Errors  no EGL here, or none with OpenGL 3.3: what there is, and what to update or install.
+  /// Creates an OpenGL 3.3 core context and makes it current on this thread.
+  /// Errors  no EGL, or none with OpenGL 3.3: names what there is and what to install.
   static Result<std::unique_ptr<HeadlessContext>> make();
 
  private:

@@ -1,4 +1,4 @@
-// Asks the driver.
+// Queries GL_VERSION and GL_RENDERER.
 #include "app/platform/opengl_name.h"
 
 #include <epoxy/gl.h>

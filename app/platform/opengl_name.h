@@ -1,11 +1,11 @@
-// opengl_name(): which OpenGL a context gives, for a sentence about what is missing.
+// opengl_name(): names the current OpenGL, for messages about missing support.
 #pragma once
 
 #include <string>
 
 namespace tilescope {
 
-/// "OpenGL 3.1 Mesa 22.3.6 (llvmpipe)", of the context that is current; empty without one.
+/// Returns "OpenGL 3.1 Mesa 22.3.6 (llvmpipe)" for the current context; empty without one.
 std::string opengl_name();
 
 }  // namespace tilescope

@@ -1,4 +1,4 @@
-// PNG through stb.
+// Encodes and decodes PNG with stb.
 #include "app/platform/png.h"
 
 #include <fmt/format.h>

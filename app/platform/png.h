@@ -1,4 +1,4 @@
-// PNG files of pictures.
+// Encodes and decodes PNG.
 #pragma once
 
 #include <string>
@@ -8,9 +8,10 @@
 
 namespace tilescope {
 
-/// The bytes of a PNG file, without alpha. The same picture gives the same bytes.
+/// Encodes a PNG without alpha. Equal pictures give equal bytes.
 std::string encode_png(const Picture& picture);
-/// Errors  not a PNG, or one that is damaged: names `origin`.
+/// Decodes a PNG.
+/// Errors  not a PNG or damaged: names `origin`
 Result<Picture> decode_png(std::string_view bytes, std::string_view origin);
 
 }  // namespace tilescope

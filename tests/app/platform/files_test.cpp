@@ -57,7 +57,7 @@ TEST_CASE("files: an empty, binary, missing, too large or special file is refuse
 
 TEST_CASE("files: a target that cannot be written is refused, and the old content stays") {
   const TemporaryFolder folder;
-  CHECK(write_file("", "x").error().sentence == "cannot write a file whose name is empty");
+  CHECK(write_file("", "x").error().sentence == "cannot write: the file name is empty");
   CHECK(write_file(folder.path("."), "x").error().sentence.find("it is a folder") != std::string::npos);
   CHECK_FALSE(check_writable(folder.path("none/a.txt")));
   CHECK(check_writable(folder.path("a.txt")));
