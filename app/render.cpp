@@ -32,7 +32,7 @@ Session::Start start_of(const RenderOptions& options) {
   start.inputs = options.inputs;
   start.step = options.step;
   start.race = options.race || options.panel == "race";
-  start.center = center_view_from(options.panel).value_or(options.center);  // a panel alone is worked out as in its view
+  start.center = center_view_from(options.panel).value_or(options.center);  // a single panel needs its view's study
   start.by_sm = options.by_sm;
   start.swept = options.swept;
   start.sweep_quantity = options.sweep_quantity;
@@ -44,7 +44,7 @@ Session::Start start_of(const RenderOptions& options) {
   return start;
 }
 
-/// Errors  what simulate() said; a step that is not there.
+/// Errors  those of simulate(); a step out of range
 Status check_opened(Session& session, std::optional<std::int64_t> step) {
   const Theme no_theme;
   const View view = session.view(no_theme);
@@ -74,7 +74,7 @@ Result<std::string> render_picture(const RenderOptions& options) {
   frame_options.panel = options.panel;
   Result<std::unique_ptr<AppFrame>> frame = AppFrame::make(session, frame_options);
   if (!frame) return frame.error();
-  // Sizes, scroll positions and eased highlights come to rest within a few frames. No time passes for the session.
+  // Sizes, scroll positions and highlights settle within a few frames, without session time.
   constexpr int frames = 12;
   for (int i = 0; i < frames; ++i) (*frame)->build(options.width, options.height, 0);
   const Result<Picture> picture = (*frame)->draw_picture();

@@ -35,7 +35,7 @@ int fail(const std::string& sentence) {
   return exit_machine_lacks;
 }
 
-/// GLFW, from its start to its end.
+/// Initialises and terminates GLFW.
 struct Glfw {
   bool good = false;
   std::string why;
@@ -57,7 +57,7 @@ struct WindowDeleter {
 };
 using WindowHandle = std::unique_ptr<GLFWwindow, WindowDeleter>;
 
-/// Where the display is smaller than what was asked or remembered, the window takes what the display has.
+/// Limits the window to the size of the display.
 void fit_display(GLFWwindow* window) {
   GLFWmonitor* monitor = glfwGetPrimaryMonitor();
   if (monitor == nullptr) return;
@@ -68,7 +68,7 @@ void fit_display(GLFWwindow* window) {
   glfwSetWindowSize(window, std::min(width, most_width), std::min(height, most_height));
 }
 
-/// The OpenGL that the display does give, as its driver names it; empty where it gives none.
+/// Names the display's OpenGL; empty if there is none.
 std::string opengl_there_is() {
   glfwDefaultWindowHints();
   glfwWindowHint(GLFW_VISIBLE, GLFW_FALSE);
@@ -86,7 +86,7 @@ Result<WindowHandle> open_window(int width, int height) {
   glfwWindowHint(GLFW_OPENGL_PROFILE, GLFW_OPENGL_CORE_PROFILE);
   glfwWindowHint(GLFW_OPENGL_FORWARD_COMPAT, GLFW_TRUE);
   glfwWindowHint(GLFW_SCALE_TO_MONITOR, GLFW_TRUE);
-  glfwWindowHint(GLFW_VISIBLE, GLFW_FALSE);  // shown with its first picture in it
+  glfwWindowHint(GLFW_VISIBLE, GLFW_FALSE);  // shown after its first frame
   WindowHandle window(glfwCreateWindow(width, height, "TileScope", nullptr, nullptr));
   if (window != nullptr) {
     fit_display(window.get());
@@ -95,21 +95,20 @@ Result<WindowHandle> open_window(int width, int height) {
   const char* words = nullptr;
   glfwGetError(&words);
   const std::string reason = words != nullptr ? words : "no reason given", found = opengl_there_is();
-  return Error{
-      fmt::format("the window needs OpenGL 3.3, and this display gives {}: update the driver of its graphics card, or draw "
-                  "pictures without it by 'tilescope render'",
-                  found.empty() ? fmt::format("none ({})", reason) : found),
-      Error::Kind::machine_lacks};
+  return Error{fmt::format("the window needs OpenGL 3.3, and this display gives {}: update the graphics driver, or draw "
+                           "without a display by 'tilescope render'",
+                           found.empty() ? fmt::format("none ({})", reason) : found),
+               Error::Kind::machine_lacks};
 }
 
-/// Everything that GLFW's callbacks reach, through the window's user pointer.
+/// State of GLFW's callbacks, in the window's user pointer.
 struct Shell {
   GLFWwindow* window = nullptr;
   AppFrame* frame = nullptr;
   Session* session = nullptr;
   Settings settings;
   float user_scale = 1;           // from the command line or the settings
-  std::array<int, 4> windowed{};  // place and size before full screen
+  std::array<int, 4> windowed{};  // position and size before full screen
   bool full_screen = false;
   std::array<GLFWcursor*, ImGuiMouseCursor_COUNT> cursors{};
 };
@@ -118,7 +117,7 @@ Shell& shell_of(GLFWwindow* window) {
   return *static_cast<Shell*>(glfwGetWindowUserPointer(window));
 }
 
-/// Pixels a point of the window system's own coordinates: 1 on X11, 2 on many Wayland displays.
+/// Returns pixels per window-system point: 1 on X11, 2 on many Wayland displays.
 float pixel_ratio(GLFWwindow* window) {
   int window_width = 0, window_height = 0, width = 0, height = 0;
   glfwGetWindowSize(window, &window_width, &window_height);
@@ -132,7 +131,7 @@ void update_scale(const Shell& shell) {
   shell.frame->set_scale(std::max(0.5F, x), shell.user_scale);
 }
 
-/// One frame: build, draw, show.
+/// Builds, draws and shows one frame.
 void show_frame(const Shell& shell, double seconds) {
   int width = 0, height = 0;
   glfwGetFramebufferSize(shell.window, &width, &height);
@@ -145,8 +144,7 @@ void show_frame(const Shell& shell, double seconds) {
   glfwSwapBuffers(shell.window);
 }
 
-// ImGui's own GLFW back end does the translating; the frame is told that something happened, and positions are turned into pixels,
-// because the whole program lays itself out in pixels.
+// ImGui's GLFW back end translates events. These callbacks wake the frame and convert positions to pixels, the unit of the layout.
 void install_callbacks(GLFWwindow* window) {
   glfwSetKeyCallback(window, [](GLFWwindow* w, int key, int code, int action, int mods) {
     shell_of(w).frame->io();
@@ -181,7 +179,7 @@ void install_callbacks(GLFWwindow* window) {
     update_scale(shell_of(w));
     shell_of(w).frame->io();
   });
-  // While the frame of the window is dragged some systems do not return from event handling: draw from here.
+  // Some systems block event handling while the window is resized, so it draws here.
   glfwSetFramebufferSizeCallback(window, [](GLFWwindow* w, int, int) {
     shell_of(w).frame->io();
     show_frame(shell_of(w), 0);
@@ -189,7 +187,7 @@ void install_callbacks(GLFWwindow* window) {
   glfwSetWindowRefreshCallback(window, [](GLFWwindow* w) { show_frame(shell_of(w), 0); });
 }
 
-/// Presenting fills the screen the window is on.
+/// Presents full screen on the window's monitor.
 void follow_present(Shell& shell) {
   const bool wanted = shell.session->present();
   if (wanted == shell.full_screen) return;
@@ -230,7 +228,7 @@ void follow_cursor(Shell& shell) {
   glfwSetCursor(shell.window, nullptr);
 }
 
-/// Seconds a frame takes at least. Where swapping does not wait for the display (a virtual one), this keeps a core from spinning.
+/// Minimum seconds per frame. On a virtual display swapping does not wait, and a core would spin.
 double least_frame_seconds() {
   GLFWmonitor* monitor = glfwGetPrimaryMonitor();
   const GLFWvidmode* mode = monitor != nullptr ? glfwGetVideoMode(monitor) : nullptr;
@@ -238,7 +236,7 @@ double least_frame_seconds() {
   return 0.9 / rate;
 }
 
-/// Ctrl+C in the terminal and the end of the session close the window as its own button does: what it remembers is written.
+/// Closes the window on Ctrl+C or the end of the session like its close button, so that settings are saved.
 volatile std::sig_atomic_t asked_to_end = 0;
 
 void end_on_signals() {
@@ -248,14 +246,14 @@ void end_on_signals() {
 void run_loop(Shell& shell) {
   using Clock = std::chrono::steady_clock;
   const double least_seconds = least_frame_seconds();
-  constexpr double blink_seconds = 0.25, signal_seconds = 0.5;  // how long a wait may be before it looks around
+  constexpr double blink_seconds = 0.25, signal_seconds = 0.5;  // longest waits between checks
   auto last = Clock::now();
   bool shown = false;
   while (glfwWindowShouldClose(shell.window) == GLFW_FALSE && asked_to_end == 0) {
     if (shown && !shell.frame->wants_frame()) {
       // The worker posts an empty event when it has a result.
       glfwWaitEventsTimeout(shell.frame->typing() ? blink_seconds : signal_seconds);
-      last = Clock::now();  // the wait is not time that passed on stage
+      last = Clock::now();  // waiting is not animation time
     } else {
       const double early = least_seconds - std::chrono::duration<double>(Clock::now() - last).count();
       early > 0 ? glfwWaitEventsTimeout(early) : glfwPollEvents();

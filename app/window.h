@@ -1,4 +1,4 @@
-// What the command line asks of the window: to open it, or to draw one picture of it without a display.
+// run_window() and render_picture(): open the window, or draw one picture without a display.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@
 
 namespace tilescope {
 
-/// What the window shows first. An absent field leaves the choice to the window: what it remembers, else its default.
+/// The window's initial state. Absent fields use saved settings, else defaults.
 struct WindowOptions {
-  SimulationRequest request;  // checked sizes and a loaded GPU; what only simulate() can refuse may still be in it
+  SimulationRequest request;  // sizes are checked and the GPU is loaded; simulate() may still refuse it
   InputSource inputs;
   std::optional<std::int64_t> step;  // absent: a few steps in
   bool race = false;
   CenterView center = CenterView::stage;
-  std::optional<bool> by_sm;  // lanes of the timeline
+  std::optional<bool> by_sm;  // timeline rows are SMs
   std::optional<ThemeKind> theme;
   std::optional<int> width, height;     // both or neither; logical pixels
   std::optional<float> scale;           // times that of the display
@@ -30,28 +30,27 @@ struct WindowOptions {
 struct RenderOptions {
   SimulationRequest request;
   InputSource inputs;
-  std::optional<std::int64_t> step;  // absent: the window's own choice, a few steps in
+  std::optional<std::int64_t> step;  // absent: a few steps in
   bool race = false;
   CenterView center = CenterView::stage;
-  bool by_sm = false;  // lanes of the timeline
+  bool by_sm = false;  // timeline rows are SMs
   ThemeKind theme = ThemeKind::dark;
-  int width = 1600, height = 900;  // of the picture, in pixels
+  int width = 1600, height = 900;  // in pixels
   float scale = 1;
   std::string language = "en";
   std::string panel;                         // an id of panel_table(); empty for the whole window
-  std::shared_ptr<const SweepResult> swept;  // what the Sweep view shows; absent: its usual one
+  std::shared_ptr<const SweepResult> swept;  // shown by the Sweep view; absent: the default sweep
   SweepQuantity sweep_quantity{};
   std::string out;  // the PNG, written by write_file() of app/platform/files.h
 };
 
-/// Opens the window and returns the exit code when it is closed. GPUs for its menu: gpu_ids() and load_gpu() of app/model/assets.h.
-/// Errors  no display, no OpenGL 3.3: one line on standard error, and 3.
+/// Opens the window; returns the exit code when it closes.
+/// Errors  no display or no OpenGL 3.3: one line on standard error, exit code 3
 int run_window(const WindowOptions& options);
 
-/// Draws one picture; the same options give the same bytes. Returns what there is to say of it: which fonts are not installed,
-/// empty where all are.
-/// Errors  whatever simulate() refuses, an unknown panel (names those there are), a step beyond the last (with both numbers),
-///         no EGL, a file that cannot be written.
+/// Draws one picture; equal options give equal bytes. Returns the missing fonts in one sentence, or an empty text.
+/// Errors  those of simulate(); an unknown panel (lists the panels); a step beyond the last (with both numbers); no EGL; an
+///         unwritable file
 Result<std::string> render_picture(const RenderOptions& options);
 
 }  // namespace tilescope

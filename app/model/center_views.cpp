@@ -7,12 +7,12 @@ namespace tilescope {
 
 std::span<const CenterViewInfo> center_views() {
   static constexpr std::array table = {
-      CenterViewInfo{CenterView::stage, "stage", "Stage", "the machine at this step (1)"},
-      CenterViewInfo{CenterView::roofline, "roofline", "Roofline", "every launch under the ceilings of the machine"},
-      CenterViewInfo{CenterView::what_if, "what_if", "What if", "the same kernel on a changed machine"},
-      CenterViewInfo{CenterView::fit, "fit", "Fit", "which tiles fit an SM, and how long each would take"},
-      CenterViewInfo{CenterView::sweep, "sweep", "Sweep", "bytes and time over a range, beside the theory"},
-      CenterViewInfo{CenterView::validate, "validate", "Validate", "simulated against measured, every recorded case"},
+      CenterViewInfo{CenterView::stage, "stage", "Stage", "The GPU at this step (1)"},
+      CenterViewInfo{CenterView::roofline, "roofline", "Roofline", "Every launch against the GPU's ceilings"},
+      CenterViewInfo{CenterView::what_if, "what_if", "What if", "The same kernel on a modified GPU"},
+      CenterViewInfo{CenterView::fit, "fit", "Fit", "Tiles that fit an SM, and their times"},
+      CenterViewInfo{CenterView::sweep, "sweep", "Sweep", "Bytes and time over a range, with the theory"},
+      CenterViewInfo{CenterView::validate, "validate", "Validate", "Every recorded case, simulated against measured"},
   };
   return table;
 }

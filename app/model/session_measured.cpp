@@ -70,8 +70,8 @@ LiveMeasurement measure_live(std::optional<MeasuringSession>& device, const What
   }
   out.bundle = device->empty_bundle();
   if (out.bundle.gpu != request.gpu.id) {
-    out.measured = Error{fmt::format("this machine has an {}, and {} is shown: choose {} to measure beside its model",
-                                     device->device().name, request.gpu.id, out.bundle.gpu)};
+    out.measured = Error{fmt::format("this machine has an {}, but {} is selected: choose {} to measure", device->device().name,
+                                     request.gpu.id, out.bundle.gpu)};
     return out;
   }
   constexpr double counted = 0.7;  // of the whole; then come the samples
@@ -160,7 +160,7 @@ void Session::State::ask_for_comparison() {
   choose_probe();
   if (probe == nullptr || compared != nullptr || compare_asked == probe || probe->probe.steps.empty()) return;
   compare_asked = probe;
-  background->submit(compare_slot, tr("holding the kernel's row against the tile machine"),
+  background->submit(compare_slot, tr("comparing the kernel's row with the tile machine"),
                      [this, asked = probe, simulation = lanes.back().simulation](const Progress& progress) -> Worker::Deliver {
                        auto made = compare_probe(*simulation->program, asked, progress);
                        return [this, asked, made] {
@@ -179,7 +179,7 @@ void Session::State::operator()(const ShowProbe&) {
   const auto runs = lane.simulation->trace->runs();
   const auto run = std::find_if(runs.begin(), runs.end(),
                                 [&](const BlockRun& r) { return r.launch == compared->launch && r.block == compared->block; });
-  if (run == runs.end()) return notice(tr("The block of that row is not in the trace, which is too long to hold all of them."));
+  if (run == runs.end()) return notice(tr("The trace is too long to keep every block, and the block of this row is missing."));
   playing = false;
   row = compared->row;
   row_chosen = true;
@@ -200,7 +200,7 @@ void Session::State::go_to_probe() {
     const BlockRun& run = trace.runs()[static_cast<std::size_t>(intervals[i].run)];
     if (intervals[i].op == compared->telling_op && run.launch == compared->launch && run.block == compared->block) found = i;
   }
-  if (!found) return notice(tr("The block of that row is not in the trace, which is too long to hold all of them."));
+  if (!found) return notice(tr("The trace is too long to keep every block, and the block of this row is missing."));
   set_step(trace.step_of_interval(lane.focus_sm, *found), 0);
 }
 
@@ -246,7 +246,7 @@ void Session::State::ask_for_validation() {
   // With threads, the shown simulation has a core of its own.
   const int workers = threads ? std::max(1, core_count() - 1) : core_count();
   background->submit(
-      validation_slot, tr("holding the model against the measurements"),
+      validation_slot, tr("comparing the model with the measurements"),
       [done_before = v.done, spec = *gpu, known = v.bundle, missing, workers, turn,
        shelf = shelf](const Progress& progress) -> Worker::Deliver {
         std::atomic<std::size_t> done = done_before;

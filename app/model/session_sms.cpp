@@ -99,7 +99,7 @@ void Session::State::ask_for_sms() {
     LaneState& lane = lanes[i];
     if (lane.lane.sm_lanes != nullptr || lane.sm_lanes_asked) continue;
     lane.sm_lanes_asked = true;
-    worker->submit(first_sm_slot + static_cast<int>(i), tr("laying out the timeline"),
+    worker->submit(first_sm_slot + static_cast<int>(i), tr("preparing the timeline"),
                    [this, i, simulation = lane.simulation](const Progress&) -> Worker::Deliver {
                      return [this, i, simulation, made = std::make_shared<const SmLanes>(make_sm_lanes(*simulation))] {
                        if (i < lanes.size() && lanes[i].simulation == simulation) lanes[i].lane.sm_lanes = made;
@@ -115,7 +115,7 @@ void Session::State::look_into(const LookIntoSms& wanted) {
   const Lane& lane = lanes[i].lane;
   sms_looked_for[i] = wanted;
   if (holds(lane.sm_works, wanted)) return;
-  worker->submit(look_slot + static_cast<int>(i), tr("looking into the SMs"),
+  worker->submit(look_slot + static_cast<int>(i), tr("simulating the SMs in view"),
                  [this, i, wanted, look = looks, simulation = lanes[i].simulation,
                   earlier = lane.sm_works](const Progress& progress) -> Worker::Deliver {
                    auto found = look_into_sms(simulation, wanted.first, wanted.last, progress);

@@ -174,7 +174,7 @@ void Session::State::ask_for_history(int slot, const BlockKey& key) {
   if (under_way == key) return;
   under_way = key;
   const InputSource source = fitting_inputs(key.simulation->request.problem, nullptr);
-  worker->submit(first_history_slot + slot, tr("working out the values"),
+  worker->submit(first_history_slot + slot, tr("computing the values"),
                  [this, slot, key, source](const Progress& progress) -> Worker::Deliver {
                    auto made = run_block(*key.simulation->program, source, key.launch, key.block, progress);
                    return [this, slot, key, history = made ? *made : nullptr] {
@@ -191,7 +191,7 @@ void Session::State::ask_for_plane(int slot, const PlaneKey& key) {
   if (under_way == key) return;
   under_way = key;
   const InputSource source = fitting_inputs(key.simulation->request.problem, nullptr);
-  worker->submit(first_plane_slot + slot, tr("working out the values"),
+  worker->submit(first_plane_slot + slot, tr("computing the values"),
                  [this, slot, key, source](const Progress&) -> Worker::Deliver {
                    const PlaneFacts facts{make_reference(*key.simulation->program, source, key.plane),
                                           std::make_shared<const TileHistory>(*key.simulation, key.plane)};
@@ -213,7 +213,7 @@ void Session::State::show_timeline(int slot, LaneState& lane) {
   auto& under_way = timelines_under_way[static_cast<std::size_t>(slot)];
   if (made != nullptr || under_way == key) return;
   under_way = key;
-  worker->submit(first_timeline_slot + slot, tr("laying out the timeline"), [this, slot, key](const Progress&) -> Worker::Deliver {
+  worker->submit(first_timeline_slot + slot, tr("preparing the timeline"), [this, slot, key](const Progress&) -> Worker::Deliver {
     return [this, slot, key, laid_out = lay_out_timeline_of(key)] {
       auto& waiting = timelines_under_way[static_cast<std::size_t>(slot)];
       if (waiting != key) return;

@@ -62,7 +62,7 @@ std::string format_settings(const Settings& s) {
   all.insert("layout", std::move(layout));
   all.insert("window", std::move(window));
   std::ostringstream text;
-  text << "# What the TileScope window remembers. Delete this file to start afresh.\n" << all << "\n";
+  text << "# Settings of the TileScope window. Delete this file to reset them.\n" << all << "\n";
   return text.str();
 }
 

@@ -168,28 +168,27 @@ void Studies::ask_roofline(const std::shared_ptr<const Simulation>& shown, const
   roofline_ = find_or_make(rooflines_, asked, make, [](const RooflineStudy&) { return true; });
   shown_ = roofline_.get();
   if (roofline_->read()->complete) return;
-  begin(shown_, tr("placing the launches under the roofline"),
-        [study = roofline_, shown, asked](const Progress& progress) -> Worker::Deliver {
-          RooflineKernel chosen = kernel_of(*shown, true);
-          std::optional<RooflineKernel> other;
-          SimulationRequest request = asked;
-          request.algorithm = companion_of(asked.algorithm);
-          request.tile.reset();
-          if (!request.algorithm.empty()) {
-            const auto made = simulate(request, progress);
-            if (!made && made.error().kind == Error::Kind::cancelled) return {};
-            if (made) other = kernel_of(**made, false);
-          }
-          study->change([&](RooflineStudy& result) {
-            result.kernels = {std::move(chosen)};
-            if (other) {
-              const bool before = other->outcome.time_ns > result.kernels.front().outcome.time_ns;
-              result.kernels.insert(before ? result.kernels.begin() : result.kernels.end(), std::move(*other));
-            }
-            result.complete = true;
-          });
-          return {};
-        });
+  begin(shown_, tr("computing the roofline"), [study = roofline_, shown, asked](const Progress& progress) -> Worker::Deliver {
+    RooflineKernel chosen = kernel_of(*shown, true);
+    std::optional<RooflineKernel> other;
+    SimulationRequest request = asked;
+    request.algorithm = companion_of(asked.algorithm);
+    request.tile.reset();
+    if (!request.algorithm.empty()) {
+      const auto made = simulate(request, progress);
+      if (!made && made.error().kind == Error::Kind::cancelled) return {};
+      if (made) other = kernel_of(**made, false);
+    }
+    study->change([&](RooflineStudy& result) {
+      result.kernels = {std::move(chosen)};
+      if (other) {
+        const bool before = other->outcome.time_ns > result.kernels.front().outcome.time_ns;
+        result.kernels.insert(before ? result.kernels.begin() : result.kernels.end(), std::move(*other));
+      }
+      result.complete = true;
+    });
+    return {};
+  });
 }
 
 void Studies::ask_what_if(SimulationRequest real) {
@@ -236,27 +235,26 @@ void Studies::ask_fit(const SimulationRequest& asked) {
   shown_ = fit_.get();
   const auto maps = fit_->read();
   if (maps->simulated() == maps->fitting()) return;
-  begin(shown_, tr("working out the maps of tiles"),
-        [study = fit_, threads = threads_](const Progress& progress) -> Worker::Deliver {
-          const auto empty = study->read();
-          std::vector<FitPlace> order = fit_order(*empty);
-          std::erase_if(order, [&](const FitPlace& at) { return empty->maps[at.map].cells[at.cell].outcome.has_value(); });
-          std::vector<std::size_t> indices(order.size());
-          std::iota(indices.begin(), indices.end(), std::size_t{0});
-          on_cores(indices, threads, [&](std::size_t index) {
-            const FitPlace at = order[index];
-            const auto fraction = [&] {
-              const auto now = study->read();
-              return static_cast<double>(now->simulated()) / static_cast<double>(now->fitting());
-            };
-            const FitMap& map = empty->maps[at.map];
-            auto made = simulate_outcome(request_of(map, map.cells[at.cell]), [&](double) { return progress(fraction()); });
-            if (!made) return false;
-            study->change([&](FitMaps& result) { result.maps[at.map].cells[at.cell].outcome = std::move(*made); });
-            return true;
-          });
-          return {};
-        });
+  begin(shown_, tr("simulating the tile maps"), [study = fit_, threads = threads_](const Progress& progress) -> Worker::Deliver {
+    const auto empty = study->read();
+    std::vector<FitPlace> order = fit_order(*empty);
+    std::erase_if(order, [&](const FitPlace& at) { return empty->maps[at.map].cells[at.cell].outcome.has_value(); });
+    std::vector<std::size_t> indices(order.size());
+    std::iota(indices.begin(), indices.end(), std::size_t{0});
+    on_cores(indices, threads, [&](std::size_t index) {
+      const FitPlace at = order[index];
+      const auto fraction = [&] {
+        const auto now = study->read();
+        return static_cast<double>(now->simulated()) / static_cast<double>(now->fitting());
+      };
+      const FitMap& map = empty->maps[at.map];
+      auto made = simulate_outcome(request_of(map, map.cells[at.cell]), [&](double) { return progress(fraction()); });
+      if (!made) return false;
+      study->change([&](FitMaps& result) { result.maps[at.map].cells[at.cell].outcome = std::move(*made); });
+      return true;
+    });
+    return {};
+  });
 }
 
 /// A second simulation of what is shown, when nothing else is to be done: studies and measurements go first.
@@ -269,7 +267,7 @@ void Studies::ask_limit(const std::shared_ptr<const Simulation>& shown) {
   }
   // Where other work stopped it, it is begun again once there is none; that of an earlier simulation gives way at once.
   if (limit_ || limit_given_up_ || (!changed && !worker_.idle())) return;
-  worker_.submit(slot + 1, tr("looking for the next limit"), [this, shown](const Progress& progress) -> Worker::Deliver {
+  worker_.submit(slot + 1, tr("simulating without the bottleneck"), [this, shown](const Progress& progress) -> Worker::Deliver {
     auto found = next_limit(*shown, progress);
     if (!found && found.error().kind == Error::Kind::cancelled) return {};
     std::shared_ptr<const NextLimit> limit;

@@ -1,4 +1,4 @@
-// Asks fontconfig for files, FreeType for what they contain, and ImGui to bake what is needed.
+// Finds font files with fontconfig, reads them with FreeType and bakes glyphs with ImGui.
 #include "app/ui/fonts.h"
 
 #include <algorithm>
@@ -24,16 +24,16 @@ namespace {
 constexpr const char* ui_family = "Inter";
 constexpr const char* mono_family = "JetBrains Mono";
 
-/// The file that has a family, as Debian's packages call it.
+/// A family's file name in Debian's packages.
 std::string_view file_of(std::string_view family) {
   return family == ui_family ? "Inter-Regular.otf" : "JetBrainsMono-Regular.ttf";
 }
 
-// Symbols that panels write themselves. Those of the listings are collected from the table of programs.
+// Symbols used by panels. Listing symbols come from the program table.
 constexpr std::string_view panel_symbols =
     "\u2009·×÷−±≤≥≠≈∞→←↑↓↔⇧⏎▾▸ΣΘΩτασβ\u00B5\u03BC√‖⌈⌉⌊⌋°²³⁰¹⁴⁵⁶⁷⁸⁹⁻₀₁₂₃₄₅₆₇₈₉ₘₙᵀᵢⱼₖ′″…–—“”‘’•✓✕∈∑∏∘∝≡⊙✗";
 
-// What ImGui's own font lacks, and below it what stands in: it has Latin letters only.
+// Characters missing from ImGui's own font (Latin only), and below them their replacements.
 constexpr std::u32string_view not_built_in = U"\u2009−≤≥≠≈→←↑↓↔▾▸ΣΘΩτασβμ\u03BC√‖⌈⌉⌊⌋⁰⁴⁵⁶⁷⁸⁹⁻₀₁₂₃₄₅₆₇₈₉ₘₙᵀᵢⱼₖ′″…–—“”‘’•✓✕✗∈∑∏∘∝≡⊙";
 constexpr std::u32string_view stands_in = U" -<>/~><^v-v>SOOtasbmmV|[][]0456789-0123456789mnTijk'\"~--\"\"''*vxxeSP.~=o";
 static_assert(not_built_in.size() == stands_in.size());
@@ -45,7 +45,7 @@ void collect(std::set<char32_t>& into, std::string_view text) {
     if (c >= 0x80 && c < 0x10000) into.insert(c);
 }
 
-/// Every code point beyond ASCII that a font must have, in order.
+/// Returns every required code point beyond ASCII, sorted.
 std::u32string needed_code_points(std::u32string_view extra) {
   std::set<char32_t> all;
   for (char32_t c = 0xA0; c <= 0xFF; ++c) all.insert(c);
@@ -197,7 +197,7 @@ std::vector<const FontLibrary::Face*> FontLibrary::chain(const char* family, boo
     const Face* face = find(name, bold, exact);
     if (wanted && !exact) {
       const std::string stand_in = face != nullptr ? face->ft->family_name : "the built-in font";
-      const std::string line = fmt::format("font {} ({}) is not installed, {} stands in", name, file_of(name), stand_in);
+      const std::string line = fmt::format("font {} ({}) is not installed, using {}", name, file_of(name), stand_in);
       if (std::find(warnings_.begin(), warnings_.end(), line) == warnings_.end()) warnings_.push_back(line);
     }
     if (face != nullptr && (exact || wanted) && std::find(faces.begin(), faces.end(), face) == faces.end()) faces.push_back(face);
@@ -211,7 +211,7 @@ std::vector<const FontLibrary::Face*> FontLibrary::chain(const char* family, boo
 
 ImFont* FontLibrary::bake(ImFontAtlas& atlas, const std::vector<const Face*>& chain_faces, bool bold, float em_pixels,
                           std::u32string_view text) {
-  // Which code points each face is asked for: the first in the chain that has one draws it.
+  // The first face in the chain that has a code point draws it.
   std::vector<const Face*> faces = chain_faces;
   std::vector<std::vector<ImWchar>> wanted(faces.size());
   for (char32_t c : text) {

@@ -1,7 +1,7 @@
-// Fonts: finds Inter, JetBrains Mono and Noto Sans CJK through fontconfig and bakes them into ImGui's atlas at the size in use.
+// Fonts: finds Inter, JetBrains Mono and Noto Sans CJK with fontconfig and bakes them into ImGui's atlas at the current size.
 //
 //   every glyph of the listings and the language ──► first family that has it:
-//                                                    Inter ─► DejaVu ─► Noto CJK ─► whatever fontconfig knows
+//                                                    Inter ─► DejaVu ─► Noto CJK ─► any other family
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@
 
 namespace tilescope {
 
-/// The code points of UTF-8 text; a broken byte gives U+FFFD.
+/// Decodes UTF-8; an invalid byte gives U+FFFD.
 std::u32string decode_utf8(std::string_view text);
 
 class FontLibrary {
@@ -25,15 +25,15 @@ class FontLibrary {
   FontLibrary(const FontLibrary&) = delete;
   FontLibrary& operator=(const FontLibrary&) = delete;
 
-  /// Bakes every font for `theme.scale` and fills the theme's fonts. `text` is what has to be drawable beyond ASCII and the symbols
-  /// of the listings. Without any font file, ImGui's own is used, with the nearest character that it has in place of others.
+  /// Bakes every font for `theme.scale` and fills the theme's fonts. `text` lists characters besides ASCII and the listing symbols.
+  /// Without font files it uses ImGui's own font and replaces missing characters by similar ones.
   void build(ImFontAtlas& atlas, Theme& theme, std::u32string_view text);
 
-  /// Which families are not installed, by name and file, and what stands in for them: one sentence, empty where all are there.
+  /// Names missing families and their replacement in one sentence; empty if all are installed.
   std::string notice() const;
-  /// True where the last build() found no font file at all.
+  /// Returns true if the last build() found no font file.
   bool built_in() const { return built_in_; }
-  /// Code points of the last build() that no installed font has.
+  /// Returns the code points of the last build() that no installed font has.
   const std::u32string& missing() const { return missing_; }
 
  private:
@@ -47,8 +47,8 @@ class FontLibrary {
 
   std::unique_ptr<Finder> finder_;
   std::vector<std::unique_ptr<Face>> faces_;
-  std::vector<std::vector<ImWchar>> ranges_;  // must outlive the atlas's build
-  std::vector<std::string> warnings_;         // one a family that is not installed
+  std::vector<std::vector<ImWchar>> ranges_;  // must outlive building the atlas
+  std::vector<std::string> warnings_;         // one per missing family
   std::u32string missing_;
   bool built_in_ = false;
 };

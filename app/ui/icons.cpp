@@ -10,7 +10,7 @@ namespace {
 
 constexpr float pi = 3.14159265F;
 
-/// Draws in a square of -1..1 about the icon's centre.
+/// Draws in a square of -1..1 around the icon's centre.
 class Pen {
  public:
   Pen(ImDrawList* list, ImVec2 center, float size, ImU32 color)

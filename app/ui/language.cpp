@@ -20,7 +20,7 @@ std::shared_ptr<const Language>& current() {
   return language;
 }
 
-/// The replacement fields of a text, in order: "{}", "{:.2f}".
+/// Returns the replacement fields of a text, in order: "{}", "{:.2f}".
 std::string fields_of(std::string_view text) {
   std::string fields;
   for (std::size_t at = text.find('{'); at != std::string_view::npos; at = text.find('{', at + 1)) {

@@ -1,4 +1,4 @@
-// Language: what tr() answers with. English texts are the keys; a file of assets/lang maps them to another language.
+// Language: the table behind tr(). Keys are the English texts; assets/lang/<id>.toml has the translations.
 #pragma once
 
 #include <map>
@@ -17,7 +17,7 @@ class Language {
   /// Errors  not TOML, no name, an entry that is not a string or has other {} fields than its key.
   static Result<std::shared_ptr<const Language>> parse(std::string_view toml_text, std::string_view origin);
 
-  /// The translation, or nullptr.
+  /// Returns the translation, or nullptr.
   const char* find(std::string_view english) const;
   const std::string& name() const { return name_; }
   const std::map<std::string, std::string, std::less<>>& texts() const { return texts_; }
@@ -27,15 +27,14 @@ class Language {
   std::map<std::string, std::string, std::less<>> texts_;
 };
 
-/// What tr() uses from now on; nullptr is English. The only setting of the program that is not passed along: every text asks for
-/// it.
+/// Sets the language of tr(); nullptr is English. This is the only global setting, because every text needs it.
 void use_language(std::shared_ptr<const Language> language);
 const Language* language_in_use();
 
 /// Loads assets/lang/<id>.toml; "en" is nullptr.
 /// Errors  no such file: names the id.
 Result<std::shared_ptr<const Language>> load_language(const std::string& id);
-/// "en" and the ids of the files that are there.
+/// Returns "en" and the ids of the installed files.
 std::vector<std::string> available_languages();
 
 }  // namespace tilescope

@@ -8,11 +8,11 @@ namespace tilescope {
 
 namespace {
 
-/// Smallest sizes in points at scale 1; all of them shrink alike in a window too small for them.
+/// Minimum sizes in points at scale 1; all shrink equally in a smaller window.
 constexpr float least_left = 236, least_right = 290, least_bottom = 196, least_stage = 470, least_upper = 380, least_box = 120;
-constexpr float least_three = 1150;  // across, for three columns: the middle is not cut then
+constexpr float least_three = 1150;  // least width for three columns
 constexpr float least_side = 260, side_tabs_height = 26;
-constexpr float least_bar = 0.66F;  // of its height that a bar keeps: as much as its buttons need
+constexpr float least_bar = 0.66F;  // least part of a bar's height, for its buttons
 
 struct Measures {
   float gap, bar, transport;
@@ -28,7 +28,7 @@ Measures measure(float width, float height, float scale, bool present) {
   const float fit = std::min(across, down);
   m.one_column = width < least_three * scale;
   m.gap = std::max(2.0F, std::round(10 * scale * fit));
-  // The bars shrink less than the panels: their buttons have to be hit. But in the smallest windows something must be left.
+  // Bars shrink less than panels, because their buttons must stay clickable.
   const float bar = std::round(std::min(44 * scale * std::max(down, least_bar), 0.12F * height));
   m.bar = present ? 0 : bar;
   m.transport = bar;
@@ -53,7 +53,7 @@ float right_width(const Measures& m, float width, float left, float scale, const
   return std::round(std::min(between(shares.right * width, m.right_min, m.right_max), std::max(m.right_min, room)));
 }
 
-/// One column: the three panels are where the listing is, and the middle reaches to the right edge.
+/// One column: the side panels share the listing's rectangle, and the middle reaches the right edge.
 void join_columns(Layout& layout, float scale) {
   const float tabs = std::min(std::round(side_tabs_height * scale), layout.listing.height() * 0.4F);
   layout.one_column = true;
@@ -69,7 +69,7 @@ void join_columns(Layout& layout, float scale) {
 float scale_of_window(float width, float height) {
   constexpr float usual_width = 1280, usual_height = 720, least = 0.6F, steps = 20;
   const float fits = std::min(width / usual_width, height / usual_height);
-  // The small number is for what a division leaves of a whole step.
+  // The small number absorbs rounding.
   return std::clamp(std::floor(fits * steps + 1e-3F) / steps, least, 1.0F);
 }
 

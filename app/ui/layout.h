@@ -1,4 +1,4 @@
-// Layout: where each panel stands, computed from the window's size and the places of the splitters.
+// Layout: panel rectangles, computed from the window's size and the splitter positions.
 //
 //   ┌───────────────────────── top bar ─────────────────────────┐
 //   ├─────────┬┄──────────────────────────────┬┄────────────────┤     ┄ a splitter: the gap itself can be dragged
@@ -9,8 +9,8 @@
 //   │ timeline, and below it in the same frame: transport       │
 //   └───────────────────────────────────────────────────────────┘
 //
-// Text so large that three columns would cut the middle leaves one beside it, which shows one of the three panels at a time, by the
-// tabs over it. A panel alone has everything between the bars.
+// If large text leaves no room for three columns, one side column shows the listing, the row or the traffic, chosen by tabs.
+// A maximised panel takes everything between the bars.
 #pragma once
 
 #include <array>
@@ -23,10 +23,10 @@ namespace tilescope {
 enum class Splitter { left, right, bottom, softmax };
 inline constexpr std::array<Splitter, 4> all_splitters = {Splitter::left, Splitter::right, Splitter::bottom, Splitter::softmax};
 
-/// Panels beside the middle, in the order of their tabs where they share a column.
+/// Side panels, in tab order when they share a column.
 inline constexpr std::array<std::string_view, 3> side_panels = {"listing", "softmax", "traffic"};
 
-/// Shares of the window; remembered between runs.
+/// Fractions of the window, remembered between runs.
 struct LayoutShares {
   float left = 0.1875F;   // of the width: the listing
   float right = 0.225F;   // of the width: softmax and traffic
@@ -37,21 +37,22 @@ struct LayoutShares {
 
 struct Layout {
   Rect top_bar, listing, stage, softmax, traffic, bottom, timeline, transport;
-  bool one_column = false;        // listing, softmax and traffic are the same rectangle, with side_tabs over it
-  Rect side_tabs;                 // empty where there are three columns
-  Rect alone;                     // of a panel that has the window for itself
-  std::array<Rect, 4> splitters;  // by Splitter; empty where there is nothing between two panels
+  bool one_column = false;        // listing, softmax and traffic share one rectangle, with side_tabs above
+  Rect side_tabs;                 // empty with three columns
+  Rect alone;                     // for a maximised panel
+  std::array<Rect, 4> splitters;  // by Splitter; empty if not shown
 };
 
-/// How much smaller than usual everything is in a window of so many points: 1 from 1280x720 up, below that smaller by as much as
-/// the window is, in steps of a twentieth, since each bakes the fonts anew; 0.6 at the least, which one can still read.
+/// Returns the scale of a window in points: 1 from 1280x720 up, smaller below, at least 0.6, which is still readable. It changes in
+/// steps of 1/20, because each step bakes the fonts again.
 float scale_of_window(float width, float height);
 
-/// Units  pixels; `scale` is that of the theme. While presenting there is no top bar.
+/// Computes every panel's rectangle. While presenting there is no top bar.
+/// Units  pixels; `scale` is the theme's
 /// Limits  every rectangle but `alone` lies in the window and none overlaps another, from 320x240 up, save the three of one column.
 Layout compute_layout(float width, float height, float scale, const LayoutShares& shares, bool present);
 
-/// The shares after `splitter` was dragged to the pointer at (x, y); kept within what compute_layout() can show.
+/// Returns the fractions after dragging `splitter` to (x, y), limited to what compute_layout() can show.
 LayoutShares drag_splitter(LayoutShares shares, Splitter splitter, float x, float y, float width, float height, float scale,
                            bool present);
 

@@ -1,4 +1,4 @@
-// light_tensor(): asks that a tensor be lit everywhere while the mouse is over what stands for it.
+// light_tensor(): highlights a tensor in every panel while the mouse is over it in one.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace tilescope {
 
-/// Called at the end of a panel with what the mouse is on in it. Asks only for a change, so that a still mouse costs no frame.
+/// Call at the end of a panel with the tensor under the mouse. It requests only changes, so a still mouse costs no frame.
 inline void light_tensor(const View& view, Commands& commands, std::optional<Tensor> under_mouse) {
   if (ImGui::IsWindowHovered(ImGuiHoveredFlags_ChildWindows) && under_mouse != view.hovered_tensor)
     commands.push(HoverTensor{under_mouse});

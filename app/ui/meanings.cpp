@@ -1,4 +1,4 @@
-// The sentences.
+// Tooltip texts.
 #include "app/ui/meanings.h"
 
 #include "app/model/view.h"
@@ -8,23 +8,23 @@ namespace tilescope {
 const char* meaning_of(Tensor tensor) {
   switch (tensor) {
     case Tensor::q:
-      return tr("Queries: a row for each position that asks.");
+      return tr("Queries: one row per query position.");
     case Tensor::k:
-      return tr("Keys: a row for each position that can be asked about.");
+      return tr("Keys: one row per key position.");
     case Tensor::v:
-      return tr("Values: what each position gives to those that attend to it.");
+      return tr("Values: one row per key position; O is their weighted average.");
     case Tensor::s:
       return tr("Scores: how well each query matches each key.");
     case Tensor::p:
-      return tr("Weights: the exponential of each score against the row's largest.");
+      return tr("Weights: exp(score − row maximum).");
     case Tensor::o:
-      return tr("Output: for each query the values, averaged by their weights.");
+      return tr("Output: the weighted average of the values, one row per query.");
     case Tensor::lse:
-      return tr("Log-sum-exp of each row, m + log l: all that a backward pass needs of the softmax.");
+      return tr("Log-sum-exp of each row, m + log l. The backward pass needs nothing else of the softmax.");
     case Tensor::m:
-      return tr("The largest score of each row so far: taken off before the exponential, so that nothing overflows.");
+      return tr("Running row maximum. Subtracted before the exponential, so nothing overflows.");
     case Tensor::l:
-      return tr("The sum of each row's weights so far: O is divided by it at the end.");
+      return tr("Running row sum of the weights. O is divided by it at the end.");
   }
   return "";
 }
@@ -32,19 +32,19 @@ const char* meaning_of(Tensor tensor) {
 const char* meaning_of(Slot slot) {
   switch (slot) {
     case Slot::m_new:
-      return tr("The largest score of each row with this tile counted in.");
+      return tr("Row maximum including this tile.");
     case Slot::m_tile:
-      return tr("The largest score of each row in this tile alone.");
+      return tr("Row maximum of this tile alone.");
     case Slot::l_new:
-      return tr("The sum of each row's weights with this tile counted in.");
+      return tr("Row sum including this tile.");
     case Slot::l_tile:
-      return tr("The sum of each row's weights in this tile alone.");
+      return tr("Row sum of this tile alone.");
     case Slot::alpha:
-      return tr("By how much what was gathered so far shrinks, now that the maximum has moved; 1 when it has not.");
+      return tr("Rescale factor for the earlier tiles; 1 if the maximum did not change.");
     case Slot::beta:
-      return tr("By how much this tile's share shrinks, where the maximum came from an earlier tile.");
+      return tr("Rescale factor for this tile; 1 if this tile has the new maximum.");
     case Slot::pv:
-      return tr("This tile's weights times its values, to be added to O.");
+      return tr("P·V of this tile, to be added to O.");
     default:
       return meaning_of(tensor_of(slot));
   }

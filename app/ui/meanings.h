@@ -1,4 +1,4 @@
-// What the letters stand for, in one sentence each, for tooltips.
+// Tooltip texts of tensors and on-chip tiles.
 #pragma once
 
 #include "sim/core/tensor.h"
@@ -6,7 +6,7 @@
 
 namespace tilescope {
 
-/// In the language in use; never empty.
+/// Returns the meaning in the current language; never empty.
 const char* meaning_of(Tensor tensor);
 const char* meaning_of(Slot slot);
 

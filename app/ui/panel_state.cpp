@@ -1,4 +1,4 @@
-// Keeps panel state in the user data of a shutdown hook of the ImGui context, so that two windows never share any.
+// Stores panel state in a shutdown hook of the ImGui context, so that two windows never share it.
 #include "app/ui/panel_state.h"
 
 #include <imgui.h>

@@ -1,4 +1,4 @@
-// panel_state(): what a panel remembers between frames (zoom, caches), kept with the ImGui context and gone with it.
+// panel_state(): a panel's state between frames (zoom, caches), owned by the ImGui context.
 #pragma once
 
 #include <memory>
@@ -6,10 +6,10 @@
 
 namespace tilescope {
 
-/// The place of `id` in the current ImGui context; empty at first.
+/// Returns the slot of `id` in the current ImGui context; initially empty.
 std::shared_ptr<void>& panel_slot(std::string_view id);
 
-/// The state of the panel `id` in the current ImGui context, made when it is first asked for. One type for one id.
+/// Returns the state of panel `id`, created on first use. Each id has one type.
 template <class T>
 T& panel_state(std::string_view id) {
   std::shared_ptr<void>& slot = panel_slot(id);

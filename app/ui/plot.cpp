@@ -27,7 +27,7 @@ std::string tick_text(const PlotAxis& axis, double value) {
   return axis.format != nullptr ? axis.format(value) : format_value(value);
 }
 
-/// Powers of the base, as few as wanted; with 2 and 5 between them where there is room.
+/// Returns powers of the base, with 2 and 5 between them if there is room.
 std::vector<PlotTick> log_ticks(const PlotAxis& axis, int most) {
   std::vector<PlotTick> ticks;
   const double base = axis.base, log_base = std::log(base);
@@ -64,7 +64,7 @@ std::vector<PlotTick> linear_ticks(const PlotAxis& axis, int most) {
   return ticks;
 }
 
-/// The part of the segment a b inside `rect`.
+/// Clips the segment a b to `rect`.
 std::optional<std::pair<ImVec2, ImVec2>> cut(ImVec2 a, ImVec2 b, const Rect& rect) {
   double from = 0, to = 1;
   const double dx = static_cast<double>(b.x) - a.x, dy = static_cast<double>(b.y) - a.y;
@@ -176,7 +176,7 @@ Plot::Plot(const Theme& theme, ImDrawList* list, const Rect& area, PlotAxis x, P
 }
 
 ImVec2 Plot::at(PlotPoint point) const {
-  // Far outside is far enough: ImGui's own arithmetic is in floats.
+  // Limits far points, because ImGui computes in floats.
   const double px = std::clamp(position(x_, point.x), -50.0, 50.0), py = std::clamp(position(y_, point.y), -50.0, 50.0);
   return {inside_.min.x + static_cast<float>(px) * inside_.width(), inside_.max.y - static_cast<float>(py) * inside_.height()};
 }
@@ -221,7 +221,7 @@ void Plot::polyline(std::span<const ImVec2> pixels, ImU32 color, float width, Li
   }
 }
 
-/// Small boxes along a line, so that no label is written across it.
+/// Reserves small boxes along a line, so that no label crosses it.
 void Plot::keep_clear_along(ImVec2 a, ImVec2 b) {
   const float length = std::hypot(b.x - a.x, b.y - a.y), apart = 6 * theme_.scale, half = theme_.scale;
   for (float t = 0; t <= length; t += apart) {
@@ -244,7 +244,7 @@ void Plot::curve(std::span<const PlotPoint> points, ImU32 color, float width, Li
 void Plot::marker(Marker marker, PlotPoint point, ImU32 color, float radius) {
   if (!shows(point)) return;
   const ImVec2 c = at(point);
-  // A rim in the panel's colour keeps markers apart that lie on each other or on a line.
+  // A rim in the panel's colour separates overlapping markers.
   if (marker != Marker::cross && marker != Marker::ring)
     draw_marker(list_, marker, c, radius + 1.5F * theme_.scale, theme_.panel, 1);
   draw_marker(list_, marker, c, radius, color, 2 * theme_.scale);
@@ -286,7 +286,7 @@ void Plot::label(PlotPoint point, std::string_view text, ImU32 color, Side side,
     const float d = off * theme_.scale;
     for (Side s : orders[static_cast<std::size_t>(side)]) {
       const bool flat = s == Side::right || s == Side::left;
-      // Slid along its side as well: labels of neighbours then stack.
+      // Also slides along its side, so that neighbouring labels stack.
       for (float slide : {0.0F, -0.7F, 0.7F, -1.4F, 1.4F}) {
         ImVec2 min;
         if (flat)

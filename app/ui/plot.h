@@ -1,8 +1,8 @@
-// Plot: a rectangle with two axes, linear or logarithmic: grid, curves, points, and labels that stand beside what they name.
+// Plot: two axes, linear or logarithmic, with grid, curves, points and labels next to what they name.
 //
 //   y title, with its unit
 //   100 ┤      ╱ label          area − room for ticks = inside()
-//    10 ┤   ●╱                  labels give way to each other in the order in which they are asked for
+//    10 ┤   ●╱                  earlier labels have priority over later ones
 //     1 ┼───┬───┬──
 //       1  10  100    x title, with its unit
 #pragma once
@@ -18,21 +18,21 @@ namespace tilescope {
 
 struct PlotAxis {
   std::string title;         // with its unit: "queries N", "HBM traffic (bytes)"
-  double low = 0, high = 1;  // of a logarithmic axis above 0
+  double low = 0, high = 1;  // above 0 on a logarithmic axis
   bool log = true;
-  int base = 10;                            // of a logarithmic axis: ticks at powers of 10 or of 2
-  std::string (*format)(double) = nullptr;  // of a tick; format_value() when absent
+  int base = 10;                            // logarithmic ticks at powers of 10 or 2
+  std::string (*format)(double) = nullptr;  // tick text; format_value() by default
 };
 
-/// An axis from the least to the greatest of `values` with a little room beyond; what is not finite, or not positive where the
-/// axis is logarithmic, is passed over. From 1 to 10 where nothing is left.
+/// Returns an axis over `values` with a small margin. Skips values that are not finite, or not positive on a logarithmic axis.
+/// From 1 to 10 if none is left.
 PlotAxis axis_over(std::string title, std::span<const double> values, bool log = true);
 
 struct PlotTick {
   double value = 0;
-  std::string text;  // empty: a grid line without a number
+  std::string text;  // empty: grid line only
 };
-/// At most `most` ticks with a text, at round numbers (1, 2, 5 of a power of ten; powers of `base`) inside the axis.
+/// Returns at most `most` labelled ticks at round numbers (1, 2, 5 times a power of ten; powers of `base`).
 std::vector<PlotTick> plot_ticks(const PlotAxis& axis, int most);
 
 struct PlotPoint {
@@ -41,12 +41,12 @@ struct PlotPoint {
 
 enum class Marker { circle, ring, square, diamond, triangle, cross };
 
-/// A marker alone, for keys and other places outside a plot.
+/// Draws a marker outside a plot, for legends.
 void draw_marker(ImDrawList* list, Marker marker, ImVec2 center, float radius, ImU32 color, float line_width);
 
 class Plot {
  public:
-  /// Draws the grid, the ticks and the titles.
+  /// Draws grid, ticks and titles.
   Plot(const Theme& theme, ImDrawList* list, const Rect& area, PlotAxis x, PlotAxis y);
 
   const Rect& inside() const { return inside_; }
@@ -58,19 +58,19 @@ class Plot {
   bool shows(PlotPoint point) const;
 
   enum class Line { solid, dashed, dotted };
-  /// A line through `points`, cut at the edges; breaks at what is not finite, or not positive where an axis is logarithmic.
+  /// Draws a line through `points`, clipped to the plot. It breaks at values that the axes cannot show.
   void curve(std::span<const PlotPoint> points, ImU32 color, float width, Line line = Line::solid);
   void marker(Marker marker, PlotPoint point, ImU32 color, float radius);
-  /// A bar from `low` to `high` at x: the spread of a measured value.
+  /// Draws the spread of a measured value, from `low` to `high`.
   void spread(double x, double low, double high, ImU32 color);
-  /// A line across all of the plot at `x`.
+  /// Draws a vertical line at `x`.
   void vertical(double x, ImU32 color, Line line = Line::dashed);
 
   enum class Side { right, left, above, below };
-  /// One line beside `point`, on `side` if nothing stands there, else on another side or further off, with a line back to the
-  /// point. Left out where there is no room at all.
+  /// Draws a label next to `point`, preferably on `side`. If that is occupied it moves to another side or further away, with a
+  /// leader line. Omitted if there is no room.
   void label(PlotPoint point, std::string_view text, ImU32 color, Side side = Side::right, bool bold = false);
-  /// A label beside the last point of a curve that lies inside the plot.
+  /// Labels the last visible point of a curve.
   void end_label(std::span<const PlotPoint> points, std::string_view text, ImU32 color);
   /// Keeps labels away from `rect`.
   void keep_clear(const Rect& rect) { taken_.push_back(rect); }
@@ -88,7 +88,7 @@ class Plot {
   std::vector<Rect> taken_;
 };
 
-/// Draws a pattern of slanted lines in `rect`: what is not possible, or a second sign beside a colour.
+/// Hatches `rect`: marks impossible cells, or adds a second cue to a colour.
 void draw_hatch(ImDrawList* list, const Rect& rect, ImU32 color, float spacing, float width, bool backward = false);
 
 }  // namespace tilescope

@@ -1,4 +1,4 @@
-// Records quads while panels draw, and draws them when ImGui's list comes to their callback.
+// Records quads while panels draw, and draws them in ImGui's callbacks.
 #include "app/ui/quad_batch.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ std::array<std::size_t, 8> attribute_offsets() {
   return offsets;
 }
 
-/// Points the eight attributes at `buffer` and makes them advance once an instance.
+/// Binds the eight attributes to `buffer`, advancing once per instance.
 void describe_instances(GLuint buffer) {
   glBindBuffer(GL_ARRAY_BUFFER, buffer);
   const auto offsets = attribute_offsets();
@@ -68,7 +68,7 @@ void QuadBatch::add(const Quad& quad) {
               static_cast<std::uint32_t>(quad.gradient) << 4U | static_cast<std::uint32_t>(quad.dashed) << 6U;
 }
 
-/// One recorded draw: what a callback needs when its turn comes.
+/// One recorded draw, for its callback.
 struct QuadRenderer::Recorded {
   QuadRenderer* renderer = nullptr;
   std::shared_ptr<const QuadBatch> batch;
@@ -136,7 +136,7 @@ void QuadRenderer::draw_callback(const ImDrawList*, const ImDrawCmd* command) {
 
   const Gl& gl = *recorded.renderer->gl_;
   const auto& instances = recorded.batch->instances();
-  // Blending, culling and the rest are as ImGui set them; the reset behind this callback puts back what changes here.
+  // Blending and culling are as ImGui set them; the reset after this callback restores the rest.
   glEnable(GL_SCISSOR_TEST);
   glScissor(static_cast<GLint>(left), static_cast<GLint>(frame_height - bottom), static_cast<GLsizei>(right - left),
             static_cast<GLsizei>(bottom - top));

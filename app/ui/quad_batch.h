@@ -1,11 +1,11 @@
-// QuadBatch: many rounded rectangles drawn by one instanced call, in the right place of ImGui's drawing order.
+// QuadBatch: many rounded rectangles in one instanced draw call, in ImGui's drawing order.
 //
 //   QuadBatch batch;
 //   batch.add({.min = a, .max = b, .radius = 4, .fill = theme.color(Tensor::q), .glow = 6});
-//   draw_quads(ImGui::GetWindowDrawList(), std::move(batch));   // over what the list holds so far, under what follows
+//   draw_quads(ImGui::GetWindowDrawList(), std::move(batch));   // above earlier items, below later ones
 //
-// Coordinates are ImGui's (points, y down). The list's current clip rectangle applies. Edges are signed distances, so they are
-// crisp at any scale. A batch that does not change between frames can be kept and drawn again, moved by an offset.
+// Coordinates are ImGui's (points, y down). The list's clip rectangle applies. Edges are signed distances, crisp at any scale.
+// An unchanged batch can be kept and drawn again with an offset.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@
 
 namespace tilescope {
 
-/// From which side `fill_fraction` fills a quad.
+/// The side from which `fill_fraction` fills a quad.
 enum class FillFrom : std::uint8_t { left, bottom, right, top };
-/// A second sign beside colour: drawn over the filled part in the border's colour (or a darker fill where there is no border).
+/// A second cue besides colour, drawn over the filled part in the border colour (or a darker fill without a border).
 enum class Hatch : std::uint8_t { none, diagonal, cross, dots };
 enum class Gradient : std::uint8_t { none, horizontal, vertical };
 
@@ -28,7 +28,7 @@ struct Quad {
   float radius = 0;    // of the corners
   ImU32 fill = 0;      // IM_COL32; alpha 0 draws no fill
   ImU32 fill_end = 0;  // the other end of the gradient, right or bottom
-  ImU32 empty = 0;     // what the part beyond fill_fraction shows
+  ImU32 empty = 0;     // colour beyond fill_fraction
   ImU32 border = 0;
   float border_width = 0;   // inside the rectangle
   float fill_fraction = 1;  // 0..1 of the rectangle, from the side of fill_from
@@ -40,7 +40,7 @@ struct Quad {
   bool dashed = false;  // the border
 };
 
-/// What the GPU gets for one quad.
+/// One quad as uploaded to the GPU.
 struct QuadInstance {
   float rect[4];        // min x, min y, max x, max y
   float shape[4];       // radius, border width, fill fraction, glow radius
@@ -61,22 +61,22 @@ class QuadBatch {
   std::vector<QuadInstance> instances_;
 };
 
-/// Draws `batch` at this place of the list's order. The batch lives until the frame is on the screen. Where the ImGui context has
-/// no QuadRenderer (a test without GL) nothing is drawn.
+/// Draws `batch` at this point of the list. The batch lives until the frame is shown. Without a QuadRenderer (a test without GL)
+/// it draws nothing.
 void draw_quads(ImDrawList* list, QuadBatch&& batch);
-/// The same for a batch that is kept by the caller and shared between frames, moved by `offset`.
+/// Draws a batch that the caller keeps between frames, moved by `offset`.
 void draw_quads(ImDrawList* list, std::shared_ptr<const QuadBatch> batch, ImVec2 offset = {});
 
-/// Owns the GL objects and the batches of the frame under way; one a GL context, found through ImGuiIO::UserData.
+/// Owns the GL objects and the current frame's batches. One per GL context, found through ImGuiIO::UserData.
 class QuadRenderer {
  public:
-  /// Needs a current GL context. `error` gets the compiler's words when the shader does not build.
+  /// Needs a current GL context. `error` receives the compiler's message if the shader fails.
   static std::unique_ptr<QuadRenderer> make(std::string& error);
   ~QuadRenderer();
   QuadRenderer(const QuadRenderer&) = delete;
   QuadRenderer& operator=(const QuadRenderer&) = delete;
 
-  /// Forgets the batches of the frame before; called before ImGui::NewFrame.
+  /// Drops the previous frame's batches; call before ImGui::NewFrame.
   void new_frame();
 
  private:

@@ -1,4 +1,4 @@
-// say() and add_line(): sentences with values put in, and tooltips that grow line by line.
+// say() and add_line(): format translated sentences, and build tooltips line by line.
 #pragma once
 
 #include <fmt/format.h>
@@ -11,23 +11,23 @@
 
 namespace tilescope {
 
-/// Puts `values` into a sentence that came from tr(), whose text is known only while running.
+/// Formats `values` into a translated sentence.
 template <class... Values>
 std::string say(const char* sentence, const Values&... values) {
   return fmt::format(fmt::runtime(sentence), values...);
 }
 
-/// A text of the program table (a title, a summary, a line's why) in the language in use, where its file has it.
+/// Translates a text of the program table: a title, a summary, a line's why.
 inline std::string translated(std::string_view english) {
   return tr(std::string(english).c_str());
 }
 
-/// "recorded on NVIDIA H200, 2026-11-21"; a file's figures are never passed off as live.
+/// Returns "recorded on NVIDIA H200, 2026-11-21", or "live on …".
 inline std::string where_from(bool live, std::string_view device, std::string_view date) {
   return say(live ? tr("live on {}, {}") : tr("recorded on {}, {}"), device, day_of(date));
 }
 
-/// Appends `line`, on a line of its own.
+/// Appends `line` on a new line.
 inline void add_line(std::string& text, std::string_view line) {
   if (!text.empty()) text += '\n';
   text += line;

@@ -12,14 +12,14 @@ namespace tilescope {
 
 namespace {
 
-/// The compiler's log on one line, so that it can stand in an error sentence.
+/// Returns the compiler's log on one line, for an error message.
 std::string one_line(std::string log) {
   std::replace(log.begin(), log.end(), '\n', ' ');
   while (!log.empty() && (log.back() == ' ' || log.back() == '\0')) log.pop_back();
   return log;
 }
 
-/// What stands before every shader: the version, and the precision that OpenGL ES asks for.
+/// Returns the shader prefix: version, and the precision for OpenGL ES.
 std::string_view prologue() {
   return epoxy_is_desktop_gl() ? "#version 330 core\n" : "#version 300 es\nprecision highp float;\nprecision highp int;\n";
 }

@@ -1,4 +1,4 @@
-// ShaderProgram: one linked pair of the embedded shaders of shaders/, for OpenGL 3.3 and OpenGL ES 3.0 alike.
+// ShaderProgram: one linked pair of embedded shaders, for OpenGL 3.3 and OpenGL ES 3.0.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace tilescope {
 
-/// The text of a file of shaders/ ("tile.vert"), without a #version line; empty for an unknown name.
+/// Returns the text of an embedded shader ("tile.vert") without its #version line; empty for an unknown name.
 std::string_view shader_text(std::string_view name);
 
 class ShaderProgram {
@@ -19,7 +19,7 @@ class ShaderProgram {
   ~ShaderProgram();
 
   /// Compiles `<name>.vert` and `<name>.frag` for the current context.
-  /// Errors  an unknown name; what the compiler or the linker says, on one line.
+  /// Errors  an unknown name; the compiler's or linker's message on one line.
   static Result<ShaderProgram> make(std::string_view name);
 
   std::uint32_t id() const { return id_; }

@@ -1,4 +1,4 @@
-// The lines of the programs that a narrow panel would cut.
+// Short forms of listing lines that a narrow panel would cut.
 #include "app/ui/short_line.h"
 
 #include <algorithm>

@@ -1,11 +1,11 @@
-// short_line(): a line of a listing in fewer words, for a narrow panel.
+// short_line(): shortens a listing line for a narrow panel.
 #pragma once
 
 #include <string_view>
 
 namespace tilescope {
 
-/// "mask S where key > query" as "mask key > query"; a line that is short already as it is.
+/// Shortens "mask S where key > query" to "mask key > query"; returns short lines unchanged.
 std::string_view short_line(std::string_view line);
 
 }  // namespace tilescope

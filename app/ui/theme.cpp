@@ -1,4 +1,4 @@
-// The dark and the light palette, and what of them ImGui's own widgets wear.
+// The dark and light palettes, and the style of ImGui's widgets.
 #include "app/ui/theme.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ double luminance(ImU32 color) {
          0.0722 * linear(channel(color, IM_COL32_B_SHIFT));
 }
 
-/// `color` moved towards `towards` until it has contrast `ratio` on every one of the two grounds.
+/// Moves `color` towards `towards` until it has contrast `ratio` on both backgrounds.
 ImU32 readable(ImU32 color, ImU32 towards, ImU32 ground_a, ImU32 ground_b, double ratio) {
   for (int step = 0; step <= 20; ++step) {
     const ImU32 tried = mix(color, towards, static_cast<float>(step) / 20.0F);
@@ -36,7 +36,7 @@ ImU32 readable(ImU32 color, ImU32 towards, ImU32 ground_a, ImU32 ground_b, doubl
 }
 
 // Okabe-Ito hues in the order of Tensor (Q K V S P O L m l), moved apart until every pair also differs for readers with protanopia,
-// deuteranopia and tritanopia (the test computes how much). L, m and l are one yellow family: they never stand without their
+// deuteranopia and tritanopia (the test computes how much). L, m and l are one yellow family: they always appear with their
 // letter.
 constexpr std::array<std::uint32_t, tensor_count> dark_tensors = {0x62C3F5, 0xF09A0A, 0x3DB38A, 0xC777A8, 0x937DE2,
                                                                   0xE4603C, 0xE9DF6E, 0xF5EC5A, 0xDCD04A};
@@ -79,7 +79,7 @@ void fill_light(Theme& t) {
   for (std::size_t i = 0; i < tensor_count; ++i) t.tensor[i] = rgb(light_tensors[i]);
 }
 
-/// Lanes and waits wear tensor hues where a reader thinks of one (the tensor core makes S, exp makes P), else greys.
+/// Units and stalls use tensor hues if one fits (tensor cores make S, exp makes P), else greys.
 void fill_units(Theme& t) {
   t.unit = {t.color(Tensor::q), t.color(Tensor::s), t.color(Tensor::p), t.color(Tensor::m), t.color(Tensor::o), t.text_faint};
   const ImU32 grey = t.text_faint;

@@ -1,4 +1,4 @@
-// Theme: colours, fonts and measures; the only place that knows what a tensor looks like.
+// Theme: colours, fonts and sizes, and nowhere else what a tensor looks like.
 #pragma once
 
 #include <array>
@@ -12,22 +12,22 @@ namespace tilescope {
 
 enum class ThemeKind { dark, light };
 
-/// One colour a tensor, everywhere. Okabe-Ito hues, told apart with every common colour blindness; nothing is said by colour alone.
+/// Each tensor has one colour everywhere: Okabe-Ito hues, distinct for common colour blindness. Nothing relies on colour alone.
 struct Theme {
   ThemeKind kind = ThemeKind::dark;
-  float scale = 1;  // of the display times the user's own; every length below is already scaled
+  float scale = 1;  // display scale times the user's; every length below includes it
 
   ImU32 background = 0;               // behind the panels
   ImU32 panel = 0, panel_border = 0;  // a panel's body and outline
   ImU32 inset = 0, inset_border = 0;  // boxes inside a panel (an SM, the L2, the HBM)
   ImU32 text = 0, text_dim = 0, text_faint = 0;
-  ImU32 accent = 0, accent_soft = 0;              // selection, the current line, buttons that are on
-  ImU32 highlight = 0;                            // the chosen row, the new maximum: the one thing to look at
-  ImU32 good = 0, bad = 0;                        // an error within its bound, beyond it
-  ImU32 link = 0;                                 // the empty channel between two levels
+  ImU32 accent = 0, accent_soft = 0;              // selection, current line, active buttons
+  ImU32 highlight = 0;                            // the chosen row, the new maximum
+  ImU32 good = 0, bad = 0;                        // within a bound, beyond it
+  ImU32 link = 0;                                 // an idle link between two levels
   std::array<ImU32, tensor_count> tensor{};       // fills
   std::array<ImU32, tensor_count> tensor_text{};  // the same hue with enough contrast for text on `panel`
-  std::array<ImU32, unit_count> unit{};           // lanes of the timeline that belong to no tensor
+  std::array<ImU32, unit_count> unit{};           // timeline rows without a tensor
   std::array<ImU32, 13> wait{};                   // by WaitCause
 
   ImFont* ui = nullptr;  // Inter
@@ -37,7 +37,7 @@ struct Theme {
   ImFont* mono = nullptr;  // JetBrains Mono: every number
   ImFont* mono_small = nullptr;
   ImFont* mono_tiny = nullptr;  // numbers in the cells of a matrix
-  ImFont* display = nullptr;    // one large figure to be read from afar
+  ImFont* display = nullptr;    // large figures
 
   float gap = 0, padding = 0, rounding = 0, row_height = 0;
 
@@ -45,20 +45,20 @@ struct Theme {
   ImU32 text_color(Tensor t) const { return tensor_text[static_cast<std::size_t>(t)]; }
 };
 
-/// Every font of a theme; what a change of colours alone keeps.
+/// Copies every font; used when only the colours change.
 inline constexpr std::array theme_fonts = {&Theme::ui,   &Theme::ui_small,   &Theme::ui_bold,   &Theme::heading,
                                            &Theme::mono, &Theme::mono_small, &Theme::mono_tiny, &Theme::display};
 
-/// The same theme without its fonts; fonts are filled in by the font loader.
+/// Returns the theme without fonts; the font loader fills them in.
 Theme make_theme(ThemeKind kind, float scale);
 
 /// Gives ImGui's own widgets (menus, sliders, text fields) the theme's colours and measures.
 void apply_to_imgui(const Theme& theme);
 
-/// WCAG 2 contrast of two opaque colours, 1 to 21.
+/// Returns the WCAG 2 contrast of two opaque colours, 1 to 21.
 double contrast_ratio(ImU32 a, ImU32 b);
 
-/// `color` at `alpha` (0..1) of its own opacity.
+/// Returns `color` with its opacity times `alpha` (0..1).
 ImU32 with_alpha(ImU32 color, float alpha);
 ImU32 mix(ImU32 a, ImU32 b, float t);
 

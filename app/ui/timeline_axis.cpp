@@ -12,7 +12,7 @@
 namespace tilescope {
 namespace {
 
-constexpr double smallest_span = 8;  // cycles; closer than this there is nothing more to see
+constexpr double smallest_span = 8;  // cycles; the closest useful zoom
 
 TimeWindow clamped(double begin, double span, double whole) {
   TimeWindow window;

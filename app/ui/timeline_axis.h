@@ -1,4 +1,4 @@
-// TimeWindow and axis ticks of the timeline: which cycles are on screen, and where the round numbers are. Pure arithmetic.
+// TimeWindow and axis ticks: the visible cycles of the timeline. Arithmetic only.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace tilescope {
 
-/// The cycles that the plot shows, of 0 … end in all.
+/// The visible cycles, out of 0 to the end of the run.
 struct TimeWindow {
   double begin = 0, end = 0;
-  double whole = 0;  // the last cycle of the simulation
+  double whole = 0;  // last cycle of the simulation
 
   double span() const { return end - begin; }
   bool fits_all() const { return begin <= 0 && end >= whole; }
@@ -21,14 +21,14 @@ struct TimeWindow {
 
 /// Shows everything.
 TimeWindow fit(double whole);
-/// What a window becomes when another simulation ends at `whole`: kept, unless the range changed by more than a factor of two or
-/// everything was in view before.
+/// Adapts the window to a simulation that ends at `whole`. It is kept unless the range changed by more than 2× or everything was
+/// visible.
 TimeWindow carry_over(const TimeWindow& window, double whole);
-/// Zooms by `factor` (below 1: in) so that `cycle` keeps its place.
+/// Zooms by `factor` (below 1: in) around `cycle`.
 TimeWindow zoom_at(const TimeWindow& window, double cycle, double factor);
-/// Moves by `cycles`, as far as there is something to see.
+/// Scrolls by `cycles`, within the run.
 TimeWindow pan(const TimeWindow& window, double cycles);
-/// Turns the page when `cycle` is out of view.
+/// Scrolls one page when `cycle` is out of view.
 TimeWindow follow(const TimeWindow& window, double cycle);
 
 struct Tick {
@@ -36,9 +36,9 @@ struct Tick {
   std::string text;
 };
 
-/// Ticks at 1, 2 or 5 times a power of ten, at most `most` of them, in cycles.
+/// Returns at most `most` ticks, at 1, 2 or 5 times a power of ten, in cycles.
 std::vector<Tick> cycle_ticks(const TimeWindow& window, int most);
-/// The same in wall time: "0", "200 ns", "1.5 µs"; all ticks in one unit.
+/// Returns ticks in wall time: "0", "200 ns", "1.5 µs", all in one unit.
 std::vector<Tick> time_ticks(const TimeWindow& window, int most, Hertz clock);
 
 }  // namespace tilescope

@@ -1,4 +1,4 @@
-// Reads the text of the field that is being edited, since ImGui hands out only the number that it made of it.
+// Reads the text of the edited field, because ImGui returns only the parsed number.
 #include "app/ui/typed_limits.h"
 
 #include <algorithm>
@@ -18,23 +18,23 @@ namespace tilescope {
 
 namespace {
 
-/// The last refusal; there is one at a time, since one types into one field at a time.
+/// The last refusal; only one field is edited at a time.
 struct LimitNote {
   ImGuiID field = 0;
   std::string typed, sentence;
   double used = 0;
   int frame = 0;            // in which the field was last drawn
-  bool confirming = false;  // the field is open again, with the number that is used
+  bool confirming = false;  // the field is open again, with the value in use
 };
 
-/// The text in the field while it is edited.
+/// Returns the text of the edited field.
 std::optional<std::string> typed_into(ImGuiID field) {
   const ImGuiInputTextState* edited = ImGui::TempInputIsActive(field) ? ImGui::GetInputTextState(field) : nullptr;
   if (edited == nullptr || !edited->TextAIsValid || edited->CurLenA == 0) return std::nullopt;
   return std::string(edited->TextA.Data, static_cast<std::size_t>(edited->CurLenA));
 }
 
-/// True while the field that is edited has the text that it began with.
+/// Returns true while the edited text is unchanged.
 bool as_it_began(std::string_view text) {
   const ImVector<char>& initial = ImGui::GetCurrentContext()->InputTextState.InitialTextA;
   return initial.Data != nullptr && text == initial.Data;
@@ -46,7 +46,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
-/// All of `text` as a number. Beyond what the type can hold it is a number too.
+/// Parses all of `text` as a number, even beyond the range of the type.
 template <class Number>
 std::optional<double> number_of(std::string_view text) {
   Number number{};
@@ -56,14 +56,14 @@ std::optional<double> number_of(std::string_view text) {
   return static_cast<double>(number);
 }
 
-/// As the fields beside it write them: all digits of a whole number, a large rate shortened.
+/// Formats like the field: whole numbers with all digits, large rates shortened.
 std::string number_text(double value, bool whole) {
   constexpr double most_digits = 1e12, most_plain = 1e5;
   if (whole && std::fabs(value) < most_digits) return format_count(static_cast<std::int64_t>(value));
   return std::fabs(value) < most_plain ? fmt::format("{:g}", value) : format_short(value);
 }
 
-/// A box as message_box() makes it, moved up where the window would cut it.
+/// Draws a message_box(), moved up if the window would cut it.
 void box_at(const Theme& theme, ImVec2 at, float width, std::string_view sentence) {
   const float height =
       wrapped_height(theme.ui, sentence, width - 3 * theme.padding) + 2 * ImGui::GetStyle().WindowPadding.y + 2 * theme.scale;
@@ -71,7 +71,7 @@ void box_at(const Theme& theme, ImVec2 at, float width, std::string_view sentenc
   message_box(theme, "##limits", {at.x, std::max(theme.gap, std::min(at.y, lowest))}, width, sentence);
 }
 
-/// Right of `beside`, or left of what holds it where the window ends too soon, or else below it.
+/// Returns a position right of `beside`, else left of its container, else below.
 void draw_note(const Theme& theme, const Rect& beside, std::string_view sentence) {
   const float most = std::round(260 * theme.scale), least = std::round(160 * theme.scale), gap = theme.gap;
   const float after = beside.max.x + gap, room_after = ImGui::GetMainViewport()->Size.x - gap - after;
@@ -89,9 +89,9 @@ std::string typed_refusal(std::string_view typed, const NumberLimits& limits, do
   const std::string_view text = trimmed(typed);
   const std::optional<double> asked = limits.whole ? number_of<std::int64_t>(text) : number_of<double>(text);
   if (asked && *asked >= limits.low && *asked <= limits.high) return {};
-  const char* const sentence = asked          ? tr("{} was asked for; {} to {} is possible, {} is used.")
-                               : limits.whole ? tr("“{}” is no whole number; {} to {} is possible, {} is used.")
-                                              : tr("“{}” is no number; {} to {} is possible, {} is used.");
+  const char* const sentence = asked          ? tr("{} is out of range ({} to {}); using {}.")
+                               : limits.whole ? tr("“{}” is not a whole number ({} to {}); using {}.")
+                                              : tr("“{}” is not a number ({} to {}); using {}.");
   return say(sentence, std::string(text), number_text(limits.low, limits.whole), number_text(limits.high, limits.whole),
              number_text(used, limits.whole));
 }

@@ -1,4 +1,4 @@
-// Says beside a number field that what was typed into it is not possible: what was asked, the limits, and what is used now.
+// Explains invalid input next to its number field: the input, the limits and the value in use.
 #pragma once
 
 #include <string>
@@ -8,20 +8,20 @@
 
 namespace tilescope {
 
-/// What a number may be.
+/// The limits of a number field.
 struct NumberLimits {
   double low = 0, high = 0;
   bool whole = false;
 };
 
-/// One sentence where `typed` is no number or beyond its limits, so that `used` was taken; empty where it is one within them.
+/// Explains in one sentence why `used` replaced `typed`; empty if `typed` is valid.
 std::string typed_refusal(std::string_view typed, const NumberLimits& limits, double used);
 
-/// Where the item just made is, with the button that comes after it.
+/// Returns the rectangle of the last item plus the button after it.
 Rect item_and_button(float gap, const char* label);
 
-/// Follows what is typed into the item just made, whose number is `value` by now. A refusal frames the item and stands in a box
-/// beside `beside`, over what is there, until a number is typed that is possible, the value changes otherwise, or the item is gone.
+/// Watches the input of the last item, whose number is now `value`. A refusal frames the item and shows a box next to `beside`. It
+/// stays until valid input arrives, the value changes otherwise, or the item disappears.
 void note_limits(const Theme& theme, const NumberLimits& limits, double value, const Rect& beside);
 
 }  // namespace tilescope

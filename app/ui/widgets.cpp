@@ -12,12 +12,12 @@ namespace tilescope {
 
 namespace {
 
-/// The part of an ImGui label that a person sees.
+/// Returns the visible part of an ImGui label.
 std::string_view visible(std::string_view label) {
   return label.substr(0, label.find("##"));
 }
 
-/// Start of the character before `end`.
+/// Returns the start of the character before `end`.
 std::size_t previous_character(std::string_view text, std::size_t end) {
   do --end;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U);
@@ -28,7 +28,7 @@ float snapped(float v) {
   return std::floor(v + 0.5F);
 }
 
-/// The ground, text and frame of a button in its three moods.
+/// Background, text and frame colours of a button's three states.
 struct ButtonLook {
   ImU32 fill, text;
 };
@@ -38,10 +38,10 @@ ButtonLook button_look(const Theme& theme, bool on, bool hovered, bool held) {
   return {mix(theme.inset, theme.inset_border, lift), theme.text};
 }
 
-/// `text` with its lines ended at blanks: ImGui breaks behind a decimal point too, which makes two numbers of one.
+/// Breaks lines only at blanks; ImGui would also break after a decimal point.
 std::string broken_at_blanks(const ImFont* font, std::string_view text, float width) {
   std::string out;
-  std::size_t line = 0;  // where the last one of `out` begins
+  std::size_t line = 0;  // start of the last line of `out`
   while (!text.empty()) {
     const std::size_t end = std::min(text.find_first_of(" \n"), text.size());
     const std::string_view word = text.substr(0, end);
@@ -83,7 +83,7 @@ std::string elide(const ImFont* font, std::string_view text, float width) {
   if (text_width(font, text) <= width) return std::string(text);
   const float room = width - text_width(font, "…");
   std::size_t low = 0, high = text.size();
-  while (low < high) {  // the longest prefix, in whole characters, that leaves room
+  while (low < high) {  // the longest prefix of whole characters that fits
     std::size_t middle = (low + high + 1) / 2;
     while (middle < text.size() && middle > low && (static_cast<unsigned char>(text[middle]) & 0xC0U) == 0x80U) ++middle;
     if (middle <= high && text_width(font, text.substr(0, middle)) <= room)
@@ -119,7 +119,7 @@ void text_item(ImFont* font, ImU32 color, std::string_view text) {
 }
 
 void wrapped_text(ImFont* font, ImU32 color, std::string_view text) {
-  // In a panel that scrolls sideways, at the right edge of what is seen of it.
+  // At the right edge of the visible part of a scrolling panel.
   const ImGuiWindow* window = ImGui::GetCurrentWindow();
   const bool wider = window->ContentSizeExplicit.x > 0;
   const float right = window->InnerRect.GetWidth() - window->WindowPadding.x;
@@ -156,7 +156,7 @@ bool pill(const Theme& theme, const char* label, bool on, const char* tooltip, f
   const std::string_view shown = visible(label);
   ImFont* font = on ? theme.ui_bold : theme.ui;
   const float height = std::round(26 * theme.scale);
-  // As wide as the bold text, so that turning it on moves nothing.
+  // As wide as the bold text, so that selecting moves nothing.
   const float own = std::max(text_width(theme.ui_bold, shown), text_width(theme.ui, shown)) + std::round(22 * theme.scale);
   const bool clicked = ImGui::InvisibleButton(label, {width > 0 ? width : std::round(own), height});
   const bool hovered = ImGui::IsItemHovered(), held = ImGui::IsItemActive();
@@ -231,7 +231,7 @@ bool hit_area(const char* id, const Rect& rect) {
   ImGui::SetCursorScreenPos(rect.min);
   const bool clicked = ImGui::InvisibleButton(id, {std::max(1.0F, rect.width()), std::max(1.0F, rect.height())});
   ImGui::SetCursorScreenPos(back);
-  // The cursor is back where it was, so nothing was extended; ImGui would ask for an item here.
+  // The cursor is restored, so ImGui needs no item here.
   ImGui::GetCurrentWindow()->DC.IsSetPos = false;
   return clicked;
 }

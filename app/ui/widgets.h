@@ -1,6 +1,6 @@
-// Small widgets that panels share: headings, pills, rows of a table, bars, cells with numbers, tooltips, icons drawn as shapes.
+// Small widgets shared by panels: headings, pills, table rows, bars, matrix cells, tooltips, icons.
 //
-// Two kinds: those that take an ImDrawList and a rectangle only draw; the others are ImGui items and advance the cursor.
+// Functions that take an ImDrawList only draw. The others are ImGui items and advance the cursor.
 #pragma once
 
 #include <initializer_list>
@@ -29,63 +29,63 @@ enum class Align { left, center, right };
 // --- text -------------------------------------------------------------------------------------------------------------------
 
 float text_width(const ImFont* font, std::string_view text);
-/// The first of `texts`, from long to short, that fits `width`; the last where none does.
+/// Returns the first of `texts`, long to short, that fits `width`, or the last.
 std::string first_that_fits(const ImFont* font, float width, std::initializer_list<std::string> texts);
-/// Height of `text` in lines of at most `width`.
+/// Returns the height of `text` wrapped at `width`.
 float wrapped_height(const ImFont* font, std::string_view text, float width);
-/// `text`, or as much of it as fits `width` with "…" behind it. Never cuts inside a character.
+/// Returns `text`, shortened with "…" to fit `width`. Never cuts a character.
 std::string elide(const ImFont* font, std::string_view text, float width);
-/// Draws one line inside `rect`, centred vertically, elided to its width.
+/// Draws one line inside `rect`, vertically centred, elided.
 void draw_text(ImDrawList* list, ImFont* font, const Rect& rect, ImU32 color, std::string_view text, Align align = Align::left);
 /// Draws one line with its top left at `at`, not elided; returns its width.
 float draw_text_at(ImDrawList* list, ImFont* font, ImVec2 at, ImU32 color, std::string_view text);
-/// An ImGui text item.
+/// Adds an ImGui text item.
 void text_item(ImFont* font, ImU32 color, std::string_view text);
-/// An ImGui text item wrapped at the panel's right edge.
+/// Adds an ImGui text item wrapped at the panel's edge.
 void wrapped_text(ImFont* font, ImU32 color, std::string_view text);
 
 // --- items ------------------------------------------------------------------------------------------------------------------
 
-/// A panel's first line: bold title, and a dim remark at the right.
+/// Adds a panel's first line: bold title, dim remark at the right.
 void panel_heading(const Theme& theme, std::string_view title, std::string_view remark = {});
-/// A thin line across the panel.
+/// Adds a thin line across the panel.
 void divider(const Theme& theme);
-/// A rounded button; filled with the accent when `on`. `width` 0 fits the label. The label may carry an ImGui "##id".
+/// Adds a rounded button, filled with the accent when `on`. `width` 0 fits the label. The label may carry an ImGui "##id".
 bool pill(const Theme& theme, const char* label, bool on, const char* tooltip = nullptr, float width = 0);
-/// Pills in a row of which one is on; returns the index that was clicked.
+/// Adds a row of pills with one selected; returns the clicked index.
 std::optional<int> segmented(const Theme& theme, const char* id, std::span<const char* const> labels, int selected,
                              bool small = false);
-/// "label ........ value" with the value in the mono font at the right edge; `swatch` draws the tensor's square before the label.
+/// Adds a row "label … value", the value in the mono font at the right edge; `swatch` draws a tensor's square first.
 /// Returns true while hovered.
 bool key_value_row(const Theme& theme, std::string_view label, std::string_view value, std::optional<Tensor> swatch = {},
                    std::optional<ImU32> value_color = {});
-/// An invisible item over `rect` for hover and clicks; returns true when clicked.
+/// Adds an invisible item over `rect` for hover and clicks; returns true when clicked.
 bool hit_area(const char* id, const Rect& rect);
-/// Where the item just made is.
+/// Returns the rectangle of the last item.
 Rect item_rect();
 
-/// A tooltip in the theme's look for the item just made: a bold title, then lines.
+/// Shows a tooltip for the last item while hovered: a bold title, then lines.
 void item_tooltip(const Theme& theme, std::string_view title, std::string_view body = {});
-/// The same, now, whatever is hovered.
+/// Shows a tooltip now, whatever is hovered.
 void show_tooltip(const Theme& theme, std::string_view title, std::string_view body = {});
 
 enum class Icon { first, back, play, pause, forward, last, sun, moon, help, present, close, plus, minus, reset, chevron, cancel };
 void draw_icon(ImDrawList* list, Icon icon, ImVec2 center, float size, ImU32 color);
-/// A round button with an icon; `tooltip` says what it does and its key.
+/// Adds a round icon button; `tooltip` names the action and its key.
 bool icon_button(const Theme& theme, const char* id, Icon icon, const char* tooltip, bool enabled = true, bool on = false);
 
 // --- drawing ----------------------------------------------------------------------------------------------------------------
 
-/// The tensor's square that stands before its name.
+/// Draws a tensor's square.
 void draw_swatch(ImDrawList* list, const Theme& theme, ImVec2 min, float size, Tensor tensor);
-/// A horizontal bar: a track, and a part of it filled.
+/// Draws a horizontal bar, partly filled.
 void draw_bar(ImDrawList* list, const Theme& theme, const Rect& rect, double fraction, ImU32 color);
-/// A cell of a matrix: `fill` behind, the number on it when the cell is large enough (see cell_shows_number).
+/// Draws a matrix cell with its number if it is large enough (see cell_shows_number).
 void draw_value_cell(ImDrawList* list, const Theme& theme, const Rect& rect, float value, ImU32 fill);
 bool cell_shows_number(const Theme& theme, const Rect& rect);
-/// At most four characters: "1.87", "-0.4", ".82", "12.3", "104", "-inf" as "−∞".
+/// Formats in at most four characters: "1.87", "-0.4", ".82", "12.3", "104", "-inf" as "−∞".
 std::string short_number(float value);
-/// Black or white, whichever reads better on `fill` over the theme's inset.
+/// Returns black or white, whichever contrasts more with `fill`.
 ImU32 text_on(const Theme& theme, ImU32 fill);
 
 }  // namespace tilescope

@@ -1,4 +1,4 @@
-// Flags and the controls that stand for them; units and the numbers before them.
+// Maps flags to controls and keeps units with their numbers.
 #include "app/ui/window_words.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ struct Control {
   const char* name;
 };
 
-/// Longer flags before those that they begin with.
+/// Longer flags come before their prefixes.
 constexpr std::array controls = {Control{"--seq-kv", "keys"},
                                  Control{"--seq", "N"},
                                  Control{"--head-dim", "d"},
@@ -24,10 +24,10 @@ constexpr std::array controls = {Control{"--seq-kv", "keys"},
                                  Control{"--batch", "B"},
                                  Control{"--block-q", "Br"},
                                  Control{"--block-kv", "Bc"},
-                                 Control{"--blocks-per-sm", "blocks on an SM"},
-                                 Control{"--stages", "buffers of K and V"}};
+                                 Control{"--blocks-per-sm", "blocks per SM"},
+                                 Control{"--stages", "K, V buffers"}};
 
-/// As sim/analysis/format.h writes them: sizes, rates and times; a prefix alone shortens a count.
+/// Units written by sim/analysis/format.h; a prefix alone shortens a count.
 constexpr std::array<std::string_view, 25> units = {
     "B",  "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB",   "TiB",    "GB/s",    "B/cycle",   "ns", "µs",
     "ms", "s",  "%",  "k",  "M",  "G",   "T",   "bytes", "cycles", "threads", "registers", "SMs"};

@@ -1,4 +1,4 @@
-// Sentences of the simulation as the window shows them.
+// Adapts the model's sentences to the window.
 #pragma once
 
 #include <string>
@@ -6,11 +6,10 @@
 
 namespace tilescope {
 
-/// Blanks between a number and its unit as U+00A0, at which no line is broken.
+/// Replaces the blank between a number and its unit by U+00A0, so that no line breaks there.
 std::string with_units_kept(std::string_view sentence);
 
-/// "use a smaller --heads or --seq" as "use a smaller H or N": with the names of the window's controls in place of the command
-/// line's flags, and units kept with their numbers.
+/// Replaces command-line flags by the window's controls: "use a smaller --heads or --seq" becomes "use a smaller H or N".
 std::string window_words(std::string_view sentence);
 
 }  // namespace tilescope

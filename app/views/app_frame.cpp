@@ -306,8 +306,8 @@ void AppFrame::say_missing_fonts() const {
   // English in every language: the built-in font has no other letters.
   message_box(
       theme_, "##fonts", layout_.stage.min, std::round(420 * theme_.scale),
-      "No font file was found (Debian: fonts-inter, fonts-jetbrains-mono); the built-in font stands in, with a for alpha, b for "
-      "beta, s for sigma, S for Sigma, t for tau.");
+      "No font file was found (Debian: fonts-inter, fonts-jetbrains-mono). The built-in font shows a for alpha, b for beta, s for "
+      "sigma, S for Sigma, t for tau.");
 }
 
 std::vector<AppFrame::Place> AppFrame::places_of(const View& view) const {

@@ -1,4 +1,4 @@
-// AppFrame: one frame of the window, whatever shows it — the window, `render` and the tests drive exactly this.
+// AppFrame: one frame of the window. The window, `render` and the tests all use it.
 //
 //   input events ─► ImGuiIO ─► build(): keys, layout, panels ─► commands ─► Session
 //                              draw(): ImGui's lists and the quads ─► OpenGL
@@ -22,33 +22,33 @@ namespace tilescope {
 class AppFrame {
  public:
   struct Options {
-    float display_scale = 1;  // pixels of a point
-    float scale = 1;          // of the display times the user's own
+    float display_scale = 1;  // pixels per point
+    float scale = 1;          // display scale times the user's
     LayoutShares shares;
-    std::string panel;                            // only this one, filling the picture; empty: the whole window
+    std::string panel;                            // draw only this one; empty: the whole window
     std::vector<std::string> languages = {"en"};  // for the language button
     bool say_missing_fonts = false;               // once, in the first seconds
   };
 
-  /// Makes the ImGui context and the GL objects; a GL context must be current. `session` must outlive the frame.
-  /// Errors  this OpenGL cannot build the shaders.
+  /// Creates the ImGui context and the GL objects; needs a current GL context. `session` must outlive the frame.
+  /// Errors  the shaders do not compile
   static Result<std::unique_ptr<AppFrame>> make(Session& session, Options options);
   ~AppFrame();
   AppFrame(const AppFrame&) = delete;
   AppFrame& operator=(const AppFrame&) = delete;
 
-  /// Where input events go; valid until the next call of any AppFrame's function.
+  /// Returns the sink of input events, valid until the next AppFrame call.
   ImGuiIO& io();
-  /// Lets `seconds` pass and builds the next frame for a picture of `width` x `height` pixels. Draws nothing yet.
+  /// Advances by `seconds` and builds the next frame of `width` x `height` pixels without drawing it.
   void build(int width, int height, double seconds);
-  /// Draws what was built into the framebuffer that is bound.
+  /// Draws the built frame into the bound framebuffer.
   void draw();
-  /// Draws into a picture of its own and reads it back.
+  /// Draws off screen and reads the pixels back.
   Result<Picture> draw_picture();
 
-  /// True when the next frame would differ from this one without any input.
+  /// Returns true if the next frame differs without any input.
   bool wants_frame() const;
-  /// True while a text field has the keyboard: its cursor blinks.
+  /// Returns true while a text field has the keyboard, because its cursor blinks.
   bool typing() const;
   void set_scale(float display_scale, float user_scale);
   float scale() const { return options_.scale; }
@@ -56,18 +56,18 @@ class AppFrame {
   const Layout& layout() const { return layout_; }
   const Theme& theme() const { return theme_; }
   const FontLibrary& fonts() const { return fonts_; }
-  /// The user's change of the text size by Ctrl + and −, not yet taken; 1 when there is none.
+  /// Returns the pending change of the text size (Ctrl + and −); 1 for none.
   float take_text_scale_change();
 
  private:
   AppFrame(Session& session, Options options);
   void update_theme(float width, float height);
-  /// A panel in its frame; "stage" is whatever the middle shows.
+  /// Draws a panel in its frame; "stage" is the middle view.
   struct Place {
     std::string_view panel;
     Rect frame, content;
   };
-  /// Where no font file was found: what stands in.
+  /// Names the fallback font if no font file was found.
   void say_missing_fonts() const;
   std::vector<Place> places_of(const View& view) const;
   std::string_view panel_under_mouse(const View& view) const;
@@ -76,7 +76,7 @@ class AppFrame {
   void draw_place(const Place& place, const View& view, Commands& commands);
   void draw_panel(const char* id, const Rect& rect, const View& view, Commands& commands);
   void draw_splitters(const View& view);
-  /// After a key tooltips stay away until the mouse is used again: who steps by keys wants to see what is below them.
+  /// Hides tooltips after a key press until the mouse moves, because they cover what changes.
   void rest_tooltips();
   void carry_out(Commands& commands);
 

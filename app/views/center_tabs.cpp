@@ -19,8 +19,7 @@ namespace tilescope {
 
 namespace {
 
-/// "held up by HBM bandwidth (busy 78 %); without that limit 38 % less time, then the FP32 units", as much of it as there is room
-/// for.
+/// "Bottleneck: HBM bandwidth (78 % busy). Without it: 1.6× faster, then limited by the FP32 units", shortened to fit.
 void draw_bound(const Rect& rect, const View& view) {
   if (view.lanes.empty()) return;
   const Theme& theme = *view.theme;
@@ -28,13 +27,12 @@ void draw_bound(const Rect& rect, const View& view) {
   const NextLimit* limit = view.studies->limit && view.studies->limit->outcome.done() ? view.studies->limit.get() : nullptr;
   const double tensor = run.utilisation[static_cast<std::size_t>(Bound::tensor)];
   const double busy = run.utilisation[static_cast<std::size_t>(run.bound)];
-  std::string now = say(tr("held up by {}"), bound_name(run.bound));
-  if (run.bound != Bound::latency) now += say(tr(" (busy {})"), format_percent(busy));
-  std::vector<std::string> texts = {now, say(tr("held up by {}"), bound_name(run.bound))};
+  const std::string alone = say(tr("Bottleneck: {}"), bound_name(run.bound));
+  const std::string now = run.bound == Bound::latency ? alone : alone + say(tr(" ({} busy)"), format_percent(busy));
+  std::vector<std::string> texts = {now, alone};
   if (limit != nullptr) {
-    const std::string less = format_percent(-limit->change());
-    texts.insert(texts.begin(), {now + say(tr("; without that limit {} less time, then {}"), less, next_bound_name(*limit)),
-                                 now + say(tr("; {} less time without"), less)});
+    const std::string without = say(tr(". Without it: {}"), speed_text(limit->outcome.time_ns, limit->before_ns));
+    texts.insert(texts.begin(), {now + ". " + next_limit_text(*limit), now + without, alone + without});
   }
   for (const std::string& text : texts) {
     const float width = text_width(theme.ui_small, text);
@@ -42,23 +40,21 @@ void draw_bound(const Rect& rect, const View& view) {
     const Rect at = {{rect.max.x - width, rect.min.y}, rect.max};
     draw_text(ImGui::GetWindowDrawList(), theme.ui_small, at, theme.text_dim, text);
     hit_area("bound", at);
-    std::string body = say(tr("{} in all, {} cycles"), format_time(run.time), format_cycles(run.cycles));
+    std::string body = say(tr("Whole run: {}, {} cycles"), format_time(run.time), format_cycles(run.cycles));
     if (run.bound == Bound::latency)
-      add_line(
-          body,
-          tr("Latency: what requests and results take on their way, however idle everything is. Nothing below is busy for long."));
-    add_line(body, tr("Busy, of the whole time:"));
+      add_line(body, tr("Latency: operations wait for data or results while every resource is mostly idle."));
+    add_line(body, tr("Busy time, of the whole run:"));
     for (std::size_t i = 0; i < run.utilisation.size(); ++i)
       if (run.utilisation[i] > 0)
         add_line(body, fmt::format("{}: {}", bound_name(static_cast<Bound>(i)), format_percent(run.utilisation[i])));
     if (const double products = product_share(run); products > 0 && tensor > products)
-      add_line(body, say(tr("The tensor cores are taken {} of the time, and multiply at {} of what mma.sync reaches: the rest of\n"
-                            "their time goes to other instructions, which take turns from them."),
-                         format_percent(tensor), format_percent(products)));
-    if (limit != nullptr)
-      add_line(body, say(tr("With {} infinitely fast it would take {}, and {} would hold it up."), bound_name(limit->without),
-                         format_time(Nanoseconds(limit->outcome.time_ns)), next_bound_name(*limit)));
-    item_tooltip(theme, tr("What holds the run up"), body);
+      add_line(body, say(tr("Tensor pipes: {} occupied, {} useful. Other instructions take the rest."), format_percent(tensor),
+                         format_percent(products)));
+    if (limit != nullptr) {
+      add_line(body, say(tr("Without it, the run takes {}."), format_time(Nanoseconds(limit->outcome.time_ns))));
+      add_line(body, next_limit_text(*limit) + ".");
+    }
+    item_tooltip(theme, tr("Bottleneck"), body);
     return;
   }
 }

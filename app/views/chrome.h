@@ -1,4 +1,4 @@
-// What surrounds the panels: the top bar, the transport bar, the sheet of keys, and the popovers of the controls.
+// Chrome: top bar, transport bar, key list and the popovers of the controls.
 #pragma once
 
 #include <span>
@@ -9,34 +9,34 @@
 
 namespace tilescope {
 
-/// Title, algorithm, GPU, problem, inputs, theme, language, present, help. Falls back to shorter forms where the window is narrow.
+/// Draws title, algorithm, GPU, problem, inputs, theme, language, present and help, in shorter forms if the window is narrow.
 void draw_top_bar(const Rect& rect, const View& view, Commands& commands, std::span<const std::string> languages);
-/// As the pill of the algorithm says it, where it has one: "Flash-2".
+/// Returns the algorithm's short title, as on its pill: "Flash-2".
 std::string short_algorithm_title(const ProgramInfo& info);
-/// The tabs of the middle views, at the top of `rect`; center_tabs_height() is what they take, 0 while there is only one view.
+/// Draws the tabs of the middle views at the top of `rect`. center_tabs_height() is 0 with a single view.
 void draw_center_tabs(const Rect& rect, const View& view, Commands& commands);
 float center_tabs_height(const Theme& theme);
-/// The tabs of the panels that share the column beside the middle.
+/// Draws the tabs of the side panels that share one column.
 void draw_side_tabs(const Rect& rect, const View& view, Commands& commands);
-/// First, back, play, forward, last; grain; speed; where one is; bytes so far.
+/// Draws first, back, play, forward, last; step size; speed; position; bytes so far.
 void draw_transport(const Rect& rect, const View& view, Commands& commands);
-/// The sheet of keys, over everything.
+/// Draws the key list over everything.
 void draw_help(const View& view, Commands& commands);
 
-// The contents of the popovers; each is called between ImGui::BeginPopup and EndPopup.
+// Popover contents, called between ImGui::BeginPopup and EndPopup.
 void draw_problem_controls(const View& view, Commands& commands);
 void draw_tile_controls(const View& view, Commands& commands);
 void draw_gpu_controls(const View& view, Commands& commands);
 void draw_input_controls(const View& view, Commands& commands);
 
-/// A whole number that can be dragged, halved, doubled or typed. Returns true while it changes.
+/// Adds a whole number that can be dragged, halved, doubled or typed. Returns true while it changes.
 bool number_field(const Theme& theme, const char* label, const char* id, const char* tooltip, std::int64_t& value, std::int64_t low,
                   std::int64_t high);
-/// The message of `control` in red, when there is one.
+/// Shows the message of `control` in red, if any.
 void control_message(const View& view, std::string_view control);
-/// A sentence in a red box over the panels, at most `width` wide, that takes no clicks.
+/// Draws a sentence in a red box over the panels, at most `width` wide; ignores clicks.
 void message_box(const Theme& theme, const char* id, ImVec2 at, float width, std::string_view sentence);
-/// True when the message belongs to one of the controls.
+/// Returns true if the message belongs to a control.
 bool message_is_for(const View& view, std::span<const std::string_view> controls);
 
 }  // namespace tilescope

@@ -15,7 +15,7 @@ void draw_help(const View& view, Commands& commands) {
                                      ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_AlwaysAutoResize |
                                      ImGuiWindowFlags_NoCollapse;
   if (ImGui::Begin("##help", nullptr, flags)) {
-    panel_heading(theme, tr("Keys"), tr("Esc closes"));
+    panel_heading(theme, tr("Keys"), tr("Esc to close"));
     ImGui::PushStyleVar(ImGuiStyleVar_CellPadding, ImVec2(std::round(12 * theme.scale), std::round(4 * theme.scale)));
     if (ImGui::BeginTable("keys", 2)) {
       for (const KeyHelp& row : key_help()) {

@@ -1,4 +1,4 @@
-// The keyboard: which key asks for which command. A clicker's Page Up and Page Down are keys too.
+// Maps keys to commands, including Page Up and Page Down of a clicker.
 #pragma once
 
 #include <span>
@@ -8,12 +8,12 @@
 
 namespace tilescope {
 
-/// Pushes what the keys pressed in this frame ask for; nothing while text is being typed.
-/// `under_mouse` is the panel that the key for one panel alone means.
-/// Returns the factor by which Ctrl with +, − or 0 changes the text size: 1 for none, 0 for "as the display has it".
+/// Pushes the commands of the keys pressed in this frame; none while typing text.
+/// `under_mouse` is the panel that Z maximises.
+/// Returns the text-size factor of Ctrl with +, − or 0: 1 for no change, 0 for the default.
 float handle_keys(const View& view, std::string_view under_mouse, Commands& commands);
 
-/// A row of the sheet of keys.
+/// A row of the key list.
 struct KeyHelp {
   const char* keys;
   const char* what;  // English; through tr() when shown

@@ -1,4 +1,4 @@
-// Every panel's draw function. A panel is one file, app/views/<id>/, and draws inside the ImGui child that the layout opened.
+// Every panel's draw function. A panel draws inside the ImGui child that the layout opened.
 #pragma once
 
 #include "app/model/view.h"
@@ -10,7 +10,7 @@ void draw_stage_panel(const View& view, Commands& commands);
 void draw_softmax_panel(const View& view, Commands& commands);
 void draw_traffic_panel(const View& view, Commands& commands);
 void draw_timeline_panel(const View& view, Commands& commands);
-/// Takes the stage's place while Race is on.
+/// Replaces the stage while Race is on.
 void draw_race_panel(const View& view, Commands& commands);
 /// The recorded bundle against the model.
 void draw_roofline_panel(const View& view, Commands& commands);

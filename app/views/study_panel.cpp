@@ -7,6 +7,7 @@
 
 #include "app/ui/say.h"
 #include "app/ui/window_words.h"
+#include "sim/analysis/format.h"
 
 namespace tilescope {
 
@@ -37,7 +38,7 @@ void study_progress(const View& view, Commands& commands, std::size_t done, std:
            static_cast<double>(done) / static_cast<double>(std::max<std::size_t>(1, total)), theme.accent);
   draw_text(list, theme.ui_small, {{at.x + bar + theme.gap, at.y}, {at.x + width, at.y + height}}, theme.text_dim, text);
   ImGui::SetCursorScreenPos({at.x + bar + 2 * theme.gap + text_width(theme.ui_small, text), at.y});
-  const std::array labels = {view.studies->stopped ? tr("go on") : tr("stop")};
+  const std::array labels = {view.studies->stopped ? tr("Resume") : tr("Stop")};
   if (segmented(theme, "study", labels, -1, true)) {
     if (view.studies->stopped)
       commands.push(GoOnWithStudy{});
@@ -108,19 +109,14 @@ std::optional<double> counter(const MeasuredCase& measured, std::string_view key
   return found == measured.counters.end() ? std::nullopt : std::optional(found->second.median);
 }
 
-const char* next_bound_name(const NextLimit& limit) {
-  const bool again = limit.without == Bound::latency && limit.outcome.bound == Bound::latency;
-  return again ? tr("no one resource") : bound_name(limit.outcome.bound);
-}
-
 const char* bound_name(Bound bound) {
   switch (bound) {
     case Bound::tensor:
-      return tr("the tensor cores");
+      return tr("tensor cores");
     case Bound::exp:
-      return tr("the exponential unit");
+      return tr("exponential unit");
     case Bound::fp32:
-      return tr("the FP32 units");
+      return tr("FP32 units");
     case Bound::l2:
       return tr("L2 bandwidth");
     case Bound::hbm:
@@ -131,6 +127,37 @@ const char* bound_name(Bound bound) {
       return tr("latency");
   }
   return "";
+}
+
+std::string speed_text(double now, double before) {
+  constexpr double alike = 1.005;
+  if (now <= 0 || before <= 0) return tr("same time");
+  if (before / now >= alike) return say(tr("{}× faster"), format_times(before / now));
+  if (now / before >= alike) return say(tr("{}× slower"), format_times(now / before));
+  return tr("same time");
+}
+
+std::string next_limit_text(const NextLimit& limit) {
+  const std::string faster = speed_text(limit.outcome.time_ns, limit.before_ns);
+  switch (limit.outcome.bound) {
+    case Bound::tensor:
+      return say(tr("Without it: {}, then limited by the tensor cores"), faster);
+    case Bound::exp:
+      return say(tr("Without it: {}, then limited by the exponential unit"), faster);
+    case Bound::fp32:
+      return say(tr("Without it: {}, then limited by the FP32 units"), faster);
+    case Bound::l2:
+      return say(tr("Without it: {}, then limited by L2 bandwidth"), faster);
+    case Bound::hbm:
+      return say(tr("Without it: {}, then limited by HBM bandwidth"), faster);
+    case Bound::smem:
+      return say(tr("Without it: {}, then limited by shared memory"), faster);
+    case Bound::latency:
+      break;
+  }
+  // Latency was lifted and still no resource is busy for half of the time.
+  if (limit.without == Bound::latency) return say(tr("Without it: {}, then no single limit"), faster);
+  return say(tr("Without it: {}, then limited by latency"), faster);
 }
 
 }  // namespace tilescope

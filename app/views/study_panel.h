@@ -1,5 +1,4 @@
-// What the views of many simulations share: the sentence at the top, the line that says how far they are, colours and signs of
-// algorithms, and the measured case beside a simulated one.
+// Shared by views of many simulations: headline, progress, colours and markers of algorithms, measured cases, bottleneck texts.
 #pragma once
 
 #include <cstddef>
@@ -14,34 +13,35 @@
 
 namespace tilescope {
 
-/// The finding in one sentence, large, then what it rests on, small; both wrap.
+/// Draws the finding in one large sentence, then its conditions in small text; both wrap.
 void study_head(const View& view, std::string_view finding, std::string_view detail);
-/// "12 of 25 simulated", a bar, and a button that stops or goes on; nothing once all are done.
+/// Draws "12 of 25 simulated", a bar and a stop or resume button; nothing when done.
 void study_progress(const View& view, Commands& commands, std::size_t done, std::size_t total);
-/// A sentence in place of the view: there is nothing to show yet, or it cannot be shown.
+/// Draws a sentence instead of an empty view.
 void study_empty(const View& view, std::string_view sentence);
 
-/// What was refused of the control `control` of the view, where that was the latest thing refused.
+/// Shows the latest refusal, if it belongs to `control`.
 void study_message(const View& view, std::string_view control);
 
-/// The place of an algorithm in its family, counted from 0.
+/// Returns the index of an algorithm in its family.
 std::size_t algorithm_index(std::string_view algorithm);
 ImU32 algorithm_color(const Theme& theme, std::string_view algorithm);
 Marker algorithm_marker(std::string_view algorithm);
-/// "FlashAttention-2"
+/// Returns "FlashAttention-2".
 std::string algorithm_title(std::string_view algorithm);
 
-/// The measured case of `algorithm` on this problem, on the GPU that is shown if none of its numbers is changed; any tile.
-/// nullptr where there is none.
+/// Returns the measured case of `algorithm` and this problem on the unchanged GPU, with any tile, or nullptr.
 const MeasuredCase* measured_case(const View& view, std::string_view algorithm, const AttentionProblem& problem);
-/// "measured, recorded 2026-11-21"
+/// Returns "measured, recorded 2026-11-21".
 std::string measured_label(const View& view);
-/// The median of a counter; nullopt where it was not read.
+/// Returns the median of a counter, or nullopt.
 std::optional<double> counter(const MeasuredCase& measured, std::string_view key);
 
-/// A bound in words: "the tensor cores", "HBM bandwidth".
+/// Names a bound, as a label: "tensor cores", "HBM bandwidth".
 const char* bound_name(Bound bound);
-/// What would bound a run next; where latency is lifted and still no resource is busy for half of the time, that.
-const char* next_bound_name(const NextLimit& limit);
+/// Compares two times: "4.9× faster", "1.20× slower", "same time".
+std::string speed_text(double now, double before);
+/// Returns "Without it: 20× faster, then limited by the FP32 units".
+std::string next_limit_text(const NextLimit& limit);
 
 }  // namespace tilescope

@@ -121,6 +121,12 @@ std::string format_short(double value, std::string_view unit) {
   return text + (has_prefix ? "" : " ") + std::string(unit);
 }
 
+std::string format_times(double factor) {
+  if (!std::isfinite(factor)) return format_value(factor);
+  if (factor >= 9.95) return format_count(std::llround(factor));
+  return fmt::format("{:.{}f}", factor, factor < 1.995 ? 2 : 1);
+}
+
 std::string format_percent(double fraction) {
   if (!std::isfinite(fraction)) return std::isnan(fraction) ? "—" : format_value(fraction) + " %";
   const double percent = fraction * 100;

@@ -32,6 +32,8 @@ std::string format_time(Nanoseconds time);
 std::string format_count(std::int64_t count);
 /// Shortened: "950", "68.7 G"; with a unit "68.7 GFLOP", "412 TFLOP/s".
 std::string format_short(double value, std::string_view unit = "");
+/// A factor to two significant digits, without a sign: "1.31", "4.9", "35", "1 200".
+std::string format_times(double factor);
 /// 0.1234 is "12.3 %"; below one percent two significant digits.
 std::string format_percent(double fraction);
 /// The same with its sign: "+1.2 %", "−0.4 %", "0 %". For errors.

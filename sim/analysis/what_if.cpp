@@ -26,42 +26,36 @@ struct Row {
 constexpr double unlimited = 1024.0 * 1024 * 1024 * 1024;  // the largest L2 that a spec may have: over any tensor here
 
 const std::array rows = {
-    Row{"l2_unlimited",
-        "an L2 that holds everything",
-        "What does a limited L2 cost?",
-        {Change{"l2.capacity_bytes", 1, unlimited}, {}}},
-    Row{"l2_none", "no L2", "What does the L2 save?", {Change{"l2.capacity_bytes", 1, 0}, {}}},
+    Row{"l2_unlimited", "Unlimited L2", "What does the limited L2 capacity cost?", {Change{"l2.capacity_bytes", 1, unlimited}, {}}},
+    Row{"l2_none", "No L2", "What does the L2 save?", {Change{"l2.capacity_bytes", 1, 0}, {}}},
     Row{"l2_one",
-        "one L2 partition instead of two",
+        "One L2 partition instead of two",
         "What do the copies in both partitions cost?",
         {Change{"l2.partitions", 1, 1}, {}}},
-    Row{"hbm_half", "half the HBM bandwidth", "Is HBM the limit?", {Change{"hbm.bytes_per_second", 0.5}, {}}},
-    Row{"hbm_double", "twice the HBM bandwidth", "Would a faster HBM help?", {Change{"hbm.bytes_per_second", 2}, {}}},
+    Row{"hbm_half", "Half the HBM bandwidth", "Is HBM the bottleneck?", {Change{"hbm.bytes_per_second", 0.5}, {}}},
+    Row{"hbm_double", "Twice the HBM bandwidth", "Would a faster HBM help?", {Change{"hbm.bytes_per_second", 2}, {}}},
     Row{"l2_double",
-        "twice the L2 bandwidth",
+        "Twice the L2 bandwidth",
         "Would a faster path from the L2 help?",
         {Change{"l2.bytes_per_cycle", 2}, Change{"l2.copy_bytes_per_cycle", 2}, Change{"l2.fabric_bytes_per_cycle", 2},
          Change{"sm.l2_bytes_per_cycle", 2}},
         4},
     Row{"shared_double",
-        "twice the shared memory",
-        "Would more blocks or stages help?",
+        "Twice the shared memory",
+        "Would more resident blocks or buffers help?",
         {Change{"sm.shared_bytes", 2}, Change{"sm.shared_bytes_per_block", 2}},
         2},
     Row{"exp_double",
-        "twice as many exponentials a cycle",
-        "Is the exponential unit the limit?",
+        "Twice the exponential rate",
+        "Is the exponential unit the bottleneck?",
         {Change{"sm.exps_per_cycle", 2}, {}}},
     Row{"tensor_double",
-        "twice the tensor-core rate",
-        "Are the products the limit?",
+        "Twice the tensor-core rate",
+        "Are the products the bottleneck?",
         {Change{"sm.tensor_flops_per_cycle", 2}, Change{"sm.mma_flops_per_cycle", 2}},
         2},
-    Row{"sms_double", "twice as many SMs", "Is there work for more SMs?", {Change{"sm.count", 2}, {}}},
-    Row{"launch_free",
-        "launches that cost nothing",
-        "What do the gaps between launches cost?",
-        {Change{"launch.overhead_ns", 1, 0}, {}}},
+    Row{"sms_double", "Twice as many SMs", "Is there work for more SMs?", {Change{"sm.count", 2}, {}}},
+    Row{"launch_free", "Free launches", "What do the gaps between launches cost?", {Change{"launch.overhead_ns", 1, 0}, {}}},
 };
 
 /// nullopt where nothing would change.
@@ -93,14 +87,13 @@ struct OrderRow {
   bool causal_only = false;
 };
 constexpr std::array order_rows = {
-    OrderRow{"order_heads", BlockOrder::heads, "blocks of all heads in turn",
-             "What does it bring that blocks in flight share K and V?"},
-    OrderRow{"order_reversed", BlockOrder::reversed, "each head from its last tile on",
-             "Does it matter that the long tiles of a causal mask come last?", true},
-    OrderRow{"order_longest", BlockOrder::longest, "the longest tiles of all heads first",
-             "What does the ragged end of a causal mask cost?", true},
-    OrderRow{"order_grouped", BlockOrder::grouped, "last tiles first, in groups of heads that fit the L2",
-             "Can blocks in flight share K and V and still end together?"},
+    OrderRow{"order_heads", BlockOrder::heads, "Interleaved heads", "How much does it help that resident blocks share K and V?"},
+    OrderRow{"order_reversed", BlockOrder::reversed, "Reverse tile order within each head",
+             "Does it matter that a causal mask puts the longest tiles last?", true},
+    OrderRow{"order_longest", BlockOrder::longest, "Longest tiles of all heads first", "What does the tail of a causal mask cost?",
+             true},
+    OrderRow{"order_grouped", BlockOrder::grouped, "Last tiles first, by groups of heads that fit the L2",
+             "Can resident blocks share K and V and still end together?"},
 };
 
 void add_orders(const SimulationRequest& real, const TileProgram& program, std::vector<WhatIf>& out) {
@@ -133,7 +126,7 @@ std::vector<WhatIf> what_ifs(const SimulationRequest& real) {
   }
   if (usual) add_orders(real, **usual, out);
   if (real.problem.causal) {
-    WhatIf all{"no_skipping", "no skipping of masked tiles", "What does skipping the tiles above the diagonal save?", {}, real};
+    WhatIf all{"no_skipping", "Masked tiles not skipped", "What does skipping the tiles above the diagonal save?", {}, real};
     // A kernel that masks but skips nothing visits the tiles of an unmasked problem: the same bytes, products and exponentials.
     all.request.problem.causal = false;
     out.push_back(std::move(all));

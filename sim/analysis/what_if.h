@@ -15,7 +15,7 @@ namespace tilescope {
 /// One change. Texts are in English; the window translates them.
 struct WhatIf {
   std::string_view id;     // "l2_unlimited"
-  std::string_view title;  // "an L2 that holds everything"
+  std::string_view title;  // "Unlimited L2"
   std::string_view asks;   // what the difference answers, one sentence
   std::vector<std::string>
       assignments;  // "hbm.bytes_per_second=2.4e12": what --set would be given; empty where the problem or the order changes

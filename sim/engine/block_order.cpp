@@ -11,11 +11,11 @@ namespace tilescope {
 namespace {
 
 constexpr std::array rows = {
-    BlockOrderInfo{BlockOrder::launch, "launch", "as launched"},
-    BlockOrderInfo{BlockOrder::heads, "heads", "heads fastest"},
-    BlockOrderInfo{BlockOrder::reversed, "reversed", "each head from its last tile on"},
-    BlockOrderInfo{BlockOrder::longest, "longest", "the last tiles of all heads first"},
-    BlockOrderInfo{BlockOrder::grouped, "grouped", "last tiles first, in groups of heads that fit the L2"},
+    BlockOrderInfo{BlockOrder::launch, "launch", "Launch order"},
+    BlockOrderInfo{BlockOrder::heads, "heads", "Interleave heads"},
+    BlockOrderInfo{BlockOrder::reversed, "reversed", "Reverse tile order within each head"},
+    BlockOrderInfo{BlockOrder::longest, "longest", "Last tiles of all heads first"},
+    BlockOrderInfo{BlockOrder::grouped, "grouped", "Last tiles first, by groups of heads that fit the L2"},
 };
 
 }  // namespace

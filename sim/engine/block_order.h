@@ -24,7 +24,7 @@ enum class BlockOrder : std::uint8_t {
 struct BlockOrderInfo {
   BlockOrder order;
   std::string_view id;     // "heads"
-  std::string_view title;  // "heads fastest"
+  std::string_view title;  // "Interleave heads"
 };
 std::span<const BlockOrderInfo> block_orders();
 std::string_view to_string(BlockOrder order);

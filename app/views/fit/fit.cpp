@@ -33,7 +33,7 @@ std::string tile_text(const TileShape& tile) {
 const char* limit_name(Occupancy::Limit limit) {
   switch (limit) {
     case Occupancy::Limit::blocks:
-      return tr("blocks of an SM");
+      return tr("block slots");
     case Occupancy::Limit::threads:
       return tr("threads");
     case Occupancy::Limit::registers:
@@ -57,7 +57,7 @@ std::string stop_text(const FitCell& cell) {
     case FitCell::Stop::other:
       break;
   }
-  return tr("not possible");
+  return tr("Impossible");
 }
 
 bool same_width(DataType a, DataType b) {
@@ -86,11 +86,11 @@ std::string finding(const FitMaps& maps) {
     std::size_t sound = 0;
     for (const FitMap& map : maps.maps)
       for (const FitCell& cell : map.cells) sound += cell.fits() && !cell.spills ? 1 : 0;
-    return own + say(tr(": none of the {} that fit and do not spill is quicker"), sound);
+    return own + say(tr(". None of the {} tiles that fit without spilling is faster"), sound);
   }
   const std::string name =
       best_map == &real ? tile_text(best->tile) : fmt::format("{} ({})", tile_text(best->tile), map_name(*best_map));
-  return own + say(tr("; {} would take {}, {}"), name, format_time(Nanoseconds(best->outcome->time_ns)),
+  return own + say(tr(". Fastest: {}, {} ({})"), name, format_time(Nanoseconds(best->outcome->time_ns)),
                    format_signed_percent(best->outcome->time_ns / usual->outcome->time_ns - 1));
 }
 
@@ -109,13 +109,13 @@ std::string detail(const FitMap& map) {
   };
   const double room = std::min(gpu.sm_shared_bytes, gpu.sm_shared_bytes_per_block);
   if (shared > 0)
-    add(say(tr("{} need more than the {} of shared memory that a block can have."), shared,
+    add(say(tr("{} need more than {} of shared memory per block."), shared,
             format_capacity(Bytes(static_cast<std::int64_t>(room)))));
   if (registers > 0)
     add(say(tr("{} need more than the {} registers of an SM."), registers,
             format_count(static_cast<std::int64_t>(gpu.sm_registers))));
   if (spills > 0)
-    add(say(tr("{} would keep more sums than a thread's 255 registers hold and spill (slanted lines): their time leaves that out."),
+    add(say(tr("{} spill: their accumulators exceed 255 registers per thread (hatched). Their times leave the spills out."),
             spills));
   add(tr("Click a tile to use it."));
   return text;
@@ -123,14 +123,14 @@ std::string detail(const FitMap& map) {
 
 std::string tooltip(const FitCell& cell, bool own) {
   if (!cell.fits()) return window_words(cell.refusal);
-  std::string text = own ? tr("the kernel's tile") : "";
-  add_line(text, say(tr("{} of shared memory, {} registers a thread, {} threads, {} buffers"),
+  std::string text = own ? tr("Kernel's tile") : "";
+  add_line(text, say(tr("{} of shared memory, {} registers per thread, {} threads, {} buffers"),
                      format_capacity(Bytes(cell.needs.shared_bytes)), cell.needs.registers_per_thread, cell.needs.threads,
                      cell.needs.stages));
-  add_line(text, say(tr("{} blocks on an SM, limited by {}"), cell.blocks_per_sm, limit_name(cell.limit)));
-  if (cell.spills) add_line(text, tr("The sums of a thread need more registers than there are: the compiler would spill."));
+  add_line(text, say(tr("{} blocks per SM, limited by {}"), cell.blocks_per_sm, limit_name(cell.limit)));
+  if (cell.spills) add_line(text, tr("The accumulators exceed the registers of a thread: the compiler would spill."));
   if (cell.outcome && cell.outcome->done()) {
-    add_line(text, say(tr("{} ({} cycles), held up by {}"), format_time(Nanoseconds(cell.outcome->time_ns)),
+    add_line(text, say(tr("{} ({} cycles), bottleneck: {}"), format_time(Nanoseconds(cell.outcome->time_ns)),
                        format_cycles(Cycles(cell.outcome->cycles)), bound_name(cell.outcome->bound)));
     add_line(text, say(tr("L2↔SM {}, HBM {}"), format_bytes(Bytes(static_cast<std::int64_t>(cell.outcome->sm_link()))),
                        format_bytes(Bytes(static_cast<std::int64_t>(cell.outcome->hbm())))));
@@ -174,8 +174,8 @@ void draw_cell(const View& view, const FitCell* best, const FitCell& cell, const
   draw_text(list, font, {{rect.min.x, y}, {rect.max.x, y + theme.mono->FontSize}}, ink, time, Align::center);
   y += theme.mono->FontSize;
   if (two) {
-    std::string blocks = say(cell.blocks_per_sm == 1 ? tr("{} block an SM") : tr("{} blocks an SM"), cell.blocks_per_sm);
-    if (text_width(theme.ui_small, blocks) > rect.width()) blocks = say(tr("{} an SM"), cell.blocks_per_sm);
+    std::string blocks = say(cell.blocks_per_sm == 1 ? tr("{} block per SM") : tr("{} blocks per SM"), cell.blocks_per_sm);
+    if (text_width(theme.ui_small, blocks) > rect.width()) blocks = say(tr("{} per SM"), cell.blocks_per_sm);
     draw_text(list, theme.ui_small, {{rect.min.x, y}, {rect.max.x, y + line}}, ink, blocks, Align::center);
     y += line;
   }
@@ -291,9 +291,9 @@ void draw_map(const View& view, Commands& commands, const FitMaps& maps, const F
     const bool own = map.real && cell.tile == map.usual;
     const bool quickest = &cell == best && maps.simulated() == maps.fitting();
     if (is_shown && cell.tile.block_q == now.block_q && cell.tile.block_kv == now.block_kv && !own)
-      draw_mark(view, at, theme.accent, tr("now"), true);
-    if (quickest && !own) draw_mark(view, at, theme.good, tr("quickest"), true);
-    if (own) draw_mark(view, at, theme.highlight, quickest ? tr("the kernel's tile, quickest") : tr("the kernel's tile"), false);
+      draw_mark(view, at, theme.accent, tr("Current"), true);
+    if (quickest && !own) draw_mark(view, at, theme.good, tr("Fastest"), true);
+    if (own) draw_mark(view, at, theme.highlight, quickest ? tr("Kernel's tile, fastest") : tr("Kernel's tile"), false);
   });
 }
 
@@ -355,13 +355,13 @@ void draw_small_maps(const View& view, const FitMaps& maps, std::size_t chosen, 
               name);
     const FitCell* best = map.quickest();
     draw_text(list, theme.mono_small, {{box.min.x, box.max.y - line}, box.max}, theme.text_dim,
-              best == nullptr ? std::string(map.fitting() == 0 ? tr("none fits") : "…")
+              best == nullptr ? std::string(map.fitting() == 0 ? tr("None fits") : "…")
                               : format_time(Nanoseconds(best->outcome->time_ns)));
     draw_small_map(view, maps, map, {{box.min.x, box.min.y + line}, {box.max.x, box.max.y - line - 2 * theme.scale}});
     if (hovered)
       show_tooltip(theme, map_name(map),
                    best == nullptr ? say(tr("{} of {} tiles fit"), map.fitting(), map.cells.size())
-                                   : say(tr("{} of {} tiles fit; the quickest, {}, takes {}"), map.fitting(), map.cells.size(),
+                                   : say(tr("{} of {} tiles fit; the fastest, {}, takes {}"), map.fitting(), map.cells.size(),
                                          tile_text(best->tile), format_time(Nanoseconds(best->outcome->time_ns))));
   }
 }

@@ -53,9 +53,9 @@ std::string block_text(const Lane& lane) {
   const std::int64_t batch = block.plane / problem.heads, head = block.plane % problem.heads;
   const std::int64_t last = block.first_row + std::max(block.rows, 1) - 1;
   if (problem.batch > 1)
-    return say(tr("block {} on SM {}: batch {}, head {}, rows {} to {}"), format_count(block.block), lane.focus_sm, batch, head,
+    return say(tr("Block {} on SM {}: batch {}, head {}, rows {} to {}"), format_count(block.block), lane.focus_sm, batch, head,
                block.first_row, last);
-  return say(tr("block {} on SM {}: head {}, rows {} to {}"), format_count(block.block), lane.focus_sm, head, block.first_row,
+  return say(tr("Block {} on SM {}: head {}, rows {} to {}"), format_count(block.block), lane.focus_sm, head, block.first_row,
              last);
 }
 
@@ -72,9 +72,9 @@ std::string line_traffic(const Simulation& simulation, int line) {
   for (const Name& name : {Name{Link::l2_to_sm, "L2→SM"}, Name{Link::sm_to_l2, "SM→L2"}, Name{Link::hbm_read, tr("HBM read")},
                            Name{Link::smem_read, tr("shared read")}, Name{Link::smem_write, tr("shared written")}}) {
     const std::int64_t count = bytes[static_cast<std::size_t>(name.link)];
-    if (count > 0) add_line(text, say(tr("{}: {} over the whole run"), name.text, format_exact_bytes(Bytes(count))));
+    if (count > 0) add_line(text, say(tr("{}: {} in the whole run"), name.text, format_exact_bytes(Bytes(count))));
   }
-  return text.empty() ? std::string(tr("This line moves nothing.")) : text;
+  return text.empty() ? std::string(tr("This line moves no data.")) : text;
 }
 
 /// Where the light stands now: at the line itself at rest, between two lines while a step is being animated.
@@ -140,7 +140,7 @@ bool draw_line(const View& view, Commands& commands, const ListingRow& row, cons
     const bool runs = steps == nullptr || next_step_on_line(*steps, 0, row.line) >= 0;
     std::string body = translated(line.why);
     add_line(body, line_traffic(simulation, row.line));
-    add_line(body, runs ? tr("Click: the next step on this line.") : tr("No step of this SM is on this line."));
+    add_line(body, runs ? tr("Click: go to the next step on this line.") : tr("This SM has no step on this line."));
     item_tooltip(theme, line.text, body);
   }
   const bool current = lane.operation && lane.operation->line == row.line;
@@ -205,7 +205,7 @@ Detail detail_of(const View& view) {
   const Lane& lane = view.lane();
   Detail detail;
   if (!lane.operation || !lane.operations) {
-    detail.caption = tr("nothing has run yet");
+    detail.caption = tr("Nothing has run yet");
     detail.why = translated(lane.simulation->info->summary);
     return detail;
   }
@@ -214,7 +214,7 @@ Detail detail_of(const View& view) {
   if (line < 1 || line > listing.size()) return detail;
   const std::int64_t rows = std::min<std::int64_t>(lane.operations->rows, lane.simulation->program->tile().block_q);
   const int row = std::clamp(view.row, 0, static_cast<int>(std::max<std::int64_t>(rows, 1)) - 1);
-  detail.caption = say(tr("this step, row {} of the tile"), row);
+  detail.caption = say(tr("This step, row {} of the tile"), row);
   detail.formula = std::string(listing[line - 1].formula);
   detail.why = translated(listing[line - 1].why);
   detail.tensor = listing[line - 1].tensor;

@@ -79,7 +79,7 @@ void draw_counter(ImDrawList* list, const Theme& theme, const StageMetrics& metr
   draw_text(list, theme.mono, parts.value, theme.text, counter.text, Align::right);
   hit_area(counter.name, rect);
   item_tooltip(theme, say(tr("{}, so far {}"), counter.name, counter.text),
-               tr("The mark is the end of the run. Equal lengths on both sides are equal amounts."));
+               tr("The mark is the total of the run. Both sides have one scale."));
 }
 
 /// Every SM as a cell, filled as far as its block has come.
@@ -130,7 +130,7 @@ void draw_column(const View& view, Commands& commands, const RaceColumn& column,
   const std::string percent = format_percent(end_of(lane) > 0 ? view.cycle / end_of(lane) : 0);
   const std::string marker =
       done ? first_that_fits(marker_font, column.finish.width(),
-                             {fill_in(tr("finished at {} cycles"), {format_cycles(Cycles(end_of(lane)))}), tr("finished")})
+                             {fill_in(tr("Finished at {} cycles"), {format_cycles(Cycles(end_of(lane)))}), tr("Finished")})
            : first_that_fits(marker_font, column.finish.width(), {fill_in(tr("{} done"), {percent}), percent});
   draw_text(context.list, marker_font, column.finish, done ? theme.good : theme.text_dim, marker, Align::right);
   if (column.strip.height() > 0) draw_strip(context.list, theme, column.strip, lane);
@@ -152,15 +152,53 @@ void draw_column(const View& view, Commands& commands, const RaceColumn& column,
   context.finish_hover();
 }
 
+/// What stands under a figure: "of the HBM traffic" under "1/35", "the HBM traffic" under "3.1×", "HBM traffic" under "−23 %".
 struct Words {
-  const char *fewer, *more, *same;
+  const char *part, *times, *percent, *same;
 };
 
-/// "4.6× fewer HBM bytes": how the first lane's quantity compares with the second's.
+/// How the first lane's quantity compares with the second's, in words that shorten.
 struct Ratio {
   double first = 0, second = 0;
-  Words words, shorter, shortest;
+  Words words, shorter;
 };
+
+/// A figure of the verdict and the words under it.
+struct Verdict {
+  std::string number;
+  std::string words, shorter;
+  bool same = false, better = false;
+};
+
+Verdict traffic_verdict(const Ratio& ratio) {
+  Verdict verdict;
+  verdict.better = ratio.first >= ratio.second;
+  const double least = std::max(std::min(ratio.first, ratio.second), 1.0);
+  const double factor = std::max(ratio.first, ratio.second) / least;
+  const auto say_all = [&](const char* Words::*which) {
+    verdict.words = ratio.words.*which;
+    verdict.shorter = ratio.shorter.*which;
+  };
+  if (factor < 1.005) {
+    verdict.same = true;
+    verdict.number.assign(1, '=');
+    say_all(&Words::same);
+  } else if (factor < 1.995) {
+    verdict.number = format_signed_percent(ratio.second / ratio.first - 1);
+    say_all(&Words::percent);
+  } else {
+    verdict.number = say(verdict.better ? tr("1/{}") : tr("{}×"), format_times(factor));
+    say_all(verdict.better ? &Words::part : &Words::times);
+  }
+  return verdict;
+}
+
+Verdict time_verdict(double first, double second) {
+  const double factor = std::max(first, second) / std::max(std::min(first, second), 1.0);
+  if (factor < 1.005) return {"=", tr("Same time"), tr("Same time"), true, true};
+  const std::string words = first >= second ? tr("faster") : tr("slower");
+  return {say(tr("{}×"), format_times(factor)), words, words, false, first >= second};
+}
 
 /// One line under the figures: which tensors the difference is.
 void draw_reason(const Theme& theme, const Rect& rect, const Lane& left, const Lane& right) {
@@ -176,17 +214,16 @@ void draw_verdict(const View& view, const RaceLayout& layout, const StageMetrics
   const Theme& theme = *view.theme;
   ImDrawList* list = ImGui::GetWindowDrawList();
   const Lane &left = view.lanes.front(), &right = view.lanes.back();
-  const Words hbm = {tr("fewer HBM bytes"), tr("more HBM bytes"), tr("as many HBM bytes")};
-  const Words l2 = {tr("fewer bytes between L2 and SMs"), tr("more bytes between L2 and SMs"),
-                    tr("as many bytes between L2 and SMs")};
-  const Words short_l2 = {tr("fewer L2↔SM bytes"), tr("more L2↔SM bytes"), tr("as many L2↔SM bytes")};
-  const Words shortest_l2 = {tr("fewer L2 bytes"), tr("more L2 bytes"), tr("as many L2 bytes")};
-  const Words time = {tr("less time"), tr("more time"), tr("as much time")};
-  const Ratio ratios[] = {
-      {bytes_total(left, Link::hbm_read, Link::hbm_write), bytes_total(right, Link::hbm_read, Link::hbm_write), hbm, hbm, hbm},
-      {bytes_total(left, Link::l2_to_sm, Link::sm_to_l2), bytes_total(right, Link::l2_to_sm, Link::sm_to_l2), l2, short_l2,
-       shortest_l2},
-      {end_of(left), end_of(right), time, time, time},
+  const Words hbm = {tr("of the HBM traffic"), tr("the HBM traffic"), tr("HBM traffic"), tr("Same HBM traffic")};
+  const Words l2 = {tr("of the L2↔SM traffic"), tr("the L2↔SM traffic"), tr("L2↔SM traffic"), tr("Same L2↔SM traffic")};
+  const Words short_hbm = {tr("of HBM bytes"), tr("HBM bytes"), tr("HBM bytes"), tr("Same HBM bytes")};
+  const Words short_l2 = {tr("of L2 bytes"), tr("L2 bytes"), tr("L2 bytes"), tr("Same L2 bytes")};
+  const Verdict verdicts[] = {
+      traffic_verdict({bytes_total(left, Link::hbm_read, Link::hbm_write), bytes_total(right, Link::hbm_read, Link::hbm_write), hbm,
+                       short_hbm}),
+      traffic_verdict(
+          {bytes_total(left, Link::l2_to_sm, Link::sm_to_l2), bytes_total(right, Link::l2_to_sm, Link::sm_to_l2), l2, short_l2}),
+      time_verdict(end_of(left), end_of(right)),
   };
   const bool both = finished(view, left) && finished(view, right), one = finished(view, left) || finished(view, right);
   const float scale = theme.scale;
@@ -203,34 +240,27 @@ void draw_verdict(const View& view, const RaceLayout& layout, const StageMetrics
   if (with_reason) draw_reason(theme, layout.reason, left, right);
   constexpr std::array<std::pair<Link, Link>, 2> links = {{{Link::hbm_read, Link::hbm_write}, {Link::l2_to_sm, Link::sm_to_l2}}};
   for (int i = 0; i < 3; ++i) {
-    const Ratio& ratio = ratios[i];
+    const Verdict& verdict = verdicts[i];
     const CellSpan x = cell_span(rect.min.x + metrics.padding, rect.max.x - metrics.padding, 3, i);
-    const bool fewer = ratio.first >= ratio.second;
-    const double factor = fewer ? ratio.first / std::max(ratio.second, 1.0) : ratio.second / std::max(ratio.first, 1.0);
-    const bool same = factor < 1.005;
     const float middle = std::round(bottom - metrics.small_line - 4 * scale);
-    const std::string number = same ? "=" : format_short(factor) + "×";
     // The counters below are of now: without these words they would seem to say otherwise.
-    const float free = (x.begin + x.end - text_width(theme.display, number)) * 0.5F - x.begin - 4 * scale;
-    if (i == 0 && text_width(theme.ui_small, tr("whole run")) <= free)
+    const float free = (x.begin + x.end - text_width(theme.display, verdict.number)) * 0.5F - x.begin - 4 * scale;
+    if (i == 0 && text_width(theme.ui_small, tr("Whole run")) <= free)
       draw_text(list, theme.ui_small,
                 {{x.begin, rect.min.y + 3 * scale}, {x.begin + free, rect.min.y + 3 * scale + metrics.small_line}},
-                theme.text_faint, tr("whole run"));
+                theme.text_faint, tr("Whole run"));
     draw_text(list, theme.display, {{x.begin, rect.min.y + 2 * scale}, {x.end, middle}},
-              same    ? theme.text
-              : fewer ? theme.good
-                      : theme.bad,
-              number, Align::center);
-    const auto said = [&](const Words& words) { return same ? words.same : fewer ? words.fewer : words.more; };
+              verdict.same     ? theme.text
+              : verdict.better ? theme.good
+                               : theme.bad,
+              verdict.number, Align::center);
     draw_text(list, theme.ui_small, {{x.begin, middle}, {x.end, bottom - 3 * scale}}, one ? theme.text : theme.text_dim,
-              first_that_fits(theme.ui_small, x.end - x.begin - 4 * scale,
-                              {said(ratio.words), said(ratio.shorter), said(ratio.shortest)}),
-              Align::center);
+              first_that_fits(theme.ui_small, x.end - x.begin - 4 * scale, {verdict.words, verdict.shorter}), Align::center);
     if (i >= 2) continue;
     const auto& [up, down] = links[static_cast<std::size_t>(i)];
     hit_area(i == 0 ? "verdict hbm" : "verdict l2", {{x.begin, rect.min.y}, {x.end, rect.max.y}});
     if (ImGui::IsItemHovered())
-      item_tooltip(theme, i == 0 ? tr("HBM, read and written") : tr("between L2 and SMs, both ways"),
+      item_tooltip(theme, i == 0 ? tr("HBM, both ways") : tr("L2↔SM, both ways"),
                    race_by_tensor(*left.simulation, *right.simulation, up, down));
   }
 }
@@ -242,7 +272,7 @@ void draw_race_panel(const View& view, Commands& commands) {
   const ImVec2 origin = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
   if (view.lanes.size() < 2 || !view.lanes.front().simulation || !view.lanes.back().simulation) {
     draw_text(ImGui::GetWindowDrawList(), theme.ui, {origin, {origin.x + room.x, origin.y + room.y}}, theme.text_dim,
-              tr("simulating both…"), Align::center);
+              tr("Simulating both…"), Align::center);
     ImGui::Dummy(room);
     return;
   }

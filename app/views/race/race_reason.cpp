@@ -62,20 +62,20 @@ std::vector<std::string> race_sentences(const Simulation& first, const Simulatio
   if (reason.tensors.size() == 2) names = say(tr("{} and {}"), names, to_string(reason.tensors.back()));
   const std::string share = format_percent(std::round(reason.share * 100) / 100);
   const std::string short_form =
-      reason.second == 0 ? say(tr("{}: {} of the bytes on the left, none on the right"), names, share)
+      reason.second == 0 ? say(tr("{}: {} of the traffic on the left, none on the right"), names, share)
                          : say(tr("{}: {} on the left, {} on the right"), names, bytes(reason.first), bytes(reason.second));
   const std::string full = reason.second == 0
-                               ? say(tr("Why: {} of what {} moves between L2 and SMs is {}; {} keeps that in the SM."), share,
+                               ? say(tr("Why: {} of the L2↔SM traffic of {} is {}. {} keeps it in the SM."), share,
                                      translated(first.info->title), names, translated(second.info->title))
-                               : say(tr("Why: of {}, {} moves {} between L2 and SMs, {} {}."), names, translated(first.info->title),
+                               : say(tr("Why: L2↔SM traffic of {}. {}: {}. {}: {}."), names, translated(first.info->title),
                                      bytes(reason.first), translated(second.info->title), bytes(reason.second));
   if (!reason.same_hbm) return {full, short_form};
-  return {full + " " + tr("All of it fits this L2, so HBM sees no difference."),
-          short_form + tr("; the L2 holds it, so HBM sees none of it"), short_form};
+  return {full + " " + tr("The L2 holds everything, so HBM traffic is identical."),
+          short_form + tr("; the L2 holds everything, so HBM traffic is identical"), short_form};
 }
 
 std::string race_by_tensor(const Simulation& first, const Simulation& second, Link up, Link down) {
-  std::string text = say(tr("{}, then {}"), translated(first.info->title), translated(second.info->title));
+  std::string text = say(tr("{}, {}"), translated(first.info->title), translated(second.info->title));
   for (const Tensor tensor : all_tensors) {
     const std::int64_t left = both_ways(first, tensor, up, down), right = both_ways(second, tensor, up, down);
     if (left > 0 || right > 0) add_line(text, fmt::format("{}: {}, {}", to_string(tensor), bytes(left), bytes(right)));

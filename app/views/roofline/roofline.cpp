@@ -109,18 +109,16 @@ std::string limit_sentence(const RooflineStudy& study, const RooflineKernel& ker
   const std::string ridge = level != nullptr ? format_value(std::round(level->ridge)) : std::string();
   const RooflineCeiling* roof = ceiling_of(study.roof, nearest.of);
   const bool at_memory = roof != nullptr && roof->kind == RooflineCeiling::Kind::bandwidth && nearest.share >= 0.5;
-  const char* sentence = below && !at_memory
-                             ? tr("{}: {} operations a byte of {}, below {}, yet far from that roof: nearest limit {}, {}")
-                         : below ? tr("{}: {} operations a byte of {}, below {}: memory-bound; nearest limit {}, {}")
-                                 : tr("{}: {} operations a byte of {}, above {}: not bound by it; nearest limit {}, {}");
+  const char* sentence = below && !at_memory ? tr("{}: {} operations per byte of {}, below its ridge ({}), but closest to {} ({})")
+                         : below ? tr("{}: {} operations per byte of {}, below its ridge ({}). Closest ceiling: {} ({})")
+                                 : tr("{}: {} operations per byte of {}, above its ridge ({}). Closest ceiling: {} ({})");
   // Why so many: what the bytes are, and whether there are products to spend them on.
-  const std::string why = point->flops > 0
-                              ? say(tr(" — {} in products for {}"), format_short(point->flops, "FLOP"), carried(*point))
-                              : say(tr(" — no products at all, only {}"), carried(*point));
+  const std::string why = point->flops > 0 ? say(tr(". {} of products for {}"), format_short(point->flops, "FLOP"), carried(*point))
+                                           : say(tr(". No products: it moves {}"), carried(*point));
   const double tensor = shown.utilisation[static_cast<std::size_t>(Bound::tensor)];
   const bool said = kernel.chosen && launches_of(kernel).size() == 1 && nearest.of == "tensor cores" && tensor > nearest.share;
   const std::string taken =
-      said ? say(tr("; their time is taken to {}, since other instructions take turns from them"), format_percent(tensor))
+      said ? say(tr(". Tensor pipes {} occupied, {} useful"), format_percent(tensor), format_percent(nearest.share))
            : std::string();
   const std::string name = launches_of(kernel).size() > 1 ? fmt::format("{} {}", algorithm_title(kernel.algorithm), launch)
                                                           : algorithm_title(kernel.algorithm);
@@ -154,18 +152,16 @@ std::string per_byte(const RooflinePoint& point) {
 /// The chosen algorithm against the other one, over all their launches and at one level; or that no roof is what counts here.
 std::string finding(const RooflineStudy& study) {
   if (const double best = far_below(study); best > 0)
-    return say(
-        tr("Every launch stays far below every roof, at {} of one at most: latency holds it up, neither bytes nor arithmetic"),
-        format_percent(best));
+    return say(tr("Bottleneck: latency. Every launch is far below every ceiling ({} at most)"), format_percent(best));
   const RooflineKernel *chosen = nullptr, *other = nullptr;
   for (const RooflineKernel& kernel : study.kernels) (kernel.chosen ? chosen : other) = &kernel;
-  if (chosen == nullptr || chosen->whole.empty()) return tr("Nothing moves a byte here");
+  if (chosen == nullptr || chosen->whole.empty()) return tr("Nothing moves here");
   const RooflinePoint& point = chosen->whole.front();
-  std::string text = say(tr("{} does {} operations for each byte of {}"), algorithm_title(chosen->algorithm), per_byte(point),
-                         ceiling_name(point.level));
+  std::string text =
+      say(tr("{}: {} operations per byte of {}"), algorithm_title(chosen->algorithm), per_byte(point), ceiling_name(point.level));
   const RooflinePoint* beside = other != nullptr ? whole_at(*other, point.level) : nullptr;
   if (beside != nullptr) text += say(tr(", {} {}"), algorithm_title(other->algorithm), per_byte(*beside));
-  return text + say(tr("; with fewer than {}, memory is slower than the tensor cores"),
+  return text + say(tr(". Below {}, memory is slower than the tensor cores"),
                     format_value(std::round(ceiling_of(study.roof, point.level)->ridge)));
 }
 
@@ -207,18 +203,18 @@ void label_roof(Plot& plot, const View& view, const RooflineStudy& study) {
     const std::string rate = slope ? format_bandwidth(ceiling.rate) : format_short(ceiling.rate, "FLOP/s");
     std::string text = fmt::format("{} {}", ceiling_name(ceiling.name), rate);
     if (ceiling.name == "tensor cores" && ceiling_of(study.roof, "wgmma") != nullptr)
-      text = say(tr("tensor cores with mma.sync {}"), rate);
+      text = say(tr("Tensor cores, mma.sync {}"), rate);
     const RooflineCeiling* wgmma = ceiling_of(study.roof, "wgmma");
     const RooflineCeiling* exponentials = ceiling_of(study.roof, "exponentials");
     const bool together = wgmma != nullptr && exponentials != nullptr && nearly(wgmma->rate, exponentials->rate);
     if (together && ceiling.name == "exponentials") continue;
-    if (together && ceiling.name == "wgmma") text = say(tr("tensor cores with wgmma, and exponentials {}"), rate);
+    if (together && ceiling.name == "wgmma") text = say(tr("Tensor cores, wgmma, and exponentials {}"), rate);
     if (ceiling.name == "exponentials") {
       const double tensor = ceiling_of(study.roof, "tensor cores")->rate;
       if (nearly(ceiling.rate, tensor)) continue;  // said on the line that both are
     } else if (const RooflineCeiling* exps = ceiling_of(study.roof, "exponentials");
                ceiling.name == "tensor cores" && exps != nullptr && nearly(exps->rate, ceiling.rate)) {
-      text = say(tr("tensor cores and exponentials {}"), rate);
+      text = say(tr("Tensor cores and exponentials {}"), rate);
     }
     // Near the lower end of a slope, at the right end of a flat line.
     const double y_low = plot.y_axis().low * std::pow(plot.y_axis().high / plot.y_axis().low, 0.10);
@@ -290,7 +286,7 @@ void draw_key(Plot& plot, const View& view, const RooflineStudy& study) {
   float y = plot.inside().max.y - 6 * theme.scale;
   for (const RooflineCeiling& ceiling : study.roof.ceilings) {
     if (ceiling.kind != RooflineCeiling::Kind::bandwidth) continue;
-    const std::string text = say(tr("bytes of {}"), ceiling_name(ceiling.name));
+    const std::string text = say(tr("{} bytes"), ceiling_name(ceiling.name));
     const float width = text_width(theme.ui_small, text), right = plot.inside().max.x - 8 * theme.scale;
     const Rect row = {{right - width - 16 * theme.scale, y - height}, {right, y}};
     draw_marker(list, marker_of(ceiling.name), {row.min.x, row.center().y}, 4 * theme.scale, theme.text_dim, 1);
@@ -313,21 +309,19 @@ void hover(const Plot& plot, const View& view, const RooflineStudy& study, std::
   if (nearest == nullptr) return;
   const RooflinePoint& p = *nearest->point;
   std::string body =
-      say(tr("{} over {} of {}: {} operations a byte"), format_short(p.operations(), "op"),
+      say(tr("{} over {} of {}: {} operations per byte"), format_short(p.operations(), "op"),
           format_bytes(Bytes(static_cast<std::int64_t>(p.bytes))), ceiling_name(p.level), format_value(nearest->at.x));
-  if (p.flops > 0) add_line(body, say(tr("{} of them in products"), format_short(p.flops, "FLOP")));
+  if (p.flops > 0) add_line(body, say(tr("{} in products"), format_short(p.flops, "FLOP")));
   add_line(body, say(tr("{} from {}, {} of its bandwidth"), format_bandwidth(p.bytes_per_second), ceiling_name(p.level),
                      format_percent(p.busy())));
   const RooflineCeiling* level = ceiling_of(study.roof, p.level);
   if (level->copy_rate > 0)
-    add_line(body, say(tr("that is {} with its reads and writes: reading alone {}, copying {}"), format_bandwidth(p.level_rate),
+    add_line(body, say(tr("Bandwidth at this mix of reads and writes: {} (reads only {}, copy {})"), format_bandwidth(p.level_rate),
                        format_bandwidth(level->rate), format_bandwidth(level->copy_rate)));
   const auto some = [](double bytes) { return format_bytes(Bytes(static_cast<std::int64_t>(bytes))); };
-  if (p.earlier_bytes > 0)
-    add_line(body, say(tr("{} of it written back for earlier launches, in this one's time"), some(p.earlier_bytes)));
-  if (p.later_bytes > 0)
-    add_line(body, say(tr("{} that it wrote are written back later, in the time of other launches"), some(p.later_bytes)));
-  add_line(body, say(tr("{} reached"), format_short(nearest->at.y, "op/s")));
+  if (p.earlier_bytes > 0) add_line(body, say(tr("{} written back for earlier launches"), some(p.earlier_bytes)));
+  if (p.later_bytes > 0) add_line(body, say(tr("{} written back later, during other launches"), some(p.later_bytes)));
+  add_line(body, say(tr("Reached: {}"), format_short(nearest->at.y, "op/s")));
   show_tooltip(
       *view.theme,
       fmt::format("{} {}", algorithm_title(nearest->kernel->algorithm), nearest->whole ? tr("all launches") : p.launch.c_str()),
@@ -347,7 +341,7 @@ PlotAxis axis_for(const RooflineStudy& study, std::span<const Place> places, boo
     values.push_back(std::max(tensor->rate, wgmma != nullptr ? wgmma->rate : 0) * 1.5);
     values.push_back(tensor->rate * 1e-3);
   }
-  PlotAxis axis = axis_over(x ? tr("arithmetic intensity (operations for each byte)") : tr("operations a second"), values);
+  PlotAxis axis = axis_over(x ? tr("Arithmetic intensity (operations per byte)") : tr("Operations per second"), values);
   axis.format = x ? +[](double v) { return format_value(v); } : +[](double v) { return format_short(v); };
   return axis;
 }

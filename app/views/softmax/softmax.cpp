@@ -41,7 +41,7 @@ void heading(const View& view, Commands& commands, int row, int rows) {
             row_title(*view.lane().simulation));
   const float left = at.x + width - picker;
   draw_text(list, theme.ui_small, {{left - 60 * theme.scale, at.y}, {left - 6 * theme.scale, at.y + height}}, theme.text_faint,
-            tr("row"), Align::right);
+            tr("Row"), Align::right);
   const auto small_button = [&](const char* id, Icon icon, float x, int to, const char* tooltip) {
     const Rect rect = {{x, at.y - 2 * theme.scale}, {x + button, at.y + height + 2 * theme.scale}};
     if (hit_area(id, rect) && to >= 0 && to < rows) commands.push(SelectRow{to});
@@ -53,8 +53,8 @@ void heading(const View& view, Commands& commands, int row, int rows) {
                         : theme.text_dim);
     item_tooltip(theme, tooltip);
   };
-  small_button("row before", Icon::minus, left, row - 1, tr("The row above"));
-  small_button("row after", Icon::plus, left + button + number, row + 1, tr("The row below"));
+  small_button("row before", Icon::minus, left, row - 1, tr("Previous row"));
+  small_button("row after", Icon::plus, left + button + number, row + 1, tr("Next row"));
   draw_text(list, theme.mono, {{left + button, at.y}, {left + button + number, at.y + height}}, theme.highlight,
             fmt::format("{}", row), Align::center);
   ImGui::Dummy({width, height});
@@ -108,9 +108,9 @@ void draw_dashed(ImDrawList* list, const Theme& theme, float x0, float x1, float
 }
 
 const char* bars_caption(const SoftmaxParts& parts) {
-  if (parts.bars == Slot::none) return tr("no scores in this launch");
-  if (parts.bars == Slot::p) return tr("weights seen so far");
-  return parts.maximum ? tr("scores seen so far") : tr("scores of this tile");
+  if (parts.bars == Slot::none) return tr("No scores in this launch");
+  if (parts.bars == Slot::p) return tr("Weights so far");
+  return parts.maximum ? tr("Scores so far") : tr("Scores of this tile");
 }
 
 /// The caption of the bars, and the old and the new maximum at its right.
@@ -139,14 +139,14 @@ void bar_tooltip(const Theme& theme, const SoftmaxFigures& figures, const Rect& 
   const std::int64_t key = figures.first_key + index;
   const float value = figures.bars[static_cast<std::size_t>(index)];
   const bool current = key >= figures.current_begin && key < figures.current_end;
-  std::string body = tr("never seen by this block");
+  std::string body = tr("Skipped by this block");
   if (!std::isnan(value)) {
     body = say(figures.parts.bars == Slot::p ? tr("weight {}") : tr("score {}"), format_value(value));
-    add_line(body, current ? tr("in this tile") : key < figures.seen ? tr("in a tile before this one") : tr("still to come"));
-    if (std::isinf(value)) add_line(body, tr("masked: this query does not see this key"));
+    add_line(body, current ? tr("in this tile") : key < figures.seen ? tr("in an earlier tile") : tr("not reached yet"));
+    if (std::isinf(value)) add_line(body, tr("Masked: this query does not see this key"));
   }
   for (const RowScore& score : figures.row.scores)
-    if (score.key == key && score.weight) add_line(body, say(tr("its weight, e^(score − m′): {}"), format_value(*score.weight)));
+    if (score.key == key && score.weight) add_line(body, say(tr("Weight e^(score − m′): {}"), format_value(*score.weight)));
   show_tooltip(theme, say(tr("key {}"), key), body);
 }
 
@@ -230,9 +230,9 @@ std::string power_text(const std::optional<float>& from, const std::optional<flo
 const char* output_note(OpKind by) {
   switch (by) {
     case OpKind::rescale:
-      return tr("before P·V is added");
+      return tr("before adding P·V");
     case OpKind::matmul:
-      return tr("P·V is added");
+      return tr("P·V added");
     case OpKind::divide:
       return tr("divided by l");
     default:
@@ -285,9 +285,9 @@ std::vector<Statistic> statistics_of(const Theme& theme, const SoftmaxFigures& f
 std::string rescale_words(const SoftmaxFigures& figures) {
   const SoftmaxRow& row = figures.row;
   if (!row.alpha || !row.m_old || !row.m_new) return {};
-  if (!std::isfinite(*row.m_old)) return tr("the first tile: nothing to rescale yet");
-  if (*row.m_new <= *row.m_old) return tr("no new maximum: α is 1, nothing to rescale");
-  return say(figures.parts.output ? tr("new maximum: l and O so far become ×{}") : tr("new maximum: l so far becomes ×{}"),
+  if (!std::isfinite(*row.m_old)) return tr("First tile: nothing to rescale");
+  if (*row.m_new <= *row.m_old) return tr("No new maximum: α = 1, nothing to rescale");
+  return say(figures.parts.output ? tr("New maximum: multiply l and O by {}") : tr("New maximum: multiply l by {}"),
              number_text(row.alpha));
 }
 
@@ -295,35 +295,34 @@ std::string rescale_words(const SoftmaxFigures& figures) {
 void draw_footer(const View& view, const SoftmaxFigures& figures) {
   const Theme& theme = *view.theme;
   if (!view.lane().operations) return text_item(theme.ui_small, theme.text_faint, tr("Step forward to see values."));
-  if (!view.lane().history) return text_item(theme.ui_small, theme.text_faint, tr("working out the values…"));
-  if (!figures.known) return text_item(theme.ui_small, theme.text_faint, tr("Nothing is computed yet."));
+  if (!view.lane().history) return text_item(theme.ui_small, theme.text_faint, tr("Computing the values…"));
+  if (!figures.known) return text_item(theme.ui_small, theme.text_faint, tr("Nothing computed yet."));
   const std::string rescale = rescale_words(figures);
   if (!rescale.empty() && (!figures.row.output_error || !figures.parts.output)) {
     text_item(theme.ui_small, theme.text, rescale);
-    item_tooltip(
-        theme, tr("Why rescale"),
-        tr("What was gathered so far was measured against the old maximum m, e^(S − m). Against the new one, m′, each of it is\n"
-           "α = e^(m − m′) times that. One factor brings all of l and O over, so no earlier score has to be read again."));
+    item_tooltip(theme, tr("Why rescale?"),
+                 tr("l and O so far are sums of e^(S − m), with the old maximum m. With the new maximum m′ each term changes by\nα "
+                    "= e^(m − m′). So one multiplication updates l and O, and no earlier score is read again."));
     return;
   }
   if (!figures.parts.output) return;
   const auto& error = figures.row.output_error;
   std::string text = tr("O against float64: –");
   if (error && *error == 0)
-    text = tr("O against float64: the same");
+    text = tr("O against float64: equal");
   else if (error)
-    text = say(tr("O against float64: {} relative"), format_value(*error));
+    text = say(tr("O against float64: relative error {}"), format_value(*error));
   else if (figures.checked)
     text = tr("O against float64: after this tile");
   text_item(theme.ui_small, theme.text_faint, text);
   if (!figures.checked)
-    item_tooltip(theme, tr("Not held against float64"),
-                 say(tr("That is done up to {} elements of K."), format_count(most_checked_elements)));
+    item_tooltip(theme, tr("Not compared with float64"),
+                 say(tr("Compared only up to {} elements of K."), format_count(most_checked_elements)));
   else if (!error)
-    item_tooltip(theme, tr("O is between two updates"), tr("It is compared once this tile has been added."));
+    item_tooltip(theme, tr("O is being updated"), tr("Compared after this tile."));
   else
     item_tooltip(theme, tr("O against float64"),
-                 tr("The row of O, divided by l where that is still to come, beside float64 attention over the keys seen so far."));
+                 tr("This row of O, divided by l, against float64 attention over the keys so far."));
 }
 
 }  // namespace

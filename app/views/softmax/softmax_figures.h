@@ -1,5 +1,4 @@
-// SoftmaxFigures: one row of the tile as the softmax microscope shows it, kept between frames and read anew when the step or the
-// row changes.
+// SoftmaxFigures: the row of the softmax panel, cached until the step or the row changes.
 #pragma once
 
 #include <map>
@@ -14,32 +13,32 @@
 
 namespace tilescope {
 
-/// What a launch's blocks have, so that the panel's rows stay in place before values are there.
+/// The slots of a launch's blocks, so that rows keep their position before values arrive.
 struct SoftmaxParts {
-  Slot bars = Slot::none;  // whose row is drawn as bars: S; P where there is no S; none
+  Slot bars = Slot::none;  // drawn as bars: S, or P if there is no S, or none
   bool maximum = false, scale = false, old_scale = false, sum = false, output = false;
 };
 SoftmaxParts softmax_parts(std::span<const SlotShape> slots);
 
 struct SoftmaxFigures {
   SoftmaxParts parts;
-  bool known = false;  // the values are there
+  bool known = false;  // values are available
   int rows = 1;        // of the tile, for the row picker
   SoftmaxRow row;
-  std::int64_t first_key = 0;  // of `bars`: 0, but where a block has one tile of scores only, that tile's
-  std::vector<float> bars;  // the row of S (or P) over all keys, as the block will have it at its end; NaN where it never sees one
-  std::int64_t seen = 0;    // keys before this tile
+  std::int64_t first_key = 0;  // of `bars`: 0, or the first key of a block's only tile
+  std::vector<float> bars;     // the final row of S (or P) over all keys; NaN for skipped keys
+  std::int64_t seen = 0;       // keys before this tile
   std::int64_t current_begin = 0, current_end = 0;
-  /// Whether this iteration changes them at all.
+  /// True if this iteration changes them.
   bool moves_maximum = false, moves_sum = false, moves_output = false;
-  OpKind output_by = OpKind::barrier;  // the last operation of this iteration that changed O; barrier: none yet
-  bool checked = false;                // held against float64
+  OpKind output_by = OpKind::barrier;  // last operation of this iteration that changed O; barrier: none yet
+  bool checked = false;                // compared with float64
 };
 
-/// Keeps what is the same from step to step of one block.
+/// Caches what stays equal between steps of one block.
 class SoftmaxReader {
  public:
-  /// The figures of `lane` at its step; cheap when nothing changed since the last call.
+  /// Returns the figures of `lane` at its step; cheap if nothing changed.
   const SoftmaxFigures& read(const Lane& lane, int row);
 
  private:
@@ -52,12 +51,11 @@ class SoftmaxReader {
   SoftmaxParts parts_;
   std::weak_ptr<const BlockHistory> history_;
   int op_ = -2, row_ = -1, q_tile_ = -2;
-  std::map<std::int32_t, std::vector<int>>
-      bars_written_;  // by query tile: the operations of this block that leave what the bars show
+  std::map<std::int32_t, std::vector<int>> bars_written_;  // by query tile: the operations whose results the bars show
   SoftmaxFigures figures_;
 };
 
-/// The column of a tile that formulas are shown for, shared by the listing and the microscope.
+/// The column used in formulas, shared by the listing and the softmax panel.
 struct ChosenColumn {
   int column = 0;
 };

@@ -52,17 +52,17 @@ std::string tooltip_of(const View& view) {
   const ProbeComparison& compared = *view.compared;
   const ProbeResult& probe = compared.probe->probe;
   std::string text = where_from(compared.probe->live, probe.device, probe.date);
-  add_line(text, say(tr("query {} of head {}: row {} of the kernel's block {}"), probe.query, probe.plane, probe.row, probe.block));
-  add_line(text, say(tr("The tile machine ran this block on the same numbers, seed {}."), probe.seed));
-  add_line(text, tr("After each key tile, the kernel's figure and the relative difference:"));
+  add_line(text, say(tr("Query {} of head {}: row {} of the kernel's block {}"), probe.query, probe.plane, probe.row, probe.block));
+  add_line(text, say(tr("The tile machine ran this block on the same numbers (seed {})."), probe.seed));
+  add_line(text, tr("Kernel value and relative difference after each key tile:"));
   add_line(text, table_of(compared));
   const ProbedStep worst = compared.worst();
-  add_line(text, say(tr("largest difference: m {}, α {}, l {}"), difference_text(worst.m), difference_text(worst.alpha),
+  add_line(text, say(tr("Largest difference: m {}, α {}, l {}"), difference_text(worst.m), difference_text(worst.alpha),
                      difference_text(worst.l)));
   const ShownBeside shown = shown_beside(view);
   if (!shown.inputs)
-    add_line(text, tr("The window works on other numbers than the kernel did: values above are not those of this row here."));
-  if (!shown.row || !shown.inputs) add_line(text, tr("Click: go to that row, on the numbers that the kernel read."));
+    add_line(text, tr("The window uses other inputs than the kernel: the values above are not those of this row."));
+  if (!shown.row || !shown.inputs) add_line(text, tr("Click: go to the kernel's row and inputs."));
   return text;
 }
 
@@ -92,7 +92,7 @@ void draw_line(ImDrawList* list, const Theme& theme, const Rect& rect, const Lin
 
 /// All three in one line, for a panel that has no room for the table: the kernel's figures and the largest difference.
 void draw_brief_line(ImDrawList* list, const Theme& theme, const Rect& rect, const ComparedStep& step) {
-  const std::string largest = say(tr("off {}"), difference_text(largest_difference(step)));
+  const std::string largest = say(tr("difference {}"), difference_text(largest_difference(step)));
   const float column = (rect.width() - text_width(theme.mono_small, largest) - 6 * theme.scale) / static_cast<float>(lines.size());
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const float left = rect.min.x + column * static_cast<float>(i), letter = text_width(theme.ui_bold, "m ");
@@ -148,7 +148,7 @@ void draw_kernel_word(const View& view, Commands& commands, const Rect& line) {
   const bool hovered = ImGui::IsItemHovered();
   draw_text(ImGui::GetWindowDrawList(), theme.ui_small, {{left, line.min.y}, line.max}, hovered ? theme.text : theme.accent, word,
             Align::right);
-  if (hovered) show_tooltip(theme, tr("What the kernel itself saw"), tooltip_of(view));
+  if (hovered) show_tooltip(theme, tr("Recorded inside the kernel"), tooltip_of(view));
 }
 
 void draw_kernel_rows(const View& view, Commands& commands, float height) {
@@ -167,9 +167,9 @@ void draw_kernel_rows(const View& view, Commands& commands, float height) {
   const std::size_t step = compared_step(view);
   const ProbeResult& probe = compared.probe->probe;
   const Rect first = {{at.x, at.y + 4 * theme.scale}, {at.x + width, at.y + title}};
-  std::string what =
-      say(compared.probe->live ? tr("the kernel itself, live {}") : tr("the kernel itself, recorded {}"), day_of(probe.date));
-  const std::string where = there ? say(tr("key tile {}"), step) : say(tr("query {}, head {}: show"), probe.query, probe.plane);
+  std::string what = say(compared.probe->live ? tr("Recorded inside the kernel, live {}") : tr("Recorded inside the kernel, {}"),
+                         day_of(probe.date));
+  const std::string where = there ? say(tr("key tile {}"), step) : say(tr("Show query {}, head {}"), probe.query, probe.plane);
   const float where_width = text_width(theme.ui_small, where) + 6 * theme.scale;
   draw_text(list, theme.ui_small, {first.min, {first.max.x - where_width, first.max.y}}, theme.text_dim, what);
   draw_text(list, theme.ui_small, {{first.max.x - where_width, first.min.y}, first.max},
@@ -194,7 +194,7 @@ void draw_kernel_rows(const View& view, Commands& commands, float height) {
       draw_line(list, theme, {{at.x, top}, {at.x + width, top + line}}, lines[i], compared.steps[step]);
     }
   }
-  if (hovered) show_tooltip(theme, tr("What the kernel itself saw"), tooltip_of(view));
+  if (hovered) show_tooltip(theme, tr("Recorded inside the kernel"), tooltip_of(view));
 }
 
 }  // namespace tilescope

@@ -1,4 +1,4 @@
-// What the real kernel saw of the row, at the foot of the softmax panel: m, l and alpha beside the tile machine's.
+// The recorded row at the bottom of the softmax panel: m, l and alpha of the kernel and of the tile machine.
 #pragma once
 
 #include "app/model/view.h"
@@ -6,21 +6,21 @@
 
 namespace tilescope {
 
-/// How much of the panel they take where the rest could spare `spare` of its bars: a line where that is little, 0 where it is less
-/// or nothing was recorded.
+/// Returns the height of the recorded row, given `spare` height of the bars: one line if that is little, 0 if there is no room or
+/// no recording.
 float kernel_rows_height(const View& view, float spare);
-/// Draws them at the cursor, `height` high.
+/// Draws the recorded row at the cursor, `height` high.
 void draw_kernel_rows(const View& view, Commands& commands, float height);
 
-/// Where there is no room for them: one word at the right of the footer, `line`, with all of it in the tooltip.
+/// Draws one word at the right of `line`, with everything in its tooltip, if there is no room for the row.
 void draw_kernel_word(const View& view, Commands& commands, const Rect& line);
 
-/// Whether the window shows the row that was recorded, and works on the numbers that the kernel read.
+/// Returns true if the window shows the recorded row with the kernel's inputs.
 struct ShownBeside {
   bool row = false, inputs = false;
 };
 ShownBeside shown_beside(const View& view);
-/// The step of the comparison that belongs to what is shown: the key tile of the row's own block, else the last one.
+/// Returns the compared step: the current key tile of the row's block, or the last.
 std::size_t compared_step(const View& view);
 
 }  // namespace tilescope

@@ -1,4 +1,4 @@
-// CellPicture: the values of one slot as a heat map, with numbers where cells are large enough; made once per change of value.
+// CellPicture: a heat map of one slot's values, with numbers if cells are large enough. Rebuilt when a value changes.
 #pragma once
 
 #include <array>
@@ -12,11 +12,11 @@
 
 namespace tilescope {
 
-/// What the picture of a slot shows.
+/// The values that a picture shows.
 struct CellValues {
   std::shared_ptr<const Matrix> now, before;  // null: the slot held nothing
   float blend = 1;                            // 0 shows `before`, 1 `now`
-  /// Rescaling: each row is drained from full to this factor, so that one sees how much of the old value is left.
+  /// Rescaling: each row drains from full to this factor.
   std::shared_ptr<const Matrix> drain, drain_too;
   bool operator==(const CellValues&) const = default;
 };
@@ -28,7 +28,7 @@ struct CellNumber {
   std::array<char, 16> text{};
 };
 
-/// Kept between frames, so it names its font instead of pointing to it: another language or text size makes the fonts anew.
+/// Cached between frames, so it names its font: a new language or text size rebuilds the fonts.
 struct CellPicture {
   std::shared_ptr<const QuadBatch> quads;
   std::vector<CellNumber> numbers;
@@ -38,14 +38,14 @@ struct CellPicture {
 CellPicture make_cell_picture(const SlotBox& box, const CellValues& values, const Theme& theme, const StageMetrics& metrics);
 void draw_cell_picture(ImDrawList* list, const Theme& theme, const CellPicture& picture);
 
-/// Rectangle of the drawn cell at (row, col).
+/// Returns the rectangle of the drawn cell at (row, col).
 Rect cell_rect(const SlotBox& box, int row, int col);
-/// The drawn rows that stand for values [row, row+1), as a rectangle over all columns.
+/// Returns the rectangle of value row `row` over all columns.
 Rect row_rect(const SlotBox& box, int row);
-/// Value (row, col) under `point`; false outside the cells.
+/// Finds the value (row, col) under `point`; false outside the cells.
 bool cell_at(const SlotBox& box, ImVec2 point, int& row, int& col);
 
-/// How a slot's values become 0..1: factors as they are, probabilities and sums by their largest, the rest signed about a half.
+/// Maps values to 0..1: factors unchanged, probabilities and sums by their maximum, the rest signed around 0.5.
 class HeatScale {
  public:
   HeatScale(Slot slot, const Matrix* now, const Matrix* before);
@@ -55,7 +55,7 @@ class HeatScale {
   enum class Kind { fraction, positive, signed_value } kind_;
   float largest_ = 1;
 };
-/// From nearly the background at 0 to the tensor's colour at 1.
+/// Blends from near the background (0) to the tensor's colour (1).
 ImU32 heat_color(const Theme& theme, Tensor tensor, float heat);
 
 }  // namespace tilescope

@@ -119,10 +119,10 @@ void tip_token(StageContext& context, const Token& token) {
       token.count > 1 ? fill_in(tr("{} tiles of {}"), {std::to_string(token.count), std::string(to_string(flight.tile.tensor))})
                       : tile_name(layout, flight.tile);
   std::string body = format_exact_bytes(Bytes(flight.bytes)) + "\n";
-  body += flight.to_sm ? fill_in(tr("{} of it from HBM, the rest was in the L2"), {format_exact_bytes(Bytes(flight.hbm_bytes))})
-                       : std::string(tr("stays in the L2 until it is evicted"));
+  body += flight.to_sm ? fill_in(tr("{} from HBM, the rest L2 hits"), {format_exact_bytes(Bytes(flight.hbm_bytes))})
+                       : std::string(tr("Stays in the L2 until evicted"));
   context.tip(
-      fill_in(flight.to_sm ? tr("{} on its way to SM {}") : tr("{} on its way from SM {}"), {name, std::to_string(flight.sm)}),
+      fill_in(flight.to_sm ? tr("{} in flight to SM {}") : tr("{} in flight from SM {}"), {name, std::to_string(flight.sm)}),
       std::move(body), flight.tile.tensor);
 }
 

@@ -19,7 +19,7 @@ std::string focus_title(const StageContext& context) {
   if (simulation.launches.size() > 1)
     title += std::string(" · ") + tr(simulation.launches[static_cast<std::size_t>(context.cache.launch)].name.c_str());
   if (context.alone) return first_that_fits(context.theme.ui_bold, context.layout().focus_title.width(), {title, name});
-  if (!lane.operations || !lane.operation) return title + " · " + tr("nothing has run yet");
+  if (!lane.operations || !lane.operation) return title + " · " + tr("Nothing has run yet");
   title.append(" · ").append(fill_in(tr("block ({})"), {block_name(context, lane.operations->launch, lane.operations->block)}));
   const AttentionProblem& problem = context.problem();
   const TileShape& tile = simulation.program->tile();
@@ -49,7 +49,7 @@ std::string step_cost(const StageContext& context) {
   const double waited = interval->start - interval->ready;
   if (waited >= 1 && interval->cause != WaitCause::none && interval->cause != WaitCause::program_order) {
     text.append(" · ").append(
-        fill_in(tr("waited {} for {}"), {format_cycles(Cycles(waited)), tr(std::string(to_string(interval->cause)).c_str())}));
+        fill_in(tr("stalled {} on {}"), {format_cycles(Cycles(waited)), tr(std::string(to_string(interval->cause)).c_str())}));
   }
   return text;
 }
@@ -75,9 +75,9 @@ void tip_value(StageContext& context, const SlotBox& box, int row, int col) {
     const float value = matrix->at(row, col);
     title.append(" = ").append(
         (std::isfinite(value) ? fill_in("{}", {std::to_string(value)}) : format_value(static_cast<double>(value))));
-    if (std::isinf(value) && box.slot == Slot::s) body = tr("masked: this key comes after the query");
+    if (std::isinf(value) && box.slot == Slot::s) body = tr("Masked: this key comes after the query");
   } else {
-    body = context.lane.history ? tr("holds nothing yet") : tr("working out the values…");
+    body = context.lane.history ? tr("empty so far") : tr("Computing the values…");
   }
   if (!body.empty()) body += "\n";
   body.append(meaning_of(box.slot)).append("\n");
@@ -88,7 +88,7 @@ void tip_value(StageContext& context, const SlotBox& box, int row, int col) {
     body += fill_in(tr("query row {}"), {std::to_string(std::max<std::int64_t>(first, block->first_row) + row)}) + "\n";
   }
   const int values = (box.rows + box.shown_rows - 1) / box.shown_rows * ((box.cols + box.shown_cols - 1) / box.shown_cols);
-  if (values > 1) body += fill_in(tr("a drawn cell shows the largest of {} values"), {std::to_string(values)}) + "\n";
+  if (values > 1) body += fill_in(tr("Each cell shows the largest of {} values"), {std::to_string(values)}) + "\n";
   body += fill_in(tr("{} × {} in {}"),
                   {std::to_string(box.rows), std::to_string(box.cols), box.shared ? tr("shared memory") : tr("registers")});
   context.tip(std::move(title), std::move(body), tensor_of(box.slot));
@@ -217,7 +217,7 @@ void draw_shared_slot(StageContext& context, const SlotBox& box) {
     std::string body =
         note + "\n" + fill_in(tr("{} × {} in {}"), {std::to_string(box.rows), std::to_string(box.cols), tr("shared memory")});
     if (box.rings > 1 && !box.folded)
-      body.append("\n").append(fill_in(tr("buffer {} of a ring of {}"), {std::to_string(box.ring + 1), std::to_string(box.rings)}));
+      body.append("\n").append(fill_in(tr("buffer {} of {}"), {std::to_string(box.ring + 1), std::to_string(box.rings)}));
     context.tip(std::move(name), std::move(body), tensor);
   }
 }
@@ -262,7 +262,7 @@ void draw_slots(StageContext& context) {
   for (const SlotBox& box : layout.slots) box.shared ? draw_shared_slot(context, box) : draw_register_slot(context, box);
   if (context.lane.operations && !context.lane.history) {
     context.flush();
-    draw_text(context.list, context.theme.ui_small, layout.registers, context.theme.text_faint, tr("working out the values…"),
+    draw_text(context.list, context.theme.ui_small, layout.registers, context.theme.text_faint, tr("Computing the values…"),
               Align::center);
   }
   if (context.lane.history && !context.alone) draw_chosen_row(context);
@@ -280,8 +280,8 @@ void draw_occupancy(StageContext& context) {
   const std::int64_t used = launch.shared_bytes * resident;
   const auto has = static_cast<std::int64_t>(simulation.request.gpu.sm_shared_bytes);
   if (layout.occupancy.width() <= 0) return;
-  std::string label = fill_in(tr("shared memory {} of {}"), {format_capacity(Bytes(used)), format_capacity(Bytes(has))});
-  if (resident > 1) label.append(" · ").append(fill_in(tr("{} blocks here"), {std::to_string(resident)}));
+  std::string label = fill_in(tr("Shared memory: {} of {}"), {format_capacity(Bytes(used)), format_capacity(Bytes(has))});
+  if (resident > 1) label.append(" · ").append(fill_in(tr("{} blocks"), {std::to_string(resident)}));
   // Arrows between buffers and registers pass behind the words.
   const float width = std::min(text_width(theme.ui_small, label), layout.shared_label.width()), around = context.px(3);
   context.list->AddRectFilled({layout.shared_label.min.x - around, layout.shared_label.min.y},
@@ -292,7 +292,7 @@ void draw_occupancy(StageContext& context) {
   bar.max.y = bar.min.y + context.px(6);
   draw_bar(context.list, theme, bar, has > 0 ? static_cast<double>(used) / static_cast<double>(has) : 0, theme.accent);
   if (context.hit(layout.occupancy) || context.hit(layout.shared_label)) {
-    context.tip(tr("shared memory"), fill_in(tr("{} a block, {} of at most {} blocks on this SM"),
+    context.tip(tr("shared memory"), fill_in(tr("{} per block; {} of at most {} blocks on this SM"),
                                              {format_capacity(Bytes(launch.shared_bytes)), std::to_string(resident),
                                               std::to_string(launch.blocks_per_sm)}));
   }

@@ -49,7 +49,7 @@ ImU32 port_color(const StageContext& context, int sm, bool to_sm) {
 }
 
 std::string rate_text(double rate, double peak) {
-  return fill_in(tr("{} of {} now"), {format_rate(BytesPerCycle(rate)), format_rate(BytesPerCycle(peak))});
+  return fill_in(tr("Now {} of {}"), {format_rate(BytesPerCycle(rate)), format_rate(BytesPerCycle(peak))});
 }
 
 void draw_port(StageContext& context, const Rect& rect, int sm, bool to_sm) {
@@ -57,7 +57,7 @@ void draw_port(StageContext& context, const Rect& rect, int sm, bool to_sm) {
   const double rate = port_rate(*context.simulation().trace, sm, context.lane.state.cycle, to_sm);
   draw_channel(context, rect, peak > 0 ? rate / peak : 0, port_color(context, sm, to_sm));
   if (context.hit(rect)) {
-    context.tip(fill_in(to_sm ? tr("L2 to SM {}") : tr("SM {} to L2"), {std::to_string(sm)}), rate_text(rate, peak));
+    context.tip(fill_in(to_sm ? tr("L2 → SM {}") : tr("SM {} → L2"), {std::to_string(sm)}), rate_text(rate, peak));
   }
 }
 
@@ -74,7 +74,7 @@ void draw_other_ports(StageContext& context) {
     draw_channel(context, elbow, use, color, false);
     draw_channel(context, box.port, use, color);
     if (context.hit(box.port))
-      context.tip(fill_in(tr("L2 and SM {}"), {std::to_string(box.sm)}), rate_text(std::max(up, down), peak));
+      context.tip(fill_in(tr("L2 ↔ SM {}"), {std::to_string(box.sm)}), rate_text(std::max(up, down), peak));
   }
 }
 
@@ -92,7 +92,7 @@ void draw_bundle(StageContext& context) {
             tr("all SMs"));
   draw_text(context.list, context.theme.mono_small, {{note.min.x, top + line}, {note.max.x, top + 2 * line}},
             context.theme.text_dim, format_rate(BytesPerCycle(rate)));
-  if (context.hit(rect)) context.tip(tr("L2 and all SMs"), rate_text(rate, peak));
+  if (context.hit(rect)) context.tip(tr("L2 ↔ all SMs"), rate_text(rate, peak));
 }
 
 void draw_lane(StageContext& context, const TensorBox& box) {
@@ -118,10 +118,9 @@ void draw_lane(StageContext& context, const TensorBox& box) {
     y += line;
   }
   if (context.hit(box.lane) || context.hit(box.lane_note)) {
-    context.tip(fill_in(tr("{} between HBM and L2"), {std::string(to_string(box.tensor))}),
+    context.tip(fill_in(tr("HBM ↔ L2: {}"), {std::string(to_string(box.tensor))}),
                 fill_in(tr("{} read, {} written so far"), {format_exact_bytes(Bytes(up)), format_exact_bytes(Bytes(down))}) + "\n" +
-                    rate_text(read + write, peak) + "\n" +
-                    tr("A lane is as wide as all of HBM; its stripe is this tensor's share."),
+                    rate_text(read + write, peak) + "\n" + tr("The width is the HBM bandwidth; the stripe is this tensor's part."),
                 box.tensor);
   }
 }
@@ -157,8 +156,8 @@ void draw_note(StageContext& context, const Rect& rect, const char* name, const 
             text_width(theme.ui_small, name) <= name_rect.width() ? name : shorter);
   draw_text(context.list, theme.mono_small, {{rect.max.x - value_width, top}, {rect.max.x + 1, top + line}}, theme.text, text);
   if (context.hit(rect))
-    context.tip(name, fill_in(tr("{} so far, both ways, all SMs; the bars of L2 and HBM have one scale"),
-                              {format_exact_bytes(Bytes(total))}));
+    context.tip(name,
+                fill_in(tr("{} so far, both ways, all SMs; L2 and HBM bars share one scale"), {format_exact_bytes(Bytes(total))}));
 }
 
 }  // namespace

@@ -79,7 +79,7 @@ void draw_part(StageContext& context, const Rect& bar, const BarScale& scale, co
   if (context.hit(room)) {
     context.tip(fill_in(tr("{} in the L2"), {std::string(to_string(part.tensor))}),
                 fill_in(tr("{} resident"), {format_exact_bytes(Bytes(context.lane.state.l2_resident[at(part.tensor)]))}) + "\n" +
-                    fill_in(tr("{} dirty (hatched): newer than HBM, written when evicted"),
+                    fill_in(tr("{} dirty (hatched): written back when evicted"),
                             {format_exact_bytes(Bytes(context.lane.state.l2_dirty[at(part.tensor)]))}),
                 part.tensor);
   }
@@ -164,18 +164,18 @@ std::string cell_title(const TensorBox& box, int row, int col) {
 void tip_cell(StageContext& context, const TensorBox& box, const TensorShape& tensor, const CellHistory& cell, int row, int col) {
   const double cycle = context.lane.state.cycle;
   std::string body =
-      fill_in(tr("{} a tile"),
+      fill_in(tr("{} per tile"),
               {format_exact_bytes(Bytes(tensor.layout.tile_rows * tensor.layout.tile_cols * tensor.layout.element_bytes))});
   const std::int64_t reads = cell.reads(cycle), writes = cell.writes(cycle), all_reads = cell.reads(), all_writes = cell.writes();
   if (all_reads > 0) {
-    body.append("\n").append(fill_in(context.cache.history->all_reads() ? tr("loaded {} times so far by SMs, {} in all")
-                                                                        : tr("loaded {} times so far by this SM, {} in all"),
+    body.append("\n").append(fill_in(context.cache.history->all_reads() ? tr("Loaded {} times so far by all SMs, {} in total")
+                                                                        : tr("Loaded {} times so far by this SM, {} in total"),
                                      {std::to_string(reads), std::to_string(all_reads)}));
   }
   if (all_writes > 0)
     body.append("\n").append(
-        fill_in(tr("stored {} times so far, {} in all"), {std::to_string(writes), std::to_string(all_writes)}));
-  if (cell.next_use(cycle)) body.append("\n").append(tr("Click: on to when it next moves."));
+        fill_in(tr("Stored {} times so far, {} in total"), {std::to_string(writes), std::to_string(all_writes)}));
+  if (cell.next_use(cycle)) body.append("\n").append(tr("Click: go to its next move."));
   context.tip(cell_title(box, row, col), body, box.tensor);
 }
 
@@ -246,16 +246,16 @@ void draw_absent(StageContext& context, const TensorBox& box, const TensorShape&
   const bool both = box.cells.height() >= 2 * line;  // else the size alone, where there is a line for it
   const Rect lower = both ? Rect{{upper.min.x, center.y}, {upper.max.x, center.y + line}}
                           : Rect{{upper.min.x, box.cells.min.y}, {upper.max.x, box.cells.max.y}};
-  if (both && text_width(theme.ui_small, tr("never here")) <= upper.width())
-    draw_text(context.list, theme.ui_small, upper, theme.text_dim, tr("never here"), Align::center);
-  const std::string saved = fill_in(tr("{} saved"), {format_capacity(tensor.layout.bytes())});
+  if (both && text_width(theme.ui_small, tr("Never stored")) <= upper.width())
+    draw_text(context.list, theme.ui_small, upper, theme.text_dim, tr("Never stored"), Align::center);
+  const std::string saved = fill_in(tr("a {} tensor"), {format_capacity(tensor.layout.bytes())});
   const std::string shorter = format_capacity(tensor.layout.bytes());
   const std::string& shown = text_width(theme.ui_small, saved) <= lower.width() ? saved : shorter;
   if (lower.height() >= line && text_width(theme.ui_small, shown) <= lower.width())
     draw_text(context.list, theme.ui_small, lower, theme.text_dim, shown, Align::center);
   if (context.hit(box.box)) {
-    context.tip(fill_in(tr("{} is never in HBM"), {std::string(to_string(box.tensor))}),
-                fill_in(tr("Its tiles live in registers only. All of it would be {}."), {format_capacity(tensor.layout.bytes())}),
+    context.tip(fill_in(tr("{} is never stored in HBM"), {std::string(to_string(box.tensor))}),
+                fill_in(tr("Its tiles stay in registers. The whole tensor would be {}."), {format_capacity(tensor.layout.bytes())}),
                 box.tensor);
   }
 }
@@ -280,11 +280,11 @@ void draw_tensor(StageContext& context, const TensorBox& box, const TensorShape&
   }
   draw_text(context.list, theme.ui_small, box.label, with_alpha(theme.text_color(box.tensor), box.here ? 1 : 0.75F), label);
   if (context.hit(box.label)) {
-    context.tip(
-        std::string(to_string(box.tensor)),
-        fill_in(tr("{} planes of {} × {}, {} in all"), {format_count(tensor.layout.planes), format_count(tensor.layout.rows),
-                                                        format_count(tensor.layout.cols), format_capacity(tensor.layout.bytes())}),
-        box.tensor);
+    context.tip(std::string(to_string(box.tensor)),
+                fill_in(tr("{} planes of {} × {}, {} in total"),
+                        {format_count(tensor.layout.planes), format_count(tensor.layout.rows), format_count(tensor.layout.cols),
+                         format_capacity(tensor.layout.bytes())}),
+                box.tensor);
   }
 }
 
@@ -341,14 +341,13 @@ void draw_l2(StageContext& context) {
     const std::string usable = capacity_text(gpu.usable_l2_bytes());
     std::string body = fill_in(tr("{} of {} resident"), {format_exact_bytes(Bytes(static_cast<std::int64_t>(resident))), usable});
     if (gpu.l2_usable_fraction < 1)
-      body.append("\n").append(fill_in(tr("{} reported, of which {} can be held"), {capacity_text(gpu.l2_capacity_bytes), usable}));
+      body.append("\n").append(fill_in(tr("{} reported, {} usable"), {capacity_text(gpu.l2_capacity_bytes), usable}));
     if (partitions > 1)
       body.append("\n").append(
-          fill_in(tr("{} partitions; what SMs of both sides read lies in both. Each bar shows half of the sum."),
+          fill_in(tr("{} partitions. Data read from both sides lie in both. Each bar shows half of the total."),
                   {std::to_string(partitions)}));
     if (!scale.whole)
-      body.append("\n").append(
-          std::string(tr("The bar shows the part that the tensors can fill; the thin strip below is all of the L2.")));
+      body.append("\n").append(std::string(tr("The bar is the part that the tensors can fill; the thin strip is the whole L2.")));
     context.tip("L2", body);
   }
 }

@@ -32,10 +32,10 @@ std::string activity_text(StageContext& context, int sm) {
   if (activity.next->cause == WaitCause::data && operation.wait_load >= 0) {
     const TileRef& tile = block.operations[static_cast<std::size_t>(operation.wait_load)].tile;
     const TensorLayout layout = tensor_layout(context.problem(), context.simulation().program->tile(), tile.tensor);
-    return fill_in(tr("waits for {}"), {tile_name(layout, tile)});
+    return fill_in(tr("stalled on {}"), {tile_name(layout, tile)});
   }
-  if (activity.next->cause == WaitCause::none || activity.next->cause == WaitCause::program_order) return tr("between operations");
-  return fill_in(tr("waits for {}"), {tr(std::string(to_string(activity.next->cause)).c_str())});
+  if (activity.next->cause == WaitCause::none || activity.next->cause == WaitCause::program_order) return tr("Between operations");
+  return fill_in(tr("stalled on {}"), {tr(std::string(to_string(activity.next->cause)).c_str())});
 }
 
 /// How full the buffers of a slot are, all rings together: 0 empty, 1 holding data.
@@ -90,7 +90,7 @@ void focus_when_clicked(StageContext& context, const SmBox& box) {
 }
 
 std::string run_name(const StageContext& context, std::int32_t run) {
-  if (run < 0) return tr("no block");
+  if (run < 0) return tr("No block");
   const BlockRun& block = context.simulation().trace->runs()[static_cast<std::size_t>(run)];
   std::string name = block_name(context, block.launch, block.block);
   // With one plane its head need not be named on a narrow card.
@@ -135,10 +135,10 @@ void draw_card(StageContext& context, const SmBox& box) {
   draw_text(context.list, theme.ui, title_line, theme.text, first_that_fits(theme.ui, title_line.width(), {title, name}));
   draw_text(context.list, theme.ui_small, doing, theme.text_dim, activity_text(context, box.sm));
   if (hovered) {
-    context.tip(
-        title, activity_text(context, box.sm) + "\n" +
-                   fill_in(tr("{} of its block done, {} blocks here"), {format_percent(sm.progress), std::to_string(sm.resident)}) +
-                   "\n" + tr("Click to look into this SM."));
+    context.tip(title,
+                activity_text(context, box.sm) + "\n" +
+                    fill_in(tr("Block {} done; {} blocks on this SM"), {format_percent(sm.progress), std::to_string(sm.resident)}) +
+                    "\n" + tr("Click: focus this SM."));
   }
   focus_when_clicked(context, box);
 }
@@ -164,10 +164,10 @@ void draw_grid_cell(StageContext& context, const SmBox& box) {
                      .dashed = idle && !focused});
   if (hovered) {
     std::string body =
-        idle ? std::string(tr("idle"))
+        idle ? std::string(tr("Idle"))
              : run_name(context, sm.run) + "\n" +
-                   fill_in(tr("{} of its block done, {} blocks here"), {format_percent(sm.progress), std::to_string(sm.resident)});
-    context.tip(fill_in(tr("SM {}"), {std::to_string(box.sm)}), body + "\n" + tr("Click to look into this SM."));
+                   fill_in(tr("Block {} done; {} blocks on this SM"), {format_percent(sm.progress), std::to_string(sm.resident)});
+    context.tip(fill_in(tr("SM {}"), {std::to_string(box.sm)}), body + "\n" + tr("Click: focus this SM."));
   }
   if (!focused) focus_when_clicked(context, box);
 }

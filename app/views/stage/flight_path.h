@@ -1,4 +1,4 @@
-// FlightPath: the way a tile takes over the drawn links, and where on it a tile in flight is.
+// FlightPath: the path of a tile in flight over the drawn links.
 #pragma once
 
 #include <optional>
@@ -12,13 +12,13 @@ namespace tilescope {
 struct FlightPath {
   std::vector<ImVec2> points;
   float length() const;
-  /// The point at `distance` from the start; clamped to the ends.
+  /// Returns the point at `distance` from the start, clamped to the ends.
   ImVec2 at(float distance) const;
 };
 
-/// From HBM (or the L2, when it hits) up to the slot's buffer; a store from its slot down to the L2.
-/// A tile of a plane that is not `shown_plane` comes from its tensor's name instead of a cell.
-/// Nothing where the tile's SM is not drawn with a link of its own.
+/// Returns the path from HBM (or the L2, on a hit) to the slot's buffer; for a store, from the slot to the L2.
+/// A tile of another plane than `shown_plane` starts at its tensor's name.
+/// Returns nothing if the tile's SM has no link of its own.
 std::optional<FlightPath> flight_path(const StageLayout& layout, const TileInFlight& flight, const TensorLayout& tensor,
                                       int focus_sm, int ring, std::int64_t shown_plane);
 

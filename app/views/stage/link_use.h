@@ -1,21 +1,21 @@
-// How busy the links are at a moment: from the intervals of an SM in focus, and from the trace's bins for the whole chip.
+// Link use at a moment: from the intervals of the focused SM, and from the trace's bins for the whole chip.
 #pragma once
 
 #include "sim/engine/simulation.h"
 
 namespace tilescope {
 
-/// Bytes a cycle that the loads (or stores) of `sm` under way at `cycle` move on average over their life; 0 out of focus.
+/// Returns the mean bytes per cycle of the loads (or stores) of `sm` in flight at `cycle`; 0 if it is not in focus.
 double port_rate(const Trace& trace, int sm, double cycle, bool to_sm);
 
-/// Bytes a cycle of one tensor on one link, all SMs together, in the bin of `cycle`.
+/// Returns bytes per cycle of one tensor on one link, all SMs, in the bin of `cycle`.
 double link_rate(const Trace& trace, Tensor tensor, Link link, double cycle);
 double link_rate(const Trace& trace, Link link, double cycle);
 
-/// What an SM in focus is doing: the operation under way that is not a load, or the next one and why it has not begun.
+/// What the focused SM is doing: the current operation (not a load), or the next one and its stall.
 struct SmActivity {
   const Interval* doing = nullptr;
-  const Interval* next = nullptr;  // when nothing is under way
+  const Interval* next = nullptr;  // while stalled
 };
 SmActivity sm_activity(const Trace& trace, int sm, double cycle);
 

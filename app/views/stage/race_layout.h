@@ -1,4 +1,4 @@
-// RaceLayout: where the two lanes of Race and their counters are.
+// RaceLayout: rectangles of the two sides of Race and their counters.
 //
 //   ┌ header · progress ──┐ ┌ header · progress ──┐
 //   │ all SMs as a strip  │ │                     │
@@ -6,7 +6,7 @@
 //   │ HBM   ▆▆▆▆▆▆▆▆▆▆    │ │ HBM   ▆▆            │   one scale for both
 //   │ cycles ▆▆▆▆▆▆▆      │ │ cycles ▆▆▆          │
 //   └─────────────────────┘ └─────────────────────┘
-//     verdict: 4.6× fewer HBM bytes · 2.9× fewer cycles
+//     verdict: 1/4.6 of the HBM traffic · 2.9× faster
 #pragma once
 
 #include <array>
@@ -17,29 +17,28 @@ namespace tilescope {
 
 struct RaceColumn {
   Rect box;
-  Rect title, finish;            // name, and the marker once it is done
-  Rect strip;                    // every SM as a cell; empty where counters need its room
-  Rect stage;                    // empty where there is only room for counters
-  std::array<Rect, 3> counters;  // HBM bytes, L2-to-SM bytes, cycles; the last empty where the two need its room
+  Rect title, finish;            // name, and the finish marker
+  Rect strip;                    // every SM as a cell; empty if counters need the room
+  Rect stage;                    // empty if there is only room for counters
+  std::array<Rect, 3> counters;  // HBM bytes, L2↔SM bytes, cycles; the last empty if room is short
 };
 
 struct RaceLayout {
   std::array<RaceColumn, 2> columns;
   Rect verdict;
-  Rect reason;  // of it, the last line; empty where there is no room for it
+  Rect reason;  // last line of the verdict; empty if there is no room
 };
 
-/// What a race takes where it is given `room`: more where it is to be scrolled. Much too little room for pictures of the stage is
-/// taken as it is, for figures and counters alone.
+/// Returns the size of a race in `room`; larger than `room` if it scrolls. In very little room only figures and counters remain.
 ImVec2 race_size(ImVec2 room, const StageMetrics& metrics);
 
-/// The verdict is on top, as the finding of every other view is: it must not be scrolled for.
+/// Places the verdict on top, so that it needs no scrolling.
 RaceLayout layout_race(const Rect& area, const StageMetrics& metrics);
 
-/// The stage of one lane: SM in focus, L2 and HBM without notes, so that two fit beside each other. Row vectors are left out.
+/// Places the stage of one side: SM in focus, L2 and HBM without notes or row vectors, so that two fit.
 StageLayout layout_lane(const Rect& area, const GpuSpec& gpu, const ProgramShape& shape, const StageMetrics& metrics);
 
-/// The parts of one counter.
+/// Places the parts of one counter.
 struct CounterParts {
   Rect label, value, bar;
 };

@@ -1,15 +1,15 @@
-// What the layouts of the SM in focus and of Race share: a slot's box before it is placed, and how many cells it is drawn as.
+// Slot boxes and cell counts, shared by the layouts of the stage and of Race.
 #pragma once
 
 #include "app/views/stage/stage_layout.h"
 
 namespace tilescope {
 
-/// The box of buffer `ring` of a slot; where it is and how many cells it shows is for the layout to say.
+/// Returns the box of buffer `ring` of a slot, not yet placed.
 SlotBox box_of(const SlotShape& shape, int ring);
 
-/// How many of `count` cells are drawn along `length`, none smaller than `smallest_cell`: all of them, or so many that each stands
-/// for equally many values.
+/// Returns how many cells are drawn for `count` values along `length`, none smaller than `smallest_cell`. Each stands for equally
+/// many values.
 int condensed(int count, float length, float smallest_cell);
 
 }  // namespace tilescope

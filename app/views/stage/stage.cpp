@@ -22,7 +22,7 @@ void draw_stage_panel(const View& view, Commands& commands) {
   const ImVec2 size = picture_size(room, whole, least_alone, theme.scale);
   if (view.lanes.empty() || !view.lane().simulation) {
     draw_text(ImGui::GetWindowDrawList(), theme.ui, {origin, {origin.x + room.x, origin.y + room.y}}, theme.text_dim,
-              tr("simulating…"), Align::center);
+              tr("Simulating…"), Align::center);
     ImGui::Dummy(room);
     return;
   }

@@ -1,4 +1,4 @@
-// StageContext: what one frame of the stage reads, and what it keeps between frames so that nothing is worked out twice.
+// StageContext: the inputs of one stage frame, and its caches.
 #pragma once
 
 #include <array>
@@ -16,19 +16,19 @@
 
 namespace tilescope {
 
-/// A slot's picture and what it was made from.
+/// A slot's picture and its cache key.
 struct CachedPicture {
   CellValues values;
   CellPicture picture;
 };
 
-/// What another SM shows on its card.
+/// The contents of another SM's card.
 struct OtherSm {
   double cycle = -1;
   TraceState state;
 };
 
-/// Everything derived from the view; a field is made again when what it depends on has changed.
+/// Values derived from the view; each is rebuilt when its inputs change.
 struct StageCache {
   std::shared_ptr<const Simulation> simulation;
   int launch = -1, focus_sm = -1;
@@ -45,7 +45,7 @@ struct StageCache {
   std::map<int, CachedPicture> pictures;               // by index of the slot box
   std::map<int, OtherSm> others;                       // by SM
   std::map<std::int32_t, BlockOperations> operations;  // by run, of the other SMs
-  bool lit_by_us = false;                              // the tensor that is lit everywhere is the one hovered here
+  bool lit_by_us = false;                              // the highlighted tensor is hovered here
 };
 
 /// One frame.
@@ -59,9 +59,9 @@ struct StageContext {
   ImDrawList* list = nullptr;
   QuadBatch quads;  // under the text
   ImVec2 mouse;
-  bool alone = false;               // without the other SMs, for want of room (Race, large text)
-  bool mouse_here = false;          // over this panel, and nothing in front of it
-  std::string tip_title, tip_body;  // of what is under the mouse
+  bool alone = false;               // without other SMs, if room is short (Race, large text)
+  bool mouse_here = false;          // over this panel, unobstructed
+  std::string tip_title, tip_body;  // of the item under the mouse
   std::optional<Tensor> hovered;
   struct Cell {
     Slot slot = Slot::none;
@@ -76,46 +76,46 @@ struct StageContext {
   float px(float points) const { return points * theme.scale; }
 
   bool hit(const Rect& rect) const { return mouse_here && rect.contains(mouse); }
-  /// Sets the tooltip, and the tensor that lights up everywhere.
+  /// Sets the tooltip and the highlighted tensor.
   void tip(std::string title, std::string body, std::optional<Tensor> tensor = {});
-  /// Dimmed while another tensor is hovered.
+  /// Dims the colour while another tensor is hovered.
   float emphasis(Tensor tensor) const { return view.hovered_tensor && *view.hovered_tensor != tensor ? 0.45F : 1.0F; }
   bool lit(Tensor tensor) const { return view.hovered_tensor == tensor; }
-  /// Asks for the hovered tensor to be lit, and to be put out when the mouse has left; shows the tooltip.
+  /// Highlights the hovered tensor, ends the highlight when the mouse leaves, and shows the tooltip.
   void finish_hover();
-  /// Draws what is in `quads` so far.
+  /// Draws the collected `quads`.
   void flush();
   void box(const Rect& rect, bool selected = false);
 };
 
-/// The plane (batch x head) of the step's block; 0 before the first step.
+/// Returns the plane (batch x head) of the step's block; 0 before the first step.
 std::int64_t plane_of(const Lane& lane);
-/// The state of the buffer that belongs to the step's block; nullptr where nothing is known of it.
+/// Returns the buffer state of the step's block, or nullptr if unknown.
 const SlotState* slot_state(const Lane& lane, Slot slot, int ring);
-/// Operations of a run on another SM, kept for as long as it is shown.
+/// Returns the operations of a run on another SM, cached while it is shown.
 const BlockOperations& operations_of_run(StageContext& context, std::int32_t run);
 
-/// "head 1, query tile 3" in the words that fit the launch.
+/// Returns "head 1, query tile 3", adapted to the launch.
 std::string block_name(const StageContext& context, int launch, std::int64_t block);
-/// What `operation` does, as its line of the listing says it.
+/// Returns the listing text of `operation`.
 std::string operation_text(const Simulation& simulation, const Operation& operation);
-/// How much of what the L2 can hold `resident` bytes are; 1 is full.
+/// Returns `resident` over the L2's usable capacity; 1 is full.
 double l2_share(const GpuSpec& gpu, double resident);
-/// "60 MiB, 28 % full"; "16.7 MiB of 58.7 MiB" where not all of what is reported can hold data.
+/// Returns "60 MiB, 28 % full", or "16.7 MiB of 58.7 MiB" if less is usable than reported.
 std::string l2_fill_text(const GpuSpec& gpu, double resident);
-/// Eases motion in and out; 0 and 1 stay.
+/// Eases motion in and out; keeps 0 and 1.
 float ease(float t);
-/// `text` with each "{}" replaced in turn, so that a translation can order its words.
+/// Replaces each "{}" of `text` in order.
 std::string fill_in(std::string text, std::initializer_list<std::string> values);
 
-/// All of the picture on `area`, its cache brought up to date.
+/// Draws the whole stage on `area` and updates the caches.
 void draw_stage(StageContext& context, const Rect& area);
-// Its parts, from the back to the front.
+// Parts of the stage, back to front.
 void draw_focus_box(StageContext& context);
 void draw_slots(StageContext& context);
 void draw_operation(StageContext& context);
 void draw_occupancy(StageContext& context);  // shared memory of all resident blocks against what the SM has, over the arrows
-/// Outlines the rows that the value under the mouse was made from: a score's query and key, an output's probabilities.
+/// Outlines the rows behind the value under the mouse: a score's query and key, an output's probabilities.
 void draw_origin(StageContext& context);
 void draw_other_sms(StageContext& context);
 void draw_links(StageContext& context);

@@ -1,15 +1,15 @@
-// StageLayout: where everything on the stage is, as a pure function of the panel's rectangle, the GPU and the program.
+// StageLayout: rectangles of the stage, a pure function of the panel's rectangle, the GPU and the program.
 //
 //   ┌ focus ─────────────────────────────┐ ┌ others ─────────┐
 //   │ S   P   m l α  O      registers    │ │ cards, or a grid│
 //   │ [Q][K][K][V][V]       shared       │ │ of all SMs      │
-//   └──────║────────────────────────║────┘ └──║─║─║──────────┘   ports: one SM's, each direction
+//   └──────║────────────────────────║────┘ └──║─║─║──────────┘   ports: one SM, each direction
 //   ┌ l2 ──────────────────────────────────────────────────────┐
-//   └─────────║──────────║──────────║──────────║───────────────┘   lanes: one a tensor, each as wide as all of HBM
+//   └─────────║──────────║──────────║──────────║───────────────┘   links: one per tensor, each as wide as all of HBM
 //   ┌ hbm     Q          K          V          O    (S)  (P)   ┐
 //   └──────────────────────────────────────────────────────────┘
 //
-// Boxes that hold nothing yet have their place already, so nothing moves when values arrive.
+// Empty boxes keep their position, so nothing moves when values arrive.
 #pragma once
 
 #include <optional>
@@ -21,7 +21,7 @@
 
 namespace tilescope {
 
-/// Lengths that the layout is made of; from the theme in the window, plain numbers in tests.
+/// Lengths used by the layout, from the theme or fixed in tests.
 struct StageMetrics {
   float scale = 1;
   float line = 16;                          // height of a line of ui text
@@ -32,10 +32,10 @@ struct StageMetrics {
 };
 StageMetrics stage_metrics(const Theme& theme);
 
-/// What a picture takes where it is given `room`, in pixels. It needs `whole` points; where a little of them is missing it takes
-/// them all the same, and is scrolled. Where more is, it is drawn with less in it, which needs `least`.
+/// Returns the size of a picture in `room`, in pixels. If slightly less than `whole` points fit, it scrolls. If much less fits, it
+/// is simplified, which needs `least`.
 ImVec2 picture_size(ImVec2 room, ImVec2 whole, ImVec2 least, float scale);
-/// Whether a picture of such a size has all in it.
+/// Returns true if a picture of this size shows everything.
 bool is_whole(ImVec2 size, ImVec2 whole, float scale);
 
 /// One buffer of a slot.
@@ -52,7 +52,7 @@ struct SlotBox {
   Rect cells;
 };
 
-/// One SM beside the one in focus.
+/// One SM that is not in focus.
 struct SmBox {
   int sm = 0;
   Rect box;
@@ -63,7 +63,7 @@ struct SmBox {
 struct TensorBox {
   Tensor tensor = Tensor::q;
   bool here = true;
-  int grid_rows = 1, grid_cols = 1;    // tiles of a plane
+  int grid_rows = 1, grid_cols = 1;    // tiles per plane
   int shown_rows = 1, shown_cols = 1;  // drawn cells; fewer where a cell stands for several tiles
   Rect box, label, cells;
   Rect lane;       // its link to the L2; empty when it is not here
@@ -88,7 +88,7 @@ struct StageLayout {
   Rect hbm, hbm_label;
   std::vector<TensorBox> tensors;
 
-  /// The box of a slot's buffer; nullptr where this launch has none.
+  /// Returns the box of a slot's buffer, or nullptr.
   const SlotBox* find(Slot slot, int ring = 0) const;
   const TensorBox* find(Tensor tensor) const;
 };
@@ -98,18 +98,18 @@ StageLayout layout_stage(const Rect& area, const GpuSpec& gpu, const ProgramShap
 
 /// Places the slots of the focused SM: registers in one band with their rows aligned, shared memory below.
 void layout_slots(StageLayout& layout, const ProgramShape& shape, const StageMetrics& metrics);
-/// Places the HBM's tensors as tile grids, each below its lane.
+/// Places the HBM tensors as tile grids, each below its link.
 void layout_tensors(StageLayout& layout, const GpuSpec& gpu, const ProgramShape& shape, const StageMetrics& metrics);
-/// Width of a link of `bytes_per_cycle`: in proportion, kept between what can be seen and what fits.
+/// Returns the width of a link, proportional to `bytes_per_cycle` within limits.
 float link_width(double bytes_per_cycle, const StageMetrics& metrics);
 
-/// The cell of a `count`-tile axis drawn as `shown` cells in which tile `index` lies, and that cell's extent along [begin, end).
+/// Returns the drawn cell of tile `index` on an axis of `count` tiles in `shown` cells, and its extent along [begin, end).
 struct CellSpan {
   float begin = 0, end = 0;
 };
 CellSpan cell_span(float begin, float end, int shown, int cell);
 int cell_of(int index, int count, int shown);
-/// Tiles [begin, end) that cell `cell` stands for.
+/// Returns the tiles [begin, end) of cell `cell`.
 struct TileSpan {
   int begin = 0, end = 0;
 };

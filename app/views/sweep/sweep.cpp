@@ -55,7 +55,7 @@ void draw_axis_choice(const View& view, Commands& commands, const SweepChoice& c
         commands.push(SetSweep{usual_range(key.key, view.lane().simulation->request), choice.algorithms, choice.quantity});
     ImGui::EndCombo();
   }
-  item_tooltip(theme, tr("Sweep any number of the GPU"));
+  item_tooltip(theme, tr("Sweep any GPU value"));
   const std::string now = short_form(choice.axis);
   if (state.shown != now) {
     state.shown = now;
@@ -68,7 +68,7 @@ void draw_axis_choice(const View& view, Commands& commands, const SweepChoice& c
   if (ImGui::InputText("##range", state.text.data(), state.text.size(), ImGuiInputTextFlags_EnterReturnsTrue))
     commands.push(SetSweep{state.text.data(), choice.algorithms, choice.quantity});
   ImGui::PopFont();
-  item_tooltip(theme, tr("The range, then Enter"),
+  item_tooltip(theme, tr("Type a range, then Enter"),
                tr("seq=256:65536:x2 doubles, head_dim=32:128:+32 adds, block_q=16,32,128 lists."));
 }
 
@@ -76,7 +76,7 @@ void draw_choices(const View& view, Commands& commands) {
   const Theme& theme = *view.theme;
   const SweepChoice& choice = view.studies->sweep_choice;
   draw_axis_choice(view, commands, choice);
-  const std::array quantities = {tr("HBM"), tr("L2↔SM"), tr("time")};
+  const std::array quantities = {tr("HBM"), tr("L2↔SM"), tr("Time")};
   ImGui::SameLine();
   if (const auto clicked = segmented(theme, "quantity", quantities, static_cast<int>(choice.quantity), true))
     commands.push(SetSweep{to_string(choice.axis), choice.algorithms, static_cast<SweepQuantity>(*clicked)});
@@ -108,8 +108,8 @@ void show_point(const View& view, const SweepResult& result, const SweepHover& h
   const auto bytes = [](double b) { return format_bytes(Bytes(static_cast<std::int64_t>(b))); };
   std::string body = say(tr("HBM {}, L2↔SM {}"), bytes(point.hbm()), bytes(point.sm_link()));
   if (const auto theory = theory_at(result.request, result.request.algorithms[hover.algorithm], value))
-    add_line(body, say(tr("{} by the paper's count, {}"), bytes(theory->bytes), theory->order));
-  add_line(body, say(tr("{}, held up by {}"), format_time(Nanoseconds(point.time_ns)), bound_name(point.bound)));
+    add_line(body, say(tr("{} in the paper's count, {}"), bytes(theory->bytes), theory->order));
+  add_line(body, say(tr("{}, bottleneck: {}"), format_time(Nanoseconds(point.time_ns)), bound_name(point.bound)));
   add_line(body, say(tr("tile {}×{}"), point.tile.block_q, point.tile.block_kv));
   show_tooltip(*view.theme,
                fmt::format("{}, {} = {}", algorithm_title(result.request.algorithms[hover.algorithm]),
@@ -129,7 +129,7 @@ std::string refused(const SweepResult& result) {
         first = fmt::format("{}, {} = {}: {}", algorithm_title(result.request.algorithms[a]), axis_symbol(result.request.axis.key),
                             result.request.axis.values[i], window_words(point->refusal));
     }
-  return count == 0 ? std::string() : say(tr("{} points cannot be simulated; {}"), count, first);
+  return count == 0 ? std::string() : say(tr("{} points cannot be simulated: {}"), count, first);
 }
 
 }  // namespace

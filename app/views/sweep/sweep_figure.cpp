@@ -96,11 +96,6 @@ std::optional<std::size_t> last_common(const SweepResult& result, std::size_t a,
   return std::nullopt;
 }
 
-/// "2.9", "501": a decimal only where it says something.
-std::string times_text(double ratio) {
-  return format_value(ratio >= 99.5 ? std::round(ratio) : std::round(ratio * 10) / 10);
-}
-
 /// The machine and the problem, without what is swept.
 std::string base_text(const SweepRequest& request) {
   const AttentionProblem& p = request.base.problem;
@@ -117,7 +112,7 @@ std::string base_text(const SweepRequest& request) {
   text += fmt::format(" {}, ", to_string(p.dtype));
   if (p.causal) text += fmt::format("{}, ", tr("causal"));
   return text + (request.base.tile ? say(tr("tile {}×{}."), request.base.tile->block_q, request.base.tile->block_kv)
-                                   : std::string(tr("each with its own tile.")));
+                                   : std::string(tr("default tiles.")));
 }
 
 PlotAxis x_axis_of(const SweepResult& result) {
@@ -182,7 +177,7 @@ void mark_parting(Plot& plot, const View& view, const SweepResult& result, Sweep
     const double value = result.request.axis.values[*parting->joins];
     plot.vertical(value, with_alpha(algorithm_color(theme, result.request.algorithms[a]), 0.8F), Plot::Line::dotted);
     plot.label({value, plot.y_axis().low * std::pow(plot.y_axis().high / plot.y_axis().low, 0.06)},
-               say(tr("from {} on the L2 no longer helps {}"), axis_value(result.request.axis.key, value),
+               say(tr("From {} on, the L2 no longer helps {}"), axis_value(result.request.axis.key, value),
                    algorithm_title(result.request.algorithms[a])),
                algorithm_color(theme, result.request.algorithms[a]), Plot::Side::left);
   }
@@ -209,7 +204,7 @@ const char* quantity_name(SweepQuantity quantity) {
     case SweepQuantity::sm_link:
       return tr("L2↔SM bytes, both ways");
     case SweepQuantity::time:
-      return tr("time");
+      return tr("Time");
   }
   return "";
 }
@@ -243,12 +238,12 @@ SweepWords sweep_words(const SweepResult& result, SweepQuantity quantity) {
   SweepWords words;
   const auto& request = result.request;
   const std::size_t algorithms = request.algorithms.size();
-  const char* both = quantity == SweepQuantity::time  ? tr("At {} = {} {} takes {}, {} {}")
-                     : quantity == SweepQuantity::hbm ? tr("At {} = {} {} moves {} through HBM, {} {}")
-                                                      : tr("At {} = {} {} moves {} between L2 and SMs, {} {}");
+  const char* both = quantity == SweepQuantity::time  ? tr("At {} = {}: {} takes {}, {} takes {}")
+                     : quantity == SweepQuantity::hbm ? tr("HBM traffic at {} = {}: {} {}, {} {}")
+                                                      : tr("L2↔SM traffic at {} = {}: {} {}, {} {}");
   const char* one = quantity == SweepQuantity::time  ? tr("{} takes {} at {} = {} and {} at {}")
-                    : quantity == SweepQuantity::hbm ? tr("{} moves {} through HBM at {} = {} and {} at {}")
-                                                     : tr("{} moves {} between L2 and SMs at {} = {} and {} at {}");
+                    : quantity == SweepQuantity::hbm ? tr("HBM traffic of {}: {} at {} = {} and {} at {}")
+                                                     : tr("L2↔SM traffic of {}: {} at {} = {} and {} at {}");
   if (algorithms >= 2) {
     const std::size_t first = 0, last = algorithms - 1;
     if (const auto at = last_common(result, first, last)) {
@@ -256,8 +251,9 @@ SweepWords sweep_words(const SweepResult& result, SweepQuantity quantity) {
       words.finding = say(both, axis_symbol(request.axis.key), axis_value(request.axis.key, request.axis.values[*at]),
                           algorithm_title(request.algorithms[first]), value_text(a, quantity),
                           algorithm_title(request.algorithms[last]), value_text(b, quantity));
-      if (b > 0 && a > b * 1.05) words.finding += say(tr(": {} times less"), times_text(a / b));
-      if (a > 0 && b > a * 1.05) words.finding += say(tr(": {} times more"), times_text(b / a));
+      const bool time = quantity == SweepQuantity::time;
+      if (b > 0 && a > b * 1.005) words.finding += say(time ? tr(" ({}× faster)") : tr(" (1/{})"), format_times(a / b));
+      if (a > 0 && b > a * 1.005) words.finding += say(time ? tr(" ({}× slower)") : tr(" ({}×)"), format_times(b / a));
     }
   } else if (algorithms == 1) {
     const auto curve = curve_of(result, 0, quantity);
@@ -274,7 +270,7 @@ SweepWords sweep_words(const SweepResult& result, SweepQuantity quantity) {
   });
   if (quantity == SweepQuantity::time || !theory) return words;
   words.detail += ' ';
-  words.detail += tr("Dashed: the paper's count of what passes between slow and fast memory.");
+  words.detail += tr("Dashed: the paper's traffic between slow and fast memory.");
   if (quantity != SweepQuantity::hbm) return words;
   std::string saved;
   for (std::size_t a = 0; a < algorithms; ++a) {
@@ -285,7 +281,7 @@ SweepWords sweep_words(const SweepResult& result, SweepQuantity quantity) {
   }
   if (saved.empty()) return words;
   words.detail += ' ';
-  words.detail += say(tr("What the L2 keeps of it off HBM at the right end: {}."), saved);
+  words.detail += say(tr("L2 hit share at the largest value: {}."), saved);
   return words;
 }
 

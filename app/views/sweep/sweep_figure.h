@@ -1,5 +1,4 @@
-// SweepFigure: the picture of a sweep — curves, theory, measured points, where the L2 parts from the theory — for the panel and
-// `sweep --png`.
+// SweepFigure: the plot of a sweep, with theory and measured points, for the panel and `sweep --png`.
 #pragma once
 
 #include <optional>
@@ -10,22 +9,22 @@
 
 namespace tilescope {
 
-/// What is plotted of a point, in bytes or nanoseconds.
+/// Returns the plotted quantity in bytes or nanoseconds.
 double sweep_value(const Outcome& outcome, SweepQuantity quantity);
-/// "HBM bytes", "L2↔SM bytes", "time", in the language in use.
+/// Names the quantity in the current language.
 const char* quantity_name(SweepQuantity quantity);
-/// "queries N", "hbm.bytes_per_second".
+/// Names the axis: "N, queries and keys", "hbm.bytes_per_second".
 std::string axis_name(std::string_view key);
-/// "N" of "seq"; the key itself where there is no letter for it.
+/// Returns the symbol of a key ("N" for "seq"), or the key.
 std::string axis_symbol(std::string_view key);
 
-/// What the picture shows in one sentence with numbers, and what it rests on.
+/// The finding of a sweep in one sentence, and its conditions.
 struct SweepWords {
   std::string finding, detail;
 };
 SweepWords sweep_words(const SweepResult& result, SweepQuantity quantity);
 
-/// Draws the picture into `area`; returns what is under the mouse, if anything.
+/// Draws the plot into `area`; returns the point under the mouse, if any.
 struct SweepHover {
   std::size_t algorithm = 0, value = 0;
 };

@@ -89,10 +89,10 @@ void draw_launch_bars(ImDrawList* list, const SmPanelState& state, const View& v
       break;
     }
   }
-  std::string over = say(tr("over after {}"), time_of(bars.end, clock_of(view, row)));
+  std::string over = say(tr("Done at {}"), time_of(bars.end, clock_of(view, row)));
   if (view.race)
     if (const double other = view.lanes[1 - row.group].simulation->trace->end_cycle(); other > bars.end)
-      over += say(tr(", {:.1f}× sooner"), other / bars.end);
+      over += say(tr(" ({}× faster)"), format_times(other / bars.end));
   if (window.end >= bars.end && end + 2 * pad + text_width(font, over) < layout.plot.max.x)
     draw_text(list, font, {{end + pad, row.rect.min.y}, {layout.plot.max.x, row.rect.max.y}}, theme.text, over);
   const double playhead = std::floor(window.x_of(view.cycle, layout.plot.min.x, layout.plot.width()));
@@ -143,9 +143,9 @@ HoverText block_text(const SmPanelState& state, const View& view, const SmBlock&
   text.title =
       say(tr("block {} of {}"), format_count(run.block), launch_name(*lane.simulation, static_cast<std::size_t>(run.launch)));
   const double clock = block.measured ? view.probe->probe.sm_clock_hz : lane.simulation->request.gpu.sm_clock_hz;
-  text.body = block.measured ? say(tr("recorded on SM {} of the GPU, shown as SM {}"),
+  text.body = block.measured ? say(tr("Recorded on hardware SM {}, drawn as SM {}"),
                                    state.measured->hardware_sm[static_cast<std::size_t>(run.sm)], run.sm)
-                             : say(tr("on SM {}, place {}"), run.sm, run.slot);
+                             : say(tr("SM {}, block slot {}"), run.sm, run.slot);
   add_line(text.body, range_text(run.start, run.end) + ", " + time_of(run.end - run.start, clock));
   if (block.measured) {
     add_line(text.body, where_from(view.probe->live, view.probe->probe.device, view.probe->probe.date));
@@ -155,12 +155,12 @@ HoverText block_text(const SmPanelState& state, const View& view, const SmBlock&
   if (work != nullptr) {
     const SmWork::Waits waits = work->longest_wait(run);
     if (waits.cause != WaitCause::none)
-      add_line(text.body, say(tr("waited longest for {}: {} cycles, {} of its time"), cause_text(waits.cause),
+      add_line(text.body, say(tr("Longest stall: {}, {} cycles ({} of its time)"), cause_text(waits.cause),
                               format_cycles(Cycles(waits.cycles)), format_percent(waits.cycles / (run.end - run.start))));
   } else {
-    add_line(text.body, tr("what it waited for is being worked out"));
+    add_line(text.body, tr("Computing its stalls…"));
   }
-  add_line(text.body, tr("Click: this SM into focus, and to this block."));
+  add_line(text.body, tr("Click: focus this SM and go to this block."));
   return text;
 }
 
@@ -329,12 +329,12 @@ HoverText sm_hover(const SmPanelState& state, const View& view, const TimelineLa
     if (i >= simulation.launches.size()) return {};
     const LaunchResult& launch = simulation.launches[i];
     HoverText text{launch_name(simulation, i),
-                   say(tr("{} blocks of {} threads, {} on an SM at once: {:.3g} waves"), format_count(launch.blocks),
-                       launch.threads, launch.blocks_per_sm, launch.waves)};
+                   say(tr("{} blocks of {} threads, {} per SM: {:.3g} waves"), format_count(launch.blocks), launch.threads,
+                       launch.blocks_per_sm, launch.waves)};
     const double cycles = bars.times[i].end - bars.times[i].start;
     add_line(text.body, say(tr("{} cycles, {}"), format_cycles(Cycles(cycles)), time_of(cycles, clock_of(view, row))));
     if (const SmLanes* lanes = lanes_of(state, view, row); lanes != nullptr && !lanes->complete)
-      add_line(text.body, tr("So many blocks that the trace holds only some of them."));
+      add_line(text.body, tr("The trace keeps only some of these blocks."));
     if (row.kind == Kind::measured_launches)
       add_line(text.body, where_from(view.probe->live, view.probe->probe.device, view.probe->probe.date));
     return text;

@@ -26,7 +26,7 @@ float gutter_width(const View& view, float panel) {
   if (view.race && !view.by_sm)
     for (const Lane& lane : view.lanes)
       names = std::max(names, 0.8F * text_width(theme.ui_small, translated(lane.simulation->info->title)) + 44 * theme.scale);
-  const float words = text_width(theme.ui_small, tr("units")) + text_width(theme.ui_small, "SM") +
+  const float words = text_width(theme.ui_small, tr("Units")) + text_width(theme.ui_small, "SM") +
                       4 * switch_padding * theme.scale +
                       std::max(text_width(theme.ui_small, tr("cycles")), text_width(theme.ui_small, tr("time"))) + 16 * theme.scale;
   return std::min(std::max(names, words), panel * 0.25F);
@@ -137,7 +137,7 @@ void lanes_switch(const View& view, const TimelineLayout& layout, Commands& comm
   ImDrawList* list = ImGui::GetWindowDrawList();
   float x = layout.area.min.x;
   for (const bool by_sm : {false, true}) {
-    const char* const word = by_sm ? "SM" : tr("units");
+    const char* const word = by_sm ? "SM" : tr("Units");
     const float width = text_width(theme.ui_small, word) + switch_padding * 2 * theme.scale;
     const Rect label = {{x, layout.axis.min.y + theme.scale}, {x + width, layout.axis.max.y}};
     ImGui::PushID(by_sm ? 1 : 0);
@@ -146,10 +146,11 @@ void lanes_switch(const View& view, const TimelineLayout& layout, Commands& comm
     if (on) list->AddRectFilled(label.min, label.max, theme.accent_soft, 4 * theme.scale);
     draw_text(list, theme.ui_small, label, on ? theme.accent : hovered ? theme.text : theme.text_faint, word, Align::center);
     if (hovered)
-      show_tooltip(theme, by_sm ? tr("A lane for each SM") : tr("A lane for each unit of the SM in focus"),
-                   by_sm ? tr("Blocks on every SM: waves, the tail, who waits. Wheel over the names, or Ctrl and wheel: fewer, "
-                              "higher rows. L switches.")
-                         : tr("Copies, products, exponentials and stores of one SM. L switches."));
+      show_tooltip(
+          theme, by_sm ? tr("One row per SM") : tr("One row per unit of the SM in focus"),
+          by_sm
+              ? tr("Blocks of all SMs: waves, tail, stalls. Wheel over the names or Ctrl+wheel changes the row height. L switches.")
+              : tr("Copies, products, exponentials and stores of one SM. L switches."));
     ImGui::PopID();
     x += width;
   }
@@ -167,7 +168,7 @@ void unit_switch(TimelineState& state, const View& view, const TimelineLayout& l
             state.wall_time ? tr("time") : tr("cycles"), Align::right);
   if (hovered)
     show_tooltip(theme, state.wall_time ? tr("Show cycles") : tr("Show time"),
-                 tr("Drag to scrub, wheel to zoom, right drag or Shift and wheel to move, double-click to see everything."));
+                 tr("Drag to seek, wheel to zoom, right drag or Shift+wheel to scroll, double-click to show everything."));
 }
 
 }  // namespace
@@ -177,7 +178,7 @@ void draw_timeline_panel(const View& view, Commands& commands) {
   if (view.lanes.empty() || !view.lane().simulation || size.x < 40 || size.y < 30) return;
   const Theme& theme = *view.theme;
   auto& state = panel_state<TimelineState>("timeline");
-  if (!refresh_data(state, view)) return text_item(theme.ui_small, theme.text_faint, tr("laying out the timeline"));
+  if (!refresh_data(state, view)) return text_item(theme.ui_small, theme.text_faint, tr("preparing the timeline"));
   follow_playhead(state, view);
 
   bool several_launches = false;

@@ -122,7 +122,7 @@ std::string measured_bandwidth_text(const View& view, const TimeWindow& window, 
   const double rate = curve_rate_at(measured_curve(view), window, layout, x) * view.lane().simulation->request.gpu.sm_clock_hz;
   std::string text = say(known.live ? tr("live on {}, {}: {}") : tr("recorded on {}, {}: {}"), known.record.device,
                          day_of(known.record.date), format_bandwidth(rate));
-  add_line(text, say(tr("samples of {}, from the first with traffic; the kernel took {}"),
+  add_line(text, say(tr("Samples every {}, from the first traffic on; the kernel took {}"),
                      format_time(Nanoseconds(known.record.interval_ns)), format_time(Nanoseconds(known.record.kernel_ns))));
   return text;
 }

@@ -11,7 +11,7 @@ namespace {
 void draw_cause_lines(const CauseBox& box, const View& view, Commands& commands) {
   const Theme& theme = *view.theme;
   const Simulation& simulation = *view.lanes[box.group].simulation;
-  text_item(theme.ui_bold, theme.text, tr("Why it waited, back to the first cause"));
+  text_item(theme.ui_bold, theme.text, tr("Stall, back to its first cause"));
   const bool steps = box.group + 1 == view.lanes.size();
   ImGui::PushFont(theme.ui_small);
   for (std::size_t i = 0; i < box.chain.size(); ++i) {

@@ -1,4 +1,4 @@
-// The box that says why an operation waited, above the wait that was clicked.
+// The box with the causes of a stall, above the clicked stall.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ struct CauseBox {
   ImVec2 at;
 };
 
-/// Draws the box until a click elsewhere. `data`, by group, are those on screen: the box of any others is gone.
+/// Draws the box until a click elsewhere, or until its run leaves the screen. `data` are the visible runs.
 void show_causes(CauseBox& box, std::span<const std::shared_ptr<const TimelineData>> data, const View& view, Commands& commands);
 
 }  // namespace tilescope

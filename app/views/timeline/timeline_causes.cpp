@@ -108,8 +108,8 @@ std::vector<CauseLink> cause_chain(const Simulation& simulation, const TimelineD
     }
     if (interval.kind == OpKind::load) {  // issued as soon as it could be: the memory itself took the time
       link.waited = interval.end - interval.start;
-      link.why = interval.hbm_bytes > 0 ? say(tr("came from HBM in {} cycles: the first cause"), format_cycles(Cycles(link.waited)))
-                                        : say(tr("came from L2 in {} cycles: the first cause"), format_cycles(Cycles(link.waited)));
+      link.why = interval.hbm_bytes > 0 ? say(tr("Came from HBM in {} cycles: first cause"), format_cycles(Cycles(link.waited)))
+                                        : say(tr("Came from the L2 in {} cycles: first cause"), format_cycles(Cycles(link.waited)));
       chain.push_back(std::move(link));
       break;
     }
@@ -121,9 +121,9 @@ std::vector<CauseLink> cause_chain(const Simulation& simulation, const TimelineD
       ++passed;
     }
     link.waited = 0;
-    link.why = before ? say(tr("ran in its turn, for {} cycles, behind {} others of its block"),
+    link.why = before ? say(tr("Ran for {} cycles, in order after {} others of its block"),
                             format_cycles(Cycles(interval.end - interval.start)), passed)
-                      : say(tr("ran in its turn, for {} cycles: nothing held its block up before"),
+                      : say(tr("Ran for {} cycles; its block was not stalled before"),
                             format_cycles(Cycles(interval.end - interval.start)));
     chain.push_back(std::move(link));
     at = before;

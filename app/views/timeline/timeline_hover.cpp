@@ -22,7 +22,7 @@ std::string what_it_waited_for(const Simulation& simulation, const TimelineData&
   const auto load = load_of(intervals, i, data.steps->labels[i].wait_load);
   if (!load) return tr("data");
   const std::string tile = step_name(simulation, data.steps->labels[*load]);
-  return intervals[*load].hbm_bytes > 0 ? say(tr("data: {} from HBM"), tile) : say(tr("data: {} from L2"), tile);
+  return intervals[*load].hbm_bytes > 0 ? say(tr("data: {}, from HBM"), tile) : say(tr("data: {}, from the L2"), tile);
 }
 
 HoverText bar_text(const Simulation& simulation, const TimelineData& data, std::size_t i) {
@@ -36,11 +36,11 @@ HoverText bar_text(const Simulation& simulation, const TimelineData& data, std::
   text.body = range_text(interval.start, interval.end);
   if (interval.bytes > 0) add_line(text.body, format_exact_bytes(Bytes(interval.bytes)));
   if (interval.bytes > 0 && interval.kind == OpKind::load)
-    text.body += interval.hbm_bytes > 0 ? say(tr(", {} of them from HBM"), format_exact_bytes(Bytes(interval.hbm_bytes)))
-                                        : std::string(tr(", all found in the L2"));
+    text.body += interval.hbm_bytes > 0 ? say(tr(", {} from HBM"), format_exact_bytes(Bytes(interval.hbm_bytes)))
+                                        : std::string(tr(", all L2 hits"));
   if (const std::string wait = wait_sentence(simulation, data, i); !wait.empty()) add_line(text.body, wait);
   const BlockRun& run = simulation.trace->runs()[static_cast<std::size_t>(interval.run)];
-  add_line(text.body, say(tr("block {} on SM {}, step {}"), format_count(run.block), run.sm,
+  add_line(text.body, say(tr("Block {} on SM {}, step {}"), format_count(run.block), run.sm,
                           format_count(simulation.trace->step_of_interval(data.steps->sm, i))));
   return text;
 }
@@ -54,7 +54,7 @@ HoverText stretch_text(const UnitLane& lane, double from, double to) {
     sum += share;
     text.body += fmt::format("\n{}  {}", to_string(series.tensor), format_percent(share));
   }
-  text.title = say(tr("{}: busy {} of the time"), lane_name(lane.unit), format_percent(std::min(sum, 1.0)));
+  text.title = say(tr("{}: {} busy"), lane_name(lane.unit), format_percent(std::min(sum, 1.0)));
   text.body = range_text(from, to) + text.body;
   return text;
 }
@@ -67,27 +67,27 @@ std::string cause_text(WaitCause cause) {
     case WaitCause::program_order:
       break;
     case WaitCause::data:
-      return tr("data on its way");
+      return tr("data in flight");
     case WaitCause::buffer:
       return tr("a free buffer");
     case WaitCause::tensor:
-      return tr("the tensor cores, busy with another block");
+      return tr("tensor cores, busy with another block");
     case WaitCause::exp:
-      return tr("the exponential unit, busy with another block");
+      return tr("exponential unit, busy with another block");
     case WaitCause::fp32:
-      return tr("the FP32 units, busy with another block");
+      return tr("FP32 units, busy with another block");
     case WaitCause::smem:
-      return tr("the shared-memory port");
+      return tr("shared-memory port");
     case WaitCause::l2:
       return tr("L2 bandwidth");
     case WaitCause::hbm:
       return tr("HBM bandwidth");
     case WaitCause::barrier:
-      return tr("the other warps, at a barrier");
+      return tr("other warps, at a barrier");
     case WaitCause::block_slot:
-      return tr("a free place on the SM");
+      return tr("a free block slot on the SM");
     case WaitCause::launch:
-      return tr("the launch before it");
+      return tr("the previous launch");
   }
   return {};
 }
@@ -119,7 +119,7 @@ std::string wait_sentence(const Simulation& simulation, const TimelineData& data
   const double waited = intervals[i].start - intervals[i].ready;
   const std::string cause = what_it_waited_for(simulation, data, i);
   if (cause.empty() || waited < 0.5) return {};
-  return say(tr("waited {} cycles for {}"), format_cycles(Cycles(waited)), cause);
+  return say(tr("Stalled {} cycles on {}"), format_cycles(Cycles(waited)), cause);
 }
 
 UnderMouse find_under_mouse(const Simulation& simulation, const TimelineData& data, const TimelineLayout& layout,
@@ -154,7 +154,7 @@ HoverText lane_hover(const Simulation& simulation, const TimelineData& data, con
   const std::string sentence = wait_sentence(simulation, data, *wait);
   if (sentence.empty()) return {};
   std::string body = say(tr("before {}"), step_name(simulation, data.steps->labels[*wait]));
-  add_line(body, tr("Click: why, back to the first cause."));
+  add_line(body, tr("Click: trace the stall to its first cause."));
   return {sentence, body};
 }
 
@@ -169,9 +169,9 @@ HoverText curve_hover(const Simulation& simulation, const TimelineData& data, co
   HoverText text;
   text.title = fmt::format("{} {}", hbm ? "HBM" : "L2", format_bandwidth(rate * clock));
   text.body =
-      say(tr("{} of the {} that it can sustain ({}, {} at most)"), format_percent(rate / curve.ceiling),
-          format_bandwidth(curve.ceiling * clock), format_rate(BytesPerCycle(rate)), format_rate(BytesPerCycle(curve.ceiling)));
-  add_line(text.body, say(tr("around cycle {}, all SMs together"),
+      say(tr("{} of the sustained {} ({}; peak {})"), format_percent(rate / curve.ceiling), format_bandwidth(curve.ceiling * clock),
+          format_rate(BytesPerCycle(rate)), format_rate(BytesPerCycle(curve.ceiling)));
+  add_line(text.body, say(tr("Around cycle {}, all SMs"),
                           format_cycles(Cycles(window.cycle_at(mouse.x, layout.plot.min.x, layout.plot.width())))));
   return text;
 }

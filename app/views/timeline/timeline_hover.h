@@ -1,4 +1,4 @@
-// What the timeline says about the place under the mouse: an operation, a wait, how busy a lane is, or a bandwidth.
+// Tooltips of the timeline: an operation, a stall, the use of a unit, or a bandwidth.
 #pragma once
 
 #include <cstddef>
@@ -10,31 +10,31 @@
 namespace tilescope {
 
 struct HoverText {
-  std::string title, body;  // both empty: nothing to say
+  std::string title, body;  // both empty: no tooltip
 };
 
-/// Intervals of the focused SM; none where the lane shows only how busy it is.
+/// Intervals of the focused SM; none if the row shows density.
 struct UnderMouse {
   std::optional<std::size_t> bar, wait;
 };
 UnderMouse find_under_mouse(const Simulation& simulation, const TimelineData& data, const TimelineLayout& layout,
                             const TimelineRow& row, const TimeWindow& window, ImVec2 mouse);
 
-/// The operation, wait or stretch of `row` at `mouse`.
+/// Describes `row` at `mouse`: operation, stall or density.
 HoverText lane_hover(const Simulation& simulation, const TimelineData& data, const TimelineLayout& layout, const TimelineRow& row,
                      const TimeWindow& window, ImVec2 mouse);
-/// The bandwidth of a curve at `mouse`, and its ceiling.
+/// Describes a bandwidth curve at `mouse`, with its ceiling.
 HoverText curve_hover(const Simulation& simulation, const TimelineData& data, const TimelineLayout& layout, const TimelineRow& row,
                       const TimeWindow& window, ImVec2 mouse);
-/// "waited 210 cycles for data: K₂ from HBM"; empty when it did not wait.
+/// Returns "Stalled 210 cycles on data: K₂, from HBM"; empty without a stall.
 std::string wait_sentence(const Simulation& simulation, const TimelineData& data, std::size_t interval);
 
-/// What a cause stands for, where it is not known which data: "a free buffer"; empty where nothing was waited for.
+/// Names a cause ("a free buffer"); empty for none.
 std::string cause_text(WaitCause cause);
-/// "cycles 200 to 450 (250)"
+/// Returns "cycles 200 to 450 (250)".
 std::string range_text(double from, double to);
 
-/// The name of a lane in the language in use.
+/// Returns the name of a row in the current language.
 const char* lane_name(Unit unit);
 
 }  // namespace tilescope

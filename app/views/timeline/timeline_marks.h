@@ -1,24 +1,24 @@
-// What stands around and over the timeline's picture: names of rows, launches, the axis, the playhead, the current operation.
+// Draws around the timeline: row names, launches, axis, playhead, current operation.
 #pragma once
 
 #include "app/views/timeline/timeline_state.h"
 
 namespace tilescope {
 
-/// Size of the names of lanes: as the lanes' height allows, where text is larger than that. 0: none can be read.
+/// Returns the font size of row names, limited by the row height; 0 if unreadable.
 float lane_name_size(const ImFont* font, float lane_height);
-/// True for a row that shows a bandwidth.
+/// Returns true for a bandwidth row.
 bool is_curve(const TimelineRow& row);
-/// The names before the rows; in Race the first row of a group names its algorithm.
+/// Draws the row names; in Race the first row of a group names its algorithm.
 void draw_gutter(ImDrawList* list, const View& view, const TimelineState& state, const TimelineLayout& layout);
-/// Where rows are higher than their place, which part of them is seen.
+/// Draws the scroll position if rows do not fit.
 void draw_scrollbar(ImDrawList* list, const Theme& theme, const TimelineLayout& layout, float scroll);
-/// A line where each launch begins, and its name above the rows where there is room.
+/// Draws a line at the start of each launch, and its name if there is room.
 void draw_launches(ImDrawList* list, const View& view, const TimelineState& state, const TimelineLayout& layout);
-/// Ticks, and where in the whole run the window is.
+/// Draws ticks and the visible part of the run.
 void draw_axis(ImDrawList* list, const View& view, const TimelineState& state, const TimelineLayout& layout);
 void draw_playhead(ImDrawList* list, const View& view, const TimelineState& state, const TimelineLayout& layout);
-/// The operation of the current step, outlined in its lane.
+/// Outlines the current operation in its row.
 void draw_current(ImDrawList* list, const View& view, const TimelineState& state, const TimelineLayout& layout);
 
 }  // namespace tilescope

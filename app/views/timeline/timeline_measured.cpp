@@ -16,25 +16,25 @@ namespace {
 const char* stage_text(ProbeStage stage) {
   switch (stage) {
     case ProbeStage::prologue:
-      return tr("load of Q, set-up");
+      return tr("Load Q, set up");
     case ProbeStage::wait:
-      return tr("waits for a copy");
+      return tr("Wait for a copy");
     case ProbeStage::scores:
       return tr("S = QKᵀ");
     case ProbeStage::copy_k:
-      return tr("starts the copy of K");
+      return tr("Start the copy of K");
     case ProbeStage::softmax:
       return tr("softmax");
     case ProbeStage::copy_v:
-      return tr("starts the copy of V");
+      return tr("Start the copy of V");
     case ProbeStage::product:
       return tr("O += PV");
     case ProbeStage::store:
-      return tr("store of the result");
+      return tr("Store the result");
     case ProbeStage::load:
-      return tr("loads, and waits for it");
+      return tr("Load and wait");
     case ProbeStage::copy:
-      return tr("starts the next copies");
+      return tr("Start the next copies");
   }
   return "";
 }
@@ -88,11 +88,11 @@ std::vector<std::size_t> bands_of(const ProbeResult& probe) {
 
 std::string provenance(const KnownProbe& known) {
   const ProbeResult& probe = known.probe;
-  std::string text = say(known.live ? tr("live on {}, {}, on SM {}") : tr("recorded on {}, {}, on SM {}"), probe.device,
-                         day_of(probe.date), probe.sm);
+  std::string text =
+      say(known.live ? tr("live on {}, {}, SM {}") : tr("recorded on {}, {}, SM {}"), probe.device, day_of(probe.date), probe.sm);
   if (probe.plain_ns > 0)
-    add_line(text, say(tr("recording made the kernel {} slower"), format_percent(probe.probed_ns / probe.plain_ns - 1)));
-  add_line(text, tr("Times are of issue: a product may still run when the next stage begins."));
+    add_line(text, say(tr("Recording made the kernel {} slower"), format_percent(probe.probed_ns / probe.plain_ns - 1)));
+  add_line(text, tr("Issue times: a product may still run when the next stage begins."));
   return text;
 }
 
@@ -100,7 +100,7 @@ std::string provenance(const KnownProbe& known) {
 /// one.
 std::string turn_text(const ProbeResult& probe, const ProbedSmBlock& block, const ProbeInterval& interval) {
   const bool looped = probe.launches.size() == 1 || block.launch + 1 == static_cast<int>(probe.launches.size());
-  if (!looped) return tr("all of its tile");
+  if (!looped) return tr("the whole tile");
   if (probe.kernel != "flash1") return say(tr("key tile {}"), interval.iteration);
   const std::int64_t query_tiles = ceil_div(probe.problem.seq_q, probe.tile.block_q);
   return say(tr("key tile {}, query tile {}"), interval.iteration / query_tiles, interval.iteration % query_tiles);

@@ -1,5 +1,4 @@
-// The measured lanes of the timeline: what one SM of a real GPU did, as its own kernel recorded it, on the axis of the simulated
-// SM.
+// The measured rows of the timeline: one SM of a real GPU, recorded by the kernel, on the simulated axis.
 #pragma once
 
 #include "app/model/view.h"
@@ -8,11 +7,11 @@
 
 namespace tilescope {
 
-/// How much of the panel's height they take; 0 where nothing was probed, in Race, and in a panel too low.
+/// Returns their height; 0 without a probe, in Race, or if the panel is too low.
 float measured_lanes_height(const View& view, float panel_height);
-/// The last cycle that was recorded of the SM; 0 where nothing was probed.
+/// Returns the last recorded cycle, or 0.
 double measured_end(const View& view);
-/// One band a resident block, one line a warp. `plot` is as wide as the simulated lanes, `gutter` stands before it.
+/// Draws a band per resident block and a line per warp. `plot` aligns with the simulated rows, `gutter` is left of it.
 void draw_measured_lanes(ImDrawList* list, const View& view, const TimeWindow& window, const Rect& gutter, const Rect& plot);
 
 }  // namespace tilescope

@@ -1,17 +1,17 @@
-// What the mouse does to the timeline: scrub, zoom and move, over cycles and over rows of SMs; a click asks or goes there.
+// Mouse input of the timeline: seek, zoom and scroll, in cycles and in SM rows; clicks.
 #pragma once
 
 #include "app/views/timeline/timeline_state.h"
 
 namespace tilescope {
 
-/// Over the names of the SMs the wheel zooms into them and a drag moves them.
+/// Handles the SM names: the wheel zooms, a drag scrolls.
 void handle_gutter(TimelineState& state, const TimelineLayout& layout);
-/// Over the names of lanes that are higher than their place the wheel and a drag scroll them.
+/// Handles row names that do not fit: wheel and drag scroll them.
 void handle_names(TimelineState& state, const TimelineLayout& layout);
-/// Wheel and drag over the plot, the item before.
+/// Handles wheel and drag over the plot, the previous item.
 void handle_mouse(TimelineState& state, const TimelineLayout& layout, Commands& commands);
-/// A click on the plot, not a drag: on an operation it goes to its step, on a wait it asks why, on a block it goes to it.
+/// Handles a click on the plot: goes to an operation's step or a block, or opens the causes of a stall.
 void handle_click(TimelineState& state, const View& view, const TimelineLayout& layout, Commands& commands);
 
 }  // namespace tilescope

@@ -43,7 +43,7 @@ WaitLook look_of(WaitCause cause) {
     case WaitCause::buffer:
       return {tr("buffer"), 2, 3};
     case WaitCause::block_slot:
-      return {tr("place"), 2, 3};
+      return {tr("block slot"), 2, 3};
     case WaitCause::tensor:
       return {tr("tensor"), 7, 4};
     case WaitCause::exp:

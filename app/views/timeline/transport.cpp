@@ -22,7 +22,7 @@ namespace {
 constexpr double quiet_seconds = 0.15;
 
 std::string speed_label(double speed) {
-  return speed <= 0.06 ? tr("crawl") : fmt::format("{:g}×", speed);
+  return speed <= 0.06 ? tr("slow") : fmt::format("{:g}×", speed);
 }
 
 /// Items from left to right on the bar's middle line.
@@ -68,30 +68,30 @@ class Row {
 void draw_buttons(Row& row, const View& view, Commands& commands) {
   const bool there = !view.lanes.empty();
   const std::int64_t last = there ? view.lane().step_count : 0;
-  if (row.icon("##first", Icon::first, tr("first step (Home)"), there)) commands.push(SeekStep{0});
-  if (row.icon("##back", Icon::back, tr("one back (←)"), there)) commands.push(Step{-1, view.grain});
-  if (row.icon("##play", view.playing ? Icon::pause : Icon::play, view.playing ? tr("pause (Space)") : tr("play (Space)"), there))
+  if (row.icon("##first", Icon::first, tr("First step (Home)"), there)) commands.push(SeekStep{0});
+  if (row.icon("##back", Icon::back, tr("Step back (←)"), there)) commands.push(Step{-1, view.grain});
+  if (row.icon("##play", view.playing ? Icon::pause : Icon::play, view.playing ? tr("Pause (Space)") : tr("Play (Space)"), there))
     commands.push(SetPlaying{!view.playing});
-  if (row.icon("##forward", Icon::forward, tr("one forward (→)"), there)) commands.push(Step{1, view.grain});
-  if (row.icon("##last", Icon::last, tr("last step (End)"), there)) commands.push(SeekStep{last});
+  if (row.icon("##forward", Icon::forward, tr("Step forward (→)"), there)) commands.push(Step{1, view.grain});
+  if (row.icon("##last", Icon::last, tr("Last step (End)"), there)) commands.push(SeekStep{last});
 }
 
 void draw_grain_and_speed(Row& row, const View& view, Commands& commands) {
   const Theme& theme = *view.theme;
   row.skip(6);
   row.place(26);
-  const std::array<const char*, 3> grains = {tr("operation"), tr("tile"), tr("phase")};
+  const std::array<const char*, 3> grains = {tr("Operation"), tr("Tile"), tr("Phase")};
   ImGui::BeginGroup();
   if (const auto grain = segmented(theme, "grain", grains, static_cast<int>(view.grain)))
     commands.push(SetGrain{static_cast<Grain>(*grain)});
   ImGui::EndGroup();
-  item_tooltip(theme, tr("How far a step goes"),
-               tr("operation: one line of the listing\ntile: one turn of its loop\nphase: one launch of a kernel"));
+  item_tooltip(theme, tr("Step size"),
+               tr("operation: one line of the listing\ntile: one iteration of its loop\nphase: one kernel launch"));
   row.advance(12);
   row.place(26);
-  const std::string label = fmt::format("{} {}##speed", tr("speed"), speed_label(view.speed));
-  const float width = std::round(text_width(theme.ui_bold, tr("speed")) + text_width(theme.ui_bold, " 0.25×") + 24 * theme.scale);
-  if (pill(theme, label.c_str(), false, tr("how fast it plays (+ and −)"), width)) ImGui::OpenPopup("speeds");
+  const std::string label = fmt::format("{} {}##speed", tr("Speed"), speed_label(view.speed));
+  const float width = std::round(text_width(theme.ui_bold, tr("Speed")) + text_width(theme.ui_bold, " 0.25×") + 24 * theme.scale);
+  if (pill(theme, label.c_str(), false, tr("Playback speed (+ and −)"), width)) ImGui::OpenPopup("speeds");
   row.advance(18);
   if (ImGui::BeginPopup("speeds")) {
     for (double speed : playing_speeds)
@@ -117,19 +117,19 @@ std::string trust_text(const View& view, const std::optional<Comparison>& time) 
   if (time) {
     const KnownBundle& known = *view.measured->bundle;
     std::string text = where_from(known.live, known.bundle.device, known.bundle.date);
-    add_line(text, say(tr("measured {}, {} to {}"), format_time(Nanoseconds(time->measured.median)),
+    add_line(text, say(tr("Measured {} ({} to {})"), format_time(Nanoseconds(time->measured.median)),
                        format_time(Nanoseconds(time->measured.least)), format_time(Nanoseconds(time->measured.most))));
-    add_line(text, say(tr("simulated {}, at the clock that was measured: {}"), format_time(Nanoseconds(time->simulated)),
+    add_line(text, say(tr("Simulated {} at the measured clock: {}"), format_time(Nanoseconds(time->simulated)),
                        format_signed_percent(time->error())));
-    add_line(text, tr("The window counts in the clock of the GPU's spec; a GPU under load runs slower."));
+    add_line(text, tr("The window uses the clock of the GPU's spec; a GPU under load runs slower."));
     return text;
   }
   const std::string& id = view.lane().simulation->request.gpu.id;
   for (const auto& known : view.measurements->bundles)
     if (known->bundle.gpu == id)
-      return say(tr("This problem was not measured. {} others were, on {}: Validate shows how far each is off."),
+      return say(tr("This problem was not measured. {} others were, on {}; the Validate view has their errors."),
                  known->bundle.cases.size(), known->bundle.device);
-  return tr("Nothing was measured on this GPU: nothing says how far its times are off. Bytes between L2 and SMs are exact on any.");
+  return tr("Nothing was measured on this GPU, so the error in time is unknown. L2↔SM bytes are exact on every GPU.");
 }
 
 /// How long it all takes, and what the hardware said: as much of it as there is room for.
@@ -139,16 +139,17 @@ void draw_whole_run(Row& row, const Rect& rect, const View& view, float right) {
   const std::string simulated = format_time(run.time);
   std::optional<Comparison> time;
   if (view.measured != nullptr) time = compare(run, view.measured->measured()).figure(Figure::time);
-  std::vector<std::string> texts = {say(tr("whole run {}"), simulated)};
+  std::vector<std::string> texts = {say(tr("Whole run: {}"), simulated)};
   if (time) {  // the error, not the two times: they are of different clocks
     const std::string error = format_signed_percent(time->error());
-    texts = {say(tr("whole run {}, {} against measured"), simulated, error), say(tr("{}, {} against measured"), simulated, error)};
+    texts = {say(tr("Whole run: {} ({} against measured)"), simulated, error),
+             say(tr("{} ({} against measured)"), simulated, error)};
   }
   for (const std::string& text : texts) {
     const float left = row.x();
     if (!row.text(theme.ui, theme.text_dim, text, text, right)) continue;
     hit_area("whole run", {{left, rect.min.y}, {left + text_width(theme.ui, text), rect.max.y}});
-    item_tooltip(theme, tr("How far to trust the time"), trust_text(view, time));
+    item_tooltip(theme, tr("Error in time"), trust_text(view, time));
     return;
   }
 }
@@ -158,20 +159,20 @@ void draw_figures(Row& row, const Rect& rect, const View& view, float right) {
   const Theme& theme = *view.theme;
   const Lane& lane = view.lane();
   const std::string steps = format_count(lane.step_count);
-  row.text(theme.ui_bold, theme.text, fmt::format(fmt::runtime(tr("step {} of {}")), format_count(lane.step), steps),
-           fmt::format(fmt::runtime(tr("step {} of {}")), steps, steps), right,
-           tr("A step is one operation of the SM in focus, in the order in which they end."));
+  row.text(theme.ui_bold, theme.text, fmt::format(fmt::runtime(tr("Step {} of {}")), format_count(lane.step), steps),
+           fmt::format(fmt::runtime(tr("Step {} of {}")), steps, steps), right,
+           tr("A step is one operation of the SM in focus, ordered by its end."));
   const std::string last_cycle = format_cycles(lane.simulation->cycles);
-  row.text(theme.ui, theme.text_dim, fmt::format("{} {}", tr("cycle"), format_cycles(Cycles(view.cycle))),
-           fmt::format("{} {}", tr("cycle"), last_cycle), right, tr("The SM's clock since the run began."));
+  row.text(theme.ui, theme.text_dim, fmt::format("{} {}", tr("Cycle"), format_cycles(Cycles(view.cycle))),
+           fmt::format("{} {}", tr("Cycle"), last_cycle), right, tr("SM cycles since the start of the run."));
   const char* about = lane.state.traffic_exact ? "" : "≈ ";
   const TrafficTable whole = lane.simulation->ledger.table();
   const auto figure = [&](const char* name, std::initializer_list<Link> links, const char* meaning) {
     row.text(theme.ui, theme.text_dim, fmt::format("{} {}{}", name, about, bytes_text(sum(lane.state.traffic, links))),
              fmt::format("{} {}{}", name, about, bytes_text(sum(whole, links))), right, meaning);
   };
-  figure(tr("HBM"), {Link::hbm_read, Link::hbm_write}, tr("Read from HBM and written to it up to this step, by all SMs."));
-  figure("L2→SM", {Link::l2_to_sm}, tr("Read from the L2 up to this step, by all SMs."));
+  figure(tr("HBM"), {Link::hbm_read, Link::hbm_write}, tr("HBM traffic up to this step, all SMs."));
+  figure("L2→SM", {Link::l2_to_sm}, tr("L2 reads up to this step, all SMs."));
   draw_whole_run(row, rect, view, right);
 }
 
@@ -181,7 +182,7 @@ float draw_busy(const Rect& rect, const View& view, Commands& commands) {
   const float side = std::round(28 * theme.scale), width = std::round(170 * theme.scale);
   const float right = rect.max.x - theme.padding;
   ImGui::SetCursorScreenPos({right - side, std::round(rect.center().y - side * 0.5F)});
-  if (icon_button(theme, "##cancel", Icon::cancel, tr("cancel (Esc)"))) commands.push(CancelWork{});
+  if (icon_button(theme, "##cancel", Icon::cancel, tr("Cancel (Esc)"))) commands.push(CancelWork{});
   const Rect box{{right - side - theme.gap - width, rect.min.y}, {right - side - theme.gap, rect.max.y}};
   const float middle = box.center().y;
   ImDrawList* list = ImGui::GetWindowDrawList();
@@ -196,7 +197,7 @@ std::string hint_text(const View& view) {
   if (!view.race && !view.lanes.empty()) {
     const Lane& lane = view.lane();
     if (lane.step == lane.step_count && lane.step > 0 && view.cycle < lane.simulation->cycles.value)
-      return say(tr("SM {} is done, others run on: → to their end, or click one"), lane.focus_sm);
+      return say(tr("SM {} is done, others still run: → to their end, or click one"), lane.focus_sm);
   }
   return tr("Space play  ←→ step  ⇧ tile  Ctrl phase  R race  Z enlarge  F11 present  ? keys");
 }

@@ -28,15 +28,15 @@ struct Preset {
 constexpr std::array<Preset, 4> presets = {{
     {"toy", {1, 1, 1, 64, 64, 16, DataType::fp16, false, Pass::forward}},
     {"GPT-2 small, 1K", {1, 12, 12, 1024, 1024, 64, DataType::fp16, true, Pass::forward}},
-    {"grouped heads, 4K", {1, 32, 8, 4096, 4096, 128, DataType::bf16, true, Pass::forward}},
-    {"long context, 16K", {1, 16, 16, 16384, 16384, 128, DataType::fp16, false, Pass::forward}},
+    {"Grouped heads, 4K", {1, 32, 8, 4096, 4096, 128, DataType::bf16, true, Pass::forward}},
+    {"Long context, 16K", {1, 16, 16, 16384, 16384, 128, DataType::fp16, false, Pass::forward}},
 }};
 
 void draw_presets(const View& view, Commands& commands) {
   const Theme& theme = *view.theme;
   const float top = ImGui::GetCursorPosY();
   ImGui::SetCursorPosY(top + std::round(6 * theme.scale));  // on the line of the pills' text
-  text_item(theme.ui_small, theme.text_faint, tr("begin with"));
+  text_item(theme.ui_small, theme.text_faint, tr("Examples"));
   ImGui::SameLine();
   ImGui::SetCursorPosY(top);
   bool first = true;
@@ -115,7 +115,7 @@ void draw_spec_row(const SpecKey& key, const View& view, Commands& commands, Spe
   ImGui::TableNextColumn();
   if (changed) {
     ImGui::PushID(key.key.data());
-    if (ImGui::SmallButton(tr("reset"))) commands.push(ResetSpecValue{std::string(key.key)});
+    if (ImGui::SmallButton(tr("Reset"))) commands.push(ResetSpecValue{std::string(key.key)});
     ImGui::PopID();
   }
 }
@@ -183,37 +183,36 @@ void draw_problem_controls(const View& view, Commands& commands) {
     if (changed) push(control);
     control_message(view, control);
   };
-  panel_heading(theme, tr("Problem"), tr("drag, or click to type"));
+  panel_heading(theme, tr("Problem"), tr("Drag, or click to type"));
   draw_presets(view, commands);
-  field(tr("B  batch"), "batch", tr("independent sequences"), p.batch, 1, 4096);
+  field(tr("B  batch"), "batch", tr("Independent sequences"), p.batch, 1, 4096);
 
   const std::int64_t group = std::max<std::int64_t>(1, p.heads / std::max<std::int64_t>(1, p.kv_heads));
   std::int64_t heads = p.heads;
-  if (number_field(theme, tr("H  query heads"), "heads", tr("heads of Q; the heads of K and V follow in the same proportion"),
-                   heads, 1, 4096)) {
+  if (number_field(theme, tr("H  query heads"), "heads", tr("Heads of Q; K and V heads scale with it"), heads, 1, 4096)) {
     // Groups stay whole: their size is kept where it divides, else every head has its own K and V.
     p.heads = heads;
     p.kv_heads = heads % group == 0 ? heads / group : heads;
     push("heads");
   }
   control_message(view, "heads");
-  field(tr("key heads"), "kv_heads", tr("heads of K and V: fewer than H is grouped-query, 1 is multi-query attention"), p.kv_heads,
+  field(tr("key heads"), "kv_heads", tr("Heads of K and V: fewer than H is grouped-query, 1 is multi-query attention"), p.kv_heads,
         1, 4096);
 
   std::int64_t rows = p.seq_q;
-  if (number_field(theme, tr("N  queries"), "seq", tr("rows of Q and O; keys follow while both are equal"), rows, 1,
+  if (number_field(theme, tr("N  queries"), "seq", tr("Rows of Q and O; the keys follow while both are equal"), rows, 1,
                    largest_rows)) {
     if (p.seq_kv == p.seq_q) p.seq_kv = rows;
     p.seq_q = rows;
     push("seq");
   }
   control_message(view, "seq");
-  field(tr("keys"), "seq_kv", tr("rows of K and V"), p.seq_kv, 1, largest_rows);
-  field(tr("d  head dimension"), "head_dim", tr("columns of Q, K, V and O, at most 256"), p.head_dim, 1, 256);
+  field(tr("keys"), "seq_kv", tr("Rows of K and V"), p.seq_kv, 1, largest_rows);
+  field(tr("d  head dimension"), "head_dim", tr("Columns of Q, K, V and O; at most 256"), p.head_dim, 1, 256);
 
   constexpr std::array<const char*, 3> types = {"fp16", "bf16", "fp32"};
   ImGui::AlignTextToFramePadding();
-  text_item(theme.ui, theme.text_dim, tr("type"));
+  text_item(theme.ui, theme.text_dim, tr("Type"));
   ImGui::SameLine(std::round(150 * theme.scale));
   if (const auto type = segmented(theme, "dtype", types, static_cast<int>(p.dtype))) {
     p.dtype = static_cast<DataType>(*type);
@@ -221,7 +220,7 @@ void draw_problem_controls(const View& view, Commands& commands) {
   }
   control_message(view, "dtype");
   ImGui::AlignTextToFramePadding();
-  text_item(theme.ui, theme.text_dim, tr("mask"));
+  text_item(theme.ui, theme.text_dim, tr("Mask"));
   ImGui::SameLine(std::round(150 * theme.scale));
   const std::array<const char*, 2> masks = {tr("none"), tr("causal")};
   if (const auto mask = segmented(theme, "mask", masks, p.causal ? 1 : 0)) {
@@ -236,31 +235,30 @@ void draw_tile_controls(const View& view, Commands& commands) {
   const Simulation* run = view.lanes.empty() ? nullptr : view.lane().simulation.get();
   const SimulationRequest* settled = run != nullptr ? &run->request : nullptr;
   ProgramTile tile = view.request.tile.value_or(settled != nullptr ? settled->tile.value_or(ProgramTile{}) : ProgramTile{});
-  panel_heading(theme, tr("Tile"), tr("drag, or click to type"));
-  if (number_field(theme, tr("Br  query rows"), "block_q", tr("rows of Q that a block works on"), tile.block_q, 1, 4096))
+  panel_heading(theme, tr("Tile"), tr("Drag, or click to type"));
+  if (number_field(theme, tr("Br  query rows"), "block_q", tr("Rows of Q per thread block"), tile.block_q, 1, 4096))
     commands.push(SetTile{tile, "block_q"});
   control_message(view, "block_q");
-  if (number_field(theme, tr("Bc  key rows"), "block_kv", tr("rows of K and V on chip at a time"), tile.block_kv, 1, 4096))
+  if (number_field(theme, tr("Bc  key rows"), "block_kv", tr("Rows of K and V per tile"), tile.block_kv, 1, 4096))
     commands.push(SetTile{tile, "block_kv"});
   control_message(view, "block_kv");
   std::int64_t stages = tile.stages > 0 ? tile.stages : run != nullptr ? ring_buffers(*run->program) : 1;
-  if (number_field(theme, tr("buffers of K and V"), "stages", tr("of the ring in shared memory, where the kernel has one"), stages,
-                   1, ProgramTile::most_stages)) {
+  if (number_field(theme, tr("K, V buffers"), "stages", tr("Buffers of the K, V ring in shared memory"), stages, 1,
+                   ProgramTile::most_stages)) {
     tile.stages = stages;
     commands.push(SetTile{tile, "stages"});
   }
   control_message(view, "stages");
-  if (pill(theme, tr("as the kernel has it"), !view.request.tile, tr("the tile of the real kernel of this program")))
+  if (pill(theme, tr("Kernel default"), !view.request.tile, tr("The tile of the CUDA kernel")))
     commands.push(SetTile{{}, "block_q"});
   divider(theme);
   std::int64_t blocks = view.request.blocks_per_sm ? *view.request.blocks_per_sm : run != nullptr ? blocks_of(*run) : 1;
-  if (number_field(theme, tr("blocks per SM"), "blocks_per_sm", tr("how many an SM holds at once; never more than fit"), blocks, 1,
-                   64))
+  if (number_field(theme, tr("blocks per SM"), "blocks_per_sm", tr("Resident blocks per SM, up to what fits"), blocks, 1, 64))
     commands.push(SetBlocksPerSm{static_cast<int>(blocks)});
   control_message(view, "blocks_per_sm");
-  if (pill(theme, tr("as many as fit"), !view.request.blocks_per_sm)) commands.push(SetBlocksPerSm{std::nullopt});
+  if (pill(theme, tr("Maximum"), !view.request.blocks_per_sm)) commands.push(SetBlocksPerSm{std::nullopt});
   divider(theme);
-  text_item(theme.ui, theme.text_dim, tr("order of the blocks"));
+  text_item(theme.ui, theme.text_dim, tr("Block order"));
   for (const BlockOrderInfo& row : block_orders())
     if (pill(theme, translated(row.title).c_str(), view.request.block_order == row.order)) commands.push(SetBlockOrder{row.order});
 }
@@ -268,7 +266,7 @@ void draw_tile_controls(const View& view, Commands& commands) {
 void draw_gpu_controls(const View& view, Commands& commands) {
   const Theme& theme = *view.theme;
   auto& edit = panel_state<SpecEdit>("gpu controls");
-  panel_heading(theme, view.request.gpu.name, tr("every number can be changed"));
+  panel_heading(theme, view.request.gpu.name, tr("Every value can be edited"));
   bool first = true;
   for (const std::string& id : view.gpu_ids) {
     if (!first) ImGui::SameLine(0, theme.gap * 0.5F);
@@ -277,9 +275,9 @@ void draw_gpu_controls(const View& view, Commands& commands) {
   }
   ImGui::SetNextItemWidth(std::round(420 * theme.scale));
   const bool entered =
-      ImGui::InputTextWithHint("##path", tr("path of your own .toml"), &edit.path, ImGuiInputTextFlags_EnterReturnsTrue);
+      ImGui::InputTextWithHint("##path", tr("Path of your .toml file"), &edit.path, ImGuiInputTextFlags_EnterReturnsTrue);
   ImGui::SameLine();
-  if ((ImGui::Button(tr("open file")) || entered) && !edit.path.empty()) {
+  if ((ImGui::Button(tr("Open file")) || entered) && !edit.path.empty()) {
     const bool has_slash = edit.path.find('/') != std::string::npos || edit.path.ends_with(".toml");
     commands.push(SetGpu{has_slash ? edit.path : "./" + edit.path});
   }
@@ -288,7 +286,7 @@ void draw_gpu_controls(const View& view, Commands& commands) {
   const bool any =
       std::any_of(spec_keys().begin(), spec_keys().end(), [&](const SpecKey& k) { return is_changed(view.request.gpu, k.key); });
   ImGui::BeginDisabled(!any);
-  if (ImGui::Button(tr("reset all"))) commands.push(ResetSpecValue{});
+  if (ImGui::Button(tr("Reset all"))) commands.push(ResetSpecValue{});
   ImGui::EndDisabled();
   draw_spec_table(view, commands, edit);
 }

@@ -30,14 +30,14 @@ void draw_seed(const View& view, Commands& commands) {
   const Theme& theme = *view.theme;
   InputSource inputs = *view.inputs;
   auto seed = static_cast<std::int64_t>(inputs.seed);
-  if (number_field(theme, tr("seed"), "seed", tr("of the random values; the same seed gives the same values everywhere"), seed, 0,
-                   1000000)) {
+  if (number_field(theme, tr("Seed"), "seed", tr("Seed of the random values; equal seeds give equal values on every machine"), seed,
+                   0, 1000000)) {
     inputs.seed = static_cast<std::uint64_t>(seed);
     commands.push(SetInputs{inputs});
   }
   ImGui::AlignTextToFramePadding();
-  text_item(theme.ui, theme.text_dim, tr("spread"));
-  item_tooltip(theme, tr("spread"), tr("standard deviation: larger values make the softmax sharper"));
+  text_item(theme.ui, theme.text_dim, tr("Spread"));
+  item_tooltip(theme, tr("Spread"), tr("Standard deviation; a larger one makes the softmax sharper"));
   ImGui::SameLine(std::round(150 * theme.scale));
   ImGui::SetNextItemWidth(std::round(200 * theme.scale));
   auto spread = static_cast<float>(inputs.spread);
@@ -59,22 +59,21 @@ void draw_matrix(const View& view, Commands& commands, MatrixEdit& edit) {
   const auto& given = matrix_of(*view.inputs, tensor);
   const std::string shape = fmt::format("{}×{}", tensor == Tensor::q ? p.seq_q : p.seq_kv, p.head_dim);
   text_item(theme.ui_small, theme.text_dim,
-            given != nullptr
-                ? fmt::format(fmt::runtime(tr("{} is your own {}×{} matrix")), to_string(tensor), given->rows, given->cols)
-                : fmt::format(fmt::runtime(tr("{} is seeded; a matrix of your own must be {}")), to_string(tensor), shape));
+            given != nullptr ? fmt::format(fmt::runtime(tr("{} is your {}×{} matrix")), to_string(tensor), given->rows, given->cols)
+                             : fmt::format(fmt::runtime(tr("{} is random; your matrix must be {}")), to_string(tensor), shape));
   ImGui::PushFont(theme.mono);
   ImGui::InputTextMultiline("##matrix", &edit.text[index], {std::round(420 * theme.scale), std::round(150 * theme.scale)});
   ImGui::PopFont();
-  if (ImGui::Button(tr("use these numbers"))) commands.push(SetMatrix{tensor, edit.text[index].empty() ? " " : edit.text[index]});
+  if (ImGui::Button(tr("Use these numbers"))) commands.push(SetMatrix{tensor, edit.text[index].empty() ? " " : edit.text[index]});
   ImGui::SameLine();
   ImGui::BeginDisabled(given == nullptr);
-  if (ImGui::Button(tr("seeded again"))) commands.push(SetMatrix{tensor, {}});
+  if (ImGui::Button(tr("Back to random"))) commands.push(SetMatrix{tensor, {}});
   ImGui::EndDisabled();
   ImGui::SetNextItemWidth(std::round(300 * theme.scale));
   const bool entered =
-      ImGui::InputTextWithHint("##path", tr("path of a CSV file"), &edit.path[index], ImGuiInputTextFlags_EnterReturnsTrue);
+      ImGui::InputTextWithHint("##path", tr("Path of a CSV file"), &edit.path[index], ImGuiInputTextFlags_EnterReturnsTrue);
   ImGui::SameLine();
-  if ((ImGui::Button(tr("load")) || entered) && !edit.path[index].empty()) commands.push(SetMatrix{tensor, edit.path[index], true});
+  if ((ImGui::Button(tr("Load")) || entered) && !edit.path[index].empty()) commands.push(SetMatrix{tensor, edit.path[index], true});
   control_message(view, fmt::format("inputs.{}", to_string(tensor)));
   control_message(view, "inputs");
 }

@@ -27,9 +27,9 @@ struct MainAlgorithm {
   const char* tooltip;
 };
 constexpr std::array<MainAlgorithm, 3> main_algorithms = {{
-    {"standard", "Standard", "three kernels; S and P go through HBM"},
-    {"flash1", "Flash-1", "FlashAttention: one kernel, key tiles outside, O comes and goes"},
-    {"flash2", "Flash-2", "FlashAttention-2: query tiles are the grid, O stays on chip"},
+    {"standard", "Standard", "Three kernels; S and P go through HBM"},
+    {"flash1", "Flash-1", "FlashAttention: one kernel, outer loop over key tiles, O is read and written every iteration"},
+    {"flash2", "Flash-2", "FlashAttention-2: one thread block per query tile, O stays on chip"},
 }};
 
 /// How much is left out where the window is narrow.
@@ -79,7 +79,7 @@ namespace {
 /// The algorithm pills' place is taken by the name of the program while one of the others is shown, or all are in the list.
 std::string more_label(const View& view, const Detail& detail) {
   for (const MainAlgorithm& main : main_algorithms)
-    if (main.id == view.request.algorithm && detail.algorithms) return std::string(tr("more")) + " ▾";
+    if (main.id == view.request.algorithm && detail.algorithms) return std::string(tr("More")) + " ▾";
   const Result<const ProgramInfo*> info = find_program(view.request.algorithm);
   return (info ? short_algorithm_title(**info) : view.request.algorithm) + " ▾";
 }
@@ -200,8 +200,8 @@ void draw_algorithms(Bar& bar, const View& view, Commands& commands, const Detai
     for (const MainAlgorithm& main : main_algorithms)
       if (bar.button(tr(main.label), main.id == view.request.algorithm, tr(main.tooltip)))
         commands.push(SetAlgorithm{std::string(main.id)});
-  if (bar.button(tr("Race"), view.race, tr("side by side on one clock (R)"))) commands.push(SetRace{!view.race});
-  const char* const tooltip = detail.algorithms ? tr("the softmax and matrix product programs") : tr("which program runs");
+  if (bar.button(tr("Race"), view.race, tr("Side by side on one clock (R)"))) commands.push(SetRace{!view.race});
+  const char* const tooltip = detail.algorithms ? tr("Softmax and matrix product programs") : tr("Program to run");
   if (bar.popover(more_label(view, detail), "more", tooltip, controls)) {
     draw_more_menu(view, commands, detail);
     ImGui::EndPopup();
@@ -219,13 +219,13 @@ void draw_what(Bar& bar, const View& view, Commands& commands, const Detail& det
   bar.skip(12);
   if (detail.captions) bar.caption(tr("GPU"), theme.ui_small, theme.text_dim);
   const std::vector<std::string_view> gpu_controls = gpu_message_controls();
-  if (bar.popover(gpu_label(view, detail), "gpu", tr("the GPU that is simulated, and every number of it"), gpu_controls)) {
+  if (bar.popover(gpu_label(view, detail), "gpu", tr("The simulated GPU and all its numbers"), gpu_controls)) {
     draw_gpu_controls(view, commands);
     ImGui::EndPopup();
   }
   bar.skip(8);
   if (detail.captions) bar.caption(tr("Problem"), theme.ui_small, theme.text_dim);
-  if (bar.popover(problem_label(view.request.problem, detail), "problem", tr("sizes, type and mask"), problem_controls)) {
+  if (bar.popover(problem_label(view.request.problem, detail), "problem", tr("Sizes, type and mask"), problem_controls)) {
     draw_problem_controls(view, commands);
     ImGui::EndPopup();
   }
@@ -239,21 +239,21 @@ void draw_what(Bar& bar, const View& view, Commands& commands, const Detail& det
     draw_input_controls(view, commands);
     ImGui::EndPopup();
   };
-  if (detail.blocks)
-    tile(bar.popover(tile_label(view), "tile", tr("rows of Q and of K, V in a tile; blocks on an SM"), tile_controls));
+  if (detail.blocks) tile(bar.popover(tile_label(view), "tile", tr("Tile rows of Q and of K, V; blocks per SM"), tile_controls));
   if (detail.causal) {
     AttentionProblem problem = view.request.problem;
-    if (bar.button(problem.causal ? tr("causal on") : tr("causal off"), problem.causal, tr("query i sees keys up to i only"))) {
+    if (bar.button(problem.causal ? tr("Causal on") : tr("Causal off"), problem.causal,
+                   tr("Causal mask: query i sees keys 0 to i only"))) {
       problem.causal = !problem.causal;
       commands.push(SetProblem{problem, "causal"});
     }
   }
-  if (detail.inputs) inputs(bar.popover(tr("inputs"), "inputs", tr("where Q, K and V come from"), input_controls));
+  if (detail.inputs) inputs(bar.popover(tr("Inputs"), "inputs", tr("Source of Q, K and V"), input_controls));
   if (!detail.some_in_list()) return;
   const char* chosen = nullptr;
-  if (bar.popover("…", "rest", tr("what there is no room for here"), {})) {
+  if (bar.popover("…", "rest", tr("More controls"), {})) {
     if (!detail.blocks && ImGui::Selectable(tile_label(view).c_str())) chosen = "tile";
-    if (!detail.inputs && ImGui::Selectable(tr("inputs"))) chosen = "inputs";
+    if (!detail.inputs && ImGui::Selectable(tr("Inputs"))) chosen = "inputs";
     ImGui::EndPopup();
   }
   if (chosen != nullptr) ImGui::OpenPopup(chosen);
@@ -274,10 +274,10 @@ void draw_how(Bar& bar, const View& view, Commands& commands, std::span<const st
     if (bar.button(std::string(now) + "##language", false, tr("language"))) commands.push(SetLanguage{languages[next]});
   }
   const bool dark = view.theme->kind == ThemeKind::dark;
-  if (bar.icon("##theme", Icon::moon, tr("dark or light (T)")))
+  if (bar.icon("##theme", Icon::moon, tr("Dark or light (T)")))
     commands.push(SetThemeKind{dark ? ThemeKind::light : ThemeKind::dark});
-  if (bar.icon("##present", Icon::present, tr("present (F11)"))) commands.push(SetPresent{true});
-  if (bar.icon("##help", Icon::help, tr("keys (?)"), view.help)) commands.push(ShowHelp{!view.help});
+  if (bar.icon("##present", Icon::present, tr("Present (F11)"))) commands.push(SetPresent{true});
+  if (bar.icon("##help", Icon::help, tr("Keys (?)"), view.help)) commands.push(ShowHelp{!view.help});
 }
 
 /// Widths of what draw_what and draw_algorithms would take, to choose how much detail fits.
@@ -291,9 +291,9 @@ float width_with(const View& view, const Detail& detail) {
   if (detail.some_in_list()) width += pill_width("…");
   if (detail.captions) width += text_width(t.ui_small, tr("GPU")) + text_width(t.ui_small, tr("Problem")) + 24 * t.scale;
   width += pill_width(gpu_label(view, detail)) + pill_width(problem_label(view.request.problem, detail));
-  if (detail.inputs) width += pill_width(tr("inputs"));
+  if (detail.inputs) width += pill_width(tr("Inputs"));
   if (detail.blocks) width += pill_width(tile_label(view));
-  if (detail.causal) width += pill_width(tr("causal off"));
+  if (detail.causal) width += pill_width(tr("Causal off"));
   return width;
 }
 

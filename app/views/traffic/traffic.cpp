@@ -29,15 +29,15 @@ struct TrafficState {
 const char* choice_meaning(LinkChoice choice) {
   switch (choice) {
     case LinkChoice::l2_to_sm:
-      return tr("What SMs read from the L2. The program alone decides it, to the 32-byte sector.");
+      return tr("Bytes read by SMs from the L2. Exact to the 32-byte sector.");
     case LinkChoice::sm_to_l2:
-      return tr("What SMs write to the L2. The program alone decides it, to the 32-byte sector.");
+      return tr("Bytes written by SMs to the L2. Exact to the 32-byte sector.");
     case LinkChoice::hbm_read:
-      return tr("What the L2 did not hold and had to fetch from HBM.");
+      return tr("L2 misses, fetched from HBM.");
     case LinkChoice::hbm_write:
-      return tr("Dirty lines that the L2 evicted. What is still in the L2 at the end has not been written yet.");
+      return tr("Dirty lines written back by the L2. Lines still in the L2 at the end are not included.");
     case LinkChoice::shared:
-      return tr("What shared memory is read and written, both together.");
+      return tr("Shared-memory reads plus writes.");
   }
   return "";
 }
@@ -45,10 +45,8 @@ const char* choice_meaning(LinkChoice choice) {
 std::string ratio_text(std::int64_t bytes, std::int64_t own) {
   if (own <= 0) return {};
   const double ratio = static_cast<double>(bytes) / static_cast<double>(own);
-  if (std::abs(ratio - 1) < 0.005) return tr("the same");
-  const double times = ratio > 1 ? ratio : 1 / ratio;
-  const std::string shown = times < 9.95 ? fmt::format("{:.1f}", times) : format_count(std::llround(times));
-  return say(ratio > 1 ? tr("{}× more") : tr("{}× fewer"), shown);
+  if (std::abs(ratio - 1) < 0.005) return tr("same");
+  return ratio > 1 ? fmt::format("{}×", format_times(ratio)) : fmt::format("1/{}", format_times(1 / ratio));
 }
 
 /// A bar of what a program moves, in the colours of the tensors: what one program has and another has not is seen, not only its
@@ -97,13 +95,13 @@ void draw_rivals(const View& view, Commands& commands, const TrafficState& state
     const bool hovered = ImGui::IsItemHovered();
     if (clicked && !rival.current) commands.push(SetAlgorithm{rival.id});
     if (hovered) {
-      std::string body = say(tr("{} between L2 and SMs, tile {}×{}"), format_exact_bytes(Bytes(rival.bytes)), rival.tile.block_q,
-                             rival.tile.block_kv);
+      std::string body =
+          say(tr("L2↔SM {}, tile {}×{}"), format_exact_bytes(Bytes(rival.bytes)), rival.tile.block_q, rival.tile.block_kv);
       add_line(body, by_tensor_text(rival));
       if (rival.current && !state.theory.empty()) add_line(body, state.theory);
       if (rival.current && !state.theory_details.empty()) add_line(body, state.theory_details);
       if (!rival.current && !rival.order.empty()) add_line(body, rival.order);
-      if (!rival.current) add_line(body, tr("Click to see it run."));
+      if (!rival.current) add_line(body, tr("Click: run this program."));
       show_tooltip(theme, translated(rival.title), body);
     }
     const float bottom = at.y + row_height;
@@ -141,10 +139,10 @@ void find_theory(TrafficState& state, const Simulation& simulation) {
     if (count.algorithm != simulation.info->id) continue;
     state.theory = say(tr("{}, here {} × {}"), count.order, format_value(count.leading_constant), count.leading);
     if (!count.constant_formula.empty()) add_line(state.theory_details, say(tr("the constant is {}"), count.constant_formula));
-    add_line(state.theory_details, say(tr("{} floating-point operations a byte"), format_value(count.intensity)));
+    add_line(state.theory_details, say(tr("{} FLOP per byte"), format_value(count.intensity)));
   }
   add_line(state.theory_details,
-           say(tr("M = {} elements of shared memory; N²d²/M = {} elements, the order no exact algorithm beats"),
+           say(tr("M = {} elements of shared memory; N²d²/M = {} elements, the lower bound's order"),
                format_count(static_cast<std::int64_t>(theory.fast_memory_elements)), format_short(theory.lower_bound_elements)));
 }
 
@@ -269,7 +267,7 @@ void draw_traffic_panel(const View& view, Commands& commands) {
   if (room < smallest * count) room += caption, caption = 0;  // the rivals' tooltips have the theory too
   const float row_height = std::floor(std::clamp(room / count, smallest, theme.row_height));
   const std::optional<Tensor> under_mouse = draw_traffic_table(view, sheet, state.choice, header, row_height);
-  const std::array<std::string_view, 2> compared = {tr("SM↔L2, same problem"), tr("SM↔L2")};
+  const std::array<std::string_view, 2> compared = {tr("L2↔SM, same problem"), tr("L2↔SM")};
   if (caption > 0) caption_line(theme, compared, state.theory, state.theory_details, caption);
   draw_rivals(view, commands, state, row_height);
   if (!state.none.brief.empty()) draw_no_rivals(theme, state.none, row_height);

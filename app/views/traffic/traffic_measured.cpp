@@ -28,17 +28,15 @@ std::int64_t whole(double value) {
 }  // namespace
 
 const char* measured_heading(const View& view) {
-  if (view.measured == nullptr) return tr("measured");
-  return view.measured->bundle->live ? tr("live") : tr("recorded");
+  if (view.measured == nullptr) return tr("Measured");
+  return view.measured->bundle->live ? tr("Live") : tr("Recorded");
 }
 
 std::string measured_column_meaning(const View& view) {
   if (view.measured == nullptr)
-    return tr(
-        "This problem was not measured. A recorded case of the Validate view has figures here; F5 measures on this machine's GPU.");
+    return tr("This problem was not measured. Open a recorded case from the Validate view, or press F5 to measure on this GPU.");
   const KnownBundle& known = *view.measured->bundle;
-  return say(known.live ? tr("Live on {}, {}: the hardware's own counters, from a cold L2.")
-                        : tr("Recorded on {}, {}: the hardware's own counters, from a cold L2."),
+  return say(known.live ? tr("Live on {}, {}: hardware counters, cold L2.") : tr("Recorded on {}, {}: hardware counters, cold L2."),
              known.bundle.device, day_of(known.bundle.date));
 }
 
@@ -53,14 +51,14 @@ MeasuredTotal measured_total(const View& view, LinkChoice choice) {
     out.bytes = whole(c->measured.median);
     out.within = c->within();
     out.details =
-        say(view.measured->bundle->live ? tr("measured live {}, {} to {}") : tr("recorded {}, {} to {}"),
+        say(view.measured->bundle->live ? tr("Measured live: {} ({} to {})") : tr("Recorded: {} ({} to {})"),
             format_exact_bytes(Bytes(out.bytes)), format_count(whole(c->measured.least)), format_count(whole(c->measured.most)));
     if (std::isfinite(c->error()))
-      add_line(out.details, say(tr("simulated against measured {}"), format_signed_percent(c->error())));
+      add_line(out.details, say(tr("Simulated against measured: {}"), format_signed_percent(c->error())));
   }
   const auto& flushed = compared.figure(Figure::hbm_write_after_flush);
   if (choice == LinkChoice::hbm_write && out.known && flushed)
-    add_line(out.details, say(tr("measured with a flush {}: {}"), format_exact_bytes(Bytes(whole(flushed->measured.median))),
+    add_line(out.details, say(tr("Measured with a flush {}: {}"), format_exact_bytes(Bytes(whole(flushed->measured.median))),
                               format_signed_percent(flushed->error())));
   return out;
 }

@@ -136,10 +136,9 @@ NoRivals no_rivals(const Simulation& simulation) {
   const AttentionProblem& problem = simulation.program->problem();
   if (head_rows_are_whole(problem)) return {};
   const std::string row = format_capacity(Bytes(problem.head_dim * element_bytes(problem.dtype)));
-  return {
-      say(tr("Other programs are compared by their closed forms, which need rows of whole sectors of {}; a row of Q or K has {}."),
-          format_capacity(Bytes(sector_size)), row),
-      say(tr("others: no formula for rows of {}"), row)};
+  return {say(tr("Other programs are compared by closed forms, which need rows of whole {} sectors; a row of Q or K has {}."),
+              format_capacity(Bytes(sector_size)), row),
+          say(tr("Others: no formula for rows of {}"), row)};
 }
 
 }  // namespace tilescope

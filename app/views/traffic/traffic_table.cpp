@@ -58,11 +58,10 @@ void draw_header(ImDrawList* list, const View& view, const Columns& columns, flo
     const char* meaning;
   };
   const std::array<Head, 4> heads = {
-      Head{columns.so_far, tr("so far"), tr("Up to the step that is shown.")},
-      Head{columns.whole, tr("whole run"), tr("From the first launch to the end of the last.")},
-      Head{columns.formula, least ? tr("at least") : tr("formula"),
-           least ? tr("Each input has to cross once, because the L2 starts cold. How much more it is depends on the L2.")
-                 : tr("The closed form of this program, worked out apart from the simulation.")},
+      Head{columns.so_far, tr("So far"), tr("Up to the current step.")}, Head{columns.whole, tr("Whole run"), tr("The whole run.")},
+      Head{columns.formula, least ? tr("Minimum") : tr("Formula"),
+           least ? tr("Every input crosses at least once, because the L2 starts cold. The L2 decides the rest.")
+                 : tr("The closed form of this program, independent of the simulation.")},
       Head{columns.measured, measured_heading(view), measured_meaning.c_str()}};
   for (const Head& head : heads) {
     if (head.edge <= 0) continue;
@@ -74,10 +73,10 @@ void draw_header(ImDrawList* list, const View& view, const Columns& columns, flo
 }
 
 std::string row_details(const TrafficRow& row, bool exact_so_far) {
-  std::string body = say(tr("so far {}{}"), exact_so_far ? "" : "≈ ", format_exact_bytes(Bytes(row.so_far)));
-  add_line(body, say(tr("whole run {}"), format_exact_bytes(Bytes(row.whole))));
-  if (row.kind == FormulaKind::exact) add_line(body, say(tr("formula {}"), format_exact_bytes(Bytes(row.formula))));
-  if (row.kind == FormulaKind::at_least) add_line(body, say(tr("at least {}"), format_exact_bytes(Bytes(row.formula))));
+  std::string body = say(tr("So far: {}{}"), exact_so_far ? "" : "≈ ", format_exact_bytes(Bytes(row.so_far)));
+  add_line(body, say(tr("Whole run: {}"), format_exact_bytes(Bytes(row.whole))));
+  if (row.kind == FormulaKind::exact) add_line(body, say(tr("Formula: {}"), format_exact_bytes(Bytes(row.formula))));
+  if (row.kind == FormulaKind::at_least) add_line(body, say(tr("Minimum: {}"), format_exact_bytes(Bytes(row.formula))));
   if (!row.formula_text.empty()) add_line(body, fmt::format("= {}", row.formula_text));
   return body;
 }
@@ -160,10 +159,10 @@ void draw_total(const View& view, const TrafficSheet& sheet, const Columns& colu
     std::string body = row_details(sheet.total, view.lane().state.traffic_exact);
     if (measured.known) add_line(body, measured.details);
     if (choice == LinkChoice::hbm_write)
-      add_line(body, say(tr("after a flush {}"), format_exact_bytes(view.lane().simulation->hbm_write_after_flush)));
+      add_line(body, say(tr("After a flush: {}"), format_exact_bytes(view.lane().simulation->hbm_write_after_flush)));
     show_tooltip(theme, choice_name(choice), body);
   }
-  draw_text(list, theme.ui_bold, {at, {columns.name_end, at.y + row_height}}, theme.text, tr("sum"));
+  draw_text(list, theme.ui_bold, {at, {columns.name_end, at.y + row_height}}, theme.text, tr("Total"));
   draw_figures(list, view, columns, sheet.total, at.y, row_height, true);
 }
 

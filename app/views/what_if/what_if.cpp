@@ -32,12 +32,12 @@ std::string bytes_text(double bytes) {
   return format_bytes(Bytes(static_cast<std::int64_t>(bytes)));
 }
 
-/// "−38 %", "×4.0" where it is more than twice as much, "same".
+/// "−38 %", "4.0×" from twice as much on, "same".
 std::string difference_text(double now, double before) {
   if (before <= 0) return now <= 0 ? std::string(tr("same")) : std::string("+");
   const double ratio = now / before;
   if (std::abs(ratio - 1) < 0.0005) return tr("same");
-  if (ratio >= 2) return fmt::format("×{}", format_value(std::round(ratio * 10) / 10));
+  if (ratio >= 2) return format_times(ratio) + "×";
   return format_signed_percent(ratio - 1);
 }
 
@@ -48,23 +48,23 @@ ImU32 difference_color(const Theme& theme, double now, double before) {
 
 /// The change that saves most time, and the one that costs most.
 std::string finding(const WhatIfTable& table, const NextLimit* limit) {
-  if (!table.base || !table.base->done()) return tr("Simulating the real machine …");
+  if (!table.base || !table.base->done()) return tr("Simulating the real GPU…");
   const WhatIfRow *best = nullptr, *worst = nullptr;
   for (const WhatIfRow& row : table.rows) {
     if (!row.outcome || !row.outcome->done()) continue;
     if (best == nullptr || row.outcome->time_ns < best->outcome->time_ns) best = &row;
     if (worst == nullptr || row.outcome->time_ns > worst->outcome->time_ns) worst = &row;
   }
-  std::string now = say(tr("{} takes {} here, held up by {}"), algorithm_title(table.real.algorithm),
+  std::string now = say(tr("{}: {}. Bottleneck: {}"), algorithm_title(table.real.algorithm),
                         format_time(Nanoseconds(table.base->time_ns)), bound_name(table.base->bound));
-  if (limit != nullptr)
-    now += say(tr("; without that limit {} less time, then {}"), format_percent(-limit->change()), next_bound_name(*limit));
+  if (limit != nullptr) now += ". " + next_limit_text(*limit);
   if (best == nullptr) return now;
   const double gain = best->outcome->time_ns / table.base->time_ns - 1, loss = worst->outcome->time_ns / table.base->time_ns - 1;
   std::string text = now;
-  if (gain < -0.005) text += say(tr("; {}: {}"), translated(best->what.title), format_signed_percent(gain));
+  if (gain < -0.005) text += say(tr(". Best: {} ({})"), translated(best->what.title), format_signed_percent(gain));
   if (loss > 0.005)
-    text += say(tr("; {}: {}"), translated(worst->what.title), difference_text(worst->outcome->time_ns, table.base->time_ns));
+    text +=
+        say(tr(". Worst: {} ({})"), translated(worst->what.title), difference_text(worst->outcome->time_ns, table.base->time_ns));
   return text;
 }
 
@@ -118,12 +118,12 @@ void draw_headings(const Theme& theme, const Columns& c, float top) {
     draw_text(list, theme.ui_small, {{left, top}, {right, top + height}}, theme.text_faint, text, align);
   };
   const float slim = 0.54F;
-  heading(c.title, c.time, tr("if there were"), Align::left);
-  heading(c.time, c.time + (c.bar - c.time) * slim, tr("time"), Align::right);
+  heading(c.title, c.time, tr("Change"), Align::left);
+  heading(c.time, c.time + (c.bar - c.time) * slim, tr("Time"), Align::right);
   if (c.has_bar) heading(c.bar, c.hbm, tr("½ … ×2"), Align::center);
   if (c.has_hbm) heading(c.hbm - 20 * theme.scale, c.hbm + (c.l2 - c.hbm) * slim, tr("HBM bytes"), Align::right);
   if (c.has_l2) heading(c.l2 - 20 * theme.scale, c.l2 + (c.bound - c.l2) * slim, tr("L2↔SM bytes"), Align::right);
-  heading(c.bound + 8 * theme.scale, c.right, tr("held up by"), Align::left);
+  heading(c.bound + 8 * theme.scale, c.right, tr("Bottleneck"), Align::left);
 }
 
 bool draw_line(const View& view, const Line& line, const Outcome* base, const Columns& c, float top, float height) {
@@ -147,7 +147,7 @@ bool draw_line(const View& view, const Line& line, const Outcome* base, const Co
   draw_text(list, line.base ? theme.ui_bold : theme.ui, {{c.title, top}, {c.time - 4 * theme.scale, top + height}},
             line.base ? theme.text : theme.text_dim, line.title);
   if (line.outcome == nullptr) {
-    draw_text(list, theme.ui_small, {{c.time, top}, {c.right, top + height}}, theme.text_faint, tr("not simulated yet"));
+    draw_text(list, theme.ui_small, {{c.time, top}, {c.right, top + height}}, theme.text_faint, tr("Not simulated yet"));
     return clicked;
   }
   const Outcome& now = *line.outcome;
@@ -193,7 +193,7 @@ void draw_slider(const View& view, Commands& commands) {
   auto& state = panel_state<WhatIfState>("what if");
   const SpecKey* chosen = find_spec_key(state.key);
   ImGui::AlignTextToFramePadding();
-  text_item(theme.ui, theme.text_dim, tr("any number"));
+  text_item(theme.ui, theme.text_dim, tr("Any value"));
   ImGui::SameLine();
   ImGui::SetNextItemWidth(std::round(220 * theme.scale));
   ImGui::PushFont(theme.mono_small);
@@ -223,12 +223,12 @@ void draw_slider(const View& view, Commands& commands) {
     commands.push(SetSpecValue{fmt::format("{}={}", chosen->key, value)});
   }
   ImGui::PopFont();
-  note_limits(theme, {chosen->minimum, chosen->maximum, chosen->whole}, value, item_and_button(theme.gap, tr("reset")));
+  note_limits(theme, {chosen->minimum, chosen->maximum, chosen->whole}, value, item_and_button(theme.gap, tr("Reset")));
   ImGui::SameLine();
   if (value != real) {
-    if (ImGui::SmallButton(tr("reset"))) commands.push(ResetSpecValue{std::string(chosen->key)});
+    if (ImGui::SmallButton(tr("Reset"))) commands.push(ResetSpecValue{std::string(chosen->key)});
   } else {
-    text_item(theme.ui_small, theme.text_faint, tr("as it is"));
+    text_item(theme.ui_small, theme.text_faint, tr("unchanged"));
   }
   study_message(view, chosen->key);
 }
@@ -244,26 +244,24 @@ void draw_what_if_panel(const View& view, Commands& commands) {
   const NextLimit* limit =
       !changed && view.studies->limit && view.studies->limit->outcome.done() ? view.studies->limit.get() : nullptr;
   study_head(view, finding(table, limit),
-             tr("Each line changes one thing of the machine and simulates the same problem again. Click a line to put it into the "
-                "window."));
+             tr("Each row changes one thing and simulates the same problem again. Click a row to load it."));
   draw_slider(view, commands);
   study_progress(view, commands, table.done(), table.rows.size() + 1);
 
   std::vector<Line> lines;
   const Outcome* base = table.base && table.base->done() ? &*table.base : nullptr;
-  lines.push_back({say(tr("{}, as it is"), table.real.gpu.id),
+  lines.push_back({say(tr("{}, unchanged"), table.real.gpu.id),
                    table.base && !table.base->done() ? table.base->refusal : std::string(), table.base ? &*table.base : nullptr,
                    nullptr, true, !changed});
   if (limit != nullptr)
-    lines.push_back({say(tr("{} without a limit"), bound_name(limit->without)),
-                     tr("What holds the run up takes no time at all: what is left is held up by the next thing."), &limit->outcome,
-                     nullptr, false, false});
+    lines.push_back({say(tr("No bottleneck: {} infinitely fast"), bound_name(limit->without)),
+                     tr("The bottleneck takes no time at all. The next limit decides."), &limit->outcome, nullptr, false, false});
   Outcome now;
   const bool is_variant =
       std::any_of(table.rows.begin(), table.rows.end(), [&](const WhatIfRow& row) { return is_current(view, row.what); });
   if (changed && !is_variant) {
     now = outcome_of(*view.lane().simulation);
-    lines.push_back({tr("as it is set now"), {}, &now, nullptr, false, true});
+    lines.push_back({tr("Current settings"), {}, &now, nullptr, false, true});
   }
   for (const WhatIfRow& row : table.rows) {
     std::string tip = translated(row.what.asks);

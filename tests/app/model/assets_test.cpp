@@ -36,7 +36,7 @@ std::string source_assets() {
 
 }  // namespace
 
-TEST_CASE("assets: TILESCOPE_ASSETS is where they are, and the only place") {
+TEST_CASE("assets: TILESCOPE_ASSETS, if set, is the only folder searched") {
   const AssetsVariable variable(source_assets());
   CHECK(asset_folders() == std::vector<std::filesystem::path>{source_assets()});
   REQUIRE(find_asset("gpus/toy.toml"));
@@ -53,7 +53,7 @@ TEST_CASE("assets: TILESCOPE_ASSETS is where they are, and the only place") {
   }
 }
 
-TEST_CASE("assets: without the variable they are looked for around the executable and where programs are installed") {
+TEST_CASE("assets: without the variable, the executable's folders and the install prefix are searched") {
   const AssetsVariable variable("");
   const auto folders = asset_folders();
   const auto executable = std::filesystem::read_symlink("/proc/self/exe").parent_path();
@@ -63,7 +63,7 @@ TEST_CASE("assets: without the variable they are looked for around the executabl
   CHECK(std::find(folders.begin(), folders.end(), "/usr/local/share/tilescope/assets") != folders.end());
 }
 
-TEST_CASE("assets: missing assets are something this machine lacks, with the folders that were looked in and the way out") {
+TEST_CASE("assets: missing assets give exit code 3, with the searched folders and the way out") {
   const TemporaryFolder folder;
   const AssetsVariable variable(folder.path("nowhere"));
   const auto gpu = load_gpu("toy");
@@ -74,7 +74,7 @@ TEST_CASE("assets: missing assets are something this machine lacks, with the fol
   CHECK(gpu_ids().empty());
 }
 
-TEST_CASE("assets: a GPU is a name of the assets or a user's own file") {
+TEST_CASE("assets: a GPU is an asset's name or a user's file") {
   const AssetsVariable variable(source_assets());
   const TemporaryFolder folder;
   CHECK(load_gpu("h20").error().sentence == "unknown GPU 'h20': did you mean h200?");

@@ -34,7 +34,7 @@ double seconds_until(Session& session, There there) {
 
 }  // namespace
 
-TEST_CASE("measure live: F5 puts figures, the shown row and samples into the window, each live, in under a second once set up") {
+TEST_CASE("measure live: F5 shows live figures, row and samples within a second once set up") {
   const Result<DeviceInfo> device = find_device();
   if (!device) {
     MESSAGE("not run: " << device.error().sentence);

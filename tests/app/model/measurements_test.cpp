@@ -33,7 +33,7 @@ class Assets {
 
 }  // namespace
 
-TEST_CASE("measurements: recorded bundles are found, other files of the folder are passed over, a broken one is said") {
+TEST_CASE("measurements: recorded bundles are found, other files ignored, a broken one reported") {
   const TemporaryFolder folder;
   const Assets assets(folder.path(""));
   CHECK(load_measurements().bundles.empty());
@@ -54,7 +54,7 @@ TEST_CASE("measurements: recorded bundles are found, other files of the folder a
   CHECK(mixed.problem.find('\n') == std::string::npos);
 }
 
-TEST_CASE("measurements: samples that cannot be read are said, with their file") {
+TEST_CASE("measurements: unreadable samples are reported with their file") {
   const TemporaryFolder folder;
   const Assets assets(folder.path(""));
   std::filesystem::create_directory(folder.path("measured"));
@@ -64,7 +64,7 @@ TEST_CASE("measurements: samples that cannot be read are said, with their file")
   CHECK(broken.problem.find("toy-hbm.json") != std::string::npos);
 }
 
-TEST_CASE("measurements: a bundle that cannot be used is one sentence with its path") {
+TEST_CASE("measurements: an unusable bundle is one sentence with its path") {
   const TemporaryFolder folder;
   for (const std::string& path :
        {folder.path("none.json"), folder.file("empty.json", ""), folder.file("text.json", "no JSON"), folder.path("")}) {
@@ -79,7 +79,7 @@ TEST_CASE("measurements: a bundle that cannot be used is one sentence with its p
   CHECK(none.error().sentence.find("no cases") != std::string::npos);
 }
 
-TEST_CASE("measurements: a case is found for the same kernel, problem, tile and untouched GPU, and for nothing else") {
+TEST_CASE("measurements: a case matches only the same kernel, problem, tile and unchanged GPU") {
   const GpuSpec gpu = toy_gpu();
   Measurements measurements;
   measurements.bundles.push_back(std::make_shared<const KnownBundle>(KnownBundle{synthetic_bundle(gpu), "toy.json", false}));
@@ -117,7 +117,7 @@ TEST_CASE("measurements: a case is found for the same kernel, problem, tile and 
   CHECK(found(request)->bundle->live);
 }
 
-TEST_CASE("measurements: a probe is read from beside the bundles and found by the same rule as a case") {
+TEST_CASE("measurements: probes lie next to the bundles and match by the same rule") {
   const TemporaryFolder folder;
   const Assets assets(folder.path(""));
   std::filesystem::create_directory(folder.path("measured"));

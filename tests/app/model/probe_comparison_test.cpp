@@ -81,7 +81,7 @@ TEST_CASE("probe comparison: every recorded m, l and alpha is the tile machine's
   }
 }
 
-TEST_CASE("probe comparison: a figure that is off is told by as much as it is off") {
+TEST_CASE("probe comparison: a wrong figure is reported with its error") {
   KnownProbe wrong = *synthetic(1, 300, 3);
   wrong.probe.steps[2].l *= 1.25;
   const auto compared = compare_probe(*simulation_of(wrong.probe)->program, std::make_shared<const KnownProbe>(wrong));
@@ -92,7 +92,7 @@ TEST_CASE("probe comparison: a figure that is off is told by as much as it is of
   CHECK(difference((*compared)->steps[1]).l == 0);
 }
 
-TEST_CASE("probe comparison: tiles that the kernel's warp leaves out, since its rows see none of their keys, are no steps") {
+TEST_CASE("probe comparison: tiles that the kernel's warp skips are not steps") {
   ProbeResult probe = synthetic(0, 5, 1)->probe;
   probe.problem.causal = true;
   probe.problem.head_dim = 128;
@@ -108,7 +108,7 @@ TEST_CASE("probe comparison: tiles that the kernel's warp leaves out, since its 
   }
 }
 
-TEST_CASE("probe comparison: on other numbers the figures part, and other steps than the kernel's are refused") {
+TEST_CASE("probe comparison: other inputs give different figures, and other steps are refused") {
   KnownProbe other = *synthetic(0, 5, 1);
   other.inputs.seed = 2;
   const auto program = simulation_of(other.probe);
@@ -121,7 +121,7 @@ TEST_CASE("probe comparison: on other numbers the figures part, and other steps 
   CHECK(compared.error().sentence.find("3 steps") != std::string::npos);
 }
 
-TEST_CASE("probe comparison: every row of every plane has a block in each program with a probed kernel") {
+TEST_CASE("probe comparison: every row of every plane belongs to a block") {
   for (const std::string kernel : {"flash2", "flash1", "standard"}) {
     ProbeResult probe;
     probe.kernel = kernel;
@@ -146,7 +146,7 @@ TEST_CASE("probe comparison: every row of every plane has a block in each progra
   }
 }
 
-TEST_CASE("session: the kernel's row is compared at once, and shown with the numbers that the kernel read when asked for") {
+TEST_CASE("session: the kernel's row is compared at once, and shown with the kernel's inputs on request") {
   const auto known = synthetic(1, 300, 7);
   Session::Start start;
   start.request.algorithm = "flash2";
@@ -181,7 +181,7 @@ TEST_CASE("session: the kernel's row is compared at once, and shown with the num
   CHECK(static_cast<double>(l->at(view.row, 0)) == view.compared->steps[step].machine.l);
 }
 
-TEST_CASE("measurements: samples are read from beside the bundles, and numbers are the same when every element is") {
+TEST_CASE("measurements: samples lie next to the bundles; inputs are equal if every element is") {
   InputSource a, b;
   CHECK(same_numbers(a, b));
   b.seed = 2;

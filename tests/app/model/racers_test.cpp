@@ -7,7 +7,7 @@
 
 using namespace tilescope;
 
-TEST_CASE("racers: the first of the family and the chosen one; FlashAttention-2 or the last where the first itself is chosen") {
+TEST_CASE("racers: the baseline and the chosen program; FlashAttention-2 or the last if the baseline is chosen") {
   using Pair = std::pair<std::string, std::string>;
   CHECK(racers("standard") == Pair{"standard", "flash2"});
   CHECK(racers("flash1") == Pair{"standard", "flash1"});

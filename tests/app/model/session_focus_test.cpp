@@ -9,7 +9,7 @@
 
 using namespace tilescope;
 
-TEST_CASE("session: fewer SMs than the one in focus brings the focus back") {
+TEST_CASE("session: removing the focused SM resets the focus") {
   Opened opened;
   CHECK(opened.after(SetFocusSm{3}).lane().focus_sm == 3);
   const View view = opened.after(SetSpecValue{"sm.count=2"});
@@ -17,7 +17,7 @@ TEST_CASE("session: fewer SMs than the one in focus brings the focus back") {
   CHECK(view.lane().focus_sm == 0);
 }
 
-TEST_CASE("session: on a large GPU another SM in focus is simulated and the clock kept") {
+TEST_CASE("session: on a large GPU, focusing another SM simulates it and keeps the clock") {
   Opened opened(h200_start({.heads = 8, .kv_heads = 8, .seq_q = 2048, .seq_kv = 2048, .head_dim = 64}));
   const double cycle = opened.view().cycle;
   const View view = opened.after(SetFocusSm{77});
@@ -26,7 +26,7 @@ TEST_CASE("session: on a large GPU another SM in focus is simulated and the cloc
   CHECK(view.lane().simulation->request.focus_sm == 77);
 }
 
-TEST_CASE("session: an SM that was in focus before, or looked into, comes into focus without simulating again") {
+TEST_CASE("session: focusing an SM that was simulated before needs no simulation") {
   for (const bool race : {false, true}) {
     CAPTURE(race);
     Session::Start start = h200_start({.heads = 32, .kv_heads = 32, .seq_q = 1024, .seq_kv = 1024, .head_dim = 64});
@@ -54,7 +54,7 @@ TEST_CASE("session: an SM that was in focus before, or looked into, comes into f
   }
 }
 
-TEST_CASE("session: another problem is not shown with what is known of the last one's SMs") {
+TEST_CASE("session: a new problem does not reuse SMs of the last one") {
   Opened opened(h200_start({.heads = 8, .kv_heads = 8, .seq_q = 2048, .seq_kv = 2048, .head_dim = 64}));
   opened.after(SetFocusSm{77});
   opened.session.apply(SetProblem{with_rows(opened.view(), 1024), "seq"});

@@ -8,7 +8,7 @@
 
 using namespace tilescope;
 
-TEST_CASE("session: a matrix of one's own is used; one of another shape is refused with both shapes") {
+TEST_CASE("session: a user's matrix is used; one of another shape is refused with both shapes") {
   Opened opened;
   opened.after(SetProblem{two_numbers_a_row(4), "seq"});
   const View good = opened.after(SetMatrix{Tensor::q, "1,2\n3,4\n5,6\n7,8"});
@@ -28,7 +28,7 @@ TEST_CASE("session: a matrix of one's own is used; one of another shape is refus
   CHECK_FALSE(seeded.message.has_value());
 }
 
-TEST_CASE("session: a matrix is loaded from a file, and a missing file is a sentence") {
+TEST_CASE("session: a matrix is loaded from a file; a missing file is an error") {
   const TemporaryFolder folder;
   Opened opened;
   opened.after(SetProblem{two_numbers_a_row(2), "seq"});
@@ -38,7 +38,7 @@ TEST_CASE("session: a matrix is loaded from a file, and a missing file is a sent
   CHECK(missing.message->sentence.find("none.csv") != std::string::npos);
 }
 
-TEST_CASE("session: a matrix that no longer fits the problem is left out and said so") {
+TEST_CASE("session: a matrix that no longer fits is dropped with a message") {
   Opened opened;
   opened.after(SetProblem{two_numbers_a_row(2), "seq"});
   opened.after(SetMatrix{Tensor::q, "1 0\n0 1"});

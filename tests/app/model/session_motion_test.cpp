@@ -19,7 +19,7 @@ TEST_CASE("session: a step forward and a step back lead to the same state") {
   CHECK(back.lane().state == before);
 }
 
-TEST_CASE("session: a step moves the clock little by little and comes to rest at the step") {
+TEST_CASE("session: a step animates the clock and settles at the step") {
   Opened opened;
   const double from = opened.view().cycle;
   opened.session.apply(Step{1, Grain::tile});
@@ -37,7 +37,7 @@ TEST_CASE("session: a step moves the clock little by little and comes to rest at
   CHECK(rest.cycle == rest.lane().rest.cycle);
 }
 
-TEST_CASE("session: any step reached by any way is the same bits") {
+TEST_CASE("session: a step gives the same bits however it is reached") {
   Opened opened;
   const std::int64_t last = opened.view().lane().step_count;
   const auto seed = static_cast<std::uint32_t>(std::random_device{}());
@@ -76,7 +76,7 @@ TEST_CASE("session: playing reaches the end and stops there; playing again start
   CHECK(opened.view().lane().step <= 1);
 }
 
-TEST_CASE("session: speed 2 plays twice as many steps a second as speed 1, the crawl very few") {
+TEST_CASE("session: speed 2 plays twice as many steps per second as speed 1") {
   const auto steps_in_ten_seconds = [](double speed) {
     Opened opened;
     opened.session.apply(SeekStep{0});
@@ -103,7 +103,7 @@ TEST_CASE("session: scrubbing shows the moment between two steps") {
   CHECK(opened.after(SeekCycle{1e30}).cycle == doctest::Approx(end));
 }
 
-TEST_CASE("session: after the last step of the SM in focus one more goes to the end of the run, and one back to that step") {
+TEST_CASE("session: one step after the focused SM's last goes to the end of the run, one back returns") {
   Session::Start start = opening_start();
   start.request.problem.causal = true;
   Opened opened(std::move(start));
@@ -124,7 +124,7 @@ TEST_CASE("session: after the last step of the SM in focus one more goes to the 
   CHECK(opened.view().cycle == whole);
 }
 
-TEST_CASE("session: values never go back while one steps forward, though loads land long after their turn, or before it") {
+TEST_CASE("session: values never go back while stepping forward, although loads land out of order") {
   for (const std::string algorithm : {"flash2", "flash1", "standard", "softmax_safe", "softmax_online", "softmax_fused"}) {
     CAPTURE(algorithm);
     Session::Start start = opening_start();

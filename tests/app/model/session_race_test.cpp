@@ -9,7 +9,7 @@
 
 using namespace tilescope;
 
-TEST_CASE("session: a race shows standard and the chosen algorithm at one clock, and leaves one lane when it is off") {
+TEST_CASE("session: a race shows standard and the chosen algorithm on one clock; off, only the chosen one") {
   Opened opened;
   const View race = opened.after(SetRace{true});
   REQUIRE(race.lanes.size() == 2);
@@ -37,7 +37,7 @@ TEST_CASE("session: standard races flash2") {
   CHECK(race.lanes[1].simulation->request.algorithm == "flash2");
 }
 
-TEST_CASE("session: a race steps to the next step of either lane, back the same way, and plays to the end of the slower one") {
+TEST_CASE("session: a race steps through both runs, forward and back, and plays to the end of the slower one") {
   Session::Start start = opening_start();
   start.race = true;
   Opened opened(std::move(start));
@@ -57,7 +57,7 @@ TEST_CASE("session: a race steps to the next step of either lane, back the same 
   CHECK(opened.view().cycle == doctest::Approx(end));
 }
 
-TEST_CASE("session: in a race the SMs of either side are looked into") {
+TEST_CASE("session: in a race, SMs of both runs are simulated in the background") {
   Session::Start start = h200_start({.heads = 32, .kv_heads = 32, .seq_q = 1024, .seq_kv = 1024, .head_dim = 64});
   start.race = start.by_sm = true;
   Opened opened(std::move(start));
@@ -73,7 +73,7 @@ TEST_CASE("session: in a race the SMs of either side are looked into") {
   CHECK(work->simulation->request.algorithm == opened.view().lanes[1].simulation->request.algorithm);
 }
 
-TEST_CASE("session: a race that cannot be simulated leaves the switch off, with a sentence") {
+TEST_CASE("session: a race that cannot be simulated stays off and says why") {
   Opened opened;
   const AttentionProblem long_one = with_rows(opened.view(), 32768);
   opened.after(SetProblem{long_one, "seq"});

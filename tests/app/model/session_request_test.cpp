@@ -16,7 +16,7 @@ TEST_CASE("session: changing N simulates again and keeps the step") {
   CHECK(view.lane().step == step);
 }
 
-TEST_CASE("session: a problem without the step that was shown opens on its telling one") {
+TEST_CASE("session: a problem without the current step opens on its own opening step") {
   Opened opened;
   AttentionProblem causal = opened.view().request.problem;
   causal.causal = true;
@@ -25,7 +25,7 @@ TEST_CASE("session: a problem without the step that was shown opens on its telli
   CHECK(view.lane().step < view.lane().step_count);
 }
 
-TEST_CASE("session: a size that cannot be is a sentence at its control, and the last good simulation stays") {
+TEST_CASE("session: an invalid size is explained at its control, and the last good simulation stays") {
   Opened opened;
   const auto good = opened.view().lane().simulation;
   const View bad = opened.after(SetProblem{with_rows(opened.view(), 0), "seq"});
@@ -39,7 +39,7 @@ TEST_CASE("session: a size that cannot be is a sentence at its control, and the 
   CHECK(mended.lane().simulation->request.problem.seq_q == 32);
 }
 
-TEST_CASE("session: a tile that does not fit says both numbers at its control") {
+TEST_CASE("session: a tile that does not fit is explained with both numbers") {
   Opened opened;
   AttentionProblem large = with_rows(opened.view(), 8192);
   large.head_dim = 256;
@@ -50,7 +50,7 @@ TEST_CASE("session: a tile that does not fit says both numbers at its control") 
   CHECK(view.message->sentence.find("KiB") != std::string::npos);
 }
 
-TEST_CASE("session: another GPU runs the tile of its own kernel, not the one that was chosen for the last") {
+TEST_CASE("session: another GPU starts with its own default tile") {
   Opened opened;
   CHECK(opened.view().lane().simulation->request.tile == TileShape{16, 16});
   const View h200 = opened.after(SetGpu{"h200"});
@@ -58,7 +58,7 @@ TEST_CASE("session: another GPU runs the tile of its own kernel, not the one tha
   CHECK(h200.lane().simulation->request.tile == TileShape{128, 128});
 }
 
-TEST_CASE("session: another GPU comes from its file; an unknown one is a sentence") {
+TEST_CASE("session: another GPU is loaded from its file; an unknown one is an error") {
   Opened opened;
   CHECK(opened.after(SetGpu{"h200"}).lane().simulation->request.gpu.sm_count == 132);
   const View bad = opened.after(SetGpu{"h9000"});
@@ -67,7 +67,7 @@ TEST_CASE("session: another GPU comes from its file; an unknown one is a sentenc
   CHECK(bad.request.gpu.id == "h200");
 }
 
-TEST_CASE("session: one number of the GPU can be changed, refused, and put back") {
+TEST_CASE("session: a GPU value can be changed, refused and reset") {
   Opened opened;
   const double cycles = opened.view().lane().simulation->cycles.value;
   const View slow = opened.after(SetSpecValue{"hbm.bytes_per_second=1000000000"});
@@ -81,7 +81,7 @@ TEST_CASE("session: one number of the GPU can be changed, refused, and put back"
   CHECK(reset.request.gpu.provenance.find("hbm.bytes_per_second")->second.source != Source::user);
 }
 
-TEST_CASE("session: the first request can be one that cannot be simulated") {
+TEST_CASE("session: the first request may be invalid") {
   Session::Start start = opening_start();
   start.request.problem.head_dim = 1000;
   Opened opened(std::move(start));

@@ -7,7 +7,7 @@
 
 using namespace tilescope;
 
-TEST_CASE("session: it opens on the second key tile of flash2, at rest, with values, where alpha is not 1") {
+TEST_CASE("session: it opens on the second key tile of flash2, settled, with values and alpha below 1") {
   Opened opened;
   const View view = opened.view();
   REQUIRE(view.lanes.size() == 1);
@@ -42,7 +42,7 @@ TEST_CASE("session: every program of the table opens, steps and races") {
   }
 }
 
-TEST_CASE("session: the same commands without time passing give the same view") {
+TEST_CASE("session: equal commands without time passing give equal views") {
   Opened first, second;
   for (Opened* one : {&first, &second}) {
     one->after(SeekStep{9});

@@ -11,7 +11,7 @@
 
 using namespace tilescope;
 
-TEST_CASE("session: while a long block is written out, what was shown stays; then the step is shown with its operations") {
+TEST_CASE("session: while a long block is generated the last picture stays, then the step appears") {
   Session::Start start = opening_start();
   start.request.algorithm = "flash1";
   start.request.problem.heads = start.request.problem.kv_heads = 2;
@@ -43,7 +43,7 @@ TEST_CASE("session: while a long block is written out, what was shown stays; the
   CHECK(opened.view().lane().step == opened.view().lane().step_count);
 }
 
-TEST_CASE("session: a step far away in a block of checkpoints is shown with its values, and only once they are at hand") {
+TEST_CASE("session: a distant step appears once its values are computed") {
   Session::Start start = h200_start({.heads = 1, .kv_heads = 1, .seq_q = 4096, .seq_kv = 4096, .head_dim = 128});
   start.request.algorithm = "flash1";
   start.threads = true;
@@ -64,7 +64,7 @@ TEST_CASE("session: a step far away in a block of checkpoints is shown with its 
   CHECK(opened.view().lane().step == goal);
 }
 
-TEST_CASE("session: a simulation that left the screen is let go of") {
+TEST_CASE("session: a replaced simulation is released") {
   Opened opened;
   const std::weak_ptr<const Simulation> first = opened.view().lane().simulation;
   opened.after(SetProblem{with_rows(opened.view(), 24), "seq"});
@@ -91,7 +91,7 @@ TEST_CASE("session: with a thread, dragging N ends at the last value and never b
   CHECK(worst < 0.2);
 }
 
-TEST_CASE("session: cancelling keeps the last good picture and what its controls showed") {
+TEST_CASE("session: cancelling keeps the last good picture and its controls") {
   Session::Start start = opening_start();
   start.threads = true;
   Opened opened(std::move(start));
@@ -104,7 +104,7 @@ TEST_CASE("session: cancelling keeps the last good picture and what its controls
   CHECK_FALSE(opened.view().request.blocks_per_sm.has_value());  // what was left to the program still is
 }
 
-TEST_CASE("session: the float64 reference comes with the values, one a plane, and not for planes too large for a frame") {
+TEST_CASE("session: the float64 reference comes with the values, once per plane, except for large planes") {
   Opened opened;
   const auto first = opened.view().lane().reference;
   REQUIRE(first != nullptr);

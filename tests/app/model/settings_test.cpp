@@ -45,12 +45,12 @@ Settings unusual() {
 
 }  // namespace
 
-TEST_CASE("settings: what is formatted is parsed back to the same") {
+TEST_CASE("settings: format and parse round-trip") {
   CHECK(parse_settings(format_settings(unusual())) == unusual());
   CHECK(parse_settings(format_settings({})) == Settings{});
 }
 
-TEST_CASE("settings: what is saved is loaded in the next run") {
+TEST_CASE("settings: saved settings are loaded by the next run") {
   const TemporaryFolder folder;
   const Environment config("XDG_CONFIG_HOME", folder.path("config"));
   CHECK(load_settings() == Settings{});
@@ -58,7 +58,7 @@ TEST_CASE("settings: what is saved is loaded in the next run") {
   CHECK(load_settings() == unusual());
 }
 
-TEST_CASE("settings: a value that makes no sense is left at its default, the others count") {
+TEST_CASE("settings: an invalid value keeps its default, the others apply") {
   const Settings read =
       parse_settings("[window]\nwidth = -5\nheight = 800\ntheme = \"pink\"\n[layout]\nleft = nan\nright = 0.3\nbottom = \"x\"");
   Settings expected;
@@ -67,7 +67,7 @@ TEST_CASE("settings: a value that makes no sense is left at its default, the oth
   CHECK(read == expected);
 }
 
-TEST_CASE("settings: a corrupt file is as good as none") {
+TEST_CASE("settings: a corrupt file gives the defaults") {
   const TemporaryFolder folder;
   const Environment config("XDG_CONFIG_HOME", folder.path("config"));
   std::filesystem::create_directories(folder.path("config/tilescope"));
@@ -78,7 +78,7 @@ TEST_CASE("settings: a corrupt file is as good as none") {
   }
 }
 
-TEST_CASE("settings: random bytes never do harm") {
+TEST_CASE("settings: random bytes never crash the parser") {
   const auto seed = static_cast<std::uint32_t>(std::random_device{}());
   CAPTURE(seed);
   std::mt19937 random(seed);
@@ -94,7 +94,7 @@ TEST_CASE("settings: random bytes never do harm") {
   }
 }
 
-TEST_CASE("settings: a place that cannot be written is no error") {
+TEST_CASE("settings: an unwritable folder is not an error") {
   const TemporaryFolder folder;
   const std::string blocked = folder.file("blocked", "a file where a folder should be");
   const Environment config("XDG_CONFIG_HOME", blocked);

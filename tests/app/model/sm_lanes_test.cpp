@@ -30,7 +30,7 @@ std::shared_ptr<const Simulation> simulation_of(const char* algorithm, std::int6
 
 }  // namespace
 
-TEST_CASE("sm lanes: every block of the trace is in its place, and those of a place follow one another") {
+TEST_CASE("sm rows: every block of the trace is in its slot, and blocks of a slot do not overlap") {
   const auto simulation = simulation_of("standard", 8, 1024);
   const SmLanes lanes = make_sm_lanes(*simulation);
   CHECK(lanes.complete);
@@ -54,7 +54,7 @@ TEST_CASE("sm lanes: every block of the trace is in its place, and those of a pl
   CHECK(lanes.launch_at(lanes.end) == 2);
 }
 
-TEST_CASE("sm lanes: the density of a row is what its blocks take of each column, however many they are") {
+TEST_CASE("sm rows: the density of a row is the part of each column that its blocks take") {
   const auto simulation = simulation_of("standard", 8, 1024);
   const SmLanes lanes = make_sm_lanes(*simulation);
   for (const int columns : {700, 9}) {  // 9 columns: many more runs than columns, which then come from the running sums
@@ -83,7 +83,7 @@ TEST_CASE("sm lanes: the density of a row is what its blocks take of each column
   CHECK(std::count(wide.edge.begin(), wide.edge.end(), 1) > 1);
 }
 
-TEST_CASE("sm lanes: looking into an SM out of focus finds what it does when it is in focus") {
+TEST_CASE("sm rows: an SM simulated in the background equals the same SM in focus") {
   const auto simulation = simulation_of("flash2", 32, 1024);
   CHECK(simulation->trace->intervals(70).empty());
   const auto works = look_into_sms(simulation, 70, 72, {});
@@ -111,7 +111,7 @@ TEST_CASE("sm lanes: looking into an SM out of focus finds what it does when it 
   CHECK(waits.cycles == doctest::Approx(sum));
 }
 
-TEST_CASE("sm lanes: measured blocks stand where the simulation put the first block of their SM") {
+TEST_CASE("sm rows: a measured SM is drawn at the row of its first simulated block") {
   const auto simulation = simulation_of("flash2", 32, 1024);
   const SmLanes simulated = make_sm_lanes(*simulation);
   ProbeResult probe;
@@ -135,7 +135,7 @@ TEST_CASE("sm lanes: measured blocks stand where the simulation put the first bl
         CHECK(measured.of(sm, place)[i].start >= measured.of(sm, place)[i - 1].end);
 }
 
-TEST_CASE("sm lanes: zooming into rows keeps the one under the mouse, and never leaves less than one or more than all") {
+TEST_CASE("sm rows: zooming keeps the row under the mouse and shows one to all rows") {
   SmRows rows = all_rows(132);
   const SmRows near = zoom_rows(rows, 40, 0.25);
   CHECK(near.count == doctest::Approx(33));
@@ -158,7 +158,7 @@ TEST_CASE("sm lanes: zooming into rows keeps the one under the mouse, and never 
     }
 }
 
-TEST_CASE("sm lanes: rows fill the panel without overlap at every size") {
+TEST_CASE("sm rows: rows fill the panel without overlap at every size") {
   for (const auto& [width, height] :
        {std::pair{1400.0F, 280.0F}, std::pair{900.0F, 150.0F}, std::pair{500.0F, 70.0F}, std::pair{300.0F, 40.0F}})
     for (const std::size_t groups : {std::size_t{1}, std::size_t{2}})

@@ -75,7 +75,7 @@ TEST_CASE("tile history: flash2 reads each K and V tile once for every query til
   check_counts(simulation, Tensor::lse, 0, 1);
 }
 
-TEST_CASE("tile history: the next use of a tile is the next time it is read or written, and round to the first") {
+TEST_CASE("tile history: the next use of a tile is its next read or write, wrapping to the first") {
   TensorBox box;
   box.grid_cols = 3;
   box.shown_cols = 2;  // of two tiles and of one
@@ -98,7 +98,7 @@ TEST_CASE("tile history: flash1 reads K and V once, and writes O once more than 
   check_counts(simulation, Tensor::m, 4, 5);
 }
 
-TEST_CASE("tile history: standard attention writes every tile of S and P once, whatever the softmax launch cuts it into") {
+TEST_CASE("tile history: standard attention writes every tile of S and P once, whatever the softmax tile") {
   const auto simulation = run("standard");
   const StageLayout layout = layout_of(*simulation);
   const auto history = history_of(simulation);
@@ -131,7 +131,7 @@ TEST_CASE("tile history: what was read and written only grows with time") {
   }
 }
 
-TEST_CASE("tile history: on a large GPU the stores of every SM are there, the loads only of the one in focus") {
+TEST_CASE("tile history: on a large GPU, stores of every SM are kept, and loads of the focused one") {
   AttentionProblem problem;
   problem.heads = problem.kv_heads = 4;
   problem.seq_q = problem.seq_kv = 2048;
@@ -148,7 +148,7 @@ TEST_CASE("tile history: on a large GPU the stores of every SM are there, the lo
             [&](const CellHistory& cell) { CHECK(cell.written_part((*simulation)->trace->end_cycle()) == 1); });
 }
 
-TEST_CASE("tile history: a cell of several tiles counts the uses of all of them, and its parts are of tiles, not of uses") {
+TEST_CASE("tile history: a cell of several tiles counts all their uses") {
   const auto simulation = run("flash1", {.seq_q = 208, .seq_kv = 208});
   const StageLayout layout = layout_of(*simulation);
   TensorBox box = *layout.find(Tensor::o);
@@ -183,7 +183,7 @@ TEST_CASE("tile history: a cell of several tiles counts the uses of all of them,
   }
 }
 
-TEST_CASE("block map: says of every block which plane and rows it owns, as the block itself does") {
+TEST_CASE("block map: agrees with every block about its plane and rows") {
   const std::uint32_t seed = std::random_device{}();
   std::mt19937 random(seed);
   INFO("seed ", seed);
@@ -227,7 +227,7 @@ TEST_CASE("link use: the rates of all bins add up to the ledger") {
   }
 }
 
-TEST_CASE("tile history: a cell of thousands of tiles is filled as far as its tiles are, to less than a pixel") {
+TEST_CASE("tile history: a cell of thousands of tiles is filled to within a pixel") {
   constexpr int rows = 5000, cols = 3;
   std::vector<TileEvent> events;
   for (int row = 0; row < rows; ++row)
@@ -243,7 +243,7 @@ TEST_CASE("tile history: a cell of thousands of tiles is filled as far as its ti
   CHECK(cell.read_part(rows) == 0);
 }
 
-TEST_CASE("link use: the port of an SM carries nothing before its first load and after its last") {
+TEST_CASE("link use: an SM's port is idle before its first load and after its last") {
   const auto simulation = run("flash2");
   const Trace& trace = *simulation->trace;
   CHECK(port_rate(trace, 0, -1, true) == 0);
@@ -253,7 +253,7 @@ TEST_CASE("link use: the port of an SM carries nothing before its first load and
   CHECK(most > 0);
 }
 
-TEST_CASE("SM activity: at the end of each operation that operation is what the SM is doing") {
+TEST_CASE("SM activity: at the end of an operation, the SM is doing that operation") {
   const auto simulation = run("flash2");
   const Trace& trace = *simulation->trace;
   int checked = 0;

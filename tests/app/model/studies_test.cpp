@@ -37,7 +37,7 @@ const Theme no_theme;
 
 }  // namespace
 
-TEST_CASE("studies: what a view shows is worked out once it is open, and complete when the session is idle") {
+TEST_CASE("studies: a view's study starts when it opens, and is complete when the session is idle") {
   for (bool threads : {false, true}) {
     Session session(small_start(CenterView::stage, threads));
     session.finish();
@@ -71,7 +71,7 @@ TEST_CASE("studies: what a view shows is worked out once it is open, and complet
   }
 }
 
-TEST_CASE("studies: the base of what if is the GPU as its file has it") {
+TEST_CASE("studies: the baseline of What if is the unchanged GPU file") {
   Session session(small_start(CenterView::what_if));
   session.apply(SetSpecValue{"hbm.bytes_per_second=1e9"});
   session.finish();
@@ -80,7 +80,7 @@ TEST_CASE("studies: the base of what if is the GPU as its file has it") {
   CHECK_FALSE(same_numbers(view.lane().simulation->request.gpu, *view.gpu_base));
 }
 
-TEST_CASE("studies: what would bound the run next is worked out for every simulation, with or without threads") {
+TEST_CASE("studies: the next limit is computed for every simulation, with or without threads") {
   for (bool threads : {false, true}) {
     Session session(small_start(CenterView::stage, threads));
     session.finish();
@@ -97,7 +97,7 @@ TEST_CASE("studies: what would bound the run next is worked out for every simula
   }
 }
 
-TEST_CASE("studies: another order of the blocks is simulated, and what if still starts from that of the launch") {
+TEST_CASE("studies: a block order is simulated, and What if still starts from the launch order") {
   Session::Start start = small_start(CenterView::what_if);
   start.request.problem = {.heads = 2, .kv_heads = 2, .seq_q = 160, .seq_kv = 160, .head_dim = 16, .causal = true};
   Session session(std::move(start));
@@ -116,7 +116,7 @@ TEST_CASE("studies: another order of the blocks is simulated, and what if still 
   CHECK(row->outcome->time_ns != before->base->time_ns);
 }
 
-TEST_CASE("studies: a sweep that cannot be leaves the last one, with a sentence") {
+TEST_CASE("studies: an invalid sweep keeps the last one and says why") {
   Session session(small_start(CenterView::sweep));
   session.apply(SetSweep{"seq=16:32", {"flash2"}, SweepQuantity::hbm});
   session.finish();
@@ -128,7 +128,7 @@ TEST_CASE("studies: a sweep that cannot be leaves the last one, with a sentence"
   CHECK(view.studies->sweep->request.axis.values.size() == 2);
 }
 
-TEST_CASE("studies: the ranges offered are ranges that can be read") {
+TEST_CASE("studies: every offered range is valid") {
   for (const char* gpu : {"toy", "h200", "textbook"}) {
     SimulationRequest request;
     request.gpu = *load_gpu(gpu);
@@ -139,7 +139,7 @@ TEST_CASE("studies: the ranges offered are ranges that can be read") {
   }
 }
 
-TEST_CASE("sweep file: what was written is read back, to the bit, from CSV and JSON") {
+TEST_CASE("sweep file: CSV and JSON round-trip to the bit") {
   Growing<SweepResult> sweep(small_sweep());
   REQUIRE(run_sweep(sweep, 2, {}, {}));
   auto whole = *sweep.read();
@@ -152,7 +152,7 @@ TEST_CASE("sweep file: what was written is read back, to the bit, from CSV and J
   }
 }
 
-TEST_CASE("sweep file: a stopped sweep goes on where it was, another one is refused") {
+TEST_CASE("sweep file: a stopped sweep continues, another one is refused") {
   Growing<SweepResult> sweep(small_sweep());
   std::atomic<bool> stop = false;
   CHECK_FALSE(run_sweep(
@@ -171,7 +171,7 @@ TEST_CASE("sweep file: a stopped sweep goes on where it was, another one is refu
     CHECK_FALSE(continue_sweep(rubbish, "file", other));
 }
 
-TEST_CASE("plot: axes hold their values, ticks are round and inside") {
+TEST_CASE("plot: axes contain their values, ticks are round and inside") {
   const std::vector<double> values = {3, 700, 0, -1, 1e9};
   const PlotAxis axis = axis_over("x", values);
   CHECK(axis.low < 3);
@@ -189,7 +189,7 @@ TEST_CASE("plot: axes hold their values, ticks are round and inside") {
   CHECK(axis_over("nothing", {}).high > axis_over("nothing", {}).low);
 }
 
-TEST_CASE("causes: every wait is followed back in time to a first cause") {
+TEST_CASE("causes: every stall is traced back to a first cause") {
   for (const char* algorithm : {"standard", "flash1", "flash2"}) {
     SimulationRequest request;
     request.algorithm = algorithm;

@@ -12,7 +12,7 @@
 using namespace tilescope;
 using namespace std::chrono_literals;
 
-TEST_CASE("worker: without threads the work is done when results are taken, in order of slots") {
+TEST_CASE("worker: without threads, work runs when results are taken, in slot order") {
   Worker worker(false, {});
   std::vector<int> order;
   for (int slot : {2, 0, 1})
@@ -25,7 +25,7 @@ TEST_CASE("worker: without threads the work is done when results are taken, in o
   CHECK_FALSE(worker.take_finished());
 }
 
-TEST_CASE("worker: what waits in a slot is replaced by what is submitted later") {
+TEST_CASE("worker: a later job replaces a waiting one in its slot") {
   Worker worker(false, {});
   int done = 0;
   for (int i = 1; i <= 3; ++i)
@@ -63,7 +63,7 @@ Worker::Work until_cancelled(std::promise<void>& started, std::atomic<bool>& can
 
 }  // namespace
 
-TEST_CASE("worker: a newer job of the same slot cancels the one that runs") {
+TEST_CASE("worker: a newer job cancels the running one in its slot") {
   Worker worker(true, {});
   std::promise<void> started;
   std::atomic<bool> cancelled = false;
@@ -78,7 +78,7 @@ TEST_CASE("worker: a newer job of the same slot cancels the one that runs") {
   CHECK(second);
 }
 
-TEST_CASE("worker: within its grace a running job is left to finish") {
+TEST_CASE("worker: within its grace period a running job finishes") {
   Worker worker(true, {});
   std::promise<void> started;
   std::atomic<int> asked = 0;
@@ -114,7 +114,7 @@ TEST_CASE("worker: more urgent work cancels less urgent work, not the other way 
   CHECK(cancelled);
 }
 
-TEST_CASE("worker: ending it while it works does not hang") {
+TEST_CASE("worker: destroying it during a job does not hang") {
   std::promise<void> started;
   std::atomic<bool> cancelled = false;
   {

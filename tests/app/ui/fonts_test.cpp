@@ -69,7 +69,7 @@ bool skipped(const BakedFonts& fonts) {
 
 }  // namespace
 
-TEST_CASE("fonts: no character of any listing is missing from any font") {
+TEST_CASE("fonts: every listing character has a glyph") {
   const BakedFonts fonts;
   if (skipped(fonts)) return;
   CHECK(fonts.library.missing().empty());
@@ -81,7 +81,7 @@ TEST_CASE("fonts: no character of any listing is missing from any font") {
   }
 }
 
-TEST_CASE("fonts: no character that the sources write into a text is missing from any font") {
+TEST_CASE("fonts: every character in the sources has a glyph") {
   const BakedFonts fonts;
   if (skipped(fonts)) return;
   int files = 0;
@@ -98,7 +98,7 @@ TEST_CASE("fonts: no character that the sources write into a text is missing fro
   CHECK(files > 50);
 }
 
-TEST_CASE("fonts: characters of another language are baked when they are asked for") {
+TEST_CASE("fonts: characters of another language are baked on request") {
   const BakedFonts fonts(U"타일 메모리");
   if (!fonts.library.notice().empty() || !fonts.library.missing().empty()) {
     MESSAGE("skipped: no font here has Hangul");
@@ -116,7 +116,7 @@ TEST_CASE("fonts: a larger scale bakes larger glyphs, not stretched ones") {
   CHECK(two.ui->Scale == 1);
 }
 
-TEST_CASE("fonts: digits of the number font are equally wide, so that figures do not jitter") {
+TEST_CASE("fonts: digits of the number font have equal width") {
   const BakedFonts fonts;
   const ImFont& mono = *fonts.theme.mono;
   const float width = mono.FindGlyph('0')->AdvanceX;
@@ -131,7 +131,7 @@ TEST_CASE("fonts: broken UTF-8 becomes a replacement character, never a crash") 
   CHECK(decode_utf8("").empty());
 }
 
-TEST_CASE("fonts: without any font file Greek letters and signs are Latin ones, not question marks") {
+TEST_CASE("fonts: without font files, Latin letters replace Greek ones") {
   const TemporaryFolder folder;
   const char* const before = std::getenv("FONTCONFIG_FILE");
   const std::string kept = before != nullptr ? before : "";
@@ -140,8 +140,8 @@ TEST_CASE("fonts: without any font file Greek letters and signs are Latin ones, 
     const BakedFonts fonts;
     CHECK(fonts.library.built_in());
     CHECK(fonts.library.notice() ==
-          "font Inter (Inter-Regular.otf) is not installed, the built-in font stands in; font JetBrains Mono "
-          "(JetBrainsMono-Regular.ttf) is not installed, the built-in font stands in (Debian: fonts-inter fonts-jetbrains-mono)");
+          "font Inter (Inter-Regular.otf) is not installed, using the built-in font; font JetBrains Mono "
+          "(JetBrainsMono-Regular.ttf) is not installed, using the built-in font (Debian: fonts-inter fonts-jetbrains-mono)");
     const auto same = [&](char32_t shown, char as) {
       CAPTURE(as);
       for (ImFont* font : fonts_of(fonts.theme)) {

@@ -66,7 +66,7 @@ std::set<std::string> texts_in_sources() {
 
 }  // namespace
 
-TEST_CASE("language: a file maps English to another language; what it lacks stays English") {
+TEST_CASE("language: a file maps English to another language; missing texts stay English") {
   const auto language =
       Language::parse("name = \"Test\"\n[text]\n\"play\" = \"spielen\"\n\"step {} of {}\" = \"Schritt {} von {}\"", "test.toml");
   REQUIRE(static_cast<bool>(language));
@@ -85,7 +85,7 @@ TEST_CASE("language: a broken file is one sentence with its name") {
   }
 }
 
-TEST_CASE("language: only plain ids are looked for") {
+TEST_CASE("language: only plain ids are accepted") {
   for (const char* id : {"../../etc/passwd", "KO", "k o", "zz"}) {
     CAPTURE(id);
     CHECK_FALSE(static_cast<bool>(load_language(id)));
@@ -94,7 +94,7 @@ TEST_CASE("language: only plain ids are looked for") {
   CHECK(*load_language("en") == nullptr);
 }
 
-TEST_CASE("language: the Korean file, where there is one, has every text that the program shows") {
+TEST_CASE("language: the Korean file has every text that the program shows") {
   const std::vector<std::string> offered = available_languages();
   if (std::find(offered.begin(), offered.end(), "ko") == offered.end()) {
     MESSAGE("there is no assets/lang/ko.toml, so the window offers no Korean");
@@ -140,7 +140,7 @@ std::set<std::string> texts_in_tables() {
 
 }  // namespace
 
-TEST_CASE("language: every language has the explanations that stand in tables of the simulation") {
+TEST_CASE("language: every language has the texts from the simulation's tables") {
   const std::set<std::string> texts = texts_in_tables();
   CHECK(texts.size() > 100);
   for (const std::string& id : available_languages()) {
@@ -155,7 +155,7 @@ TEST_CASE("language: every language has the explanations that stand in tables of
   }
 }
 
-TEST_CASE("language: the languages offered are those whose file is there") {
+TEST_CASE("language: the offered languages are those with a file") {
   const std::vector<std::string> ids = available_languages();
   REQUIRE_FALSE(ids.empty());
   CHECK(ids.front() == "en");

@@ -35,7 +35,7 @@ void check_layout(float width, float height, float scale, const LayoutShares& sh
 
 }  // namespace
 
-TEST_CASE("layout: no panel overlaps another or leaves the window, whatever the size and the shares") {
+TEST_CASE("layout: no panel overlaps another or leaves the window at any size") {
   const auto seed = static_cast<std::uint32_t>(std::random_device{}());
   CAPTURE(seed);
   std::mt19937 random(seed);
@@ -67,7 +67,7 @@ TEST_CASE("layout: at 1280x720 every panel is still wide and high enough to read
   CHECK(layout.timeline.height() >= 140);
 }
 
-TEST_CASE("layout: text too large for three columns leaves one, with tabs, and the middle takes the room of the other") {
+TEST_CASE("layout: with large text one side column with tabs is left, and the middle grows") {
   for (const float scale : {1.25F, 1.5F, 2.0F}) {
     const Layout layout = compute_layout(1280, 720, scale, {}, false);
     CAPTURE(scale);
@@ -83,7 +83,7 @@ TEST_CASE("layout: text too large for three columns leaves one, with tabs, and t
   CHECK_FALSE(compute_layout(1600, 900, 1.25F, {}, false).one_column);
 }
 
-TEST_CASE("layout: a panel alone has everything between the bars") {
+TEST_CASE("layout: a maximised panel takes everything between the bars") {
   const Layout layout = compute_layout(1600, 900, 1, {}, false);
   CHECK(layout.alone.min.x == layout.listing.min.x);
   CHECK(layout.alone.max.x == layout.bottom.max.x);
@@ -92,7 +92,7 @@ TEST_CASE("layout: a panel alone has everything between the bars") {
   CHECK(layout.alone.max.y > layout.timeline.min.y);
 }
 
-TEST_CASE("layout: a splitter follows the pointer, and comes to rest where it was dragged") {
+TEST_CASE("layout: a splitter follows the pointer") {
   const LayoutShares start;
   for (Splitter splitter : all_splitters) {
     const Rect before = compute_layout(1600, 900, 1, start, false).splitters[static_cast<std::size_t>(splitter)];
@@ -107,7 +107,7 @@ TEST_CASE("layout: a splitter follows the pointer, and comes to rest where it wa
   }
 }
 
-TEST_CASE("layout: a splitter dragged out of the window leaves every panel in it") {
+TEST_CASE("layout: a splitter dragged outside leaves every panel in the window") {
   for (Splitter splitter : all_splitters)
     for (float far : {-5000.0F, 5000.0F})
       check_layout(1600, 900, 1, drag_splitter({}, splitter, far, far, 1600, 900, 1, false), false);
@@ -119,7 +119,7 @@ TEST_CASE("layout: while presenting there is no top bar and the stage is larger"
   CHECK(presented.stage.height() > plain.stage.height());
 }
 
-TEST_CASE("layout: from 1280x720 up everything has its usual size; a smaller window shrinks it in steps, to 0.6 at the least") {
+TEST_CASE("layout: full size from 1280x720 up; smaller windows shrink in steps, to 0.6 at least") {
   CHECK(scale_of_window(1280, 720) == 1);
   CHECK(scale_of_window(3840, 2160) == 1);
   CHECK(scale_of_window(1279, 720) == doctest::Approx(0.95));

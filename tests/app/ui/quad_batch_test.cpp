@@ -98,7 +98,7 @@ TEST_CASE("quads: a rectangle covers its pixels and no others; its corners are r
   CHECK(canvas.at(30, 21) == red);
 }
 
-TEST_CASE("quads: the fill stops at its fraction, from each side, and what is beyond shows the empty colour") {
+TEST_CASE("quads: the fill stops at its fraction from each side; the rest has the empty colour") {
   Canvas canvas;
   if (!canvas.good()) return;
   const auto draw = [&](FillFrom from) {
@@ -181,7 +181,7 @@ TEST_CASE("quads: a gradient runs from one colour to the other") {
   CHECK(canvas.red_at(195, 40) > 235);
 }
 
-TEST_CASE("quads: they are drawn in the order of the list, under what follows and over what came before") {
+TEST_CASE("quads: they keep the order of the draw list") {
   Canvas canvas;
   if (!canvas.good()) return;
   canvas.draw([](ImDrawList* list) {
@@ -222,7 +222,7 @@ TEST_CASE("quads: a kept batch is drawn again, moved by its offset") {
   CHECK(canvas.at(40, 30) == black);
 }
 
-TEST_CASE("quads: rectangles without an area are left out, and without a renderer nothing happens") {
+TEST_CASE("quads: empty rectangles are skipped, and without a renderer nothing is drawn") {
   QuadBatch batch;
   batch.add({.min = {5, 5}, .max = {5, 9}, .fill = red});
   batch.add({.min = {9, 5}, .max = {5, 9}, .fill = red});

@@ -48,7 +48,7 @@ constexpr std::array both = {ThemeKind::dark, ThemeKind::light};
 
 }  // namespace
 
-TEST_CASE("theme: every text has WCAG AA contrast on the panel and on boxes inside it") {
+TEST_CASE("theme: every text has WCAG AA contrast on panels and insets") {
   for (ThemeKind kind : both) {
     const Theme theme = make_theme(kind, 1);
     for (ImU32 ground : {theme.panel, theme.inset, theme.background}) {
@@ -64,7 +64,7 @@ TEST_CASE("theme: every text has WCAG AA contrast on the panel and on boxes insi
   }
 }
 
-TEST_CASE("theme: tensors keep a distance for normal sight, protanopia, deuteranopia and tritanopia") {
+TEST_CASE("theme: tensor colours differ for normal sight, protanopia, deuteranopia and tritanopia") {
   // L, m and l are one family, told apart by their letters; the others must differ by colour as well.
   constexpr std::array apart = {Tensor::q, Tensor::k, Tensor::v, Tensor::s, Tensor::p, Tensor::o, Tensor::m};
   constexpr double clearly_different = 10;  // CIE76; 2.3 is just noticeable
@@ -81,7 +81,7 @@ TEST_CASE("theme: tensors keep a distance for normal sight, protanopia, deuteran
   }
 }
 
-TEST_CASE("theme: tensors stand out from the panel they lie on") {
+TEST_CASE("theme: tensors contrast with the panel") {
   for (ThemeKind kind : both) {
     const Theme theme = make_theme(kind, 1);
     for (Tensor t : all_tensors) {
@@ -91,7 +91,7 @@ TEST_CASE("theme: tensors stand out from the panel they lie on") {
   }
 }
 
-TEST_CASE("theme: contrast is that of WCAG at its known points") {
+TEST_CASE("theme: contrast matches known WCAG values") {
   constexpr ImU32 black = IM_COL32(0, 0, 0, 255), white = IM_COL32(255, 255, 255, 255);
   CHECK(contrast_ratio(black, white) == doctest::Approx(21));
   CHECK(contrast_ratio(white, white) == doctest::Approx(1));
@@ -104,7 +104,7 @@ TEST_CASE("theme: lengths grow with the scale") {
   CHECK(two.row_height == doctest::Approx(2 * one.row_height));
 }
 
-TEST_CASE("theme: mixing and fading keep to their ends") {
+TEST_CASE("theme: mixing and fading return their end points") {
   constexpr ImU32 a = IM_COL32(10, 20, 30, 255), b = IM_COL32(110, 220, 130, 55);
   CHECK(mix(a, b, 0) == a);
   CHECK(mix(a, b, 1) == b);

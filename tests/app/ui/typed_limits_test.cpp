@@ -41,25 +41,25 @@ void enter(WindowScript& script, const char* field, const char* text) {
 
 }  // namespace
 
-TEST_CASE("typed limits: a number within them is not remarked on") {
+TEST_CASE("typed limits: a valid number gives no message") {
   CHECK(typed_refusal("1", {1, 4096, true}, 1).empty());
   CHECK(typed_refusal(" +4096 ", {1, 4096, true}, 1).empty());
   CHECK(typed_refusal("2.5e3", {0.01, 1e6}, 2500).empty());
 }
 
-TEST_CASE("typed limits: what is beyond them is said with the limits and what is used") {
-  CHECK(typed_refusal("100000", {1, 4096, true}, 4096) == "100000 was asked for; 1 to 4\u2009096 is possible, 4\u2009096 is used.");
-  CHECK(typed_refusal("0", {1, 256, true}, 1) == "0 was asked for; 1 to 256 is possible, 1 is used.");
-  CHECK(typed_refusal("99999999999999999999", {1, 256, true}, 256).starts_with("99999999999999999999 was asked for"));
-  CHECK(typed_refusal("0", {0.01, 1e6}, 0.01) == "0 was asked for; 0.01 to 1.00 M is possible, 0.01 is used.");
+TEST_CASE("typed limits: an out-of-range number is refused with the limits and the value in use") {
+  CHECK(typed_refusal("100000", {1, 4096, true}, 4096) == "100000 is out of range (1 to 4\u2009096); using 4\u2009096.");
+  CHECK(typed_refusal("0", {1, 256, true}, 1) == "0 is out of range (1 to 256); using 1.");
+  CHECK(typed_refusal("99999999999999999999", {1, 256, true}, 256).starts_with("99999999999999999999 is out of range"));
+  CHECK(typed_refusal("0", {0.01, 1e6}, 0.01) == "0 is out of range (0.01 to 1.00 M); using 0.01.");
 }
 
-TEST_CASE("typed limits: what is no number is said to be none") {
-  CHECK(typed_refusal("1e6", {1, 256, true}, 1) == "“1e6” is no whole number; 1 to 256 is possible, 1 is used.");
-  CHECK(typed_refusal("many", {0, 8}, 2) == "“many” is no number; 0 to 8 is possible, 2 is used.");
+TEST_CASE("typed limits: text that is not a number is refused") {
+  CHECK(typed_refusal("1e6", {1, 256, true}, 1) == "“1e6” is not a whole number (1 to 256); using 1.");
+  CHECK(typed_refusal("many", {0, 8}, 2) == "“many” is not a number (0 to 8); using 2.");
 }
 
-TEST_CASE("typed limits: a refusal stands beside the field until the next number that is possible, and moves nothing") {
+TEST_CASE("typed limits: a refusal stays next to the field until valid input, and moves nothing") {
   const auto script = WindowScript::open(1280, 720);
   if (script == nullptr) return;
   const auto open = [&] { return ImGui::GetCurrentContext()->OpenPopupStack.size() == 1; };

@@ -35,7 +35,7 @@ TEST_CASE("widgets: elided text fits, ends with an ellipsis, and is never cut in
   CHECK(elide(fonts.theme.ui, "", 5).empty());
 }
 
-TEST_CASE("widgets: elided text uses the room there is") {
+TEST_CASE("widgets: elided text uses the available width") {
   const BakedFonts fonts;
   const std::string text(60, 'm');
   const float width = text_width(fonts.theme.ui, std::string(20, 'm')) + text_width(fonts.theme.ui, "…") + 1;
@@ -57,7 +57,7 @@ TEST_CASE("widgets: short numbers take at most four characters and keep their me
   }
 }
 
-TEST_CASE("widgets: text on a fill can be read on every tensor's colour in both themes") {
+TEST_CASE("widgets: text is readable on every tensor colour in both themes") {
   for (ThemeKind kind : {ThemeKind::dark, ThemeKind::light}) {
     const Theme theme = make_theme(kind, 1);
     for (Tensor t : all_tensors) CHECK(contrast_ratio(text_on(theme, theme.color(t)), theme.color(t)) >= 3.9);

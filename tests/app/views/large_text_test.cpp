@@ -69,7 +69,7 @@ TEST_CASE("large text: no line of a listing is cut") {
     }
 }
 
-TEST_CASE("large text: every lane of the timeline has a name that can be read, in Race too") {
+TEST_CASE("large text: every timeline row has a readable name, in Race too") {
   for (const float scale : {1.0F, 1.25F, 1.5F, 2.0F})
     for (const auto& [width, height] : {std::pair{1600, 900}, {1280, 720}})
       for (const bool race : {false, true}) {
@@ -93,11 +93,11 @@ TEST_CASE("large text: every lane of the timeline has a name that can be read, i
       }
 }
 
-TEST_CASE("large text: pills without room are in a list, and a click there opens what they would have opened") {
+TEST_CASE("large text: pills that do not fit move into a list and work from there") {
   const auto script = WindowScript::open(1280, 720, 2);
   if (script == nullptr) return;
   const Rect bar = script->frame().layout().top_bar;
-  for (const char* lost : {"Standard", "Br 16  Bc 16##tile", "inputs##inputs"}) {
+  for (const char* lost : {"Standard", "Br 16  Bc 16##tile", "Inputs##inputs"}) {
     CAPTURE(lost);
     CHECK_FALSE(place_of(*script, bar, in_window(lost)));
   }
@@ -107,7 +107,7 @@ TEST_CASE("large text: pills without room are in a list, and a click there opens
   const ImGuiWindow* list = open_popup();
   REQUIRE(list != nullptr);
   const Rect inside = {list->Pos, {list->Pos.x + list->Size.x, list->Pos.y + list->Size.y}};
-  const auto inputs = place_of(*script, inside, ImHashStr("inputs", 0, list->ID));
+  const auto inputs = place_of(*script, inside, ImHashStr("Inputs", 0, list->ID));
   REQUIRE(inputs);
   script->click(inputs->x, inputs->y);
   const ImGuiWindow* opened = open_popup();
@@ -119,10 +119,10 @@ TEST_CASE("large text: pills without room are in a list, and a click there opens
   CHECK(opened->Pos.y + opened->Size.y <= 720);
 }
 
-TEST_CASE("a popover that would leave the window begins further left, and keeps its width while it is open") {
+TEST_CASE("popover: it stays inside the window and keeps its width while open") {
   const auto script = WindowScript::open(1280, 720);
   if (script == nullptr) return;
-  const auto inputs = place_of(*script, script->frame().layout().top_bar, in_window("inputs##inputs"));
+  const auto inputs = place_of(*script, script->frame().layout().top_bar, in_window("Inputs##inputs"));
   REQUIRE(inputs);
   script->click(inputs->x, inputs->y);
   const ImGuiWindow* opened = open_popup();
@@ -134,7 +134,7 @@ TEST_CASE("a popover that would leave the window begins further left, and keeps 
   CHECK(opened->Pos.x + opened->Size.x <= 1280);
 }
 
-TEST_CASE("large text: the views that have no room for their tabs are in a list") {
+TEST_CASE("large text: tabs that do not fit become a list") {
   const auto script = WindowScript::open(1280, 720, 3);
   if (script == nullptr) return;
   const Rect tabs = script->frame().layout().stage;
@@ -148,7 +148,7 @@ TEST_CASE("large text: the views that have no room for their tabs are in a list"
   CHECK(script->view().center == CenterView::fit);
 }
 
-TEST_CASE("large text: a view that needs more room than it has scrolls both ways") {
+TEST_CASE("large text: a view that does not fit scrolls both ways") {
   const auto script = WindowScript::open(1280, 720, 2);
   if (script == nullptr) return;
   for (const CenterView center : {CenterView::roofline, CenterView::what_if}) {
@@ -160,7 +160,7 @@ TEST_CASE("large text: a view that needs more room than it has scrolls both ways
   }
 }
 
-TEST_CASE("large text: the stage and Race have all of it in sight, from the SM in focus to HBM") {
+TEST_CASE("large text: stage and Race show everything from the SM in focus to HBM") {
   for (const auto& [width, height] : {std::pair{1600, 900}, {1280, 720}})
     for (const bool race : {false, true}) {
       const int wide = width;  // a lambda of Clang captures no structured binding
@@ -194,7 +194,7 @@ TEST_CASE("large text: Validate scrolls down, not sideways") {
   CHECK(panel->ScrollMax.y > 0);
 }
 
-TEST_CASE("large text: in Race the rows of the timeline follow the step, and stay where they were scrolled to without one") {
+TEST_CASE("large text: in Race the timeline rows follow the step, and otherwise stay as scrolled") {
   Session::Start start = opening_start();
   start.race = true;
   const auto script = WindowScript::open(std::move(start), 1280, 720, 2);
@@ -216,7 +216,7 @@ TEST_CASE("large text: in Race the rows of the timeline follow the step, and sta
   CHECK(state.scroll == 3);
 }
 
-TEST_CASE("large text: one panel stands beside the middle; its tabs and S choose which") {
+TEST_CASE("large text: one side panel is left; tabs and S choose it") {
   const auto script = WindowScript::open(1280, 720, 1.5F);
   if (script == nullptr) return;
   CHECK(script->view().side == "listing");
@@ -231,7 +231,7 @@ TEST_CASE("large text: one panel stands beside the middle; its tabs and S choose
   CHECK(script->view().side == "listing");
 }
 
-TEST_CASE("a panel alone: Z takes the one under the mouse, a double click on a title does too, Z or Esc gives it back") {
+TEST_CASE("maximise: Z or a double click maximises a panel, Z or Esc restores it") {
   const auto script = WindowScript::open(1280, 720);
   if (script == nullptr) return;
   const Layout layout = script->frame().layout();

@@ -20,7 +20,7 @@ BandwidthRecord record_of(const std::vector<double>& kilobytes) {
 
 }  // namespace
 
-TEST_CASE("bandwidth curve: it begins with the first traffic, in cycles of the simulated clock, and keeps every byte") {
+TEST_CASE("bandwidth curve: it starts at the first traffic, in simulated cycles, and keeps every byte") {
   const BandwidthCurve curve = curve_of(record_of({0, 0, 0, 100, 300, 200, 0, 0, 0, 0}), 2e9, 64);
   CHECK(curve.bin_width == doctest::Approx(2000));  // 1 µs at 2 GHz
   CHECK(curve.ceiling == 64);
@@ -32,7 +32,7 @@ TEST_CASE("bandwidth curve: it begins with the first traffic, in cycles of the s
   CHECK(curve.rate_between(8000, 10000) == 0);
 }
 
-TEST_CASE("bandwidth curve: no samples, or only quiet ones, are no curve") {
+TEST_CASE("bandwidth curve: without traffic there is no curve") {
   CHECK(curve_of(record_of({}), 2e9, 64).before.size() == 1);
   CHECK(curve_of(record_of({0, 0, 0}), 2e9, 64).rate_between(0, 3000) == 0);
 }

@@ -71,7 +71,7 @@ std::vector<T> of_kind(const std::vector<Command>& commands) {
 
 }  // namespace
 
-TEST_CASE("panels: every panel draws every program at every telling step, with and without values, narrow and wide") {
+TEST_CASE("panels: every panel draws every program at its key steps, with and without values, narrow and wide") {
   for (const ProgramInfo& info : program_table()) {
     CAPTURE(std::string(info.id));
     const auto simulation = run(info.id);
@@ -90,7 +90,7 @@ TEST_CASE("panels: every panel draws every program at every telling step, with a
   }
 }
 
-TEST_CASE("panels: a mouse that wanders, clicks, drags and scrolls asks for nothing impossible") {
+TEST_CASE("panels: random mouse input pushes only valid commands") {
   const std::uint32_t seed = std::random_device{}();
   CAPTURE(seed);
   std::mt19937 random(seed);
@@ -122,7 +122,7 @@ TEST_CASE("panels: a mouse that wanders, clicks, drags and scrolls asks for noth
   }
 }
 
-TEST_CASE("listing: a click on a line asks for the next step on that line, and round to the first when there is none later") {
+TEST_CASE("listing: clicking a line goes to its next step, wrapping to the first") {
   const auto simulation = run("flash2");
   const Trace& trace = *simulation->trace;
   const int sm = trace.focused_sms().front();
@@ -161,7 +161,7 @@ TEST_CASE("listing: clicking down the panel reaches the lines in order") {
   CHECK(lines.size() >= 12);
 }
 
-TEST_CASE("step index: steps go by the end of their operations, as the trace has them, for every program") {
+TEST_CASE("step index: steps follow the end of their operations, for every program") {
   for (const ProgramInfo& info : program_table()) {
     CAPTURE(std::string(info.id));
     const auto simulation = run(info.id);
@@ -183,7 +183,7 @@ TEST_CASE("step index: steps go by the end of their operations, as the trace has
   }
 }
 
-TEST_CASE("traffic: the mouse on a row lights its tensor once, and leaving it puts the light out") {
+TEST_CASE("traffic: hovering a row highlights its tensor once; leaving ends it") {
   const Showing showing(run("flash2"), 20);
   PanelScreen screen({340, 420});
   std::vector<Tensor> lit;
@@ -203,7 +203,7 @@ TEST_CASE("traffic: the mouse on a row lights its tensor once, and leaving it pu
   CHECK(!out.front().tensor);
 }
 
-TEST_CASE("softmax: plus and minus choose the next row, and stop at the edges of the tile") {
+TEST_CASE("softmax: plus and minus choose the row and stop at the tile's edges") {
   Showing showing(run("flash2"), 20);
   const auto rows_asked = [&](int row) {
     showing.view.row = row;
@@ -221,7 +221,7 @@ TEST_CASE("softmax: plus and minus choose the next row, and stop at the edges of
   CHECK(rows_asked(15) == std::vector<int>{14});
 }
 
-TEST_CASE("softmax: what is read follows the step, the row and the inputs") {
+TEST_CASE("softmax: values follow the step, the row and the inputs") {
   const auto simulation = run("flash2");
   SoftmaxReader reader;
   const std::int64_t last = simulation->trace->step_count(0);
@@ -248,7 +248,7 @@ TEST_CASE("softmax: what is read follows the step, the row and the inputs") {
   CHECK(compared > 10);
 }
 
-TEST_CASE("softmax: without values the rows stay where they are") {
+TEST_CASE("softmax: without values the rows keep their positions") {
   const auto simulation = run("flash2");
   PanelScreen with({320, 300}), without({320, 300});
   const Showing known(simulation, 25), unknown(simulation, 25, false);
@@ -261,7 +261,7 @@ TEST_CASE("softmax: without values the rows stay where they are") {
   CHECK(a.bars == b.bars);
 }
 
-TEST_CASE("timeline: dragging scrubs to the cycle under the mouse, and the wheel zooms there") {
+TEST_CASE("timeline: dragging seeks to the cycle under the mouse, and the wheel zooms there") {
   const Showing showing(run("flash2"), 10);
   const double end = showing.lane().simulation->trace->end_cycle();
   PanelScreen screen({1000, 160});
@@ -288,7 +288,7 @@ TEST_CASE("timeline: dragging scrubs to the cycle under the mouse, and the wheel
   CHECK(cycle_at(900) - left < 0.5 * (right - left));
 }
 
-TEST_CASE("timeline: however many intervals there are, no row gets more than two quads a pixel") {
+TEST_CASE("timeline: a row has at most two quads per pixel, however many intervals there are") {
   AttentionProblem problem;
   problem.heads = problem.kv_heads = 4;
   problem.seq_q = problem.seq_kv = 2048;

@@ -16,7 +16,7 @@ std::shared_ptr<const Simulation> of_rows(const char* algorithm, const GpuSpec& 
 
 }  // namespace
 
-TEST_CASE("race reason: standard attention's excess is S and P, which FlashAttention does not move at all") {
+TEST_CASE("race reason: standard attention's extra traffic is S and P") {
   const auto standard = of_rows("standard", toy_gpu()), flash = of_rows("flash2", toy_gpu());
   const RaceReason reason = race_reason(*standard, *flash);
   REQUIRE(reason.tensors.size() == 2);
@@ -32,7 +32,7 @@ TEST_CASE("race reason: standard attention's excess is S and P, which FlashAtten
   CHECK(reason.share < 1);
 }
 
-TEST_CASE("race reason: HBM is said to see no difference where the L2 holds everything, and only there") {
+TEST_CASE("race reason: HBM traffic is called identical only if the L2 holds everything") {
   CHECK(race_reason(*of_rows("standard", toy_gpu()), *of_rows("flash2", toy_gpu())).same_hbm);
   GpuSpec small = toy_gpu();
   REQUIRE(set_spec_value(small, "l2.capacity_bytes=4096"));
@@ -41,7 +41,7 @@ TEST_CASE("race reason: HBM is said to see no difference where the L2 holds ever
   CHECK(race_sentences(*standard, *flash).front().find("HBM") == std::string::npos);
 }
 
-TEST_CASE("race reason: a tensor that both move is named with both figures; the other way round there is no reason") {
+TEST_CASE("race reason: a tensor that both move has both figures; the reverse race has no reason") {
   const auto naive = of_rows("matmul_naive", toy_gpu()), tiled = of_rows("matmul_tiled", toy_gpu());
   const RaceReason reason = race_reason(*naive, *tiled);
   REQUIRE_FALSE(reason.tensors.empty());

@@ -34,7 +34,7 @@ TimeBins bins_of(double width, const std::vector<std::int64_t>& reads) {
 
 }  // namespace
 
-TEST_CASE("timeline: zooming keeps the cycle under the mouse in its place") {
+TEST_CASE("timeline: zooming keeps the cycle under the mouse fixed") {
   const std::uint32_t seed = std::random_device{}();
   CAPTURE(seed);
   std::mt19937 random(seed);
@@ -76,7 +76,7 @@ TEST_CASE("timeline: panning stops at both ends") {
   CHECK(turned.end >= 900);
 }
 
-TEST_CASE("timeline: ticks are round, in view, in order and few enough") {
+TEST_CASE("timeline: ticks are round, visible, ordered and few") {
   const std::uint32_t seed = std::random_device{}();
   CAPTURE(seed);
   std::mt19937 random(seed);
@@ -100,7 +100,7 @@ TEST_CASE("timeline: ticks are round, in view, in order and few enough") {
   }
 }
 
-TEST_CASE("timeline: time ticks say their unit") {
+TEST_CASE("timeline: time ticks have their unit") {
   const auto ticks = time_ticks(fit(2000), 5, Hertz(1e9));
   REQUIRE(ticks.size() == 5);
   CHECK(ticks.front().text == "0");
@@ -108,7 +108,7 @@ TEST_CASE("timeline: time ticks say their unit") {
   CHECK(ticks.back().text == "2.0 µs");
 }
 
-TEST_CASE("timeline: loads in flight at the same time lie on different sub-tracks") {
+TEST_CASE("timeline: loads in flight together use different sub-tracks") {
   const UnitLane lane = lane_of({{0, 10}, {5, 15}, {10, 12}, {16, 20}}, {Tensor::k});
   CHECK(lane.tracks == 2);
   CHECK(lane.bars[0].track == 0);
@@ -117,7 +117,7 @@ TEST_CASE("timeline: loads in flight at the same time lie on different sub-track
   CHECK(lane.bars[3].track == 0);
 }
 
-TEST_CASE("timeline: the bars that may be seen are found by binary search and none is missed") {
+TEST_CASE("timeline: binary search finds every visible bar") {
   const std::uint32_t seed = std::random_device{}();
   CAPTURE(seed);
   std::mt19937 random(seed);
@@ -140,7 +140,7 @@ TEST_CASE("timeline: the bars that may be seen are found by binary search and no
   }
 }
 
-TEST_CASE("timeline: density is the share of time that a lane was busy with a tensor") {
+TEST_CASE("timeline: density is the fraction of time that a row is busy with a tensor") {
   const UnitLane lane = lane_of({{0, 5}, {10, 20}, {20, 30}, {38, 40}}, {Tensor::k, Tensor::k, Tensor::v, Tensor::k});
   const auto columns = density(lane, 0, 40, 4);
   REQUIRE(columns.size() == 4);
@@ -152,7 +152,7 @@ TEST_CASE("timeline: density is the share of time that a lane was busy with a te
   CHECK(columns[3].share[1] == 0);
 }
 
-TEST_CASE("timeline: density agrees with adding up by hand, for random bars") {
+TEST_CASE("timeline: density equals a direct sum for random bars") {
   const std::uint32_t seed = std::random_device{}();
   CAPTURE(seed);
   std::mt19937 random(seed);
@@ -217,7 +217,7 @@ TEST_CASE("timeline: rows neither overlap nor leave the panel, from narrow to wi
           }
 }
 
-TEST_CASE("timeline: a row that is hidden is scrolled to, as little as it takes, and one that is seen moves nothing") {
+TEST_CASE("timeline: a hidden row is scrolled into view; a visible one moves nothing") {
   TimelineShape shape{2, 1, false, 100, 1, 12};
   const Rect area = {{0, 0}, {800, 120}};
   const TimelineLayout top = lay_out_timeline(area, shape);

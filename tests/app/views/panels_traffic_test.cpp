@@ -67,7 +67,7 @@ TEST_CASE("traffic: every row of every program agrees with its closed form on bo
   }
 }
 
-TEST_CASE("traffic: a byte too many is said") {
+TEST_CASE("traffic: one extra byte is reported") {
   Simulation simulation = walked("flash2", AttentionProblem{}, toy_gpu());
   simulation.ledger.add(0, Tensor::k, Link::l2_to_sm, 4, 32);
   const TrafficSheet sheet = sheet_of(simulation, LinkChoice::l2_to_sm);
@@ -77,7 +77,7 @@ TEST_CASE("traffic: a byte too many is said") {
   CHECK(!sheet.total.agrees());
 }
 
-TEST_CASE("traffic: HBM reads have a least, each input once, and with no L2 the closed form") {
+TEST_CASE("traffic: the minimum of HBM reads is each input once; without an L2, the closed form") {
   const AttentionProblem problem;
   const Simulation cached = walked("flash2", problem, toy_gpu());
   const TrafficSheet least = sheet_of(cached, LinkChoice::hbm_read);
@@ -90,14 +90,14 @@ TEST_CASE("traffic: HBM reads have a least, each input once, and with no L2 the 
   CHECK(exact.total.agrees());
 }
 
-TEST_CASE("traffic: with a causal mask nothing is claimed about the least") {
+TEST_CASE("traffic: with a causal mask there is no minimum") {
   AttentionProblem problem;
   problem.causal = true;
   const TrafficSheet sheet = sheet_of(walked("flash2", problem, toy_gpu()), LinkChoice::hbm_read);
   CHECK(sheet.total.kind == FormulaKind::none);
 }
 
-TEST_CASE("traffic: shared memory is reads and writes together, and shows what is so far of the whole") {
+TEST_CASE("traffic: shared memory counts reads plus writes, so far and in total") {
   Simulation simulation = walked("flash2", AttentionProblem{}, toy_gpu());
   simulation.ledger.add(0, Tensor::k, Link::smem_read, 5, 1000);
   simulation.ledger.add(0, Tensor::k, Link::smem_write, 4, 500);
@@ -109,7 +109,7 @@ TEST_CASE("traffic: shared memory is reads and writes together, and shows what i
   CHECK(sheet.total.kind == FormulaKind::none);
 }
 
-TEST_CASE("traffic: standard attention has rows for S and P, FlashAttention has not") {
+TEST_CASE("traffic: only standard attention has rows for S and P") {
   const auto has = [](const TrafficSheet& sheet, Tensor tensor) {
     return std::any_of(sheet.rows.begin(), sheet.rows.end(), [tensor](const TrafficRow& row) { return row.tensor == tensor; });
   };
@@ -121,7 +121,7 @@ TEST_CASE("traffic: standard attention has rows for S and P, FlashAttention has 
   CHECK(has(flash, Tensor::lse));
 }
 
-TEST_CASE("traffic: rivals are the other programs of the family, and a rival's bytes are what it would itself report") {
+TEST_CASE("traffic: rivals are the other programs of the family, with the bytes that they report themselves") {
   AttentionProblem problem;
   problem.seq_q = problem.seq_kv = 256;
   for (const char* id : {"flash2", "standard", "softmax_online", "matmul_tiled"}) {
@@ -140,7 +140,7 @@ TEST_CASE("traffic: rivals are the other programs of the family, and a rival's b
   }
 }
 
-TEST_CASE("traffic: where rows are no whole sectors there is no closed form to compare with, and the panel says so") {
+TEST_CASE("traffic: rows of partial sectors have no closed form, and the panel says so") {
   AttentionProblem problem;
   problem.seq_q = problem.seq_kv = 16;
   problem.head_dim = 4;
@@ -148,14 +148,14 @@ TEST_CASE("traffic: where rows are no whole sectors there is no closed form to c
     CAPTURE(id);
     const Simulation simulation = walked(id, problem, toy_gpu());
     CHECK(find_rivals(simulation).size() == 1);
-    CHECK(no_rivals(simulation).brief == "others: no formula for rows of 8 B");
-    CHECK(no_rivals(simulation).sentence.find("whole sectors of 32 B") != std::string::npos);
+    CHECK(no_rivals(simulation).brief == "Others: no formula for rows of 8 B");
+    CHECK(no_rivals(simulation).sentence.find("whole 32 B sectors") != std::string::npos);
   }
   problem.head_dim = 16;
   CHECK(no_rivals(walked("matmul_tiled", problem, toy_gpu())).brief.empty());
 }
 
-TEST_CASE("traffic: the parts of a rival's bar are its bytes, and only standard attention's has S and P") {
+TEST_CASE("traffic: the segments of a rival's bar are its bytes; only standard attention has S and P") {
   const auto part = [](const Rival& rival, Tensor tensor) { return rival.by_tensor[static_cast<std::size_t>(tensor)]; };
   for (const Rival& rival : find_rivals(walked("flash2", AttentionProblem{}, toy_gpu()))) {
     CAPTURE(rival.id);

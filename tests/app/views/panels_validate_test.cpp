@@ -114,7 +114,7 @@ TEST_CASE("validate view: opening a case changes everything in one go, and its m
   CHECK(total.known);
   CHECK(static_cast<double>(total.bytes) == bundle.cases[4].counters.at("l2_to_sm_bytes").median);
   CHECK_FALSE(measured_total(view, LinkChoice::shared).known);
-  CHECK(std::string(measured_heading(view)) == "recorded");
+  CHECK(std::string(measured_heading(view)) == "Recorded");
   CHECK(measured_column_meaning(view).find("2000-01-02") != std::string::npos);
 }
 

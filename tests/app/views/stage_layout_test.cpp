@@ -164,7 +164,7 @@ std::vector<GpuSpec> gpus() {
 
 }  // namespace
 
-TEST_CASE("stage layout: nothing overlaps and nothing leaves its box, whatever the program, the GPU and the size") {
+TEST_CASE("stage layout: nothing overlaps or leaves its box, for every program, GPU and size") {
   for (const ProgramInfo& info : program_table()) {
     for (const GpuSpec& gpu : gpus()) {
       for (const AttentionProblem& problem :
@@ -182,7 +182,7 @@ TEST_CASE("stage layout: nothing overlaps and nothing leaves its box, whatever t
   }
 }
 
-TEST_CASE("stage layout: holds at random sizes, scales and SM counts") {
+TEST_CASE("stage layout: valid at random sizes, scales and SM counts") {
   const std::uint32_t seed = std::random_device{}();
   std::mt19937 random(seed);
   INFO("seed ", seed);
@@ -207,7 +207,7 @@ TEST_CASE("stage layout: holds at random sizes, scales and SM counts") {
   }
 }
 
-TEST_CASE("stage layout: the same input gives the same places, and the focused SM changes only which cards there are") {
+TEST_CASE("stage layout: equal inputs give equal rectangles, and the focused SM only changes the cards") {
   const GpuSpec gpu = toy_gpu();
   const auto info = find_program("flash2");
   REQUIRE(info);
@@ -223,7 +223,7 @@ TEST_CASE("stage layout: the same input gives the same places, and the focused S
   CHECK(first.focus.max.x == second.focus.max.x);
 }
 
-TEST_CASE("stage layout: flash2 on the toy shows every tile of Q as a cell, and keeps S and P as places that stay empty") {
+TEST_CASE("stage layout: flash2 on toy shows every tile of Q as a cell, and empty boxes for S and P") {
   const GpuSpec gpu = toy_gpu();
   const auto info = find_program("flash2");
   REQUIRE(info);
@@ -246,7 +246,7 @@ TEST_CASE("stage layout: flash2 on the toy shows every tile of Q as a cell, and 
   CHECK(layout.find(Slot::k)->shared);
 }
 
-TEST_CASE("stage layout: standard attention has S and P in HBM, as wide as they are high in tiles") {
+TEST_CASE("stage layout: standard attention has square S and P in HBM") {
   const GpuSpec gpu = toy_gpu();
   const auto info = find_program("standard");
   REQUIRE(info);
@@ -266,7 +266,7 @@ TEST_CASE("stage layout: a link is wider where bandwidth is higher, and never to
   CHECK(link_width(1e6, metrics) <= 30);
 }
 
-TEST_CASE("stage layout: a drawn cell stands for the same number of tiles wherever it is") {
+TEST_CASE("stage layout: every cell stands for the same number of tiles") {
   CHECK(cell_of(0, 4, 4) == 0);
   CHECK(cell_of(3, 4, 4) == 3);
   CHECK(cell_of(127, 128, 19) == 18);
@@ -303,7 +303,7 @@ TEST_CASE("race layout: two equal columns and a verdict, nothing overlapping") {
   }
 }
 
-TEST_CASE("race layout: with much less room there are figures and counters without pictures, nothing overlapping") {
+TEST_CASE("race layout: in little room there are figures and counters only, nothing overlapping") {
   for (const auto& [width, height] : {std::pair{364.0F, 105.0F}, {490.0F, 188.0F}, {600.0F, 300.0F}, {400.0F, 700.0F}}) {
     const Rect area = {{5, 7}, {5 + width, 7 + height}};
     CHECK(race_size({width, height}, metrics_at(1)).x == width);
@@ -327,7 +327,7 @@ TEST_CASE("race layout: with much less room there are figures and counters witho
   CHECK(race_size({510, 390}, metrics_at(1)).y == 400);
 }
 
-TEST_CASE("lane layout: low as it is, the SM in focus, the L2 and HBM keep apart, and every tensor has cells") {
+TEST_CASE("race side layout: SM, L2 and HBM stay apart, and every tensor has cells") {
   for (const ProgramInfo& info : program_table())
     for (const GpuSpec& gpu : gpus())
       for (const ProgramShape& shape : shapes_of(info, AttentionProblem{}, gpu))

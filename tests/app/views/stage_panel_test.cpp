@@ -83,7 +83,7 @@ TEST_CASE("stage panel: draws every program on every GPU at many steps, with and
   }
 }
 
-TEST_CASE("stage panel: between two steps it draws what is on its way, and the same picture comes back") {
+TEST_CASE("stage panel: between steps it draws tiles in flight, repeatably") {
   PanelScreen screen(size);
   LaneAt at(run("flash2", toy_gpu()), 20);
   View view = view_of({&at.lane, 1});
@@ -100,7 +100,7 @@ TEST_CASE("stage panel: between two steps it draws what is on its way, and the s
   CHECK(screen.vertices() == rest);
 }
 
-TEST_CASE("stage panel: a click on a row chooses it, a click on an SM looks into it, and what is hovered lights its tensor") {
+TEST_CASE("stage panel: clicking chooses a row or an SM; hovering highlights the tensor") {
   PanelScreen screen(size);
   const LaneAt at(run("flash2", toy_gpu()), 20);
   const View view = view_of({&at.lane, 1});
@@ -140,7 +140,7 @@ TEST_CASE("stage panel: a click on a row chooses it, a click on an SM looks into
   CHECK(screen.frame(lit, draw_stage_panel, {-1, -1}).empty());  // another panel may have lit it since
 }
 
-TEST_CASE("stage panel: the L2 is full where it has all that it can hold, and says both numbers where that is less than reported") {
+TEST_CASE("stage panel: a full L2 shows its usable capacity, and the reported one if it differs") {
   GpuSpec gpu = toy_gpu();
   gpu.l2_capacity_bytes = 1 << 20;
   CHECK(l2_share(gpu, 1 << 19) == 0.5);
@@ -150,7 +150,7 @@ TEST_CASE("stage panel: the L2 is full where it has all that it can hold, and sa
   CHECK(l2_fill_text(gpu, 1 << 18) == "256 KiB of 512 KiB");
 }
 
-TEST_CASE("stage panel: nothing moves when the values arrive") {
+TEST_CASE("stage panel: nothing moves when values arrive") {
   PanelScreen screen(size, ThemeKind::light);
   const auto simulation = run("flash1", toy_gpu());
   const LaneAt without(simulation, 30, false), with(simulation, 30, true);
@@ -165,7 +165,7 @@ TEST_CASE("stage panel: nothing moves when the values arrive") {
   }
 }
 
-TEST_CASE("race panel: draws two lanes of every attention program at any clock, and survives having one lane only") {
+TEST_CASE("race panel: draws two runs of every attention program at any clock, and works with one") {
   for (const char* algorithm : {"flash1", "flash2", "standard"}) {
     for (const GpuSpec& gpu : {toy_gpu(), h200_gpu()}) {
       PanelScreen screen({684, 424});
@@ -204,7 +204,7 @@ TEST_CASE("heat scale: factors keep their value, scores are signed about a half,
   CHECK(sum(1) == doctest::Approx(0.5));
 }
 
-TEST_CASE("cell picture: numbers stand only where they fit, and a condensed cell shows its largest value") {
+TEST_CASE("cell picture: numbers appear only if they fit, and a condensed cell shows its largest value") {
   PanelScreen screen(size);
   auto matrix = std::make_shared<Matrix>(8, 8, 0.1F);
   matrix->at(3, 3) = -7;
@@ -243,7 +243,7 @@ TEST_CASE("cell picture: rescaling drains each row to its own factor") {
   CHECK(start.quads->instances()[0].shape[2] == doctest::Approx(1));
 }
 
-TEST_CASE("cell picture: the value under the mouse is the one drawn there, also where a cell stands for several") {
+TEST_CASE("cell picture: the value under the mouse is the one drawn, also in condensed cells") {
   SlotBox box;
   box.rows = 128;
   box.cols = 64;

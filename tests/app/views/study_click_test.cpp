@@ -38,7 +38,7 @@ std::optional<ImVec2> place_of(WindowScript& script, ImGuiID id) {
 
 }  // namespace
 
-TEST_CASE("what if: the slider moved gives another GPU, and its result is on screen") {
+TEST_CASE("what if: moving the slider changes the GPU and shows the result") {
   const auto script = WindowScript::open(1280, 720);
   if (script == nullptr) return;
   script->command(SetCenter{CenterView::what_if});
@@ -56,7 +56,7 @@ TEST_CASE("what if: the slider moved gives another GPU, and its result is on scr
   CHECK(script->view().lane().simulation->cycles.value > cycles);
 }
 
-TEST_CASE("fit: a click on a tile takes it") {
+TEST_CASE("fit: clicking a tile applies it") {
   const auto script = WindowScript::open(1280, 720);
   if (script == nullptr) return;
   script->command(SetCenter{CenterView::fit});
@@ -77,7 +77,7 @@ TEST_CASE("fit: a click on a tile takes it") {
   CHECK(script->view().lane().simulation->program->tile() == wanted);
 }
 
-TEST_CASE("sweep: a click on an algorithm leaves it out, and the sweep is made anew") {
+TEST_CASE("sweep: clicking an algorithm removes it and repeats the sweep") {
   const auto script = WindowScript::open(1280, 720);
   if (script == nullptr) return;
   script->command(SetSweep{"seq=16:128:x2", {"standard", "flash1", "flash2"}});

@@ -32,7 +32,7 @@ ImVec2 place_of(const TimelineLayout& layout, const TimelineData& data, Unit uni
 
 }  // namespace
 
-TEST_CASE("timeline: a click on an operation goes to its step, on a wait it says why, and a line of that goes there") {
+TEST_CASE("timeline: clicking an operation goes to its step; clicking a stall lists its causes") {
   const auto script = WindowScript::open(1280, 720);
   if (script == nullptr) return;
   script->settle();
@@ -109,12 +109,12 @@ ImVec2 place_of_block(const TimelineLayout& layout, const BlockRun& run, double 
 ImVec2 sm_word(WindowScript& script) {
   const Theme& theme = script.frame().theme();
   const Rect body = script.frame().layout().timeline.inset(theme.padding);
-  return {body.min.x + text_width(theme.ui_small, "units") + 10 * theme.scale + 10 * theme.scale, body.max.y - 8 * theme.scale};
+  return {body.min.x + text_width(theme.ui_small, "Units") + 10 * theme.scale + 10 * theme.scale, body.max.y - 8 * theme.scale};
 }
 
 }  // namespace
 
-TEST_CASE("timeline: the word SM gives every SM a lane, and a click on a block takes its SM into focus and goes to it") {
+TEST_CASE("timeline: \"SM\" gives every SM a row; clicking a block focuses its SM and goes there") {
   const auto script = WindowScript::open(1280, 720);
   if (script == nullptr) return;
   script->settle();
@@ -143,7 +143,7 @@ TEST_CASE("timeline: the word SM gives every SM a lane, and a click on a block t
   CHECK_FALSE(script->view().by_sm);
 }
 
-TEST_CASE("timeline: on a large GPU an SM that the mouse rests on is looked into, and a click on its block focuses it") {
+TEST_CASE("timeline: on a large GPU, hovering an SM simulates it; clicking its block focuses it") {
   Session::Start start = h200_start({.heads = 16, .kv_heads = 16, .seq_q = 2048, .seq_kv = 2048, .head_dim = 64});
   start.by_sm = true;
   const auto script = WindowScript::open(std::move(start), 1600, 900);

@@ -58,7 +58,7 @@ void ask_for_2048_keys(WindowScript& script) {
 
 }  // namespace
 
-TEST_CASE("window: a scripted session looks as it did when its pictures were committed") {
+TEST_CASE("window: a scripted session matches its committed pictures") {
   const auto script = WindowScript::open();
   if (script == nullptr) return;
   check_picture(*script, "opening");
@@ -103,7 +103,7 @@ TEST_CASE("window: standard attention keeps S and P in HBM, in the light theme")
   check_picture(*script, "standard_light");
 }
 
-TEST_CASE("window: lanes by SM, alone and in a race, look as they did when their pictures were committed") {
+TEST_CASE("window: SM rows match their committed pictures, alone and in a race") {
   const auto script = WindowScript::open(1280, 720);
   if (script == nullptr) return;
   script->press(ImGuiKey_L);
@@ -136,7 +136,7 @@ TEST_CASE("window: lanes by SM, alone and in a race, look as they did when their
   check_picture(*script, "sms_zoomed");
 }
 
-TEST_CASE("window: in a race, rows of SMs that are high enough show what was done inside on either side") {
+TEST_CASE("window: in a race, high SM rows show the operations of both runs") {
   const auto script = WindowScript::open(1280, 720);
   if (script == nullptr) return;
   script->command(SetGpu{"h200"});
@@ -159,7 +159,7 @@ TEST_CASE("window: in a race, rows of SMs that are high enough show what was don
   check_picture(*script, "sms_race_zoomed");
 }
 
-TEST_CASE("window: the keys of the help sheet do what it says") {
+TEST_CASE("window: every key of the help sheet does what it says") {
   const auto script = WindowScript::open();
   if (script == nullptr) return;
   const std::int64_t step = script->view().lane().step;
@@ -197,7 +197,7 @@ TEST_CASE("window: the keys of the help sheet do what it says") {
   CHECK(script->view().theme->kind == ThemeKind::light);
 }
 
-TEST_CASE("window: a key with Ctrl is that also where Ctrl is let go of first, within one frame") {
+TEST_CASE("window: a Ctrl shortcut works even if Ctrl is released first within a frame") {
   const auto script = WindowScript::open(1280, 720);
   if (script == nullptr) return;
   script->press(ImGuiKey_End);
@@ -217,7 +217,7 @@ TEST_CASE("window: a key with Ctrl is that also where Ctrl is let go of first, w
   CHECK(script->frame().take_text_scale_change() > 1);
 }
 
-TEST_CASE("window: after a key tooltips stay away until the mouse is used again") {
+TEST_CASE("window: after a key press, tooltips are hidden until the mouse moves") {
   const auto script = WindowScript::open(1280, 720);
   if (script == nullptr) return;
   const auto tooltips = [] {
@@ -251,13 +251,13 @@ TEST_CASE("window: space plays and stops") {
   CHECK_FALSE(script->view().playing);
 }
 
-TEST_CASE("window: at rest no frame is wanted") {
+TEST_CASE("window: a settled window requests no frames") {
   const auto script = WindowScript::open();
   if (script == nullptr) return;
   CHECK_FALSE(script->frame().wants_frame());
 }
 
-TEST_CASE("window: what was typed faster than frames come is taken in full before frames stop") {
+TEST_CASE("window: fast typing is processed in full before frames stop") {
   const auto script = WindowScript::open(1600, 900);
   if (script == nullptr) return;
   script->settle();
@@ -275,7 +275,7 @@ TEST_CASE("window: what was typed faster than frames come is taken in full befor
   CHECK(script->view().speed > speed);
 }
 
-TEST_CASE("window: another language, with the numbers of the stage in sight, changes the fonts under them") {
+TEST_CASE("window: changing the language rebuilds the fonts") {
   const auto script = WindowScript::open(1600, 900);
   if (script == nullptr) return;
   for (const char* language : {"ko", "en", "ko"}) {
@@ -294,7 +294,7 @@ TEST_CASE("window: clicking an algorithm's pill simulates it") {
   CHECK(script->view().lane().simulation->request.algorithm == "standard");
 }
 
-TEST_CASE("window: over an open popover a digit changes no view, and a click on a number is enough to type another") {
+TEST_CASE("window: digits do not change the view over a popover, and one click edits a number") {
   const auto script = WindowScript::open(1600, 900);
   if (script == nullptr) return;
   for (float x = 620; x < 900 && !ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel); x += 20)
@@ -312,7 +312,7 @@ TEST_CASE("window: over an open popover a digit changes no view, and a click on 
   CHECK(script->view().center == CenterView::stage);
 }
 
-TEST_CASE("window: a splitter can be dragged, and a double click puts it back") {
+TEST_CASE("window: a splitter can be dragged, and a double click resets it") {
   const auto script = WindowScript::open(1600, 900);
   if (script == nullptr) return;
   const Rect splitter = script->frame().layout().splitters[0];
@@ -370,7 +370,7 @@ TEST_CASE("render: the same step gives the same bytes, in both themes, for every
   CHECK(different.size() == 14);
 }
 
-TEST_CASE("render: what cannot be drawn is one sentence") {
+TEST_CASE("render: an impossible picture is one sentence") {
   const TemporaryFolder folder;
   RenderOptions options;
   options.request = opening_start().request;
@@ -397,7 +397,7 @@ TEST_CASE("render: what cannot be drawn is one sentence") {
   CHECK(folder.entries() == 0);
 }
 
-TEST_CASE("window: in a small window nothing has to be scrolled into sight, in any program and in a race") {
+TEST_CASE("window: a small window needs no scrolling, in any program and in a race") {
   const auto script = WindowScript::open(1024, 640);
   if (script == nullptr) return;
   for (const auto& [width, height] : {std::pair(1024, 640), {960, 600}, {800, 500}}) {

@@ -79,6 +79,16 @@ TEST_CASE("format: time, short numbers and percentages") {
   CHECK(format_signed_percent(0) == "0 %");
 }
 
+TEST_CASE("format: a factor has two significant digits, three below two") {
+  CHECK(format_times(1.006) == "1.01");
+  CHECK(format_times(1.99) == "1.99");
+  CHECK(format_times(1.999) == "2.0");
+  CHECK(format_times(4.948) == "4.9");
+  CHECK(format_times(9.96) == "10");
+  CHECK(format_times(34.8) == "35");
+  CHECK(format_times(1234) == "1\u2009234");
+}
+
 TEST_CASE("format: a number in a formula has at most four significant digits and real signs") {
   CHECK(format_value(1.2041) == "1.204");
   CHECK(format_value(-1.871) == "−1.871");
