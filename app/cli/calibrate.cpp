@@ -15,16 +15,16 @@ namespace tilescope {
 
 namespace {
 
-constexpr std::string_view no_gpu_given = "toy";  // the default of --gpu, which no hardware is
+constexpr std::string_view no_gpu_given = "toy";  // the default of --gpu, which is no real GPU
 
-/// The shipped spec whose name begins with the device's.
+/// Finds the shipped spec whose name begins with the device's.
 Result<GpuSpec> base_of(const CommandLine& line, const DeviceInfo& device) {
   if (line.gpu != no_gpu_given) return load_gpu(line.gpu);
   for (const std::string& id : gpu_ids()) {
     Result<GpuSpec> spec = load_gpu(id);
     if (spec && spec->name.starts_with(device.name)) return spec;
   }
-  return Error{fmt::format("no shipped spec is for {}: name the one whose vendor figures are to be kept with --gpu", device.name)};
+  return Error{fmt::format("no shipped spec matches {}: choose one for the vendor figures with --gpu", device.name)};
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// `tilescope calibrate`: micro-benchmarks on this machine's GPU, written as a GPU spec.
+// `tilescope calibrate`: measures this machine's GPU and writes a GPU spec.
 #pragma once
 
 #include <cstdio>
@@ -7,8 +7,8 @@
 
 namespace tilescope {
 
-/// The spec goes to the file of --out, or to `out`; progress to `err`. What no micro-benchmark can see keeps the value and the
-/// source of the shipped spec for this GPU, or of --gpu.
+/// Writes the spec to --out or to `out`, progress to `err`. Values that no micro-benchmark can see come from the shipped spec of
+/// this GPU, or from --gpu.
 /// Errors  no GPU, driver or CUDA in this build (machine_lacks); a GPU that no shipped spec is for; a file that cannot be written.
 Status run_calibrate(const CommandLine& line, std::FILE* out, std::FILE* err);
 

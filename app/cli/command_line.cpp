@@ -1,4 +1,4 @@
-// Reads the command line with CLI11, whose messages are turned into one line with a suggestion.
+// Parses the command line with CLI11 and turns its messages into one line with a suggestion.
 //
 //   arguments ──CLI11──► texts by flag ──understand()──► CommandLine
 #include "app/cli/command_line.h"
@@ -18,7 +18,7 @@ namespace tilescope {
 
 namespace {
 
-/// What was typed behind each flag, in order; a toggle has one text.
+/// The texts after each flag, in order; a toggle has one.
 using Texts = std::map<std::string_view, std::vector<std::string>>;
 
 const FlagInfo* find_flag(std::string_view name) {
@@ -27,7 +27,7 @@ const FlagInfo* find_flag(std::string_view name) {
   return nullptr;
 }
 
-/// The CLI11 parser of one command, or of the window, and the options that belong to it.
+/// The CLI11 parser of one command (or the window) and its options.
 struct Parser {
   CLI::App* app = nullptr;
   CommandKind command = CommandKind::window;
@@ -52,11 +52,11 @@ void add_flags(Parser& parser) {
   }
 }
 
-/// The sentence for something CLI11 could not place.
+/// Explains an argument that CLI11 could not place.
 Error unknown_argument(std::string_view argument, CommandKind command) {
   const std::string shown = printable(argument);
   if (!argument.starts_with("-") || argument.size() < 2) {
-    if (command != CommandKind::window) return Error{fmt::format("unexpected '{}' behind {}", shown, to_string(command))};
+    if (command != CommandKind::window) return Error{fmt::format("unexpected '{}' after {}", shown, to_string(command))};
     std::vector<std::string_view> names;
     for (const CommandInfo& row : command_table()) names.push_back(row.name);
     return Error{fmt::format("unknown command '{}': {}", shown, name_hint(argument, names))};
@@ -78,7 +78,7 @@ Error unknown_argument(std::string_view argument, CommandKind command) {
                                      command == CommandKind::window ? "" : fmt::format("{} ", to_string(command)))};
 }
 
-/// The sentence for a flag that is known but was given wrongly. CLI11 says which in its text only.
+/// Explains a known flag with wrong use. CLI11 names the flag only in its text.
 Error misused_flag(std::string_view message) {
   for (const FlagInfo& flag : flag_table()) {
     const std::size_t at = message.find(flag.name.substr(2));
@@ -101,7 +101,7 @@ std::optional<Error> collect(const Parser& parser, Texts& texts) {
     if (!values.empty() && flag->shape != FlagShape::repeated) return Error{fmt::format("{} is given more than once", flag->name)};
     values.insert(values.end(), option->results().begin(), option->results().end());
     if (values.empty()) values.emplace_back();
-    // CLI11 takes whatever comes next as the value, a flag too.
+    // CLI11 takes the next argument as the value, even a flag.
     for (const std::string& value : values)
       if (flag->shape != FlagShape::toggle && value.starts_with("--"))
         return Error{fmt::format("{} needs a value: {}", flag->name, flag->meaning)};
@@ -109,7 +109,7 @@ std::optional<Error> collect(const Parser& parser, Texts& texts) {
   return std::nullopt;
 }
 
-/// Turns texts into a CommandLine. The first text that cannot be meant is kept as the error; the rest is then of no interest.
+/// Turns texts into a CommandLine; keeps the first invalid text as the error.
 class Understanding {
  public:
   Understanding(const Texts& texts, CommandKind command) : texts_(texts) { line_.command = command; }
@@ -148,9 +148,8 @@ class Understanding {
       return Error{"sweep needs --over KEY=RANGE: for example --over seq=64:1024:x2"};
     if (!error_ && line_.probe.empty() && (line_.probe_block || line_.probe_row))
       return Error{
-          fmt::format("{} says which row to follow: it needs --probe FILE", line_.probe_row ? "--probe-row" : "--probe-block")};
-    if (!error_ && line_.brief && !line_.out.empty())
-      return Error{"--brief measures too little for a spec: leave out --brief or --out"};
+          fmt::format("{} chooses the recorded row: it needs --probe FILE", line_.probe_row ? "--probe-row" : "--probe-block")};
+    if (!error_ && line_.brief && !line_.out.empty()) return Error{"--brief measures too little for a spec: omit --brief or --out"};
     if (error_) return *error_;
     return std::move(line_);
   }
@@ -173,7 +172,7 @@ class Understanding {
     return number ? std::optional(*number) : std::nullopt;
   }
 
-  /// One of a few names.
+  /// Parses one of a few names.
   template <class T, class From>
   void choice(std::string_view name, std::span<const std::string_view> names, From from, T& target) {
     const std::string* given = text(name);
@@ -295,7 +294,7 @@ Result<CommandLine> parse_command_line(std::span<const std::string> arguments) {
       if (parser.app != &app && parser.app->parsed()) chosen = &parser;
   };
   try {
-    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // CLI11 takes them from the back
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // CLI11 pops arguments from the back
   } catch (const CLI::CallForHelp&) {
     choose();
     return print(chosen->app->help(chosen->app == &app ? "" : "tilescope"));
@@ -306,7 +305,7 @@ Result<CommandLine> parse_command_line(std::span<const std::string> arguments) {
   Texts texts;
   for (const Parser& parser : parsers) {
     if (parser.app != &app && &parser != chosen) continue;
-    // Flags may stand before the command too, but only those that the command takes.
+    // Flags of the command may also come before it.
     for (const auto& [flag, option] : parser.options)
       if (option->count() > 0 && !takes(*flag, chosen->command)) return unknown_argument(flag->name, chosen->command);
     if (const auto error = collect(parser, texts)) return *error;

@@ -1,4 +1,4 @@
-// CommandLine: what the user asked for, understood but not yet looked up: no file has been read and no GPU loaded.
+// CommandLine: the parsed request. No file has been read and no GPU loaded yet.
 #pragma once
 
 #include <cstdint>
@@ -52,9 +52,9 @@ struct CommandLine {
   std::optional<std::string> language;
 };
 
-/// Reads the arguments after the program's name.
-/// Errors  unknown command or flag (with the nearest one that exists), a flag without its value or given twice, a number or a
-///         name that cannot be meant; render and calibrate without --out.
+/// Parses the arguments after the program's name.
+/// Errors  unknown command or flag (with the nearest one that exists), a flag without its value or given twice, an
+///         invalid number or name; render and calibrate without --out.
 Result<CommandLine> parse_command_line(std::span<const std::string> arguments);
 
 }  // namespace tilescope

@@ -21,16 +21,16 @@ constexpr unsigned picture = window | render | sweep;
 
 constexpr std::array commands = {
     CommandInfo{
-        CommandKind::simulate, "simulate", "run the model and print bytes, work, memory and time; --json for programs",
+        CommandKind::simulate, "simulate", "simulate and print bytes, work, memory and time; --json for programs",
         "Examples:\n"
         "  tilescope simulate\n"
         "  tilescope simulate --algorithm standard --gpu h200 --heads 16 --seq 4096 --head-dim 64\n"
         "  tilescope simulate --gpu h200 --heads 16 --seq 4096 --head-dim 64 --causal --json result.json --trace trace.json\n"
-        "  tilescope simulate --gpu h200 --seq 4096 --set l2.capacity_bytes=0        what if there were no L2?\n"
+        "  tilescope simulate --gpu h200 --seq 4096 --set l2.capacity_bytes=0        no L2\n"
         "  tilescope simulate --gpu h200 --heads 16 --seq 4096 --head-dim 64 --causal --block-order longest\n"
         "\n"
-        "Open the file of --trace at https://ui.perfetto.dev. The exit code is 0, or 2 when the request was wrong."},
-    CommandInfo{CommandKind::render, "render", "draw the window, or one panel of it, into a PNG; needs no display",
+        "Open the --trace file at https://ui.perfetto.dev. Exit codes: 0 done, 2 wrong request."},
+    CommandInfo{CommandKind::render, "render", "draw the window or one panel into a PNG; needs no display",
                 "Examples:\n"
                 "  tilescope render --out flash2.png\n"
                 "  tilescope render --algorithm flash1 --step 40 --theme light --size 1280x720 --out flash1.png\n"
@@ -38,8 +38,9 @@ constexpr std::array commands = {
                 "  tilescope render --race --seq 128 --out race.png\n"
                 "  tilescope render --gpu h200 --algorithm standard --seq 4096 --head-dim 64 --lanes sms --out sms.png\n"
                 "\n"
-                "The same options write the same bytes."},
-    CommandInfo{CommandKind::sweep, "sweep", "simulate over a range of one number, on all cores; a table, CSV, JSON or a picture",
+                "Equal options write equal bytes."},
+    CommandInfo{CommandKind::sweep, "sweep",
+                "simulate over a range of one value, on all cores; prints a table, CSV, JSON or a picture",
                 "Examples:\n"
                 "  tilescope sweep --over seq=64:1024:x2                                     standard, flash1 and flash2 on toy\n"
                 "  tilescope sweep --over seq=256:16384:x2 --gpu h200 --heads 16 --head-dim 64 --csv sweep.csv --png sweep.png\n"
@@ -48,25 +49,24 @@ constexpr std::array commands = {
                 "  tilescope sweep --over hbm.bytes_per_second=1e12:8e12:+1e12 --gpu h200 --seq 4096 --head-dim 64 --plot time "
                 "--png hbm.png\n"
                 "\n"
-                "Ranges: FROM:TO:x2 doubles, FROM:TO:+32 adds, A,B,C lists. What can be swept: seq, seq_kv, head_dim, batch, "
-                "heads, block_q,\n"
-                "block_kv, shared_bytes (M) and every key of --set. A file of --csv or --json that is there already is continued, "
-                "if it holds\n"
-                "the same sweep; Ctrl-C leaves it so that the same command goes on (exit code 130)."},
+                "Ranges: FROM:TO:x2 doubles, FROM:TO:+32 adds, A,B,C lists. Keys: seq, seq_kv, head_dim, batch, heads, block_q,\n"
+                "block_kv, shared_bytes (M) and every key of --set. An existing --csv or --json file of the same sweep is "
+                "continued.\n"
+                "Ctrl-C keeps the finished points (exit code 130); the same command continues."},
     CommandInfo{
-        CommandKind::measure, "measure", "run the real kernel and read the hardware's counters; needs an NVIDIA GPU",
+        CommandKind::measure, "measure", "run the real kernel and read the hardware counters; needs an NVIDIA GPU",
         "Examples:\n"
         "  tilescope measure                                               flash2 on 1024 queries and keys, head dimension 64\n"
         "  tilescope measure --algorithm standard --heads 16 --seq 4096 --head-dim 128 --causal\n"
-        "  tilescope measure --algorithm standard_cublas --seq 4096        the standard kernel with NVIDIA's own products\n"
-        "  tilescope measure --suite default --json my_gpu.json            every case of the suite into a bundle for validate\n"
-        "  tilescope measure --heads 8 --probe probe.json                  the kernel with the probe compiled in\n"
+        "  tilescope measure --algorithm standard_cublas --seq 4096        the standard kernel with cuBLASLt products\n"
+        "  tilescope measure --suite default --json my_gpu.json            all cases of the suite, as a bundle for validate\n"
+        "  tilescope measure --heads 8 --probe probe.json                  the kernel with the probe\n"
         "  tilescope measure --algorithm flash1 --heads 8 --probe probe.json --probe-block 3 --probe-row 77\n"
-        "  tilescope measure --seq 8192 --samples hbm.json                 HBM bandwidth over the life of the kernel\n"
+        "  tilescope measure --seq 8192 --samples hbm.json                 HBM bandwidth while the kernel runs\n"
         "\n"
-        "Times are taken by events without the profiler. Where the driver refuses counters, time and the check against float64\n"
-        "are still there. A line of a suite file: kernel batch heads kv_heads seq_q seq_kv head_dim fp16|bf16 full|causal\n"
-        "build|judge. The exit code is 0, or 1 where a kernel's result is wrong or a case of the suite could not be measured."},
+        "Times come from CUDA events, without the profiler. If the driver refuses counters, times and the float64 check remain.\n"
+        "A line of a suite file: kernel batch heads kv_heads seq_q seq_kv head_dim fp16|bf16 full|causal build|judge.\n"
+        "Exit codes: 0 done, 1 a result is wrong or a case could not be measured, 2 wrong request, 3 no GPU."},
     CommandInfo{CommandKind::validate, "validate",
                 "hold the simulation against a measurement bundle; exit code 1 beyond its bounds",
                 "Examples:\n"
@@ -81,74 +81,70 @@ constexpr std::array commands = {
                 "Examples:\n"
                 "  tilescope calibrate                                       the spec to standard output\n"
                 "  tilescope calibrate --out my_gpu.toml\n"
-                "  tilescope calibrate --gpu h100 --out my_gpu.toml          for a GPU that no shipped spec is for\n"
+                "  tilescope calibrate --gpu h100 --out my_gpu.toml          for a GPU without a shipped spec\n"
                 "\n"
-                "Takes a few seconds. What no micro-benchmark sees keeps the vendor's figures from the shipped spec of the same "
-                "name, or that\n"
-                "of --gpu. docs/calibration.md says how each value is measured."},
+                "Takes a few seconds. Values that no micro-benchmark can see come from the shipped spec of the same name, or from "
+                "--gpu.\n"
+                "docs/calibration.md says how each value is measured."},
 };
 
 using enum FlagShape;
 
 constexpr std::array flags = {
-    FlagInfo{"--algorithm", "ID", "Problem",
-             "which program runs [flash2]; they are listed below; several for sweep, with commas between", value, problem},
+    FlagInfo{"--algorithm", "ID", "Problem", "program to run [flash2]; listed below; sweep takes several, separated by commas",
+             value, problem},
     FlagInfo{"--batch", "B", "Problem", "batch size [1]", value, problem},
     FlagInfo{"--heads", "H", "Problem", "query heads [1]", value, problem},
-    FlagInfo{"--kv-heads", "H", "Problem", "key and value heads, shared evenly by the query heads [as --heads]", value, problem},
+    FlagInfo{"--kv-heads", "H", "Problem", "key and value heads, shared evenly by the query heads [--heads]", value, problem},
     FlagInfo{"--seq", "N", "Problem", "queries [64]", value, problem},
-    FlagInfo{"--seq-kv", "N", "Problem", "keys and values [as --seq]", value, problem},
-    FlagInfo{"--head-dim", "D", "Problem", "numbers in a query, key or value, 1 to 256 [16]", value, problem},
-    FlagInfo{"--dtype", "TYPE", "Problem", "fp16, bf16 or fp32 [fp16]; sums are always fp32", value, problem},
-    FlagInfo{"--causal", "", "Problem", "a query sees no later key; the last query sees every key", toggle, problem},
+    FlagInfo{"--seq-kv", "N", "Problem", "keys and values [--seq]", value, problem},
+    FlagInfo{"--head-dim", "D", "Problem", "head dimension, 1 to 256 [16]", value, problem},
+    FlagInfo{"--dtype", "TYPE", "Problem", "fp16, bf16 or fp32 [fp16]; accumulation is always fp32", value, problem},
+    FlagInfo{"--causal", "", "Problem", "causal mask; the last query sees every key", toggle, problem},
     FlagInfo{"--pass", "PASS", "Problem", "forward, backward or both [forward]", value, problem},
-    FlagInfo{"--block-q", "BR", "Problem", "query rows of a tile [that of the program on this GPU]", value, problem},
-    FlagInfo{"--block-kv", "BC", "Problem", "key rows of a tile [that of the program on this GPU]", value, problem},
-    FlagInfo{"--stages", "S", "Problem", "buffers of the ring of K and V, 1 to 8, where the kernel has one [that of the kernel]",
-             value, model},
-    FlagInfo{"--block-order", "NAME", "Problem", "launch, heads, reversed, longest or grouped: which blocks come first [launch]",
-             value, model},
-    FlagInfo{"--blocks-per-sm", "K", "Problem", "blocks that share an SM [as many as fit]", value, model},
-    FlagInfo{"--gpu", "ID|FILE", "GPU", "a GPU by name, or a .toml file of your own [toy]", value, model | calibrate},
-    FlagInfo{"--set", "KEY=VALUE", "GPU", "change one number of the GPU; may be given many times", repeated, model},
-    FlagInfo{"--seed", "N", "Values", "seed of the random Q, K and V [1]; values never change the traffic", value, values},
-    FlagInfo{"--q", "FILE.csv", "Values", "a Q of your own; gives --seq and --head-dim", value, values},
-    FlagInfo{"--k", "FILE.csv", "Values", "a K of your own; gives --seq-kv", value, values},
-    FlagInfo{"--v", "FILE.csv", "Values", "a V of your own; gives --seq-kv", value, values},
-    FlagInfo{"--json", "[FILE]", "Output", "one JSON object, to FILE or in place of the table", optional_value,
+    FlagInfo{"--block-q", "BR", "Problem", "query rows per tile [default of the program on this GPU]", value, problem},
+    FlagInfo{"--block-kv", "BC", "Problem", "key rows per tile [default of the program on this GPU]", value, problem},
+    FlagInfo{"--stages", "S", "Problem", "K and V buffers, 1 to 8, for kernels with a ring [kernel default]", value, model},
+    FlagInfo{"--block-order", "NAME", "Problem", "order of blocks: launch, heads, reversed, longest or grouped [launch]", value,
+             model},
+    FlagInfo{"--blocks-per-sm", "K", "Problem", "resident blocks per SM [as many as fit]", value, model},
+    FlagInfo{"--gpu", "ID|FILE", "GPU", "GPU by name, or your own .toml file [toy]", value, model | calibrate},
+    FlagInfo{"--set", "KEY=VALUE", "GPU", "change one value of the GPU; may be repeated", repeated, model},
+    FlagInfo{"--seed", "N", "Values", "seed of the random Q, K and V [1]; does not change the traffic", value, values},
+    FlagInfo{"--q", "FILE.csv", "Values", "your Q; sets --seq and --head-dim", value, values},
+    FlagInfo{"--k", "FILE.csv", "Values", "your K; sets --seq-kv", value, values},
+    FlagInfo{"--v", "FILE.csv", "Values", "your V; sets --seq-kv", value, values},
+    FlagInfo{"--json", "[FILE]", "Output", "one JSON object, to FILE or instead of the table", optional_value,
              simulate | sweep | measure | validate},
-    FlagInfo{"--over", "KEY=RANGE", "Output",
-             "what is swept: seq=256:65536:x2 doubles, head_dim=32:128:+32 adds, block_q=16,64 lists", value, sweep},
-    FlagInfo{"--csv", "FILE", "Output", "a row a point; a file of the same sweep is continued", value, sweep},
-    FlagInfo{"--png", "FILE", "Output", "the picture of the Sweep view", value, sweep},
-    FlagInfo{"--plot", "NAME", "Picture", "what --png draws: hbm, l2 or time [hbm]", value, sweep},
-    FlagInfo{"--trace", "FILE", "Output", "a trace that opens in Perfetto and chrome://tracing", value, simulate},
-    FlagInfo{"--suite", "FILE|default", "Output", "measure a list of cases, our own or a file's, into the bundle of --json", value,
-             measure},
+    FlagInfo{"--over", "KEY=RANGE", "Output", "range: seq=256:65536:x2 doubles, head_dim=32:128:+32 adds, block_q=16,64 lists",
+             value, sweep},
+    FlagInfo{"--csv", "FILE", "Output", "one row per point; a file of the same sweep is continued", value, sweep},
+    FlagInfo{"--png", "FILE", "Output", "picture of the Sweep view", value, sweep},
+    FlagInfo{"--plot", "NAME", "Picture", "quantity for --png: hbm, l2 or time [hbm]", value, sweep},
+    FlagInfo{"--trace", "FILE", "Output", "trace for Perfetto or chrome://tracing", value, simulate},
+    FlagInfo{"--suite", "FILE|default", "Output", "measure a list of cases into the bundle of --json: ours (default) or a file's",
+             value, measure},
     FlagInfo{"--probe", "FILE", "Output",
-             "what the kernel sees of itself, in place of counters: its blocks, one SM's stages, one row's m, l, alpha", value,
+             "record inside the kernel instead of counters: all blocks, the stages of one SM, m, l and alpha of one row", value,
              measure},
     FlagInfo{"--probe-block", "B", "Output",
-             "the block whose row is followed [the first head's last]; of standard, a block of its softmax", value, measure},
-    FlagInfo{"--probe-row", "R", "Output", "which of the block's rows is followed [the first of its last tile]", value, measure},
-    FlagInfo{"--samples", "FILE", "Output", "HBM reads and writes over the life of the kernel, in place of counters", value,
+             "block of the recorded row [last block of head 0]; for standard, a block of its softmax", value, measure},
+    FlagInfo{"--probe-row", "R", "Output", "recorded row of that block [first row of its last tile]", value, measure},
+    FlagInfo{"--samples", "FILE", "Output", "sample HBM reads and writes while the kernel runs, instead of counters", value,
              measure},
-    FlagInfo{"--commit", "HASH", "Output", "the kernels' commit, to be kept in the bundle", value, measure},
+    FlagInfo{"--commit", "HASH", "Output", "commit of the kernels, stored in the bundle", value, measure},
     FlagInfo{"--bundle", "FILE", "Output", "the measurement bundle to hold the model against [that of assets/measured]", value,
              validate},
     FlagInfo{"--list", "NAME", "Output", "only the cases of this list of the bundle: build or judge [all]", value, validate},
     FlagInfo{"--markdown", "FILE", "Output", "the page docs/validation.md", value, validate},
-    FlagInfo{"--brief", "", "Output", "a fraction of the work, to see that it runs; the values are rough, and no spec is written",
-             toggle, calibrate},
-    FlagInfo{"--out", "FILE", "Output", "the file to write", value, render | calibrate},
-    FlagInfo{"--step", "N", "Picture", "the step to show; 0 is before anything ran [a few steps in]", value, values},
-    FlagInfo{"--race", "", "Picture", "standard attention beside the algorithm, on one clock", toggle, values, "--compare"},
-    FlagInfo{"--view", "NAME", "Picture", "what the middle shows: stage, roofline, what_if, fit, sweep or validate [stage]", value,
-             values},
-    FlagInfo{"--lanes", "NAME", "Picture", "the lanes of the timeline: units of the SM in focus, or sms, all of them [units]",
-             value, values},
-    FlagInfo{"--panel", "NAME", "Picture",
-             "one panel only: listing, stage, softmax, traffic, timeline, race, or a view of the middle", value, render},
+    FlagInfo{"--brief", "", "Output", "test run with little work; values are rough, and no spec is written", toggle, calibrate},
+    FlagInfo{"--out", "FILE", "Output", "output file", value, render | calibrate},
+    FlagInfo{"--step", "N", "Picture", "step to show; 0 is before the first step [a few steps in]", value, values},
+    FlagInfo{"--race", "", "Picture", "standard attention next to the algorithm, on one clock", toggle, values, "--compare"},
+    FlagInfo{"--view", "NAME", "Picture", "middle view: stage, roofline, what_if, fit, sweep or validate [stage]", value, values},
+    FlagInfo{"--lanes", "NAME", "Picture", "timeline rows: units (of the SM in focus) or sms (all SMs) [units]", value, values},
+    FlagInfo{"--panel", "NAME", "Picture", "one panel only: listing, stage, softmax, traffic, timeline, race or a middle view",
+             value, render},
     FlagInfo{"--size", "WxH", "Picture", "width and height in pixels [1600x900]", value, picture},
     FlagInfo{"--scale", "F", "Picture", "size of text and controls, 0.5 to 4 [1]", value, picture},
     FlagInfo{"--theme", "NAME", "Picture", "dark or light [dark]", value, picture},

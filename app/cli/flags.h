@@ -1,4 +1,4 @@
-// The table of commands and flags: the parser, the help and the suggestions all read it.
+// The table of commands and flags, read by the parser, the help and the suggestions.
 #pragma once
 
 #include <span>
@@ -8,7 +8,7 @@ namespace tilescope {
 
 enum class CommandKind { window, simulate, render, sweep, measure, validate, calibrate, print };
 
-/// A row of the table of commands. The window has none: it is what happens without a command.
+/// A row of the command table. The window has none: it opens without a command.
 struct CommandInfo {
   CommandKind kind;
   std::string_view name;
@@ -19,7 +19,7 @@ std::span<const CommandInfo> command_table();
 
 enum class FlagShape { value, optional_value, repeated, toggle };
 
-/// A row of the table of flags.
+/// A row of the flag table.
 struct FlagInfo {
   std::string_view name;     // "--seq"
   std::string_view value;    // "N"; what the help calls its value
@@ -35,7 +35,7 @@ constexpr bool takes(const FlagInfo& flag, CommandKind command) {
   return (flag.commands >> static_cast<unsigned>(command) & 1u) != 0;
 }
 
-/// "simulate", or "the window".
+/// Returns "simulate", or "the window".
 std::string_view to_string(CommandKind command);
 
 }  // namespace tilescope

@@ -1,4 +1,4 @@
-// What --help and --version say beyond the table of flags.
+// Builds the texts of --help and --version.
 #include "app/cli/help.h"
 
 #include <fmt/format.h>
@@ -13,20 +13,20 @@ namespace tilescope {
 
 namespace {
 
-constexpr std::string_view version = "0.1.0";  // a test holds it against CMakeLists.txt
+constexpr std::string_view version = "0.1.0";  // a test compares it with CMakeLists.txt
 
 constexpr std::string_view program_examples =
-    "Without a command the window opens; problem flags say what it opens on:\n"
+    "Without a command, the window opens. Problem flags set what it shows:\n"
     "  tilescope --algorithm flash1 --seq 128\n"
     "  tilescope --gpu h200 --heads 16 --seq 4096 --head-dim 64 --causal\n"
-    "  tilescope --race                        standard attention beside FlashAttention-2\n"
+    "  tilescope --race                        standard attention next to FlashAttention-2\n"
     "\n"
-    "The defaults (batch 1, head 1, 64 queries and keys, head dimension 16, fp16, on toy) are small enough to step through.\n"
-    "The window opens on less (16 queries and keys, head dimension 4, tile 4x4), so that every number stands in its cell.\n"
-    "`tilescope COMMAND --help` says more about a command.\n"
+    "The defaults (batch 1, 1 head, 64 queries and keys, head dimension 16, fp16, toy) are small enough to step through.\n"
+    "The window opens on an even smaller problem (16 queries and keys, head dimension 4, tile 4x4), to show every number.\n"
+    "`tilescope COMMAND --help` describes a command.\n"
     "\n"
-    "Exit codes: 0 done; 1 a check did not hold; 2 the request was wrong; 3 something this machine lacks.\n"
-    "TILESCOPE_ASSETS names the folder of GPU specs and lessons, where it is not found by itself.";
+    "Exit codes: 0 done; 1 a check failed; 2 the request was wrong; 3 this machine lacks something.\n"
+    "TILESCOPE_ASSETS sets the folder of GPU specs and lessons if it is not found.";
 
 std::string algorithms() {
   std::string text = "Algorithms (--algorithm):\n";
@@ -37,11 +37,11 @@ std::string algorithms() {
 std::string gpus() {
   std::string text;
   for (const std::string& id : gpu_ids()) text += (text.empty() ? "" : ", ") + id;
-  return fmt::format("GPUs (--gpu): {}\n", text.empty() ? "none found, see TILESCOPE_ASSETS" : text);
+  return fmt::format("GPUs (--gpu): {}\n", text.empty() ? "none found; set TILESCOPE_ASSETS" : text);
 }
 
 std::string keys() {
-  std::string text = "Keys of a GPU (--set KEY=VALUE):\n";
+  std::string text = "GPU values (--set KEY=VALUE):\n";
   for (const SpecKey& row : spec_keys()) text += fmt::format("  {:<28}{}\n", row.key, row.meaning);
   text += fmt::format("  {:<28}{}\n", sm_groups_key, sm_groups_meaning);
   return text;

@@ -1,4 +1,4 @@
-// What --help and --version say beyond the table of flags.
+// Builds the texts of --help and --version.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@ class App;
 
 namespace tilescope {
 
-/// "tilescope 0.1.0"
+/// Returns "tilescope 0.1.0".
 std::string version_text();
 
-/// Gives the parser and its commands their descriptions, headings, examples and lists of algorithms and GPU keys.
+/// Adds descriptions, headings, examples, and the lists of algorithms and GPU keys to the parser.
 void describe(CLI::App& app);
 
 }  // namespace tilescope

@@ -26,7 +26,8 @@ namespace {
 
 constexpr MeasureOptions cli_options = {.time_repeats = 20, .counter_repeats = 3, .warm_repeats = 3};
 constexpr MeasureOptions suite_options = {.time_repeats = 20, .counter_repeats = 3, .warm_repeats = 3, .placements = 4};
-constexpr std::int64_t default_seq = 1024, default_head_dim = 64;  // what the kernels take, unlike the model's own small defaults
+constexpr std::int64_t default_seq = 1024,
+                       default_head_dim = 64;  // sizes that the kernels accept, unlike the model's small defaults
 
 using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) {
@@ -57,7 +58,7 @@ Result<const KernelInfo*> kernel_of(const CommandLine& line) {
   return Error{fmt::format("unknown kernel '{}': {}", printable(line.algorithm), name_hint(line.algorithm, names))};
 }
 
-/// A problem like this one that the host can work out in float64 in a moment: itself, if it is small.
+/// Returns a similar problem that the host can check in float64 quickly: the same one, if it is small.
 AttentionProblem like_it_but_small(const AttentionProblem& problem) {
   constexpr double most_products = 1 << 26;
   constexpr std::int64_t few = 300;  // more than two tiles of any kernel, and ragged
@@ -118,7 +119,7 @@ Result<int> measure_one(const CommandLine& line, std::FILE* out) {
   return notes.check.holds ? exit_done : exit_did_not_hold;
 }
 
-/// Fills in what a recorded file says of itself beyond the measurement.
+/// Fills in the metadata of a recorded file.
 template <class Recorded>
 Status write_recorded(Recorded recorded, const CommandLine& line, const std::string& file) {
   recorded.date = today();
@@ -126,7 +127,7 @@ Status write_recorded(Recorded recorded, const CommandLine& line, const std::str
   return write_file(file, to_json(recorded));
 }
 
-/// The probe, on the numbers that the program itself makes of the seed, so that the tile machine can be held beside it.
+/// Runs the probe on the program's own random inputs, so that the tile machine can be compared.
 Result<int> measure_probe(const CommandLine& line, std::FILE* out) {
   const auto kernel = kernel_of(line);
   if (!kernel) return kernel.error();
@@ -166,7 +167,7 @@ Result<std::vector<SuiteCase>> read_suite(const std::string& name) {
   return suite_from_text(*text);
 }
 
-/// A case that could not be measured stays in the bundle, with the reason: none is dropped.
+/// Keeps a case that could not be measured in the bundle, with the reason.
 MeasuredCase refused_case(const SuiteCase& one, const KernelInfo& kernel, const Error& error) {
   MeasuredCase refused;
   refused.kernel = one.kernel;
@@ -177,7 +178,7 @@ MeasuredCase refused_case(const SuiteCase& one, const KernelInfo& kernel, const 
 }
 
 Result<int> measure_suite(const CommandLine& line, std::FILE* out) {
-  if (!line.json) return Error{"measure --suite needs --json FILE: where the bundle goes"};
+  if (!line.json) return Error{"measure --suite needs --json FILE for the bundle"};
   const auto suite = read_suite(line.suite);
   if (!suite) return suite.error();
   const auto start = Clock::now();
@@ -199,7 +200,7 @@ Result<int> measure_suite(const CommandLine& line, std::FILE* out) {
                suite->size(), one.kernel, short_text(one.problem), kept.time_cold_ns.median / 1e3, cost.total(), cost.times,
                cost.counters, kept.refused.empty() ? "" : "  ", kept.refused);
   }
-  fmt::print(stderr, "{} cases in {:.0f} s, {} of them not whole\n", bundle.cases.size(), seconds_since(start), failed);
+  fmt::print(stderr, "{} cases in {:.0f} s, {} incomplete\n", bundle.cases.size(), seconds_since(start), failed);
   if (const Status written = write_or_print(*line.json, to_json(bundle), out); !written) return written.error();
   return failed == 0 ? exit_done : exit_did_not_hold;
 }

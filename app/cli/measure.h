@@ -1,4 +1,4 @@
-// `tilescope measure`: real kernels on this machine's GPU, one case or a suite.
+// `tilescope measure`: runs real kernels on this machine's GPU, one case or a suite.
 #pragma once
 
 #include <cstdio>
@@ -7,9 +7,10 @@
 
 namespace tilescope {
 
-/// One case: a table, or a bundle with one case where the line asks for JSON. A suite: a line a case on standard error, and the
-/// bundle. Returns 0, or 1 where the kernel's result was wrong or a case of the suite could not be measured. Errors  no GPU, driver
-/// or CUDA in this build (machine_lacks); a problem that the kernel does not take, a suite that cannot be read,
+/// Prints one case as a table or a bundle; for a suite, writes the bundle and one line per case on standard error. Returns 0, or 1
+/// if a result is wrong or a case could not be measured.
+/// Errors  no GPU, driver or CUDA in this build (machine_lacks); a problem that the kernel does not take, a suite that cannot be
+/// read,
 ///         a file that cannot be written (wrong_request).
 Result<int> run_measure(const CommandLine& line, std::FILE* out);
 

@@ -1,4 +1,4 @@
-// What `measure` prints about one case.
+// Prints one measured case.
 #include "app/cli/measure_report.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ std::string figure(std::string_view key, double value) {
   return format_count(static_cast<std::int64_t>(value));
 }
 
-/// "± 0.3 %", half of what lies between the least and the most, or both where that is more than the median; empty where all agree.
+/// Returns "± 0.3 %" (half of the range), or both ends if the range exceeds the median; empty if all are equal.
 std::string spread_text(std::string_view key, const Spread& spread) {
   if (spread.least == spread.most) return "";
   if (spread.most - spread.least > 2 * spread.median)
@@ -68,7 +68,7 @@ std::string times(const MeasuredCase& measured) {
   row("warm L2", measured.time_warm_ns);
   table.row(
       {"", "cycles", format_cycles(Cycles(measured.cycles.median)), fmt::format("at {:.3f} GHz", measured.sm_clock_hz / 1e9)});
-  return fmt::format("{}      medians of {} repeats, by events, without the profiler\n", table.text(""), measured.time_repeats);
+  return fmt::format("{}      medians of {} repeats, CUDA events, no profiler\n", table.text(""), measured.time_repeats);
 }
 
 std::string difference_text(double measured, std::int64_t expected) {
@@ -107,12 +107,12 @@ std::string check_text(const MeasuredCase& measured, const MeasureNotes& notes) 
   double worst = 0;
   for (const TensorError& error : notes.check.errors) worst = std::max(worst, error.relative / error.bound);
   const std::string where =
-      notes.checked == measured.problem ? "here" : fmt::format("at {}, which the host can follow", short_text(notes.checked));
+      notes.checked == measured.problem ? "here" : fmt::format("at {}, small enough for the host", short_text(notes.checked));
   if (!notes.check.holds) return fmt::format("result    WRONG {}: {}\n", where, notes.check.sentence);
-  return fmt::format("result    agrees with float64 {}; largest error {} of its bound\n", where, format_percent(worst));
+  return fmt::format("result    agrees with float64 {}; largest error: {} of its bound\n", where, format_percent(worst));
 }
 
-/// What warp 0 of the SM's blocks of one launch spent on each stage, of the time that these blocks were there.
+/// Returns the fraction of time that warp 0 of the SM's blocks spent in each stage of a launch.
 std::string stages(const ProbeResult& probe, int launch) {
   std::array<double, probe_stage_names.size()> cycles{};
   double there = 0;
@@ -168,8 +168,8 @@ std::string samples_table(const BandwidthRecord& record) {
     if (s.end_ns > s.start_ns) most = std::max(most, (s.read_bytes + s.write_bytes) / (s.end_ns - s.start_ns) * 1e9);
   }
   return fmt::format(
-      "samples   {} of {} on {}\n          {} samples of {}; the kernel takes {}\nHBM       {} read, {} written while sampled; at "
-      "most {}\n",
+      "samples   {} of {} on {}\n          {} samples, one per {}; the kernel takes {}\nHBM       {} read, {} written while "
+      "sampled; peak {}\n",
       record.kernel, short_text(record.problem), record.device, record.samples.size(), format_time(Nanoseconds(record.interval_ns)),
       format_time(Nanoseconds(record.kernel_ns)), format_bytes(Bytes(static_cast<std::int64_t>(read))),
       format_bytes(Bytes(static_cast<std::int64_t>(written))), format_bandwidth(most));
@@ -177,9 +177,9 @@ std::string samples_table(const BandwidthRecord& record) {
 
 std::string measure_table(const MeasuredCase& measured, const DeviceInfo& device, const MeasureNotes& notes) {
   const MeasuringCost& cost = notes.cost;
-  const std::string host = fmt::format(
-      "host      {:.2f} s: tensors {:.2f}, times {:.2f}, counters {:.2f}; before it once {:.2f} s to open the profiler\n",
-      cost.total(), cost.prepare, cost.times, cost.counters, notes.open_seconds);
+  const std::string host =
+      fmt::format("host      {:.2f} s: tensors {:.2f}, times {:.2f}, counters {:.2f}; opening the profiler took {:.2f} s once\n",
+                  cost.total(), cost.prepare, cost.times, cost.counters, notes.open_seconds);
   return fmt::format("{}\n{}\n{}\n{}\n{}{}", heading(measured, device), launches(measured), times(measured), counters(measured),
                      check_text(measured, notes), host);
 }

@@ -1,4 +1,4 @@
-// What `measure` prints about one case.
+// Prints one measured case.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace tilescope {
 
-/// How a case was checked against float64, and what it cost to measure.
+/// The float64 check of a case and the cost of measuring it.
 struct MeasureNotes {
   AttentionProblem checked;  // the problem itself, or a smaller one like it
   KernelCheck check;
@@ -17,10 +17,10 @@ struct MeasureNotes {
   MeasuringCost cost;
 };
 
-/// Aligned text: problem, launches, times, every counter with its spread, closed forms beside them, the check.
+/// Returns a table: problem, launches, times, counters with spreads and closed forms, and the check.
 std::string measure_table(const MeasuredCase& measured, const DeviceInfo& device, const MeasureNotes& notes);
 
-/// What a probe found, in a few lines: the rest is in its file.
+/// Summarises a probe in a few lines; the rest is in its file.
 std::string probe_table(const ProbeResult& probe);
 std::string samples_table(const BandwidthRecord& record);
 

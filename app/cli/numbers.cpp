@@ -1,4 +1,4 @@
-// Numbers as people type them on a command line, taken strictly.
+// Parses command-line numbers strictly.
 #include "app/cli/numbers.h"
 
 #include <charconv>

@@ -1,4 +1,4 @@
-// Numbers as people type them on a command line, taken strictly: the whole text, or a sentence that quotes it.
+// Parses command-line numbers strictly: the whole text must be valid, or the error quotes it.
 #pragma once
 
 #include <cstdint>
@@ -8,20 +8,20 @@
 
 namespace tilescope {
 
-/// A decimal whole number. Errors  anything else ("1e3", "12 ", "0x10", "+5"), or beyond `minimum` and `maximum`.
+/// Parses a decimal whole number. Errors  anything else ("1e3", "12 ", "0x10", "+5"), or out of range.
 Result<std::int64_t> whole_number(std::string_view flag, std::string_view text, std::int64_t minimum, std::int64_t maximum);
 
-/// The same from 0 to 2^64 - 1, for seeds.
+/// Parses a seed, 0 to 2^64 - 1.
 Result<std::uint64_t> unsigned_number(std::string_view flag, std::string_view text);
 
-/// A decimal number, with or without a fraction.
+/// Parses a decimal number, with or without a fraction.
 Result<double> real_number(std::string_view flag, std::string_view text, double minimum, double maximum);
 
 struct PictureSize {
   int width = 1600, height = 900;
   bool operator==(const PictureSize&) const = default;
 };
-/// "1600x900". Errors  not two numbers with an x between, a side below 64 or above 8192.
+/// Parses "1600x900". Errors  not two numbers with an x between, or a side outside 64 to 8192.
 Result<PictureSize> picture_size(std::string_view flag, std::string_view text);
 
 }  // namespace tilescope

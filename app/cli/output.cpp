@@ -1,4 +1,4 @@
-// Prints to standard output, and notices where that fails.
+// Prints to standard output and detects failures.
 #include "app/cli/output.h"
 
 #include <cerrno>

@@ -1,4 +1,4 @@
-// What `simulate` prints.
+// Prints the result of `simulate`, as a table or JSON.
 #include "app/cli/report.h"
 
 #include <cmath>
@@ -31,7 +31,7 @@ std::string_view limit_name(Occupancy::Limit limit) {
   return "";
 }
 
-/// What keeps an SM from holding more blocks of this launch.
+/// Names what limits the resident blocks of this launch.
 std::string limited_by(const Simulation& simulation, std::size_t launch) {
   const auto specs = simulation.program->launches();
   if (launch >= specs.size()) return "";
@@ -78,7 +78,7 @@ std::string launches(const Simulation& simulation) {
   return table.text("");
 }
 
-/// The closed form of one tensor on one link; nullopt where there is none.
+/// Returns the closed form of one tensor on one link, or nullopt.
 std::optional<ClosedFormTerm> term_of(const std::optional<ClosedForm>& form, Tensor tensor, Link link) {
   if (!form) return std::nullopt;
   std::optional<ClosedFormTerm> sum;
@@ -130,15 +130,17 @@ std::string traffic(const Simulation& simulation) {
                  format_exact_bytes(simulation.hbm_write_after_flush)});
   }
   std::string text = table.text("");
-  if (form) text += fmt::format("order    {}, of what the SMs read and write\n", form->order);
+  if (form) text += fmt::format("order    {} bytes between L2 and SMs\n", form->order);
   return text;
 }
 
-/// "402 µs, -38 %, bound by fp32": the run without what bounds it.
+/// Describes the run without its bottleneck: "402 µs (1.6× faster), then limited by fp32".
 std::string limit_text(const NextLimit& limit) {
   if (!limit.outcome.done()) return limit.outcome.refusal;
-  return fmt::format("{}, {}, then bound by {}", format_time(Nanoseconds(limit.outcome.time_ns)),
-                     format_signed_percent(limit.change()), to_string(limit.outcome.bound));
+  const double faster = limit.outcome.time_ns > 0 ? limit.before_ns / limit.outcome.time_ns : 1;
+  const std::string speed = faster < 1.005 ? std::string("same time") : fmt::format("{}× faster", format_times(faster));
+  return fmt::format("{} ({}), then limited by {}", format_time(Nanoseconds(limit.outcome.time_ns)), speed,
+                     to_string(limit.outcome.bound));
 }
 
 std::string results(const Simulation& simulation, const NextLimit* limit, const HostCost& cost) {
@@ -153,19 +155,18 @@ std::string results(const Simulation& simulation, const NextLimit* limit, const 
              counted(simulation.flops, form ? form->flops : 0)});
   table.row(
       {"", "exponentials", format_short(static_cast<double>(simulation.exps)), counted(simulation.exps, form ? form->exps : 0)});
-  table.row({"memory", "HBM at its peak", format_bytes(simulation.peak_hbm), format_exact_bytes(simulation.peak_hbm)});
-  table.row({"", "beyond Q, K, V, O", format_bytes(simulation.extra_hbm), format_exact_bytes(simulation.extra_hbm)});
-  table.row({"time", "cycles", format_cycles(simulation.cycles), "docs/model-limits.md says how far they can be trusted"});
+  table.row({"memory", "peak HBM", format_bytes(simulation.peak_hbm), format_exact_bytes(simulation.peak_hbm)});
+  table.row({"", "besides Q, K, V, O", format_bytes(simulation.extra_hbm), format_exact_bytes(simulation.extra_hbm)});
+  table.row({"time", "cycles", format_cycles(simulation.cycles), "errors: docs/validation.md"});
   table.row({"", "wall time", format_time(simulation.time), fmt::format("at {:g} GHz", simulation.request.gpu.sm_clock_hz / 1e9)});
   std::string busy;
   for (std::size_t i = 0; i < simulation.utilisation.size(); ++i)
     if (simulation.utilisation[i] > 0)
       busy += fmt::format("{}{} {}", busy.empty() ? "" : ", ", to_string(static_cast<Bound>(i)),
                           format_percent(simulation.utilisation[i]));
-  table.row({"", "bound by", std::string(to_string(simulation.bound)), busy.empty() ? "" : "busy: " + busy});
+  table.row({"", "bottleneck", std::string(to_string(simulation.bound)), busy.empty() ? "" : "busy: " + busy});
   if (const double products = product_share(simulation); products > 0)
-    table.row({"", "products", format_percent(products),
-               "of what mma.sync reaches in that time; busy has what other instructions take too"});
+    table.row({"", "products", format_percent(products), "of the mma.sync peak; \"busy\" also counts other instructions"});
   if (limit != nullptr) table.row({"", fmt::format("without {}", to_string(limit->without)), "", limit_text(*limit)});
   table.row({"host", "simulated in", format_time(Nanoseconds(cost.wall_ms * 1e6)),
              fmt::format("peak memory {}", format_capacity(Bytes(cost.peak_rss_bytes)))});

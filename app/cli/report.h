@@ -1,4 +1,4 @@
-// What `simulate` prints: a table for people, one JSON object for programs.
+// Prints the result of `simulate`: a table for people, one JSON object for programs.
 #pragma once
 
 #include <string>
@@ -8,17 +8,17 @@
 
 namespace tilescope {
 
-/// What the simulation cost this machine.
+/// Host time and memory of the simulation.
 struct HostCost {
   double wall_ms = 0;
   std::int64_t peak_rss_bytes = 0;
 };
 
-/// Aligned text: problem, tile, launches with their occupancy, traffic beside the closed form, work, memory, time, and what would
-/// bound the run next. `limit` may be nullptr: it is then left out.
+/// Returns a table: problem, tile, launches with occupancy, traffic with closed forms, work, memory, time, and the next limit
+/// (omitted if `limit` is nullptr).
 std::string report_table(const Simulation& simulation, const NextLimit* limit, const HostCost& cost);
 
-/// One object of schema "tilescope.simulation/1" and a line's end.
+/// Returns one JSON object of schema "tilescope.simulation/1" and a newline.
 std::string report_json(const Simulation& simulation, const NextLimit* limit, const HostCost& cost);
 
 }  // namespace tilescope

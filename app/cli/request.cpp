@@ -1,4 +1,4 @@
-// From a CommandLine to what the model is asked for.
+// Turns a CommandLine into a request.
 #include "app/cli/request.h"
 
 #include <memory>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t default_seq = 64, default_head_dim = 16;
 
-/// A size that flags and matrices may both give, and who gave it first.
+/// A size given by a flag or a matrix, and its first source.
 class Size {
  public:
   Size(std::string_view flag, std::optional<std::int64_t> given) : value_(given), giver_(flag) {}
@@ -38,7 +38,7 @@ class Size {
 
 using Rows = std::shared_ptr<const Matrix>;
 
-/// Reads one user's matrix and lets it say its sizes.
+/// Reads a user's matrix and its sizes.
 Result<Rows> read_matrix(const std::string& file, Size& rows, Size& columns) {
   const auto text = read_text_file(file);
   if (!text) return text.error();
@@ -49,7 +49,7 @@ Result<Rows> read_matrix(const std::string& file, Size& rows, Size& columns) {
   return Rows(std::make_shared<const Matrix>(std::move(*matrix)));
 }
 
-/// Fills in the matrices and the sizes that they or the flags give.
+/// Fills in matrices and sizes.
 Status settle_sizes(const CommandLine& line, AttentionProblem& problem, InputSource& inputs) {
   Size queries("--seq", line.seq), keys("--seq-kv", line.seq_kv), head_dim("--head-dim", line.head_dim);
   struct Input {
@@ -64,7 +64,7 @@ Status settle_sizes(const CommandLine& line, AttentionProblem& problem, InputSou
     if (!matrix) return matrix.error();
     input.matrix = std::move(*matrix);
   }
-  // Self-attention unless told otherwise: a matrix of keys gives the queries' number too.
+  // Self-attention by default: a key matrix also sets the number of queries.
   const bool keys_are_given = !line.k_file.empty() || !line.v_file.empty();
   problem.seq_q = queries.value_or(keys_are_given ? keys.value_or(default_seq) : default_seq);
   problem.seq_kv = keys.value_or(problem.seq_q);

@@ -1,4 +1,4 @@
-// From a CommandLine to what the model is asked for: the GPU loaded, the user's matrices read, the sizes settled and checked.
+// Turns a CommandLine into a request: loads the GPU, reads the user's matrices, checks the sizes.
 #pragma once
 
 #include "app/cli/command_line.h"
@@ -13,7 +13,7 @@ struct Request {
 };
 
 /// Errors  unknown algorithm or GPU (with the nearest), a GPU file or matrix that cannot be read, a bad --set, sizes that check()
-///         refuses, matrices whose sizes contradict each other or the flags. What needs the tile program is left to simulate().
+///         refuses, matrices that contradict each other or the flags. simulate() checks what needs the tile program.
 Result<Request> make_request(const CommandLine& line);
 
 }  // namespace tilescope

@@ -1,4 +1,4 @@
-// The whole program as a function: reads the command line, does what it asks, and turns every error into one line.
+// Runs a command line and turns every error into one line.
 #include "app/cli/run_cli.h"
 
 #include <exception>
@@ -69,8 +69,8 @@ Status run_render(const CommandLine& line, std::FILE* err) {
   return draw_picture(options, err);
 }
 
-/// The window opens, unless told otherwise, on a problem so small that every number is written in its cell, with one block on an
-/// SM, so that stepping follows one block to its end.
+/// Returns the window's default problem: small enough to show every number, with one block per SM, so that stepping follows one
+/// block to its end.
 CommandLine with_opening_problem(CommandLine line) {
   const bool sized = line.seq || line.seq_kv || line.head_dim || line.block_q || line.block_kv;
   const bool has_matrix = !line.q_file.empty() || !line.k_file.empty() || !line.v_file.empty();

@@ -5,8 +5,8 @@
 
 namespace tilescope {
 
-/// Does what the command line asks. Results go to `out`; an error is one line on `err`.
-/// Returns the exit code: 0 done, 1 a check did not hold, 2 the request was wrong, 3 something this machine lacks.
+/// Runs the command line. Results go to `out`; an error is one line on `err`.
+/// Returns the exit code: 0 done, 1 a check failed, 2 the request was wrong, 3 this machine lacks something.
 int run_cli(int argc, char** argv, std::FILE* out, std::FILE* err);
 
 }  // namespace tilescope

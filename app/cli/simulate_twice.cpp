@@ -1,4 +1,4 @@
-// A guess on a second thread, while the run itself is simulated on the first.
+// Simulates a guessed next limit on a second thread.
 #include "app/cli/simulate_twice.h"
 
 #include <atomic>
@@ -14,9 +14,9 @@ namespace tilescope {
 
 namespace {
 
-constexpr double room_for_both = 6e9;  // of the largest simulations that simulate() agrees to
+constexpr double room_for_both = 6e9;  // two of the largest simulations that simulate() accepts
 
-/// 0 where the system does not say.
+/// Returns 0 if the system does not say.
 double free_bytes() {
 #ifdef _SC_AVPHYS_PAGES
   return static_cast<double>(::sysconf(_SC_AVPHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
@@ -25,7 +25,7 @@ double free_bytes() {
 #endif
 }
 
-/// The run without what probably bounds it, being simulated.
+/// The run without its probable bottleneck.
 class Guess {
  public:
   explicit Guess(const SimulationRequest& request) {
@@ -35,7 +35,7 @@ class Guess {
   Guess(const Guess&) = delete;
   Guess& operator=(const Guess&) = delete;
 
-  /// nullptr where another bound, or none, was guessed; else waits until it is there.
+  /// Waits for the result; nullptr if the guess was different or absent.
   std::shared_ptr<const Simulation> without(Bound bound) {
     if (!thread_.joinable()) return nullptr;
     wanted_ = static_cast<int>(bound);
@@ -51,13 +51,13 @@ class Guess {
  private:
   static constexpr int unknown = -1, nothing = -2;
 
-  /// Without memory for it there is no guess.
+  /// Makes no guess without enough memory.
   void run(const SimulationRequest& request) try { simulate_guess(request); } catch (const std::bad_alloc&) {
     guessed_.reset();
   }
 
   void simulate_guess(SimulationRequest request) {
-    // Once the bound is known it is too late to guess, and a wrong guess is given up.
+    // Once the bottleneck is known, a missing or wrong guess is abandoned.
     guessed_ = likely_bound(request, [this](double) { return wanted_ == unknown; });
     if (!guessed_) return;
     request.tile = chosen_tile(request);

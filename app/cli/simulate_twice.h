@@ -1,4 +1,4 @@
-// simulate_twice(): a simulation and what would bound it next, on two threads where that saves time.
+// simulate_twice(): simulates a request and the run without its bottleneck, on two threads if that saves time.
 #pragma once
 
 #include <chrono>
@@ -15,8 +15,8 @@ struct SimulatedTwice {
   std::optional<NextLimit> next;                     // absent where it cannot be simulated
 };
 
-/// The run without what bounds it can be simulated only once that is known. On a second thread it is begun with what probably
-/// bounds the run, and done again afterwards where that was something else: the result is the same. Errors  those of simulate().
+/// The bottleneck is known only after the first run. So the second thread starts with a guess, and repeats if the guess was wrong;
+/// the result is the same. Errors  those of simulate().
 Result<SimulatedTwice> simulate_twice(const SimulationRequest& request);
 
 }  // namespace tilescope

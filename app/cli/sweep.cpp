@@ -1,4 +1,4 @@
-// The sweep command: request, files, progress, picture.
+// `tilescope sweep`: request, files, progress, picture.
 #include "app/cli/sweep.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ namespace {
 std::atomic<bool> interrupted = false;
 static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may only touch what is lock free");
 
-/// While it lives, Ctrl-C sets `interrupted` instead of ending the program.
+/// Makes Ctrl-C set `interrupted` instead of ending the program.
 class CatchInterrupt {
  public:
   CatchInterrupt() {
@@ -70,17 +70,16 @@ Result<SweepRequest> sweep_request(const CommandLine& line) {
   sweep.base = std::move(request->simulation);
   sweep.axis = std::move(*axis);
   sweep.algorithms = std::move(*algorithms);
-  // A tile with only one side given was completed for one problem and one program; each point completes it for its own.
+  // A tile with one side given is completed separately for each point.
   if (!line.block_q || !line.block_kv) {
-    if (line.block_q || line.block_kv)
-      return Error{"give both --block-q and --block-kv, or neither: each algorithm then has its own tile"};
-    if (line.stages) return Error{"--stages goes with --block-q and --block-kv here; or sweep it: --over stages=1:4:+1"};
+    if (line.block_q || line.block_kv) return Error{"give both --block-q and --block-kv, or neither for default tiles"};
+    if (line.stages) return Error{"--stages needs --block-q and --block-kv here; or sweep it: --over stages=1:4:+1"};
   }
   return sweep;
 }
 
 struct Files {
-  std::string csv, json;  // empty: not wanted
+  std::string csv, json;  // empty: no such file
 
   Status read(SweepResult& result) const {
     for (const std::string& path : {csv, json}) {
@@ -99,7 +98,7 @@ struct Files {
   }
 };
 
-/// "12 of 48" on standard error: in place on a terminal, a line now and then elsewhere.
+/// Prints "12 of 48" on standard error: in place on a terminal, occasional lines elsewhere.
 class ProgressLine {
  public:
   explicit ProgressLine(std::FILE* err) : err_(err), terminal_(::isatty(::fileno(err)) != 0) {}
@@ -124,7 +123,7 @@ class ProgressLine {
 std::string table_of(const SweepResult& result) {
   TextTable table("lrrrrrrl");
   const auto bytes = [](double b) { return format_bytes(Bytes(static_cast<std::int64_t>(b))); };
-  table.row({"algorithm", result.request.axis.key, "tile", "HBM", "L2-SM", "theory", "time", "bound by"});
+  table.row({"algorithm", result.request.axis.key, "tile", "HBM", "L2-SM", "theory", "time", "bottleneck"});
   for (std::size_t a = 0; a < result.request.algorithms.size(); ++a)
     for (std::size_t v = 0; v < result.request.axis.values.size(); ++v) {
       if (!result.at(a, v)) continue;
@@ -143,7 +142,7 @@ std::string table_of(const SweepResult& result) {
   return table.text("");
 }
 
-/// The picture of the Sweep view. What stands around it in the window is the first point that could be simulated.
+/// Draws the Sweep view; the rest of the window shows the first point that could be simulated.
 Status draw(const CommandLine& line, const std::shared_ptr<const SweepResult>& result, std::FILE* err) {
   RenderOptions options = render_options(line);
   const auto& request = result->request;
@@ -172,9 +171,9 @@ Result<int> run_sweep_command(const CommandLine& line, std::FILE* out, std::FILE
   SweepResult begun(std::move(*request));
   if (const Status read = files.read(begun); !read) return read.error();
   const std::size_t before = begun.done(), total = begun.points.size();
-  if (before > 0) fmt::print(err, "sweep: going on after {} of {} points\n", before, total);
+  if (before > 0) fmt::print(err, "sweep: continuing after {} of {} points\n", before, total);
 
-  // Before the work, not after it: a folder that is missing is said now.
+  // Checked before the work, so that a missing folder is reported now.
   if (const Status ready = files.write(begun); !ready) return ready.error();
 
   Growing<SweepResult> sweep(std::move(begun));
@@ -189,7 +188,7 @@ Result<int> run_sweep_command(const CommandLine& line, std::FILE* out, std::FILE
         constexpr auto apart = std::chrono::seconds(1);
         if (std::chrono::steady_clock::now() - written < apart || !problem) return;
         problem = files.write(now);
-        if (!problem) interrupted = true;  // a full disk: what is simulated further could not be kept
+        if (!problem) interrupted = true;  // a full disk: later points could not be stored
         written = std::chrono::steady_clock::now();
       });
   progress.end();
@@ -197,8 +196,8 @@ Result<int> run_sweep_command(const CommandLine& line, std::FILE* out, std::FILE
   if (!problem) return problem.error();
   if (const Status kept = files.write(*result); !kept) return kept.error();
   if (!whole) {
-    fmt::print(err, "sweep: stopped after {} of {} points; the same command goes on from there{}\n", result->done(), total,
-               line.csv.empty() && !line.json ? ", had it been given --csv or --json" : "");
+    fmt::print(err, "sweep: stopped after {} of {} points; {}\n", result->done(), total,
+               line.csv.empty() && !line.json ? "--csv or --json would let it continue" : "the same command continues");
     return exit_interrupted;
   }
   const auto simulated =

@@ -1,4 +1,4 @@
-// `tilescope sweep`: many simulations on all cores, written as they are done, continued where they stopped.
+// `tilescope sweep`: runs many simulations on all cores, writes each as it finishes, and continues an interrupted sweep.
 #pragma once
 
 #include <cstdio>
@@ -7,8 +7,8 @@
 
 namespace tilescope {
 
-/// Returns the exit code: 0, or 130 when it was stopped by Ctrl-C, after which the files hold what was done.
-/// Errors  what make_request() refuses; an axis that cannot be; an unknown algorithm; files of another sweep; none of the points
+/// Returns 0, or 130 after Ctrl-C; the files then hold the finished points.
+/// Errors  what make_request() refuses; an invalid axis; an unknown algorithm; files of another sweep; none of the points
 ///         can be simulated; files that cannot be written; for --png, no EGL.
 Result<int> run_sweep_command(const CommandLine& line, std::FILE* out, std::FILE* err);
 

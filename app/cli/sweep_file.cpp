@@ -1,4 +1,4 @@
-// Writing sweeps and reading them back.
+// Writes and reads sweeps.
 #include "app/cli/sweep_file.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view schema = "tilescope.sweep/1";
 
-/// A figure of a point and its name in the file.
+/// A field of a point and its name in the file.
 struct Figure {
   std::string_view name;
   double (*get)(const Outcome&);
@@ -62,7 +62,7 @@ std::optional<Bound> bound_from(std::string_view name) {
   return std::nullopt;
 }
 
-/// Everything that decides the points: the same here is the same sweep.
+/// Returns everything that determines the points; equal values mean the same sweep.
 Json asked_of(const SweepRequest& request) {
   Json gpu = {{"id", request.base.gpu.id}};
   for (const SpecKey& key : spec_keys()) gpu[std::string(key.key)] = request.base.gpu.*key.member;
@@ -75,14 +75,14 @@ Json asked_of(const SweepRequest& request) {
                 {"blocks_per_sm", nullptr},
                 {"gpu", gpu}};
   if (request.base.tile) asked["tile"] = json_of(TileShape(*request.base.tile));
-  // Only where they are not the usual ones: a file from before they could be chosen goes on.
+  // Only if not the default, so that older files can continue.
   if (request.base.tile && request.base.tile->stages > 0) asked["tile"]["stages"] = request.base.tile->stages;
   if (request.base.block_order != BlockOrder::launch) asked["block_order"] = to_string(request.base.block_order);
   if (request.base.blocks_per_sm) asked["blocks_per_sm"] = *request.base.blocks_per_sm;
   return asked;
 }
 
-/// A field of a CSV row: a sentence may hold commas and quotes.
+/// Quotes a CSV field; sentences may have commas and quotes.
 std::string csv_field(std::string_view text) {
   if (text.find_first_of(",\"\n") == std::string_view::npos) return std::string(text);
   std::string out = "\"";
@@ -110,7 +110,7 @@ std::vector<std::string> fields_of(std::string_view line) {
   return fields;
 }
 
-/// The theory's bytes; 0 where there is none.
+/// Returns the theory's bytes, or 0.
 double theory_bytes(const SweepResult& result, std::string_view algorithm, double value) {
   const auto count = theory_at(result.request, algorithm, value);
   return count ? count->bytes : 0;
@@ -124,17 +124,15 @@ void for_each_point(const SweepResult& result, const Each& each) {
 }
 
 Error other_sweep(std::string_view origin) {
-  return Error{
-      fmt::format("{} holds another sweep (another range, problem, GPU or version): name another file, or remove it to begin anew",
-                  printable(origin, 200))};
+  return Error{fmt::format("{} holds another sweep (other range, problem, GPU or version): choose another file or remove it",
+                           printable(origin, 200))};
 }
 
 Error unreadable(std::string_view origin) {
-  return Error{
-      fmt::format("{} is there already and is no sweep that could be continued: name another file", printable(origin, 200))};
+  return Error{fmt::format("{} exists and is not a sweep: choose another file", printable(origin, 200))};
 }
 
-/// Where a point of the file belongs; nullopt where nowhere.
+/// Returns the index of a point of the file, or nullopt.
 std::optional<std::size_t> place_of(const SweepResult& result, std::string_view algorithm, double value) {
   const auto& algorithms = result.request.algorithms;
   const auto& values = result.request.axis.values;
@@ -144,7 +142,7 @@ std::optional<std::size_t> place_of(const SweepResult& result, std::string_view 
   return result.index(static_cast<std::size_t>(a - algorithms.begin()), static_cast<std::size_t>(v - values.begin()));
 }
 
-/// A point from its fields, as JSON: {"algorithm", "value", figures, "bound_by", "refusal"}.
+/// Reads a point from its JSON fields: {"algorithm", "value", figures, "bound_by", "refusal"}.
 Status take_point(const Json& point, std::string_view origin, SweepResult& result) {
   const auto place = place_of(result, point.at("algorithm").get<std::string>(), point.at("value").get<double>());
   if (!place) return other_sweep(origin);

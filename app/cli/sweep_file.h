@@ -1,7 +1,6 @@
-// A sweep as a file, CSV or JSON: what was asked, and every point that has been simulated, so that the same command goes on from
-// there.
+// Reads and writes a sweep as CSV or JSON: the request and every finished point, so that the same command can continue.
 //
-//   CSV    # tilescope.sweep/1 {what was asked, as JSON}        one row a point, columns named in the second line
+//   CSV    # tilescope.sweep/1 {request as JSON}                 one row per point, column names in line 2
 //   JSON   {"schema":"tilescope.sweep/1","asked":{…},"points":[…]}
 #pragma once
 
@@ -15,9 +14,9 @@ namespace tilescope {
 std::string sweep_to_csv(const SweepResult& result);
 std::string sweep_to_json(const SweepResult& result);
 
-/// Puts the points of a file that one of the two wrote into `result`. `origin` names the file in errors.
-/// Errors  neither CSV nor JSON of a sweep; a row that cannot be read; a sweep over something else, on another problem, GPU or
-///         version of the program: its points are not those of this sweep.
+/// Reads the points of such a file into `result`. `origin` names the file in errors.
+/// Errors  neither CSV nor JSON of a sweep; a row that cannot be read; a sweep with another range, problem, GPU or
+///         program version
 Status continue_sweep(std::string_view text, std::string_view origin, SweepResult& result);
 
 }  // namespace tilescope

@@ -1,4 +1,4 @@
-// TextTable: rows of cells, lined up in columns for a terminal.
+// TextTable: aligned columns for a terminal.
 #include "app/cli/text_table.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@ namespace tilescope {
 
 namespace {
 
-/// Characters, not bytes; every character used here is one column wide.
+/// Returns the width in characters; every character here is one column wide.
 std::size_t width(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }

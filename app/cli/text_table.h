@@ -1,4 +1,4 @@
-// TextTable: rows of cells, lined up in columns for a terminal.
+// TextTable: aligned columns for a terminal.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@ namespace tilescope {
 
 class TextTable {
  public:
-  /// One letter a column: 'l' for text, 'r' for figures.
+  /// One letter per column: 'l' for text, 'r' for figures.
   explicit TextTable(std::string_view alignment) : alignment_(alignment) {}
 
   /// Missing cells are empty.
   void row(std::vector<std::string> cells);
-  /// Every line starts with `indent` and has no blanks at its end.
+  /// Returns the lines, each starting with `indent`, without trailing blanks.
   std::string text(std::string_view indent) const;
 
  private:

@@ -1,11 +1,11 @@
-// Command line to the options of the window.
+// Reads the window's options from the command line.
 #include "app/cli/window_options.h"
 
 namespace tilescope {
 
 namespace {
 
-/// What both kinds of options have; what is not given stays as it is by default.
+/// Sets the options of window and picture; missing flags keep the defaults.
 template <class Options>
 Options shared_options(const CommandLine& line) {
   Options options;

@@ -1,4 +1,4 @@
-// window_options() and render_options(): what the flags of a command line say of the window and of a picture of it.
+// window_options() and render_options(): read the window's and the picture's options from the flags.
 #pragma once
 
 #include <cstdio>
@@ -8,12 +8,12 @@
 
 namespace tilescope {
 
-/// Everything but what is simulated: `request` and `inputs` are the caller's to fill in.
+/// Returns every option but `request` and `inputs`, which the caller fills in.
 WindowOptions window_options(const CommandLine& line);
-/// The same of a picture; `out` and `panel` are those of --out and --panel.
+/// Returns the options of a picture; `out` and `panel` come from --out and --panel.
 RenderOptions render_options(const CommandLine& line);
 
-/// Draws the picture, and says on `err` which fonts are not installed.
+/// Draws the picture and names missing fonts on `err`.
 Status draw_picture(const RenderOptions& options, std::FILE* err);
 
 }  // namespace tilescope

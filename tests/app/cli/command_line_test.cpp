@@ -32,7 +32,7 @@ std::string bad(const Arguments& arguments) {
 
 }  // namespace
 
-TEST_CASE("command line: nothing at all opens the window on flash2 on toy") {
+TEST_CASE("command line: no arguments open the window with flash2 on toy") {
   const CommandLine line = good({});
   CHECK(line.command == CommandKind::window);
   CHECK(line.algorithm == "flash2");
@@ -48,7 +48,7 @@ TEST_CASE("command line: nothing at all opens the window on flash2 on toy") {
   CHECK_FALSE(line.json);
 }
 
-TEST_CASE("command line: every flag of simulate is understood") {
+TEST_CASE("command line: every flag of simulate is parsed") {
   const CommandLine line = good({"simulate",
                                  "--algorithm",
                                  "flash1",
@@ -105,7 +105,7 @@ TEST_CASE("command line: every flag of simulate is understood") {
   CHECK(line.trace == "t.json");
 }
 
-TEST_CASE("command line: buffers and the order of blocks go with every command that simulates") {
+TEST_CASE("command line: buffers and block order work with every command that simulates") {
   for (const Arguments& command :
        {Arguments{"simulate"}, Arguments{"sweep", "--over", "seq=16,32"}, Arguments{"render", "--out", "p.png"}}) {
     Arguments all = command;
@@ -116,7 +116,7 @@ TEST_CASE("command line: buffers and the order of blocks go with every command t
   CHECK(good({"simulate"}).block_order == BlockOrder::launch);
 }
 
-TEST_CASE("command line: every flag of render is understood") {
+TEST_CASE("command line: every flag of render is parsed") {
   const CommandLine line = good({"render", "--out=p.png", "--step=12", "--size=1280x720", "--theme=light", "--panel=stage",
                                  "--compare", "--scale=1.5", "--language=ko", "--seed=7", "--q=q.csv", "--k=k.csv", "--v=v.csv"});
   CHECK(line.command == CommandKind::render);
@@ -141,7 +141,7 @@ TEST_CASE("command line: every flag of render is understood") {
   CHECK(line.v_file == "v.csv");
 }
 
-TEST_CASE("command line: the other commands are understood") {
+TEST_CASE("command line: the other commands are parsed") {
   CHECK(good({"measure", "--suite", "s.toml", "--json", "m.json"}).suite == "s.toml");
   CHECK(good({"validate", "--bundle", "b.json"}).bundle == "b.json");
   CHECK(good({"calibrate", "--out", "g.toml"}).out == "g.toml");
@@ -153,7 +153,7 @@ TEST_CASE("command line: the other commands are understood") {
   CHECK(good({"--theme", "dark", "--gpu", "a100"}).command == CommandKind::window);
 }
 
-TEST_CASE("command line: --json takes a file, or none, wherever it stands") {
+TEST_CASE("command line: --json takes an optional file, in any position") {
   CHECK(good({"simulate", "--json"}).json == "");
   CHECK(good({"simulate", "--json", "--seq", "8"}).json == "");
   CHECK(good({"simulate", "--json", "--seq", "8"}).seq == 8);
@@ -170,7 +170,7 @@ TEST_CASE("command line: problem flags may stand before the command") {
   CHECK(bad({"--theme", "dark", "simulate"}) == "--theme is not a flag of simulate, but of the window, render, sweep");
 }
 
-TEST_CASE("command line: an unknown flag or command is named, with the nearest that exists") {
+TEST_CASE("command line: an unknown flag or command is named, with the closest match") {
   CHECK(bad({"simulate", "--seqq", "64"}) == "unknown flag --seqq: did you mean --seq?");
   CHECK(bad({"simulate", "--block_q=64"}) == "unknown flag --block_q=64: did you mean --block-q?");
   CHECK(bad({"simulate", "--algoritm", "flash1"}) == "unknown flag --algoritm: did you mean --algorithm?");
@@ -179,21 +179,21 @@ TEST_CASE("command line: an unknown flag or command is named, with the nearest t
   CHECK(bad({"-x"}) == "unknown flag -x: see tilescope --help");
   CHECK(bad({"simulate", "--panel", "stage"}) == "--panel is not a flag of simulate, but of render");
   CHECK(bad({"simulat"}) == "unknown command 'simulat': did you mean simulate?");
-  CHECK(bad({"measure", "--probe-row", "3"}) == "--probe-row says which row to follow: it needs --probe FILE");
-  CHECK(bad({"measure", "--probe-block", "3"}) == "--probe-block says which row to follow: it needs --probe FILE");
-  CHECK(bad({"calibrate", "--brief", "--out", "g.toml"}) == "--brief measures too little for a spec: leave out --brief or --out");
+  CHECK(bad({"measure", "--probe-row", "3"}) == "--probe-row chooses the recorded row: it needs --probe FILE");
+  CHECK(bad({"measure", "--probe-block", "3"}) == "--probe-block chooses the recorded row: it needs --probe FILE");
+  CHECK(bad({"calibrate", "--brief", "--out", "g.toml"}) == "--brief measures too little for a spec: omit --brief or --out");
   CHECK(bad({"frobnicate"}) == "unknown command 'frobnicate': there are simulate, render, sweep, measure, validate and calibrate");
-  CHECK(bad({"simulate", "flash1"}) == "unexpected 'flash1' behind simulate");
-  CHECK(bad({"simulate", "render"}) == "unexpected 'render' behind simulate");
-  CHECK(bad({"simulate", ""}) == "unexpected '' behind simulate");
+  CHECK(bad({"simulate", "flash1"}) == "unexpected 'flash1' after simulate");
+  CHECK(bad({"simulate", "render"}) == "unexpected 'render' after simulate");
+  CHECK(bad({"simulate", ""}) == "unexpected '' after simulate");
   CHECK(bad({"simulate", "--", "--seq"}).find("--seq") != std::string::npos);
   CHECK(bad({"simulate", "--x\ny"}).find('\n') == std::string::npos);
 }
 
-TEST_CASE("command line: a flag without its value, with one it does not take, or given twice, is named") {
+TEST_CASE("command line: a missing value, an unexpected value or a repeated flag is named") {
   CHECK(bad({"simulate", "--seq"}) == "--seq needs a value: queries [64]");
   CHECK(bad({"simulate", "--seq", "--heads", "2"}) == "--seq needs a value: queries [64]");
-  CHECK(bad({"render", "--out", "--step", "4"}) == "--out needs a value: the file to write");
+  CHECK(bad({"render", "--out", "--step", "4"}) == "--out needs a value: output file");
   CHECK(bad({"simulate", "--set", "--causal"}).find("--set needs a value: ") == 0);
   CHECK(bad({"simulate", "--seq-kv"}).find("--seq-kv needs a value: ") == 0);
   CHECK(bad({"simulate", "--set"}).find("--set needs a value: ") == 0);
@@ -204,7 +204,7 @@ TEST_CASE("command line: a flag without its value, with one it does not take, or
   CHECK(bad({"simulate", "--trace="}).find("--trace ") == 0);
 }
 
-TEST_CASE("command line: every number is taken strictly, with its flag and text in the error") {
+TEST_CASE("command line: every number is parsed strictly; errors name the flag and the text") {
   const std::vector<std::string> whole = {"--batch",    "--heads",   "--kv-heads", "--seq",          "--seq-kv",
                                           "--head-dim", "--block-q", "--block-kv", "--blocks-per-sm"};
   for (const std::string& flag : whole) {
@@ -223,7 +223,7 @@ TEST_CASE("command line: every number is taken strictly, with its flag and text 
   CHECK(bad({"render", "--out", "x", "--seed", "-1"}).find("--seed is -1") == 0);
 }
 
-TEST_CASE("command line: a name that is none of a few is refused with the few") {
+TEST_CASE("command line: an invalid name is refused with the valid ones") {
   CHECK(bad({"simulate", "--block-order", "head"}).find("did you mean heads") != std::string::npos);
   CHECK(bad({"simulate", "--dtype", "fp8"}) == "--dtype is 'fp8': there are fp16, bf16 and fp32");
   CHECK(bad({"simulate", "--dtype", "double"}) == "--dtype is 'double': there are fp16, bf16 and fp32");
@@ -233,12 +233,12 @@ TEST_CASE("command line: a name that is none of a few is refused with the few") 
   CHECK(bad({"--language", "fr"}) == "--language is 'fr': there are en and ko");
 }
 
-TEST_CASE("command line: a command that writes a file wants to know which") {
+TEST_CASE("command line: a command that writes a file requires its name") {
   CHECK(bad({"render"}) == "render needs --out FILE.png");
   CHECK(good({"calibrate"}).out.empty());
 }
 
-TEST_CASE("command line: --help wins over everything else, and names every flag, command, algorithm and default") {
+TEST_CASE("command line: --help wins, and names every flag, command, algorithm and default") {
   const std::string help = good({"--help"}).text;
   for (const CommandInfo& command : command_table()) CHECK(help.find(command.name) != std::string::npos);
   for (const ProgramInfo& program : program_table()) CHECK(help.find(program.id) != std::string::npos);
@@ -266,7 +266,7 @@ TEST_CASE("command line: --version is that of the project") {
   CHECK(good({"--version"}).text == version_text() + "\n");
 }
 
-TEST_CASE("command line: the examples of the help are command lines that are understood") {
+TEST_CASE("command line: every example in the help parses") {
   std::string help = good({"--help"}).text;
   for (const CommandInfo& command : command_table()) help += good({std::string(command.name), "--help"}).text;
   std::istringstream lines(help);
@@ -284,7 +284,7 @@ TEST_CASE("command line: the examples of the help are command lines that are und
   CHECK(examples >= 10);
 }
 
-TEST_CASE("command line: the table of flags has no name twice") {
+TEST_CASE("command line: flag names are unique") {
   std::set<std::string_view> names;
   for (const FlagInfo& flag : flag_table()) {
     CHECK(names.insert(flag.name).second);

@@ -47,7 +47,7 @@ void one_line(const Outcome& outcome, int code, const std::string& fragment) {
 
 }  // namespace
 
-TEST_CASE("executable: a simulation ends with 0 and says nothing on standard error") {
+TEST_CASE("executable: a simulation exits with 0 and a silent standard error") {
   const Outcome quiet = errors_of("simulate");
   CHECK(quiet.code == 0);
   CHECK(quiet.text == "");
@@ -57,14 +57,14 @@ TEST_CASE("executable: a simulation ends with 0 and says nothing on standard err
   CHECK(json.text.ends_with("}\n"));
 }
 
-TEST_CASE("executable: a wrong request ends with 2 and one line") {
+TEST_CASE("executable: a wrong request exits with 2 and one line") {
   one_line(errors_of("simulate --seq 0"), 2, "--seq is 0");
   one_line(errors_of("simulate --seq \"$(printf '6\\n4')\""), 2, "--seq is '");
   one_line(errors_of("simulate --algorithm \"$(head -c 100000 /dev/zero | tr '\\0' x)\""), 2, "unknown algorithm 'xxx");
   one_line(errors_of("--frobnicate"), 2, "unknown flag --frobnicate");
 }
 
-TEST_CASE("executable: a full disk and missing assets end with 3 and one line") {
+TEST_CASE("executable: a full disk and missing assets exit with 3 and one line") {
   one_line(shell(program + " simulate 2>&1 >/dev/full"), 3, "No space left on device");
   one_line(shell("TILESCOPE_ASSETS=/nonexistent " + program + " simulate 2>&1 >/dev/null"), 3, "TILESCOPE_ASSETS");
   one_line(errors_of("measure"), 3, "NVIDIA GPU");
@@ -74,7 +74,7 @@ TEST_CASE("executable: without a display the window is refused with 3 and one li
   one_line(shell("env -u DISPLAY -u WAYLAND_DISPLAY " + program + " 2>&1 >/dev/null"), 3, "display");
 }
 
-TEST_CASE("executable: too old an OpenGL is refused with what was found, what is needed and what to do") {
+TEST_CASE("executable: an old OpenGL is refused with the versions found and needed") {
   // Mesa's drivers give no more than they are told to; with another driver there is nothing to see.
   const TemporaryFolder folder;
   const Outcome drawn =
@@ -89,13 +89,13 @@ TEST_CASE("executable: too old an OpenGL is refused with what was found, what is
   CHECK(drawn.text.find("update the driver") != std::string::npos);
 }
 
-TEST_CASE("executable: an unreadable GPU file ends with 2 and one line") {
+TEST_CASE("executable: an unreadable GPU file exits with 2 and one line") {
   const TemporaryFolder folder;
   one_line(errors_of("simulate --gpu " + folder.file("mine.toml", "not a spec")), 2, "mine.toml:1: not TOML");
   one_line(errors_of("simulate --gpu " + folder.path("gone.toml")), 2, "there is no such file");
 }
 
-TEST_CASE("executable: a copy beside its assets finds them, wherever it is put") {
+TEST_CASE("executable: a copy next to its assets finds them anywhere") {
   const TemporaryFolder folder;
   std::filesystem::copy_file(TILESCOPE_EXECUTABLE, folder.path("tilescope"));
   std::filesystem::create_directories(folder.path("assets/gpus"));

@@ -29,7 +29,7 @@ TEST_CASE("numbers: a whole number beyond its range is refused with the range, h
   }
 }
 
-TEST_CASE("numbers: every whole number reads back") {
+TEST_CASE("numbers: every whole number round-trips") {
   const unsigned seed = std::random_device{}();
   CAPTURE(seed);
   std::mt19937_64 random(seed);

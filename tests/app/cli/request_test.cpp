@@ -37,7 +37,7 @@ std::string matrix(int rows, int columns) {
 
 }  // namespace
 
-TEST_CASE("request: nothing given is one head of 64 queries on toy") {
+TEST_CASE("request: the default is one head of 64 queries on toy") {
   const Request request = good({"simulate"});
   CHECK(request.simulation.problem == AttentionProblem{});
   CHECK(request.simulation.algorithm == "flash2");
@@ -73,7 +73,7 @@ TEST_CASE("request: --set changes the GPU in the order given") {
   CHECK(bad({"simulate", "--set", "sm.cuont=8"}) == "--set: unknown GPU key 'sm.cuont': did you mean sm.count?");
 }
 
-TEST_CASE("request: names and sizes that cannot be are refused with the values") {
+TEST_CASE("request: invalid names and sizes are refused with their values") {
   CHECK(bad({"simulate", "--algorithm", "flash22"}) == "unknown algorithm 'flash22': did you mean flash2?");
   CHECK(
       bad({"simulate", "--algorithm", "transformer"}).find("unknown algorithm 'transformer': there are standard, flash1, flash2") ==

@@ -80,7 +80,7 @@ TEST_CASE("cli: sizes that are zero, negative, absurd or not numbers: one line a
   refused({"simulate", "--head-dim", "257"}, 2, "--head-dim is 257: it must be from 1 to 256");
 }
 
-TEST_CASE("cli: what does not fit is refused with both numbers and exit code 2") {
+TEST_CASE("cli: a tile that does not fit is refused with both numbers and exit code 2") {
   refused({"simulate", "--block-q", "256", "--block-kv", "128", "--head-dim", "128"}, 2, "tile 256x128 at head_dim 128 needs");
   refused({"simulate", "--block-q", "256", "--block-kv", "128", "--head-dim", "128"}, 2, "toy has 64 KiB");
   refused({"simulate", "--algorithm", "standard", "--gpu", "rtx4090", "--seq", "500000", "--head-dim", "64"}, 2, "GB");
@@ -101,7 +101,7 @@ TEST_CASE("cli: a broken, empty, binary, missing or unreadable file: one line an
   refused({"render", "--out", folder.path("x.png"), "--q", folder.file("empty.csv", "\n\n")}, 2, "empty.csv");
 }
 
-TEST_CASE("cli: an output that cannot be written is one line, and nothing is left half-written") {
+TEST_CASE("cli: an unwritable output is one line and leaves no partial file") {
   const TemporaryFolder folder;
   for (const char* flag : {"--json", "--trace"}) {
     refused({"simulate", flag, folder.path("none/x.json")}, 2, "there is no folder");
@@ -111,7 +111,7 @@ TEST_CASE("cli: an output that cannot be written is one line, and nothing is lef
   CHECK(folder.entries() == 0);
 }
 
-TEST_CASE("cli: commands that need kernels and a GPU say so, with exit code 3") {
+TEST_CASE("cli: commands that need a GPU say so, with exit code 3") {
   refused({"measure"}, 3, "needs an NVIDIA GPU");
   refused({"calibrate", "--out", "x.toml"}, 3, "needs an NVIDIA GPU");
 }
@@ -124,11 +124,11 @@ TEST_CASE("cli: --help and --version print and do nothing else") {
   CHECK(help.out.find("--blocks-per-sm") != std::string::npos);
 }
 
-TEST_CASE("cli: simulate prints a table that has the closed forms beside what was simulated") {
+TEST_CASE("cli: simulate prints simulated bytes next to closed forms") {
   const RunOutcome outcome = run_program({"simulate"});
   REQUIRE_MESSAGE(outcome.code == 0, outcome.err);
   for (const char* word : {"flash2: FlashAttention-2", "toy: Toy", "16 queries x 16 keys", "limited by", "B·Hq·Nq·d·e", "equal",
-                           "hbm_read", "l2_to_sm", "Θ(N²d²/M)", "matrix products", "bound by", "peak memory"})
+                           "hbm_read", "l2_to_sm", "Θ(N²d²/M)", "matrix products", "bottleneck", "peak memory"})
     CHECK_MESSAGE(outcome.out.find(word) != std::string::npos, word);
   CHECK(outcome.out.find("differs") == std::string::npos);
 }
@@ -194,7 +194,7 @@ TEST_CASE("cli: tile, GPU and blocks per SM of the request reach the simulation"
   CHECK(json["problem"]["causal"] == true);
 }
 
-TEST_CASE("cli: buffers and order of blocks reach the simulation, and are told only where they were chosen") {
+TEST_CASE("cli: buffers and block order reach the simulation, and are printed only if chosen") {
   const std::vector<std::string> problem = {"--heads", "4", "--seq", "320", "--causal"};
   const auto with = [&](std::vector<std::string> more) {
     more.insert(more.begin(), problem.begin(), problem.end());
@@ -212,14 +212,14 @@ TEST_CASE("cli: buffers and order of blocks reach the simulation, and are told o
   CHECK(single["time"]["cycles"].get<std::int64_t>() > usual["time"]["cycles"].get<std::int64_t>());  // no load runs ahead
 }
 
-TEST_CASE("cli: the table says what would bound the run next") {
+TEST_CASE("cli: the table names the next limit") {
   const RunOutcome outcome = run_program({"simulate", "--gpu", "toy", "--set", "hbm.bytes_per_second=1e9"});
   REQUIRE(outcome.code == 0);
   CHECK(outcome.out.find("without hbm") != std::string::npos);
-  CHECK(outcome.out.find("then bound by ") != std::string::npos);
+  CHECK(outcome.out.find("then limited by ") != std::string::npos);
 }
 
-TEST_CASE("cli: --json FILE and --trace FILE write whole files beside the table") {
+TEST_CASE("cli: --json FILE and --trace FILE write whole files besides the table") {
   const TemporaryFolder folder;
   const RunOutcome outcome = run_program({"simulate", "--json", folder.path("a.json"), "--trace", folder.path("t.json")});
   REQUIRE_MESSAGE(outcome.code == 0, outcome.err);
@@ -253,7 +253,7 @@ TEST_CASE("cli: a full disk behind standard output is an error, not silence, for
   }
 }
 
-TEST_CASE("cli: what goes to a file or to standard output is whole in the one, or an error in the other") {
+TEST_CASE("cli: output is complete or an error") {
   const TemporaryFolder folder;
   std::FILE* full = std::fopen("/dev/full", "w");
   REQUIRE(full != nullptr);

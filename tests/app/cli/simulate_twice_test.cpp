@@ -18,7 +18,7 @@ SimulationRequest request_of(const char* algorithm, const char* gpu, std::int64_
 
 }  // namespace
 
-TEST_CASE("simulate twice: the next limit is that of simulating one after the other") {
+TEST_CASE("simulate twice: the next limit equals that of two sequential runs") {
   // Too few heads for a guess; a guess that is right; a small L2 that an eighth of the problem still fits, so that the guess is
   // wrong.
   SimulationRequest fits = request_of("standard", "h200", 16, 512);
@@ -39,7 +39,7 @@ TEST_CASE("simulate twice: the next limit is that of simulating one after the ot
   }
 }
 
-TEST_CASE("simulate twice: what cannot be simulated is an error and leaves nothing running") {
+TEST_CASE("simulate twice: an invalid request is an error and leaves no thread running") {
   SimulationRequest request = request_of("flash2", "h200", 64, 512);
   request.blocks_per_sm = 1000;
   CHECK_FALSE(simulate_twice(request));
