@@ -18,12 +18,12 @@ namespace tilescope {
 namespace {
 
 constexpr float present_scale = 1.25F;
-/// Of the text of a panel that is a column otherwise, when it has the window for itself.
+/// Text scale of a maximised column panel.
 constexpr float alone_scale = 1.5F;
-/// After input frames go on for so long: longer than a tooltip waits.
+/// Frames continue this long after input: longer than a tooltip's delay.
 constexpr double seconds_to_settle = 0.5;
 
-/// The panel in the middle of the window.
+/// Returns the middle panel.
 const char* center_panel(const View& view) {
   if (view.race && view.center == CenterView::stage) return "race";
   for (const CenterViewInfo& row : center_views())
@@ -37,42 +37,39 @@ const PanelInfo* find_panel(std::string_view id) {
   return nullptr;
 }
 
-/// Panels whose content can be longer than they are.
+/// Returns true for panels that can scroll.
 bool scrolls(std::string_view id) {
   return id == "listing" || id == "softmax" || id == "traffic" || id == "what_if" || id == "fit" || id == "validate";
 }
 
-/// Points below which the parts of a panel would be on top of each other, or cut: it then scrolls. Text made large in a small
-/// window comes to that. 0: it has no least size.
+/// Minimum size of a panel in points; below it the panel scrolls, for example with large text in a small window. 0: none.
 ImVec2 least_content(std::string_view id) {
   if (id == "softmax") return {190, 0};
   if (id == "what_if") return {430, 0};
   if (id == "fit") return {500, 0};
-  if (id == "roofline" || id == "sweep") return {500, 385};  // below their words there must be a picture
+  if (id == "roofline" || id == "sweep") return {500, 385};  // room for a plot below the text
   if (id == "validate") return {310, 0};                     // its switches
   if (id == "timeline" || scrolls(id)) return {0, 0};
   return {340, 124};
 }
 
-/// The stage and the race see to their own size when they have less.
+/// Stage and Race simplify themselves in less room.
 bool lays_itself_out(std::string_view id) {
   return id == "stage" || id == "race";
 }
 
-/// The shares with room for what the timeline shows beside the lanes of one SM: those that were recorded on the hardware, or all
-/// SMs.
+/// Enlarges the timeline for recorded rows or for rows of all SMs.
 LayoutShares shown_shares(LayoutShares shares, const View& view, float height) {
   constexpr float recorded_lanes = 40;
   if (height <= 0) return shares;
-  // Rows of SMs are many, those of two groups twice as many.
+  // SM rows are many, and twice as many in Race.
   const float scale = view.theme->scale, sms = view.race || view.probe != nullptr ? 170 : 110, upper = 525;
   constexpr float race_launches = 44;
   if (view.by_sm)
     shares.bottom += std::clamp(height - upper * scale - shares.bottom * height, 0.0F, sms * scale) / height;
   else if (view.race)
     shares.bottom += std::clamp(height - upper * scale - shares.bottom * height, 0.0F, race_launches * scale) / height;
-  // For the names of the lanes of one SM to be read, and a curve over them where the upper panels keep most of the window; for the
-  // lanes that were recorded below them; and for the names of two groups.
+  // Room for readable row names, one curve, recorded rows, and the names of two runs.
   constexpr float lanes = 131, curve = 20, most_with_curve = 0.36F, race_lanes = 152;
   const float wanted = std::max(lanes * scale, std::min((lanes + curve) * scale, most_with_curve * height));
   shares.bottom = std::max(shares.bottom, (view.race ? race_lanes * scale : wanted) / height);
@@ -80,7 +77,7 @@ LayoutShares shown_shares(LayoutShares shares, const View& view, float height) {
   return shares;
 }
 
-/// Every character of the language in use, so that its fonts are baked.
+/// Returns every character of the current language, to bake its fonts.
 std::u32string language_characters() {
   std::u32string out;
   if (const Language* language = language_in_use())
@@ -97,7 +94,7 @@ Result<std::unique_ptr<AppFrame>> AppFrame::make(Session& session, Options optio
   frame->context_ = ImGui::CreateContext();
   ImGui::SetCurrentContext(frame->context_);
   ImGuiIO& io = ImGui::GetIO();
-  io.IniFilename = nullptr;  // what is remembered is in our own settings
+  io.IniFilename = nullptr;  // our own settings file is used
   io.LogFilename = nullptr;
   io.ConfigFlags |= ImGuiConfigFlags_NoMouseCursorChange;
   io.ConfigInputTrickleEventQueue = true;
@@ -135,7 +132,7 @@ float AppFrame::take_text_scale_change() {
 }
 
 void AppFrame::update_theme(float width, float height) {
-  // A panel by itself has all the room there is; and text that the user made larger stays so.
+  // A single panel gets all the room; the user's text size stays.
   const float fit = options_.panel.empty() ? scale_of_window(width / options_.display_scale, height / options_.display_scale) : 1;
   const std::string_view alone = session_.view(theme_).alone;
   const bool column_alone = std::find(side_panels.begin(), side_panels.end(), alone) != side_panels.end();
@@ -192,7 +189,7 @@ void AppFrame::rest_tooltips() {
     for (int key = ImGuiKey_NamedKey_BEGIN; key < ImGuiKey_GamepadStart; ++key)
       tooltips_rest_ = tooltips_rest_ || ImGui::IsKeyPressed(static_cast<ImGuiKey>(key));
   if (!tooltips_rest_) return;
-  constexpr std::string_view name = "##Tooltip";  // as ImGui calls them; a message in a box of its own stays
+  constexpr std::string_view name = "##Tooltip";  // ImGui's tooltip windows; message boxes stay
   for (ImGuiWindow* window : context_->Windows)
     if (std::string_view(window->Name).starts_with(name)) window->Hidden = true;
 }
@@ -206,7 +203,7 @@ void AppFrame::carry_out(Commands& commands) {
 }
 
 bool AppFrame::wants_frame() const {
-  // ImGui takes the keys of one moment over several frames, so that a press and a release are both seen.
+  // ImGui spreads simultaneous key events over several frames, so that press and release are both seen.
   return changed_ || settling_ > 0 || context_->InputEventsQueue.Size > 0 || session_.animating();
 }
 

@@ -1,5 +1,4 @@
-// The tabs over the middle of the window and over the column beside it, and beside them what bounds the run and what would bound it
-// next.
+// The tabs above the middle and above the side column, and the bottleneck line.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -65,7 +64,7 @@ float tabs_width(const Theme& theme, const std::vector<const char*>& titles) {
   return width;
 }
 
-/// Where the tabs do not fit beside each other: a pill with the one that is shown, and the others in a list under it.
+/// Draws tabs that do not fit as a pill with a list.
 std::optional<int> draw_tab_list(const Theme& theme, const std::vector<const char*>& titles, int selected) {
   std::optional<int> clicked;
   const std::string label = std::string(titles[static_cast<std::size_t>(selected)]) + " ▾##center";

@@ -1,4 +1,4 @@
-// The sheet of keys.
+// Draws the key list.
 #include <cmath>
 
 #include "app/views/chrome.h"

@@ -1,4 +1,4 @@
-// Keys to commands.
+// Maps keys to commands.
 #include "app/views/keys.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ bool pressed(ImGuiKey key, bool repeat = false) {
   return ImGui::IsKeyPressed(key, repeat);
 }
 
-/// Whether `modifier` is down, or was when a key of this frame went down: within one frame it can be let go of before that key.
+/// Returns true if `modifier` is down or was down at a key press of this frame; it may be released first.
 bool held(ImGuiKey modifier) {
   if ((ImGui::GetIO().KeyMods & modifier) != 0) return true;
   bool key_down = false;
@@ -29,7 +29,7 @@ bool held(ImGuiKey modifier) {
   return false;
 }
 
-/// A character that a layout may put on any key.
+/// Returns true for a typed character, on any keyboard layout.
 bool typed(char wanted) {
   const auto& queue = ImGui::GetIO().InputQueueCharacters;
   return std::find(queue.begin(), queue.end(), static_cast<ImWchar>(wanted)) != queue.end();
@@ -82,7 +82,7 @@ float handle_keys(const View& view, std::string_view under_mouse, Commands& comm
   if (pressed(ImGuiKey_F5)) commands.push(Measure{});
   if (pressed(ImGuiKey_F11)) commands.push(SetPresent{!view.present});
   if (pressed(ImGuiKey_F1) || typed('?')) commands.push(ShowHelp{!view.help});
-  // Over an open menu digits and letters are likelier meant for it than for what is below.
+  // Over an open menu, digits and letters belong to the menu.
   if (popup || held(ImGuiMod_Ctrl) || held(ImGuiMod_Alt) || held(ImGuiMod_Super)) return 1;
   if (typed('+') || typed('=')) commands.push(SetSpeed{next_speed(view.speed, 1)});
   if (typed('-')) commands.push(SetSpeed{next_speed(view.speed, -1)});

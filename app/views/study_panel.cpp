@@ -1,4 +1,4 @@
-// Heads, progress, and what is known of algorithms and measured cases.
+// Headlines, progress, algorithms, measured cases and bottleneck texts.
 #include "app/views/study_panel.h"
 
 #include <algorithm>
@@ -46,7 +46,7 @@ void study_progress(const View& view, Commands& commands, std::size_t done, std:
       commands.push(CancelWork{});
   }
   ImGui::SetCursorScreenPos(at);
-  // An item, not a bare cursor: below it the sweep only draws, and ImGui wants an item at the end of what a window reaches to.
+  // Adds an item, because ImGui requires one at the end of a window's extent.
   ImGui::Dummy({0, height + std::round(4 * theme.scale) - ImGui::GetStyle().ItemSpacing.y});
 }
 

@@ -1,8 +1,7 @@
-// The fit panel: every tile Br x Bc that the algorithm could take on this GPU, with every number of buffers and type — what fits,
-// what it needs, and how long it would take.
+// The fit panel: every tile Br x Bc on this GPU, for each number of buffers and type: what fits, what it needs, how long it takes.
 //
-//   ┌ one map, written out ───────────────┐  ┌ all maps, small ┐
-//   │ Br ↓  Bc →   12.3 µs  2 blocks an SM │  │ fp16  1 2 3     │   a click on a small one writes that one out
+//   ┌ one large map ──────────────────────┐  ┌ all maps, small ┐
+//   │ Br ↓  Bc →   12.3 µs  2 blocks/SM    │  │ fp16  1 2 3     │   clicking a small one enlarges it
 //   └─────────────────────────────────────┘  │ fp32  1 2 3     │
 //                                            └─────────────────┘
 #include <algorithm>
@@ -23,7 +22,7 @@ namespace {
 
 struct FitState {
   std::string asked;               // the algorithm, type and buffers that the choice below is for
-  std::optional<std::size_t> map;  // written out; absent: that of what is shown
+  std::optional<std::size_t> map;  // the large one; absent: that of the current settings
 };
 
 std::string tile_text(const TileShape& tile) {
@@ -44,7 +43,7 @@ const char* limit_name(Occupancy::Limit limit) {
   return "";
 }
 
-/// What stops a tile, with its number, short enough for a cell.
+/// Names what stops a tile, with its value, short enough for a cell.
 std::string stop_text(const FitCell& cell) {
   switch (cell.stop) {
     case FitCell::Stop::shared:
@@ -64,14 +63,14 @@ bool same_width(DataType a, DataType b) {
   return (a == DataType::fp32) == (b == DataType::fp32);
 }
 
-/// "fp16, 2 buffers"
+/// Returns "fp16, 2 buffers".
 std::string map_name(const FitMap& map) {
   const std::string type(to_string(map.request.problem.dtype));
   if (map.stages == 0) return type;
   return say(map.stages == 1 ? tr("{}, {} buffer") : tr("{}, {} buffers"), type, map.stages);
 }
 
-/// The kernel's own tile against the quickest of all maps.
+/// Compares the kernel's tile with the fastest of all maps.
 std::string finding(const FitMaps& maps) {
   const FitMap& real = maps.maps.front();
   const FitCell* usual = real.find(real.usual);
@@ -138,7 +137,7 @@ std::string tooltip(const FitCell& cell, bool own) {
   return text;
 }
 
-/// Quick is strong, slow is faint; four times the quickest of all maps is as faint as it gets.
+/// Colours by time: the fastest is strongest, 4× slower or more is faintest.
 ImU32 cell_fill(const Theme& theme, const FitCell* best, const FitCell& cell) {
   if (!cell.fits() || !cell.outcome || !cell.outcome->done() || best == nullptr) return theme.inset;
   const double ratio = std::max(1.0, cell.outcome->cycles / best->outcome->cycles);
@@ -185,7 +184,7 @@ void draw_cell(const View& view, const FitCell* best, const FitCell& cell, const
         say(tr("{}, {} regs"), format_capacity(Bytes(cell.needs.shared_bytes)), cell.needs.registers_per_thread), Align::center);
 }
 
-/// A frame around a cell with a word on its upper edge, where that leaves the number below it free.
+/// Frames a cell, with a word on its upper edge if there is room.
 void draw_mark(const View& view, const Rect& rect, ImU32 color, const char* word, bool right) {
   const Theme& theme = *view.theme;
   ImDrawList* list = ImGui::GetWindowDrawList();
@@ -224,10 +223,10 @@ void draw_headings(const View& view, const FitMap& map, const Grid& grid) {
   }
 }
 
-/// Puts a tile of a map into the window.
+/// Applies a tile of a map.
 void use(const View& view, const FitMap& map, const FitCell& cell, Commands& commands) {
   ProgramTile tile = cell.tile;
-  if (map.stages == map.real_stages) tile.stages = 0;  // as the kernel has it
+  if (map.stages == map.real_stages) tile.stages = 0;  // kernel default
   if (view.request.problem.dtype != map.request.problem.dtype &&
       !same_width(view.request.problem.dtype, map.request.problem.dtype)) {
     AttentionProblem problem = view.request.problem;
@@ -237,7 +236,7 @@ void use(const View& view, const FitMap& map, const FitCell& cell, Commands& com
   commands.push(SetTile{tile, "tile"});
 }
 
-/// What a map's axes take of its height.
+/// Returns the height of a map's axes.
 float axes_above(const Theme& theme) {
   return theme.ui_small->FontSize + 12 * theme.scale;
 }
@@ -245,12 +244,12 @@ float axes_below(const Theme& theme) {
   return theme.ui_small->FontSize + theme.mono_small->FontSize + 10 * theme.scale;
 }
 
-/// Below this the numbers of a map would touch each other.
+/// Minimum width, below which numbers would touch.
 float least_map_height(const Theme& theme, const FitMap& map) {
   return axes_above(theme) + axes_below(theme) + static_cast<float>(map.block_q.size()) * (theme.mono->FontSize + 8 * theme.scale);
 }
 
-/// One map written out, with its axes and marks.
+/// Draws one large map with axes and marks.
 void draw_map(const View& view, Commands& commands, const FitMaps& maps, const FitMap& map, const Rect& rect) {
   const Theme& theme = *view.theme;
   const float small = theme.ui_small->FontSize, left = 46 * theme.scale;
@@ -297,7 +296,7 @@ void draw_map(const View& view, Commands& commands, const FitMaps& maps, const F
   });
 }
 
-/// A map with no words: which tiles fit and how quick they are, the kernel's own tile and the quickest framed.
+/// Draws a small map without text; frames the kernel's tile and the fastest.
 void draw_small_map(const View& view, const FitMaps& maps, const FitMap& map, const Rect& rect) {
   const Theme& theme = *view.theme;
   ImDrawList* list = ImGui::GetWindowDrawList();
@@ -322,11 +321,11 @@ void draw_small_map(const View& view, const FitMaps& maps, const FitMap& map, co
     }
 }
 
-/// All maps: a row a type, a column a number of buffers.
+/// Draws all maps: one row per type, one column per number of buffers.
 void draw_small_maps(const View& view, const FitMaps& maps, std::size_t chosen, const Rect& rect) {
   const Theme& theme = *view.theme;
   ImDrawList* list = ImGui::GetWindowDrawList();
-  std::vector<std::size_t> order(maps.maps.size());  // as on screen: by type, then rising
+  std::vector<std::size_t> order(maps.maps.size());  // screen order: by type, then ascending
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   const auto is_full = [&](std::size_t i) { return maps.maps[i].request.problem.dtype == DataType::fp32; };
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
@@ -390,7 +389,7 @@ void draw_fit_panel(const View& view, Commands& commands) {
   draw_map(view, commands, maps, map, {at, {at.x + room.x - side - gap, at.y + room.y}});
   draw_small_maps(view, maps, chosen, {{at.x + room.x - side, at.y}, {at.x + room.x, at.y + room.y}});
   study_message(view, "tile");
-  ImGui::Dummy(room);  // where the map needs more than there is, the panel scrolls
+  ImGui::Dummy(room);  // the panel scrolls if the map does not fit
 }
 
 }  // namespace tilescope

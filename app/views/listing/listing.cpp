@@ -1,5 +1,4 @@
-// The listing panel: the program's pseudo-code with the current line lit, and under it that line's formula with this step's
-// numbers.
+// The listing panel: the pseudo-code with the current line highlighted, and its formula with this step's numbers.
 #include <algorithm>
 #include <cmath>
 
@@ -20,7 +19,7 @@ struct ListingState {
   std::weak_ptr<const Simulation> known;
   std::int64_t step = -1;
   int line = 0;                       // that is lit; 0 for none
-  float from = 0, to = 0, shown = 0;  // top of the light, relative to the first row: it glides from line to line
+  float from = 0, to = 0, shown = 0;  // top of the highlight, relative to row 1; it glides between lines
   float row_height = 0;
   bool scroll = false;  // bring the line into view
 };
@@ -59,7 +58,7 @@ std::string block_text(const Lane& lane) {
              last);
 }
 
-/// What the line moves over the whole run, for its tooltip.
+/// Returns the line's traffic in the whole run, for its tooltip.
 std::string line_traffic(const Simulation& simulation, int line) {
   std::array<std::int64_t, link_count> bytes{};
   for (const LedgerEntry& entry : simulation.ledger.entries())
@@ -77,7 +76,7 @@ std::string line_traffic(const Simulation& simulation, int line) {
   return text.empty() ? std::string(tr("This line moves no data.")) : text;
 }
 
-/// Where the light stands now: at the line itself at rest, between two lines while a step is being animated.
+/// Returns the highlight's position: on the line, or between lines during a step.
 void move_light(ListingState& state, const View& view, const std::vector<ListingRow>& rows, float row_height) {
   const Lane& lane = view.lane();
   const int line = lane.operation ? lane.operation->line : 0;
@@ -91,12 +90,12 @@ void move_light(ListingState& state, const View& view, const std::vector<Listing
     state.step = lane.step;
     state.line = line;
   }
-  if (row_height != state.row_height) {  // larger text: other rows are cut
+  if (row_height != state.row_height) {  // larger text changes the visible rows
     state.scroll = true;
     state.row_height = row_height;
   }
   state.to = target;
-  const auto t = static_cast<float>(std::clamp(view.motion * 3, 0.0, 1.0));  // it arrives well before the tile does
+  const auto t = static_cast<float>(std::clamp(view.motion * 3, 0.0, 1.0));  // arrives well before the tile
   const float eased = t * t * (3 - 2 * t);
   state.shown = t >= 1 ? state.to : state.from + (state.to - state.from) * eased;
 }
@@ -187,7 +186,7 @@ std::optional<Tensor> draw_rows(const View& view, Commands& commands, ListingSta
   }
   ImGui::SetCursorScreenPos({origin.x, origin.y + static_cast<float>(rows.size()) * row_height});
   ImGui::Dummy({1, 0});
-  if (state.scroll && state.line > 0) {  // by whole rows, so that none is cut
+  if (state.scroll && state.line > 0) {  // whole rows, so that none is cut
     const float middle = state.to - 0.5F * (ImGui::GetWindowHeight() - row_height);
     ImGui::SetScrollY(std::max(0.0F, std::round(middle / row_height) * row_height));
   }
@@ -195,7 +194,7 @@ std::optional<Tensor> draw_rows(const View& view, Commands& commands, ListingSta
   return under_mouse;
 }
 
-/// The lower part: what the current line works out, first in symbols, then in numbers, and why.
+/// Draws the lower part: the line's formula in symbols and in numbers, and why it exists.
 struct Detail {
   std::string caption, formula, numbers, why;
   std::optional<Tensor> tensor;
@@ -223,7 +222,7 @@ Detail detail_of(const View& view) {
   return detail;
 }
 
-/// Enough for the longest line of the program, so that stepping does not move the listing.
+/// Returns a height for the program's longest line, so that stepping does not move the listing.
 float detail_height(const View& view, float width) {
   const Theme& theme = *view.theme;
   float why = wrapped_height(theme.ui_small, translated(view.lane().simulation->info->summary), width);

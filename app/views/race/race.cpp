@@ -37,7 +37,7 @@ bool finished(const View& view, const Lane& lane) {
   return view.cycle >= end_of(lane) || lane.state.cycle >= end_of(lane);
 }
 
-/// One line of a column: how much so far, on a scale that both columns share.
+/// Draws one counter of a column, on a scale shared by both.
 struct Counter {
   const char *name, *shorter;
   double now = 0, total = 0, scale = 1;
@@ -55,7 +55,7 @@ void draw_counter(ImDrawList* list, const Theme& theme, const StageMetrics& metr
   if (up == down) {
     quads.add({.min = parts.bar.min, .max = {x(counter.now), parts.bar.max.y}, .radius = 2 * theme.scale, .fill = theme.accent});
   } else {
-    double sum = 0;  // stacked by tensor; what goes down is hatched
+    double sum = 0;  // stacked by tensor; traffic towards HBM is hatched
     for (Link link : {up, down}) {
       for (Tensor tensor : all_tensors) {
         const auto bytes =
@@ -69,7 +69,7 @@ void draw_counter(ImDrawList* list, const Theme& theme, const StageMetrics& metr
       }
     }
   }
-  // Where it will end.
+  // Marks the total.
   quads.add({.min = {x(counter.total) - theme.scale, parts.bar.min.y - 3 * theme.scale},
              .max = {x(counter.total) + theme.scale, parts.bar.max.y + 3 * theme.scale},
              .fill = theme.text_dim});
@@ -82,7 +82,7 @@ void draw_counter(ImDrawList* list, const Theme& theme, const StageMetrics& metr
                tr("The mark is the total of the run. Both sides have one scale."));
 }
 
-/// Every SM as a cell, filled as far as its block has come.
+/// Draws every SM as a cell, filled by its block's progress.
 void draw_strip(ImDrawList* list, const Theme& theme, const Rect& rect, const Lane& lane) {
   const int count = static_cast<int>(lane.state.sms.size());
   QuadBatch quads;
@@ -152,18 +152,18 @@ void draw_column(const View& view, Commands& commands, const RaceColumn& column,
   context.finish_hover();
 }
 
-/// What stands under a figure: "of the HBM traffic" under "1/35", "the HBM traffic" under "3.1×", "HBM traffic" under "−23 %".
+/// Words under a figure: "of the HBM traffic" under "1/35", "the HBM traffic" under "3.1×", "HBM traffic" under "−23 %".
 struct Words {
   const char *part, *times, *percent, *same;
 };
 
-/// How the first lane's quantity compares with the second's, in words that shorten.
+/// Traffic of both runs, with words that shorten.
 struct Ratio {
   double first = 0, second = 0;
   Words words, shorter;
 };
 
-/// A figure of the verdict and the words under it.
+/// A figure of the verdict and its words.
 struct Verdict {
   std::string number;
   std::string words, shorter;
@@ -200,7 +200,7 @@ Verdict time_verdict(double first, double second) {
   return {say(tr("{}×"), format_times(factor)), words, words, false, first >= second};
 }
 
-/// One line under the figures: which tensors the difference is.
+/// Draws one line under the figures: the tensors that make the difference.
 void draw_reason(const Theme& theme, const Rect& rect, const Lane& left, const Lane& right) {
   for (const std::string& text : race_sentences(*left.simulation, *right.simulation)) {
     if (text_width(theme.ui_small, text) > rect.width()) continue;
@@ -243,7 +243,7 @@ void draw_verdict(const View& view, const RaceLayout& layout, const StageMetrics
     const Verdict& verdict = verdicts[i];
     const CellSpan x = cell_span(rect.min.x + metrics.padding, rect.max.x - metrics.padding, 3, i);
     const float middle = std::round(bottom - metrics.small_line - 4 * scale);
-    // The counters below are of now: without these words they would seem to say otherwise.
+    // The counters below show the current step, the verdict the whole run.
     const float free = (x.begin + x.end - text_width(theme.display, verdict.number)) * 0.5F - x.begin - 4 * scale;
     if (i == 0 && text_width(theme.ui_small, tr("Whole run")) <= free)
       draw_text(list, theme.ui_small,

@@ -11,9 +11,9 @@ namespace tilescope {
 
 namespace {
 
-/// Tensors that together make this much of the difference say enough.
+/// Tensors are named until they explain this much of the difference.
 constexpr double telling_share = 0.75;
-/// Totals closer than this show as equal.
+/// Totals closer than this count as equal.
 constexpr double alike = 0.005;
 
 std::int64_t both_ways(const Simulation& run, Tensor tensor, Link up, Link down) {

@@ -1,4 +1,4 @@
-// The roofline panel: every launch under the ceilings of the machine, at each level of memory, and why it stands where it stands.
+// The roofline panel: every launch under the GPU's ceilings, at each memory level, with its limit.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -12,7 +12,7 @@
 namespace tilescope {
 namespace {
 
-/// A point as it is drawn: all operations, so that a softmax without products has its place.
+/// Returns the drawn point. It counts all operations, so that a softmax without products appears.
 struct Place {
   const RooflineKernel* kernel = nullptr;
   const RooflinePoint* point = nullptr;
@@ -35,7 +35,7 @@ const RooflineCeiling* ceiling_of(const Roofline& roof, std::string_view name) {
   return found == roof.ceilings.end() ? nullptr : &*found;
 }
 
-/// "HBM" for the name of a level or of a rate, in the language in use.
+/// Translates the name of a level or rate.
 const char* ceiling_name(std::string_view name) {
   if (name == "shared memory") return tr("shared memory");
   if (name == "tensor cores") return tr("tensor cores");
@@ -49,7 +49,7 @@ struct Share {
   double share = 0;
 };
 
-/// Which ceiling a launch comes nearest to, and how near.
+/// Finds the closest ceiling of a launch.
 Share nearest_ceiling(const RooflineStudy& study, std::span<const RooflinePoint> points, std::string_view launch) {
   Share best;
   for (const RooflinePoint& point : points) {
@@ -74,13 +74,13 @@ std::vector<std::string_view> launches_of(const RooflineKernel& kernel) {
   return names;
 }
 
-/// The point of a launch at the slowest level that it uses.
+/// Returns a launch's point at its slowest level.
 const RooflinePoint* slowest_level(std::span<const RooflinePoint> points, std::string_view launch) {
   const auto found = std::find_if(points.begin(), points.end(), [&](const RooflinePoint& p) { return p.launch == launch; });
   return found == points.end() ? nullptr : &*found;
 }
 
-/// "S 597 MB, P 505 MB and 17.6 MB more": what a launch's bytes at a level are.
+/// Lists a launch's bytes at a level: "S 597 MB, P 505 MB and 17.6 MB more".
 std::string carried(const RooflinePoint& point) {
   std::string text;
   double rest = 0;
@@ -98,7 +98,7 @@ std::string carried(const RooflinePoint& point) {
   return text;
 }
 
-/// `shown` is the simulation of the chosen algorithm: how long its tensor cores are taken stands beside how much they multiply.
+/// Describes a launch's limit. `shown` is the chosen algorithm's simulation, for the occupied and useful tensor time.
 std::string limit_sentence(const RooflineStudy& study, const RooflineKernel& kernel, std::string_view launch,
                            const Simulation& shown) {
   const RooflinePoint* point = slowest_level(kernel.launches, launch);
@@ -112,7 +112,7 @@ std::string limit_sentence(const RooflineStudy& study, const RooflineKernel& ker
   const char* sentence = below && !at_memory ? tr("{}: {} operations per byte of {}, below its ridge ({}), but closest to {} ({})")
                          : below ? tr("{}: {} operations per byte of {}, below its ridge ({}). Closest ceiling: {} ({})")
                                  : tr("{}: {} operations per byte of {}, above its ridge ({}). Closest ceiling: {} ({})");
-  // Why so many: what the bytes are, and whether there are products to spend them on.
+  // The launch's products and bytes.
   const std::string why = point->flops > 0 ? say(tr(". {} of products for {}"), format_short(point->flops, "FLOP"), carried(*point))
                                            : say(tr(". No products: it moves {}"), carried(*point));
   const double tensor = shown.utilisation[static_cast<std::size_t>(Bound::tensor)];
@@ -127,7 +127,7 @@ std::string limit_sentence(const RooflineStudy& study, const RooflineKernel& ker
          taken + why;
 }
 
-/// What of its nearest limit the launch that comes closest to one reaches, where latency holds everything up; else 0.
+/// Returns the highest fraction of a ceiling if every run is latency-bound and far below; else 0.
 double far_below(const RooflineStudy& study) {
   constexpr double far = 0.1;
   double best = 0;
@@ -138,7 +138,7 @@ double far_below(const RooflineStudy& study) {
   return best < far ? best : 0;
 }
 
-/// All launches of a kernel at the level; null where it moves nothing there.
+/// Returns all launches of a kernel at the level, or null.
 const RooflinePoint* whole_at(const RooflineKernel& kernel, std::string_view level) {
   const auto found =
       std::find_if(kernel.whole.begin(), kernel.whole.end(), [&](const RooflinePoint& p) { return p.level == level; });
@@ -149,7 +149,7 @@ std::string per_byte(const RooflinePoint& point) {
   return format_value(std::round(place_of(point).x * 10) / 10);
 }
 
-/// The chosen algorithm against the other one, over all their launches and at one level; or that no roof is what counts here.
+/// Compares the chosen algorithm with the other at one level, or states that latency decides.
 std::string finding(const RooflineStudy& study) {
   if (const double best = far_below(study); best > 0)
     return say(tr("Bottleneck: latency. Every launch is far below every ceiling ({} at most)"), format_percent(best));
@@ -184,14 +184,14 @@ void draw_roof(Plot& plot, const View& view, const RooflineStudy& study) {
                : ceiling.name == "wgmma"      ? Plot::Line::dotted
                                               : Plot::Line::solid);
     if (!slope || wgmma == nullptr || wgmma->rate <= tensor->rate) continue;
-    // On from the ridge of mma.sync to that of wgmma, which no kernel here uses.
+    // Continues from the mma.sync ridge to the wgmma ridge, which no kernel here uses.
     const double far_end = std::min(high, wgmma->rate / ceiling.rate);
     const std::vector<PlotPoint> on = {{end, ceiling.at(end)}, {far_end, ceiling.at(far_end)}};
     plot.curve(on, theme.text_dim, theme.scale, Plot::Line::dotted);
   }
 }
 
-/// Too close for two lines to be told apart.
+/// Returns true if two lines would overlap.
 bool nearly(double a, double b) {
   return std::abs(a - b) < 0.02 * b;
 }
@@ -211,12 +211,12 @@ void label_roof(Plot& plot, const View& view, const RooflineStudy& study) {
     if (together && ceiling.name == "wgmma") text = say(tr("Tensor cores, wgmma, and exponentials {}"), rate);
     if (ceiling.name == "exponentials") {
       const double tensor = ceiling_of(study.roof, "tensor cores")->rate;
-      if (nearly(ceiling.rate, tensor)) continue;  // said on the line that both are
+      if (nearly(ceiling.rate, tensor)) continue;  // labelled on the shared line
     } else if (const RooflineCeiling* exps = ceiling_of(study.roof, "exponentials");
                ceiling.name == "tensor cores" && exps != nullptr && nearly(exps->rate, ceiling.rate)) {
       text = say(tr("Tensor cores and exponentials {}"), rate);
     }
-    // Near the lower end of a slope, at the right end of a flat line.
+    // Labels slopes near the lower end, flat lines at the right.
     const double y_low = plot.y_axis().low * std::pow(plot.y_axis().high / plot.y_axis().low, 0.10);
     const double x = slope ? std::max(y_low / ceiling.rate, plot.x_axis().low * 1.15) : plot.x_axis().high / 1.05;
     plot.label({x, ceiling.at(x)}, text, theme.text_dim, slope ? Plot::Side::right : Plot::Side::above);
@@ -235,7 +235,7 @@ std::vector<Place> places_of(const RooflineStudy& study) {
 
 void draw_places(Plot& plot, const View& view, std::span<const Place> places) {
   const Theme& theme = *view.theme;
-  // The levels of one launch are one height: a line holds them together.
+  // A line connects the levels of one launch.
   for (std::size_t i = 1; i < places.size(); ++i) {
     const Place &a = places[i - 1], &b = places[i];
     if (a.kernel != b.kernel || a.point->launch != b.point->launch || a.whole != b.whole) continue;
@@ -262,7 +262,7 @@ void draw_places(Plot& plot, const View& view, std::span<const Place> places) {
   }
 }
 
-/// Measured kernels at the level of HBM: the simulated operations over counted bytes and measured time.
+/// Draws measured kernels at HBM: simulated operations over counted bytes and measured time.
 void draw_measured(Plot& plot, const View& view, const RooflineStudy& study) {
   const Theme& theme = *view.theme;
   for (const RooflineKernel& kernel : study.kernels) {
@@ -278,7 +278,7 @@ void draw_measured(Plot& plot, const View& view, const RooflineStudy& study) {
   }
 }
 
-/// What the signs stand for, in the corner that no launch can reach: the lower right.
+/// Draws the legend in the lower right, which no launch can reach.
 void draw_key(Plot& plot, const View& view, const RooflineStudy& study) {
   const Theme& theme = *view.theme;
   ImDrawList* list = ImGui::GetWindowDrawList();

@@ -1,4 +1,4 @@
-// The softmax microscope: the scores of one row, the maximum as it moves, and m, α, l and O before and after this tile.
+// The softmax panel: the scores of one row, the moving maximum, and m, α, l and O before and after this tile.
 #include <algorithm>
 #include <cmath>
 
@@ -15,7 +15,7 @@
 namespace tilescope {
 namespace {
 
-/// Three decimals below 10, then fewer: always as wide, so that nothing moves while digits change.
+/// Formats with constant width: three decimals below 10, then fewer.
 std::string number_text(const std::optional<float>& value) {
   if (!value) return "–";
   const double size = std::fabs(*value);
@@ -60,7 +60,7 @@ void heading(const View& view, Commands& commands, int row, int rows) {
   ImGui::Dummy({width, height});
 }
 
-/// The scale of the bars: from a little under the smallest finite score to the largest.
+/// Returns the scale of the bars, from slightly below the smallest finite score to the largest.
 struct ScoreScale {
   float low = -1, high = 1;
   float share(double score) const { return static_cast<float>(std::clamp((score - low) / (high - low), 0.0, 1.0)); }
@@ -88,7 +88,7 @@ void draw_bars(ImDrawList* list, const Theme& theme, const SoftmaxFigures& figur
   const ImU32 color = theme.color(tensor_of(figures.parts.bars));
   for (std::int64_t bar = 0; bar < bars; ++bar) {
     const std::int64_t first = bar * count / bars, last = std::max(first + 1, (bar + 1) * count / bars);
-    float top = -INFINITY;  // several keys in one bar: the largest, because it is the maximum that matters
+    float top = -INFINITY;  // several keys in one bar: the largest, because the maximum matters
     for (std::int64_t key = first; key < last; ++key)
       if (std::isfinite(figures.bars[static_cast<std::size_t>(key)]))
         top = std::max(top, figures.bars[static_cast<std::size_t>(key)]);
@@ -113,7 +113,7 @@ const char* bars_caption(const SoftmaxParts& parts) {
   return parts.maximum ? tr("Scores so far") : tr("Scores of this tile");
 }
 
-/// The caption of the bars, and the old and the new maximum at its right.
+/// Draws the caption of the bars, with the old and new maximum.
 void draw_bars_caption(ImDrawList* list, const Theme& theme, const SoftmaxFigures& figures, const Rect& rect) {
   float right = rect.max.x;
   if (figures.parts.maximum && (!figures.known || figures.moves_maximum)) {
@@ -174,7 +174,7 @@ void draw_scores(const View& view, const SoftmaxFigures& figures, float height) 
   if (hovered && area.contains(ImGui::GetIO().MousePos)) bar_tooltip(theme, figures, area);
 }
 
-/// A line of the lower part: a letter, what it was and became, and at the right where that comes from.
+/// Draws a line: a letter, its old and new value, and the formula at the right.
 struct Statistic {
   const char* id = "";
   std::string letter;
@@ -214,13 +214,13 @@ bool draw_statistic(const Theme& theme, const Statistic& line, float height) {
   }
   if (!line.only_before) number(line.after, theme.text);
   x += 6 * theme.scale;
-  const bool room = text_width(theme.mono_small, line.note) <= at.x + width - x;  // half a formula is none
+  const bool room = text_width(theme.mono_small, line.note) <= at.x + width - x;  // omits a formula that does not fit
   if (room) draw_text(list, theme.mono_small, {{x, at.y}, {at.x + width, bottom}}, theme.text_faint, line.note, Align::right);
   line_tip(theme, line, room ? std::string_view() : line.note);
   return clicked;
 }
 
-/// "e^(1.204 − 1.871)", and a plus where two signs would meet.
+/// Returns "e^(1.204 − 1.871)", with a plus instead of two minus signs.
 std::string power_text(const std::optional<float>& from, const std::optional<float>& to) {
   const bool negative = to && *to < 0;
   return fmt::format("e^({} {} {})", number_text(from), negative ? "+" : minus_sign,
@@ -281,7 +281,7 @@ std::vector<Statistic> statistics_of(const Theme& theme, const SoftmaxFigures& f
   return lines;
 }
 
-/// What α does to what was gathered before this tile; empty while it is not known.
+/// Explains what α rescales; empty while unknown.
 std::string rescale_words(const SoftmaxFigures& figures) {
   const SoftmaxRow& row = figures.row;
   if (!row.alpha || !row.m_old || !row.m_new) return {};
@@ -291,7 +291,7 @@ std::string rescale_words(const SoftmaxFigures& figures) {
              number_text(row.alpha));
 }
 
-/// What α did while a tile is being added; then "O against float64: 3.1e-4 relative", or why there is no such figure.
+/// Returns the α sentence during a tile, then the error of O against float64 or why there is none.
 void draw_footer(const View& view, const SoftmaxFigures& figures) {
   const Theme& theme = *view.theme;
   if (!view.lane().operations) return text_item(theme.ui_small, theme.text_faint, tr("Step forward to see values."));

@@ -1,4 +1,4 @@
-// Reads one row's figures out of a block's history, no more often than they change.
+// Reads one row's figures from a block's history when they change.
 #include "app/views/softmax/softmax_figures.h"
 
 #include <algorithm>
@@ -11,8 +11,7 @@
 namespace tilescope {
 namespace {
 
-/// A history that knows the iteration of `op` and what it started from, and nothing earlier: where values are worked out again on
-/// demand, looking back over every tile would cost as much as running the block.
+/// Restricts a history to the iteration of `op`. If values are recomputed on demand, older tiles would cost a run of the block.
 class ThisIteration final : public BlockHistory {
  public:
   ThisIteration(const BlockHistory& whole, int op) : whole_(whole), from_(op) {
@@ -102,7 +101,7 @@ void SoftmaxReader::read_values(const Lane& lane) {
     read_bars(lane);
   }
   figures_.moves_maximum = figures_.moves_sum = figures_.moves_output = false;
-  // The operations of an iteration stand together, with loads for other ones between them.
+  // The operations of an iteration are adjacent, with loads of others between them.
   const auto look_at = [&](int i) {
     const Operation& op = operations[static_cast<std::size_t>(i)];
     if (op.kind == OpKind::load) return true;
@@ -136,8 +135,7 @@ void SoftmaxReader::read_values(const Lane& lane) {
   }
 }
 
-/// The row of S (or P) over every key tile of the block, from the last operation that wrote each; the whole picture that the bars
-/// fill in.
+/// Returns the row of S (or P) over every key tile, from the last operation that wrote each.
 void SoftmaxReader::read_bars(const Lane& lane) {
   const Slot slot = figures_.parts.bars;
   figures_.bars.clear();

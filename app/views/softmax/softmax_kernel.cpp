@@ -1,4 +1,4 @@
-// The recorded row at the foot of the softmax panel.
+// Draws the recorded row at the bottom of the softmax panel.
 #include "app/views/softmax/softmax_kernel.h"
 
 #include <algorithm>
@@ -14,12 +14,12 @@ namespace tilescope {
 
 namespace {
 
-/// "2.1e-7", and "=" where not even the last bit differs.
+/// Returns "2.1e-7", or "=" for equal bits.
 std::string difference_text(double relative) {
   return relative == 0 ? std::string("=") : fmt::format("{:.1e}", relative);
 }
 
-/// Of the three figures of a step, the relative difference that is largest.
+/// Returns the largest relative difference of a step's three figures.
 double largest_difference(const ComparedStep& step) {
   const ProbedStep off = difference(step);
   return std::max({off.m, off.l, off.alpha});
@@ -29,8 +29,7 @@ std::string figure(double value) {
   return fmt::format("{:.5f}", value);
 }
 
-/// Every step as a line: the kernel's figures, and how far the tile machine's are away. The middle is left out where there are
-/// many.
+/// Lists every step: the kernel's figures and their difference from the tile machine. Omits the middle of a long list.
 std::string table_of(const ProbeComparison& compared) {
   constexpr std::size_t most = 16;
   std::string text;
@@ -90,7 +89,7 @@ void draw_line(ImDrawList* list, const Theme& theme, const Rect& rect, const Lin
   }
 }
 
-/// All three in one line, for a panel that has no room for the table: the kernel's figures and the largest difference.
+/// Draws all three figures and the largest difference in one line, if the table does not fit.
 void draw_brief_line(ImDrawList* list, const Theme& theme, const Rect& rect, const ComparedStep& step) {
   const std::string largest = say(tr("difference {}"), difference_text(largest_difference(step)));
   const float column = (rect.width() - text_width(theme.mono_small, largest) - 6 * theme.scale) / static_cast<float>(lines.size());

@@ -1,4 +1,4 @@
-// Turns a slot's matrix into quads and numbers: one cell a value, or the largest of several where there is no room.
+// Turns a slot's matrix into quads and numbers: one cell per value, or the largest of several if room is short.
 #include "app/views/stage/cell_picture.h"
 
 #include <algorithm>
@@ -14,18 +14,18 @@ namespace tilescope {
 
 namespace {
 
-/// What one drawn cell stands for: of its values the one farthest from zero, so that peaks of P are not averaged away.
+/// A drawn cell shows its value farthest from zero, so that peaks of P are not averaged away.
 struct CellValue {
   float value = 0;
   bool any = false;     // the matrix has values here
-  bool masked = false;  // all of them are minus infinity
+  bool masked = false;  // all values are minus infinity
 };
 
 int values_a_cell(int count, int shown) {
   return (count + shown - 1) / std::max(shown, 1);
 }
 
-/// The value of the cell whose corner is (first_row, first_col), of `rows` by `cols` values.
+/// Returns the value of the cell at (first_row, first_col) with `rows` by `cols` values.
 CellValue value_of(const Matrix* matrix, int first_row, int rows, int first_col, int cols) {
   CellValue found;
   if (!matrix) return found;
@@ -63,7 +63,7 @@ struct PictureMaker {
   std::vector<CellSpan> columns = {};
   QuadBatch quads = {};
   std::vector<CellNumber> numbers = {};
-  int digits = 0;  // room for a number, in characters; 0 for none
+  int digits = 0;  // characters that fit; 0 for none
   ImFont* Theme::*font = &Theme::mono_small;
 
   CellValue value_at(const Matrix* matrix, int row, int col) const {

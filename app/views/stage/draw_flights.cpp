@@ -1,4 +1,4 @@
-// Draws the tiles on their way: eased along their path, held apart where they share it, and named where there is room.
+// Draws tiles in flight: eased along their path, kept apart if they share it, labelled if there is room.
 #include <algorithm>
 #include <cmath>
 
@@ -15,15 +15,15 @@ namespace {
 struct Token {
   const TileInFlight* flight = nullptr;
   int count = 1;
-  int ring = -1;  // the drawn buffer it is bound for; -1 for a buffer of another block on the same SM
+  int ring = -1;  // its destination buffer; -1 for another block's
   FlightPath path;
-  float left = 0;  // way still to go
-  float tail = 0;  // of it, what it does not share with others: from the port to its own buffer
+  float left = 0;  // remaining distance
+  float tail = 0;  // unshared part of it, from the port to its buffer
   ImVec2 center;
   float size = 0;
 };
 
-/// The buffer of the block shown that a flight is bound for; -1 where it is another block's.
+/// Returns a flight's destination buffer in the shown block, or -1.
 int ring_of(const StageContext& context, const TileInFlight& flight) {
   if (flight.sm != context.lane.focus_sm) return -1;
   for (const SlotState& state : context.lane.state.slots) {
@@ -33,7 +33,7 @@ int ring_of(const StageContext& context, const TileInFlight& flight) {
   return -1;
 }
 
-/// Flights that are so close to each other that one token with a number says more than several on a heap.
+/// Merges flights that are close together into one token with a number.
 bool together(const Token& token, const TileInFlight& flight, int ring) {
   const TileInFlight& other = *token.flight;
   return other.sm == flight.sm && other.to_sm == flight.to_sm && other.tile.tensor == flight.tile.tensor && token.ring == ring &&
@@ -68,14 +68,14 @@ std::vector<Token> tokens_of(const StageContext& context) {
   std::vector<Token> tokens;
   for (const TileInFlight& flight : context.lane.state.flights) add_flight(context, flight, tokens);
   std::stable_sort(tokens.begin(), tokens.end(), [](const Token& a, const Token& b) { return a.left - a.tail < b.left - b.tail; });
-  // What is issued together would lie on top of each other: the later ones wait behind, as they do on the link.
+  // Simultaneous flights queue behind each other, as on the link.
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
       const bool share = tokens[j].flight->sm == tokens[i].flight->sm && tokens[j].flight->to_sm == tokens[i].flight->to_sm;
       const float apart = tokens[i].size + context.px(2);
       const float ahead = tokens[j].left - tokens[j].tail;
       const bool same_end = tokens[i].ring == tokens[j].ring && tokens[i].flight->slot == tokens[j].flight->slot;
-      if (!share || (ahead < 0 && !same_end)) continue;  // once past the port, ways to different buffers part
+      if (!share || (ahead < 0 && !same_end)) continue;  // beyond the port, paths to different buffers separate
       tokens[i].left = std::max(tokens[i].left, ahead + apart + tokens[i].tail);
     }
     tokens[i].center = tokens[i].path.at(tokens[i].path.length() - tokens[i].left);
@@ -93,7 +93,7 @@ Rect rect_of(const Token& token) {
           {std::round(token.center.x + half), std::round(token.center.y + half)}};
 }
 
-/// The tile's name and size beside its token, while it is between L2 and the SM in focus and nothing else is there.
+/// Labels a token with the tile's name and size between L2 and the focused SM, if there is room.
 void draw_label(StageContext& context, const Token& token, std::vector<Rect>& taken) {
   const StageLayout& layout = context.layout();
   const bool on_port = token.center.y > layout.port_up.min.y && token.center.y < layout.port_up.max.y;
@@ -134,7 +134,7 @@ void draw_flights(StageContext& context) {
   for (const Token& token : tokens) {
     const Rect rect = rect_of(token);
     const ImU32 color = theme.color(token.flight->tile.tensor);
-    if (token.count > 1) {  // a second edge behind: more than one
+    if (token.count > 1) {  // a second edge: several tiles
       const float shift = context.px(2.5F);
       context.quads.add({.min = {rect.min.x + shift, rect.min.y - shift},
                          .max = {rect.max.x + shift, rect.max.y - shift},

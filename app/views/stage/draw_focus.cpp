@@ -1,4 +1,4 @@
-// Draws the SM in focus: what it is doing, the values in its registers, and the buffers in its shared memory.
+// Draws the focused SM: its operation, register values and shared-memory buffers.
 #include <algorithm>
 #include <cmath>
 
@@ -37,13 +37,13 @@ std::string focus_title(const StageContext& context) {
   return title;
 }
 
-/// "tensor core · 128 cycles · waited 40 for data"
+/// Returns "tensor core · 128 cycles · stalled 40 on data".
 std::string step_cost(const StageContext& context) {
   const auto& interval = context.lane.rest.interval;
   if (!interval || !context.lane.operation) return {};
   std::string text = tr(std::string(to_string(interval->unit)).c_str());
   const double length = interval->end - interval->start;
-  constexpr double shown_least = 0.05;  // shorter ones would be written as 0
+  constexpr double shown_least = 0.05;  // shorter stalls would print as 0
   text.append(" · ").append(
       fill_in(tr("{} cycles"), {length > 0 && length < shown_least ? std::string("< 0.1") : format_cycles(Cycles(length))}));
   const double waited = interval->start - interval->ready;
@@ -54,7 +54,7 @@ std::string step_cost(const StageContext& context) {
   return text;
 }
 
-/// The slot's name, with what makes it where there is room.
+/// Draws the slot's name, with its formula if there is room.
 std::string slot_label(const StageContext& context, const SlotBox& box) {
   std::string name(to_string(box.slot));
   const char* longer = box.slot == Slot::s   ? "S = τ Q Kᵀ"
@@ -142,7 +142,7 @@ void draw_register_slot(StageContext& context, const SlotBox& box) {
   }
 }
 
-/// Buffers of a ring too long to name: one cell a buffer, full where it holds a tile.
+/// Draws a long ring as one cell per buffer, filled if it holds a tile.
 void draw_folded(StageContext& context, const SlotBox& box) {
   const Theme& theme = context.theme;
   const Tensor tensor = tensor_of(box.slot);
@@ -282,7 +282,7 @@ void draw_occupancy(StageContext& context) {
   if (layout.occupancy.width() <= 0) return;
   std::string label = fill_in(tr("Shared memory: {} of {}"), {format_capacity(Bytes(used)), format_capacity(Bytes(has))});
   if (resident > 1) label.append(" · ").append(fill_in(tr("{} blocks"), {std::to_string(resident)}));
-  // Arrows between buffers and registers pass behind the words.
+  // Arrows pass behind the text.
   const float width = std::min(text_width(theme.ui_small, label), layout.shared_label.width()), around = context.px(3);
   context.list->AddRectFilled({layout.shared_label.min.x - around, layout.shared_label.min.y},
                               {layout.shared_label.min.x + width + around, layout.shared_label.max.y}, theme.inset);

@@ -1,5 +1,4 @@
-// Draws the links between the levels: as wide as their bandwidth, filled as far as they are used, with the bytes moved so far
-// beside them.
+// Draws the links between levels: width is bandwidth, fill is use, with the bytes so far next to them.
 #include <algorithm>
 #include <cmath>
 
@@ -16,7 +15,7 @@ std::int64_t traffic(const StageContext& context, Tensor tensor, Link link) {
   return context.lane.state.traffic[static_cast<std::size_t>(tensor)][static_cast<std::size_t>(link)];
 }
 
-/// An empty channel with a stripe along it, as wide as the used part of its bandwidth.
+/// Draws a link with a stripe for the used part of its bandwidth.
 void draw_channel(StageContext& context, const Rect& rect, double use, ImU32 color, bool upright = true) {
   const Theme& theme = context.theme;
   context.quads.add({.min = rect.min, .max = rect.max, .fill = theme.link});
@@ -33,14 +32,14 @@ void draw_channel(StageContext& context, const Rect& rect, double use, ImU32 col
         {.min = {rect.min.x, center.y - half}, .max = {rect.max.x, center.y + half}, .fill = with_alpha(color, 0.75F)});
 }
 
-/// The direction of a channel, as a small triangle at its end.
+/// Draws a link's direction as a small triangle.
 void draw_direction(StageContext& context, const Rect& rect, bool up) {
   const float size = std::min(rect.width() * 0.32F, context.px(5)), x = rect.center().x;
   const float tip = up ? rect.min.y + context.px(3) : rect.max.y - context.px(3), base = up ? tip + size : tip - size;
   context.list->AddTriangleFilled({x, tip}, {x - size, base}, {x + size, base}, context.theme.text_faint);
 }
 
-/// The tensor whose tile is on its way over the port of `sm`; what colours its stripe.
+/// Returns the tensor in flight over the port of `sm`, which colours its stripe.
 ImU32 port_color(const StageContext& context, int sm, bool to_sm) {
   for (const TileInFlight& flight : context.lane.state.flights) {
     if (flight.sm == sm && flight.to_sm == to_sm) return context.theme.color(flight.tile.tensor);
@@ -125,7 +124,7 @@ void draw_lane(StageContext& context, const TensorBox& box) {
   }
 }
 
-/// Bytes so far over two links together, as a bar stacked by tensor; what goes down is hatched.
+/// Draws the bytes so far over two links as a bar stacked by tensor; traffic towards HBM is hatched.
 void draw_note(StageContext& context, const Rect& rect, const char* name, const char* shorter, Link up, Link down, double full) {
   if (rect.width() <= 0) return;
   const Theme& theme = context.theme;

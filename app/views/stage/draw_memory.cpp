@@ -1,4 +1,4 @@
-// Draws the L2 and what is resident in it, and the HBM's tensors as tile grids.
+// Draws the L2 with its resident data, and the HBM tensors as tile grids.
 #include <algorithm>
 #include <cmath>
 
@@ -14,7 +14,7 @@ std::size_t at(Tensor tensor) {
   return static_cast<std::size_t>(tensor);
 }
 
-/// One tensor's part of an L2 bar, in bytes: where it starts, how much it could be, how much is resident and dirty.
+/// One tensor's segment of an L2 bar in bytes: start, maximum, resident, dirty.
 struct Part {
   Tensor tensor;
   double begin = 0, room = 0, resident = 0, dirty = 0;
@@ -22,7 +22,7 @@ struct Part {
 
 struct BarScale {
   double bytes = 1;   // that the whole bar stands for
-  bool whole = true;  // false: only as much as the program's tensors can fill, for otherwise nothing could be seen
+  bool whole = true;  // false: only the part that the tensors can fill, so that it is visible
   std::vector<Part> parts;
 };
 
@@ -32,7 +32,7 @@ BarScale bar_scale(const StageContext& context) {
   BarScale scale;
   for (const TensorShape& tensor : context.shape().tensors) {
     if (!tensor.here) continue;
-    // Data that SMs of both partitions read lie in both.
+    // Data read from both sides lie in both partitions.
     const double bytes =
         static_cast<double>(tensor.layout.bytes().value) * std::max(context.simulation().request.gpu.l2_partitions, 1.0);
     scale.parts.push_back({tensor.tensor, footprint, bytes, static_cast<double>(context.lane.state.l2_resident[at(tensor.tensor)]),
@@ -101,7 +101,7 @@ void draw_part_names(StageContext& context, const Rect& bar, const BarScale& sca
   }
 }
 
-/// The whole L2 drawn to scale, below the bar that shows only its filled part.
+/// Draws the whole L2 to scale, below the bar.
 void draw_true_scale(StageContext& context, const Rect& bar, double full) {
   const Rect strip = {{bar.min.x, bar.max.y + context.px(3)}, {bar.max.x, bar.max.y + context.px(6)}};
   context.quads.add({.min = strip.min,
@@ -120,13 +120,13 @@ struct CellLook {
   double filled = 1;
 };
 
-/// An input is there from the start and brightens when it has been read; an output fills as it is written.
+/// Inputs brighten when read; outputs fill when written.
 CellLook look_of(const TensorShape& tensor, const CellHistory& cell, double cycle) {
   if (tensor.input && !tensor.output) return {0.30F + 0.5F * static_cast<float>(cell.read_part(cycle)), false, 1};
   return {0.8F, false, cell.written_part(cycle)};
 }
 
-/// By drawn cell of `box`, the flight that moves one of its tiles from or to memory; null for none.
+/// Returns, per drawn cell of `box`, a flight of one of its tiles, or null.
 std::vector<const TileInFlight*> flights_by_cell(const StageContext& context, const TensorBox& box, const TensorLayout& layout) {
   std::vector<const TileInFlight*> found(static_cast<std::size_t>(box.shown_rows) * static_cast<std::size_t>(box.shown_cols));
   const std::int64_t query_plane = context.cache.history->plane();
@@ -207,7 +207,7 @@ void draw_cell(StageContext& context, const TensorBox& box, const TensorShape& t
   if (next && ImGui::IsMouseClicked(ImGuiMouseButton_Left)) context.commands.push(SeekCycle{*next});
 }
 
-/// "r4 w1" on a cell: how often SMs loaded and stored it so far. Loads beyond the first are what a larger tile would save.
+/// Draws "r4 w1" on a cell: loads and stores so far. A larger tile would save the repeated loads.
 void draw_counts(StageContext& context, const TensorBox& box, const BoxHistory& cells) {
   const float height = box.cells.height() / static_cast<float>(box.shown_rows),
               width = box.cells.width() / static_cast<float>(box.shown_cols);
@@ -243,7 +243,7 @@ void draw_absent(StageContext& context, const TensorBox& box, const TensorShape&
   const float line = context.metrics.small_line;
   const ImVec2 center = box.cells.center();
   const Rect upper = {{box.cells.min.x + context.px(3), center.y - line}, {box.cells.max.x - context.px(3), center.y}};
-  const bool both = box.cells.height() >= 2 * line;  // else the size alone, where there is a line for it
+  const bool both = box.cells.height() >= 2 * line;  // else only the size, if it fits
   const Rect lower = both ? Rect{{upper.min.x, center.y}, {upper.max.x, center.y + line}}
                           : Rect{{upper.min.x, box.cells.min.y}, {upper.max.x, box.cells.max.y}};
   if (both && text_width(theme.ui_small, tr("Never stored")) <= upper.width())

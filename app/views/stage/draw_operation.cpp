@@ -1,4 +1,4 @@
-// Shows the operation of the step: its operands glow, arrows lead from them to the result, and the result is outlined.
+// Shows the step's operation: glowing operands, arrows to the result, an outlined result.
 #include <algorithm>
 #include <cmath>
 
@@ -26,7 +26,7 @@ ImVec2 below(const SlotBox& box) {
   return {box.cells.center().x, box.cells.max.y};
 }
 
-/// A curve with a head. From shared memory it rises; between registers it dips below them.
+/// Draws an arrow. From shared memory it rises; between registers it dips below them.
 void draw_arrow(StageContext& context, const SlotBox& from, const SlotBox& to) {
   const ImU32 color = with_alpha(context.theme.color(tensor_of(to.slot)), 0.95F);
   const float dip = context.px(15), head = context.px(5), thickness = context.px(2);
@@ -83,7 +83,7 @@ void outline(StageContext& context, const SlotBox* box, int row, int col) {
                      .border_width = context.px(1.5F)});
 }
 
-/// The buffer that holds the key tile of the step; nullptr once the next tile has taken its place.
+/// Returns the buffer with the step's key tile, or nullptr if it was replaced.
 const SlotBox* key_buffer(const StageContext& context, Slot slot) {
   const Operation* operation = context.lane.operation;
   const SlotState* state = operation ? slot_state(context.lane, slot, operation->ring) : nullptr;

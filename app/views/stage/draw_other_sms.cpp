@@ -1,4 +1,4 @@
-// Draws the SMs beside the one in focus: small cards on a small GPU, a grid on a large one.
+// Draws the other SMs: cards on a small GPU, a grid on a large one.
 #include <algorithm>
 #include <cmath>
 
@@ -38,7 +38,7 @@ std::string activity_text(StageContext& context, int sm) {
   return fill_in(tr("stalled on {}"), {tr(std::string(to_string(activity.next->cause)).c_str())});
 }
 
-/// How full the buffers of a slot are, all rings together: 0 empty, 1 holding data.
+/// Returns how full the buffers of a slot are, 0 to 1.
 float fullness(const TraceState& state, Slot slot) {
   float most = 0;
   for (const SlotState& held : state.slots) {

@@ -1,4 +1,4 @@
-// Finds the way of a tile between HBM, L2 and an SM on a given layout.
+// Computes the path of a tile between HBM, L2 and an SM.
 #include "app/views/stage/flight_path.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ const SmBox* card_of(const StageLayout& layout, int sm) {
   return nullptr;
 }
 
-/// Where in the L2 a tile of a lane is for a given SM: one track an SM, so that tiles in lockstep do not hide each other.
+/// Returns a tile's position in the L2. Each SM has its own track, so that simultaneous tiles do not overlap.
 ImVec2 place_in_l2(const StageLayout& layout, float lane, int sm, int focus_sm) {
   std::size_t tracks = 1, track = 0;
   for (const SmBox& box : layout.sms) {
@@ -39,7 +39,7 @@ ImVec2 place_in_l2(const StageLayout& layout, float lane, int sm, int focus_sm) 
   return {lane + 0.3F * layout.l2.height() * index, layout.l2.min.y + part * layout.l2.height()};
 }
 
-/// From the level below up to the SM.
+/// Returns the path from the level below up to the SM.
 bool add_port(FlightPath& path, const StageLayout& layout, const TileInFlight& flight, int focus_sm, int ring) {
   if (flight.sm == focus_sm) {
     const Rect& port = flight.to_sm ? layout.port_up : layout.port_down;
@@ -90,7 +90,7 @@ std::optional<FlightPath> flight_path(const StageLayout& layout, const TileInFli
   if (from_hbm && layout.has_l2) path.points.push_back({box->lane.center().x, layout.hbm.min.y});
   if (layout.has_l2) path.points.push_back(in_l2);
   if (!add_port(path, layout, flight, focus_sm, ring)) return std::nullopt;
-  // Inside the L2 a tile moves level, and then straight up its port.
+  // Inside the L2 a tile moves horizontally, then up its port.
   if (layout.has_l2) {
     const std::size_t port = (from_hbm ? 3U : 1U);
     path.points.insert(path.points.begin() + static_cast<std::ptrdiff_t>(port), ImVec2{path.points[port].x, in_l2.y});

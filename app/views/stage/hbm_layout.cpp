@@ -1,4 +1,4 @@
-// Places the tensors of HBM as tile grids side by side, each below its own lane to the L2.
+// Places the HBM tensors as tile grids side by side, each below its link to the L2.
 #include <algorithm>
 #include <cmath>
 
@@ -10,7 +10,7 @@ namespace {
 
 int condensed(std::int64_t count, float length, float smallest_cell) {
   const std::int64_t most = std::max<std::int64_t>(static_cast<std::int64_t>(length / smallest_cell), 1);
-  const std::int64_t tiles = (count + most - 1) / most;  // that one cell stands for
+  const std::int64_t tiles = (count + most - 1) / most;  // per cell
   return static_cast<int>((count + tiles - 1) / std::max<std::int64_t>(tiles, 1));
 }
 
@@ -32,7 +32,7 @@ void layout_tensors(StageLayout& layout, const GpuSpec& gpu, const ProgramShape&
   const float width = matrices > 0 ? std::min((area.width() - gaps - vectors * vector_width) / matrices, 260 * scale) : 0;
   const float lane_width = link_width(gpu.hbm_rate().value, metrics);
 
-  // Where a line above the cells would leave them nothing, names stand before them.
+  // Names go left of the cells if there is no line above them.
   const bool low = area.height() < metrics.small_line + 12 * scale;
   const float name = std::min(15 * scale, 0.4F * vector_width);
   float x = area.min.x;

@@ -1,4 +1,4 @@
-// Reads the use of links and units at a moment from a trace.
+// Reads link and unit use at a moment from a trace.
 #include "app/views/stage/link_use.h"
 
 #include <algorithm>
@@ -7,7 +7,7 @@ namespace tilescope {
 
 namespace {
 
-/// Intervals that may still be under way began at most this many places before: an SM holds few operations at once.
+/// Active intervals began at most this many entries earlier, because an SM has few operations at once.
 constexpr std::ptrdiff_t look_back = 96;
 
 /// First interval that starts after `cycle`.

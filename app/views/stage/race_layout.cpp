@@ -1,4 +1,4 @@
-// Places Race's two columns with equal widths, so that equal lengths mean equal bytes.
+// Places Race's two columns with equal widths, so that equal bars mean equal bytes.
 #include "app/views/stage/race_layout.h"
 
 #include <algorithm>
@@ -10,13 +10,13 @@ namespace tilescope {
 
 namespace {
 
-/// Points below which parts would be on top of each other: with pictures of the stage, and without.
+/// Minimum sizes in points, with and without pictures of the stage.
 constexpr ImVec2 whole_race = {520, 400}, least_race = {340, 104};
 
-/// Buffers and matrices side by side in one band, each with its name above it.
+/// Places buffers and matrices in one band, each below its name.
 void place_lane_slots(StageLayout& layout, const ProgramShape& shape, const Rect& band, const StageMetrics& metrics) {
   std::vector<SlotBox> boxes;
-  for (int pass = 0; pass < 2; ++pass) {  // shared memory first: that is where data come in
+  for (int pass = 0; pass < 2; ++pass) {  // shared memory first, where data arrive
     for (const SlotShape& slot : shape.slots) {
       if (slot.shared != (pass == 0) || slot.cols <= 1) continue;
       const bool folded = slot.rings > 2;
@@ -48,7 +48,7 @@ StageLayout layout_lane(const Rect& area, const GpuSpec& gpu, const ProgramShape
   layout.area = area;
   layout.has_l2 = gpu.has_l2();
   const float scale = metrics.scale, height = area.height(), left = area.min.x, right = area.max.x, pad = 7 * scale;
-  // What is too low for those is shared out, so that the SM in focus keeps a band for its slots.
+  // If room is short it is divided, so that the SM keeps a band for its slots.
   const bool low = height < 160 * scale;
   const float hbm = low ? 0.29F * height : std::clamp(0.3F * height, 60 * scale, 130 * scale);
   const float usual_l2 = low ? 0.16F * height : std::clamp(0.13F * height, 30 * scale, 46 * scale);
@@ -96,7 +96,7 @@ RaceLayout layout_race(const Rect& area, const StageMetrics& metrics) {
   const float scale = metrics.scale, gap = metrics.gap, pad = metrics.padding;
   const bool whole = is_whole({area.width(), area.height()}, whole_race, scale);
   RaceLayout layout;
-  // Figures, what they are of, and a line that says why.
+  // Figures, their words, and the reason.
   const float figures_height = whole ? std::clamp(0.105F * area.height(), 54 * scale, 88 * scale) : 44 * scale;
   const float verdict_height = figures_height + (whole ? metrics.small_line : 0);
   layout.verdict = {area.min, {area.max.x, std::round(area.min.y + verdict_height)}};

@@ -1,4 +1,4 @@
-// Places the slots of the SM in focus: registers in one band with their rows aligned, shared memory below them.
+// Places the focused SM's slots: registers in one band with aligned rows, shared memory below.
 #include <algorithm>
 #include <cmath>
 
@@ -9,7 +9,7 @@ namespace tilescope {
 int condensed(int count, float length, float smallest_cell) {
   const int most = std::max(static_cast<int>(length / smallest_cell), 1);
   if (count <= most) return std::max(count, 1);
-  const int values = (count + most - 1) / most;  // that one cell stands for
+  const int values = (count + most - 1) / most;  // per cell
   return (count + values - 1) / values;
 }
 
@@ -31,13 +31,13 @@ bool is_column(const SlotShape& shape) {
   return shape.cols <= 1;
 }
 
-/// Scores and probabilities are what one reads; the rest is given less width.
+/// Returns a slot's width weight; scores and probabilities get most.
 float weight_of(const SlotShape& shape) {
   const float cols = static_cast<float>(std::clamp(shape.cols, 3, 96));
   return shape.slot == Slot::s || shape.slot == Slot::p ? cols : 0.5F * cols;
 }
 
-/// Side by side, all with the same height of a row.
+/// Places slots side by side with equal row height.
 void place_aligned(StageLayout& layout, const std::vector<SlotShape>& registers, const StageMetrics& metrics) {
   const float scale = metrics.scale, gap = 9 * scale;
   const Rect& area = layout.registers;
@@ -55,8 +55,7 @@ void place_aligned(StageLayout& layout, const std::vector<SlotShape>& registers,
   const float column_width =
       columns == 0 ? 0 : std::clamp((0.36F * area.width() - gaps) / static_cast<float>(columns), 12 * scale, number);
   const float for_matrices = area.width() - gaps - column_width * static_cast<float>(columns);
-  // First every matrix gets what its numbers need, in four characters or in three, where that much is there; the rest goes by
-  // weight.
+  // Each matrix first gets room for numbers of four or three characters, if possible; weights divide the rest.
   float matrix_columns = 0;
   for (const SlotShape& shape : registers) matrix_columns += is_column(shape) ? 0 : static_cast<float>(shape.cols);
   float cell = 0;
@@ -86,7 +85,7 @@ void place_aligned(StageLayout& layout, const std::vector<SlotShape>& registers,
   }
 }
 
-/// One row of values each: strips below each other, single numbers side by side at the end.
+/// Places slots of one row: strips below each other, single numbers side by side at the end.
 void place_stacked(StageLayout& layout, const std::vector<SlotShape>& registers, const StageMetrics& metrics) {
   const float scale = metrics.scale, gap = 6 * scale;
   const Rect& area = layout.registers;
@@ -120,7 +119,7 @@ void place_stacked(StageLayout& layout, const std::vector<SlotShape>& registers,
   }
 }
 
-/// Boxes that the buffers of a slot take: one each, or one for all where there are too many to name.
+/// Returns a slot's buffer boxes: one each, or one for all if there are too many.
 constexpr int most_rings = 4;
 int boxes_of(const SlotShape& shape) {
   return shape.rings <= most_rings ? shape.rings : 2;
@@ -172,7 +171,7 @@ void layout_slots(StageLayout& layout, const ProgramShape& shape, const StageMet
   layout.shared = {{left, std::round(bottom - shared_height)}, {right, bottom}};
   layout.shared_label = {layout.shared.min, {std::round(left + 0.64F * (right - left)), layout.shared.min.y + metrics.small_line}};
   layout.occupancy = {{layout.shared_label.max.x + pad, layout.shared.min.y}, {right, layout.shared_label.max.y}};
-  // The room between is where arrows run from operands to their result.
+  // Arrows run in the space between.
   layout.registers = {{left, top}, {right, layout.shared.min.y - 15 * scale}};
 
   layout.stacked = most_rows == 1;

@@ -1,4 +1,4 @@
-// The stage panel: the machine at the step, from the registers of one SM down to HBM, with the tiles moving between them.
+// The stage panel: the GPU at the current step, from one SM's registers to HBM, with tiles in flight.
 #include <algorithm>
 
 #include "app/ui/panel_state.h"
@@ -10,8 +10,7 @@ namespace tilescope {
 
 namespace {
 
-/// Points below which the parts would be on top of each other; and where the SM in focus, the L2 and HBM stand alone, as a lane of
-/// Race has them.
+/// Minimum sizes in points: of the whole stage, and of the focused SM, L2 and HBM alone (as in Race).
 constexpr ImVec2 whole = {520, 392}, least_alone = {300, 124};
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Keeps the stage's cache up to date with the view, and answers what its parts ask about the step.
+// Updates the stage's caches and answers queries about the step.
 #include "app/views/stage/stage_context.h"
 
 #include "app/model/timeline_data.h"
@@ -27,7 +27,7 @@ bool is_load(const BlockOperations& block, std::int32_t op) {
   return op >= 0 && block.operations[static_cast<std::size_t>(op)].kind == OpKind::load;
 }
 
-/// The plane before stays until the next one's history is there.
+/// Keeps the previous plane until the next one's history arrives.
 void update_history(StageContext& context) {
   StageCache& cache = context.cache;
   if (!cache.history) cache.history = std::make_shared<const TileHistory>();
@@ -67,7 +67,7 @@ void StageContext::box(const Rect& rect, bool selected) {
 
 namespace {
 
-/// Brings the cache up to date with the view for a stage of `area`.
+/// Updates the caches for a stage of `area`.
 void update_stage_cache(StageContext& context, const Rect& area) {
   StageCache& cache = context.cache;
   const Simulation& simulation = context.simulation();
@@ -78,7 +78,7 @@ void update_stage_cache(StageContext& context, const Rect& area) {
     if (context.lane.timeline) cache.facts = context.lane.timeline->stage_facts;
     if (!cache.facts) cache.facts = std::make_shared<const StageFacts>(make_stage_facts(simulation));
   }
-  // The launch of the step in whose values one looks; between launches, of the last one.
+  // The launch of the current step; between launches, the last one.
   const int launch = std::clamp(context.lane.operations ? context.lane.operations->launch : context.lane.rest.launch, 0,
                                 static_cast<int>(cache.facts->shapes.size()) - 1);
   const bool new_layout = new_simulation || cache.launch != launch || cache.focus_sm != context.lane.focus_sm ||
@@ -102,7 +102,7 @@ void update_stage_cache(StageContext& context, const Rect& area) {
   }
 }
 
-/// Reads the slots' values at the step into the cache.
+/// Caches the slots' values at the step.
 void update_stage_values(StageContext& context) {
   StageCache& cache = context.cache;
   const auto& history = context.lane.history;
@@ -125,7 +125,7 @@ void update_stage_values(StageContext& context) {
     CellValues values{cache.now[slot], cache.before[slot], 1, nullptr, nullptr};
     const SlotState* state = box.shared ? slot_state(context.lane, box.slot, box.ring) : nullptr;
     if (box.shared) {
-      // A ring holds tiles that the listing has not come to yet: each buffer shows what its own load brought.
+      // A ring holds future tiles, so each buffer shows its own load.
       const bool loaded = state && state->valid && !box.folded && is_load(*context.lane.operations, state->op);
       values.now = loaded && history->at_hand(box.slot, state->op) ? history->value(box.slot, state->op) : nullptr;
       values.before = values.now;

@@ -14,7 +14,7 @@ Rect rect_of(float x, float y, float width, float height) {
 
 constexpr int most_cards = 5;
 
-/// Heights of the four bands, from the top: SMs, gap, L2, gap, HBM.
+/// Heights of the bands, from the top: SMs, gap, L2, gap, HBM.
 struct Bands {
   float sm = 0, gap = 0, l2 = 0, hbm = 0;
 };
@@ -41,7 +41,7 @@ void place_cards(StageLayout& layout, int sm_count, int focus_sm, float link_bot
     box.sm = sm;
     const float top = area.min.y + static_cast<float>(index) * (height + metrics.gap);
     box.box = rect_of(area.min.x, top, area.width() - gutter, height);
-    // The topmost card has the outermost lane, so that no link crosses another.
+    // The topmost card has the outermost link, so that links do not cross.
     const float x = area.max.x - port_width - static_cast<float>(index) * (port_width + 4 * metrics.scale);
     const float from = box.box.center().y - port_width / 2;
     box.port = rect_of(x, from, port_width, link_bottom - from);
@@ -124,7 +124,7 @@ CellSpan cell_span(float begin, float end, int shown, int cell) {
 }
 
 int cell_of(int index, int count, int shown) {
-  const int tiles = (count + shown - 1) / std::max(shown, 1);  // that one cell stands for
+  const int tiles = (count + shown - 1) / std::max(shown, 1);  // per cell
   return std::clamp(index / std::max(tiles, 1), 0, std::max(shown - 1, 0));
 }
 

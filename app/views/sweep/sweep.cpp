@@ -1,4 +1,4 @@
-// The sweep panel: one number runs through a range; bytes or time of each algorithm, beside the theory.
+// The sweep panel: bytes or time of each algorithm over a range of one value, with the theory.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -15,7 +15,7 @@ namespace tilescope {
 namespace {
 
 struct SweepState {
-  std::array<char, 160> text{};  // the range, as it is being typed
+  std::array<char, 160> text{};  // the range being typed
   std::string shown;             // what `text` was filled from
 };
 
@@ -26,7 +26,7 @@ struct Preset {
 constexpr std::array presets = {Preset{"N", "seq"},       Preset{"d", "head_dim"},     Preset{"Br", "block_q"},
                                 Preset{"Bc", "block_kv"}, Preset{"M", "shared_bytes"}, Preset{"H", "heads"}};
 
-/// The range as a person would write it: "seq=64:8192:x2" where the values double.
+/// Formats the range, for example "seq=64:8192:x2".
 std::string short_form(const SweepAxis& axis) {
   const auto& v = axis.values;
   const bool doubles =
@@ -80,7 +80,7 @@ void draw_choices(const View& view, Commands& commands) {
   ImGui::SameLine();
   if (const auto clicked = segmented(theme, "quantity", quantities, static_cast<int>(choice.quantity), true))
     commands.push(SetSweep{to_string(choice.axis), choice.algorithms, static_cast<SweepQuantity>(*clicked)});
-  // Every algorithm of the family that is shown.
+  // Every algorithm of the current family.
   const std::string_view family = view.lane().simulation->info->family;
   bool first = true;
   for (const ProgramInfo& row : program_table()) {
@@ -117,7 +117,7 @@ void show_point(const View& view, const SweepResult& result, const SweepHover& h
                body);
 }
 
-/// The first point that could not be simulated, in a sentence.
+/// Explains the first point that could not be simulated.
 std::string refused(const SweepResult& result) {
   std::size_t count = 0;
   std::string first;

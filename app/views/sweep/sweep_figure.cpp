@@ -1,4 +1,4 @@
-// Curves of a sweep on logarithmic axes.
+// Plots a sweep on logarithmic axes.
 #include "app/views/sweep/sweep_figure.h"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ std::vector<PlotPoint> curve_of(const SweepResult& result, std::size_t algorithm
   return out;
 }
 
-/// The paper's count in bytes; empty where what is plotted is not bytes.
+/// Returns the paper's count in bytes; empty for time.
 std::vector<PlotPoint> theory_of(const SweepResult& result, std::size_t algorithm, SweepQuantity quantity) {
   std::vector<PlotPoint> out;
   if (quantity == SweepQuantity::time) return out;
@@ -43,7 +43,7 @@ std::vector<PlotPoint> theory_of(const SweepResult& result, std::size_t algorith
   return out;
 }
 
-/// "Θ(N²d²/M), here 2M/(Br·d) = 9.08 of it", of the largest value.
+/// Returns the Θ form with its constant at the largest value.
 std::string theory_text(const SweepResult& result, std::size_t algorithm) {
   const auto count = theory_at(result.request, result.request.algorithms[algorithm], result.request.axis.values.back());
   if (!count) return {};
@@ -64,7 +64,7 @@ std::vector<MeasuredPoint> measured_of(const View& view, const SweepResult& resu
     if (!request || !same_numbers(request->gpu, result.request.base.gpu)) continue;
     const MeasuredCase* measured = measured_case(view, request->algorithm, request->problem);
     if (measured == nullptr || (request->tile && !(measured->tile == *request->tile))) continue;
-    // Both directions or none: half of a sum would look like a measurement of it.
+    // Both directions or none, because half of a sum would mislead.
     const auto add = [&](std::optional<double> in, std::optional<double> back) {
       if (in && back) out.push_back({{value, *in + *back}});
     };
@@ -87,7 +87,7 @@ std::vector<MeasuredPoint> measured_of(const View& view, const SweepResult& resu
   return out;
 }
 
-/// The last value at which both algorithms have been simulated.
+/// Returns the last value at which both algorithms are simulated.
 std::optional<std::size_t> last_common(const SweepResult& result, std::size_t a, std::size_t b) {
   for (std::size_t i = result.request.axis.values.size(); i-- > 0;) {
     const auto &first = result.at(a, i), &second = result.at(b, i);
@@ -96,7 +96,7 @@ std::optional<std::size_t> last_common(const SweepResult& result, std::size_t a,
   return std::nullopt;
 }
 
-/// The machine and the problem, without what is swept.
+/// Describes the GPU and the problem without the swept value.
 std::string base_text(const SweepRequest& request) {
   const AttentionProblem& p = request.base.problem;
   const std::string& key = request.axis.key;
@@ -150,7 +150,7 @@ void draw_theory(Plot& plot, const View& view, const SweepResult& result, SweepQ
                1.2F * theme.scale, Plot::Line::dashed);
 }
 
-/// How many later curves run where this one does, somewhere: it is drawn wider, so that it is seen under them.
+/// Counts later curves that overlap this one; it is drawn wider to stay visible.
 float curves_over(const SweepResult& result, std::size_t algorithm, SweepQuantity quantity) {
   const auto close_at = [&](std::size_t later, std::size_t i) {
     const auto &own = result.at(algorithm, i), &other = result.at(later, i);
@@ -167,7 +167,7 @@ float curves_over(const SweepResult& result, std::size_t algorithm, SweepQuantit
   return count;
 }
 
-/// Where HBM traffic comes up to the paper's count: there the L2 stops helping. Elsewhere, what it saves at the end.
+/// Marks where HBM traffic reaches the paper's count, so that the L2 no longer helps.
 void mark_parting(Plot& plot, const View& view, const SweepResult& result, SweepQuantity quantity) {
   if (quantity != SweepQuantity::hbm || !result.request.base.gpu.has_l2()) return;
   const Theme& theme = *view.theme;

@@ -1,4 +1,4 @@
-// Blocks become bars, what was done in them where a bar is high enough for it, or density.
+// Draws blocks as bars (with their operations, if high enough) or as density.
 #include "app/views/timeline/sm_picture.h"
 
 #include <algorithm>
@@ -33,11 +33,11 @@ struct Painter {
   ImU32 color_of(int launch) const { return theme.color(lanes.made[static_cast<std::size_t>(launch)]); }
 };
 
-/// SMs [first, last) as one line of density; neighbouring columns that look nearly alike are one quad.
+/// Draws SMs [first, last) as one density line; merges similar neighbouring columns.
 void add_density(const Painter& paint, const Rect& rect, int first, int last) {
   const int columns = paint.columns.count;
   const SmDensity density = sm_density(paint.lanes, first, last, paint.columns);
-  constexpr int steps = 12;  // neighbours a step apart are not told apart: a noisy row is then a few hundred quads, not a thousand
+  constexpr int steps = 12;  // merges neighbours one step apart, to save quads
   const auto level_of = [&](int c) { return static_cast<int>(density.level[static_cast<std::size_t>(c)] * steps + 0.5F); };
   const auto launch_of = [&](int c) { return paint.columns.launch[static_cast<std::size_t>(c)]; };
   for (int c = 0, level = level_of(0); c < columns;) {
@@ -72,7 +72,7 @@ void add_bar(const Painter& paint, const Rect& band, std::size_t index, bool ins
   quad.min = {from, band.min.y};
   quad.max = {to - gap, band.max.y};
   quad.radius = std::min({2 * theme.scale, band.height() * 0.25F, (to - from) * 0.25F});
-  // Every other block of a place is a little quieter: so waves are seen, however thin the rows are.
+  // Alternate blocks are paler, so that waves show in thin rows.
   const ImU32 color = mix(paint.color_of(run.launch), theme.inset, index % 2 == 0 ? 0 : 0.22F);
   quad.fill = inside ? with_alpha(color, 0.3F) : color;
   if (inside) quad.border = with_alpha(color, 0.8F), quad.border_width = 1;
@@ -86,14 +86,14 @@ void add_bar(const Painter& paint, const Rect& band, std::size_t index, bool ins
   paint.picture.texts.push_back({at, text_on(theme, color), std::move(name)});
 }
 
-/// The part of an SM's row that a place of a launch takes.
+/// Returns a block slot's part of an SM's row.
 Rect band_of(const SmLanes& lanes, const Rect& rect, int place, int launch) {
   const float height = rect.height() / static_cast<float>(lanes.places_of[static_cast<std::size_t>(launch)]);
   const float top = rect.min.y + height * static_cast<float>(place), gap = height >= 6 ? 1 : 0;
   return {{rect.min.x, std::floor(top)}, {rect.max.x, std::floor(top + height) - gap}};
 }
 
-/// What was done in the blocks of a place, where that can be told apart.
+/// Draws the operations inside a slot's blocks, if visible.
 const UnitLane* inside_of(const Painter& paint, const SmWork* work, int place, const Rect& band) {
   if (work == nullptr || band.height() < least_inside * paint.theme.scale || place >= static_cast<int>(work->places.size()))
     return nullptr;
@@ -101,11 +101,11 @@ const UnitLane* inside_of(const Painter& paint, const SmWork* work, int place, c
   return lane_is_dense(paint.layout, lane, paint.window) ? nullptr : &lane;
 }
 
-/// One SM, one band a place where there is room.
+/// Draws one SM, with one band per block slot if there is room.
 void add_sm(const Painter& paint, const Rect& rect, int sm, const SmWork* work) {
   const SmLanes& lanes = paint.lanes;
   const float most = paint.layout.plot.width() * bars_per_pixel / paint.theme.scale;
-  // Launches can have different numbers of places.
+  // Launches can have different numbers of block slots.
   int fewest = lanes.places, places = 1;
   bool few = true;
   for (int place = 0; few && place < lanes.places; ++place) {
@@ -143,7 +143,7 @@ void add_sm_blocks(TimelinePicture& picture, const Theme& theme, const TimelineL
     rect.max.y = std::min(rect.max.y, row.rect.max.y);
     return rect;
   };
-  if (height < 1) {  // several SMs a line
+  if (height < 1) {  // several SMs per line
     for (float y = row.rect.min.y; y < row.rect.max.y; ++y) {
       const double from = rows.first + (y - row.rect.min.y) / height, to = rows.first + (y + 1 - row.rect.min.y) / height;
       const int first = std::clamp(static_cast<int>(from), 0, lanes.sm_count - 1),

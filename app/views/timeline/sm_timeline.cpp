@@ -1,4 +1,4 @@
-// Rows of SMs: where they stand, what is in them and what is said about it.
+// Rows of SMs: layout, contents and tooltips.
 #include "app/views/timeline/sm_timeline.h"
 
 #include <algorithm>
@@ -31,13 +31,13 @@ std::string time_of(double cycles, double clock_hz) {
   return format_time(Nanoseconds(cycles / clock_hz * 1e9));
 }
 
-/// Cycles a second of the row's own clock: a recorded kernel ran at another than the simulated one.
+/// Returns the row's clock; a recorded kernel's differs from the simulated one.
 double clock_of(const View& view, const TimelineRow& row) {
   if (row.kind == Kind::measured_sms || row.kind == Kind::measured_launches) return view.probe->probe.sm_clock_hz;
   return view.lanes[row.group].simulation->request.gpu.sm_clock_hz;
 }
 
-/// What a row of launches shows: when each ran, and in the colour of what.
+/// The launches of a row: times and colours.
 struct LaunchBars {
   std::vector<LaunchTime> times;
   std::vector<Tensor> made;
@@ -55,7 +55,7 @@ LaunchBars launch_bars(const SmPanelState& state, const View& view, const Timeli
   return bars;
 }
 
-/// One bar a launch, as much of its name, time and waves in it as fits; behind the last one, when all was over.
+/// Draws one bar per launch with as much text as fits, and the end of the run.
 void draw_launch_bars(ImDrawList* list, const SmPanelState& state, const View& view, const TimelineLayout& layout,
                       const TimeWindow& window, const TimelineRow& row) {
   const Theme& theme = *view.theme;
@@ -76,7 +76,7 @@ void draw_launch_bars(ImDrawList* list, const SmPanelState& state, const View& v
     end = std::max(end, static_cast<float>(std::min(right, static_cast<double>(layout.plot.max.x))));
     const ImU32 color = theme.color(bars.made[i]);
     list->AddRectFilled(bar.min, bar.max, color, 3 * theme.scale);
-    // Two clocks on an axis of cycles: the same length is not the same time.
+    // Two clocks share an axis of cycles, so equal lengths are not equal times.
     const std::string cycles = fmt::format("{} {}   ", format_cycles(Cycles(launch.end - launch.start)), tr("cycles"));
     const std::string name = launch_name(simulation, i), time = (state.measured != nullptr ? cycles : std::string()) +
                                                                 time_of(launch.end - launch.start, clock_of(view, row));
@@ -101,7 +101,7 @@ void draw_launch_bars(ImDrawList* list, const SmPanelState& state, const View& v
   list->AddRectFilled({x - half, row.rect.min.y}, {x + half, row.rect.max.y}, theme.text);
 }
 
-/// "SM 12" as often as there is room, and always that of the SM in focus.
+/// Draws "SM 12" as often as there is room, and always for the focused SM.
 void draw_row_names(ImDrawList* list, const View& view, const SmRows& rows, const TimelineLayout& layout, const TimelineRow& row) {
   const Theme& theme = *view.theme;
   const float height = row.rect.height() / static_cast<float>(rows.count), line = theme.ui_small->FontSize * 1.05F;
@@ -265,7 +265,7 @@ std::optional<SmBlock> find_sm_block(const SmPanelState& state, const View& view
     const double cycle = window.cycle_at(mouse.x, layout.plot.min.x, layout.plot.width());
     const int places = lanes.places_of[static_cast<std::size_t>(lanes.launch_at(cycle))];
     const int nearest = std::clamp(static_cast<int>((at - sm) * places), 0, places - 1);
-    // The place under the mouse; where places have no bands of their own, any that is taken.
+    // The block slot under the mouse; without bands, any occupied one.
     const bool bands = row.rect.height() / state.rows.count / places >= least_bar;
     for (int i = 0; i < (bands ? 1 : places); ++i)
       if (const auto found = lanes.at(sm, (nearest + i) % places, cycle))

@@ -1,5 +1,4 @@
-// The timeline panel: bandwidth over time and one lane a unit of the SM in focus, or one an SM; drag to scrub, wheel to zoom, right
-// drag to pan.
+// The timeline panel: bandwidth over time, and one row per unit of the focused SM or one per SM. Drag to seek, wheel to zoom.
 #include <algorithm>
 
 #include "app/ui/light_tensor.h"
@@ -17,9 +16,9 @@
 namespace tilescope {
 namespace {
 
-constexpr float switch_padding = 5;  // beside a word that can be switched on
+constexpr float switch_padding = 5;  // around a clickable word
 
-/// Room for the names of lanes, beside those of the racers, and for the words that can be clicked before the axis.
+/// Returns the width of row names and of the clickable words.
 float gutter_width(const View& view, float panel) {
   const Theme& theme = *view.theme;
   float names = 104 * theme.scale;
@@ -32,7 +31,7 @@ float gutter_width(const View& view, float panel) {
   return std::min(std::max(names, words), panel * 0.25F);
 }
 
-/// False while a lane's data are not there yet.
+/// Returns false while data of a run are missing.
 bool refresh_data(TimelineState& state, const View& view) {
   state.data.resize(view.lanes.size());
   double whole = 0;
@@ -55,8 +54,7 @@ void follow_playhead(TimelineState& state, const View& view) {
   state.last_step = step;
 }
 
-/// Where rows are higher than their place: scrolls to the row of the operation of the group whose step changed, of the chosen
-/// algorithm where both did. Who scrolls by hand while it plays is left alone.
+/// If rows do not fit, scrolls to the row of the current operation. Manual scrolling during playback is respected.
 void follow_rows(TimelineState& state, const View& view, const TimelineLayout& layout) {
   state.row_steps.resize(view.lanes.size(), -1);
   if (view.playing != state.was_playing) state.scrolled_by_hand = false;
@@ -92,7 +90,7 @@ void refresh_picture(TimelineState& state, const View& view, const TimelineLayou
   if (state.picture.quads && key.same_as(state.key)) return;
   std::vector<std::shared_ptr<const Simulation>> simulations;
   for (const Lane& lane : view.lanes) simulations.push_back(lane.simulation);
-  // Tens of thousands of quads: their memory is used again once no frame draws from it.
+  // Reuses the memory of tens of thousands of quads once no frame needs it.
   std::shared_ptr<QuadBatch> quads = state.picture.quads.use_count() == 1 ? std::move(state.picture.quads) : nullptr;
   state.picture =
       make_timeline_picture(*view.theme, layout, state.window, state.data, simulations, view.hovered_tensor, std::move(quads));
@@ -131,7 +129,7 @@ void show_hover(const View& view, const TimelineState& state, const TimelineLayo
   }
 }
 
-/// What the lanes are: two words before the axis, of which one is on.
+/// Draws the switch between Units and SM.
 void lanes_switch(const View& view, const TimelineLayout& layout, Commands& commands) {
   const Theme& theme = *view.theme;
   ImDrawList* list = ImGui::GetWindowDrawList();
@@ -156,7 +154,7 @@ void lanes_switch(const View& view, const TimelineLayout& layout, Commands& comm
   }
 }
 
-/// The word before the axis: a click changes cycles into time and back.
+/// Draws the switch between cycles and time.
 void unit_switch(TimelineState& state, const View& view, const TimelineLayout& layout) {
   const Theme& theme = *view.theme;
   const float width = std::max(text_width(theme.ui_small, tr("cycles")), text_width(theme.ui_small, tr("time")));

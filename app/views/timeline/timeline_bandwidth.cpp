@@ -13,7 +13,7 @@ namespace tilescope {
 
 namespace {
 
-/// The curve of the record last drawn.
+/// The cached curve of the last record.
 struct KeptCurve {
   const KnownBandwidth* of = nullptr;
   double clock_hz = 0, ceiling = 0;
@@ -40,7 +40,7 @@ std::string name_of(const KnownBandwidth& known) {
   return say(known.live ? tr("live {}") : tr("recorded {}"), day_of(known.record.date));
 }
 
-/// Two short lines with their names, at the right end of `row`.
+/// Draws the legend at the right end of `row`.
 void draw_legend(ImDrawList* list, const View& view, const Rect& row) {
   const Theme& theme = *view.theme;
   const float scale = theme.scale, sample = 14 * scale, gap = 5 * scale, thickness = std::max(1.0F, 1.5F * scale);
@@ -111,7 +111,7 @@ void draw_measured_bandwidth(ImDrawList* list, const View& view, const TimeWindo
     line.push_back({x, row->rect.max.y - pad - static_cast<float>(std::clamp(rate / top, 0.0, 1.0)) * height});
   }
   list->AddPolyline(line.data(), static_cast<int>(line.size()), theme.highlight, ImDrawFlags_None, 1.4F * theme.scale);
-  // Above the curves where launches are named; else over them, since nothing else is free.
+  // Above the curves, next to launch names; else over them.
   const Rect strip = {layout.plot.min, {layout.plot.max.x, layout.plot.min.y + layout.launch_strip}};
   draw_legend(list, view, layout.launch_strip > 0 ? strip : row->rect);
 }

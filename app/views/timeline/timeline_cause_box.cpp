@@ -1,4 +1,4 @@
-// Draws the chain of causes, each line a way to where it happened.
+// Draws the chain of causes; each line links to its moment.
 #include "app/views/timeline/timeline_cause_box.h"
 
 #include <string>
@@ -32,11 +32,11 @@ void draw_cause_lines(const CauseBox& box, const View& view, Commands& commands)
 void show_causes(CauseBox& box, std::span<const std::shared_ptr<const TimelineData>> data, const View& view, Commands& commands) {
   const Theme& theme = *view.theme;
   if (box.chain.empty()) return;
-  if (box.group >= data.size() || box.of != data[box.group]) {  // another simulation
+  if (box.group >= data.size() || box.of != data[box.group]) {  // the simulation changed
     box.chain.clear();
     return;
   }
-  // No popup, which would swallow the click elsewhere.
+  // Not a popup, which would swallow clicks elsewhere.
   ImGui::SetNextWindowPos({box.at.x, box.at.y - 10 * theme.scale}, ImGuiCond_Always, {0.2F, 1});
   ImGui::PushStyleColor(ImGuiCol_WindowBg, ImGui::GetColorU32(ImGuiCol_PopupBg));
   constexpr ImGuiWindowFlags flags = ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_AlwaysAutoResize |

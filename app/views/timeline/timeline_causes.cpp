@@ -1,4 +1,4 @@
-// Walks from a waiting operation back along what each waited for.
+// Walks from a stalled operation back to its first cause.
 #include "app/views/timeline/timeline_causes.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ bool waited(const Interval& interval) {
          interval.start - interval.ready >= least_wait;
 }
 
-/// The latest interval before `i` of the same block with operation `op`.
+/// Returns the latest interval before `i` of the same block with operation `op`.
 std::optional<std::size_t> earlier_of_block(std::span<const Interval> intervals, std::size_t i, std::int32_t op) {
   if (op < 0) return std::nullopt;
   for (std::size_t at = i; at-- > 0;)
@@ -25,7 +25,7 @@ std::optional<std::size_t> earlier_of_block(std::span<const Interval> intervals,
   return std::nullopt;
 }
 
-/// Of the intervals for which `fits`, the one that ends last but not after `i` begins.
+/// Returns the fitting interval that ends last before `i` begins.
 template <class Fits>
 std::optional<std::size_t> last_to_end(std::span<const Interval> intervals, std::size_t i, const Fits& fits) {
   std::optional<std::size_t> best;
@@ -40,14 +40,14 @@ std::optional<std::size_t> last_to_end(std::span<const Interval> intervals, std:
   return best;
 }
 
-/// The operation of the same block that ran before `i`: the last one of its stream.
+/// Returns the previous operation in the same stream.
 std::optional<std::size_t> predecessor(std::span<const Interval> intervals, std::size_t i) {
   return last_to_end(intervals, i, [&](const Interval& each) {
     return each.run == intervals[i].run && (each.kind == OpKind::load) == (intervals[i].kind == OpKind::load);
   });
 }
 
-/// The block whose end made room for that of `i`.
+/// Returns the block whose end freed the slot of `i`.
 std::optional<std::size_t> last_of_block_before(const Simulation& simulation, std::span<const Interval> intervals, std::size_t i) {
   const auto runs = simulation.trace->runs();
   const BlockRun& own = runs[static_cast<std::size_t>(intervals[i].run)];
@@ -106,14 +106,14 @@ std::vector<CauseLink> cause_chain(const Simulation& simulation, const TimelineD
       chain.push_back(std::move(link));
       continue;
     }
-    if (interval.kind == OpKind::load) {  // issued as soon as it could be: the memory itself took the time
+    if (interval.kind == OpKind::load) {  // issued at once: the memory took the time
       link.waited = interval.end - interval.start;
       link.why = interval.hbm_bytes > 0 ? say(tr("Came from HBM in {} cycles: first cause"), format_cycles(Cycles(link.waited)))
                                         : say(tr("Came from the L2 in {} cycles: first cause"), format_cycles(Cycles(link.waited)));
       chain.push_back(std::move(link));
       break;
     }
-    // It ran in its turn; whoever held its block up before it is the cause. What it took itself is said where the chain ends there.
+    // It ran in order; an earlier stall of its block is the cause. Its own duration is given if the chain ends here.
     std::optional<std::size_t> before = predecessor(intervals, *at);
     std::size_t passed = 1;
     while (before && !waited(intervals[*before]) && passed < 256) {

@@ -1,4 +1,4 @@
-// Finds what is under the mouse in the timeline and puts it in words.
+// Builds the timeline's tooltips.
 #include "app/views/timeline/timeline_hover.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace tilescope {
 namespace {
 
-/// The load that interval `waiting` needed: the latest earlier one of the same block with that operation index.
+/// Returns the load that interval `waiting` needed.
 std::optional<std::size_t> load_of(std::span<const Interval> intervals, std::size_t waiting, std::int32_t op) {
   for (std::size_t i = waiting; i-- > 0;)
     if (intervals[i].run == intervals[waiting].run && intervals[i].op == op) return i;

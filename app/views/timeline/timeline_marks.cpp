@@ -1,4 +1,4 @@
-// Draws what changes with every frame, so that the picture of bars and curves can be kept.
+// Draws what changes every frame, so that bars and curves can be cached.
 #include "app/views/timeline/timeline_marks.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ const char* row_name(const TimelineRow& row) {
   return "";
 }
 
-/// One line of `text` in `rect`, smaller where it is too wide, and cut only where that is not enough.
+/// Draws one line of `text` in `rect`, smaller if too wide, then elided.
 void draw_name(ImDrawList* list, ImFont* font, float size, const Rect& rect, ImU32 color, std::string_view text, Align align) {
   const float whole = text_width(font, text) * size / font->FontSize;
   size *= std::clamp(rect.width() / std::max(whole, 1.0F), 0.8F, 1.0F);
@@ -128,14 +128,14 @@ void draw_axis(ImDrawList* list, const View& view, const TimelineState& state, c
     list->AddRectFilled({x, layout.plot.max.y}, {x + width, layout.plot.max.y + 4 * theme.scale}, theme.text_faint);
     const float text = text_width(theme.mono_small, tick.text);
     const float left = std::clamp(x - text * 0.5F, layout.axis.min.x, std::max(layout.axis.min.x, layout.axis.max.x - text));
-    if (left + text > playhead - badge && left < playhead + badge) continue;  // the playhead's own number is there
+    if (left + text > playhead - badge && left < playhead + badge) continue;  // covered by the playhead's number
     draw_text_at(list, theme.mono_small, {std::floor(left), layout.axis.max.y - theme.mono_small->FontSize}, theme.text_faint,
                  tick.text);
   }
   if (state.window.fits_all()) return;
   const float from = static_cast<float>(state.window.begin / state.window.whole),
               to = static_cast<float>(state.window.end / state.window.whole);
-  const float y = layout.area.max.y - width;  // where in the whole run this is
+  const float y = layout.area.max.y - width;  // position in the whole run
   list->AddRectFilled({layout.axis.min.x, y}, {layout.axis.max.x, y + width}, theme.inset_border);
   list->AddRectFilled({layout.axis.min.x + from * layout.axis.width(), y - width},
                       {layout.axis.min.x + std::max(to, from + 0.004F) * layout.axis.width(), y + width}, theme.accent);
@@ -146,7 +146,7 @@ void draw_playhead(ImDrawList* list, const View& view, const TimelineState& stat
   const double at = state.window.x_of(view.cycle, layout.plot.min.x, layout.plot.width());
   const float right = std::max(layout.plot.min.x, static_cast<float>(std::min(at, static_cast<double>(layout.plot.max.x))));
   const float top = layout.plot.min.y + layout.launch_strip;
-  list->AddRectFilled({right, top}, layout.plot.max, with_alpha(theme.panel, 0.38F));  // what is yet to come is quieter
+  list->AddRectFilled({right, top}, layout.plot.max, with_alpha(theme.panel, 0.38F));  // dims the future
   if (at < layout.plot.min.x - 0.5 || at > layout.plot.max.x + 0.5) return;
   const auto x = std::floor(static_cast<float>(at));
   const float half = std::max(0.75F, 0.75F * theme.scale);

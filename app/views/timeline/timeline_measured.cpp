@@ -1,4 +1,4 @@
-// Draws the measured lanes of the timeline.
+// Draws the measured rows of the timeline.
 #include "app/views/timeline/timeline_measured.h"
 
 #include <algorithm>
@@ -39,7 +39,7 @@ const char* stage_text(ProbeStage stage) {
   return "";
 }
 
-/// The colours of the simulated lanes: a product wears what it makes.
+/// Returns the colours of the simulated rows; a product has the colour of its result.
 ImU32 stage_color(const Theme& theme, ProbeStage stage) {
   switch (stage) {
     case ProbeStage::prologue:
@@ -72,7 +72,7 @@ int warps_of(const ProbedSmBlock& block) {
   return std::max(1, most);
 }
 
-/// Blocks that were on the SM together stand below each other; one that came later takes the first band that is free.
+/// Assigns bands: concurrent blocks are stacked, later ones take the first free band.
 std::vector<std::size_t> bands_of(const ProbeResult& probe) {
   std::vector<std::size_t> bands;
   std::vector<double> free_from;
@@ -96,8 +96,7 @@ std::string provenance(const KnownProbe& known) {
   return text;
 }
 
-/// Which turn of the block's loop it is. flash1 goes through all query tiles for each key tile; a block of S or of its softmax has
-/// one.
+/// Names the loop iteration. flash1 visits all query tiles per key tile; blocks of S and of its softmax have one iteration.
 std::string turn_text(const ProbeResult& probe, const ProbedSmBlock& block, const ProbeInterval& interval) {
   const bool looped = probe.launches.size() == 1 || block.launch + 1 == static_cast<int>(probe.launches.size());
   if (!looped) return tr("the whole tile");
@@ -125,7 +124,7 @@ void draw_block(ImDrawList* list, const Theme& theme, const TimeWindow& window, 
     const float top = band.min.y + line * static_cast<float>(interval.warp);
     const Rect bar{{std::max(left, plot.min.x), top},
                    {std::min(std::max(right, left + 0.5F), plot.max.x), top + std::max(1.0F, line - 0.5F)}};
-    // Thousands of stages a pixel would keep a frame waiting: of those that end in the same half pixel the first stands for all.
+    // Draws only the first of the stages that end in the same half pixel, to keep frames fast.
     if (right > drawn_to + 0.5F || drawn_to == plot.min.x) {
       list->AddRectFilled(bar.min, bar.max, stage_color(theme, interval.stage));
       drawn_to = right;

@@ -1,4 +1,4 @@
-// Turns the mouse over the plot and over the names of SMs into another window, other rows or a command.
+// Turns mouse input on the plot and the SM names into zoom, scroll or commands.
 #include "app/views/timeline/timeline_mouse.h"
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 namespace tilescope {
 namespace {
 
-/// The row of SMs, counted with its fraction, that is under `y`; nullopt where lanes are units, or none is there.
+/// Returns the fractional SM row under `y`, or nullopt.
 std::optional<double> row_under(const TimelineState& state, const TimelineLayout& layout, float y) {
   for (const TimelineRow& row : layout.rows)
     if ((row.kind == TimelineRow::Kind::sms || row.kind == TimelineRow::Kind::measured_sms) && y >= row.rect.min.y &&

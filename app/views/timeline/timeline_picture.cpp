@@ -1,4 +1,4 @@
-// Turns intervals into bars where they can be told apart, into density where they cannot, and bandwidth into filled curves.
+// Draws intervals as bars, or as density if too dense, and bandwidth as filled curves.
 #include "app/views/timeline/timeline_picture.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct Painter {
   ImU32 color_of(Tensor tensor) const { return with_alpha(theme.color(tensor), lit && *lit != tensor ? 0.25F : 1.0F); }
 };
 
-/// How a cause is told without its colour: memory is a solid line, a unit that others use dashed, what is being held dotted.
+/// Line style of a stall: solid for memory, dashed for a busy unit, dotted for a held buffer or slot.
 struct WaitLook {
   const char* name;
   float on = 0, off = 0;  // points; 0: solid
@@ -60,7 +60,7 @@ WaitLook look_of(WaitCause cause) {
   return {""};
 }
 
-/// Whether a bar of the lane lies between two pixels.
+/// Returns true if a bar of the row lies between two pixels.
 bool bar_between(const Painter& paint, const UnitLane& lane, float from, float to) {
   const double left = paint.window.cycle_at(from, paint.layout.plot.min.x, paint.layout.plot.width());
   const double right = paint.window.cycle_at(to, paint.layout.plot.min.x, paint.layout.plot.width());
@@ -86,14 +86,14 @@ void add_wait(const Painter& paint, const TimelineRow& row, const Interval& inte
     line.fill = with_alpha(color, 0.75F);
     paint.picture.quads->add(line);
   }
-  Quad tick;  // where the wait began
+  Quad tick;  // start of the stall
   tick.min = {from, middle - 2.5F * thickness};
   tick.max = {from + thickness * 0.75F, middle + 2.5F * thickness};
   tick.fill = with_alpha(color, 0.9F);
   paint.picture.quads->add(tick);
 }
 
-/// Names of waits that are already on a row.
+/// Stall names already placed on a row.
 struct PlacedName {
   std::string_view name;
   float from = 0, to = 0;
