@@ -49,8 +49,8 @@ Simulations simulate_lanes(const SimulationRequest& request, bool race, const Pr
 }
 
 /// True where all that was asked for is another SM in focus.
-bool only_focus_differs(const std::vector<Lane>& before, const LaneState& now) {
-  if (before.empty() || before.back().simulation == nullptr) return false;
+bool only_focus_differs(const std::vector<LaneState>& before, const LaneState& now) {
+  if (before.empty()) return false;
   const SimulationRequest &was = before.back().simulation->request, &is = now.simulation->request;
   return same_request(was, is) && was.focus_sm != is.focus_sm;
 }
@@ -98,31 +98,29 @@ void Session::State::take_simulations(const std::vector<Arrival>& arrivals, bool
   const std::int64_t old_step = lanes.empty() ? 0 : lanes.back().step;
   const bool was_last = !lanes.empty() && old_step == lanes.back().simulation->trace->step_count(lanes.back().focus_sm);
   const double old_cycle = playhead.goal();
-  // Another SM in focus changes no number: what was found out about the SMs still holds.
-  std::vector<Lane> old;
-  for (const LaneState& lane : lanes) old.push_back(lane.lane);
-  std::vector<std::shared_ptr<const Simulation>> left;
-  for (LaneState& lane : lanes) {
-    left.push_back(std::move(lane.simulation));
-    retired.add(std::move(lane.operations));
-  }
-  lanes.clear();
+  // Two results can arrive between two frames, so what left may never have been drawn: only its simulation is sure to be there.
+  std::vector<LaneState> old = std::exchange(lanes, {});
   for (const Arrival& arrival : arrivals) {
     LaneState& lane = lanes.emplace_back();
     lane.simulation = arrival.simulation;
     lane.focus_sm = timeline_key(lane.simulation, request.focus_sm).sm;
     for (const ProgramShape& shape : arrival.timeline->stage_facts->shapes) lane.block_lengths.push_back(shape.longest_block);
   }
+  // Another SM in focus changes no number: what was found out about the SMs still holds.
   bool all_known = old.size() == lanes.size();
   for (std::size_t i = 0; all_known && i < lanes.size(); ++i) {
-    all_known = old[i].sm_lanes != nullptr && same_request(old[i].simulation->request, lanes[i].simulation->request);
+    all_known = old[i].lane.sm_lanes != nullptr && same_request(old[i].simulation->request, lanes[i].simulation->request);
     if (!all_known) break;
-    lanes[i].lane.sm_lanes = old[i].sm_lanes;
-    lanes[i].lane.sm_works = old[i].sm_works;
+    lanes[i].lane.sm_lanes = old[i].lane.sm_lanes;
+    lanes[i].lane.sm_works = old[i].lane.sm_works;
   }
   if (!all_known) forget_looks();
-  for (const auto& simulation : left) keep_focus(simulation);
-  for (auto& simulation : left) retired.add(std::move(simulation));
+  const bool other_focus_only = only_focus_differs(old, lanes.back());
+  for (const LaneState& lane : old) keep_focus(lane.simulation);
+  for (LaneState& lane : old) {
+    retired.add(std::move(lane.simulation));
+    retired.add(std::move(lane.operations));
+  }
   forget_values_of_others();
   for (const Arrival& arrival : arrivals) {
     timelines.put(arrival.timeline_key, arrival.timeline);
@@ -134,7 +132,7 @@ void Session::State::take_simulations(const std::vector<Arrival>& arrivals, bool
   std::int64_t step = arrivals.back().telling_step;
   if (!opened && first_step) step = *first_step;
   if (opened && same_program && (old_step <= last || was_last)) step = old_step;
-  const bool keep_clock = opened && same_program && ((was_race && is_race) || only_focus_differs(old, chosen));
+  const bool keep_clock = opened && same_program && ((was_race && is_race) || other_focus_only);
   opened = true;
   keep_clock ? set_cycle(std::min(old_cycle, end_cycle())) : set_step(std::clamp<std::int64_t>(step, 0, last), 0);
 
@@ -142,7 +140,7 @@ void Session::State::take_simulations(const std::vector<Arrival>& arrivals, bool
   fitting_inputs(request.problem, &misfit);
   if (!misfit.empty()) message = ControlMessage{"inputs", misfit};
   if (going_to_probe) go_to_probe();
-  if (going_to_block) go_to_block();
+  if (going_to_block && going_to_block->sm == chosen.focus_sm) go_to_block();
 }
 
 // --- the session itself -----------------------------------------------------------------------------------------------------
