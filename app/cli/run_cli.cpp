@@ -14,7 +14,7 @@
 #include "app/cli/output.h"
 #include "app/cli/report.h"
 #include "app/cli/request.h"
-#include "app/cli/simulate_twice.h"
+#include "app/cli/run_and_next_limit.h"
 #include "app/cli/sweep.h"
 #include "app/cli/validate.h"
 #include "app/cli/window_options.h"
@@ -46,7 +46,7 @@ std::int64_t peak_rss_bytes() {
 Status run_simulate(const CommandLine& line, std::FILE* out) {
   const auto request = make_request(line);
   if (!request) return request.error();
-  const auto result = simulate_twice(request->simulation);
+  const auto result = simulate_run_and_next_limit(request->simulation);
   if (!result) return result.error();
   const Simulation& simulation = *result->simulation;
   const HostCost cost{result->wall.count(), peak_rss_bytes()};
