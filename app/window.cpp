@@ -18,10 +18,10 @@
 #include <GLFW/glfw3.h>
 
 #include "app/model/assets.h"
-#include "app/model/settings.h"
 #include "app/platform/files.h"
 #include "app/platform/opengl_name.h"
 #include "app/ui/language.h"
+#include "app/ui/settings.h"
 #include "app/views/app_frame.h"
 
 namespace tilescope {
@@ -189,7 +189,7 @@ void install_callbacks(GLFWwindow* window) {
 
 /// Presents full screen on the window's monitor.
 void follow_present(Shell& shell) {
-  const bool wanted = shell.session->present();
+  const bool wanted = shell.session->view().workspace->present;
   if (wanted == shell.full_screen) return;
   shell.full_screen = wanted;
   GLFWmonitor* monitor = glfwGetPrimaryMonitor();
@@ -278,9 +278,9 @@ void run_loop(Shell& shell) {
 void remember(const Shell& shell) {
   Settings settings = shell.settings;
   settings.shares = shell.frame->shares();
-  settings.theme = shell.session->theme_kind();
-  settings.language = shell.session->language();
-  settings.by_sm = shell.session->by_sm();
+  settings.theme = shell.session->view().workspace->theme;
+  settings.language = shell.session->view().workspace->language;
+  settings.by_sm = shell.session->view().workspace->by_sm;
   settings.text_scale = shell.user_scale;
   if (!shell.full_screen) {
     float x = 1, y = 1;

@@ -2,7 +2,6 @@
 #include "app/cli/run_cli.h"
 
 #include <exception>
-#include <new>
 #include <string>
 #include <vector>
 
@@ -15,12 +14,12 @@
 #include "app/cli/output.h"
 #include "app/cli/report.h"
 #include "app/cli/request.h"
-#include "app/cli/simulate_twice.h"
+#include "app/cli/run_and_next_limit.h"
 #include "app/cli/sweep.h"
 #include "app/cli/validate.h"
 #include "app/cli/window_options.h"
+#include "app/model/failure.h"
 #include "app/platform/files.h"
-#include "app/window.h"
 #include "sim/core/text.h"
 #include "sim/engine/chrome_trace.h"
 
@@ -47,7 +46,7 @@ std::int64_t peak_rss_bytes() {
 Status run_simulate(const CommandLine& line, std::FILE* out) {
   const auto request = make_request(line);
   if (!request) return request.error();
-  const auto result = simulate_twice(request->simulation);
+  const auto result = simulate_run_and_next_limit(request->simulation);
   if (!result) return result.error();
   const Simulation& simulation = *result->simulation;
   const HostCost cost{result->wall.count(), peak_rss_bytes()};
@@ -60,13 +59,13 @@ Status run_simulate(const CommandLine& line, std::FILE* out) {
   return print(out, report_table(simulation, next, cost));
 }
 
-Status run_render(const CommandLine& line, std::FILE* err) {
+Status run_render(const CommandLine& line, std::FILE* err, const Screens& screens) {
   auto request = make_request(line);
   if (!request) return request.error();
   RenderOptions options = render_options(line);
   options.request = std::move(request->simulation);
   options.inputs = std::move(request->inputs);
-  return draw_picture(options, err);
+  return draw_picture(screens, options, err);
 }
 
 /// Returns the window's default problem: small enough to show every number, with one block per SM, so that stepping follows one
@@ -81,16 +80,16 @@ CommandLine with_opening_problem(CommandLine line) {
   return line;
 }
 
-Result<int> open_window(const CommandLine& line) {
+Result<int> open_window(const CommandLine& line, const Screens& screens) {
   auto request = make_request(with_opening_problem(line));
   if (!request) return request.error();
   WindowOptions options = window_options(line);
   options.request = std::move(request->simulation);
   options.inputs = std::move(request->inputs);
-  return run_window(options);
+  return screens.open_window(options);
 }
 
-Result<int> run(const CommandLine& line, std::FILE* out, std::FILE* err) {
+Result<int> run(const CommandLine& line, std::FILE* out, std::FILE* err, const Screens& screens) {
   const auto code_of = [](const Status& status) -> Result<int> {
     if (!status) return status.error();
     return exit_done;
@@ -100,13 +99,13 @@ Result<int> run(const CommandLine& line, std::FILE* out, std::FILE* err) {
     case CommandKind::print:
       return code_of(print(out, line.text));
     case CommandKind::window:
-      return open_window(line);
+      return open_window(line, screens);
     case CommandKind::simulate:
       return code_of(run_simulate(line, out));
     case CommandKind::render:
-      return code_of(run_render(line, err));
+      return code_of(run_render(line, err, screens));
     case CommandKind::sweep:
-      return run_sweep_command(line, out, err);
+      return run_sweep_command(line, out, err, screens);
     case CommandKind::validate:
       return run_validate(line, out);
     case CommandKind::measure:
@@ -124,18 +123,17 @@ int fail(std::FILE* err, std::string_view sentence, int code) {
 
 }  // namespace
 
-int run_cli(int argc, char** argv, std::FILE* out, std::FILE* err) {
+int run_cli(int argc, char** argv, std::FILE* out, std::FILE* err, const Screens& screens) {
   try {
     const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
     const auto line = parse_command_line(arguments);
     if (!line) return fail(err, line.error().sentence, exit_code(line.error()));
-    const auto code = run(*line, out, err);
+    const auto code = run(*line, out, err, screens);
     if (!code) return fail(err, code.error().sentence, exit_code(code.error()));
     return *code;
-  } catch (const std::bad_alloc&) {
-    return fail(err, "this needs more memory than the machine gives: use a smaller problem", exit_machine_lacks);
-  } catch (const std::exception& error) {
-    return fail(err, fmt::format("internal error, please report it: {}", error.what()), exit_machine_lacks);
+  } catch (...) {
+    const Error error = error_of(std::current_exception());
+    return fail(err, error.sentence, exit_code(error));
   }
 }
 

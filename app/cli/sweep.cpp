@@ -143,7 +143,7 @@ std::string table_of(const SweepResult& result) {
 }
 
 /// Draws the Sweep view; the rest of the window shows the first point that could be simulated.
-Status draw(const CommandLine& line, const std::shared_ptr<const SweepResult>& result, std::FILE* err) {
+Status draw(const CommandLine& line, const std::shared_ptr<const SweepResult>& result, const Screens& screens, std::FILE* err) {
   RenderOptions options = render_options(line);
   const auto& request = result->request;
   for (std::size_t i = 0; i < result->points.size(); ++i) {
@@ -159,12 +159,12 @@ Status draw(const CommandLine& line, const std::shared_ptr<const SweepResult>& r
   options.center = CenterView::sweep;
   options.panel = "sweep";
   options.out = line.png;
-  return draw_picture(options, err);
+  return draw_picture(screens, options, err);
 }
 
 }  // namespace
 
-Result<int> run_sweep_command(const CommandLine& line, std::FILE* out, std::FILE* err) {
+Result<int> run_sweep_command(const CommandLine& line, std::FILE* out, std::FILE* err, const Screens& screens) {
   auto request = sweep_request(line);
   if (!request) return request.error();
   const Files files{line.csv, json_to_output(line) ? std::string() : line.json.value_or("")};
@@ -205,7 +205,7 @@ Result<int> run_sweep_command(const CommandLine& line, std::FILE* out, std::FILE
   if (simulated == result->points.end())
     return Error{fmt::format("no point can be simulated: {}", result->points.front()->refusal)};
   if (!line.png.empty())
-    if (const Status drawn = draw(line, result, err); !drawn) return drawn.error();
+    if (const Status drawn = draw(line, result, screens, err); !drawn) return drawn.error();
   if (json_to_output(line) || (line.csv.empty() && !line.json && line.png.empty()))
     if (const Status printed = print(out, json_to_output(line) ? sweep_to_json(*result) : table_of(*result)); !printed)
       return printed.error();

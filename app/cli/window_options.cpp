@@ -36,8 +36,8 @@ RenderOptions render_options(const CommandLine& line) {
   return options;
 }
 
-Status draw_picture(const RenderOptions& options, std::FILE* err) {
-  const Result<std::string> notice = render_picture(options);
+Status draw_picture(const Screens& screens, const RenderOptions& options, std::FILE* err) {
+  const Result<std::string> notice = screens.render_picture(options);
   if (!notice) return notice.error();
   if (!notice->empty()) std::fprintf(err, "tilescope: %s\n", notice->c_str());
   return Done{};

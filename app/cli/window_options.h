@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "app/cli/command_line.h"
-#include "app/window.h"
+#include "app/model/window_options.h"
 
 namespace tilescope {
 
@@ -13,7 +13,14 @@ WindowOptions window_options(const CommandLine& line);
 /// Returns the options of a picture; `out` and `panel` come from --out and --panel.
 RenderOptions render_options(const CommandLine& line);
 
+/// The ways in which the program shows something. They are handed in from above: the command line knows neither.
+struct Screens {
+  int (*open_window)(const WindowOptions& options);
+  /// Returns which fonts are not installed, empty where all are.
+  Result<std::string> (*render_picture)(const RenderOptions& options);
+};
+
 /// Draws the picture and names missing fonts on `err`.
-Status draw_picture(const RenderOptions& options, std::FILE* err);
+Status draw_picture(const Screens& screens, const RenderOptions& options, std::FILE* err);
 
 }  // namespace tilescope

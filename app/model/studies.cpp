@@ -9,7 +9,7 @@
 
 #include "app/model/parallel.h"
 #include "app/model/racers.h"
-#include "app/model/view.h"
+#include "app/model/slots.h"
 
 namespace tilescope {
 
@@ -115,17 +115,18 @@ std::shared_ptr<Growing<T>> Studies::find_or_make(Recent<T>& recent, const Simul
 }
 
 /// Hands `work` to the worker unless it is at it already. A job for another study gives way.
-void Studies::begin(const void* what, std::string name, Worker::Work work) {
+void Studies::begin(const void* what, WorkKind kind, Worker::Work work) {
   if (under_way_ == what || stopped_) return;
   under_way_ = what;
   const int turn = ++*turn_;
-  worker_.submit(slot, std::move(name), [this, turn, work = std::move(work)](const Progress& progress) -> Worker::Deliver {
-    const Worker::Deliver inner = work(progress);
-    return [this, turn, inner] {
-      if (inner) inner();
-      if (turn == *turn_) under_way_ = nullptr;
-    };
-  });
+  worker_.submit(Queue::background, slots::study, kind,
+                 [this, turn, work = std::move(work)](const Progress& progress) -> Worker::Deliver {
+                   const Worker::Deliver inner = work(progress);
+                   return [this, turn, inner] {
+                     if (inner) inner();
+                     if (turn == *turn_) under_way_ = nullptr;
+                   };
+                 });
 }
 
 void Studies::ask(CenterView center, const std::shared_ptr<const Simulation>& shown, const SimulationRequest& asked,
@@ -168,7 +169,7 @@ void Studies::ask_roofline(const std::shared_ptr<const Simulation>& shown, const
   roofline_ = find_or_make(rooflines_, asked, make, [](const RooflineStudy&) { return true; });
   shown_ = roofline_.get();
   if (roofline_->read()->complete) return;
-  begin(shown_, tr("computing the roofline"), [study = roofline_, shown, asked](const Progress& progress) -> Worker::Deliver {
+  begin(shown_, WorkKind::roofline, [study = roofline_, shown, asked](const Progress& progress) -> Worker::Deliver {
     RooflineKernel chosen = kernel_of(*shown, true);
     std::optional<RooflineKernel> other;
     SimulationRequest request = asked;
@@ -202,7 +203,7 @@ void Studies::ask_what_if(SimulationRequest real) {
   shown_ = what_if_.get();
   const auto table = what_if_->read();
   if (table->done() == table->rows.size() + 1) return;
-  begin(shown_, tr("simulating the variants"), [study = what_if_, threads = threads_](const Progress& progress) -> Worker::Deliver {
+  begin(shown_, WorkKind::variants, [study = what_if_, threads = threads_](const Progress& progress) -> Worker::Deliver {
     const auto asked = study->read();
     std::vector<std::size_t> order;  // 0 is the base, i + 1 is row i
     if (!asked->base) order.push_back(0);
@@ -235,7 +236,7 @@ void Studies::ask_fit(const SimulationRequest& asked) {
   shown_ = fit_.get();
   const auto maps = fit_->read();
   if (maps->simulated() == maps->fitting()) return;
-  begin(shown_, tr("simulating the tile maps"), [study = fit_, threads = threads_](const Progress& progress) -> Worker::Deliver {
+  begin(shown_, WorkKind::fit_maps, [study = fit_, threads = threads_](const Progress& progress) -> Worker::Deliver {
     const auto empty = study->read();
     std::vector<FitPlace> order = fit_order(*empty);
     std::erase_if(order, [&](const FitPlace& at) { return empty->maps[at.map].cells[at.cell].outcome.has_value(); });
@@ -266,18 +267,19 @@ void Studies::ask_limit(const std::shared_ptr<const Simulation>& shown) {
     limit_given_up_ = false;
   }
   // Where other work stopped it, it is begun again once there is none; that of an earlier simulation gives way at once.
-  if (limit_ || limit_given_up_ || (!changed && !worker_.idle())) return;
-  worker_.submit(slot + 1, tr("simulating without the bottleneck"), [this, shown](const Progress& progress) -> Worker::Deliver {
-    auto found = next_limit(*shown, progress);
-    if (!found && found.error().kind == Error::Kind::cancelled) return {};
-    std::shared_ptr<const NextLimit> limit;
-    if (found) limit = std::make_shared<const NextLimit>(std::move(*found));
-    return [this, shown, limit] {
-      if (limit_of_ != shown) return;
-      limit_ = limit;
-      limit_given_up_ = limit == nullptr;
-    };
-  });
+  if (limit_ || limit_given_up_ || (!changed && !worker_.idle(Queue::background))) return;
+  worker_.submit(Queue::background, slots::next_limit, WorkKind::next_limit,
+                 [this, shown](const Progress& progress) -> Worker::Deliver {
+                   auto found = next_limit(*shown, progress);
+                   if (!found && found.error().kind == Error::Kind::cancelled) return {};
+                   std::shared_ptr<const NextLimit> limit;
+                   if (found) limit = std::make_shared<const NextLimit>(std::move(*found));
+                   return [this, shown, limit] {
+                     if (limit_of_ != shown) return;
+                     limit_ = limit;
+                     limit_given_up_ = limit == nullptr;
+                   };
+                 });
 }
 
 void Studies::ask_sweep(const SimulationRequest& asked) {
@@ -299,7 +301,7 @@ void Studies::ask_sweep(const SimulationRequest& asked) {
   shown_ = sweep_.get();
   const auto result = sweep_->read();
   if (result->complete()) return;
-  begin(shown_, tr("sweeping"), [study = sweep_, threads = threads_](const Progress& progress) -> Worker::Deliver {
+  begin(shown_, WorkKind::sweep, [study = sweep_, threads = threads_](const Progress& progress) -> Worker::Deliver {
     run_sweep(
         *study, threads,
         [&] {
@@ -341,6 +343,7 @@ StudyView Studies::view() const {
   if (sweep_) view.sweep = sweep_->read();
   view.limit = limit_;
   view.sweep_choice = choice_;
+  view.chosen_by_user = choice_is_users_;
   view.stopped = stopped_;
   view.given = given_;
   return view;

@@ -5,12 +5,11 @@
 
 #include <imgui.h>
 
+#include "app/platform/theme_kind.h"
 #include "sim/core/tensor.h"
 #include "sim/engine/trace.h"
 
 namespace tilescope {
-
-enum class ThemeKind { dark, light };
 
 /// Each tensor has one colour everywhere: Okabe-Ito hues, distinct for common colour blindness. Nothing relies on colour alone.
 struct Theme {

@@ -4,8 +4,8 @@
 #include <span>
 #include <string>
 
-#include "app/model/view.h"
 #include "app/ui/widgets.h"
+#include "app/views/view.h"
 
 namespace tilescope {
 
@@ -34,8 +34,6 @@ bool number_field(const Theme& theme, const char* label, const char* id, const c
                   std::int64_t high);
 /// Shows the message of `control` in red, if any.
 void control_message(const View& view, std::string_view control);
-/// Draws a sentence in a red box over the panels, at most `width` wide; ignores clicks.
-void message_box(const Theme& theme, const char* id, ImVec2 at, float width, std::string_view sentence);
 /// Returns true if the message belongs to a control.
 bool message_is_for(const View& view, std::span<const std::string_view> controls);
 

@@ -1,8 +1,8 @@
 // The recorded row at the bottom of the softmax panel: m, l and alpha of the kernel and of the tile machine.
 #pragma once
 
-#include "app/model/view.h"
 #include "app/ui/widgets.h"
+#include "app/views/view.h"
 
 namespace tilescope {
 
@@ -19,8 +19,8 @@ void draw_kernel_word(const View& view, Commands& commands, const Rect& line);
 struct ShownBeside {
   bool row = false, inputs = false;
 };
-ShownBeside shown_beside(const View& view);
+ShownBeside shown_beside(const SessionView& view);
 /// Returns the compared step: the current key tile of the row's block, or the last.
-std::size_t compared_step(const View& view);
+std::size_t compared_step(const SessionView& view);
 
 }  // namespace tilescope

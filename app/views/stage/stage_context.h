@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "app/model/stage_facts.h"
-#include "app/model/view.h"
 #include "app/ui/quad_batch.h"
 #include "app/views/stage/cell_picture.h"
 #include "app/views/stage/stage_layout.h"
+#include "app/views/view.h"
 
 namespace tilescope {
 
@@ -79,8 +79,10 @@ struct StageContext {
   /// Sets the tooltip and the highlighted tensor.
   void tip(std::string title, std::string body, std::optional<Tensor> tensor = {});
   /// Dims the colour while another tensor is hovered.
-  float emphasis(Tensor tensor) const { return view.hovered_tensor && *view.hovered_tensor != tensor ? 0.45F : 1.0F; }
-  bool lit(Tensor tensor) const { return view.hovered_tensor == tensor; }
+  float emphasis(Tensor tensor) const {
+    return view.workspace->hovered_tensor && *view.workspace->hovered_tensor != tensor ? 0.45F : 1.0F;
+  }
+  bool lit(Tensor tensor) const { return view.workspace->hovered_tensor == tensor; }
   /// Highlights the hovered tensor, ends the highlight when the mouse leaves, and shows the tooltip.
   void finish_hover();
   /// Draws the collected `quads`.

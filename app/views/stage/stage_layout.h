@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "app/model/program_shape.h"
+#include "app/model/tile_span.h"
 #include "app/ui/widgets.h"
 #include "sim/core/gpu_spec.h"
 
@@ -60,11 +61,8 @@ struct SmBox {
 };
 
 /// One tensor in HBM.
-struct TensorBox {
-  Tensor tensor = Tensor::q;
+struct TensorBox : TileCells {
   bool here = true;
-  int grid_rows = 1, grid_cols = 1;    // tiles per plane
-  int shown_rows = 1, shown_cols = 1;  // drawn cells; fewer where a cell stands for several tiles
   Rect box, label, cells;
   Rect lane;       // its link to the L2; empty when it is not here
   Rect lane_note;  // bytes so far
@@ -103,16 +101,10 @@ void layout_tensors(StageLayout& layout, const GpuSpec& gpu, const ProgramShape&
 /// Returns the width of a link, proportional to `bytes_per_cycle` within limits.
 float link_width(double bytes_per_cycle, const StageMetrics& metrics);
 
-/// Returns the drawn cell of tile `index` on an axis of `count` tiles in `shown` cells, and its extent along [begin, end).
+/// The extent along [begin, end) of one of `shown` cells.
 struct CellSpan {
   float begin = 0, end = 0;
 };
 CellSpan cell_span(float begin, float end, int shown, int cell);
-int cell_of(int index, int count, int shown);
-/// Returns the tiles [begin, end) of cell `cell`.
-struct TileSpan {
-  int begin = 0, end = 0;
-};
-TileSpan tiles_of(int cell, int count, int shown);
 
 }  // namespace tilescope

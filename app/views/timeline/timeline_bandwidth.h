@@ -1,8 +1,9 @@
 // Draws the measured HBM bandwidth over the simulated one, on the same axis.
 #pragma once
 
-#include "app/model/view.h"
+#include "app/model/timeline_axis.h"
 #include "app/views/timeline/timeline_picture.h"
+#include "app/views/view.h"
 
 namespace tilescope {
 

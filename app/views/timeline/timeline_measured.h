@@ -1,9 +1,9 @@
 // The measured rows of the timeline: one SM of a real GPU, recorded by the kernel, on the simulated axis.
 #pragma once
 
-#include "app/model/view.h"
-#include "app/ui/timeline_axis.h"
+#include "app/model/timeline_axis.h"
 #include "app/ui/widgets.h"
+#include "app/views/view.h"
 
 namespace tilescope {
 

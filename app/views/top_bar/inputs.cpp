@@ -28,7 +28,7 @@ const std::shared_ptr<const Matrix>& matrix_of(const InputSource& inputs, Tensor
 
 void draw_seed(const View& view, Commands& commands) {
   const Theme& theme = *view.theme;
-  InputSource inputs = *view.inputs;
+  InputSource inputs = view.requested->inputs;
   auto seed = static_cast<std::int64_t>(inputs.seed);
   if (number_field(theme, tr("Seed"), "seed", tr("Seed of the random values; equal seeds give equal values on every machine"), seed,
                    0, 1000000)) {
@@ -55,8 +55,8 @@ void draw_matrix(const View& view, Commands& commands, MatrixEdit& edit) {
   const Theme& theme = *view.theme;
   const auto index = static_cast<std::size_t>(edit.tensor);
   const Tensor tensor = tensors[index];
-  const AttentionProblem& p = view.request.problem;
-  const auto& given = matrix_of(*view.inputs, tensor);
+  const AttentionProblem& p = view.requested->request.problem;
+  const auto& given = matrix_of(view.requested->inputs, tensor);
   const std::string shape = fmt::format("{}×{}", tensor == Tensor::q ? p.seq_q : p.seq_kv, p.head_dim);
   text_item(theme.ui_small, theme.text_dim,
             given != nullptr ? fmt::format(fmt::runtime(tr("{} is your {}×{} matrix")), to_string(tensor), given->rows, given->cols)

@@ -28,22 +28,22 @@ std::int64_t whole(double value) {
 }  // namespace
 
 const char* measured_heading(const View& view) {
-  if (view.measured == nullptr) return tr("Measured");
-  return view.measured->bundle->live ? tr("Live") : tr("Recorded");
+  if (view.measured.found == nullptr) return tr("Measured");
+  return view.measured.found->bundle->live ? tr("Live") : tr("Recorded");
 }
 
 std::string measured_column_meaning(const View& view) {
-  if (view.measured == nullptr)
+  if (view.measured.found == nullptr)
     return tr("This problem was not measured. Open a recorded case from the Validate view, or press F5 to measure on this GPU.");
-  const KnownBundle& known = *view.measured->bundle;
+  const KnownBundle& known = *view.measured.found->bundle;
   return say(known.live ? tr("Live on {}, {}: hardware counters, cold L2.") : tr("Recorded on {}, {}: hardware counters, cold L2."),
              known.bundle.device, day_of(known.bundle.date));
 }
 
 MeasuredTotal measured_total(const View& view, LinkChoice choice) {
   MeasuredTotal out;
-  if (view.measured == nullptr) return out;
-  const CaseValidation compared = compare(*view.lane().simulation, view.measured->measured());
+  if (view.measured.found == nullptr) return out;
+  const CaseValidation compared = compare(*view.lane().simulation, view.measured.found->measured());
   for (const MeasuredLink& link : measured_links) {
     const auto& c = compared.figure(link.figure);
     if (link.choice != choice || !c) continue;
@@ -51,7 +51,7 @@ MeasuredTotal measured_total(const View& view, LinkChoice choice) {
     out.bytes = whole(c->measured.median);
     out.within = c->within();
     out.details =
-        say(view.measured->bundle->live ? tr("Measured live: {} ({} to {})") : tr("Recorded: {} ({} to {})"),
+        say(view.measured.found->bundle->live ? tr("Measured live: {} ({} to {})") : tr("Recorded: {} ({} to {})"),
             format_exact_bytes(Bytes(out.bytes)), format_count(whole(c->measured.least)), format_count(whole(c->measured.most)));
     if (std::isfinite(c->error()))
       add_line(out.details, say(tr("Simulated against measured: {}"), format_signed_percent(c->error())));

@@ -25,6 +25,8 @@ constexpr std::array<DrawPanel, 4> panels = {draw_listing_panel, draw_softmax_pa
 /// A view of one simulation at a step, as the session would make it.
 struct Showing {
   InputSource inputs;
+  Requested requested;
+  Workspace workspace;
   BlockOperations operations;
   std::vector<Lane> lanes = std::vector<Lane>(1);
   View view;
@@ -52,9 +54,10 @@ struct Showing {
       }
     }
     view.lanes = lanes;
-    view.cycle = lane.state.cycle;
-    view.inputs = &inputs;
-    view.row = 3;
+    view.playback.cycle = lane.state.cycle;
+    workspace.row = 3;
+    view.requested = &requested;
+    view.workspace = &workspace;
   }
   Showing(const Showing&) = delete;
   Showing& operator=(const Showing&) = delete;
@@ -195,7 +198,9 @@ TEST_CASE("traffic: hovering a row highlights its tensor once; leaving ends it")
   }
   CHECK(lit == std::vector<Tensor>{Tensor::q, Tensor::k, Tensor::v, Tensor::o, Tensor::lse});
   View view = showing.view;
-  view.hovered_tensor = Tensor::k;
+  Workspace lit_workspace = showing.workspace;
+  lit_workspace.hovered_tensor = Tensor::k;
+  view.workspace = &lit_workspace;
   screen.mouse({60, 410});
   screen.frame(view, draw_traffic_panel);
   const auto out = of_kind<HoverTensor>(screen.frame(view, draw_traffic_panel));
@@ -206,7 +211,7 @@ TEST_CASE("traffic: hovering a row highlights its tensor once; leaving ends it")
 TEST_CASE("softmax: plus and minus choose the row and stop at the tile's edges") {
   Showing showing(run("flash2"), 20);
   const auto rows_asked = [&](int row) {
-    showing.view.row = row;
+    showing.workspace.row = row;
     PanelScreen screen({320, 300});
     std::vector<int> rows;
     for (float x = 200; x < 320; x += 4)

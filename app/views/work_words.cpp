@@ -1,0 +1,51 @@
+// One sentence for each kind of work and each notice.
+#include "app/views/work_words.h"
+
+#include "app/ui/language.h"
+#include "app/ui/window_words.h"
+
+namespace tilescope {
+
+const char* words_of(WorkKind kind) {
+  switch (kind) {
+    case WorkKind::unnamed:
+      break;
+    case WorkKind::simulation:
+      return tr("simulating");
+    case WorkKind::timeline:
+      return tr("preparing the timeline");
+    case WorkKind::other_sms:
+      return tr("simulating the SMs in view");
+    case WorkKind::values:
+      return tr("computing the values");
+    case WorkKind::probe_comparison:
+      return tr("comparing the kernel's row with the tile machine");
+    case WorkKind::validation:
+      return tr("comparing the model with the measurements");
+    case WorkKind::measurement:
+      return tr("measuring");
+    case WorkKind::roofline:
+      return tr("computing the roofline");
+    case WorkKind::variants:
+      return tr("simulating the variants");
+    case WorkKind::fit_maps:
+      return tr("simulating the tile maps");
+    case WorkKind::next_limit:
+      return tr("simulating without the bottleneck");
+    case WorkKind::sweep:
+      return tr("sweeping");
+  }
+  return "";
+}
+
+std::string words_of(const ControlMessage& message) {
+  switch (message.notice) {
+    case Notice::none:
+      break;
+    case Notice::block_not_in_trace:
+      return tr("The trace is too long to keep every block, and the block of this row is missing.");
+  }
+  return window_words(message.error.sentence);
+}
+
+}  // namespace tilescope
