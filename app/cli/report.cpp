@@ -107,7 +107,7 @@ std::string traffic(const Simulation& simulation) {
   for (Link link : all_links) {
     std::int64_t expected_total = 0;
     bool has_form = false;
-    for (Tensor tensor : all_tensors) {
+    for (Tensor tensor : simulation.program->tensors()) {
       const std::int64_t bytes = simulation.ledger.total(tensor, link).value;
       const auto term = term_of(form, tensor, link);
       if (bytes == 0 && !term) continue;

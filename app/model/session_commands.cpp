@@ -10,6 +10,15 @@
 
 namespace tilescope {
 
+namespace {
+
+/// The letter under which a person gives a matrix.
+const char* name_of(Meaning given) {
+  return given == Meaning::key ? "K" : given == Meaning::value ? "V" : "Q";
+}
+
+}  // namespace
+
 void Session::State::operator()(const SetAlgorithm& command) {
   if (request.algorithm == command.id) return;
   request.algorithm = command.id;
@@ -90,12 +99,12 @@ void Session::State::operator()(const SetInputs& command) {
 }
 
 void Session::State::operator()(const SetMatrix& command) {
-  const std::string control = fmt::format("inputs.{}", to_string(command.tensor));
+  const std::string control = fmt::format("inputs.{}", name_of(command.tensor));
   InputSource changed = inputs;
-  auto& slot = command.tensor == Tensor::k ? changed.k : command.tensor == Tensor::v ? changed.v : changed.q;
+  auto& slot = command.tensor == Meaning::key ? changed.k : command.tensor == Meaning::value ? changed.v : changed.q;
   slot = nullptr;
   if (!command.text.empty()) {
-    std::string text = command.text, origin = fmt::format("the matrix typed for {}", to_string(command.tensor));
+    std::string text = command.text, origin = fmt::format("the matrix typed for {}", name_of(command.tensor));
     if (command.is_path && load_text != nullptr) {
       Result<std::string> read = load_text(command.text);
       if (!read) {
@@ -112,7 +121,7 @@ void Session::State::operator()(const SetMatrix& command) {
     }
     slot = std::make_shared<const Matrix>(std::move(*matrix));
     InputSource only;
-    (command.tensor == Tensor::k ? only.k : command.tensor == Tensor::v ? only.v : only.q) = slot;
+    (command.tensor == Meaning::key ? only.k : command.tensor == Meaning::value ? only.v : only.q) = slot;
     if (const Status status = check(only, request.problem); !status) {
       message = ControlMessage{control, status.error().sentence};
       return;

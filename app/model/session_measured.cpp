@@ -135,7 +135,7 @@ static std::int64_t shown_query(const LaneState& lane, int row) {
   const int op = lane.lane.rest.op;
   const std::int32_t tile = op >= 0 ? block.operations[static_cast<std::size_t>(op)].q_tile : -1;
   const std::int64_t tile_first = std::max(0, tile) * lane.simulation->program->tile().block_q;
-  const std::int64_t query = std::max<std::int64_t>(tile_first, block.first_row) + row;
+  const std::int64_t query = std::max<std::int64_t>(tile_first, block.domain.first) + row;
   return std::clamp<std::int64_t>(query, 0, lane.simulation->program->problem().seq_q - 1);
 }
 
@@ -146,7 +146,7 @@ void Session::State::choose_probe() {
   const LaneState& lane = lanes.back();
   if (lane.operations != nullptr)
     for (const auto& known : probes)
-      if (known->probe.plane == lane.operations->plane && known->probe.query == shown_query(lane, row)) {
+      if (known->probe.plane == lane.operations->domain.plane && known->probe.query == shown_query(lane, row)) {
         best = known;
         break;
       }
@@ -304,7 +304,7 @@ void Session::State::operator()(const Measure&) {
   what.inputs = fitting_inputs(what.request.problem, nullptr);
   what.query = what.request.problem.seq_q - 1;  // of step 0: the row that sees most keys
   if (lane.operations != nullptr) {
-    what.plane = lane.operations->plane;
+    what.plane = lane.operations->domain.plane;
     what.query = shown_query(lane, row);
   }
   background->submit(measure_slot, tr("measuring"), [this, what, shelf = shelf](const Progress& progress) -> Worker::Deliver {

@@ -260,7 +260,7 @@ struct Session::State {
   void forget_values_of_others();
   void nothing_under_way();
   InputSource fitting_inputs(const AttentionProblem& problem, std::string* misfit) const;
-  void choose_row(const BlockHistory& history, int op);
+  void choose_row(const Schema& schema, const BlockHistory& history, int op);
 
   // session_sms.cpp: SMs out of focus, and lanes by SM
   void keep_focus(const std::shared_ptr<const Simulation>& left);

@@ -15,7 +15,7 @@ namespace {
 /// nullptr where the program has no output to hold against it, or where a row of the plane would keep a frame waiting.
 std::shared_ptr<const ReferencePlane> make_reference(const TileProgram& program, const InputSource& inputs, std::int64_t plane) {
   const auto outputs = program.outputs();
-  if (std::find(outputs.begin(), outputs.end(), Tensor::o) == outputs.end()) return nullptr;
+  if (std::none_of(outputs.begin(), outputs.end(), [](Tensor tensor) { return tensor.means(Meaning::output); })) return nullptr;
   if (program.problem().seq_kv * program.problem().head_dim > most_checked_elements) return nullptr;
   return std::make_shared<const ReferencePlane>(program, inputs, plane);
 }
@@ -80,8 +80,8 @@ ValuesKey values_of_step(std::shared_ptr<const BlockHistory> history, const Bloc
 bool Session::State::at_hand(std::size_t slot, const ValuesKey& values) const {
   if (values.history->keeps_everything() || values_brought[slot] == values) return true;
   for (const int op : values.ops)
-    for (int i = 1; i < slot_count; ++i)
-      if (!values.history->at_hand(static_cast<Slot>(i), op)) return false;
+    for (Slot tile : values.history->operations().tiles)
+      if (!values.history->at_hand(tile, op)) return false;
   return true;
 }
 
@@ -93,8 +93,10 @@ void Session::State::ask_for_values(std::size_t slot, const ValuesKey& values) {
                   [this, slot, values](const Progress& progress) -> Worker::Deliver {
                     bool all = true;
                     for (const int op : values.ops)
-                      for (int i = 1; i < slot_count && (all = all && progress(0)); ++i)
-                        values.history->value(static_cast<Slot>(i), op);
+                      for (Slot tile : values.history->operations().tiles) {
+                        if (!(all = all && progress(0))) break;
+                        values.history->value(tile, op);
+                      }
                     return [this, slot, values, all] {
                       if (values_asked[slot] == values) values_asked[slot] = {};
                       if (all) values_brought[slot] = values;
@@ -170,7 +172,7 @@ void Session::State::nothing_under_way() {
 }
 
 void Session::State::ask_for_history(int slot, const BlockKey& key) {
-  auto& under_way = histories_under_way[static_cast<std::size_t>(slot)];
+  auto& under_way = histories_under_way[slot];
   if (under_way == key) return;
   under_way = key;
   const InputSource source = fitting_inputs(key.simulation->request.problem, nullptr);
@@ -178,7 +180,7 @@ void Session::State::ask_for_history(int slot, const BlockKey& key) {
                  [this, slot, key, source](const Progress& progress) -> Worker::Deliver {
                    auto made = run_block(*key.simulation->program, source, key.launch, key.block, progress);
                    return [this, slot, key, history = made ? *made : nullptr] {
-                     auto& waiting = histories_under_way[static_cast<std::size_t>(slot)];
+                     auto& waiting = histories_under_way[slot];
                      if (waiting != key) return;  // asked for something else meanwhile
                      waiting.reset();
                      if (history) histories.put(key, history);
@@ -187,7 +189,7 @@ void Session::State::ask_for_history(int slot, const BlockKey& key) {
 }
 
 void Session::State::ask_for_plane(int slot, const PlaneKey& key) {
-  auto& under_way = planes_under_way[static_cast<std::size_t>(slot)];
+  auto& under_way = planes_under_way[slot];
   if (under_way == key) return;
   under_way = key;
   const InputSource source = fitting_inputs(key.simulation->request.problem, nullptr);
@@ -196,7 +198,7 @@ void Session::State::ask_for_plane(int slot, const PlaneKey& key) {
                    const PlaneFacts facts{make_reference(*key.simulation->program, source, key.plane),
                                           std::make_shared<const TileHistory>(*key.simulation, key.plane)};
                    return [this, slot, key, facts] {
-                     auto& waiting = planes_under_way[static_cast<std::size_t>(slot)];
+                     auto& waiting = planes_under_way[slot];
                      if (waiting != key) return;
                      waiting.reset();
                      planes.put(key, facts);
@@ -210,12 +212,12 @@ void Session::State::show_timeline(int slot, LaneState& lane) {
   const TimelineKey key{lane.simulation, lane.lane.focus_sm};
   const auto* made = timelines.find(key);
   lane.lane.timeline = made != nullptr ? *made : nullptr;
-  auto& under_way = timelines_under_way[static_cast<std::size_t>(slot)];
+  auto& under_way = timelines_under_way[slot];
   if (made != nullptr || under_way == key) return;
   under_way = key;
   worker->submit(first_timeline_slot + slot, tr("laying out the timeline"), [this, slot, key](const Progress&) -> Worker::Deliver {
     return [this, slot, key, laid_out = lay_out_timeline_of(key)] {
-      auto& waiting = timelines_under_way[static_cast<std::size_t>(slot)];
+      auto& waiting = timelines_under_way[slot];
       if (waiting != key) return;
       waiting.reset();
       timelines.put(key, laid_out);
@@ -225,7 +227,7 @@ void Session::State::show_timeline(int slot, LaneState& lane) {
 
 /// What is known of the plane of the step's block; of the first plane before anything ran.
 void Session::State::show_plane(int slot, LaneState& lane) {
-  const PlaneKey key{lane.simulation, lane.operations != nullptr ? lane.operations->plane : 0};
+  const PlaneKey key{lane.simulation, lane.operations != nullptr ? lane.operations->domain.plane : 0};
   const PlaneFacts* facts = planes.find(key);
   if (facts == nullptr) ask_for_plane(slot, key);
   lane.lane.reference = facts != nullptr ? facts->reference : nullptr;
@@ -255,7 +257,8 @@ void Session::State::ask_for_histories() {
       if (!at_hand(i, values_of_step(*history, *lane.operations, lane.lane.rest, lane.lane.rest.op, lane.lane.values_op)))
         lane.lane.history = nullptr;
     }
-    if (lane.lane.history != nullptr && i + 1 == lanes.size()) choose_row(*lane.lane.history, lane.lane.rest.op);
+    if (lane.lane.history != nullptr && i + 1 == lanes.size())
+      choose_row(lane.lane.simulation->program->schema(), *lane.lane.history, lane.lane.rest.op);
   }
   const LaneState& lane = lanes.back();
   if (lane.lane.history != nullptr && !lane.lane.history->keeps_everything()) ask_for_next_values(lane);
@@ -267,10 +270,12 @@ void Session::State::ask_for_histories() {
 }
 
 /// Until a row is clicked, the row that shows most: the one whose sum and output this block scales nearest to a half.
-void Session::State::choose_row(const BlockHistory& history, int op) {
+void Session::State::choose_row(const Schema& schema, const BlockHistory& history, int op) {
   if (row_chosen) return;
   row_chosen = true;
-  const std::shared_ptr<const Matrix> alpha = history.value(Slot::alpha, op);
+  const Slot factor = schema.tile(Meaning::row_max, TilePart::factor);
+  if (factor == Slot::none) return;
+  const std::shared_ptr<const Matrix> alpha = history.value(factor, op);
   if (alpha == nullptr) return;
   const auto distance = [](float a) { return std::fabs(a - 0.5F); };
   const auto& values = alpha->values;

@@ -61,7 +61,7 @@ struct SmBox {
 
 /// One tensor in HBM.
 struct TensorBox {
-  Tensor tensor = Tensor::q;
+  Tensor tensor;
   bool here = true;
   int grid_rows = 1, grid_cols = 1;    // tiles of a plane
   int shown_rows = 1, shown_cols = 1;  // drawn cells; fewer where a cell stands for several tiles

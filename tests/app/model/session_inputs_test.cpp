@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "sim/programs/attention_tensors.h"
 #include "tests/app/model/opened_session.h"
 #include "tests/app/temporary_folder.h"
 
@@ -11,19 +12,19 @@ using namespace tilescope;
 TEST_CASE("session: a matrix of one's own is used; one of another shape is refused with both shapes") {
   Opened opened;
   opened.after(SetProblem{two_numbers_a_row(4), "seq"});
-  const View good = opened.after(SetMatrix{Tensor::q, "1,2\n3,4\n5,6\n7,8"});
+  const View good = opened.after(SetMatrix{Meaning::query, "1,2\n3,4\n5,6\n7,8"});
   CHECK_FALSE(good.message.has_value());
   REQUIRE(good.inputs->q != nullptr);
   CHECK(good.inputs->q->at(3, 1) == 8);
-  const View bad = opened.after(SetMatrix{Tensor::k, "1,2,3\n4,5,6"});
+  const View bad = opened.after(SetMatrix{Meaning::key, "1,2,3\n4,5,6"});
   REQUIRE(bad.message.has_value());
   CHECK(bad.message->control == "inputs.K");
   CHECK(bad.inputs->k == nullptr);
   CHECK(bad.inputs->q != nullptr);
-  const View rubbish = opened.after(SetMatrix{Tensor::v, "one, two"});
+  const View rubbish = opened.after(SetMatrix{Meaning::value, "one, two"});
   REQUIRE(rubbish.message.has_value());
   CHECK(rubbish.message->control == "inputs.V");
-  const View seeded = opened.after(SetMatrix{Tensor::q, ""});
+  const View seeded = opened.after(SetMatrix{Meaning::query, ""});
   CHECK(seeded.inputs->q == nullptr);
   CHECK_FALSE(seeded.message.has_value());
 }
@@ -32,8 +33,8 @@ TEST_CASE("session: a matrix is loaded from a file, and a missing file is a sent
   const TemporaryFolder folder;
   Opened opened;
   opened.after(SetProblem{two_numbers_a_row(2), "seq"});
-  CHECK(opened.after(SetMatrix{Tensor::v, folder.file("v.csv", "1 0\n0 1\n"), true}).inputs->v != nullptr);
-  const View missing = opened.after(SetMatrix{Tensor::v, folder.path("none.csv"), true});
+  CHECK(opened.after(SetMatrix{Meaning::value, folder.file("v.csv", "1 0\n0 1\n"), true}).inputs->v != nullptr);
+  const View missing = opened.after(SetMatrix{Meaning::value, folder.path("none.csv"), true});
   REQUIRE(missing.message.has_value());
   CHECK(missing.message->sentence.find("none.csv") != std::string::npos);
 }
@@ -41,7 +42,7 @@ TEST_CASE("session: a matrix is loaded from a file, and a missing file is a sent
 TEST_CASE("session: a matrix that no longer fits the problem is left out and said so") {
   Opened opened;
   opened.after(SetProblem{two_numbers_a_row(2), "seq"});
-  opened.after(SetMatrix{Tensor::q, "1 0\n0 1"});
+  opened.after(SetMatrix{Meaning::query, "1 0\n0 1"});
   const View view = opened.after(SetProblem{with_rows(opened.view(), 8), "seq"});
   REQUIRE(view.message.has_value());
   CHECK(view.message->control == "inputs");
