@@ -199,6 +199,8 @@ class Understanding {
     std::vector<std::string_view> orders;
     for (const BlockOrderInfo& row : block_orders()) orders.push_back(row.id);
     choice("--block-order", orders, block_order_from, line_.block_order);
+    constexpr std::string_view key_orders[] = {"ascending", "descending"};
+    choice("--key-order", key_orders, key_order_from, line_.key_order);
     if (const auto count = whole("--blocks-per-sm", 1, most_blocks_per_sm)) line_.blocks_per_sm = static_cast<int>(*count);
     line_.probe_block = whole("--probe-block", 0, std::numeric_limits<std::int64_t>::max());
     line_.probe_row = whole("--probe-row", 0, largest_size);

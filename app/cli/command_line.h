@@ -31,6 +31,7 @@ struct CommandLine {
   Pass pass = Pass::forward;
   std::optional<std::int64_t> block_q, block_kv, stages;
   BlockOrder block_order = BlockOrder::launch;
+  KeyOrder key_order = KeyOrder::ascending;
   std::optional<int> blocks_per_sm;
 
   std::uint64_t seed = 1;

@@ -281,7 +281,7 @@ std::optional<ProgramTile> chosen_tile(const SimulationRequest& request) {
   const Result<const ProgramInfo*> info = find_program(request.algorithm);
   if (!request.tile && !info) return std::nullopt;
   ProgramTile tile = request.tile ? *request.tile : ProgramTile((*info)->default_tile(request.problem, request.gpu));
-  if (request.key_order != KeyOrder::ascending) tile.key_order = request.key_order;
+  tile.key_order = request.key_order;
   return tile;
 }
 

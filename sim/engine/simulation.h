@@ -21,7 +21,7 @@ struct SimulationRequest {
   std::optional<ProgramTile> tile;   // the program's default when absent
   std::optional<int> blocks_per_sm;  // what fits when absent; never more than fits
   BlockOrder block_order = BlockOrder::launch;
-  KeyOrder key_order = KeyOrder::ascending;
+  KeyOrder key_order = KeyOrder::ascending;  // in which a block visits its key tiles; that of `tile` follows it
   GpuSpec gpu;
   int focus_sm = 0;
   /// SMs whose intervals are kept beside those of focus_sm, while there is room; none of the numbers depends on it.
