@@ -10,7 +10,7 @@ tilescope=${1:-build/release/tilescope}
 out=out/pictures
 mkdir -p "$out" docs/pictures
 
-shown=$(sed -nE 's#.*pictures/([A-Za-z0-9_-]+)\.png.*#\1#p' README.md docs/*.md | sort -u)
+shown=$(grep -ohE 'pictures/[A-Za-z0-9_-]+\.png' README.md docs/*.md | sed -E 's#.*/(.*)\.png#\1#' | sort -u)
 is_shown() { grep -qxF -- "$1" <<<"$shown"; }
 
 picture() { # name, then arguments of render

@@ -3,7 +3,7 @@
 # Usage: pictures_shown.sh SOURCE_DIR
 set -euo pipefail
 cd "$1"
-shown=$(sed -nE 's#.*pictures/([A-Za-z0-9_-]+\.(png|svg|gif)).*#\1#p' README.md docs/*.md | sort -u)
+shown=$(grep -ohE 'pictures/[A-Za-z0-9_-]+\.(png|svg|gif)' README.md docs/*.md | sed 's#.*/##' | sort -u)
 there=$(ls docs/pictures | sort -u)
 missing=$(comm -23 <(echo "$shown") <(echo "$there"))
 unused=$(comm -13 <(echo "$shown") <(echo "$there"))
