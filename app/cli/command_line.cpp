@@ -207,6 +207,7 @@ class Understanding {
     choice("--pass", passes, pass_from, line_.pass);
     line_.causal = text("--causal") != nullptr;
     line_.brief = text("--brief") != nullptr;
+    line_.quiet = text("--quiet") != nullptr;
   }
 
   void picture() {

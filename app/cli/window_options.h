@@ -10,10 +10,10 @@ namespace tilescope {
 
 /// Everything but what is simulated: `request` and `inputs` are the caller's to fill in.
 WindowOptions window_options(const CommandLine& line);
-/// The same of a picture; `out` and `panel` are those of --out and --panel.
+/// The same of a picture; `panel` is that of --panel.
 RenderOptions render_options(const CommandLine& line);
 
-/// Draws the picture, and says on `err` which fonts are not installed.
-Status draw_picture(const RenderOptions& options, std::FILE* err);
+/// Draws the picture and returns the bytes of its PNG. Says on `err` which fonts are not installed, and how far long work is.
+Result<std::string> draw_picture(RenderOptions options, const CommandLine& line, std::FILE* err);
 
 }  // namespace tilescope
