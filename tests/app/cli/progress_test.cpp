@@ -1,8 +1,8 @@
 // ProgressPrinter where standard error is no terminal: a line at most every ten seconds.
 #include "app/cli/progress.h"
 
-#include <fmt/format.h>
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "tests/app/cli/run_program.h"
 
