@@ -83,9 +83,7 @@ class DepthScanner {
     depth_ -= levels_[static_cast<std::size_t>(--open_)];
   }
 
-  void skip_comment() {
-    at_ = std::min(text_.find('\n', at_), text_.size());
-  }
+  void skip_comment() { at_ = std::min(text_.find('\n', at_), text_.size()); }
 
   void skip_string(char quote) {
     line_is_empty_ = false;
@@ -118,8 +116,8 @@ class DepthScanner {
 Status check_document(std::string_view text, DocumentKind kind, std::string_view origin) {
   const std::string name = printable(origin, 200);
   if (text.size() > largest_document_bytes)
-    return Error{fmt::format("{} has {} bytes, and at most {} are read: name a smaller file", name, text.size(),
-                             largest_document_bytes)};
+    return Error{
+        fmt::format("{} has {} bytes, and at most {} are read: name a smaller file", name, text.size(), largest_document_bytes)};
   if (const std::size_t line = DepthScanner(text, kind).too_deep_at(); line > 0)
     return Error{fmt::format("{}:{}: nested deeper than {} levels: no file that TileScope reads nests so deep", name, line,
                              deepest_document)};

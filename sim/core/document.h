@@ -1,4 +1,5 @@
-// check_document(): whether a TOML or JSON text is small and flat enough to be given to a parser, which may recurse as deep as it nests.
+// check_document(): whether a TOML or JSON text is small and flat enough to be given to a parser, which may recurse as deep as it
+// nests.
 #pragma once
 
 #include <cstddef>
