@@ -100,7 +100,7 @@ Status Outputs::finish() {
   if (Status written = files_.write_streams(); !written) return written;
   if (!printed_.empty())
     if (Status printed = print(out_, printed_); !printed) return printed;
-  return files_.place();
+  return files_.commit();
 }
 
 Status check_outputs_spare(const CommandLine& line, const std::string& input) {

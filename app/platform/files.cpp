@@ -175,7 +175,7 @@ Status FileBatch::add(const fs::path& path, std::string_view content) {
   return Done{};
 }
 
-Status FileBatch::place_part(Part& part, bool alone) {
+Status FileBatch::commit_part(Part& part, bool alone) {
   // A second name of the old file, to go back to. Where the file system has none, a failure of the next rename is not undone.
   if (part.replaces && !alone) {
     part.kept = part.part.native() + "-old";
@@ -203,10 +203,10 @@ Status FileBatch::write_streams() {
   return Done{};
 }
 
-Status FileBatch::place() {
+Status FileBatch::commit() {
   if (Status written = write_streams(); !written) return written;
   for (Part& part : parts_) {
-    if (Status placed = place_part(part, parts_.size() == 1); !placed) {
+    if (Status placed = commit_part(part, parts_.size() == 1); !placed) {
       take_back();
       return placed;
     }
@@ -219,7 +219,7 @@ Status FileBatch::place() {
 Status write_file(const fs::path& path, std::string_view content) {
   FileBatch batch;
   if (Status added = batch.add(path, content); !added) return added;
-  return batch.place();
+  return batch.commit();
 }
 
 Status check_writable(const fs::path& path) {

@@ -17,8 +17,8 @@ inline constexpr std::size_t largest_text_bytes = std::size_t{16} << 20;
 /// Errors  missing, a folder or a device, not readable, empty, binary (holds a zero byte), larger than `limit`.
 Result<std::string> read_text_file(const std::filesystem::path& path, std::size_t limit = largest_text_bytes);
 
-/// Files that appear together or not at all. Each is written beside its target first, so that a full disk spoils nothing; place()
-/// then renames them. A target that exists and is not a regular file (a pipe, a terminal) is written directly, by place().
+/// Files that appear together or not at all. Each is written beside its target first, so that a full disk spoils nothing; commit()
+/// then renames them. A target that exists and is not a regular file (a pipe, a terminal) is written directly, by commit().
 class FileBatch {
  public:
   FileBatch() = default;
@@ -29,10 +29,10 @@ class FileBatch {
 
   /// Errors  a folder, a missing folder, no permission (wrong_request); a full disk (machine_lacks).
   Status add(const std::filesystem::path& path, std::string_view content);
-  /// Writes the targets that are not regular files, where place() has not done so yet. Errors  as add().
+  /// Writes the targets that are not regular files, where commit() has not done so yet. Errors  as add().
   Status write_streams();
   /// Errors  as add(); every old file is then what it was.
-  Status place();
+  Status commit();
 
  private:
   struct Part {
@@ -44,7 +44,7 @@ class FileBatch {
     std::filesystem::path path;
     std::string content;
   };
-  Status place_part(Part& part, bool alone);
+  Status commit_part(Part& part, bool alone);
   void take_back();
 
   std::vector<Part> parts_;

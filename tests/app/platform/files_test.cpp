@@ -95,7 +95,7 @@ TEST_CASE("files: a batch is placed as a whole, or not at all") {
     REQUIRE(batch.add(fresh, "made"));
     CHECK(content_of(old) == "before");
     CHECK_FALSE(std::filesystem::exists(fresh));
-    REQUIRE(batch.place());
+    REQUIRE(batch.commit());
   }
   CHECK(content_of(old) == "after");
   CHECK(content_of(fresh) == "made");
@@ -118,7 +118,7 @@ TEST_CASE("files: when the last file of a batch cannot be placed, the others are
     REQUIRE(batch.add(fresh, "made"));
     REQUIRE(batch.add(last, "refused"));
     std::filesystem::create_directories(last + "/below");  // no file can be renamed to this name now
-    const Status placed = batch.place();
+    const Status placed = batch.commit();
     REQUIRE_FALSE(placed);
     CHECK(placed.error().sentence.find("cannot write " + last) == 0);
   }
@@ -134,7 +134,7 @@ TEST_CASE("files: a full device behind one target leaves the other targets as th
     FileBatch batch;
     REQUIRE(batch.add(old, "after"));
     REQUIRE(batch.add("/dev/full", "x"));
-    CHECK(batch.place().error().kind == Error::Kind::machine_lacks);
+    CHECK(batch.commit().error().kind == Error::Kind::machine_lacks);
   }
   CHECK(content_of(old) == "before");
   CHECK(folder.entries() == 1);
