@@ -70,7 +70,9 @@ Status run_render(const CommandLine& line, std::FILE* out, std::FILE* err) {
   options.inputs = std::move(request->inputs);
   const auto picture = draw_picture(std::move(options), line, err);
   if (!picture) return picture.error();
-  return write_or_print(line.out, *picture, out);
+  if (Status written = write_or_print(line.out, picture->png, out); !written) return written;
+  say_notice(*picture, err);
+  return Done{};
 }
 
 /// The window opens, unless told otherwise, on a problem so small that every number is written in its cell, with one block on an

@@ -133,7 +133,7 @@ std::string table_of(const SweepResult& result) {
 }
 
 /// The picture of the Sweep view. What stands around it in the window is the first point that could be simulated.
-Result<std::string> draw(const CommandLine& line, const std::shared_ptr<const SweepResult>& result, std::FILE* err) {
+Result<RenderedPicture> draw(const CommandLine& line, const std::shared_ptr<const SweepResult>& result, std::FILE* err) {
   RenderOptions options = render_options(line);
   const auto& request = result->request;
   for (std::size_t i = 0; i < result->points.size(); ++i) {
@@ -156,10 +156,12 @@ Result<int> finish(const CommandLine& line, const Files& files, const std::share
                    std::FILE* err) {
   Outputs outputs(out);
   if (const Status added = files.add_to(outputs, *result); !added) return added.error();
+  RenderedPicture picture;
   if (!line.png.empty()) {
-    const auto picture = draw(line, result, err);
-    if (!picture) return picture.error();
-    if (const Status added = outputs.add(line.png, *picture); !added) return added.error();
+    auto drawn = draw(line, result, err);
+    if (!drawn) return drawn.error();
+    picture = std::move(*drawn);
+    if (const Status added = outputs.add(line.png, picture.png); !added) return added.error();
   }
   std::string printed;
   if (json_to_output(line)) printed = sweep_to_json(*result);
@@ -167,6 +169,7 @@ Result<int> finish(const CommandLine& line, const Files& files, const std::share
   if (line.csv.empty() && !line.json && line.png.empty()) printed = table_of(*result);
   if (const Status added = outputs.add("-", printed); !added) return added.error();
   if (const Status finished = outputs.finish(); !finished) return finished.error();
+  say_notice(picture, err);
   return exit_done;
 }
 

@@ -42,7 +42,7 @@ RenderOptions render_options(const CommandLine& line) {
   return options;
 }
 
-Result<std::string> draw_picture(RenderOptions options, const CommandLine& line, std::FILE* err) {
+Result<RenderedPicture> draw_picture(RenderOptions options, const CommandLine& line, std::FILE* err) {
   ProgressPrinter progress(err, line.quiet);
   std::mutex one_at_a_time;
   options.told = [&](const std::string& what, double fraction) {
@@ -51,9 +51,11 @@ Result<std::string> draw_picture(RenderOptions options, const CommandLine& line,
   };
   Result<RenderedPicture> picture = render_picture(options);
   progress.end();
-  if (!picture) return picture.error();
-  if (!picture->notice.empty()) std::fputs(fmt::format("tilescope: {}\n", picture->notice).c_str(), err);
-  return std::move(picture->png);
+  return picture;
+}
+
+void say_notice(const RenderedPicture& picture, std::FILE* err) {
+  if (!picture.notice.empty()) std::fputs(fmt::format("tilescope: {}\n", picture.notice).c_str(), err);
 }
 
 }  // namespace tilescope

@@ -13,7 +13,10 @@ WindowOptions window_options(const CommandLine& line);
 /// The same of a picture; `panel` is that of --panel.
 RenderOptions render_options(const CommandLine& line);
 
-/// Draws the picture and returns the bytes of its PNG. Says on `err` which fonts are not installed, and how far long work is.
-Result<std::string> draw_picture(RenderOptions options, const CommandLine& line, std::FILE* err);
+/// Draws the picture. Says on `err` how far long work is.
+Result<RenderedPicture> draw_picture(RenderOptions options, const CommandLine& line, std::FILE* err);
+
+/// Says on `err` which fonts are not installed. Call it when nothing can fail any more: an error is one line.
+void say_notice(const RenderedPicture& picture, std::FILE* err);
 
 }  // namespace tilescope

@@ -109,6 +109,12 @@ TEST_CASE("executable: what graphics and font libraries print does not reach sta
   if (fonts.code == 0 && !fonts.text.empty()) one_line(fonts, 0, "font");  // which fonts are missing
 }
 
+TEST_CASE("executable: a picture that cannot be written is one line, whatever fonts are missing") {
+  const Outcome drawn = shell("FONTCONFIG_FILE=/nonexistent " + program + " render --out /dev/full 2>&1 >/dev/null");
+  CHECK(drawn.code == 3);
+  one_line(drawn, 3, drawn.text.find("OpenGL") != std::string::npos ? "OpenGL" : "No space left on device");
+}
+
 TEST_CASE("executable: a sweep that is drawn on the default problem needs less than a gigabyte") {
   const TemporaryFolder folder;
   const Outcome drawn =
