@@ -1,6 +1,7 @@
 // Where commands write to: no input and no other output is overwritten, targets are checked first, all appear together.
 #include "app/cli/output.h"
 
+#include <cstdlib>
 #include <filesystem>
 #include <set>
 #include <string>
@@ -56,6 +57,20 @@ TEST_CASE("output: a file that the command reads is not overwritten, under whate
   refused({"validate", "--bundle", bundle, "--markdown", folder.path("./b.json")}, 2, "would overwrite");
   CHECK(*read_text_file(spec) == toy_text());
   CHECK(folder.entries() == 4);
+}
+
+TEST_CASE("output: the bundle that validate finds by itself is not overwritten") {
+  const TemporaryFolder folder;
+  namespace fs = std::filesystem;
+  fs::copy(fs::path(TILESCOPE_SOURCE_DIR) / "assets/gpus", folder.path("gpus"));
+  fs::create_directory(folder.path("measured"));
+  const std::string bundle = folder.path("measured/h200.json");
+  fs::copy_file(fs::path(TILESCOPE_SOURCE_DIR) / "tests/few_cases.json", bundle);
+  const auto size = fs::file_size(bundle);
+  REQUIRE(::setenv("TILESCOPE_ASSETS", folder.path("").c_str(), 1) == 0);
+  refused({"validate", "--json", folder.path("measured/./h200.json")}, 2, "would overwrite the file that validate reads");
+  ::unsetenv("TILESCOPE_ASSETS");
+  CHECK(fs::file_size(bundle) == size);
 }
 
 TEST_CASE("output: two outputs do not go to one place") {
