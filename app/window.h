@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -41,17 +42,22 @@ struct RenderOptions {
   std::string panel;                         // an id of panel_table(); empty for the whole window
   std::shared_ptr<const SweepResult> swept;  // what the Sweep view shows; absent: its usual one
   SweepQuantity sweep_quantity{};
-  std::string out;  // the PNG, written by write_file() of app/platform/files.h
+  std::function<void(const std::string& what, double fraction)> told;  // hears how far the work is, from any thread; may be empty
+};
+
+/// A drawn picture.
+struct RenderedPicture {
+  std::string png;     // the bytes of the file
+  std::string notice;  // which fonts are not installed; empty where all are
 };
 
 /// Opens the window and returns the exit code when it is closed. GPUs for its menu: gpu_ids() and load_gpu() of app/model/assets.h.
 /// Errors  no display, no OpenGL 3.3: one line on standard error, and 3.
 int run_window(const WindowOptions& options);
 
-/// Draws one picture; the same options give the same bytes. Returns what there is to say of it: which fonts are not installed,
-/// empty where all are.
+/// Draws one picture; the same options give the same bytes. What graphics and font libraries print is dropped.
 /// Errors  whatever simulate() refuses, an unknown panel (names those there are), a step beyond the last (with both numbers),
-///         no EGL, a file that cannot be written.
-Result<std::string> render_picture(const RenderOptions& options);
+///         no EGL.
+Result<RenderedPicture> render_picture(const RenderOptions& options);
 
 }  // namespace tilescope

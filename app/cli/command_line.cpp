@@ -1,6 +1,6 @@
 // Reads the command line with CLI11, whose messages are turned into one line with a suggestion.
 //
-//   arguments ──CLI11──► texts by flag ──understand()──► CommandLine
+//   arguments ──CLI11──► texts by flag ──build()──► CommandLine
 #include "app/cli/command_line.h"
 
 #include <limits>
@@ -110,11 +110,11 @@ std::optional<Error> collect(const Parser& parser, Texts& texts) {
 }
 
 /// Turns texts into a CommandLine. The first text that cannot be meant is kept as the error; the rest is then of no interest.
-class Understanding {
+class CommandLineBuilder {
  public:
-  Understanding(const Texts& texts, CommandKind command) : texts_(texts) { line_.command = command; }
+  CommandLineBuilder(const Texts& texts, CommandKind command) : texts_(texts) { line_.command = command; }
 
-  Result<CommandLine> understand() {
+  Result<CommandLine> build() {
     problem();
     picture();
     for (const auto& [name, target] : {std::pair{"--trace", &line_.trace},
@@ -209,6 +209,7 @@ class Understanding {
     choice("--pass", passes, pass_from, line_.pass);
     line_.causal = text("--causal") != nullptr;
     line_.brief = text("--brief") != nullptr;
+    line_.quiet = text("--quiet") != nullptr;
   }
 
   void picture() {
@@ -315,7 +316,7 @@ Result<CommandLine> parse_command_line(std::span<const std::string> arguments) {
     const auto extras = parser.app->remaining();
     if (!extras.empty()) return unknown_argument(extras.front(), parser.command);
   }
-  return Understanding(texts, chosen->command).understand();
+  return CommandLineBuilder(texts, chosen->command).build();
 }
 
 }  // namespace tilescope

@@ -141,6 +141,7 @@ constexpr std::array flags = {
     FlagInfo{"--markdown", "FILE", "Output", "the page docs/validation.md", value, validate},
     FlagInfo{"--brief", "", "Output", "a fraction of the work, to see that it runs; the values are rough, and no spec is written",
              toggle, calibrate},
+    FlagInfo{"--quiet", "", "Output", "no progress on standard error", toggle, render | sweep | measure | validate | calibrate},
     FlagInfo{"--out", "FILE", "Output", "the file to write", value, render | calibrate},
     FlagInfo{"--step", "N", "Picture", "the step to show; 0 is before anything ran [a few steps in]", value, values},
     FlagInfo{"--race", "", "Picture", "standard attention beside the algorithm, on one clock", toggle, values, "--compare"},

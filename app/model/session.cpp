@@ -169,8 +169,8 @@ Session::Session(Start start) : state_(std::make_unique<State>()) {
   }
   s.threads = start.threads;
   s.shelf = State::make_background();
-  s.worker = std::make_unique<Worker>(start.threads, start.wake);
-  s.background = std::make_unique<Worker>(start.threads, start.wake);
+  s.worker = std::make_unique<Worker>(start.threads, start.wake, start.told);
+  s.background = std::make_unique<Worker>(start.threads, start.wake, start.told);
   s.errands = std::make_unique<Worker>(start.threads, std::move(start.wake));
   // With a window to draw, one core is left to the frame and the worker.
   s.studies = std::make_unique<Studies>(*s.background, start.threads ? std::max(1, core_count() - 1) : core_count());

@@ -37,6 +37,7 @@ struct Worker::State {
   bool stop = false;
   bool threads = true;
   std::function<void()> wake;
+  WorkTold told;
   std::thread thread;
 
   /// Takes the first pending job and marks it as running. The mutex is held.
@@ -53,8 +54,9 @@ struct Worker::State {
   }
 
   Deliver run(const Job& job) {
-    return job.work([this](double fraction) {
+    return job.work([this, &job](double fraction) {
       progress.store(fraction, std::memory_order_relaxed);
+      if (!threads && told) told(job.what, fraction);
       if (!threads) return true;
       if (cancelled.load(std::memory_order_relaxed)) return false;
       const std::lock_guard lock(mutex);
@@ -83,8 +85,9 @@ struct Worker::State {
   }
 };
 
-Worker::Worker(bool threads, std::function<void()> wake) : state_(std::make_unique<State>()) {
+Worker::Worker(bool threads, std::function<void()> wake, WorkTold told) : state_(std::make_unique<State>()) {
   state_->threads = threads;
+  state_->told = std::move(told);
   state_->wake = std::move(wake);
   if (threads) state_->thread = std::thread([state = state_.get()] { state->loop(); });
 }

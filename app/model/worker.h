@@ -12,6 +12,9 @@
 
 namespace tilescope {
 
+/// What a job does, and how far it is, 0..1.
+using WorkTold = std::function<void(const std::string& what, double fraction)>;
+
 class Worker {
  public:
   /// Done on the session's thread once the work is over.
@@ -20,7 +23,9 @@ class Worker {
   using Work = std::function<Deliver(const Progress& progress)>;
 
   /// Without threads, take_finished() does the work itself. `wake` is called from the thread when a result is there; may be empty.
-  Worker(bool threads, std::function<void()> wake);
+  /// `told`, which may be empty, hears how far a job is where there are no threads; it is called from whatever thread the job runs
+  /// on.
+  Worker(bool threads, std::function<void()> wake, WorkTold told = {});
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;

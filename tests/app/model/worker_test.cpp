@@ -124,3 +124,15 @@ TEST_CASE("worker: ending it while it works does not hang") {
   }
   CHECK(cancelled);
 }
+
+TEST_CASE("worker: without threads it tells how far a job is") {
+  std::vector<std::pair<std::string, double>> told;
+  Worker worker(false, {}, [&](const std::string& what, double fraction) { told.emplace_back(what, fraction); });
+  worker.submit(0, "counting", [](const Progress& progress) -> Worker::Deliver {
+    progress(0.25);
+    progress(0.75);
+    return {};
+  });
+  worker.finish();
+  CHECK(told == std::vector<std::pair<std::string, double>>{{"counting", 0.25}, {"counting", 0.75}});
+}
