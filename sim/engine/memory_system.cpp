@@ -193,14 +193,16 @@ Transfer MemorySystem::store(int sm, double cycle, const ScheduledAccess& where,
   if (cache_) {
     const int side = sides_[static_cast<std::size_t>(sm)];
     recorder_.l2_before(cycle, cache_->resident(), cache_->dirty());
+    if (op.kind == OpKind::reduce_add) hbm_end = fetch_sums(op, cycle, cache_->read(tile, side).hbm_read_bytes);
     l2_end = std::max(l2_end, cross(1 - side, cycle, cache_->write(tile, side)));
     write_back(cycle, op.launch);
     recorder_.l2_after(cycle, cache_->resident(), cache_->dirty());
   } else {
+    if (op.kind == OpKind::reduce_add) hbm_end = fetch_sums(op, cycle, op.bytes);
     const double hbm_cycles = bytes * hbm_write_cycles_per_byte_;
     hbm_busy_ += hbm_cycles;
     hbm_bytes_ += bytes;
-    hbm_end = serve(hbm_free_, cycle, hbm_cycles) + hbm_latency_;
+    hbm_end = serve(hbm_free_, std::max(cycle, hbm_end), hbm_cycles) + hbm_latency_;
   }
   const Transfer transfer = finish(cycle, port_end, l2_end, hbm_end, near_latency_);
   recorder_.operation(where.op_class, port_end - port_cycles, port_end, transfer.end);
@@ -209,6 +211,17 @@ Transfer MemorySystem::store(int sm, double cycle, const ScheduledAccess& where,
     recorder_.traffic(transfer.end, op.tensor, Link::hbm_write, op.bytes);
   }
   return transfer;
+}
+
+double MemorySystem::fetch_sums(const OpClass& op, double cycle, std::int64_t bytes) {
+  if (bytes == 0) return 0;
+  const double hbm_cycles = static_cast<double>(bytes) * hbm_read_cycles_per_byte_;
+  hbm_busy_ += hbm_cycles;
+  hbm_bytes_ += static_cast<double>(bytes);
+  const double arrival = serve(hbm_free_, cycle, hbm_cycles) + hbm_latency_;
+  ledger_.add(op.launch, op.tensor, Link::hbm_read, op.line, bytes);
+  recorder_.traffic(arrival, op.tensor, Link::hbm_read, bytes);
+  return arrival;
 }
 
 HbmUse MemorySystem::hbm_use(double cycle) const {

@@ -78,6 +78,8 @@ class MemorySystem {
   /// When bytes that cross the fabric towards `side` have done so.
   double cross(int side, double cycle, std::int64_t bytes);
   Transfer finish(double cycle, double port_end, double l2_end, double hbm_end, double latency) const;
+  /// Reads from HBM what an addition finds missing in the L2; returns when it is there, 0 where nothing is missing.
+  double fetch_sums(const OpClass& op, double cycle, std::int64_t bytes);
   void write_back(double cycle, int launch);
   /// The part of HBM's time that it spent on writes lately.
   double part_writing(double cycle) const;

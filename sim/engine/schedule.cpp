@@ -42,7 +42,8 @@ OpClass::Key key_of(const Operation& op, const BlockOperations& block) {
           op.smem_write_bytes | byte(op.other_exps, 6),
           op.bytes | byte(op.wavefronts, 6),
           op.flops ^ op.exps << 32,
-          pair(op.instructions << 16 | op.trips, op.round_trips << 24 | op.barriers << 16 | op.share << 1 | (op.ahead ? 1 : 0))};
+          pair(op.instructions << 16 | op.trips,
+               op.round_trips << 24 | op.barriers << 16 | op.group << 8 | op.share << 1 | (op.ahead ? 1 : 0))};
 }
 
 /// The pipe that an operation waits for: that of its unit, which for products in fp32 is not the tensor core.
@@ -76,7 +77,8 @@ ScheduleBuilder::ScheduleBuilder(const GpuSpec& gpu, const AttentionProblem& pro
 }
 
 void ScheduleBuilder::set_work(OpClass& c, const Operation& op, const BlockOperations& block) const {
-  const Instructions counts = instructions_of(op, block, needs_, problem_.dtype);
+  const KernelNeeds& needs = needs_of(op);
+  const Instructions counts = instructions_of(op, block, needs, problem_.dtype);
   constexpr double lanes = 32, mma_flops = 2 * 16 * 8 * 16;
   const double mma_rate = gpu_.product_flops_per_cycle();
   const double others = counts.issued - counts.mma;
@@ -91,12 +93,13 @@ void ScheduleBuilder::set_work(OpClass& c, const Operation& op, const BlockOpera
   // Beside products every other instruction takes its turn from the tensor core, more of it where it belongs to another warp.
   const bool mixed = counts.mma > 0 || op.ahead;
   const double turn = mixed ? gpu_.sm_product_mixed_cycles : gpu_.sm_product_issue_cycles;
-  const double taken = needs_.has_products ? others * turn / gpu_.sm_quarters : 0;
+  const double taken = needs.has_products ? others * turn / gpu_.sm_quarters : 0;
   if (counts.mma > 0) of(Server::tensor) += taken;
   // A block with fewer warps than quarters leaves some of them idle; and a warp cannot start its own instructions one a cycle. What
   // stands beside the arithmetic is on a warp's way to the next operation, however idle the pipes are.
-  const double warps = needs_.threads / lanes, spread = gpu_.sm_quarters / std::min(gpu_.sm_quarters, warps);
-  const double beside = op.instructions * instruction_cycles(), own = counts.issued / warps * instruction_cycles() - beside;
+  const double warps = needs.threads / lanes, spread = gpu_.sm_quarters / std::min(gpu_.sm_quarters, warps);
+  const double beside = op.instructions * instruction_cycles(needs),
+               own = counts.issued / warps * instruction_cycles(needs) - beside;
   c.timing.duration = std::max(*std::max_element(work.begin(), work.end()) * spread - beside, own) + beside;
   if (counts.mma == 0) of(Server::tensor) = taken;
   if (instructions_wait()) c.timing.issued = static_cast<float>(counts.issued / warps);
@@ -108,16 +111,18 @@ constexpr double drift_trips = 2;
 
 /// From an instruction of a warp to its next, on average: a cycle of its own, what it waits for the one before, and the turns of
 /// the other warps of its block in that quarter, each of which is in the way once in as many cycles.
-double ScheduleBuilder::instruction_cycles() const {
+double ScheduleBuilder::instruction_cycles(const KernelNeeds& needs) const {
   if (!instructions_wait() || gpu_.sm_issues_per_cycle <= 0) return 0;
   const double turn = gpu_.sm_quarters / gpu_.sm_issues_per_cycle;
-  const double alone = turn + needs_.waiting * std::max(0.0, gpu_.sm_dependent_cycles - turn);
-  const double others = std::max(0.0, needs_.threads / 32.0 / gpu_.sm_quarters - 1);
+  const double alone = turn + needs.waiting * std::max(0.0, gpu_.sm_dependent_cycles - turn);
+  const double others = std::max(0.0, needs.threads / 32.0 / gpu_.sm_quarters - 1);
   return std::max((others + 1) * turn, (alone + std::sqrt(alone * alone + 4 * others * turn * turn)) / 2);
 }
 
 void ScheduleBuilder::begin_launch(const KernelNeeds& needs) {
   needs_ = needs;
+  group_needs_.assign(std::max<std::size_t>(1, needs.groups.size()), needs);
+  for (std::size_t g = 0; g < needs.groups.size(); ++g) group_needs_[g].threads = 32 * needs.groups[g].warps;
   setup_ = {};
   const double warps = needs.threads / 32.0;
   if (!instructions_wait() || gpu_.sm_issues_per_cycle <= 0) return;
@@ -126,7 +131,7 @@ void ScheduleBuilder::begin_launch(const KernelNeeds& needs) {
     setup_.work[static_cast<std::size_t>(Server::tensor)] =
         needs.setup_instructions * warps * gpu_.sm_product_issue_cycles / gpu_.sm_quarters;
   setup_.issued = static_cast<float>(needs.setup_instructions);
-  setup_.duration = needs.setup_instructions * instruction_cycles() + needs.setup_trips * gpu_.sm_shared_latency_cycles;
+  setup_.duration = needs.setup_instructions * instruction_cycles(needs) + needs.setup_trips * gpu_.sm_shared_latency_cycles;
 }
 
 /// From the last instruction of an operation to the first that can use its result.
@@ -180,7 +185,7 @@ void ScheduleBuilder::set_pipes(OpTiming& timing) const {
 /// At once: the warps of a kernel without products each wait for what they asked for themselves.
 double ScheduleBuilder::lines_waited_for(const Operation& op) const {
   if (op.sectors_at_once > 0) return std::max(1.0, op.sectors_at_once * sector_size / gpu_.l2_line_bytes);
-  const double waiting = needs_.has_products ? 1 : needs_.threads / 32.0;
+  const double waiting = needs_.has_products ? 1 : needs_of(op).threads / 32.0;
   return std::max(1.0, static_cast<double>(op.bytes) / gpu_.l2_line_bytes / waiting);
 }
 
@@ -198,9 +203,10 @@ double ScheduleBuilder::hbm_write_wait_of(const Operation& op) const {
 }
 
 OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& block) const {
+  const KernelNeeds& needs = needs_of(op);
   OpClass c;
   // A GPU for teaching does what is there.
-  const Operation executed = instructions_wait() ? as_executed(op, block, needs_) : op;
+  const Operation executed = instructions_wait() ? as_executed(op, block, needs) : op;
   c.kind = op.kind;
   c.unit = unit_of(op);
   c.line = op.line;
@@ -220,12 +226,12 @@ OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& 
   set_shared_memory(c, op, block);
   std::int64_t through_shared = executed.smem_read_bytes + op.smem_write_bytes;
   // A tile of sums is written there and read again, which is the kernel's way and no traffic of the algorithm.
-  if (writes_memory(op.kind) && op.tile.cols > 1 && !is_shared(block, op.src[0]) && needs_.has_products && instructions_wait())
+  if (writes_memory(op.kind) && op.tile.cols > 1 && !is_shared(block, op.src[0]) && needs.has_products && instructions_wait())
     through_shared += 2 * std::int64_t{op.tile.rows} * op.tile.cols * element_bytes(problem_.dtype);
-  if (instructions_wait()) through_shared += static_cast<std::int64_t>(executed.wavefronts) * needs_.threads / 32 * wavefront_bytes;
+  if (instructions_wait()) through_shared += static_cast<std::int64_t>(executed.wavefronts) * needs.threads / 32 * wavefront_bytes;
   c.bank_cycles = c.timing.smem_cycles = static_cast<double>(through_shared) * cycles_per_smem_byte_;
   c.timing.duration = std::max(c.timing.duration, c.bank_cycles);
-  c.timing.spare = static_cast<float>(c.timing.duration - c.timing.issued * instruction_cycles());
+  c.timing.spare = static_cast<float>(c.timing.duration - c.timing.issued * instruction_cycles(needs));
   c.timing.duration += latency_of(c, executed, block);
   c.timing.shown = c.timing.server == Server::none ? c.timing.duration : c.timing.work[static_cast<std::size_t>(c.timing.server)];
   const bool moves = moves_tile(op.kind);
@@ -289,17 +295,26 @@ BlockOrigin ScheduleBuilder::origin(const Domain& domain) const {
 }
 
 void ScheduleBuilder::build(const BlockOperations& block, BlockSchedule& out) {
-  out.compute.clear();
-  out.loads.clear();
-  out.stores.clear();
-  out.op_of_compute.clear();
-  out.op_of_load.clear();
+  out.groups.resize(group_count());
+  for (OperationStream& stream : out.groups) {
+    stream.compute.clear();
+    stream.loads.clear();
+    stream.stores.clear();
+    stream.op_of_compute.clear();
+    stream.op_of_load.clear();
+    stream.tokens_of_compute.clear();
+    stream.tokens_of_loads.clear();
+  }
+  out.tokens = block.tokens;
+  const bool has_tokens = !block.tokens.empty();
   ordinal_.resize(block.operations.size());
   const BlockOrigin from = origin(block.domain);
   for (std::size_t i = 0; i < block.operations.size(); ++i) {
     const Operation& op = block.operations[i];
+    OperationStream& stream = out.groups[std::min<std::size_t>(op.group, out.groups.size() - 1)];
     const std::uint32_t op_class = class_of(op, block);
     assert(op.wait_load < static_cast<std::int32_t>(i) && op.issue_after < static_cast<std::int32_t>(i));
+    const TokenUse tokens{op.wait_token, op.signal_token, op.wait_count};
     ScheduledAccess access;
     access.op_class = op_class;
     if (moves_tile(op.kind)) {
@@ -313,25 +328,29 @@ void ScheduleBuilder::build(const BlockOperations& block, BlockSchedule& out) {
         if (access.after < 0)
           access.after -= 1;
         else
-          out.compute[static_cast<std::size_t>(access.after)].op_class |= ScheduledOp::signal_bit;
+          stream.compute[static_cast<std::size_t>(access.after)].op_class |= ScheduledOp::signal_bit;
       }
-      ordinal_[i] = -1 - static_cast<std::int32_t>(out.loads.size());
-      out.loads.push_back(access);
-      out.op_of_load.push_back(static_cast<std::int32_t>(i));
+      ordinal_[i] = -1 - static_cast<std::int32_t>(stream.loads.size());
+      stream.loads.push_back(access);
+      stream.op_of_load.push_back(static_cast<std::int32_t>(i));
+      if (has_tokens) stream.tokens_of_loads.push_back(tokens);
       continue;
     }
-    ordinal_[i] = static_cast<std::int32_t>(out.compute.size());
-    out.compute.push_back({op_class, op.wait_load >= 0 ? -1 - ordinal_[static_cast<std::size_t>(op.wait_load)] : -1});
-    out.op_of_compute.push_back(static_cast<std::int32_t>(i));
-    if (writes_memory(op.kind)) out.stores.push_back(access);
+    ordinal_[i] = static_cast<std::int32_t>(stream.compute.size());
+    stream.compute.push_back({op_class, op.wait_load >= 0 ? -1 - ordinal_[static_cast<std::size_t>(op.wait_load)] : -1});
+    stream.op_of_compute.push_back(static_cast<std::int32_t>(i));
+    if (has_tokens) stream.tokens_of_compute.push_back(tokens);
+    if (writes_memory(op.kind)) stream.stores.push_back(access);
   }
   // `after` of a load still says which entry of the compute stream; count the signals up to it.
-  std::int32_t signals = 0;
-  for (std::size_t i = 0; i < out.compute.size(); ++i)
-    if ((out.compute[i].op_class & ScheduledOp::signal_bit) != 0) ordinal_[i] = signals++;
-  out.signals = static_cast<std::size_t>(signals);
-  for (ScheduledAccess& load : out.loads)
-    if (load.after >= 0) load.after = ordinal_[static_cast<std::size_t>(load.after)];
+  for (OperationStream& stream : out.groups) {
+    std::int32_t signals = 0;
+    for (std::size_t i = 0; i < stream.compute.size(); ++i)
+      if ((stream.compute[i].op_class & ScheduledOp::signal_bit) != 0) ordinal_[i] = signals++;
+    stream.signals = static_cast<std::size_t>(signals);
+    for (ScheduledAccess& load : stream.loads)
+      if (load.after >= 0) load.after = ordinal_[static_cast<std::size_t>(load.after)];
+  }
 }
 
 void ScheduleBuilder::count_again(const BlockSchedule& schedule) {
@@ -340,8 +359,10 @@ void ScheduleBuilder::count_again(const BlockSchedule& schedule) {
 
 void BlockSchedule::count_classes() {
   std::vector<std::uint32_t> all;
-  for (const ScheduledOp& op : compute) all.push_back(op.op_class & ~ScheduledOp::signal_bit);
-  for (const ScheduledAccess& load : loads) all.push_back(load.op_class);
+  for (const OperationStream& stream : groups) {
+    for (const ScheduledOp& op : stream.compute) all.push_back(op.op_class & ~ScheduledOp::signal_bit);
+    for (const ScheduledAccess& load : stream.loads) all.push_back(load.op_class);
+  }
   std::sort(all.begin(), all.end());
   class_counts.clear();
   for (std::uint32_t op_class : all) {
@@ -351,8 +372,11 @@ void BlockSchedule::count_classes() {
 }
 
 std::size_t BlockSchedule::size() const {
-  return compute.size() * (sizeof(ScheduledOp) + 4) + loads.size() * (sizeof(ScheduledAccess) + 4) +
-         stores.size() * sizeof(ScheduledAccess);
+  std::size_t bytes = 0;
+  for (const OperationStream& stream : groups)
+    bytes += stream.compute.size() * (sizeof(ScheduledOp) + 4) + stream.loads.size() * (sizeof(ScheduledAccess) + 4) +
+             stream.stores.size() * sizeof(ScheduledAccess);
+  return bytes;
 }
 
 }  // namespace tilescope

@@ -7,6 +7,7 @@
 // its duration and its bytes; counting the classes gives totals without looking at an operation twice.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -100,12 +101,26 @@ struct BlockOrigin {
   std::int32_t col_of(Tensor tensor) const { return tensor->cols == axis ? first : 0; }
 };
 
-struct BlockSchedule {
+/// What an operation has to do with tokens.
+struct TokenUse {
+  std::int16_t wait = -1, signal = -1;
+  std::int32_t count = 0;  // of signals waited for
+};
+
+/// What one group of warps does.
+struct OperationStream {
   std::vector<ScheduledOp> compute;  // stores among them
   std::vector<ScheduledAccess> loads, stores;
   std::size_t signals = 0;
   // Which operation each entry of compute and loads is.
   std::vector<std::int32_t> op_of_compute, op_of_load;
+  // As many as there are of those; empty where the block has no tokens.
+  std::vector<TokenUse> tokens_of_compute, tokens_of_loads;
+};
+
+struct BlockSchedule {
+  std::vector<OperationStream> groups;
+  std::vector<std::string_view> tokens;
   // How often each class occurs; filled by count_classes().
   std::vector<std::pair<std::uint32_t, std::int64_t>> class_counts;
   void count_classes();
@@ -124,6 +139,9 @@ class ScheduleBuilder {
   bool instructions_wait() const { return gpu_.sm_dependent_cycles > 0; }
   /// What a block of this launch does before its first operation.
   const OpTiming& setup() const { return setup_; }
+  /// Groups of warps of a block of this launch, and the warps of one.
+  std::size_t group_count() const { return group_needs_.size(); }
+  double warps_of(std::size_t group) const { return group_needs_[group].threads / 32.0; }
   /// Replaces `out`, which keeps its memory. Adds the block to the counts.
   void build(const BlockOperations& block, BlockSchedule& out);
   /// Adds another block with this schedule to the counts.
@@ -138,8 +156,11 @@ class ScheduleBuilder {
   std::uint32_t find_class(const OpClass::Key& key, const Operation& op, const BlockOperations& block);
   OpClass make_class(const Operation& op, const BlockOperations& block) const;
   void set_work(OpClass& c, const Operation& op, const BlockOperations& block) const;
-  double instruction_cycles() const;
+  double instruction_cycles(const KernelNeeds& needs) const;
   double latency_of(const OpClass& c, const Operation& op, const BlockOperations& block) const;
+  const KernelNeeds& needs_of(const Operation& op) const {
+    return group_needs_[std::min<std::size_t>(op.group, group_needs_.size() - 1)];
+  }
   double hbm_latency_of(const Operation& op) const;
   double hbm_write_wait_of(const Operation& op) const;
   double lines_waited_for(const Operation& op) const;
@@ -149,6 +170,7 @@ class ScheduleBuilder {
   const GpuSpec& gpu_;
   double cycles_per_smem_byte_, cycles_per_port_byte_, cycles_per_store_byte_, cycles_per_copied_byte_;
   KernelNeeds needs_;
+  std::vector<KernelNeeds> group_needs_ = std::vector<KernelNeeds>(1);  // with the threads of each group
   OpTiming setup_;
   AttentionProblem problem_;
   std::vector<OpClass> classes_;

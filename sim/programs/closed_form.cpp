@@ -44,6 +44,10 @@ VisitSums masked_visit_sums(const AttentionProblem& p, const TileShape& tile) {
     }
     if (any) sums.tiles += 1, sums.rows += rows;
   }
+  for (std::int64_t key = 0; key < p.seq_kv; key += tile.block_kv) {
+    const std::int64_t key_end = std::min(key + tile.block_kv, p.seq_kv);
+    if (sees_any(p, 0, p.seq_q, key, key_end)) sums.seen_keys += key_end - key;
+  }
   return sums;
 }
 
@@ -79,6 +83,7 @@ std::int64_t visited_tiles(const AttentionProblem& p, const TileShape& tile, std
 VisitSums visit_sums(const AttentionProblem& p, const TileShape& tile) {
   if (p.mask) return masked_visit_sums(p, tile);
   VisitSums sums;
+  sums.seen_keys = p.seq_kv;                      // the last query of a causal problem sees every key
   std::int64_t known_keys = -1, known_bytes = 0;  // neighbouring tiles often end alike
   for (std::int64_t first = 0; first < p.seq_q; first += tile.block_q) {
     const std::int64_t end = std::min(first + tile.block_q, p.seq_q);

@@ -179,8 +179,7 @@ std::optional<ClosedForm> Flash1::closed_form() const {
   const VisitSums sums = visit_sums(problem_, tile_);
   const std::int64_t planes = problem_.query_planes();
   const std::int64_t row_bytes = problem_.head_dim * element_bytes(problem_.dtype);
-  // The last query row sees every key of a causal problem, so no key tile is left out.
-  const Bytes kv(planes * problem_.seq_kv * row_bytes), pairs(planes * sums.rows_pairs * row_bytes);
+  const Bytes kv(planes * sums.seen_keys * row_bytes), pairs(planes * sums.rows_pairs * row_bytes);
   const Bytes read(statistic_bytes(problem_, tile_, Visits::every_pair));
   const Bytes zeroed(statistic_bytes(problem_, tile_, Visits::once));
   const std::string visits = formula_for(problem_, "⌈Nk/Bc⌉·Nq", "Σᵢ rowsᵢ·⌈vis(i)/Bc⌉");

@@ -138,15 +138,20 @@ struct Operation {
   // What the kernel does beside the arithmetic, or less than all of it; the numbers come from the compiled kernel.
   std::int16_t instructions = 0;  // of each warp; of these, on the pipes of maxima and of exponentials:
   std::int16_t other_alu = 0, other_exps = 0;
-  std::int16_t trips = 0;                  // ways to shared memory and back, one after the other; a shuffle is as long
-  std::int16_t barriers = 0;               // meetings of all warps of the block
-  std::int16_t round_trips = 0;            // to the L2 and back, one after the other, beyond those of the loads
-  std::int16_t wavefronts = 0;             // of each warp: shuffles, and reads of what all its lanes want, in the memory pipe
-  std::uint8_t sectors_at_once = 0;        // load: that a warp asks for together with other loads; 0: its part of this one
-  std::int16_t share = 8;                  // eighths of the work that are done on average
-  bool ahead = false;                      // interleaved with the product that follows, which needs only its first part to begin
-  std::int32_t wait_load = -1;             // index of the latest load whose bytes this operation reads; -1 for none
-  std::int32_t issue_after = -1;           // load: index of the operation that frees its buffer; -1 for at once
+  std::int16_t trips = 0;            // ways to shared memory and back, one after the other; a shuffle is as long
+  std::int16_t barriers = 0;         // meetings of all warps of the block
+  std::int16_t round_trips = 0;      // to the L2 and back, one after the other, beyond those of the loads
+  std::int16_t wavefronts = 0;       // of each warp: shuffles, and reads of what all its lanes want, in the memory pipe
+  std::uint8_t sectors_at_once = 0;  // load: that a warp asks for together with other loads; 0: its part of this one
+  std::int16_t share = 8;            // eighths of the work that are done on average
+  bool ahead = false;                // interleaved with the product that follows, which needs only its first part to begin
+  std::int32_t wait_load = -1;       // index of the latest load whose bytes this operation reads; -1 for none
+  std::int32_t issue_after = -1;     // load: index of the operation that frees its buffer; -1 for at once
+  // Which warps of the block execute it, and the tokens by which groups meet (BlockOperations::tokens); -1: none.
+  std::uint8_t group = 0;
+  std::int16_t wait_token = -1;    // it begins once that token was signalled wait_count times
+  std::int16_t signal_token = -1;  // signalled when it is over; by a load, when its bytes have landed
+  std::int32_t wait_count = 0;
   std::int32_t iteration = -1;             // tile iteration it belongs to; -1 before the loop, the last one + 1 after it
   std::int32_t q_tile = -1, kv_tile = -1;  // logical tile coordinates, -1 where there is none
 };
@@ -162,8 +167,13 @@ struct Domain {
   bool operator==(const Domain&) const = default;
 };
 
-/// The operations of one block, in listing order. Loads are asynchronous: they are issued in their order, as early as
-/// `issue_after` allows; everything else runs in order and waits for `wait_load`.
+/// The operations of one block, in listing order. The block's warps are in groups, and each group runs its own operations: loads
+/// asynchronously, in their order and as early as `issue_after` allows; everything else in order, once `wait_load` has landed.
+/// Groups meet through tokens, as kernels do through mbarriers: one group signals, another waits for the n-th signal. A buffer of a
+/// ring has two: `full`, signalled by the load that fills it, and `empty`, signalled by whoever has read it.
+///
+///     producer    load K₀ ─signal full₀─► load K₁ …                       wait empty₀ ─► load K₂
+///     consumer                 wait full₀ ─► S = Q Kᵀ ─signal empty₀─────────┘
 struct BlockOperations {
   int launch = 0;
   std::int64_t block = 0;
@@ -171,9 +181,10 @@ struct BlockOperations {
   std::int32_t iterations = 0;
   // The kernel works on whole tiles of so many rows and keys, also where a sequence ends inside one; 0: on what is there.
   std::int32_t whole_rows = 0, whole_keys = 0;
-  std::vector<Slot> tiles;              // on chip, of the program
-  std::uint32_t shared_slots = 0;       // bit per Slot: lies in shared memory in this block
-  std::int32_t warps_sharing_keys = 1;  // warps that read the same left operand of a product, each for its own keys
+  std::vector<Slot> tiles;               // on chip, of the program
+  std::vector<std::string_view> tokens;  // their names: "full K 0"
+  std::uint32_t shared_slots = 0;        // bit per Slot: lies in shared memory in this block
+  std::int32_t warps_sharing_keys = 1;   // warps that read the same left operand of a product, each for its own keys
   std::vector<Operation> operations;
   void clear() {
     operations.clear();

@@ -26,6 +26,13 @@ struct ListingLine {
   std::string_view why;      // one or two sentences for a student
 };
 
+/// Warps of a block that run one stream of operations.
+struct WarpGroup {
+  std::string_view name;  // "producer"
+  int warps = 1;
+  bool operator==(const WarpGroup&) const = default;
+};
+
 /// What the kernel of a launch needs on chip; a test holds it against the compiled kernel.
 struct KernelNeeds {
   int threads = 128;
@@ -40,8 +47,9 @@ struct KernelNeeds {
   bool has_products = true;      // on tensor cores, so that other instructions of the launch get in their way
   /// Of the instructions of a warp, the part that waits for the one before: the stall counts that the compiler wrote beside them.
   double waiting = 0;
-  int setup_instructions = 0;  // of each warp, before it asks for anything: where the block works
-  int setup_trips = 0;         // of these, that take as long as a way to shared memory: divisions
+  std::vector<WarpGroup> groups;  // empty: one, of all warps
+  int setup_instructions = 0;     // of each warp, before it asks for anything: where the block works
+  int setup_trips = 0;            // of these, that take as long as a way to shared memory: divisions
   bool operator==(const KernelNeeds&) const = default;
 };
 

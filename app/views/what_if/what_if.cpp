@@ -171,7 +171,7 @@ bool draw_line(const View& view, const Line& line, const Outcome* base, const Co
 
 bool is_current(const View& view, const WhatIf& what) {
   const SimulationRequest& shown = view.request;
-  return same_numbers(shown.gpu, what.request.gpu) && shown.block_order == what.request.block_order &&
+  return same_numbers(shown.gpu, what.request.gpu) && shown.block_order == what.request.block_order && shown.key_order == what.request.key_order &&
          shown.problem == what.request.problem;
 }
 

@@ -81,12 +81,14 @@ TEST_CASE("mask: every kind of mask classifies a tile as its elements do") {
     const auto mask = mask_of(problem);
     const TileRange rows{static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(problem.seq_q)), 0};
     const TileRange cols{static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(problem.seq_kv)), 0};
-    const TileRange queries{rows.first, 1 + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(problem.seq_q - rows.first))};
-    const TileRange keys{cols.first, 1 + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(problem.seq_kv - cols.first))};
+    const TileRange queries{rows.first,
+                            1 + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(problem.seq_q - rows.first))};
+    const TileRange keys{cols.first,
+                         1 + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(problem.seq_kv - cols.first))};
     std::int64_t seen = 0;
     for (std::int64_t r = queries.first; r < queries.end(); ++r)
       for (std::int64_t c = keys.first; c < keys.end(); ++c) seen += mask->visible(0, r, c) ? 1 : 0;
-    const TileVisibility expected = seen == 0                           ? TileVisibility::empty
+    const TileVisibility expected = seen == 0                            ? TileVisibility::empty
                                     : seen == queries.count * keys.count ? TileVisibility::full
                                                                          : TileVisibility::partial;
     CAPTURE(round);
@@ -146,8 +148,7 @@ TEST_CASE("mask: under a boolean matrix the ledger is the closed form, which loo
       REQUIRE(form);
       CAPTURE(id);
       CAPTURE(round);
-      for (const ClosedFormTerm& term : form->terms)
-        CHECK(run->ledger.total(term.tensor, term.link).value == term.bytes.value);
+      for (const ClosedFormTerm& term : form->terms) CHECK(run->ledger.total(term.tensor, term.link).value == term.bytes.value);
       CHECK(run->flops == form->flops);
       CHECK(run->exps == form->exps);
     }
