@@ -301,6 +301,7 @@ Session::Start start_of(const WindowOptions& options, const Settings& settings) 
   Session::Start start;
   start.request = options.request;
   start.inputs = options.inputs;
+  start.gpu_source = options.gpu;
   start.step = options.step;
   start.race = options.race;
   start.center = options.center;

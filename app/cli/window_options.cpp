@@ -26,7 +26,9 @@ Options shared_options(const CommandLine& line) {
 }  // namespace
 
 WindowOptions window_options(const CommandLine& line) {
-  return shared_options<WindowOptions>(line);
+  WindowOptions options = shared_options<WindowOptions>(line);
+  options.gpu = line.gpu;
+  return options;
 }
 
 RenderOptions render_options(const CommandLine& line) {

@@ -14,7 +14,8 @@ constexpr std::array matrices = {&InputSource::q, &InputSource::k, &InputSource:
 
 }  // namespace
 
-void Requested::set_gpu(GpuSpec gpu) {
+void Requested::set_gpu(std::string source, GpuSpec gpu) {
+  gpu_source = std::move(source);
   gpu_base = request.gpu = std::move(gpu);
   request.tile.reset();  // those of the kernel on that GPU: what suits a toy suits no H200
   request.blocks_per_sm.reset();
@@ -37,6 +38,7 @@ void Requested::reset_spec_value(std::string_view key) {
 void Requested::open_case(std::optional<GpuSpec> other_gpu, std::string algorithm, const AttentionProblem& problem,
                           const TileShape& tile) {
   if (other_gpu) {
+    gpu_source = other_gpu->id;
     gpu_base = request.gpu = std::move(*other_gpu);
     request.focus_sm = 0;
   }

@@ -16,6 +16,7 @@ struct Requested {
   SimulationRequest request;  // what the controls show; may be newer than the simulation on screen
   bool race = false;
   InputSource inputs;                // as the user gave them
+  std::string gpu_source;            // what the GPU was loaded by: its id, or the path of a file
   GpuSpec gpu_base;                  // the GPU as its file has it, without overrides
   std::vector<std::string> gpu_ids;  // that can be asked for by name
 
@@ -23,7 +24,7 @@ struct Requested {
   bool good_race = false;
 
   /// Takes another GPU, with the tile and the blocks per SM that its kernel has.
-  void set_gpu(GpuSpec gpu);
+  void set_gpu(std::string source, GpuSpec gpu);
   /// "l2.capacity_bytes=0". Errors  those of set_spec_value().
   Status set_spec_value(std::string_view assignment);
   /// Gives a key of the GPU back what its file says; every key where `key` is empty.

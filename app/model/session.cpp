@@ -40,6 +40,7 @@ Session::State::State(Start start)
       studies(worker, background_threads(start.threads)) {
   requested.request = std::move(start.request);
   requested.gpu_base = requested.request.gpu;
+  requested.gpu_source = start.gpu_source.empty() ? requested.request.gpu.id : std::move(start.gpu_source);
   requested.inputs = std::move(start.inputs);
   requested.race = start.race;
   requested.gpu_ids = std::move(start.gpu_ids);

@@ -23,6 +23,7 @@ class Session {
   struct Start {
     SimulationRequest request;
     InputSource inputs;
+    std::string gpu_source;            // what the GPU was loaded by; empty: its id
     std::optional<std::int64_t> step;  // absent: opening_step()
     bool race = false;
     bool by_sm = false;  // lanes of the timeline

@@ -61,7 +61,7 @@ void Session::State::operator()(const SetGpu& command) {
   if (load_gpu == nullptr) return;
   Result<GpuSpec> loaded = load_gpu(command.id_or_path);
   if (!loaded) return workspace.refuse("gpu", loaded.error());
-  requested.set_gpu(std::move(*loaded));
+  requested.set_gpu(command.id_or_path, std::move(*loaded));
   simulate_again("gpu");
 }
 

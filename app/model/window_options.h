@@ -18,6 +18,7 @@ namespace tilescope {
 struct WindowOptions {
   SimulationRequest request;  // checked sizes and a loaded GPU; what only simulate() can refuse may still be in it
   InputSource inputs;
+  std::string gpu;                   // what the GPU was loaded by: an id, or the path of a file
   std::optional<std::int64_t> step;  // absent: a few steps in
   bool race = false;
   CenterView center = CenterView::stage;

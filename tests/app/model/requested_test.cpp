@@ -21,7 +21,8 @@ TEST_CASE("requested: another GPU brings its kernel's tile and blocks, and the f
   requested.request.tile = ProgramTile(16, 16);
   requested.request.blocks_per_sm = 2;
   requested.request.focus_sm = 3;
-  requested.set_gpu(*load_gpu("h200"));
+  requested.set_gpu("h200", *load_gpu("h200"));
+  CHECK(requested.gpu_source == "h200");
   CHECK(requested.request.gpu.id == "h200");
   CHECK(requested.gpu_base.id == "h200");
   CHECK_FALSE(requested.request.tile.has_value());
