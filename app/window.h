@@ -9,10 +9,9 @@ namespace tilescope {
 /// Errors  no display, no OpenGL 3.3: one line on standard error, and 3.
 int run_window(const WindowOptions& options);
 
-/// Draws one picture; the same options give the same bytes. Returns what there is to say of it: which fonts are not installed,
-/// empty where all are.
+/// Draws one picture; the same options give the same bytes. What graphics and font libraries print is dropped.
 /// Errors  whatever simulate() refuses, an unknown panel (names those there are), a step beyond the last (with both numbers),
-///         no EGL, a file that cannot be written.
-Result<std::string> render_picture(const RenderOptions& options);
+///         no EGL.
+Result<RenderedPicture> render_picture(const RenderOptions& options);
 
 }  // namespace tilescope

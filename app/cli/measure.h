@@ -11,6 +11,6 @@ namespace tilescope {
 /// bundle. Returns 0, or 1 where the kernel's result was wrong or a case of the suite could not be measured. Errors  no GPU, driver
 /// or CUDA in this build (machine_lacks); a problem that the kernel does not take, a suite that cannot be read,
 ///         a file that cannot be written (wrong_request).
-Result<int> run_measure(const CommandLine& line, std::FILE* out);
+Result<int> run_measure(const CommandLine& line, std::FILE* out, std::FILE* err);
 
 }  // namespace tilescope

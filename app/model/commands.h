@@ -49,7 +49,7 @@ struct SetInputs {
   InputSource inputs;
 };  // seed, spread, or a matrix the user typed or loaded
 struct SetMatrix {
-  Tensor tensor = Tensor::q;
+  Meaning tensor = Meaning::query;
   std::string text;
   bool is_path = false;
 };  // CSV; empty: seeded values again

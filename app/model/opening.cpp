@@ -29,6 +29,7 @@ Result<Opening> opening_of(const WindowState& state, GpuLoader load_gpu) {
   start.request.tile = state.tile;
   start.request.blocks_per_sm = state.blocks_per_sm;
   start.request.block_order = state.block_order;
+  start.request.key_order = state.key_order;
   start.request.gpu = std::move(*gpu);
   start.gpu_source = state.gpu;
   start.request.focus_sm = state.focus_sm;

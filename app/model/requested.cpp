@@ -49,11 +49,11 @@ void Requested::open_case(std::optional<GpuSpec> other_gpu, std::string algorith
   race = false;
 }
 
-std::shared_ptr<const Matrix>& matrix_of(InputSource& inputs, Tensor tensor) {
-  return tensor == Tensor::k ? inputs.k : tensor == Tensor::v ? inputs.v : inputs.q;
+std::shared_ptr<const Matrix>& matrix_of(InputSource& inputs, Meaning tensor) {
+  return tensor == Meaning::key ? inputs.k : tensor == Meaning::value ? inputs.v : inputs.q;
 }
 
-Result<InputSource> Requested::with_matrix(Tensor tensor, std::string_view text, std::string_view origin) const {
+Result<InputSource> Requested::with_matrix(Meaning tensor, std::string_view text, std::string_view origin) const {
   InputSource changed = inputs;
   matrix_of(changed, tensor) = nullptr;
   if (text.empty()) return changed;

@@ -40,6 +40,8 @@ class Session {
     bool threads = true;
     /// Called from the worker's thread when a result is there; may be empty.
     std::function<void()> wake;
+    /// Hears how far the work is where there are no threads; may be empty.
+    WorkTold told;
   };
 
   explicit Session(Start start);

@@ -10,6 +10,11 @@ namespace tilescope {
 
 namespace {
 
+/// The letter under which a person gives a matrix.
+const char* name_of(Meaning given) {
+  return given == Meaning::key ? "K" : given == Meaning::value ? "V" : "Q";
+}
+
 /// The run of a block that starts at `start`; runs are in order of start.
 std::optional<std::size_t> find_run(const Trace& trace, int launch, std::int64_t block, double start) {
   const auto runs = trace.runs();
@@ -128,8 +133,8 @@ void Session::State::operator()(const SetInputs& command) {
 }
 
 void Session::State::operator()(const SetMatrix& command) {
-  const std::string control = fmt::format("inputs.{}", to_string(command.tensor));
-  std::string text = command.text, origin = fmt::format("the matrix typed for {}", to_string(command.tensor));
+  const std::string control = fmt::format("inputs.{}", name_of(command.tensor));
+  std::string text = command.text, origin = fmt::format("the matrix typed for {}", name_of(command.tensor));
   if (!text.empty() && command.is_path && load_text != nullptr) {
     Result<std::string> read = load_text(command.text);
     if (!read) return workspace.refuse(control, read.error());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -43,7 +44,13 @@ struct RenderOptions {
   std::string panel;                         // an id of panel_table() of the views; empty for the whole window
   std::shared_ptr<const SweepResult> swept;  // what the Sweep view shows; absent: its usual one
   SweepQuantity sweep_quantity{};
-  std::string out;  // the PNG, written by write_file() of app/platform/files.h
+  std::function<void(const std::string& what, double fraction)> told;  // hears how far the work is, from any thread; may be empty
+};
+
+/// A drawn picture.
+struct RenderedPicture {
+  std::string png;     // the bytes of the file
+  std::string notice;  // which fonts are not installed; empty where all are
 };
 
 }  // namespace tilescope

@@ -284,6 +284,12 @@ constexpr std::array keys = {
           s.block_order = block_orders()[*known].order;
           return Done{};
         }},
+    Key{"key_order",
+        [](const WindowState& s) { return s.key_order == KeyOrder::ascending ? std::nullopt : Written(to_string(s.key_order)); },
+        [](WindowState& s, Text key, Text text) {
+          constexpr std::array<Text, 2> names = {"ascending", "descending"};
+          return read_enum(key, text, names, s.key_order);
+        }},
     switch_key<&WindowState::race>("race"),
     Key{"seed", [](const WindowState& s) { return unless(std::uint64_t{1}, s.seed); },
         [](WindowState& s, Text key, Text text) -> Status {
@@ -464,8 +470,10 @@ WindowState window_state_of(const SessionView& view) {
     if (changed_by_user(asked.request.gpu, row.key)) state.spec_values.emplace(row.key, asked.request.gpu.*row.member);
   state.problem = asked.request.problem;
   state.tile = asked.request.tile;
+  if (state.tile) state.tile->key_order = KeyOrder::ascending;  // the request's own decides
   state.blocks_per_sm = asked.request.blocks_per_sm;
   state.block_order = asked.request.block_order;
+  state.key_order = asked.request.key_order;
   state.race = asked.race;
   state.focus_sm = asked.request.focus_sm;
   state.seed = asked.inputs.seed;

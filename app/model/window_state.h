@@ -38,6 +38,7 @@ struct WindowState {
   std::optional<ProgramTile> tile;  // absent: the program's own
   std::optional<int> blocks_per_sm;
   BlockOrder block_order = BlockOrder::launch;
+  KeyOrder key_order = KeyOrder::ascending;
   bool race = false;
 
   // its values

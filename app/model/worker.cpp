@@ -114,8 +114,9 @@ class JobQueue {
 
   Worker::Deliver run(const Job& job) {
     try {
-      return job.work([this](double fraction) {
+      return job.work([this, &job](double fraction) {
         progress_.store(fraction, std::memory_order_relaxed);
+        if (!options_->threads && options_->told && job.kind != WorkKind::unnamed) options_->told(job.kind, fraction);
         if (!threaded_) return true;
         if (cancelled_.load(std::memory_order_relaxed)) return false;
         const std::lock_guard lock(mutex_);

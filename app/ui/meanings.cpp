@@ -6,48 +6,58 @@
 namespace tilescope {
 
 const char* meaning_of(Tensor tensor) {
-  switch (tensor) {
-    case Tensor::q:
+  if (!tensor) return "";
+  if (tensor->gradient) return tr("The gradient of the loss with respect to this tensor.");
+  switch (tensor->meaning) {
+    case Meaning::query:
       return tr("Queries: a row for each position that asks.");
-    case Tensor::k:
+    case Meaning::key:
       return tr("Keys: a row for each position that can be asked about.");
-    case Tensor::v:
+    case Meaning::value:
       return tr("Values: what each position gives to those that attend to it.");
-    case Tensor::s:
+    case Meaning::score:
       return tr("Scores: how well each query matches each key.");
-    case Tensor::p:
+    case Meaning::probability:
       return tr("Weights: the exponential of each score against the row's largest.");
-    case Tensor::o:
+    case Meaning::output:
       return tr("Output: for each query the values, averaged by their weights.");
-    case Tensor::lse:
+    case Meaning::log_sum_exp:
       return tr("Log-sum-exp of each row, m + log l: all that a backward pass needs of the softmax.");
-    case Tensor::m:
+    case Meaning::row_max:
       return tr("The largest score of each row so far: taken off before the exponential, so that nothing overflows.");
-    case Tensor::l:
+    case Meaning::row_sum:
       return tr("The sum of each row's weights so far: O is divided by it at the end.");
+    case Meaning::row_dot:
+      return tr("The dot product of each row of O and its gradient: what a backward pass takes off dP.");
+    case Meaning::bias:
+      return tr("Bias: a number added to each score.");
+    case Meaning::table:
+      return tr("Table: indices that say which tiles a block visits.");
   }
   return "";
 }
 
 const char* meaning_of(Slot slot) {
-  switch (slot) {
-    case Slot::m_new:
-      return tr("The largest score of each row with this tile counted in.");
-    case Slot::m_tile:
-      return tr("The largest score of each row in this tile alone.");
-    case Slot::l_new:
-      return tr("The sum of each row's weights with this tile counted in.");
-    case Slot::l_tile:
-      return tr("The sum of each row's weights in this tile alone.");
-    case Slot::alpha:
+  if (slot == Slot::none) return "";
+  const bool is_max = slot.tensor().means(Meaning::row_max), is_sum = slot.tensor().means(Meaning::row_sum);
+  switch (slot->part) {
+    case TilePart::updated:
+      if (is_max) return tr("The largest score of each row with this tile counted in.");
+      if (is_sum) return tr("The sum of each row's weights with this tile counted in.");
+      break;
+    case TilePart::of_tile:
+      if (is_max) return tr("The largest score of each row in this tile alone.");
+      if (is_sum) return tr("The sum of each row's weights in this tile alone.");
+      if (slot.tensor().means(Meaning::output)) return tr("This tile's weights times its values, to be added to O.");
+      break;
+    case TilePart::factor:
       return tr("By how much what was gathered so far shrinks, now that the maximum has moved; 1 when it has not.");
-    case Slot::beta:
+    case TilePart::factor_of_tile:
       return tr("By how much this tile's share shrinks, where the maximum came from an earlier tile.");
-    case Slot::pv:
-      return tr("This tile's weights times its values, to be added to O.");
-    default:
-      return meaning_of(tensor_of(slot));
+    case TilePart::whole:
+      break;
   }
+  return meaning_of(tensor_of(slot));
 }
 
 }  // namespace tilescope

@@ -1,7 +1,7 @@
 // QuadBatch: many rounded rectangles drawn by one instanced call, in the right place of ImGui's drawing order.
 //
 //   QuadBatch batch;
-//   batch.add({.min = a, .max = b, .radius = 4, .fill = theme.color(Tensor::q), .glow = 6});
+//   batch.add({.min = a, .max = b, .radius = 4, .fill = theme.color(Meaning::query), .glow = 6});
 //   draw_quads(ImGui::GetWindowDrawList(), std::move(batch));   // over what the list holds so far, under what follows
 //
 // Coordinates are ImGui's (points, y down). The list's current clip rectangle applies. Edges are signed distances, so they are

@@ -82,11 +82,11 @@ void Machine::schedule_block(Resident& block, std::int64_t number) {
     program_.emit_block(launch_, number, operations);
     builder_.build(operations, block.own);
     block.schedule = &block.own;
-    block.origin = builder_.origin(operations.plane, operations.first_row);
+    block.origin = builder_.origin(operations.domain);
     return;
   }
   if (block.focused) program_.emit_block(launch_, number, block.operations);
-  block.origin = builder_.origin(place->plane, place->first_row);
+  block.origin = builder_.origin(place->domain);
   if (const auto found = shapes_.find(place->shape); found != shapes_.end()) {
     block.shared = found->second;
     builder_.count_again(*block.shared);
@@ -143,7 +143,7 @@ void Machine::start_block(int sm, Resident& block, double time, WaitCause cause)
 void Machine::record(int sm, const Resident& block, const Interval& interval, std::int32_t op) {
   const Operation& operation = block.operations.operations[static_cast<std::size_t>(op)];
   const bool has_ring = operation.kind == OpKind::load || is_shared(block.operations, operation.dst);
-  const Slot slot = operation.kind == OpKind::store ? operation.src[0] : operation.dst;
+  const Slot slot = writes_memory(operation.kind) ? operation.src[0] : operation.dst;
   Interval noted = interval;
   noted.run = block.run;
   noted.op = op;

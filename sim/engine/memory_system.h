@@ -94,11 +94,12 @@ class MemorySystem {
   const ScheduleBuilder& builder_;
   Ledger& ledger_;
   Recorder& recorder_;
+  std::vector<Tensor> tensors_;  // that the program reads or writes
   TileMap map_;
   std::optional<TileCache> cache_;  // absent where the GPU has no L2
   std::vector<Port> ports_;
   std::vector<Readers> readers_ = std::vector<Readers>(1 << 12);     // of the latest tiles, by the lower bits of their key
-  std::array<std::vector<std::uint64_t>, tensor_count> plane_keys_;  // what tensor and plane put into a key
+  std::array<std::vector<std::uint64_t>, most_tensors> plane_keys_;  // what tensor and plane put into a key
   std::vector<int> sides_;
   double l2_read_free_ = 0, l2_write_free_ = 0, hbm_free_ = 0;
   std::array<double, 2> fabric_free_{};  // towards each side

@@ -33,8 +33,8 @@ OpClass::Key key_of(const Operation& op, const BlockOperations& block) {
   const auto byte = [](auto value, int place) { return static_cast<std::int64_t>(value) << (8 * place); };
   const auto pair = [](std::int64_t low, std::int64_t high) { return low | high << 32; };
   // Only a matmul has 2^32 flops or more, and it has no exponentials: the last word tells them apart.
-  return {byte(op.kind, 0) | byte(op.line, 1) | byte(op.dst, 2) | byte(op.src[0], 3) | byte(op.src[1], 4) |
-              byte(op.tile.tensor, 5) | byte(block.launch, 6) | byte(op.sectors_at_once, 7),
+  return {byte(op.kind, 0) | byte(op.line, 1) | byte(op.dst.index(), 2) | byte(op.src[0].index(), 3) | byte(op.src[1].index(), 4) |
+              byte(op.tile.tensor.index(), 5) | byte(block.launch, 6) | byte(op.sectors_at_once, 7),
           pair(op.rows, op.cols),
           pair(op.tile.rows, op.tile.cols),
           pair(op.inner, block.shared_slots),
@@ -149,7 +149,7 @@ void ScheduleBuilder::set_shared_memory(OpClass& c, const Operation& op, const B
   c.smem_write = op.smem_write_bytes;
   c.smem_write_tensor = op.kind == OpKind::load ? op.tile.tensor : tensor_of(op.dst);
   c.smem_read[0] = op.smem_read_bytes;
-  c.smem_read_tensor[0] = op.kind == OpKind::store ? op.tile.tensor : tensor_of(op.src[0]);
+  c.smem_read_tensor[0] = writes_memory(op.kind) ? op.tile.tensor : tensor_of(op.src[0]);
   const bool first = is_shared(block, op.src[0]), second = is_shared(block, op.src[1]);
   if (!first && second) c.smem_read_tensor[0] = tensor_of(op.src[1]);
   if (first && second) {
@@ -211,7 +211,7 @@ OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& 
   c.tile_cols = op.tile.cols;
   c.exps = op.exps;
   if (op.kind == OpKind::matmul) c.flops = op.flops;
-  c.timing.store = op.kind == OpKind::store;
+  c.timing.store = writes_memory(op.kind);
   c.timing.ahead = op.ahead;
   set_work(c, executed, block);
   c.timing.server = server_of(c);
@@ -220,7 +220,7 @@ OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& 
   set_shared_memory(c, op, block);
   std::int64_t through_shared = executed.smem_read_bytes + op.smem_write_bytes;
   // A tile of sums is written there and read again, which is the kernel's way and no traffic of the algorithm.
-  if (op.kind == OpKind::store && op.tile.cols > 1 && !is_shared(block, op.src[0]) && needs_.has_products && instructions_wait())
+  if (writes_memory(op.kind) && op.tile.cols > 1 && !is_shared(block, op.src[0]) && needs_.has_products && instructions_wait())
     through_shared += 2 * std::int64_t{op.tile.rows} * op.tile.cols * element_bytes(problem_.dtype);
   if (instructions_wait()) through_shared += static_cast<std::int64_t>(executed.wavefronts) * needs_.threads / 32 * wavefront_bytes;
   c.bank_cycles = c.timing.smem_cycles = static_cast<double>(through_shared) * cycles_per_smem_byte_;
@@ -279,6 +279,15 @@ std::uint32_t ScheduleBuilder::class_of(const Operation& op, const BlockOperatio
   return found;
 }
 
+BlockOrigin ScheduleBuilder::origin(const Domain& domain) const {
+  if (domain.axis != Axis::key)
+    return {domain.plane, static_cast<std::int32_t>(problem_.kv_plane_of(domain.plane)), domain.axis, domain.first};
+  // The first of the query planes that read this plane of keys.
+  const std::int64_t group = problem_.heads / problem_.kv_heads;
+  const std::int64_t plane = domain.plane / problem_.kv_heads * problem_.heads + domain.plane % problem_.kv_heads * group;
+  return {static_cast<std::int32_t>(plane), domain.plane, domain.axis, domain.first};
+}
+
 void ScheduleBuilder::build(const BlockOperations& block, BlockSchedule& out) {
   out.compute.clear();
   out.loads.clear();
@@ -286,14 +295,18 @@ void ScheduleBuilder::build(const BlockOperations& block, BlockSchedule& out) {
   out.op_of_compute.clear();
   out.op_of_load.clear();
   ordinal_.resize(block.operations.size());
-  const BlockOrigin from = origin(block.plane, block.first_row);
+  const BlockOrigin from = origin(block.domain);
   for (std::size_t i = 0; i < block.operations.size(); ++i) {
     const Operation& op = block.operations[i];
     const std::uint32_t op_class = class_of(op, block);
     assert(op.wait_load < static_cast<std::int32_t>(i) && op.issue_after < static_cast<std::int32_t>(i));
-    const bool keys = is_key_side(op.tile.tensor);
-    ScheduledAccess access{op.tile.plane - (keys ? from.kv_plane : from.plane), op.tile.row - (keys ? 0 : from.first_row),
-                           op.tile.col, -1, op_class};
+    ScheduledAccess access;
+    access.op_class = op_class;
+    if (moves_tile(op.kind)) {
+      access.plane = op.tile.plane - from.plane_of(op.tile.tensor);
+      access.row = op.tile.row - from.row_of(op.tile.tensor);
+      access.col = op.tile.col - from.col_of(op.tile.tensor);
+    }
     if (op.kind == OpKind::load) {
       if (op.issue_after >= 0) {
         access.after = ordinal_[static_cast<std::size_t>(op.issue_after)];
@@ -310,7 +323,7 @@ void ScheduleBuilder::build(const BlockOperations& block, BlockSchedule& out) {
     ordinal_[i] = static_cast<std::int32_t>(out.compute.size());
     out.compute.push_back({op_class, op.wait_load >= 0 ? -1 - ordinal_[static_cast<std::size_t>(op.wait_load)] : -1});
     out.op_of_compute.push_back(static_cast<std::int32_t>(i));
-    if (op.kind == OpKind::store) out.stores.push_back(access);
+    if (writes_memory(op.kind)) out.stores.push_back(access);
   }
   // `after` of a load still says which entry of the compute stream; count the signals up to it.
   std::int32_t signals = 0;

@@ -18,11 +18,6 @@
 
 namespace tilescope {
 
-/// K and V, whose planes and rows are not those of the queries.
-constexpr bool is_key_side(Tensor tensor) {
-  return tensor == Tensor::k || tensor == Tensor::v;
-}
-
 /// The pipes of an SM that its blocks share. fp32 stands for all other arithmetic, and starts every instruction.
 enum class Server : std::uint8_t { tensor, exp, fp32, none };
 inline constexpr int server_count = 3;
@@ -62,9 +57,9 @@ struct OpClass {
   OpKind kind = OpKind::barrier;
   // For the ledger and the bins.
   std::uint8_t line = 0, launch = 0;
-  Tensor tensor = Tensor::q;  // load, store: what moves
-  std::array<Tensor, 2> smem_read_tensor = {Tensor::q, Tensor::q};
-  Tensor smem_write_tensor = Tensor::q;
+  Tensor tensor;  // load, store: what moves
+  std::array<Tensor, 2> smem_read_tensor;
+  Tensor smem_write_tensor;
   std::array<std::int64_t, 2> smem_read{};
   std::int64_t smem_write = 0;
   std::int64_t bytes = 0;
@@ -85,9 +80,9 @@ struct ScheduledOp {
   std::int32_t wait = -1;      // load, by its place in the stream of loads; -1 for none
 };
 
-/// A load or a store. Its plane counts from that of the block (for K and V, from the plane its heads read), its row from the
-/// block's first row (for K and V, from 0), so that blocks of one shape share a schedule. `after` says what must be over before a
-/// load is issued: -1 nothing; n >= 0 the n-th signalling operation; -2 - n the landing of load n.
+/// A load or a store. Its plane counts from the block's own on that side; rows and columns along the domain's axis count from the
+/// domain's first. So blocks of one shape share a schedule. `after` says what must be over before a load is issued: -1 nothing;
+/// n >= 0 the n-th signalling operation; -2 - n the landing of load n.
 struct ScheduledAccess {
   std::int32_t plane = 0, row = 0, col = 0;
   std::int32_t after = -1;
@@ -96,7 +91,13 @@ struct ScheduledAccess {
 
 /// Where the accesses of a schedule start from.
 struct BlockOrigin {
-  std::int32_t plane = 0, kv_plane = 0, first_row = 0;
+  std::int32_t plane = 0, kv_plane = 0;
+  Axis axis = Axis::query;
+  std::int32_t first = 0;
+
+  std::int32_t plane_of(Tensor tensor) const { return tensor->planes == Planes::key ? kv_plane : plane; }
+  std::int32_t row_of(Tensor tensor) const { return tensor->rows == axis ? first : 0; }
+  std::int32_t col_of(Tensor tensor) const { return tensor->cols == axis ? first : 0; }
 };
 
 struct BlockSchedule {
@@ -127,9 +128,7 @@ class ScheduleBuilder {
   void build(const BlockOperations& block, BlockSchedule& out);
   /// Adds another block with this schedule to the counts.
   void count_again(const BlockSchedule& schedule);
-  BlockOrigin origin(std::int32_t plane, std::int32_t first_row) const {
-    return {plane, static_cast<std::int32_t>(problem_.kv_plane_of(plane)), first_row};
-  }
+  BlockOrigin origin(const Domain& domain) const;
   const OpClass& op_class(std::uint32_t index) const { return classes_[index]; }
   const OpTiming* timings() const { return timings_.data(); }
   const std::vector<OpClass>& classes() const { return classes_; }

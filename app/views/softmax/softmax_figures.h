@@ -16,8 +16,8 @@ namespace tilescope {
 
 /// What a launch's blocks have, so that the panel's rows stay in place before values are there.
 struct SoftmaxParts {
-  Slot bars = Slot::none;  // whose row is drawn as bars: S; P where there is no S; none
-  bool maximum = false, scale = false, old_scale = false, sum = false, output = false;
+  Slot bars;  // whose row is drawn as bars: S; P where there is no S; none
+  Slot maximum, scale, old_scale, sum, output;
 };
 SoftmaxParts softmax_parts(std::span<const SlotShape> slots);
 

@@ -34,7 +34,7 @@ bool is_column(const SlotShape& shape) {
 /// Scores and probabilities are what one reads; the rest is given less width.
 float weight_of(const SlotShape& shape) {
   const float cols = static_cast<float>(std::clamp(shape.cols, 3, 96));
-  return shape.slot == Slot::s || shape.slot == Slot::p ? cols : 0.5F * cols;
+  return shape.slot.tensor()->cols == Axis::key ? cols : 0.5F * cols;
 }
 
 /// Side by side, all with the same height of a row.

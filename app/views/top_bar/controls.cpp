@@ -25,11 +25,11 @@ struct Preset {
   AttentionProblem problem;
 };
 /// Where people's own sizes begin: the opening one, and shapes of well-known models.
-constexpr std::array<Preset, 4> presets = {{
-    {"toy", {1, 1, 1, 64, 64, 16, DataType::fp16, false, Pass::forward}},
-    {"GPT-2 small, 1K", {1, 12, 12, 1024, 1024, 64, DataType::fp16, true, Pass::forward}},
-    {"grouped heads, 4K", {1, 32, 8, 4096, 4096, 128, DataType::bf16, true, Pass::forward}},
-    {"long context, 16K", {1, 16, 16, 16384, 16384, 128, DataType::fp16, false, Pass::forward}},
+const std::array<Preset, 4> presets = {{
+    {"toy", {1, 1, 1, 64, 64, 16, DataType::fp16, false, Pass::forward, {}}},
+    {"GPT-2 small, 1K", {1, 12, 12, 1024, 1024, 64, DataType::fp16, true, Pass::forward, {}}},
+    {"grouped heads, 4K", {1, 32, 8, 4096, 4096, 128, DataType::bf16, true, Pass::forward, {}}},
+    {"long context, 16K", {1, 16, 16, 16384, 16384, 128, DataType::fp16, false, Pass::forward, {}}},
 }};
 
 void draw_presets(const View& view, Commands& commands) {

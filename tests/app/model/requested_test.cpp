@@ -50,15 +50,15 @@ TEST_CASE("requested: a matrix takes the place of seeded values where its shape 
   Requested requested = toy();
   requested.request.problem.seq_q = requested.request.problem.seq_kv = 2;
   requested.request.problem.head_dim = 3;
-  const auto changed = requested.with_matrix(Tensor::k, "1,2,3\n4,5,6", "typed");
+  const auto changed = requested.with_matrix(Meaning::key, "1,2,3\n4,5,6", "typed");
   REQUIRE(changed);
   REQUIRE(changed->k != nullptr);
   CHECK(changed->k->at(1, 2) == 6);
   CHECK(requested.inputs.k == nullptr);  // not yet
-  CHECK_FALSE(requested.with_matrix(Tensor::q, "1,2", "typed"));
-  CHECK_FALSE(requested.with_matrix(Tensor::q, "one", "typed"));
+  CHECK_FALSE(requested.with_matrix(Meaning::query, "1,2", "typed"));
+  CHECK_FALSE(requested.with_matrix(Meaning::query, "one", "typed"));
   requested.inputs = *changed;
-  CHECK(requested.with_matrix(Tensor::k, "", "typed")->k == nullptr);
+  CHECK(requested.with_matrix(Meaning::key, "", "typed")->k == nullptr);
   CHECK(requested.inputs_fit());
 
   requested.request.problem.seq_q = requested.request.problem.seq_kv = 8;
