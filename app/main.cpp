@@ -1,6 +1,7 @@
-// The program tilescope: everything is in run_cli().
+// The program tilescope: run_cli() with a window and pictures.
 #include "app/cli/run_cli.h"
+#include "app/window.h"
 
 int main(int argc, char** argv) {
-  return tilescope::run_cli(argc, argv, stdout, stderr);
+  return tilescope::run_cli(argc, argv, stdout, stderr, {&tilescope::run_window, &tilescope::render_picture});
 }

@@ -10,6 +10,8 @@
 #include "app/platform/quiet_libraries.h"
 #include "app/ui/language.h"
 #include "app/views/app_frame.h"
+#include "app/views/panel_table.h"
+#include "app/views/work_words.h"
 #include "app/window.h"
 
 namespace tilescope {
@@ -41,19 +43,18 @@ Session::Start start_of(const RenderOptions& options) {
   start.load_gpu = &load_gpu;
   start.measurements = load_measurements();
   start.threads = false;
-  start.told = options.told;
+  if (options.told) start.told = [told = options.told](WorkKind kind, double fraction) { told(words_of(kind), fraction); };
   return start;
 }
 
 /// Errors  what simulate() said; a step that is not there.
 Status check_opened(Session& session, std::optional<std::int64_t> step) {
-  const Theme no_theme;
-  const View view = session.view(no_theme);
-  if (view.message) return Error{view.message->sentence};
+  const SessionView view = session.view();
+  if (view.workspace->message) return Error{view.workspace->message->error.sentence};
   if (view.lanes.empty()) return Error{"nothing was simulated"};
   const std::int64_t last = view.lane().step_count;
   if (step && (*step < 0 || *step > last))
-    return Error{fmt::format("there is no step {}: {} has steps 0 to {}", *step, view.request.algorithm, last)};
+    return Error{fmt::format("there is no step {}: {} has steps 0 to {}", *step, view.requested->request.algorithm, last)};
   return Done{};
 }
 

@@ -19,12 +19,12 @@
 #include <GLFW/glfw3.h>
 
 #include "app/model/assets.h"
-#include "app/model/settings.h"
 #include "app/platform/display_loss.h"
 #include "app/platform/files.h"
 #include "app/platform/opengl_name.h"
 #include "app/platform/quiet_libraries.h"
 #include "app/ui/language.h"
+#include "app/ui/settings.h"
 #include "app/views/app_frame.h"
 
 namespace tilescope {
@@ -194,7 +194,7 @@ void install_callbacks(GLFWwindow* window) {
 
 /// Presenting fills the screen the window is on.
 void follow_present(Shell& shell) {
-  const bool wanted = shell.session->present();
+  const bool wanted = shell.session->view().workspace->present;
   if (wanted == shell.full_screen) return;
   shell.full_screen = wanted;
   GLFWmonitor* monitor = glfwGetPrimaryMonitor();
@@ -285,9 +285,9 @@ void run_loop(Shell& shell, std::optional<QuietLibraries>& quiet) {
 void remember(const Shell& shell, bool size = true) {
   Settings settings = shell.settings;
   settings.shares = shell.frame->shares();
-  settings.theme = shell.session->theme_kind();
-  settings.language = shell.session->language();
-  settings.by_sm = shell.session->by_sm();
+  settings.theme = shell.session->view().workspace->theme;
+  settings.language = shell.session->view().workspace->language;
+  settings.by_sm = shell.session->view().workspace->by_sm;
   settings.text_scale = shell.user_scale;
   if (size && !shell.full_screen) {
     float x = 1, y = 1;
@@ -308,6 +308,7 @@ Session::Start start_of(const WindowOptions& options, const Settings& settings) 
   Session::Start start;
   start.request = options.request;
   start.inputs = options.inputs;
+  start.gpu_source = options.gpu;
   start.step = options.step;
   start.race = options.race;
   start.center = options.center;

@@ -1,55 +1,9 @@
-// What the command line asks of the window: to open it, or to draw one picture of it without a display.
+// The window, and a picture of it: the two ways in which the program shows what it simulates.
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <optional>
-#include <string>
-
-#include "app/model/center_views.h"
-#include "app/model/studies.h"
-#include "app/ui/theme.h"
-#include "sim/engine/simulation.h"
-#include "sim/numerics/tile_machine.h"
+#include "app/model/window_options.h"
 
 namespace tilescope {
-
-/// What the window shows first. An absent field leaves the choice to the window: what it remembers, else its default.
-struct WindowOptions {
-  SimulationRequest request;  // checked sizes and a loaded GPU; what only simulate() can refuse may still be in it
-  InputSource inputs;
-  std::optional<std::int64_t> step;  // absent: a few steps in
-  bool race = false;
-  CenterView center = CenterView::stage;
-  std::optional<bool> by_sm;  // lanes of the timeline
-  std::optional<ThemeKind> theme;
-  std::optional<int> width, height;     // both or neither; logical pixels
-  std::optional<float> scale;           // times that of the display
-  std::optional<std::string> language;  // "en", "ko"
-};
-
-struct RenderOptions {
-  SimulationRequest request;
-  InputSource inputs;
-  std::optional<std::int64_t> step;  // absent: the window's own choice, a few steps in
-  bool race = false;
-  CenterView center = CenterView::stage;
-  bool by_sm = false;  // lanes of the timeline
-  ThemeKind theme = ThemeKind::dark;
-  int width = 1600, height = 900;  // of the picture, in pixels
-  float scale = 1;
-  std::string language = "en";
-  std::string panel;                         // an id of panel_table(); empty for the whole window
-  std::shared_ptr<const SweepResult> swept;  // what the Sweep view shows; absent: its usual one
-  SweepQuantity sweep_quantity{};
-  std::function<void(const std::string& what, double fraction)> told;  // hears how far the work is, from any thread; may be empty
-};
-
-/// A drawn picture.
-struct RenderedPicture {
-  std::string png;     // the bytes of the file
-  std::string notice;  // which fonts are not installed; empty where all are
-};
 
 /// Opens the window and returns the exit code when it is closed. GPUs for its menu: gpu_ids() and load_gpu() of app/model/assets.h.
 /// Errors  no display, no OpenGL 3.3: one line on standard error, and 3.

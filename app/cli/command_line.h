@@ -11,7 +11,7 @@
 #include "app/cli/numbers.h"
 #include "app/model/center_views.h"
 #include "app/model/studies.h"
-#include "app/ui/theme.h"
+#include "app/platform/theme_kind.h"
 #include "sim/core/attention_problem.h"
 
 namespace tilescope {

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "app/model/assets.h"
+#include "app/platform/asset_files.h"
 #include "sim/core/text.h"
 
 namespace tilescope {

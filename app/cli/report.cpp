@@ -63,7 +63,8 @@ std::string heading(const Simulation& simulation) {
   if (simulation.request.block_order != BlockOrder::launch)
     table.row({"order", fmt::format("{}: {}", to_string(simulation.request.block_order),
                                     block_orders()[static_cast<std::size_t>(simulation.request.block_order)].title)});
-  if (tile.key_order != KeyOrder::ascending) table.row({"keys", fmt::format("{}: the last visible tile first", to_string(tile.key_order))});
+  if (tile.key_order != KeyOrder::ascending)
+    table.row({"keys", fmt::format("{}: the last visible tile first", to_string(tile.key_order))});
   return table.text("");
 }
 

@@ -72,20 +72,29 @@ Status settle_sizes(const CommandLine& line, AttentionProblem& problem, InputSou
   return Done{};
 }
 
-Result<const ProgramInfo*> find_algorithm(const std::string& id) {
+Status check_algorithm(const std::string& id) {
   std::vector<std::string_view> names;
   for (const ProgramInfo& row : program_table()) {
-    if (row.id == id) return &row;
+    if (row.id == id) return Done{};
     names.push_back(row.id);
   }
   return Error{fmt::format("unknown algorithm '{}': {}", printable(id), name_hint(id, names))};
 }
 
+/// The tile of the flags; the program's own side where a flag is absent. What a tile may be, simulate() checks.
+ProgramTile tile_of(const CommandLine& line, const SimulationRequest& without_tile) {
+  const bool whole = line.block_q && line.block_kv;
+  ProgramTile tile = whole ? ProgramTile() : chosen_tile(without_tile).value_or(ProgramTile());
+  tile.block_q = line.block_q.value_or(tile.block_q);
+  tile.block_kv = line.block_kv.value_or(tile.block_kv);
+  tile.stages = line.stages.value_or(0);
+  return tile;
+}
+
 }  // namespace
 
 Result<Request> make_request(const CommandLine& line) {
-  const auto info = find_algorithm(line.algorithm);
-  if (!info) return info.error();
+  if (const auto known = check_algorithm(line.algorithm); !known) return known.error();
   auto gpu = load_gpu(line.gpu);
   if (!gpu) return gpu.error();
   for (const std::string& assignment : line.overrides)
@@ -103,21 +112,12 @@ Result<Request> make_request(const CommandLine& line) {
   if (const auto settled = settle_sizes(line, problem, request.inputs); !settled) return settled.error();
   if (const auto good = check(problem); !good) return good.error();
 
-  if (line.block_q || line.block_kv || line.stages) {
-    ProgramTile tile{line.block_q.value_or(1), line.block_kv.value_or(1)};
-    if (!line.block_q || !line.block_kv) {
-      const TileShape usual = (*info)->default_tile(problem, *gpu);
-      tile = {line.block_q.value_or(usual.block_q), line.block_kv.value_or(usual.block_kv)};
-    }
-    tile.stages = line.stages.value_or(0);
-    if (const auto good = check(tile); !good) return good.error();
-    request.simulation.tile = tile;
-  }
   request.simulation.algorithm = line.algorithm;
   request.simulation.blocks_per_sm = line.blocks_per_sm;
   request.simulation.block_order = line.block_order;
   request.simulation.key_order = line.key_order;
   request.simulation.gpu = std::move(*gpu);
+  if (line.block_q || line.block_kv || line.stages) request.simulation.tile = tile_of(line, request.simulation);
   return request;
 }
 

@@ -3,7 +3,6 @@
 
 #include <csignal>
 #include <exception>
-#include <new>
 #include <string>
 #include <vector>
 
@@ -16,11 +15,11 @@
 #include "app/cli/output.h"
 #include "app/cli/report.h"
 #include "app/cli/request.h"
-#include "app/cli/simulate_twice.h"
+#include "app/cli/run_and_next_limit.h"
 #include "app/cli/sweep.h"
 #include "app/cli/validate.h"
 #include "app/cli/window_options.h"
-#include "app/window.h"
+#include "app/model/failure.h"
 #include "sim/core/text.h"
 #include "sim/engine/chrome_trace.h"
 
@@ -47,7 +46,7 @@ std::int64_t peak_rss_bytes() {
 Status run_simulate(const CommandLine& line, std::FILE* out) {
   const auto request = make_request(line);
   if (!request) return request.error();
-  const auto result = simulate_twice(request->simulation);
+  const auto result = simulate_run_and_next_limit(request->simulation);
   if (!result) return result.error();
   const Simulation& simulation = *result->simulation;
   const HostCost cost{result->wall.count(), peak_rss_bytes()};
@@ -62,13 +61,13 @@ Status run_simulate(const CommandLine& line, std::FILE* out) {
   return outputs.finish();
 }
 
-Status run_render(const CommandLine& line, std::FILE* out, std::FILE* err) {
+Status run_render(const CommandLine& line, std::FILE* out, std::FILE* err, const Screens& screens) {
   auto request = make_request(line);
   if (!request) return request.error();
   RenderOptions options = render_options(line);
   options.request = std::move(request->simulation);
   options.inputs = std::move(request->inputs);
-  const auto picture = draw_picture(std::move(options), line, err);
+  const auto picture = draw_picture(screens, std::move(options), line, err);
   if (!picture) return picture.error();
   if (Status written = write_or_print(line.out, picture->png, out); !written) return written;
   say_notice(*picture, err);
@@ -87,16 +86,16 @@ CommandLine with_opening_problem(CommandLine line) {
   return line;
 }
 
-Result<int> open_window(const CommandLine& line) {
+Result<int> open_window(const CommandLine& line, const Screens& screens) {
   auto request = make_request(with_opening_problem(line));
   if (!request) return request.error();
   WindowOptions options = window_options(line);
   options.request = std::move(request->simulation);
   options.inputs = std::move(request->inputs);
-  return run_window(options);
+  return screens.open_window(options);
 }
 
-Result<int> run(const CommandLine& line, std::FILE* out, std::FILE* err) {
+Result<int> run(const CommandLine& line, std::FILE* out, std::FILE* err, const Screens& screens) {
   const auto code_of = [](const Status& status) -> Result<int> {
     if (!status) return status.error();
     return exit_done;
@@ -106,13 +105,13 @@ Result<int> run(const CommandLine& line, std::FILE* out, std::FILE* err) {
     case CommandKind::print:
       return code_of(print(out, line.text));
     case CommandKind::window:
-      return open_window(line);
+      return open_window(line, screens);
     case CommandKind::simulate:
       return code_of(run_simulate(line, out));
     case CommandKind::render:
-      return code_of(run_render(line, out, err));
+      return code_of(run_render(line, out, err, screens));
     case CommandKind::sweep:
-      return run_sweep_command(line, out, err);
+      return run_sweep_command(line, out, err, screens);
     case CommandKind::validate:
       return run_validate(line, out, err);
     case CommandKind::measure:
@@ -130,19 +129,18 @@ int fail(std::FILE* err, std::string_view sentence, int code) {
 
 }  // namespace
 
-int run_cli(int argc, char** argv, std::FILE* out, std::FILE* err) {
+int run_cli(int argc, char** argv, std::FILE* out, std::FILE* err, const Screens& screens) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file over the limit is then an error of write(), with a sentence
   try {
     const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
     const auto line = parse_command_line(arguments);
     if (!line) return fail(err, line.error().sentence, exit_code(line.error()));
-    const auto code = run(*line, out, err);
+    const auto code = run(*line, out, err, screens);
     if (!code) return fail(err, code.error().sentence, exit_code(code.error()));
     return *code;
-  } catch (const std::bad_alloc&) {
-    return fail(err, "this needs more memory than the machine gives: use a smaller problem", exit_machine_lacks);
-  } catch (const std::exception& error) {
-    return fail(err, fmt::format("internal error, please report it: {}", error.what()), exit_machine_lacks);
+  } catch (...) {
+    const Error error = error_of(std::current_exception());
+    return fail(err, error.sentence, exit_code(error));
   }
 }
 

@@ -133,7 +133,8 @@ std::string table_of(const SweepResult& result) {
 }
 
 /// The picture of the Sweep view. What stands around it in the window is the first point that could be simulated.
-Result<RenderedPicture> draw(const CommandLine& line, const std::shared_ptr<const SweepResult>& result, std::FILE* err) {
+Result<RenderedPicture> draw(const CommandLine& line, const std::shared_ptr<const SweepResult>& result, const Screens& screens,
+                             std::FILE* err) {
   RenderOptions options = render_options(line);
   const auto& request = result->request;
   for (std::size_t i = 0; i < result->points.size(); ++i) {
@@ -148,17 +149,17 @@ Result<RenderedPicture> draw(const CommandLine& line, const std::shared_ptr<cons
   options.sweep_quantity = line.quantity;
   options.center = CenterView::sweep;
   options.panel = "sweep";
-  return draw_picture(std::move(options), line, err);
+  return draw_picture(screens, std::move(options), line, err);
 }
 
 /// Everything that a whole sweep writes.
 Result<int> finish(const CommandLine& line, const Files& files, const std::shared_ptr<const SweepResult>& result, std::FILE* out,
-                   std::FILE* err) {
+                   std::FILE* err, const Screens& screens) {
   Outputs outputs(out);
   if (const Status added = files.add_to(outputs, *result); !added) return added.error();
   RenderedPicture picture;
   if (!line.png.empty()) {
-    auto drawn = draw(line, result, err);
+    auto drawn = draw(line, result, screens, err);
     if (!drawn) return drawn.error();
     picture = std::move(*drawn);
     if (const Status added = outputs.add(line.png, picture.png); !added) return added.error();
@@ -175,7 +176,7 @@ Result<int> finish(const CommandLine& line, const Files& files, const std::share
 
 }  // namespace
 
-Result<int> run_sweep_command(const CommandLine& line, std::FILE* out, std::FILE* err) {
+Result<int> run_sweep_command(const CommandLine& line, std::FILE* out, std::FILE* err, const Screens& screens) {
   auto request = sweep_request(line);
   if (!request) return request.error();
   const auto file = [](const std::string& path) { return is_standard_output(path) ? std::string() : path; };
@@ -210,7 +211,7 @@ Result<int> run_sweep_command(const CommandLine& line, std::FILE* out, std::FILE
     return exit_interrupted;
   }
   if (!any_simulated(*result)) return Error{fmt::format("no point can be simulated: {}", result->points.front()->refusal)};
-  return finish(line, files, result, out, err);
+  return finish(line, files, result, out, err, screens);
 }
 
 }  // namespace tilescope

@@ -11,6 +11,7 @@
 
 #include "app/cli/help.h"
 #include "kernels/measure/json_fields.h"
+#include "sim/core/csv.h"
 #include "sim/core/document.h"
 #include "sim/core/text.h"
 
@@ -94,23 +95,6 @@ std::string csv_field(std::string_view text) {
   return out + '"';
 }
 
-std::vector<std::string> fields_of(std::string_view line) {
-  std::vector<std::string> fields(1);
-  bool inside = false;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    const char c = line[i];
-    if (inside && c == '"' && i + 1 < line.size() && line[i + 1] == '"')
-      fields.back() += line[++i];
-    else if (c == '"')
-      inside = !inside;
-    else if (c == ',' && !inside)
-      fields.emplace_back();
-    else
-      fields.back() += c;
-  }
-  return fields;
-}
-
 /// The theory's bytes; 0 where there is none.
 double theory_bytes(const SweepResult& result, std::string_view algorithm, double value) {
   const auto count = theory_at(result.request, algorithm, value);
@@ -164,22 +148,16 @@ Status take_point(const Json& point, std::string_view origin, SweepResult& resul
 }
 
 Status take_csv(std::string_view text, std::string_view origin, SweepResult& result) {
-  const auto next_line = [&] {
-    const std::size_t end = text.find('\n');
-    const std::string_view line = text.substr(0, end);
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-    return line.ends_with('\r') ? line.substr(0, line.size() - 1) : line;
-  };
+  CsvReader reader(text, {});
   const std::string head = fmt::format("# {} ", schema);
-  const std::string_view first = next_line();
+  const std::string_view first = reader.next_line();
   if (!first.starts_with(head)) return unreadable(origin);
   if (!check_document(first, DocumentKind::json, origin)) return unreadable(origin);
   if (Json::parse(first.substr(head.size())) != asked_of(result.request)) return other_sweep(origin);
-  const auto names = fields_of(next_line());
-  while (!text.empty()) {
-    const std::string_view line = next_line();
-    if (line.empty()) continue;
-    const auto fields = fields_of(line);
+  const auto names = reader.next_row();
+  while (!reader.done()) {
+    const auto fields = reader.next_row();
+    if (fields.empty()) continue;
     if (fields.size() != names.size()) return unreadable(origin);
     Json point;
     for (std::size_t i = 0; i < names.size(); ++i) {

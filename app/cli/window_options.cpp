@@ -33,7 +33,9 @@ Options shared_options(const CommandLine& line) {
 }  // namespace
 
 WindowOptions window_options(const CommandLine& line) {
-  return shared_options<WindowOptions>(line);
+  WindowOptions options = shared_options<WindowOptions>(line);
+  options.gpu = line.gpu;
+  return options;
 }
 
 RenderOptions render_options(const CommandLine& line) {
@@ -42,14 +44,14 @@ RenderOptions render_options(const CommandLine& line) {
   return options;
 }
 
-Result<RenderedPicture> draw_picture(RenderOptions options, const CommandLine& line, std::FILE* err) {
+Result<RenderedPicture> draw_picture(const Screens& screens, RenderOptions options, const CommandLine& line, std::FILE* err) {
   ProgressPrinter progress(err, line.quiet);
   std::mutex one_at_a_time;
   options.told = [&](const std::string& what, double fraction) {
     const std::lock_guard lock(one_at_a_time);
     progress.show(fmt::format("render: {}, {:.0f} %", what, 100 * fraction));
   };
-  Result<RenderedPicture> picture = render_picture(options);
+  Result<RenderedPicture> picture = screens.render_picture(options);
   progress.end();
   return picture;
 }

@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "app/cli/command_line.h"
-#include "app/window.h"
+#include "app/model/window_options.h"
 
 namespace tilescope {
 
@@ -13,8 +13,14 @@ WindowOptions window_options(const CommandLine& line);
 /// The same of a picture; `panel` is that of --panel.
 RenderOptions render_options(const CommandLine& line);
 
+/// The ways in which the program shows something. They are handed in from above: the command line knows neither.
+struct Screens {
+  int (*open_window)(const WindowOptions& options);
+  Result<RenderedPicture> (*render_picture)(const RenderOptions& options);
+};
+
 /// Draws the picture. Says on `err` how far long work is.
-Result<RenderedPicture> draw_picture(RenderOptions options, const CommandLine& line, std::FILE* err);
+Result<RenderedPicture> draw_picture(const Screens& screens, RenderOptions options, const CommandLine& line, std::FILE* err);
 
 /// Says on `err` which fonts are not installed. Call it when nothing can fail any more: an error is one line.
 void say_notice(const RenderedPicture& picture, std::FILE* err);

@@ -2,7 +2,7 @@
 #include <tuple>
 #include <utility>
 
-#include "app/model/view.h"
+#include "app/model/commands.h"
 
 namespace tilescope {
 

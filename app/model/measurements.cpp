@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "app/model/assets.h"
+#include "app/platform/asset_files.h"
 #include "app/platform/files.h"
 #include "kernels/measure/bundle.h"
 #include "kernels/measure/measure_case.h"
@@ -128,10 +128,6 @@ std::shared_ptr<const KnownBandwidth> find_bandwidth(const Measurements& measure
 bool same_numbers(const InputSource& a, const InputSource& b) {
   const auto same = [](const auto& x, const auto& y) { return x == y || (x != nullptr && y != nullptr && *x == *y); };
   return a.seed == b.seed && a.spread == b.spread && same(a.q, b.q) && same(a.k, b.k) && same(a.v, b.v);
-}
-
-std::string day_of(std::string_view date) {
-  return std::string(date.substr(0, date.find_first_of("T ")));
 }
 
 }  // namespace tilescope

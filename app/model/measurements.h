@@ -67,7 +67,4 @@ bool same_numbers(const InputSource& a, const InputSource& b);
 /// Whether every number of the GPU is as its file has it.
 bool unchanged(const GpuSpec& gpu);
 
-/// "2026-11-21", of an ISO 8601 date with or without a time.
-std::string day_of(std::string_view date);
-
 }  // namespace tilescope

@@ -1,4 +1,4 @@
-// Session: the state of the window — request, simulation, playhead — apart from anything that draws.
+// Session: the state of the window, apart from anything that draws.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "app/model/view.h"
-#include "app/model/worker.h"
+#include "app/model/commands.h"
+#include "app/model/session_view.h"
 
 namespace tilescope {
 
 struct SweepResult;
 
-/// Loads a GPU by id or path; given by main, so that the session knows no files.
-using GpuLoader = Result<GpuSpec> (*)(std::string_view id_or_path);
 /// Reads a text file whole.
 using TextLoader = Result<std::string> (*)(const std::string& path);
 
@@ -25,7 +23,8 @@ class Session {
   struct Start {
     SimulationRequest request;
     InputSource inputs;
-    std::optional<std::int64_t> step;  // absent: a telling one, a few steps in
+    std::string gpu_source;            // what the GPU was loaded by; empty: its id
+    std::optional<std::int64_t> step;  // absent: opening_step()
     bool race = false;
     bool by_sm = false;  // lanes of the timeline
     ThemeKind theme = ThemeKind::dark;
@@ -59,20 +58,11 @@ class Session {
   void finish();
 
   /// What the panels read until the next tick() or apply().
-  View view(const Theme& theme) const;
-  ThemeKind theme_kind() const;
-  const std::string& language() const;
-  bool help_shown() const;
-  bool present() const;
-  bool by_sm() const;
+  SessionView view() const;
 
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
-
-/// The step the window opens on: where the second key tile rescales what the first one left, else the first product or exponential,
-/// else the middle.
-std::int64_t telling_step(const Simulation& simulation, int sm);
 
 }  // namespace tilescope

@@ -1,12 +1,10 @@
-// The session's commands: what a panel asks for changes the request or what is shown. Those of measurements and of lanes by SM are
-// with the rest of these.
+// The session's commands: what a panel asks for changes the request, the playback or the workspace.
 #include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "app/model/session_state.h"
-#include "sim/numerics/inputs.h"
 
 namespace tilescope {
 
@@ -17,225 +15,301 @@ const char* name_of(Meaning given) {
   return given == Meaning::key ? "K" : given == Meaning::value ? "V" : "Q";
 }
 
+/// The run of a block that starts at `start`; runs are in order of start.
+std::optional<std::size_t> find_run(const Trace& trace, int launch, std::int64_t block, double start) {
+  const auto runs = trace.runs();
+  const auto from = std::lower_bound(runs.begin(), runs.end(), start, [](const BlockRun& run, double t) { return run.start < t; });
+  for (auto run = from; run != runs.end() && run->start == start; ++run)
+    if (run->launch == launch && run->block == block) return static_cast<std::size_t>(run - runs.begin());
+  return std::nullopt;
+}
+
+/// The first interval of a run, where the SM's intervals were kept so far.
+std::optional<std::size_t> first_interval(const Trace& trace, int sm, std::size_t run) {
+  const auto intervals = trace.intervals(sm);
+  const BlockRun& block = trace.runs()[run];
+  auto at = std::lower_bound(intervals.begin(), intervals.end(), block.start,
+                             [](const Interval& interval, double t) { return interval.start < t; });
+  for (; at != intervals.end() && at->start <= block.end; ++at)
+    if (at->run == static_cast<std::int32_t>(run)) return static_cast<std::size_t>(at - intervals.begin());
+  return std::nullopt;
+}
+
+/// The first step at which the block of a compared row has m, l and alpha.
+std::optional<std::size_t> interval_of(const Trace& trace, int sm, const ProbeComparison& compared) {
+  const auto intervals = trace.intervals(sm);
+  for (std::size_t i = 0; i < intervals.size(); ++i) {
+    const BlockRun& run = trace.runs()[static_cast<std::size_t>(intervals[i].run)];
+    if (intervals[i].op == compared.telling_op && run.launch == compared.launch && run.block == compared.block) return i;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
+// --- the request ------------------------------------------------------------------------------------------------------------
+
 void Session::State::operator()(const SetAlgorithm& command) {
-  if (request.algorithm == command.id) return;
-  request.algorithm = command.id;
-  row_chosen = false;
+  if (requested.request.algorithm == command.id) return;
+  requested.request.algorithm = command.id;
+  workspace.row_chosen = workspace.row_by_user = false;
   simulate_again("algorithm");
 }
 
 void Session::State::operator()(const SetRace& command) {
-  if (race == command.on) return;
-  race = command.on;
+  if (requested.race == command.on) return;
+  requested.race = command.on;
   simulate_again("race");
 }
 
 void Session::State::operator()(const SetGpu& command) {
   if (load_gpu == nullptr) return;
   Result<GpuSpec> loaded = load_gpu(command.id_or_path);
-  if (!loaded) {
-    message = ControlMessage{"gpu", loaded.error().sentence};
-    return;
-  }
-  gpu_base = request.gpu = std::move(*loaded);
-  request.tile.reset();  // those of the kernel on that GPU: what suits a toy suits no H200
-  request.blocks_per_sm.reset();
-  request.focus_sm = 0;
+  if (!loaded) return workspace.refuse("gpu", loaded.error());
+  requested.set_gpu(command.id_or_path, std::move(*loaded));
   simulate_again("gpu");
 }
 
 void Session::State::operator()(const SetSpecValue& command) {
   const std::string key = command.assignment.substr(0, command.assignment.find('='));
-  if (const Status status = set_spec_value(request.gpu, command.assignment); !status) {
-    message = ControlMessage{key, status.error().sentence};
-    return;
-  }
+  if (const Status status = requested.set_spec_value(command.assignment); !status) return workspace.refuse(key, status.error());
   simulate_again(key);
 }
 
 void Session::State::operator()(const ResetSpecValue& command) {
-  for (const SpecKey& key : spec_keys()) {
-    if (!command.key.empty() && key.key != command.key) continue;
-    request.gpu.*key.member = gpu_base.*key.member;
-    if (const auto from = gpu_base.provenance.find(key.key); from != gpu_base.provenance.end())
-      request.gpu.provenance[std::string(key.key)] = from->second;
-  }
+  requested.reset_spec_value(command.key);
   simulate_again(command.key);
 }
 
 void Session::State::operator()(const SetProblem& command) {
-  if (request.problem == command.problem) return;
-  request.problem = command.problem;
+  if (requested.request.problem == command.problem) return;
+  requested.request.problem = command.problem;
   simulate_again(command.control);
 }
 
 void Session::State::operator()(const SetTile& command) {
-  if (request.tile == command.tile) return;
-  request.tile = command.tile;
+  if (requested.request.tile == command.tile) return;
+  requested.request.tile = command.tile;
   simulate_again(command.control);
 }
 
 void Session::State::operator()(const SetBlocksPerSm& command) {
-  if (request.blocks_per_sm == command.count) return;
-  request.blocks_per_sm = command.count;
+  if (requested.request.blocks_per_sm == command.count) return;
+  requested.request.blocks_per_sm = command.count;
   simulate_again("blocks_per_sm");
 }
 
 void Session::State::operator()(const SetBlockOrder& command) {
-  if (request.block_order == command.order) return;
-  request.block_order = command.order;
+  if (requested.request.block_order == command.order) return;
+  requested.request.block_order = command.order;
   simulate_again("block_order");
 }
 
+void Session::State::operator()(const SetKeyOrder& command) {
+  if (requested.request.key_order == command.order) return;
+  requested.request.key_order = command.order;
+  simulate_again("key_order");
+}
+
+void Session::State::operator()(const OpenCase& command) {
+  std::optional<GpuSpec> other;
+  if (command.gpu != requested.request.gpu.id || !unchanged(requested.request.gpu)) {
+    if (load_gpu == nullptr) return;
+    Result<GpuSpec> loaded = load_gpu(command.gpu);
+    if (!loaded) return workspace.refuse("gpu", loaded.error());
+    other = std::move(*loaded);
+  }
+  requested.open_case(std::move(other), command.algorithm, command.problem, command.tile);
+  workspace.row_chosen = workspace.row_by_user = false;
+  simulate_again("algorithm");
+}
+
+// --- values -----------------------------------------------------------------------------------------------------------------
+
+void Session::State::set_inputs(InputSource inputs) {
+  requested.inputs = std::move(inputs);
+  derived.forget_values();
+  measured.forget_requests();
+  workspace.message.reset();
+  say_misfit();
+}
+
 void Session::State::operator()(const SetInputs& command) {
-  inputs = command.inputs;
-  forget_values();
-  message.reset();
-  std::string misfit;
-  fitting_inputs(request.problem, &misfit);
-  if (!misfit.empty()) message = ControlMessage{"inputs", misfit};
+  set_inputs(command.inputs);
 }
 
 void Session::State::operator()(const SetMatrix& command) {
   const std::string control = fmt::format("inputs.{}", name_of(command.tensor));
-  InputSource changed = inputs;
-  auto& slot = command.tensor == Meaning::key ? changed.k : command.tensor == Meaning::value ? changed.v : changed.q;
-  slot = nullptr;
-  if (!command.text.empty()) {
-    std::string text = command.text, origin = fmt::format("the matrix typed for {}", name_of(command.tensor));
-    if (command.is_path && load_text != nullptr) {
-      Result<std::string> read = load_text(command.text);
-      if (!read) {
-        message = ControlMessage{control, read.error().sentence};
-        return;
-      }
-      origin = command.text;
-      text = std::move(*read);
-    }
-    Result<Matrix> matrix = parse_csv_matrix(text, origin);
-    if (!matrix) {
-      message = ControlMessage{control, matrix.error().sentence};
-      return;
-    }
-    slot = std::make_shared<const Matrix>(std::move(*matrix));
-    InputSource only;
-    (command.tensor == Meaning::key ? only.k : command.tensor == Meaning::value ? only.v : only.q) = slot;
-    if (const Status status = check(only, request.problem); !status) {
-      message = ControlMessage{control, status.error().sentence};
-      return;
-    }
+  std::string text = command.text, origin = fmt::format("the matrix typed for {}", name_of(command.tensor));
+  if (!text.empty() && command.is_path && load_text != nullptr) {
+    Result<std::string> read = load_text(command.text);
+    if (!read) return workspace.refuse(control, read.error());
+    origin = command.text;
+    text = std::move(*read);
+    if (text.empty()) text.assign(1, '\n');  // a file without numbers is refused; only an empty field means seeded values
   }
-  (*this)(SetInputs{changed});
+  Result<InputSource> changed = requested.with_matrix(command.tensor, text, origin);
+  if (!changed) return workspace.refuse(control, changed.error());
+  set_inputs(std::move(*changed));
 }
 
+// --- where one stands -------------------------------------------------------------------------------------------------------
+
 void Session::State::operator()(const SetFocusSm& command) {
-  request.focus_sm = command.sm;
-  if (lanes.empty()) return;
-  const auto focused = lanes.back().simulation->trace->focused_sms();
-  if (std::find(focused.begin(), focused.end(), command.sm) == focused.end())
-    return simulate_again("focus_sm", known_with_focus(command.sm));
-  for (LaneState& lane : lanes) {
-    const auto sms = lane.simulation->trace->focused_sms();
-    if (std::find(sms.begin(), sms.end(), command.sm) != sms.end()) lane.focus_sm = command.sm;
-  }
-  set_cycle(playhead.goal());
+  requested.request.focus_sm = command.sm;
+  if (playback.empty()) return;
+  const auto focused = playback.chosen().simulation->trace->focused_sms();
+  if (std::find(focused.begin(), focused.end(), command.sm) != focused.end()) return playback.focus(command.sm);
+  const bool nothing_else = same_request(requested.request, requested.good_request) && requested.race == requested.good_race;
+  simulate_again("focus_sm", nothing_else ? sms.known_with_focus(playback.runners(), command.sm)
+                                          : std::vector<std::shared_ptr<const Simulation>>{});
 }
 
 void Session::State::operator()(const Step& command) {
-  if (lanes.empty()) return;
-  playing = false;
+  if (playback.empty()) return;
+  playback.stop();
   constexpr double seconds = 0.32;
-  race ? race_by(command.direction, command.grain, seconds) : step_by(command.direction, command.grain, seconds);
+  playback.step_by(command.direction, command.grain, seconds);
 }
 
 void Session::State::operator()(const SeekStep& command) {
-  if (lanes.empty()) return;
-  playing = false;
-  const LaneState& lane = lanes.back();
-  const std::int64_t last = lane.simulation->trace->step_count(lane.focus_sm);
-  // In a race the other lane may end later: the last step is the end of both.
-  if (race && command.step >= last) return set_cycle(end_cycle());
-  set_step(std::clamp<std::int64_t>(command.step, 0, last), 0);
+  if (playback.empty()) return;
+  playback.stop();
+  playback.seek_step(command.step);
 }
 
 void Session::State::operator()(const SeekCycle& command) {
-  if (lanes.empty()) return;
-  playing = false;
-  set_cycle(std::clamp(command.cycle, 0.0, end_cycle()));
+  if (playback.empty()) return;
+  playback.stop();
+  playback.set_cycle(std::clamp(command.cycle, 0.0, playback.end_cycle()));
 }
 
 void Session::State::operator()(const SetPlaying& command) {
-  playing = command.on && !lanes.empty();
-  const bool at_end = !lanes.empty() && playhead.goal() >= end_cycle();
-  if (playing && at_end && !playhead.moving()) set_step(0, 0);  // play again from the beginning
+  playback.set_playing(command.on);
 }
-
 void Session::State::operator()(const SetSpeed& command) {
-  speed = std::clamp(command.speed, playing_speeds.front(), playing_speeds.back());
+  playback.set_speed(command.speed);
 }
 void Session::State::operator()(const SetGrain& command) {
-  grain = command.grain;
+  playback.set_grain(command.grain);
 }
+
+void Session::State::operator()(const FocusBlock& command) {
+  if (playback.empty()) return;
+  playback.stop();
+  going_to_block = command;
+  if (command.sm != playback.chosen().focus_sm) (*this)(SetFocusSm{command.sm});
+  if (playback.chosen().focus_sm == command.sm) go_to_block();
+}
+
+/// Only what that SM kept in focus has steps; of a block beyond what the trace could keep the clock goes to its start.
+void Session::State::go_to_block() {
+  const FocusBlock goal = *std::exchange(going_to_block, std::nullopt);
+  const Runner& runner = playback.chosen();
+  const Trace& trace = *runner.simulation->trace;
+  const auto run = find_run(trace, goal.launch, goal.block, goal.start);
+  if (!run) return;
+  const auto first = first_interval(trace, runner.focus_sm, *run);
+  if (!first || playback.race()) return playback.set_cycle(trace.runs()[*run].start);
+  playback.set_step(trace.step_of_interval(runner.focus_sm, *first), 0);
+}
+
+/// Where the probe's row is in the simulation; its SM comes into focus first.
+void Session::State::operator()(const ShowProbe&) {
+  const ProbeComparison* const compared = measured.view().compared;
+  if (compared == nullptr || playback.empty()) return;
+  if (!same_numbers(requested.inputs, compared->probe->inputs)) set_inputs(compared->probe->inputs);
+  const auto runs = playback.chosen().simulation->trace->runs();
+  const auto run = std::find_if(runs.begin(), runs.end(),
+                                [&](const BlockRun& r) { return r.launch == compared->launch && r.block == compared->block; });
+  if (run == runs.end()) return workspace.notify(Notice::block_not_in_trace);
+  playback.stop();
+  workspace.choose_row(compared->row);
+  going_to_probe = true;
+  const int sm = run->sm;
+  if (sm != playback.chosen().focus_sm) (*this)(SetFocusSm{sm});
+  if (playback.chosen().focus_sm == sm) go_to_probe();
+}
+
+/// To the first step of the row at which m, l and alpha are there, past the first tile where there is one.
+void Session::State::go_to_probe() {
+  going_to_probe = false;
+  const ProbeComparison* const compared = measured.view().compared;
+  if (compared == nullptr) return;
+  const Runner& runner = playback.chosen();
+  const Trace& trace = *runner.simulation->trace;
+  const auto found = interval_of(trace, runner.focus_sm, *compared);
+  if (!found) return workspace.notify(Notice::block_not_in_trace);
+  playback.set_step(trace.step_of_interval(runner.focus_sm, *found), 0);
+}
+
+// --- what is shown ----------------------------------------------------------------------------------------------------------
 
 void Session::State::operator()(const SelectRow& command) {
-  row = std::max(0, command.row);
-  row_chosen = true;
+  workspace.choose_row(command.row);
 }
-
 void Session::State::operator()(const HoverTensor& command) {
-  hovered = command.tensor;
+  workspace.hovered_tensor = command.tensor;
 }
 void Session::State::operator()(const SetThemeKind& command) {
-  theme = command.kind;
+  workspace.theme = command.kind;
 }
 void Session::State::operator()(const SetCenter& command) {
-  center = command.view;
+  workspace.center = command.view;
 }
+void Session::State::operator()(const SetLanes& command) {
+  workspace.by_sm = command.by_sm;
+}
+void Session::State::operator()(const LookIntoSms& command) {
+  sms.want(command);
+}
+void Session::State::operator()(const SetPresent& command) {
+  workspace.present = command.on;
+}
+void Session::State::operator()(const SetAlone& command) {
+  workspace.alone = command.panel;
+}
+void Session::State::operator()(const SetSide& command) {
+  workspace.side = command.panel;
+}
+void Session::State::operator()(const ShowHelp& command) {
+  workspace.help = command.on;
+}
+void Session::State::operator()(const SetLanguage& command) {
+  workspace.language = command.id;
+}
+
+// --- work -------------------------------------------------------------------------------------------------------------------
 
 void Session::State::operator()(const SetSweep& command) {
   Result<SweepAxis> axis = parse_sweep_axis(command.axis);
-  if (!axis) {
-    message = ControlMessage{"sweep", axis.error().sentence};
-    return;
-  }
-  if (message && message->control == "sweep") message.reset();
-  studies->choose({std::move(*axis), command.algorithms, command.quantity});
+  if (!axis) return workspace.refuse("sweep", axis.error());
+  if (workspace.message && workspace.message->control == "sweep") workspace.message.reset();
+  studies.choose({std::move(*axis), command.algorithms, command.quantity});
 }
 
 void Session::State::operator()(const GoOnWithStudy&) {
-  studies->go_on();
+  studies.go_on();
 }
-void Session::State::operator()(const SetPresent& command) {
-  present = command.on;
+void Session::State::operator()(const RunValidation& command) {
+  measured.run_validation(command.on);
 }
-void Session::State::operator()(const SetAlone& command) {
-  alone = command.panel;
-}
-void Session::State::operator()(const SetSide& command) {
-  side = command.panel;
+void Session::State::operator()(const Measure&) {
+  measured.measure();
 }
 
 void Session::State::operator()(const CancelWork&) {
-  worker->cancel_all();
-  background->cancel_all();
-  studies->stop();
-  validation.stopped = center == CenterView::validate && !validation.complete();
-  nothing_under_way();
-  ++looks;
+  worker.cancel(Queue::shown);
+  worker.cancel(Queue::background);
+  studies.stop();
+  measured.cancel();
+  derived.forget_requests();
+  measured.forget_requests();
+  sms.cancel();
   going_to_block.reset();
-  if (lanes.empty()) return;
-  request = good_request;
-  race = good_race;
-  message.reset();
-}
-
-void Session::State::operator()(const ShowHelp& command) {
-  help = command.on;
-}
-void Session::State::operator()(const SetLanguage& command) {
-  language = command.id;
+  if (playback.empty()) return;
+  requested.back_to_good();
+  workspace.message.reset();
 }
 
 }  // namespace tilescope

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "app/model/timeline_axis.h"
 #include "app/model/timeline_data.h"
 
 namespace tilescope {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "app/model/view.h"
+#include "sim/engine/simulation.h"
 
 namespace tilescope {
 

@@ -9,7 +9,7 @@
 
 #include "app/model/parallel.h"
 #include "app/model/racers.h"
-#include "app/model/view.h"
+#include "app/model/slots.h"
 
 namespace tilescope {
 
@@ -118,17 +118,18 @@ std::shared_ptr<Growing<T>> Studies::find_or_make(Recent<T>& recent, const Simul
 }
 
 /// Hands `work` to the worker unless it is at it already. A job for another study gives way.
-void Studies::begin(const void* what, std::string name, Worker::Work work) {
+void Studies::begin(const void* what, WorkKind kind, Worker::Work work) {
   if (under_way_ == what || stopped_) return;
   under_way_ = what;
   const int turn = ++*turn_;
-  worker_.submit(slot, std::move(name), [this, turn, work = std::move(work)](const Progress& progress) -> Worker::Deliver {
-    const Worker::Deliver inner = work(progress);
-    return [this, turn, inner] {
-      if (inner) inner();
-      if (turn == *turn_) under_way_ = nullptr;
-    };
-  });
+  worker_.submit(Queue::background, slots::study, kind,
+                 [this, turn, work = std::move(work)](const Progress& progress) -> Worker::Deliver {
+                   const Worker::Deliver inner = work(progress);
+                   return [this, turn, inner] {
+                     if (inner) inner();
+                     if (turn == *turn_) under_way_ = nullptr;
+                   };
+                 });
 }
 
 void Studies::ask(CenterView center, const std::shared_ptr<const Simulation>& shown, const SimulationRequest& asked,
@@ -171,28 +172,27 @@ void Studies::ask_roofline(const std::shared_ptr<const Simulation>& shown, const
   roofline_ = find_or_make(rooflines_, asked, make, [](const RooflineStudy&) { return true; });
   shown_ = roofline_.get();
   if (roofline_->read()->complete) return;
-  begin(shown_, tr("placing the launches under the roofline"),
-        [study = roofline_, shown, asked](const Progress& progress) -> Worker::Deliver {
-          RooflineKernel chosen = kernel_of(*shown, true);
-          std::optional<RooflineKernel> other;
-          SimulationRequest request = asked;
-          request.algorithm = companion_of(asked.algorithm);
-          request.tile.reset();
-          if (!request.algorithm.empty()) {
-            const auto made = simulate(request, progress);
-            if (!made && made.error().kind == Error::Kind::cancelled) return {};
-            if (made) other = kernel_of(**made, false);
-          }
-          study->change([&](RooflineStudy& result) {
-            result.kernels = {std::move(chosen)};
-            if (other) {
-              const bool before = other->outcome.time_ns > result.kernels.front().outcome.time_ns;
-              result.kernels.insert(before ? result.kernels.begin() : result.kernels.end(), std::move(*other));
-            }
-            result.complete = true;
-          });
-          return {};
-        });
+  begin(shown_, WorkKind::roofline, [study = roofline_, shown, asked](const Progress& progress) -> Worker::Deliver {
+    RooflineKernel chosen = kernel_of(*shown, true);
+    std::optional<RooflineKernel> other;
+    SimulationRequest request = asked;
+    request.algorithm = companion_of(asked.algorithm);
+    request.tile.reset();
+    if (!request.algorithm.empty()) {
+      const auto made = simulate(request, progress);
+      if (!made && made.error().kind == Error::Kind::cancelled) return {};
+      if (made) other = kernel_of(**made, false);
+    }
+    study->change([&](RooflineStudy& result) {
+      result.kernels = {std::move(chosen)};
+      if (other) {
+        const bool before = other->outcome.time_ns > result.kernels.front().outcome.time_ns;
+        result.kernels.insert(before ? result.kernels.begin() : result.kernels.end(), std::move(*other));
+      }
+      result.complete = true;
+    });
+    return {};
+  });
 }
 
 void Studies::ask_what_if(SimulationRequest real) {
@@ -206,7 +206,7 @@ void Studies::ask_what_if(SimulationRequest real) {
   shown_ = what_if_.get();
   const auto table = what_if_->read();
   if (table->done() == table->rows.size() + 1) return;
-  begin(shown_, tr("simulating the variants"), [study = what_if_, threads = threads_](const Progress& progress) -> Worker::Deliver {
+  begin(shown_, WorkKind::variants, [study = what_if_, threads = threads_](const Progress& progress) -> Worker::Deliver {
     const auto asked = study->read();
     std::vector<std::size_t> order;  // 0 is the base, i + 1 is row i
     if (!asked->base) order.push_back(0);
@@ -239,27 +239,26 @@ void Studies::ask_fit(const SimulationRequest& asked) {
   shown_ = fit_.get();
   const auto maps = fit_->read();
   if (maps->simulated() == maps->fitting()) return;
-  begin(shown_, tr("working out the maps of tiles"),
-        [study = fit_, threads = threads_](const Progress& progress) -> Worker::Deliver {
-          const auto empty = study->read();
-          std::vector<FitPlace> order = fit_order(*empty);
-          std::erase_if(order, [&](const FitPlace& at) { return empty->maps[at.map].cells[at.cell].outcome.has_value(); });
-          std::vector<std::size_t> indices(order.size());
-          std::iota(indices.begin(), indices.end(), std::size_t{0});
-          on_cores(indices, threads, [&](std::size_t index) {
-            const FitPlace at = order[index];
-            const auto fraction = [&] {
-              const auto now = study->read();
-              return static_cast<double>(now->simulated()) / static_cast<double>(now->fitting());
-            };
-            const FitMap& map = empty->maps[at.map];
-            auto made = simulate_outcome(request_of(map, map.cells[at.cell]), [&](double) { return progress(fraction()); });
-            if (!made) return false;
-            study->change([&](FitMaps& result) { result.maps[at.map].cells[at.cell].outcome = std::move(*made); });
-            return true;
-          });
-          return {};
-        });
+  begin(shown_, WorkKind::fit_maps, [study = fit_, threads = threads_](const Progress& progress) -> Worker::Deliver {
+    const auto empty = study->read();
+    std::vector<FitPlace> order = fit_order(*empty);
+    std::erase_if(order, [&](const FitPlace& at) { return empty->maps[at.map].cells[at.cell].outcome.has_value(); });
+    std::vector<std::size_t> indices(order.size());
+    std::iota(indices.begin(), indices.end(), std::size_t{0});
+    on_cores(indices, threads, [&](std::size_t index) {
+      const FitPlace at = order[index];
+      const auto fraction = [&] {
+        const auto now = study->read();
+        return static_cast<double>(now->simulated()) / static_cast<double>(now->fitting());
+      };
+      const FitMap& map = empty->maps[at.map];
+      auto made = simulate_outcome(request_of(map, map.cells[at.cell]), [&](double) { return progress(fraction()); });
+      if (!made) return false;
+      study->change([&](FitMaps& result) { result.maps[at.map].cells[at.cell].outcome = std::move(*made); });
+      return true;
+    });
+    return {};
+  });
 }
 
 /// A second simulation of what is shown, when nothing else is to be done: studies and measurements go first.
@@ -271,18 +270,19 @@ void Studies::ask_limit(const std::shared_ptr<const Simulation>& shown) {
     limit_given_up_ = false;
   }
   // Where other work stopped it, it is begun again once there is none; that of an earlier simulation gives way at once.
-  if (limit_ || limit_given_up_ || (!changed && !worker_.idle())) return;
-  worker_.submit(slot + 1, tr("looking for the next limit"), [this, shown](const Progress& progress) -> Worker::Deliver {
-    auto found = next_limit(*shown, progress);
-    if (!found && found.error().kind == Error::Kind::cancelled) return {};
-    std::shared_ptr<const NextLimit> limit;
-    if (found) limit = std::make_shared<const NextLimit>(std::move(*found));
-    return [this, shown, limit] {
-      if (limit_of_ != shown) return;
-      limit_ = limit;
-      limit_given_up_ = limit == nullptr;
-    };
-  });
+  if (limit_ || limit_given_up_ || (!changed && !worker_.idle(Queue::background))) return;
+  worker_.submit(Queue::background, slots::next_limit, WorkKind::next_limit,
+                 [this, shown](const Progress& progress) -> Worker::Deliver {
+                   auto found = next_limit(*shown, progress);
+                   if (!found && found.error().kind == Error::Kind::cancelled) return {};
+                   std::shared_ptr<const NextLimit> limit;
+                   if (found) limit = std::make_shared<const NextLimit>(std::move(*found));
+                   return [this, shown, limit] {
+                     if (limit_of_ != shown) return;
+                     limit_ = limit;
+                     limit_given_up_ = limit == nullptr;
+                   };
+                 });
 }
 
 void Studies::ask_sweep(const SimulationRequest& asked) {
@@ -304,7 +304,7 @@ void Studies::ask_sweep(const SimulationRequest& asked) {
   shown_ = sweep_.get();
   const auto result = sweep_->read();
   if (result->complete()) return;
-  begin(shown_, tr("sweeping"), [study = sweep_, threads = threads_](const Progress& progress) -> Worker::Deliver {
+  begin(shown_, WorkKind::sweep, [study = sweep_, threads = threads_](const Progress& progress) -> Worker::Deliver {
     run_sweep(
         *study, threads,
         [&] {
@@ -346,6 +346,7 @@ StudyView Studies::view() const {
   if (sweep_) view.sweep = sweep_->read();
   view.limit = limit_;
   view.sweep_choice = choice_;
+  view.chosen_by_user = choice_is_users_;
   view.stopped = stopped_;
   view.given = given_;
   return view;

@@ -60,8 +60,9 @@ struct StudyView {
   std::shared_ptr<const NextLimit> limit;  // of the simulation that is shown; null while it is worked out
   std::shared_ptr<const SweepResult> sweep;
   SweepChoice sweep_choice;
-  bool stopped = false;  // by the user, before it was complete
-  bool given = false;    // the sweep was done elsewhere: there is nothing to choose
+  bool stopped = false;         // by the user, before it was complete
+  bool chosen_by_user = false;  // the sweep choice
+  bool given = false;           // the sweep was done elsewhere: there is nothing to choose
 };
 
 /// A value that threads replace while the frame reads it.
@@ -88,9 +89,6 @@ class Growing {
 
 class Studies {
  public:
-  /// Below every slot of the background worker that others use: what was asked for by hand goes first.
-  static constexpr int slot = 100;
-
   Studies(Worker& worker, int threads) : worker_(worker), threads_(threads) {}
 
   /// Sees to it that what `center` shows is there or under way. `asked` is the request as it was made, without a tile filled in.
@@ -114,7 +112,7 @@ class Studies {
 
   template <class T, class Make, class Same>
   std::shared_ptr<Growing<T>> find_or_make(Recent<T>& recent, const SimulationRequest& key, const Make& make, const Same& same);
-  void begin(const void* what, std::string name, Worker::Work work);
+  void begin(const void* what, WorkKind kind, Worker::Work work);
   void ask_roofline(const std::shared_ptr<const Simulation>& shown, const SimulationRequest& asked);
   void ask_what_if(SimulationRequest real);
   void ask_fit(const SimulationRequest& asked);

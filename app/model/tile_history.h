@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "app/views/stage/stage_layout.h"
+#include "app/model/tile_span.h"
 #include "sim/engine/simulation.h"
 
 namespace tilescope {
@@ -96,7 +96,7 @@ struct CellHistory {
 class BoxHistory {
  public:
   BoxHistory() = default;
-  BoxHistory(const TileTimes& times, const TensorBox& box)
+  BoxHistory(const TileTimes& times, const TileCells& box)
       : times_(&times),
         grid_rows_(box.grid_rows),
         grid_cols_(box.grid_cols),
@@ -123,7 +123,7 @@ class TileHistory {
   /// True when loads of every SM are in it.
   bool all_reads() const { return all_reads_; }
   /// Of the drawn cells of `box`. Limits: this history outlives it.
-  BoxHistory cells(const TensorBox& box) const { return {times_[box.tensor.index()], box}; }
+  BoxHistory cells(const TileCells& box) const { return {times_[box.tensor.index()], box}; }
 
  private:
   std::int64_t plane_ = 0;

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "app/model/step_index.h"
-#include "app/ui/timeline_axis.h"
+#include "sim/engine/simulation.h"
 
 namespace tilescope {
 

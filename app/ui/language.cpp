@@ -7,8 +7,7 @@
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
-#include "app/model/assets.h"
-#include "app/model/view.h"
+#include "app/platform/asset_files.h"
 #include "app/platform/files.h"
 #include "sim/core/document.h"
 

@@ -11,6 +11,9 @@
 
 namespace tilescope {
 
+/// Text a person reads, in the language in use; the English text is the key.
+const char* tr(const char* english);
+
 class Language {
  public:
   /// Reads a language file: `name`, and a table [text] of English to translated strings.

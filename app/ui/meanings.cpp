@@ -1,7 +1,7 @@
 // The sentences.
 #include "app/ui/meanings.h"
 
-#include "app/model/view.h"
+#include "app/ui/language.h"
 
 namespace tilescope {
 

@@ -6,8 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "app/model/measurements.h"
-#include "app/model/view.h"
+#include "app/ui/language.h"
 
 namespace tilescope {
 
@@ -20,6 +19,11 @@ std::string say(const char* sentence, const Values&... values) {
 /// A text of the program table (a title, a summary, a line's why) in the language in use, where its file has it.
 inline std::string translated(std::string_view english) {
   return tr(std::string(english).c_str());
+}
+
+/// "2026-11-21", of an ISO 8601 date with or without a time.
+inline std::string day_of(std::string_view date) {
+  return std::string(date.substr(0, date.find_first_of("T ")));
 }
 
 /// "recorded on NVIDIA H200, 2026-11-21"; a file's figures are never passed off as live.

@@ -5,12 +5,11 @@
 
 #include <imgui.h>
 
+#include "app/platform/theme_kind.h"
 #include "sim/core/tensor.h"
 #include "sim/engine/trace.h"
 
 namespace tilescope {
-
-enum class ThemeKind { dark, light };
 
 /// One colour a tensor, everywhere. Okabe-Ito hues, told apart with every common colour blindness; nothing is said by colour alone.
 struct Theme {

@@ -11,7 +11,6 @@
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/ui/window_words.h"
-#include "app/views/chrome.h"
 #include "sim/analysis/format.h"
 
 namespace tilescope {

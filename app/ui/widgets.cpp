@@ -305,4 +305,18 @@ ImU32 text_on(const Theme& theme, ImU32 fill) {
   return contrast_ratio(ink, seen) >= contrast_ratio(paper, seen) ? ink : paper;
 }
 
+void message_box(const Theme& theme, const char* id, ImVec2 at, float width, std::string_view sentence) {
+  ImGui::SetNextWindowPos(at);
+  ImGui::PushStyleColor(ImGuiCol_Border, theme.bad);
+  constexpr ImGuiWindowFlags quiet = ImGuiWindowFlags_Tooltip | ImGuiWindowFlags_NoInputs | ImGuiWindowFlags_NoTitleBar |
+                                     ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoResize | ImGuiWindowFlags_NoSavedSettings |
+                                     ImGuiWindowFlags_AlwaysAutoResize;
+  ImGui::Begin(id, nullptr, quiet);
+  ImGui::PushTextWrapPos(width - 2 * theme.padding);
+  text_item(theme.ui, theme.text, sentence);
+  ImGui::PopTextWrapPos();
+  ImGui::End();
+  ImGui::PopStyleColor();
+}
+
 }  // namespace tilescope

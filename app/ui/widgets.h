@@ -88,4 +88,7 @@ std::string short_number(float value);
 /// Black or white, whichever reads better on `fill` over the theme's inset.
 ImU32 text_on(const Theme& theme, ImU32 fill);
 
+/// A sentence in a red box over the panels, at most `width` wide, that takes no clicks.
+void message_box(const Theme& theme, const char* id, ImVec2 at, float width, std::string_view sentence);
+
 }  // namespace tilescope

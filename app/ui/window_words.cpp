@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "app/model/view.h"
+#include "app/ui/language.h"
 
 namespace tilescope {
 

@@ -12,6 +12,7 @@
 #include "app/ui/language.h"
 #include "app/views/chrome.h"
 #include "app/views/keys.h"
+#include "app/views/panel_table.h"
 
 namespace tilescope {
 
@@ -25,9 +26,9 @@ constexpr double seconds_to_settle = 0.5;
 
 /// The panel in the middle of the window.
 const char* center_panel(const View& view) {
-  if (view.race && view.center == CenterView::stage) return "race";
+  if (view.playback.race && view.workspace->center == CenterView::stage) return "race";
   for (const CenterViewInfo& row : center_views())
-    if (row.view == view.center) return row.id.data();
+    if (row.view == view.workspace->center) return row.id.data();
   return "stage";
 }
 
@@ -65,18 +66,19 @@ LayoutShares shown_shares(LayoutShares shares, const View& view, float height) {
   constexpr float recorded_lanes = 40;
   if (height <= 0) return shares;
   // Rows of SMs are many, those of two groups twice as many.
-  const float scale = view.theme->scale, sms = view.race || view.probe != nullptr ? 170 : 110, upper = 525;
+  const float scale = view.theme->scale, sms = view.playback.race || view.measured.probe != nullptr ? 170 : 110, upper = 525;
   constexpr float race_launches = 44;
-  if (view.by_sm)
+  if (view.workspace->by_sm)
     shares.bottom += std::clamp(height - upper * scale - shares.bottom * height, 0.0F, sms * scale) / height;
-  else if (view.race)
+  else if (view.playback.race)
     shares.bottom += std::clamp(height - upper * scale - shares.bottom * height, 0.0F, race_launches * scale) / height;
   // For the names of the lanes of one SM to be read, and a curve over them where the upper panels keep most of the window; for the
   // lanes that were recorded below them; and for the names of two groups.
   constexpr float lanes = 131, curve = 20, most_with_curve = 0.36F, race_lanes = 152;
   const float wanted = std::max(lanes * scale, std::min((lanes + curve) * scale, most_with_curve * height));
-  shares.bottom = std::max(shares.bottom, (view.race ? race_lanes * scale : wanted) / height);
-  if (view.probe != nullptr && !view.by_sm && !view.race) shares.bottom += recorded_lanes * scale / height;
+  shares.bottom = std::max(shares.bottom, (view.playback.race ? race_lanes * scale : wanted) / height);
+  if (view.measured.probe != nullptr && !view.workspace->by_sm && !view.playback.race)
+    shares.bottom += recorded_lanes * scale / height;
   return shares;
 }
 
@@ -137,22 +139,23 @@ float AppFrame::take_text_scale_change() {
 void AppFrame::update_theme(float width, float height) {
   // A panel by itself has all the room there is; and text that the user made larger stays so.
   const float fit = options_.panel.empty() ? scale_of_window(width / options_.display_scale, height / options_.display_scale) : 1;
-  const std::string_view alone = session_.view(theme_).alone;
+  const Workspace& workspace = *session_.view().workspace;
+  const std::string_view alone = workspace.alone;
   const bool column_alone = std::find(side_panels.begin(), side_panels.end(), alone) != side_panels.end();
-  const float scale = options_.scale * fit * (session_.present() ? present_scale : 1) * (column_alone ? alone_scale : 1);
-  const bool other_fonts = scale != built_scale_ || session_.language() != built_language_;
-  if (!other_fonts && theme_.kind == session_.theme_kind()) return;
-  Theme theme = make_theme(session_.theme_kind(), scale);
+  const float scale = options_.scale * fit * (workspace.present ? present_scale : 1) * (column_alone ? alone_scale : 1);
+  const bool other_fonts = scale != built_scale_ || workspace.language != built_language_;
+  if (!other_fonts && theme_.kind == workspace.theme) return;
+  Theme theme = make_theme(workspace.theme, scale);
   if (other_fonts) {
-    if (session_.language() != built_language_) {
-      Result<std::shared_ptr<const Language>> language = load_language(session_.language());
+    if (workspace.language != built_language_) {
+      Result<std::shared_ptr<const Language>> language = load_language(workspace.language);
       use_language(language ? std::move(*language) : nullptr);
     }
     ImGui_ImplOpenGL3_DestroyFontsTexture();
     fonts_.build(*ImGui::GetIO().Fonts, theme, language_characters());
     ImGui_ImplOpenGL3_CreateFontsTexture();
     built_scale_ = scale;
-    built_language_ = session_.language();
+    built_language_ = workspace.language;
   } else {
     for (auto font : theme_fonts) theme.*font = theme_.*font;
   }
@@ -173,7 +176,7 @@ void AppFrame::build(int width, int height, double seconds) {
   quads_->new_frame();
   ImGui::NewFrame();
 
-  const View view = session_.view(theme_);
+  const View view{session_.view(), &theme_};
   Commands commands;
   const float change = handle_keys(view, panel_under_mouse(view), commands);
   if (change != 1) text_scale_change_ = change;
@@ -254,7 +257,7 @@ void AppFrame::draw_splitters(const View& view) {
       const LayoutShares shown = shown_shares(options_.shares, view, size.y);
       const float extra = shown.bottom - options_.shares.bottom;
       options_.shares = drag_splitter(shown, splitter, ImGui::GetMousePos().x, ImGui::GetMousePos().y, size.x, size.y, theme_.scale,
-                                      view.present);
+                                      view.workspace->present);
       options_.shares.bottom -= extra;
     }
     ImGui::PopID();
@@ -263,7 +266,7 @@ void AppFrame::draw_splitters(const View& view) {
 
 void AppFrame::draw_window(const View& view, Commands& commands) {
   const ImVec2 size = ImGui::GetIO().DisplaySize;
-  layout_ = compute_layout(size.x, size.y, theme_.scale, shown_shares(options_.shares, view, size.y), view.present);
+  layout_ = compute_layout(size.x, size.y, theme_.scale, shown_shares(options_.shares, view, size.y), view.workspace->present);
   ImGui::SetNextWindowPos({0, 0});
   ImGui::SetNextWindowSize(size);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(0, 0));
@@ -284,20 +287,20 @@ void AppFrame::draw_window(const View& view, Commands& commands) {
     return;
   }
 
-  if (!view.present) draw_top_bar(layout_.top_bar, view, commands, options_.languages);
+  if (!view.workspace->present) draw_top_bar(layout_.top_bar, view, commands, options_.languages);
   const std::vector<Place> places = places_of(view);
   for (const Place& place : places) draw_frame(place.frame);
-  draw_frame(view.alone.empty() ? layout_.bottom : layout_.transport);
+  draw_frame(view.workspace->alone.empty() ? layout_.bottom : layout_.transport);
   for (const Place& place : places)
     if (!view.lanes.empty()) draw_place(place, view, commands);
-  if (view.alone.empty()) {
+  if (view.workspace->alone.empty()) {
     if (!view.lanes.empty()) draw_panel("timeline", layout_.timeline, view, commands);
     draw_splitters(view);
   }
   draw_transport(layout_.transport, view, commands);
   ImGui::End();
   say_missing_fonts();
-  if (view.help) draw_help(view, commands);
+  if (view.workspace->help) draw_help(view, commands);
 }
 
 void AppFrame::say_missing_fonts() const {
@@ -311,10 +314,10 @@ void AppFrame::say_missing_fonts() const {
 }
 
 std::vector<AppFrame::Place> AppFrame::places_of(const View& view) const {
-  if (!view.alone.empty()) return {{view.alone, layout_.alone, layout_.alone}};
+  if (!view.workspace->alone.empty()) return {{view.workspace->alone, layout_.alone, layout_.alone}};
   std::vector<Place> places = {{"stage", layout_.stage, layout_.stage}};
   if (layout_.one_column)
-    places.push_back({view.side, {layout_.side_tabs.min, layout_.listing.max}, layout_.listing});
+    places.push_back({view.workspace->side, {layout_.side_tabs.min, layout_.listing.max}, layout_.listing});
   else
     for (const auto& [id, rect] :
          {std::pair{side_panels[0], layout_.listing}, {side_panels[1], layout_.softmax}, {side_panels[2], layout_.traffic}})
@@ -339,7 +342,7 @@ void AppFrame::draw_frame(const Rect& rect) const {
 void AppFrame::draw_place(const Place& place, const View& view, Commands& commands) {
   Rect content = place.content;
   if (place.panel == "stage") {
-    if (!view.present) {
+    if (!view.workspace->present) {
       draw_center_tabs(content, view, commands);
       content.min.y += center_tabs_height(theme_);
     }
@@ -351,7 +354,7 @@ void AppFrame::draw_place(const Place& place, const View& view, Commands& comman
   const Rect title = {place.frame.min, {place.frame.max.x, place.frame.min.y + std::round(38 * theme_.scale)}};
   const bool free = !ImGui::IsAnyItemHovered() && !ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopup);
   if (free && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left) && title.contains(ImGui::GetIO().MousePos))
-    commands.push(SetAlone{view.alone.empty() ? std::string(place.panel) : std::string()});
+    commands.push(SetAlone{view.workspace->alone.empty() ? std::string(place.panel) : std::string()});
 }
 
 void AppFrame::draw() {

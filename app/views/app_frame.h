@@ -16,6 +16,7 @@
 #include "app/ui/fonts.h"
 #include "app/ui/layout.h"
 #include "app/ui/quad_batch.h"
+#include "app/views/view.h"
 
 namespace tilescope {
 

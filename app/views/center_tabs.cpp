@@ -94,7 +94,7 @@ void draw_center_tabs(const Rect& rect, const View& view, Commands& commands) {
   std::vector<const char*> titles;
   int selected = 0;
   for (const CenterViewInfo& row : center_views()) {
-    if (row.view == view.center) selected = static_cast<int>(titles.size());
+    if (row.view == view.workspace->center) selected = static_cast<int>(titles.size());
     titles.push_back(tr(row.title));
   }
   const float scale = view.theme->scale, top = rect.min.y + std::round(8 * scale);
@@ -112,7 +112,7 @@ void draw_center_tabs(const Rect& rect, const View& view, Commands& commands) {
 void draw_side_tabs(const Rect& rect, const View& view, Commands& commands) {
   const Theme& theme = *view.theme;
   const std::array<const char*, side_panels.size()> titles = {tr("Algorithm"), tr("One row"), tr("Traffic")};
-  const auto shown = std::find(side_panels.begin(), side_panels.end(), view.side) - side_panels.begin();
+  const auto shown = std::find(side_panels.begin(), side_panels.end(), view.workspace->side) - side_panels.begin();
   ImGui::SetCursorScreenPos({rect.min.x + theme.padding, rect.min.y + std::round(8 * theme.scale)});
   if (const auto clicked = segmented(theme, "side", titles, static_cast<int>(shown), true))
     commands.push(SetSide{std::string(side_panels[static_cast<std::size_t>(*clicked)])});

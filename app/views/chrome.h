@@ -4,8 +4,8 @@
 #include <span>
 #include <string>
 
-#include "app/model/view.h"
 #include "app/ui/widgets.h"
+#include "app/views/view.h"
 
 namespace tilescope {
 
@@ -34,8 +34,6 @@ bool number_field(const Theme& theme, const char* label, const char* id, const c
                   std::int64_t high);
 /// The message of `control` in red, when there is one.
 void control_message(const View& view, std::string_view control);
-/// A sentence in a red box over the panels, at most `width` wide, that takes no clicks.
-void message_box(const Theme& theme, const char* id, ImVec2 at, float width, std::string_view sentence);
 /// True when the message belongs to one of the controls.
 bool message_is_for(const View& view, std::span<const std::string_view> controls);
 

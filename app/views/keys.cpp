@@ -45,12 +45,12 @@ double next_speed(double speed, int direction) {
 }
 
 void handle_steps(const View& view, Commands& commands) {
-  const Grain grain = held(ImGuiMod_Ctrl) ? Grain::phase : held(ImGuiMod_Shift) ? Grain::tile : view.grain;
+  const Grain grain = held(ImGuiMod_Ctrl) ? Grain::phase : held(ImGuiMod_Shift) ? Grain::tile : view.playback.grain;
   if (pressed(ImGuiKey_RightArrow, true) || pressed(ImGuiKey_PageDown, true)) commands.push(Step{1, grain});
   if (pressed(ImGuiKey_LeftArrow, true) || pressed(ImGuiKey_PageUp, true)) commands.push(Step{-1, grain});
   if (pressed(ImGuiKey_Home)) commands.push(SeekStep{0});
   if (pressed(ImGuiKey_End) && !view.lanes.empty()) commands.push(SeekStep{view.lane().step_count});
-  if (pressed(ImGuiKey_Space)) commands.push(SetPlaying{!view.playing});
+  if (pressed(ImGuiKey_Space)) commands.push(SetPlaying{!view.playback.playing});
 }
 
 std::string next_side(std::string_view side) {
@@ -60,11 +60,11 @@ std::string next_side(std::string_view side) {
 }
 
 void handle_escape(const View& view, Commands& commands) {
-  if (view.help) return commands.push(ShowHelp{false});
-  if (view.busy_seconds > 0) return commands.push(CancelWork{});
-  if (!view.alone.empty()) return commands.push(SetAlone{});
-  if (view.present) return commands.push(SetPresent{false});
-  if (view.playing) commands.push(SetPlaying{false});
+  if (view.workspace->help) return commands.push(ShowHelp{false});
+  if (view.work.seconds > 0) return commands.push(CancelWork{});
+  if (!view.workspace->alone.empty()) return commands.push(SetAlone{});
+  if (view.workspace->present) return commands.push(SetPresent{false});
+  if (view.playback.playing) commands.push(SetPlaying{false});
 }
 
 }  // namespace
@@ -80,18 +80,18 @@ float handle_keys(const View& view, std::string_view under_mouse, Commands& comm
   handle_steps(view, commands);
   if (!popup && pressed(ImGuiKey_Escape)) handle_escape(view, commands);
   if (pressed(ImGuiKey_F5)) commands.push(Measure{});
-  if (pressed(ImGuiKey_F11)) commands.push(SetPresent{!view.present});
-  if (pressed(ImGuiKey_F1) || typed('?')) commands.push(ShowHelp{!view.help});
+  if (pressed(ImGuiKey_F11)) commands.push(SetPresent{!view.workspace->present});
+  if (pressed(ImGuiKey_F1) || typed('?')) commands.push(ShowHelp{!view.workspace->help});
   // Over an open menu digits and letters are likelier meant for it than for what is below.
   if (popup || held(ImGuiMod_Ctrl) || held(ImGuiMod_Alt) || held(ImGuiMod_Super)) return 1;
-  if (typed('+') || typed('=')) commands.push(SetSpeed{next_speed(view.speed, 1)});
-  if (typed('-')) commands.push(SetSpeed{next_speed(view.speed, -1)});
+  if (typed('+') || typed('=')) commands.push(SetSpeed{next_speed(view.playback.speed, 1)});
+  if (typed('-')) commands.push(SetSpeed{next_speed(view.playback.speed, -1)});
   for (std::size_t i = 0; i < center_views().size() && i < 9; ++i)
     if (pressed(static_cast<ImGuiKey>(ImGuiKey_1 + static_cast<int>(i)))) commands.push(SetCenter{center_views()[i].view});
-  if (pressed(ImGuiKey_Z)) commands.push(SetAlone{std::string(view.alone.empty() ? under_mouse : "")});
-  if (pressed(ImGuiKey_S)) commands.push(SetSide{next_side(view.side)});
-  if (pressed(ImGuiKey_R)) commands.push(SetRace{!view.race});
-  if (pressed(ImGuiKey_L)) commands.push(SetLanes{!view.by_sm});
+  if (pressed(ImGuiKey_Z)) commands.push(SetAlone{std::string(view.workspace->alone.empty() ? under_mouse : "")});
+  if (pressed(ImGuiKey_S)) commands.push(SetSide{next_side(view.workspace->side)});
+  if (pressed(ImGuiKey_R)) commands.push(SetRace{!view.playback.race});
+  if (pressed(ImGuiKey_L)) commands.push(SetLanes{!view.workspace->by_sm});
   if (pressed(ImGuiKey_T)) commands.push(SetThemeKind{view.theme->kind == ThemeKind::dark ? ThemeKind::light : ThemeKind::dark});
   return 1;
 }

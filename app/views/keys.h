@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-#include "app/model/view.h"
+#include "app/views/view.h"
 
 namespace tilescope {
 

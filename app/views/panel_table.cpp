@@ -1,7 +1,8 @@
 // The one table of panels.
+#include "app/views/panel_table.h"
+
 #include <array>
 
-#include "app/model/view.h"
 #include "app/views/panels.h"
 
 namespace tilescope {

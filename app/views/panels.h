@@ -1,7 +1,7 @@
 // Every panel's draw function. A panel is one file, app/views/<id>/, and draws inside the ImGui child that the layout opened.
 #pragma once
 
-#include "app/model/view.h"
+#include "app/views/view.h"
 
 namespace tilescope {
 

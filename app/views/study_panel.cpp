@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "app/ui/say.h"
-#include "app/ui/window_words.h"
+#include "app/views/work_words.h"
 
 namespace tilescope {
 
@@ -54,8 +54,8 @@ void study_empty(const View& view, std::string_view sentence) {
 }
 
 void study_message(const View& view, std::string_view control) {
-  if (view.message && view.message->control == control)
-    wrapped_text(view.theme->ui_small, view.theme->bad, window_words(view.message->sentence));
+  if (view.workspace->message && view.workspace->message->control == control)
+    wrapped_text(view.theme->ui_small, view.theme->bad, words_of(*view.workspace->message));
 }
 
 std::size_t algorithm_index(std::string_view algorithm) {
@@ -84,10 +84,10 @@ std::string algorithm_title(std::string_view algorithm) {
 }
 
 const MeasuredCase* measured_case(const View& view, std::string_view algorithm, const AttentionProblem& problem) {
-  if (view.measurements == nullptr || view.gpu_base == nullptr) return nullptr;
+  if (view.measured.known == nullptr || view.requested == nullptr) return nullptr;
   const GpuSpec& gpu = view.lane().simulation->request.gpu;
-  if (!same_numbers(gpu, *view.gpu_base)) return nullptr;
-  for (const auto& known : view.measurements->bundles) {
+  if (!same_numbers(gpu, view.requested->gpu_base)) return nullptr;
+  for (const auto& known : view.measured.known->bundles) {
     if (known->bundle.gpu != gpu.id) continue;
     for (const MeasuredCase& measured : known->bundle.cases)
       if (measured.kernel == algorithm && measured.problem == problem) return &measured;
@@ -96,8 +96,8 @@ const MeasuredCase* measured_case(const View& view, std::string_view algorithm, 
 }
 
 std::string measured_label(const View& view) {
-  if (view.measurements != nullptr && !view.lanes.empty())
-    for (const auto& known : view.measurements->bundles)
+  if (view.measured.known != nullptr && !view.lanes.empty())
+    for (const auto& known : view.measured.known->bundles)
       if (known->bundle.gpu == view.lane().simulation->request.gpu.id)
         return known->live ? std::string(tr("measured")) : say(tr("measured, recorded {}"), day_of(known->bundle.date));
   return tr("measured");

@@ -9,8 +9,8 @@
 
 #include "app/model/measurements.h"
 #include "app/model/studies.h"
-#include "app/model/view.h"
 #include "app/ui/plot.h"
+#include "app/views/view.h"
 
 namespace tilescope {
 

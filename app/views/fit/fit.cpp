@@ -228,9 +228,9 @@ void draw_headings(const View& view, const FitMap& map, const Grid& grid) {
 void use(const View& view, const FitMap& map, const FitCell& cell, Commands& commands) {
   ProgramTile tile = cell.tile;
   if (map.stages == map.real_stages) tile.stages = 0;  // as the kernel has it
-  if (view.request.problem.dtype != map.request.problem.dtype &&
-      !same_width(view.request.problem.dtype, map.request.problem.dtype)) {
-    AttentionProblem problem = view.request.problem;
+  if (view.requested->request.problem.dtype != map.request.problem.dtype &&
+      !same_width(view.requested->request.problem.dtype, map.request.problem.dtype)) {
+    AttentionProblem problem = view.requested->request.problem;
     problem.dtype = map.request.problem.dtype;
     commands.push(SetProblem{problem, "dtype"});
   }

@@ -4,11 +4,11 @@
 #include <cmath>
 
 #include "app/model/timeline_data.h"
-#include "app/ui/light_tensor.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/ui/short_line.h"
 #include "app/ui/widgets.h"
+#include "app/views/light_tensor.h"
 #include "app/views/panels.h"
 #include "app/views/softmax/softmax_figures.h"
 #include "sim/analysis/format.h"
@@ -96,7 +96,7 @@ void move_light(ListingState& state, const View& view, const std::vector<Listing
     state.row_height = row_height;
   }
   state.to = target;
-  const auto t = static_cast<float>(std::clamp(view.motion * 3, 0.0, 1.0));  // it arrives well before the tile does
+  const auto t = static_cast<float>(std::clamp(view.playback.motion * 3, 0.0, 1.0));  // it arrives well before the tile does
   const float eased = t * t * (3 - 2 * t);
   state.shown = t >= 1 ? state.to : state.from + (state.to - state.from) * eased;
 }
@@ -144,7 +144,7 @@ bool draw_line(const View& view, Commands& commands, const ListingRow& row, cons
     item_tooltip(theme, line.text, body);
   }
   const bool current = lane.operation && lane.operation->line == row.line;
-  const bool lit = view.hovered_tensor && line.tensor == view.hovered_tensor;
+  const bool lit = view.workspace->hovered_tensor && line.tensor == view.workspace->hovered_tensor;
   const float number_right = rect.min.x + 26 * theme.scale;
   draw_text(list, theme.mono_small, {{rect.min.x + 6 * theme.scale, rect.min.y}, {number_right, rect.max.y}},
             current ? theme.text_dim : theme.text_faint, fmt::format("{}", row.line), Align::right);
@@ -213,7 +213,7 @@ Detail detail_of(const View& view) {
   const auto line = static_cast<std::size_t>(lane.operation->line);
   if (line < 1 || line > listing.size()) return detail;
   const std::int64_t rows = std::min<std::int64_t>(lane.operations->domain.count, lane.simulation->program->tile().block_q);
-  const int row = std::clamp(view.row, 0, static_cast<int>(std::max<std::int64_t>(rows, 1)) - 1);
+  const int row = std::clamp(view.workspace->row, 0, static_cast<int>(std::max<std::int64_t>(rows, 1)) - 1);
   detail.caption = say(tr("this step, row {} of the tile"), row);
   detail.formula = std::string(listing[line - 1].formula);
   detail.why = translated(listing[line - 1].why);

@@ -34,7 +34,7 @@ double end_of(const Lane& lane) {
   return lane.simulation->trace->end_cycle();
 }
 bool finished(const View& view, const Lane& lane) {
-  return view.cycle >= end_of(lane) || lane.state.cycle >= end_of(lane);
+  return view.playback.cycle >= end_of(lane) || lane.state.cycle >= end_of(lane);
 }
 
 /// One line of a column: how much so far, on a scale that both columns share.
@@ -126,7 +126,7 @@ void draw_column(const View& view, Commands& commands, const RaceColumn& column,
   context.flush();
   draw_text(context.list, theme.heading, column.title, theme.text, column_title(theme, lane, column.title.width()));
   ImFont* const marker_font = done ? theme.ui_bold : theme.ui;
-  const std::string percent = format_percent(end_of(lane) > 0 ? view.cycle / end_of(lane) : 0);
+  const std::string percent = format_percent(end_of(lane) > 0 ? view.playback.cycle / end_of(lane) : 0);
   const std::string marker =
       done ? first_that_fits(marker_font, column.finish.width(),
                              {fill_in(tr("finished at {} cycles"), {format_cycles(Cycles(end_of(lane)))}), tr("finished")})
@@ -136,7 +136,7 @@ void draw_column(const View& view, Commands& commands, const RaceColumn& column,
   if (column.stage.height() > 0) draw_stage(context, column.stage);
 
   const double hbm = bytes_now(lane, Link::hbm_read, Link::hbm_write), l2 = bytes_now(lane, Link::l2_to_sm, Link::sm_to_l2);
-  const double cycles = std::min(view.cycle, end_of(lane));
+  const double cycles = std::min(view.playback.cycle, end_of(lane));
   const auto bytes = [](double value) { return format_bytes(Bytes(static_cast<std::int64_t>(value))); };
   const Counter counters[] = {
       {"HBM", "HBM", hbm, bytes_total(lane, Link::hbm_read, Link::hbm_write), scales[0], bytes(hbm)},

@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/ui/light_tensor.h"
 #include "app/ui/meanings.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/ui/widgets.h"
+#include "app/views/light_tensor.h"
 #include "app/views/panels.h"
 #include "app/views/softmax/softmax_figures.h"
 #include "app/views/softmax/softmax_kernel.h"
@@ -339,12 +339,12 @@ void draw_softmax_panel(const View& view, Commands& commands) {
   if (view.lanes.empty() || !view.lane().simulation) return;
   const Theme& theme = *view.theme;
   auto& chosen = panel_state<ChosenColumn>("column");
-  const SoftmaxFigures& figures = panel_state<SoftmaxReader>("softmax").read(view.lane(), view.row);
+  const SoftmaxFigures& figures = panel_state<SoftmaxReader>("softmax").read(view.lane(), view.workspace->row);
   const int columns = static_cast<int>(std::max(figures.row.o_before.size(), figures.row.o_after.size()));
   const int column = columns > 0 ? std::min(chosen.column, columns - 1) : chosen.column;
 
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {0, 3 * theme.scale});
-  heading(view, commands, std::clamp(view.row, 0, figures.rows - 1), figures.rows);
+  heading(view, commands, std::clamp(view.workspace->row, 0, figures.rows - 1), figures.rows);
   const auto lines = statistics_of(theme, figures, column);
   const float whole = ImGui::GetContentRegionAvail().y, footer = theme.ui_small->FontSize + 3 * theme.scale;
   const float smallest = theme.mono->FontSize + 2 * theme.scale, gap = 3 * theme.scale;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "app/model/program_shape.h"
-#include "app/model/view.h"
+#include "app/views/view.h"
 #include "sim/analysis/softmax_row.h"
 
 namespace tilescope {

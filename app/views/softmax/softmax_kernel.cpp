@@ -49,7 +49,7 @@ std::string table_of(const ProbeComparison& compared) {
 }
 
 std::string tooltip_of(const View& view) {
-  const ProbeComparison& compared = *view.compared;
+  const ProbeComparison& compared = *view.measured.compared;
   const ProbeResult& probe = compared.probe->probe;
   std::string text = where_from(compared.probe->live, probe.device, probe.date);
   add_line(text, say(tr("query {} of head {}: row {} of the kernel's block {}"), probe.query, probe.plane, probe.row, probe.block));
@@ -106,28 +106,28 @@ void draw_brief_line(ImDrawList* list, const Theme& theme, const Rect& rect, con
 
 }  // namespace
 
-ShownBeside shown_beside(const View& view) {
-  const ProbeComparison& compared = *view.compared;
+ShownBeside shown_beside(const SessionView& view) {
+  const ProbeComparison& compared = *view.measured.compared;
   const Lane& lane = view.lane();
   ShownBeside shown;
-  shown.inputs = view.inputs != nullptr && same_numbers(*view.inputs, compared.probe->inputs);
+  shown.inputs = view.requested != nullptr && same_numbers(view.requested->inputs, compared.probe->inputs);
   if (lane.operations == nullptr || lane.rest.op < 0) return shown;
   const Operation& op = lane.operations->operations[static_cast<std::size_t>(lane.rest.op)];
   const std::int64_t tile = compared.probe->probe.query / compared.probe->probe.tile.block_q;
-  shown.row = lane.operations->launch == compared.launch && lane.operations->block == compared.block && view.row == compared.row &&
-              (op.q_tile < 0 || op.q_tile == tile);
+  shown.row = lane.operations->launch == compared.launch && lane.operations->block == compared.block &&
+              view.workspace->row == compared.row && (op.q_tile < 0 || op.q_tile == tile);
   return shown;
 }
 
-std::size_t compared_step(const View& view) {
-  const std::size_t last = view.compared->steps.size() - 1;
+std::size_t compared_step(const SessionView& view) {
+  const std::size_t last = view.measured.compared->steps.size() - 1;
   if (last == 0 || !shown_beside(view).row) return last;
   const Operation& op = view.lane().operations->operations[static_cast<std::size_t>(view.lane().rest.op)];
   return op.kv_tile < 0 ? (op.iteration <= 0 ? 0 : last) : std::min(static_cast<std::size_t>(op.kv_tile), last);
 }
 
 float kernel_rows_height(const View& view, float spare) {
-  if (view.compared == nullptr || view.compared->steps.empty() || view.race) return 0;
+  if (view.measured.compared == nullptr || view.measured.compared->steps.empty() || view.playback.race) return 0;
   const Theme& theme = *view.theme;
   const float title = std::round(theme.ui_small->FontSize + 8 * theme.scale);
   const float all = title + (static_cast<float>(lines.size()) + 1) * line_height(theme);
@@ -139,9 +139,10 @@ float kernel_rows_height(const View& view, float spare) {
 }
 
 void draw_kernel_word(const View& view, Commands& commands, const Rect& line) {
-  if (view.compared == nullptr || view.compared->steps.empty() || view.race) return;
+  if (view.measured.compared == nullptr || view.measured.compared->steps.empty() || view.playback.race) return;
   const Theme& theme = *view.theme;
-  const std::string word = say(tr("kernel {}"), difference_text(largest_difference(view.compared->steps[compared_step(view)])));
+  const std::string word =
+      say(tr("kernel {}"), difference_text(largest_difference(view.measured.compared->steps[compared_step(view)])));
   const float left = line.max.x - text_width(theme.ui_small, word) - 2 * theme.scale;
   const ShownBeside shown = shown_beside(view);
   if (hit_area("kernel word", {{left, line.min.y}, line.max}) && !(shown.row && shown.inputs)) commands.push(ShowProbe{});
@@ -154,7 +155,7 @@ void draw_kernel_word(const View& view, Commands& commands, const Rect& line) {
 void draw_kernel_rows(const View& view, Commands& commands, float height) {
   if (height <= 0) return;
   const Theme& theme = *view.theme;
-  const ProbeComparison& compared = *view.compared;
+  const ProbeComparison& compared = *view.measured.compared;
   ImDrawList* list = ImGui::GetWindowDrawList();
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float width = ImGui::GetContentRegionAvail().x, title = std::round(theme.ui_small->FontSize + 8 * theme.scale);

@@ -1,8 +1,8 @@
 // What the real kernel saw of the row, at the foot of the softmax panel: m, l and alpha beside the tile machine's.
 #pragma once
 
-#include "app/model/view.h"
 #include "app/ui/widgets.h"
+#include "app/views/view.h"
 
 namespace tilescope {
 
@@ -19,8 +19,8 @@ void draw_kernel_word(const View& view, Commands& commands, const Rect& line);
 struct ShownBeside {
   bool row = false, inputs = false;
 };
-ShownBeside shown_beside(const View& view);
+ShownBeside shown_beside(const SessionView& view);
 /// The step of the comparison that belongs to what is shown: the key tile of the row's own block, else the last one.
-std::size_t compared_step(const View& view);
+std::size_t compared_step(const SessionView& view);
 
 }  // namespace tilescope

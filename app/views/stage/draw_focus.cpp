@@ -229,8 +229,8 @@ void draw_shared_slot(StageContext& context, const SlotBox& box) {
 void draw_chosen_row(StageContext& context) {
   if (context.layout().stacked) return;
   for (const SlotBox& box : context.layout().slots) {
-    if (box.shared || context.view.row >= box.rows) continue;
-    const Rect row = row_rect(box, context.view.row);
+    if (box.shared || context.view.workspace->row >= box.rows) continue;
+    const Rect row = row_rect(box, context.view.workspace->row);
     context.quads.add({.min = {row.min.x - 2, row.min.y - 1},
                        .max = {row.max.x + 1, row.max.y},
                        .radius = context.px(3),

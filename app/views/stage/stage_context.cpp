@@ -47,7 +47,7 @@ void StageContext::tip(std::string title, std::string body, std::optional<Tensor
 void StageContext::finish_hover() {
   if (!tip_title.empty()) show_tooltip(theme, tip_title, tip_body);
   if (!mouse_here && !cache.lit_by_us) return;
-  if (hovered != view.hovered_tensor) commands.push(HoverTensor{hovered});
+  if (hovered != view.workspace->hovered_tensor) commands.push(HoverTensor{hovered});
   cache.lit_by_us = hovered.has_value();
 }
 
@@ -116,7 +116,7 @@ void update_stage_values(StageContext& context) {
       cache.before[tile.index()] = history->value(tile, op - 1);
     }
   }
-  const float blend = ease(static_cast<float>(context.view.motion));
+  const float blend = ease(static_cast<float>(context.view.playback.motion));
   const Operation* operation = context.lane.operation;
   const auto& boxes = cache.layout.slots;
   for (std::size_t i = 0; i < boxes.size(); ++i) {

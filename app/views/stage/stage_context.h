@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "app/model/stage_facts.h"
-#include "app/model/view.h"
 #include "app/ui/quad_batch.h"
 #include "app/views/stage/cell_picture.h"
 #include "app/views/stage/stage_layout.h"
+#include "app/views/view.h"
 
 namespace tilescope {
 
@@ -79,8 +79,10 @@ struct StageContext {
   /// Sets the tooltip, and the tensor that lights up everywhere.
   void tip(std::string title, std::string body, std::optional<Tensor> tensor = {});
   /// Dimmed while another tensor is hovered.
-  float emphasis(Tensor tensor) const { return view.hovered_tensor && *view.hovered_tensor != tensor ? 0.45F : 1.0F; }
-  bool lit(Tensor tensor) const { return view.hovered_tensor == tensor; }
+  float emphasis(Tensor tensor) const {
+    return view.workspace->hovered_tensor && *view.workspace->hovered_tensor != tensor ? 0.45F : 1.0F;
+  }
+  bool lit(Tensor tensor) const { return view.workspace->hovered_tensor == tensor; }
   /// Asks for the hovered tensor to be lit, and to be put out when the mouse has left; shows the tooltip.
   void finish_hover();
   /// Draws what is in `quads` so far.

@@ -123,16 +123,6 @@ CellSpan cell_span(float begin, float end, int shown, int cell) {
   return {std::round(begin + width * static_cast<float>(cell)), std::round(begin + width * static_cast<float>(cell + 1))};
 }
 
-int cell_of(int index, int count, int shown) {
-  const int tiles = (count + shown - 1) / std::max(shown, 1);  // that one cell stands for
-  return std::clamp(index / std::max(tiles, 1), 0, std::max(shown - 1, 0));
-}
-
-TileSpan tiles_of(int cell, int count, int shown) {
-  const int tiles = std::max((count + shown - 1) / std::max(shown, 1), 1);
-  return {std::min(cell * tiles, count), cell + 1 >= shown ? count : std::min((cell + 1) * tiles, count)};
-}
-
 float link_width(double bytes_per_cycle, const StageMetrics& metrics) {
   return std::round(std::clamp(static_cast<float>(bytes_per_cycle) * 0.22F, 9.0F, 26.0F) * metrics.scale);
 }

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "app/model/program_shape.h"
+#include "app/model/tile_span.h"
 #include "app/ui/widgets.h"
 #include "sim/core/gpu_spec.h"
 
@@ -60,11 +61,8 @@ struct SmBox {
 };
 
 /// One tensor in HBM.
-struct TensorBox {
-  Tensor tensor;
+struct TensorBox : TileCells {
   bool here = true;
-  int grid_rows = 1, grid_cols = 1;    // tiles of a plane
-  int shown_rows = 1, shown_cols = 1;  // drawn cells; fewer where a cell stands for several tiles
   Rect box, label, cells;
   Rect lane;       // its link to the L2; empty when it is not here
   Rect lane_note;  // bytes so far
@@ -103,16 +101,10 @@ void layout_tensors(StageLayout& layout, const GpuSpec& gpu, const ProgramShape&
 /// Width of a link of `bytes_per_cycle`: in proportion, kept between what can be seen and what fits.
 float link_width(double bytes_per_cycle, const StageMetrics& metrics);
 
-/// The cell of a `count`-tile axis drawn as `shown` cells in which tile `index` lies, and that cell's extent along [begin, end).
+/// The extent along [begin, end) of one of `shown` cells.
 struct CellSpan {
   float begin = 0, end = 0;
 };
 CellSpan cell_span(float begin, float end, int shown, int cell);
-int cell_of(int index, int count, int shown);
-/// Tiles [begin, end) that cell `cell` stands for.
-struct TileSpan {
-  int begin = 0, end = 0;
-};
-TileSpan tiles_of(int cell, int count, int shown);
 
 }  // namespace tilescope

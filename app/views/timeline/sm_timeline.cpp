@@ -33,7 +33,7 @@ std::string time_of(double cycles, double clock_hz) {
 
 /// Cycles a second of the row's own clock: a recorded kernel ran at another than the simulated one.
 double clock_of(const View& view, const TimelineRow& row) {
-  if (row.kind == Kind::measured_sms || row.kind == Kind::measured_launches) return view.probe->probe.sm_clock_hz;
+  if (row.kind == Kind::measured_sms || row.kind == Kind::measured_launches) return view.measured.probe->probe.sm_clock_hz;
   return view.lanes[row.group].simulation->request.gpu.sm_clock_hz;
 }
 
@@ -90,12 +90,12 @@ void draw_launch_bars(ImDrawList* list, const SmPanelState& state, const View& v
     }
   }
   std::string over = say(tr("over after {}"), time_of(bars.end, clock_of(view, row)));
-  if (view.race)
+  if (view.playback.race)
     if (const double other = view.lanes[1 - row.group].simulation->trace->end_cycle(); other > bars.end)
       over += say(tr(", {:.1f}× sooner"), other / bars.end);
   if (window.end >= bars.end && end + 2 * pad + text_width(font, over) < layout.plot.max.x)
     draw_text(list, font, {{end + pad, row.rect.min.y}, {layout.plot.max.x, row.rect.max.y}}, theme.text, over);
-  const double playhead = std::floor(window.x_of(view.cycle, layout.plot.min.x, layout.plot.width()));
+  const double playhead = std::floor(window.x_of(view.playback.cycle, layout.plot.min.x, layout.plot.width()));
   if (playhead < layout.plot.min.x || playhead > layout.plot.max.x) return;
   const auto x = static_cast<float>(playhead), half = std::max(0.75F, 0.75F * theme.scale);
   list->AddRectFilled({x - half, row.rect.min.y}, {x + half, row.rect.max.y}, theme.text);
@@ -142,13 +142,13 @@ HoverText block_text(const SmPanelState& state, const View& view, const SmBlock&
   HoverText text;
   text.title =
       say(tr("block {} of {}"), format_count(run.block), launch_name(*lane.simulation, static_cast<std::size_t>(run.launch)));
-  const double clock = block.measured ? view.probe->probe.sm_clock_hz : lane.simulation->request.gpu.sm_clock_hz;
+  const double clock = block.measured ? view.measured.probe->probe.sm_clock_hz : lane.simulation->request.gpu.sm_clock_hz;
   text.body = block.measured ? say(tr("recorded on SM {} of the GPU, shown as SM {}"),
                                    state.measured->hardware_sm[static_cast<std::size_t>(run.sm)], run.sm)
                              : say(tr("on SM {}, place {}"), run.sm, run.slot);
   add_line(text.body, range_text(run.start, run.end) + ", " + time_of(run.end - run.start, clock));
   if (block.measured) {
-    add_line(text.body, where_from(view.probe->live, view.probe->probe.device, view.probe->probe.date));
+    add_line(text.body, where_from(view.measured.probe->live, view.measured.probe->probe.device, view.measured.probe->probe.date));
     return text;
   }
   const SmWork* work = lane.sm_works != nullptr ? lane.sm_works->of(run.sm) : nullptr;
@@ -199,7 +199,7 @@ bool refresh_sm_state(SmPanelState& state, const View& view) {
     sms = std::max(sms, static_cast<double>(lane.sm_lanes->sm_count));
   }
   if (state.rows.whole != sms) set_rows(state, all_rows(static_cast<int>(sms)));
-  const KnownProbe* probe = view.race ? nullptr : view.probe;
+  const KnownProbe* probe = view.playback.race ? nullptr : view.measured.probe;
   if (probe != state.measured_of || (probe != nullptr && state.measured_for != view.lane().sm_lanes)) {
     state.measured_of = probe;
     state.measured_for = view.lane().sm_lanes;
@@ -286,7 +286,7 @@ void draw_sm_labels(ImDrawList* list, const SmPanelState& state, const View& vie
     const Rect label = {{layout.area.min.x, row.rect.min.y}, {row.rect.min.x - 8 * theme.scale, row.rect.max.y}};
     std::string name = translated(view.lanes[row.group].simulation->info->title);
     if (row.kind == Kind::measured_launches)
-      name = view.probe->live ? tr("live") : tr("recorded");
+      name = view.measured.probe->live ? tr("live") : tr("recorded");
     else if (state.measured != nullptr)
       name = tr("simulated");
     const bool bold = row.rect.height() >= theme.ui_bold->FontSize && text_width(theme.ui_bold, name) <= label.width();
@@ -336,7 +336,8 @@ HoverText sm_hover(const SmPanelState& state, const View& view, const TimelineLa
     if (const SmLanes* lanes = lanes_of(state, view, row); lanes != nullptr && !lanes->complete)
       add_line(text.body, tr("So many blocks that the trace holds only some of them."));
     if (row.kind == Kind::measured_launches)
-      add_line(text.body, where_from(view.probe->live, view.probe->probe.device, view.probe->probe.date));
+      add_line(text.body,
+               where_from(view.measured.probe->live, view.measured.probe->probe.device, view.measured.probe->probe.date));
     return text;
   }
   return {};

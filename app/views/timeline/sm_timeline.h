@@ -12,6 +12,7 @@
 
 #include "app/model/sm_lanes.h"
 #include "app/views/timeline/timeline_hover.h"
+#include "app/views/view.h"
 
 namespace tilescope {
 

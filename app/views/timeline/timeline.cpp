@@ -2,9 +2,9 @@
 // drag to pan.
 #include <algorithm>
 
-#include "app/ui/light_tensor.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
+#include "app/views/light_tensor.h"
 #include "app/views/panels.h"
 #include "app/views/timeline/sm_picture.h"
 #include "app/views/timeline/timeline_bandwidth.h"
@@ -23,7 +23,7 @@ constexpr float switch_padding = 5;  // beside a word that can be switched on
 float gutter_width(const View& view, float panel) {
   const Theme& theme = *view.theme;
   float names = 104 * theme.scale;
-  if (view.race && !view.by_sm)
+  if (view.playback.race && !view.workspace->by_sm)
     for (const Lane& lane : view.lanes)
       names = std::max(names, 0.8F * text_width(theme.ui_small, translated(lane.simulation->info->title)) + 44 * theme.scale);
   const float words = text_width(theme.ui_small, tr("units")) + text_width(theme.ui_small, "SM") +
@@ -43,15 +43,16 @@ bool refresh_data(TimelineState& state, const View& view) {
     state.data[i] = view.lanes[i].timeline;
     whole = std::max(whole, state.data[i]->end);
   }
-  if (view.by_sm && !refresh_sm_state(state.sms, view)) return false;
-  whole = std::max({whole, measured_end(view), bandwidth_end(view), view.by_sm ? measured_sms_end(state.sms) : 0});
+  if (view.workspace->by_sm && !refresh_sm_state(state.sms, view)) return false;
+  whole = std::max({whole, measured_end(view), bandwidth_end(view), view.workspace->by_sm ? measured_sms_end(state.sms) : 0});
   if (changed || state.window.whole != whole) state.window = carry_over(state.window, whole);
   return true;
 }
 
 void follow_playhead(TimelineState& state, const View& view) {
   const std::int64_t step = view.lane().step;
-  if (view.playing || step != state.last_step) state.window = follow(state.window, std::clamp(view.cycle, 0.0, state.window.whole));
+  if (view.playback.playing || step != state.last_step)
+    state.window = follow(state.window, std::clamp(view.playback.cycle, 0.0, state.window.whole));
   state.last_step = step;
 }
 
@@ -59,14 +60,14 @@ void follow_playhead(TimelineState& state, const View& view) {
 /// algorithm where both did. Who scrolls by hand while it plays is left alone.
 void follow_rows(TimelineState& state, const View& view, const TimelineLayout& layout) {
   state.row_steps.resize(view.lanes.size(), -1);
-  if (view.playing != state.was_playing) state.scrolled_by_hand = false;
-  state.was_playing = view.playing;
+  if (view.playback.playing != state.was_playing) state.scrolled_by_hand = false;
+  state.was_playing = view.playback.playing;
   const float before = state.scroll;
   for (const TimelineRow& row : layout.rows) {
     const Lane& lane = view.lanes[row.group];
     const auto& interval = lane.rest.interval;
     if (row.kind != TimelineRow::Kind::unit || lane.step == state.row_steps[row.group]) continue;
-    if (!interval || interval->unit != timeline_units[row.unit] || (view.playing && state.scrolled_by_hand)) continue;
+    if (!interval || interval->unit != timeline_units[row.unit] || (view.playback.playing && state.scrolled_by_hand)) continue;
     state.scroll = scroll_to(layout, row, before);
   }
   for (std::size_t group = 0; group < view.lanes.size(); ++group) state.row_steps[group] = view.lanes[group].step;
@@ -82,9 +83,9 @@ void refresh_picture(TimelineState& state, const View& view, const TimelineLayou
   key.max = layout.area.max;
   key.theme = view.theme->kind;
   key.scale = view.theme->scale;
-  key.lit = view.hovered_tensor;
-  key.by_sm = view.by_sm;
-  if (view.by_sm) {
+  key.lit = view.workspace->hovered_tensor;
+  key.by_sm = view.workspace->by_sm;
+  if (view.workspace->by_sm) {
     key.rows = state.sms.rows;
     for (const Lane& lane : view.lanes) key.blocks.insert(key.blocks.end(), {lane.sm_lanes.get(), lane.sm_works.get()});
     key.blocks.push_back(state.sms.measured.get());
@@ -94,8 +95,8 @@ void refresh_picture(TimelineState& state, const View& view, const TimelineLayou
   for (const Lane& lane : view.lanes) simulations.push_back(lane.simulation);
   // Tens of thousands of quads: their memory is used again once no frame draws from it.
   std::shared_ptr<QuadBatch> quads = state.picture.quads.use_count() == 1 ? std::move(state.picture.quads) : nullptr;
-  state.picture =
-      make_timeline_picture(*view.theme, layout, state.window, state.data, simulations, view.hovered_tensor, std::move(quads));
+  state.picture = make_timeline_picture(*view.theme, layout, state.window, state.data, simulations, view.workspace->hovered_tensor,
+                                        std::move(quads));
   for (const TimelineRow& row : layout.rows) {
     const Lane& lane = view.lanes[row.group];
     if (row.kind == TimelineRow::Kind::sms)
@@ -142,7 +143,7 @@ void lanes_switch(const View& view, const TimelineLayout& layout, Commands& comm
     const Rect label = {{x, layout.axis.min.y + theme.scale}, {x + width, layout.axis.max.y}};
     ImGui::PushID(by_sm ? 1 : 0);
     if (hit_area("lanes", label)) commands.push(SetLanes{by_sm});
-    const bool hovered = ImGui::IsItemHovered(), on = view.by_sm == by_sm;
+    const bool hovered = ImGui::IsItemHovered(), on = view.workspace->by_sm == by_sm;
     if (on) list->AddRectFilled(label.min, label.max, theme.accent_soft, 4 * theme.scale);
     draw_text(list, theme.ui_small, label, on ? theme.accent : hovered ? theme.text : theme.text_faint, word, Align::center);
     if (hovered)
@@ -185,19 +186,19 @@ void draw_timeline_panel(const View& view, Commands& commands) {
   const float gutter = gutter_width(view, size.x);
   int tracks = 1;
   for (const auto& data : state.data) tracks = std::max(tracks, data->lanes.front().tracks);
-  const float measured = view.by_sm ? 0 : measured_lanes_height(view, size.y);
+  const float measured = view.workspace->by_sm ? 0 : measured_lanes_height(view, size.y);
   const Rect area = {at, {at.x + size.x, at.y + size.y - measured}};
   const float least_lane = least_lane_height(theme.ui_small->FontSize, view.lanes.size());
   const auto lay_out = [&] {
     const TimelineShape shape = {view.lanes.size(), tracks, several_launches, gutter, theme.scale, least_lane, state.scroll};
-    return view.by_sm ? lay_out_sm_timeline(area, shape, state.sms.measured != nullptr) : lay_out_timeline(area, shape);
+    return view.workspace->by_sm ? lay_out_sm_timeline(area, shape, state.sms.measured != nullptr) : lay_out_timeline(area, shape);
   };
   TimelineLayout layout = lay_out();
-  if (const float before = state.scroll; layout.hidden > 0 && !view.by_sm) {
+  if (const float before = state.scroll; layout.hidden > 0 && !view.workspace->by_sm) {
     follow_rows(state, view, layout);
     if (state.scroll != before) layout = lay_out();
   }
-  view.by_sm ? handle_gutter(state, layout) : handle_names(state, layout);
+  view.workspace->by_sm ? handle_gutter(state, layout) : handle_names(state, layout);
   ImGui::SetCursorScreenPos(layout.plot.min);
   ImGui::InvisibleButton("plot", {layout.plot.width(), layout.area.max.y - layout.plot.min.y},
                          ImGuiButtonFlags_MouseButtonLeft | ImGuiButtonFlags_MouseButtonRight);
@@ -217,7 +218,7 @@ void draw_timeline_panel(const View& view, Commands& commands) {
   if (scrolls) list->PopClipRect();
   draw_axis(list, view, state, layout);
   draw_scrollbar(list, theme, layout, state.scroll);
-  if (!view.by_sm) draw_launches(list, view, state, layout);
+  if (!view.workspace->by_sm) draw_launches(list, view, state, layout);
   draw_playhead(list, view, state, layout);
   draw_sm_labels(list, state.sms, view, layout, state.window);
   if (scrolls) list->PushClipRect(seen.min, seen.max, true);
@@ -234,7 +235,7 @@ void draw_timeline_panel(const View& view, Commands& commands) {
   if (hovered)
     if (const HoverText text = sm_hover(state.sms, view, layout, state.window, ImGui::GetIO().MousePos); !text.title.empty())
       show_tooltip(theme, text.title, text.body);
-  if (view.by_sm) {
+  if (view.workspace->by_sm) {
     const ImVec2 mouse = ImGui::GetIO().MousePos;
     const auto under = hovered ? find_sm_block(state.sms, view, layout, state.window, mouse) : std::nullopt;
     ask_for_works(state.sms, view, layout, under, commands);

@@ -24,13 +24,13 @@ const BandwidthCurve& measured_curve(const View& view) {
   auto& kept = panel_state<KeptCurve>("measured bandwidth");
   const GpuSpec& gpu = view.lane().simulation->request.gpu;
   const double ceiling = gpu.hbm_rate().value;
-  if (kept.of != view.bandwidth || kept.clock_hz != gpu.sm_clock_hz || kept.ceiling != ceiling)
-    kept = {view.bandwidth, gpu.sm_clock_hz, ceiling, curve_of(view.bandwidth->record, gpu.sm_clock_hz, ceiling)};
+  if (kept.of != view.measured.bandwidth || kept.clock_hz != gpu.sm_clock_hz || kept.ceiling != ceiling)
+    kept = {view.measured.bandwidth, gpu.sm_clock_hz, ceiling, curve_of(view.measured.bandwidth->record, gpu.sm_clock_hz, ceiling)};
   return kept.curve;
 }
 
 const TimelineRow* hbm_row(const View& view, const TimelineLayout& layout) {
-  if (view.bandwidth == nullptr || view.race) return nullptr;
+  if (view.measured.bandwidth == nullptr || view.playback.race) return nullptr;
   for (const TimelineRow& row : layout.rows)
     if (row.kind == TimelineRow::Kind::hbm) return &row;
   return nullptr;
@@ -48,7 +48,7 @@ void draw_legend(ImDrawList* list, const View& view, const Rect& row) {
   const struct {
     std::string text;
     ImU32 color;
-  } entries[] = {{tr("simulated"), theme.accent}, {name_of(*view.bandwidth), theme.highlight}};
+  } entries[] = {{tr("simulated"), theme.accent}, {name_of(*view.measured.bandwidth), theme.highlight}};
   float width = 0;
   for (const auto& entry : entries) width += sample + gap + text_width(theme.ui_small, entry.text) + 3 * gap;
   if (width > row.width() * 0.6F) return;
@@ -88,8 +88,8 @@ BandwidthCurve curve_of(const BandwidthRecord& record, double clock_hz, double c
 }
 
 double bandwidth_end(const View& view) {
-  if (view.bandwidth == nullptr || view.race || view.lanes.empty()) return 0;
-  const BandwidthRecord& record = view.bandwidth->record;
+  if (view.measured.bandwidth == nullptr || view.playback.race || view.lanes.empty()) return 0;
+  const BandwidthRecord& record = view.measured.bandwidth->record;
   return record.kernel_ns * view.lane().simulation->request.gpu.sm_clock_hz / 1e9;
 }
 
@@ -118,7 +118,7 @@ void draw_measured_bandwidth(ImDrawList* list, const View& view, const TimeWindo
 
 std::string measured_bandwidth_text(const View& view, const TimeWindow& window, const TimelineLayout& layout, float x) {
   if (hbm_row(view, layout) == nullptr) return {};
-  const KnownBandwidth& known = *view.bandwidth;
+  const KnownBandwidth& known = *view.measured.bandwidth;
   const double rate = curve_rate_at(measured_curve(view), window, layout, x) * view.lane().simulation->request.gpu.sm_clock_hz;
   std::string text = say(known.live ? tr("live on {}, {}: {}") : tr("recorded on {}, {}: {}"), known.record.device,
                          day_of(known.record.date), format_bandwidth(rate));

@@ -1,8 +1,9 @@
 // The measured HBM bandwidth over the simulated one: samples of the real kernel's life on the time axis of the simulation.
 #pragma once
 
-#include "app/model/view.h"
+#include "app/model/timeline_axis.h"
 #include "app/views/timeline/timeline_picture.h"
+#include "app/views/view.h"
 
 namespace tilescope {
 

@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
-#include "app/model/view.h"
 #include "app/ui/widgets.h"
 #include "app/views/timeline/timeline_causes.h"
+#include "app/views/view.h"
 
 namespace tilescope {
 

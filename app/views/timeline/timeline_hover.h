@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "app/model/timeline_axis.h"
 #include "app/views/timeline/timeline_picture.h"
 
 namespace tilescope {

@@ -70,13 +70,13 @@ void draw_gutter(ImDrawList* list, const View& view, const TimelineState& state,
     const float size = lane_name_size(theme.ui_small, layout.lane_height);
     float named_from = label.max.x;
     if (size > 0) {
-      draw_name(list, theme.ui_small, size, label, theme.text_dim, row_name(row), view.race ? Align::right : Align::left);
+      draw_name(list, theme.ui_small, size, label, theme.text_dim, row_name(row), view.playback.race ? Align::right : Align::left);
       named_from -= text_width(theme.ui_small, row_name(row)) * size / theme.ui_small->FontSize + 6 * theme.scale;
     }
-    if (view.race && first_of_group && !view.by_sm)
+    if (view.playback.race && first_of_group && !view.workspace->by_sm)
       draw_name(list, theme.ui_small, theme.ui_small->FontSize, {label.min, {named_from, label.max.y}}, theme.text,
                 translated(simulation.info->title), Align::left);
-    if (row.kind == TimelineRow::Kind::unit || size == 0 || view.race) continue;
+    if (row.kind == TimelineRow::Kind::unit || size == 0 || view.playback.race) continue;
     const BandwidthCurve& curve = row.kind == TimelineRow::Kind::hbm ? state.data[row.group]->hbm : state.data[row.group]->l2;
     const std::string ceiling =
         curve.ceiling > 0 ? format_bandwidth(curve.ceiling * simulation.request.gpu.sm_clock_hz) : tr("none");
@@ -119,8 +119,8 @@ void draw_axis(ImDrawList* list, const View& view, const TimelineState& state, c
   const auto ticks = state.wall_time ? time_ticks(state.window, most, view.lane().simulation->request.gpu.clock())
                                      : cycle_ticks(state.window, most);
   const float width = std::max(1.0F, std::floor(theme.scale));
-  const double playhead = state.window.x_of(view.cycle, layout.plot.min.x, layout.plot.width());
-  const double badge = 0.5 * text_width(theme.mono_small, format_cycles(Cycles(view.cycle))) + 9 * theme.scale;
+  const double playhead = state.window.x_of(view.playback.cycle, layout.plot.min.x, layout.plot.width());
+  const double badge = 0.5 * text_width(theme.mono_small, format_cycles(Cycles(view.playback.cycle))) + 9 * theme.scale;
   for (const Tick& tick : ticks) {
     const auto x = std::floor(static_cast<float>(state.window.x_of(tick.cycle, layout.plot.min.x, layout.plot.width())));
     list->AddRectFilled({x, layout.plot.min.y + layout.launch_strip}, {x + width, layout.plot.max.y},
@@ -143,7 +143,7 @@ void draw_axis(ImDrawList* list, const View& view, const TimelineState& state, c
 
 void draw_playhead(ImDrawList* list, const View& view, const TimelineState& state, const TimelineLayout& layout) {
   const Theme& theme = *view.theme;
-  const double at = state.window.x_of(view.cycle, layout.plot.min.x, layout.plot.width());
+  const double at = state.window.x_of(view.playback.cycle, layout.plot.min.x, layout.plot.width());
   const float right = std::max(layout.plot.min.x, static_cast<float>(std::min(at, static_cast<double>(layout.plot.max.x))));
   const float top = layout.plot.min.y + layout.launch_strip;
   list->AddRectFilled({right, top}, layout.plot.max, with_alpha(theme.panel, 0.38F));  // what is yet to come is quieter
@@ -151,7 +151,7 @@ void draw_playhead(ImDrawList* list, const View& view, const TimelineState& stat
   const auto x = std::floor(static_cast<float>(at));
   const float half = std::max(0.75F, 0.75F * theme.scale);
   list->AddRectFilled({x - half, layout.plot.min.y}, {x + half, layout.plot.max.y + 2 * theme.scale}, theme.text);
-  const std::string cycle = format_cycles(Cycles(view.cycle));
+  const std::string cycle = format_cycles(Cycles(view.playback.cycle));
   const float text = text_width(theme.mono_small, cycle), pad = 5 * theme.scale;
   const float left =
       std::clamp(x - text * 0.5F - pad, layout.axis.min.x, std::max(layout.axis.min.x, layout.axis.max.x - text - 2 * pad));

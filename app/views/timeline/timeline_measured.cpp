@@ -137,21 +137,21 @@ void draw_block(ImDrawList* list, const Theme& theme, const TimeWindow& window, 
 }  // namespace
 
 float measured_lanes_height(const View& view, float panel_height) {
-  if (view.probe == nullptr || view.race || panel_height < 80 * view.theme->scale) return 0;
+  if (view.measured.probe == nullptr || view.playback.race || panel_height < 80 * view.theme->scale) return 0;
   return std::round(std::clamp(0.22F * panel_height, 22 * view.theme->scale, 48 * view.theme->scale));
 }
 
 double measured_end(const View& view) {
   double end = 0;
-  if (view.probe != nullptr && !view.race)
-    for (const ProbedSmBlock& block : view.probe->probe.sm_blocks) end = std::max(end, block.end_cycles);
+  if (view.measured.probe != nullptr && !view.playback.race)
+    for (const ProbedSmBlock& block : view.measured.probe->probe.sm_blocks) end = std::max(end, block.end_cycles);
   return end;
 }
 
 void draw_measured_lanes(ImDrawList* list, const View& view, const TimeWindow& window, const Rect& gutter, const Rect& plot) {
   const Theme& theme = *view.theme;
-  const ProbeResult& probe = view.probe->probe;
-  const char* const name = view.probe->live ? tr("live") : tr("recorded");
+  const ProbeResult& probe = view.measured.probe->probe;
+  const char* const name = view.measured.probe->live ? tr("live") : tr("recorded");
   draw_text(list, theme.ui_small, gutter, theme.text_dim, name);
   list->AddRectFilled(plot.min, plot.max, with_alpha(theme.inset, 0.6F));
   const std::vector<std::size_t> bands = bands_of(probe);
@@ -164,14 +164,14 @@ void draw_measured_lanes(ImDrawList* list, const View& view, const TimeWindow& w
   }
   const ImVec2 mouse = ImGui::GetIO().MousePos;
   if (!ImGui::IsWindowHovered() || !(plot.contains(mouse) || gutter.contains(mouse))) return;
-  if (under.interval == nullptr) return show_tooltip(theme, name, provenance(*view.probe));
+  if (under.interval == nullptr) return show_tooltip(theme, name, provenance(*view.measured.probe));
   const ProbeInterval& interval = *under.interval;
   std::string body = say(tr("{}: block {}, warp {}"), probe.launches[static_cast<std::size_t>(under.block->launch)].name,
                          under.block->block, interval.warp);
   if (interval.stage != ProbeStage::prologue) add_line(body, turn_text(probe, *under.block, interval));
   add_line(body, say(tr("{} cycles, from {}"), format_cycles(Cycles(interval.end_cycles - interval.start_cycles)),
                      format_cycles(Cycles(interval.start_cycles))));
-  add_line(body, provenance(*view.probe));
+  add_line(body, provenance(*view.measured.probe));
   show_tooltip(theme, stage_text(interval.stage), body);
 }
 

@@ -2,9 +2,9 @@
 // SM.
 #pragma once
 
-#include "app/model/view.h"
-#include "app/ui/timeline_axis.h"
+#include "app/model/timeline_axis.h"
 #include "app/ui/widgets.h"
+#include "app/views/view.h"
 
 namespace tilescope {
 

@@ -89,7 +89,7 @@ void handle_click(TimelineState& state, const View& view, const TimelineLayout& 
   if (!ImGui::IsItemDeactivated() || !ImGui::IsMouseReleased(ImGuiMouseButton_Left)) return;
   const float slack = 3 * layout.scale;
   if (std::abs(mouse.x - state.pressed.x) > slack || std::abs(mouse.y - state.pressed.y) > slack) return;
-  if (view.by_sm) {
+  if (view.workspace->by_sm) {
     const auto block = find_sm_block(state.sms, view, layout, state.window, mouse);
     if (block && !block->measured && block->group + 1 == view.lanes.size())
       commands.push(FocusBlock{block->run.sm, block->run.launch, block->run.block, block->run.start});

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/ui/language.h"
+
 namespace tilescope {
 namespace {
 

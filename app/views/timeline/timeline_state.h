@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "app/ui/timeline_axis.h"
+#include "app/model/timeline_axis.h"
 #include "app/views/timeline/sm_timeline.h"
 #include "app/views/timeline/timeline_cause_box.h"
 #include "app/views/timeline/timeline_picture.h"

@@ -11,6 +11,7 @@
 #include "app/model/playhead.h"
 #include "app/ui/say.h"
 #include "app/views/chrome.h"
+#include "app/views/work_words.h"
 #include "sim/analysis/format.h"
 #include "sim/analysis/validation.h"
 
@@ -69,10 +70,11 @@ void draw_buttons(Row& row, const View& view, Commands& commands) {
   const bool there = !view.lanes.empty();
   const std::int64_t last = there ? view.lane().step_count : 0;
   if (row.icon("##first", Icon::first, tr("first step (Home)"), there)) commands.push(SeekStep{0});
-  if (row.icon("##back", Icon::back, tr("one back (←)"), there)) commands.push(Step{-1, view.grain});
-  if (row.icon("##play", view.playing ? Icon::pause : Icon::play, view.playing ? tr("pause (Space)") : tr("play (Space)"), there))
-    commands.push(SetPlaying{!view.playing});
-  if (row.icon("##forward", Icon::forward, tr("one forward (→)"), there)) commands.push(Step{1, view.grain});
+  if (row.icon("##back", Icon::back, tr("one back (←)"), there)) commands.push(Step{-1, view.playback.grain});
+  if (row.icon("##play", view.playback.playing ? Icon::pause : Icon::play,
+               view.playback.playing ? tr("pause (Space)") : tr("play (Space)"), there))
+    commands.push(SetPlaying{!view.playback.playing});
+  if (row.icon("##forward", Icon::forward, tr("one forward (→)"), there)) commands.push(Step{1, view.playback.grain});
   if (row.icon("##last", Icon::last, tr("last step (End)"), there)) commands.push(SeekStep{last});
 }
 
@@ -82,20 +84,21 @@ void draw_grain_and_speed(Row& row, const View& view, Commands& commands) {
   row.place(26);
   const std::array<const char*, 3> grains = {tr("operation"), tr("tile"), tr("phase")};
   ImGui::BeginGroup();
-  if (const auto grain = segmented(theme, "grain", grains, static_cast<int>(view.grain)))
+  if (const auto grain = segmented(theme, "grain", grains, static_cast<int>(view.playback.grain)))
     commands.push(SetGrain{static_cast<Grain>(*grain)});
   ImGui::EndGroup();
   item_tooltip(theme, tr("How far a step goes"),
                tr("operation: one line of the listing\ntile: one turn of its loop\nphase: one launch of a kernel"));
   row.advance(12);
   row.place(26);
-  const std::string label = fmt::format("{} {}##speed", tr("speed"), speed_label(view.speed));
+  const std::string label = fmt::format("{} {}##speed", tr("speed"), speed_label(view.playback.speed));
   const float width = std::round(text_width(theme.ui_bold, tr("speed")) + text_width(theme.ui_bold, " 0.25×") + 24 * theme.scale);
   if (pill(theme, label.c_str(), false, tr("how fast it plays (+ and −)"), width)) ImGui::OpenPopup("speeds");
   row.advance(18);
   if (ImGui::BeginPopup("speeds")) {
     for (double speed : playing_speeds)
-      if (ImGui::Selectable(speed_label(speed).c_str(), std::fabs(speed - view.speed) < 1e-6)) commands.push(SetSpeed{speed});
+      if (ImGui::Selectable(speed_label(speed).c_str(), std::fabs(speed - view.playback.speed) < 1e-6))
+        commands.push(SetSpeed{speed});
     ImGui::EndPopup();
   }
 }
@@ -115,7 +118,7 @@ std::string bytes_text(std::int64_t bytes) {
 /// Whether the hardware said how long this takes; the tooltip's lines.
 std::string trust_text(const View& view, const std::optional<Comparison>& time) {
   if (time) {
-    const KnownBundle& known = *view.measured->bundle;
+    const KnownBundle& known = *view.measured.found->bundle;
     std::string text = where_from(known.live, known.bundle.device, known.bundle.date);
     add_line(text, say(tr("measured {}, {} to {}"), format_time(Nanoseconds(time->measured.median)),
                        format_time(Nanoseconds(time->measured.least)), format_time(Nanoseconds(time->measured.most))));
@@ -125,7 +128,7 @@ std::string trust_text(const View& view, const std::optional<Comparison>& time) 
     return text;
   }
   const std::string& id = view.lane().simulation->request.gpu.id;
-  for (const auto& known : view.measurements->bundles)
+  for (const auto& known : view.measured.known->bundles)
     if (known->bundle.gpu == id)
       return say(tr("This problem was not measured. {} others were, on {}: Validate shows how far each is off."),
                  known->bundle.cases.size(), known->bundle.device);
@@ -138,7 +141,7 @@ void draw_whole_run(Row& row, const Rect& rect, const View& view, float right) {
   const Simulation& run = *view.lane().simulation;
   const std::string simulated = format_time(run.time);
   std::optional<Comparison> time;
-  if (view.measured != nullptr) time = compare(run, view.measured->measured()).figure(Figure::time);
+  if (view.measured.found != nullptr) time = compare(run, view.measured.found->measured()).figure(Figure::time);
   std::vector<std::string> texts = {say(tr("whole run {}"), simulated)};
   if (time) {  // the error, not the two times: they are of different clocks
     const std::string error = format_signed_percent(time->error());
@@ -162,7 +165,7 @@ void draw_figures(Row& row, const Rect& rect, const View& view, float right) {
            fmt::format(fmt::runtime(tr("step {} of {}")), steps, steps), right,
            tr("A step is one operation of the SM in focus, in the order in which they end."));
   const std::string last_cycle = format_cycles(lane.simulation->cycles);
-  row.text(theme.ui, theme.text_dim, fmt::format("{} {}", tr("cycle"), format_cycles(Cycles(view.cycle))),
+  row.text(theme.ui, theme.text_dim, fmt::format("{} {}", tr("cycle"), format_cycles(Cycles(view.playback.cycle))),
            fmt::format("{} {}", tr("cycle"), last_cycle), right, tr("The SM's clock since the run began."));
   const char* about = lane.state.traffic_exact ? "" : "≈ ";
   const TrafficTable whole = lane.simulation->ledger.table();
@@ -185,17 +188,18 @@ float draw_busy(const Rect& rect, const View& view, Commands& commands) {
   const Rect box{{right - side - theme.gap - width, rect.min.y}, {right - side - theme.gap, rect.max.y}};
   const float middle = box.center().y;
   ImDrawList* list = ImGui::GetWindowDrawList();
-  draw_text(list, theme.ui_small, {{box.min.x, middle - 15 * theme.scale}, {box.max.x, middle}}, theme.text_dim, view.busy_what);
-  draw_bar(list, theme, {{box.min.x, middle + 4 * theme.scale}, {box.max.x, middle + 10 * theme.scale}}, view.busy_progress,
+  draw_text(list, theme.ui_small, {{box.min.x, middle - 15 * theme.scale}, {box.max.x, middle}}, theme.text_dim,
+            words_of(view.work.kind));
+  draw_bar(list, theme, {{box.min.x, middle + 4 * theme.scale}, {box.max.x, middle + 10 * theme.scale}}, view.work.progress,
            theme.accent);
   return box.min.x;
 }
 
 /// The keys; or, where the SM in focus is done before the run is, what is left to see.
 std::string hint_text(const View& view) {
-  if (!view.race && !view.lanes.empty()) {
+  if (!view.playback.race && !view.lanes.empty()) {
     const Lane& lane = view.lane();
-    if (lane.step == lane.step_count && lane.step > 0 && view.cycle < lane.simulation->cycles.value)
+    if (lane.step == lane.step_count && lane.step > 0 && view.playback.cycle < lane.simulation->cycles.value)
       return say(tr("SM {} is done, others run on: → to their end, or click one"), lane.focus_sm);
   }
   return tr("Space play  ←→ step  ⇧ tile  Ctrl phase  R race  Z enlarge  F11 present  ? keys");
@@ -209,7 +213,7 @@ void draw_transport(const Rect& rect, const View& view, Commands& commands) {
   draw_buttons(row, view, commands);
   draw_grain_and_speed(row, view, commands);
   float right = rect.max.x - theme.padding;
-  if (view.busy_seconds > quiet_seconds) right = draw_busy(rect, view, commands) - theme.gap;
+  if (view.work.seconds > quiet_seconds) right = draw_busy(rect, view, commands) - theme.gap;
   draw_figures(row, rect, view, right);
   const std::string hint = hint_text(view);
   const float width = text_width(theme.ui_small, hint);

@@ -44,7 +44,7 @@ void draw_presets(const View& view, Commands& commands) {
     if (!first) ImGui::SameLine();
     ImGui::SetCursorPosY(top);  // SameLine goes to the height of the words before
     first = false;
-    if (pill(theme, tr(preset.label), view.request.problem == preset.problem)) {
+    if (pill(theme, tr(preset.label), view.requested->request.problem == preset.problem)) {
       const bool small = preset.problem.seq_q <= 64;
       commands.push(SetTile{small ? std::optional<TileShape>(TileShape{16, 16}) : std::nullopt, "block_q"});
       commands.push(SetProblem{preset.problem, "seq"});
@@ -74,7 +74,7 @@ bool is_changed(const GpuSpec& gpu, std::string_view key) {
 
 void draw_spec_row(const SpecKey& key, const View& view, Commands& commands, SpecEdit& edit) {
   const Theme& theme = *view.theme;
-  const GpuSpec& gpu = view.request.gpu;
+  const GpuSpec& gpu = view.requested->request.gpu;
   const double value = gpu.*key.member;
   const bool changed = is_changed(gpu, key.key);
   ImGui::TableNextRow();
@@ -175,7 +175,7 @@ bool number_field(const Theme& theme, const char* label, const char* id, const c
 
 void draw_problem_controls(const View& view, Commands& commands) {
   const Theme& theme = *view.theme;
-  AttentionProblem p = view.request.problem;
+  AttentionProblem p = view.requested->request.problem;
   const auto push = [&](const char* control) { commands.push(SetProblem{p, control}); };
   const auto field = [&](const char* label, const char* control, const char* tooltip, std::int64_t& value, std::int64_t low,
                          std::int64_t high) {
@@ -235,7 +235,8 @@ void draw_tile_controls(const View& view, Commands& commands) {
   const Theme& theme = *view.theme;
   const Simulation* run = view.lanes.empty() ? nullptr : view.lane().simulation.get();
   const SimulationRequest* settled = run != nullptr ? &run->request : nullptr;
-  ProgramTile tile = view.request.tile.value_or(settled != nullptr ? settled->tile.value_or(ProgramTile{}) : ProgramTile{});
+  ProgramTile tile =
+      view.requested->request.tile.value_or(settled != nullptr ? settled->tile.value_or(ProgramTile{}) : ProgramTile{});
   panel_heading(theme, tr("Tile"), tr("drag, or click to type"));
   if (number_field(theme, tr("Br  query rows"), "block_q", tr("rows of Q that a block works on"), tile.block_q, 1, 4096))
     commands.push(SetTile{tile, "block_q"});
@@ -250,30 +251,37 @@ void draw_tile_controls(const View& view, Commands& commands) {
     commands.push(SetTile{tile, "stages"});
   }
   control_message(view, "stages");
-  if (pill(theme, tr("as the kernel has it"), !view.request.tile, tr("the tile of the real kernel of this program")))
+  if (pill(theme, tr("as the kernel has it"), !view.requested->request.tile, tr("the tile of the real kernel of this program")))
     commands.push(SetTile{{}, "block_q"});
   divider(theme);
-  std::int64_t blocks = view.request.blocks_per_sm ? *view.request.blocks_per_sm : run != nullptr ? blocks_of(*run) : 1;
+  std::int64_t blocks = view.requested->request.blocks_per_sm ? *view.requested->request.blocks_per_sm
+                        : run != nullptr                      ? blocks_of(*run)
+                                                              : 1;
   if (number_field(theme, tr("blocks per SM"), "blocks_per_sm", tr("how many an SM holds at once; never more than fit"), blocks, 1,
                    64))
     commands.push(SetBlocksPerSm{static_cast<int>(blocks)});
   control_message(view, "blocks_per_sm");
-  if (pill(theme, tr("as many as fit"), !view.request.blocks_per_sm)) commands.push(SetBlocksPerSm{std::nullopt});
+  if (pill(theme, tr("as many as fit"), !view.requested->request.blocks_per_sm)) commands.push(SetBlocksPerSm{std::nullopt});
   divider(theme);
   text_item(theme.ui, theme.text_dim, tr("order of the blocks"));
   for (const BlockOrderInfo& row : block_orders())
-    if (pill(theme, translated(row.title).c_str(), view.request.block_order == row.order)) commands.push(SetBlockOrder{row.order});
+    if (pill(theme, translated(row.title).c_str(), view.requested->request.block_order == row.order))
+      commands.push(SetBlockOrder{row.order});
+  text_item(theme.ui, theme.text_dim, tr("order of the key tiles"));
+  for (const KeyOrder order : {KeyOrder::ascending, KeyOrder::descending})
+    if (pill(theme, order == KeyOrder::ascending ? tr("first to last") : tr("last to first"), view.requested->request.key_order == order))
+      commands.push(SetKeyOrder{order});
 }
 
 void draw_gpu_controls(const View& view, Commands& commands) {
   const Theme& theme = *view.theme;
   auto& edit = panel_state<SpecEdit>("gpu controls");
-  panel_heading(theme, view.request.gpu.name, tr("every number can be changed"));
+  panel_heading(theme, view.requested->request.gpu.name, tr("every number can be changed"));
   bool first = true;
-  for (const std::string& id : view.gpu_ids) {
+  for (const std::string& id : view.requested->gpu_ids) {
     if (!first) ImGui::SameLine(0, theme.gap * 0.5F);
     first = false;
-    if (pill(theme, id.c_str(), view.request.gpu.id == id)) commands.push(SetGpu{id});
+    if (pill(theme, id.c_str(), view.requested->request.gpu.id == id)) commands.push(SetGpu{id});
   }
   ImGui::SetNextItemWidth(std::round(420 * theme.scale));
   const bool entered =
@@ -284,9 +292,9 @@ void draw_gpu_controls(const View& view, Commands& commands) {
     commands.push(SetGpu{has_slash ? edit.path : "./" + edit.path});
   }
   control_message(view, "gpu");
-  if (view.message && !edit.key.empty()) control_message(view, edit.key);
-  const bool any =
-      std::any_of(spec_keys().begin(), spec_keys().end(), [&](const SpecKey& k) { return is_changed(view.request.gpu, k.key); });
+  if (view.workspace->message && !edit.key.empty()) control_message(view, edit.key);
+  const bool any = std::any_of(spec_keys().begin(), spec_keys().end(),
+                               [&](const SpecKey& k) { return is_changed(view.requested->request.gpu, k.key); });
   ImGui::BeginDisabled(!any);
   if (ImGui::Button(tr("reset all"))) commands.push(ResetSpecValue{});
   ImGui::EndDisabled();

@@ -32,7 +32,7 @@ const std::shared_ptr<const Matrix>& matrix_of(const InputSource& inputs, Meanin
 
 void draw_seed(const View& view, Commands& commands) {
   const Theme& theme = *view.theme;
-  InputSource inputs = *view.inputs;
+  InputSource inputs = view.requested->inputs;
   auto seed = static_cast<std::int64_t>(inputs.seed);
   if (number_field(theme, tr("seed"), "seed", tr("of the random values; the same seed gives the same values everywhere"), seed, 0,
                    1000000)) {
@@ -59,8 +59,8 @@ void draw_matrix(const View& view, Commands& commands, MatrixEdit& edit) {
   const Theme& theme = *view.theme;
   const auto index = static_cast<std::size_t>(edit.tensor);
   const auto [tensor, name] = given_tensors[index];
-  const AttentionProblem& p = view.request.problem;
-  const auto& given = matrix_of(*view.inputs, tensor);
+  const AttentionProblem& p = view.requested->request.problem;
+  const auto& given = matrix_of(view.requested->inputs, tensor);
   const std::string shape = fmt::format("{}×{}", tensor == Meaning::query ? p.seq_q : p.seq_kv, p.head_dim);
   text_item(theme.ui_small, theme.text_dim,
             given != nullptr ? fmt::format(fmt::runtime(tr("{} is your own {}×{} matrix")), name, given->rows, given->cols)

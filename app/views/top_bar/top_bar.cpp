@@ -8,8 +8,8 @@
 #include "app/model/playhead.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
-#include "app/ui/window_words.h"
 #include "app/views/chrome.h"
+#include "app/views/work_words.h"
 #include "sim/analysis/format.h"
 
 namespace tilescope {
@@ -40,7 +40,7 @@ struct Detail {
 };
 
 std::string gpu_label(const View& view, const Detail& detail) {
-  const GpuSpec& gpu = view.request.gpu;
+  const GpuSpec& gpu = view.requested->request.gpu;
   const bool changed =
       std::any_of(gpu.provenance.begin(), gpu.provenance.end(), [](const auto& p) { return p.second.source == Source::user; });
   if (!detail.chip) return fmt::format("{}{} ▾", gpu.id, changed ? "*" : "");
@@ -55,14 +55,15 @@ std::string problem_label(const AttentionProblem& p, const Detail& detail) {
 }
 
 std::string tile_label(const View& view) {
-  std::optional<ProgramTile> tile = view.request.tile;
+  std::optional<ProgramTile> tile = view.requested->request.tile;
   const bool automatic = !tile;
   if (!tile && !view.lanes.empty()) tile = view.lane().simulation->request.tile;
   if (!tile) return tr("tile auto");
   std::string label = fmt::format("Br {}  Bc {}", tile->block_q, tile->block_kv);
   if (tile->stages > 0) label += fmt::format("  ×{}", tile->stages);
   if (automatic) label += tr(" auto");
-  if (view.request.block_order != BlockOrder::launch) label += fmt::format(" · {}", to_string(view.request.block_order));
+  if (view.requested->request.block_order != BlockOrder::launch)
+    label += fmt::format(" · {}", to_string(view.requested->request.block_order));
   return label;
 }
 
@@ -79,9 +80,9 @@ namespace {
 /// The algorithm pills' place is taken by the name of the program while one of the others is shown, or all are in the list.
 std::string more_label(const View& view, const Detail& detail) {
   for (const MainAlgorithm& main : main_algorithms)
-    if (main.id == view.request.algorithm && detail.algorithms) return std::string(tr("more")) + " ▾";
-  const Result<const ProgramInfo*> info = find_program(view.request.algorithm);
-  return (info ? short_algorithm_title(**info) : view.request.algorithm) + " ▾";
+    if (main.id == view.requested->request.algorithm && detail.algorithms) return std::string(tr("more")) + " ▾";
+  const Result<const ProgramInfo*> info = find_program(view.requested->request.algorithm);
+  return (info ? short_algorithm_title(**info) : view.requested->request.algorithm) + " ▾";
 }
 
 /// The last message that stood in an open popover: who closed it has read it, and a box over the panels would only be in the way.
@@ -131,8 +132,8 @@ class Bar {
     const bool open = ImGui::IsPopupOpen(id);
     if (message_is_for(view_, controls)) {
       auto& read = panel_state<ReadMessage>("read message");
-      if (open) read.sentence = view_.message->sentence;
-      if (!open && read.sentence != view_.message->sentence) toast(last_);
+      if (open) read.sentence = words_of(*view_.workspace->message);
+      if (!open && read.sentence != words_of(*view_.workspace->message)) toast(last_);
     }
     const ImVec2 screen = ImGui::GetMainViewport()->Size;
     const float y = last_.max.y + std::round(8 * theme_.scale);
@@ -153,7 +154,7 @@ class Bar {
     const float width = std::round(420 * theme_.scale);
     const float x = std::min(anchor.min.x, screen.Size.x - width - theme_.gap);
     const ImVec2 at = {std::max(theme_.gap, x), anchor.max.y + std::round(8 * theme_.scale)};
-    message_box(theme_, "##message", at, width, window_words(view_.message->sentence));
+    message_box(theme_, "##message", at, width, words_of(*view_.workspace->message));
   }
 
   void place_right(float width) { x_ = rect_.max.x - width; }
@@ -186,7 +187,7 @@ void draw_more_menu(const View& view, Commands& commands, const Detail& detail) 
                                      : tr("Attention"));
     }
     const std::string label = fmt::format("{}##{}", translated(info.title), info.id);
-    if (ImGui::Selectable(label.c_str(), info.id == view.request.algorithm)) {
+    if (ImGui::Selectable(label.c_str(), info.id == view.requested->request.algorithm)) {
       commands.push(SetAlgorithm{std::string(info.id)});
       ImGui::CloseCurrentPopup();
     }
@@ -198,9 +199,9 @@ void draw_algorithms(Bar& bar, const View& view, Commands& commands, const Detai
   constexpr std::array<std::string_view, 3> controls = {"algorithm", "race", "focus_sm"};
   if (detail.algorithms)
     for (const MainAlgorithm& main : main_algorithms)
-      if (bar.button(tr(main.label), main.id == view.request.algorithm, tr(main.tooltip)))
+      if (bar.button(tr(main.label), main.id == view.requested->request.algorithm, tr(main.tooltip)))
         commands.push(SetAlgorithm{std::string(main.id)});
-  if (bar.button(tr("Race"), view.race, tr("side by side on one clock (R)"))) commands.push(SetRace{!view.race});
+  if (bar.button(tr("Race"), view.playback.race, tr("side by side on one clock (R)"))) commands.push(SetRace{!view.playback.race});
   const char* const tooltip = detail.algorithms ? tr("the softmax and matrix product programs") : tr("which program runs");
   if (bar.popover(more_label(view, detail), "more", tooltip, controls)) {
     draw_more_menu(view, commands, detail);
@@ -225,7 +226,8 @@ void draw_what(Bar& bar, const View& view, Commands& commands, const Detail& det
   }
   bar.skip(8);
   if (detail.captions) bar.caption(tr("Problem"), theme.ui_small, theme.text_dim);
-  if (bar.popover(problem_label(view.request.problem, detail), "problem", tr("sizes, type and mask"), problem_controls)) {
+  if (bar.popover(problem_label(view.requested->request.problem, detail), "problem", tr("sizes, type and mask"),
+                  problem_controls)) {
     draw_problem_controls(view, commands);
     ImGui::EndPopup();
   }
@@ -242,7 +244,7 @@ void draw_what(Bar& bar, const View& view, Commands& commands, const Detail& det
   if (detail.blocks)
     tile(bar.popover(tile_label(view), "tile", tr("rows of Q and of K, V in a tile; blocks on an SM"), tile_controls));
   if (detail.causal) {
-    AttentionProblem problem = view.request.problem;
+    AttentionProblem problem = view.requested->request.problem;
     if (bar.button(problem.causal ? tr("causal on") : tr("causal off"), problem.causal, tr("query i sees keys up to i only"))) {
       problem.causal = !problem.causal;
       commands.push(SetProblem{problem, "causal"});
@@ -277,7 +279,7 @@ void draw_how(Bar& bar, const View& view, Commands& commands, std::span<const st
   if (bar.icon("##theme", Icon::moon, tr("dark or light (T)")))
     commands.push(SetThemeKind{dark ? ThemeKind::light : ThemeKind::dark});
   if (bar.icon("##present", Icon::present, tr("present (F11)"))) commands.push(SetPresent{true});
-  if (bar.icon("##help", Icon::help, tr("keys (?)"), view.help)) commands.push(ShowHelp{!view.help});
+  if (bar.icon("##help", Icon::help, tr("keys (?)"), view.workspace->help)) commands.push(ShowHelp{!view.workspace->help});
 }
 
 /// Widths of what draw_what and draw_algorithms would take, to choose how much detail fits.
@@ -290,7 +292,7 @@ float width_with(const View& view, const Detail& detail) {
     for (const MainAlgorithm& main : main_algorithms) width += pill_width(tr(main.label));
   if (detail.some_in_list()) width += pill_width("…");
   if (detail.captions) width += text_width(t.ui_small, tr("GPU")) + text_width(t.ui_small, tr("Problem")) + 24 * t.scale;
-  width += pill_width(gpu_label(view, detail)) + pill_width(problem_label(view.request.problem, detail));
+  width += pill_width(gpu_label(view, detail)) + pill_width(problem_label(view.requested->request.problem, detail));
   if (detail.inputs) width += pill_width(tr("inputs"));
   if (detail.blocks) width += pill_width(tile_label(view));
   if (detail.causal) width += pill_width(tr("causal off"));
@@ -300,27 +302,13 @@ float width_with(const View& view, const Detail& detail) {
 }  // namespace
 
 bool message_is_for(const View& view, std::span<const std::string_view> controls) {
-  return view.message && std::find(controls.begin(), controls.end(), view.message->control) != controls.end();
-}
-
-void message_box(const Theme& theme, const char* id, ImVec2 at, float width, std::string_view sentence) {
-  ImGui::SetNextWindowPos(at);
-  ImGui::PushStyleColor(ImGuiCol_Border, theme.bad);
-  constexpr ImGuiWindowFlags quiet = ImGuiWindowFlags_Tooltip | ImGuiWindowFlags_NoInputs | ImGuiWindowFlags_NoTitleBar |
-                                     ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoResize | ImGuiWindowFlags_NoSavedSettings |
-                                     ImGuiWindowFlags_AlwaysAutoResize;
-  ImGui::Begin(id, nullptr, quiet);
-  ImGui::PushTextWrapPos(width - 2 * theme.padding);
-  text_item(theme.ui, theme.text, sentence);
-  ImGui::PopTextWrapPos();
-  ImGui::End();
-  ImGui::PopStyleColor();
+  return view.workspace->message && std::find(controls.begin(), controls.end(), view.workspace->message->control) != controls.end();
 }
 
 void control_message(const View& view, std::string_view control) {
-  if (!view.message || view.message->control != control) return;
+  if (!view.workspace->message || view.workspace->message->control != control) return;
   ImGui::PushTextWrapPos(std::round(380 * view.theme->scale));
-  text_item(view.theme->ui_small, view.theme->bad, window_words(view.message->sentence));
+  text_item(view.theme->ui_small, view.theme->bad, words_of(*view.workspace->message));
   ImGui::PopTextWrapPos();
 }
 
@@ -330,7 +318,7 @@ void draw_top_bar(const Rect& rect, const View& view, Commands& commands, std::s
   float right = 3 * (std::round(28 * theme.scale) + std::round(6 * theme.scale)) + std::round(8 * theme.scale);
   if (languages.size() > 1) right += text_width(theme.ui_bold, tr("EN")) + std::round(28 * theme.scale);
 
-  if (!view.message) panel_state<ReadMessage>("read message").sentence.clear();
+  if (!view.workspace->message) panel_state<ReadMessage>("read message").sentence.clear();
 
   Detail detail;
   const float room = rect.width() - right - 8 * theme.scale;
@@ -348,7 +336,8 @@ void draw_top_bar(const Rect& rect, const View& view, Commands& commands, std::s
   bar.place_right(right);
   draw_how(bar, view, commands, languages);
 
-  if (view.message && view.message->control.empty()) bar.toast({{theme.gap, rect.max.y}, {theme.gap, rect.max.y}});
+  if (view.workspace->message && view.workspace->message->control.empty())
+    bar.toast({{theme.gap, rect.max.y}, {theme.gap, rect.max.y}});
 }
 
 }  // namespace tilescope

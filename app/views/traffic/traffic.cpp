@@ -3,10 +3,10 @@
 #include <array>
 #include <cmath>
 
-#include "app/ui/light_tensor.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/ui/widgets.h"
+#include "app/views/light_tensor.h"
 #include "app/views/panels.h"
 #include "app/views/traffic/traffic_sheet.h"
 #include "app/views/traffic/traffic_table.h"

@@ -28,15 +28,15 @@ std::int64_t whole(double value) {
 }  // namespace
 
 const char* measured_heading(const View& view) {
-  if (view.measured == nullptr) return tr("measured");
-  return view.measured->bundle->live ? tr("live") : tr("recorded");
+  if (view.measured.found == nullptr) return tr("measured");
+  return view.measured.found->bundle->live ? tr("live") : tr("recorded");
 }
 
 std::string measured_column_meaning(const View& view) {
-  if (view.measured == nullptr)
+  if (view.measured.found == nullptr)
     return tr(
         "This problem was not measured. A recorded case of the Validate view has figures here; F5 measures on this machine's GPU.");
-  const KnownBundle& known = *view.measured->bundle;
+  const KnownBundle& known = *view.measured.found->bundle;
   return say(known.live ? tr("Live on {}, {}: the hardware's own counters, from a cold L2.")
                         : tr("Recorded on {}, {}: the hardware's own counters, from a cold L2."),
              known.bundle.device, day_of(known.bundle.date));
@@ -44,8 +44,8 @@ std::string measured_column_meaning(const View& view) {
 
 MeasuredTotal measured_total(const View& view, LinkChoice choice) {
   MeasuredTotal out;
-  if (view.measured == nullptr) return out;
-  const CaseValidation compared = compare(*view.lane().simulation, view.measured->measured());
+  if (view.measured.found == nullptr) return out;
+  const CaseValidation compared = compare(*view.lane().simulation, view.measured.found->measured());
   for (const MeasuredLink& link : measured_links) {
     const auto& c = compared.figure(link.figure);
     if (link.choice != choice || !c) continue;
@@ -53,7 +53,7 @@ MeasuredTotal measured_total(const View& view, LinkChoice choice) {
     out.bytes = whole(c->measured.median);
     out.within = c->within();
     out.details =
-        say(view.measured->bundle->live ? tr("measured live {}, {} to {}") : tr("recorded {}, {} to {}"),
+        say(view.measured.found->bundle->live ? tr("measured live {}, {} to {}") : tr("recorded {}, {} to {}"),
             format_exact_bytes(Bytes(out.bytes)), format_count(whole(c->measured.least)), format_count(whole(c->measured.most)));
     if (std::isfinite(c->error()))
       add_line(out.details, say(tr("simulated against measured {}"), format_signed_percent(c->error())));

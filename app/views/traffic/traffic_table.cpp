@@ -129,7 +129,7 @@ std::optional<Tensor> draw_rows(const View& view, const TrafficSheet& sheet, con
       add_line(body, row_details(row, view.lane().state.traffic_exact));
       show_tooltip(theme, to_string(row.tensor), body);
     }
-    if (view.hovered_tensor == row.tensor)
+    if (view.workspace->hovered_tensor == row.tensor)
       list->AddRectFilled({rect.min.x - 4 * theme.scale, rect.min.y}, {rect.max.x + 4 * theme.scale, rect.max.y}, theme.accent_soft,
                           4 * theme.scale);
     const float swatch = 9 * theme.scale;

@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "app/model/view.h"
 #include "app/views/traffic/traffic_sheet.h"
+#include "app/views/view.h"
 
 namespace tilescope {
 

@@ -60,7 +60,7 @@ std::string finding(const ValidationState& validation, const ValidatePanelState&
 /// `left` on to the panel's edge; the bar takes what the words leave.
 void draw_state(const View& view, Commands& commands, float left) {
   const Theme& theme = *view.theme;
-  const ValidationState& validation = *view.validation;
+  const ValidationState& validation = *view.measured.validation;
   const ImVec2 at = ImGui::GetCursorScreenPos();
   if (validation.complete()) {
     const Rect line{{left, at.y}, {at.x + ImGui::GetContentRegionAvail().x, at.y + 20 * theme.scale}};
@@ -138,7 +138,7 @@ void draw_without_bundle(const View& view) {
   const Theme& theme = *view.theme;
   panel_heading(theme, tr("Validate"));
   ImGui::Dummy({1, theme.gap});
-  if (!view.validation->problem.empty()) return wrapped_text(theme.ui, theme.bad, view.validation->problem);
+  if (!view.measured.validation->problem.empty()) return wrapped_text(theme.ui, theme.bad, view.measured.validation->problem);
   wrapped_text(theme.ui, theme.text_dim,
                tr("Nothing has been recorded that the model could be held against. tilescope measure --suite records a bundle on a "
                   "machine with an "
@@ -168,19 +168,21 @@ Parts lay_out(const Theme& theme, ImVec2 at, ImVec2 room, ImVec2 switches) {
 }  // namespace
 
 void draw_validate_panel(const View& view, Commands& commands) {
-  if (view.validation == nullptr) return;
+  if (view.measured.validation == nullptr) return;
   const Theme& theme = *view.theme;
-  if (view.validation->bundle == nullptr) return draw_without_bundle(view);
+  if (view.measured.validation->bundle == nullptr) return draw_without_bundle(view);
   auto& state = panel_state<ValidatePanelState>("validate");
   state.hovered.reset();
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {4 * theme.scale, 0});
-  std::string found = finding(*view.validation, state, Room::enough);
-  if (text_width(theme.heading, found) > ImGui::GetContentRegionAvail().x) found = finding(*view.validation, state, Room::little);
+  std::string found = finding(*view.measured.validation, state, Room::enough);
+  if (text_width(theme.heading, found) > ImGui::GetContentRegionAvail().x)
+    found = finding(*view.measured.validation, state, Room::little);
   if (text_width(theme.heading, found) > ImGui::GetContentRegionAvail().x)
     wrapped_text(theme.heading, theme.text, found);
   else
-    panel_heading(theme, found, view.validation->complete() ? std::string() : provenance_of(*view.validation->bundle));
-  if (!view.validation->problem.empty()) wrapped_text(theme.ui_small, theme.bad, view.validation->problem);
+    panel_heading(theme, found,
+                  view.measured.validation->complete() ? std::string() : provenance_of(*view.measured.validation->bundle));
+  if (!view.measured.validation->problem.empty()) wrapped_text(theme.ui_small, theme.bad, view.measured.validation->problem);
   ImGui::Dummy({1, 4 * theme.scale});
   draw_switches(view, commands, state);
   ImGui::Dummy({1, 8 * theme.scale});

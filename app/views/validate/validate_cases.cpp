@@ -48,13 +48,14 @@ std::string error_text(const Comparison& comparison) {
 }
 
 std::optional<std::size_t> shown_case(const View& view) {
-  if (view.measured == nullptr || view.validation == nullptr || view.measured->bundle != view.validation->bundle)
+  if (view.measured.found == nullptr || view.measured.validation == nullptr ||
+      view.measured.found->bundle != view.measured.validation->bundle)
     return std::nullopt;
-  return view.measured->index;
+  return view.measured.found->index;
 }
 
 void open_case(const View& view, Commands& commands, std::size_t index) {
-  const KnownBundle& known = *view.validation->bundle;
+  const KnownBundle& known = *view.measured.validation->bundle;
   const MeasuredCase& measured = known.bundle.cases[index];
   commands.push(OpenCase{known.bundle.gpu, counterpart_of(measured.kernel).algorithm, measured.problem, measured.tile});
 }
@@ -112,14 +113,14 @@ void draw_validate_kernels(const View& view, ValidatePanelState& state, float ro
                {tr("mean"), theme.text_faint},
                {tr("worst"), theme.text_faint}}));
   ImGui::Dummy({head.width(), row_height});
-  const std::vector<std::string> kernels = kernels_of(view.validation->bundle->bundle);
+  const std::vector<std::string> kernels = kernels_of(view.measured.validation->bundle->bundle);
   for (std::size_t k = 0; k < kernels.size(); ++k) {
     const Rect row = next_row(row_height);
     const bool chosen = state.only_kernel == kernels[k];
     ImGui::PushID(static_cast<int>(k));
     if (ImGui::InvisibleButton("kernel", {row.width(), row_height})) state.only_kernel = chosen ? std::string() : kernels[k];
     ImGui::PopID();
-    const ErrorSummary errors = errors_of(*view.validation, kernels[k], state.figure);
+    const ErrorSummary errors = errors_of(*view.measured.validation, kernels[k], state.figure);
     std::string tip = chosen ? tr("Click to see all kernels.") : tr("Click to see this kernel alone.");
     if (!all && errors.cases > 0) add_line(tip, say(tr("{} cases, mean error {}"), errors.cases, format_percent(errors.mean())));
     item_tooltip(theme, kernels[k], tip);
@@ -144,7 +145,7 @@ void draw_validate_kernels(const View& view, ValidatePanelState& state, float ro
 
 void draw_validate_cases(const View& view, Commands& commands, ValidatePanelState& state, float row_height) {
   const Theme& theme = *view.theme;
-  const ValidationState& validation = *view.validation;
+  const ValidationState& validation = *view.measured.validation;
   const auto& cases = validation.bundle->bundle.cases;
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < cases.size(); ++i)

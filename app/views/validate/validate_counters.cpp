@@ -80,14 +80,14 @@ void draw_validate_counters(const Rect& area, const View& view, Commands& comman
   const Theme& theme = *view.theme;
   ImGui::SetCursorScreenPos(area.min);
   ImGui::BeginChild("counters", {area.width(), area.height()});
-  if (view.measured == nullptr) {
+  if (view.measured.found == nullptr) {
     wrapped_text(theme.ui, theme.text_dim,
                  tr("What the window shows was not measured. Click a case to open it, or press F5 to measure on this machine."));
     if (pill(theme, tr("measure"), false, tr("run the real kernel on this machine's GPU (F5)"))) commands.push(Measure{});
     ImGui::EndChild();
     return;
   }
-  const FoundCase& found = *view.measured;
+  const FoundCase& found = *view.measured.found;
   text_item(theme.ui_bold, theme.text, fmt::format("{}, {}", found.measured().kernel, short_text(found.measured().problem)));
   wrapped_text(theme.ui_small, found.bundle->live ? theme.accent : theme.text_dim,
                say(tr("{}; driver for CUDA {}; {} passes, {} repeats"), provenance_of(*found.bundle), found.bundle->bundle.driver,

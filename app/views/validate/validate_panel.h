@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "app/model/view.h"
 #include "app/ui/plot.h"
 #include "app/ui/widgets.h"
+#include "app/views/view.h"
 
 namespace tilescope {
 

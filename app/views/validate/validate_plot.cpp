@@ -105,7 +105,7 @@ const Point* under_mouse(const Plot& plot, const std::vector<Point>& points, flo
 
 void draw_validate_plot(const Rect& area, const View& view, Commands& commands, ValidatePanelState& state) {
   const Theme& theme = *view.theme;
-  const ValidationState& validation = *view.validation;
+  const ValidationState& validation = *view.measured.validation;
   const std::vector<std::string> kernels = kernels_of(validation.bundle->bundle);
   const std::vector<Point> points = collect(validation, state, kernels);
   ImDrawList* list = ImGui::GetWindowDrawList();

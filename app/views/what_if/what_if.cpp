@@ -170,8 +170,9 @@ bool draw_line(const View& view, const Line& line, const Outcome* base, const Co
 }
 
 bool is_current(const View& view, const WhatIf& what) {
-  const SimulationRequest& shown = view.request;
-  return same_numbers(shown.gpu, what.request.gpu) && shown.block_order == what.request.block_order && shown.key_order == what.request.key_order &&
+  const SimulationRequest& shown = view.requested->request;
+  return same_numbers(shown.gpu, what.request.gpu) && shown.block_order == what.request.block_order &&
+         shown.key_order == what.request.key_order &&
          shown.problem == what.request.problem;
 }
 
@@ -179,6 +180,7 @@ bool is_current(const View& view, const WhatIf& what) {
 void apply(const WhatIf& what, Commands& commands) {
   commands.push(ResetSpecValue{});
   commands.push(SetBlockOrder{what.request.block_order});
+  commands.push(SetKeyOrder{what.request.key_order});
   for (const std::string& assignment : what.assignments) commands.push(SetSpecValue{assignment});
   // On the changed machine the program might choose another tile by itself.
   const auto program = find_program(what.request.algorithm);
@@ -206,8 +208,8 @@ void draw_slider(const View& view, Commands& commands) {
   ImGui::PopFont();
   if (chosen == nullptr) return;
   item_tooltip(theme, chosen->key, chosen->meaning);
-  const double real = view.gpu_base->*chosen->member;
-  double value = view.request.gpu.*chosen->member;
+  const double real = view.requested->gpu_base.*chosen->member;
+  double value = view.requested->request.gpu.*chosen->member;
   // Logarithmic around the real value; where that is 0 or small, from 0 on.
   const double low = real > 0 ? std::max(chosen->minimum, real / 64) : chosen->minimum;
   const double high = real > 0 ? std::min(chosen->maximum, real * 64) : std::min(chosen->maximum, 1e6);
@@ -239,8 +241,8 @@ void draw_what_if_panel(const View& view, Commands& commands) {
   if (view.studies->what_if == nullptr) return study_empty(view, tr("Nothing simulated yet."));
   const Theme& theme = *view.theme;
   const WhatIfTable& table = *view.studies->what_if;
-  const bool changed = view.gpu_base != nullptr && !(same_numbers(view.lane().simulation->request.gpu, *view.gpu_base) &&
-                                                     view.lane().simulation->request.block_order == BlockOrder::launch);
+  const bool changed = view.requested != nullptr && !(same_numbers(view.lane().simulation->request.gpu, view.requested->gpu_base) &&
+                                                      view.lane().simulation->request.block_order == BlockOrder::launch);
   const NextLimit* limit =
       !changed && view.studies->limit && view.studies->limit->outcome.done() ? view.studies->limit.get() : nullptr;
   study_head(view, finding(table, limit),
@@ -285,6 +287,7 @@ void draw_what_if_panel(const View& view, Commands& commands) {
       if (line.base) {
         commands.push(ResetSpecValue{});
         commands.push(SetBlockOrder{});
+        commands.push(SetKeyOrder{});
       }
     }
     y += height;

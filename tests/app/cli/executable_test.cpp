@@ -70,6 +70,19 @@ TEST_CASE("executable: a full disk and missing assets end with 3 and one line") 
   one_line(errors_of("measure"), 3, "NVIDIA GPU");
 }
 
+// Sanitizers reserve terabytes of addresses, so that no limit on addresses can be set.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST_CASE("executable: a sweep without memory for it ends with 3 and one last line") {
+  for (const char* kilobytes : {"60000", "90000"}) {
+    CAPTURE(kilobytes);
+    const Outcome outcome = shell(std::string("ulimit -v ") + kilobytes + "; " + program +
+                                  " sweep --over seq=16384:65536:x2 --gpu h200 2>&1 >/dev/null | tail -n 1");
+    CAPTURE(outcome.text);
+    CHECK(outcome.text == "tilescope: this needs more memory than the machine gives: use a smaller problem\n");
+  }
+}
+#endif
+
 TEST_CASE("executable: without a display the window is refused with 3 and one line") {
   one_line(shell("env -u DISPLAY -u WAYLAND_DISPLAY " + program + " 2>&1 >/dev/null"), 3, "display");
 }

@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "app/cli/run_cli.h"
+#include "app/window.h"
 
 namespace tilescope {
 
@@ -34,7 +35,7 @@ inline RunOutcome run_program(std::vector<std::string> arguments, std::FILE* out
   std::FILE* err = std::tmpfile();
   REQUIRE(err != nullptr);
   RunOutcome outcome;
-  outcome.code = run_cli(static_cast<int>(arguments.size()), argv.data(), out, err);
+  outcome.code = run_cli(static_cast<int>(arguments.size()), argv.data(), out, err, {&run_window, &render_picture});
   outcome.err = drained(err);
   return outcome;
 }

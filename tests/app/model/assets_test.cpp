@@ -1,5 +1,6 @@
 // Finding assets: beside the executable, by TILESCOPE_ASSETS, and the sentence when there are none.
 #include "app/model/assets.h"
+#include "app/platform/asset_files.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -1,5 +1,6 @@
 // Bundles as the program finds them: recorded files, broken ones, and the case of what is shown. Every number is synthetic.
 #include "app/model/measurements.h"
+#include "app/ui/say.h"
 
 #include <cstdlib>
 

@@ -9,19 +9,14 @@
 
 namespace tilescope {
 
-inline const Theme& plain_theme() {
-  static const Theme theme = make_theme(ThemeKind::dark, 1);
-  return theme;
-}
-
 /// A session with its first simulation done.
 struct Opened {
   Session session;
   explicit Opened(Session::Start start = opening_start()) : session(std::move(start)) { session.finish(); }
-  View view() const { return session.view(plain_theme()); }
+  SessionView view() const { return session.view(); }
   /// Carries `command` out and lets every motion and all work end.
   template <class T>
-  View after(const T& command) {
+  SessionView after(const T& command) {
     session.apply(command);
     session.finish();
     session.tick(10);
@@ -30,8 +25,8 @@ struct Opened {
   }
 };
 
-inline AttentionProblem with_rows(const View& view, std::int64_t rows) {
-  AttentionProblem problem = view.request.problem;
+inline AttentionProblem with_rows(const SessionView& view, std::int64_t rows) {
+  AttentionProblem problem = view.requested->request.problem;
   problem.seq_q = problem.seq_kv = rows;
   return problem;
 }

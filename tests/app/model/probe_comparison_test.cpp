@@ -157,20 +157,19 @@ TEST_CASE("session: the kernel's row is compared at once, and shown with the num
   start.measurements.probes = {known};
   start.threads = false;
   Session session(std::move(start));
-  const Theme theme = make_theme(ThemeKind::dark, 1);
   session.finish();
-  View view = session.view(theme);
-  REQUIRE(view.compared != nullptr);
-  CHECK(view.probe == known.get());
-  CHECK(view.compared->worst().l == 0);
+  SessionView view = session.view();
+  REQUIRE(view.measured.compared != nullptr);
+  CHECK(view.measured.probe == known.get());
+  CHECK(view.measured.compared->worst().l == 0);
   CHECK_FALSE(shown_beside(view).inputs);  // the window has seed 1, the kernel had 7
 
   session.apply(ShowProbe{});
   session.finish();
-  view = session.view(theme);
+  view = session.view();
   CHECK(shown_beside(view).inputs);
   CHECK(shown_beside(view).row);
-  CHECK(view.row == 300 - 256);
+  CHECK(view.workspace->row == 300 - 256);
   REQUIRE(view.lane().operations != nullptr);
   CHECK(view.lane().operations->domain.plane == 1);
   const std::size_t step = compared_step(view);
@@ -179,7 +178,7 @@ TEST_CASE("session: the kernel's row is compared at once, and shown with the num
   REQUIRE(view.lane().history != nullptr);
   const auto l = view.lane().history->value(tiles::l, view.lane().rest.op);
   REQUIRE(l != nullptr);
-  CHECK(static_cast<double>(l->at(view.row, 0)) == view.compared->steps[step].machine.l);
+  CHECK(static_cast<double>(l->at(view.workspace->row, 0)) == view.measured.compared->steps[step].machine.l);
 }
 
 TEST_CASE("measurements: samples are read from beside the bundles, and numbers are the same when every element is") {

@@ -3,7 +3,6 @@
 
 #include <doctest/doctest.h>
 
-#include "sim/programs/attention_tensors.h"
 #include "tests/app/model/opened_session.h"
 #include "tests/app/temporary_folder.h"
 
@@ -12,39 +11,39 @@ using namespace tilescope;
 TEST_CASE("session: a matrix of one's own is used; one of another shape is refused with both shapes") {
   Opened opened;
   opened.after(SetProblem{two_numbers_a_row(4), "seq"});
-  const View good = opened.after(SetMatrix{Meaning::query, "1,2\n3,4\n5,6\n7,8"});
-  CHECK_FALSE(good.message.has_value());
-  REQUIRE(good.inputs->q != nullptr);
-  CHECK(good.inputs->q->at(3, 1) == 8);
-  const View bad = opened.after(SetMatrix{Meaning::key, "1,2,3\n4,5,6"});
-  REQUIRE(bad.message.has_value());
-  CHECK(bad.message->control == "inputs.K");
-  CHECK(bad.inputs->k == nullptr);
-  CHECK(bad.inputs->q != nullptr);
-  const View rubbish = opened.after(SetMatrix{Meaning::value, "one, two"});
-  REQUIRE(rubbish.message.has_value());
-  CHECK(rubbish.message->control == "inputs.V");
-  const View seeded = opened.after(SetMatrix{Meaning::query, ""});
-  CHECK(seeded.inputs->q == nullptr);
-  CHECK_FALSE(seeded.message.has_value());
+  const SessionView good = opened.after(SetMatrix{Meaning::query, "1,2\n3,4\n5,6\n7,8"});
+  CHECK_FALSE(good.workspace->message.has_value());
+  REQUIRE(good.requested->inputs.q != nullptr);
+  CHECK(good.requested->inputs.q->at(3, 1) == 8);
+  const SessionView bad = opened.after(SetMatrix{Meaning::key, "1,2,3\n4,5,6"});
+  REQUIRE(bad.workspace->message.has_value());
+  CHECK(bad.workspace->message->control == "inputs.K");
+  CHECK(bad.requested->inputs.k == nullptr);
+  CHECK(bad.requested->inputs.q != nullptr);
+  const SessionView rubbish = opened.after(SetMatrix{Meaning::value, "one, two"});
+  REQUIRE(rubbish.workspace->message.has_value());
+  CHECK(rubbish.workspace->message->control == "inputs.V");
+  const SessionView seeded = opened.after(SetMatrix{Meaning::query, ""});
+  CHECK(seeded.requested->inputs.q == nullptr);
+  CHECK_FALSE(seeded.workspace->message.has_value());
 }
 
 TEST_CASE("session: a matrix is loaded from a file, and a missing file is a sentence") {
   const TemporaryFolder folder;
   Opened opened;
   opened.after(SetProblem{two_numbers_a_row(2), "seq"});
-  CHECK(opened.after(SetMatrix{Meaning::value, folder.file("v.csv", "1 0\n0 1\n"), true}).inputs->v != nullptr);
-  const View missing = opened.after(SetMatrix{Meaning::value, folder.path("none.csv"), true});
-  REQUIRE(missing.message.has_value());
-  CHECK(missing.message->sentence.find("none.csv") != std::string::npos);
+  CHECK(opened.after(SetMatrix{Meaning::value, folder.file("v.csv", "1 0\n0 1\n"), true}).requested->inputs.v != nullptr);
+  const SessionView missing = opened.after(SetMatrix{Meaning::value, folder.path("none.csv"), true});
+  REQUIRE(missing.workspace->message.has_value());
+  CHECK(missing.workspace->message->error.sentence.find("none.csv") != std::string::npos);
 }
 
 TEST_CASE("session: a matrix that no longer fits the problem is left out and said so") {
   Opened opened;
   opened.after(SetProblem{two_numbers_a_row(2), "seq"});
   opened.after(SetMatrix{Meaning::query, "1 0\n0 1"});
-  const View view = opened.after(SetProblem{with_rows(opened.view(), 8), "seq"});
-  REQUIRE(view.message.has_value());
-  CHECK(view.message->control == "inputs");
+  const SessionView view = opened.after(SetProblem{with_rows(opened.view(), 8), "seq"});
+  REQUIRE(view.workspace->message.has_value());
+  CHECK(view.workspace->message->control == "inputs");
   CHECK(view.lane().history != nullptr);
 }

@@ -13,28 +13,28 @@ using namespace tilescope;
 TEST_CASE("session: a step forward and a step back lead to the same state") {
   Opened opened;
   const TraceState before = opened.view().lane().state;
-  const View there = opened.after(Step{1, Grain::operation});
+  const SessionView there = opened.after(Step{1, Grain::operation});
   CHECK(there.lane().step == before.step + 1);
-  const View back = opened.after(Step{-1, Grain::operation});
+  const SessionView back = opened.after(Step{-1, Grain::operation});
   CHECK(back.lane().state == before);
 }
 
 TEST_CASE("session: a step moves the clock little by little and comes to rest at the step") {
   Opened opened;
-  const double from = opened.view().cycle;
+  const double from = opened.view().playback.cycle;
   opened.session.apply(Step{1, Grain::tile});
   opened.session.tick(0.05);
-  const View moving = opened.view();
+  const SessionView moving = opened.view();
   CHECK(opened.session.animating());
-  CHECK(moving.motion > 0);
-  CHECK(moving.motion < 1);
-  CHECK(moving.cycle > from);
-  CHECK(moving.cycle < moving.lane().rest.cycle);
+  CHECK(moving.playback.motion > 0);
+  CHECK(moving.playback.motion < 1);
+  CHECK(moving.playback.cycle > from);
+  CHECK(moving.playback.cycle < moving.lane().rest.cycle);
   opened.session.tick(5);
-  const View rest = opened.view();
-  CHECK(rest.motion == 1);
+  const SessionView rest = opened.view();
+  CHECK(rest.playback.motion == 1);
   CHECK(rest.lane().state == rest.lane().rest);
-  CHECK(rest.cycle == rest.lane().rest.cycle);
+  CHECK(rest.playback.cycle == rest.lane().rest.cycle);
 }
 
 TEST_CASE("session: any step reached by any way is the same bits") {
@@ -45,7 +45,7 @@ TEST_CASE("session: any step reached by any way is the same bits") {
   std::mt19937 random(seed);
   for (int i = 0; i < 200; ++i) {
     const auto step = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(last + 1));
-    const View view = opened.after(SeekStep{step});
+    const SessionView view = opened.after(SeekStep{step});
     const Trace& trace = *view.lane().simulation->trace;
     CHECK(view.lane().step == step);
     CHECK(view.lane().state == trace.state_at(view.lane().focus_sm, step));
@@ -56,7 +56,7 @@ TEST_CASE("session: seeking beyond either end stops at the end") {
   Opened opened;
   CHECK(opened.after(SeekStep{-50}).lane().step == 0);
   CHECK(opened.view().lane().operation == nullptr);
-  const View end = opened.after(SeekStep{1 << 30});
+  const SessionView end = opened.after(SeekStep{1 << 30});
   CHECK(end.lane().step == end.lane().step_count);
   CHECK(opened.after(Step{1, Grain::operation}).lane().step == end.lane().step_count);
 }
@@ -67,12 +67,12 @@ TEST_CASE("session: playing reaches the end and stops there; playing again start
   opened.session.apply(SetSpeed{8});
   opened.session.apply(SetPlaying{true});
   int frames = 0;
-  for (; frames < 20000 && opened.view().playing; ++frames) opened.session.tick(1.0 / 60);
+  for (; frames < 20000 && opened.view().playback.playing; ++frames) opened.session.tick(1.0 / 60);
   CHECK(opened.view().lane().step == opened.view().lane().step_count);
   CHECK_FALSE(opened.session.animating());
   opened.session.apply(SetPlaying{true});
   opened.session.tick(1.0 / 60);
-  CHECK(opened.view().playing);
+  CHECK(opened.view().playback.playing);
   CHECK(opened.view().lane().step <= 1);
 }
 
@@ -96,32 +96,32 @@ TEST_CASE("session: speed 2 plays twice as many steps a second as speed 1, the c
 TEST_CASE("session: scrubbing shows the moment between two steps") {
   Opened opened;
   const double end = opened.view().lane().simulation->trace->end_cycle();
-  const View view = opened.after(SeekCycle{end * 0.37});
-  CHECK(view.cycle == doctest::Approx(end * 0.37));
-  CHECK(view.lane().state.cycle == doctest::Approx(view.cycle));
-  CHECK(opened.after(SeekCycle{-5}).cycle == 0);
-  CHECK(opened.after(SeekCycle{1e30}).cycle == doctest::Approx(end));
+  const SessionView view = opened.after(SeekCycle{end * 0.37});
+  CHECK(view.playback.cycle == doctest::Approx(end * 0.37));
+  CHECK(view.lane().state.cycle == doctest::Approx(view.playback.cycle));
+  CHECK(opened.after(SeekCycle{-5}).playback.cycle == 0);
+  CHECK(opened.after(SeekCycle{1e30}).playback.cycle == doctest::Approx(end));
 }
 
 TEST_CASE("session: after the last step of the SM in focus one more goes to the end of the run, and one back to that step") {
   Session::Start start = opening_start();
   start.request.problem.causal = true;
   Opened opened(std::move(start));
-  const View last = opened.after(SeekStep{1 << 30});
-  const double whole = last.lane().simulation->cycles.value, own = last.cycle;
+  const SessionView last = opened.after(SeekStep{1 << 30});
+  const double whole = last.lane().simulation->cycles.value, own = last.playback.cycle;
   REQUIRE(own < whole);
-  const View end = opened.after(Step{1, Grain::operation});
-  CHECK(end.cycle == whole);
+  const SessionView end = opened.after(Step{1, Grain::operation});
+  CHECK(end.playback.cycle == whole);
   CHECK(end.lane().step == end.lane().step_count);
-  CHECK(opened.after(Step{1, Grain::operation}).cycle == whole);
-  const View back = opened.after(Step{-1, Grain::operation});
-  CHECK(back.cycle == own);
+  CHECK(opened.after(Step{1, Grain::operation}).playback.cycle == whole);
+  const SessionView back = opened.after(Step{-1, Grain::operation});
+  CHECK(back.playback.cycle == own);
   CHECK(back.lane().step == back.lane().step_count);
   CHECK(opened.after(Step{-1, Grain::operation}).lane().step == back.lane().step_count - 1);
 
   opened.session.apply(SetPlaying{true});
-  for (int frame = 0; frame < 20000 && opened.view().playing; ++frame) opened.session.tick(1.0 / 60);
-  CHECK(opened.view().cycle == whole);
+  for (int frame = 0; frame < 20000 && opened.view().playback.playing; ++frame) opened.session.tick(1.0 / 60);
+  CHECK(opened.view().playback.cycle == whole);
 }
 
 TEST_CASE("session: values never go back while one steps forward, though loads land long after their turn, or before it") {

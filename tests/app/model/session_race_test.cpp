@@ -11,27 +11,27 @@ using namespace tilescope;
 
 TEST_CASE("session: a race shows standard and the chosen algorithm at one clock, and leaves one lane when it is off") {
   Opened opened;
-  const View race = opened.after(SetRace{true});
+  const SessionView race = opened.after(SetRace{true});
   REQUIRE(race.lanes.size() == 2);
-  CHECK(race.race);
+  CHECK(race.playback.race);
   CHECK(race.lanes[0].simulation->request.algorithm == "standard");
   CHECK(race.lane().simulation->request.algorithm == "flash2");
   for (double share : {0.1, 0.5, 0.9}) {
-    const View there = opened.after(SeekCycle{share * race.lanes[0].simulation->trace->end_cycle()});
-    CHECK(there.lanes[0].state.cycle == doctest::Approx(there.cycle));
+    const SessionView there = opened.after(SeekCycle{share * race.lanes[0].simulation->trace->end_cycle()});
+    CHECK(there.lanes[0].state.cycle == doctest::Approx(there.playback.cycle));
     // The faster lane stays at its end once it is there.
     const double own_end = there.lanes[1].simulation->trace->end_cycle();
-    CHECK(there.lanes[1].state.cycle == doctest::Approx(std::min(there.cycle, own_end)));
+    CHECK(there.lanes[1].state.cycle == doctest::Approx(std::min(there.playback.cycle, own_end)));
   }
-  const View off = opened.after(SetRace{false});
+  const SessionView off = opened.after(SetRace{false});
   CHECK(off.lanes.size() == 1);
-  CHECK_FALSE(off.race);
+  CHECK_FALSE(off.playback.race);
 }
 
 TEST_CASE("session: standard races flash2") {
   Opened opened;
   opened.after(SetAlgorithm{"standard"});
-  const View race = opened.after(SetRace{true});
+  const SessionView race = opened.after(SetRace{true});
   REQUIRE(race.lanes.size() == 2);
   CHECK(race.lanes[0].simulation->request.algorithm == "standard");
   CHECK(race.lanes[1].simulation->request.algorithm == "flash2");
@@ -42,19 +42,19 @@ TEST_CASE("session: a race steps to the next step of either lane, back the same 
   start.race = true;
   Opened opened(std::move(start));
   opened.after(SeekStep{0});
-  double last = opened.view().cycle;
+  double last = opened.view().playback.cycle;
   for (int i = 0; i < 12; ++i) {
-    const double now = opened.after(Step{1, Grain::operation}).cycle;
+    const double now = opened.after(Step{1, Grain::operation}).playback.cycle;
     CHECK(now > last);
     last = now;
   }
-  CHECK(opened.after(Step{-1, Grain::operation}).cycle < last);
+  CHECK(opened.after(Step{-1, Grain::operation}).playback.cycle < last);
   opened.session.apply(SetSpeed{8});
   opened.session.apply(SetPlaying{true});
-  for (int i = 0; i < 3000 && opened.view().playing; ++i) opened.session.tick(1.0 / 60);
+  for (int i = 0; i < 3000 && opened.view().playback.playing; ++i) opened.session.tick(1.0 / 60);
   double end = 0;
   for (const Lane& lane : opened.view().lanes) end = std::max(end, lane.simulation->trace->end_cycle());
-  CHECK(opened.view().cycle == doctest::Approx(end));
+  CHECK(opened.view().playback.cycle == doctest::Approx(end));
 }
 
 TEST_CASE("session: in a race the SMs of either side are looked into") {
@@ -78,10 +78,10 @@ TEST_CASE("session: a race that cannot be simulated leaves the switch off, with 
   const AttentionProblem long_one = with_rows(opened.view(), 32768);
   opened.after(SetProblem{long_one, "seq"});
   opened.after(SetTile{TileShape{128, 128}, "block_q"});
-  const View view = opened.after(SetRace{true});  // S alone is 2 GiB: more than the toy has
-  REQUIRE(view.message.has_value());
-  CHECK(view.message->control == "race");
-  CHECK_FALSE(view.race);
+  const SessionView view = opened.after(SetRace{true});  // S alone is 2 GiB: more than the toy has
+  REQUIRE(view.workspace->message.has_value());
+  CHECK(view.workspace->message->control == "race");
+  CHECK_FALSE(view.playback.race);
   CHECK(view.lanes.size() == 1);
   opened.after(SetProblem{with_rows(opened.view(), 64), "seq"});
   CHECK(opened.view().lanes.size() == 1);

@@ -11,16 +11,16 @@ using namespace tilescope;
 TEST_CASE("session: changing N simulates again and keeps the step") {
   Opened opened;
   const std::int64_t step = opened.view().lane().step;
-  const View view = opened.after(SetProblem{with_rows(opened.view(), 96), "seq"});
+  const SessionView view = opened.after(SetProblem{with_rows(opened.view(), 96), "seq"});
   CHECK(view.lane().simulation->request.problem.seq_q == 96);
   CHECK(view.lane().step == step);
 }
 
 TEST_CASE("session: a problem without the step that was shown opens on its telling one") {
   Opened opened;
-  AttentionProblem causal = opened.view().request.problem;
+  AttentionProblem causal = opened.view().requested->request.problem;
   causal.causal = true;
-  const View view = opened.after(SetProblem{causal, "causal"});
+  const SessionView view = opened.after(SetProblem{causal, "causal"});
   CHECK(view.lane().step > 0);
   CHECK(view.lane().step < view.lane().step_count);
 }
@@ -28,14 +28,14 @@ TEST_CASE("session: a problem without the step that was shown opens on its telli
 TEST_CASE("session: a size that cannot be is a sentence at its control, and the last good simulation stays") {
   Opened opened;
   const auto good = opened.view().lane().simulation;
-  const View bad = opened.after(SetProblem{with_rows(opened.view(), 0), "seq"});
-  REQUIRE(bad.message.has_value());
-  CHECK(bad.message->control == "seq");
-  CHECK(bad.message->sentence.find('0') != std::string::npos);
+  const SessionView bad = opened.after(SetProblem{with_rows(opened.view(), 0), "seq"});
+  REQUIRE(bad.workspace->message.has_value());
+  CHECK(bad.workspace->message->control == "seq");
+  CHECK(bad.workspace->message->error.sentence.find('0') != std::string::npos);
   CHECK(bad.lane().simulation == good);
-  CHECK(bad.request.problem.seq_q == 0);  // the control shows what was asked for
-  const View mended = opened.after(SetProblem{with_rows(opened.view(), 32), "seq"});
-  CHECK_FALSE(mended.message.has_value());
+  CHECK(bad.requested->request.problem.seq_q == 0);  // the control shows what was asked for
+  const SessionView mended = opened.after(SetProblem{with_rows(opened.view(), 32), "seq"});
+  CHECK_FALSE(mended.workspace->message.has_value());
   CHECK(mended.lane().simulation->request.problem.seq_q == 32);
 }
 
@@ -44,41 +44,41 @@ TEST_CASE("session: a tile that does not fit says both numbers at its control") 
   AttentionProblem large = with_rows(opened.view(), 8192);
   large.head_dim = 256;
   opened.after(SetProblem{large, "seq"});
-  const View view = opened.after(SetTile{TileShape{2048, 2048}, "block_q"});
-  REQUIRE(view.message.has_value());
-  CHECK(view.message->control == "block_q");
-  CHECK(view.message->sentence.find("KiB") != std::string::npos);
+  const SessionView view = opened.after(SetTile{TileShape{2048, 2048}, "block_q"});
+  REQUIRE(view.workspace->message.has_value());
+  CHECK(view.workspace->message->control == "block_q");
+  CHECK(view.workspace->message->error.sentence.find("KiB") != std::string::npos);
 }
 
 TEST_CASE("session: another GPU runs the tile of its own kernel, not the one that was chosen for the last") {
   Opened opened;
   CHECK(opened.view().lane().simulation->request.tile == TileShape{16, 16});
-  const View h200 = opened.after(SetGpu{"h200"});
-  CHECK_FALSE(h200.request.tile.has_value());
+  const SessionView h200 = opened.after(SetGpu{"h200"});
+  CHECK_FALSE(h200.requested->request.tile.has_value());
   CHECK(h200.lane().simulation->request.tile == TileShape{128, 128});
 }
 
 TEST_CASE("session: another GPU comes from its file; an unknown one is a sentence") {
   Opened opened;
   CHECK(opened.after(SetGpu{"h200"}).lane().simulation->request.gpu.sm_count == 132);
-  const View bad = opened.after(SetGpu{"h9000"});
-  REQUIRE(bad.message.has_value());
-  CHECK(bad.message->control == "gpu");
-  CHECK(bad.request.gpu.id == "h200");
+  const SessionView bad = opened.after(SetGpu{"h9000"});
+  REQUIRE(bad.workspace->message.has_value());
+  CHECK(bad.workspace->message->control == "gpu");
+  CHECK(bad.requested->request.gpu.id == "h200");
 }
 
 TEST_CASE("session: one number of the GPU can be changed, refused, and put back") {
   Opened opened;
   const double cycles = opened.view().lane().simulation->cycles.value;
-  const View slow = opened.after(SetSpecValue{"hbm.bytes_per_second=1000000000"});
+  const SessionView slow = opened.after(SetSpecValue{"hbm.bytes_per_second=1000000000"});
   CHECK(slow.lane().simulation->cycles.value > cycles);
-  CHECK(slow.request.gpu.provenance.find("hbm.bytes_per_second")->second.source == Source::user);
-  const View refused = opened.after(SetSpecValue{"l2.capacity_bytes=-4"});
-  REQUIRE(refused.message.has_value());
-  CHECK(refused.message->control == "l2.capacity_bytes");
-  const View reset = opened.after(ResetSpecValue{"hbm.bytes_per_second"});
+  CHECK(slow.requested->request.gpu.provenance.find("hbm.bytes_per_second")->second.source == Source::user);
+  const SessionView refused = opened.after(SetSpecValue{"l2.capacity_bytes=-4"});
+  REQUIRE(refused.workspace->message.has_value());
+  CHECK(refused.workspace->message->control == "l2.capacity_bytes");
+  const SessionView reset = opened.after(ResetSpecValue{"hbm.bytes_per_second"});
   CHECK(reset.lane().simulation->cycles.value == cycles);
-  CHECK(reset.request.gpu.provenance.find("hbm.bytes_per_second")->second.source != Source::user);
+  CHECK(reset.requested->request.gpu.provenance.find("hbm.bytes_per_second")->second.source != Source::user);
 }
 
 TEST_CASE("session: the first request can be one that cannot be simulated") {
@@ -86,12 +86,12 @@ TEST_CASE("session: the first request can be one that cannot be simulated") {
   start.request.problem.head_dim = 1000;
   Opened opened(std::move(start));
   CHECK(opened.view().lanes.empty());
-  REQUIRE(opened.view().message.has_value());
+  REQUIRE(opened.view().workspace->message.has_value());
   // Commands that need a simulation do nothing.
   opened.after(Step{1, Grain::operation});
   opened.after(SetPlaying{true});
   opened.after(SeekCycle{5});
-  CHECK_FALSE(opened.view().playing);
+  CHECK_FALSE(opened.view().playback.playing);
   AttentionProblem good;
   CHECK_FALSE(opened.after(SetProblem{good, "head_dim"}).lanes.empty());
 }

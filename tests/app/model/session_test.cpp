@@ -10,11 +10,11 @@ using namespace tilescope;
 
 TEST_CASE("session: it opens on the second key tile of flash2, at rest, with values, where alpha is not 1") {
   Opened opened;
-  const View view = opened.view();
+  const SessionView view = opened.view();
   REQUIRE(view.lanes.size() == 1);
   const Lane& lane = view.lane();
   CHECK(lane.simulation->request.algorithm == "flash2");
-  CHECK_FALSE(view.playing);
+  CHECK_FALSE(view.playback.playing);
   CHECK_FALSE(opened.session.animating());
   REQUIRE(lane.operation != nullptr);
   CHECK(lane.operation->kv_tile == 1);
@@ -23,20 +23,20 @@ TEST_CASE("session: it opens on the second key tile of flash2, at rest, with val
   REQUIRE(lane.history != nullptr);
   const auto alpha = lane.history->value(tiles::alpha, lane.rest.op);
   REQUIRE(alpha != nullptr);
-  CHECK(alpha->at(view.row, 0) < 0.99F);
-  CHECK(alpha->at(view.row, 0) > 0);
+  CHECK(alpha->at(view.workspace->row, 0) < 0.99F);
+  CHECK(alpha->at(view.workspace->row, 0) > 0);
 }
 
 TEST_CASE("session: every program of the table opens, steps and races") {
   for (const ProgramInfo& info : program_table()) {
     CAPTURE(info.id);
     Opened opened;
-    const View view = opened.after(SetAlgorithm{std::string(info.id)});
-    CHECK_FALSE(view.message.has_value());
+    const SessionView view = opened.after(SetAlgorithm{std::string(info.id)});
+    CHECK_FALSE(view.workspace->message.has_value());
     REQUIRE(view.lane().simulation->request.algorithm == info.id);
     CHECK(view.lane().operation != nullptr);
     CHECK(opened.after(Step{1, Grain::operation}).lane().history != nullptr);
-    const View race = opened.after(SetRace{true});
+    const SessionView race = opened.after(SetRace{true});
     REQUIRE(race.lanes.size() == 2);
     CHECK(race.lanes[0].simulation->info->family == info.family);
     CHECK(race.lanes[0].simulation->request.algorithm != race.lanes[1].simulation->request.algorithm);
@@ -51,5 +51,5 @@ TEST_CASE("session: the same commands without time passing give the same view") 
     one->after(Step{1, Grain::tile});
   }
   CHECK(first.view().lane().state == second.view().lane().state);
-  CHECK(first.view().row == second.view().row);
+  CHECK(first.view().workspace->row == second.view().workspace->row);
 }

@@ -19,7 +19,7 @@ TEST_CASE("session: while a long block is written out, what was shown stays; the
   start.request.tile = TileShape{16, 16};
   start.threads = true;
   Opened opened(std::move(start));
-  const View before = opened.view();
+  const SessionView before = opened.view();
   REQUIRE(before.lane().operations != nullptr);
   REQUIRE(before.lane().operations->operations.size() > 2048);
   const auto key_of = [](const Lane& lane) { return std::pair(lane.operations->launch, lane.operations->block); };
@@ -54,7 +54,7 @@ TEST_CASE("session: a step far away in a block of checkpoints is shown with its 
   opened.session.apply(SeekStep{goal});
   for (int tries = 0; tries < 10'000 && opened.view().lane().step != goal; ++tries) {
     opened.session.tick(1e-4);
-    const View view = opened.view();
+    const SessionView view = opened.view();
     const Lane& lane = view.lane();
     REQUIRE(lane.operations != nullptr);
     REQUIRE(lane.history != nullptr);  // of the step before until then
@@ -100,8 +100,8 @@ TEST_CASE("session: cancelling keeps the last good picture and what its controls
   opened.session.apply(CancelWork{});
   opened.session.finish();
   CHECK(opened.view().lane().simulation->request.problem.seq_q == 64);
-  CHECK(opened.view().request.problem.seq_q == 64);
-  CHECK_FALSE(opened.view().request.blocks_per_sm.has_value());  // what was left to the program still is
+  CHECK(opened.view().requested->request.problem.seq_q == 64);
+  CHECK_FALSE(opened.view().requested->request.blocks_per_sm.has_value());  // what was left to the program still is
 }
 
 TEST_CASE("session: the float64 reference comes with the values, one a plane, and not for planes too large for a frame") {
@@ -113,7 +113,7 @@ TEST_CASE("session: the float64 reference comes with the values, one a plane, an
   AttentionProblem large = with_rows(opened.view(), 16384);
   large.head_dim = 128;
   opened.after(SetTile{TileShape{64, 64}, "block_q"});
-  const View view = opened.after(SetProblem{large, "seq"});
+  const SessionView view = opened.after(SetProblem{large, "seq"});
   CHECK(view.lane().history != nullptr);
   CHECK(view.lane().reference == nullptr);
 }

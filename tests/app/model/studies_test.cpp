@@ -33,41 +33,39 @@ SweepResult small_sweep() {
   return SweepResult(std::move(request));
 }
 
-const Theme no_theme;
-
 }  // namespace
 
 TEST_CASE("studies: what a view shows is worked out once it is open, and complete when the session is idle") {
   for (bool threads : {false, true}) {
     Session session(small_start(CenterView::stage, threads));
     session.finish();
-    CHECK(session.view(no_theme).studies->fit == nullptr);
+    CHECK(session.view().studies->fit == nullptr);
     session.apply(SetCenter{CenterView::fit});
     session.finish();
-    const auto fit = session.view(no_theme).studies->fit;
+    const auto fit = session.view().studies->fit;
     REQUIRE(fit != nullptr);
     CHECK(fit->simulated() == fit->fitting());
     CHECK(fit->maps.size() == 6);
     session.apply(SetCenter{CenterView::what_if});
     session.finish();
-    const auto table = session.view(no_theme).studies->what_if;
+    const auto table = session.view().studies->what_if;
     REQUIRE(table != nullptr);
     CHECK(table->done() == table->rows.size() + 1);
     session.apply(SetCenter{CenterView::roofline});
     session.finish();
-    const auto roofline = session.view(no_theme).studies->roofline;
+    const auto roofline = session.view().studies->roofline;
     REQUIRE(roofline != nullptr);
     CHECK(roofline->kernels.size() == 2);
     session.apply(SetCenter{CenterView::sweep});
     session.apply(SetSweep{"seq=16:64", {"flash2"}, SweepQuantity::time});
     session.finish();
-    const auto sweep = session.view(no_theme).studies->sweep;
+    const auto sweep = session.view().studies->sweep;
     REQUIRE(sweep != nullptr);
     CHECK(sweep->complete());
     CHECK(sweep->points.size() == 3);
     session.apply(SetCenter{CenterView::fit});
     session.finish();
-    CHECK(session.view(no_theme).studies->fit == fit);  // kept
+    CHECK(session.view().studies->fit == fit);  // kept
   }
 }
 
@@ -75,22 +73,22 @@ TEST_CASE("studies: the base of what if is the GPU as its file has it") {
   Session session(small_start(CenterView::what_if));
   session.apply(SetSpecValue{"hbm.bytes_per_second=1e9"});
   session.finish();
-  const View view = session.view(no_theme);
-  CHECK(same_numbers(view.studies->what_if->real.gpu, *view.gpu_base));
-  CHECK_FALSE(same_numbers(view.lane().simulation->request.gpu, *view.gpu_base));
+  const SessionView view = session.view();
+  CHECK(same_numbers(view.studies->what_if->real.gpu, view.requested->gpu_base));
+  CHECK_FALSE(same_numbers(view.lane().simulation->request.gpu, view.requested->gpu_base));
 }
 
 TEST_CASE("studies: what would bound the run next is worked out for every simulation, with or without threads") {
   for (bool threads : {false, true}) {
     Session session(small_start(CenterView::stage, threads));
     session.finish();
-    const auto first = session.view(no_theme).studies->limit;
+    const auto first = session.view().studies->limit;
     REQUIRE(first != nullptr);
-    CHECK(first->without == session.view(no_theme).lane().simulation->bound);
-    CHECK(first->before_ns == session.view(no_theme).lane().simulation->time.value);
+    CHECK(first->without == session.view().lane().simulation->bound);
+    CHECK(first->before_ns == session.view().lane().simulation->time.value);
     session.apply(SetSpecValue{"hbm.bytes_per_second=1e8"});
     session.finish();
-    const auto second = session.view(no_theme).studies->limit;
+    const auto second = session.view().studies->limit;
     REQUIRE(second != nullptr);
     CHECK(second->without == Bound::hbm);
     CHECK(second->outcome.time_ns < second->before_ns);
@@ -102,10 +100,10 @@ TEST_CASE("studies: another order of the blocks is simulated, and what if still 
   start.request.problem = {.heads = 2, .kv_heads = 2, .seq_q = 160, .seq_kv = 160, .head_dim = 16, .causal = true};
   Session session(std::move(start));
   session.finish();
-  const auto before = session.view(no_theme).studies->what_if;
+  const auto before = session.view().studies->what_if;
   session.apply(SetBlockOrder{BlockOrder::longest});
   session.finish();
-  const View view = session.view(no_theme);
+  const SessionView view = session.view();
   CHECK(view.lane().simulation->request.block_order == BlockOrder::longest);
   CHECK(view.studies->what_if == before);
   REQUIRE(before->base);
@@ -122,9 +120,9 @@ TEST_CASE("studies: a sweep that cannot be leaves the last one, with a sentence"
   session.finish();
   session.apply(SetSweep{"seq=32:16", {"flash2"}, SweepQuantity::hbm});
   session.finish();
-  const View view = session.view(no_theme);
-  REQUIRE(view.message);
-  CHECK(view.message->control == "sweep");
+  const SessionView view = session.view();
+  REQUIRE(view.workspace->message);
+  CHECK(view.workspace->message->control == "sweep");
   CHECK(view.studies->sweep->request.axis.values.size() == 2);
 }
 

@@ -2,6 +2,9 @@
 #include <atomic>
 #include <chrono>
 #include <future>
+#include <new>
+#include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -13,10 +16,10 @@ using namespace tilescope;
 using namespace std::chrono_literals;
 
 TEST_CASE("worker: without threads the work is done when results are taken, in order of slots") {
-  Worker worker(false, {});
+  Worker worker({.threads = false});
   std::vector<int> order;
   for (int slot : {2, 0, 1})
-    worker.submit(slot, "work",
+    worker.submit(Queue::shown, slot, WorkKind::simulation,
                   [&order, slot](const Progress&) -> Worker::Deliver { return [&order, slot] { order.push_back(slot); }; });
   CHECK(order.empty());
   CHECK(worker.take_finished());
@@ -26,19 +29,20 @@ TEST_CASE("worker: without threads the work is done when results are taken, in o
 }
 
 TEST_CASE("worker: what waits in a slot is replaced by what is submitted later") {
-  Worker worker(false, {});
+  Worker worker({.threads = false});
   int done = 0;
   for (int i = 1; i <= 3; ++i)
-    worker.submit(0, "work", [&done, i](const Progress&) -> Worker::Deliver { return [&done, i] { done += i; }; });
+    worker.submit(Queue::shown, 0, WorkKind::simulation,
+                  [&done, i](const Progress&) -> Worker::Deliver { return [&done, i] { done += i; }; });
   worker.take_finished();
   CHECK(done == 3);
 }
 
 TEST_CASE("worker: results are delivered on the thread that takes them") {
   std::atomic<bool> woken = false;
-  Worker worker(true, [&] { woken = true; });
+  Worker worker({.wake = [&] { woken = true; }});
   std::thread::id ran, delivered;
-  worker.submit(0, "work", [&](const Progress&) -> Worker::Deliver {
+  worker.submit(Queue::shown, 0, WorkKind::simulation, [&](const Progress&) -> Worker::Deliver {
     ran = std::this_thread::get_id();
     return [&] { delivered = std::this_thread::get_id(); };
   });
@@ -64,26 +68,26 @@ Worker::Work until_cancelled(std::promise<void>& started, std::atomic<bool>& can
 }  // namespace
 
 TEST_CASE("worker: a newer job of the same slot cancels the one that runs") {
-  Worker worker(true, {});
+  Worker worker({});
   std::promise<void> started;
   std::atomic<bool> cancelled = false;
   bool second = false;
-  worker.submit(0, "long", until_cancelled(started, cancelled));
+  worker.submit(Queue::shown, 0, WorkKind::simulation, until_cancelled(started, cancelled));
   started.get_future().wait();
-  CHECK(worker.progress() >= 0);
-  CHECK(worker.what() == "long");
-  worker.submit(0, "short", [&](const Progress&) -> Worker::Deliver { return [&] { second = true; }; });
+  CHECK(worker.view(Queue::shown).progress >= 0);
+  CHECK(worker.view(Queue::shown).kind == WorkKind::simulation);
+  worker.submit(Queue::shown, 0, WorkKind::simulation, [&](const Progress&) -> Worker::Deliver { return [&] { second = true; }; });
   worker.finish();
   CHECK(cancelled);
   CHECK(second);
 }
 
 TEST_CASE("worker: within its grace a running job is left to finish") {
-  Worker worker(true, {});
+  Worker worker({});
   std::promise<void> started;
   std::atomic<int> asked = 0;
   bool first = false, second = false;
-  worker.submit(0, "first", [&](const Progress& progress) -> Worker::Deliver {
+  worker.submit(Queue::shown, 0, WorkKind::simulation, [&](const Progress& progress) -> Worker::Deliver {
     started.set_value();
     for (int i = 0; i < 5; ++i) {
       if (!progress(0)) return {};
@@ -94,7 +98,7 @@ TEST_CASE("worker: within its grace a running job is left to finish") {
   });
   started.get_future().wait();
   worker.submit(
-      0, "second", [&](const Progress&) -> Worker::Deliver { return [&] { second = true; }; }, 60s);
+      Queue::shown, 0, WorkKind::simulation, [&](const Progress&) -> Worker::Deliver { return [&] { second = true; }; }, 60s);
   worker.finish();
   CHECK(first);
   CHECK(second);
@@ -102,14 +106,14 @@ TEST_CASE("worker: within its grace a running job is left to finish") {
 }
 
 TEST_CASE("worker: more urgent work cancels less urgent work, not the other way round") {
-  Worker worker(true, {});
+  Worker worker({});
   std::promise<void> started;
   std::atomic<bool> cancelled = false;
-  worker.submit(3, "values", until_cancelled(started, cancelled));
+  worker.submit(Queue::shown, 3, WorkKind::simulation, until_cancelled(started, cancelled));
   started.get_future().wait();
-  worker.submit(4, "later", [](const Progress&) -> Worker::Deliver { return {}; });
+  worker.submit(Queue::shown, 4, WorkKind::simulation, [](const Progress&) -> Worker::Deliver { return {}; });
   CHECK_FALSE(cancelled);
-  worker.submit(0, "urgent", [](const Progress&) -> Worker::Deliver { return {}; });
+  worker.submit(Queue::shown, 0, WorkKind::simulation, [](const Progress&) -> Worker::Deliver { return {}; });
   worker.finish();
   CHECK(cancelled);
 }
@@ -118,21 +122,65 @@ TEST_CASE("worker: ending it while it works does not hang") {
   std::promise<void> started;
   std::atomic<bool> cancelled = false;
   {
-    Worker worker(true, {});
-    worker.submit(0, "long", until_cancelled(started, cancelled));
+    Worker worker({});
+    worker.submit(Queue::shown, 0, WorkKind::simulation, until_cancelled(started, cancelled));
     started.get_future().wait();
   }
   CHECK(cancelled);
 }
 
+TEST_CASE("worker: a queue does not wait for the work of another") {
+  Worker worker({});
+  std::promise<void> started;
+  std::atomic<bool> cancelled = false;
+  worker.submit(Queue::background, 0, WorkKind::sweep, until_cancelled(started, cancelled));
+  started.get_future().wait();
+  bool shown = false, quick = false;
+  worker.submit(Queue::shown, 9, WorkKind::values, [&](const Progress&) -> Worker::Deliver { return [&] { shown = true; }; });
+  worker.submit(Queue::quick, 9, WorkKind::unnamed, [&](const Progress&) -> Worker::Deliver { return [&] { quick = true; }; });
+  worker.finish(Queue::shown);
+  worker.finish(Queue::quick);
+  CHECK(shown);
+  CHECK(quick);
+  CHECK_FALSE(worker.idle());
+  CHECK(worker.view(Queue::background).kind == WorkKind::sweep);
+  CHECK(worker.view(Queue::shown).kind == WorkKind::unnamed);
+  worker.cancel(Queue::background);
+  worker.finish();
+  CHECK(cancelled);
+  CHECK(worker.idle());
+}
+
+TEST_CASE("worker: work that throws is reported as an error and later work still runs") {
+  for (const bool threads : {false, true}) {
+    CAPTURE(threads);
+    std::vector<std::string> failures;
+    Worker worker({.threads = threads, .wake = {}, .failed = [&](const Error& error) { failures.push_back(error.sentence); }});
+    bool later = false;
+    worker.submit(Queue::shown, 0, WorkKind::simulation, [](const Progress&) -> Worker::Deliver { throw std::bad_alloc(); });
+    worker.finish();
+    worker.submit(Queue::shown, 0, WorkKind::simulation,
+                  [](const Progress&) -> Worker::Deliver { throw std::runtime_error("a bug"); });
+    worker.finish();
+    worker.submit(Queue::shown, 0, WorkKind::simulation, [&](const Progress&) -> Worker::Deliver { return [&] { later = true; }; });
+    worker.finish();
+    REQUIRE(failures.size() == 2);
+    CHECK(failures[0] == "this needs more memory than the machine gives: use a smaller problem");
+    CHECK(failures[1] == "internal error, please report it: a bug");
+    CHECK(later);
+  }
+}
+
 TEST_CASE("worker: without threads it tells how far a job is") {
-  std::vector<std::pair<std::string, double>> told;
-  Worker worker(false, {}, [&](const std::string& what, double fraction) { told.emplace_back(what, fraction); });
-  worker.submit(0, "counting", [](const Progress& progress) -> Worker::Deliver {
+  std::vector<std::pair<WorkKind, double>> told;
+  Worker worker({.threads = false, .wake = {}, .failed = {}, .told = [&](WorkKind kind, double fraction) {
+                   told.emplace_back(kind, fraction);
+                 }});
+  worker.submit(Queue::shown, 0, WorkKind::sweep, [](const Progress& progress) -> Worker::Deliver {
     progress(0.25);
     progress(0.75);
     return {};
   });
   worker.finish();
-  CHECK(told == std::vector<std::pair<std::string, double>>{{"counting", 0.25}, {"counting", 0.75}});
+  CHECK(told == std::vector<std::pair<WorkKind, double>>{{WorkKind::sweep, 0.25}, {WorkKind::sweep, 0.75}});
 }

@@ -9,10 +9,10 @@
 
 #include <doctest/doctest.h>
 
-#include "app/model/assets.h"
-#include "app/model/view.h"
+#include "app/platform/asset_files.h"
 #include "app/ui/language.h"
 #include "app/views/keys.h"
+#include "app/views/panel_table.h"
 #include "sim/analysis/what_if.h"
 #include "sim/engine/block_order.h"
 #include "sim/programs/tile_program.h"

@@ -72,20 +72,20 @@ TEST_CASE("typed limits: a refusal stands beside the field until the next number
   CHECK(note() == nullptr);
 
   enter(*script, "heads", "100000");
-  CHECK(script->view().request.problem.heads == 4096);
+  CHECK(script->view().requested->request.problem.heads == 4096);
   REQUIRE(note() != nullptr);
   CHECK(popover.Size.x == size.x);
   CHECK(popover.Size.y == size.y);
   CHECK(note()->Pos.x + note()->Size.x <= 1280);
 
   enter(*script, "seq", "0");
-  CHECK(script->view().request.problem.seq_q == 1);
+  CHECK(script->view().requested->request.problem.seq_q == 1);
   CHECK(note() != nullptr);
 
   enter(*script, "seq", "1");
   CHECK(note() == nullptr);
   enter(*script, "heads", "2");
-  CHECK(script->view().request.problem.heads == 2);
+  CHECK(script->view().requested->request.problem.heads == 2);
   CHECK(note() == nullptr);
 }
 

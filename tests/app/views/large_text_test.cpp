@@ -145,7 +145,7 @@ TEST_CASE("large text: the views that have no room for their tabs are in a list"
   const auto fit = place_of(*script, inside, ImHashStr("Fit", 0, list->ID));
   REQUIRE(fit);
   script->click(fit->x, fit->y);
-  CHECK(script->view().center == CenterView::fit);
+  CHECK(script->view().workspace->center == CenterView::fit);
 }
 
 TEST_CASE("large text: a view that needs more room than it has scrolls both ways") {
@@ -219,16 +219,16 @@ TEST_CASE("large text: in Race the rows of the timeline follow the step, and sta
 TEST_CASE("large text: one panel stands beside the middle; its tabs and S choose which") {
   const auto script = WindowScript::open(1280, 720, 1.5F);
   if (script == nullptr) return;
-  CHECK(script->view().side == "listing");
+  CHECK(script->view().workspace->side == "listing");
   const Rect tabs = script->frame().layout().side_tabs;
   const Theme& theme = script->frame().theme();
   script->click(tabs.min.x + theme.padding + text_width(theme.ui_small, "Algorithm") + 30 * theme.scale,
                 tabs.max.y - 8 * theme.scale);
-  CHECK(script->view().side == "softmax");
+  CHECK(script->view().workspace->side == "softmax");
   script->press(ImGuiKey_S);
-  CHECK(script->view().side == "traffic");
+  CHECK(script->view().workspace->side == "traffic");
   script->press(ImGuiKey_S);
-  CHECK(script->view().side == "listing");
+  CHECK(script->view().workspace->side == "listing");
 }
 
 TEST_CASE("a panel alone: Z takes the one under the mouse, a double click on a title does too, Z or Esc gives it back") {
@@ -244,14 +244,14 @@ TEST_CASE("a panel alone: Z takes the one under the mouse, a double click on a t
     CAPTURE(shown);
     script->move(rect.center().x, rect.center().y);
     script->press(ImGuiKey_Z);
-    CHECK(script->view().alone == panel);
+    CHECK(script->view().workspace->alone == panel);
     CHECK(script->picture().width == 1280);
     script->press(std::string_view(panel) == "stage" ? ImGuiKey_Escape : ImGuiKey_Z);
-    CHECK(script->view().alone.empty());
+    CHECK(script->view().workspace->alone.empty());
   }
   const ImVec2 title = {layout.traffic.center().x, layout.traffic.min.y + 8};
   double_click(*script, title);
-  CHECK(script->view().alone == "traffic");
+  CHECK(script->view().workspace->alone == "traffic");
 }
 
 }  // namespace tilescope

@@ -26,6 +26,8 @@ constexpr std::array<DrawPanel, 4> panels = {draw_listing_panel, draw_softmax_pa
 /// A view of one simulation at a step, as the session would make it.
 struct Showing {
   InputSource inputs;
+  Requested requested;
+  Workspace workspace;
   BlockOperations operations;
   std::vector<Lane> lanes = std::vector<Lane>(1);
   View view;
@@ -53,9 +55,10 @@ struct Showing {
       }
     }
     view.lanes = lanes;
-    view.cycle = lane.state.cycle;
-    view.inputs = &inputs;
-    view.row = 3;
+    view.playback.cycle = lane.state.cycle;
+    workspace.row = 3;
+    view.requested = &requested;
+    view.workspace = &workspace;
   }
   Showing(const Showing&) = delete;
   Showing& operator=(const Showing&) = delete;
@@ -196,7 +199,9 @@ TEST_CASE("traffic: the mouse on a row lights its tensor once, and leaving it pu
   }
   CHECK(lit == std::vector<Tensor>{tensors::q, tensors::k, tensors::v, tensors::o, tensors::lse});
   View view = showing.view;
-  view.hovered_tensor = tensors::k;
+  Workspace lit_workspace = showing.workspace;
+  lit_workspace.hovered_tensor = tensors::k;
+  view.workspace = &lit_workspace;
   screen.mouse({60, 410});
   screen.frame(view, draw_traffic_panel);
   const auto out = of_kind<HoverTensor>(screen.frame(view, draw_traffic_panel));
@@ -207,7 +212,7 @@ TEST_CASE("traffic: the mouse on a row lights its tensor once, and leaving it pu
 TEST_CASE("softmax: plus and minus choose the next row, and stop at the edges of the tile") {
   Showing showing(run("flash2"), 20);
   const auto rows_asked = [&](int row) {
-    showing.view.row = row;
+    showing.workspace.row = row;
     PanelScreen screen({320, 300});
     std::vector<int> rows;
     for (float x = 200; x < 320; x += 4)

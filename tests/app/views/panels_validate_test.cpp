@@ -37,31 +37,29 @@ GpuSpec toy() {
 }  // namespace
 
 TEST_CASE("validate view: nothing is simulated for it until it is shown; then every case is, and there is a summary") {
-  const Theme theme = make_theme(ThemeKind::dark, 1);
   Session session(start_with(synthetic_bundle(toy())));
   session.finish();
-  CHECK(session.view(theme).validation->done == 0);
+  CHECK(session.view().measured.validation->done == 0);
   session.apply(SetCenter{CenterView::validate});
   session.tick(0);
   session.finish();
-  const ValidationState& state = *session.view(theme).validation;
+  const ValidationState& state = *session.view().measured.validation;
   CHECK(state.complete());
   REQUIRE(state.summary);
   CHECK(state.summary->held());
 }
 
 TEST_CASE("validate view: stopping and going on, with threads") {
-  const Theme theme = make_theme(ThemeKind::dark, 1);
   Session::Start start = start_in(CenterView::validate, synthetic_bundle(toy()));
   start.threads = true;
   Session session(std::move(start));
   session.apply(RunValidation{false});
   session.finish();
-  CHECK(session.view(theme).validation->stopped);
+  CHECK(session.view().measured.validation->stopped);
   session.apply(RunValidation{true});
   session.tick(0);
   session.finish();
-  CHECK(session.view(theme).validation->complete());
+  CHECK(session.view().measured.validation->complete());
 }
 
 TEST_CASE("validate view: a sweep that is left running gives way to it") {
@@ -70,11 +68,11 @@ TEST_CASE("validate view: a sweep that is left running gives way to it") {
   start.threads = true;
   Session session(std::move(start));
   const auto tick_until = [&](const auto& there) {
-    for (int i = 0; i < 60000 && !there(session.view(theme)); ++i) {
+    for (int i = 0; i < 60000 && !there(View{session.view(), &theme}); ++i) {
       session.tick(0.001);
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
-    return there(session.view(theme));
+    return there(View{session.view(), &theme});
   };
   const auto points = [](const View& view) {
     return view.studies->sweep == nullptr ? std::size_t{0} : view.studies->sweep->done();
@@ -82,8 +80,8 @@ TEST_CASE("validate view: a sweep that is left running gives way to it") {
   // Its longest sequences take this sweep many times as long as all cases of the bundle.
   REQUIRE(tick_until([&](const View& view) { return points(view) > 0; }));
   session.apply(SetCenter{CenterView::validate});
-  REQUIRE(tick_until([](const View& view) { return view.validation->complete(); }));
-  const View view = session.view(theme);
+  REQUIRE(tick_until([](const View& view) { return view.measured.validation->complete(); }));
+  const View view{session.view(), &theme};
   CHECK(points(view) < view.studies->sweep->points.size());
 }
 
@@ -92,23 +90,23 @@ TEST_CASE("validate view: opening a case changes everything in one go, and its m
   const MeasurementBundle bundle = synthetic_bundle(toy(), 1.5);
   Session session(start_with(bundle));
   session.finish();
-  CHECK(session.view(theme).measured == nullptr);
-  const View before = session.view(theme);
+  CHECK(session.view().measured.found == nullptr);
+  const View before{session.view(), &theme};
   CHECK_FALSE(measured_total(before, LinkChoice::l2_to_sm).known);
   session.apply(SetRace{true});
   session.apply(SetSpecValue{"l2.capacity_bytes=4096"});
   session.finish();
 
   Commands commands;
-  open_case(session.view(theme), commands, 4);
+  open_case(View{session.view(), &theme}, commands, 4);
   for (const Command& command : commands.take()) session.apply(command);
   session.finish();
-  const View view = session.view(theme);
-  CHECK_FALSE(view.race);
+  const View view{session.view(), &theme};
+  CHECK_FALSE(view.playback.race);
   CHECK(view.lane().simulation->request.algorithm == bundle.cases[4].kernel);
   CHECK(view.lane().simulation->request.problem == bundle.cases[4].problem);
-  REQUIRE(view.measured != nullptr);
-  CHECK(view.measured->index == 4);
+  REQUIRE(view.measured.found != nullptr);
+  CHECK(view.measured.found->index == 4);
   CHECK(shown_case(view) == 4);
   const MeasuredTotal total = measured_total(view, LinkChoice::l2_to_sm);
   CHECK(total.known);
@@ -119,23 +117,22 @@ TEST_CASE("validate view: opening a case changes everything in one go, and its m
 }
 
 TEST_CASE("validate view: a case that is not there is a mark, not a crash; F5 without CUDA is a sentence") {
-  const Theme theme = make_theme(ThemeKind::dark, 1);
   MeasurementBundle bundle = synthetic_bundle(toy());
   bundle.cases[1].kernel = "flash9";
   bundle.cases[2].counters.clear();
   Session session(start_in(CenterView::validate, bundle));
   session.finish();
-  CHECK(session.view(theme).validation->summary->not_simulated == 1);
+  CHECK(session.view().measured.validation->summary->not_simulated == 1);
   session.apply(Measure{});
   session.finish();
-  REQUIRE(session.view(theme).message);
-  CHECK(session.view(theme).message->sentence.size() > 20);
+  REQUIRE(session.view().workspace->message);
+  CHECK(session.view().workspace->message->error.sentence.size() > 20);
 }
 
 TEST_CASE("validate view: every picture draws at any size, with and without a bundle, and clicks into it open cases") {
   const auto script = WindowScript::open(900, 560);
   if (script == nullptr) return;
   script->command(SetCenter{CenterView::validate});
-  CHECK(script->view().center == CenterView::validate);
+  CHECK(script->view().workspace->center == CenterView::validate);
   for (const auto& [width, height] : {std::pair{1600, 900}, {640, 400}, {200, 120}}) script->resize(width, height);
 }

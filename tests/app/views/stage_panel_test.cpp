@@ -45,11 +45,16 @@ struct LaneAt {
   std::shared_ptr<const BlockHistory> kept;
 };
 
-View view_of(std::span<const Lane> lanes) {
+const Workspace plain_workspace;
+
+View view_of(std::span<const Lane> lanes, const Workspace& workspace = plain_workspace) {
+  static Requested requested;
+  requested.request = lanes.back().simulation->request;
   View view;
+  view.requested = &requested;
+  view.workspace = &workspace;
   view.lanes = lanes;
-  view.cycle = lanes.back().state.cycle;
-  view.request = lanes.back().simulation->request;
+  view.playback.cycle = lanes.back().state.cycle;
   return view;
 }
 
@@ -91,11 +96,11 @@ TEST_CASE("stage panel: between two steps it draws what is on its way, and the s
   screen.frame(view, draw_stage_panel);
   const int rest = screen.vertices();
   for (int i = 0; i < 20; ++i) {
-    view.motion = i / 20.0;
+    view.playback.motion = i / 20.0;
     at.lane.state = at.lane.simulation->trace->state_at_cycle(0, at.lane.rest.cycle * (0.9 + 0.005 * i));
     screen.frame(view, draw_stage_panel);
   }
-  view.motion = 1;
+  view.playback.motion = 1;
   at.lane.state = at.lane.rest;
   screen.frame(view, draw_stage_panel);
   CHECK(screen.vertices() == rest);
@@ -126,8 +131,9 @@ TEST_CASE("stage panel: a click on a row chooses it, a click on an SM looks into
   CHECK(find_command<SetFocusSm>(focus)->sm == layout.sms[1].sm);
   screen.frame(view, draw_stage_panel, layout.sms[1].box.center(), false);
 
-  View lit = view;
-  lit.hovered_tensor = tensors::s;
+  Workspace lit_workspace;
+  lit_workspace.hovered_tensor = tensors::s;
+  const View lit = view_of({&at.lane, 1}, lit_workspace);
   screen.frame(lit, draw_stage_panel, layout.l2_label.center());
   const auto left = screen.frame(lit, draw_stage_panel, layout.l2_label.center());
   REQUIRE(find_command<HoverTensor>(left));
@@ -180,8 +186,8 @@ TEST_CASE("race panel: draws two lanes of every attention program at any clock, 
           lanes.push_back(kept.back().lane);
         }
         View view = view_of(lanes);
-        view.race = true;
-        view.cycle = part * end;
+        view.playback.race = true;
+        view.playback.cycle = part * end;
         screen.frame(view, draw_race_panel, {200, 200});
         CHECK(screen.vertices() > 400);
         screen.frame(view_of({lanes.data(), 1}), draw_race_panel);

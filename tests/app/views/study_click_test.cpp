@@ -52,7 +52,7 @@ TEST_CASE("what if: the slider moved gives another GPU, and its result is on scr
   script->drag({slider->x + 60, slider->y}, {slider->x + 2, slider->y});
   const double after = script->view().lane().simulation->request.gpu.hbm_bytes_per_second;
   CHECK(after < 0.5 * before);
-  CHECK(script->view().request.gpu.hbm_bytes_per_second == after);
+  CHECK(script->view().requested->request.gpu.hbm_bytes_per_second == after);
   CHECK(script->view().lane().simulation->cycles.value > cycles);
 }
 
@@ -116,8 +116,8 @@ TEST_CASE("validate view: a click on a case opens its problem") {
   const View view = script->view();
   CHECK(view.lane().simulation->request.algorithm == bundle.cases[wanted].kernel);
   CHECK(view.lane().simulation->request.problem == bundle.cases[wanted].problem);
-  REQUIRE(view.measured != nullptr);
-  CHECK(view.measured->index == wanted);
+  REQUIRE(view.measured.found != nullptr);
+  CHECK(view.measured.found->index == wanted);
 }
 
 }  // namespace tilescope

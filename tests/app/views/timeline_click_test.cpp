@@ -121,7 +121,7 @@ TEST_CASE("timeline: the word SM gives every SM a lane, and a click on a block t
   CHECK(script->view().lane().sm_lanes == nullptr);
   const ImVec2 word = sm_word(*script);
   script->click(word.x, word.y);
-  REQUIRE(script->view().by_sm);
+  REQUIRE(script->view().workspace->by_sm);
   REQUIRE(script->view().lane().sm_lanes != nullptr);
   REQUIRE(script->view().lane().sm_works != nullptr);  // a toy has all its SMs in focus
   for (int sm = 0; sm < 4; ++sm) CHECK(script->view().lane().sm_works->of(sm) != nullptr);
@@ -140,7 +140,7 @@ TEST_CASE("timeline: the word SM gives every SM a lane, and a click on a block t
   CHECK(lane.rest.interval->start == first->start);
 
   script->press(ImGuiKey_L);
-  CHECK_FALSE(script->view().by_sm);
+  CHECK_FALSE(script->view().workspace->by_sm);
 }
 
 TEST_CASE("timeline: on a large GPU an SM that the mouse rests on is looked into, and a click on its block focuses it") {

@@ -17,7 +17,7 @@ class WindowScript {
 
   Session& session() { return *session_; }
   AppFrame& frame() { return *frame_; }
-  View view() const { return session_->view(frame_->theme()); }
+  View view() const { return {session_->view(), &frame_->theme()}; }
 
   /// Runs frames until nothing moves any more.
   void settle();

@@ -48,7 +48,7 @@ void check_picture(WindowScript& script, const std::string& name) {
 }
 
 void ask_for_2048_keys(WindowScript& script) {
-  AttentionProblem problem = script.view().request.problem;
+  AttentionProblem problem = script.view().requested->request.problem;
   problem.heads = problem.kv_heads = 16;
   problem.seq_q = problem.seq_kv = 2048;
   problem.head_dim = 64;
@@ -73,14 +73,14 @@ TEST_CASE("window: a scripted session looks as it did when its pictures were com
   check_picture(*script, "end");
 
   script->press(ImGuiKey_R);
-  CHECK(script->view().race);
+  CHECK(script->view().playback.race);
   script->command(SeekCycle{script->view().lane().simulation->trace->end_cycle() * 0.6});
   check_picture(*script, "race");
   script->press(ImGuiKey_T);
   check_picture(*script, "race_light");
   script->press(ImGuiKey_T);
   script->press(ImGuiKey_R);
-  CHECK_FALSE(script->view().race);
+  CHECK_FALSE(script->view().playback.race);
 
   script->command(SetGpu{"h200"});
   CHECK(script->view().lane().simulation->request.gpu.sm_count == 132);
@@ -107,7 +107,7 @@ TEST_CASE("window: lanes by SM, alone and in a race, look as they did when their
   const auto script = WindowScript::open(1280, 720);
   if (script == nullptr) return;
   script->press(ImGuiKey_L);
-  CHECK(script->view().by_sm);
+  CHECK(script->view().workspace->by_sm);
   check_picture(*script, "sms");
   script->command(SetGpu{"h200"});
   ask_for_2048_keys(*script);
@@ -181,18 +181,18 @@ TEST_CASE("window: the keys of the help sheet do what it says") {
   CHECK(script->view().lane().step < script->view().lane().step_count);
 
   script->type("+");
-  CHECK(script->view().speed == 2);
+  CHECK(script->view().playback.speed == 2);
   script->type("-");
   script->type("-");
-  CHECK(script->view().speed == 0.5);
+  CHECK(script->view().playback.speed == 0.5);
   script->type("?");
-  CHECK(script->view().help);
+  CHECK(script->view().workspace->help);
   script->press(ImGuiKey_Escape);
-  CHECK_FALSE(script->view().help);
+  CHECK_FALSE(script->view().workspace->help);
   script->press(ImGuiKey_F11);
-  CHECK(script->view().present);
+  CHECK(script->view().workspace->present);
   script->press(ImGuiKey_Escape);
-  CHECK_FALSE(script->view().present);
+  CHECK_FALSE(script->view().workspace->present);
   script->press(ImGuiKey_T);
   CHECK(script->view().theme->kind == ThemeKind::light);
 }
@@ -243,12 +243,12 @@ TEST_CASE("window: space plays and stops") {
   script->frame().build(960, 540, 0.01);
   io.AddKeyEvent(ImGuiKey_Space, false);
   script->frame().build(960, 540, 0.01);
-  CHECK(script->view().playing);
+  CHECK(script->view().playback.playing);
   CHECK(script->frame().wants_frame());
   io.AddKeyEvent(ImGuiKey_Space, true);
   script->frame().build(960, 540, 0.01);
   script->frame().build(960, 540, 0.01);
-  CHECK_FALSE(script->view().playing);
+  CHECK_FALSE(script->view().playback.playing);
 }
 
 TEST_CASE("window: at rest no frame is wanted") {
@@ -261,7 +261,7 @@ TEST_CASE("window: what was typed faster than frames come is taken in full befor
   const auto script = WindowScript::open(1600, 900);
   if (script == nullptr) return;
   script->settle();
-  const double speed = script->view().speed;
+  const double speed = script->view().playback.speed;
   for (int i = 0; i < 12; ++i) {
     ImGuiIO& io = script->frame().io();
     io.AddKeyEvent(ImGuiKey_Equal, true);
@@ -272,7 +272,7 @@ TEST_CASE("window: what was typed faster than frames come is taken in full befor
   for (; frames < 500 && script->frame().wants_frame(); ++frames) script->frame().build(1600, 900, 0.1);  // slow ones
   CHECK(frames < 500);
   CHECK(ImGui::GetCurrentContext()->InputEventsQueue.Size == 0);
-  CHECK(script->view().speed > speed);
+  CHECK(script->view().playback.speed > speed);
 }
 
 TEST_CASE("window: another language, with the numbers of the stage in sight, changes the fonts under them") {
@@ -289,8 +289,8 @@ TEST_CASE("window: clicking an algorithm's pill simulates it") {
   const auto script = WindowScript::open(1600, 900);
   if (script == nullptr) return;
   // The pills start right of the title: click along the bar until the first one answers.
-  for (float x = 110; x < 300 && script->view().request.algorithm == "flash2"; x += 20) script->click(x, 22);
-  CHECK(script->view().request.algorithm == "standard");
+  for (float x = 110; x < 300 && script->view().requested->request.algorithm == "flash2"; x += 20) script->click(x, 22);
+  CHECK(script->view().requested->request.algorithm == "standard");
   CHECK(script->view().lane().simulation->request.algorithm == "standard");
 }
 
@@ -300,16 +300,16 @@ TEST_CASE("window: over an open popover a digit changes no view, and a click on 
   for (float x = 620; x < 900 && !ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel); x += 20)
     script->click(x, 22);
   script->press(ImGuiKey_2);
-  CHECK(script->view().center == CenterView::stage);
+  CHECK(script->view().workspace->center == CenterView::stage);
   // The rows of the popover from the top down: the one that answers with N is the one that is meant.
-  for (float y = 204; y < 340 && script->view().request.problem.seq_q != 32; y += 8) {
+  for (float y = 204; y < 340 && script->view().requested->request.problem.seq_q != 32; y += 8) {
     script->click(924, y);
     if (!ImGui::GetIO().WantTextInput) continue;
     script->type("32");
     script->press(ImGuiKey_Enter);
   }
-  CHECK(script->view().request.problem.seq_q == 32);
-  CHECK(script->view().center == CenterView::stage);
+  CHECK(script->view().requested->request.problem.seq_q == 32);
+  CHECK(script->view().workspace->center == CenterView::stage);
 }
 
 TEST_CASE("window: a splitter can be dragged, and a double click puts it back") {

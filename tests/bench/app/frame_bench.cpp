@@ -84,9 +84,10 @@ std::unique_ptr<OpenWindow> open_window(benchmark::State& state, Session::Start 
   if (!made) return state.SkipWithError(made.error().sentence.c_str()), nullptr;
   window->frame = std::move(*made);
   window->settle();
-  const View view = window->session->view(window->frame->theme());
+  const View view{window->session->view(), &window->frame->theme()};
   if (view.lanes.empty())
-    return state.SkipWithError(view.message ? view.message->sentence.c_str() : "nothing was simulated"), nullptr;
+    return state.SkipWithError(view.workspace->message ? view.workspace->message->error.sentence.c_str() : "nothing was simulated"),
+           nullptr;
   return window;
 }
 
@@ -142,14 +143,14 @@ void first_after(benchmark::State& state, const Session::Start& start, const Cha
 /// Another simulation of the same program, and back.
 void other_problem(OpenWindow& window, int turn) {
   if (turn < 0) return;
-  AttentionProblem problem = window.session->view(window.frame->theme()).request.problem;
+  AttentionProblem problem = window.session->view().requested->request.problem;
   problem.batch = turn % 2 == 0 ? problem.batch + 1 : problem.batch - 1;
   window.session->apply(SetProblem{problem, "batch"});
 }
 void far_seek(OpenWindow& window, int turn) {
   if (turn < 0) return;
   constexpr double places[] = {0.93, 0.11, 0.72, 0.34, 0.55};
-  const auto count = static_cast<double>(window.session->view(window.frame->theme()).lane().step_count);
+  const auto count = static_cast<double>(window.session->view().lane().step_count);
   window.session->apply(SeekStep{static_cast<std::int64_t>(count * places[turn % 5])});
 }
 void scroll_timeline(OpenWindow& window, int turn) {
@@ -227,7 +228,7 @@ void hover_sms(OpenWindow& window, int turn) {
 /// As a click on a block in the rows of SMs does: its SM into focus, and the clock to it.
 void go_to_block(OpenWindow& window, int turn) {
   if (turn < 0) return window.session->apply(SetLanes{true});
-  const View view = window.session->view(window.frame->theme());
+  const View view{window.session->view(), &window.frame->theme()};
   const auto runs = view.lane().simulation->trace->runs();
   const BlockRun& run = runs[runs.size() * static_cast<std::size_t>(1 + turn % 5) / 7];
   window.session->apply(FocusBlock{run.sm, run.launch, run.block, run.start});

@@ -1,7 +1,7 @@
-// simulate_twice(): what would bound next is the same, whether it was guessed rightly, wrongly or not at all.
+// simulate_run_and_next_limit(): what would bound next is the same, whether it was guessed rightly, wrongly or not at all.
 #include <doctest/doctest.h>
 
-#include "app/cli/simulate_twice.h"
+#include "app/cli/run_and_next_limit.h"
 #include "app/model/assets.h"
 
 using namespace tilescope;
@@ -18,13 +18,13 @@ SimulationRequest request_of(const char* algorithm, const char* gpu, std::int64_
 
 }  // namespace
 
-TEST_CASE("simulate twice: the next limit is that of simulating one after the other") {
+TEST_CASE("run and next limit: the next limit is that of simulating one after the other") {
   // Too few heads for a guess; a guess that is right; a small L2 that an eighth of the problem still fits, so that the guess is
   // wrong.
   SimulationRequest fits = request_of("standard", "h200", 16, 512);
   fits.gpu.l2_capacity_bytes = 4e6;
   for (const SimulationRequest& request : {request_of("flash2", "toy", 1, 64), request_of("flash2", "h200", 64, 512), fits}) {
-    const auto both = simulate_twice(request);
+    const auto both = simulate_run_and_next_limit(request);
     REQUIRE(both);
     const auto alone = simulate(request);
     REQUIRE(alone);
@@ -39,8 +39,8 @@ TEST_CASE("simulate twice: the next limit is that of simulating one after the ot
   }
 }
 
-TEST_CASE("simulate twice: what cannot be simulated is an error and leaves nothing running") {
+TEST_CASE("run and next limit: what cannot be simulated is an error and leaves nothing running") {
   SimulationRequest request = request_of("flash2", "h200", 64, 512);
   request.blocks_per_sm = 1000;
-  CHECK_FALSE(simulate_twice(request));
+  CHECK_FALSE(simulate_run_and_next_limit(request));
 }

@@ -1,8 +1,9 @@
 // A guess on a second thread, while the run itself is simulated on the first.
-#include "app/cli/simulate_twice.h"
+#include "app/cli/run_and_next_limit.h"
 
 #include <atomic>
 #include <new>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -29,7 +30,11 @@ double free_bytes() {
 class Guess {
  public:
   explicit Guess(const SimulationRequest& request) {
-    if (core_count() > 1 && free_bytes() > room_for_both) thread_ = std::thread([this, request] { run(request); });
+    if (core_count() < 2 || free_bytes() <= room_for_both) return;
+    try {
+      thread_ = std::thread([this, request] { run(request); });
+    } catch (const std::system_error&) {  // without a thread there is no guess
+    }
   }
   ~Guess() { drop(); }
   Guess(const Guess&) = delete;
@@ -75,11 +80,11 @@ class Guess {
 
 }  // namespace
 
-Result<SimulatedTwice> simulate_twice(const SimulationRequest& request) {
+Result<RunAndNextLimit> simulate_run_and_next_limit(const SimulationRequest& request) {
   Guess guess(request);
   const auto start = std::chrono::steady_clock::now();
   const auto made = simulate(request);
-  SimulatedTwice both;
+  RunAndNextLimit both;
   both.wall = std::chrono::steady_clock::now() - start;
   if (!made) return made.error();
   both.simulation = *made;

@@ -5,13 +5,13 @@
 
 #include <imgui.h>
 
-#include "app/model/view.h"
+#include "app/views/view.h"
 
 namespace tilescope {
 
 /// Called at the end of a panel with what the mouse is on in it. Asks only for a change, so that a still mouse costs no frame.
 inline void light_tensor(const View& view, Commands& commands, std::optional<Tensor> under_mouse) {
-  if (ImGui::IsWindowHovered(ImGuiHoveredFlags_ChildWindows) && under_mouse != view.hovered_tensor)
+  if (ImGui::IsWindowHovered(ImGuiHoveredFlags_ChildWindows) && under_mouse != view.workspace->hovered_tensor)
     commands.push(HoverTensor{under_mouse});
 }
 

@@ -1,5 +1,5 @@
 // Reads and writes the settings file.
-#include "app/model/settings.h"
+#include "app/ui/settings.h"
 
 #include <cmath>
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // Zooming, panning and round numbers for the timeline.
-#include "app/ui/timeline_axis.h"
+#include "app/model/timeline_axis.h"
 
 #include <fmt/format.h>
 

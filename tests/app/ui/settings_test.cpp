@@ -8,7 +8,7 @@
 
 #include <doctest/doctest.h>
 
-#include "app/model/settings.h"
+#include "app/ui/settings.h"
 #include "tests/app/temporary_folder.h"
 
 using namespace tilescope;

@@ -1,0 +1,23 @@
+// simulate_run_and_next_limit(): a run, and what would bound it next. The second question takes a second simulation.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+
+#include "sim/analysis/next_limit.h"
+
+namespace tilescope {
+
+struct RunAndNextLimit {
+  std::shared_ptr<const Simulation> simulation;
+  std::chrono::duration<double, std::milli> wall{};  // of the simulation alone
+  std::optional<NextLimit> next;                     // absent where it cannot be simulated
+};
+
+/// Simulates a request, then the same run without what bounds it. The bound is known only after the run, so a second thread begins
+/// with the bound that is likely, and the second simulation is done again where the guess was wrong: the result is the same.
+/// Errors  those of simulate().
+Result<RunAndNextLimit> simulate_run_and_next_limit(const SimulationRequest& request);
+
+}  // namespace tilescope

@@ -1,0 +1,97 @@
+// Changes to the request, one function a control.
+#include "app/model/requested.h"
+
+#include <array>
+#include <utility>
+
+#include "sim/numerics/inputs.h"
+
+namespace tilescope {
+
+namespace {
+
+constexpr std::array matrices = {&InputSource::q, &InputSource::k, &InputSource::v};
+
+}  // namespace
+
+void Requested::set_gpu(std::string source, GpuSpec gpu) {
+  gpu_source = std::move(source);
+  gpu_base = request.gpu = std::move(gpu);
+  request.tile.reset();  // those of the kernel on that GPU: what suits a toy suits no H200
+  request.blocks_per_sm.reset();
+  request.focus_sm = 0;
+}
+
+Status Requested::set_spec_value(std::string_view assignment) {
+  return tilescope::set_spec_value(request.gpu, assignment);
+}
+
+void Requested::reset_spec_value(std::string_view key) {
+  for (const SpecKey& row : spec_keys()) {
+    if (!key.empty() && row.key != key) continue;
+    request.gpu.*row.member = gpu_base.*row.member;
+    if (const auto from = gpu_base.provenance.find(row.key); from != gpu_base.provenance.end())
+      request.gpu.provenance[std::string(row.key)] = from->second;
+  }
+}
+
+void Requested::open_case(std::optional<GpuSpec> other_gpu, std::string algorithm, const AttentionProblem& problem,
+                          const TileShape& tile) {
+  if (other_gpu) {
+    gpu_source = other_gpu->id;
+    gpu_base = request.gpu = std::move(*other_gpu);
+    request.focus_sm = 0;
+  }
+  request.algorithm = std::move(algorithm);
+  request.problem = problem;
+  request.tile = tile;
+  request.blocks_per_sm.reset();
+  race = false;
+}
+
+std::shared_ptr<const Matrix>& matrix_of(InputSource& inputs, Meaning tensor) {
+  return tensor == Meaning::key ? inputs.k : tensor == Meaning::value ? inputs.v : inputs.q;
+}
+
+Result<InputSource> Requested::with_matrix(Meaning tensor, std::string_view text, std::string_view origin) const {
+  InputSource changed = inputs;
+  matrix_of(changed, tensor) = nullptr;
+  if (text.empty()) return changed;
+  Result<Matrix> matrix = parse_csv_matrix(text, origin);
+  if (!matrix) return matrix.error();
+  InputSource only;
+  matrix_of(only, tensor) = matrix_of(changed, tensor) = std::make_shared<const Matrix>(std::move(*matrix));
+  if (const Status status = check(only, request.problem); !status) return status.error();
+  return changed;
+}
+
+InputSource Requested::fitting_inputs(const AttentionProblem& problem) const {
+  InputSource out = inputs;
+  for (auto member : matrices) {
+    InputSource only;
+    only.*member = inputs.*member;
+    if (!check(only, problem)) out.*member = nullptr;
+  }
+  return out;
+}
+
+Status Requested::inputs_fit() const {
+  for (auto member : matrices) {
+    InputSource only;
+    only.*member = inputs.*member;
+    if (Status status = check(only, request.problem); !status) return status;
+  }
+  return Done{};
+}
+
+void Requested::keep_good(const SimulationRequest& simulated, bool as_race) {
+  good_request = simulated;
+  good_race = as_race;
+}
+
+void Requested::back_to_good() {
+  request = good_request;
+  race = good_race;
+}
+
+}  // namespace tilescope

@@ -1,0 +1,31 @@
+// SessionView: what a panel may read. Panels never run the model.
+//
+//   Session ──SessionView──► panels ──Command──► Session ──► worker (simulate, run_block) ──► Session
+#pragma once
+
+#include <span>
+
+#include "app/model/lane.h"
+#include "app/model/measured.h"
+#include "app/model/playback.h"
+#include "app/model/requested.h"
+#include "app/model/studies.h"
+#include "app/model/worker.h"
+#include "app/model/workspace.h"
+
+namespace tilescope {
+
+/// The const views of the session's objects, to be read until its next tick() or apply().
+struct SessionView {
+  const Requested* requested = nullptr;  // what the controls show; may be newer than the simulation
+  PlaybackView playback;
+  std::span<const Lane> lanes;  // never empty once the first simulation is there
+  MeasuredView measured;
+  const Workspace* workspace = nullptr;
+  const StudyView* studies = nullptr;  // what the views of many simulations are made of
+  WorkView work, background_work;      // for the lanes; for studies, validation and measurements
+
+  const Lane& lane() const { return lanes.back(); }  // the chosen algorithm
+};
+
+}  // namespace tilescope

@@ -1,0 +1,56 @@
+// What is asked of the window: to open it, or to draw one picture of it without a display.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "app/model/center_views.h"
+#include "app/model/studies.h"
+#include "app/platform/theme_kind.h"
+#include "sim/engine/simulation.h"
+#include "sim/numerics/tile_machine.h"
+
+namespace tilescope {
+
+/// What the window shows first. An absent field leaves the choice to the window: what it remembers, else its default.
+struct WindowOptions {
+  SimulationRequest request;  // checked sizes and a loaded GPU; what only simulate() can refuse may still be in it
+  InputSource inputs;
+  std::string gpu;                   // what the GPU was loaded by: an id, or the path of a file
+  std::optional<std::int64_t> step;  // absent: a few steps in
+  bool race = false;
+  CenterView center = CenterView::stage;
+  std::optional<bool> by_sm;  // lanes of the timeline
+  std::optional<ThemeKind> theme;
+  std::optional<int> width, height;     // both or neither; logical pixels
+  std::optional<float> scale;           // times that of the display
+  std::optional<std::string> language;  // "en", "ko"
+};
+
+struct RenderOptions {
+  SimulationRequest request;
+  InputSource inputs;
+  std::optional<std::int64_t> step;  // absent: the window's own choice, a few steps in
+  bool race = false;
+  CenterView center = CenterView::stage;
+  bool by_sm = false;  // lanes of the timeline
+  ThemeKind theme = ThemeKind::dark;
+  int width = 1600, height = 900;  // of the picture, in pixels
+  float scale = 1;
+  std::string language = "en";
+  std::string panel;                         // an id of panel_table() of the views; empty for the whole window
+  std::shared_ptr<const SweepResult> swept;  // what the Sweep view shows; absent: its usual one
+  SweepQuantity sweep_quantity{};
+  std::function<void(const std::string& what, double fraction)> told;  // hears how far the work is, from any thread; may be empty
+};
+
+/// A drawn picture.
+struct RenderedPicture {
+  std::string png;     // the bytes of the file
+  std::string notice;  // which fonts are not installed; empty where all are
+};
+
+}  // namespace tilescope

@@ -1,0 +1,88 @@
+// WindowState: everything a person has set in the window, as one value with one text form.
+//
+//   Session ──window_state_of()──► WindowState ──to_link()──► "heads=8&seq=1024&view=sweep" ──from_link()──► WindowState
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "app/model/center_views.h"
+#include "app/model/session_view.h"
+#include "app/platform/theme_kind.h"
+#include "sim/engine/block_order.h"
+#include "sim/engine/trace.h"
+#include "sim/numerics/matrix.h"
+#include "sim/programs/tile_program.h"
+
+namespace tilescope {
+
+/// What the Sweep view was asked to show.
+struct SweepState {
+  std::string axis;  // as to_string(SweepAxis) writes it
+  std::vector<std::string> algorithms;
+  SweepQuantity quantity{};
+  bool operator==(const SweepState&) const = default;
+};
+
+struct WindowState {
+  // the request
+  std::string algorithm = "flash2";
+  std::string gpu = "toy";                                 // an id, or the path of a file
+  std::map<std::string, double, std::less<>> spec_values;  // by key: those that a person changed
+  AttentionProblem problem;
+  std::optional<ProgramTile> tile;  // absent: the program's own
+  std::optional<int> blocks_per_sm;
+  BlockOrder block_order = BlockOrder::launch;
+  KeyOrder key_order = KeyOrder::ascending;
+  bool race = false;
+
+  // its values
+  std::uint64_t seed = 1;
+  double spread = 1;
+  std::optional<Matrix> q, k, v;  // a user's own
+
+  // where one stands: a step, a clock between steps, or wherever the window opens
+  struct Step {
+    std::int64_t number = 0;
+    bool operator==(const Step&) const = default;
+  };
+  struct Cycle {
+    double at = 0;
+    bool operator==(const Cycle&) const = default;
+  };
+  std::variant<std::monostate, Step, Cycle> position;
+  double speed = 1;
+  Grain grain = Grain::operation;
+
+  // what is shown
+  int focus_sm = 0;
+  std::optional<int> row;  // absent: the one that shows most
+  CenterView center = CenterView::stage;
+  std::string alone;             // the zoomed panel; empty: none
+  std::string side = "listing";  // the panel beside the middle where there is one column for three
+  bool by_sm = false;            // the timeline's lanes are SMs
+  bool present = false;
+  ThemeKind theme = ThemeKind::dark;
+  std::string language = "en";
+  std::optional<SweepState> sweep;  // absent: its usual one
+
+  bool operator==(const WindowState&) const = default;
+};
+
+/// Collects the state from what a session shows.
+WindowState window_state_of(const SessionView& view);
+
+/// Writes a state as one line: key=value pairs with & between, in a fixed order, percent-encoded, without what is as by default.
+std::string to_link(const WindowState& state);
+/// Reads what to_link() wrote; the keys may come in any order.
+/// Errors  no key=value, an unknown key (with the nearest), a key given twice, a value out of its range, encoding that is broken,
+/// and
+///         sizes that check() refuses. What needs the GPU's file is left to whoever loads it.
+Result<WindowState> from_link(std::string_view link);
+
+}  // namespace tilescope

@@ -1,0 +1,24 @@
+// WorkKind: what the session works on off the frame. The views put it into words.
+#pragma once
+
+#include <cstdint>
+
+namespace tilescope {
+
+enum class WorkKind : std::uint8_t {
+  unnamed,  // too short to be shown
+  simulation,
+  timeline,
+  other_sms,
+  values,
+  probe_comparison,
+  validation,
+  measurement,
+  roofline,
+  variants,
+  fit_maps,
+  next_limit,
+  sweep
+};
+
+}  // namespace tilescope

@@ -1,0 +1,53 @@
+// Workspace: what is chosen in the window, and what it says beside a control.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "app/model/center_views.h"
+#include "app/platform/theme_kind.h"
+#include "sim/core/result.h"
+#include "sim/core/tensor.h"
+
+namespace tilescope {
+
+/// What the session itself has to say, which no error of the model says. The views put it into words.
+enum class Notice { none, block_not_in_trace };
+
+/// What stands beside the control that caused it; the last good simulation stays.
+struct ControlMessage {
+  std::string control;  // "seq", "heads", "gpu", "block_q", …; empty for the window as a whole
+  Error error;
+  Notice notice = Notice::none;  // in place of the error
+};
+
+struct Workspace {
+  int row = 0;              // the chosen row of the query tile
+  bool row_chosen = false;  // by the user, or for them
+  bool row_by_user = false;
+  std::optional<Tensor> hovered_tensor;  // lit everywhere
+  ThemeKind theme = ThemeKind::dark;
+  std::string language = "en";
+  CenterView center = CenterView::stage;  // what the middle of the window shows
+  std::string alone;                      // the panel that has the window for itself; empty: none
+  std::string side = "listing";           // the panel beside the middle where there is one column for three
+  bool by_sm = false;                     // the timeline's lanes are SMs
+  bool present = false;                   // large text, no controls but the transport
+  bool help = false;                      // the sheet of keys is open
+  std::optional<ControlMessage> message;
+  double clock_seconds = 0;  // since the window opened
+
+  /// Says what is wrong with a control until something else is asked for.
+  void refuse(std::string control, Error error);
+  /// Says something about the window as a whole, for some seconds.
+  void notify(Error error);
+  void notify(Notice notice);
+  void choose_row(int chosen);
+  /// Lets wall time pass: a message about the window as a whole goes away by itself.
+  void tick(double seconds);
+
+ private:
+  double notice_until_ = 0;
+};
+
+}  // namespace tilescope

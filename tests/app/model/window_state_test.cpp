@@ -1,0 +1,233 @@
+// WindowState: the link holds all of it, in one form, and refuses what it cannot mean.
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "app/model/panel_ids.h"
+#include "app/model/playhead.h"
+#include "app/model/window_state.h"
+#include "app/views/panel_table.h"
+#include "sim/analysis/sweep.h"
+#include "tests/app/model/opened_session.h"
+
+using namespace tilescope;
+
+namespace {
+
+class RandomStates {
+ public:
+  explicit RandomStates(std::uint64_t seed) : random_(seed) {}
+
+  WindowState next() {
+    WindowState s;
+    if (coin()) s.algorithm = pick(program_table()).id;
+    if (coin()) s.gpu = coin() ? "h200" : text();
+    for (const SpecKey& row : spec_keys())
+      if (number(0, 9) == 0) s.spec_values[std::string(row.key)] = spec_value(row);
+    problem(s.problem);
+    if (coin()) s.tile = ProgramTile(number(1, 4096), number(1, 4096), coin() ? number(1, 8) : 0);
+    if (coin()) s.blocks_per_sm = static_cast<int>(number(1, 1024));
+    if (coin()) s.block_order = pick(block_orders()).order;
+    s.key_order = coin() ? KeyOrder::descending : KeyOrder::ascending;
+    s.race = coin();
+    if (coin()) s.seed = random_();
+    if (coin()) s.spread = real(0, 1e6);
+    for (auto member : {&WindowState::q, &WindowState::k, &WindowState::v})
+      if (coin()) s.*member = matrix();
+    if (const auto kind = number(0, 2); kind == 1)
+      s.position = WindowState::Step{number(0, std::numeric_limits<std::int64_t>::max())};
+    else if (kind == 2)
+      s.position = WindowState::Cycle{std::ldexp(real(0, 1), static_cast<int>(number(-40, 60)))};
+    if (coin()) s.speed = real(playing_speeds.front(), playing_speeds.back());
+    s.grain = static_cast<Grain>(number(0, 2));
+    if (coin()) s.focus_sm = static_cast<int>(number(0, 200));
+    if (coin()) s.row = static_cast<int>(number(0, 4096));
+    s.center = pick(center_views()).view;
+    if (coin()) s.alone = pick(std::span<const std::string_view>(panel_ids));
+    s.side = pick(std::span<const std::string_view>(side_panel_ids));
+    s.by_sm = coin();
+    s.present = coin();
+    s.theme = coin() ? ThemeKind::light : ThemeKind::dark;
+    if (coin()) s.language = "ko";
+    if (coin()) s.sweep = sweep();
+    return s;
+  }
+  std::int64_t number(std::int64_t low, std::int64_t high) {
+    return std::uniform_int_distribution<std::int64_t>(low, high)(random_);
+  }
+  bool coin() { return number(0, 1) == 1; }
+
+ private:
+  double real(double low, double high) { return std::uniform_real_distribution<double>(low, high)(random_); }
+  template <class Row>
+  Row pick(std::span<const Row> rows) {
+    return rows[static_cast<std::size_t>(number(0, static_cast<std::int64_t>(rows.size()) - 1))];
+  }
+  /// Every byte but zero.
+  std::string text() {
+    std::string out;
+    for (std::int64_t i = number(1, 12); i > 0; --i) out += static_cast<char>(number(1, 255));
+    return out;
+  }
+  double spec_value(const SpecKey& row) {
+    const double value = coin() ? row.minimum : row.minimum + (row.maximum - row.minimum) * real(0, 1);
+    return row.whole ? std::floor(value) : value;
+  }
+  void problem(AttentionProblem& p) {
+    if (coin()) p.batch = number(1, 64);
+    if (coin()) p.kv_heads = number(1, 16);
+    p.heads = p.kv_heads * number(1, 8);
+    if (coin()) p.seq_q = number(1, 4096);
+    p.seq_kv = coin() ? p.seq_q : number(1, 4096);
+    if (coin()) p.head_dim = number(1, 256);
+    p.dtype = static_cast<DataType>(number(0, 2));
+    p.causal = coin();
+    p.pass = static_cast<Pass>(number(0, 2));
+  }
+  Matrix matrix() {
+    Matrix m(static_cast<int>(number(1, 5)), static_cast<int>(number(1, 5)));
+    for (float& value : m.values) {
+      // Any finite float, by its bits.
+      do {
+        const auto bits = static_cast<std::uint32_t>(random_());
+        std::memcpy(&value, &bits, sizeof value);
+      } while (!std::isfinite(value));
+    }
+    return m;
+  }
+  SweepState sweep() {
+    SweepState s;
+    s.axis = to_string(*parse_sweep_axis(coin() ? "seq=64:4096:x2" : "hbm.bytes_per_second=1000000000,2500000000.5"));
+    s.algorithms = coin() ? std::vector<std::string>{"flash2"} : std::vector<std::string>{"standard", "flash1"};
+    s.quantity = static_cast<SweepQuantity>(number(0, 2));
+    return s;
+  }
+
+  std::mt19937_64 random_;
+};
+
+std::string refusal(std::string_view link) {
+  const auto state = from_link(link);
+  return state ? std::string("(accepted)") : state.error().sentence;
+}
+
+}  // namespace
+
+TEST_CASE("window state: a link holds everything, in one form, whatever the order of its keys") {
+  RandomStates states(20261123);
+  for (int i = 0; i < 5000; ++i) {
+    CAPTURE(i);
+    const WindowState state = states.next();
+    const std::string link = to_link(state);
+    CAPTURE(link);
+    REQUIRE(link.find_first_of(" \n\t\"'<>") == std::string::npos);
+    const auto back = from_link(link);
+    REQUIRE_MESSAGE(back, (back ? "" : back.error().sentence));
+    REQUIRE(*back == state);
+    REQUIRE(to_link(*back) == link);
+    // The first pair goes to the end.
+    if (const std::size_t cut = link.find('&'); cut != std::string::npos) {
+      const auto turned = from_link(link.substr(cut + 1) + "&" + link.substr(0, cut));
+      REQUIRE_MESSAGE(turned, (turned ? "" : turned.error().sentence));
+      REQUIRE(*turned == state);
+    }
+  }
+}
+
+TEST_CASE("window state: two states that differ have two links") {
+  RandomStates states(7);
+  for (int i = 0; i < 2000; ++i) {
+    const WindowState a = states.next(), b = states.next();
+    CHECK((a == b) == (to_link(a) == to_link(b)));
+  }
+}
+
+TEST_CASE("window state: mutated links are read or refused in one line, and what is read has its own link") {
+  RandomStates states(99);
+  for (int i = 0; i < 5000; ++i) {
+    std::string link = to_link(states.next());
+    for (std::int64_t edits = states.number(1, 4); edits > 0 && !link.empty(); --edits) {
+      const auto at = static_cast<std::size_t>(states.number(0, static_cast<std::int64_t>(link.size()) - 1));
+      if (states.coin())
+        link[at] = static_cast<char>(states.number(0, 255));
+      else
+        link.erase(at, static_cast<std::size_t>(states.number(1, 9)));
+    }
+    CAPTURE(link);
+    const auto read = from_link(link);
+    if (read) {
+      const auto again = from_link(to_link(*read));
+      REQUIRE(again);
+      REQUIRE(*again == *read);
+    } else {
+      REQUIRE_FALSE(read.error().sentence.empty());
+      REQUIRE(read.error().sentence.find('\n') == std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("window state: the default is the empty link, and only what differs is written") {
+  CHECK(to_link(WindowState{}).empty());
+  CHECK(*from_link("") == WindowState{});
+  WindowState state;
+  state.problem.heads = state.problem.kv_heads = 8;
+  state.problem.seq_q = state.problem.seq_kv = 1024;
+  state.gpu = "/tmp/my gpu.toml";
+  state.spec_values["l2.capacity_bytes"] = 0;
+  state.position = WindowState::Step{37};
+  state.center = CenterView::sweep;
+  CHECK(to_link(state) == "gpu=/tmp/my%20gpu.toml&l2.capacity_bytes=0&heads=8&seq=1024&step=37&view=sweep");
+}
+
+TEST_CASE("window state: what a link cannot mean is one sentence with the value and the way out") {
+  CHECK(refusal("hello") == "'hello' in the link is no key=value: write for example seq=1024");
+  CHECK(refusal("seq=64&&dtype=fp16") == "'' in the link is no key=value: write for example seq=1024");
+  CHECK(refusal("sqe=64") == "a link has no key 'sqe': did you mean seq?");
+  CHECK(refusal("wallpaper=1") == "a link has no key 'wallpaper': take it out");
+  CHECK(refusal("seq=64&seq=64") == "seq is given twice in the link: give it once");
+  CHECK(refusal("seq=0") == "seq is '0': it must be a whole number from 1 to 2147483647");
+  CHECK(refusal("seq=1e3") == "seq is '1e3': it must be a whole number from 1 to 2147483647");
+  CHECK(refusal("head_dim=512") == "head_dim is '512': it must be a whole number from 1 to 256");
+  CHECK(refusal("gpu=a%2") == "gpu is 'a%2': it must be percent-encoded, with two digits after each %");
+  CHECK(refusal("race=yes") == "race is 'yes': it must be 1, or the key left out");
+  CHECK(refusal("dtype=fp61") == "dtype is 'fp61': did you mean fp16?");
+  CHECK(refusal("step=3&cycle=4") == "step and cycle are both given: give one of them");
+  CHECK(refusal("block_q=16") == "a tile needs both sides: give block_q and block_kv, or leave them and stages out");
+  CHECK(refusal("speed=nan") == "speed is 'nan': it must be a number from 0.05 to 8");
+  CHECK(refusal("heads=3&kv_heads=2") == "heads is 3 and kv_heads is 2: heads must be a multiple of kv_heads");
+  CHECK(refusal("q=1,x").starts_with("q, line 1: 'x' is not a number"));
+  CHECK(refusal("alone=kitchen").starts_with("alone is 'kitchen': "));
+}
+
+TEST_CASE("window state: a session's state follows its commands, and its link opens the same") {
+  Opened opened;
+  opened.after(SetProblem{with_rows(opened.view(), 96), "seq"});
+  opened.after(SetSpecValue{"l2.capacity_bytes=65536"});
+  opened.after(SetMatrix{Meaning::value, ""});
+  opened.after(SeekStep{12});
+  opened.after(SelectRow{3});
+  opened.after(SetCenter{CenterView::fit});
+  opened.after(SetThemeKind{ThemeKind::light});
+  const WindowState state = window_state_of(opened.view());
+  CHECK(state.problem.seq_q == 96);
+  CHECK(state.spec_values == std::map<std::string, double, std::less<>>{{"l2.capacity_bytes", 65536.0}});
+  CHECK(state.position == decltype(state.position){WindowState::Step{12}});
+  CHECK(state.row == 3);
+  CHECK(state.center == CenterView::fit);
+  CHECK(state.theme == ThemeKind::light);
+  const auto back = from_link(to_link(state));
+  REQUIRE(back);
+  CHECK(*back == state);
+  opened.after(SeekCycle{opened.view().playback.cycle + 0.5});
+  CHECK(std::holds_alternative<WindowState::Cycle>(window_state_of(opened.view()).position));
+}
+
+TEST_CASE("window state: the panels that it stores are those of the table") {
+  std::vector<std::string_view> ids;
+  for (const PanelInfo& panel : panel_table()) ids.push_back(panel.id);
+  CHECK(std::vector<std::string_view>(panel_ids.begin(), panel_ids.end()) == ids);
+}
