@@ -50,7 +50,7 @@ Session::Start start_of(const RenderOptions& options) {
 /// Errors  what simulate() said; a step that is not there.
 Status check_opened(Session& session, std::optional<std::int64_t> step) {
   const SessionView view = session.view();
-  if (view.workspace->message) return Error{view.workspace->message->error.sentence};
+  if (view.workspace->message) return view.workspace->message->error;
   if (view.lanes.empty()) return Error{"nothing was simulated"};
   const std::int64_t last = view.lane().step_count;
   if (step && (*step < 0 || *step > last))
