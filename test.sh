@@ -13,5 +13,5 @@ configure_and_build() { # preset, then arguments of cmake --build
 }
 configure_and_build release
 ctest --preset release --parallel "$(nproc)" --exclude-regex '^fuzz_(spec|csv)$'  # these two run under the sanitizers
-configure_and_build dev --target test_sim fuzz_spec fuzz_csv
-ctest --preset dev --parallel "$(nproc)" --tests-regex '^(sim/.*|fuzz_spec|fuzz_csv)$'
+configure_and_build sim --target test_sim fuzz_spec fuzz_csv
+ctest --preset sim --parallel "$(nproc)" --tests-regex '^(sim/.*|fuzz_spec|fuzz_csv)$'

@@ -5,12 +5,13 @@
 #include <fmt/format.h>
 
 #include "app/model/assets.h"
-#include "app/platform/files.h"
 #include "app/platform/headless_context.h"
 #include "app/platform/png.h"
+#include "app/platform/quiet_libraries.h"
 #include "app/ui/language.h"
 #include "app/views/app_frame.h"
 #include "app/views/panel_table.h"
+#include "app/views/work_words.h"
 #include "app/window.h"
 
 namespace tilescope {
@@ -42,13 +43,14 @@ Session::Start start_of(const RenderOptions& options) {
   start.load_gpu = &load_gpu;
   start.measurements = load_measurements();
   start.threads = false;
+  if (options.told) start.told = [told = options.told](WorkKind kind, double fraction) { told(words_of(kind), fraction); };
   return start;
 }
 
 /// Errors  those of simulate(); a step out of range
 Status check_opened(Session& session, std::optional<std::int64_t> step) {
   const SessionView view = session.view();
-  if (view.workspace->message) return Error{view.workspace->message->error.sentence};
+  if (view.workspace->message) return view.workspace->message->error;
   if (view.lanes.empty()) return Error{"nothing was simulated"};
   const std::int64_t last = view.lane().step_count;
   if (step && (*step < 0 || *step > last))
@@ -58,7 +60,7 @@ Status check_opened(Session& session, std::optional<std::int64_t> step) {
 
 }  // namespace
 
-Result<std::string> render_picture(const RenderOptions& options) {
+Result<RenderedPicture> render_picture(const RenderOptions& options) {
   if (const Status status = check_panel(options.panel); !status) return status.error();
   const Result<std::shared_ptr<const Language>> language = load_language(options.language);
   if (!language) return language.error();
@@ -67,6 +69,7 @@ Result<std::string> render_picture(const RenderOptions& options) {
   session.finish();
   if (const Status status = check_opened(session, options.step); !status) return status.error();
 
+  const QuietLibraries quiet;
   const Result<std::unique_ptr<HeadlessContext>> context = HeadlessContext::make();
   if (!context) return context.error();
   AppFrame::Options frame_options;
@@ -79,8 +82,7 @@ Result<std::string> render_picture(const RenderOptions& options) {
   for (int i = 0; i < frames; ++i) (*frame)->build(options.width, options.height, 0);
   const Result<Picture> picture = (*frame)->draw_picture();
   if (!picture) return picture.error();
-  if (const Status written = write_file(options.out, encode_png(*picture)); !written) return written.error();
-  return (*frame)->fonts().notice();
+  return RenderedPicture{encode_png(*picture), (*frame)->fonts().notice()};
 }
 
 }  // namespace tilescope

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <epoxy/gl.h>
@@ -18,8 +19,10 @@
 #include <GLFW/glfw3.h>
 
 #include "app/model/assets.h"
+#include "app/platform/display_loss.h"
 #include "app/platform/files.h"
 #include "app/platform/opengl_name.h"
+#include "app/platform/quiet_libraries.h"
 #include "app/ui/language.h"
 #include "app/ui/settings.h"
 #include "app/views/app_frame.h"
@@ -243,7 +246,7 @@ void end_on_signals() {
   for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, [](int) { asked_to_end = 1; });
 }
 
-void run_loop(Shell& shell) {
+void run_loop(Shell& shell, std::optional<QuietLibraries>& quiet) {
   using Clock = std::chrono::steady_clock;
   const double least_seconds = least_frame_seconds();
   constexpr double blink_seconds = 0.25, signal_seconds = 0.5;  // longest waits between checks
@@ -266,6 +269,7 @@ void run_loop(Shell& shell) {
     if (!shown) {
       glfwShowWindow(shell.window);
       shown = true;
+      quiet.reset();
     }
     follow_cursor(shell);
     follow_present(shell);
@@ -275,14 +279,15 @@ void run_loop(Shell& shell) {
   }
 }
 
-void remember(const Shell& shell) {
+/// `size` asks the display.
+void remember(const Shell& shell, bool size = true) {
   Settings settings = shell.settings;
   settings.shares = shell.frame->shares();
   settings.theme = shell.session->view().workspace->theme;
   settings.language = shell.session->view().workspace->language;
   settings.by_sm = shell.session->view().workspace->by_sm;
   settings.text_scale = shell.user_scale;
-  if (!shell.full_screen) {
+  if (size && !shell.full_screen) {
     float x = 1, y = 1;
     glfwGetWindowContentScale(shell.window, &x, &y);
     int width = 0, height = 0;
@@ -295,10 +300,13 @@ void remember(const Shell& shell) {
   if (settings != shell.settings) save_settings(settings);
 }
 
+const Shell* open_shell = nullptr;  // for the end of the display, which comes without a pointer
+
 Session::Start start_of(const WindowOptions& options, const Settings& settings) {
   Session::Start start;
   start.request = options.request;
   start.inputs = options.inputs;
+  start.gpu_source = options.gpu;
   start.step = options.step;
   start.race = options.race;
   start.center = options.center;
@@ -317,13 +325,18 @@ Session::Start start_of(const WindowOptions& options, const Settings& settings) 
 
 int run_window(const WindowOptions& options) {
   const Settings settings = load_settings();
+  std::optional<QuietLibraries> quiet(std::in_place);
+  const auto give_up = [&quiet](const std::string& sentence) {
+    quiet.reset();
+    return fail(sentence);
+  };
   const Glfw glfw;
   if (!glfw.good)
-    return fail(
+    return give_up(
         fmt::format("there is no display to open a window on ({}): use 'tilescope render --out picture.png' to draw without one",
                     glfw.why.empty() ? "no reason given" : glfw.why));
   Result<WindowHandle> window = open_window(options.width.value_or(settings.width), options.height.value_or(settings.height));
-  if (!window) return fail(window.error().sentence);
+  if (!window) return give_up(window.error().sentence);
   glfwMakeContextCurrent(window->get());
 
   Session session(start_of(options, settings));
@@ -332,7 +345,7 @@ int run_window(const WindowOptions& options) {
   frame_options.languages = available_languages();
   frame_options.say_missing_fonts = true;
   Result<std::unique_ptr<AppFrame>> frame = AppFrame::make(session, frame_options);
-  if (!frame) return fail(frame.error().sentence);
+  if (!frame) return give_up(frame.error().sentence);
 
   Shell shell;
   shell.window = window->get();
@@ -346,7 +359,10 @@ int run_window(const WindowOptions& options) {
   install_callbacks(window->get());
   update_scale(shell);
   end_on_signals();
-  run_loop(shell);
+  open_shell = &shell;
+  end_with_display([] { remember(*open_shell, false); });
+  run_loop(shell, quiet);
+  quiet.reset();
   if (const std::string notice = (*frame)->fonts().notice(); !notice.empty())
     std::fprintf(stderr, "tilescope: %s\n", notice.c_str());
   remember(shell);

@@ -9,9 +9,9 @@ namespace tilescope {
 /// Errors  no display or no OpenGL 3.3: one line on standard error, exit code 3
 int run_window(const WindowOptions& options);
 
-/// Draws one picture; equal options give equal bytes. Returns the missing fonts in one sentence, or an empty text.
-/// Errors  those of simulate(); an unknown panel (lists the panels); a step beyond the last (with both numbers); no EGL; an
-///         unwritable file
-Result<std::string> render_picture(const RenderOptions& options);
+/// Draws one picture; the same options give the same bytes. What graphics and font libraries print is dropped.
+/// Errors  whatever simulate() refuses, an unknown panel (names those there are), a step beyond the last (with both numbers),
+///         no EGL.
+Result<RenderedPicture> render_picture(const RenderOptions& options);
 
 }  // namespace tilescope

@@ -1,17 +1,24 @@
-# Third-party libraries: system packages first; Dear ImGui from a folder, a system package, or a pinned upstream tag.
+# Third-party libraries, each asked for by the part that uses it. System packages first; Dear ImGui from a folder, a system package,
+# or a pinned upstream tag.
 find_package(PkgConfig REQUIRED)
-find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
+pkg_check_modules(TOMLPP REQUIRED IMPORTED_TARGET tomlplusplus)
+if(TILESCOPE_KERNELS)
+  find_package(nlohmann_json REQUIRED)
+elseif(TILESCOPE_TESTS)
+  find_package(nlohmann_json QUIET)  # one test of sim reads JSON back
+endif()
+if(NOT TILESCOPE_APP)
+  return()
+endif()
+
+find_package(Threads REQUIRED)
 find_package(CLI11 REQUIRED)
-find_package(nlohmann_json REQUIRED)
 find_package(glfw3 3.3 REQUIRED)
 find_package(Freetype REQUIRED)
-find_package(glm REQUIRED)
-pkg_check_modules(TOMLPP REQUIRED IMPORTED_TARGET tomlplusplus)
 pkg_check_modules(EPOXY REQUIRED IMPORTED_TARGET epoxy)
 pkg_check_modules(EGL REQUIRED IMPORTED_TARGET egl)
 pkg_check_modules(FONTCONFIG REQUIRED IMPORTED_TARGET fontconfig)
-pkg_check_modules(MD4C REQUIRED IMPORTED_TARGET md4c)
 find_path(STB_INCLUDE_DIR stb_image_write.h PATH_SUFFIXES stb REQUIRED)
 
 set(TILESCOPE_IMGUI_DIR "" CACHE PATH "Folder with the source of Dear ImGui 1.90 or later")

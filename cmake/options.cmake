@@ -1,8 +1,14 @@
 # Options, warnings and sanitizers that every target of the project shares, through the interface target tilescope_options.
+option(TILESCOPE_APP "Build the program: window and command line (needs the kernels' library)" ON)
+option(TILESCOPE_KERNELS "Build the kernels' library; without a CUDA toolkit it says that it has none" ON)
 option(TILESCOPE_TESTS "Build the tests, fuzz targets and benchmarks" ON)
 option(TILESCOPE_SANITIZE "Address and undefined-behaviour sanitizers" OFF)
 set(TILESCOPE_CUDA AUTO CACHE STRING "Build the CUDA kernels: ON, OFF, or AUTO (where a toolkit is found)")
 set_property(CACHE TILESCOPE_CUDA PROPERTY STRINGS AUTO ON OFF)
+
+if(TILESCOPE_APP AND NOT TILESCOPE_KERNELS)
+  message(FATAL_ERROR "TILESCOPE_APP needs TILESCOPE_KERNELS, which also builds without CUDA: add -DTILESCOPE_APP=OFF, or drop -DTILESCOPE_KERNELS=OFF")
+endif()
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)

@@ -1,15 +1,22 @@
 #!/usr/bin/env bash
-# Renders every picture of docs/pictures/ with the program itself, headless; smaller files where pngquant is installed.
-# Usage: docs/take_pictures.sh [TILESCOPE]
+# Renders pictures of the program, headless, into out/pictures/ (not committed), and copies those that the docs show into docs/pictures/.
+# Smaller files where pngquant is installed. measured-live-h200.png is taken on a GPU: docs/measuring.md.
+# Usage: docs/take_pictures.sh [--shown] [TILESCOPE]     (--shown: only those that the docs show)
 set -euo pipefail
 cd "$(dirname "$0")/.."
+only_shown=no
+if [ "${1:-}" = --shown ]; then only_shown=yes; shift; fi
 tilescope=${1:-build/release/tilescope}
-out=docs/pictures
-mkdir -p "$out"
+out=out/pictures
+mkdir -p "$out" docs/pictures
+
+shown=$(grep -ohE 'pictures/[A-Za-z0-9_-]+\.png' README.md docs/*.md | sed -E 's#.*/(.*)\.png#\1#' | sort -u)
+is_shown() { grep -qxF -- "$1" <<<"$shown"; }
 
 picture() { # name, then arguments of render
   local name=$1
   shift
+  if [ "$only_shown" = yes ] && ! is_shown "$name"; then return; fi
   "$tilescope" render "$@" --out "$out/$name.png"
   echo "$out/$name.png"
 }
@@ -56,3 +63,6 @@ picture validate-light "${h200[@]}" --view validate --theme light --size 1280x72
 if command -v pngquant >/dev/null; then
   pngquant --force --ext .png --quality 70-95 --skip-if-larger --speed 1 "$out"/*.png || true
 fi
+for file in "$out"/*.png; do
+  if is_shown "$(basename "$file" .png)"; then cp "$file" docs/pictures/; fi
+done

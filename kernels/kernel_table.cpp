@@ -8,20 +8,21 @@
 
 #include "kernels/measure/library_products.h"
 #include "kernels/standard/rows_plan.h"
+#include "sim/programs/attention_tensors.h"
 
 namespace tilescope {
 
 namespace {
 
-constexpr Tensor qkv[] = {Tensor::q, Tensor::k, Tensor::v};
-constexpr Tensor qk[] = {Tensor::q, Tensor::k};
-constexpr Tensor only_s[] = {Tensor::s};
-constexpr Tensor s_and_v[] = {Tensor::s, Tensor::v};
-constexpr Tensor only_p[] = {Tensor::p};
-constexpr Tensor only_o[] = {Tensor::o};
-constexpr Tensor o_and_lse[] = {Tensor::o, Tensor::lse};
-constexpr Tensor o_l_m[] = {Tensor::o, Tensor::l, Tensor::m};
-constexpr Tensor s_p_o[] = {Tensor::s, Tensor::p, Tensor::o};
+constexpr Tensor qkv[] = {tensors::q, tensors::k, tensors::v};
+constexpr Tensor qk[] = {tensors::q, tensors::k};
+constexpr Tensor only_s[] = {tensors::s};
+constexpr Tensor s_and_v[] = {tensors::s, tensors::v};
+constexpr Tensor only_p[] = {tensors::p};
+constexpr Tensor only_o[] = {tensors::o};
+constexpr Tensor o_and_lse[] = {tensors::o, tensors::lse};
+constexpr Tensor o_l_m[] = {tensors::o, tensors::l, tensors::m};
+constexpr Tensor s_p_o[] = {tensors::s, tensors::p, tensors::o};
 
 constexpr std::int64_t most_grid_yz = 65535;
 constexpr std::int64_t most_grid_x = 2147483647;
@@ -103,26 +104,11 @@ constexpr KernelInfo rows[] = {
 };
 
 const void* address_of(const DeviceTensors& t, Tensor tensor) {
-  switch (tensor) {
-    case Tensor::q:
-      return t.q;
-    case Tensor::k:
-      return t.k;
-    case Tensor::v:
-      return t.v;
-    case Tensor::s:
-      return t.s;
-    case Tensor::p:
-      return t.p;
-    case Tensor::o:
-      return t.o;
-    case Tensor::lse:
-      return t.lse;
-    case Tensor::m:
-      return t.m;
-    case Tensor::l:
-      return t.l;
-  }
+  const std::pair<Tensor, const void*> addresses[] = {{tensors::q, t.q}, {tensors::k, t.k},     {tensors::v, t.v},
+                                                      {tensors::s, t.s}, {tensors::p, t.p},     {tensors::o, t.o},
+                                                      {tensors::m, t.m}, {tensors::lse, t.lse}, {tensors::l, t.l}};
+  for (const auto& [known, address] : addresses)
+    if (known == tensor) return address;
   return nullptr;
 }
 

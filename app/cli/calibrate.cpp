@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "app/cli/output.h"
+#include "app/cli/progress.h"
 #include "app/model/assets.h"
 #include "kernels/calibrate/calibrate.h"
 #include "sim/core/spec_text.h"
@@ -34,19 +35,16 @@ Status run_calibrate(const CommandLine& line, std::FILE* out, std::FILE* err) {
   if (!device) return Error{fmt::format("calibrate needs an NVIDIA GPU: {}", device.error().sentence), Error::Kind::machine_lacks};
   const Result<GpuSpec> base = base_of(line, *device);
   if (!base) return base.error();
-  const auto start = std::chrono::steady_clock::now();
+  ProgressPrinter progress(err, line.quiet);
   const Result<std::vector<CalibratedValue>> values = calibrate(
       *device, *base,
       [&](std::string_view step, int done, int of) {
-        std::fputs(fmt::format("{}/{} {}\n", done + 1, of, step).c_str(), err);
+        progress.show(fmt::format("calibrate: {} of {}: {}", done + 1, of, step));
         return true;
       },
       line.brief ? brief_effort : CalibrationEffort{});
   if (!values) return values.error();
-  std::fputs(fmt::format("{} values measured in {:.1f} s\n", values->size(),
-                         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count())
-                 .c_str(),
-             err);
+  progress.end();
   if (line.brief) return Done{};
   const Result<GpuSpec> spec = calibrated_spec(*base, *values);
   if (!spec) return spec.error();

@@ -1,6 +1,6 @@
 // Parses the command line with CLI11 and turns its messages into one line with a suggestion.
 //
-//   arguments ──CLI11──► texts by flag ──understand()──► CommandLine
+//   arguments ──CLI11──► texts by flag ──build()──► CommandLine
 #include "app/cli/command_line.h"
 
 #include <limits>
@@ -110,11 +110,11 @@ std::optional<Error> collect(const Parser& parser, Texts& texts) {
 }
 
 /// Turns texts into a CommandLine; keeps the first invalid text as the error.
-class Understanding {
+class CommandLineBuilder {
  public:
-  Understanding(const Texts& texts, CommandKind command) : texts_(texts) { line_.command = command; }
+  CommandLineBuilder(const Texts& texts, CommandKind command) : texts_(texts) { line_.command = command; }
 
-  Result<CommandLine> understand() {
+  Result<CommandLine> build() {
     problem();
     picture();
     for (const auto& [name, target] : {std::pair{"--trace", &line_.trace},
@@ -198,6 +198,8 @@ class Understanding {
     std::vector<std::string_view> orders;
     for (const BlockOrderInfo& row : block_orders()) orders.push_back(row.id);
     choice("--block-order", orders, block_order_from, line_.block_order);
+    constexpr std::string_view key_orders[] = {"ascending", "descending"};
+    choice("--key-order", key_orders, key_order_from, line_.key_order);
     if (const auto count = whole("--blocks-per-sm", 1, most_blocks_per_sm)) line_.blocks_per_sm = static_cast<int>(*count);
     line_.probe_block = whole("--probe-block", 0, std::numeric_limits<std::int64_t>::max());
     line_.probe_row = whole("--probe-row", 0, largest_size);
@@ -206,6 +208,7 @@ class Understanding {
     choice("--pass", passes, pass_from, line_.pass);
     line_.causal = text("--causal") != nullptr;
     line_.brief = text("--brief") != nullptr;
+    line_.quiet = text("--quiet") != nullptr;
   }
 
   void picture() {
@@ -312,7 +315,7 @@ Result<CommandLine> parse_command_line(std::span<const std::string> arguments) {
     const auto extras = parser.app->remaining();
     if (!extras.empty()) return unknown_argument(extras.front(), parser.command);
   }
-  return Understanding(texts, chosen->command).understand();
+  return CommandLineBuilder(texts, chosen->command).build();
 }
 
 }  // namespace tilescope

@@ -31,6 +31,7 @@ struct CommandLine {
   Pass pass = Pass::forward;
   std::optional<std::int64_t> block_q, block_kv, stages;
   BlockOrder block_order = BlockOrder::launch;
+  KeyOrder key_order = KeyOrder::ascending;
   std::optional<int> blocks_per_sm;
 
   std::uint64_t seed = 1;
@@ -39,7 +40,7 @@ struct CommandLine {
   std::optional<std::string> json;  // empty or "-": standard output
   std::string trace, suite, commit, probe, samples, bundle, list, markdown, out, panel;
   std::optional<std::int64_t> probe_block, probe_row;
-  bool brief = false;
+  bool brief = false, quiet = false;
   std::string over, csv, png;
   SweepQuantity quantity{};
   std::optional<std::int64_t> step;

@@ -10,6 +10,7 @@
 
 #include "app/cli/measure_report.h"
 #include "app/cli/output.h"
+#include "app/cli/progress.h"
 #include "app/model/probe_inputs.h"
 #include "app/platform/files.h"
 #include "kernels/measure/bandwidth.h"
@@ -109,22 +110,29 @@ Result<int> measure_one(const CommandLine& line, std::FILE* out) {
   const Result<KernelCheck> check = check_kernel(**kernel, notes.checked, check_seed);
   if (!check) return check.error();
   notes.check = *check;
+  Outputs outputs(out);
   if (line.json) {
     MeasurementBundle bundle = bundle_for(line, *session, "tilescope measure");
     bundle.cases.push_back(*measured);
-    if (const Status written = write_or_print(*line.json, to_json(bundle), out); !written) return written.error();
+    if (const Status added = outputs.add(*line.json, to_json(bundle)); !added) return added.error();
   }
-  if (!json_to_output(line))
-    if (const Status printed = print(out, measure_table(*measured, session->device(), notes)); !printed) return printed.error();
+  if (!standard_output_taken(line))
+    if (const Status added = outputs.add("-", measure_table(*measured, session->device(), notes)); !added) return added.error();
+  if (const Status finished = outputs.finish(); !finished) return finished.error();
   return notes.check.holds ? exit_done : exit_did_not_hold;
 }
 
-/// Fills in the metadata of a recorded file.
+/// Writes the file, with what a recorded file says of itself beyond the measurement, and prints the table.
 template <class Recorded>
-Status write_recorded(Recorded recorded, const CommandLine& line, const std::string& file) {
+Status write_recorded(Recorded recorded, const CommandLine& line, const std::string& file, const std::string& table,
+                      std::FILE* out) {
   recorded.date = today();
   recorded.commit = line.commit;
-  return write_file(file, to_json(recorded));
+  Outputs outputs(out);
+  if (Status added = outputs.add(file, to_json(recorded)); !added) return added;
+  if (!is_standard_output(file))
+    if (Status added = outputs.add("-", table); !added) return added;
+  return outputs.finish();
 }
 
 /// Runs the probe on the program's own random inputs, so that the tile machine can be compared.
@@ -142,8 +150,7 @@ Result<int> measure_probe(const CommandLine& line, std::FILE* out) {
   Result<ProbeResult> probe = run_probe(**kernel, *problem, request, probe_inputs(source, *problem));
   if (!probe) return probe.error();
   probe->seed = line.seed;
-  if (const Status written = write_recorded(*probe, line, line.probe); !written) return written.error();
-  if (const Status printed = print(out, probe_table(*probe)); !printed) return printed.error();
+  if (const Status written = write_recorded(*probe, line, line.probe, probe_table(*probe), out); !written) return written.error();
   return exit_done;
 }
 
@@ -155,8 +162,8 @@ Result<int> measure_samples(const CommandLine& line, std::FILE* out) {
   SamplerKnowledge knowledge;
   const Result<BandwidthRecord> record = sample_bandwidth(**kernel, *problem, knowledge);
   if (!record) return record.error();
-  if (const Status written = write_recorded(*record, line, line.samples); !written) return written.error();
-  if (const Status printed = print(out, samples_table(*record)); !printed) return printed.error();
+  if (const Status written = write_recorded(*record, line, line.samples, samples_table(*record), out); !written)
+    return written.error();
   return exit_done;
 }
 
@@ -177,40 +184,46 @@ MeasuredCase refused_case(const SuiteCase& one, const KernelInfo& kernel, const 
   return refused;
 }
 
-Result<int> measure_suite(const CommandLine& line, std::FILE* out) {
-  if (!line.json) return Error{"measure --suite needs --json FILE for the bundle"};
+Result<int> measure_suite(const CommandLine& line, std::FILE* out, std::FILE* err) {
+  if (!line.json) return Error{"measure --suite needs --json FILE: where the bundle goes"};
   const auto suite = read_suite(line.suite);
   if (!suite) return suite.error();
   const auto start = Clock::now();
   Result<MeasuringSession> session = MeasuringSession::open();
   if (!session) return session.error();
-  fmt::print(stderr, "{}: {} cases, session open after {:.2f} s{}{}\n", session->device().name, suite->size(), seconds_since(start),
-             session->refused().empty() ? "" : "; no counters: ", session->refused());
+  ProgressPrinter progress(err, line.quiet);
   MeasurementBundle bundle = bundle_for(line, *session, fmt::format("tilescope measure --suite {}", printable(line.suite)));
   std::size_t failed = 0;
   for (const SuiteCase& one : *suite) {
     const KernelInfo& kernel = **find_kernel(one.kernel);
-    MeasuringCost cost;
-    Result<MeasuredCase> measured = session->measure(kernel, one.problem, suite_options, nullptr, &cost);
+    Result<MeasuredCase> measured = session->measure(kernel, one.problem, suite_options, nullptr);
     bundle.cases.push_back(measured ? *measured : refused_case(one, kernel, measured.error()));
     MeasuredCase& kept = bundle.cases.back();
     kept.list = one.list;
     if (!kept.refused.empty()) ++failed;
-    fmt::print(stderr, "{:3}/{} {:15} {:44} {:10.1f} us  {:.2f} s (times {:.2f}, counters {:.2f}){}{}\n", bundle.cases.size(),
-               suite->size(), one.kernel, short_text(one.problem), kept.time_cold_ns.median / 1e3, cost.total(), cost.times,
-               cost.counters, kept.refused.empty() ? "" : "  ", kept.refused);
+    progress.show(fmt::format("measure: {} of {} cases, {} not whole; {} {}: {:.1f} us{}{}", bundle.cases.size(), suite->size(),
+                              failed, one.kernel, short_text(one.problem), kept.time_cold_ns.median / 1e3,
+                              kept.refused.empty() ? "" : ", ", kept.refused));
   }
-  fmt::print(stderr, "{} cases in {:.0f} s, {} incomplete\n", bundle.cases.size(), seconds_since(start), failed);
-  if (const Status written = write_or_print(*line.json, to_json(bundle), out); !written) return written.error();
+  progress.end();
+  Outputs outputs(out);
+  if (const Status added = outputs.add(*line.json, to_json(bundle)); !added) return added.error();
+  if (!standard_output_taken(line)) {
+    const std::string summary =
+        fmt::format("{}: {} cases in {:.0f} s, {} of them not whole{}{}\n", session->device().name, bundle.cases.size(),
+                    seconds_since(start), failed, session->refused().empty() ? "" : "; no counters: ", session->refused());
+    if (const Status added = outputs.add("-", summary); !added) return added.error();
+  }
+  if (const Status finished = outputs.finish(); !finished) return finished.error();
   return failed == 0 ? exit_done : exit_did_not_hold;
 }
 
 }  // namespace
 
-Result<int> run_measure(const CommandLine& line, std::FILE* out) {
+Result<int> run_measure(const CommandLine& line, std::FILE* out, std::FILE* err) {
   if (!line.probe.empty()) return measure_probe(line, out);
   if (!line.samples.empty()) return measure_samples(line, out);
-  return line.suite.empty() ? measure_one(line, out) : measure_suite(line, out);
+  return line.suite.empty() ? measure_one(line, out) : measure_suite(line, out, err);
 }
 
 }  // namespace tilescope

@@ -12,6 +12,6 @@ namespace tilescope {
 /// Errors  no GPU, driver or CUDA in this build (machine_lacks); a problem that the kernel does not take, a suite that cannot be
 /// read,
 ///         a file that cannot be written (wrong_request).
-Result<int> run_measure(const CommandLine& line, std::FILE* out);
+Result<int> run_measure(const CommandLine& line, std::FILE* out, std::FILE* err);
 
 }  // namespace tilescope

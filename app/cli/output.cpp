@@ -1,19 +1,80 @@
-// Prints to standard output and detects failures.
+// Standard output, and files that appear together.
 #include "app/cli/output.h"
 
+#include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <system_error>
 
 #include <fmt/format.h>
 
-#include "app/platform/files.h"
+#include "app/platform/asset_files.h"
+#include "sim/core/text.h"
 
 namespace tilescope {
 
 namespace {
 
-bool is_output(std::string_view path) {
-  return path.empty() || path == "-";
+struct NamedFile {
+  std::string_view flag;
+  std::string path;
+};
+
+std::vector<NamedFile> given(std::vector<NamedFile> files) {
+  std::erase_if(files, [](const NamedFile& file) { return file.path.empty(); });
+  return files;
+}
+
+std::vector<NamedFile> outputs_of(const CommandLine& line) {
+  std::string json = line.json.value_or("");
+  if (line.json && json.empty()) json = "-";
+  return given({{"--out", line.out},
+                {"--json", json},
+                {"--trace", line.trace},
+                {"--csv", line.csv},
+                {"--png", line.png},
+                {"--markdown", line.markdown},
+                {"--probe", line.probe},
+                {"--samples", line.samples}});
+}
+
+/// The spec that --gpu names. `calibrate` may write it anew: it is what the command is for.
+std::string gpu_file(const CommandLine& line) {
+  if (line.gpu.ends_with(".toml") || line.gpu.find('/') != std::string::npos) return line.gpu;
+  if (line.command == CommandKind::calibrate) return {};
+  const auto found = find_asset(fmt::format("gpus/{}.toml", line.gpu));
+  return found ? found->native() : std::string();
+}
+
+std::vector<NamedFile> inputs_of(const CommandLine& line) {
+  return given({{"--gpu", gpu_file(line)},
+                {"--q", line.q_file},
+                {"--k", line.k_file},
+                {"--v", line.v_file},
+                {"--bundle", line.bundle},
+                {"--suite", line.suite == "default" ? "" : line.suite}});
+}
+
+std::string shown(const std::string& path) {
+  return printable(path, 200);
+}
+
+Status check_apart(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs) {
+  for (auto output = outputs.begin(); output != outputs.end(); ++output) {
+    const bool printed = is_standard_output(output->path);
+    for (const NamedFile& input : inputs)
+      if (!printed && same_file(output->path, input.path))
+        return Error{fmt::format("{} {} would overwrite the file that {} reads: name another file", output->flag,
+                                 shown(output->path), input.flag)};
+    for (auto other = outputs.begin(); other != output; ++other) {
+      if (printed && is_standard_output(other->path))
+        return Error{fmt::format("{} and {} both go to standard output: give one of them a file", other->flag, output->flag)};
+      if (!printed && !is_standard_output(other->path) && same_file(output->path, other->path))
+        return Error{
+            fmt::format("{} and {} both write {}: give each a file of its own", other->flag, output->flag, shown(output->path))};
+    }
+  }
+  return Done{};
 }
 
 }  // namespace
@@ -25,19 +86,51 @@ Status print(std::FILE* out, std::string_view text) {
 }
 
 Status write_or_print(const std::string& path, std::string_view text, std::FILE* out) {
-  return is_output(path) ? print(out, text) : write_file(path, text);
+  return path.empty() || is_standard_output(path) ? print(out, text) : write_file(path, text);
 }
 
-Status check_outputs(const CommandLine& line) {
-  for (const std::string& path : {line.out, line.json.value_or(""), line.trace, line.csv, line.png, line.markdown}) {
-    if (is_output(path)) continue;
-    if (const Status writable = check_writable(path); !writable) return writable;
-  }
+Status Outputs::add(const std::string& path, std::string_view text) {
+  if (!path.empty() && !is_standard_output(path)) return files_.add(path, text);
+  printed_ += text;
   return Done{};
 }
 
+Status Outputs::finish() {
+  // What can still fail comes first: devices, then standard output, then the files that are already on the disk.
+  if (Status written = files_.write_streams(); !written) return written;
+  if (!printed_.empty())
+    if (Status printed = print(out_, printed_); !printed) return printed;
+  return files_.commit();
+}
+
+Status check_outputs_spare(const CommandLine& line, const std::string& input) {
+  for (const NamedFile& output : outputs_of(line))
+    if (!is_standard_output(output.path) && same_file(output.path, input))
+      return Error{fmt::format("{} {} would overwrite the file that {} reads: name another file", output.flag, shown(output.path),
+                               to_string(line.command))};
+  return Done{};
+}
+
+Status check_outputs(const CommandLine& line) {
+  const std::vector<NamedFile> outputs = outputs_of(line);
+  if (Status apart = check_apart(outputs, inputs_of(line)); !apart) return apart;
+  for (const NamedFile& output : outputs)
+    if (!is_standard_output(output.path))
+      if (Status writable = check_writable(output.path); !writable) return writable;
+  return Done{};
+}
+
+bool is_standard_output(std::string_view path) {
+  return path == "-";
+}
+
+bool standard_output_taken(const CommandLine& line) {
+  const std::vector<NamedFile> outputs = outputs_of(line);
+  return std::any_of(outputs.begin(), outputs.end(), [](const NamedFile& output) { return is_standard_output(output.path); });
+}
+
 bool json_to_output(const CommandLine& line) {
-  return line.json && is_output(*line.json);
+  return line.json && (line.json->empty() || is_standard_output(*line.json));
 }
 
 }  // namespace tilescope

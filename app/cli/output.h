@@ -1,11 +1,13 @@
-// Writes the results of commands; exit codes.
+// What the commands write: standard output, files that appear together at the end, and exit codes.
 #pragma once
 
 #include <cstdio>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "app/cli/command_line.h"
+#include "app/platform/files.h"
 #include "sim/core/result.h"
 
 namespace tilescope {
@@ -19,10 +21,36 @@ Status print(std::FILE* out, std::string_view text);
 /// Writes the text to the file `path`, or to standard output if it is empty or "-".
 Status write_or_print(const std::string& path, std::string_view text, std::FILE* out);
 
-/// Checks that every output file can be written, before minutes of work.
+/// Everything one command writes: all of it at the end, or nothing.
+class Outputs {
+ public:
+  explicit Outputs(std::FILE* out) : out_(out) {}
+
+  /// A file, or standard output where `path` is empty or "-". Errors  the file cannot be written beside its target.
+  Status add(const std::string& path, std::string_view text);
+  /// Prints what goes to standard output, then puts the files in place. Errors  those of both; no file has changed then.
+  Status finish();
+
+ private:
+  std::FILE* out_;
+  std::string printed_;
+  FileBatch files_;
+};
+
+/// Whether every file that the command is to write can be written, before it works for minutes.
+/// Errors  a target that cannot be written; one that is an input of the command, or another target, under whatever name.
 Status check_outputs(const CommandLine& line);
 
-/// Returns true if --json goes to standard output, which then carries nothing else.
+/// Errors  an output of the command is `input`, a file that it found by itself.
+Status check_outputs_spare(const CommandLine& line, const std::string& input);
+
+/// Whether `path`, the value of an output's flag, is standard output. Nothing at all ("") is so for --json alone.
+bool is_standard_output(std::string_view path);
+
+/// Whether an output asks for standard output, which then carries nothing else.
+bool standard_output_taken(const CommandLine& line);
+
+/// Whether --json asks for standard output.
 bool json_to_output(const CommandLine& line);
 
 }  // namespace tilescope

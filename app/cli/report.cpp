@@ -63,6 +63,8 @@ std::string heading(const Simulation& simulation) {
   if (simulation.request.block_order != BlockOrder::launch)
     table.row({"order", fmt::format("{}: {}", to_string(simulation.request.block_order),
                                     block_orders()[static_cast<std::size_t>(simulation.request.block_order)].title)});
+  if (tile.key_order != KeyOrder::ascending)
+    table.row({"keys", fmt::format("{}: the last visible tile first", to_string(tile.key_order))});
   return table.text("");
 }
 
@@ -107,7 +109,7 @@ std::string traffic(const Simulation& simulation) {
   for (Link link : all_links) {
     std::int64_t expected_total = 0;
     bool has_form = false;
-    for (Tensor tensor : all_tensors) {
+    for (Tensor tensor : simulation.program->tensors()) {
       const std::int64_t bytes = simulation.ledger.total(tensor, link).value;
       const auto term = term_of(form, tensor, link);
       if (bytes == 0 && !term) continue;
@@ -194,11 +196,13 @@ std::string report_json(const Simulation& simulation, const NextLimit* limit, co
   json["tile"] = json_of(TileShape(simulation.program->tile()));
   if (const auto stages = simulation.program->tile().stages; stages > 0) json["tile"]["stages"] = stages;
   if (simulation.request.block_order != BlockOrder::launch) json["block_order"] = to_string(simulation.request.block_order);
+  if (simulation.request.key_order != KeyOrder::ascending) json["key_order"] = to_string(simulation.request.key_order);
   Json traffic = Json::object();
   for (Link link : all_links) {
     traffic[fmt::format("{}_bytes", to_string(link))] = simulation.ledger.total(link).value;
     if (link == Link::hbm_write) traffic["hbm_write_after_flush_bytes"] = simulation.hbm_write_after_flush.value;
   }
+  if (simulation.reduced.value > 0) traffic["sm_to_l2_reduce_bytes"] = simulation.reduced.value;
   json["traffic"] = traffic;
   json["work"] = {{"flops", simulation.flops}, {"exps", simulation.exps}};
   json["memory"] = {{"peak_hbm_bytes", simulation.peak_hbm.value}, {"extra_hbm_bytes", simulation.extra_hbm.value}};

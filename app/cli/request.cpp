@@ -115,6 +115,7 @@ Result<Request> make_request(const CommandLine& line) {
   request.simulation.algorithm = line.algorithm;
   request.simulation.blocks_per_sm = line.blocks_per_sm;
   request.simulation.block_order = line.block_order;
+  request.simulation.key_order = line.key_order;
   request.simulation.gpu = std::move(*gpu);
   if (line.block_q || line.block_kv || line.stages) request.simulation.tile = tile_of(line, request.simulation);
   return request;

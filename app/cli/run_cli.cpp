@@ -1,6 +1,7 @@
 // Runs a command line and turns every error into one line.
 #include "app/cli/run_cli.h"
 
+#include <csignal>
 #include <exception>
 #include <string>
 #include <vector>
@@ -19,7 +20,6 @@
 #include "app/cli/validate.h"
 #include "app/cli/window_options.h"
 #include "app/model/failure.h"
-#include "app/platform/files.h"
 #include "sim/core/text.h"
 #include "sim/engine/chrome_trace.h"
 
@@ -51,21 +51,27 @@ Status run_simulate(const CommandLine& line, std::FILE* out) {
   const Simulation& simulation = *result->simulation;
   const HostCost cost{result->wall.count(), peak_rss_bytes()};
   const NextLimit* next = result->next ? &*result->next : nullptr;
+  Outputs outputs(out);
   if (!line.trace.empty())
-    if (const auto written = write_file(line.trace, to_chrome_trace(simulation)); !written) return written.error();
+    if (Status added = outputs.add(line.trace, to_chrome_trace(simulation)); !added) return added;
   if (line.json)
-    if (const auto written = write_or_print(*line.json, report_json(simulation, next, cost), out); !written || json_to_output(line))
-      return written;
-  return print(out, report_table(simulation, next, cost));
+    if (Status added = outputs.add(*line.json, report_json(simulation, next, cost)); !added) return added;
+  if (!standard_output_taken(line))
+    if (Status added = outputs.add("-", report_table(simulation, next, cost)); !added) return added;
+  return outputs.finish();
 }
 
-Status run_render(const CommandLine& line, std::FILE* err, const Screens& screens) {
+Status run_render(const CommandLine& line, std::FILE* out, std::FILE* err, const Screens& screens) {
   auto request = make_request(line);
   if (!request) return request.error();
   RenderOptions options = render_options(line);
   options.request = std::move(request->simulation);
   options.inputs = std::move(request->inputs);
-  return draw_picture(screens, options, err);
+  const auto picture = draw_picture(screens, std::move(options), line, err);
+  if (!picture) return picture.error();
+  if (Status written = write_or_print(line.out, picture->png, out); !written) return written;
+  say_notice(*picture, err);
+  return Done{};
 }
 
 /// Returns the window's default problem: small enough to show every number, with one block per SM, so that stepping follows one
@@ -103,13 +109,13 @@ Result<int> run(const CommandLine& line, std::FILE* out, std::FILE* err, const S
     case CommandKind::simulate:
       return code_of(run_simulate(line, out));
     case CommandKind::render:
-      return code_of(run_render(line, err, screens));
+      return code_of(run_render(line, out, err, screens));
     case CommandKind::sweep:
       return run_sweep_command(line, out, err, screens);
     case CommandKind::validate:
-      return run_validate(line, out);
+      return run_validate(line, out, err);
     case CommandKind::measure:
-      return run_measure(line, out);
+      return run_measure(line, out, err);
     case CommandKind::calibrate:
       return code_of(run_calibrate(line, out, err));
   }
@@ -124,6 +130,7 @@ int fail(std::FILE* err, std::string_view sentence, int code) {
 }  // namespace
 
 int run_cli(int argc, char** argv, std::FILE* out, std::FILE* err, const Screens& screens) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file over the limit is then an error of write(), with a sentence
   try {
     const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
     const auto line = parse_command_line(arguments);

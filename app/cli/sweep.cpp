@@ -9,9 +9,9 @@
 #include <set>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "app/cli/output.h"
+#include "app/cli/progress.h"
 #include "app/cli/request.h"
 #include "app/cli/sweep_file.h"
 #include "app/cli/text_table.h"
@@ -78,6 +78,10 @@ Result<SweepRequest> sweep_request(const CommandLine& line) {
   return sweep;
 }
 
+bool any_simulated(const SweepResult& result) {
+  return std::any_of(result.points.begin(), result.points.end(), [](const auto& point) { return point && point->done(); });
+}
+
 struct Files {
   std::string csv, json;  // empty: no such file
 
@@ -90,34 +94,19 @@ struct Files {
     }
     return Done{};
   }
-  Status write(const SweepResult& result) const {
+  /// A sweep of which nothing can be simulated leaves no file.
+  Status add_to(Outputs& outputs, const SweepResult& result) const {
+    if (!any_simulated(result)) return Done{};
     if (!csv.empty())
-      if (const Status written = write_file(csv, sweep_to_csv(result)); !written) return written;
-    if (!json.empty()) return write_file(json, sweep_to_json(result));
+      if (Status added = outputs.add(csv, sweep_to_csv(result)); !added) return added;
+    if (!json.empty()) return outputs.add(json, sweep_to_json(result));
     return Done{};
   }
-};
-
-/// Prints "12 of 48" on standard error: in place on a terminal, occasional lines elsewhere.
-class ProgressLine {
- public:
-  explicit ProgressLine(std::FILE* err) : err_(err), terminal_(::isatty(::fileno(err)) != 0) {}
-  void show(std::size_t done, std::size_t total) {
-    const auto now = std::chrono::steady_clock::now();
-    const auto apart = std::chrono::milliseconds(terminal_ ? 100 : 5000);
-    if (done < total && now - last_ < apart) return;
-    last_ = now;
-    fmt::print(err_, "{}sweep: {} of {} simulated{}", terminal_ ? "\r" : "", done, total, terminal_ ? "" : "\n");
-    std::fflush(err_);
+  Status write(const SweepResult& result) const {
+    Outputs outputs(nullptr);
+    if (Status added = add_to(outputs, result); !added) return added;
+    return outputs.finish();
   }
-  void end() {
-    if (terminal_) fmt::print(err_, "\n");
-  }
-
- private:
-  std::FILE* err_;
-  bool terminal_;
-  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now() - std::chrono::hours(1);
 };
 
 std::string table_of(const SweepResult& result) {
@@ -143,7 +132,8 @@ std::string table_of(const SweepResult& result) {
 }
 
 /// Draws the Sweep view; the rest of the window shows the first point that could be simulated.
-Status draw(const CommandLine& line, const std::shared_ptr<const SweepResult>& result, const Screens& screens, std::FILE* err) {
+Result<RenderedPicture> draw(const CommandLine& line, const std::shared_ptr<const SweepResult>& result, const Screens& screens,
+                             std::FILE* err) {
   RenderOptions options = render_options(line);
   const auto& request = result->request;
   for (std::size_t i = 0; i < result->points.size(); ++i) {
@@ -158,8 +148,29 @@ Status draw(const CommandLine& line, const std::shared_ptr<const SweepResult>& r
   options.sweep_quantity = line.quantity;
   options.center = CenterView::sweep;
   options.panel = "sweep";
-  options.out = line.png;
-  return draw_picture(screens, options, err);
+  return draw_picture(screens, std::move(options), line, err);
+}
+
+/// Everything that a whole sweep writes.
+Result<int> finish(const CommandLine& line, const Files& files, const std::shared_ptr<const SweepResult>& result, std::FILE* out,
+                   std::FILE* err, const Screens& screens) {
+  Outputs outputs(out);
+  if (const Status added = files.add_to(outputs, *result); !added) return added.error();
+  RenderedPicture picture;
+  if (!line.png.empty()) {
+    auto drawn = draw(line, result, screens, err);
+    if (!drawn) return drawn.error();
+    picture = std::move(*drawn);
+    if (const Status added = outputs.add(line.png, picture.png); !added) return added.error();
+  }
+  std::string printed;
+  if (json_to_output(line)) printed = sweep_to_json(*result);
+  if (is_standard_output(line.csv)) printed = sweep_to_csv(*result);
+  if (line.csv.empty() && !line.json && line.png.empty()) printed = table_of(*result);
+  if (const Status added = outputs.add("-", printed); !added) return added.error();
+  if (const Status finished = outputs.finish(); !finished) return finished.error();
+  say_notice(picture, err);
+  return exit_done;
 }
 
 }  // namespace
@@ -167,24 +178,22 @@ Status draw(const CommandLine& line, const std::shared_ptr<const SweepResult>& r
 Result<int> run_sweep_command(const CommandLine& line, std::FILE* out, std::FILE* err, const Screens& screens) {
   auto request = sweep_request(line);
   if (!request) return request.error();
-  const Files files{line.csv, json_to_output(line) ? std::string() : line.json.value_or("")};
+  const auto file = [](const std::string& path) { return is_standard_output(path) ? std::string() : path; };
+  const Files files{file(line.csv), file(line.json.value_or(""))};
   SweepResult begun(std::move(*request));
   if (const Status read = files.read(begun); !read) return read.error();
   const std::size_t before = begun.done(), total = begun.points.size();
-  if (before > 0) fmt::print(err, "sweep: continuing after {} of {} points\n", before, total);
-
-  // Checked before the work, so that a missing folder is reported now.
-  if (const Status ready = files.write(begun); !ready) return ready.error();
 
   Growing<SweepResult> sweep(std::move(begun));
   Status problem = Done{};
-  ProgressLine progress(err);
+  ProgressPrinter progress(err, line.quiet);
   const CatchInterrupt catching;
   auto written = std::chrono::steady_clock::now();
   const bool whole = run_sweep(
       sweep, core_count(), [&] { return interrupted.load(); },
       [&](const SweepResult& now) {
-        progress.show(now.done(), total);
+        progress.show(fmt::format("sweep: {} of {} points{}", now.done(), total,
+                                  before > 0 ? fmt::format(", {} of them from before", before) : ""));
         constexpr auto apart = std::chrono::seconds(1);
         if (std::chrono::steady_clock::now() - written < apart || !problem) return;
         problem = files.write(now);
@@ -194,22 +203,14 @@ Result<int> run_sweep_command(const CommandLine& line, std::FILE* out, std::FILE
   progress.end();
   const auto result = sweep.read();
   if (!problem) return problem.error();
-  if (const Status kept = files.write(*result); !kept) return kept.error();
   if (!whole) {
-    fmt::print(err, "sweep: stopped after {} of {} points; {}\n", result->done(), total,
-               line.csv.empty() && !line.json ? "--csv or --json would let it continue" : "the same command continues");
+    if (const Status kept = files.write(*result); !kept) return kept.error();
+    fmt::print(err, "sweep: stopped after {} of {} points; the same command goes on from there{}\n", result->done(), total,
+               line.csv.empty() && !line.json ? ", had it been given --csv or --json" : "");
     return exit_interrupted;
   }
-  const auto simulated =
-      std::find_if(result->points.begin(), result->points.end(), [](const auto& point) { return point->done(); });
-  if (simulated == result->points.end())
-    return Error{fmt::format("no point can be simulated: {}", result->points.front()->refusal)};
-  if (!line.png.empty())
-    if (const Status drawn = draw(line, result, screens, err); !drawn) return drawn.error();
-  if (json_to_output(line) || (line.csv.empty() && !line.json && line.png.empty()))
-    if (const Status printed = print(out, json_to_output(line) ? sweep_to_json(*result) : table_of(*result)); !printed)
-      return printed.error();
-  return exit_done;
+  if (!any_simulated(*result)) return Error{fmt::format("no point can be simulated: {}", result->points.front()->refusal)};
+  return finish(line, files, result, out, err, screens);
 }
 
 }  // namespace tilescope

@@ -12,6 +12,7 @@
 #include "app/cli/help.h"
 #include "kernels/measure/json_fields.h"
 #include "sim/core/csv.h"
+#include "sim/core/document.h"
 #include "sim/core/text.h"
 
 namespace tilescope {
@@ -149,6 +150,7 @@ Status take_csv(std::string_view text, std::string_view origin, SweepResult& res
   const std::string head = fmt::format("# {} ", schema);
   const std::string_view first = reader.next_line();
   if (!first.starts_with(head)) return unreadable(origin);
+  if (!check_document(first, DocumentKind::json, origin)) return unreadable(origin);
   if (Json::parse(first.substr(head.size())) != asked_of(result.request)) return other_sweep(origin);
   const auto names = reader.next_row();
   while (!reader.done()) {
@@ -160,7 +162,7 @@ Status take_csv(std::string_view text, std::string_view origin, SweepResult& res
       const bool word = names[i] == "algorithm" || names[i] == "bound_by" || names[i] == "refusal";
       if (word)
         point[names[i]] = fields[i];
-      else
+      else if (check_document(fields[i], DocumentKind::json, origin))
         point[names[i]] = Json::parse(fields[i]);
     }
     if (const Status taken = take_point(point, origin, result); !taken) return taken;
@@ -202,6 +204,7 @@ Status continue_sweep(std::string_view text, std::string_view origin, SweepResul
     if (text.starts_with("#")) {
       if (const Status taken = take_csv(text, origin, read); !taken) return taken;
     } else {
+      if (!check_document(text, DocumentKind::json, origin)) return unreadable(origin);
       const Json document = Json::parse(text);
       if (!document.is_object() || document.value("schema", "") != schema) return unreadable(origin);
       if (document.at("asked") != asked_of(result.request)) return other_sweep(origin);

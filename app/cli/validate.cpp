@@ -5,15 +5,14 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "app/cli/output.h"
+#include "app/cli/progress.h"
 #include "app/cli/validation_report.h"
 #include "app/model/assets.h"
 #include "app/model/measurements.h"
 #include "app/model/parallel.h"
 #include "app/model/validation_run.h"
-#include "app/platform/files.h"
 #include "sim/core/text.h"
 
 namespace tilescope {
@@ -49,30 +48,12 @@ Result<std::vector<MeasuredCase>> chosen_cases(const MeasurementBundle& bundle, 
   return Error{fmt::format("--list is '{}': {}", printable(list), name_hint(list, names))};
 }
 
-/// On a terminal, a line on standard error that counts up and goes away.
-class Counter {
- public:
-  explicit Counter(std::size_t all) : all_(all), shown_(::isatty(STDERR_FILENO) != 0) {}
-  ~Counter() {
-    if (shown_ && done_ > 0) std::fputs("\r\033[K", stderr);
-  }
-  Counter(const Counter&) = delete;
-  Counter& operator=(const Counter&) = delete;
-  void count() {
-    ++done_;
-    if (shown_) std::fputs(fmt::format("\rvalidate: {} of {} cases", done_, all_).c_str(), stderr);
-  }
-
- private:
-  std::size_t all_, done_ = 0;
-  bool shown_;
-};
-
 }  // namespace
 
-Result<int> run_validate(const CommandLine& line, std::FILE* out) {
+Result<int> run_validate(const CommandLine& line, std::FILE* out, std::FILE* err) {
   const Result<KnownBundle> known = find_bundle(line.bundle);
   if (!known) return known.error();
+  if (const Status apart = check_outputs_spare(line, known->path); !apart) return apart.error();
   const Result<std::vector<MeasuredCase>> cases = chosen_cases(known->bundle, line.list);
   if (!cases) return cases.error();
   const Result<GpuSpec> gpu = load_gpu(known->bundle.gpu);
@@ -80,10 +61,11 @@ Result<int> run_validate(const CommandLine& line, std::FILE* out) {
 
   std::vector<CaseValidation> results(cases->size());
   {
-    Counter counter(cases->size());
+    ProgressPrinter progress(err, line.quiet);
+    std::size_t done = 0;
     validate_cases(*gpu, *cases, {}, core_count(), [&](std::size_t index, const CaseValidation& result) {
       results[index] = result;
-      counter.count();
+      progress.show(fmt::format("validate: {} of {} cases", ++done, cases->size()));
       return true;
     });
   }
@@ -93,12 +75,14 @@ Result<int> run_validate(const CommandLine& line, std::FILE* out) {
   report.cases = *cases;
   report.results = results;
   report.summary = summarise(*cases, results);
+  Outputs outputs(out);
   if (!line.markdown.empty())
-    if (const Status written = write_file(line.markdown, validation_markdown(report)); !written) return written.error();
+    if (const Status added = outputs.add(line.markdown, validation_markdown(report)); !added) return added.error();
   if (line.json)
-    if (const Status written = write_or_print(*line.json, validation_json(report), out); !written) return written.error();
-  if (!json_to_output(line))
-    if (const Status printed = print(out, validation_table(report)); !printed) return printed.error();
+    if (const Status added = outputs.add(*line.json, validation_json(report)); !added) return added.error();
+  if (!standard_output_taken(line))
+    if (const Status added = outputs.add("-", validation_table(report)); !added) return added.error();
+  if (const Status finished = outputs.finish(); !finished) return finished.error();
   return report.summary.held() ? exit_done : exit_did_not_hold;
 }
 

@@ -11,6 +11,6 @@ namespace tilescope {
 /// numbered limit does, else 1.
 /// Errors  no bundle (machine_lacks); a bundle or its GPU's spec that cannot be read, a list that is not in it, a file that cannot
 ///         be written (wrong_request).
-Result<int> run_validate(const CommandLine& line, std::FILE* out);
+Result<int> run_validate(const CommandLine& line, std::FILE* out, std::FILE* err);
 
 }  // namespace tilescope

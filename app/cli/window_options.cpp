@@ -1,6 +1,13 @@
 // Reads the window's options from the command line.
 #include "app/cli/window_options.h"
 
+#include <mutex>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "app/cli/progress.h"
+
 namespace tilescope {
 
 namespace {
@@ -26,21 +33,31 @@ Options shared_options(const CommandLine& line) {
 }  // namespace
 
 WindowOptions window_options(const CommandLine& line) {
-  return shared_options<WindowOptions>(line);
+  WindowOptions options = shared_options<WindowOptions>(line);
+  options.gpu = line.gpu;
+  return options;
 }
 
 RenderOptions render_options(const CommandLine& line) {
   RenderOptions options = shared_options<RenderOptions>(line);
   options.panel = line.panel;
-  options.out = line.out;
   return options;
 }
 
-Status draw_picture(const Screens& screens, const RenderOptions& options, std::FILE* err) {
-  const Result<std::string> notice = screens.render_picture(options);
-  if (!notice) return notice.error();
-  if (!notice->empty()) std::fprintf(err, "tilescope: %s\n", notice->c_str());
-  return Done{};
+Result<RenderedPicture> draw_picture(const Screens& screens, RenderOptions options, const CommandLine& line, std::FILE* err) {
+  ProgressPrinter progress(err, line.quiet);
+  std::mutex one_at_a_time;
+  options.told = [&](const std::string& what, double fraction) {
+    const std::lock_guard lock(one_at_a_time);
+    progress.show(fmt::format("render: {}, {:.0f} %", what, 100 * fraction));
+  };
+  Result<RenderedPicture> picture = screens.render_picture(options);
+  progress.end();
+  return picture;
+}
+
+void say_notice(const RenderedPicture& picture, std::FILE* err) {
+  if (!picture.notice.empty()) std::fputs(fmt::format("tilescope: {}\n", picture.notice).c_str(), err);
 }
 
 }  // namespace tilescope

@@ -10,17 +10,19 @@ namespace tilescope {
 
 /// Returns every option but `request` and `inputs`, which the caller fills in.
 WindowOptions window_options(const CommandLine& line);
-/// Returns the options of a picture; `out` and `panel` come from --out and --panel.
+/// The same of a picture; `panel` is that of --panel.
 RenderOptions render_options(const CommandLine& line);
 
 /// The ways in which the program shows something. They are handed in from above: the command line knows neither.
 struct Screens {
   int (*open_window)(const WindowOptions& options);
-  /// Returns which fonts are not installed, empty where all are.
-  Result<std::string> (*render_picture)(const RenderOptions& options);
+  Result<RenderedPicture> (*render_picture)(const RenderOptions& options);
 };
 
-/// Draws the picture and names missing fonts on `err`.
-Status draw_picture(const Screens& screens, const RenderOptions& options, std::FILE* err);
+/// Draws the picture. Says on `err` how far long work is.
+Result<RenderedPicture> draw_picture(const Screens& screens, RenderOptions options, const CommandLine& line, std::FILE* err);
+
+/// Says on `err` which fonts are not installed. Call it when nothing can fail any more: an error is one line.
+void say_notice(const RenderedPicture& picture, std::FILE* err);
 
 }  // namespace tilescope

@@ -45,11 +45,14 @@ struct SetBlocksPerSm {
 struct SetBlockOrder {
   BlockOrder order = BlockOrder::launch;
 };
+struct SetKeyOrder {
+  KeyOrder order = KeyOrder::ascending;
+};
 struct SetInputs {
   InputSource inputs;
 };  // seed, spread, or a matrix the user typed or loaded
 struct SetMatrix {
-  Tensor tensor = Tensor::q;
+  Meaning tensor = Meaning::query;
   std::string text;
   bool is_path = false;
 };  // CSV; empty: seeded values again
@@ -138,9 +141,9 @@ struct ShowProbe {};  // the row that the real kernel recorded, on the numbers t
 
 using Command =
     std::variant<SetAlgorithm, SetRace, SetGpu, SetSpecValue, ResetSpecValue, SetProblem, SetTile, SetBlocksPerSm, SetBlockOrder,
-                 SetInputs, SetMatrix, SetFocusSm, Step, SeekStep, SeekCycle, SetLanes, LookIntoSms, FocusBlock, SetPlaying,
-                 SetSpeed, SetGrain, SelectRow, HoverTensor, SetThemeKind, SetCenter, SetSweep, GoOnWithStudy, SetPresent, SetAlone,
-                 SetSide, CancelWork, ShowHelp, SetLanguage, OpenCase, RunValidation, Measure, ShowProbe>;
+                 SetKeyOrder, SetInputs, SetMatrix, SetFocusSm, Step, SeekStep, SeekCycle, SetLanes, LookIntoSms, FocusBlock,
+                 SetPlaying, SetSpeed, SetGrain, SelectRow, HoverTensor, SetThemeKind, SetCenter, SetSweep, GoOnWithStudy,
+                 SetPresent, SetAlone, SetSide, CancelWork, ShowHelp, SetLanguage, OpenCase, RunValidation, Measure, ShowProbe>;
 
 /// Everything in it is compiled in commands.cpp: what a variant of so many needs is much for the forty files that push.
 class Commands {

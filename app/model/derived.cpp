@@ -22,7 +22,7 @@ constexpr double longest_wait_for_values = 0.25;
 /// nullptr where the program has no output to hold against it, or where a row of the plane would keep a frame waiting.
 std::shared_ptr<const ReferencePlane> make_reference(const TileProgram& program, const InputSource& inputs, std::int64_t plane) {
   const auto outputs = program.outputs();
-  if (std::find(outputs.begin(), outputs.end(), Tensor::o) == outputs.end()) return nullptr;
+  if (std::none_of(outputs.begin(), outputs.end(), [](Tensor tensor) { return tensor.means(Meaning::output); })) return nullptr;
   if (program.problem().seq_kv * program.problem().head_dim > most_checked_elements) return nullptr;
   return std::make_shared<const ReferencePlane>(program, inputs, plane);
 }
@@ -63,8 +63,10 @@ ValuesKey values_of_step(std::shared_ptr<const BlockHistory> history, const Bloc
 }
 
 /// The row that shows most: the one whose sum and output this block scales nearest to a half. nullopt where nothing is scaled.
-std::optional<int> telling_row(const BlockHistory& history, int op) {
-  const std::shared_ptr<const Matrix> alpha = history.value(Slot::alpha, op);
+std::optional<int> telling_row(const Schema& schema, const BlockHistory& history, int op) {
+  const Slot factor = schema.tile(Meaning::row_max, TilePart::factor);
+  if (factor == Slot::none) return std::nullopt;
+  const std::shared_ptr<const Matrix> alpha = history.value(factor, op);
   if (alpha == nullptr || alpha->values.empty()) return std::nullopt;
   const auto distance = [](float a) { return std::fabs(a - 0.5F); };
   const auto& values = alpha->values;
@@ -222,8 +224,8 @@ void Derived::free_retired() {
 bool Derived::at_hand(std::size_t slot, const ValuesKey& values) const {
   if (values.history->keeps_everything() || values_brought_[slot] == values) return true;
   for (const int op : values.ops)
-    for (int i = 1; i < slot_count; ++i)
-      if (!values.history->at_hand(static_cast<Slot>(i), op)) return false;
+    for (Slot tile : values.history->operations().tiles)
+      if (!values.history->at_hand(tile, op)) return false;
   return true;
 }
 
@@ -235,8 +237,10 @@ void Derived::ask_for_values(std::size_t slot, const ValuesKey& values) {
                  [this, slot, values](const Progress& progress) -> Worker::Deliver {
                    bool all = true;
                    for (const int op : values.ops)
-                     for (int i = 1; i < slot_count && (all = all && progress(0)); ++i)
-                       values.history->value(static_cast<Slot>(i), op);
+                     for (Slot tile : values.history->operations().tiles) {
+                       if (!(all = all && progress(0))) break;
+                       values.history->value(tile, op);
+                     }
                    return [this, slot, values, all] {
                      if (values_asked_[slot] == values) values_asked_[slot] = {};
                      if (all) values_brought_[slot] = values;
@@ -330,7 +334,7 @@ void Derived::ask(Workspace& workspace) {
   const Lane& lane = shown_.back().lane;
   if (lane.history != nullptr && !workspace.row_chosen) {
     workspace.row_chosen = true;
-    workspace.row = telling_row(*lane.history, lane.rest.op).value_or(workspace.row);
+    workspace.row = telling_row(lane.simulation->program->schema(), *lane.history, lane.rest.op).value_or(workspace.row);
   }
   if (lane.history != nullptr && !lane.history->keeps_everything()) ask_for_next_values();
   const std::optional<BlockKey> after = next_block();
@@ -361,7 +365,7 @@ void Derived::ask_for_plane(std::size_t slot, const PlaneKey& key) {
 /// What is known of the plane of the step's block; of the first plane before anything ran.
 void Derived::show_plane(std::size_t i) {
   Shown& shown = shown_[i];
-  const PlaneKey key{playback_.runners()[i].simulation, shown.operations != nullptr ? shown.operations->plane : 0};
+  const PlaneKey key{playback_.runners()[i].simulation, shown.operations != nullptr ? shown.operations->domain.plane : 0};
   const PlaneFacts* facts = planes_.find(key);
   if (facts == nullptr) ask_for_plane(i, key);
   shown.lane.reference = facts != nullptr ? facts->reference : nullptr;

@@ -74,7 +74,7 @@ std::int64_t Measured::shown_query() const {
   const int op = lane.rest.op;
   const std::int32_t tile = op >= 0 ? block.operations[static_cast<std::size_t>(op)].q_tile : -1;
   const std::int64_t tile_first = std::max(0, tile) * program.tile().block_q;
-  const std::int64_t query = std::max<std::int64_t>(tile_first, block.first_row) + from_.workspace.row;
+  const std::int64_t query = std::max<std::int64_t>(tile_first, block.domain.first) + from_.workspace.row;
   return std::clamp<std::int64_t>(query, 0, program.problem().seq_q - 1);
 }
 
@@ -84,7 +84,7 @@ void Measured::choose_probe() {
   std::shared_ptr<const KnownProbe> best = probe_ != nullptr ? probe_ : probes_.front();
   if (const BlockOperations* block = from_.derived.chosen().operations)
     for (const auto& known : probes_)
-      if (known->probe.plane == block->plane && known->probe.query == shown_query()) {
+      if (known->probe.plane == block->domain.plane && known->probe.query == shown_query()) {
         best = known;
         break;
       }
@@ -186,7 +186,7 @@ void Measured::measure() {
   what.inputs = from_.requested.fitting_inputs(what.request.problem);
   what.query = what.request.problem.seq_q - 1;  // of step 0: the row that sees most keys
   if (const BlockOperations* block = from_.derived.chosen().operations) {
-    what.plane = block->plane;
+    what.plane = block->domain.plane;
     what.query = shown_query();
   }
   from_.worker.submit(Queue::background, slots::measure, WorkKind::measurement,

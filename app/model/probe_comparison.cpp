@@ -10,24 +10,19 @@ namespace tilescope {
 
 namespace {
 
+bool is_sum(Slot slot) {
+  return slot.is(Meaning::row_sum) || slot.is(Meaning::row_sum, TilePart::updated);
+}
+
 /// Which of the three an operation leaves; nullptr for any other.
 double* target(const Operation& op, ProbedStep& step) {
-  switch (op.dst) {
-    case Slot::m:
-    case Slot::m_new:
-      return &step.m;
-    case Slot::l:
-    case Slot::l_new:
-      return &step.l;
-    case Slot::alpha:
-      return &step.alpha;
-    default:
-      return nullptr;
-  }
+  if (op.dst.is(Meaning::row_max) || op.dst.is(Meaning::row_max, TilePart::updated)) return &step.m;
+  if (is_sum(op.dst)) return &step.l;
+  return op.dst.is(Meaning::row_max, TilePart::factor) ? &step.alpha : nullptr;
 }
 
 bool has_row(const BlockOperations& block, std::int64_t plane, std::int64_t query) {
-  return block.plane == plane && query >= block.first_row && query < block.first_row + block.rows;
+  return block.domain.plane == plane && query >= block.domain.first && query < block.domain.end();
 }
 
 /// The tile machine's figures after each step: after each key tile of the row's query tile, or after the last one where the kernel
@@ -55,7 +50,7 @@ int telling_op(const BlockOperations& block, std::int64_t query_tile) {
   int found = -1;
   for (std::size_t i = 0; i < block.operations.size(); ++i) {
     const Operation& op = block.operations[i];
-    if ((op.dst != Slot::l && op.dst != Slot::l_new) || op.kv_tile < 0 || (op.q_tile >= 0 && op.q_tile != query_tile)) continue;
+    if (!is_sum(op.dst) || op.kv_tile < 0 || (op.q_tile >= 0 && op.q_tile != query_tile)) continue;
     if (found < 0 || op.kv_tile == 1) found = static_cast<int>(i);
     if (op.kv_tile >= 1) break;
   }
@@ -113,7 +108,7 @@ Result<std::shared_ptr<const ProbeComparison>> compare_probe(const TileProgram& 
   const Result<std::shared_ptr<const BlockHistory>> history = run_block(program, known->inputs, made.launch, made.block, progress);
   if (!history) return history.error();
   const std::int64_t query_tile = probe.query / probe.tile.block_q;
-  made.first_row = std::max<std::int64_t>((*history)->operations().first_row, query_tile * probe.tile.block_q);
+  made.first_row = std::max<std::int64_t>((*history)->operations().domain.first, query_tile * probe.tile.block_q);
   made.row = static_cast<int>(probe.query - made.first_row);
   made.telling_op = telling_op((*history)->operations(), query_tile);
   const bool running = probe.launches.size() == 1;

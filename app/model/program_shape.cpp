@@ -8,24 +8,32 @@ namespace tilescope {
 
 namespace {
 
-// S, P, the row statistics in the order they are made, then the output: the order of the listing, left to right.
-constexpr std::array<Slot, slot_count - 1> draw_order = {Slot::s,    Slot::p, Slot::m,      Slot::m_tile, Slot::m_new, Slot::alpha,
-                                                         Slot::beta, Slot::l, Slot::l_tile, Slot::l_new,  Slot::pv,    Slot::o,
-                                                         Slot::lse,  Slot::q, Slot::k,      Slot::v};
+/// Scores, probabilities, the row statistics in the order they are made, then the output: the order of the listing, left to right.
+/// Of one tensor: the value, what a tile contributes, the next value, the factors; a matrix after what is added to it.
+std::pair<int, int> draw_rank(Slot slot) {
+  constexpr std::array<Meaning, meaning_count> order = {
+      Meaning::score,       Meaning::probability, Meaning::row_max, Meaning::row_sum, Meaning::row_dot, Meaning::output,
+      Meaning::log_sum_exp, Meaning::query,       Meaning::key,     Meaning::value,   Meaning::bias,    Meaning::table};
+  constexpr std::array<int, 5> rank_of_part = {0, 2, 1, 3, 4};
+  const Tensor of = slot.tensor();
+  const auto place = static_cast<int>(std::find(order.begin(), order.end(), of->meaning) - order.begin());
+  const bool added = of->cols != Axis::one && slot->part == TilePart::of_tile;
+  return {place + (of->gradient ? meaning_count : 0), added ? -1 : rank_of_part[static_cast<std::size_t>(slot->part)]};
+}
 
-void widen(std::array<SlotShape, slot_count>& found, Slot slot, int rows, int cols, int ring) {
-  SlotShape& shape = found[static_cast<std::size_t>(slot)];
+void widen(std::array<SlotShape, most_slots>& found, Slot slot, int rows, int cols, int ring) {
+  SlotShape& shape = found[slot.index()];
   shape.slot = slot;
   shape.rows = std::max(shape.rows, rows);
   shape.cols = std::max(shape.cols, cols);
   shape.rings = std::max(shape.rings, ring + 1);
 }
 
-void collect(const BlockOperations& block, std::array<SlotShape, slot_count>& found) {
+void collect(const BlockOperations& block, std::array<SlotShape, most_slots>& found) {
   for (const Operation& operation : block.operations) {
     if (operation.dst == Slot::none) continue;
     widen(found, operation.dst, operation.rows, operation.cols, operation.kind == OpKind::load ? operation.ring : 0);
-    found[static_cast<std::size_t>(operation.dst)].shared |= is_shared(block, operation.dst);
+    found[operation.dst.index()].shared |= is_shared(block, operation.dst);
   }
 }
 
@@ -35,14 +43,14 @@ bool contains(std::span<const Tensor> tensors, Tensor tensor) {
 
 std::vector<TensorShape> collect_tensors(const ProgramInfo& info, const TileProgram& program) {
   std::vector<TensorShape> shapes;
-  for (Tensor tensor : all_tensors) {
+  for (Tensor tensor : program.tensors()) {
     TensorShape shape;
     shape.tensor = tensor;
     shape.input = contains(program.inputs(), tensor);
     shape.output = contains(program.outputs(), tensor);
     shape.here = shape.input || shape.output;
     // Attention without S and P in HBM is the point of FlashAttention, so their empty places are shown.
-    const bool telling = info.family == "attention" && (tensor == Tensor::s || tensor == Tensor::p);
+    const bool telling = info.family == "attention" && tensor->rows == Axis::query && tensor->cols == Axis::key;
     if (!shape.here && !telling) continue;
     shape.layout = tensor_layout(program.problem(), program.tile(), tensor);
     shapes.push_back(shape);
@@ -60,7 +68,7 @@ ProgramShape program_shape(const ProgramInfo& info, const TileProgram& program, 
   shape.tensors = collect_tensors(info, program);
 
   const std::int64_t blocks = program.launches()[static_cast<std::size_t>(launch)].blocks();
-  std::array<SlotShape, slot_count> found{};
+  std::array<SlotShape, most_slots> found{};
   BlockOperations operations;
   for (std::int64_t block : {std::int64_t{0}, blocks / 2, blocks - 1}) {
     operations.clear();
@@ -69,9 +77,11 @@ ProgramShape program_shape(const ProgramInfo& info, const TileProgram& program, 
     shape.longest_block = std::max(shape.longest_block, operations.operations.size());
   }
   const std::int64_t element = element_bytes(program.problem().dtype);
+  std::vector<Slot> drawn = program.schema().tiles;
+  std::stable_sort(drawn.begin(), drawn.end(), [](Slot a, Slot b) { return draw_rank(a) < draw_rank(b); });
   for (int pass = 0; pass < 2; ++pass) {
-    for (Slot slot : draw_order) {
-      SlotShape& slot_shape = found[static_cast<std::size_t>(slot)];
+    for (Slot slot : drawn) {
+      SlotShape& slot_shape = found[slot.index()];
       if (slot_shape.slot == Slot::none || slot_shape.shared != (pass == 1)) continue;
       slot_shape.buffer_bytes = std::int64_t{slot_shape.rows} * slot_shape.cols * (slot_shape.shared ? element : 4);
       shape.slots.push_back(slot_shape);

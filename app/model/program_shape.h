@@ -22,7 +22,7 @@ struct SlotShape {
 
 /// One tensor of the problem as the HBM box shows it.
 struct TensorShape {
-  Tensor tensor = Tensor::q;
+  Tensor tensor;
   TensorLayout layout;
   bool here = true;  // false: a matrix that this program never writes to HBM
   bool input = false, output = false;

@@ -14,7 +14,8 @@ constexpr std::array matrices = {&InputSource::q, &InputSource::k, &InputSource:
 
 }  // namespace
 
-void Requested::set_gpu(GpuSpec gpu) {
+void Requested::set_gpu(std::string source, GpuSpec gpu) {
+  gpu_source = std::move(source);
   gpu_base = request.gpu = std::move(gpu);
   request.tile.reset();  // those of the kernel on that GPU: what suits a toy suits no H200
   request.blocks_per_sm.reset();
@@ -37,6 +38,7 @@ void Requested::reset_spec_value(std::string_view key) {
 void Requested::open_case(std::optional<GpuSpec> other_gpu, std::string algorithm, const AttentionProblem& problem,
                           const TileShape& tile) {
   if (other_gpu) {
+    gpu_source = other_gpu->id;
     gpu_base = request.gpu = std::move(*other_gpu);
     request.focus_sm = 0;
   }
@@ -47,11 +49,11 @@ void Requested::open_case(std::optional<GpuSpec> other_gpu, std::string algorith
   race = false;
 }
 
-std::shared_ptr<const Matrix>& matrix_of(InputSource& inputs, Tensor tensor) {
-  return tensor == Tensor::k ? inputs.k : tensor == Tensor::v ? inputs.v : inputs.q;
+std::shared_ptr<const Matrix>& matrix_of(InputSource& inputs, Meaning tensor) {
+  return tensor == Meaning::key ? inputs.k : tensor == Meaning::value ? inputs.v : inputs.q;
 }
 
-Result<InputSource> Requested::with_matrix(Tensor tensor, std::string_view text, std::string_view origin) const {
+Result<InputSource> Requested::with_matrix(Meaning tensor, std::string_view text, std::string_view origin) const {
   InputSource changed = inputs;
   matrix_of(changed, tensor) = nullptr;
   if (text.empty()) return changed;

@@ -16,6 +16,7 @@ struct Requested {
   SimulationRequest request;  // what the controls show; may be newer than the simulation on screen
   bool race = false;
   InputSource inputs;                // as the user gave them
+  std::string gpu_source;            // what the GPU was loaded by: its id, or the path of a file
   GpuSpec gpu_base;                  // the GPU as its file has it, without overrides
   std::vector<std::string> gpu_ids;  // that can be asked for by name
 
@@ -23,7 +24,7 @@ struct Requested {
   bool good_race = false;
 
   /// Takes another GPU, with the tile and the blocks per SM that its kernel has.
-  void set_gpu(GpuSpec gpu);
+  void set_gpu(std::string source, GpuSpec gpu);
   /// "l2.capacity_bytes=0". Errors  those of set_spec_value().
   Status set_spec_value(std::string_view assignment);
   /// Gives a key of the GPU back what its file says; every key where `key` is empty.
@@ -32,7 +33,7 @@ struct Requested {
   void open_case(std::optional<GpuSpec> other_gpu, std::string algorithm, const AttentionProblem& problem, const TileShape& tile);
   /// Puts a user's matrix in the place of Q, K or V, or seeded values where `text` is empty. `origin` names the matrix in errors.
   /// Errors  no matrix; one of another shape than the problem's.
-  Result<InputSource> with_matrix(Tensor tensor, std::string_view text, std::string_view origin) const;
+  Result<InputSource> with_matrix(Meaning tensor, std::string_view text, std::string_view origin) const;
   /// Returns the inputs that have the problem's shape; seeded values stand in for the others.
   InputSource fitting_inputs(const AttentionProblem& problem) const;
   /// Errors  a matrix that does not have the shape of the requested problem.
@@ -44,6 +45,6 @@ struct Requested {
 };
 
 /// The slot of Q, K or V in a source of inputs.
-std::shared_ptr<const Matrix>& matrix_of(InputSource& inputs, Tensor tensor);
+std::shared_ptr<const Matrix>& matrix_of(InputSource& inputs, Meaning tensor);
 
 }  // namespace tilescope

@@ -34,12 +34,14 @@ Session::State::State(Start start)
     : load_gpu(start.load_gpu),
       load_text(start.load_text),
       first_step(start.step),
-      worker({start.threads, std::move(start.wake), [this](const Error& error) { workspace.notify(error); }}),
+      worker(
+          {start.threads, std::move(start.wake), [this](const Error& error) { workspace.notify(error); }, std::move(start.told)}),
       measured({worker, requested, playback, derived, workspace}, std::move(start.measurements), start.load_gpu,
                background_threads(start.threads)),
       studies(worker, background_threads(start.threads)) {
   requested.request = std::move(start.request);
   requested.gpu_base = requested.request.gpu;
+  requested.gpu_source = start.gpu_source.empty() ? requested.request.gpu.id : std::move(start.gpu_source);
   requested.inputs = std::move(start.inputs);
   requested.race = start.race;
   requested.gpu_ids = std::move(start.gpu_ids);

@@ -23,6 +23,7 @@ class Session {
   struct Start {
     SimulationRequest request;
     InputSource inputs;
+    std::string gpu_source;            // what the GPU was loaded by; empty: its id
     std::optional<std::int64_t> step;  // absent: opening_step()
     bool race = false;
     bool by_sm = false;  // lanes of the timeline
@@ -39,6 +40,8 @@ class Session {
     bool threads = true;
     /// Called from the worker's thread when a result is there; may be empty.
     std::function<void()> wake;
+    /// Hears how far the work is where there are no threads; may be empty.
+    WorkTold told;
   };
 
   explicit Session(Start start);

@@ -10,6 +10,11 @@ namespace tilescope {
 
 namespace {
 
+/// The letter under which a person gives a matrix.
+const char* name_of(Meaning given) {
+  return given == Meaning::key ? "K" : given == Meaning::value ? "V" : "Q";
+}
+
 /// The run of a block that starts at `start`; runs are in order of start.
 std::optional<std::size_t> find_run(const Trace& trace, int launch, std::int64_t block, double start) {
   const auto runs = trace.runs();
@@ -61,7 +66,7 @@ void Session::State::operator()(const SetGpu& command) {
   if (load_gpu == nullptr) return;
   Result<GpuSpec> loaded = load_gpu(command.id_or_path);
   if (!loaded) return workspace.refuse("gpu", loaded.error());
-  requested.set_gpu(std::move(*loaded));
+  requested.set_gpu(command.id_or_path, std::move(*loaded));
   simulate_again("gpu");
 }
 
@@ -100,6 +105,12 @@ void Session::State::operator()(const SetBlockOrder& command) {
   simulate_again("block_order");
 }
 
+void Session::State::operator()(const SetKeyOrder& command) {
+  if (requested.request.key_order == command.order) return;
+  requested.request.key_order = command.order;
+  simulate_again("key_order");
+}
+
 void Session::State::operator()(const OpenCase& command) {
   std::optional<GpuSpec> other;
   if (command.gpu != requested.request.gpu.id || !unchanged(requested.request.gpu)) {
@@ -128,8 +139,8 @@ void Session::State::operator()(const SetInputs& command) {
 }
 
 void Session::State::operator()(const SetMatrix& command) {
-  const std::string control = fmt::format("inputs.{}", to_string(command.tensor));
-  std::string text = command.text, origin = fmt::format("the matrix typed for {}", to_string(command.tensor));
+  const std::string control = fmt::format("inputs.{}", name_of(command.tensor));
+  std::string text = command.text, origin = fmt::format("the matrix typed for {}", name_of(command.tensor));
   if (!text.empty() && command.is_path && load_text != nullptr) {
     Result<std::string> read = load_text(command.text);
     if (!read) return workspace.refuse(control, read.error());

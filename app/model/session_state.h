@@ -56,6 +56,7 @@ struct Session::State {
   void operator()(const SetTile& command);
   void operator()(const SetBlocksPerSm& command);
   void operator()(const SetBlockOrder& command);
+  void operator()(const SetKeyOrder& command);
   void operator()(const SetInputs& command);
   void operator()(const SetMatrix& command);
   void operator()(const SetFocusSm& command);

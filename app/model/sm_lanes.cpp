@@ -124,7 +124,8 @@ int SmLanes::launch_at(double cycle) const {
 
 Tensor made_by(const Simulation& simulation, int launch) {
   const auto written = [&](Tensor tensor) { return simulation.ledger.total(launch, tensor, Link::sm_to_l2).value; };
-  return *std::max_element(all_tensors.begin(), all_tensors.end(), [&](Tensor a, Tensor b) { return written(a) < written(b); });
+  const auto tensors = simulation.program->tensors();
+  return *std::max_element(tensors.begin(), tensors.end(), [&](Tensor a, Tensor b) { return written(a) < written(b); });
 }
 
 SmLanes make_sm_lanes(const Simulation& simulation) {

@@ -14,7 +14,7 @@ namespace tilescope {
 /// One entry an interval of the SM, in the intervals' order. Small, because there can be hundreds of thousands.
 struct StepLabel {
   std::uint8_t line = 0;
-  Tensor tensor = Tensor::q;                      // whose colour it wears
+  Tensor tensor;                                  // whose colour it wears
   Slot slot = Slot::none;                         // what it writes; what a store reads
   bool moves = false;                             // a load or a store
   std::int32_t row = 0, col = 0;                  // of the tile that moves

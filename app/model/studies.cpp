@@ -27,11 +27,14 @@ RooflineKernel kernel_of(const Simulation& simulation, bool chosen) {
   return kernel;
 }
 
-/// Largest power of two for which the two longest of the sweep's simulations take about a second: pairs of tiles of 64 x 64.
+/// Largest power of two for which the sweep takes seconds and less than a gigabyte. Time grows with the pairs of tiles of all
+/// planes; memory grows with those of one plane, which a block of flash1 walks alone.
 std::int64_t longest_sequence(const SimulationRequest& request) {
-  const bool small = request.gpu.sm_shared_bytes_per_block < 99 * 1024;  // tiles of 16 x 16 there
-  const double tile = small ? 16 : 64, pairs = 1 << 20, planes = static_cast<double>(request.problem.query_planes());
-  const double longest = tile * std::sqrt(pairs / planes);
+  const bool small = request.gpu.sm_shared_bytes_per_block < 99 * 1024;  // tiles of 16 x 16 there, of 64 x 64 elsewhere
+  constexpr double most_pairs_of_plane = 1 << 16;
+  const double tile = small ? 16 : 64, pairs = small ? 1 << 17 : 1 << 20;
+  const double planes = static_cast<double>(request.problem.query_planes());
+  const double longest = tile * std::sqrt(std::min(pairs / planes, most_pairs_of_plane));
   return std::int64_t{1} << static_cast<int>(std::clamp(std::floor(std::log2(longest)), 6.0, 17.0));
 }
 

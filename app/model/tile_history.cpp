@@ -15,7 +15,7 @@ class Collector {
       : simulation_(simulation), problem_(simulation.program->problem()), plane_(plane), kv_plane_(problem_.kv_plane_of(plane)) {
     const TileProgram& program = *simulation.program;
     for (int launch = 0; launch < static_cast<int>(program.launches().size()); ++launch) maps_.emplace_back(program, launch);
-    for (Tensor tensor : all_tensors) layouts_[static_cast<std::size_t>(tensor)] = tensor_layout(problem_, program.tile(), tensor);
+    layouts_ = tensor_layouts(problem_, program.tile(), program.tensors());
     for (auto& [run, block] : kept_) run = -1;
     for (int sm : simulation.trace->focused_sms()) {
       if (focused_.size() <= static_cast<std::size_t>(sm)) focused_.resize(static_cast<std::size_t>(sm) + 1);
@@ -23,13 +23,13 @@ class Collector {
     }
   }
 
-  std::array<TileTimes, tensor_count> collect() {
+  std::array<TileTimes, most_tensors> collect() {
     const auto runs = simulation_.trace->runs();
     for (const BlockRun& run : runs)
       if (!in_focus(run.sm) && concerns(run)) add_stores(run);
     for (int sm : simulation_.trace->focused_sms()) add_intervals(sm);
-    std::array<TileTimes, tensor_count> times;
-    for (Tensor tensor : all_tensors) times[static_cast<std::size_t>(tensor)] = times_of(tensor);
+    std::array<TileTimes, most_tensors> times;
+    for (Tensor tensor : simulation_.program->tensors()) times[tensor.index()] = times_of(tensor);
     return times;
   }
 
@@ -37,9 +37,9 @@ class Collector {
 
  private:
   TileTimes times_of(Tensor tensor) {
-    std::vector<TileEvent>& events = events_[static_cast<std::size_t>(tensor)];
+    std::vector<TileEvent>& events = events_[tensor.index()];
     std::stable_sort(events.begin(), events.end(), [](const TileEvent& a, const TileEvent& b) { return a.end < b.end; });
-    const TensorLayout& layout = layouts_[static_cast<std::size_t>(tensor)];
+    const TensorLayout& layout = layouts_[tensor.index()];
     return {static_cast<int>(ceil_div(layout.rows, layout.tile_rows)), static_cast<int>(ceil_div(layout.cols, layout.tile_cols)),
             events};
   }
@@ -53,16 +53,15 @@ class Collector {
   }
 
   void add(const TileRef& tile, double end, bool store) {
-    const bool of_keys = tile.tensor == Tensor::k || tile.tensor == Tensor::v;
+    const bool of_keys = tile.tensor->planes == Planes::key;
     if (tile.plane != (of_keys ? kv_plane_ : plane_)) return;
-    const TensorLayout& layout = layouts_[static_cast<std::size_t>(tile.tensor)];
+    const TensorLayout& layout = layouts_[tile.tensor.index()];
     // A load may be more than one tile of the grid (a whole row of S), or a part of one.
     const auto last_row = (tile.row + std::max(tile.rows, 1) - 1) / layout.tile_rows;
     const auto last_col = (tile.col + std::max(tile.cols, 1) - 1) / layout.tile_cols;
     for (auto row = tile.row / layout.tile_rows; row <= last_row; ++row) {
       for (auto col = tile.col / layout.tile_cols; col <= last_col; ++col) {
-        events_[static_cast<std::size_t>(tile.tensor)].push_back(
-            {end, static_cast<std::int32_t>(row), static_cast<std::int32_t>(col), store});
+        events_[tile.tensor.index()].push_back({end, static_cast<std::int32_t>(row), static_cast<std::int32_t>(col), store});
       }
     }
   }
@@ -101,11 +100,11 @@ class Collector {
   const AttentionProblem& problem_;
   std::int64_t plane_, kv_plane_;
   std::vector<BlockMap> maps_;  // by launch
-  std::array<TensorLayout, tensor_count> layouts_{};
+  TensorLayouts layouts_{};
   std::vector<bool> focused_;  // by SM
   BlockOperations block_;
   std::array<std::pair<std::int32_t, BlockOperations>, 61> kept_{};
-  std::array<std::vector<TileEvent>, tensor_count> events_;  // by tensor
+  std::array<std::vector<TileEvent>, most_tensors> events_;  // by tensor
 };
 
 }  // namespace
@@ -118,7 +117,7 @@ BlockMap::BlockMap(const TileProgram& program, int launch) {
   const auto probe = [&](std::int64_t index) {
     block.clear();
     program.emit_block(launch, index, block);
-    return std::pair<std::int64_t, std::int64_t>(block.plane, block.first_row);
+    return std::pair<std::int64_t, std::int64_t>(block.domain.plane, block.domain.first);
   };
   const auto [plane, row] = probe(0);
   plane_.origin = plane;

@@ -123,12 +123,12 @@ class TileHistory {
   /// True when loads of every SM are in it.
   bool all_reads() const { return all_reads_; }
   /// Of the drawn cells of `box`. Limits: this history outlives it.
-  BoxHistory cells(const TileCells& box) const { return {times_[static_cast<std::size_t>(box.tensor)], box}; }
+  BoxHistory cells(const TileCells& box) const { return {times_[box.tensor.index()], box}; }
 
  private:
   std::int64_t plane_ = 0;
   bool all_reads_ = true;
-  std::array<TileTimes, tensor_count> times_;  // by tensor
+  std::array<TileTimes, most_tensors> times_;  // by tensor
 };
 
 }  // namespace tilescope

@@ -7,7 +7,7 @@ namespace tilescope {
 
 /// The tiles of a plane of one tensor, and the cells that they are drawn as.
 struct TileCells {
-  Tensor tensor = Tensor::q;
+  Tensor tensor;
   int grid_rows = 1, grid_cols = 1;    // tiles of a plane
   int shown_rows = 1, shown_cols = 1;  // drawn cells; fewer where a cell stands for several tiles
 };

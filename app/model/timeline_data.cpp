@@ -77,20 +77,18 @@ UnitLane make_lane(Unit unit, std::vector<LaneBar> bars, std::span<const StepLab
   lane.unit = unit;
   lane.bars = std::move(bars);
   assign_tracks(lane);
-  std::array<LaneSeries, tensor_count> by_tensor;
+  std::array<LaneSeries, most_tensors> by_tensor;  // by index; the empty handle shares the first
   double latest = 0;
   lane.latest_end.reserve(lane.bars.size());
   for (const LaneBar& bar : lane.bars) {
     latest = std::max(latest, bar.end);
     lane.latest_end.push_back(latest);
     const Tensor tensor = labels[static_cast<std::size_t>(bar.interval)].tensor;
-    add_to_series(by_tensor[static_cast<std::size_t>(tensor)], bar.start, bar.end);
+    by_tensor[tensor.index()].tensor = tensor;
+    add_to_series(by_tensor[tensor.index()], bar.start, bar.end);
   }
-  for (const Tensor tensor : all_tensors) {
-    LaneSeries& series = by_tensor[static_cast<std::size_t>(tensor)];
-    series.tensor = tensor;
+  for (LaneSeries& series : by_tensor)
     if (!series.starts.empty()) lane.series.push_back(std::move(series));
-  }
   return lane;
 }
 

@@ -26,7 +26,7 @@ struct LaneBar {
 
 /// When a lane worked on one tensor.
 struct LaneSeries {
-  Tensor tensor = Tensor::q;
+  Tensor tensor;
   std::vector<double> starts, ends;  // disjoint, in order
   std::vector<double> before;        // cycles busy before starts[i]
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,6 +19,7 @@ namespace tilescope {
 struct WindowOptions {
   SimulationRequest request;  // checked sizes and a loaded GPU; what only simulate() can refuse may still be in it
   InputSource inputs;
+  std::string gpu;                   // what the GPU was loaded by: an id, or the path of a file
   std::optional<std::int64_t> step;  // absent: a few steps in
   bool race = false;
   CenterView center = CenterView::stage;
@@ -42,7 +44,13 @@ struct RenderOptions {
   std::string panel;                         // an id of panel_table() of the views; empty for the whole window
   std::shared_ptr<const SweepResult> swept;  // what the Sweep view shows; absent: its usual one
   SweepQuantity sweep_quantity{};
-  std::string out;  // the PNG, written by write_file() of app/platform/files.h
+  std::function<void(const std::string& what, double fraction)> told;  // hears how far the work is, from any thread; may be empty
+};
+
+/// A drawn picture.
+struct RenderedPicture {
+  std::string png;     // the bytes of the file
+  std::string notice;  // which fonts are not installed; empty where all are
 };
 
 }  // namespace tilescope

@@ -284,6 +284,12 @@ constexpr std::array keys = {
           s.block_order = block_orders()[*known].order;
           return Done{};
         }},
+    Key{"key_order",
+        [](const WindowState& s) { return s.key_order == KeyOrder::ascending ? std::nullopt : Written(to_string(s.key_order)); },
+        [](WindowState& s, Text key, Text text) {
+          constexpr std::array<Text, 2> names = {"ascending", "descending"};
+          return read_enum(key, text, names, s.key_order);
+        }},
     switch_key<&WindowState::race>("race"),
     Key{"seed", [](const WindowState& s) { return unless(std::uint64_t{1}, s.seed); },
         [](WindowState& s, Text key, Text text) -> Status {
@@ -399,6 +405,12 @@ Status read_pair(WindowState& state, std::string_view name, std::string_view tex
                        : fmt::format("a link has no key '{}': take it out", printable(name))};
 }
 
+/// Values that --set changed before the window opened count too, so the GPU's file in the session is no measure.
+bool changed_by_user(const GpuSpec& gpu, std::string_view key) {
+  const auto from = gpu.provenance.find(key);
+  return from != gpu.provenance.end() && from->second.source == Source::user && from->second.note == changed_note;
+}
+
 /// What one key alone cannot say.
 Status check_whole(const WindowState& state, const std::set<std::string, std::less<>>& given) {
   if (state.tile && (state.tile->block_q < 1 || state.tile->block_kv < 1))
@@ -453,14 +465,15 @@ WindowState window_state_of(const SessionView& view) {
   WindowState state;
   const Requested& asked = *view.requested;
   state.algorithm = asked.request.algorithm;
-  state.gpu = asked.request.gpu.id;
+  state.gpu = asked.gpu_source;
   for (const SpecKey& row : spec_keys())
-    if (asked.request.gpu.*row.member != asked.gpu_base.*row.member)
-      state.spec_values.emplace(row.key, asked.request.gpu.*row.member);
+    if (changed_by_user(asked.request.gpu, row.key)) state.spec_values.emplace(row.key, asked.request.gpu.*row.member);
   state.problem = asked.request.problem;
   state.tile = asked.request.tile;
+  if (state.tile) state.tile->key_order = KeyOrder::ascending;  // the request's own decides
   state.blocks_per_sm = asked.request.blocks_per_sm;
   state.block_order = asked.request.block_order;
+  state.key_order = asked.request.key_order;
   state.race = asked.race;
   state.focus_sm = asked.request.focus_sm;
   state.seed = asked.inputs.seed;

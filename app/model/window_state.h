@@ -33,11 +33,12 @@ struct WindowState {
   // the request
   std::string algorithm = "flash2";
   std::string gpu = "toy";                                 // an id, or the path of a file
-  std::map<std::string, double, std::less<>> spec_values;  // by key: those that differ from the GPU's file
+  std::map<std::string, double, std::less<>> spec_values;  // by key: those that a person changed
   AttentionProblem problem;
   std::optional<ProgramTile> tile;  // absent: the program's own
   std::optional<int> blocks_per_sm;
   BlockOrder block_order = BlockOrder::launch;
+  KeyOrder key_order = KeyOrder::ascending;
   bool race = false;
 
   // its values

@@ -70,14 +70,7 @@ class JobQueue {
     std::vector<Worker::Deliver> finished;
     {
       std::unique_lock lock(mutex_);
-      while (!threaded_ && !pending_.empty()) {
-        const Job job = begin();
-        lock.unlock();
-        Worker::Deliver deliver = run(job);
-        lock.lock();
-        running_slot_ = -1;
-        finished_.push_back(std::move(deliver));
-      }
+      while (!threaded_ && !pending_.empty()) work_off(lock);
       finished = std::exchange(finished_, {});
     }
     for (const Worker::Deliver& deliver : finished)
@@ -121,8 +114,9 @@ class JobQueue {
 
   Worker::Deliver run(const Job& job) {
     try {
-      return job.work([this](double fraction) {
+      return job.work([this, &job](double fraction) {
         progress_.store(fraction, std::memory_order_relaxed);
+        if (!options_->threads && options_->told && job.kind != WorkKind::unnamed) options_->told(job.kind, fraction);
         if (!threaded_) return true;
         if (cancelled_.load(std::memory_order_relaxed)) return false;
         const std::lock_guard lock(mutex_);
@@ -135,17 +129,22 @@ class JobQueue {
     }
   }
 
+  /// Does the first pending job and keeps what it returned; the lock is open meanwhile.
+  void work_off(std::unique_lock<std::mutex>& lock) {
+    const Job job = begin();
+    lock.unlock();
+    Worker::Deliver deliver = run(job);
+    lock.lock();
+    running_slot_ = -1;
+    finished_.push_back(std::move(deliver));
+  }
+
   void loop() {
     std::unique_lock lock(mutex_);
     while (true) {
       changed_.wait(lock, [this] { return stop_ || !pending_.empty(); });
       if (stop_) return;
-      const Job job = begin();
-      lock.unlock();
-      Worker::Deliver deliver = run(job);
-      lock.lock();
-      running_slot_ = -1;
-      finished_.push_back(std::move(deliver));
+      work_off(lock);
       changed_.notify_all();
       if (options_->wake) {
         lock.unlock();

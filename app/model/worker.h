@@ -27,6 +27,9 @@ struct WorkView {
   double progress = 0;
 };
 
+/// Hears what a job does, and how far it is, 0..1.
+using WorkTold = std::function<void(WorkKind kind, double fraction)>;
+
 class Worker {
  public:
   /// Done on the session's thread once the work is over.
@@ -41,6 +44,8 @@ class Worker {
     std::function<void()> wake;
     /// Called on the session's thread for work that ended with an exception; may be empty.
     std::function<void(const Error&)> failed;
+    /// Called where there are no threads, from whatever thread the job runs on; may be empty.
+    WorkTold told;
   };
 
   /// A queue whose thread the machine does not give does its work without one.

@@ -36,17 +36,13 @@ std::vector<fs::path> asset_folders() {
   std::vector<fs::path> folders;
   fs::path folder = executable_folder();
   if (!folder.empty()) {
-    const fs::path prefix = folder.parent_path();
+    folders.push_back(folder.parent_path() / "share" / "tilescope" / "assets");
     for (int level = 0; level < levels_above; ++level) {
       folders.push_back(folder / "assets");
       if (!folder.has_relative_path()) break;
       folder = folder.parent_path();
     }
-    folders.push_back(prefix / "share" / "tilescope" / "assets");
   }
-  // A build folder outside the source tree. Packagers map this path away, and nothing is lost.
-  if (const fs::path source = __FILE__; source.is_absolute())
-    folders.push_back(source.parent_path().parent_path().parent_path() / "assets");
   for (const char* prefix : {"/usr/local", "/usr"}) {
     const fs::path system = fs::path(prefix) / "share" / "tilescope" / "assets";
     if (std::find(folders.begin(), folders.end(), system) == folders.end()) folders.push_back(system);

@@ -9,9 +9,9 @@
 
 namespace tilescope {
 
-/// The folders that assets are looked for in, in this order. TILESCOPE_ASSETS, when set, is the only one. Else: assets/ beside the
-/// executable and in the folders above it (a build inside the source tree), share/tilescope/assets of the prefix that the
-/// executable is installed in, the source tree it was built from, and the usual system prefixes.
+/// Lists the folders that assets are looked for in, in this order. TILESCOPE_ASSETS, when set, is the only one. Else:
+/// share/tilescope/assets of the prefix that the executable is installed in, assets/ beside it and in the folders above it (a build
+/// in the source tree), and the usual system prefixes.
 std::vector<std::filesystem::path> asset_folders();
 
 /// The path of an asset such as "gpus/toy.toml" or "lang/ko.toml".

@@ -2,12 +2,15 @@
 #include "app/platform/files.h"
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <memory>
 #include <system_error>
+#include <utility>
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "sim/core/text.h"
@@ -65,6 +68,59 @@ Status write_directly(const fs::path& path, std::string_view content) {
   return Done{};
 }
 
+/// The file that a name leads to, through links; its last link may lead to a file that is not there yet.
+fs::path end_of_links(fs::path path) {
+  constexpr int most_links = 40;
+  std::error_code code;
+  for (int i = 0; i < most_links; ++i) {
+    const fs::path next = fs::read_symlink(path, code);
+    if (code) break;
+    path = next.is_absolute() ? next : folder_of(path) / next;
+  }
+  return path;
+}
+
+/// What is wrong with writing there, as far as the name tells.
+Status check_target(const fs::path& path, const fs::file_status& status) {
+  if (path.empty()) return Error{"cannot write a file whose name is empty"};
+  if (fs::is_directory(status)) return Error{fmt::format("cannot write {}: it is a folder", quoted(path))};
+  if (fs::exists(status) && ::access(path.c_str(), W_OK) != 0) return write_error(path, errno);
+  return Done{};
+}
+
+constexpr std::string_view part_suffix = ".part-";
+
+fs::path part_of(const fs::path& target) {
+  return target.native() + fmt::format("{}{}", part_suffix, ::getpid());
+}
+
+/// Removes parts of this target whose program has ended without doing so: killed, or out of power.
+void remove_leftovers(const fs::path& target) {
+  const std::string start = target.filename().native() + std::string(part_suffix);
+  std::error_code code;
+  std::vector<fs::path> left;
+  for (fs::directory_iterator file(folder_of(target), code), end; !code && file != end; file.increment(code)) {
+    const std::string name = file->path().filename().native();
+    if (!name.starts_with(start)) continue;
+    const int process = std::atoi(name.c_str() + start.size());
+    const bool ended = process == ::getpid() || (process > 0 && ::kill(process, 0) != 0 && errno == ESRCH);
+    if (ended) left.push_back(file->path());
+  }
+  for (const fs::path& part : left) {
+    // A process of another container cannot be seen, but its lock can. The same holds for this process.
+    const int descriptor = ::open(part.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    if (descriptor < 0) continue;
+    if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) ::unlink(part.c_str());
+    ::close(descriptor);
+  }
+}
+
+int open_part(const fs::path& part) {
+  const int descriptor = ::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (descriptor >= 0) ::flock(descriptor, LOCK_EX | LOCK_NB);  // where there are no locks, there is the process id
+  return descriptor;
+}
+
 }  // namespace
 
 Result<std::string> read_text_file(const fs::path& path, std::size_t limit) {
@@ -88,37 +144,110 @@ Result<std::string> read_text_file(const fs::path& path, std::size_t limit) {
   return text;
 }
 
-Status write_file(const fs::path& path, std::string_view content) {
-  if (path.empty()) return Error{"cannot write: the file name is empty"};
+FileBatch::~FileBatch() {
+  for (const Part& part : parts_) {
+    if (part.descriptor >= 0) ::close(part.descriptor);
+    if (!part.placed) ::unlink(part.part.c_str());
+  }
+}
+
+Status FileBatch::add(const fs::path& path, std::string_view content) {
   std::error_code code;
   const fs::file_status status = fs::status(path, code);
-  if (fs::is_directory(status)) return Error{fmt::format("cannot write {}: it is a folder", quoted(path))};
-  if (fs::exists(status) && !fs::is_regular_file(status)) return write_directly(path, content);
-  // Follows a link, so that its target is replaced, not the link.
-  fs::path target = fs::exists(status) ? fs::canonical(path, code) : path;
-  if (code) target = path;
-  if (fs::exists(status) && ::access(target.c_str(), W_OK) != 0) return write_error(path, errno);
-
-  const fs::path part = target.native() + fmt::format(".part-{}", ::getpid());
-  const int descriptor = ::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (descriptor < 0) return write_error(path, errno);
-  int failure = write_all(descriptor, content);
-  if (::close(descriptor) != 0 && failure == 0) failure = errno;
-  if (failure == 0 && fs::exists(status)) fs::permissions(part, status.permissions(), code);  // keeps the old permissions; optional
-  if (failure == 0 && std::rename(part.c_str(), target.c_str()) != 0) failure = errno;
-  if (failure != 0) {
-    ::unlink(part.c_str());
-    return write_error(path, failure);
+  if (Status good = check_target(path, status); !good) return good;
+  if (fs::exists(status) && !fs::is_regular_file(status)) {
+    streams_.push_back({path, std::string(content)});
+    return Done{};
   }
+  Part part;
+  part.path = path;
+  part.target = end_of_links(path);  // the file that a link names is replaced, and not the link
+  part.part = part_of(part.target);
+  part.replaces = fs::exists(status);
+  remove_leftovers(part.target);
+  part.descriptor = open_part(part.part);
+  if (part.descriptor < 0) return write_error(path, errno);
+  parts_.push_back(part);
+  if (const int failure = write_all(part.descriptor, content)) return write_error(path, failure);
+  // Some file systems tell of a full disk only when a descriptor is closed.
+  if (const int second = ::dup(part.descriptor); second >= 0 && ::close(second) != 0) return write_error(path, errno);
+  if (part.replaces) fs::permissions(part.part, status.permissions(), code);  // those of the old file; not vital
   return Done{};
 }
 
-Status check_writable(const fs::path& path) {
-  std::error_code unknown;
-  const fs::file_status status = fs::status(path, unknown);
-  if (fs::exists(status) && !fs::is_regular_file(status)) return Done{};  // a pipe, a terminal; a folder is refused when written
-  if (::access(folder_of(path).c_str(), W_OK) != 0) return write_error(path, errno);
+Status FileBatch::commit_part(Part& part, bool alone) {
+  // A second name of the old file, to go back to. Where the file system has none, a failure of the next rename is not undone.
+  if (part.replaces && !alone) {
+    part.kept = part.part.native() + "-old";
+    if (::link(part.target.c_str(), part.kept.c_str()) != 0) part.kept.clear();
+  }
+  if (std::rename(part.part.c_str(), part.target.c_str()) != 0) return write_error(part.path, errno);
+  part.placed = true;
   return Done{};
+}
+
+void FileBatch::take_back() {
+  for (Part& part : parts_) {
+    if (part.placed && !part.kept.empty())
+      std::rename(part.kept.c_str(), part.target.c_str());
+    else if (part.placed && !part.replaces)
+      ::unlink(part.target.c_str());
+    else if (!part.kept.empty())
+      ::unlink(part.kept.c_str());
+  }
+}
+
+Status FileBatch::write_streams() {
+  for (const Stream& stream : std::exchange(streams_, {}))
+    if (Status written = write_directly(stream.path, stream.content); !written) return written;
+  return Done{};
+}
+
+Status FileBatch::commit() {
+  if (Status written = write_streams(); !written) return written;
+  for (Part& part : parts_) {
+    if (Status placed = commit_part(part, parts_.size() == 1); !placed) {
+      take_back();
+      return placed;
+    }
+  }
+  for (const Part& part : parts_)
+    if (!part.kept.empty()) ::unlink(part.kept.c_str());
+  return Done{};
+}
+
+Status write_file(const fs::path& path, std::string_view content) {
+  FileBatch batch;
+  if (Status added = batch.add(path, content); !added) return added;
+  return batch.commit();
+}
+
+Status check_writable(const fs::path& path) {
+  std::error_code code;
+  const fs::file_status status = fs::status(path, code);
+  if (Status good = check_target(path, status); !good) return good;
+  if (fs::exists(status) && !fs::is_regular_file(status)) return Done{};
+  const fs::path target = end_of_links(path), part = part_of(target);
+  remove_leftovers(target);
+  const int descriptor = open_part(part);
+  if (descriptor < 0) return write_error(path, errno);
+  ::close(descriptor);
+  ::unlink(part.c_str());
+  return Done{};
+}
+
+bool same_file(const fs::path& a, const fs::path& b) {
+  std::error_code code;
+  for (const fs::path& path : {a, b}) {
+    const fs::file_status status = fs::status(path, code);
+    if (fs::exists(status) && !fs::is_regular_file(status)) return false;
+  }
+  if (fs::equivalent(a, b, code)) return true;
+  const auto whole = [&](const fs::path& path) { return fs::weakly_canonical(fs::absolute(end_of_links(path)), code); };
+  const fs::path first = whole(a);
+  if (code) return false;
+  const fs::path second = whole(b);
+  return !code && first == second;
 }
 
 }  // namespace tilescope

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sim/core/result.h"
 
@@ -16,12 +17,47 @@ inline constexpr std::size_t largest_text_bytes = std::size_t{16} << 20;
 /// Errors  missing, a folder or a device, not readable, empty, binary (holds a zero byte), larger than `limit`.
 Result<std::string> read_text_file(const std::filesystem::path& path, std::size_t limit = largest_text_bytes);
 
-/// Writes `content` next to `path`, then renames it: readers see the old file or the new one, never a part.
-/// A target that exists and is not a regular file (a pipe, a terminal) is written directly.
-/// Errors  a folder, a missing folder, no permission (wrong_request); a full disk (machine_lacks). No partial file stays behind.
+/// Files that appear together or not at all. Each is written beside its target first, so that a full disk spoils nothing; commit()
+/// then renames them. A target that exists and is not a regular file (a pipe, a terminal) is written directly, by commit().
+class FileBatch {
+ public:
+  FileBatch() = default;
+  FileBatch(const FileBatch&) = delete;
+  FileBatch& operator=(const FileBatch&) = delete;
+  /// Removes what was not placed.
+  ~FileBatch();
+
+  /// Errors  a folder, a missing folder, no permission (wrong_request); a full disk (machine_lacks).
+  Status add(const std::filesystem::path& path, std::string_view content);
+  /// Writes the targets that are not regular files, where commit() has not done so yet. Errors  as add().
+  Status write_streams();
+  /// Errors  as add(); every old file is then what it was.
+  Status commit();
+
+ private:
+  struct Part {
+    std::filesystem::path path, target, part, kept;
+    int descriptor = -1;  // holds the lock that tells others that this part is in use
+    bool replaces = false, placed = false;
+  };
+  struct Stream {
+    std::filesystem::path path;
+    std::string content;
+  };
+  Status commit_part(Part& part, bool alone);
+  void take_back();
+
+  std::vector<Part> parts_;
+  std::vector<Stream> streams_;
+};
+
+/// Writes one file as FileBatch does: a reader sees the old file or the new one, never a part.
 Status write_file(const std::filesystem::path& path, std::string_view content);
 
-/// Checks whether write_file() could work, before long work starts.
+/// Whether write_file() could begin: tries it with an empty part. Asked before long work, whose result has to go somewhere.
 Status check_writable(const std::filesystem::path& path);
+
+/// Whether both names are of one regular file, links and "./" seen through; a file need not exist yet.
+bool same_file(const std::filesystem::path& a, const std::filesystem::path& b);
 
 }  // namespace tilescope

@@ -9,6 +9,7 @@
 
 #include "app/platform/asset_files.h"
 #include "app/platform/files.h"
+#include "sim/core/document.h"
 
 namespace tilescope {
 
@@ -34,6 +35,7 @@ std::string fields_of(std::string_view text) {
 
 Result<std::shared_ptr<const Language>> Language::parse(std::string_view toml_text, std::string_view origin) {
   toml::table table;
+  if (const Status flat = check_document(toml_text, DocumentKind::toml, origin); !flat) return flat.error();
   try {
     table = toml::parse(toml_text);
   } catch (const toml::parse_error& error) {

@@ -6,48 +6,58 @@
 namespace tilescope {
 
 const char* meaning_of(Tensor tensor) {
-  switch (tensor) {
-    case Tensor::q:
-      return tr("Queries: one row per query position.");
-    case Tensor::k:
-      return tr("Keys: one row per key position.");
-    case Tensor::v:
-      return tr("Values: one row per key position; O is their weighted average.");
-    case Tensor::s:
+  if (!tensor) return "";
+  if (tensor->gradient) return tr("The gradient of the loss with respect to this tensor.");
+  switch (tensor->meaning) {
+    case Meaning::query:
+      return tr("Queries: a row for each position that asks.");
+    case Meaning::key:
+      return tr("Keys: a row for each position that can be asked about.");
+    case Meaning::value:
+      return tr("Values: what each position gives to those that attend to it.");
+    case Meaning::score:
       return tr("Scores: how well each query matches each key.");
-    case Tensor::p:
-      return tr("Weights: exp(score − row maximum).");
-    case Tensor::o:
-      return tr("Output: the weighted average of the values, one row per query.");
-    case Tensor::lse:
-      return tr("Log-sum-exp of each row, m + log l. The backward pass needs nothing else of the softmax.");
-    case Tensor::m:
-      return tr("Running row maximum. Subtracted before the exponential, so nothing overflows.");
-    case Tensor::l:
-      return tr("Running row sum of the weights. O is divided by it at the end.");
+    case Meaning::probability:
+      return tr("Weights: the exponential of each score against the row's largest.");
+    case Meaning::output:
+      return tr("Output: for each query the values, averaged by their weights.");
+    case Meaning::log_sum_exp:
+      return tr("Log-sum-exp of each row, m + log l: all that a backward pass needs of the softmax.");
+    case Meaning::row_max:
+      return tr("The largest score of each row so far: taken off before the exponential, so that nothing overflows.");
+    case Meaning::row_sum:
+      return tr("The sum of each row's weights so far: O is divided by it at the end.");
+    case Meaning::row_dot:
+      return tr("The dot product of each row of O and its gradient: what a backward pass takes off dP.");
+    case Meaning::bias:
+      return tr("Bias: a number added to each score.");
+    case Meaning::table:
+      return tr("Table: indices that say which tiles a block visits.");
   }
   return "";
 }
 
 const char* meaning_of(Slot slot) {
-  switch (slot) {
-    case Slot::m_new:
-      return tr("Row maximum including this tile.");
-    case Slot::m_tile:
-      return tr("Row maximum of this tile alone.");
-    case Slot::l_new:
-      return tr("Row sum including this tile.");
-    case Slot::l_tile:
-      return tr("Row sum of this tile alone.");
-    case Slot::alpha:
-      return tr("Rescale factor for the earlier tiles; 1 if the maximum did not change.");
-    case Slot::beta:
-      return tr("Rescale factor for this tile; 1 if this tile has the new maximum.");
-    case Slot::pv:
-      return tr("P·V of this tile, to be added to O.");
-    default:
-      return meaning_of(tensor_of(slot));
+  if (slot == Slot::none) return "";
+  const bool is_max = slot.tensor().means(Meaning::row_max), is_sum = slot.tensor().means(Meaning::row_sum);
+  switch (slot->part) {
+    case TilePart::updated:
+      if (is_max) return tr("The largest score of each row with this tile counted in.");
+      if (is_sum) return tr("The sum of each row's weights with this tile counted in.");
+      break;
+    case TilePart::of_tile:
+      if (is_max) return tr("The largest score of each row in this tile alone.");
+      if (is_sum) return tr("The sum of each row's weights in this tile alone.");
+      if (slot.tensor().means(Meaning::output)) return tr("This tile's weights times its values, to be added to O.");
+      break;
+    case TilePart::factor:
+      return tr("By how much what was gathered so far shrinks, now that the maximum has moved; 1 when it has not.");
+    case TilePart::factor_of_tile:
+      return tr("By how much this tile's share shrinks, where the maximum came from an earlier tile.");
+    case TilePart::whole:
+      break;
   }
+  return meaning_of(tensor_of(slot));
 }
 
 }  // namespace tilescope

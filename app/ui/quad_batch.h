@@ -1,7 +1,7 @@
 // QuadBatch: many rounded rectangles in one instanced draw call, in ImGui's drawing order.
 //
 //   QuadBatch batch;
-//   batch.add({.min = a, .max = b, .radius = 4, .fill = theme.color(Tensor::q), .glow = 6});
+//   batch.add({.min = a, .max = b, .radius = 4, .fill = theme.color(Meaning::query), .glow = 6});
 //   draw_quads(ImGui::GetWindowDrawList(), std::move(batch));   // above earlier items, below later ones
 //
 // Coordinates are ImGui's (points, y down). The list's clip rectangle applies. Edges are signed distances, crisp at any scale.

@@ -10,6 +10,7 @@
 #include <toml++/toml.h>
 
 #include "app/platform/files.h"
+#include "sim/core/document.h"
 
 namespace tilescope {
 
@@ -27,6 +28,7 @@ void take(const toml::node_view<const toml::node>& node, T& into, double low, do
 Settings parse_settings(std::string_view toml_text) {
   Settings out;
   toml::table parsed;
+  if (!check_document(toml_text, DocumentKind::toml, "settings")) return out;
   try {
     parsed = toml::parse(toml_text);
   } catch (const toml::parse_error&) { return out; }

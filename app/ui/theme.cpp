@@ -35,13 +35,21 @@ ImU32 readable(ImU32 color, ImU32 towards, ImU32 ground_a, ImU32 ground_b, doubl
   return towards;
 }
 
-// Okabe-Ito hues in the order of Tensor (Q K V S P O L m l), moved apart until every pair also differs for readers with protanopia,
-// deuteranopia and tritanopia (the test computes how much). L, m and l are one yellow family: they always appear with their
-// letter.
-constexpr std::array<std::uint32_t, tensor_count> dark_tensors = {0x62C3F5, 0xF09A0A, 0x3DB38A, 0xC777A8, 0x937DE2,
-                                                                  0xE4603C, 0xE9DF6E, 0xF5EC5A, 0xDCD04A};
-constexpr std::array<std::uint32_t, tensor_count> light_tensors = {0x3A8FCD, 0xF08200, 0x0DAE7A, 0xCE7BA8, 0x6A55C4,
-                                                                   0xBE3F18, 0xA9AD2E, 0xB2BA38, 0x9FA31F};
+// Okabe-Ito hues in the order of Meaning (Q K V S P O L m l D bias table), moved apart until every pair also differs for readers
+// with protanopia, deuteranopia and tritanopia (the test computes how much). L, m and l are one yellow family: they never stand
+// without their letter.
+constexpr std::array<std::uint32_t, meaning_count> dark_tensors = {0x62C3F5, 0xF09A0A, 0x3DB38A, 0xC777A8, 0x937DE2, 0xE4603C,
+                                                                   0xE9DF6E, 0xF5EC5A, 0xDCD04A, 0xCFC23C, 0xB0723A, 0x9AA7BC};
+constexpr std::array<std::uint32_t, meaning_count> light_tensors = {0x3A8FCD, 0xF08200, 0x0DAE7A, 0xCE7BA8, 0x6A55C4, 0xBE3F18,
+                                                                    0xA9AD2E, 0xB2BA38, 0x9FA31F, 0x939610, 0x8A5A2B, 0x75839B};
+
+/// A gradient wears the hue of what it is the gradient of, half way to the text.
+void fill_tensors(Theme& t, const std::array<std::uint32_t, meaning_count>& hues) {
+  for (std::size_t i = 0; i < hues.size(); ++i) {
+    t.tensor[i] = rgb(hues[i]);
+    t.tensor[meaning_count + i] = mix(t.tensor[i], t.text, 0.5F);
+  }
+}
 
 void fill_dark(Theme& t) {
   t.background = rgb(0x0E131D);
@@ -58,7 +66,7 @@ void fill_dark(Theme& t) {
   t.good = rgb(0x4CC79B);
   t.bad = rgb(0xFF7A5C);
   t.link = rgb(0x2A3446);
-  for (std::size_t i = 0; i < tensor_count; ++i) t.tensor[i] = rgb(dark_tensors[i]);
+  fill_tensors(t, dark_tensors);
 }
 
 void fill_light(Theme& t) {
@@ -76,16 +84,28 @@ void fill_light(Theme& t) {
   t.good = rgb(0x0A7A55);
   t.bad = rgb(0xB83214);
   t.link = rgb(0xD5DCE7);
-  for (std::size_t i = 0; i < tensor_count; ++i) t.tensor[i] = rgb(light_tensors[i]);
+  fill_tensors(t, light_tensors);
 }
 
 /// Units and stalls use tensor hues if one fits (tensor cores make S, exp makes P), else greys.
 void fill_units(Theme& t) {
-  t.unit = {t.color(Tensor::q), t.color(Tensor::s), t.color(Tensor::p), t.color(Tensor::m), t.color(Tensor::o), t.text_faint};
+  t.unit = {t.color(Meaning::query),   t.color(Meaning::score),  t.color(Meaning::probability),
+            t.color(Meaning::row_max), t.color(Meaning::output), t.text_faint};
   const ImU32 grey = t.text_faint;
   // none, program_order, data, buffer, tensor, exp, fp32, smem, l2, hbm, barrier, block_slot, launch
-  t.wait = {0,     grey, t.color(Tensor::k), t.color(Tensor::v), t.unit[1], t.unit[2], t.unit[3], t.color(Tensor::q), t.accent,
-            t.bad, grey, t.text_dim,         t.text_dim};
+  t.wait = {0,
+            grey,
+            t.color(Meaning::key),
+            t.color(Meaning::value),
+            t.unit[1],
+            t.unit[2],
+            t.unit[3],
+            t.color(Meaning::query),
+            t.accent,
+            t.bad,
+            grey,
+            t.text_dim,
+            t.text_dim};
 }
 
 }  // namespace
@@ -95,7 +115,7 @@ Theme make_theme(ThemeKind kind, float scale) {
   theme.kind = kind;
   theme.scale = scale;
   kind == ThemeKind::dark ? fill_dark(theme) : fill_light(theme);
-  for (std::size_t i = 0; i < tensor_count; ++i)
+  for (std::size_t i = 0; i < theme.tensor.size(); ++i)
     theme.tensor_text[i] = readable(theme.tensor[i], theme.text, theme.panel, theme.inset, 4.6);
   fill_units(theme);
   theme.gap = std::round(10 * scale);

@@ -20,14 +20,14 @@ struct Theme {
   ImU32 panel = 0, panel_border = 0;  // a panel's body and outline
   ImU32 inset = 0, inset_border = 0;  // boxes inside a panel (an SM, the L2, the HBM)
   ImU32 text = 0, text_dim = 0, text_faint = 0;
-  ImU32 accent = 0, accent_soft = 0;              // selection, current line, active buttons
-  ImU32 highlight = 0;                            // the chosen row, the new maximum
-  ImU32 good = 0, bad = 0;                        // within a bound, beyond it
-  ImU32 link = 0;                                 // an idle link between two levels
-  std::array<ImU32, tensor_count> tensor{};       // fills
-  std::array<ImU32, tensor_count> tensor_text{};  // the same hue with enough contrast for text on `panel`
-  std::array<ImU32, unit_count> unit{};           // timeline rows without a tensor
-  std::array<ImU32, 13> wait{};                   // by WaitCause
+  ImU32 accent = 0, accent_soft = 0;                   // selection, current line, active buttons
+  ImU32 highlight = 0;                                 // the chosen row, the new maximum
+  ImU32 good = 0, bad = 0;                             // within a bound, beyond it
+  ImU32 link = 0;                                      // an idle link between two levels
+  std::array<ImU32, 2 * meaning_count> tensor{};       // fills, by Meaning, then those of gradients
+  std::array<ImU32, 2 * meaning_count> tensor_text{};  // the same hue with enough contrast for text on `panel`
+  std::array<ImU32, unit_count> unit{};                // timeline rows without a tensor
+  std::array<ImU32, 13> wait{};                        // by WaitCause
 
   ImFont* ui = nullptr;  // Inter
   ImFont* ui_small = nullptr;
@@ -40,8 +40,12 @@ struct Theme {
 
   float gap = 0, padding = 0, rounding = 0, row_height = 0;
 
-  ImU32 color(Tensor t) const { return tensor[static_cast<std::size_t>(t)]; }
-  ImU32 text_color(Tensor t) const { return tensor_text[static_cast<std::size_t>(t)]; }
+  /// Of what the tensor means, whatever the program; none has the colour of faint text.
+  ImU32 color(Tensor t) const { return t ? tensor[hue(t)] : text_faint; }
+  ImU32 color(Meaning meaning) const { return tensor[static_cast<std::size_t>(meaning)]; }
+  ImU32 text_color(Tensor t) const { return t ? tensor_text[hue(t)] : text_faint; }
+  ImU32 text_color(Meaning meaning) const { return tensor_text[static_cast<std::size_t>(meaning)]; }
+  static std::size_t hue(Tensor t) { return static_cast<std::size_t>(t->meaning) + (t->gradient ? meaning_count : 0); }
 };
 
 /// Copies every font; used when only the colours change.

@@ -10,17 +10,18 @@
 #include "kernels/measure/device_problem.h"
 #include "kernels/measure/element.h"
 #include "kernels/measure/probe.h"
+#include "sim/programs/attention_tensors.h"
 
 namespace tilescope {
 
 namespace {
 
 bool is_statistic(Tensor tensor) {
-  return tensor == Tensor::lse || tensor == Tensor::m || tensor == Tensor::l;
+  return tensor == tensors::lse || tensor == tensors::m || tensor == tensors::l;
 }
 
 bool is_matrix(Tensor tensor) {
-  return tensor == Tensor::s || tensor == Tensor::p;
+  return tensor == tensors::s || tensor == tensors::p;
 }
 
 /// Elements that the kernel is not asked to write: tiles of S and P that no query of the tile's rows sees.
@@ -34,28 +35,19 @@ bool is_skipped(const KernelInfo& kernel, const AttentionProblem& p, Tensor tens
 
 /// Whether S at `i` is masked away: it must be -inf there where the kernel masks, and may be anything where P does it.
 bool is_masked(const AttentionProblem& p, Tensor tensor, std::int64_t i) {
-  return tensor == Tensor::s && p.causal && i % p.seq_kv >= p.visible_keys(i / p.seq_kv % p.seq_q);
+  return tensor == tensors::s && p.causal && i % p.seq_kv >= p.visible_keys(i / p.seq_kv % p.seq_q);
 }
 
 const std::vector<double>& expected_of(const HostReference& r, Tensor tensor) {
-  switch (tensor) {
-    case Tensor::s:
-      return r.s;
-    case Tensor::p:
-      return r.p;
-    case Tensor::lse:
-      return r.lse;
-    case Tensor::m:
-      return r.m;
-    case Tensor::l:
-      return r.l;
-    default:
-      return r.o;
-  }
+  const std::pair<Tensor, const std::vector<double>*> expected[] = {
+      {tensors::s, &r.s}, {tensors::p, &r.p}, {tensors::lse, &r.lse}, {tensors::m, &r.m}, {tensors::l, &r.l}};
+  for (const auto& [known, values] : expected)
+    if (known == tensor) return *values;
+  return r.o;
 }
 
 double bound_of(const AttentionProblem& p, Tensor tensor) {
-  if (tensor == Tensor::l) return 2e-3;  // a sum of up to seq_kv terms near 1, taken relative to itself below
+  if (tensor == tensors::l) return 2e-3;  // a sum of up to seq_kv terms near 1, taken relative to itself below
   if (is_statistic(tensor)) return 1e-4;
   return p.dtype == DataType::fp16 ? 2e-3 : 1.6e-2;
 }
@@ -78,7 +70,7 @@ Result<std::vector<double>> got_of(const DeviceMemory& memory, DataType type, Te
 std::int64_t take_off_pad(const KernelInfo& kernel, const AttentionProblem& p, Tensor tensor, std::vector<double>& got) {
   const std::int64_t pitch = row_pitch(p.seq_kv, p.dtype), rows = p.query_planes() * p.seq_q;
   if (!is_matrix(tensor) || pitch == p.seq_kv) return 0;
-  const double right = tensor == Tensor::s ? -std::numeric_limits<double>::infinity() : 0;
+  const double right = tensor == tensors::s ? -std::numeric_limits<double>::infinity() : 0;
   std::int64_t wrong = 0;
   std::vector<double> kept;
   for (std::int64_t row = 0; row < rows; ++row) {
@@ -86,7 +78,7 @@ std::int64_t take_off_pad(const KernelInfo& kernel, const AttentionProblem& p, T
                end = first + static_cast<std::ptrdiff_t>(pitch);
     kept.insert(kept.end(), first, pad);
     const bool written =
-        !(kernel.is_library && tensor == Tensor::s) && !is_skipped(kernel, p, tensor, row * p.seq_kv + p.seq_kv - 1);
+        !(kernel.is_library && tensor == tensors::s) && !is_skipped(kernel, p, tensor, row * p.seq_kv + p.seq_kv - 1);
     if (written) wrong += std::count_if(pad, end, [&](double value) { return value != right; });
   }
   got = std::move(kept);
@@ -111,7 +103,7 @@ TensorError compare(const KernelInfo& kernel, const AttentionProblem& p, Tensor 
     if (std::isinf(expected[i])) continue;
     difference += (got[i] - expected[i]) * (got[i] - expected[i]);
     norm += expected[i] * expected[i];
-    const double scale = tensor == Tensor::l ? std::max(expected[i], 1.0) : 1.0;
+    const double scale = tensor == tensors::l ? std::max(expected[i], 1.0) : 1.0;
     largest = std::max(largest, std::fabs(got[i] - expected[i]) / scale);
   }
   error.relative = is_statistic(tensor) ? largest : norm > 0 ? std::sqrt(difference / norm) : std::sqrt(difference);
@@ -131,7 +123,7 @@ struct Given {
 
 Result<Given> given(const KernelInfo& kernel, const AttentionProblem& problem, std::uint64_t seed) {
   Given made;
-  made.with_scores = kernel.inputs.front() == Tensor::s ? WithScores::yes : WithScores::no;
+  made.with_scores = kernel.inputs.front() == tensors::s ? WithScores::yes : WithScores::no;
   made.inputs = random_inputs(problem, seed, made.with_scores);
   Result<DeviceProblem> tensors = DeviceProblem::make(kernel, problem, made.inputs);
   if (!tensors) return tensors.error();

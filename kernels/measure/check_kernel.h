@@ -5,11 +5,12 @@
 #include <vector>
 
 #include "kernels/kernel_table.h"
+#include "sim/programs/attention_tensors.h"
 
 namespace tilescope {
 
 struct TensorError {
-  Tensor tensor = Tensor::o;
+  Tensor tensor = tensors::o;
   double relative = 0;  // ‖got − expected‖ / ‖expected‖; for lse, m and l the largest absolute error
   double bound = 0;
   std::int64_t unwritten = 0;  // elements that are not what they must be at all: poison, or finite where infinite is right

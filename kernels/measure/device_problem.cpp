@@ -6,13 +6,14 @@
 #include <limits>
 
 #include "kernels/measure/element.h"
+#include "sim/programs/attention_tensors.h"
 
 namespace tilescope {
 
 namespace {
 
 std::size_t place(Tensor tensor) {
-  return static_cast<std::size_t>(tensor);
+  return tensor.index();
 }
 
 /// Rows of `layout` as they lie on the device, from rows without a pad.
@@ -57,7 +58,7 @@ Result<DeviceProblem> DeviceProblem::make(const KernelInfo& kernel, const Attent
   const struct {
     Tensor tensor;
     const std::vector<std::uint16_t>* bits;
-  } sources[] = {{Tensor::q, &inputs.q}, {Tensor::k, &inputs.k}, {Tensor::v, &inputs.v}, {Tensor::s, &inputs.s}};
+  } sources[] = {{tensors::q, &inputs.q}, {tensors::k, &inputs.k}, {tensors::v, &inputs.v}, {tensors::s, &inputs.s}};
   for (Tensor tensor : kernel.inputs)
     for (const auto& source : sources)
       if (source.tensor == tensor) {
@@ -84,15 +85,15 @@ Result<DeviceProblem> DeviceProblem::make_seeded(const KernelInfo& kernel, const
 DeviceTensors DeviceProblem::tensors() const {
   DeviceTensors t;
   auto address = [&](Tensor tensor) { return memory(tensor).address(); };
-  t.q = address(Tensor::q);
-  t.k = address(Tensor::k);
-  t.v = address(Tensor::v);
-  t.s = address(Tensor::s);
-  t.p = address(Tensor::p);
-  t.o = address(Tensor::o);
-  t.lse = static_cast<float*>(address(Tensor::lse));
-  t.m = static_cast<float*>(address(Tensor::m));
-  t.l = static_cast<float*>(address(Tensor::l));
+  t.q = address(tensors::q);
+  t.k = address(tensors::k);
+  t.v = address(tensors::v);
+  t.s = address(tensors::s);
+  t.p = address(tensors::p);
+  t.o = address(tensors::o);
+  t.lse = static_cast<float*>(address(tensors::lse));
+  t.m = static_cast<float*>(address(tensors::m));
+  t.l = static_cast<float*>(address(tensors::l));
   return t;
 }
 

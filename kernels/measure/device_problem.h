@@ -21,13 +21,13 @@ class DeviceProblem {
   Status write_plane(Tensor tensor, std::int64_t plane, const std::vector<std::uint16_t>& bits);
   /// Fills every output with NaNs again.
   Status poison();
-  const DeviceMemory& memory(Tensor tensor) const { return memory_[static_cast<std::size_t>(tensor)]; }
+  const DeviceMemory& memory(Tensor tensor) const { return memory_[tensor.index()]; }
   std::int64_t bytes() const;
 
  private:
   static Result<DeviceProblem> allocate(const KernelInfo& kernel, const AttentionProblem& problem);
   const KernelInfo* kernel_ = nullptr;
-  std::array<DeviceMemory, tensor_count> memory_;
+  std::array<DeviceMemory, most_tensors> memory_;
 };
 
 /// Writes seeded, normally distributed elements to the rows of a tensor in device memory, and -inf after each, where it has a pad.

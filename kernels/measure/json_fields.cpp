@@ -1,6 +1,8 @@
 // The parts of reading and writing recorded files that know nothing of their structs.
 #include "kernels/measure/json_fields.h"
 
+#include "sim/core/document.h"
+
 namespace tilescope {
 
 namespace {
@@ -60,6 +62,7 @@ std::string json_lines(const Json& json, int levels) {
 Result<Json> parse_recorded(std::string_view text, std::string_view schema, std::string_view what) {
   Json json;
   try {
+    if (const Status flat = check_document(text, DocumentKind::json, what); !flat) return flat.error();
     json = Json::parse(text);
   } catch (const Json::parse_error& error) {
     if (error.byte > text.size()) return Error{fmt::format("a {} must be JSON; this breaks off after {} bytes", what, text.size())};

@@ -11,6 +11,7 @@
 #include "kernels/measure/device_problem.h"
 #include "kernels/measure/element.h"
 #include "kernels/measure/timing.h"
+#include "sim/programs/attention_tensors.h"
 
 namespace tilescope {
 
@@ -128,7 +129,7 @@ Status write_inputs(const AttentionProblem& p, std::int64_t plane, const ProbeIn
     Tensor tensor;
     std::int64_t plane, rows;
   } parts[] = {
-      {Tensor::q, plane, p.seq_q}, {Tensor::k, p.kv_plane_of(plane), p.seq_kv}, {Tensor::v, p.kv_plane_of(plane), p.seq_kv}};
+      {tensors::q, plane, p.seq_q}, {tensors::k, p.kv_plane_of(plane), p.seq_kv}, {tensors::v, p.kv_plane_of(plane), p.seq_kv}};
   std::vector<float> values(static_cast<std::size_t>(p.head_dim));
   for (const auto& part : parts) {
     std::vector<std::uint16_t> bits;

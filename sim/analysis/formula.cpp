@@ -29,6 +29,8 @@ class FormulaWriter {
     switch (o.kind) {
       case OpKind::load:
         return fmt::format("{} ← {}: {}", to_string(o.dst), place(), format_bytes(Bytes(o.bytes)));
+      case OpKind::reduce_add:
+        return fmt::format("{} += {}: {}", place(), to_string(o.src[0]), format_bytes(Bytes(o.bytes)));
       case OpKind::store:
         return fmt::format("{} ← {}: {}", place(), to_string(o.src[0]), format_bytes(Bytes(o.bytes)));
       case OpKind::fill:
@@ -57,6 +59,10 @@ class FormulaWriter {
       case OpKind::add:
         return fmt::format("{} = {} = {}", entry(o.dst), sum(format_value(element(o.dst)), element(o.src[0])),
                            format_value(result()));
+      case OpKind::subtract_rows:
+        return fmt::format("{} = {} = {}", entry(o.dst), difference(element(o.dst), number(0)), format_value(result()));
+      case OpKind::multiply:
+        return fmt::format("{} = {} = {}", entry(o.dst), factors({element(o.dst), element(o.src[0])}), format_value(result()));
       case OpKind::merge:
         return fmt::format("{} = {} + {} = {}", to_string(o.dst), factors({number(0), number(1)}), factors({number(2), number(3)}),
                            format_value(result()));
@@ -84,13 +90,12 @@ class FormulaWriter {
 
   /// "P[3,0]", or the bare name of what has one number a row.
   std::string entry(Slot slot) const {
-    if (operation_.cols == 1 && tensor_of(slot) != Tensor::o && tensor_of(slot) != Tensor::s && tensor_of(slot) != Tensor::p)
-      return std::string(to_string(slot));
+    if (operation_.cols == 1 && tensor_of(slot)->cols == Axis::one) return std::string(to_string(slot));
     return fmt::format("{}[{},{}]", to_string(slot), row_, col_);
   }
   std::string place() const {
     const TileRef& t = operation_.tile;
-    const bool matrix = t.tensor == Tensor::s || t.tensor == Tensor::p;
+    const bool matrix = t.tensor->cols == Axis::key;
     return fmt::format("{}[{}{}]", to_string(t.tensor), range(t.row, t.rows),
                        matrix ? fmt::format(", {}", range(t.col, t.cols)) : "");
   }

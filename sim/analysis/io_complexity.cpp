@@ -5,6 +5,7 @@
 #include <cassert>
 #include <cmath>
 
+#include "sim/programs/attention_tensors.h"
 #include "sim/programs/closed_form.h"
 
 namespace tilescope {
@@ -51,9 +52,8 @@ class Counter {
 
  private:
   void add(Tensor tensor, bool store, double elements, std::string_view plain, std::string_view masked) {
-    const bool statistic = tensor == Tensor::m || tensor == Tensor::l || tensor == Tensor::lse;
-    count_.terms.push_back({tensor, store, std::string(problem_.causal ? masked : plain), elements * sums_.planes,
-                            statistic ? 4 : element_bytes(problem_.dtype)});
+    count_.terms.push_back({tensor, store, std::string(problem_.has_mask() ? masked : plain), elements * sums_.planes,
+                            element_bytes(tensor->type.value_or(problem_.dtype))});
   }
 
   const AttentionProblem& problem_;
@@ -69,14 +69,14 @@ std::string times_d(std::string_view sum) {
 }
 
 void count_standard(Counter& counter, const Sums& n, const TileShape& tile) {
-  counter.load(Tensor::q, n.rows_pairs * n.dim, times_d(visits), times_d(masked_visits));
-  counter.load(Tensor::k, n.keys * n.dim, "⌈Nq/Br⌉·Nk·d", "Σᵢ Wᵢ·d");
-  counter.store(Tensor::s, n.rows_keys, square, masked_square);
-  counter.load(Tensor::s, n.rows_keys, square, masked_square);
-  counter.store(Tensor::p, n.rows_keys, square, masked_square);
-  counter.load(Tensor::p, n.rows_keys, square, masked_square);
-  counter.load(Tensor::v, n.keys * n.dim, "⌈Nq/Br⌉·Nk·d", "Σᵢ Wᵢ·d");
-  counter.store(Tensor::o, n.queries * n.dim, "Nq·d", "Nq·d");
+  counter.load(tensors::q, n.rows_pairs * n.dim, times_d(visits), times_d(masked_visits));
+  counter.load(tensors::k, n.keys * n.dim, "⌈Nq/Br⌉·Nk·d", "Σᵢ Wᵢ·d");
+  counter.store(tensors::s, n.rows_keys, square, masked_square);
+  counter.load(tensors::s, n.rows_keys, square, masked_square);
+  counter.store(tensors::p, n.rows_keys, square, masked_square);
+  counter.load(tensors::p, n.rows_keys, square, masked_square);
+  counter.load(tensors::v, n.keys * n.dim, "⌈Nq/Br⌉·Nk·d", "Σᵢ Wᵢ·d");
+  counter.store(tensors::o, n.queries * n.dim, "Nq·d", "Nq·d");
   AccessCount& count = counter.count();
   count.order = "Θ(Nd + N²)";
   count.leading = "N²";
@@ -85,13 +85,13 @@ void count_standard(Counter& counter, const Sums& n, const TileShape& tile) {
 }
 
 void count_flash1(Counter& counter, const Sums& n, const TileShape& tile, double m) {
-  counter.load(Tensor::k, n.all_keys * n.dim, "Nk·d", "Nk·d");
-  counter.load(Tensor::v, n.all_keys * n.dim, "Nk·d", "Nk·d");
-  counter.load(Tensor::q, n.rows_pairs * n.dim, times_d(visits), times_d(masked_visits));
-  counter.load(Tensor::o, n.rows_pairs * n.dim, times_d(visits), times_d(masked_visits));
-  counter.store(Tensor::o, n.rows_pairs * n.dim, times_d(visits), times_d(masked_visits));
-  counter.store(Tensor::o, n.queries * n.dim, "Nq·d", "Nq·d");
-  for (Tensor statistic : {Tensor::m, Tensor::l}) {
+  counter.load(tensors::k, n.all_keys * n.dim, "Nk·d", "Nk·d");
+  counter.load(tensors::v, n.all_keys * n.dim, "Nk·d", "Nk·d");
+  counter.load(tensors::q, n.rows_pairs * n.dim, times_d(visits), times_d(masked_visits));
+  counter.load(tensors::o, n.rows_pairs * n.dim, times_d(visits), times_d(masked_visits));
+  counter.store(tensors::o, n.rows_pairs * n.dim, times_d(visits), times_d(masked_visits));
+  counter.store(tensors::o, n.queries * n.dim, "Nq·d", "Nq·d");
+  for (Tensor statistic : {tensors::m, tensors::l}) {
     counter.store(statistic, n.queries, "Nq", "Nq");
     counter.load(statistic, n.rows_pairs, visits, masked_visits);
     counter.store(statistic, n.rows_pairs, visits, masked_visits);
@@ -104,11 +104,11 @@ void count_flash1(Counter& counter, const Sums& n, const TileShape& tile, double
 }
 
 void count_flash2(Counter& counter, const Sums& n, const TileShape& tile, double m) {
-  counter.load(Tensor::q, n.rows * n.dim, "Nq·d", "(rows of tiles that see a key)·d");
-  counter.load(Tensor::k, n.keys * n.dim, "⌈Nq/Br⌉·Nk·d", "Σᵢ Wᵢ·d");
-  counter.load(Tensor::v, n.keys * n.dim, "⌈Nq/Br⌉·Nk·d", "Σᵢ Wᵢ·d");
-  counter.store(Tensor::o, n.queries * n.dim, "Nq·d", "Nq·d");
-  counter.store(Tensor::lse, n.queries, "Nq", "Nq");
+  counter.load(tensors::q, n.rows * n.dim, "Nq·d", "(rows of tiles that see a key)·d");
+  counter.load(tensors::k, n.keys * n.dim, "⌈Nq/Br⌉·Nk·d", "Σᵢ Wᵢ·d");
+  counter.load(tensors::v, n.keys * n.dim, "⌈Nq/Br⌉·Nk·d", "Σᵢ Wᵢ·d");
+  counter.store(tensors::o, n.queries * n.dim, "Nq·d", "Nq·d");
+  counter.store(tensors::lse, n.queries, "Nq", "Nq");
   AccessCount& count = counter.count();
   count.order = "Θ(N²d²/M)";
   count.leading = "N²d²/M";

@@ -17,7 +17,7 @@ namespace tilescope {
 
 /// One tensor's part of a count, all planes together.
 struct AccessTerm {
-  Tensor tensor = Tensor::q;
+  Tensor tensor;
   bool store = false;
   std::string formula;  // of one plane: "⌈Nk/Bc⌉·Nq·d"
   double elements = 0;

@@ -1,5 +1,6 @@
 // Looks for the entry that holds a figure.
 #include "sim/analysis/numbered_limits.h"
+#include "sim/programs/attention_tensors.h"
 
 #include <algorithm>
 
@@ -15,12 +16,12 @@ double bytes_of(const Simulation& simulation, Tensor tensor) {
 
 /// Rows of S and P that the resident blocks of a softmax by rows work on take half of the L2 or more.
 bool rows_nearly_fill_l2(const Simulation& simulation) {
-  if (simulation.info->family != "softmax" || simulation.ledger.total(Tensor::p, Link::sm_to_l2).value == 0) return false;
+  if (simulation.info->family != "softmax" || simulation.ledger.total(tensors::p, Link::sm_to_l2).value == 0) return false;
   const AttentionProblem& problem = simulation.request.problem;
   const LaunchResult& launch = simulation.launches.front();
   const double resident = std::min(static_cast<double>(launch.blocks), simulation.request.gpu.sm_count * launch.blocks_per_sm);
   const double rows = static_cast<double>(problem.query_planes() * problem.seq_q);
-  const double row_bytes = (bytes_of(simulation, Tensor::s) + bytes_of(simulation, Tensor::p)) / rows;
+  const double row_bytes = (bytes_of(simulation, tensors::s) + bytes_of(simulation, tensors::p)) / rows;
   return resident * static_cast<double>(simulation.program->tile().block_q) * row_bytes >=
          simulation.request.gpu.usable_l2_bytes() / 2;
 }
@@ -28,7 +29,7 @@ bool rows_nearly_fill_l2(const Simulation& simulation) {
 /// A tiled product whose S goes through the L2 many times over, and Q and K with it.
 bool product_streams_through_l2(const Simulation& simulation) {
   return simulation.request.algorithm == "matmul_tiled" &&
-         bytes_of(simulation, Tensor::s) >= 10 * simulation.request.gpu.usable_l2_bytes();
+         bytes_of(simulation, tensors::s) >= 10 * simulation.request.gpu.usable_l2_bytes();
 }
 
 constexpr NumberedLimit limits[] = {

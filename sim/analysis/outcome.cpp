@@ -38,7 +38,7 @@ bool same_numbers(const GpuSpec& a, const GpuSpec& b) {
 
 bool same_request(const SimulationRequest& a, const SimulationRequest& b) {
   return a.algorithm == b.algorithm && a.problem == b.problem && a.tile == b.tile && a.blocks_per_sm == b.blocks_per_sm &&
-         a.block_order == b.block_order && a.gpu.id == b.gpu.id && same_numbers(a.gpu, b.gpu);
+         a.block_order == b.block_order && a.key_order == b.key_order && a.gpu.id == b.gpu.id && same_numbers(a.gpu, b.gpu);
 }
 
 }  // namespace tilescope

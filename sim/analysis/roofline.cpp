@@ -26,17 +26,20 @@ struct Work {
 
 /// The products and exponentials of a launch; every plane does the same.
 Work work_of(const TileProgram& program, int launch) {
+  const AttentionProblem& p = program.problem();
   Work work;
   BlockOperations block;
-  for (std::int64_t number : blocks_of_rows(program, launch, 0, 0, program.problem().seq_q)) {
-    program.emit_block(launch, number, block);
-    for (const Operation& op : block.operations) {
-      (op.kind == OpKind::matmul ? work.flops : work.scalar) += static_cast<double>(op.flops);
-      work.exps += static_cast<double>(op.exps);
+  for (const Axis axis : axes_of(program.launches()[static_cast<std::size_t>(launch)])) {
+    const auto planes = static_cast<double>(axis == Axis::key ? p.batch * p.kv_heads : p.query_planes());
+    for (std::int64_t number : blocks_of(program, launch, {axis, 0, 0, axis == Axis::key ? p.seq_kv : p.seq_q})) {
+      program.emit_block(launch, number, block);
+      for (const Operation& op : block.operations) {
+        (op.kind == OpKind::matmul ? work.flops : work.scalar) += planes * static_cast<double>(op.flops);
+        work.exps += planes * static_cast<double>(op.exps);
+      }
     }
   }
-  const auto planes = static_cast<double>(program.problem().query_planes());
-  return {work.flops * planes, work.exps * planes, work.scalar * planes};
+  return work;
 }
 
 double ledger_bytes(const Simulation& simulation, int launch, Tensor tensor, Link link) {
@@ -45,7 +48,7 @@ double ledger_bytes(const Simulation& simulation, int launch, Tensor tensor, Lin
 
 /// What crossed the level while the launch ran.
 void count_bytes(RooflinePoint& point, const Simulation& simulation, int launch, const Level& level) {
-  for (Tensor tensor : all_tensors) {
+  for (Tensor tensor : simulation.program->tensors()) {
     TensorShare share{tensor, 0};
     for (Link link : level.links) share.bytes += ledger_bytes(simulation, launch, tensor, link);
     if (share.bytes <= 0) continue;
@@ -56,7 +59,7 @@ void count_bytes(RooflinePoint& point, const Simulation& simulation, int launch,
                    [](const TensorShare& a, const TensorShare& b) { return a.bytes > b.bytes; });
   if (level.links[0] != Link::hbm_read) return;
   point.bytes = simulation.launches[static_cast<std::size_t>(launch)].hbm_bytes;
-  for (Tensor tensor : all_tensors) {
+  for (Tensor tensor : simulation.program->tensors()) {
     const bool own = ledger_bytes(simulation, launch, tensor, Link::sm_to_l2) > 0;
     if (!own) point.earlier_bytes += ledger_bytes(simulation, launch, tensor, Link::hbm_write);
     for (int later = launch + 1; own && later < static_cast<int>(simulation.launches.size()); ++later)

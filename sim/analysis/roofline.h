@@ -31,7 +31,7 @@ Roofline roofline_of(const GpuSpec& gpu, double flops_per_exp);
 
 /// What a tensor has of a launch's bytes at a level, both directions.
 struct TensorShare {
-  Tensor tensor = Tensor::q;
+  Tensor tensor;
   double bytes = 0;
 };
 

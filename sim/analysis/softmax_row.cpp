@@ -14,8 +14,9 @@ struct IterationRange {
   int first = 0, last = -1;
 };
 
-bool belongs_to_keys(Tensor tensor) {
-  return tensor == Tensor::k || tensor == Tensor::v;
+/// Whether an operation reads or writes the tile of scores.
+bool touches_scores(const Operation& o) {
+  return o.dst.is(Meaning::score) || o.src[0].is(Meaning::score) || o.src[1].is(Meaning::score);
 }
 
 class RowReader {
@@ -60,11 +61,11 @@ class RowReader {
 
   /// The query rows that this iteration works on.
   void find_queries() {
-    first_query_ = history_.operations().first_row;
-    int rows = history_.operations().rows;
+    first_query_ = history_.operations().domain.first;
+    int rows = history_.operations().domain.count;
     for (int i = range_.first; i <= range_.last; ++i) {
       const TileRef& tile = operation(i).tile;
-      if (operation(i).kind == OpKind::barrier || belongs_to_keys(tile.tensor) || tile.rows <= 0) continue;
+      if (operation(i).kind == OpKind::barrier || !tile.tensor || tile.tensor->rows == Axis::key || tile.rows <= 0) continue;
       first_query_ = tile.row;
       rows = tile.rows;
       break;
@@ -74,6 +75,7 @@ class RowReader {
 
   /// The row's number in a row vector after operation `op`.
   std::optional<float> number(Slot slot, int op) const {
+    if (slot == Slot::none) return std::nullopt;
     const auto value = history_.value(slot, op);
     if (value == nullptr || value->rows == 0) return std::nullopt;
     return value->at(std::min(row_, value->rows - 1), 0);
@@ -92,6 +94,7 @@ class RowReader {
     return -1;
   }
   int last_write(Slot slot) const {
+    if (slot == Slot::none) return -1;
     return last_of([slot](const Operation& o) { return o.dst == slot; });
   }
   /// When the slot held what this iteration starts from: after its load where the iteration loads it, else before the iteration.
@@ -107,16 +110,16 @@ class RowReader {
   }
 
   void read_statistics(SoftmaxRow& result) const {
-    result.m_old = starting_number(Slot::m);
-    result.l_old = starting_number(Slot::l);
+    result.m_old = starting_number(tile(Meaning::row_max));
+    result.l_old = starting_number(tile(Meaning::row_sum));
     for (int i = range_.first; i <= op_; ++i) {
       const Operation& o = operation(i);
-      if (o.kind == OpKind::row_max) (o.dst == Slot::m_tile ? result.m_tile : result.m_new) = number(o.dst, i);
-      if (o.kind == OpKind::exp_rows) (o.dst == Slot::beta ? result.beta : result.alpha) = number(o.dst, i);
+      if (o.kind == OpKind::row_max) (o.dst->part == TilePart::of_tile ? result.m_tile : result.m_new) = number(o.dst, i);
+      if (o.kind == OpKind::exp_rows) (o.dst->part == TilePart::factor_of_tile ? result.beta : result.alpha) = number(o.dst, i);
       if (o.kind == OpKind::log_sum_exp) result.lse = number(o.dst, i);
       if (o.kind == OpKind::merge) result.l_new = number(o.dst, i);
       if (o.kind == OpKind::row_sum) {
-        (o.dst == Slot::l_tile ? result.l_tile : result.l_new) = number(o.dst, i);
+        (o.dst->part == TilePart::of_tile ? result.l_tile : result.l_new) = number(o.dst, i);
         double sum = 0;
         for (float weight : whole_row(o.src[1], i)) sum += weight;
         result.tile_sum = sum;
@@ -125,10 +128,12 @@ class RowReader {
   }
 
   void read_output(SoftmaxRow& result) const {
-    const int from = starting_point(Slot::o);
-    if (from != -2) result.o_before = whole_row(Slot::o, from);
-    const int write = last_of([](const Operation& o) { return o.dst == Slot::o && o.kind != OpKind::load; });
-    if (write >= 0) result.o_after = whole_row(Slot::o, op_);
+    const Slot output = tile(Meaning::output);
+    if (output == Slot::none) return;
+    const int from = starting_point(output);
+    if (from != -2) result.o_before = whole_row(output, from);
+    const int write = last_of([&](const Operation& o) { return o.dst == output && o.kind != OpKind::load; });
+    if (write >= 0) result.o_after = whole_row(output, op_);
   }
 
   void read_scores(SoftmaxRow& result, const ReferencePlane* exact) {
@@ -138,18 +143,18 @@ class RowReader {
     }
     const std::int64_t tile_keys = program_.tile().block_kv;
     const std::int64_t first_key = result.kv_tile * tile_keys;
-    const bool arrived =
-        last_of([](const Operation& o) { return o.dst == Slot::s || o.src[0] == Slot::s || o.src[1] == Slot::s; }) >= 0;
+    const bool arrived = last_of(touches_scores) >= 0;
     result.keys_seen = std::min(visible(result.query), first_key);
     if (!has_scores()) {  // the last launch of standard attention: only P is there
-      if (last_write(Slot::o) >= 0) result.keys_seen = std::min(visible(result.query), first_key + tile_keys);
+      if (last_write(tile(Meaning::output)) >= 0) result.keys_seen = std::min(visible(result.query), first_key + tile_keys);
       return;
     }
-    const std::vector<float> scores = arrived ? whole_row(Slot::s, op_) : std::vector<float>{};
+    const std::vector<float> scores = arrived ? whole_row(tile(Meaning::score), op_) : std::vector<float>{};
     const std::int64_t keys = std::min(visible(result.query), first_key + static_cast<std::int64_t>(scores.size()));
     add_earlier_scores(result, exact, keys);
     if (!arrived) return;
-    const std::vector<float> weights = last_write(Slot::p) >= 0 ? whole_row(Slot::p, op_) : std::vector<float>{};
+    const std::vector<float> weights =
+        last_write(tile(Meaning::probability)) >= 0 ? whole_row(tile(Meaning::probability), op_) : std::vector<float>{};
     for (std::size_t c = 0; c < scores.size(); ++c) {
       RowScore score = {first_key + static_cast<std::int64_t>(c), scores[c], std::isinf(scores[c]) && scores[c] < 0, true,
                         std::nullopt};
@@ -185,13 +190,11 @@ class RowReader {
     const std::int32_t q_tile = operation(range_.last).q_tile;
     for (int i = 0; i < range_.first; ++i) {
       const Operation& o = operation(i);
-      if (o.kv_tile >= 0 && o.kv_tile < result.kv_tile && o.q_tile == q_tile &&
-          (o.dst == Slot::s || o.src[0] == Slot::s || o.src[1] == Slot::s))
-        last_on[o.kv_tile] = i;
+      if (o.kv_tile >= 0 && o.kv_tile < result.kv_tile && o.q_tile == q_tile && touches_scores(o)) last_on[o.kv_tile] = i;
     }
     for (const auto& [kv_tile, i] : last_on) {
       std::int64_t key = kv_tile * tile_keys;
-      for (float value : whole_row(Slot::s, i)) add(key++, value);
+      for (float value : whole_row(tile(Meaning::score), i)) add(key++, value);
     }
   }
 
@@ -200,7 +203,7 @@ class RowReader {
     if (output.empty() || result.iteration < 0 || updates_output_later()) return;
     std::optional<double> divisor = 1.0;
     const Division division = division_of_output();
-    if (division == Division::at_end && result.kv_tile >= 0) divisor = number(Slot::l, op_);
+    if (division == Division::at_end && result.kv_tile >= 0) divisor = number(tile(Meaning::row_sum), op_);
     if (division == Division::none && result.keys_seen < visible(result.query)) return;  // weights of all keys, sum of a few
     if (!divisor) return;
     result.exact_so_far = exact_row(exact, result.query, result.keys_seen).output;
@@ -218,18 +221,21 @@ class RowReader {
   /// The last division tells: a program that divides in every tile does so in the last one too.
   Division division_of_output() const {
     for (auto o = operations_.rbegin(); o != operations_.rend(); ++o)
-      if (o->kind == OpKind::divide && o->dst == Slot::o) return o->kv_tile >= 0 ? Division::every_tile : Division::at_end;
+      if (o->kind == OpKind::divide && o->dst.is(Meaning::output)) return o->kv_tile >= 0 ? Division::every_tile : Division::at_end;
     return Division::none;
   }
   bool updates_output_later() const {
     for (int i = op_ + 1; i <= range_.last; ++i)
-      if (operation(i).dst == Slot::o) return true;
+      if (operation(i).dst.is(Meaning::output)) return true;
     return false;
   }
   bool has_scores() const {
-    return std::any_of(operations_.begin(), operations_.end(), [](const Operation& o) { return o.dst == Slot::s; });
+    return std::any_of(operations_.begin(), operations_.end(), [](const Operation& o) { return o.dst.is(Meaning::score); });
   }
   std::int64_t visible(std::int64_t query) const { return program_.problem().visible_keys(query); }
+
+  /// The program's whole tile of that meaning.
+  Slot tile(Meaning meaning) const { return program_.schema().tile(meaning); }
 
   const TileProgram& program_;
   const BlockHistory& history_;

@@ -144,7 +144,8 @@ Bytes kv_in_flight(const Simulation& simulation) {
     // At the worst the first and the last of them are the ends of two planes' rows of blocks.
     const std::int64_t in_flight = std::min(planes, ceil_div(std::min(resident, launch.blocks) - 1, per_plane) + 1);
     std::int64_t bytes = 0;
-    for (const Tensor tensor : {Tensor::k, Tensor::v}) {
+    for (const Tensor tensor : simulation.program->inputs()) {
+      if (tensor->planes != Planes::key) continue;
       if (simulation.ledger.total(static_cast<int>(i), tensor, Link::l2_to_sm).value == 0) continue;
       bytes += ceil_div(in_flight, group) * tensor_layout(problem, simulation.program->tile(), tensor).plane_bytes().value;
     }

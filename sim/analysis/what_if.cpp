@@ -125,6 +125,16 @@ std::vector<WhatIf> what_ifs(const SimulationRequest& real) {
     if (auto what = apply(row, real)) out.push_back(std::move(*what));
   }
   if (usual) add_orders(real, **usual, out);
+  if (usual && (*usual)->schema().tile(Meaning::key) && real.problem.seq_kv > chosen_tile(real)->block_kv) {
+    const bool up = real.key_order == KeyOrder::ascending;
+    WhatIf walk{"key_order",
+                up ? "key tiles from the last to the first" : "key tiles from the first to the last",
+                "Do neighbouring blocks still share K and V?",
+                {},
+                real};
+    walk.request.key_order = up ? KeyOrder::descending : KeyOrder::ascending;
+    out.push_back(std::move(walk));
+  }
   if (real.problem.causal) {
     WhatIf all{"no_skipping", "Masked tiles not skipped", "What does skipping the tiles above the diagonal save?", {}, real};
     // A kernel that masks but skips nothing visits the tiles of an unmasked problem: the same bytes, products and exponentials.

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/masks/mask.h"
+
 namespace tilescope {
 
 namespace {
@@ -55,7 +57,12 @@ double AttentionProblem::scale() const {
   return 1.0 / std::sqrt(static_cast<double>(head_dim));
 }
 
-std::int64_t AttentionProblem::visible_keys(std::int64_t row) const {
+std::int64_t AttentionProblem::visible_keys(std::int64_t row, std::int64_t plane) const {
+  if (mask) {
+    std::int64_t keys = seq_kv;
+    while (keys > 0 && !mask->visible(plane, row, keys - 1)) --keys;
+    return keys;
+  }
   return causal ? std::clamp<std::int64_t>(row + 1 + seq_kv - seq_q, 0, seq_kv) : seq_kv;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string_view>
 
@@ -20,6 +21,8 @@ std::string_view to_string(Pass pass);
 std::optional<DataType> data_type_from(std::string_view name);
 std::optional<Pass> pass_from(std::string_view name);
 
+class Mask;  // sim/masks/mask.h
+
 /// O = softmax(scale * Q K^T + mask) V.
 /// Shapes  q,o [batch,heads,seq_q,head_dim]  k,v [batch,kv_heads,seq_kv,head_dim], contiguous, row-major
 /// Limits  1 <= head_dim <= 256; heads % kv_heads == 0. Query head h reads key head h / (heads / kv_heads).
@@ -34,6 +37,7 @@ struct AttentionProblem {
   DataType dtype = DataType::fp16;
   bool causal = false;
   Pass pass = Pass::forward;
+  std::shared_ptr<const Mask> mask;  // in place of `causal`; null: as `causal` says
 
   bool operator==(const AttentionProblem&) const = default;
 
@@ -42,8 +46,10 @@ struct AttentionProblem {
   std::int64_t query_planes() const { return batch * heads; }
   /// The [batch,kv_heads] plane that query plane `plane` reads.
   std::int64_t kv_plane_of(std::int64_t plane) const { return (plane / heads) * kv_heads + (plane % heads) / (heads / kv_heads); }
-  /// Keys that query `row` may see: [0, visible_keys(row)).
-  std::int64_t visible_keys(std::int64_t row) const;
+  bool has_mask() const { return causal || mask != nullptr; }
+  /// Keys up to the last one that query `row` of a plane sees: [0, visible_keys(row)). A mask of its own may leave out some of
+  /// these.
+  std::int64_t visible_keys(std::int64_t row, std::int64_t plane = 0) const;
 };
 
 /// Rows of Q (Br) and rows of K and V (Bc) that a block works on at a time.

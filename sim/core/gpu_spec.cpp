@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
+#include "sim/core/document.h"
 #include "sim/core/text.h"
 
 namespace tilescope {
@@ -315,6 +316,7 @@ const SpecKey* find_spec_key(std::string_view key) {
 }
 
 Result<GpuSpec> parse_gpu_spec(std::string_view toml_text, std::string_view origin) {
+  if (const Status flat = check_document(toml_text, DocumentKind::toml, origin); !flat) return flat.error();
   try {
     const toml::table document = toml::parse(toml_text);
     return SpecReader(origin).read(document);

@@ -7,8 +7,7 @@
 namespace tilescope {
 
 std::string_view to_string(Tensor tensor) {
-  constexpr std::array<std::string_view, tensor_count> names = {"Q", "K", "V", "S", "P", "O", "L", "m", "l"};
-  return names[static_cast<std::size_t>(tensor)];
+  return tensor ? tensor->name : "?";
 }
 
 std::string_view to_string(Link link) {
@@ -17,44 +16,47 @@ std::string_view to_string(Link link) {
   return names[static_cast<std::size_t>(link)];
 }
 
-TensorLayout tensor_layout(const AttentionProblem& problem, const TileShape& tile, Tensor tensor) {
-  TensorLayout layout;
-  layout.planes = problem.query_planes();
-  layout.element_bytes = element_bytes(problem.dtype);
-  switch (tensor) {
-    case Tensor::q:
-    case Tensor::o:
-      layout.rows = problem.seq_q;
-      layout.cols = problem.head_dim;
-      layout.tile_rows = tile.block_q;
-      layout.tile_cols = problem.head_dim;
-      break;
-    case Tensor::k:
-    case Tensor::v:
-      layout.planes = problem.batch * problem.kv_heads;
-      layout.rows = problem.seq_kv;
-      layout.cols = problem.head_dim;
-      layout.tile_rows = tile.block_kv;
-      layout.tile_cols = problem.head_dim;
-      break;
-    case Tensor::s:
-    case Tensor::p:
-      layout.rows = problem.seq_q;
-      layout.cols = problem.seq_kv;
-      layout.pad = row_pitch(problem.seq_kv, problem.dtype) - problem.seq_kv;
-      layout.tile_rows = tile.block_q;
-      layout.tile_cols = tile.block_kv;
-      break;
-    case Tensor::lse:
-    case Tensor::m:
-    case Tensor::l:
-      layout.rows = problem.seq_q;
-      layout.cols = 1;
-      layout.element_bytes = 4;
-      layout.tile_rows = tile.block_q;
-      break;
+namespace {
+
+/// Elements along an axis, and those of a tile.
+struct Extent {
+  std::int64_t length = 1, tile = 1;
+};
+
+Extent extent_of(Axis axis, const AttentionProblem& problem, const TileShape& tile) {
+  switch (axis) {
+    case Axis::one:
+      return {};
+    case Axis::query:
+      return {problem.seq_q, tile.block_q};
+    case Axis::key:
+      return {problem.seq_kv, tile.block_kv};
+    case Axis::head:
+      return {problem.head_dim, problem.head_dim};
   }
+  return {};
+}
+
+}  // namespace
+
+TensorLayout tensor_layout(const AttentionProblem& problem, const TileShape& tile, Tensor tensor) {
+  const DataType type = tensor->type.value_or(problem.dtype);
+  const Extent rows = extent_of(tensor->rows, problem, tile), cols = extent_of(tensor->cols, problem, tile);
+  TensorLayout layout;
+  layout.planes = tensor->planes == Planes::key ? problem.batch * problem.kv_heads : problem.query_planes();
+  layout.rows = rows.length;
+  layout.cols = cols.length;
+  layout.element_bytes = element_bytes(type);
+  layout.tile_rows = rows.tile;
+  layout.tile_cols = cols.tile;
+  if (tensor->cols == Axis::key) layout.pad = row_pitch(problem.seq_kv, type) - problem.seq_kv;
   return layout;
+}
+
+TensorLayouts tensor_layouts(const AttentionProblem& problem, const TileShape& tile, std::span<const Tensor> tensors) {
+  TensorLayouts layouts;
+  for (Tensor tensor : tensors) layouts[tensor.index()] = tensor_layout(problem, tile, tensor);
+  return layouts;
 }
 
 namespace {

@@ -3,6 +3,8 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string_view>
 
 #include "sim/core/attention_problem.h"
@@ -10,12 +12,67 @@
 
 namespace tilescope {
 
-/// s and p are the [seq_q,seq_kv] matrices; lse, m and l are one fp32 number a query row.
-enum class Tensor : std::uint8_t { q, k, v, s, p, o, lse, m, l };
-inline constexpr int tensor_count = 9;
-inline constexpr std::array<Tensor, tensor_count> all_tensors = {Tensor::q, Tensor::k,   Tensor::v, Tensor::s, Tensor::p,
-                                                                 Tensor::o, Tensor::lse, Tensor::m, Tensor::l};
-std::string_view to_string(Tensor tensor);  // "Q", "K", … "L" for lse, "m", "l"
+/// What a tensor stands for. A meaning has one colour and one explanation in every program; `gradient` of a TensorSpec marks dL/dX.
+enum class Meaning : std::uint8_t {
+  query,
+  key,
+  value,
+  score,
+  probability,
+  output,
+  log_sum_exp,
+  row_max,
+  row_sum,
+  row_dot,  // D = rowsum(dO * O) of a backward pass
+  bias,
+  table  // block masks, page tables and other indices
+};
+inline constexpr int meaning_count = 12;
+
+/// What rows or columns count, and so how many there are and how a tile cuts them.
+enum class Axis : std::uint8_t { one, query, key, head };
+/// Whether planes are those of the queries, B x H, or those of the keys, B x Hkv.
+enum class Planes : std::uint8_t { query, key };
+
+/// A tensor as a program declares it. Programs that mean the same tensor share the declaration.
+struct TensorSpec {
+  std::string_view name;  // "dQ"
+  Meaning meaning = Meaning::query;
+  std::uint8_t index = 0;  // among the tensors of its program, below most_tensors
+  Planes planes = Planes::query;
+  Axis rows = Axis::query, cols = Axis::head;
+  std::optional<DataType> type;  // the problem's type when absent
+  bool gradient = false;
+};
+
+/// Tensors of one program at most.
+inline constexpr int most_tensors = 16;
+
+/// A tensor of a program: a handle to its declaration, which must outlive it. Empty by default.
+class Tensor {
+ public:
+  constexpr Tensor() = default;
+  constexpr Tensor(const TensorSpec& spec) : spec_(&spec) {}  // NOLINT(google-explicit-constructor): a declaration names its tensor
+
+  Tensor(TensorSpec&&) = delete;  // would not outlive the handle
+
+  constexpr explicit operator bool() const { return spec_ != nullptr; }
+  constexpr const TensorSpec* operator->() const { return spec_; }
+  constexpr std::size_t index() const { return spec_ != nullptr ? spec_->index : 0; }
+  constexpr bool means(Meaning meaning) const { return spec_ != nullptr && spec_->meaning == meaning && !spec_->gradient; }
+  /// Whether both stand for the same thing, perhaps in different programs.
+  constexpr bool means_as(Tensor other) const {
+    return spec_ != nullptr && other.spec_ != nullptr && spec_->meaning == other.spec_->meaning &&
+           spec_->gradient == other.spec_->gradient;
+  }
+  friend constexpr bool operator==(Tensor a, Tensor b) { return a.spec_ == b.spec_; }
+  /// In the order in which a program declares them.
+  friend constexpr bool operator<(Tensor a, Tensor b) { return a.index() < b.index(); }
+
+ private:
+  const TensorSpec* spec_ = nullptr;
+};
+std::string_view to_string(Tensor tensor);  // its name, "?" for none
 
 enum class Link : std::uint8_t { hbm_read, hbm_write, l2_to_sm, sm_to_l2, smem_read, smem_write };
 inline constexpr int link_count = 6;
@@ -28,7 +85,7 @@ inline constexpr std::int64_t line_size = 128;
 
 /// A rectangle of one plane of a tensor: rows [row, row+rows), columns [col, col+cols).
 struct TileRef {
-  Tensor tensor = Tensor::q;
+  Tensor tensor;
   std::int32_t plane = 0;
   std::int32_t row = 0, rows = 0;
   std::int32_t col = 0, cols = 0;
@@ -55,6 +112,10 @@ struct TensorLayout {
 };
 
 TensorLayout tensor_layout(const AttentionProblem& problem, const TileShape& tile, Tensor tensor);
+
+/// Layouts of a program's tensors, by index; those that it does not have are empty.
+using TensorLayouts = std::array<TensorLayout, most_tensors>;
+TensorLayouts tensor_layouts(const AttentionProblem& problem, const TileShape& tile, std::span<const Tensor> tensors);
 
 /// 32-byte sectors that `tile` touches, each counted once. Exact for every alignment.
 std::int64_t sectors_touched(const TensorLayout& layout, const TileRef& tile);

@@ -75,6 +75,8 @@ void count_arithmetic(Instructions& counts, const Operation& op) {
     case OpKind::rescale:
     case OpKind::divide:
     case OpKind::add:
+    case OpKind::subtract_rows:
+    case OpKind::multiply:
       return add(counts, elements);
     case OpKind::merge:
       return add(counts, 3 * groups);
@@ -85,9 +87,13 @@ void count_arithmetic(Instructions& counts, const Operation& op) {
   }
 }
 
-/// The matrices whose columns are keys.
+/// Whether the columns of a tile are keys: S and P.
 bool has_keys(Slot slot) {
-  return slot == Slot::s || slot == Slot::p;
+  return slot != Slot::none && slot.tensor()->cols == Axis::key;
+}
+/// Whether its rows are vectors of a head: Q, K, V, O.
+bool has_head_rows(Slot slot, Axis rows) {
+  return slot != Slot::none && slot.tensor()->rows == rows && slot.tensor()->cols == Axis::head;
 }
 
 }  // namespace
@@ -98,13 +104,13 @@ Operation as_executed(const Operation& op, const BlockOperations& block, const K
   Operation whole = op;
   if (op.kind == OpKind::load) {
     // Addresses and guards of every row; what is not there is not fetched.
-    if (op.dst == Slot::q || op.dst == Slot::o) whole.rows = rows;
-    if (op.dst == Slot::k || op.dst == Slot::v) whole.rows = std::max(op.rows, keys);
+    if (has_head_rows(op.dst, Axis::query)) whole.rows = rows;
+    if (has_head_rows(op.dst, Axis::key)) whole.rows = std::max(op.rows, keys);
     whole.bytes = op.bytes * whole.rows / op.rows;
     return whole;
   }
   whole.rows = rows;
-  if (op.kind == OpKind::store) {
+  if (writes_memory(op.kind)) {
     whole.tile.rows = rows;
     if (has_keys(op.src[0])) whole.tile.cols = std::max(op.tile.cols, keys);
     return whole;
@@ -136,7 +142,7 @@ Instructions instructions_of(const Operation& op, const BlockOperations& block, 
     count_product(counts, op, needs, type);
   else if (op.kind == OpKind::load)
     count_load(counts, op, block, type);
-  else if (op.kind == OpKind::store)
+  else if (writes_memory(op.kind))
     count_store(counts, op, type);
   else
     count_arithmetic(counts, op), counts.fp32 = counts.issued - counts.alu - counts.exp;

@@ -6,6 +6,8 @@
 #include <chrono>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "sim/engine/sm_order.h"
 
 namespace tilescope {
@@ -64,9 +66,11 @@ void Machine::refresh(Sm& sm, Resident& block) {
     if (op.wait < static_cast<std::int32_t>(block.next_load)) {
       const OpTiming& timing = builder_.timings()[op.op_class & ~ScheduledOp::signal_bit];
       wish.ready = ready_time(block, op);
-      wish.pipe = pipes_for(block, timing);
-      wish.port = timing.port;
-      block.next = timing.store ? Next::store : Next::compute;
+      if (wish.ready < never) {
+        wish.pipe = pipes_for(block, timing);
+        wish.port = timing.port;
+        block.next = timing.store ? Next::store : Next::compute;
+      }
     }
   } else if (block.next_load == block.load_count) {
     wish.ready = std::max(block.compute_end, block.drained);
@@ -82,11 +86,11 @@ void Machine::schedule_block(Resident& block, std::int64_t number) {
     program_.emit_block(launch_, number, operations);
     builder_.build(operations, block.own);
     block.schedule = &block.own;
-    block.origin = builder_.origin(operations.plane, operations.first_row);
+    block.origin = builder_.origin(operations.domain);
     return;
   }
   if (block.focused) program_.emit_block(launch_, number, block.operations);
-  block.origin = builder_.origin(place->plane, place->first_row);
+  block.origin = builder_.origin(place->domain);
   if (const auto found = shapes_.find(place->shape); found != shapes_.end()) {
     block.shared = found->second;
     builder_.count_again(*block.shared);
@@ -109,10 +113,23 @@ void Machine::start_block(int sm, Resident& block, double time, WaitCause cause)
   // Blocks are given out one after another, wherever they go.
   time = std::max(time, next_start_);
   next_start_ = time + gpu_.launch_block_cycles;
-  block.run = recorder_.begin_run({launch_, sm, static_cast<std::int32_t>(block.slot), number, time, time});
+  block.run =
+      recorder_.begin_run({launch_, sm, static_cast<std::int32_t>(block.slot / builder_.group_count()), number, time, time});
   block.focused = block.run >= 0 && recorder_.wants_intervals(sm);
   schedule_block(block, number);
-  const BlockSchedule& schedule = *block.schedule;
+  block.groups_left = builder_.group_count();
+  block.signalled.assign(block.schedule->tokens.size(), {});
+  for (std::size_t group = 0; group < builder_.group_count(); ++group) start_group(sm, (&block)[group], group, time, cause);
+}
+
+void Machine::start_group(int sm, Resident& block, std::size_t number, double time, WaitCause cause) {
+  Resident& first = *(&block - number);
+  block.block = &first;
+  block.run = first.run;
+  block.focused = first.focused;
+  block.origin = first.origin;
+  block.stream = &first.schedule->groups[number];
+  const OperationStream& schedule = *block.stream;
   block.ops = schedule.compute.data();
   block.loads = schedule.loads.data();
   block.op_count = static_cast<std::uint32_t>(schedule.compute.size());
@@ -141,9 +158,10 @@ void Machine::start_block(int sm, Resident& block, double time, WaitCause cause)
 }
 
 void Machine::record(int sm, const Resident& block, const Interval& interval, std::int32_t op) {
-  const Operation& operation = block.operations.operations[static_cast<std::size_t>(op)];
-  const bool has_ring = operation.kind == OpKind::load || is_shared(block.operations, operation.dst);
-  const Slot slot = operation.kind == OpKind::store ? operation.src[0] : operation.dst;
+  const BlockOperations& operations = block.block->operations;
+  const Operation& operation = operations.operations[static_cast<std::size_t>(op)];
+  const bool has_ring = operation.kind == OpKind::load || is_shared(operations, operation.dst);
+  const Slot slot = writes_memory(operation.kind) ? operation.src[0] : operation.dst;
   Interval noted = interval;
   noted.run = block.run;
   noted.op = op;
@@ -153,7 +171,7 @@ void Machine::record(int sm, const Resident& block, const Interval& interval, st
 
 void Machine::record_compute(int sm_index, const Resident& block, double start, double end) {
   const Sm& sm = sms_[static_cast<std::size_t>(sm_index)];
-  const ScheduledOp op = block.schedule->compute[block.next_compute];
+  const ScheduledOp op = block.stream->compute[block.next_compute];
   const OpClass& c = builder_.op_class(op.op_class & ~ScheduledOp::signal_bit);
   Interval interval;
   interval.start = start;
@@ -173,10 +191,10 @@ void Machine::record_compute(int sm_index, const Resident& block, double start, 
                      : server < std::size(by_server) && sm.free[pipe_of(c.timing.server)] == start ? by_server[server]
                                                                                                    : WaitCause::smem;
   else if (for_data > for_start)
-    interval.cause = block.landed_by[static_cast<std::size_t>(op.wait)];
+    interval.cause = op.wait >= 0 ? block.landed_by[static_cast<std::size_t>(op.wait)] : WaitCause::barrier;  // for a token
   else
     interval.cause = block.start_cause;
-  record(sm_index, block, interval, block.schedule->op_of_compute[block.next_compute]);
+  record(sm_index, block, interval, block.stream->op_of_compute[block.next_compute]);
 }
 
 double Machine::crowded(const Sm& sm, Resident& block, const OpTiming& timing, double start) const {
@@ -186,7 +204,8 @@ double Machine::crowded(const Sm& sm, Resident& block, const OpTiming& timing, d
     if (&other != &block && other.compute_end > start) taken += other.issue_rate;
   // A scheduler has one turn a cycle.
   const double longer = std::max(0.0, timing.issued * std::min(taken, 1.0) - timing.spare);
-  block.issue_rate = timing.issued * warps_a_scheduler_ / (timing.duration + longer);
+  block.issue_rate =
+      timing.issued * warps_a_scheduler_[static_cast<std::size_t>(&block - block.block)] / (timing.duration + longer);
   return longer;
 }
 
@@ -222,12 +241,17 @@ inline void Machine::compute(int sm_index, Resident& block, double start, TurnKe
       block.signals[block.next_signal++] = end;
       until = load_time(block);
     }
+    const bool met =
+        !block.stream->tokens_of_compute.empty() && signal(sm, block, block.stream->tokens_of_compute[block.next_compute], end);
     if (++block.next_compute == block.op_count) break;
+    if (met) break;  // another group may go on now, before this one does
     op = block.ops[block.next_compute];
     if (op.wait >= static_cast<std::int32_t>(block.next_load)) break;
     const OpTiming& following = timings[op.op_class & ~ScheduledOp::signal_bit];
     if (following.store) break;
-    const TurnOrder::Wish wish{ready_time(block, op), until, pipes_for(block, following), following.port};
+    const double ready = ready_time(block, op);
+    if (ready == never) break;
+    const TurnOrder::Wish wish{ready, until, pipes_for(block, following), following.port};
     start = sm.turns.start_of(block.slot, wish, sm.free);
     if (start < until && turn_key(start, mine) <= rival) continue;
     sm.turns.set(block.slot, wish);
@@ -257,36 +281,69 @@ inline void Machine::load(int sm, Resident& block, double time) {
     if (interval.start > interval.ready) interval.cause = access.after == -1 ? block.start_cause : WaitCause::buffer;
     interval.bytes = builder_.op_class(access.op_class).bytes;
     interval.hbm_bytes = transfer.hbm_bytes;
-    record(sm, block, interval, block.schedule->op_of_load[at]);
+    record(sm, block, interval, block.stream->op_of_load[at]);
   }
   block.issued = time;
   block.drained = std::max(block.drained, transfer.end);
   block.landed[at] = transfer.end;
+  if (!block.stream->tokens_of_loads.empty()) signal(owner, block, block.stream->tokens_of_loads[at], transfer.end);
 }
 
 void Machine::store(int sm, Resident& block, double time) {
-  const Transfer transfer = memory_.store(sm, time, block.schedule->stores[block.next_store++], block.origin);
+  const Transfer transfer = memory_.store(sm, time, block.stream->stores[block.next_store++], block.origin);
   const ScheduledOp op = block.ops[block.next_compute];
   const OpTiming& timing = builder_.timings()[op.op_class & ~ScheduledOp::signal_bit];
   // The tile crosses shared memory first: what leaves does so from the middle of the operation on.
   const double landed = transfer.end + (builder_.instructions_wait() ? timing.duration / 2 : 0);
   block.drained = std::max(block.drained, landed);
   if (block.focused) record_compute(sm, block, time, landed);
-  ++block.next_compute;
+  const std::uint32_t at = block.next_compute++;
   Sm& owner = sms_[static_cast<std::size_t>(sm)];
   const double duration = timing.duration + crowded(owner, block, timing, time);
   block.compute_end = std::max(time + duration, take_all(owner, timing, time));
   if ((op.op_class & ScheduledOp::signal_bit) != 0)
     block.signals[block.next_signal++] = block.compute_end;  // what it stores has been read
+  if (!block.stream->tokens_of_compute.empty()) signal(owner, block, block.stream->tokens_of_compute[at], block.compute_end);
+}
+
+bool Machine::signal(Sm& sm, const Resident& group, const TokenUse& use, double time) {
+  if (use.signal < 0) return false;
+  Resident& first = *group.block;
+  std::vector<double>& times = first.signalled[static_cast<std::size_t>(use.signal)];
+  times.push_back(times.empty() ? time : std::max(times.back(), time));
+  for (std::size_t other = 0; other < builder_.group_count(); ++other)
+    if (Resident* peer = &first + other; peer != &group) refresh(sm, *peer);
+  return true;
+}
+
+Error Machine::deadlock() const {
+  for (const Sm& sm : sms_)
+    for (const Resident& group : sm.slots) {
+      if (group.stream == nullptr || (group.next_compute == group.op_count && group.next_load == group.load_count)) continue;
+      const KernelNeeds& needs = program_.launches()[static_cast<std::size_t>(launch_)].needs;
+      const auto number = static_cast<std::size_t>(&group - group.block);
+      const auto stuck_on = [&](const std::vector<TokenUse>& uses, std::uint32_t at) {
+        return at < uses.size() && token_time(group, uses[at]) == never ? uses[at] : TokenUse{};
+      };
+      TokenUse use = stuck_on(group.stream->tokens_of_loads, group.next_load);
+      if (use.wait < 0) use = stuck_on(group.stream->tokens_of_compute, group.next_compute);
+      if (use.wait < 0) continue;
+      const auto token = static_cast<std::size_t>(use.wait);
+      return Error{fmt::format("the program can never go on: {} waits for signal {} of token '{}', which was signalled {} times",
+                               number < needs.groups.size() ? needs.groups[number].name : "a block", use.count,
+                               group.block->schedule->tokens[token], group.block->signalled[token].size())};
+    }
+  return Error{"the program can never go on: an operation waits for one that comes after it"};
 }
 
 void Machine::finish(int sm, Resident& block, double time) {
+  block.next = Next::nothing;
+  sms_[static_cast<std::size_t>(sm)].turns.clear(block.slot);
+  if (--block.block->groups_left > 0) return;  // events come in order of time: the last group ends the block
   recorder_.end_run(block.run, time);
   launch_end_ = std::max(launch_end_, time);
   ++finished_;
-  block.next = Next::nothing;
-  sms_[static_cast<std::size_t>(sm)].turns.clear(block.slot);
-  if (next_block_ < blocks_) start_block(sm, block, time, WaitCause::block_slot);
+  if (next_block_ < blocks_) start_block(sm, *block.block, time, WaitCause::block_slot);
 }
 
 double Machine::run_ahead(int sm_index) {
@@ -307,7 +364,8 @@ double Machine::part_done() const {
   auto blocks = static_cast<double>(finished_);
   for (const Sm& sm : sms_)
     for (const Resident& block : sm.slots)
-      if (block.next != Next::nothing) blocks += block.next_compute / (1.0 + block.op_count);
+      if (block.next != Next::nothing)
+        blocks += block.next_compute / (1.0 + block.op_count) / static_cast<double>(builder_.group_count());
   return blocks / static_cast<double>(blocks_);
 }
 
@@ -316,7 +374,9 @@ Result<double> Machine::run_launch(int launch, int blocks_per_sm, double start, 
   launch_ = launch;
   const KernelNeeds& needs = program_.launches()[static_cast<std::size_t>(launch)].needs;
   builder_.begin_launch(needs);
-  warps_a_scheduler_ = needs.threads / 32.0 / gpu_.sm_quarters;
+  warps_a_scheduler_.clear();
+  for (std::size_t group = 0; group < builder_.group_count(); ++group)
+    warps_a_scheduler_.push_back(builder_.warps_of(group) / gpu_.sm_quarters);
   blocks_ = program_.launches()[static_cast<std::size_t>(launch)].blocks();
   const AttentionProblem& problem = program_.problem();
   sequence_ = BlockSequence(block_order_, blocks_, problem.query_planes(), planes_that_fit(problem, gpu_));
@@ -326,22 +386,24 @@ Result<double> Machine::run_launch(int launch, int blocks_per_sm, double start, 
   shapes_.clear();
   shapes_size_ = 0;
   for (Sm& sm : sms_) {
-    sm.slots.resize(static_cast<std::size_t>(blocks_per_sm));
+    sm.slots.resize(static_cast<std::size_t>(blocks_per_sm) * builder_.group_count());
     sm.turns.reset(sm.slots.size());
     for (std::size_t slot = 0; slot < sm.slots.size(); ++slot) {
       sm.slots[slot].slot = static_cast<std::uint32_t>(slot);
       sm.slots[slot].next = Next::nothing;
+      sm.slots[slot].stream = nullptr;
     }
   }
+  const std::size_t groups = builder_.group_count();
   // The first wave goes round the SMs; after it a block goes where a slot is free first.
   for (std::size_t slot = 0; slot < static_cast<std::size_t>(blocks_per_sm) && next_block_ < blocks_; ++slot) {
     if (const std::int64_t left = blocks_ - next_block_; left < static_cast<std::int64_t>(sms_.size())) {
       for (const int sm : sms_of_part(gpu_, static_cast<int>(left)))
-        start_block(sm, sms_[static_cast<std::size_t>(sm)].slots[slot], start, WaitCause::launch);
+        start_block(sm, sms_[static_cast<std::size_t>(sm)].slots[slot * groups], start, WaitCause::launch);
       break;
     }
     for (std::size_t sm = 0; sm < sms_.size(); ++sm)
-      start_block(static_cast<int>(sm), sms_[sm].slots[slot], start, WaitCause::launch);
+      start_block(static_cast<int>(sm), sms_[sm].slots[slot * groups], start, WaitCause::launch);
   }
   build_order();
 
@@ -367,7 +429,7 @@ Result<double> Machine::run_launch(int launch, int blocks_per_sm, double start, 
     last_call = now;
     if (!progress(done_before + share * part_done())) return Error{"the simulation was cancelled", Error::Kind::cancelled};
   }
-  assert(finished_ == blocks_);  // operations wait only for earlier ones, so none can wait for ever
+  if (finished_ != blocks_) return deadlock();
   return launch_end_;
 }
 

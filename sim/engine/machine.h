@@ -74,8 +74,13 @@ class Machine {
     std::uint8_t ahead = 0;  // 1 while something is interleaved with the next product
     WaitCause start_cause = WaitCause::launch;
     std::int32_t run = -1;
-    const BlockSchedule* schedule = nullptr;  // `own` or `shared`
-    double start = 0;                         // when it was given the slot
+    const OperationStream* stream = nullptr;  // of the block's schedule, which is `own` or `shared`
+    Resident* block = nullptr;                // the first group of the block, which has what all of them share
+    // Of the block: groups that are not over yet, the tokens' names, and of each token when it was signalled, by how often.
+    std::size_t groups_left = 0;
+    const BlockSchedule* schedule = nullptr;
+    std::vector<std::vector<double>> signalled;
+    double start = 0;  // when it was given the slot
     BlockSchedule own;
     std::shared_ptr<const BlockSchedule> shared;
     std::vector<double> landed_store, signals_store;
@@ -89,11 +94,23 @@ class Machine {
     std::vector<Resident> slots;
   };
   void start_block(int sm, Resident& block, double time, WaitCause cause);
+  void start_group(int sm, Resident& group, std::size_t number, double time, WaitCause cause);
   /// Finds or makes the schedule of a block; writes its operations out only where there is need.
   void schedule_block(Resident& block, std::int64_t number);
+  /// When a token was signalled as often as an operation waits for; never where it was not yet.
+  static double token_time(const Resident& group, const TokenUse& use) {
+    if (use.wait < 0 || use.count <= 0) return 0;
+    const std::vector<double>& times = group.block->signalled[static_cast<std::size_t>(use.wait)];
+    return times.size() < static_cast<std::size_t>(use.count) ? never : times[static_cast<std::size_t>(use.count) - 1];
+  }
   /// When the block's next load is due.
   static double load_time(const Resident& block) {
     if (block.next_load == block.load_count) return never;
+    if (!block.stream->tokens_of_loads.empty())
+      return std::max(untokened_load_time(block), token_time(block, block.stream->tokens_of_loads[block.next_load]));
+    return untokened_load_time(block);
+  }
+  static double untokened_load_time(const Resident& block) {
     const std::int32_t after = block.loads[block.next_load].after;
     if (after == -1) return block.issued;
     if (after < -1) return std::max(block.issued, block.landed[-2 - after]);
@@ -101,7 +118,17 @@ class Machine {
     return std::max(block.issued, block.signals[after]);
   }
   /// When its data and the operation before allow a compute operation or a store of the block, whose load has been issued.
-  static double ready_time(const Resident& block, ScheduledOp op) { return std::max(block.compute_end, block.landed[op.wait]); }
+  static double ready_time(const Resident& block, ScheduledOp op) {
+    const double ready = std::max(block.compute_end, block.landed[op.wait]);
+    return block.stream->tokens_of_compute.empty()
+               ? ready
+               : std::max(ready, token_time(block, block.stream->tokens_of_compute[block.next_compute]));
+  }
+  /// Signals the token of an operation that is over at `time`, and looks again at the other groups of the block. Returns whether
+  /// there was one.
+  bool signal(Sm& sm, const Resident& group, const TokenUse& use, double time);
+  /// Why the launch cannot go on: a group and the token that it waits for.
+  Error deadlock() const;
   /// The pipe that an operation of the block has to wait for: any block, and the oldest one.
   std::array<std::uint8_t, 2> pipes_for(const Resident& block, const OpTiming& timing) const {
     const std::uint8_t pipe = timing.pipe[block.ahead];
@@ -149,7 +176,7 @@ class Machine {
   int launch_ = 0;
   BlockSequence sequence_{BlockOrder::launch, 1, 1, 1};
   std::int64_t blocks_ = 0, next_block_ = 0, finished_ = 0;
-  double warps_a_scheduler_ = 0;  // of a block
+  std::vector<double> warps_a_scheduler_;  // of each group of a block
   double launch_end_ = 0;
   double next_start_ = 0;  // of the next block, at the earliest
   BlockOperations scratch_;

@@ -34,19 +34,14 @@ TrackedBytes tracked_bytes(const GpuSpec& gpu, const TensorLayouts& layouts, std
   const std::int64_t tiles = comes_back ? 131072 : 32768;
   if (comes_back) tracked.least /= 4;
   std::int64_t all = 0;
-  for (const Tensor tensor : tensors) all += layouts[static_cast<std::size_t>(tensor)].bytes().value;
+  for (const Tensor tensor : tensors) all += layouts[tensor.index()].bytes().value;
   tracked.most = std::max(tracked.least, all / tiles);
   return tracked;
 }
 
 TileRef tile_of(const ScheduledAccess& access, const OpClass& op, const BlockOrigin& origin) {
-  const bool keys = is_key_side(op.tensor);
-  return {op.tensor,
-          access.plane + (keys ? origin.kv_plane : origin.plane),
-          access.row + (keys ? 0 : origin.first_row),
-          op.tile_rows,
-          access.col,
-          op.tile_cols};
+  return {op.tensor,    access.plane + origin.plane_of(op.tensor), access.row + origin.row_of(op.tensor),
+          op.tile_rows, access.col + origin.col_of(op.tensor),     op.tile_cols};
 }
 
 }  // namespace
@@ -69,15 +64,16 @@ MemorySystem::MemorySystem(const GpuSpec& gpu, const TensorLayouts& layouts, con
       builder_(builder),
       ledger_(ledger),
       recorder_(recorder),
+      tensors_(use.tensors),
       map_(layouts, tracked_bytes(gpu, layouts, use.tensors, use.comes_back)),
       ports_(static_cast<std::size_t>(gpu.sm_count)),
       sides_(sm_sides(gpu)) {
   if (!gpu.has_l2()) return;
   for (const Tensor tensor : use.tensors) {
     if (l2_merge_cycles_ <= 0) break;
-    std::vector<std::uint64_t>& keys = plane_keys_[static_cast<std::size_t>(tensor)];
-    for (std::int64_t plane = 0; plane < layouts[static_cast<std::size_t>(tensor)].planes; ++plane)
-      keys.push_back(mixed(mixed(1, static_cast<std::int64_t>(tensor)), plane));
+    std::vector<std::uint64_t>& keys = plane_keys_[tensor.index()];
+    for (std::int64_t plane = 0; plane < layouts[tensor.index()].planes; ++plane)
+      keys.push_back(mixed(mixed(1, static_cast<std::int64_t>(tensor.index())), plane));
   }
   CachePolicy policy{static_cast<int>(gpu.l2_ways), 0, gpu.l2_dirty_fraction};
   for (const Tensor tensor : use.tensors) policy.tile_bytes = std::max(policy.tile_bytes, map_.tile_bytes(tensor));
@@ -99,8 +95,8 @@ Transfer MemorySystem::finish(double cycle, double port_end, double l2_end, doub
 void MemorySystem::write_back(double cycle, int launch) {
   TensorBytes evicted;
   if (!cache_->take_evicted(evicted)) return;
-  for (Tensor tensor : all_tensors) {
-    const std::int64_t bytes = evicted[static_cast<std::size_t>(tensor)];
+  for (Tensor tensor : tensors_) {
+    const std::int64_t bytes = evicted[tensor.index()];
     if (bytes == 0) continue;
     ledger_.add(launch, tensor, Link::hbm_write, 0, bytes);
     recorder_.traffic(cycle, tensor, Link::hbm_write, bytes);
@@ -120,7 +116,7 @@ double MemorySystem::part_writing(double cycle) const {
 
 double MemorySystem::part_looked_up(const TileRef& tile, double cycle) {
   if (l2_merge_cycles_ <= 0) return 1;
-  std::uint64_t key = plane_keys_[static_cast<std::size_t>(tile.tensor)][static_cast<std::size_t>(tile.plane)];
+  std::uint64_t key = plane_keys_[tile.tensor.index()][static_cast<std::size_t>(tile.plane)];
   key = mixed(mixed(key, tile.row), tile.col);
   Readers& readers = readers_[key & (readers_.size() - 1)];
   if (readers.key != key) {
@@ -197,14 +193,16 @@ Transfer MemorySystem::store(int sm, double cycle, const ScheduledAccess& where,
   if (cache_) {
     const int side = sides_[static_cast<std::size_t>(sm)];
     recorder_.l2_before(cycle, cache_->resident(), cache_->dirty());
+    if (op.kind == OpKind::reduce_add) hbm_end = fetch_sums(op, cycle, cache_->read(tile, side).hbm_read_bytes);
     l2_end = std::max(l2_end, cross(1 - side, cycle, cache_->write(tile, side)));
     write_back(cycle, op.launch);
     recorder_.l2_after(cycle, cache_->resident(), cache_->dirty());
   } else {
+    if (op.kind == OpKind::reduce_add) hbm_end = fetch_sums(op, cycle, op.bytes);
     const double hbm_cycles = bytes * hbm_write_cycles_per_byte_;
     hbm_busy_ += hbm_cycles;
     hbm_bytes_ += bytes;
-    hbm_end = serve(hbm_free_, cycle, hbm_cycles) + hbm_latency_;
+    hbm_end = serve(hbm_free_, std::max(cycle, hbm_end), hbm_cycles) + hbm_latency_;
   }
   const Transfer transfer = finish(cycle, port_end, l2_end, hbm_end, near_latency_);
   recorder_.operation(where.op_class, port_end - port_cycles, port_end, transfer.end);
@@ -213,6 +211,17 @@ Transfer MemorySystem::store(int sm, double cycle, const ScheduledAccess& where,
     recorder_.traffic(transfer.end, op.tensor, Link::hbm_write, op.bytes);
   }
   return transfer;
+}
+
+double MemorySystem::fetch_sums(const OpClass& op, double cycle, std::int64_t bytes) {
+  if (bytes == 0) return 0;
+  const double hbm_cycles = static_cast<double>(bytes) * hbm_read_cycles_per_byte_;
+  hbm_busy_ += hbm_cycles;
+  hbm_bytes_ += static_cast<double>(bytes);
+  const double arrival = serve(hbm_free_, cycle, hbm_cycles) + hbm_latency_;
+  ledger_.add(op.launch, op.tensor, Link::hbm_read, op.line, bytes);
+  recorder_.traffic(arrival, op.tensor, Link::hbm_read, bytes);
+  return arrival;
 }
 
 HbmUse MemorySystem::hbm_use(double cycle) const {

@@ -78,6 +78,8 @@ class MemorySystem {
   /// When bytes that cross the fabric towards `side` have done so.
   double cross(int side, double cycle, std::int64_t bytes);
   Transfer finish(double cycle, double port_end, double l2_end, double hbm_end, double latency) const;
+  /// Reads from HBM what an addition finds missing in the L2; returns when it is there, 0 where nothing is missing.
+  double fetch_sums(const OpClass& op, double cycle, std::int64_t bytes);
   void write_back(double cycle, int launch);
   /// The part of HBM's time that it spent on writes lately.
   double part_writing(double cycle) const;
@@ -94,11 +96,12 @@ class MemorySystem {
   const ScheduleBuilder& builder_;
   Ledger& ledger_;
   Recorder& recorder_;
+  std::vector<Tensor> tensors_;  // that the program reads or writes
   TileMap map_;
   std::optional<TileCache> cache_;  // absent where the GPU has no L2
   std::vector<Port> ports_;
   std::vector<Readers> readers_ = std::vector<Readers>(1 << 12);     // of the latest tiles, by the lower bits of their key
-  std::array<std::vector<std::uint64_t>, tensor_count> plane_keys_;  // what tensor and plane put into a key
+  std::array<std::vector<std::uint64_t>, most_tensors> plane_keys_;  // what tensor and plane put into a key
   std::vector<int> sides_;
   double l2_read_free_ = 0, l2_write_free_ = 0, hbm_free_ = 0;
   std::array<double, 2> fabric_free_{};  // towards each side

@@ -105,7 +105,7 @@ void RecordedTrace::index_buffers(SmIndex& index, const std::vector<Index>& by_o
     const std::int32_t run = intervals[by_op[begin]].run;
     filling.clear();
     for (end = begin; end < by_op.size() && intervals[by_op[end]].run == run; ++end)
-      if (intervals[by_op[end]].kind != OpKind::store && notes[by_op[end]].dst != Slot::none) filling.push_back(by_op[end]);
+      if (!writes_memory(intervals[by_op[end]].kind) && notes[by_op[end]].dst != Slot::none) filling.push_back(by_op[end]);
     std::stable_sort(filling.begin(), filling.end(), [&](Index a, Index b) {
       return std::tie(notes[a].dst, notes[a].ring) < std::tie(notes[b].dst, notes[b].ring);
     });
@@ -168,7 +168,7 @@ void RecordedTrace::index_events() {
   if (!data_.exact) {
     for (const TrafficTable& bin : data_.bins.traffic) {
       traffic_sums_.push_back(sum);
-      for (std::size_t t = 0; t < tensor_count; ++t)
+      for (std::size_t t = 0; t < most_tensors; ++t)
         for (std::size_t l = 0; l < link_count; ++l) sum[t][l] += bin[t][l];
     }
     return;
@@ -177,13 +177,13 @@ void RecordedTrace::index_events() {
   for (std::size_t i = 0; i < data_.traffic.size(); ++i) {
     if (i % events_a_sum == 0) traffic_sums_.push_back(sum);
     const TrafficEvent& event = data_.traffic[i];
-    sum[static_cast<std::size_t>(event.tensor)][static_cast<std::size_t>(event.link)] += event.bytes;
+    sum[event.tensor.index()][static_cast<std::size_t>(event.link)] += event.bytes;
   }
   L2Table table;
   for (std::size_t i = 0; i < data_.l2.size(); ++i) {
     if (i % events_a_sum == 0) l2_sums_.push_back(table);
-    table.resident[static_cast<std::size_t>(data_.l2[i].tensor)] += data_.l2[i].resident;
-    table.dirty[static_cast<std::size_t>(data_.l2[i].tensor)] += data_.l2[i].dirty;
+    table.resident[data_.l2[i].tensor.index()] += data_.l2[i].resident;
+    table.dirty[data_.l2[i].tensor.index()] += data_.l2[i].dirty;
   }
 }
 

@@ -16,7 +16,7 @@ template <class F>
 void for_each_flow(const OpClass& op, F&& f) {
   if (!op.moves) return;
   if (op.kind == OpKind::load) f(op.tensor, Link::l2_to_sm, op.bytes);
-  if (op.kind == OpKind::store) f(op.tensor, Link::sm_to_l2, op.bytes);
+  if (writes_memory(op.kind)) f(op.tensor, Link::sm_to_l2, op.bytes);
   for (std::size_t i = 0; i < 2; ++i)
     if (op.smem_read[i] != 0) f(op.smem_read_tensor[i], Link::smem_read, op.smem_read[i]);
   if (op.smem_write != 0) f(op.smem_write_tensor, Link::smem_write, op.smem_write);
@@ -24,8 +24,12 @@ void for_each_flow(const OpClass& op, F&& f) {
 
 }  // namespace
 
-Recorder::Recorder(int sm_count, int focus_sm, const ScheduleBuilder& builder, std::span<const int> also)
-    : builder_(builder), focus_sm_(focus_sm), focus_of_(static_cast<std::size_t>(sm_count), -1) {
+Recorder::Recorder(int sm_count, int focus_sm, std::span<const Tensor> tensors, const ScheduleBuilder& builder,
+                   std::span<const int> also)
+    : builder_(builder),
+      tensors_(tensors.begin(), tensors.end()),
+      focus_sm_(focus_sm),
+      focus_of_(static_cast<std::size_t>(sm_count), -1) {
   data_.sm_count = sm_count;
   data_.bins.width = first_width;
   bins_a_cycle_ = 1 / first_width;
@@ -97,7 +101,7 @@ void Recorder::merge_bins() {
   const std::size_t old_size = bins.traffic.size(), size = (old_size + 1) / 2;
   for (std::size_t i = 0; i < size; ++i) {
     const std::size_t a = 2 * i, b = 2 * i + 1;
-    for (std::size_t t = 0; t < tensor_count; ++t)
+    for (std::size_t t = 0; t < most_tensors; ++t)
       for (std::size_t l = 0; l < link_count; ++l)
         bins.traffic[i][t][l] = bins.traffic[a][t][l] + (b < old_size ? bins.traffic[b][t][l] : 0);
     for (std::size_t u = 0; u < unit_count; ++u)
@@ -166,7 +170,7 @@ void Recorder::spread_counts() {
       const OpClass& op = builder_.op_class(c);
       data_.bins.busy_cycles[bin][static_cast<std::size_t>(op.unit)] += static_cast<double>(count) * op.busy_cycles;
       for_each_flow(op, [&](Tensor tensor, Link link, std::int64_t bytes) {
-        data_.bins.traffic[bin][static_cast<std::size_t>(tensor)][static_cast<std::size_t>(link)] += count * bytes;
+        data_.bins.traffic[bin][tensor.index()][static_cast<std::size_t>(link)] += count * bytes;
       });
     }
 }
@@ -177,8 +181,8 @@ void Recorder::event(double time, Tensor tensor, Link link, std::int64_t bytes) 
 }
 
 void Recorder::note_l2(double time, const TensorBytes& resident, const TensorBytes& dirty) {
-  for (Tensor tensor : all_tensors) {
-    const auto t = static_cast<std::size_t>(tensor);
+  for (Tensor tensor : tensors_) {
+    const auto t = tensor.index();
     if (resident[t] == noted_resident_[t] && dirty[t] == noted_dirty_[t]) continue;
     data_.l2.push_back({time, resident[t] - noted_resident_[t], dirty[t] - noted_dirty_[t], tensor});
   }

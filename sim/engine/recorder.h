@@ -26,7 +26,8 @@ class Recorder {
   static constexpr std::size_t most_events = 200'000;
 
   /// `focus_sm` stays in focus; so do those of `also` and every SM of a small GPU while there is room.
-  Recorder(int sm_count, int focus_sm, const ScheduleBuilder& builder, std::span<const int> also = {});
+  Recorder(int sm_count, int focus_sm, std::span<const Tensor> tensors, const ScheduleBuilder& builder,
+           std::span<const int> also = {});
 
   /// A block begins. Returns its run, or -1 where runs are no longer kept.
   std::int32_t begin_run(const BlockRun& run);
@@ -81,6 +82,7 @@ class Recorder {
   using Counts = std::array<std::uint32_t, counted_classes>;
 
   const ScheduleBuilder& builder_;
+  std::vector<Tensor> tensors_;  // of the program
   TraceData data_;
   std::vector<Counts> counts_;  // by bin
   double near_begin_ = 0, near_end_ = -1;
@@ -95,7 +97,7 @@ class Recorder {
 };
 
 inline void Recorder::add(std::size_t bin, double time, Tensor tensor, Link link, std::int64_t bytes) {
-  data_.bins.traffic[bin][static_cast<std::size_t>(tensor)][static_cast<std::size_t>(link)] += bytes;
+  data_.bins.traffic[bin][tensor.index()][static_cast<std::size_t>(link)] += bytes;
   if (data_.exact) event(time, tensor, link, bytes);
 }
 

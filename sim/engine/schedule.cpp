@@ -33,8 +33,8 @@ OpClass::Key key_of(const Operation& op, const BlockOperations& block) {
   const auto byte = [](auto value, int place) { return static_cast<std::int64_t>(value) << (8 * place); };
   const auto pair = [](std::int64_t low, std::int64_t high) { return low | high << 32; };
   // Only a matmul has 2^32 flops or more, and it has no exponentials: the last word tells them apart.
-  return {byte(op.kind, 0) | byte(op.line, 1) | byte(op.dst, 2) | byte(op.src[0], 3) | byte(op.src[1], 4) |
-              byte(op.tile.tensor, 5) | byte(block.launch, 6) | byte(op.sectors_at_once, 7),
+  return {byte(op.kind, 0) | byte(op.line, 1) | byte(op.dst.index(), 2) | byte(op.src[0].index(), 3) | byte(op.src[1].index(), 4) |
+              byte(op.tile.tensor.index(), 5) | byte(block.launch, 6) | byte(op.sectors_at_once, 7),
           pair(op.rows, op.cols),
           pair(op.tile.rows, op.tile.cols),
           pair(op.inner, block.shared_slots),
@@ -42,7 +42,8 @@ OpClass::Key key_of(const Operation& op, const BlockOperations& block) {
           op.smem_write_bytes | byte(op.other_exps, 6),
           op.bytes | byte(op.wavefronts, 6),
           op.flops ^ op.exps << 32,
-          pair(op.instructions << 16 | op.trips, op.round_trips << 24 | op.barriers << 16 | op.share << 1 | (op.ahead ? 1 : 0))};
+          pair(op.instructions << 16 | op.trips,
+               op.round_trips << 24 | op.barriers << 16 | op.group << 8 | op.share << 1 | (op.ahead ? 1 : 0))};
 }
 
 /// The pipe that an operation waits for: that of its unit, which for products in fp32 is not the tensor core.
@@ -76,7 +77,8 @@ ScheduleBuilder::ScheduleBuilder(const GpuSpec& gpu, const AttentionProblem& pro
 }
 
 void ScheduleBuilder::set_work(OpClass& c, const Operation& op, const BlockOperations& block) const {
-  const Instructions counts = instructions_of(op, block, needs_, problem_.dtype);
+  const KernelNeeds& needs = needs_of(op);
+  const Instructions counts = instructions_of(op, block, needs, problem_.dtype);
   constexpr double lanes = 32, mma_flops = 2 * 16 * 8 * 16;
   const double mma_rate = gpu_.product_flops_per_cycle();
   const double others = counts.issued - counts.mma;
@@ -91,12 +93,13 @@ void ScheduleBuilder::set_work(OpClass& c, const Operation& op, const BlockOpera
   // Beside products every other instruction takes its turn from the tensor core, more of it where it belongs to another warp.
   const bool mixed = counts.mma > 0 || op.ahead;
   const double turn = mixed ? gpu_.sm_product_mixed_cycles : gpu_.sm_product_issue_cycles;
-  const double taken = needs_.has_products ? others * turn / gpu_.sm_quarters : 0;
+  const double taken = needs.has_products ? others * turn / gpu_.sm_quarters : 0;
   if (counts.mma > 0) of(Server::tensor) += taken;
   // A block with fewer warps than quarters leaves some of them idle; and a warp cannot start its own instructions one a cycle. What
   // stands beside the arithmetic is on a warp's way to the next operation, however idle the pipes are.
-  const double warps = needs_.threads / lanes, spread = gpu_.sm_quarters / std::min(gpu_.sm_quarters, warps);
-  const double beside = op.instructions * instruction_cycles(), own = counts.issued / warps * instruction_cycles() - beside;
+  const double warps = needs.threads / lanes, spread = gpu_.sm_quarters / std::min(gpu_.sm_quarters, warps);
+  const double beside = op.instructions * instruction_cycles(needs),
+               own = counts.issued / warps * instruction_cycles(needs) - beside;
   c.timing.duration = std::max(*std::max_element(work.begin(), work.end()) * spread - beside, own) + beside;
   if (counts.mma == 0) of(Server::tensor) = taken;
   if (instructions_wait()) c.timing.issued = static_cast<float>(counts.issued / warps);
@@ -108,16 +111,18 @@ constexpr double drift_trips = 2;
 
 /// From an instruction of a warp to its next, on average: a cycle of its own, what it waits for the one before, and the turns of
 /// the other warps of its block in that quarter, each of which is in the way once in as many cycles.
-double ScheduleBuilder::instruction_cycles() const {
+double ScheduleBuilder::instruction_cycles(const KernelNeeds& needs) const {
   if (!instructions_wait() || gpu_.sm_issues_per_cycle <= 0) return 0;
   const double turn = gpu_.sm_quarters / gpu_.sm_issues_per_cycle;
-  const double alone = turn + needs_.waiting * std::max(0.0, gpu_.sm_dependent_cycles - turn);
-  const double others = std::max(0.0, needs_.threads / 32.0 / gpu_.sm_quarters - 1);
+  const double alone = turn + needs.waiting * std::max(0.0, gpu_.sm_dependent_cycles - turn);
+  const double others = std::max(0.0, needs.threads / 32.0 / gpu_.sm_quarters - 1);
   return std::max((others + 1) * turn, (alone + std::sqrt(alone * alone + 4 * others * turn * turn)) / 2);
 }
 
 void ScheduleBuilder::begin_launch(const KernelNeeds& needs) {
   needs_ = needs;
+  group_needs_.assign(std::max<std::size_t>(1, needs.groups.size()), needs);
+  for (std::size_t g = 0; g < needs.groups.size(); ++g) group_needs_[g].threads = 32 * needs.groups[g].warps;
   setup_ = {};
   const double warps = needs.threads / 32.0;
   if (!instructions_wait() || gpu_.sm_issues_per_cycle <= 0) return;
@@ -126,7 +131,7 @@ void ScheduleBuilder::begin_launch(const KernelNeeds& needs) {
     setup_.work[static_cast<std::size_t>(Server::tensor)] =
         needs.setup_instructions * warps * gpu_.sm_product_issue_cycles / gpu_.sm_quarters;
   setup_.issued = static_cast<float>(needs.setup_instructions);
-  setup_.duration = needs.setup_instructions * instruction_cycles() + needs.setup_trips * gpu_.sm_shared_latency_cycles;
+  setup_.duration = needs.setup_instructions * instruction_cycles(needs) + needs.setup_trips * gpu_.sm_shared_latency_cycles;
 }
 
 /// From the last instruction of an operation to the first that can use its result.
@@ -149,7 +154,7 @@ void ScheduleBuilder::set_shared_memory(OpClass& c, const Operation& op, const B
   c.smem_write = op.smem_write_bytes;
   c.smem_write_tensor = op.kind == OpKind::load ? op.tile.tensor : tensor_of(op.dst);
   c.smem_read[0] = op.smem_read_bytes;
-  c.smem_read_tensor[0] = op.kind == OpKind::store ? op.tile.tensor : tensor_of(op.src[0]);
+  c.smem_read_tensor[0] = writes_memory(op.kind) ? op.tile.tensor : tensor_of(op.src[0]);
   const bool first = is_shared(block, op.src[0]), second = is_shared(block, op.src[1]);
   if (!first && second) c.smem_read_tensor[0] = tensor_of(op.src[1]);
   if (first && second) {
@@ -180,7 +185,7 @@ void ScheduleBuilder::set_pipes(OpTiming& timing) const {
 /// At once: the warps of a kernel without products each wait for what they asked for themselves.
 double ScheduleBuilder::lines_waited_for(const Operation& op) const {
   if (op.sectors_at_once > 0) return std::max(1.0, op.sectors_at_once * sector_size / gpu_.l2_line_bytes);
-  const double waiting = needs_.has_products ? 1 : needs_.threads / 32.0;
+  const double waiting = needs_.has_products ? 1 : needs_of(op).threads / 32.0;
   return std::max(1.0, static_cast<double>(op.bytes) / gpu_.l2_line_bytes / waiting);
 }
 
@@ -198,9 +203,10 @@ double ScheduleBuilder::hbm_write_wait_of(const Operation& op) const {
 }
 
 OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& block) const {
+  const KernelNeeds& needs = needs_of(op);
   OpClass c;
   // A GPU for teaching does what is there.
-  const Operation executed = instructions_wait() ? as_executed(op, block, needs_) : op;
+  const Operation executed = instructions_wait() ? as_executed(op, block, needs) : op;
   c.kind = op.kind;
   c.unit = unit_of(op);
   c.line = op.line;
@@ -211,7 +217,7 @@ OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& 
   c.tile_cols = op.tile.cols;
   c.exps = op.exps;
   if (op.kind == OpKind::matmul) c.flops = op.flops;
-  c.timing.store = op.kind == OpKind::store;
+  c.timing.store = writes_memory(op.kind);
   c.timing.ahead = op.ahead;
   set_work(c, executed, block);
   c.timing.server = server_of(c);
@@ -220,12 +226,12 @@ OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& 
   set_shared_memory(c, op, block);
   std::int64_t through_shared = executed.smem_read_bytes + op.smem_write_bytes;
   // A tile of sums is written there and read again, which is the kernel's way and no traffic of the algorithm.
-  if (op.kind == OpKind::store && op.tile.cols > 1 && !is_shared(block, op.src[0]) && needs_.has_products && instructions_wait())
+  if (writes_memory(op.kind) && op.tile.cols > 1 && !is_shared(block, op.src[0]) && needs.has_products && instructions_wait())
     through_shared += 2 * std::int64_t{op.tile.rows} * op.tile.cols * element_bytes(problem_.dtype);
-  if (instructions_wait()) through_shared += static_cast<std::int64_t>(executed.wavefronts) * needs_.threads / 32 * wavefront_bytes;
+  if (instructions_wait()) through_shared += static_cast<std::int64_t>(executed.wavefronts) * needs.threads / 32 * wavefront_bytes;
   c.bank_cycles = c.timing.smem_cycles = static_cast<double>(through_shared) * cycles_per_smem_byte_;
   c.timing.duration = std::max(c.timing.duration, c.bank_cycles);
-  c.timing.spare = static_cast<float>(c.timing.duration - c.timing.issued * instruction_cycles());
+  c.timing.spare = static_cast<float>(c.timing.duration - c.timing.issued * instruction_cycles(needs));
   c.timing.duration += latency_of(c, executed, block);
   c.timing.shown = c.timing.server == Server::none ? c.timing.duration : c.timing.work[static_cast<std::size_t>(c.timing.server)];
   const bool moves = moves_tile(op.kind);
@@ -279,46 +285,72 @@ std::uint32_t ScheduleBuilder::class_of(const Operation& op, const BlockOperatio
   return found;
 }
 
+BlockOrigin ScheduleBuilder::origin(const Domain& domain) const {
+  if (domain.axis != Axis::key)
+    return {domain.plane, static_cast<std::int32_t>(problem_.kv_plane_of(domain.plane)), domain.axis, domain.first};
+  // The first of the query planes that read this plane of keys.
+  const std::int64_t group = problem_.heads / problem_.kv_heads;
+  const std::int64_t plane = domain.plane / problem_.kv_heads * problem_.heads + domain.plane % problem_.kv_heads * group;
+  return {static_cast<std::int32_t>(plane), domain.plane, domain.axis, domain.first};
+}
+
 void ScheduleBuilder::build(const BlockOperations& block, BlockSchedule& out) {
-  out.compute.clear();
-  out.loads.clear();
-  out.stores.clear();
-  out.op_of_compute.clear();
-  out.op_of_load.clear();
+  out.groups.resize(group_count());
+  for (OperationStream& stream : out.groups) {
+    stream.compute.clear();
+    stream.loads.clear();
+    stream.stores.clear();
+    stream.op_of_compute.clear();
+    stream.op_of_load.clear();
+    stream.tokens_of_compute.clear();
+    stream.tokens_of_loads.clear();
+  }
+  out.tokens = block.tokens;
+  const bool has_tokens = !block.tokens.empty();
   ordinal_.resize(block.operations.size());
-  const BlockOrigin from = origin(block.plane, block.first_row);
+  const BlockOrigin from = origin(block.domain);
   for (std::size_t i = 0; i < block.operations.size(); ++i) {
     const Operation& op = block.operations[i];
+    OperationStream& stream = out.groups[std::min<std::size_t>(op.group, out.groups.size() - 1)];
     const std::uint32_t op_class = class_of(op, block);
     assert(op.wait_load < static_cast<std::int32_t>(i) && op.issue_after < static_cast<std::int32_t>(i));
-    const bool keys = is_key_side(op.tile.tensor);
-    ScheduledAccess access{op.tile.plane - (keys ? from.kv_plane : from.plane), op.tile.row - (keys ? 0 : from.first_row),
-                           op.tile.col, -1, op_class};
+    const TokenUse tokens{op.wait_token, op.signal_token, op.wait_count};
+    ScheduledAccess access;
+    access.op_class = op_class;
+    if (moves_tile(op.kind)) {
+      access.plane = op.tile.plane - from.plane_of(op.tile.tensor);
+      access.row = op.tile.row - from.row_of(op.tile.tensor);
+      access.col = op.tile.col - from.col_of(op.tile.tensor);
+    }
     if (op.kind == OpKind::load) {
       if (op.issue_after >= 0) {
         access.after = ordinal_[static_cast<std::size_t>(op.issue_after)];
         if (access.after < 0)
           access.after -= 1;
         else
-          out.compute[static_cast<std::size_t>(access.after)].op_class |= ScheduledOp::signal_bit;
+          stream.compute[static_cast<std::size_t>(access.after)].op_class |= ScheduledOp::signal_bit;
       }
-      ordinal_[i] = -1 - static_cast<std::int32_t>(out.loads.size());
-      out.loads.push_back(access);
-      out.op_of_load.push_back(static_cast<std::int32_t>(i));
+      ordinal_[i] = -1 - static_cast<std::int32_t>(stream.loads.size());
+      stream.loads.push_back(access);
+      stream.op_of_load.push_back(static_cast<std::int32_t>(i));
+      if (has_tokens) stream.tokens_of_loads.push_back(tokens);
       continue;
     }
-    ordinal_[i] = static_cast<std::int32_t>(out.compute.size());
-    out.compute.push_back({op_class, op.wait_load >= 0 ? -1 - ordinal_[static_cast<std::size_t>(op.wait_load)] : -1});
-    out.op_of_compute.push_back(static_cast<std::int32_t>(i));
-    if (op.kind == OpKind::store) out.stores.push_back(access);
+    ordinal_[i] = static_cast<std::int32_t>(stream.compute.size());
+    stream.compute.push_back({op_class, op.wait_load >= 0 ? -1 - ordinal_[static_cast<std::size_t>(op.wait_load)] : -1});
+    stream.op_of_compute.push_back(static_cast<std::int32_t>(i));
+    if (has_tokens) stream.tokens_of_compute.push_back(tokens);
+    if (writes_memory(op.kind)) stream.stores.push_back(access);
   }
   // `after` of a load still says which entry of the compute stream; count the signals up to it.
-  std::int32_t signals = 0;
-  for (std::size_t i = 0; i < out.compute.size(); ++i)
-    if ((out.compute[i].op_class & ScheduledOp::signal_bit) != 0) ordinal_[i] = signals++;
-  out.signals = static_cast<std::size_t>(signals);
-  for (ScheduledAccess& load : out.loads)
-    if (load.after >= 0) load.after = ordinal_[static_cast<std::size_t>(load.after)];
+  for (OperationStream& stream : out.groups) {
+    std::int32_t signals = 0;
+    for (std::size_t i = 0; i < stream.compute.size(); ++i)
+      if ((stream.compute[i].op_class & ScheduledOp::signal_bit) != 0) ordinal_[i] = signals++;
+    stream.signals = static_cast<std::size_t>(signals);
+    for (ScheduledAccess& load : stream.loads)
+      if (load.after >= 0) load.after = ordinal_[static_cast<std::size_t>(load.after)];
+  }
 }
 
 void ScheduleBuilder::count_again(const BlockSchedule& schedule) {
@@ -327,8 +359,10 @@ void ScheduleBuilder::count_again(const BlockSchedule& schedule) {
 
 void BlockSchedule::count_classes() {
   std::vector<std::uint32_t> all;
-  for (const ScheduledOp& op : compute) all.push_back(op.op_class & ~ScheduledOp::signal_bit);
-  for (const ScheduledAccess& load : loads) all.push_back(load.op_class);
+  for (const OperationStream& stream : groups) {
+    for (const ScheduledOp& op : stream.compute) all.push_back(op.op_class & ~ScheduledOp::signal_bit);
+    for (const ScheduledAccess& load : stream.loads) all.push_back(load.op_class);
+  }
   std::sort(all.begin(), all.end());
   class_counts.clear();
   for (std::uint32_t op_class : all) {
@@ -338,8 +372,11 @@ void BlockSchedule::count_classes() {
 }
 
 std::size_t BlockSchedule::size() const {
-  return compute.size() * (sizeof(ScheduledOp) + 4) + loads.size() * (sizeof(ScheduledAccess) + 4) +
-         stores.size() * sizeof(ScheduledAccess);
+  std::size_t bytes = 0;
+  for (const OperationStream& stream : groups)
+    bytes += stream.compute.size() * (sizeof(ScheduledOp) + 4) + stream.loads.size() * (sizeof(ScheduledAccess) + 4) +
+             stream.stores.size() * sizeof(ScheduledAccess);
+  return bytes;
 }
 
 }  // namespace tilescope

@@ -7,6 +7,7 @@
 // its duration and its bytes; counting the classes gives totals without looking at an operation twice.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -17,11 +18,6 @@
 #include "sim/programs/tile_program.h"
 
 namespace tilescope {
-
-/// K and V, whose planes and rows are not those of the queries.
-constexpr bool is_key_side(Tensor tensor) {
-  return tensor == Tensor::k || tensor == Tensor::v;
-}
 
 /// The pipes of an SM that its blocks share. fp32 stands for all other arithmetic, and starts every instruction.
 enum class Server : std::uint8_t { tensor, exp, fp32, none };
@@ -62,9 +58,9 @@ struct OpClass {
   OpKind kind = OpKind::barrier;
   // For the ledger and the bins.
   std::uint8_t line = 0, launch = 0;
-  Tensor tensor = Tensor::q;  // load, store: what moves
-  std::array<Tensor, 2> smem_read_tensor = {Tensor::q, Tensor::q};
-  Tensor smem_write_tensor = Tensor::q;
+  Tensor tensor;  // load, store: what moves
+  std::array<Tensor, 2> smem_read_tensor;
+  Tensor smem_write_tensor;
   std::array<std::int64_t, 2> smem_read{};
   std::int64_t smem_write = 0;
   std::int64_t bytes = 0;
@@ -85,9 +81,9 @@ struct ScheduledOp {
   std::int32_t wait = -1;      // load, by its place in the stream of loads; -1 for none
 };
 
-/// A load or a store. Its plane counts from that of the block (for K and V, from the plane its heads read), its row from the
-/// block's first row (for K and V, from 0), so that blocks of one shape share a schedule. `after` says what must be over before a
-/// load is issued: -1 nothing; n >= 0 the n-th signalling operation; -2 - n the landing of load n.
+/// A load or a store. Its plane counts from the block's own on that side; rows and columns along the domain's axis count from the
+/// domain's first. So blocks of one shape share a schedule. `after` says what must be over before a load is issued: -1 nothing;
+/// n >= 0 the n-th signalling operation; -2 - n the landing of load n.
 struct ScheduledAccess {
   std::int32_t plane = 0, row = 0, col = 0;
   std::int32_t after = -1;
@@ -96,15 +92,35 @@ struct ScheduledAccess {
 
 /// Where the accesses of a schedule start from.
 struct BlockOrigin {
-  std::int32_t plane = 0, kv_plane = 0, first_row = 0;
+  std::int32_t plane = 0, kv_plane = 0;
+  Axis axis = Axis::query;
+  std::int32_t first = 0;
+
+  std::int32_t plane_of(Tensor tensor) const { return tensor->planes == Planes::key ? kv_plane : plane; }
+  std::int32_t row_of(Tensor tensor) const { return tensor->rows == axis ? first : 0; }
+  std::int32_t col_of(Tensor tensor) const { return tensor->cols == axis ? first : 0; }
 };
 
-struct BlockSchedule {
+/// What an operation has to do with tokens.
+struct TokenUse {
+  std::int16_t wait = -1, signal = -1;
+  std::int32_t count = 0;  // of signals waited for
+};
+
+/// What one group of warps does.
+struct OperationStream {
   std::vector<ScheduledOp> compute;  // stores among them
   std::vector<ScheduledAccess> loads, stores;
   std::size_t signals = 0;
   // Which operation each entry of compute and loads is.
   std::vector<std::int32_t> op_of_compute, op_of_load;
+  // As many as there are of those; empty where the block has no tokens.
+  std::vector<TokenUse> tokens_of_compute, tokens_of_loads;
+};
+
+struct BlockSchedule {
+  std::vector<OperationStream> groups;
+  std::vector<std::string_view> tokens;
   // How often each class occurs; filled by count_classes().
   std::vector<std::pair<std::uint32_t, std::int64_t>> class_counts;
   void count_classes();
@@ -123,13 +139,14 @@ class ScheduleBuilder {
   bool instructions_wait() const { return gpu_.sm_dependent_cycles > 0; }
   /// What a block of this launch does before its first operation.
   const OpTiming& setup() const { return setup_; }
+  /// Groups of warps of a block of this launch, and the warps of one.
+  std::size_t group_count() const { return group_needs_.size(); }
+  double warps_of(std::size_t group) const { return group_needs_[group].threads / 32.0; }
   /// Replaces `out`, which keeps its memory. Adds the block to the counts.
   void build(const BlockOperations& block, BlockSchedule& out);
   /// Adds another block with this schedule to the counts.
   void count_again(const BlockSchedule& schedule);
-  BlockOrigin origin(std::int32_t plane, std::int32_t first_row) const {
-    return {plane, static_cast<std::int32_t>(problem_.kv_plane_of(plane)), first_row};
-  }
+  BlockOrigin origin(const Domain& domain) const;
   const OpClass& op_class(std::uint32_t index) const { return classes_[index]; }
   const OpTiming* timings() const { return timings_.data(); }
   const std::vector<OpClass>& classes() const { return classes_; }
@@ -139,8 +156,11 @@ class ScheduleBuilder {
   std::uint32_t find_class(const OpClass::Key& key, const Operation& op, const BlockOperations& block);
   OpClass make_class(const Operation& op, const BlockOperations& block) const;
   void set_work(OpClass& c, const Operation& op, const BlockOperations& block) const;
-  double instruction_cycles() const;
+  double instruction_cycles(const KernelNeeds& needs) const;
   double latency_of(const OpClass& c, const Operation& op, const BlockOperations& block) const;
+  const KernelNeeds& needs_of(const Operation& op) const {
+    return group_needs_[std::min<std::size_t>(op.group, group_needs_.size() - 1)];
+  }
   double hbm_latency_of(const Operation& op) const;
   double hbm_write_wait_of(const Operation& op) const;
   double lines_waited_for(const Operation& op) const;
@@ -150,6 +170,7 @@ class ScheduleBuilder {
   const GpuSpec& gpu_;
   double cycles_per_smem_byte_, cycles_per_port_byte_, cycles_per_store_byte_, cycles_per_copied_byte_;
   KernelNeeds needs_;
+  std::vector<KernelNeeds> group_needs_ = std::vector<KernelNeeds>(1);  // with the threads of each group
   OpTiming setup_;
   AttentionProblem problem_;
   std::vector<OpClass> classes_;

@@ -32,33 +32,33 @@ std::string list_of(const std::vector<Tensor>& tensors) {
   return text;
 }
 
+/// Those in HBM, in the order in which the program declares them.
 std::vector<Tensor> tensors_of(const TileProgram& program) {
   std::vector<Tensor> found;
-  for (Tensor tensor : all_tensors) {
-    const auto has = [&](std::span<const Tensor> list) { return std::find(list.begin(), list.end(), tensor) != list.end(); };
-    if (has(program.inputs()) || has(program.outputs())) found.push_back(tensor);
-  }
+  for (Tensor tensor : program.tensors())
+    if (program.schema().reads(tensor) || program.schema().writes(tensor)) found.push_back(tensor);
   return found;
 }
 
 /// What the first block of a launch loads and stores, all of them do.
 TensorUse use_of(const TileProgram& program) {
   TensorUse use{tensors_of(program)};
-  std::array<bool, tensor_count> loaded{}, stored{};
+  std::array<bool, most_tensors> loaded{}, stored{};
   BlockOperations block;
   for (std::size_t launch = 0; launch < program.launches().size(); ++launch) {
     program.emit_block(static_cast<int>(launch), 0, block);
     for (const Operation& op : block.operations) {
-      if (op.kind == OpKind::load) loaded[static_cast<std::size_t>(op.tile.tensor)] = true;
-      if (op.kind == OpKind::store) stored[static_cast<std::size_t>(op.tile.tensor)] = true;
+      if (op.kind == OpKind::load) loaded[op.tile.tensor.index()] = true;
+      if (writes_memory(op.kind)) stored[op.tile.tensor.index()] = true;
     }
   }
-  for (std::size_t t = 0; t < tensor_count; ++t) use.comes_back = use.comes_back || (loaded[t] && stored[t]);
+  for (std::size_t t = 0; t < most_tensors; ++t) use.comes_back = use.comes_back || (loaded[t] && stored[t]);
   return use;
 }
 
 bool is_extra(Tensor tensor) {
-  return tensor != Tensor::q && tensor != Tensor::k && tensor != Tensor::v && tensor != Tensor::o;
+  return !tensor.means(Meaning::query) && !tensor.means(Meaning::key) && !tensor.means(Meaning::value) &&
+         !tensor.means(Meaning::output);
 }
 
 Status check_gpu(const SimulationRequest& request) {
@@ -127,7 +127,7 @@ Result<std::vector<int>> blocks_per_sm(SimulationRequest& request, const TilePro
 Status add_memory(Simulation& simulation, const TensorLayouts& layouts) {
   std::vector<Tensor> extra;
   for (Tensor tensor : tensors_of(*simulation.program)) {
-    const Bytes bytes = layouts[static_cast<std::size_t>(tensor)].bytes();
+    const Bytes bytes = layouts[tensor.index()].bytes();
     simulation.peak_hbm += bytes;
     if (!is_extra(tensor)) continue;
     simulation.extra_hbm += bytes;
@@ -190,6 +190,7 @@ void count_operations(Simulation& simulation, const std::vector<OpClass>& classe
     };
     if (c.unit == Unit::copy) add(c.tensor, Link::l2_to_sm, c.bytes);
     if (c.unit == Unit::store) add(c.tensor, Link::sm_to_l2, c.bytes);
+    if (c.kind == OpKind::reduce_add) simulation.reduced += Bytes(c.count * c.bytes);
     for (std::size_t i = 0; i < 2; ++i) add(c.smem_read_tensor[i], Link::smem_read, c.smem_read[i]);
     add(c.smem_write_tensor, Link::smem_write, c.smem_write);
   }
@@ -232,14 +233,14 @@ Result<std::shared_ptr<const Simulation>> run_program(SimulationRequest request,
   simulation->request = request;
   simulation->info = &info;
   simulation->program = program;
-  const TensorLayouts layouts = tensor_layouts(program->problem(), program->tile());
+  const TensorLayouts layouts = tensor_layouts(program->problem(), program->tile(), program->tensors());
   if (const Status status = add_memory(*simulation, layouts); !status) return status.error();
   if (const Status status = check_size(request, *program, *per_sm); !status) return status.error();
   const std::span<const LaunchSpec> launches = program->launches();
-  simulation->ledger = Ledger(static_cast<int>(launches.size()), static_cast<int>(info.listing.size()));
+  simulation->ledger = Ledger(static_cast<int>(launches.size()), static_cast<int>(info.listing.size()), program->tensors());
 
   ScheduleBuilder builder(request.gpu, program->problem());
-  Recorder recorder(static_cast<int>(request.gpu.sm_count), request.focus_sm, builder, request.also_in_focus);
+  Recorder recorder(static_cast<int>(request.gpu.sm_count), request.focus_sm, program->tensors(), builder, request.also_in_focus);
   MemorySystem memory(request.gpu, layouts, use_of(*program), builder, simulation->ledger, recorder);
   Machine machine(*program, request, memory, recorder, builder);
   const Cycles gap = to_cycles(Nanoseconds(request.gpu.launch_overhead_ns), request.gpu.clock());
@@ -277,9 +278,11 @@ Result<std::shared_ptr<const Simulation>> run_program(SimulationRequest request,
 }
 
 std::optional<ProgramTile> chosen_tile(const SimulationRequest& request) {
-  if (request.tile) return request.tile;
   const Result<const ProgramInfo*> info = find_program(request.algorithm);
-  return info ? std::optional<ProgramTile>((*info)->default_tile(request.problem, request.gpu)) : std::nullopt;
+  if (!request.tile && !info) return std::nullopt;
+  ProgramTile tile = request.tile ? *request.tile : ProgramTile((*info)->default_tile(request.problem, request.gpu));
+  tile.key_order = request.key_order;
+  return tile;
 }
 
 Result<std::shared_ptr<const Simulation>> simulate(const SimulationRequest& request, const Progress& progress) {

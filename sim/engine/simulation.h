@@ -21,6 +21,7 @@ struct SimulationRequest {
   std::optional<ProgramTile> tile;   // the program's default when absent
   std::optional<int> blocks_per_sm;  // what fits when absent; never more than fits
   BlockOrder block_order = BlockOrder::launch;
+  KeyOrder key_order = KeyOrder::ascending;  // in which a block visits its key tiles; that of `tile` follows it
   GpuSpec gpu;
   int focus_sm = 0;
   /// SMs whose intervals are kept beside those of focus_sm, while there is room; none of the numbers depends on it.
@@ -47,8 +48,9 @@ struct Simulation {
   SimulationRequest request;  // with tile and blocks per SM filled in
   const ProgramInfo* info = nullptr;
   std::shared_ptr<const TileProgram> program;
-  Ledger ledger{0, 0};
+  Ledger ledger;
   Bytes hbm_write_after_flush;  // hbm_write plus what is still dirty in the L2 at the end
+  Bytes reduced;                // of what goes from the SMs to the L2, the part that is added to memory there
   std::int64_t flops = 0, exps = 0;
   Bytes peak_hbm, extra_hbm;  // all tensors of the program; those beyond Q, K, V, O
   Cycles cycles;              // launches, the gaps between them, and what the first one costs before it begins

@@ -72,7 +72,7 @@ struct TimeBins {
   double width = 0;                                                                       // cycles
   std::vector<TrafficTable> traffic;                                                      // bytes that landed in each bin
   std::vector<std::array<double, unit_count>> busy_cycles;                                // by unit, summed over SMs
-  std::vector<std::array<std::int64_t, tensor_count>> l2_resident_bytes, l2_dirty_bytes;  // at the bin's end
+  std::vector<std::array<std::int64_t, most_tensors>> l2_resident_bytes, l2_dirty_bytes;  // at the bin's end
 };
 
 /// A tile on its way over a link at a given moment.
@@ -115,7 +115,7 @@ struct TraceState {
   std::vector<SlotState> slots;       // SM of the step
   TrafficTable traffic{};             // so far; exact when `traffic_exact`
   bool traffic_exact = true;
-  std::array<std::int64_t, tensor_count> l2_resident{}, l2_dirty{};
+  std::array<std::int64_t, most_tensors> l2_resident{}, l2_dirty{};
   bool operator==(const TraceState&) const;
 };
 

@@ -28,7 +28,7 @@ struct FocusedSm {
 struct TrafficEvent {
   double time = 0;
   std::int64_t bytes = 0;
-  Tensor tensor = Tensor::q;
+  Tensor tensor;
   Link link = Link::hbm_read;
 };
 
@@ -36,7 +36,7 @@ struct TrafficEvent {
 struct L2Event {
   double time = 0;
   std::int64_t resident = 0, dirty = 0;  // differences
-  Tensor tensor = Tensor::q;
+  Tensor tensor;
 };
 
 struct TraceData {

@@ -178,7 +178,7 @@ void RecordedTrace::add_traffic_from_events(TraceState& state) const {
     state.traffic = traffic_sums_[i];
     for (i *= events_a_sum; i < count; ++i) {
       const TrafficEvent& event = data_.traffic[i];
-      state.traffic[static_cast<std::size_t>(event.tensor)][static_cast<std::size_t>(event.link)] += event.bytes;
+      state.traffic[event.tensor.index()][static_cast<std::size_t>(event.link)] += event.bytes;
     }
   }
   const auto l2_until = std::partition_point(data_.l2.begin(), data_.l2.end(), [&](const auto& e) { return e.time < state.cycle; });
@@ -187,8 +187,8 @@ void RecordedTrace::add_traffic_from_events(TraceState& state) const {
   std::size_t i = (l2_count - 1) / events_a_sum;
   L2Table table = l2_sums_[i];
   for (i *= events_a_sum; i < l2_count; ++i) {
-    table.resident[static_cast<std::size_t>(data_.l2[i].tensor)] += data_.l2[i].resident;
-    table.dirty[static_cast<std::size_t>(data_.l2[i].tensor)] += data_.l2[i].dirty;
+    table.resident[data_.l2[i].tensor.index()] += data_.l2[i].resident;
+    table.dirty[data_.l2[i].tensor.index()] += data_.l2[i].dirty;
   }
   state.l2_resident = table.resident;
   state.l2_dirty = table.dirty;
@@ -202,7 +202,7 @@ void RecordedTrace::add_traffic_from_bins(TraceState& state) const {
     return from + std::llround(into * static_cast<double>(to - from));
   };
   state.traffic = traffic_sums_[bin];
-  for (std::size_t t = 0; t < tensor_count; ++t) {
+  for (std::size_t t = 0; t < most_tensors; ++t) {
     for (std::size_t l = 0; l < link_count; ++l) state.traffic[t][l] += between(0, bins.traffic[bin][t][l]);
     state.l2_resident[t] = between(bin > 0 ? bins.l2_resident_bytes[bin - 1][t] : 0, bins.l2_resident_bytes[bin][t]);
     state.l2_dirty[t] = between(bin > 0 ? bins.l2_dirty_bytes[bin - 1][t] : 0, bins.l2_dirty_bytes[bin][t]);

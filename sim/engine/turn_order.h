@@ -84,15 +84,14 @@ class TurnOrder {
   struct Slot {
     Wish wish;
     std::uint64_t whose = 0;  // age, then slot
-    std::uint8_t oldest = 0;  // 1 for the oldest of all
+    std::uint8_t oldest = 0;  // 1 for the oldest block
   };
   void find_oldest() {
-    Slot* oldest = &slots_.front();
-    for (Slot& slot : slots_) {
-      slot.oldest = 0;
-      if (slot.whose < oldest->whose) oldest = &slot;
-    }
-    oldest->oldest = 1;
+    std::uint64_t oldest = no_age;
+    for (const Slot& slot : slots_) oldest = std::min(oldest, slot.whose >> slot_bits);
+    // The groups of one block are as old as each other. Where nothing is, the first slot stands for the oldest.
+    for (Slot& slot : slots_) slot.oldest = slot.whose >> slot_bits == oldest && oldest != no_age ? 1 : 0;
+    if (oldest == no_age) slots_.front().oldest = 1;
   }
   std::vector<Slot> slots_;
 };

@@ -3,10 +3,11 @@
 
 namespace tilescope {
 
-Ledger::Ledger(int launches, int lines)
+Ledger::Ledger(int launches, int lines, std::span<const Tensor> tensors)
     : launches_(launches),
       lines_(lines),
-      cells_(static_cast<std::size_t>(launches) * tensor_count * link_count * static_cast<std::size_t>(lines + 1), 0) {}
+      tensors_(tensors.begin(), tensors.end()),
+      cells_(static_cast<std::size_t>(launches) * most_tensors * link_count * static_cast<std::size_t>(lines + 1), 0) {}
 
 Bytes Ledger::total(int launch, Tensor tensor, Link link) const {
   std::int64_t sum = 0;
@@ -22,21 +23,21 @@ Bytes Ledger::total(Tensor tensor, Link link) const {
 
 Bytes Ledger::total(Link link) const {
   Bytes sum;
-  for (Tensor tensor : all_tensors) sum += total(tensor, link);
+  for (Tensor tensor : tensors_) sum += total(tensor, link);
   return sum;
 }
 
 TrafficTable Ledger::table() const {
   TrafficTable table{};
-  for (Tensor tensor : all_tensors)
-    for (Link link : all_links) table[static_cast<std::size_t>(tensor)][static_cast<std::size_t>(link)] = total(tensor, link).value;
+  for (Tensor tensor : tensors_)
+    for (Link link : all_links) table[tensor.index()][static_cast<std::size_t>(link)] = total(tensor, link).value;
   return table;
 }
 
 std::vector<LedgerEntry> Ledger::entries() const {
   std::vector<LedgerEntry> found;
   for (int launch = 0; launch < launches_; ++launch)
-    for (Tensor tensor : all_tensors)
+    for (Tensor tensor : tensors_)
       for (Link link : all_links)
         for (int line = 0; line <= lines_; ++line)
           if (const std::int64_t bytes = cells_[index(launch, tensor, link, line)]; bytes != 0)

@@ -11,11 +11,11 @@
 namespace tilescope {
 
 /// Bytes by tensor and link; what the traffic panel shows.
-using TrafficTable = std::array<std::array<std::int64_t, link_count>, tensor_count>;
+using TrafficTable = std::array<std::array<std::int64_t, link_count>, most_tensors>;
 
 struct LedgerEntry {
   int launch = 0;
-  Tensor tensor = Tensor::q;
+  Tensor tensor;
   Link link = Link::hbm_read;
   int line = 0;  // 0 for bytes that no line asks for (evictions of dirty lines)
   std::int64_t bytes = 0;
@@ -23,7 +23,8 @@ struct LedgerEntry {
 
 class Ledger {
  public:
-  Ledger(int launches, int lines);
+  Ledger() = default;
+  Ledger(int launches, int lines, std::span<const Tensor> tensors);
   void add(int launch, Tensor tensor, Link link, int line, std::int64_t bytes) {
     cells_[index(launch, tensor, link, line)] += bytes;
   }
@@ -37,12 +38,12 @@ class Ledger {
 
  private:
   std::size_t index(int launch, Tensor tensor, Link link, int line) const {
-    return ((static_cast<std::size_t>(launch) * tensor_count + static_cast<std::size_t>(tensor)) * link_count +
-            static_cast<std::size_t>(link)) *
+    return ((static_cast<std::size_t>(launch) * most_tensors + tensor.index()) * link_count + static_cast<std::size_t>(link)) *
                static_cast<std::size_t>(lines_ + 1) +
            static_cast<std::size_t>(line);
   }
-  int launches_, lines_;
+  int launches_ = 0, lines_ = 0;
+  std::vector<Tensor> tensors_;
   std::vector<std::int64_t> cells_;
 };
 

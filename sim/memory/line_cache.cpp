@@ -113,14 +113,14 @@ void LineCache::write_line(std::uint64_t line, std::uint8_t sectors, int side) {
 
 template <class F>
 void LineCache::for_each_line(const TileRef& tile, F&& f) const {
-  const TensorLayout& layout = layouts_[static_cast<std::size_t>(tile.tensor)];
+  const TensorLayout& layout = layouts_[tile.tensor.index()];
   const std::int64_t row_bytes = layout.row_bytes();
   const std::int64_t first_row = tile.plane * layout.rows + tile.row;
   std::uint64_t line = 0;
   std::uint8_t sectors = 0;  // of `line`, which the next row may still add to: rows follow each other in memory
   for (std::int64_t row = first_row; row < first_row + tile.rows; ++row) {
-    const std::uint64_t begin = first_byte_[static_cast<std::size_t>(tile.tensor)] +
-                                static_cast<std::uint64_t>(row * row_bytes + tile.col * layout.element_bytes);
+    const std::uint64_t begin =
+        first_byte_[tile.tensor.index()] + static_cast<std::uint64_t>(row * row_bytes + tile.col * layout.element_bytes);
     const std::uint64_t end = begin + static_cast<std::uint64_t>(tile.cols * layout.element_bytes);
     for (std::uint64_t sector = begin / sector_size; sector * sector_size < end; ++sector) {
       if (sector / 4 != line) {

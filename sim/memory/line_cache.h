@@ -59,7 +59,7 @@ class LineCache {
   void for_each_line(const TileRef& tile, F&& f) const;
 
   TensorLayouts layouts_;
-  std::array<std::uint64_t, tensor_count> first_byte_{};
+  std::array<std::uint64_t, most_tensors> first_byte_{};
   std::size_t lines_of_set_;
   std::int64_t dirty_limit_;  // sectors of a set
   std::vector<Partition> partitions_;

@@ -195,7 +195,7 @@ void TileCache::install(std::uint32_t number, std::uint64_t slices) {
   n.present |= slices;
   set_of(number).used += added;
   used_[number >> 1 & 1] += added;
-  resident_[static_cast<std::size_t>(entry.geometry.tensor)] += added;
+  resident_[entry.geometry.tensor] += added;
 }
 
 void TileCache::remove(std::uint32_t number, std::uint64_t slices) {
@@ -204,7 +204,7 @@ void TileCache::remove(std::uint32_t number, std::uint64_t slices) {
   const std::int64_t removed = bytes(entry, number & 3, slices & n.present);
   set_of(number).used -= removed;
   used_[number >> 1 & 1] -= removed;
-  resident_[static_cast<std::size_t>(entry.geometry.tensor)] -= removed;
+  resident_[entry.geometry.tensor] -= removed;
   const bool was_there = n.present != 0;
   n.present &= ~slices;
   if (was_there && n.present == 0) unlink(number);
@@ -214,7 +214,7 @@ void TileCache::clean(std::uint32_t number) {
   if (!is_dirty(number)) return;
   Entry& entry = entries_[number >> 2];
   std::uint64_t& dirty = entry.dirty[number >> 1 & 1];
-  const auto tensor = static_cast<std::size_t>(entry.geometry.tensor);
+  const auto tensor = entry.geometry.tensor;
   const std::int64_t written = bytes(entry, number & 3, dirty);
   dirty = 0;
   unlink_dirty(number);
@@ -307,7 +307,7 @@ void TileCache::write_home(std::uint32_t number, std::uint64_t slices) {
   Entry& entry = entries_[number >> 2];
   std::uint64_t& dirty = entry.dirty[number >> 1 & 1];
   const std::int64_t added = bytes(entry, number & 3, slices & ~dirty);
-  dirty_[static_cast<std::size_t>(entry.geometry.tensor)] += added;
+  dirty_[entry.geometry.tensor] += added;
   Set& set = set_of(number);
   set.dirty_bytes += added;
   if (dirty != 0) unlink_dirty(number);

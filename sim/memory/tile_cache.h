@@ -36,7 +36,7 @@ struct CachePolicy {
   double dirty_part = 1;        // of a set that can be dirty
 };
 
-using TensorBytes = std::array<std::int64_t, tensor_count>;
+using TensorBytes = std::array<std::int64_t, most_tensors>;
 
 class TileCache {
  public:

@@ -41,12 +41,6 @@ std::uint64_t odd_slices(int parity) {
 
 }  // namespace
 
-TensorLayouts tensor_layouts(const AttentionProblem& problem, const TileShape& tile) {
-  TensorLayouts layouts;
-  for (Tensor tensor : all_tensors) layouts[static_cast<std::size_t>(tensor)] = tensor_layout(problem, tile, tensor);
-  return layouts;
-}
-
 TileMap::TileMap(const TensorLayouts& layouts, TrackedBytes tracked) {
   for (std::size_t t = 0; t < layouts.size(); ++t) {
     Grid& grid = grids_[t];
@@ -84,8 +78,8 @@ TileMap::TileMap(const TensorLayouts& layouts, TrackedBytes tracked) {
 TileGeometry TileMap::geometry(std::uint64_t key) const {
   TileGeometry tile;
   tile.key = key;
-  tile.tensor = static_cast<Tensor>(key >> 56);
-  const Grid& grid = grids_[static_cast<std::size_t>(tile.tensor)];
+  tile.tensor = static_cast<std::uint8_t>(key >> 56);
+  const Grid& grid = grids_[tile.tensor];
   const std::uint64_t index = key & index_bits;
   const auto across = static_cast<std::int64_t>(index % grid.across);
   const auto down = static_cast<std::int64_t>(index / grid.across % grid.down);
@@ -105,7 +99,7 @@ TileGeometry TileMap::geometry(std::uint64_t key) const {
 }
 
 std::int64_t TileMap::slice_sectors(const TileGeometry& tile, int slice) const {
-  const Grid& grid = grids_[static_cast<std::size_t>(tile.tensor)];
+  const Grid& grid = grids_[tile.tensor];
   const TensorLayout& layout = grid.layout;
   const std::uint64_t index = tile.key & index_bits;
   const auto across = static_cast<std::int64_t>(index % grid.across);

@@ -25,11 +25,8 @@ struct TileGeometry {
   std::uint32_t sectors_last = 0;
   std::uint8_t last_slice = 0;
   std::uint8_t parity = 0;  // which half takes the odd sector of slice 0
-  Tensor tensor = Tensor::q;
+  std::uint8_t tensor = 0;  // its index
 };
-
-using TensorLayouts = std::array<TensorLayout, tensor_count>;
-TensorLayouts tensor_layouts(const AttentionProblem& problem, const TileShape& tile);
 
 /// Of a tracked tile.
 struct TrackedBytes {
@@ -48,7 +45,7 @@ class TileMap {
   TileGeometry geometry(std::uint64_t key) const;
   /// Of one tracked tile.
   std::int64_t tile_bytes(Tensor tensor) const {
-    const Grid& grid = grids_[static_cast<std::size_t>(tensor)];
+    const Grid& grid = grids_[tensor.index()];
     return std::int64_t{grid.tile_rows} * grid.tile_cols * grid.layout.element_bytes;
   }
   /// Sectors owned by a set of slices; with `half` 0 or 1, the part of them homed in that partition. The halves add up.
@@ -67,18 +64,18 @@ class TileMap {
   std::int64_t slice_sectors(const TileGeometry& tile, int slice) const;
   static std::uint64_t slice_mask(int first, int last) { return (~std::uint64_t{0} >> (63 - last)) & (~std::uint64_t{0} << first); }
 
-  std::array<Grid, tensor_count> grids_;
+  std::array<Grid, most_tensors> grids_;
 };
 
 template <class F>
 void TileMap::for_each_part(const TileRef& tile, F&& f) const {
   if (tile.rows <= 0 || tile.cols <= 0) return;
-  const Grid& grid = grids_[static_cast<std::size_t>(tile.tensor)];
+  const Grid& grid = grids_[tile.tensor.index()];
   const auto first_row = static_cast<std::uint32_t>(tile.row), end_row = first_row + static_cast<std::uint32_t>(tile.rows);
   const auto first_col = static_cast<std::uint32_t>(tile.col), end_col = first_col + static_cast<std::uint32_t>(tile.cols);
   const std::uint32_t first_across = grid.across == 1 ? 0 : first_col / grid.tile_cols;
   const std::uint32_t last_across = grid.across == 1 ? 0 : (end_col - 1) / grid.tile_cols;
-  const std::uint64_t tag = static_cast<std::uint64_t>(tile.tensor) << 56;
+  const std::uint64_t tag = static_cast<std::uint64_t>(tile.tensor.index()) << 56;
   const std::uint32_t first_down = grid.row_shift >= 0 ? first_row >> grid.row_shift : first_row / grid.tile_rows;
   for (std::uint32_t r = first_down; r * static_cast<std::uint64_t>(grid.tile_rows) < end_row; ++r) {
     const std::uint32_t top = r * grid.tile_rows;

@@ -14,6 +14,18 @@ namespace tilescope {
 
 namespace {
 
+/// What a store or an addition leaves in HBM.
+void leave_in_hbm(const BlockMachine& machine, HbmImage& image, const Operation& op, std::int32_t index) {
+  if (!writes_memory(op.kind)) return;
+  MatrixPtr values = machine.stored(op);
+  if (op.kind == OpKind::reduce_add && values != nullptr) {
+    auto sum = std::make_shared<Matrix>(*image.load(op.tile).values);
+    for (std::size_t i = 0; i < sum->values.size(); ++i) sum->values[i] += values->values[i];
+    values = std::move(sum);
+  }
+  image.store(op.tile, std::move(values), index);
+}
+
 Error cancelled() {
   return {"the run was cancelled", Error::Kind::cancelled};
 }
@@ -61,13 +73,13 @@ Loaded bring(BlockMachine& machine, const HbmImage& image, const Operation& op) 
 
 /// Values of slots by operation; entries are in order.
 struct SlotRecords {
-  std::array<std::vector<std::pair<std::int32_t, MatrixPtr>>, slot_count> by_slot;
+  std::array<std::vector<std::pair<std::int32_t, MatrixPtr>>, most_slots> by_slot;
 
   void note(const SlotFile& slots, const Effect& effect, std::int32_t op) {
-    for (Slot slot : effect.changed) by_slot[static_cast<std::size_t>(slot)].emplace_back(op, slots.value(slot));
+    for (Slot slot : effect.changed) by_slot[slot.index()].emplace_back(op, slots.value(slot));
   }
   MatrixPtr at(Slot slot, std::int32_t op) const {
-    const auto& entries = by_slot[static_cast<std::size_t>(slot)];
+    const auto& entries = by_slot[slot.index()];
     const auto after =
         std::upper_bound(entries.begin(), entries.end(), op, [](std::int32_t o, const auto& entry) { return o < entry.first; });
     return after == entries.begin() ? nullptr : std::prev(after)->second;
@@ -88,7 +100,7 @@ Status run_all(BlockMachine& machine, const BlockOperations& block, HbmImage& im
     if (op.kind == OpKind::load) loaded = bring(machine, image, op);
     if (!loaded.fault.empty()) return fault_of(block, i, loaded.fault);
     if (std::string fault = machine.execute(op, index, loaded.values, effect); !fault.empty()) return fault_of(block, i, fault);
-    if (op.kind == OpKind::store) image.store(op.tile, machine.stored(op), index);
+    leave_in_hbm(machine, image, op, index);
     visit(index, op, loaded, effect);
     if (!reporter.goes_on(op, i + 1)) return cancelled();
   }
@@ -121,7 +133,7 @@ struct Segment {
     std::int32_t oldest_stamp;
   };
   std::int32_t first = 0;
-  std::array<std::int32_t, slot_count> current{};
+  std::array<std::int32_t, most_slots> current{};
   std::vector<Live> live;
   std::vector<KeptLoad> loads;
 
@@ -139,7 +151,7 @@ struct Segment {
 class CheckpointedHistory final : public BlockHistory {
  public:
   CheckpointedHistory(std::unique_ptr<BlockMachine> machine, BlockOperations block, std::vector<Segment> segments,
-                      std::array<std::vector<std::int32_t>, slot_count> events)
+                      std::array<std::vector<std::int32_t>, most_slots> events)
       : machine_(std::move(machine)), block_(std::move(block)), segments_(std::move(segments)), events_(std::move(events)) {}
   int launch() const override { return block_.launch; }
   std::int64_t block() const override { return block_.block; }
@@ -190,7 +202,7 @@ class CheckpointedHistory final : public BlockHistory {
 
   /// The operation after which a slot stands for what it stands for after `op`; -1 where it holds nothing.
   std::int32_t event_of(Slot slot, int op) const {
-    const auto& events = events_[static_cast<std::size_t>(slot)];
+    const auto& events = events_[slot.index()];
     const auto after = std::upper_bound(events.begin(), events.end(), op);
     return after == events.begin() ? -1 : *std::prev(after);
   }
@@ -231,7 +243,7 @@ class CheckpointedHistory final : public BlockHistory {
       }
       // It ran once without a fault, on the same bits.
       [[maybe_unused]] const std::string fault = machine_->execute(op, static_cast<std::int32_t>(i), loaded, effect);
-      if (op.kind == OpKind::store) image.store(op.tile, machine_->stored(op), static_cast<std::int32_t>(i));
+      leave_in_hbm(*machine_, image, op, static_cast<std::int32_t>(i));
       records.note(machine_->slots(), effect, static_cast<std::int32_t>(i));
     }
     return records;
@@ -240,7 +252,7 @@ class CheckpointedHistory final : public BlockHistory {
   std::unique_ptr<BlockMachine> machine_;
   BlockOperations block_;
   std::vector<Segment> segments_;
-  std::array<std::vector<std::int32_t>, slot_count> events_;  // operations after which a slot stands for another value
+  std::array<std::vector<std::int32_t>, most_slots> events_;  // operations after which a slot stands for another value
   // value() is const, and asked by two threads: one that draws, and one that runs segments ahead of it.
   mutable std::mutex running_;  // the machine
   mutable std::mutex mutex_;    // what is kept; never held for long
@@ -272,14 +284,14 @@ class Checkpointer {
       written_.push_back(effect.written);
     if (op.kind == OpKind::load && loaded.from_image && loaded.oldest_stamp < segment.first)
       segment.loads.push_back({index, loaded.values, loaded.oldest_stamp});
-    for (Slot slot : effect.changed) events_[static_cast<std::size_t>(slot)].push_back(index);
+    for (Slot slot : effect.changed) events_[slot.index()].push_back(index);
   }
 
   std::vector<Segment> finish() {
     close();
     return std::move(segments_);
   }
-  std::array<std::vector<std::int32_t>, slot_count> events() { return std::move(events_); }
+  std::array<std::vector<std::int32_t>, most_slots> events() { return std::move(events_); }
 
  private:
   void open(std::int32_t op) {
@@ -330,7 +342,7 @@ class Checkpointer {
   SlotFile start_;                   // holds the values at the segment's start alive until it is known which are read
   std::vector<BufferName> written_;  // buffers whose value at the segment's start is known, or of no use any more
   std::vector<Segment> segments_;
-  std::array<std::vector<std::int32_t>, slot_count> events_;
+  std::array<std::vector<std::int32_t>, most_slots> events_;
   std::unordered_set<const Matrix*> counted_;
   std::size_t bytes_ = 0;
 };

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t most_made_bytes = std::size_t{64} << 20;
 
 std::size_t at(Slot slot) {
-  return static_cast<std::size_t>(slot);
+  return slot.index();
 }
 
 }  // namespace
@@ -41,7 +41,7 @@ MatrixPtr SlotFile::value(Slot slot) const {
 
 BlockMachine::BlockMachine(const TileProgram& program, const InputSource& inputs)
     : problem_(program.problem()), tile_(program.tile()), inputs_(inputs), arithmetic_(program.problem()) {
-  for (Tensor tensor : program.inputs()) inputs_mask_ |= 1U << static_cast<int>(tensor);
+  for (Tensor tensor : program.inputs()) inputs_mask_ |= 1U << tensor.index();
 }
 
 MatrixPtr BlockMachine::input(const TileRef& tile) {
@@ -83,7 +83,7 @@ std::string BlockMachine::execute(const Operation& op, std::int32_t index, const
     if (slots_.current[at(slot)] != ring) effect.changed.push_back(slot);
     slots_.current[at(slot)] = ring;
   }
-  const bool writes = op.dst != Slot::none && op.kind != OpKind::store && op.kind != OpKind::barrier;
+  const bool writes = op.dst != Slot::none && !writes_memory(op.kind) && op.kind != OpKind::barrier;
   if (!writes) return operand_fault(op, src, nullptr);
 
   const bool updates = updates_destination(op);

@@ -24,8 +24,8 @@ struct Buffer {
 
 /// Every slot's ring of buffers, and the one of them that stands for the slot: the last that was written or read.
 struct SlotFile {
-  std::array<std::vector<Buffer>, slot_count> rings;
-  std::array<std::int32_t, slot_count> current{};
+  std::array<std::vector<Buffer>, most_slots> rings;
+  std::array<std::int32_t, most_slots> current{};
 
   Buffer& buffer(Slot slot, std::int32_t ring);
   /// The buffer of `slot` that an operation naming ring buffer `ring` works on.
@@ -52,7 +52,7 @@ class BlockMachine {
 
   SlotFile& slots() { return slots_; }
   const AttentionProblem& problem() const { return problem_; }
-  bool is_input(Tensor tensor) const { return (inputs_mask_ >> static_cast<int>(tensor) & 1U) != 0; }
+  bool is_input(Tensor tensor) const { return (inputs_mask_ >> tensor.index() & 1U) != 0; }
   /// A tile of a tensor that the program is given.
   MatrixPtr input(const TileRef& tile);
 

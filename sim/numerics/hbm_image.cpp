@@ -9,7 +9,7 @@
 namespace tilescope {
 
 void HbmImage::store(const TileRef& tile, MatrixPtr values, std::int32_t stamp) {
-  Stored& stored = tensors_[static_cast<std::size_t>(tile.tensor)];
+  Stored& stored = tensors_[tile.tensor.index()];
   stored.largest_rows = std::max(stored.largest_rows, tile.rows);
   stored.largest_cols = std::max(stored.largest_cols, tile.cols);
   stored.tiles.insert_or_assign({tile.plane, tile.col, tile.row, tile.rows, tile.cols}, Entry{std::move(values), stores_++, stamp});
@@ -21,7 +21,7 @@ void HbmImage::settle() {
 }
 
 HbmImage::Found HbmImage::load(const TileRef& tile) const {
-  const Stored& stored = tensors_[static_cast<std::size_t>(tile.tensor)];
+  const Stored& stored = tensors_[tile.tensor.index()];
   struct Piece {
     const Key* key;
     const Entry* entry;

@@ -44,7 +44,7 @@ class HbmImage {
     std::map<Key, Entry> tiles;
     std::int32_t largest_rows = 0, largest_cols = 0;
   };
-  std::array<Stored, tensor_count> tensors_;
+  std::array<Stored, most_tensors> tensors_;
   std::int64_t stores_ = 0;
 };
 

@@ -7,6 +7,7 @@
 
 #include "sim/numerics/exact_math.h"
 #include "sim/numerics/rounding.h"
+#include "sim/programs/attention_tensors.h"
 
 namespace tilescope {
 
@@ -22,7 +23,7 @@ std::uint64_t mixed(std::uint64_t bits) {
 
 std::uint64_t row_key(std::uint64_t seed, Tensor tensor, std::int64_t plane, std::int64_t row) {
   std::uint64_t key = mixed(seed);
-  key = mixed(key ^ (static_cast<std::uint64_t>(tensor) + 1));
+  key = mixed(key ^ (static_cast<std::uint64_t>(tensor->meaning) + (tensor->gradient ? meaning_count : 0) + 1));
   key = mixed(key ^ static_cast<std::uint64_t>(plane));
   return mixed(key ^ static_cast<std::uint64_t>(row));
 }
@@ -52,16 +53,10 @@ void fill_normal(std::uint64_t key, std::int64_t first_col, int count, double sp
 }
 
 const Matrix* user_matrix(const InputSource& inputs, Tensor tensor) {
-  switch (tensor) {
-    case Tensor::q:
-      return inputs.q.get();
-    case Tensor::k:
-      return inputs.k.get();
-    case Tensor::v:
-      return inputs.v.get();
-    default:
-      return nullptr;
-  }
+  if (tensor.means(Meaning::query)) return inputs.q.get();
+  if (tensor.means(Meaning::key)) return inputs.k.get();
+  if (tensor.means(Meaning::value)) return inputs.v.get();
+  return nullptr;
 }
 
 /// Q, K or V; what lies outside a user's matrix is 0.
@@ -87,8 +82,8 @@ Matrix given_tile(const InputSource& inputs, DataType type, const TileRef& tile)
 Matrix score_tile(const InputSource& inputs, const AttentionProblem& problem, const TileRef& tile) {
   const auto dim = static_cast<std::int32_t>(problem.head_dim);
   const auto kv_plane = static_cast<std::int32_t>(problem.kv_plane_of(tile.plane));
-  const Matrix q = given_tile(inputs, problem.dtype, {Tensor::q, tile.plane, tile.row, tile.rows, 0, dim});
-  const Matrix k = given_tile(inputs, problem.dtype, {Tensor::k, kv_plane, tile.col, tile.cols, 0, dim});
+  const Matrix q = given_tile(inputs, problem.dtype, {tensors::q, tile.plane, tile.row, tile.rows, 0, dim});
+  const Matrix k = given_tile(inputs, problem.dtype, {tensors::k, kv_plane, tile.col, tile.cols, 0, dim});
   const auto cols = static_cast<std::size_t>(tile.cols);
   std::vector<double> k_transposed(static_cast<std::size_t>(dim) * cols);
   for (int c = 0; c < tile.cols; ++c)
@@ -112,7 +107,7 @@ Matrix score_tile(const InputSource& inputs, const AttentionProblem& problem, co
 }  // namespace
 
 Matrix input_tile(const InputSource& inputs, const AttentionProblem& problem, const TileRef& tile) {
-  return tile.tensor == Tensor::s ? score_tile(inputs, problem, tile) : given_tile(inputs, problem.dtype, tile);
+  return tile.tensor.means(Meaning::score) ? score_tile(inputs, problem, tile) : given_tile(inputs, problem.dtype, tile);
 }
 
 float InputSource::value(const AttentionProblem& problem, Tensor tensor, std::int64_t plane, std::int64_t row,
@@ -123,10 +118,10 @@ float InputSource::value(const AttentionProblem& problem, Tensor tensor, std::in
 }
 
 Status check(const InputSource& inputs, const AttentionProblem& problem) {
-  for (Tensor tensor : {Tensor::q, Tensor::k, Tensor::v}) {
+  for (Tensor tensor : {tensors::q, tensors::k, tensors::v}) {
     const Matrix* user = user_matrix(inputs, tensor);
     if (user == nullptr) continue;
-    const std::int64_t rows = tensor == Tensor::q ? problem.seq_q : problem.seq_kv;
+    const std::int64_t rows = tensor->rows == Axis::query ? problem.seq_q : problem.seq_kv;
     if (user->rows != rows || user->cols != problem.head_dim)
       return Error{
           fmt::format("the matrix given for {} is {} x {}; the problem needs {} x {}: change the matrix, or the sequence length "

@@ -11,24 +11,27 @@ namespace tilescope {
 
 namespace {
 
-/// The smallest rectangle around everything that is read of a tensor on one plane.
+/// The smallest box around everything that is read of a tensor.
 struct Hull {
-  std::int64_t row = std::numeric_limits<std::int64_t>::max(), row_end = 0;
-  std::int64_t col = std::numeric_limits<std::int64_t>::max(), col_end = 0;
+  static constexpr std::int64_t far = std::numeric_limits<std::int64_t>::max();
+  std::int64_t plane = far, plane_end = 0, row = far, row_end = 0, col = far, col_end = 0;
 
   bool empty() const { return row >= row_end; }
   void include(const TileRef& tile) {
+    plane = std::min<std::int64_t>(plane, tile.plane);
+    plane_end = std::max<std::int64_t>(plane_end, tile.plane + 1);
     row = std::min<std::int64_t>(row, tile.row);
     row_end = std::max<std::int64_t>(row_end, std::int64_t{tile.row} + tile.rows);
     col = std::min<std::int64_t>(col, tile.col);
     col_end = std::max<std::int64_t>(col_end, std::int64_t{tile.col} + tile.cols);
   }
   bool meets(const TileRef& tile) const {
-    return tile.row < row_end && tile.row + tile.rows > row && tile.col < col_end && tile.col + tile.cols > col;
+    return tile.plane < plane_end && tile.plane + 1 > plane && tile.row < row_end && tile.row + tile.rows > row &&
+           tile.col < col_end && tile.col + tile.cols > col;
   }
 };
 
-using Needs = std::array<Hull, tensor_count>;
+using Needs = std::array<Hull, most_tensors>;
 
 bool is_among(std::span<const Tensor> tensors, Tensor tensor) {
   return std::find(tensors.begin(), tensors.end(), tensor) != tensors.end();
@@ -36,14 +39,35 @@ bool is_among(std::span<const Tensor> tensors, Tensor tensor) {
 
 void add_needs(const TileProgram& program, const BlockOperations& block, Needs& needs) {
   for (const Operation& op : block.operations)
-    if (op.kind == OpKind::load && !is_among(program.inputs(), op.tile.tensor))
-      needs[static_cast<std::size_t>(op.tile.tensor)].include(op.tile);
+    if (op.kind == OpKind::load && !is_among(program.inputs(), op.tile.tensor)) needs[op.tile.tensor.index()].include(op.tile);
 }
 
 bool stores_into(const BlockOperations& block, const Needs& needs) {
-  return std::any_of(block.operations.begin(), block.operations.end(), [&](const Operation& op) {
-    return op.kind == OpKind::store && needs[static_cast<std::size_t>(op.tile.tensor)].meets(op.tile);
-  });
+  return std::any_of(block.operations.begin(), block.operations.end(),
+                     [&](const Operation& op) { return writes_memory(op.kind) && needs[op.tile.tensor.index()].meets(op.tile); });
+}
+
+/// What of each plane along `axis` holds all that is needed.
+std::vector<Slice> slices_of(const TileProgram& program, const Needs& needs, Axis axis) {
+  const AttentionProblem& p = program.problem();
+  const std::int64_t group = p.heads / p.kv_heads;
+  std::int64_t plane = Hull::far, plane_end = 0, first = Hull::far, end = 0;
+  for (Tensor tensor : program.tensors()) {
+    const Hull& need = needs[tensor.index()];
+    if (need.empty()) continue;
+    // The same heads on the other side, where the tensor's planes are not those of the axis.
+    std::int64_t from = need.plane, to = need.plane_end;
+    if (axis == Axis::query && tensor->planes == Planes::key) from *= group, to *= group;
+    if (axis == Axis::key && tensor->planes == Planes::query) from = from / group, to = (to - 1) / group + 1;
+    plane = std::min(plane, from);
+    plane_end = std::max(plane_end, to);
+    const bool by_rows = tensor->rows == axis, by_cols = tensor->cols == axis;
+    first = std::min(first, by_rows ? need.row : by_cols ? need.col : 0);
+    end = std::max(end, by_rows ? need.row_end : by_cols ? need.col_end : axis == Axis::key ? p.seq_kv : p.seq_q);
+  }
+  std::vector<Slice> slices;
+  for (; plane < plane_end; ++plane) slices.push_back({axis, plane, first, end});
+  return slices;
 }
 
 /// Where the blocks of a launch are, and a binary search over them.
@@ -54,9 +78,9 @@ class BlockFinder {
   BlockFinder(const TileProgram& program, int launch) : program_(program), launch_(launch) {}
 
   Place place(std::int64_t block) const {
-    if (const auto known = program_.place_of(launch_, block)) return {known->plane, known->first_row};
+    if (const auto known = program_.place_of(launch_, block)) return {known->domain.plane, known->domain.first};
     program_.emit_block(launch_, block, probe_);
-    return {probe_.plane, probe_.first_row};
+    return {probe_.domain.plane, probe_.domain.first};
   }
   /// The first block of [low, high) whose place fulfils `wanted`, which no block before it does; `high` where there is none.
   template <class Wanted>
@@ -80,18 +104,32 @@ class BlockFinder {
 
 }  // namespace
 
-std::vector<std::int64_t> blocks_of_rows(const TileProgram& program, int launch, std::int64_t plane, std::int64_t first_row,
-                                         std::int64_t end_row) {
-  const std::int64_t blocks = program.launches()[static_cast<std::size_t>(launch)].blocks();
+std::vector<Axis> axes_of(const LaunchSpec& launch) {
+  return launch.mixed ? std::vector<Axis>{Axis::query, Axis::key} : std::vector<Axis>{launch.axis};
+}
+
+std::vector<std::int64_t> blocks_of(const TileProgram& program, int launch, const Slice& slice) {
+  const LaunchSpec& spec = program.launches()[static_cast<std::size_t>(launch)];
+  const std::int64_t blocks = spec.blocks();
+  std::vector<std::int64_t> found;
+  if (spec.mixed) {
+    BlockOperations block;
+    for (std::int64_t number = 0; number < blocks; ++number) {
+      program.emit_block(launch, number, block);
+      const Domain& own = block.domain;
+      if (own.axis == slice.axis && own.plane == slice.plane && own.first < slice.end && own.end() > slice.first)
+        found.push_back(number);
+    }
+    return found;
+  }
   const BlockFinder finder(program, launch);
   using Place = BlockFinder::Place;
-  // The last block that starts at or before the row says where the tile that owns the row begins; several blocks may share it.
-  const std::int64_t after = finder.first_where(0, blocks, [&](const Place& at) { return at > Place(plane, first_row); });
-  const Place owner = after == 0 ? Place(plane, 0) : finder.place(after - 1);
-  const Place begin = owner.first == plane ? owner : Place(plane, 0);
-  std::vector<std::int64_t> found;
+  // The last block that starts at or before the slice says where the tile that owns its first row begins; several may share it.
+  const std::int64_t after = finder.first_where(0, blocks, [&](const Place& at) { return at > Place(slice.plane, slice.first); });
+  const Place owner = after == 0 ? Place(slice.plane, 0) : finder.place(after - 1);
+  const Place begin = owner.first == slice.plane ? owner : Place(slice.plane, 0);
   for (std::int64_t block = finder.first_where(0, after, [&](const Place& at) { return at >= begin; }); block < blocks; ++block) {
-    if (finder.place(block) >= Place(plane, end_row)) break;
+    if (finder.place(block) >= Place(slice.plane, slice.end)) break;
     found.push_back(block);
   }
   return found;
@@ -103,18 +141,17 @@ std::vector<std::vector<std::int64_t>> producers_of(const TileProgram& program, 
   add_needs(program, block, needs);
   BlockOperations candidate;
   for (int launch = block.launch - 1; launch >= 0; --launch) {
-    Hull rows;
-    for (const Hull& need : needs)
-      if (!need.empty()) rows.row = std::min(rows.row, need.row), rows.row_end = std::max(rows.row_end, need.row_end);
-    if (rows.empty()) break;
     auto& chosen = producers[static_cast<std::size_t>(launch)];
     Needs earlier = needs;
-    for (std::int64_t number : blocks_of_rows(program, launch, block.plane, rows.row, rows.row_end)) {
-      program.emit_block(launch, number, candidate);
-      if (!stores_into(candidate, needs)) continue;
-      chosen.push_back(number);
-      add_needs(program, candidate, earlier);
-    }
+    for (const Axis axis : axes_of(program.launches()[static_cast<std::size_t>(launch)]))
+      for (const Slice& slice : slices_of(program, needs, axis))
+        for (std::int64_t number : blocks_of(program, launch, slice)) {
+          program.emit_block(launch, number, candidate);
+          if (!stores_into(candidate, needs)) continue;
+          chosen.push_back(number);
+          add_needs(program, candidate, earlier);
+        }
+    std::sort(chosen.begin(), chosen.end());
     needs = earlier;
   }
   return producers;

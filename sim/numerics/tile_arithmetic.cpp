@@ -100,8 +100,11 @@ std::size_t needed_operands(OpKind kind) {
     case OpKind::rescale:
     case OpKind::divide:
     case OpKind::add:
+    case OpKind::subtract_rows:
+    case OpKind::multiply:
     case OpKind::copy:
     case OpKind::store:
+    case OpKind::reduce_add:
       return 0b0001;
     case OpKind::merge:
       return 0b1111;
@@ -124,6 +127,8 @@ bool updates_destination(const Operation& operation) {
     case OpKind::rescale:
     case OpKind::divide:
     case OpKind::add:
+    case OpKind::subtract_rows:
+    case OpKind::multiply:
       return true;
     default:
       return false;
@@ -149,15 +154,18 @@ std::string operand_fault(const Operation& op, const Operands& src, const Matrix
       if (auto fault = same_shape_fault(op, op.src[0], *src[0]); !fault.empty()) return fault;
       return column_fault(op, src, {1});
     case OpKind::add:
+    case OpKind::multiply:
     case OpKind::copy:
       return same_shape_fault(op, op.src[0], *src[0]);
     case OpKind::exp_rows:
     case OpKind::rescale:
     case OpKind::divide:
+    case OpKind::subtract_rows:
     case OpKind::merge:
     case OpKind::log_sum_exp:
       return column_fault(op, src, {0, 1, 2, 3});
     case OpKind::store:
+    case OpKind::reduce_add:
       if (src[0]->rows == op.tile.rows && src[0]->cols == op.tile.cols) return {};
       return fmt::format("{} is {}, the tile {}x{}", to_string(op.src[0]), shape(*src[0]), op.tile.rows, op.tile.cols);
     case OpKind::load:
@@ -186,8 +194,12 @@ void TileArithmetic::apply(const Operation& op, const Operands& src, Matrix& dst
     case OpKind::add:
       for (std::size_t i = 0; i < dst.values.size(); ++i) dst.values[i] += src[0]->values[i];
       return;
+    case OpKind::multiply:
+      for (std::size_t i = 0; i < dst.values.size(); ++i) dst.values[i] *= src[0]->values[i];
+      return;
     case OpKind::load:
     case OpKind::store:
+    case OpKind::reduce_add:
     case OpKind::barrier:
       return;
     default:
@@ -219,6 +231,9 @@ void TileArithmetic::apply(const Operation& op, const Operands& src, Matrix& dst
         for (int c = 0; c < op.cols; ++c) row[c] *= factor;
         break;
       }
+      case OpKind::subtract_rows:
+        for (int c = 0; c < op.cols; ++c) row[c] -= first(0, r);
+        break;
       case OpKind::divide: {
         const float divisor = first(0, r);
         for (int c = 0; c < op.cols; ++c) row[c] = divisor == 0 ? 0.0F : row[c] / divisor;
@@ -237,15 +252,14 @@ void TileArithmetic::apply(const Operation& op, const Operands& src, Matrix& dst
 }
 
 void TileArithmetic::mask(const Operation& op, Matrix& dst) const {
-  for (int r = 0; r < op.rows; ++r) {
-    const std::int64_t visible = problem_.visible_keys(op.tile.row + r) - op.tile.col;
-    for (int c = static_cast<int>(std::clamp<std::int64_t>(visible, 0, op.cols)); c < op.cols; ++c) dst.at(r, c) = minus_infinity;
-  }
+  for (int r = 0; r < op.rows; ++r)
+    for (int c = 0; c < op.cols; ++c)
+      if (!mask_->visible(op.tile.plane, op.tile.row + r, op.tile.col + c)) dst.at(r, c) = minus_infinity;
 }
 
 const float* TileArithmetic::rounded(Slot slot, const Matrix& m) {
   // Q, K and V come from HBM in the problem's type: rounding them again would change nothing.
-  const bool loaded = slot == Slot::q || slot == Slot::k || slot == Slot::v;
+  const bool loaded = slot.is(Meaning::query) || slot.is(Meaning::key) || slot.is(Meaning::value);
   if (loaded || keeps_every_float(problem_.dtype)) return m.values.data();
   rounded_ = m;
   round_all(problem_.dtype, rounded_);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/core/attention_problem.h"
+#include "sim/masks/mask.h"
 #include "sim/numerics/matrix.h"
 #include "sim/programs/operation.h"
 
@@ -22,7 +23,7 @@ std::string operand_fault(const Operation& operation, const Operands& src, const
 
 class TileArithmetic {
  public:
-  explicit TileArithmetic(const AttentionProblem& problem) : problem_(problem) {}
+  explicit TileArithmetic(const AttentionProblem& problem) : problem_(problem), mask_(mask_of(problem)) {}
 
   /// Carries out one operation on chip (not a load, store or barrier).
   /// Shapes  `dst` has the operation's shape, and its old values where it is updated
@@ -36,6 +37,7 @@ class TileArithmetic {
   const float* rounded(Slot slot, const Matrix& m);
 
   AttentionProblem problem_;
+  std::shared_ptr<const Mask> mask_;
 
   // Kept between products only to save allocations.
   std::vector<float> a_panels_, b_panels_;

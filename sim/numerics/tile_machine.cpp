@@ -37,6 +37,28 @@ Status run_in_order(const TileProgram& program, BlockMachine& machine, const std
   return Done{};
 }
 
+/// Every block of a launch that works on the heads of one plane of `tensor`.
+std::vector<std::int64_t> blocks_on_plane(const TileProgram& program, int launch, Tensor tensor, std::int64_t plane) {
+  const AttentionProblem& p = program.problem();
+  const std::int64_t group = p.heads / p.kv_heads, kv_plane = tensor->planes == Planes::key ? plane : plane / group;
+  std::vector<std::int64_t> found;
+  const auto add = [&](const Slice& slice) {
+    const std::vector<std::int64_t> blocks = blocks_of(program, launch, slice);
+    found.insert(found.end(), blocks.begin(), blocks.end());
+  };
+  for (const Axis axis : axes_of(program.launches()[static_cast<std::size_t>(launch)])) {
+    if (axis == Axis::key) {
+      add({axis, kv_plane, 0, p.seq_kv});
+    } else if (tensor->planes == Planes::query) {
+      add({axis, plane, 0, p.seq_q});
+    } else {
+      for (std::int64_t head = 0; head < group; ++head) add({axis, kv_plane * group + head, 0, p.seq_q});
+    }
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const BlockHistory>> run_block(const TileProgram& program, const InputSource& inputs, int launch,
@@ -76,7 +98,7 @@ Result<Matrix> run_plane(const TileProgram& program, const InputSource& inputs, 
 
   std::vector<std::vector<std::int64_t>> blocks;
   for (std::size_t launch = 0; launch < program.launches().size(); ++launch)
-    blocks.push_back(blocks_of_rows(program, static_cast<int>(launch), plane, 0, problem.seq_q));
+    blocks.push_back(blocks_on_plane(program, static_cast<int>(launch), tensor, plane));
   HbmImage image;
   if (Status status = run_in_order(program, machine, blocks, image, progress); !status) return status.error();
   return *image.load(whole).values;

@@ -3,16 +3,21 @@
 
 namespace tilescope {
 
-BlockPlan::BlockPlan(const AttentionProblem& problem, const TileShape& tile)
+BlockPlan::BlockPlan(const AttentionProblem& problem, const ProgramTile& tile, const Schema& schema)
     : grid(problem, tile),
+      layouts(tensor_layouts(problem, tile, schema.tensors)),
       head_dim(static_cast<std::int32_t>(problem.head_dim)),
       element(element_bytes(problem.dtype)),
       scale(static_cast<float>(problem.scale())) {
-  for (Tensor tensor : all_tensors) {
-    const auto t = static_cast<std::size_t>(tensor);
-    layouts[t] = tensor_layout(problem, tile, tensor);
-    const std::int64_t row_bytes = layouts[t].row_bytes();
-    whole_row_bytes[t] = row_bytes % sector_size == 0 ? row_bytes : 0;
+  for (Tensor tensor : schema.tensors) {
+    const std::int64_t row_bytes = layouts[tensor.index()].row_bytes();
+    whole_row_bytes[tensor.index()] = row_bytes % sector_size == 0 ? row_bytes : 0;
+  }
+  tiles = schema.tiles;
+  for (Slot slot : schema.tiles) {
+    const Tensor of = slot.tensor();
+    if (of->rows == Axis::query || of->cols == Axis::query) along_queries.push_back(slot);
+    if (of->rows == Axis::key || of->cols == Axis::key) along_keys.push_back(slot);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include "sim/programs/tile_grid.h"
 #include "sim/programs/tile_program.h"
@@ -11,19 +12,22 @@ namespace tilescope {
 
 struct BlockPlan {
   TileGrid grid;
-  std::array<TensorLayout, tensor_count> layouts;
+  TensorLayouts layouts;
   /// Bytes of a row where every row is whole sectors, 0 elsewhere.
-  std::array<std::int64_t, tensor_count> whole_row_bytes{};
+  std::array<std::int64_t, most_tensors> whole_row_bytes{};
   std::int32_t head_dim = 0;
   std::int64_t element = 2;
   float scale = 1;
 
-  BlockPlan(const AttentionProblem& problem, const TileShape& tile);
+  std::vector<Slot> tiles;                      // of the program
+  std::vector<Slot> along_queries, along_keys;  // tiles that move with the current query tile, and with the current key tile
+
+  BlockPlan(const AttentionProblem& problem, const ProgramTile& tile, const Schema& schema);
 
   /// Whether a tile of these tensors moves as many bytes in every plane and from every row.
   template <class... Tensors>
-  bool rows_are_whole(Tensors... tensors) const {
-    return ((whole_row_bytes[static_cast<std::size_t>(tensors)] != 0) && ...);
+  bool rows_are_whole(const Tensors&... tensors) const {
+    return ((whole_row_bytes[Tensor(tensors).index()] != 0) && ...);
   }
   /// Where in a sector the statistics of a row start, 0 to 7: tiles that start alike move as many bytes.
   std::int64_t place_in_sector(std::int64_t plane, std::int64_t row) const {
@@ -31,7 +35,11 @@ struct BlockPlan {
   }
   /// A place, with the block's rows and `what` else its operations depend on as its shape.
   BlockPlace place(std::int64_t plane, TileRange rows, std::int64_t what) const {
-    return {what * (most_rows + 1) + rows.count, static_cast<std::int32_t>(plane), static_cast<std::int32_t>(rows.first)};
+    return {what * (most_rows + 1) + rows.count, query_rows(plane, rows)};
+  }
+  static Domain query_rows(std::int64_t plane, TileRange rows) { return along(Axis::query, plane, rows); }
+  static Domain along(Axis axis, std::int64_t plane, TileRange rows) {
+    return {axis, static_cast<std::int32_t>(plane), static_cast<std::int32_t>(rows.first), static_cast<std::int32_t>(rows.count)};
   }
 
  private:

@@ -6,10 +6,50 @@
 
 #include "sim/core/tensor.h"
 #include "sim/core/units.h"
+#include "sim/masks/mask.h"
 
 namespace tilescope {
 
 namespace {
+
+/// Whether some query of [first, end) sees some key of [key, key_end): element by element, so that it owes nothing to Mask::tile().
+bool sees_any(const AttentionProblem& p, std::int64_t first, std::int64_t end, std::int64_t key, std::int64_t key_end) {
+  for (std::int64_t row = first; row < end; ++row)
+    for (std::int64_t at = key; at < key_end; ++at)
+      if (p.mask->visible(0, row, at)) return true;
+  return false;
+}
+
+/// Bytes of whole sectors that keys [first, end) touch in a row of S.
+std::int64_t tile_row_bytes(const AttentionProblem& p, std::int64_t first, std::int64_t end) {
+  const std::int64_t element = element_bytes(p.dtype);
+  return ceil_div(end * element, sector_size) * sector_size - first * element / sector_size * sector_size;
+}
+
+/// The sums for a mask of its own, the same for every plane.
+VisitSums masked_visit_sums(const AttentionProblem& p, const TileShape& tile) {
+  VisitSums sums;
+  for (std::int64_t first = 0; first < p.seq_q; first += tile.block_q) {
+    const std::int64_t end = std::min(first + tile.block_q, p.seq_q), rows = end - first;
+    bool any = false;
+    for (std::int64_t key = 0; key < p.seq_kv; key += tile.block_kv) {
+      const std::int64_t key_end = std::min(key + tile.block_kv, p.seq_kv);
+      if (!sees_any(p, first, end, key, key_end)) continue;
+      any = true;
+      sums.pairs += 1;
+      sums.keys += key_end - key;
+      sums.rows_pairs += rows;
+      sums.rows_keys += rows * (key_end - key);
+      sums.matrix_bytes += rows * tile_row_bytes(p, key, key_end);
+    }
+    if (any) sums.tiles += 1, sums.rows += rows;
+  }
+  for (std::int64_t key = 0; key < p.seq_kv; key += tile.block_kv) {
+    const std::int64_t key_end = std::min(key + tile.block_kv, p.seq_kv);
+    if (sees_any(p, 0, p.seq_q, key, key_end)) sums.seen_keys += key_end - key;
+  }
+  return sums;
+}
 
 /// Keys of the tiles that the query tile ending before row `end` visits.
 std::int64_t visited_keys(const AttentionProblem& p, const TileShape& tile, std::int64_t end) {
@@ -24,16 +64,26 @@ std::int64_t row_tile_bytes(const AttentionProblem& p, const TileShape& tile, st
   // A sector that two tiles share is touched by both.
   std::int64_t sum = 0;
   for (std::int64_t first = 0; first < keys; first += tile.block_kv) {
-    const std::int64_t end = std::min(first + tile.block_kv, p.seq_kv) * element;
-    sum += ceil_div(end, sector_size) * sector_size - first * element / sector_size * sector_size;
+    sum += tile_row_bytes(p, first, std::min(first + tile.block_kv, p.seq_kv));
   }
   return sum;
+}
+
+/// Key tiles that the query tile [first, end) visits.
+std::int64_t visited_tiles(const AttentionProblem& p, const TileShape& tile, std::int64_t first, std::int64_t end) {
+  if (!p.mask) return ceil_div(visited_keys(p, tile, end), tile.block_kv);
+  std::int64_t count = 0;
+  for (std::int64_t key = 0; key < p.seq_kv; key += tile.block_kv)
+    count += sees_any(p, first, end, key, std::min(key + tile.block_kv, p.seq_kv)) ? 1 : 0;
+  return count;
 }
 
 }  // namespace
 
 VisitSums visit_sums(const AttentionProblem& p, const TileShape& tile) {
+  if (p.mask) return masked_visit_sums(p, tile);
   VisitSums sums;
+  sums.seen_keys = p.seq_kv;                      // the last query of a causal problem sees every key
   std::int64_t known_keys = -1, known_bytes = 0;  // neighbouring tiles often end alike
   for (std::int64_t first = 0; first < p.seq_q; first += tile.block_q) {
     const std::int64_t end = std::min(first + tile.block_q, p.seq_q);
@@ -66,7 +116,7 @@ std::int64_t statistic_bytes(const AttentionProblem& p, const TileShape& tile, V
     for (std::int64_t first = 0; first < p.seq_q; first += tile.block_q) {
       const std::int64_t end = std::min(first + tile.block_q, p.seq_q);
       const std::int64_t touched = ceil_div(base + end, places) - (base + first) / places;
-      sectors += touched * (visits == Visits::once ? 1 : ceil_div(visited_keys(p, tile, end), tile.block_kv));
+      sectors += touched * (visits == Visits::once ? 1 : visited_tiles(p, tile, first, end));
     }
     sum += count * sectors * sector_size;
   }
@@ -83,7 +133,7 @@ bool head_tiles_are_whole(const AttentionProblem& p, const TileShape& tile) {
 }
 
 std::string formula_for(const AttentionProblem& problem, std::string_view plain, std::string_view masked) {
-  return std::string(problem.causal ? masked : plain);
+  return std::string(problem.has_mask() ? masked : plain);
 }
 
 std::string matrix_formula(const AttentionProblem& problem) {

@@ -19,6 +19,7 @@ struct VisitSums {
   std::int64_t rows = 0;          // rows of those tiles
   std::int64_t pairs = 0;         // Σ Jᵢ
   std::int64_t keys = 0;          // Σ Wᵢ
+  std::int64_t seen_keys = 0;     // keys in the tiles that some query tile visits
   std::int64_t rows_pairs = 0;    // Σ rowsᵢ·Jᵢ
   std::int64_t rows_keys = 0;     // Σ rowsᵢ·Wᵢ
   std::int64_t matrix_bytes = 0;  // Σ rowsᵢ · bytes of whole sectors in the Jᵢ visited tiles of a row of S

@@ -4,6 +4,7 @@
 //   sm_to_l2 = B·Hq·(1 + ⌈Nk/Bc⌉)·Nq·d·e + 2·B·Hq·(1 + ⌈Nk/Bc⌉)·Nq·4
 #include <limits>
 
+#include "sim/programs/attention_tensors.h"
 #include "sim/programs/block_builder.h"
 #include "sim/programs/closed_form.h"
 #include "sim/programs/kernel_needs.h"
@@ -15,90 +16,120 @@ namespace {
 
 constexpr std::string_view id = "flash1";
 
+enum class Line {
+  init_loop,
+  init,
+  store_init,
+  key_loop,
+  load_k,
+  load_v,
+  query_loop,
+  load_q,
+  load_o,
+  scores,
+  mask,
+  tile_max,
+  exp,
+  tile_sum,
+  row_max,
+  alpha,
+  beta,
+  row_sum,
+  weigh,
+  rescale,
+  store,
+  count
+};
 constexpr ListingLine listing[] = {
-    {0, "for each query tile i", std::nullopt, "i = 0 … ⌈Nq/Br⌉ − 1",
+    {0, "for each query tile i", Tensor(), "i = 0 … ⌈Nq/Br⌉ − 1",
      "One block has a whole head. Before it starts, its output and statistics are emptied in HBM."},
-    {1, "O = 0, l = 0, m = −∞", Tensor::o, "O = 0, l = 0, m = −∞", "The values that stand for no key seen yet."},
-    {1, "store Oᵢ, lᵢ, mᵢ → HBM", Tensor::o, "Oᵢ: Br × d, lᵢ, mᵢ: Br",
+    {1, "O = 0, l = 0, m = −∞", tensors::o, "O = 0, l = 0, m = −∞", "The values that stand for no key seen yet."},
+    {1, "store Oᵢ, lᵢ, mᵢ → HBM", tensors::o, "Oᵢ: Br × d, lᵢ, mᵢ: Br",
      "They must be in HBM, because the inner loop reads them from there."},
-    {0, "for each key tile j", std::nullopt, "j = 0 … ⌈Nk/Bc⌉ − 1", "Keys and values are the outer loop: each is loaded once."},
-    {1, "load Kⱼ → shared", Tensor::k, "Kⱼ: Bc × d, Bc = ⌈M/4d⌉", "A quarter of the fast memory for each of K, V, Q and O."},
-    {1, "load Vⱼ → shared", Tensor::v, "Vⱼ: Bc × d", "Stays for the whole inner loop."},
-    {1, "for each query tile i", std::nullopt, "i = 0 … ⌈Nq/Br⌉ − 1",
+    {0, "for each key tile j", Tensor(), "j = 0 … ⌈Nk/Bc⌉ − 1", "Keys and values are the outer loop: each is loaded once."},
+    {1, "load Kⱼ → shared", tensors::k, "Kⱼ: Bc × d, Bc = ⌈M/4d⌉", "A quarter of the fast memory for each of K, V, Q and O."},
+    {1, "load Vⱼ → shared", tensors::v, "Vⱼ: Bc × d", "Stays for the whole inner loop."},
+    {1, "for each query tile i", Tensor(), "i = 0 … ⌈Nq/Br⌉ − 1",
      "With a causal mask pairs wholly above the diagonal are skipped."},
-    {2, "load Qᵢ → shared", Tensor::q, "Qᵢ: Br × d, Br = min(Bc, d)", "All of Q once for each key tile."},
-    {2, "load Oᵢ, lᵢ, mᵢ", Tensor::o, "Oᵢ: Br × d, lᵢ, mᵢ: Br",
+    {2, "load Qᵢ → shared", tensors::q, "Qᵢ: Br × d, Br = min(Bc, d)", "All of Q once for each key tile."},
+    {2, "load Oᵢ, lᵢ, mᵢ", tensors::o, "Oᵢ: Br × d, lᵢ, mᵢ: Br",
      "The result so far comes back from HBM. This is the price of having keys outside; FlashAttention-2 turns the loops round."},
-    {2, "S = τ Qᵢ Kⱼᵀ", Tensor::s, "S = τ Q Kᵀ, τ = 1/√d", "The tile of scores exists only on chip."},
-    {2, "mask S where key > query", Tensor::s, "S[r,c] = −∞ if c > r + Nk − Nq", "Only on tiles that the diagonal crosses."},
-    {2, "m̃ = rowmax S", Tensor::m, "m̃ = max S", "The maximum of this tile alone."},
-    {2, "P̃ = exp(S − m̃)", Tensor::p, "P̃ = exp(S − m̃)", "As seen from the maximum of this tile."},
-    {2, "l̃ = rowsum P̃", Tensor::l, "l̃ = Σ P̃", "The sum of this tile alone."},
-    {2, "m′ = max(m, m̃)", Tensor::m, "m′ = max(m, m̃)", "The maximum of all keys seen so far."},
-    {2, "α = exp(m − m′)", Tensor::m, "α = exp(m − m′)", "Brings what was there to the new maximum."},
-    {2, "β = exp(m̃ − m′)", Tensor::m, "β = exp(m̃ − m′)", "Brings this tile to the new maximum. One of α and β is 1."},
-    {2, "l′ = α l + β l̃", Tensor::l, "l′ = α·l + β·l̃", "Two sums with different maxima become one."},
-    {2, "PV = β P̃ Vⱼ", Tensor::o, "PV = diag(β)·P̃·V", "What this tile adds, not yet divided by the sum."},
-    {2, "O = (l α O + PV) / l′", Tensor::o, "O = diag(1/l′)·(diag(l·α)·O + PV)",
+    {2, "S = τ Qᵢ Kⱼᵀ", tensors::s, "S = τ Q Kᵀ, τ = 1/√d", "The tile of scores exists only on chip."},
+    {2, "mask S where key > query", tensors::s, "S[r,c] = −∞ if c > r + Nk − Nq", "Only on tiles that the diagonal crosses."},
+    {2, "m̃ = rowmax S", tensors::m, "m̃ = max S", "The maximum of this tile alone."},
+    {2, "P̃ = exp(S − m̃)", tensors::p, "P̃ = exp(S − m̃)", "As seen from the maximum of this tile."},
+    {2, "l̃ = rowsum P̃", tensors::l, "l̃ = Σ P̃", "The sum of this tile alone."},
+    {2, "m′ = max(m, m̃)", tensors::m, "m′ = max(m, m̃)", "The maximum of all keys seen so far."},
+    {2, "α = exp(m − m′)", tensors::m, "α = exp(m − m′)", "Brings what was there to the new maximum."},
+    {2, "β = exp(m̃ − m′)", tensors::m, "β = exp(m̃ − m′)", "Brings this tile to the new maximum. One of α and β is 1."},
+    {2, "l′ = α l + β l̃", tensors::l, "l′ = α·l + β·l̃", "Two sums with different maxima become one."},
+    {2, "PV = β P̃ Vⱼ", tensors::o, "PV = diag(β)·P̃·V", "What this tile adds, not yet divided by the sum."},
+    {2, "O = (l α O + PV) / l′", tensors::o, "O = diag(1/l′)·(diag(l·α)·O + PV)",
      "The old output is multiplied by its old sum, and the result divided by the new one: after every step O is the exact "
      "attention over the keys seen so far."},
-    {2, "store Oᵢ, l′ᵢ, m′ᵢ → HBM", Tensor::o, "Oᵢ: Br × d, lᵢ, mᵢ: Br", "And back to HBM, in every inner step."},
+    {2, "store Oᵢ, l′ᵢ, m′ᵢ → HBM", tensors::o, "Oᵢ: Br × d, lᵢ, mᵢ: Br", "And back to HBM, in every inner step."},
 };
+
+static_assert(std::size(listing) == static_cast<std::size_t>(Line::count));
+
+/// S and P exist on chip alone.
+Schema declared() {
+  using namespace tensors;
+  return {{q, k, v, s, p, o, m, l},
+          {q, k, v},
+          {o, l, m},
+          {tiles::q, tiles::k, tiles::v, tiles::s, tiles::p, tiles::m, tiles::m_new, tiles::m_tile, tiles::l, tiles::l_new,
+           tiles::l_tile, tiles::alpha, tiles::beta, tiles::o, tiles::pv}};
+}
 
 class Flash1 final : public TileProgram {
  public:
   Flash1(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu)
-      : TileProgram(problem, tile), plan_(problem, tile) {
+      : TileProgram(problem, tile, declared()), plan_(problem, tile, schema()) {
     launches_ = {
         {"attention", problem.query_planes(), 1, 1, flash1_needs(problem, tile, gpu), 1, static_cast<int>(std::size(listing))}};
   }
 
-  std::span<const Tensor> inputs() const override {
-    static constexpr Tensor tensors[] = {Tensor::q, Tensor::k, Tensor::v};
-    return tensors;
-  }
-  std::span<const Tensor> outputs() const override {
-    static constexpr Tensor tensors[] = {Tensor::o, Tensor::l, Tensor::m};
-    return tensors;
-  }
-
   void emit_block(int launch, std::int64_t block, BlockOperations& out) const override {
     const TileGrid& grid = plan_.grid;
-    BlockBuilder b(out, plan_, launches_.front().needs, launch, block, block, {0, problem_.seq_q});
+    BlockBuilder b(out, plan_, launches_.front().needs, launch, block, BlockPlan::query_rows(block, {0, problem_.seq_q}),
+                   slot_bits(tiles::q, tiles::k, tiles::v));
     std::int32_t written = -1;  // the last store: O, l and m of HBM are whole after it
     for (std::int64_t i = 0; i < grid.query_tiles; ++i) {
       b.queries(i, grid.queries(i));
-      b.fill(2, Slot::o, 0.0F);
-      b.fill(2, Slot::l, 0.0F);
-      b.fill(2, Slot::m, -std::numeric_limits<float>::infinity());
-      b.store(3, Slot::o);
-      b.store(3, Slot::l);
-      written = b.store(3, Slot::m);
+      b.fill(Line::init, tiles::o, 0.0F);
+      b.fill(Line::init, tiles::l, 0.0F);
+      b.fill(Line::init, tiles::m, -std::numeric_limits<float>::infinity());
+      b.store(Line::store_init, tiles::o);
+      b.store(Line::store_init, tiles::l);
+      written = b.store(Line::store_init, tiles::m);
     }
     std::int64_t n = 0;
-    std::int64_t first_tile = 0;  // the first query tile that sees key tile j; it never goes back
-    for (std::int64_t j = 0; j < grid.key_tiles; ++j) {
-      while (first_tile < grid.query_tiles && grid.visible_key_tiles(first_tile) <= j) ++first_tile;
-      if (first_tile == grid.query_tiles) break;
-      const TileRange keys = grid.keys(j);
-      b.keys(j, keys);
-      b.queries(-1, {});
-      b.iteration(n, 0);
-      b.load(5, Slot::k);
-      b.load(6, Slot::v);
-      for (std::int64_t i = first_tile; i < grid.query_tiles; ++i) {
-        const TileRange rows = grid.queries(i);
-        b.queries(i, rows);
+    for (std::int64_t turn = 0; turn < grid.key_tiles; ++turn) {
+      const std::int64_t j = grid.key_order == KeyOrder::ascending ? turn : grid.key_tiles - 1 - turn;
+      bool loaded = false;  // a key tile that no query sees is never loaded
+      for (std::int64_t i = 0; i < grid.query_tiles; ++i) {
+        const TileVisibility seen = grid.visibility(block, i, j);
+        if (seen == TileVisibility::empty) continue;
+        if (!loaded) {
+          b.keys(j, grid.keys(j));
+          b.queries(-1, {});
+          b.iteration(n, 0);
+          b.load(Line::load_k, tiles::k);
+          b.load(Line::load_v, tiles::v);
+          loaded = true;
+        }
+        b.queries(i, grid.queries(i));
         b.iteration(n++, 0);
-        written = emit_pair(b, grid.needs_mask(rows, keys), written, problem_.head_dim <= 64 ? 106 : 146);
+        written = emit_pair(b, seen == TileVisibility::partial, written, problem_.head_dim <= 64 ? 106 : 146);
       }
     }
     out.iterations = static_cast<std::int32_t>(n);
   }
 
   std::optional<BlockPlace> place_of(int, std::int64_t block) const override {
-    if (!plan_.rows_are_whole(Tensor::q)) return std::nullopt;
-    return plan_.place(block, {0, 0}, plan_.place_in_sector(block, 0));  // every block has all rows of its plane
+    if (!plan_.rows_are_whole(tensors::q)) return std::nullopt;
+    return plan_.place(block, {0, problem_.seq_q}, plan_.place_in_sector(block, 0));
   }
 
   std::optional<ClosedForm> closed_form() const override;
@@ -111,31 +142,31 @@ class Flash1 final : public TileProgram {
     const auto trips = static_cast<int>(problem_.head_dim * 27 / 128);
     // With 128 columns the compiled kernel asks for l once O is there, and for m once l is; with 64 for all three at once.
     const bool in_turn = problem_.head_dim > 64;
-    b.load(8, Slot::q, written);
-    const std::int32_t o = b.load(9, Slot::o, written);
-    const std::int32_t l = b.load(9, Slot::l, in_turn ? o : written);
-    const std::int32_t m = b.load(9, Slot::m, in_turn ? l : written);
-    b.scores(10);
+    b.load(Line::load_q, tiles::q, written);
+    const std::int32_t o = b.load(Line::load_o, tiles::o, written);
+    const std::int32_t l = b.load(Line::load_o, tiles::l, in_turn ? o : written);
+    const std::int32_t m = b.load(Line::load_o, tiles::m, in_turn ? l : written);
+    b.matmul(Line::scores, tiles::s, tiles::q, tiles::k, {.transpose = true, .factor = plan_.scale});
     b.wait_for(m);
     b.beside({.instructions = beside, .trips = 2, .barriers = 1});  // addresses and guards of the loads
-    if (masked) b.mask(11, Slot::s);
-    b.row_max(12, Slot::m_tile, Slot::none, Slot::s);
-    b.exp(13, Slot::p, Slot::s, Slot::m_tile);
-    b.row_sum(14, Slot::l_tile, Slot::none, Slot::p, Slot::none);
+    if (masked) b.mask(Line::mask, tiles::s);
+    b.row_max(Line::tile_max, tiles::m_tile, Slot::none, tiles::s);
+    b.exp(Line::exp, tiles::p, tiles::s, tiles::m_tile);
+    b.row_sum(Line::tile_sum, tiles::l_tile, Slot::none, tiles::p, Slot::none);
     b.beside({.trips = 5});  // shuffles, and l and m of the rows
-    b.row_max(15, Slot::m_new, Slot::m, Slot::m_tile);
-    b.exp_rows(16, Slot::alpha, Slot::m, Slot::m_new);
-    b.exp_rows(17, Slot::beta, Slot::m_tile, Slot::m_new);
-    b.merge(18, Slot::l_new, {Slot::alpha, Slot::l, Slot::beta, Slot::l_tile});
-    b.weigh(19, Slot::pv, false);
-    b.rescale(19, Slot::pv, Slot::beta);
-    b.rescale(20, Slot::o, Slot::l, Slot::alpha);
-    b.add(20, Slot::o, Slot::pv);
+    b.row_max(Line::row_max, tiles::m_new, tiles::m, tiles::m_tile);
+    b.exp_rows(Line::alpha, tiles::alpha, tiles::m, tiles::m_new);
+    b.exp_rows(Line::beta, tiles::beta, tiles::m_tile, tiles::m_new);
+    b.merge(Line::row_sum, tiles::l_new, {tiles::alpha, tiles::l, tiles::beta, tiles::l_tile});
+    b.matmul(Line::weigh, tiles::pv, tiles::p, tiles::v, {});
+    b.rescale(Line::weigh, tiles::pv, tiles::beta);
+    b.rescale(Line::rescale, tiles::o, tiles::l, tiles::alpha);
+    b.add(Line::rescale, tiles::o, tiles::pv);
     b.beside({.trips = trips});
-    b.divide(20, Slot::o, Slot::l_new);
-    b.store(21, Slot::o);
-    b.store(21, Slot::l_new);
-    const std::int32_t last = b.store(21, Slot::m_new);
+    b.divide(Line::rescale, tiles::o, tiles::l_new);
+    b.store(Line::store, tiles::o);
+    b.store(Line::store, tiles::l_new);
+    const std::int32_t last = b.store(Line::store, tiles::m_new);
     b.beside({.instructions = beside, .trips = 2, .barriers = 2});  // O through shared memory, addresses and guards of the stores
     return last;
   }
@@ -148,22 +179,21 @@ std::optional<ClosedForm> Flash1::closed_form() const {
   const VisitSums sums = visit_sums(problem_, tile_);
   const std::int64_t planes = problem_.query_planes();
   const std::int64_t row_bytes = problem_.head_dim * element_bytes(problem_.dtype);
-  // The last query row sees every key of a causal problem, so no key tile is left out.
-  const Bytes kv(planes * problem_.seq_kv * row_bytes), pairs(planes * sums.rows_pairs * row_bytes);
+  const Bytes kv(planes * sums.seen_keys * row_bytes), pairs(planes * sums.rows_pairs * row_bytes);
   const Bytes read(statistic_bytes(problem_, tile_, Visits::every_pair));
   const Bytes zeroed(statistic_bytes(problem_, tile_, Visits::once));
   const std::string visits = formula_for(problem_, "⌈Nk/Bc⌉·Nq", "Σᵢ rowsᵢ·⌈vis(i)/Bc⌉");
   ClosedForm form;
   form.terms = {
-      {Tensor::q, Link::l2_to_sm, pairs, "B·Hq·d·e·" + visits},
-      {Tensor::k, Link::l2_to_sm, kv, "B·Hq·Nk·d·e"},
-      {Tensor::v, Link::l2_to_sm, kv, "B·Hq·Nk·d·e"},
-      {Tensor::o, Link::l2_to_sm, pairs, "B·Hq·d·e·" + visits},
-      {Tensor::o, Link::sm_to_l2, Bytes(planes * problem_.seq_q * row_bytes) + pairs, "B·Hq·d·e·(Nq + " + visits + ")"},
-      {Tensor::l, Link::l2_to_sm, read, "B·Hq·4·" + visits},
-      {Tensor::l, Link::sm_to_l2, zeroed + read, "B·Hq·4·(Nq + " + visits + ")"},
-      {Tensor::m, Link::l2_to_sm, read, "B·Hq·4·" + visits},
-      {Tensor::m, Link::sm_to_l2, zeroed + read, "B·Hq·4·(Nq + " + visits + ")"},
+      {tensors::q, Link::l2_to_sm, pairs, "B·Hq·d·e·" + visits},
+      {tensors::k, Link::l2_to_sm, kv, "B·Hq·Nk·d·e"},
+      {tensors::v, Link::l2_to_sm, kv, "B·Hq·Nk·d·e"},
+      {tensors::o, Link::l2_to_sm, pairs, "B·Hq·d·e·" + visits},
+      {tensors::o, Link::sm_to_l2, Bytes(planes * problem_.seq_q * row_bytes) + pairs, "B·Hq·d·e·(Nq + " + visits + ")"},
+      {tensors::l, Link::l2_to_sm, read, "B·Hq·4·" + visits},
+      {tensors::l, Link::sm_to_l2, zeroed + read, "B·Hq·4·(Nq + " + visits + ")"},
+      {tensors::m, Link::l2_to_sm, read, "B·Hq·4·" + visits},
+      {tensors::m, Link::sm_to_l2, zeroed + read, "B·Hq·4·(Nq + " + visits + ")"},
   };
   form.flops = planes * 4 * problem_.head_dim * sums.rows_keys;
   form.exps = planes * (sums.rows_keys + 2 * sums.rows_pairs);

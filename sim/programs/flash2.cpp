@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "sim/programs/attention_tensors.h"
 #include "sim/programs/block_builder.h"
 #include "sim/programs/closed_form.h"
 #include "sim/programs/kernel_needs.h"
@@ -15,39 +16,69 @@ namespace {
 
 constexpr std::string_view id = "flash2";
 
+enum class Line {
+  load_q,
+  init,
+  key_loop,
+  load_k,
+  scores,
+  mask,
+  row_max,
+  exp,
+  alpha,
+  row_sum,
+  rescale,
+  load_v,
+  weigh,
+  keep_max,
+  finish,
+  store,
+  count
+};
 constexpr ListingLine listing[] = {
-    {0, "load Qᵢ → shared", Tensor::q, "Qᵢ: Br × d",
+    {0, "load Qᵢ → shared", tensors::q, "Qᵢ: Br × d",
      "The block keeps its queries on chip for its whole life. Each query tile is a block of its own, so all SMs have work even "
      "with one head."},
-    {0, "O = 0, m = −∞, l = 0", Tensor::o, "m = −∞, l = 0, O = 0",
+    {0, "O = 0, m = −∞, l = 0", tensors::o, "m = −∞, l = 0, O = 0",
      "Running maximum, running sum and the unscaled output live in registers; nothing of them goes to HBM before the end."},
-    {0, "for each key tile j", std::nullopt, "j = 0 … ⌈Nk/Bc⌉ − 1",
+    {0, "for each key tile j", Tensor(), "j = 0 … ⌈Nk/Bc⌉ − 1",
      "With a causal mask the loop ends at the diagonal: tiles above it are never loaded."},
-    {1, "load Kⱼ → shared", Tensor::k, "Kⱼ: Bc × d",
+    {1, "load Kⱼ → shared", tensors::k, "Kⱼ: Bc × d",
      "K and V are rings of buffers: while one tile is worked on the next is on its way."},
-    {1, "S = τ Qᵢ Kⱼᵀ", Tensor::s, "S = τ Q Kᵀ, τ = 1/√d",
+    {1, "S = τ Qᵢ Kⱼᵀ", tensors::s, "S = τ Q Kᵀ, τ = 1/√d",
      "The tile of scores exists only in registers. Standard attention writes all of S to HBM."},
-    {1, "mask S where key > query", Tensor::s, "S[r,c] = −∞ if c > r + Nk − Nq",
+    {1, "mask S where key > query", tensors::s, "S[r,c] = −∞ if c > r + Nk − Nq",
      "Only a tile that the diagonal crosses needs this; tiles below it are seen whole."},
-    {1, "m′ = max(m, rowmax S)", Tensor::m, "m′ = max(m, max S)", "The largest score so far. It only grows."},
-    {1, "P = exp(S − m′)", Tensor::p, "P = exp(S − m′)", "Never above 1, so nothing overflows, whatever the scores are."},
-    {1, "α = exp(m − m′)", Tensor::m, "α = exp(m − m′)",
+    {1, "m′ = max(m, rowmax S)", tensors::m, "m′ = max(m, max S)", "The largest score so far. It only grows."},
+    {1, "P = exp(S − m′)", tensors::p, "P = exp(S − m′)", "Never above 1, so nothing overflows, whatever the scores are."},
+    {1, "α = exp(m − m′)", tensors::m, "α = exp(m − m′)",
      "What earlier tiles must be multiplied by, now that the maximum has moved. It is 1 when the maximum stayed."},
-    {1, "l = α l + rowsum P", Tensor::l, "l = α·l + Σ P", "The sum of all exponentials so far, as seen from the new maximum."},
-    {1, "O = α O", Tensor::o, "O = diag(α)·O",
+    {1, "l = α l + rowsum P", tensors::l, "l = α·l + Σ P", "The sum of all exponentials so far, as seen from the new maximum."},
+    {1, "O = α O", tensors::o, "O = diag(α)·O",
      "The output so far is brought to the new maximum. It is not divided by l yet: that is done once, at the end."},
-    {1, "load Vⱼ → shared", Tensor::v, "Vⱼ: Bc × d", "Asked for early, needed only now."},
-    {1, "O = O + P Vⱼ", Tensor::o, "O = O + P·V", "The second product. P goes from registers straight into the tensor core."},
-    {1, "m = m′", Tensor::m, "m = m′", "The new maximum is the old one of the next tile."},
-    {0, "O = O / l,  L = m + log l", Tensor::o, "O = O / l, L = m + log l",
+    {1, "load Vⱼ → shared", tensors::v, "Vⱼ: Bc × d", "Asked for early, needed only now."},
+    {1, "O = O + P Vⱼ", tensors::o, "O = O + P·V", "The second product. P goes from registers straight into the tensor core."},
+    {1, "m = m′", tensors::m, "m = m′", "The new maximum is the old one of the next tile."},
+    {0, "O = O / l,  L = m + log l", tensors::o, "O = O / l, L = m + log l",
      "One division a row instead of one a tile. L is all that the backward pass needs to make P again."},
-    {0, "store Oᵢ, Lᵢ → HBM", Tensor::o, "Oᵢ: Br × d, Lᵢ: Br", "Each element of O is written exactly once."},
+    {0, "store Oᵢ, Lᵢ → HBM", tensors::o, "Oᵢ: Br × d, Lᵢ: Br", "Each element of O is written exactly once."},
 };
+
+static_assert(std::size(listing) == static_cast<std::size_t>(Line::count));
+
+/// S, P, m and l exist on chip alone.
+Schema declared() {
+  using namespace tensors;
+  return {{q, k, v, s, p, o, lse, m, l},
+          {q, k, v},
+          {o, lse},
+          {tiles::q, tiles::k, tiles::v, tiles::s, tiles::p, tiles::m, tiles::m_new, tiles::l, tiles::alpha, tiles::o, tiles::lse}};
+}
 
 class Flash2 final : public TileProgram {
  public:
   Flash2(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu)
-      : TileProgram(problem, tile), plan_(problem, tile) {
+      : TileProgram(problem, tile, declared()), plan_(problem, tile, schema()) {
     LaunchSpec launch;
     launch.name = "attention";
     launch.grid_x = plan_.grid.query_tiles;
@@ -59,43 +90,35 @@ class Flash2 final : public TileProgram {
     launches_.push_back(launch);
   }
 
-  std::span<const Tensor> inputs() const override {
-    static constexpr Tensor tensors[] = {Tensor::q, Tensor::k, Tensor::v};
-    return tensors;
-  }
-  std::span<const Tensor> outputs() const override {
-    static constexpr Tensor tensors[] = {Tensor::o, Tensor::lse};
-    return tensors;
-  }
-
   void emit_block(int launch, std::int64_t block, BlockOperations& out) const override {
     const TileGrid& grid = plan_.grid;
-    const std::int64_t i = block % grid.query_tiles;
+    const std::int64_t i = block % grid.query_tiles, plane = block / grid.query_tiles;
     const TileRange rows = grid.queries(i);
-    const std::int64_t tiles = grid.visible_key_tiles(i);
-    BlockBuilder b(out, plan_, launches_.front().needs, launch, block, block / grid.query_tiles, rows);
-    out.iterations = static_cast<std::int32_t>(tiles);
+    const std::vector<KeyTile> visits = grid.visits(plane, i);
+    const KernelNeeds& needs = launches_.front().needs;
+    BlockBuilder b(out, plan_, needs, launch, block, BlockPlan::query_rows(plane, rows), slot_bits(tiles::q, tiles::k, tiles::v));
+    out.iterations = static_cast<std::int32_t>(visits.size());
     b.queries(i, rows);
-    if (tiles > 0) b.load(1, Slot::q);
-    b.fill(2, Slot::o, 0.0F);
-    b.fill(2, Slot::m, -std::numeric_limits<float>::infinity());
-    b.fill(2, Slot::l, 0.0F);
-    const int moved = eighths_moved(tiles);
-    const std::int64_t unmasked = problem_.visible_keys(rows.first) / tile_.block_kv;
-    b.walk_keys(tiles, launches_.front().needs.stages, unmasked,
-                [&](std::int64_t j) { emit_pair(b, grid.needs_mask(rows, grid.keys(j)), moved); });
-    b.divide(15, Slot::o, Slot::l);
-    b.log_sum_exp(15, Slot::lse, Slot::m, Slot::l);
+    if (!visits.empty()) b.load(Line::load_q, tiles::q);
+    b.fill(Line::init, tiles::o, 0.0F);
+    b.fill(Line::init, tiles::m, -std::numeric_limits<float>::infinity());
+    b.fill(Line::init, tiles::l, 0.0F);
+    const int moved = eighths_moved(out.iterations);
+    b.walk_keys(
+        visits, needs.stages, [&](const KeyTile& tile) { return !tile.partial && grid.is_whole(tile); },
+        [&](const KeyTile& tile) { emit_pair(b, tile.partial, moved); });
+    b.divide(Line::finish, tiles::o, tiles::l);
+    b.log_sum_exp(Line::finish, tiles::lse, tiles::m, tiles::l);
     b.beside({.instructions = 225, .trips = 8, .barriers = 1});
-    b.store(16, Slot::o);
-    b.store(16, Slot::lse);
+    b.store(Line::store, tiles::o);
+    b.store(Line::store, tiles::lse);
   }
 
   std::optional<BlockPlace> place_of(int, std::int64_t block) const override {
-    if (!plan_.rows_are_whole(Tensor::q)) return std::nullopt;
+    if (!plan_.rows_are_whole(tensors::q)) return std::nullopt;
     const std::int64_t i = block % plan_.grid.query_tiles, plane = block / plan_.grid.query_tiles;
     const TileRange rows = plan_.grid.queries(i);
-    return plan_.place(plane, rows, (problem_.causal ? i : 0) * 8 + plan_.place_in_sector(plane, rows.first));
+    return plan_.place(plane, rows, plan_.grid.row_class(plane, i) * 8 + plan_.place_in_sector(plane, rows.first));
   }
 
   std::optional<ClosedForm> closed_form() const override {
@@ -106,12 +129,12 @@ class Flash2 final : public TileProgram {
     const std::string kv = formula_for(problem_, "B·Hq·⌈Nq/Br⌉·Nk·d·e", "B·Hq·d·e·Σᵢ min(Nk, Bc·⌈vis(i)/Bc⌉)");
     ClosedForm form;
     form.terms = {
-        {Tensor::q, Link::l2_to_sm, Bytes(planes * sums.rows * row_bytes),
+        {tensors::q, Link::l2_to_sm, Bytes(planes * sums.rows * row_bytes),
          formula_for(problem_, "B·Hq·Nq·d·e", "B·Hq·d·e·(rows of tiles that see a key)")},
-        {Tensor::k, Link::l2_to_sm, Bytes(planes * sums.keys * row_bytes), kv},
-        {Tensor::v, Link::l2_to_sm, Bytes(planes * sums.keys * row_bytes), kv},
-        {Tensor::o, Link::sm_to_l2, Bytes(planes * problem_.seq_q * row_bytes), "B·Hq·Nq·d·e"},
-        {Tensor::lse, Link::sm_to_l2, Bytes(statistic_bytes(problem_, tile_, Visits::once)), "B·Hq·Nq·4"},
+        {tensors::k, Link::l2_to_sm, Bytes(planes * sums.keys * row_bytes), kv},
+        {tensors::v, Link::l2_to_sm, Bytes(planes * sums.keys * row_bytes), kv},
+        {tensors::o, Link::sm_to_l2, Bytes(planes * problem_.seq_q * row_bytes), "B·Hq·Nq·d·e"},
+        {tensors::lse, Link::sm_to_l2, Bytes(statistic_bytes(problem_, tile_, Visits::once)), "B·Hq·Nq·4"},
     };
     form.flops = planes * 4 * problem_.head_dim * sums.rows_keys;
     form.exps = planes * (sums.rows_keys + sums.rows_pairs);
@@ -130,21 +153,21 @@ class Flash2 final : public TileProgram {
     return tiles > 0 ? static_cast<int>(std::lround(8 * sum / static_cast<double>(tiles))) : 8;
   }
 
-  static void emit_pair(BlockBuilder& b, bool masked, int moved) {
-    b.load(4, Slot::k);
-    b.scores(5);
-    if (masked) b.mask(6, Slot::s);
-    b.row_max(7, Slot::m_new, Slot::m, Slot::s);
-    b.exp(8, Slot::p, Slot::s, Slot::m_new);
+  void emit_pair(BlockBuilder& b, bool masked, int moved) const {
+    b.load(Line::load_k, tiles::k);
+    b.matmul(Line::scores, tiles::s, tiles::q, tiles::k, {.transpose = true, .factor = plan_.scale});
+    if (masked) b.mask(Line::mask, tiles::s);
+    b.row_max(Line::row_max, tiles::m_new, tiles::m, tiles::s);
+    b.exp(Line::exp, tiles::p, tiles::s, tiles::m_new);
     b.ahead();
-    b.exp_rows(9, Slot::alpha, Slot::m, Slot::m_new);
-    b.row_sum(10, Slot::l, Slot::l, Slot::p, Slot::alpha);
+    b.exp_rows(Line::alpha, tiles::alpha, tiles::m, tiles::m_new);
+    b.row_sum(Line::row_sum, tiles::l, tiles::l, tiles::p, tiles::alpha);
     b.ahead();
-    b.rescale(11, Slot::o, Slot::alpha);
+    b.rescale(Line::rescale, tiles::o, tiles::alpha);
     b.share(moved);
-    b.load(12, Slot::v);
-    b.weigh(13, Slot::o, true);
-    b.copy(14, Slot::m, Slot::m_new);
+    b.load(Line::load_v, tiles::v);
+    b.matmul(Line::weigh, tiles::o, tiles::p, tiles::v, {.accumulate = true});
+    b.copy(Line::keep_max, tiles::m, tiles::m_new);
   }
 
   BlockPlan plan_;

@@ -3,6 +3,9 @@
 //
 //   naive  l2_to_sm = B·Hq·(⌈Nk/Bc⌉·Nq + Nq·Nk)·d·e            each row of Q meets a K that is loaded for it alone
 //   tiled  l2_to_sm = B·Hq·(⌈Nk/Bc⌉·Nq + ⌈Nq/Br⌉·Nk)·d·e       a K tile is loaded once for Br rows
+#include <type_traits>
+
+#include "sim/programs/attention_tensors.h"
 #include "sim/programs/block_builder.h"
 #include "sim/programs/closed_form.h"
 #include "sim/programs/kernel_needs.h"
@@ -13,40 +16,43 @@ namespace tilescope {
 
 namespace {
 
+enum class NaiveLine { row_loop, load_q, load_k, scores, store, count };
 constexpr ListingLine naive_listing[] = {
-    {0, "for each row r of the tile", std::nullopt, "r = 0 … Br − 1",
+    {0, "for each row r of the tile", Tensor(), "r = 0 … Br − 1",
      "The block has the same tile of S to make as the tiled product, but keeps nothing from one row to the next."},
-    {1, "load q → shared", Tensor::q, "q: 1 × d", "One row of Q."},
-    {1, "load Kⱼ → shared", Tensor::k, "Kⱼ: Bc × d", "The same K tile again, for every row."},
-    {1, "s = τ q Kⱼᵀ", Tensor::s, "s = τ q Kᵀ, τ = 1/√d", "Each loaded element of K is used for one multiplication."},
-    {1, "store s → HBM", Tensor::s, "s: 1 × Bc", "One row of the tile of S."},
+    {1, "load q → shared", tensors::q, "q: 1 × d", "One row of Q."},
+    {1, "load Kⱼ → shared", tensors::k, "Kⱼ: Bc × d", "The same K tile again, for every row."},
+    {1, "s = τ q Kⱼᵀ", tensors::s, "s = τ q Kᵀ, τ = 1/√d", "Each loaded element of K is used for one multiplication."},
+    {1, "store s → HBM", tensors::s, "s: 1 × Bc", "One row of the tile of S."},
 };
 
+enum class TiledLine { load_q, load_k, scores, store, count };
 constexpr ListingLine tiled_listing[] = {
-    {0, "load Qᵢ → shared", Tensor::q, "Qᵢ: Br × d", "A tile of rows of Q, once."},
-    {0, "load Kⱼ → shared", Tensor::k, "Kⱼ: Bc × d", "A tile of rows of K, once."},
-    {0, "S = τ Qᵢ Kⱼᵀ", Tensor::s, "S = τ Q Kᵀ, τ = 1/√d",
+    {0, "load Qᵢ → shared", tensors::q, "Qᵢ: Br × d", "A tile of rows of Q, once."},
+    {0, "load Kⱼ → shared", tensors::k, "Kⱼ: Bc × d", "A tile of rows of K, once."},
+    {0, "S = τ Qᵢ Kⱼᵀ", tensors::s, "S = τ Q Kᵀ, τ = 1/√d",
      "Each loaded element of K is used Br times, each of Q Bc times: that is all there is to tiling."},
-    {0, "store Sᵢⱼ → HBM", Tensor::s, "Sᵢⱼ: Br × Bc", "The tile of S."},
+    {0, "store Sᵢⱼ → HBM", tensors::s, "Sᵢⱼ: Br × Bc", "The tile of S."},
 };
+
+static_assert(std::size(naive_listing) == static_cast<std::size_t>(NaiveLine::count));
+static_assert(std::size(tiled_listing) == static_cast<std::size_t>(TiledLine::count));
+
+Schema declared() {
+  using namespace tensors;
+  return {{q, k, s}, {q, k}, {s}, {tiles::q, tiles::k, tiles::s}};
+}
 
 template <bool tiled>
 class Matmul final : public TileProgram {
  public:
-  Matmul(const AttentionProblem& problem, const TileShape& tile, const GpuSpec&)
-      : TileProgram(problem, tile), plan_(problem, tile) {
+  using Line = std::conditional_t<tiled, TiledLine, NaiveLine>;
+
+  Matmul(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec&)
+      : TileProgram(problem, tile, declared()), plan_(problem, tile, schema()) {
     launches_ = {{"product", plan_.grid.key_tiles, plan_.grid.query_tiles, problem.query_planes(),
                   tiled ? scores_needs(problem, tile) : untiled_needs(problem, tile), 1,
                   static_cast<int>(tiled ? std::size(tiled_listing) : std::size(naive_listing))}};
-  }
-
-  std::span<const Tensor> inputs() const override {
-    static constexpr Tensor tensors[] = {Tensor::q, Tensor::k};
-    return tensors;
-  }
-  std::span<const Tensor> outputs() const override {
-    static constexpr Tensor tensors[] = {Tensor::s};
-    return tensors;
   }
 
   void emit_block(int launch, std::int64_t block, BlockOperations& out) const override {
@@ -54,26 +60,26 @@ class Matmul final : public TileProgram {
     const std::int64_t j = block % grid.key_tiles;
     const std::int64_t i = block / grid.key_tiles % grid.query_tiles;
     const TileRange rows = grid.queries(i);
-    BlockBuilder b(out, plan_, launches_.front().needs, launch, block, block / (grid.key_tiles * grid.query_tiles), rows);
+    BlockBuilder b(out, plan_, launches_.front().needs, launch, block,
+                   BlockPlan::query_rows(block / (grid.key_tiles * grid.query_tiles), rows), slot_bits(tiles::q, tiles::k));
     b.keys(j, grid.keys(j));
     const std::int64_t steps = tiled ? 1 : rows.count;
     out.iterations = static_cast<std::int32_t>(steps);
     for (std::int64_t n = 0; n < steps; ++n) {
       b.iteration(n, 0);
       b.queries(i, tiled ? rows : TileRange{rows.first + n, 1});
-      constexpr int line = tiled ? 1 : 2;
       const std::int32_t before = b.latest();  // the untiled product asks for nothing before the row before has left
-      b.load(line, Slot::q, before);
-      b.load(line + 1, Slot::k, before);
-      b.scores(line + 2);
+      b.load(Line::load_q, tiles::q, before);
+      b.load(Line::load_k, tiles::k, before);
+      b.matmul(Line::scores, tiles::s, tiles::q, tiles::k, {.transpose = true, .factor = plan_.scale});
       b.beside(tiled ? scores_beside(problem_, grid.keys(j).count < tile_.block_kv) : untiled_beside());
-      b.store(line + 3, Slot::s);
+      b.store(Line::store, tiles::s);
       b.beside(tiled ? scores_store_beside : Beside{.instructions = 31, .barriers = 1});
     }
   }
 
   std::optional<BlockPlace> place_of(int, std::int64_t block) const override {
-    if (!plan_.rows_are_whole(Tensor::q)) return std::nullopt;
+    if (!plan_.rows_are_whole(tensors::q)) return std::nullopt;
     const TileGrid& grid = plan_.grid;
     const TileRange rows = grid.queries(block / grid.key_tiles % grid.query_tiles);
     return plan_.place(block / (grid.key_tiles * grid.query_tiles), rows, block % grid.key_tiles);
@@ -87,9 +93,9 @@ class Matmul final : public TileProgram {
     const std::int64_t key_loads = tiled ? sums.keys : sums.rows_keys;
     ClosedForm form;
     form.terms = {
-        {Tensor::q, Link::l2_to_sm, Bytes(planes * sums.rows_pairs * row_bytes), "B·Hq·⌈Nk/Bc⌉·Nq·d·e"},
-        {Tensor::k, Link::l2_to_sm, Bytes(planes * key_loads * row_bytes), tiled ? "B·Hq·⌈Nq/Br⌉·Nk·d·e" : "B·Hq·Nq·Nk·d·e"},
-        {Tensor::s, Link::sm_to_l2, Bytes(planes * sums.matrix_bytes), matrix_formula(problem_)},
+        {tensors::q, Link::l2_to_sm, Bytes(planes * sums.rows_pairs * row_bytes), "B·Hq·⌈Nk/Bc⌉·Nq·d·e"},
+        {tensors::k, Link::l2_to_sm, Bytes(planes * key_loads * row_bytes), tiled ? "B·Hq·⌈Nq/Br⌉·Nk·d·e" : "B·Hq·Nq·Nk·d·e"},
+        {tensors::s, Link::sm_to_l2, Bytes(planes * sums.matrix_bytes), matrix_formula(problem_)},
     };
     form.flops = planes * 2 * problem_.head_dim * sums.rows_keys;
     form.order = tiled ? "Θ(N² + N²d²/M)" : "Θ(N²d)";

@@ -1,59 +1,66 @@
 // Names, units and colours of operations and slots.
 #include "sim/programs/operation.h"
 
+#include <algorithm>
+
+#include <fmt/format.h>
+
 namespace tilescope {
 
 std::string_view to_string(OpKind kind) {
-  constexpr std::array<std::string_view, op_kind_count> names = {"load",  "store",       "fill",    "matmul",  "mask",   "row_max",
-                                                                 "exp",   "exp_rows",    "row_sum", "rescale", "divide", "add",
-                                                                 "merge", "log_sum_exp", "copy",    "barrier"};
+  constexpr std::array<std::string_view, op_kind_count> names = {
+      "load",   "store", "fill",  "matmul",      "mask", "row_max",       "exp",      "exp_rows",   "row_sum", "rescale",
+      "divide", "add",   "merge", "log_sum_exp", "copy", "subtract_rows", "multiply", "reduce_add", "barrier"};
   return names[static_cast<std::size_t>(kind)];
 }
 
 std::string_view to_string(Slot slot) {
-  constexpr std::array<std::string_view, slot_count> names = {"none", "Q",  "K", "V", "S", "P", "m",  "m′", "m̃",
-                                                              "l",    "l′", "l̃", "α", "β", "O", "PV", "L"};
-  return names[static_cast<std::size_t>(slot)];
+  return slot == Slot::none ? "none" : slot->name;
 }
 
-Tensor tensor_of(Slot slot) {
-  switch (slot) {
-    case Slot::none:
-    case Slot::q:
-      return Tensor::q;
-    case Slot::k:
-      return Tensor::k;
-    case Slot::v:
-      return Tensor::v;
-    case Slot::s:
-      return Tensor::s;
-    case Slot::p:
-      return Tensor::p;
-    case Slot::m:
-    case Slot::m_new:
-    case Slot::m_tile:
-    case Slot::alpha:
-    case Slot::beta:
-      return Tensor::m;
-    case Slot::l:
-    case Slot::l_new:
-    case Slot::l_tile:
-      return Tensor::l;
-    case Slot::o:
-    case Slot::pv:
-      return Tensor::o;
-    case Slot::lse:
-      return Tensor::lse;
+Tensor Schema::tensor(Meaning meaning) const {
+  const auto found = std::find_if(tensors.begin(), tensors.end(), [&](Tensor tensor) { return tensor.means(meaning); });
+  return found != tensors.end() ? *found : Tensor();
+}
+
+Slot Schema::tile(Meaning meaning, TilePart part) const {
+  const auto found = std::find_if(tiles.begin(), tiles.end(), [&](Slot slot) { return slot.is(meaning, part); });
+  return found != tiles.end() ? *found : Slot::none;
+}
+
+bool Schema::reads(Tensor tensor) const {
+  return std::find(inputs.begin(), inputs.end(), tensor) != inputs.end();
+}
+
+bool Schema::writes(Tensor tensor) const {
+  return std::find(outputs.begin(), outputs.end(), tensor) != outputs.end();
+}
+
+std::string Schema::fault() const {
+  std::uint32_t used = 0;
+  for (Tensor tensor : tensors) {
+    if (!tensor || tensor.index() >= most_tensors)
+      return fmt::format("tensor {} has an index beyond {}", to_string(tensor), most_tensors);
+    if ((used >> tensor.index() & 1U) != 0) return fmt::format("tensor {} has the index of another one", to_string(tensor));
+    used |= 1U << tensor.index();
   }
-  return Tensor::q;
-}
-
-bool is_shared(Slot slot) {
-  return slot == Slot::q || slot == Slot::k || slot == Slot::v;
+  const auto is_declared = [&](Tensor tensor) { return std::find(tensors.begin(), tensors.end(), tensor) != tensors.end(); };
+  for (const std::vector<Tensor>* list : {&inputs, &outputs})
+    for (Tensor tensor : *list)
+      if (!is_declared(tensor)) return fmt::format("tensor {} is read or written but not declared", to_string(tensor));
+  used = 0;
+  for (Slot slot : tiles) {
+    if (slot == Slot::none || slot.index() < 1 || slot.index() >= most_slots)
+      return fmt::format("tile {} has an index outside 1 to {}", to_string(slot), most_slots - 1);
+    if ((used >> slot.index() & 1U) != 0) return fmt::format("tile {} has the index of another one", to_string(slot));
+    used |= 1U << slot.index();
+    if (!is_declared(slot.tensor())) return fmt::format("tile {} is a piece of a tensor that is not declared", to_string(slot));
+  }
+  return {};
 }
 
 bool is_shared(const BlockOperations& block, Slot slot) {
-  return (block.shared_slots >> static_cast<int>(slot) & 1U) != 0;
+  return (block.shared_slots >> slot.index() & 1U) != 0;
 }
 
 std::string_view to_string(Unit unit) {
@@ -66,6 +73,7 @@ Unit unit_of(const Operation& operation) {
     case OpKind::load:
       return Unit::copy;
     case OpKind::store:
+    case OpKind::reduce_add:
       return Unit::store;
     case OpKind::matmul:
       return Unit::tensor;
@@ -81,6 +89,8 @@ Unit unit_of(const Operation& operation) {
     case OpKind::rescale:
     case OpKind::divide:
     case OpKind::add:
+    case OpKind::subtract_rows:
+    case OpKind::multiply:
     case OpKind::merge:
     case OpKind::log_sum_exp:
     case OpKind::copy:

@@ -17,6 +17,16 @@ std::span<const ProgramInfo> program_table() {
   return table;
 }
 
+std::string_view to_string(KeyOrder order) {
+  return order == KeyOrder::ascending ? "ascending" : "descending";
+}
+
+std::optional<KeyOrder> key_order_from(std::string_view name) {
+  for (const KeyOrder order : {KeyOrder::ascending, KeyOrder::descending})
+    if (name == to_string(order)) return order;
+  return std::nullopt;
+}
+
 Result<const ProgramInfo*> find_program(std::string_view id) {
   std::string known;
   for (const ProgramInfo& info : program_table()) {
@@ -32,7 +42,7 @@ Status check_request(std::string_view id, const AttentionProblem& problem, const
   if (Status status = check(tile); !status) return status;
   if (problem.pass != Pass::forward)
     return Error{fmt::format("{} has no {} pass: use --pass forward", id, to_string(problem.pass))};
-  if (problem.causal && mask == CausalMask::refused)
+  if (problem.has_mask() && mask == CausalMask::refused)
     return Error{fmt::format("{} has no causal mask: leave --causal out, or choose an attention algorithm", id)};
   return Done{};
 }

@@ -5,7 +5,9 @@
 //   fused   l2_to_sm = B·Hq·(Nq·Nk′ + ⌈Nq/Br⌉·Nk·d)·e   sm_to_l2 = B·Hq·Nq·d·e: S once, and no P at all
 //                                                                    Nk′: Nk in whole sectors, see row_pitch()
 #include <limits>
+#include <type_traits>
 
+#include "sim/programs/attention_tensors.h"
 #include "sim/programs/block_builder.h"
 #include "sim/programs/closed_form.h"
 #include "sim/programs/kernel_needs.h"
@@ -17,70 +19,122 @@ namespace {
 
 constexpr std::string_view family_source = "arXiv:1805.02867";
 
+enum class SafeLine {
+  init,
+  max_loop,
+  load_for_max,
+  row_max,
+  sum_loop,
+  load_for_sum,
+  exp_for_sum,
+  row_sum,
+  result_loop,
+  load,
+  exp,
+  divide,
+  store,
+  count
+};
 constexpr ListingLine safe_listing[] = {
-    {0, "m = −∞, l = 0", Tensor::m, "m = −∞, l = 0", "A row at a time; maximum and sum start empty."},
-    {0, "for each key tile j", std::nullopt, "pass 1: the maximum",
+    {0, "m = −∞, l = 0", tensors::m, "m = −∞, l = 0", "A row at a time; maximum and sum start empty."},
+    {0, "for each key tile j", Tensor(), "pass 1: the maximum",
      "The largest score must be known before anything is exponentiated, or exp overflows."},
-    {1, "load Sⱼ → registers", Tensor::s, "Sⱼ: Br × Bc", "The first time that the row is read."},
-    {1, "m = max(m, rowmax S)", Tensor::m, "m = max(m, max S)", "The largest score so far."},
-    {0, "for each key tile j", std::nullopt, "pass 2: the sum", "With the maximum known, the sum can be formed."},
-    {1, "load Sⱼ → registers", Tensor::s, "Sⱼ: Br × Bc", "The second time."},
-    {1, "P̃ = exp(S − m)", Tensor::p, "P̃ = exp(S − m)", "Never above 1. Only its sum is kept."},
-    {1, "l = l + rowsum P̃", Tensor::l, "l = l + Σ P̃", "The denominator."},
-    {0, "for each key tile j", std::nullopt, "pass 3: the result", "With the sum known, the row can be divided."},
-    {1, "load Sⱼ → registers", Tensor::s, "Sⱼ: Br × Bc", "The third time."},
-    {1, "P = exp(S − m)", Tensor::p, "P = exp(S − m)",
+    {1, "load Sⱼ → registers", tensors::s, "Sⱼ: Br × Bc", "The first time that the row is read."},
+    {1, "m = max(m, rowmax S)", tensors::m, "m = max(m, max S)", "The largest score so far."},
+    {0, "for each key tile j", Tensor(), "pass 2: the sum", "With the maximum known, the sum can be formed."},
+    {1, "load Sⱼ → registers", tensors::s, "Sⱼ: Br × Bc", "The second time."},
+    {1, "P̃ = exp(S − m)", tensors::p, "P̃ = exp(S − m)", "Never above 1. Only its sum is kept."},
+    {1, "l = l + rowsum P̃", tensors::l, "l = l + Σ P̃", "The denominator."},
+    {0, "for each key tile j", Tensor(), "pass 3: the result", "With the sum known, the row can be divided."},
+    {1, "load Sⱼ → registers", tensors::s, "Sⱼ: Br × Bc", "The third time."},
+    {1, "P = exp(S − m)", tensors::p, "P = exp(S − m)",
      "The same exponentials, worked out again because there was no room to keep them."},
-    {1, "P = P / l", Tensor::p, "P = P / l", "The row now sums to 1."},
-    {1, "store Pⱼ → HBM", Tensor::p, "Pⱼ: Br × Bc", "Three loads and a store for each element."},
+    {1, "P = P / l", tensors::p, "P = P / l", "The row now sums to 1."},
+    {1, "store Pⱼ → HBM", tensors::p, "Pⱼ: Br × Bc", "Three loads and a store for each element."},
 };
 
+enum class OnlineLine {
+  init,
+  sum_loop,
+  load_for_sum,
+  row_max,
+  exp_for_sum,
+  alpha,
+  row_sum,
+  keep_max,
+  result_loop,
+  load,
+  exp,
+  divide,
+  store,
+  count
+};
 constexpr ListingLine online_listing[] = {
-    {0, "m = −∞, l = 0", Tensor::m, "m = −∞, l = 0", "A row at a time; maximum and sum start empty."},
-    {0, "for each key tile j", std::nullopt, "pass 1: maximum and sum together",
+    {0, "m = −∞, l = 0", tensors::m, "m = −∞, l = 0", "A row at a time; maximum and sum start empty."},
+    {0, "for each key tile j", Tensor(), "pass 1: maximum and sum together",
      "The new thing: the sum is corrected whenever the maximum moves, so both take one pass."},
-    {1, "load Sⱼ → registers", Tensor::s, "Sⱼ: Br × Bc", "The first time that the row is read."},
-    {1, "m′ = max(m, rowmax S)", Tensor::m, "m′ = max(m, max S)", "The largest score so far."},
-    {1, "P̃ = exp(S − m′)", Tensor::p, "P̃ = exp(S − m′)", "As seen from the maximum so far."},
-    {1, "α = exp(m − m′)", Tensor::m, "α = exp(m − m′)",
+    {1, "load Sⱼ → registers", tensors::s, "Sⱼ: Br × Bc", "The first time that the row is read."},
+    {1, "m′ = max(m, rowmax S)", tensors::m, "m′ = max(m, max S)", "The largest score so far."},
+    {1, "P̃ = exp(S − m′)", tensors::p, "P̃ = exp(S − m′)", "As seen from the maximum so far."},
+    {1, "α = exp(m − m′)", tensors::m, "α = exp(m − m′)",
      "What the sum so far must be multiplied by: all its terms had e^−m and need e^−m′."},
-    {1, "l = α l + rowsum P̃", Tensor::l, "l = α·l + Σ P̃", "The sum of all exponentials so far, exact at every step."},
-    {1, "m = m′", Tensor::m, "m = m′", "The new maximum is the old one of the next tile."},
-    {0, "for each key tile j", std::nullopt, "pass 2: the result",
+    {1, "l = α l + rowsum P̃", tensors::l, "l = α·l + Σ P̃", "The sum of all exponentials so far, exact at every step."},
+    {1, "m = m′", tensors::m, "m = m′", "The new maximum is the old one of the next tile."},
+    {0, "for each key tile j", Tensor(), "pass 2: the result",
      "The row must be read once more: no element can be divided before the last was seen."},
-    {1, "load Sⱼ → registers", Tensor::s, "Sⱼ: Br × Bc", "The second and last time."},
-    {1, "P = exp(S − m)", Tensor::p, "P = exp(S − m)", "Now with the final maximum."},
-    {1, "P = P / l", Tensor::p, "P = P / l", "The row now sums to 1."},
-    {1, "store Pⱼ → HBM", Tensor::p, "Pⱼ: Br × Bc", "Two loads and a store for each element."},
+    {1, "load Sⱼ → registers", tensors::s, "Sⱼ: Br × Bc", "The second and last time."},
+    {1, "P = exp(S − m)", tensors::p, "P = exp(S − m)", "Now with the final maximum."},
+    {1, "P = P / l", tensors::p, "P = P / l", "The row now sums to 1."},
+    {1, "store Pⱼ → HBM", tensors::p, "Pⱼ: Br × Bc", "Two loads and a store for each element."},
 };
 
+enum class FusedLine { init, loop, load_v, load_s, row_max, exp, alpha, row_sum, divide, rescale, weigh, keep, store, count };
 constexpr ListingLine fused_listing[] = {
-    {0, "m = −∞, l = 0, O = 0", Tensor::o, "m = −∞, l = 0, O = 0",
+    {0, "m = −∞, l = 0, O = 0", tensors::o, "m = −∞, l = 0, O = 0",
      "The row of P is never wanted for itself, only times V. So keep O instead."},
-    {0, "for each key tile j", std::nullopt, "the only pass", "Softmax alone cannot be one pass; softmax times V can."},
-    {1, "load Vⱼ → shared", Tensor::v, "Vⱼ: Bc × d", "The rows of V that these scores weigh; the next tile's are on their way."},
-    {1, "load Sⱼ → shared", Tensor::s, "Sⱼ: Br × Bc", "The only time that the row is read."},
-    {1, "m′ = max(m, rowmax S)", Tensor::m, "m′ = max(m, max S)", "The largest score so far."},
-    {1, "P = exp(S − m′)", Tensor::p, "P = exp(S − m′)", "As seen from the maximum so far."},
-    {1, "α = exp(m − m′)", Tensor::m, "α = exp(m − m′)", "What everything so far must be multiplied by."},
-    {1, "l′ = α l + rowsum P", Tensor::l, "l′ = α·l + Σ P", "The sum of all exponentials so far."},
-    {1, "P = P / l′", Tensor::p, "P = P / l′", "The weights of this tile, as if it were the last one."},
-    {1, "O = O (l/l′) α", Tensor::o, "O = diag(l·α/l′)·O", "The output so far, corrected for the new maximum and the new sum."},
-    {1, "O = O + P Vⱼ", Tensor::o, "O = O + P·V",
+    {0, "for each key tile j", Tensor(), "the only pass", "Softmax alone cannot be one pass; softmax times V can."},
+    {1, "load Vⱼ → shared", tensors::v, "Vⱼ: Bc × d", "The rows of V that these scores weigh; the next tile's are on their way."},
+    {1, "load Sⱼ → shared", tensors::s, "Sⱼ: Br × Bc", "The only time that the row is read."},
+    {1, "m′ = max(m, rowmax S)", tensors::m, "m′ = max(m, max S)", "The largest score so far."},
+    {1, "P = exp(S − m′)", tensors::p, "P = exp(S − m′)", "As seen from the maximum so far."},
+    {1, "α = exp(m − m′)", tensors::m, "α = exp(m − m′)", "What everything so far must be multiplied by."},
+    {1, "l′ = α l + rowsum P", tensors::l, "l′ = α·l + Σ P", "The sum of all exponentials so far."},
+    {1, "P = P / l′", tensors::p, "P = P / l′", "The weights of this tile, as if it were the last one."},
+    {1, "O = O (l/l′) α", tensors::o, "O = diag(l·α/l′)·O", "The output so far, corrected for the new maximum and the new sum."},
+    {1, "O = O + P Vⱼ", tensors::o, "O = O + P·V",
      "After every tile O is the exact result over the keys seen so far. With tiles of Q and K in place of S this is "
      "FlashAttention."},
-    {1, "m = m′, l = l′", Tensor::m, "m = m′, l = l′", "On to the next tile."},
-    {0, "store O → HBM", Tensor::o, "O: Br × d", "One load of S; P is never stored."},
+    {1, "m = m′, l = l′", tensors::m, "m = m′, l = l′", "On to the next tile."},
+    {0, "store O → HBM", tensors::o, "O: Br × d", "One load of S; P is never stored."},
 };
 
 enum class Kind : std::uint8_t { safe, online, fused };
+
+template <Kind kind>
+using LineOf = std::conditional_t<kind == Kind::safe, SafeLine, std::conditional_t<kind == Kind::online, OnlineLine, FusedLine>>;
+static_assert(std::size(safe_listing) == static_cast<std::size_t>(SafeLine::count));
+static_assert(std::size(online_listing) == static_cast<std::size_t>(OnlineLine::count));
+static_assert(std::size(fused_listing) == static_cast<std::size_t>(FusedLine::count));
+
+Schema declared(Kind kind) {
+  using namespace tensors;
+  if (kind == Kind::fused)
+    return {{v, s, p, o, m, l},
+            {s, v},
+            {o},
+            {tiles::v, tiles::s, tiles::p, tiles::m, tiles::m_new, tiles::l, tiles::l_new, tiles::alpha, tiles::o}};
+  if (kind == Kind::online) return {{s, p, m, l}, {s}, {p}, {tiles::s, tiles::p, tiles::m, tiles::m_new, tiles::l, tiles::alpha}};
+  return {{s, p, m, l}, {s}, {p}, {tiles::s, tiles::p, tiles::m, tiles::l}};
+}
 
 /// What the three share: the grid, the tiles and the closed form.
 template <Kind kind>
 class Softmax final : public TileProgram {
  public:
+  using Line = LineOf<kind>;
+
   Softmax(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu)
-      : TileProgram(problem, tile), plan_(problem, tile) {
+      : TileProgram(problem, tile, declared(kind)), plan_(problem, tile, schema()) {
     const KernelNeeds needs = row_softmax_needs(problem, tile, gpu, kind == Kind::fused);
     buffers_ = kind == Kind::fused ? needs.stages : tiles_in_registers(needs, tile);
     if (kind == Kind::safe && gpu.sm_dependent_cycles > 0) turns_at_once_ = 4;
@@ -88,31 +142,21 @@ class Softmax final : public TileProgram {
     weights_read_ = static_cast<int>(tile.block_kv * ceil_div(problem.head_dim, std::int64_t{8}) / needs.threads) + 5;
     left_over_ = plan_.grid.key_tiles < 4 * tiles_in_registers(needs, tile) ? 2 : 1;
     if (kind != Kind::fused && gpu.sm_dependent_cycles > 0) set_warps(needs);
-    launches_ = {
-        {"softmax", plan_.grid.query_tiles, problem.query_planes(), 1, needs, 1, static_cast<int>(std::size(safe_listing))}};
-  }
-
-  std::span<const Tensor> inputs() const override {
-    static constexpr Tensor tensors[] = {Tensor::s, Tensor::v};
-    return std::span(tensors).first(kind == Kind::fused ? 2 : 1);
-  }
-  std::span<const Tensor> outputs() const override {
-    static constexpr Tensor probabilities[] = {Tensor::p};
-    static constexpr Tensor output[] = {Tensor::o};
-    return kind == Kind::fused ? output : probabilities;
+    launches_ = {{"softmax", plan_.grid.query_tiles, problem.query_planes(), 1, needs, 1, static_cast<int>(Line::count)}};
   }
 
   void emit_block(int launch, std::int64_t block, BlockOperations& out) const override {
     const std::int64_t i = block % plan_.grid.query_tiles;
     const TileRange rows = plan_.grid.queries(i);
     // Without V a row passes through registers, a few elements a thread.
-    const std::uint32_t shared = kind == Kind::fused ? slot_bits(Slot::s, Slot::v) : 0;
-    BlockBuilder b(out, plan_, launches_.front().needs, launch, block, block / plan_.grid.query_tiles, rows, shared);
+    const std::uint32_t shared = kind == Kind::fused ? slot_bits(tiles::s, tiles::v) : 0;
+    BlockBuilder b(out, plan_, launches_.front().needs, launch, block, BlockPlan::query_rows(block / plan_.grid.query_tiles, rows),
+                   shared);
     b.queries(i, rows);
-    b.fill(1, Slot::m, -std::numeric_limits<float>::infinity());
+    b.fill(Line::init, tiles::m, -std::numeric_limits<float>::infinity());
     b.beside({.instructions = 20});
-    b.fill(1, Slot::l, 0.0F);
-    if constexpr (kind == Kind::fused) b.fill(1, Slot::o, 0.0F);
+    b.fill(Line::init, tiles::l, 0.0F);
+    if constexpr (kind == Kind::fused) b.fill(Line::init, tiles::o, 0.0F);
     out.iterations = static_cast<std::int32_t>(passes * plan_.grid.key_tiles);
     std::int32_t before = -1;  // the operation that ends the turns before those that are fetched
     for (std::int64_t n = 0; n < passes * plan_.grid.key_tiles; ++n) {
@@ -127,12 +171,12 @@ class Softmax final : public TileProgram {
     if constexpr (kind == Kind::fused) {
       b.keys(-1, {});
       b.iteration(out.iterations, 0);
-      b.store(13, Slot::o);
+      b.store(Line::store, tiles::o);
     }
   }
 
   std::optional<BlockPlace> place_of(int, std::int64_t block) const override {
-    if (kind == Kind::fused && !plan_.rows_are_whole(Tensor::v)) return std::nullopt;
+    if (kind == Kind::fused && !plan_.rows_are_whole(tensors::v)) return std::nullopt;
     return plan_.place(block / plan_.grid.query_tiles, plan_.grid.queries(block % plan_.grid.query_tiles), 0);
   }
 
@@ -145,13 +189,13 @@ class Softmax final : public TileProgram {
     const std::string square = matrix_formula(problem_);
     ClosedForm form;
     form.terms.push_back(
-        {Tensor::s, Link::l2_to_sm, matrix * passes, passes == 1 ? square : std::to_string(passes) + "·" + square});
+        {tensors::s, Link::l2_to_sm, matrix * passes, passes == 1 ? square : std::to_string(passes) + "·" + square});
     if (kind == Kind::fused) {
-      form.terms.push_back({Tensor::v, Link::l2_to_sm, Bytes(planes * sums.keys * row_bytes), "B·Hq·⌈Nq/Br⌉·Nk·d·e"});
-      form.terms.push_back({Tensor::o, Link::sm_to_l2, Bytes(planes * problem_.seq_q * row_bytes), "B·Hq·Nq·d·e"});
+      form.terms.push_back({tensors::v, Link::l2_to_sm, Bytes(planes * sums.keys * row_bytes), "B·Hq·⌈Nq/Br⌉·Nk·d·e"});
+      form.terms.push_back({tensors::o, Link::sm_to_l2, Bytes(planes * problem_.seq_q * row_bytes), "B·Hq·Nq·d·e"});
       form.flops = planes * 2 * problem_.head_dim * sums.rows_keys;
     } else {
-      form.terms.push_back({Tensor::p, Link::sm_to_l2, matrix, square});
+      form.terms.push_back({tensors::p, Link::sm_to_l2, matrix, square});
     }
     form.exps = planes * ((kind == Kind::fused ? 1 : 2) * sums.rows_keys + (kind == Kind::safe ? 0 : sums.rows_pairs));
     form.order = kind == Kind::fused ? "Θ(N² + N²d/Br)" : "Θ(N²)";
@@ -202,72 +246,72 @@ class Softmax final : public TileProgram {
   }
 
   /// A tile of S into registers, with the other tiles of the turns that are fetched together in this pass.
-  void fetch(BlockBuilder& b, int line, std::int64_t pass, std::int32_t before) const {
-    b.load_after(line, Slot::s, before);
+  void fetch(BlockBuilder& b, Line line, std::int64_t pass, std::int32_t before) const {
+    b.load_after(line, tiles::s, before);
     b.asked_at_once((pass + 1 == passes ? 1 : turns_at_once_) * elements_of_turn);
   }
 
   void emit_safe(BlockBuilder& b, std::int64_t pass, bool last, std::int32_t before) const {
     if (pass == 0) {
-      fetch(b, 3, pass, before);
-      b.row_max(4, Slot::m, Slot::m, Slot::s);
+      fetch(b, Line::load_for_max, pass, before);
+      b.row_max(Line::row_max, tiles::m, tiles::m, tiles::s);
       merge(b, last);
     } else if (pass == 1) {
-      fetch(b, 6, pass, before);
-      b.exp(7, Slot::p, Slot::s, Slot::m);
-      b.row_sum(8, Slot::l, Slot::l, Slot::p, Slot::none);
+      fetch(b, Line::load_for_sum, pass, before);
+      b.exp(Line::exp_for_sum, tiles::p, tiles::s, tiles::m);
+      b.row_sum(Line::row_sum, tiles::l, tiles::l, tiles::p, Slot::none);
       merge(b, last);
     } else {
-      fetch(b, 10, pass, before);
-      emit_result(b, 11);
+      fetch(b, Line::load, pass, before);
+      emit_result(b);
     }
   }
 
   void emit_online(BlockBuilder& b, std::int64_t pass, bool last, std::int32_t before) const {
     if (pass == 0) {
-      fetch(b, 3, pass, before);
-      b.row_max(4, Slot::m_new, Slot::m, Slot::s);
+      fetch(b, Line::load_for_sum, pass, before);
+      b.row_max(Line::row_max, tiles::m_new, tiles::m, tiles::s);
       b.share(24);  // with a look whether it is still -inf, and a copy
-      b.exp(5, Slot::p, Slot::s, Slot::m_new);
+      b.exp(Line::exp_for_sum, tiles::p, tiles::s, tiles::m_new);
       b.share(16);  // each thread corrects its own sum at every element
-      b.exp_rows(6, Slot::alpha, Slot::m, Slot::m_new);
-      b.row_sum(7, Slot::l, Slot::l, Slot::p, Slot::alpha);
+      b.exp_rows(Line::alpha, tiles::alpha, tiles::m, tiles::m_new);
+      b.row_sum(Line::row_sum, tiles::l, tiles::l, tiles::p, tiles::alpha);
       merge(b, last);
-      b.copy(8, Slot::m, Slot::m_new);
+      b.copy(Line::keep_max, tiles::m, tiles::m_new);
     } else {
-      fetch(b, 10, pass, before);
-      emit_result(b, 11);
+      fetch(b, Line::load, pass, before);
+      emit_result(b);
     }
   }
 
-  void emit_result(BlockBuilder& b, int line) const {
-    b.exp(line, Slot::p, Slot::s, Slot::m);
+  void emit_result(BlockBuilder& b) const {
+    b.exp(Line::exp, tiles::p, tiles::s, tiles::m);
     merge(b, false);
-    b.divide(line + 1, Slot::p, Slot::l);
-    b.store(line + 2, Slot::p);
+    b.divide(Line::divide, tiles::p, tiles::l);
+    b.store(Line::store, tiles::p);
   }
 
   void emit_fused(BlockBuilder& b) const {
     const std::int32_t before = b.latest();  // the scores have one place, and are asked for once it is free
-    b.load(3, Slot::v);
-    b.load(4, Slot::s, before);
-    b.row_max(5, Slot::m_new, Slot::m, Slot::s);
-    b.exp(6, Slot::p, Slot::s, Slot::m_new);
-    b.exp_rows(7, Slot::alpha, Slot::m, Slot::m_new);
-    b.row_sum(8, Slot::l_new, Slot::l, Slot::p, Slot::alpha);
+    b.load(Line::load_v, tiles::v);
+    b.load(Line::load_s, tiles::s, before);
+    b.row_max(Line::row_max, tiles::m_new, tiles::m, tiles::s);
+    b.exp(Line::exp, tiles::p, tiles::s, tiles::m_new);
+    b.exp_rows(Line::alpha, tiles::alpha, tiles::m, tiles::m_new);
+    b.row_sum(Line::row_sum, tiles::l_new, tiles::l, tiles::p, tiles::alpha);
     b.beside({.instructions = 255,
               .trips = 11,
               .barriers = 4,
               .alu = 103,
               .exps = 22,
               .wavefronts = merge_wavefronts});  // maximum and sum of a tile are merged over the threads in every iteration
-    b.divide(9, Slot::p, Slot::l_new);
-    b.rescale(10, Slot::o, Slot::l, Slot::alpha);
-    b.divide(10, Slot::o, Slot::l_new);
-    b.weigh(11, Slot::o, true);
+    b.divide(Line::divide, tiles::p, tiles::l_new);
+    b.rescale(Line::rescale, tiles::o, tiles::l, tiles::alpha);
+    b.divide(Line::rescale, tiles::o, tiles::l_new);
+    b.matmul(Line::weigh, tiles::o, tiles::p, tiles::v, {.accumulate = true});
     b.beside({.wavefronts = weights_read_});
-    b.copy(12, Slot::m, Slot::m_new);
-    b.copy(12, Slot::l, Slot::l_new);
+    b.copy(Line::keep, tiles::m, tiles::m_new);
+    b.copy(Line::keep, tiles::l, tiles::l_new);
   }
 
   // What the counters of an H200 say a warp takes of the memory pipe, beside reading V.
@@ -282,7 +326,6 @@ class Softmax final : public TileProgram {
   int weights_read_ = 0;            // fused: wavefronts of a warp, one for each key whose row of V it adds
   int left_over_ = 0;  // instructions of a tile more in a row too short for the loop that the compiler unrolled four times
 };
-static_assert(std::size(safe_listing) == std::size(online_listing) && std::size(safe_listing) == std::size(fused_listing));
 
 Result<std::unique_ptr<TileProgram>> make_safe(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
   return make_program<Softmax<Kind::safe>>("softmax_safe", CausalMask::refused, problem, tile, gpu);

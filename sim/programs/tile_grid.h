@@ -1,45 +1,57 @@
-// TileGrid: how a problem falls into tiles of queries and keys, and which of them a causal mask leaves to be visited.
-//
-//            key tiles j →            causal, aligned bottom right:
-//            0    1    2                 █ full   ◣ masked   · never loaded
-//   i = 0  [ ◣    ·    · ]
-//   i = 1  [ █    ◣    · ]
-//   i = 2  [ █    █    ◣ ]
+// TileGrid: how a problem falls into tiles of queries and keys, and which key tiles a query tile visits, in which order.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 #include "sim/core/attention_problem.h"
 #include "sim/core/units.h"
+#include "sim/masks/mask.h"
+#include "sim/programs/tile_program.h"
 
 namespace tilescope {
 
-/// A run of rows (of Q, or of K and V): the last tile of a sequence can be short.
-struct TileRange {
-  std::int64_t first = 0, count = 0;
-  std::int64_t end() const { return first + count; }
+/// A key tile that a block visits.
+struct KeyTile {
+  std::int64_t index = 0;
+  bool partial = false;  // to be masked element by element
 };
 
 struct TileGrid {
   AttentionProblem problem;
   TileShape tile;
+  KeyOrder key_order;
+  std::shared_ptr<const Mask> mask;
   std::int64_t query_tiles = 0, key_tiles = 0;
 
-  TileGrid(const AttentionProblem& p, const TileShape& t)
-      : problem(p), tile(t), query_tiles(ceil_div(p.seq_q, t.block_q)), key_tiles(ceil_div(p.seq_kv, t.block_kv)) {}
+  TileGrid(const AttentionProblem& p, const ProgramTile& t)
+      : problem(p),
+        tile(t),
+        key_order(t.key_order),
+        mask(mask_of(p)),
+        query_tiles(ceil_div(p.seq_q, t.block_q)),
+        key_tiles(ceil_div(p.seq_kv, t.block_kv)) {}
 
   TileRange queries(std::int64_t i) const { return cut(i, tile.block_q, problem.seq_q); }
   TileRange keys(std::int64_t j) const { return cut(j, tile.block_kv, problem.seq_kv); }
+  bool is_whole(const KeyTile& key_tile) const { return keys(key_tile.index).count == tile.block_kv; }
 
-  /// Key tiles that some row of query tile `i` sees: [0, visible_key_tiles(i)).
-  std::int64_t visible_key_tiles(std::int64_t i) const {
-    return ceil_div(problem.visible_keys(queries(i).end() - 1), tile.block_kv);
+  TileVisibility visibility(std::int64_t plane, std::int64_t i, std::int64_t j) const {
+    return mask->tile(plane, queries(i), keys(j));
   }
-  /// Whether some row of `queries` does not see all of `keys`. Its first row sees least.
-  bool needs_mask(TileRange query_rows, TileRange key_rows) const {
-    return problem.visible_keys(query_rows.first) < key_rows.end();
+  /// The key tiles that query tile `i` of a plane visits, in order.
+  std::vector<KeyTile> visits(std::int64_t plane, std::int64_t i) const {
+    std::vector<KeyTile> found;
+    for (std::int64_t j = 0; j < key_tiles; ++j)
+      if (const TileVisibility seen = visibility(plane, i, j); seen != TileVisibility::empty)
+        found.push_back({j, seen == TileVisibility::partial});
+    if (key_order == KeyOrder::descending) std::reverse(found.begin(), found.end());
+    return found;
   }
+  /// Query tiles of as many rows and of one number visit the same tiles in the same way.
+  std::int64_t row_class(std::int64_t plane, std::int64_t i) const { return mask->row_class(plane, i); }
 
  private:
   static TileRange cut(std::int64_t index, std::int64_t size, std::int64_t length) {

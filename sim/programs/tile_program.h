@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/core/gpu_spec.h"
@@ -20,9 +21,16 @@ namespace tilescope {
 struct ListingLine {
   int indent = 0;
   std::string_view text;
-  std::optional<Tensor> tensor;  // whose colour the line wears
-  std::string_view formula;      // shown under the listing, symbols only; the window puts the numbers in
-  std::string_view why;          // one or two sentences for a student
+  Tensor tensor;             // whose colour the line wears; may be none
+  std::string_view formula;  // shown under the listing, symbols only; the window puts the numbers in
+  std::string_view why;      // one or two sentences for a student
+};
+
+/// Warps of a block that run one stream of operations.
+struct WarpGroup {
+  std::string_view name;  // "producer"
+  int warps = 1;
+  bool operator==(const WarpGroup&) const = default;
 };
 
 /// What the kernel of a launch needs on chip; a test holds it against the compiled kernel.
@@ -39,8 +47,9 @@ struct KernelNeeds {
   bool has_products = true;      // on tensor cores, so that other instructions of the launch get in their way
   /// Of the instructions of a warp, the part that waits for the one before: the stall counts that the compiler wrote beside them.
   double waiting = 0;
-  int setup_instructions = 0;  // of each warp, before it asks for anything: where the block works
-  int setup_trips = 0;         // of these, that take as long as a way to shared memory: divisions
+  std::vector<WarpGroup> groups;  // empty: one, of all warps
+  int setup_instructions = 0;     // of each warp, before it asks for anything: where the block works
+  int setup_trips = 0;            // of these, that take as long as a way to shared memory: divisions
   bool operator==(const KernelNeeds&) const = default;
 };
 
@@ -50,6 +59,8 @@ struct LaunchSpec {
   std::int64_t grid_x = 1, grid_y = 1, grid_z = 1;
   KernelNeeds needs;
   int first_line = 1, last_line = 1;  // of the listing
+  Axis axis = Axis::query;            // of what its blocks own; blocks follow one another by plane and along it
+  bool mixed = false;                 // blocks of both axes, in any order
   std::int64_t blocks() const { return grid_x * grid_y * grid_z; }
 };
 
@@ -70,13 +81,19 @@ struct ClosedForm {
 /// Where a block works, known without writing it out.
 struct BlockPlace {
   std::int64_t shape = 0;
-  std::int32_t plane = 0, first_row = 0;  // as in BlockOperations
+  Domain domain;
 };
 
-/// A tile, and how many buffers the program's ring of key tiles has.
+/// In which order a block visits its key tiles: from the first key up, or from the last visible one down.
+enum class KeyOrder : std::uint8_t { ascending, descending };
+std::string_view to_string(KeyOrder order);
+std::optional<KeyOrder> key_order_from(std::string_view name);
+
+/// A tile, how many buffers the program's ring of key tiles has, and in which order they are visited.
 struct ProgramTile : TileShape {
   static constexpr std::int64_t most_stages = 8;
   std::int64_t stages = 0;  // 0: as many as the program's kernel takes by itself
+  KeyOrder key_order = KeyOrder::ascending;
 
   ProgramTile() = default;
   ProgramTile(const TileShape& shape) : TileShape(shape) {}
@@ -92,13 +109,15 @@ class TileProgram {
   const AttentionProblem& problem() const { return problem_; }
   const ProgramTile& tile() const { return tile_; }
   std::span<const LaunchSpec> launches() const { return launches_; }
+  const Schema& schema() const { return schema_; }
+  std::span<const Tensor> tensors() const { return schema_.tensors; }
   /// HBM tensors the program reads (given), and those it writes.
-  virtual std::span<const Tensor> inputs() const = 0;
-  virtual std::span<const Tensor> outputs() const = 0;
+  std::span<const Tensor> inputs() const { return schema_.inputs; }
+  std::span<const Tensor> outputs() const { return schema_.outputs; }
   /// Replaces `out` by the operations of one block. Cheap enough to be called for millions of blocks.
   virtual void emit_block(int launch, std::int64_t block, BlockOperations& out) const = 0;
   /// Two blocks of a launch with the same shape do the same: the same operations, bytes and waits, on the planes that belong to
-  /// `plane`, and in tensors with query rows at the same rows counted from `first_row`. The simulation then writes out only one of
+  /// its plane, and along the domain's axis at the same places counted from its first. The simulation then writes out only one of
   /// them. nullopt: not known; every such block is written out.
   virtual std::optional<BlockPlace> place_of(int launch, std::int64_t block) const {
     static_cast<void>(launch), static_cast<void>(block);
@@ -108,9 +127,11 @@ class TileProgram {
   virtual std::optional<ClosedForm> closed_form() const = 0;
 
  protected:
-  TileProgram(AttentionProblem problem, ProgramTile tile) : problem_(problem), tile_(tile) {}
+  TileProgram(AttentionProblem problem, ProgramTile tile, Schema schema)
+      : problem_(std::move(problem)), tile_(tile), schema_(std::move(schema)) {}
   AttentionProblem problem_;
   ProgramTile tile_;
+  Schema schema_;
   std::vector<LaunchSpec> launches_;
 };
 

@@ -7,6 +7,8 @@
 
 #include "sim/engine/simulation.h"
 #include "sim/memory/tile_cache.h"
+#include "sim/programs/attention_tensors.h"
+#include "tests/sim/attention_schema.h"
 #include "tests/sim/test_gpus.h"
 
 using namespace tilescope;
@@ -55,12 +57,12 @@ void seek(benchmark::State& state, const char* algorithm, const GpuSpec& gpu, co
 /// 264 blocks in step over the key tiles of two heads, as flash2 does on an H200.
 void l2_access(benchmark::State& state) {
   const AttentionProblem problem = problem_of(1, 2, 16384, 128);
-  const TileMap map(tensor_layouts(problem, {128, 128}));
+  const TileMap map(tensor_layouts(problem, {128, 128}, attention_tensors()));
   TileCache cache(map, Bytes(60 << 20), 2);
   std::int64_t read = 0;
   std::int32_t tile = 0, lane = 0;
   for (auto _ : state) {
-    read += cache.read({Tensor::k, lane & 1, tile * 128, 128, 0, 128}, lane >> 1 & 1).hbm_read_bytes;
+    read += cache.read({tensors::k, lane & 1, tile * 128, 128, 0, 128}, lane >> 1 & 1).hbm_read_bytes;
     if (++lane == 264) lane = 0, tile = (tile + 1) % 128;
   }
   benchmark::DoNotOptimize(read);

@@ -14,6 +14,7 @@
 #include "kernels/measure/probe_json.h"
 #include "kernels/measure/probe_shape.h"
 #include "sim/numerics/tile_machine.h"
+#include "sim/programs/attention_tensors.h"
 #include "tests/kernels/shipped_spec.h"
 
 using namespace tilescope;
@@ -50,7 +51,7 @@ std::vector<ProbedStep> expected_steps(const ProbeResult& probe) {
     for (std::int64_t key = first; key < std::min(visible, first + step_keys); ++key) {
       double sum = 0;
       for (std::int64_t c = 0; c < p.head_dim; ++c)
-        sum += value(Tensor::q, plane, row, c) * value(Tensor::k, p.kv_plane_of(plane), key, c);
+        sum += value(tensors::q, plane, row, c) * value(tensors::k, p.kv_plane_of(plane), key, c);
       const auto score = static_cast<float>(sum * p.scale());
       s.push_back(in_one ? static_cast<double>(from_bits(p.dtype, to_bits(p.dtype, score))) : sum * p.scale());
     }

@@ -49,12 +49,12 @@ std::string block_text(const Lane& lane) {
   if (!lane.operations) return say(tr("SM {}, before the first step"), lane.focus_sm);
   const AttentionProblem& problem = simulation.program->problem();
   const BlockOperations& block = *lane.operations;
-  const std::int64_t batch = block.plane / problem.heads, head = block.plane % problem.heads;
-  const std::int64_t last = block.first_row + std::max(block.rows, 1) - 1;
+  const std::int64_t batch = block.domain.plane / problem.heads, head = block.domain.plane % problem.heads;
+  const std::int64_t last = block.domain.first + std::max(block.domain.count, 1) - 1;
   if (problem.batch > 1)
-    return say(tr("Block {} on SM {}: batch {}, head {}, rows {} to {}"), format_count(block.block), lane.focus_sm, batch, head,
-               block.first_row, last);
-  return say(tr("Block {} on SM {}: head {}, rows {} to {}"), format_count(block.block), lane.focus_sm, head, block.first_row,
+    return say(tr("block {} on SM {}: batch {}, head {}, rows {} to {}"), format_count(block.block), lane.focus_sm, batch, head,
+               block.domain.first, last);
+  return say(tr("block {} on SM {}: head {}, rows {} to {}"), format_count(block.block), lane.focus_sm, head, block.domain.first,
              last);
 }
 
@@ -150,7 +150,7 @@ bool draw_line(const View& view, Commands& commands, const ListingRow& row, cons
   const float swatch = std::round(8 * theme.scale), left = number_right + 8 * theme.scale;
   if (line.tensor) {
     const ImVec2 at = {left, std::floor(rect.center().y - swatch * 0.5F)};
-    draw_swatch(list, theme, at, swatch, *line.tensor);
+    draw_swatch(list, theme, at, swatch, line.tensor);
     if (dim) list->AddRectFilled(at, {at.x + swatch, at.y + swatch}, with_alpha(theme.panel, 0.55F));
     if (lit) list->AddRect({at.x - 2, at.y - 2}, {at.x + swatch + 2, at.y + swatch + 2}, theme.text, 3 * theme.scale);
   }
@@ -211,7 +211,7 @@ Detail detail_of(const View& view) {
   const auto listing = lane.simulation->info->listing;
   const auto line = static_cast<std::size_t>(lane.operation->line);
   if (line < 1 || line > listing.size()) return detail;
-  const std::int64_t rows = std::min<std::int64_t>(lane.operations->rows, lane.simulation->program->tile().block_q);
+  const std::int64_t rows = std::min<std::int64_t>(lane.operations->domain.count, lane.simulation->program->tile().block_q);
   const int row = std::clamp(view.workspace->row, 0, static_cast<int>(std::max<std::int64_t>(rows, 1)) - 1);
   detail.caption = say(tr("This step, row {} of the tile"), row);
   detail.formula = std::string(listing[line - 1].formula);

@@ -19,8 +19,8 @@ namespace {
 
 double bytes_now(const Lane& lane, Link a, Link b) {
   double sum = 0;
-  for (Tensor tensor : all_tensors) {
-    const auto& row = lane.state.traffic[static_cast<std::size_t>(tensor)];
+  for (Tensor tensor : lane.simulation->program->tensors()) {
+    const auto& row = lane.state.traffic[tensor.index()];
     sum += static_cast<double>(row[static_cast<std::size_t>(a)] + row[static_cast<std::size_t>(b)]);
   }
   return sum;
@@ -57,9 +57,8 @@ void draw_counter(ImDrawList* list, const Theme& theme, const StageMetrics& metr
   } else {
     double sum = 0;  // stacked by tensor; traffic towards HBM is hatched
     for (Link link : {up, down}) {
-      for (Tensor tensor : all_tensors) {
-        const auto bytes =
-            static_cast<double>(lane.state.traffic[static_cast<std::size_t>(tensor)][static_cast<std::size_t>(link)]);
+      for (Tensor tensor : lane.simulation->program->tensors()) {
+        const auto bytes = static_cast<double>(lane.state.traffic[tensor.index()][static_cast<std::size_t>(link)]);
         if (bytes <= 0) continue;
         quads.add({.min = {x(sum), parts.bar.min.y},
                    .max = {x(sum + bytes), parts.bar.max.y},

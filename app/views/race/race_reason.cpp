@@ -16,8 +16,16 @@ constexpr double telling_share = 0.75;
 /// Totals closer than this count as equal.
 constexpr double alike = 0.005;
 
+/// The tensor of a run's program that stands for the same thing; none where it has none.
+Tensor counterpart(const Simulation& run, Tensor tensor) {
+  for (const Tensor own : run.program->tensors())
+    if (own.means_as(tensor)) return own;
+  return {};
+}
+
 std::int64_t both_ways(const Simulation& run, Tensor tensor, Link up, Link down) {
-  return run.ledger.total(tensor, up).value + run.ledger.total(tensor, down).value;
+  const Tensor own = counterpart(run, tensor);
+  return own ? run.ledger.total(own, up).value + run.ledger.total(own, down).value : 0;
 }
 
 std::int64_t in_all(const Simulation& run, Link up, Link down) {
@@ -36,7 +44,7 @@ RaceReason race_reason(const Simulation& first, const Simulation& second) {
   RaceReason reason;
   if (static_cast<double>(difference) <= alike * static_cast<double>(all)) return reason;
   std::vector<std::pair<std::int64_t, Tensor>> savings;
-  for (const Tensor tensor : all_tensors)
+  for (const Tensor tensor : first.program->tensors())
     if (const std::int64_t saved = both_ways(first, tensor, up, down) - both_ways(second, tensor, up, down); saved > 0)
       savings.emplace_back(saved, tensor);
   std::stable_sort(savings.begin(), savings.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
@@ -75,8 +83,11 @@ std::vector<std::string> race_sentences(const Simulation& first, const Simulatio
 }
 
 std::string race_by_tensor(const Simulation& first, const Simulation& second, Link up, Link down) {
-  std::string text = say(tr("{}, {}"), translated(first.info->title), translated(second.info->title));
-  for (const Tensor tensor : all_tensors) {
+  std::string text = say(tr("{}, then {}"), translated(first.info->title), translated(second.info->title));
+  std::vector<Tensor> tensors(first.program->tensors().begin(), first.program->tensors().end());
+  for (const Tensor own : second.program->tensors())
+    if (!counterpart(first, own)) tensors.push_back(own);
+  for (const Tensor tensor : tensors) {
     const std::int64_t left = both_ways(first, tensor, up, down), right = both_ways(second, tensor, up, down);
     if (left > 0 || right > 0) add_line(text, fmt::format("{}: {}, {}", to_string(tensor), bytes(left), bytes(right)));
   }

@@ -109,8 +109,8 @@ void draw_dashed(ImDrawList* list, const Theme& theme, float x0, float x1, float
 
 const char* bars_caption(const SoftmaxParts& parts) {
   if (parts.bars == Slot::none) return tr("No scores in this launch");
-  if (parts.bars == Slot::p) return tr("Weights so far");
-  return parts.maximum ? tr("Scores so far") : tr("Scores of this tile");
+  if (parts.bars.is(Meaning::probability)) return tr("weights seen so far");
+  return parts.maximum ? tr("scores seen so far") : tr("scores of this tile");
 }
 
 /// Draws the caption of the bars, with the old and new maximum.
@@ -141,7 +141,7 @@ void bar_tooltip(const Theme& theme, const SoftmaxFigures& figures, const Rect& 
   const bool current = key >= figures.current_begin && key < figures.current_end;
   std::string body = tr("Skipped by this block");
   if (!std::isnan(value)) {
-    body = say(figures.parts.bars == Slot::p ? tr("weight {}") : tr("score {}"), format_value(value));
+    body = say(figures.parts.bars.is(Meaning::probability) ? tr("weight {}") : tr("score {}"), format_value(value));
     add_line(body, current ? tr("in this tile") : key < figures.seen ? tr("in an earlier tile") : tr("not reached yet"));
     if (std::isinf(value)) add_line(body, tr("Masked: this query does not see this key"));
   }
@@ -163,7 +163,7 @@ void draw_scores(const View& view, const SoftmaxFigures& figures, float height) 
                       theme.panel_border);
   if (area.height() < 8 || !figures.known || figures.bars.empty()) return;
   ScoreScale scale = scale_of(figures.bars);
-  if (figures.parts.bars == Slot::p) scale.low = 0;
+  if (figures.parts.bars.is(Meaning::probability)) scale.low = 0;
   draw_bars(list, theme, figures, area, scale);
   const auto line = [&](const std::optional<float>& value, ImU32 color) {
     if (value && std::isfinite(*value))
@@ -188,7 +188,7 @@ struct Statistic {
 void line_tip(const Theme& theme, const Statistic& line, std::string_view note) {
   std::string body = meaning_of(line.slot);
   if (!note.empty()) add_line(body, note);
-  if (line.slot == Slot::o) add_line(body, tr("Click: the next column."));
+  if (line.slot.is(Meaning::output)) add_line(body, tr("Click: the next column."));
   item_tooltip(theme, line.letter, body);
 }
 
@@ -243,15 +243,15 @@ const char* output_note(OpKind by) {
 std::vector<Statistic> statistics_of(const Theme& theme, const SoftmaxFigures& figures, int column) {
   const SoftmaxRow& row = figures.row;
   const auto text = [](const std::optional<float>& value) { return number_text(value); };
-  const ImU32 of_m = theme.text_color(Tensor::m), of_l = theme.text_color(Tensor::l);
+  const ImU32 of_m = theme.text_color(Meaning::row_max), of_l = theme.text_color(Meaning::row_sum);
   std::vector<Statistic> lines;
   if (figures.parts.maximum)
-    lines.push_back({"m", "m", Slot::m, of_m, row.m_old, row.m_new, false, figures.known && !figures.moves_maximum,
+    lines.push_back({"m", "m", figures.parts.maximum, of_m, row.m_old, row.m_new, false, figures.known && !figures.moves_maximum,
                      row.m_tile ? say(tr("this tile {}"), text(row.m_tile)) : std::string()});
   if (figures.parts.scale)
     lines.push_back({"alpha",
                      "α",
-                     Slot::alpha,
+                     figures.parts.scale,
                      of_m,
                      {},
                      row.alpha,
@@ -259,8 +259,15 @@ std::vector<Statistic> statistics_of(const Theme& theme, const SoftmaxFigures& f
                      false,
                      row.alpha ? power_text(row.m_old, row.m_new) : std::string()});
   if (figures.parts.old_scale)
-    lines.push_back(
-        {"beta", "β", Slot::beta, of_m, {}, row.beta, true, false, row.beta ? power_text(row.m_tile, row.m_new) : std::string()});
+    lines.push_back({"beta",
+                     "β",
+                     figures.parts.old_scale,
+                     of_m,
+                     {},
+                     row.beta,
+                     true,
+                     false,
+                     row.beta ? power_text(row.m_tile, row.m_new) : std::string()});
   if (figures.parts.sum) {
     std::string note;
     if (row.l_new && row.beta && row.l_tile)
@@ -269,14 +276,14 @@ std::vector<Statistic> statistics_of(const Theme& theme, const SoftmaxFigures& f
       note = fmt::format("{}·{} + {}", text(row.alpha), text(row.l_old), format_value(*row.tile_sum));
     else if (row.l_new && row.l_old && row.tile_sum)
       note = fmt::format("{} + {}", text(row.l_old), format_value(*row.tile_sum));
-    lines.push_back({"l", "l", Slot::l, of_l, row.l_old, row.l_new, false, figures.known && !figures.moves_sum, note});
+    lines.push_back({"l", "l", figures.parts.sum, of_l, row.l_old, row.l_new, false, figures.known && !figures.moves_sum, note});
   }
   if (figures.parts.output) {
     const auto at = [column](const std::vector<float>& values) {
       return values.empty() ? std::optional<float>() : values[std::min(static_cast<std::size_t>(column), values.size() - 1)];
     };
-    lines.push_back({"O", fmt::format("O[{}]", column), Slot::o, theme.text_color(Tensor::o), at(row.o_before), at(row.o_after),
-                     false, figures.known && !figures.moves_output, output_note(figures.output_by)});
+    lines.push_back({"O", fmt::format("O[{}]", column), figures.parts.output, theme.text_color(Meaning::output), at(row.o_before),
+                     at(row.o_after), false, figures.known && !figures.moves_output, output_note(figures.output_by)});
   }
   return lines;
 }
@@ -350,7 +357,7 @@ void draw_softmax_panel(const View& view, Commands& commands) {
   for (const Statistic& line : lines) {
     const bool clicked = draw_statistic(theme, line, line_height);
     if (std::string_view(line.id) != "O") continue;
-    if (ImGui::IsItemHovered()) under_mouse = Tensor::o;
+    if (ImGui::IsItemHovered()) under_mouse = figures.parts.output.tensor();
     if (clicked && columns > 0) chosen.column = (column + 1) % columns;
   }
   const ImVec2 foot = ImGui::GetCursorScreenPos();

@@ -33,16 +33,18 @@ class ThisIteration final : public BlockHistory {
 }  // namespace
 
 SoftmaxParts softmax_parts(std::span<const SlotShape> slots) {
-  const auto has = [&](Slot slot) {
-    return std::any_of(slots.begin(), slots.end(), [slot](const SlotShape& shape) { return shape.slot == slot; });
+  const auto find = [&](Meaning meaning, TilePart part = TilePart::whole) {
+    const auto at = std::find_if(slots.begin(), slots.end(), [&](const SlotShape& shape) { return shape.slot.is(meaning, part); });
+    return at != slots.end() ? at->slot : Slot::none;
   };
+  const auto first_of = [](Slot a, Slot b) { return a ? a : b; };
   SoftmaxParts parts;
-  parts.maximum = has(Slot::m) || has(Slot::m_new);
-  parts.scale = has(Slot::alpha);
-  parts.old_scale = has(Slot::beta);
-  parts.sum = has(Slot::l) || has(Slot::l_new);
-  parts.output = has(Slot::o);
-  parts.bars = has(Slot::s) ? Slot::s : has(Slot::p) ? Slot::p : Slot::none;
+  parts.maximum = first_of(find(Meaning::row_max), find(Meaning::row_max, TilePart::updated));
+  parts.scale = find(Meaning::row_max, TilePart::factor);
+  parts.old_scale = find(Meaning::row_max, TilePart::factor_of_tile);
+  parts.sum = first_of(find(Meaning::row_sum), find(Meaning::row_sum, TilePart::updated));
+  parts.output = find(Meaning::output);
+  parts.bars = first_of(find(Meaning::score), find(Meaning::probability));
   return parts;
 }
 
@@ -74,7 +76,7 @@ const SoftmaxFigures& SoftmaxReader::read(const Lane& lane, int row) {
     op_ = -2;
     q_tile_ = -2;
     const std::int64_t tile_rows = lane.simulation->program->tile().block_q;
-    figures_.rows = static_cast<int>(std::max<std::int64_t>(1, std::min<std::int64_t>(lane.operations->rows, tile_rows)));
+    figures_.rows = static_cast<int>(std::max<std::int64_t>(1, std::min<std::int64_t>(lane.operations->domain.count, tile_rows)));
   }
   if (!lane.history || lane.values_op < 0) return figures_;
   row = std::clamp(row, 0, figures_.rows - 1);
@@ -108,7 +110,7 @@ void SoftmaxReader::read_values(const Lane& lane) {
     if (op.iteration != now.iteration) return false;
     figures_.moves_maximum |= op.kind == OpKind::row_max;
     figures_.moves_sum |= op.kind == OpKind::row_sum || op.kind == OpKind::merge;
-    figures_.moves_output |= op.dst == Slot::o;
+    figures_.moves_output |= op.dst.is(Meaning::output);
     return true;
   };
   for (int i = op_; i >= 0 && look_at(i); --i) continue;
@@ -116,7 +118,7 @@ void SoftmaxReader::read_values(const Lane& lane) {
   figures_.output_by = OpKind::barrier;
   for (int op = op_; op >= 0 && operations[static_cast<std::size_t>(op)].iteration == now.iteration; --op) {
     const Operation& done = operations[static_cast<std::size_t>(op)];
-    if (done.dst != Slot::o || done.kind == OpKind::load || done.kind == OpKind::fill) continue;
+    if (!done.dst.is(Meaning::output) || done.kind == OpKind::load || done.kind == OpKind::fill) continue;
     figures_.output_by = done.kind;
     break;
   }
@@ -144,7 +146,7 @@ void SoftmaxReader::read_bars(const Lane& lane) {
   const TileProgram& program = *lane.simulation->program;
   const std::int64_t tile_keys = program.tile().block_kv;
   std::int64_t keys = program.problem().seq_kv;
-  const bool one_tile = !figures_.parts.maximum && slot == Slot::s;
+  const bool one_tile = !figures_.parts.maximum && slot.is(Meaning::score);
   if (one_tile) {  // a block of a plain product: its tile fills the width
     figures_.first_key = std::max(figures_.row.kv_tile, 0) * tile_keys;
     keys = std::min(tile_keys, keys - figures_.first_key);

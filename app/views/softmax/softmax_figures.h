@@ -15,8 +15,8 @@ namespace tilescope {
 
 /// The slots of a launch's blocks, so that rows keep their position before values arrive.
 struct SoftmaxParts {
-  Slot bars = Slot::none;  // drawn as bars: S, or P if there is no S, or none
-  bool maximum = false, scale = false, old_scale = false, sum = false, output = false;
+  Slot bars;  // drawn as bars: S, or P if there is no S, or none
+  Slot maximum, scale, old_scale, sum, output;
 };
 SoftmaxParts softmax_parts(std::span<const SlotShape> slots);
 

@@ -68,10 +68,10 @@ std::string tooltip_of(const View& view) {
 struct Line {
   const char* letter;
   double ProbedStep::*member;
-  Tensor tensor;
+  Meaning meaning;
 };
-constexpr std::array lines = {Line{"m", &ProbedStep::m, Tensor::m}, Line{"α", &ProbedStep::alpha, Tensor::m},
-                              Line{"l", &ProbedStep::l, Tensor::l}};
+constexpr std::array lines = {Line{"m", &ProbedStep::m, Meaning::row_max}, Line{"α", &ProbedStep::alpha, Meaning::row_max},
+                              Line{"l", &ProbedStep::l, Meaning::row_sum}};
 
 float line_height(const Theme& theme) {
   return std::round(theme.mono_small->FontSize + 3 * theme.scale);
@@ -79,7 +79,7 @@ float line_height(const Theme& theme) {
 
 void draw_line(ImDrawList* list, const Theme& theme, const Rect& rect, const Line& line, const ComparedStep& step) {
   const float label = text_width(theme.ui_bold, "O[00]") + 4 * theme.scale, width = (rect.width() - label) / 3;
-  draw_text(list, theme.ui_bold, {rect.min, {rect.min.x + label, rect.max.y}}, theme.text_color(line.tensor), line.letter);
+  draw_text(list, theme.ui_bold, {rect.min, {rect.min.x + label, rect.max.y}}, theme.text_color(line.meaning), line.letter);
   const std::array<std::string, 3> texts = {figure(step.kernel.*line.member), figure(step.machine.*line.member),
                                             difference_text(difference(step).*line.member)};
   for (std::size_t i = 0; i < texts.size(); ++i) {
@@ -95,7 +95,7 @@ void draw_brief_line(ImDrawList* list, const Theme& theme, const Rect& rect, con
   const float column = (rect.width() - text_width(theme.mono_small, largest) - 6 * theme.scale) / static_cast<float>(lines.size());
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const float left = rect.min.x + column * static_cast<float>(i), letter = text_width(theme.ui_bold, "m ");
-    draw_text(list, theme.ui_bold, {{left, rect.min.y}, {left + letter, rect.max.y}}, theme.text_color(lines[i].tensor),
+    draw_text(list, theme.ui_bold, {{left, rect.min.y}, {left + letter, rect.max.y}}, theme.text_color(lines[i].meaning),
               lines[i].letter);
     draw_text(list, theme.mono_small, {{left + letter, rect.min.y}, {left + column, rect.max.y}}, theme.text,
               fmt::format("{:.4f}", step.kernel.*lines[i].member));

@@ -151,8 +151,8 @@ struct PictureMaker {
 }  // namespace
 
 HeatScale::HeatScale(Slot slot, const Matrix* now, const Matrix* before) {
-  const bool fraction = slot == Slot::alpha || slot == Slot::beta;
-  const bool positive = slot == Slot::p || slot == Slot::l || slot == Slot::l_new || slot == Slot::l_tile;
+  const bool fraction = slot != Slot::none && (slot->part == TilePart::factor || slot->part == TilePart::factor_of_tile);
+  const bool positive = slot.tensor().means(Meaning::probability) || slot.tensor().means(Meaning::row_sum);
   kind_ = fraction ? Kind::fraction : positive ? Kind::positive : Kind::signed_value;
   largest_ = 0;
   constexpr float largest_finite = std::numeric_limits<float>::max();

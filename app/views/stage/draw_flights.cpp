@@ -49,7 +49,7 @@ void add_flight(const StageContext& context, const TileInFlight& flight, std::ve
     return;
   }
   const TensorLayout layout = tensor_layout(context.problem(), context.simulation().program->tile(), flight.tile.tensor);
-  const bool of_keys = flight.tile.tensor == Tensor::k || flight.tile.tensor == Tensor::v;
+  const bool of_keys = flight.tile.tensor->planes == Planes::key;
   const std::int64_t plane = context.cache.history->plane(), shown = of_keys ? context.problem().kv_plane_of(plane) : plane;
   auto path = flight_path(context.layout(), flight, layout, context.lane.focus_sm, std::max(ring, 0), shown);
   if (!path) return;

@@ -57,10 +57,14 @@ std::string step_cost(const StageContext& context) {
 /// Draws the slot's name, with its formula if there is room.
 std::string slot_label(const StageContext& context, const SlotBox& box) {
   std::string name(to_string(box.slot));
-  const char* longer = box.slot == Slot::s   ? "S = τ Q Kᵀ"
-                       : box.slot == Slot::p ? (context.layout().find(Slot::m_new) ? "P = exp(S − m′)" : "P = exp(S − m)")
-                       : box.slot == Slot::o ? "O = Σ P V"
-                                             : nullptr;
+  const char* longer =
+      box.slot.is(Meaning::score) ? "S = τ Q Kᵀ"
+      : box.slot.is(Meaning::probability)
+          ? (context.layout().find(context.simulation().program->schema().tile(Meaning::row_max, TilePart::updated))
+                 ? "P = exp(S − m′)"
+                 : "P = exp(S − m)")
+      : box.slot.is(Meaning::output) ? "O = Σ P V"
+                                     : nullptr;
   if (longer && text_width(context.theme.ui_small, longer) <= box.label.width()) return longer;
   return name;
 }
@@ -75,7 +79,7 @@ void tip_value(StageContext& context, const SlotBox& box, int row, int col) {
     const float value = matrix->at(row, col);
     title.append(" = ").append(
         (std::isfinite(value) ? fill_in("{}", {std::to_string(value)}) : format_value(static_cast<double>(value))));
-    if (std::isinf(value) && box.slot == Slot::s) body = tr("Masked: this key comes after the query");
+    if (std::isinf(value) && box.slot.is(Meaning::score)) body = tr("Masked: this key comes after the query");
   } else {
     body = context.lane.history ? tr("empty so far") : tr("Computing the values…");
   }
@@ -84,8 +88,8 @@ void tip_value(StageContext& context, const SlotBox& box, int row, int col) {
   if (const BlockOperations* block = context.lane.operations; block && context.lane.operation && !box.shared && box.rows > 1) {
     const std::int64_t first = context.lane.operation->q_tile >= 0
                                    ? context.lane.operation->q_tile * context.simulation().program->tile().block_q
-                                   : block->first_row;
-    body += fill_in(tr("query row {}"), {std::to_string(std::max<std::int64_t>(first, block->first_row) + row)}) + "\n";
+                                   : block->domain.first;
+    body += fill_in(tr("query row {}"), {std::to_string(std::max<std::int64_t>(first, block->domain.first) + row)}) + "\n";
   }
   const int values = (box.rows + box.shown_rows - 1) / box.shown_rows * ((box.cols + box.shown_cols - 1) / box.shown_cols);
   if (values > 1) body += fill_in(tr("Each cell shows the largest of {} values"), {std::to_string(values)}) + "\n";

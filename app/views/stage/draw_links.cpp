@@ -12,7 +12,7 @@ namespace tilescope {
 namespace {
 
 std::int64_t traffic(const StageContext& context, Tensor tensor, Link link) {
-  return context.lane.state.traffic[static_cast<std::size_t>(tensor)][static_cast<std::size_t>(link)];
+  return context.lane.state.traffic[tensor.index()][static_cast<std::size_t>(link)];
 }
 
 /// Draws a link with a stripe for the used part of its bandwidth.
@@ -135,7 +135,7 @@ void draw_note(StageContext& context, const Rect& rect, const char* name, const 
   const Rect track = {{rect.min.x, top + line + context.px(2)}, {rect.max.x, top + height}};
   context.quads.add({.min = track.min, .max = track.max, .radius = context.px(2), .fill = theme.link});
   for (Link link : {up, down}) {
-    for (Tensor tensor : all_tensors) {
+    for (Tensor tensor : context.simulation().program->tensors()) {
       const std::int64_t bytes = traffic(context, tensor, link);
       if (bytes == 0) continue;
       total += bytes;

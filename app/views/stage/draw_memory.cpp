@@ -11,7 +11,7 @@ namespace tilescope {
 namespace {
 
 std::size_t at(Tensor tensor) {
-  return static_cast<std::size_t>(tensor);
+  return tensor.index();
 }
 
 /// One tensor's segment of an L2 bar in bytes: start, maximum, resident, dirty.
@@ -130,7 +130,7 @@ CellLook look_of(const TensorShape& tensor, const CellHistory& cell, double cycl
 std::vector<const TileInFlight*> flights_by_cell(const StageContext& context, const TensorBox& box, const TensorLayout& layout) {
   std::vector<const TileInFlight*> found(static_cast<std::size_t>(box.shown_rows) * static_cast<std::size_t>(box.shown_cols));
   const std::int64_t query_plane = context.cache.history->plane();
-  const bool of_keys = box.tensor == Tensor::k || box.tensor == Tensor::v;
+  const bool of_keys = box.tensor->planes == Planes::key;
   const std::int64_t plane = of_keys ? context.problem().kv_plane_of(query_plane) : query_plane;
   for (const TileInFlight& flight : context.lane.state.flights) {
     const TileRef& tile = flight.tile;
@@ -311,7 +311,8 @@ void draw_l2(StageContext& context) {
   context.box(layout.l2);
   const BarScale scale = bar_scale(context);
   double resident = 0;
-  for (Tensor tensor : all_tensors) resident += static_cast<double>(context.lane.state.l2_resident[at(tensor)]);
+  for (Tensor tensor : context.simulation().program->tensors())
+    resident += static_cast<double>(context.lane.state.l2_resident[at(tensor)]);
   const double full = l2_share(gpu, resident);
   for (const Rect& bar : layout.l2_bars) {
     context.quads.add({.min = bar.min, .max = bar.max, .radius = context.px(3), .fill = with_alpha(theme.text_faint, 0.10F)});

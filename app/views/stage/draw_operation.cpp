@@ -97,14 +97,15 @@ const SlotBox* key_buffer(const StageContext& context, Slot slot) {
 void draw_origin(StageContext& context) {
   const StageLayout& layout = context.layout();
   const auto [slot, row, col] = *context.cell;
-  if (slot == Slot::s) {  // S[r, c] is row r of Q times row c of K
-    outline(context, layout.find(Slot::q), row, -1);
-    outline(context, key_buffer(context, Slot::k), col, -1);
-  } else if (slot == Slot::o || slot == Slot::pv) {  // O[r, c] is row r of P times column c of V
-    outline(context, layout.find(Slot::p), row, -1);
-    outline(context, key_buffer(context, Slot::v), -1, col);
-  } else if (slot == Slot::p) {
-    outline(context, layout.find(Slot::s), row, col);
+  const Schema& schema = context.simulation().program->schema();
+  if (slot.is(Meaning::score)) {  // S[r, c] is row r of Q times row c of K
+    outline(context, layout.find(schema.tile(Meaning::query)), row, -1);
+    outline(context, key_buffer(context, schema.tile(Meaning::key)), col, -1);
+  } else if (slot.tensor().means(Meaning::output)) {  // O[r, c] is row r of P times column c of V
+    outline(context, layout.find(schema.tile(Meaning::probability)), row, -1);
+    outline(context, key_buffer(context, schema.tile(Meaning::value)), -1, col);
+  } else if (slot.is(Meaning::probability)) {
+    outline(context, layout.find(schema.tile(Meaning::score)), row, col);
   }
   outline(context, layout.find(slot), row, col);
 }

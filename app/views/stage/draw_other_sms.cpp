@@ -55,7 +55,7 @@ void draw_chips(StageContext& context, const Rect& area, const TraceState& state
     if (shape.cols > 1) slots.push_back(shape.slot);
   }
   std::stable_partition(slots.begin(), slots.end(),
-                        [](Slot slot) { return slot == Slot::q || slot == Slot::k || slot == Slot::v; });
+                        [](Slot slot) { return slot.is(Meaning::query) || slot.is(Meaning::key) || slot.is(Meaning::value); });
   std::vector<Rect> chips;
   for (std::size_t i = 0; i < slots.size(); ++i) {
     const CellSpan x = cell_span(area.min.x, area.max.x + context.px(4), static_cast<int>(slots.size()), static_cast<int>(i));

@@ -35,12 +35,15 @@ double link_rate(const Trace& trace, Tensor tensor, Link link, double cycle) {
   const TimeBins& bins = trace.bins();
   if (bins.traffic.empty() || bins.width <= 0 || cycle <= 0) return 0;
   const auto bin = std::min(static_cast<std::size_t>(cycle / bins.width), bins.traffic.size() - 1);
-  return static_cast<double>(bins.traffic[bin][static_cast<std::size_t>(tensor)][static_cast<std::size_t>(link)]) / bins.width;
+  return static_cast<double>(bins.traffic[bin][tensor.index()][static_cast<std::size_t>(link)]) / bins.width;
 }
 
 double link_rate(const Trace& trace, Link link, double cycle) {
   double rate = 0;
-  for (Tensor tensor : all_tensors) rate += link_rate(trace, tensor, link, cycle);
+  const TimeBins& bins = trace.bins();
+  if (bins.traffic.empty() || bins.width <= 0 || cycle <= 0) return 0;
+  const auto bin = std::min(static_cast<std::size_t>(cycle / bins.width), bins.traffic.size() - 1);
+  for (const auto& tensor : bins.traffic[bin]) rate += static_cast<double>(tensor[static_cast<std::size_t>(link)]) / bins.width;
   return rate;
 }
 

@@ -34,7 +34,7 @@ bool is_column(const SlotShape& shape) {
 /// Returns a slot's width weight; scores and probabilities get most.
 float weight_of(const SlotShape& shape) {
   const float cols = static_cast<float>(std::clamp(shape.cols, 3, 96));
-  return shape.slot == Slot::s || shape.slot == Slot::p ? cols : 0.5F * cols;
+  return shape.slot.tensor()->cols == Axis::key ? cols : 0.5F * cols;
 }
 
 /// Places slots side by side with equal row height.

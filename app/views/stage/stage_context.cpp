@@ -111,9 +111,9 @@ void update_stage_values(StageContext& context) {
   if (cache.values_of != history || cache.values_op != op) {
     cache.values_of = history;
     cache.values_op = op;
-    for (int i = 1; i < slot_count; ++i) {
-      cache.now[static_cast<std::size_t>(i)] = history->value(static_cast<Slot>(i), op);
-      cache.before[static_cast<std::size_t>(i)] = history->value(static_cast<Slot>(i), op - 1);
+    for (Slot tile : context.simulation().program->schema().tiles) {
+      cache.now[tile.index()] = history->value(tile, op);
+      cache.before[tile.index()] = history->value(tile, op - 1);
     }
   }
   const float blend = ease(static_cast<float>(context.view.playback.motion));
@@ -121,7 +121,7 @@ void update_stage_values(StageContext& context) {
   const auto& boxes = cache.layout.slots;
   for (std::size_t i = 0; i < boxes.size(); ++i) {
     const SlotBox& box = boxes[i];
-    const auto slot = static_cast<std::size_t>(box.slot);
+    const auto slot = box.slot.index();
     CellValues values{cache.now[slot], cache.before[slot], 1, nullptr, nullptr};
     const SlotState* state = box.shared ? slot_state(context.lane, box.slot, box.ring) : nullptr;
     if (box.shared) {
@@ -134,8 +134,8 @@ void update_stage_values(StageContext& context) {
     } else if (operation && operation->dst == box.slot) {
       values.blend = blend;
       if (operation->kind == OpKind::rescale) {
-        values.drain = cache.now[static_cast<std::size_t>(operation->src[0])];
-        if (operation->src[1] != Slot::none) values.drain_too = cache.now[static_cast<std::size_t>(operation->src[1])];
+        values.drain = cache.now[operation->src[0].index()];
+        if (operation->src[1] != Slot::none) values.drain_too = cache.now[operation->src[1].index()];
       }
     } else {
       values.before = values.now;
@@ -150,7 +150,7 @@ void update_stage_values(StageContext& context) {
 }  // namespace
 
 std::int64_t plane_of(const Lane& lane) {
-  return lane.operations ? lane.operations->plane : 0;
+  return lane.operations ? lane.operations->domain.plane : 0;
 }
 
 const SlotState* slot_state(const Lane& lane, Slot slot, int ring) {

@@ -41,7 +41,7 @@ struct StageCache {
   std::vector<BoxHistory> cells;               // of it, by tensor box
   std::shared_ptr<const BlockHistory> values_of;
   int values_op = -2;
-  std::array<std::shared_ptr<const Matrix>, slot_count> now, before;
+  std::array<std::shared_ptr<const Matrix>, most_slots> now, before;
   std::map<int, CachedPicture> pictures;               // by index of the slot box
   std::map<int, OtherSm> others;                       // by SM
   std::map<std::int32_t, BlockOperations> operations;  // by run, of the other SMs

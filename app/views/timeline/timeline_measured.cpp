@@ -43,25 +43,25 @@ const char* stage_text(ProbeStage stage) {
 ImU32 stage_color(const Theme& theme, ProbeStage stage) {
   switch (stage) {
     case ProbeStage::prologue:
-      return theme.color(Tensor::q);
+      return theme.color(Meaning::query);
     case ProbeStage::wait:
       return with_alpha(theme.text_faint, 0.35F);
     case ProbeStage::scores:
-      return theme.color(Tensor::s);
+      return theme.color(Meaning::score);
     case ProbeStage::copy_k:
-      return theme.color(Tensor::k);
+      return theme.color(Meaning::key);
     case ProbeStage::softmax:
-      return theme.color(Tensor::p);
+      return theme.color(Meaning::probability);
     case ProbeStage::copy_v:
-      return theme.color(Tensor::v);
+      return theme.color(Meaning::value);
     case ProbeStage::product:
-      return theme.color(Tensor::o);
+      return theme.color(Meaning::output);
     case ProbeStage::store:
-      return theme.color(Tensor::lse);
+      return theme.color(Meaning::log_sum_exp);
     case ProbeStage::load:
-      return theme.color(Tensor::k);
+      return theme.color(Meaning::key);
     case ProbeStage::copy:
-      return theme.color(Tensor::v);
+      return theme.color(Meaning::value);
   }
   return 0;
 }

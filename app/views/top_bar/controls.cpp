@@ -25,11 +25,11 @@ struct Preset {
   AttentionProblem problem;
 };
 /// Where people's own sizes begin: the opening one, and shapes of well-known models.
-constexpr std::array<Preset, 4> presets = {{
-    {"toy", {1, 1, 1, 64, 64, 16, DataType::fp16, false, Pass::forward}},
-    {"GPT-2 small, 1K", {1, 12, 12, 1024, 1024, 64, DataType::fp16, true, Pass::forward}},
-    {"Grouped heads, 4K", {1, 32, 8, 4096, 4096, 128, DataType::bf16, true, Pass::forward}},
-    {"Long context, 16K", {1, 16, 16, 16384, 16384, 128, DataType::fp16, false, Pass::forward}},
+const std::array<Preset, 4> presets = {{
+    {"toy", {1, 1, 1, 64, 64, 16, DataType::fp16, false, Pass::forward, {}}},
+    {"GPT-2 small, 1K", {1, 12, 12, 1024, 1024, 64, DataType::fp16, true, Pass::forward, {}}},
+    {"grouped heads, 4K", {1, 32, 8, 4096, 4096, 128, DataType::bf16, true, Pass::forward, {}}},
+    {"long context, 16K", {1, 16, 16, 16384, 16384, 128, DataType::fp16, false, Pass::forward, {}}},
 }};
 
 void draw_presets(const View& view, Commands& commands) {
@@ -265,6 +265,11 @@ void draw_tile_controls(const View& view, Commands& commands) {
   for (const BlockOrderInfo& row : block_orders())
     if (pill(theme, translated(row.title).c_str(), view.requested->request.block_order == row.order))
       commands.push(SetBlockOrder{row.order});
+  text_item(theme.ui, theme.text_dim, tr("order of the key tiles"));
+  for (const KeyOrder order : {KeyOrder::ascending, KeyOrder::descending})
+    if (pill(theme, order == KeyOrder::ascending ? tr("first to last") : tr("last to first"),
+             view.requested->request.key_order == order))
+      commands.push(SetKeyOrder{order});
 }
 
 void draw_gpu_controls(const View& view, Commands& commands) {

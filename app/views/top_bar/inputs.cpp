@@ -20,10 +20,14 @@ struct MatrixEdit {
   std::array<std::string, 3> text, path;
 };
 
-constexpr std::array<Tensor, 3> tensors = {Tensor::q, Tensor::k, Tensor::v};
+struct Given {
+  Meaning meaning;
+  const char* name;
+};
+constexpr std::array<Given, 3> given_tensors = {{{Meaning::query, "Q"}, {Meaning::key, "K"}, {Meaning::value, "V"}}};
 
-const std::shared_ptr<const Matrix>& matrix_of(const InputSource& inputs, Tensor tensor) {
-  return tensor == Tensor::k ? inputs.k : tensor == Tensor::v ? inputs.v : inputs.q;
+const std::shared_ptr<const Matrix>& matrix_of(const InputSource& inputs, Meaning tensor) {
+  return tensor == Meaning::key ? inputs.k : tensor == Meaning::value ? inputs.v : inputs.q;
 }
 
 void draw_seed(const View& view, Commands& commands) {
@@ -54,13 +58,13 @@ void draw_seed(const View& view, Commands& commands) {
 void draw_matrix(const View& view, Commands& commands, MatrixEdit& edit) {
   const Theme& theme = *view.theme;
   const auto index = static_cast<std::size_t>(edit.tensor);
-  const Tensor tensor = tensors[index];
+  const auto [tensor, name] = given_tensors[index];
   const AttentionProblem& p = view.requested->request.problem;
   const auto& given = matrix_of(view.requested->inputs, tensor);
-  const std::string shape = fmt::format("{}×{}", tensor == Tensor::q ? p.seq_q : p.seq_kv, p.head_dim);
+  const std::string shape = fmt::format("{}×{}", tensor == Meaning::query ? p.seq_q : p.seq_kv, p.head_dim);
   text_item(theme.ui_small, theme.text_dim,
-            given != nullptr ? fmt::format(fmt::runtime(tr("{} is your {}×{} matrix")), to_string(tensor), given->rows, given->cols)
-                             : fmt::format(fmt::runtime(tr("{} is random; your matrix must be {}")), to_string(tensor), shape));
+            given != nullptr ? fmt::format(fmt::runtime(tr("{} is your {}×{} matrix")), name, given->rows, given->cols)
+                             : fmt::format(fmt::runtime(tr("{} is random; your matrix must be {}")), name, shape));
   ImGui::PushFont(theme.mono);
   ImGui::InputTextMultiline("##matrix", &edit.text[index], {std::round(420 * theme.scale), std::round(150 * theme.scale)});
   ImGui::PopFont();
@@ -73,8 +77,8 @@ void draw_matrix(const View& view, Commands& commands, MatrixEdit& edit) {
   const bool entered =
       ImGui::InputTextWithHint("##path", tr("Path of a CSV file"), &edit.path[index], ImGuiInputTextFlags_EnterReturnsTrue);
   ImGui::SameLine();
-  if ((ImGui::Button(tr("Load")) || entered) && !edit.path[index].empty()) commands.push(SetMatrix{tensor, edit.path[index], true});
-  control_message(view, fmt::format("inputs.{}", to_string(tensor)));
+  if ((ImGui::Button(tr("load")) || entered) && !edit.path[index].empty()) commands.push(SetMatrix{tensor, edit.path[index], true});
+  control_message(view, fmt::format("inputs.{}", name));
   control_message(view, "inputs");
 }
 

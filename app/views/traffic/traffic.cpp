@@ -54,8 +54,8 @@ std::string ratio_text(std::int64_t bytes, std::int64_t own) {
 void draw_by_tensor(ImDrawList* list, const Theme& theme, const Rival& rival, const Rect& bar, bool bright) {
   double before = 0;
   const auto all = static_cast<double>(std::max<std::int64_t>(1, rival.bytes));
-  for (const Tensor tensor : all_tensors) {
-    const auto part = static_cast<double>(rival.by_tensor[static_cast<std::size_t>(tensor)]);
+  for (const auto& [tensor, moved] : rival.by_tensor) {
+    const auto part = static_cast<double>(moved);
     if (part <= 0) continue;
     const auto x = [&](double bytes) { return bar.min.x + bar.width() * static_cast<float>(bytes / all); };
     list->AddRectFilled({x(before), bar.min.y}, {x(before + part), bar.max.y},
@@ -67,9 +67,8 @@ void draw_by_tensor(ImDrawList* list, const Theme& theme, const Rival& rival, co
 /// "S 2.05 kB, P 4.10 kB", the tensors of a program by what they move.
 std::string by_tensor_text(const Rival& rival) {
   std::string text;
-  for (const Tensor tensor : all_tensors)
-    if (const std::int64_t bytes = rival.by_tensor[static_cast<std::size_t>(tensor)]; bytes > 0)
-      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", to_string(tensor), format_bytes(Bytes(bytes)));
+  for (const auto& [tensor, bytes] : rival.by_tensor)
+    if (bytes > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", to_string(tensor), format_bytes(Bytes(bytes)));
   return text;
 }
 

@@ -62,23 +62,29 @@ void add_formula(TrafficRow& row, const Simulation& simulation, const std::optio
   }
 }
 
-using TensorBytes = std::array<std::int64_t, tensor_count>;
+using BytesByTensor = std::vector<std::pair<Tensor, std::int64_t>>;
 
-/// Between L2 and SMs, both directions.
-TensorBytes sm_bytes(const ClosedForm& form) {
-  TensorBytes bytes{};
-  for (const ClosedFormTerm& term : form.terms)
-    if (term.link == Link::l2_to_sm || term.link == Link::sm_to_l2)
-      bytes[static_cast<std::size_t>(term.tensor)] += term.bytes.value;
+/// Between L2 and SMs, both directions; `bytes_of(tensor)` for each tensor of the program.
+template <class BytesOf>
+BytesByTensor sm_bytes(const TileProgram& program, BytesOf bytes_of) {
+  BytesByTensor bytes;
+  for (const Tensor tensor : program.tensors()) bytes.emplace_back(tensor, bytes_of(tensor));
   return bytes;
 }
 
-TensorBytes sm_bytes(const TrafficTable& table) {
-  TensorBytes bytes{};
-  for (std::size_t tensor = 0; tensor < bytes.size(); ++tensor)
-    bytes[tensor] =
-        table[tensor][static_cast<std::size_t>(Link::l2_to_sm)] + table[tensor][static_cast<std::size_t>(Link::sm_to_l2)];
-  return bytes;
+BytesByTensor sm_bytes(const TileProgram& program, const ClosedForm& form) {
+  return sm_bytes(program, [&](Tensor tensor) {
+    std::int64_t sum = 0;
+    for (const ClosedFormTerm& term : form.terms)
+      if (term.tensor == tensor && (term.link == Link::l2_to_sm || term.link == Link::sm_to_l2)) sum += term.bytes.value;
+    return sum;
+  });
+}
+
+BytesByTensor sm_bytes(const Simulation& run) {
+  return sm_bytes(*run.program, [&](Tensor tensor) {
+    return run.ledger.total(tensor, Link::l2_to_sm).value + run.ledger.total(tensor, Link::sm_to_l2).value;
+  });
 }
 
 }  // namespace
@@ -88,8 +94,8 @@ TrafficSheet traffic_sheet(const Simulation& simulation, const std::optional<Clo
   TrafficSheet sheet;
   const TrafficTable whole = simulation.ledger.table();
   std::size_t exact = 0, known = 0;
-  for (const Tensor tensor : all_tensors) {
-    const auto index = static_cast<std::size_t>(tensor);
+  for (const Tensor tensor : simulation.program->tensors()) {
+    const auto index = tensor.index();
     if (!contains(simulation.program->inputs(), tensor) && !contains(simulation.program->outputs(), tensor) &&
         whole[index] == std::array<std::int64_t, link_count>{})
       continue;
@@ -111,12 +117,14 @@ TrafficSheet traffic_sheet(const Simulation& simulation, const std::optional<Clo
 
 std::vector<Rival> find_rivals(const Simulation& simulation) {
   std::vector<Rival> rivals;
-  const auto add = [&](const ProgramInfo& info, const TileShape& tile, const TensorBytes& bytes, std::string order, bool current) {
-    const std::int64_t sum = std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
+  const auto add = [&](const ProgramInfo& info, const TileShape& tile, const BytesByTensor& bytes, std::string order,
+                       bool current) {
+    const std::int64_t sum = std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0},
+                                             [](std::int64_t all, const auto& one) { return all + one.second; });
     rivals.push_back({std::string(info.id), std::string(info.title), std::move(order), tile, sum, bytes, current});
   };
   const auto own = simulation.program->closed_form();
-  add(*simulation.info, simulation.program->tile(), sm_bytes(simulation.ledger.table()), own ? own->order : std::string(), true);
+  add(*simulation.info, simulation.program->tile(), sm_bytes(simulation), own ? own->order : std::string(), true);
 
   const AttentionProblem& problem = simulation.program->problem();
   const GpuSpec& gpu = simulation.request.gpu;
@@ -127,7 +135,7 @@ std::vector<Rival> find_rivals(const Simulation& simulation) {
     const TileShape tile = own_tile_is_default ? info.default_tile(problem, gpu) : TileShape(simulation.program->tile());
     const auto program = info.make(problem, tile, gpu);
     if (!program) continue;
-    if (const auto form = (*program)->closed_form()) add(info, tile, sm_bytes(*form), form->order, false);
+    if (const auto form = (*program)->closed_form()) add(info, tile, sm_bytes(**program, *form), form->order, false);
   }
   return rivals;
 }

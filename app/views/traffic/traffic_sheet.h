@@ -20,7 +20,7 @@ inline constexpr int link_choice_count = 5;
 enum class FormulaKind : std::uint8_t { none, exact, at_least };
 
 struct TrafficRow {
-  Tensor tensor = Tensor::q;
+  Tensor tensor;
   FormulaKind kind = FormulaKind::none;
   std::int64_t formula = 0;
   std::string formula_text;  // "B·Hq·⌈N/Br⌉·Nk·d·e"
@@ -43,7 +43,7 @@ struct Rival {
   std::string id, title, order;
   TileShape tile;
   std::int64_t bytes = 0;  // between L2 and SMs, both directions
-  std::array<std::int64_t, tensor_count> by_tensor{};
+  std::vector<std::pair<Tensor, std::int64_t>> by_tensor;
   bool current = false;
 };
 /// The program itself first, from its ledger; then the others by their closed forms. Programs without one for this shape, or that

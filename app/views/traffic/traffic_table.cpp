@@ -119,7 +119,7 @@ std::optional<Tensor> draw_rows(const View& view, const TrafficSheet& sheet, con
   for (const TrafficRow& row : sheet.rows) {
     const ImVec2 at = ImGui::GetCursorScreenPos();
     const Rect rect = {at, {at.x + ImGui::GetContentRegionAvail().x, at.y + row_height}};
-    ImGui::PushID(static_cast<int>(row.tensor));
+    ImGui::PushID(static_cast<int>(row.tensor.index()));
     ImGui::InvisibleButton("row", {rect.width(), rect.height()});
     ImGui::PopID();
     if (ImGui::IsItemHovered()) {

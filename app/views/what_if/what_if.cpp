@@ -172,13 +172,14 @@ bool draw_line(const View& view, const Line& line, const Outcome* base, const Co
 bool is_current(const View& view, const WhatIf& what) {
   const SimulationRequest& shown = view.requested->request;
   return same_numbers(shown.gpu, what.request.gpu) && shown.block_order == what.request.block_order &&
-         shown.problem == what.request.problem;
+         shown.key_order == what.request.key_order && shown.problem == what.request.problem;
 }
 
 /// Puts a variant into the window, from the real machine on.
 void apply(const WhatIf& what, Commands& commands) {
   commands.push(ResetSpecValue{});
   commands.push(SetBlockOrder{what.request.block_order});
+  commands.push(SetKeyOrder{what.request.key_order});
   for (const std::string& assignment : what.assignments) commands.push(SetSpecValue{assignment});
   // On the changed machine the program might choose another tile by itself.
   const auto program = find_program(what.request.algorithm);
@@ -283,6 +284,7 @@ void draw_what_if_panel(const View& view, Commands& commands) {
       if (line.base) {
         commands.push(ResetSpecValue{});
         commands.push(SetBlockOrder{});
+        commands.push(SetKeyOrder{});
       }
     }
     y += height;

@@ -102,6 +102,44 @@ TEST_CASE("executable: an old OpenGL is refused with the versions found and need
   CHECK(drawn.text.find("update the driver") != std::string::npos);
 }
 
+TEST_CASE("executable: a limit on the size of files is one line, the old file stays, nothing is left beside it") {
+  const TemporaryFolder folder;
+  const std::string trace = folder.file("t.json", "before");
+  one_line(shell("(ulimit -f 1; " + program + " simulate --trace " + trace + " 2>&1 >/dev/null)"), 3, "File too large");
+  CHECK(std::filesystem::file_size(trace) == 6);
+  CHECK(folder.entries() == 1);
+}
+
+#ifndef __SANITIZE_ADDRESS__  // the sanitizers need more address space, and their reports must reach standard error
+
+TEST_CASE("executable: what graphics and font libraries print does not reach standard error") {
+  const TemporaryFolder folder;
+  const std::string render = program + " render --out " + folder.path("a.png") + " 2>&1 >/dev/null";
+  one_line(
+      shell("LIBGL_DRIVERS_PATH=/nonexistent GBM_BACKENDS_PATH=/nonexistent __EGL_VENDOR_LIBRARY_FILENAMES=/nonexistent " + render),
+      3, "needs OpenGL 3.3");
+  const Outcome fonts = shell("FONTCONFIG_FILE=/nonexistent " + render);
+  CAPTURE(fonts.text);
+  CHECK(fonts.text.find("Fontconfig") == std::string::npos);
+  if (fonts.code == 0 && !fonts.text.empty()) one_line(fonts, 0, "font");  // which fonts are missing
+}
+
+TEST_CASE("executable: a picture that cannot be written is one line, whatever fonts are missing") {
+  const Outcome drawn = shell("FONTCONFIG_FILE=/nonexistent " + program + " render --out /dev/full 2>&1 >/dev/null");
+  CHECK(drawn.code == 3);
+  one_line(drawn, 3, drawn.text.find("OpenGL") != std::string::npos ? "OpenGL" : "No space left on device");
+}
+
+TEST_CASE("executable: a sweep that is drawn on the default problem needs less than a gigabyte") {
+  const TemporaryFolder folder;
+  const Outcome drawn =
+      shell("(ulimit -v 1000000; " + program + " render --view sweep --out " + folder.path("a.png") + " 2>&1 >/dev/null)");
+  CAPTURE(drawn.text);
+  CHECK((drawn.code == 0 || (drawn.code == 3 && drawn.text.find("OpenGL") != std::string::npos)));
+}
+
+#endif
+
 TEST_CASE("executable: an unreadable GPU file exits with 2 and one line") {
   const TemporaryFolder folder;
   one_line(errors_of("simulate --gpu " + folder.file("mine.toml", "not a spec")), 2, "mine.toml:1: not TOML");

@@ -11,6 +11,7 @@
 #include "app/platform/files.h"
 #include "app/views/softmax/softmax_kernel.h"
 #include "kernels/measure/probe_json.h"
+#include "sim/programs/attention_tensors.h"
 #include "tests/sim/test_gpus.h"
 
 using namespace tilescope;
@@ -138,9 +139,9 @@ TEST_CASE("probe comparison: every row of every plane belongs to a block") {
         const auto found = block_of_row(*simulation->program, launch, plane, query);
         REQUIRE(found);
         simulation->program->emit_block(launch, *found, block);
-        CHECK(block.plane == plane);
-        CHECK(query >= block.first_row);
-        CHECK(query < block.first_row + block.rows);
+        CHECK(block.domain.plane == plane);
+        CHECK(query >= block.domain.first);
+        CHECK(query < block.domain.end());
       }
     CHECK_FALSE(block_of_row(*simulation->program, launch, 0, 200));
   }
@@ -170,12 +171,12 @@ TEST_CASE("session: the kernel's row is compared at once, and shown with the ker
   CHECK(shown_beside(view).row);
   CHECK(view.workspace->row == 300 - 256);
   REQUIRE(view.lane().operations != nullptr);
-  CHECK(view.lane().operations->plane == 1);
+  CHECK(view.lane().operations->domain.plane == 1);
   const std::size_t step = compared_step(view);
   CHECK(step == 1);
   // What the panel shows of the row is what the comparison has.
   REQUIRE(view.lane().history != nullptr);
-  const auto l = view.lane().history->value(Slot::l, view.lane().rest.op);
+  const auto l = view.lane().history->value(tiles::l, view.lane().rest.op);
   REQUIRE(l != nullptr);
   CHECK(static_cast<double>(l->at(view.workspace->row, 0)) == view.measured.compared->steps[step].machine.l);
 }

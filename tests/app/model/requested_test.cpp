@@ -21,7 +21,8 @@ TEST_CASE("requested: another GPU brings its kernel's tile and blocks, and the f
   requested.request.tile = ProgramTile(16, 16);
   requested.request.blocks_per_sm = 2;
   requested.request.focus_sm = 3;
-  requested.set_gpu(*load_gpu("h200"));
+  requested.set_gpu("h200", *load_gpu("h200"));
+  CHECK(requested.gpu_source == "h200");
   CHECK(requested.request.gpu.id == "h200");
   CHECK(requested.gpu_base.id == "h200");
   CHECK_FALSE(requested.request.tile.has_value());
@@ -49,15 +50,15 @@ TEST_CASE("requested: a matrix takes the place of seeded values where its shape 
   Requested requested = toy();
   requested.request.problem.seq_q = requested.request.problem.seq_kv = 2;
   requested.request.problem.head_dim = 3;
-  const auto changed = requested.with_matrix(Tensor::k, "1,2,3\n4,5,6", "typed");
+  const auto changed = requested.with_matrix(Meaning::key, "1,2,3\n4,5,6", "typed");
   REQUIRE(changed);
   REQUIRE(changed->k != nullptr);
   CHECK(changed->k->at(1, 2) == 6);
   CHECK(requested.inputs.k == nullptr);  // not yet
-  CHECK_FALSE(requested.with_matrix(Tensor::q, "1,2", "typed"));
-  CHECK_FALSE(requested.with_matrix(Tensor::q, "one", "typed"));
+  CHECK_FALSE(requested.with_matrix(Meaning::query, "1,2", "typed"));
+  CHECK_FALSE(requested.with_matrix(Meaning::query, "one", "typed"));
   requested.inputs = *changed;
-  CHECK(requested.with_matrix(Tensor::k, "", "typed")->k == nullptr);
+  CHECK(requested.with_matrix(Meaning::key, "", "typed")->k == nullptr);
   CHECK(requested.inputs_fit());
 
   requested.request.problem.seq_q = requested.request.problem.seq_kv = 8;

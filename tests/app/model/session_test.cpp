@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "sim/programs/attention_tensors.h"
 #include "tests/app/model/opened_session.h"
 
 using namespace tilescope;
@@ -20,7 +21,7 @@ TEST_CASE("session: it opens on the second key tile of flash2, settled, with val
   CHECK(lane.step > 0);
   CHECK(lane.step < lane.step_count);
   REQUIRE(lane.history != nullptr);
-  const auto alpha = lane.history->value(Slot::alpha, lane.rest.op);
+  const auto alpha = lane.history->value(tiles::alpha, lane.rest.op);
   REQUIRE(alpha != nullptr);
   CHECK(alpha->at(view.workspace->row, 0) < 0.99F);
   CHECK(alpha->at(view.workspace->row, 0) > 0);

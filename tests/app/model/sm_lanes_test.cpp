@@ -10,6 +10,7 @@
 
 #include "app/views/timeline/sm_timeline.h"
 #include "sim/core/probe_result.h"
+#include "sim/programs/attention_tensors.h"
 #include "tests/app/run_simulation.h"
 #include "tests/sim/test_gpus.h"
 
@@ -47,7 +48,7 @@ TEST_CASE("sm rows: every block of the trace is in its slot, and blocks of a slo
       }
     }
   CHECK(seen == lanes.runs.size());
-  CHECK(lanes.made == std::vector<Tensor>{Tensor::s, Tensor::p, Tensor::o});
+  CHECK(lanes.made == std::vector<Tensor>{tensors::s, tensors::p, tensors::o});
   for (std::size_t i = 0; i < lanes.places_of.size(); ++i) CHECK(lanes.places_of[i] <= simulation->launches[i].blocks_per_sm);
   CHECK(lanes.launch_at(-1) == 0);
   CHECK(lanes.launch_at(simulation->trace->launches()[1].end) == 1);

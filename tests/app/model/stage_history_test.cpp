@@ -9,6 +9,7 @@
 #include "app/model/tile_history.h"
 #include "app/views/stage/flight_path.h"
 #include "app/views/stage/link_use.h"
+#include "sim/programs/attention_tensors.h"
 #include "tests/sim/test_gpus.h"
 
 namespace tilescope {
@@ -68,11 +69,11 @@ bool near(ImVec2 a, ImVec2 b) {
 
 TEST_CASE("tile history: flash2 reads each K and V tile once for every query tile, each Q tile once, and writes O once") {
   const auto simulation = run("flash2");
-  check_counts(simulation, Tensor::q, 1, 0);
-  check_counts(simulation, Tensor::k, 4, 0);
-  check_counts(simulation, Tensor::v, 4, 0);
-  check_counts(simulation, Tensor::o, 0, 1);
-  check_counts(simulation, Tensor::lse, 0, 1);
+  check_counts(simulation, tensors::q, 1, 0);
+  check_counts(simulation, tensors::k, 4, 0);
+  check_counts(simulation, tensors::v, 4, 0);
+  check_counts(simulation, tensors::o, 0, 1);
+  check_counts(simulation, tensors::lse, 0, 1);
 }
 
 TEST_CASE("tile history: the next use of a tile is its next read or write, wrapping to the first") {
@@ -92,10 +93,10 @@ TEST_CASE("tile history: the next use of a tile is its next read or write, wrapp
 
 TEST_CASE("tile history: flash1 reads K and V once, and writes O once more than there are key tiles") {
   const auto simulation = run("flash1");
-  check_counts(simulation, Tensor::q, 4, 0);
-  check_counts(simulation, Tensor::k, 1, 0);
-  check_counts(simulation, Tensor::o, 4, 5);
-  check_counts(simulation, Tensor::m, 4, 5);
+  check_counts(simulation, tensors::q, 4, 0);
+  check_counts(simulation, tensors::k, 1, 0);
+  check_counts(simulation, tensors::o, 4, 5);
+  check_counts(simulation, tensors::m, 4, 5);
 }
 
 TEST_CASE("tile history: standard attention writes every tile of S and P once, whatever the softmax tile") {
@@ -103,7 +104,7 @@ TEST_CASE("tile history: standard attention writes every tile of S and P once, w
   const StageLayout layout = layout_of(*simulation);
   const auto history = history_of(simulation);
   const double end = simulation->trace->end_cycle();
-  for (Tensor tensor : {Tensor::s, Tensor::p}) {
+  for (Tensor tensor : {tensors::s, tensors::p}) {
     REQUIRE(layout.find(tensor));
     each_cell(*history, *layout.find(tensor), [&](const CellHistory& cell) {
       CHECK(cell.written_part(end) == 1);
@@ -144,14 +145,14 @@ TEST_CASE("tile history: on a large GPU, stores of every SM are kept, and loads 
   const StageLayout layout = layout_of(**simulation);
   const auto history = history_of(*simulation, 2);
   CHECK_FALSE(history->all_reads());
-  each_cell(*history, *layout.find(Tensor::o),
+  each_cell(*history, *layout.find(tensors::o),
             [&](const CellHistory& cell) { CHECK(cell.written_part((*simulation)->trace->end_cycle()) == 1); });
 }
 
 TEST_CASE("tile history: a cell of several tiles counts all their uses") {
   const auto simulation = run("flash1", {.seq_q = 208, .seq_kv = 208});
   const StageLayout layout = layout_of(*simulation);
-  TensorBox box = *layout.find(Tensor::o);
+  TensorBox box = *layout.find(tensors::o);
   const auto history = history_of(simulation);
   box.shown_rows = box.grid_rows;
   const BoxHistory fine = history->cells(box);
@@ -206,8 +207,8 @@ TEST_CASE("block map: agrees with every block about its plane and rows") {
           block.clear();
           (*program)->emit_block(launch, index, block);
           INFO(info.id, " launch ", launch, " block ", index);
-          REQUIRE(map.plane(index) == block.plane);
-          REQUIRE(map.first_row(index) == block.first_row);
+          REQUIRE(map.plane(index) == block.domain.plane);
+          REQUIRE(map.first_row(index) == block.domain.first);
         }
       }
     }
@@ -274,23 +275,23 @@ TEST_CASE("SM activity: at the end of an operation, the SM is doing that operati
 TEST_CASE("flight path: a load from HBM starts at its tile and ends in its buffer; a hit starts in the L2; a store ends there") {
   const auto simulation = run("flash2");
   const StageLayout layout = layout_of(*simulation, 1);
-  const TensorLayout keys = tensor_layout(simulation->program->problem(), simulation->program->tile(), Tensor::k);
+  const TensorLayout keys = tensor_layout(simulation->program->problem(), simulation->program->tile(), tensors::k);
   TileInFlight flight;
-  flight.tile = {Tensor::k, 0, 32, 16, 0, 16};
+  flight.tile = {tensors::k, 0, 32, 16, 0, 16};
   flight.sm = 1;
-  flight.slot = Slot::k;
+  flight.slot = tiles::k;
   flight.bytes = flight.hbm_bytes = 512;
   const auto load = flight_path(layout, flight, keys, 1, 0, 0);
   REQUIRE(load);
-  CHECK(layout.find(Tensor::k)->cells.contains(load->points.front()));
-  CHECK(near(load->points.back(), layout.find(Slot::k)->cells.center()));
+  CHECK(layout.find(tensors::k)->cells.contains(load->points.front()));
+  CHECK(near(load->points.back(), layout.find(tiles::k)->cells.center()));
   CHECK(near(load->at(0), load->points.front()));
   CHECK(near(load->at(load->length() + 5), load->points.back()));
   CHECK(load->at(load->length() / 2).y < load->points.front().y);
 
   const auto elsewhere = flight_path(layout, flight, keys, 1, 0, 3);
   REQUIRE(elsewhere);
-  CHECK(layout.find(Tensor::k)->label.contains(elsewhere->points.front()));
+  CHECK(layout.find(tensors::k)->label.contains(elsewhere->points.front()));
 
   flight.hbm_bytes = 0;
   const auto hit = flight_path(layout, flight, keys, 1, 0, 0);
@@ -303,14 +304,14 @@ TEST_CASE("flight path: a load from HBM starts at its tile and ends in its buffe
   REQUIRE(other);
   CHECK(layout.sms[1].box.contains(other->points.back()));
 
-  flight.tile.tensor = Tensor::o;
-  flight.slot = Slot::o;
+  flight.tile.tensor = tensors::o;
+  flight.slot = tiles::o;
   flight.sm = 1;
   flight.to_sm = false;
   const auto store =
-      flight_path(layout, flight, tensor_layout(simulation->program->problem(), simulation->program->tile(), Tensor::o), 1, 0, 0);
+      flight_path(layout, flight, tensor_layout(simulation->program->problem(), simulation->program->tile(), tensors::o), 1, 0, 0);
   REQUIRE(store);
-  CHECK(near(store->points.front(), layout.find(Slot::o)->cells.center()));
+  CHECK(near(store->points.front(), layout.find(tiles::o)->cells.center()));
   CHECK(layout.l2.contains(store->points.back()));
 }
 
@@ -318,13 +319,13 @@ TEST_CASE("flight path: without an L2 a tile goes straight from HBM to its SM") 
   const auto simulation = run("flash2", {}, textbook_gpu());
   const StageLayout layout = layout_of(*simulation);
   TileInFlight flight;
-  flight.tile = {Tensor::v, 0, 0, 16, 0, 16};
-  flight.slot = Slot::v;
+  flight.tile = {tensors::v, 0, 0, 16, 0, 16};
+  flight.slot = tiles::v;
   const auto path =
-      flight_path(layout, flight, tensor_layout(simulation->program->problem(), simulation->program->tile(), Tensor::v), 0, 0, 0);
+      flight_path(layout, flight, tensor_layout(simulation->program->problem(), simulation->program->tile(), tensors::v), 0, 0, 0);
   REQUIRE(path);
-  CHECK(layout.find(Tensor::v)->cells.contains(path->points.front()));
-  CHECK(near(path->points.back(), layout.find(Slot::v)->cells.center()));
+  CHECK(layout.find(tensors::v)->cells.contains(path->points.front()));
+  CHECK(near(path->points.back(), layout.find(tiles::v)->cells.center()));
 }
 
 TEST_CASE("names: subscripts and tiles") {
@@ -332,8 +333,8 @@ TEST_CASE("names: subscripts and tiles") {
   CHECK(subscript(127) == "₁₂₇");
   const AttentionProblem problem;
   const TileShape tile{16, 16};
-  CHECK(tile_name(tensor_layout(problem, tile, Tensor::k), {Tensor::k, 0, 48, 16, 0, 16}) == "K₃");
-  CHECK(tile_name(tensor_layout(problem, tile, Tensor::s), {Tensor::s, 0, 16, 16, 48, 16}) == "S₁,₃");
+  CHECK(tile_name(tensor_layout(problem, tile, tensors::k), {tensors::k, 0, 48, 16, 0, 16}) == "K₃");
+  CHECK(tile_name(tensor_layout(problem, tile, tensors::s), {tensors::s, 0, 16, 16, 48, 16}) == "S₁,₃");
 }
 
 }  // namespace tilescope

@@ -137,6 +137,22 @@ TEST_CASE("studies: every offered range is valid") {
   }
 }
 
+TEST_CASE("studies: the longest sequence of the usual sweep grows with the tile and shrinks with the planes") {
+  const auto longest = [](const char* gpu, std::int64_t heads) {
+    SimulationRequest request;
+    request.gpu = *load_gpu(gpu);
+    request.problem.heads = request.problem.kv_heads = heads;
+    const auto axis = parse_sweep_axis(usual_range("seq", request));
+    REQUIRE(axis);
+    return axis->values.back();
+  };
+  // At most 65536 pairs of tiles in a plane, which one block of flash1 may hold: half a gigabyte.
+  CHECK(longest("toy", 1) == 4096);
+  CHECK(longest("h200", 1) == 16384);
+  CHECK(longest("toy", 8) == 2048);
+  CHECK(longest("h200", 64) == 8192);
+}
+
 TEST_CASE("sweep file: CSV and JSON round-trip to the bit") {
   Growing<SweepResult> sweep(small_sweep());
   REQUIRE(run_sweep(sweep, 2, {}, {}));

@@ -32,6 +32,7 @@ class RandomStates {
     if (coin()) s.tile = ProgramTile(number(1, 4096), number(1, 4096), coin() ? number(1, 8) : 0);
     if (coin()) s.blocks_per_sm = static_cast<int>(number(1, 1024));
     if (coin()) s.block_order = pick(block_orders()).order;
+    s.key_order = coin() ? KeyOrder::descending : KeyOrder::ascending;
     s.race = coin();
     if (coin()) s.seed = random_();
     if (coin()) s.spread = real(0, 1e6);
@@ -206,7 +207,7 @@ TEST_CASE("window state: a session's state follows its commands, and its link op
   Opened opened;
   opened.after(SetProblem{with_rows(opened.view(), 96), "seq"});
   opened.after(SetSpecValue{"l2.capacity_bytes=65536"});
-  opened.after(SetMatrix{Tensor::v, ""});
+  opened.after(SetMatrix{Meaning::value, ""});
   opened.after(SeekStep{12});
   opened.after(SelectRow{3});
   opened.after(SetCenter{CenterView::fit});

@@ -170,3 +170,17 @@ TEST_CASE("worker: work that throws is reported as an error and later work still
     CHECK(later);
   }
 }
+
+TEST_CASE("worker: without threads it tells how far a job is") {
+  std::vector<std::pair<WorkKind, double>> told;
+  Worker worker({.threads = false, .wake = {}, .failed = {}, .told = [&](WorkKind kind, double fraction) {
+                   told.emplace_back(kind, fraction);
+                 }});
+  worker.submit(Queue::shown, 0, WorkKind::sweep, [](const Progress& progress) -> Worker::Deliver {
+    progress(0.25);
+    progress(0.75);
+    return {};
+  });
+  worker.finish();
+  CHECK(told == std::vector<std::pair<WorkKind, double>>{{WorkKind::sweep, 0.25}, {WorkKind::sweep, 0.75}});
+}

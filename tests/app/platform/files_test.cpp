@@ -1,6 +1,7 @@
 // Reading and writing whole files: what is refused, and that nothing is left half-written.
 #include "app/platform/files.h"
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -83,6 +84,116 @@ TEST_CASE("files: writing through a link replaces the file it names, and a file 
   CHECK(content_of(target) == "new");
   CHECK(std::filesystem::status(target).permissions() ==
         (std::filesystem::perms::owner_read | std::filesystem::perms::owner_write));
+}
+
+TEST_CASE("files: a batch is placed as a whole, or not at all") {
+  const TemporaryFolder folder;
+  const std::string old = folder.file("old", "before"), fresh = folder.path("new");
+  {
+    FileBatch batch;
+    REQUIRE(batch.add(old, "after"));
+    REQUIRE(batch.add(fresh, "made"));
+    CHECK(content_of(old) == "before");
+    CHECK_FALSE(std::filesystem::exists(fresh));
+    REQUIRE(batch.commit());
+  }
+  CHECK(content_of(old) == "after");
+  CHECK(content_of(fresh) == "made");
+  CHECK(folder.entries() == 2);
+  {
+    const FileBatch unused;
+    FileBatch dropped;
+    REQUIRE(dropped.add(old, "never"));
+  }
+  CHECK(content_of(old) == "after");
+  CHECK(folder.entries() == 2);
+}
+
+TEST_CASE("files: when the last file of a batch cannot be placed, the others are what they were") {
+  const TemporaryFolder folder;
+  const std::string old = folder.file("old", "before"), fresh = folder.path("new"), last = folder.path("last");
+  {
+    FileBatch batch;
+    REQUIRE(batch.add(old, "after"));
+    REQUIRE(batch.add(fresh, "made"));
+    REQUIRE(batch.add(last, "refused"));
+    std::filesystem::create_directories(last + "/below");  // no file can be renamed to this name now
+    const Status placed = batch.commit();
+    REQUIRE_FALSE(placed);
+    CHECK(placed.error().sentence.find("cannot write " + last) == 0);
+  }
+  CHECK(content_of(old) == "before");
+  CHECK_FALSE(std::filesystem::exists(fresh));
+  CHECK(folder.entries() == 2);
+}
+
+TEST_CASE("files: a full device behind one target leaves the other targets as they were") {
+  const TemporaryFolder folder;
+  const std::string old = folder.file("old", "before");
+  {
+    FileBatch batch;
+    REQUIRE(batch.add(old, "after"));
+    REQUIRE(batch.add("/dev/full", "x"));
+    CHECK(batch.commit().error().kind == Error::Kind::machine_lacks);
+  }
+  CHECK(content_of(old) == "before");
+  CHECK(folder.entries() == 1);
+}
+
+TEST_CASE("files: parts that killed programs left are removed, those of running ones are not") {
+  const TemporaryFolder folder;
+  const std::string target = folder.path("a.json");
+  const pid_t ended = ::fork();
+  if (ended == 0) ::_exit(0);
+  REQUIRE(::waitpid(ended, nullptr, 0) == ended);
+  folder.file("a.json.part-" + std::to_string(ended), "left behind");
+  const std::string running = folder.file("a.json.part-" + std::to_string(::getppid()), "in use"),
+                    other = folder.file("b.json.part-" + std::to_string(ended), "of another target");
+  REQUIRE(write_file(target, "x"));
+  CHECK(std::filesystem::exists(running));
+  CHECK(std::filesystem::exists(other));
+  CHECK(folder.entries() == 3);
+}
+
+TEST_CASE("files: a link to a file that is not there yet makes that file") {
+  const TemporaryFolder folder;
+  std::filesystem::create_symlink("target", folder.path("link"));
+  REQUIRE(check_writable(folder.path("link")));
+  REQUIRE(write_file(folder.path("link"), "x"));
+  CHECK(std::filesystem::is_symlink(folder.path("link")));
+  CHECK(content_of(folder.path("target")) == "x");
+}
+
+TEST_CASE("files: a folder and a read-only file are refused before anything is written") {
+  const TemporaryFolder folder;
+  CHECK(check_writable(folder.path(".")).error().sentence.find("it is a folder") != std::string::npos);
+  CHECK_FALSE(check_writable(folder.path(std::string(300, 'x'))));
+  CHECK_FALSE(check_writable(folder.path("none/a.txt")));
+  if (::geteuid() != 0) {  // root may write everything
+    const std::string fixed = folder.file("fixed", "x");
+    std::filesystem::permissions(fixed, std::filesystem::perms::owner_read);
+    CHECK(check_writable(fixed).error().sentence == "cannot write " + fixed + ": Permission denied");
+  }
+  CHECK(folder.entries() <= 1);
+}
+
+TEST_CASE("files: two names of one file are the same file, whether it is there or not") {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("a", "x");
+  std::filesystem::create_symlink("a", folder.path("link"));
+  std::filesystem::create_symlink("gone", folder.path("dangling"));
+  std::filesystem::create_directory(folder.path("below"));
+  std::filesystem::create_hard_link(file, folder.path("hard"));
+  CHECK(same_file(file, folder.path("./a")));
+  CHECK(same_file(file, folder.path("below/../a")));
+  CHECK(same_file(file, folder.path("link")));
+  CHECK(same_file(file, folder.path("hard")));
+  CHECK(same_file(folder.path("gone"), folder.path("./gone")));
+  CHECK(same_file(folder.path("gone"), folder.path("dangling")));
+  CHECK(same_file("not-there", "./not-there"));
+  CHECK_FALSE(same_file(file, folder.path("gone")));
+  CHECK_FALSE(same_file(file, folder.path("below")));
+  CHECK_FALSE(same_file("/dev/null", "/dev/null"));  // what is written there overwrites nothing
 }
 
 TEST_CASE("files: a pipe is written directly") {

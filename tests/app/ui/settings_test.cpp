@@ -45,6 +45,12 @@ Settings unusual() {
 
 }  // namespace
 
+TEST_CASE("settings: a file that nests too deep is as if it were not there") {
+  std::string deep;
+  for (int i = 0; i < 50000; ++i) deep += "a.";
+  CHECK(parse_settings(deep + "b=1") == Settings{});
+}
+
 TEST_CASE("settings: format and parse round-trip") {
   CHECK(parse_settings(format_settings(unusual())) == unusual());
   CHECK(parse_settings(format_settings({})) == Settings{});

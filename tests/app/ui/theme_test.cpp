@@ -7,6 +7,8 @@
 #include <doctest/doctest.h>
 
 #include "app/ui/theme.h"
+#include "sim/programs/attention_tensors.h"
+#include "tests/sim/attention_schema.h"
 
 using namespace tilescope;
 
@@ -66,7 +68,7 @@ TEST_CASE("theme: every text has WCAG AA contrast on panels and insets") {
 
 TEST_CASE("theme: tensor colours differ for normal sight, protanopia, deuteranopia and tritanopia") {
   // L, m and l are one family, told apart by their letters; the others must differ by colour as well.
-  constexpr std::array apart = {Tensor::q, Tensor::k, Tensor::v, Tensor::s, Tensor::p, Tensor::o, Tensor::m};
+  constexpr std::array apart = {tensors::q, tensors::k, tensors::v, tensors::s, tensors::p, tensors::o, tensors::m};
   constexpr double clearly_different = 10;  // CIE76; 2.3 is just noticeable
   for (ThemeKind kind : both) {
     const Theme theme = make_theme(kind, 1);
@@ -84,7 +86,7 @@ TEST_CASE("theme: tensor colours differ for normal sight, protanopia, deuteranop
 TEST_CASE("theme: tensors contrast with the panel") {
   for (ThemeKind kind : both) {
     const Theme theme = make_theme(kind, 1);
-    for (Tensor t : all_tensors) {
+    for (Tensor t : attention_tensors()) {
       CAPTURE(to_string(t));
       CHECK(contrast_ratio(theme.color(t), theme.panel) >= (kind == ThemeKind::dark ? 4.5 : 2.0));
     }

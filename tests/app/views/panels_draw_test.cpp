@@ -12,6 +12,7 @@
 #include "app/views/panels.h"
 #include "app/views/softmax/softmax_figures.h"
 #include "app/views/timeline/timeline_picture.h"
+#include "sim/programs/attention_tensors.h"
 #include "tests/app/run_simulation.h"
 #include "tests/app/views/panel_screen.h"
 #include "tests/sim/test_gpus.h"
@@ -47,10 +48,10 @@ struct Showing {
       lane.simulation->program->emit_block(block.launch, block.block, operations);
       lane.operations = &operations;
       lane.operation = &operations.operations[static_cast<std::size_t>(lane.rest.op)];
-      lane.tile_history = std::make_shared<const TileHistory>(*lane.simulation, operations.plane);
+      lane.tile_history = std::make_shared<const TileHistory>(*lane.simulation, operations.domain.plane);
       if (values) {
         lane.history = *run_block(*lane.simulation->program, inputs, block.launch, block.block);
-        lane.reference = std::make_shared<const ReferencePlane>(*lane.simulation->program, inputs, operations.plane);
+        lane.reference = std::make_shared<const ReferencePlane>(*lane.simulation->program, inputs, operations.domain.plane);
       }
     }
     view.lanes = lanes;
@@ -196,10 +197,10 @@ TEST_CASE("traffic: hovering a row highlights its tensor once; leaving ends it")
     for (const HoverTensor& hover : of_kind<HoverTensor>(screen.frame(showing.view, draw_traffic_panel)))
       if (hover.tensor && (lit.empty() || lit.back() != *hover.tensor)) lit.push_back(*hover.tensor);
   }
-  CHECK(lit == std::vector<Tensor>{Tensor::q, Tensor::k, Tensor::v, Tensor::o, Tensor::lse});
+  CHECK(lit == std::vector<Tensor>{tensors::q, tensors::k, tensors::v, tensors::o, tensors::lse});
   View view = showing.view;
   Workspace lit_workspace = showing.workspace;
-  lit_workspace.hovered_tensor = Tensor::k;
+  lit_workspace.hovered_tensor = tensors::k;
   view.workspace = &lit_workspace;
   screen.mouse({60, 410});
   screen.frame(view, draw_traffic_panel);

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "app/views/race/race_reason.h"
+#include "sim/programs/attention_tensors.h"
 #include "tests/app/run_simulation.h"
 
 using namespace tilescope;
@@ -20,14 +21,14 @@ TEST_CASE("race reason: standard attention's extra traffic is S and P") {
   const auto standard = of_rows("standard", toy_gpu()), flash = of_rows("flash2", toy_gpu());
   const RaceReason reason = race_reason(*standard, *flash);
   REQUIRE(reason.tensors.size() == 2);
-  for (const Tensor tensor : reason.tensors) CHECK((tensor == Tensor::s || tensor == Tensor::p));
+  for (const Tensor tensor : reason.tensors) CHECK((tensor == tensors::s || tensor == tensors::p));
   CHECK(reason.second == 0);
   const auto moved = [&](Tensor tensor) {
     const TrafficTable table = standard->ledger.table();
-    const auto& row = table[static_cast<std::size_t>(tensor)];
+    const auto& row = table[tensor.index()];
     return row[static_cast<std::size_t>(Link::l2_to_sm)] + row[static_cast<std::size_t>(Link::sm_to_l2)];
   };
-  CHECK(reason.first == moved(Tensor::s) + moved(Tensor::p));
+  CHECK(reason.first == moved(tensors::s) + moved(tensors::p));
   CHECK(reason.share > 0);
   CHECK(reason.share < 1);
 }
@@ -45,7 +46,7 @@ TEST_CASE("race reason: a tensor that both move has both figures; the reverse ra
   const auto naive = of_rows("matmul_naive", toy_gpu()), tiled = of_rows("matmul_tiled", toy_gpu());
   const RaceReason reason = race_reason(*naive, *tiled);
   REQUIRE_FALSE(reason.tensors.empty());
-  CHECK(reason.tensors.front() == Tensor::k);
+  CHECK(reason.tensors.front() == tensors::k);
   CHECK(reason.second > 0);
   CHECK(reason.first > reason.second);
   CHECK(race_reason(*tiled, *naive).tensors.empty());

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "app/views/timeline/timeline_picture.h"
+#include "sim/programs/attention_tensors.h"
 
 using namespace tilescope;
 
@@ -26,7 +27,7 @@ TimeBins bins_of(double width, const std::vector<std::int64_t>& reads) {
   bins.width = width;
   for (const std::int64_t bytes : reads) {
     TrafficTable table{};
-    table[static_cast<std::size_t>(Tensor::k)][static_cast<std::size_t>(Link::hbm_read)] = bytes;
+    table[Tensor(tensors::k).index()][static_cast<std::size_t>(Link::hbm_read)] = bytes;
     bins.traffic.push_back(table);
   }
   return bins;
@@ -109,7 +110,7 @@ TEST_CASE("timeline: time ticks have their unit") {
 }
 
 TEST_CASE("timeline: loads in flight together use different sub-tracks") {
-  const UnitLane lane = lane_of({{0, 10}, {5, 15}, {10, 12}, {16, 20}}, {Tensor::k});
+  const UnitLane lane = lane_of({{0, 10}, {5, 15}, {10, 12}, {16, 20}}, {tensors::k});
   CHECK(lane.tracks == 2);
   CHECK(lane.bars[0].track == 0);
   CHECK(lane.bars[1].track == 1);
@@ -127,7 +128,7 @@ TEST_CASE("timeline: binary search finds every visible bar") {
     at += std::uniform_real_distribution(0.0, 3.0)(random);
     spans.push_back({at, at + std::uniform_real_distribution(0.1, 9.0)(random)});
   }
-  const UnitLane lane = lane_of(spans, {Tensor::q, Tensor::k, Tensor::v});
+  const UnitLane lane = lane_of(spans, {tensors::q, tensors::k, tensors::v});
   for (int i = 0; i < 200; ++i) {
     const double from = std::uniform_real_distribution(0.0, at)(random),
                  to = from + std::uniform_real_distribution(0.0, 100.0)(random);
@@ -141,13 +142,13 @@ TEST_CASE("timeline: binary search finds every visible bar") {
 }
 
 TEST_CASE("timeline: density is the fraction of time that a row is busy with a tensor") {
-  const UnitLane lane = lane_of({{0, 5}, {10, 20}, {20, 30}, {38, 40}}, {Tensor::k, Tensor::k, Tensor::v, Tensor::k});
+  const UnitLane lane = lane_of({{0, 5}, {10, 20}, {20, 30}, {38, 40}}, {tensors::k, tensors::k, tensors::v, tensors::k});
   const auto columns = density(lane, 0, 40, 4);
   REQUIRE(columns.size() == 4);
-  CHECK(columns[0].tensor[0] == Tensor::k);
+  CHECK(columns[0].tensor[0] == tensors::k);
   CHECK(columns[0].share[0] == doctest::Approx(0.5F));
   CHECK(columns[1].share[0] == doctest::Approx(1.0F));
-  CHECK(columns[2].tensor[0] == Tensor::v);
+  CHECK(columns[2].tensor[0] == tensors::v);
   CHECK(columns[3].share[0] == doctest::Approx(0.2F));
   CHECK(columns[3].share[1] == 0);
 }
@@ -164,7 +165,7 @@ TEST_CASE("timeline: density equals a direct sum for random bars") {
     spans.push_back({at, end});
     at = end;
   }
-  const UnitLane lane = lane_of(spans, {Tensor::q});
+  const UnitLane lane = lane_of(spans, {tensors::q});
   const double from = at * 0.2, to = at * 0.9;
   const auto columns = density(lane, from, to, 37);
   const double width = (to - from) / 37;
@@ -177,7 +178,7 @@ TEST_CASE("timeline: density equals a direct sum for random bars") {
 }
 
 TEST_CASE("timeline: two tensors at once never fill more than the column") {
-  const UnitLane lane = lane_of({{0, 10}, {0, 10}}, {Tensor::k, Tensor::v});
+  const UnitLane lane = lane_of({{0, 10}, {0, 10}}, {tensors::k, tensors::v});
   const auto columns = density(lane, 0, 10, 1);
   CHECK(columns[0].share[0] + columns[0].share[1] == doctest::Approx(1.0F));
 }

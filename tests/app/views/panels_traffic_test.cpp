@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "app/views/traffic/traffic_sheet.h"
+#include "sim/programs/attention_tensors.h"
+#include "tests/sim/attention_schema.h"
 #include "tests/sim/test_gpus.h"
 
 using namespace tilescope;
@@ -22,7 +24,8 @@ Simulation walked(const char* algorithm, const AttentionProblem& problem, const 
   simulation.request.problem = problem;
   simulation.request.gpu = gpu;
   const auto launches = simulation.program->launches();
-  simulation.ledger = Ledger(static_cast<int>(launches.size()), static_cast<int>(simulation.info->listing.size()));
+  simulation.ledger =
+      Ledger(static_cast<int>(launches.size()), static_cast<int>(simulation.info->listing.size()), attention_tensors());
   BlockOperations block;
   for (int launch = 0; launch < static_cast<int>(launches.size()); ++launch)
     for (std::int64_t b = 0; b < launches[static_cast<std::size_t>(launch)].blocks(); ++b) {
@@ -69,9 +72,9 @@ TEST_CASE("traffic: every row of every program agrees with its closed form on bo
 
 TEST_CASE("traffic: one extra byte is reported") {
   Simulation simulation = walked("flash2", AttentionProblem{}, toy_gpu());
-  simulation.ledger.add(0, Tensor::k, Link::l2_to_sm, 4, 32);
+  simulation.ledger.add(0, tensors::k, Link::l2_to_sm, 4, 32);
   const TrafficSheet sheet = sheet_of(simulation, LinkChoice::l2_to_sm);
-  const auto k = std::find_if(sheet.rows.begin(), sheet.rows.end(), [](const TrafficRow& row) { return row.tensor == Tensor::k; });
+  const auto k = std::find_if(sheet.rows.begin(), sheet.rows.end(), [](const TrafficRow& row) { return row.tensor == tensors::k; });
   REQUIRE(k != sheet.rows.end());
   CHECK(!k->agrees());
   CHECK(!sheet.total.agrees());
@@ -99,10 +102,10 @@ TEST_CASE("traffic: with a causal mask there is no minimum") {
 
 TEST_CASE("traffic: shared memory counts reads plus writes, so far and in total") {
   Simulation simulation = walked("flash2", AttentionProblem{}, toy_gpu());
-  simulation.ledger.add(0, Tensor::k, Link::smem_read, 5, 1000);
-  simulation.ledger.add(0, Tensor::k, Link::smem_write, 4, 500);
+  simulation.ledger.add(0, tensors::k, Link::smem_read, 5, 1000);
+  simulation.ledger.add(0, tensors::k, Link::smem_write, 4, 500);
   TrafficTable so_far{};
-  so_far[static_cast<std::size_t>(Tensor::k)][static_cast<std::size_t>(Link::smem_write)] = 300;
+  so_far[Tensor(tensors::k).index()][static_cast<std::size_t>(Link::smem_write)] = 300;
   const TrafficSheet sheet = traffic_sheet(simulation, std::nullopt, so_far, LinkChoice::shared);
   CHECK(sheet.total.whole == 1500);
   CHECK(sheet.total.so_far == 300);
@@ -115,10 +118,10 @@ TEST_CASE("traffic: only standard attention has rows for S and P") {
   };
   const TrafficSheet standard = sheet_of(walked("standard", AttentionProblem{}, toy_gpu()), LinkChoice::l2_to_sm);
   const TrafficSheet flash = sheet_of(walked("flash2", AttentionProblem{}, toy_gpu()), LinkChoice::l2_to_sm);
-  CHECK(has(standard, Tensor::s));
-  CHECK(has(standard, Tensor::p));
-  CHECK(!has(flash, Tensor::s));
-  CHECK(has(flash, Tensor::lse));
+  CHECK(has(standard, tensors::s));
+  CHECK(has(standard, tensors::p));
+  CHECK(!has(flash, tensors::s));
+  CHECK(has(flash, tensors::lse));
 }
 
 TEST_CASE("traffic: rivals are the other programs of the family, with the bytes that they report themselves") {
@@ -156,12 +159,16 @@ TEST_CASE("traffic: rows of partial sectors have no closed form, and the panel s
 }
 
 TEST_CASE("traffic: the segments of a rival's bar are its bytes; only standard attention has S and P") {
-  const auto part = [](const Rival& rival, Tensor tensor) { return rival.by_tensor[static_cast<std::size_t>(tensor)]; };
+  const auto part = [](const Rival& rival, Tensor tensor) {
+    std::int64_t bytes = 0;
+    for (const auto& [of, moved] : rival.by_tensor) bytes += of == tensor ? moved : 0;
+    return bytes;
+  };
   for (const Rival& rival : find_rivals(walked("flash2", AttentionProblem{}, toy_gpu()))) {
     CAPTURE(rival.id);
     std::int64_t sum = 0;
-    for (const Tensor tensor : all_tensors) sum += part(rival, tensor);
+    for (const Tensor tensor : attention_tensors()) sum += part(rival, tensor);
     CHECK(sum == rival.bytes);
-    CHECK((part(rival, Tensor::s) > 0 && part(rival, Tensor::p) > 0) == (rival.id == "standard"));
+    CHECK((part(rival, tensors::s) > 0 && part(rival, tensors::p) > 0) == (rival.id == "standard"));
   }
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "app/views/stage/race_layout.h"
+#include "sim/programs/attention_tensors.h"
 #include "tests/sim/test_gpus.h"
 
 namespace tilescope {
@@ -231,19 +232,19 @@ TEST_CASE("stage layout: flash2 on toy shows every tile of Q as a cell, and empt
   REQUIRE(program);
   const ProgramShape shape = program_shape(**info, **program, 0);
   const StageLayout layout = layout_stage({{0, 0}, {900, 640}}, gpu, shape, 0, metrics_at(1));
-  const TensorBox* q = layout.find(Tensor::q);
+  const TensorBox* q = layout.find(tensors::q);
   REQUIRE(q);
   CHECK(q->grid_rows == 4);
   CHECK(q->shown_rows == 4);
   CHECK(q->here);
-  REQUIRE(layout.find(Tensor::s));
-  CHECK_FALSE(layout.find(Tensor::s)->here);
-  CHECK(layout.find(Tensor::s)->lane.width() == 0);
-  REQUIRE(layout.find(Slot::s));
-  CHECK(layout.find(Slot::s)->rows == 16);
-  CHECK_FALSE(layout.find(Slot::s)->shared);
-  REQUIRE(layout.find(Slot::k));
-  CHECK(layout.find(Slot::k)->shared);
+  REQUIRE(layout.find(tensors::s));
+  CHECK_FALSE(layout.find(tensors::s)->here);
+  CHECK(layout.find(tensors::s)->lane.width() == 0);
+  REQUIRE(layout.find(tiles::s));
+  CHECK(layout.find(tiles::s)->rows == 16);
+  CHECK_FALSE(layout.find(tiles::s)->shared);
+  REQUIRE(layout.find(tiles::k));
+  CHECK(layout.find(tiles::k)->shared);
 }
 
 TEST_CASE("stage layout: standard attention has square S and P in HBM") {
@@ -253,10 +254,10 @@ TEST_CASE("stage layout: standard attention has square S and P in HBM") {
   const auto program = (*info)->make(AttentionProblem{}, TileShape{16, 16}, gpu);
   REQUIRE(program);
   const StageLayout layout = layout_stage({{0, 0}, {900, 640}}, gpu, program_shape(**info, **program, 0), 0, metrics_at(1));
-  REQUIRE(layout.find(Tensor::s));
-  CHECK(layout.find(Tensor::s)->here);
-  CHECK(layout.find(Tensor::s)->grid_rows == 4);
-  CHECK(layout.find(Tensor::s)->grid_cols == 4);
+  REQUIRE(layout.find(tensors::s));
+  CHECK(layout.find(tensors::s)->here);
+  CHECK(layout.find(tensors::s)->grid_rows == 4);
+  CHECK(layout.find(tensors::s)->grid_cols == 4);
 }
 
 TEST_CASE("stage layout: a link is wider where bandwidth is higher, and never too thin to see") {

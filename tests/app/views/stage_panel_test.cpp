@@ -10,6 +10,7 @@
 #include "app/ui/panel_state.h"
 #include "app/views/panels.h"
 #include "app/views/stage/stage_context.h"
+#include "sim/programs/attention_tensors.h"
 #include "tests/app/run_simulation.h"
 #include "tests/app/views/panel_screen.h"
 #include "tests/sim/test_gpus.h"
@@ -38,7 +39,7 @@ struct LaneAt {
     kept = *history;
     lane.operations = &kept->operations();
     lane.operation = &lane.operations->operations[static_cast<std::size_t>(lane.rest.op)];
-    lane.tile_history = std::make_shared<const TileHistory>(*lane.simulation, lane.operations->plane);
+    lane.tile_history = std::make_shared<const TileHistory>(*lane.simulation, lane.operations->domain.plane);
     if (values) lane.history = kept;
   }
   std::shared_ptr<const BlockHistory> kept;
@@ -112,13 +113,13 @@ TEST_CASE("stage panel: clicking chooses a row or an SM; hovering highlights the
   screen.frame(view, draw_stage_panel);
   screen.frame(view, draw_stage_panel);
   const StageLayout layout = panel_state<StageCache>("stage").layout;
-  const SlotBox* scores = layout.find(Slot::s);
+  const SlotBox* scores = layout.find(tiles::s);
   REQUIRE(scores);
   const Rect row = row_rect(*scores, 5);
   screen.frame(view, draw_stage_panel, row.center());
   const auto hovered = screen.frame(view, draw_stage_panel, row.center());
   REQUIRE(find_command<HoverTensor>(hovered));
-  CHECK(find_command<HoverTensor>(hovered)->tensor == Tensor::s);
+  CHECK(find_command<HoverTensor>(hovered)->tensor == tensors::s);
   const auto clicked = screen.frame(view, draw_stage_panel, row.center(), true);
   REQUIRE(find_command<SelectRow>(clicked));
   CHECK(find_command<SelectRow>(clicked)->row == 5);
@@ -131,7 +132,7 @@ TEST_CASE("stage panel: clicking chooses a row or an SM; hovering highlights the
   screen.frame(view, draw_stage_panel, layout.sms[1].box.center(), false);
 
   Workspace lit_workspace;
-  lit_workspace.hovered_tensor = Tensor::s;
+  lit_workspace.hovered_tensor = tensors::s;
   const View lit = view_of({&at.lane, 1}, lit_workspace);
   screen.frame(lit, draw_stage_panel, layout.l2_label.center());
   const auto left = screen.frame(lit, draw_stage_panel, layout.l2_label.center());
@@ -199,14 +200,14 @@ TEST_CASE("race panel: draws two runs of every attention program at any clock, a
 TEST_CASE("heat scale: factors keep their value, scores are signed about a half, masked entries are nothing") {
   Matrix scores(1, 3);
   scores.values = {-2, 0, 2};
-  const HeatScale signed_scale(Slot::s, &scores, nullptr);
+  const HeatScale signed_scale(tiles::s, &scores, nullptr);
   CHECK(signed_scale(-2) == doctest::Approx(0));
   CHECK(signed_scale(0) == doctest::Approx(0.5));
   CHECK(signed_scale(2) == doctest::Approx(1));
   CHECK(signed_scale(-INFINITY) == 0);
-  const HeatScale fraction(Slot::alpha, &scores, nullptr);
+  const HeatScale fraction(tiles::alpha, &scores, nullptr);
   CHECK(fraction(0.25F) == doctest::Approx(0.25));
-  const HeatScale sum(Slot::l, &scores, nullptr);
+  const HeatScale sum(tiles::l, &scores, nullptr);
   CHECK(sum(1) == doctest::Approx(0.5));
 }
 
@@ -215,7 +216,7 @@ TEST_CASE("cell picture: numbers appear only if they fit, and a condensed cell s
   auto matrix = std::make_shared<Matrix>(8, 8, 0.1F);
   matrix->at(3, 3) = -7;
   SlotBox box;
-  box.slot = Slot::s;
+  box.slot = tiles::s;
   box.rows = box.cols = box.shown_rows = box.shown_cols = 8;
   box.cells = {{0, 0}, {320, 240}};
   CellValues values;
@@ -228,7 +229,7 @@ TEST_CASE("cell picture: numbers appear only if they fit, and a condensed cell s
   box.shown_rows = box.shown_cols = 2;  // (3, 3) lies in the first cell: farthest from zero, and negative
   const CellPicture picture = make_cell_picture(box, values, screen.theme(), metrics);
   REQUIRE(picture.quads->size() == 4);
-  CHECK(picture.quads->instances()[0].colors[0] == heat_color(screen.theme(), Tensor::s, 0));
+  CHECK(picture.quads->instances()[0].colors[0] == heat_color(screen.theme(), tensors::s, 0));
   CHECK(picture.quads->instances()[3].colors[0] != picture.quads->instances()[0].colors[0]);
 }
 
@@ -238,7 +239,7 @@ TEST_CASE("cell picture: rescaling drains each row to its own factor") {
   auto alpha = std::make_shared<Matrix>(2, 1);
   alpha->values = {0.25F, 1.0F};
   SlotBox box;
-  box.slot = Slot::o;
+  box.slot = tiles::o;
   box.rows = box.cols = box.shown_rows = box.shown_cols = 2;
   box.cells = {{0, 0}, {100, 100}};
   const CellPicture picture = make_cell_picture(box, {output, output, 1, alpha, nullptr}, screen.theme(), {});

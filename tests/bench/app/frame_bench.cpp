@@ -17,6 +17,7 @@
 #include "app/model/measurements.h"
 #include "app/platform/headless_context.h"
 #include "app/views/app_frame.h"
+#include "sim/programs/attention_tensors.h"
 
 using namespace tilescope;
 
@@ -200,7 +201,7 @@ void other_row(OpenWindow& window, int turn) {
 }
 void light_tensor(OpenWindow& window, int turn) {
   if (turn < 0) return;
-  window.session->apply(HoverTensor{turn % 2 == 0 ? std::optional(Tensor::k) : std::nullopt});
+  window.session->apply(HoverTensor{turn % 2 == 0 ? std::optional(tensors::k) : std::nullopt});
 }
 void switch_race(OpenWindow& window, int turn) {
   if (turn < 0) return;

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "sim/analysis/io_complexity.h"
+#include "sim/programs/attention_tensors.h"
 #include "sim/programs/tile_program.h"
 #include "tests/sim/test_gpus.h"
 
@@ -40,8 +41,8 @@ TEST_CASE("io: flash1 moves (2 + 3 ceil(N/Bc)) N d elements, and its statistics 
   CHECK(count.bytes == 2 * (matrices + zeroing) + 4 * statistics);
   CHECK(count.leading_constant == 12);
   CHECK(count.order == "Θ(N²d²/M)");
-  CHECK(term_elements(count, Tensor::o, false) == 8 * 1024 * 64);
-  CHECK(term_elements(count, Tensor::o, true) == 9 * 1024 * 64);
+  CHECK(term_elements(count, tensors::o, false) == 8 * 1024 * 64);
+  CHECK(term_elements(count, tensors::o, true) == 9 * 1024 * 64);
 }
 
 TEST_CASE("io: standard writes and reads S and P once each, flash2 reads K and V once for each query tile") {

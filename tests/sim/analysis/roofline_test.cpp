@@ -4,6 +4,8 @@
 #include <doctest/doctest.h>
 
 #include "sim/analysis/roofline.h"
+#include "sim/programs/attention_tensors.h"
+#include "tests/sim/attention_schema.h"
 #include "tests/sim/test_gpus.h"
 
 using namespace tilescope;
@@ -19,7 +21,8 @@ Simulation simulation_of(std::string_view id, const AttentionProblem& problem, c
   REQUIRE(program);
   simulation.program = std::move(*program);
   const auto launches = simulation.program->launches();
-  simulation.ledger = Ledger(static_cast<int>(launches.size()), static_cast<int>(simulation.info->listing.size()));
+  simulation.ledger =
+      Ledger(static_cast<int>(launches.size()), static_cast<int>(simulation.info->listing.size()), attention_tensors());
   for (const LaunchSpec& launch : launches)
     simulation.launches.push_back({std::string(launch.name), launch.blocks(), 128, 0, 1, 1, Cycles(1000)});
   return simulation;
@@ -54,8 +57,8 @@ TEST_CASE("roofline: a GPU without an L2 has no ceiling for it") {
 TEST_CASE("roofline: the launches of standard attention carry their own products, and softmax none") {
   const AttentionProblem problem = {.heads = 3, .seq_q = 64, .seq_kv = 48, .head_dim = 32};
   Simulation simulation = simulation_of("standard", problem, toy_gpu());
-  for (int launch = 0; launch < 3; ++launch) simulation.ledger.add(launch, Tensor::s, Link::l2_to_sm, 1, 32000);
-  simulation.ledger.add(0, Tensor::q, Link::hbm_read, 1, 16000);
+  for (int launch = 0; launch < 3; ++launch) simulation.ledger.add(launch, tensors::s, Link::l2_to_sm, 1, 32000);
+  simulation.ledger.add(0, tensors::q, Link::hbm_read, 1, 16000);
   simulation.launches[0].hbm_bytes = 16000;
   simulation.launches[0].hbm_busy_cycles = 250;
   const auto points = roofline_points(simulation);
@@ -84,7 +87,7 @@ TEST_CASE("roofline: what the launches carry adds up to the closed form") {
     const AttentionProblem problem = {.batch = 2, .heads = 4, .kv_heads = 2, .seq_q = 64, .seq_kv = 96, .head_dim = 16};
     Simulation simulation = simulation_of(info.id, problem, toy_gpu());
     for (int launch = 0; launch < static_cast<int>(simulation.launches.size()); ++launch)
-      simulation.ledger.add(launch, Tensor::q, Link::l2_to_sm, 1, 100);
+      simulation.ledger.add(launch, simulation.program->inputs().front(), Link::l2_to_sm, 1, 100);
     double flops = 0, exps = 0;
     for (const RooflinePoint& point : roofline_points(simulation)) {
       flops += point.flops;
@@ -131,11 +134,11 @@ TEST_CASE("roofline: no point is above its roof, of any program, and launches mo
 TEST_CASE("roofline: what an earlier launch left in the L2 is told apart from a launch's own bytes") {
   const AttentionProblem problem = {.seq_q = 64, .seq_kv = 64, .head_dim = 32};
   Simulation simulation = simulation_of("standard", problem, toy_gpu());
-  simulation.ledger.add(0, Tensor::s, Link::sm_to_l2, 1, 8192);
-  simulation.ledger.add(0, Tensor::s, Link::hbm_write, 0, 5000);
-  simulation.ledger.add(1, Tensor::s, Link::hbm_write, 0, 3000);
-  simulation.ledger.add(1, Tensor::p, Link::sm_to_l2, 1, 8192);
-  simulation.ledger.add(1, Tensor::p, Link::hbm_write, 0, 8192);
+  simulation.ledger.add(0, tensors::s, Link::sm_to_l2, 1, 8192);
+  simulation.ledger.add(0, tensors::s, Link::hbm_write, 0, 5000);
+  simulation.ledger.add(1, tensors::s, Link::hbm_write, 0, 3000);
+  simulation.ledger.add(1, tensors::p, Link::sm_to_l2, 1, 8192);
+  simulation.ledger.add(1, tensors::p, Link::hbm_write, 0, 8192);
   for (int launch : {0, 1}) {
     simulation.launches[static_cast<std::size_t>(launch)].hbm_bytes = launch == 0 ? 5000 : 11192;
     simulation.launches[static_cast<std::size_t>(launch)].hbm_busy_cycles = 400;
@@ -150,7 +153,7 @@ TEST_CASE("roofline: what an earlier launch left in the L2 is told apart from a 
   REQUIRE(softmax != points.end());
   CHECK(softmax->earlier_bytes == 3000);
   CHECK(softmax->later_bytes == 0);
-  CHECK(softmax->tensors.front().tensor == Tensor::p);
+  CHECK(softmax->tensors.front().tensor == tensors::p);
 }
 
 TEST_CASE("roofline: a GPU with wgmma has a second tensor ceiling, and its ridges are those of mma.sync") {

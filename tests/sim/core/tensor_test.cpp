@@ -1,5 +1,7 @@
 // Layouts, names, and sectors counted against a count of every byte.
 #include "sim/core/tensor.h"
+#include "sim/programs/attention_tensors.h"
+#include "tests/sim/attention_schema.h"
 
 #include <random>
 #include <set>
@@ -55,22 +57,23 @@ TEST_CASE("tensor: rows of S and P are padded to whole sectors, by less than one
   p.seq_kv = 1001;
   for (DataType type : {DataType::fp16, DataType::bf16, DataType::fp32}) {
     p.dtype = type;
-    const TensorLayout layout = tensor_layout(p, {128, 128}, Tensor::p);
+    const TensorLayout layout = tensor_layout(p, {128, 128}, tensors::p);
     CHECK(layout.cols == 1001);
     CHECK(layout.row_bytes() % sector_size == 0);
     CHECK(layout.pad * layout.element_bytes < sector_size);
     CHECK(layout.bytes().value == 3 * layout.row_bytes());
     // The last tile of a row reaches into the row's last sector, and no further.
-    CHECK(sectors_touched(layout, {Tensor::p, 0, 0, 3, 0, 1001}) * sector_size == layout.bytes().value);
-    CHECK(sectors_touched(layout, {Tensor::p, 0, 1, 1, 896, 105}) * sector_size == layout.row_bytes() - 896 * layout.element_bytes);
+    CHECK(sectors_touched(layout, {tensors::p, 0, 0, 3, 0, 1001}) * sector_size == layout.bytes().value);
+    CHECK(sectors_touched(layout, {tensors::p, 0, 1, 1, 896, 105}) * sector_size ==
+          layout.row_bytes() - 896 * layout.element_bytes);
   }
 }
 
 TEST_CASE("tensor: an empty tile touches no sector") {
   TensorLayout layout;
   layout.planes = layout.rows = layout.cols = 8;
-  CHECK(sectors_touched(layout, {Tensor::q, 0, 3, 0, 0, 8}) == 0);
-  CHECK(sectors_touched(layout, {Tensor::q, 0, 3, 2, 0, 0}) == 0);
+  CHECK(sectors_touched(layout, {tensors::q, 0, 3, 0, 0, 8}) == 0);
+  CHECK(sectors_touched(layout, {tensors::q, 0, 3, 2, 0, 0}) == 0);
 }
 
 TEST_CASE("tensor: a tile far into a tensor of terabytes is counted without overflow") {
@@ -79,9 +82,9 @@ TEST_CASE("tensor: a tile far into a tensor of terabytes is counted without over
   p.heads = p.kv_heads = 64;
   p.seq_q = p.seq_kv = 1 << 14;
   p.head_dim = 128;
-  const TensorLayout layout = tensor_layout(p, {128, 128}, Tensor::s);
+  const TensorLayout layout = tensor_layout(p, {128, 128}, tensors::s);
   CHECK(layout.bytes().value == std::int64_t{65536} * 16384 * 16384 * 2);
-  CHECK(sectors_touched(layout, {Tensor::s, 65535, 16384 - 128, 128, 16384 - 128, 128}) == 128 * 8);
+  CHECK(sectors_touched(layout, {tensors::s, 65535, 16384 - 128, 128, 16384 - 128, 128}) == 128 * 8);
 }
 
 TEST_CASE("tensor: layouts follow the problem, with keys on the planes of their own heads and statistics in fp32") {
@@ -106,16 +109,16 @@ TEST_CASE("tensor: layouts follow the problem, with keys on the planes of their 
     CHECK(layout.bytes().value == planes * rows * layout.row_bytes());
     CHECK(layout.plane_bytes().value == rows * layout.row_bytes());
   };
-  for (Tensor tensor : {Tensor::q, Tensor::o}) same(tensor, 12, 10, 8, 2, 4, 8);
-  for (Tensor tensor : {Tensor::k, Tensor::v}) same(tensor, 6, 20, 8, 2, 5, 8);
-  for (Tensor tensor : {Tensor::s, Tensor::p}) same(tensor, 12, 10, 20, 2, 4, 5);
-  for (Tensor tensor : {Tensor::lse, Tensor::m, Tensor::l}) same(tensor, 12, 10, 1, 4, 4, 1);
+  for (Tensor tensor : {tensors::q, tensors::o}) same(tensor, 12, 10, 8, 2, 4, 8);
+  for (Tensor tensor : {tensors::k, tensors::v}) same(tensor, 6, 20, 8, 2, 5, 8);
+  for (Tensor tensor : {tensors::s, tensors::p}) same(tensor, 12, 10, 20, 2, 4, 5);
+  for (Tensor tensor : {tensors::lse, tensors::m, tensors::l}) same(tensor, 12, 10, 1, 4, 4, 1);
 }
 
 TEST_CASE("tensor: names of tensors and links are all different, and links are named as in the JSON") {
   std::set<std::string_view> names;
-  for (Tensor tensor : all_tensors) CHECK(names.insert(to_string(tensor)).second);
-  CHECK(to_string(Tensor::lse) == "L");
+  for (Tensor tensor : attention_tensors()) CHECK(names.insert(to_string(tensor)).second);
+  CHECK(to_string(tensors::lse) == "L");
   std::string links;
   for (Link link : all_links) links += std::string(to_string(link)) + " ";
   CHECK(links == "hbm_read hbm_write l2_to_sm sm_to_l2 smem_read smem_write ");

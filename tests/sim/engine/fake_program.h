@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sim/engine/run_program.h"
+#include "tests/sim/attention_schema.h"
 #include "tests/sim/test_gpus.h"
 
 namespace tilescope {
@@ -15,7 +16,7 @@ class FakeProgram final : public TileProgram {
   using Emit = std::function<void(int launch, std::int64_t block, BlockOperations&)>;
 
   FakeProgram(const AttentionProblem& problem, const TileShape& tile, std::vector<std::int64_t> blocks, Emit emit)
-      : TileProgram(problem, tile), emit_(std::move(emit)) {
+      : TileProgram(problem, tile, attention_schema()), emit_(std::move(emit)) {
     for (std::int64_t count : blocks) {
       LaunchSpec launch;
       launch.name = "launch";
@@ -26,20 +27,11 @@ class FakeProgram final : public TileProgram {
     }
   }
 
-  std::span<const Tensor> inputs() const override {
-    static constexpr Tensor tensors[] = {Tensor::q, Tensor::k, Tensor::v};
-    return tensors;
-  }
-  std::span<const Tensor> outputs() const override {
-    static constexpr Tensor tensors[] = {Tensor::o};
-    return tensors;
-  }
   void emit_block(int launch, std::int64_t block, BlockOperations& out) const override {
     out.clear();
     out.launch = launch;
     out.block = block;
-    out.plane = 0;
-    out.first_row = out.rows = 0;
+    out.domain = {};
     emit_(launch, block, out);
   }
   std::optional<ClosedForm> closed_form() const override { return std::nullopt; }
@@ -59,9 +51,9 @@ inline Operation load_k(std::int32_t row, std::int32_t rows, int issue_after = -
   Operation op;
   op.kind = OpKind::load;
   op.line = 1;
-  op.dst = Slot::k;
+  op.dst = tiles::k;
   op.ring = ring;
-  op.tile = {Tensor::k, 0, row, rows, 0, 16};
+  op.tile = {tensors::k, 0, row, rows, 0, 16};
   op.rows = rows;
   op.cols = 16;
   op.bytes = rows * 32;
@@ -73,8 +65,8 @@ inline Operation store_o(std::int32_t row, std::int32_t rows) {
   Operation op;
   op.kind = OpKind::store;
   op.line = 3;
-  op.src[0] = Slot::o;
-  op.tile = {Tensor::o, 0, row, rows, 0, 16};
+  op.src[0] = tiles::o;
+  op.tile = {tensors::o, 0, row, rows, 0, 16};
   op.rows = rows;
   op.cols = 16;
   op.bytes = rows * 32;
@@ -86,8 +78,8 @@ inline Operation matmul(std::int64_t flops, int wait_load = -1) {
   Operation op;
   op.kind = OpKind::matmul;
   op.line = 2;
-  op.dst = Slot::s;
-  op.src = {Slot::q, Slot::k, Slot::none, Slot::none};
+  op.dst = tiles::s;
+  op.src = {tiles::q, tiles::k, Slot::none, Slot::none};
   op.rows = op.cols = op.inner = 16;
   op.flops = flops;
   op.wait_load = wait_load;
@@ -98,8 +90,8 @@ inline Operation exps(std::int64_t count) {
   Operation op;
   op.kind = OpKind::exp;
   op.line = 2;
-  op.dst = Slot::p;
-  op.src[0] = Slot::s;
+  op.dst = tiles::p;
+  op.src[0] = tiles::s;
   op.rows = 1;
   op.cols = static_cast<std::int32_t>(count);
   op.exps = count;

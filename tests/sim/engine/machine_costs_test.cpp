@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "sim/programs/attention_tensors.h"
 #include "tests/sim/engine/fake_program.h"
 
 using namespace tilescope;
@@ -138,14 +139,14 @@ TEST_CASE("records: bins keep every busy cycle when neighbours are merged") {
 
 TEST_CASE("records: what a product reads from shared memory is its shared operand's, whichever of the two that is") {
   const auto run = run_fake(toy_gpu(), {1}, [](int, std::int64_t, BlockOperations& out) {
-    out.shared_slots = std::uint32_t{1} << static_cast<unsigned>(Slot::k);
+    out.shared_slots = std::uint32_t{1} << Slot(tiles::k).index();
     Operation product = matmul(512);
     product.smem_read_bytes = 256;
     add(out, product);
   });
   REQUIRE(run);
-  CHECK((*run)->ledger.total(Tensor::k, Link::smem_read).value == 256);
-  CHECK((*run)->ledger.total(Tensor::q, Link::smem_read).value == 0);
+  CHECK((*run)->ledger.total(tensors::k, Link::smem_read).value == 256);
+  CHECK((*run)->ledger.total(tensors::q, Link::smem_read).value == 0);
 }
 
 TEST_CASE("costs: ways to shared memory that wait for one another cost its latency each, where instructions wait at all") {

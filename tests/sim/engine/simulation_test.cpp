@@ -7,6 +7,7 @@
 #include <string>
 
 #include "sim/engine/simulation.h"
+#include "sim/programs/attention_tensors.h"
 #include "tests/sim/test_gpus.h"
 
 using namespace tilescope;
@@ -73,7 +74,7 @@ Sums simulated(const Simulation& simulation) {
 TrafficTable sum_of_bins(const TimeBins& bins) {
   TrafficTable sum{};
   for (const TrafficTable& bin : bins.traffic)
-    for (std::size_t t = 0; t < tensor_count; ++t)
+    for (std::size_t t = 0; t < most_tensors; ++t)
       for (std::size_t l = 0; l < link_count; ++l) sum[t][l] += bin[t][l];
   return sum;
 }
@@ -125,13 +126,13 @@ TEST_CASE("simulate: where nothing is evicted, HBM is read once for each input a
     problem.seq_q = problem.seq_kv = 128;
     problem.head_dim = 32;
     const Run flash2 = run(request_for("flash2", gpu, problem));
-    for (Tensor tensor : {Tensor::q, Tensor::k, Tensor::v})
+    for (Tensor tensor : {tensors::q, tensors::k, tensors::v})
       CHECK(flash2->ledger.total(tensor, Link::hbm_read).value == 2 * 128 * 32 * 2);
     CHECK(flash2->ledger.total(Link::hbm_write).value == 0);
     CHECK(flash2->hbm_write_after_flush.value == 2 * 128 * 32 * 2 + 2 * 128 * 4);
     // The intermediate S and P of standard attention never leave an L2 that holds them.
     const Run standard = run(request_for("standard", gpu, problem));
-    CHECK(standard->ledger.total(Tensor::s, Link::hbm_read).value == 0);
+    CHECK(standard->ledger.total(tensors::s, Link::hbm_read).value == 0);
     CHECK(standard->hbm_write_after_flush.value == 2 * 128 * 32 * 2 + 2 * 2 * 128 * 128 * 2);
     CHECK(standard->peak_hbm.value == 4 * 2 * 128 * 32 * 2 + 2 * 2 * 128 * 128 * 2);
     CHECK(standard->extra_hbm.value == 2 * 2 * 128 * 128 * 2);
@@ -147,17 +148,17 @@ TEST_CASE("simulate: on textbook, flash1 makes the accesses that the paper count
   // M = 64 KiB of fp16 is 32768 elements, so Bc = M / 4d = 128.
   CHECK(bc == 128);
   const auto elements = [&](Tensor tensor, Link link) { return flash1->ledger.total(tensor, link).value / 2; };
-  CHECK(elements(Tensor::k, Link::hbm_read) + elements(Tensor::v, Link::hbm_read) == 2 * n * d);
-  CHECK(elements(Tensor::q, Link::hbm_read) == passes * n * d);
-  CHECK(elements(Tensor::o, Link::hbm_read) == passes * n * d);
+  CHECK(elements(tensors::k, Link::hbm_read) + elements(tensors::v, Link::hbm_read) == 2 * n * d);
+  CHECK(elements(tensors::q, Link::hbm_read) == passes * n * d);
+  CHECK(elements(tensors::o, Link::hbm_read) == passes * n * d);
   // O is written in every pass, and once before the first to zero it.
-  CHECK(elements(Tensor::o, Link::hbm_write) == (passes + 1) * n * d);
+  CHECK(elements(tensors::o, Link::hbm_write) == (passes + 1) * n * d);
   // The paper's (2 + 3 ceil(N/Bc)) N d, plus that initialisation.
   std::int64_t matrices = 0;
-  for (Tensor tensor : {Tensor::q, Tensor::k, Tensor::v, Tensor::o})
+  for (Tensor tensor : {tensors::q, tensors::k, tensors::v, tensors::o})
     matrices += elements(tensor, Link::hbm_read) + elements(tensor, Link::hbm_write);
   CHECK(matrices == (2 + 3 * passes) * n * d + n * d);
-  for (Tensor tensor : {Tensor::m, Tensor::l}) {
+  for (Tensor tensor : {tensors::m, tensors::l}) {
     CHECK(flash1->ledger.total(tensor, Link::hbm_read).value == passes * n * 4);
     CHECK(flash1->ledger.total(tensor, Link::hbm_write).value == (passes + 1) * n * 4);
   }
@@ -169,7 +170,7 @@ TEST_CASE("simulate: on textbook, standard attention moves S and P across HBM fo
   problem.head_dim = 64;
   const Run standard = run(request_for("standard", textbook_gpu(), problem));
   std::int64_t elements = 0;
-  for (Tensor tensor : {Tensor::s, Tensor::p})
+  for (Tensor tensor : {tensors::s, tensors::p})
     for (Link link : {Link::hbm_read, Link::hbm_write}) elements += standard->ledger.total(tensor, link).value / 2;
   CHECK(elements == 4 * 1024 * 1024);
 }
@@ -224,8 +225,8 @@ TEST_CASE("simulate: a program that knows where a block works says the same as i
           if (!place) continue;
           (*program)->emit_block(static_cast<int>(launch), b, second);
           INFO("round ", round, " ", std::string(info.id), " launch ", launch, " block ", b);
-          CHECK(second.plane == place->plane);
-          CHECK(second.first_row == place->first_row);
+          CHECK(second.domain.plane == place->domain.plane);
+          CHECK(second.domain.first == place->domain.first);
           const std::int64_t twin = block_of_shape.emplace(place->shape, b).first->second;
           (*program)->emit_block(static_cast<int>(launch), twin, first);
           REQUIRE(first.operations.size() == second.operations.size());
@@ -233,9 +234,9 @@ TEST_CASE("simulate: a program that knows where a block works says the same as i
           bool all_same = true;
           for (std::size_t i = 0; i < first.operations.size(); ++i) {
             const Operation &x = first.operations[i], &y = second.operations[i];
-            const bool keys = x.tile.tensor == Tensor::k || x.tile.tensor == Tensor::v;
+            const bool keys = x.tile.tensor == tensors::k || x.tile.tensor == tensors::v;
             const auto plane_of = [&](const BlockOperations& block) {
-              return keys ? static_cast<std::int32_t>(problem.kv_plane_of(block.plane)) : block.plane;
+              return keys ? static_cast<std::int32_t>(problem.kv_plane_of(block.domain.plane)) : block.domain.plane;
             };
             bool same = x.kind == y.kind && x.line == y.line && x.dst == y.dst && x.src == y.src && x.ring == y.ring &&
                         x.rows == y.rows && x.cols == y.cols && x.inner == y.inner && x.bytes == y.bytes &&
@@ -245,7 +246,7 @@ TEST_CASE("simulate: a program that knows where a block works says the same as i
                         x.tile.cols == y.tile.cols;
             if (x.kind == OpKind::load || x.kind == OpKind::store)
               same = same && x.tile.plane - plane_of(first) == y.tile.plane - plane_of(second) &&
-                     x.tile.row - (keys ? 0 : first.first_row) == y.tile.row - (keys ? 0 : second.first_row);
+                     x.tile.row - (keys ? 0 : first.domain.first) == y.tile.row - (keys ? 0 : second.domain.first);
             all_same = all_same && same;
           }
           CHECK(all_same);

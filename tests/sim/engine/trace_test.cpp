@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/engine/refocused.h"
+#include "sim/programs/attention_tensors.h"
 #include "tests/sim/engine/fake_program.h"
 
 using namespace tilescope;
@@ -46,7 +47,7 @@ class Hash {
     std::memcpy(bytes, &value, sizeof(T));
     for (unsigned char byte : bytes) hash_ = (hash_ ^ byte) * 0x100000001b3U;
   }
-  void add(const TileRef& t) { add(t.tensor), add(t.plane), add(t.row), add(t.rows), add(t.col), add(t.cols); }
+  void add(const TileRef& t) { add(t.tensor.index()), add(t.plane), add(t.row), add(t.rows), add(t.col), add(t.cols); }
   std::uint64_t value() const { return hash_; }
 
  private:
@@ -65,10 +66,10 @@ std::uint64_t hash_of(const TraceState& s) {
   for (const SmState& sm : s.sms) h.add(sm.run), h.add(sm.resident), h.add(sm.progress), h.add(sm.busy_units);
   for (const TileInFlight& f : s.flights) {
     h.add(f.tile);
-    h.add(f.to_sm), h.add(f.progress), h.add(f.sm), h.add(f.slot), h.add(f.bytes), h.add(f.hbm_bytes);
+    h.add(f.to_sm), h.add(f.progress), h.add(f.sm), h.add(f.slot.index()), h.add(f.bytes), h.add(f.hbm_bytes);
   }
   for (const SlotState& f : s.slots) {
-    h.add(f.slot), h.add(f.ring), h.add(f.run), h.add(f.valid), h.add(f.arriving), h.add(f.progress);
+    h.add(f.slot.index()), h.add(f.ring), h.add(f.run), h.add(f.valid), h.add(f.arriving), h.add(f.progress);
     h.add(f.tile);
   }
   for (const auto& row : s.traffic)
@@ -89,7 +90,7 @@ std::uint64_t hash_of(const Trace& trace) {
 
 /// Whether no byte count of `a` is above that of `b`.
 bool none_above(const TrafficTable& a, const TrafficTable& b) {
-  for (std::size_t t = 0; t < tensor_count; ++t)
+  for (std::size_t t = 0; t < most_tensors; ++t)
     for (std::size_t l = 0; l < link_count; ++l)
       if (a[t][l] > b[t][l]) return false;
   return true;
@@ -329,14 +330,14 @@ TEST_CASE("trace: a buffer is arriving while its load is in the air, then holds 
   CHECK(flying.flights[0].progress == doctest::Approx(0.5));
   CHECK(flying.flights[0].to_sm);
   CHECK(flying.flights[0].hbm_bytes == 512);
-  CHECK(flying.flights[0].slot == Slot::k);
+  CHECK(flying.flights[0].slot == tiles::k);
   REQUIRE(flying.slots.size() == 1);
-  CHECK(flying.slots[0].slot == Slot::k);
+  CHECK(flying.slots[0].slot == tiles::k);
   CHECK(flying.slots[0].ring == 1);
   CHECK(flying.slots[0].arriving);
   CHECK_FALSE(flying.slots[0].valid);
   CHECK(flying.slots[0].progress == doctest::Approx(0.5));
-  CHECK(flying.slots[0].tile == TileRef{Tensor::k, 0, 32, 16, 0, 16});
+  CHECK(flying.slots[0].tile == TileRef{tensors::k, 0, 32, 16, 0, 16});
   CHECK(flying.slots[0].op == 0);  // the load
   CHECK(flying.sms[0].resident == 1);
   CHECK(flying.sms[0].run == 0);
@@ -350,23 +351,23 @@ TEST_CASE("trace: a buffer is arriving while its load is in the air, then holds 
   REQUIRE(landed.slots.size() == 1);
   CHECK(landed.slots[0].valid);
   CHECK_FALSE(landed.slots[0].arriving);
-  CHECK(landed.traffic[static_cast<std::size_t>(Tensor::k)][static_cast<std::size_t>(Link::hbm_read)] == 512);
-  CHECK(landed.l2_resident[static_cast<std::size_t>(Tensor::k)] == 512);
+  CHECK(landed.traffic[Tensor(tensors::k).index()][static_cast<std::size_t>(Link::hbm_read)] == 512);
+  CHECK(landed.l2_resident[Tensor(tensors::k).index()] == 512);
   const TraceState computing = trace.state_at_cycle(0, 628);
   REQUIRE(computing.slots.size() == 2);
   CHECK(computing.slots[1].op == 1);
-  CHECK(computing.slots[1].slot == Slot::s);
+  CHECK(computing.slots[1].slot == tiles::s);
   CHECK(computing.slots[1].arriving);
   CHECK(computing.sms[0].busy_units == 1U << static_cast<int>(Unit::tensor));
   const TraceState leaving = trace.state_at_cycle(0, 756);
   REQUIRE(leaving.flights.size() == 1);
   CHECK_FALSE(leaving.flights[0].to_sm);
-  CHECK(leaving.flights[0].slot == Slot::o);
+  CHECK(leaving.flights[0].slot == tiles::o);
   CHECK(leaving.flights[0].progress == doctest::Approx(0.5));
   const TraceState end = trace.state_at_cycle(0, 1e9);
   CHECK(end.cycle == 864);
   CHECK(end.step == 3);
-  CHECK(end.l2_dirty[static_cast<std::size_t>(Tensor::o)] == 512);
+  CHECK(end.l2_dirty[Tensor(tensors::o).index()] == 512);
 }
 
 TEST_CASE("trace: at real sizes traffic is read from bins, rises, and is exact at the end") {

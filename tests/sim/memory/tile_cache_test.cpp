@@ -7,6 +7,8 @@
 
 #include "sim/memory/line_cache.h"
 #include "sim/memory/tile_cache.h"
+#include "sim/programs/attention_tensors.h"
+#include "tests/sim/attention_schema.h"
 
 using namespace tilescope;
 
@@ -16,7 +18,7 @@ namespace {
 TensorLayouts small_layouts() {
   AttentionProblem problem;
   problem.head_dim = 64;
-  return tensor_layouts(problem, TileShape{16, 16});
+  return tensor_layouts(problem, TileShape{16, 16}, attention_tensors());
 }
 
 TileRef tile_of(Tensor tensor, int row, int rows = 16, int cols = 64) {
@@ -90,16 +92,16 @@ std::vector<Step> walk(const AttentionProblem& p, const TileShape& tile, int lan
           f(row, std::min(br, nq - row), lane % 2);
         }
       };
-      each([&](int row, int rows, int side) { steps.push_back({{Tensor::q, plane, row, rows, 0, d}, side, false}); });
+      each([&](int row, int rows, int side) { steps.push_back({{tensors::q, plane, row, rows, 0, d}, side, false}); });
       const auto kv_plane = static_cast<std::int32_t>(p.kv_plane_of(plane));
       for (std::int32_t key = 0; key < nk; key += bc) {
         const std::int32_t keys = std::min(bc, nk - key);
-        each([&](int, int, int side) { steps.push_back({{Tensor::k, kv_plane, key, keys, 0, d}, side, false}); });
-        each([&](int, int, int side) { steps.push_back({{Tensor::v, kv_plane, key, keys, 0, d}, side, false}); });
+        each([&](int, int, int side) { steps.push_back({{tensors::k, kv_plane, key, keys, 0, d}, side, false}); });
+        each([&](int, int, int side) { steps.push_back({{tensors::v, kv_plane, key, keys, 0, d}, side, false}); });
       }
       each([&](int row, int rows, int side) {
-        steps.push_back({{Tensor::o, plane, row, rows, 0, d}, side, true});
-        steps.push_back({{Tensor::lse, plane, row, rows, 0, 1}, side, true});
+        steps.push_back({{tensors::o, plane, row, rows, 0, d}, side, true});
+        steps.push_back({{tensors::lse, plane, row, rows, 0, 1}, side, true});
       });
     }
   return steps;
@@ -110,36 +112,36 @@ std::vector<Step> walk(const AttentionProblem& p, const TileShape& tile, int lan
 TEST_CASE("l2: a second read of a resident tile costs no HBM bytes") {
   const TileMap map(small_layouts());
   TileCache cache(map, Bytes(64 * 1024), 1);
-  CHECK(cache.read(tile_of(Tensor::k, 0), 0).hbm_read_bytes == 2048);
-  CHECK(cache.read(tile_of(Tensor::k, 0), 0).hbm_read_bytes == 0);
-  CHECK(cache.resident()[static_cast<std::size_t>(Tensor::k)] == 2048);
+  CHECK(cache.read(tile_of(tensors::k, 0), 0).hbm_read_bytes == 2048);
+  CHECK(cache.read(tile_of(tensors::k, 0), 0).hbm_read_bytes == 0);
+  CHECK(cache.resident()[Tensor(tensors::k).index()] == 2048);
 }
 
 TEST_CASE("l2: the least recently used tile goes first") {
   const TileMap map(small_layouts());
   TileCache cache(map, Bytes(3 * 2048), 1);
-  for (int row : {0, 16, 32}) cache.read(tile_of(Tensor::k, row), 0);
-  cache.read(tile_of(Tensor::k, 0), 0);
-  CHECK(cache.read(tile_of(Tensor::k, 48), 0).hbm_read_bytes == 2048);  // puts out row 16
-  CHECK(cache.read(tile_of(Tensor::k, 0), 0).hbm_read_bytes == 0);
-  CHECK(cache.read(tile_of(Tensor::k, 32), 0).hbm_read_bytes == 0);
-  CHECK(cache.read(tile_of(Tensor::k, 16), 0).hbm_read_bytes == 2048);
+  for (int row : {0, 16, 32}) cache.read(tile_of(tensors::k, row), 0);
+  cache.read(tile_of(tensors::k, 0), 0);
+  CHECK(cache.read(tile_of(tensors::k, 48), 0).hbm_read_bytes == 2048);  // puts out row 16
+  CHECK(cache.read(tile_of(tensors::k, 0), 0).hbm_read_bytes == 0);
+  CHECK(cache.read(tile_of(tensors::k, 32), 0).hbm_read_bytes == 0);
+  CHECK(cache.read(tile_of(tensors::k, 16), 0).hbm_read_bytes == 2048);
 }
 
 TEST_CASE("l2: two partitions keep a copy of the far half, and only the first reader goes to HBM") {
   const TileMap map(small_layouts());
   TileCache cache(map, Bytes(64 * 1024), 2);
-  const TileAccess first = cache.read(tile_of(Tensor::k, 0), 0);
+  const TileAccess first = cache.read(tile_of(tensors::k, 0), 0);
   CHECK(first.hbm_read_bytes == 2048);
   CHECK(first.crossed_bytes > 0);
   CHECK(cache.used(0) == 2048);  // its half and a copy of the other
   CHECK(cache.used(1) == 1024);
-  const TileAccess other_side = cache.read(tile_of(Tensor::k, 0), 1);
+  const TileAccess other_side = cache.read(tile_of(tensors::k, 0), 1);
   CHECK(other_side.hbm_read_bytes == 0);
   CHECK(other_side.crossed_bytes > 0);
   CHECK(cache.used(1) == 2048);
-  CHECK(cache.read(tile_of(Tensor::k, 0), 0).crossed_bytes == 0);
-  CHECK(cache.read(tile_of(Tensor::k, 0), 1).crossed_bytes == 0);
+  CHECK(cache.read(tile_of(tensors::k, 0), 0).crossed_bytes == 0);
+  CHECK(cache.read(tile_of(tensors::k, 0), 1).crossed_bytes == 0);
 }
 
 TEST_CASE("l2: data that both sides read see half the capacity") {
@@ -151,7 +153,7 @@ TEST_CASE("l2: data that both sides read see half the capacity") {
     for (int pass = 0; pass < 2; ++pass)
       for (int row : {0, 16, 32, 48})
         for (int side : {0, 1}) {
-          const std::int64_t bytes = cache.read(tile_of(Tensor::k, row), side).hbm_read_bytes;
+          const std::int64_t bytes = cache.read(tile_of(tensors::k, row), side).hbm_read_bytes;
           if (pass == 1) read += bytes;
         }
     return read;
@@ -163,51 +165,51 @@ TEST_CASE("l2: data that both sides read see half the capacity") {
 TEST_CASE("l2: a write fetches nothing, stays dirty, drops the other side's copies and reaches HBM when it is evicted") {
   const TileMap map(small_layouts());
   TileCache cache(map, Bytes(8 * 1024), 2);
-  cache.read(tile_of(Tensor::o, 0), 0);
+  cache.read(tile_of(tensors::o, 0), 0);
   CHECK(cache.used(0) == 2048);
-  cache.write(tile_of(Tensor::o, 0), 1);
+  cache.write(tile_of(tensors::o, 0), 1);
   CHECK(cache.used(0) == 1024);
   CHECK(cache.used(1) == 2048);  // the writer's side has a copy of the far half
-  CHECK(cache.read(tile_of(Tensor::o, 0), 1).crossed_bytes == 0);
-  CHECK(cache.dirty()[static_cast<std::size_t>(Tensor::o)] == 2048);
+  CHECK(cache.read(tile_of(tensors::o, 0), 1).crossed_bytes == 0);
+  CHECK(cache.dirty()[Tensor(tensors::o).index()] == 2048);
   CHECK(evicted_bytes(cache) == 0);
-  CHECK(cache.read(tile_of(Tensor::o, 0), 1).hbm_read_bytes == 0);
+  CHECK(cache.read(tile_of(tensors::o, 0), 1).hbm_read_bytes == 0);
   std::int64_t written = 0;
   for (int row : {0, 16, 32, 48})
     for (int side : {0, 1}) {
-      cache.read(tile_of(Tensor::k, row), side);
+      cache.read(tile_of(tensors::k, row), side);
       written += evicted_bytes(cache);
     }
   CHECK(written == 2048);
-  CHECK(cache.dirty()[static_cast<std::size_t>(Tensor::o)] == 0);
+  CHECK(cache.dirty()[Tensor(tensors::o).index()] == 0);
 }
 
 TEST_CASE("l2: a copy stays when its home goes, and using it is no use of the home") {
   const TileMap map(small_layouts());
   TileCache cache(map, Bytes(16 * 1024), 2);
-  cache.read(tile_of(Tensor::q, 0), 0);
+  cache.read(tile_of(tensors::q, 0), 0);
   // Side 1 alone fills partition 1 with its own half and copies: the home half of the tile there is the oldest.
   for (int row : {0, 16, 32, 48}) {
-    cache.read(tile_of(Tensor::k, row), 1);
-    CHECK(cache.read(tile_of(Tensor::q, 0), 0).hbm_read_bytes == 0);
-    CHECK(cache.read(tile_of(Tensor::q, 0), 0).crossed_bytes == 0);
+    cache.read(tile_of(tensors::k, row), 1);
+    CHECK(cache.read(tile_of(tensors::q, 0), 0).hbm_read_bytes == 0);
+    CHECK(cache.read(tile_of(tensors::q, 0), 0).crossed_bytes == 0);
   }
-  CHECK(cache.read(tile_of(Tensor::q, 0), 1).hbm_read_bytes == 1024);  // its near half is gone; the other is homed in partition 0
+  CHECK(cache.read(tile_of(tensors::q, 0), 1).hbm_read_bytes == 1024);  // its near half is gone; the other is homed in partition 0
 }
 
 TEST_CASE("l2: where too much is dirty, what was used longest ago is written back and stays") {
   const TileMap map(small_layouts());
   TileCache cache(map, Bytes(16 * 2048), 1, CachePolicy{0, 0, 0.125});
-  cache.write(tile_of(Tensor::o, 0), 0);
-  cache.write(tile_of(Tensor::o, 16), 0);
+  cache.write(tile_of(tensors::o, 0), 0);
+  cache.write(tile_of(tensors::o, 16), 0);
   CHECK(evicted_bytes(cache) == 0);
-  cache.read(tile_of(Tensor::o, 0), 0);
-  cache.write(tile_of(Tensor::o, 32), 0);
+  cache.read(tile_of(tensors::o, 0), 0);
+  cache.write(tile_of(tensors::o, 32), 0);
   CHECK(evicted_bytes(cache) == 2048);
-  CHECK(cache.dirty()[static_cast<std::size_t>(Tensor::o)] == 2 * 2048);
-  cache.write(tile_of(Tensor::o, 0), 0);  // was read in between, so that it still is dirty
+  CHECK(cache.dirty()[Tensor(tensors::o).index()] == 2 * 2048);
+  cache.write(tile_of(tensors::o, 0), 0);  // was read in between, so that it still is dirty
   CHECK(evicted_bytes(cache) == 0);
-  CHECK(cache.read(tile_of(Tensor::o, 16), 0).hbm_read_bytes == 0);
+  CHECK(cache.read(tile_of(tensors::o, 16), 0).hbm_read_bytes == 0);
 }
 
 /// 256 tiles of 8 KiB of each matrix.
@@ -215,20 +217,20 @@ TensorLayouts many_tiles() {
   AttentionProblem problem;
   problem.head_dim = 64;
   problem.seq_q = problem.seq_kv = 1 << 14;
-  return tensor_layouts(problem, TileShape{64, 64});
+  return tensor_layouts(problem, TileShape{64, 64}, attention_tensors());
 }
 
 TEST_CASE("l2: in sets, what is dirty is written back when it would be evicted, and stays once") {
   const TileMap map(many_tiles());
   TileCache cache(map, Bytes(1 << 20), 1, CachePolicy{16, 8192, 1});
-  const TileRef written = tile_of(Tensor::o, 0, 64);
+  const TileRef written = tile_of(tensors::o, 0, 64);
   cache.write(written, 0);
   int read = 0;
-  while (cache.dirty()[static_cast<std::size_t>(Tensor::o)] != 0) cache.read(tile_of(Tensor::k, 64 * read++, 64), 0);
+  while (cache.dirty()[Tensor(tensors::o).index()] != 0) cache.read(tile_of(tensors::k, 64 * read++, 64), 0);
   CHECK(evicted_bytes(cache) == 8192);
   CHECK(read > 64);
-  CHECK(cache.resident()[static_cast<std::size_t>(Tensor::o)] == 8192);
-  while (cache.resident()[static_cast<std::size_t>(Tensor::o)] != 0) cache.read(tile_of(Tensor::k, 64 * read++, 64), 0);
+  CHECK(cache.resident()[Tensor(tensors::o).index()] == 8192);
+  while (cache.resident()[Tensor(tensors::o).index()] != 0) cache.read(tile_of(tensors::k, 64 * read++, 64), 0);
   CHECK(evicted_bytes(cache) == 0);
   CHECK(read < 180);
 }
@@ -237,16 +239,16 @@ TEST_CASE("l2: in sets, one dirty tile is written back for each tile that comes,
   const TileMap map(many_tiles());
   TileCache cache(map, Bytes(1 << 20), 1, CachePolicy{16, 8192, 1});
   constexpr int written = 32;
-  for (int i = 0; i < written; ++i) cache.write(tile_of(Tensor::o, 64 * i, 64), 0);
+  for (int i = 0; i < written; ++i) cache.write(tile_of(tensors::o, 64 * i, 64), 0);
   std::int64_t evicted = 0;
   for (int i = 0; i < 250; ++i) {
-    cache.read(tile_of(Tensor::k, 64 * i, 64), 0);
+    cache.read(tile_of(tensors::k, 64 * i, 64), 0);
     const std::int64_t now = evicted_bytes(cache);
     CHECK(now <= 8192);
     evicted += now;
   }
   CHECK(evicted == written * 8192);
-  CHECK(cache.resident()[static_cast<std::size_t>(Tensor::o)] == 0);
+  CHECK(cache.resident()[Tensor(tensors::o).index()] == 0);
   constexpr int most_sets = 8, slice_bytes = 128;
   CHECK(cache.used(0) <= 1 << 20);
   CHECK(cache.used(0) > (1 << 20) - most_sets * 2 * slice_bytes);
@@ -260,7 +262,7 @@ TEST_CASE("l2: sets lose some of what would just fit, and the rest of what would
     const auto pass = [&](int first, int count) {
       std::int64_t read = 0;
       for (int i = first; i < first + count; ++i)
-        read += cache.read(tile_of(Tensor::k, i * 64, 64), i % 3 == 0 ? 1 : 0).hbm_read_bytes;
+        read += cache.read(tile_of(tensors::k, i * 64, 64), i % 3 == 0 ? 1 : 0).hbm_read_bytes;
       return read;
     };
     pass(0, 32);
@@ -284,37 +286,37 @@ TEST_CASE("l2: sets lose some of what would just fit, and the rest of what would
 TEST_CASE("l2: an access to part of a tile fetches only that part") {
   AttentionProblem problem;
   problem.seq_q = problem.seq_kv = 256;
-  const TileMap map(tensor_layouts(problem, TileShape{128, 128}));
+  const TileMap map(tensor_layouts(problem, TileShape{128, 128}, attention_tensors()));
   TileCache cache(map, Bytes(1024 * 1024), 1);
   // Four rows of S across two tiles of 128 columns.
-  CHECK(cache.read({Tensor::s, 0, 8, 4, 0, 256}, 0).hbm_read_bytes == 4 * 512);
-  CHECK(cache.read({Tensor::s, 0, 8, 4, 0, 256}, 0).hbm_read_bytes == 0);
-  CHECK(cache.read({Tensor::s, 0, 0, 128, 0, 128}, 0).hbm_read_bytes == 124 * 256);
-  CHECK(cache.resident()[static_cast<std::size_t>(Tensor::s)] == 128 * 256 + 4 * 256);
+  CHECK(cache.read({tensors::s, 0, 8, 4, 0, 256}, 0).hbm_read_bytes == 4 * 512);
+  CHECK(cache.read({tensors::s, 0, 8, 4, 0, 256}, 0).hbm_read_bytes == 0);
+  CHECK(cache.read({tensors::s, 0, 0, 128, 0, 128}, 0).hbm_read_bytes == 124 * 256);
+  CHECK(cache.resident()[Tensor(tensors::s).index()] == 128 * 256 + 4 * 256);
 }
 
 TEST_CASE("l2: tiles are tracked together below the least and cut above the most that is asked for, and no byte is lost") {
   AttentionProblem problem;
   problem.seq_q = problem.seq_kv = 4096;
   problem.head_dim = 64;
-  const TensorLayouts layouts = tensor_layouts(problem, TileShape{128, 128});
+  const TensorLayouts layouts = tensor_layouts(problem, TileShape{128, 128}, attention_tensors());
   const TileMap coarse(layouts, {2048, 0}), fine(layouts, {512, 1024});
-  CHECK(coarse.tile_bytes(Tensor::k) == 128 * 128);
-  CHECK(fine.tile_bytes(Tensor::k) == 1024);
-  CHECK(coarse.tile_bytes(Tensor::l) == 2048);  // a statistic is 4 bytes
-  CHECK(fine.tile_bytes(Tensor::l) == 512);
+  CHECK(coarse.tile_bytes(tensors::k) == 128 * 128);
+  CHECK(fine.tile_bytes(tensors::k) == 1024);
+  CHECK(coarse.tile_bytes(tensors::l) == 2048);  // a statistic is 4 bytes
+  CHECK(fine.tile_bytes(tensors::l) == 512);
   for (const TileMap* map : {&coarse, &fine}) {
     TileCache cache(*map, Bytes(64 << 20), 2);
-    CHECK(cache.read({Tensor::k, 0, 0, 128, 0, 64}, 0).hbm_read_bytes == 128 * 128);
-    CHECK(cache.read({Tensor::l, 0, 0, 128, 0, 1}, 1).hbm_read_bytes == 512);
-    CHECK(cache.read({Tensor::k, 0, 64, 128, 0, 64}, 0).hbm_read_bytes == 64 * 128);
+    CHECK(cache.read({tensors::k, 0, 0, 128, 0, 64}, 0).hbm_read_bytes == 128 * 128);
+    CHECK(cache.read({tensors::l, 0, 0, 128, 0, 1}, 1).hbm_read_bytes == 512);
+    CHECK(cache.read({tensors::k, 0, 64, 128, 0, 64}, 0).hbm_read_bytes == 64 * 128);
   }
 }
 
 TEST_CASE("l2: an L2 too small for a tile misses every time and never grows") {
   const TileMap map(small_layouts());
   TileCache cache(map, Bytes(1024), 2);
-  for (int i = 0; i < 10; ++i) CHECK(cache.read(tile_of(Tensor::k, 16 * (i % 4)), i % 2).hbm_read_bytes == 2048);
+  for (int i = 0; i < 10; ++i) CHECK(cache.read(tile_of(tensors::k, 16 * (i % 4)), i % 2).hbm_read_bytes == 2048);
   CHECK(cache.used(0) <= 512);
   CHECK(cache.used(1) <= 512);
 }
@@ -329,10 +331,10 @@ TEST_CASE("l2: the slices of every tensor add up to its sectors, whatever its sh
     problem.head_dim = 1 + static_cast<int>(random() % 80);
     problem.dtype = random() % 2 == 0 ? DataType::fp16 : DataType::fp32;
     const TileShape tile{1 + static_cast<int>(random() % 150), 1 + static_cast<int>(random() % 150)};
-    const TensorLayouts layouts = tensor_layouts(problem, tile);
+    const TensorLayouts layouts = tensor_layouts(problem, tile, attention_tensors());
     const TileMap map(layouts);
-    for (Tensor tensor : all_tensors) {
-      const TensorLayout& layout = layouts[static_cast<std::size_t>(tensor)];
+    for (Tensor tensor : attention_tensors()) {
+      const TensorLayout& layout = layouts[tensor.index()];
       std::int64_t whole = 0, halves = 0;
       for (std::int32_t plane = 0; plane < layout.planes; ++plane)
         map.for_each_part({tensor, plane, 0, static_cast<std::int32_t>(layout.rows), 0, static_cast<std::int32_t>(layout.cols)},
@@ -343,7 +345,7 @@ TEST_CASE("l2: the slices of every tensor add up to its sectors, whatever its sh
                                                b = map.sectors_of_half(geometry, slices, 1);
                             halves += a + b;
                           });
-      INFO("round ", round, " tensor ", static_cast<int>(tensor));
+      INFO("round ", round, " tensor ", static_cast<int>(tensor.index()));
       CHECK(whole == ceil_div(layout.bytes().value, sector_size));
       CHECK(halves == whole);
     }
@@ -360,7 +362,7 @@ TEST_CASE("l2 against its oracle: where everything fits, HBM bytes are the same 
     problem.seq_kv = 1 + static_cast<int>(random() % 300);
     problem.head_dim = 16 * (1 + static_cast<int>(random() % 8));
     const TileShape tile{16 << random() % 3, 16 << random() % 3};
-    const TensorLayouts layouts = tensor_layouts(problem, tile);
+    const TensorLayouts layouts = tensor_layouts(problem, tile, attention_tensors());
     const auto steps = walk(problem, tile, 1 + static_cast<int>(random() % 8));
     for (int partitions : {1, 2}) {
       const Totals tiles = run_tiles(layouts, Bytes(64 << 20), partitions, steps);
@@ -384,7 +386,7 @@ TEST_CASE("l2 against its oracle: where not everything fits, HBM reads agree wit
     problem.seq_kv = 1024 + 64 * static_cast<int>(random() % 16);
     problem.head_dim = 64;
     const TileShape tile = round % 2 == 0 ? TileShape{64, 32} : TileShape{16, 8};  // small tiles are tracked several at a time
-    const TensorLayouts layouts = tensor_layouts(problem, tile);
+    const TensorLayouts layouts = tensor_layouts(problem, tile, attention_tensors());
     const auto steps = walk(problem, tile, 4);
     const std::int64_t kv = 2 * problem.seq_kv * 128;
     for (int partitions : {1, 2})
@@ -415,7 +417,7 @@ TEST_CASE(
     problem.seq_q = 1024;
     problem.seq_kv = 4096;
     problem.head_dim = 64;
-    const TensorLayouts layouts = tensor_layouts(problem, {64, 64});
+    const TensorLayouts layouts = tensor_layouts(problem, {64, 64}, attention_tensors());
     const auto steps = walk(problem, {64, 64}, 4);
     const Bytes capacity(static_cast<std::int64_t>(part * 2 * 4096 * 128));
     const Totals tiles = run_tiles(layouts, capacity, 2, steps, policy), lines = run_lines(layouts, capacity, 2, steps, policy);

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "sim/numerics/tile_machine.h"
+#include "sim/programs/attention_tensors.h"
 #include "tests/sim/test_gpus.h"
 
 using namespace tilescope;
@@ -21,9 +22,9 @@ AttentionProblem problem_of(DataType type, bool causal = false) {
 double error_of(std::string_view id, const AttentionProblem& problem, const InputSource& inputs) {
   const auto program = (*find_program(id))->make(problem, {16, 8}, toy_gpu());
   REQUIRE(program);
-  const auto made = run_plane(**program, inputs, 0, Tensor::o);
+  const auto made = run_plane(**program, inputs, 0, tensors::o);
   REQUIRE(made);
-  return relative_error(*made, reference_plane(**program, inputs, 0, Tensor::o));
+  return relative_error(*made, reference_plane(**program, inputs, 0, tensors::o));
 }
 
 /// A matrix whose entry is a function of its place.
@@ -77,7 +78,7 @@ TEST_CASE("adversarial: a maximum that falls with every key never rescales") {
   for (int i = 0; i < static_cast<int>(operations.size()); ++i) {
     const Operation& op = operations[static_cast<std::size_t>(i)];
     if (op.kind != OpKind::exp_rows) continue;
-    for (int r = 0; r < op.rows; ++r) CHECK(history->value(Slot::alpha, i)->at(r, 0) == (op.iteration == 0 ? 0.0F : 1.0F));
+    for (int r = 0; r < op.rows; ++r) CHECK(history->value(tiles::alpha, i)->at(r, 0) == (op.iteration == 0 ? 0.0F : 1.0F));
   }
   CHECK(error_of("flash2", problem_of(DataType::fp32), inputs) <= 1e-5);
 }
@@ -88,15 +89,15 @@ TEST_CASE("adversarial: where all scores are equal, O is the mean of V and L the
   const AttentionProblem problem = problem_of(DataType::fp32);
   for (std::string_view id : attention) {
     const auto program = (*find_program(id))->make(problem, {16, 8}, toy_gpu());
-    const Matrix o = *run_plane(**program, inputs, 0, Tensor::o);
+    const Matrix o = *run_plane(**program, inputs, 0, tensors::o);
     for (int c = 0; c < 16; ++c) {
       double mean = 0;
-      for (int r = 0; r < 64; ++r) mean += inputs.value(problem, Tensor::v, 0, r, c) / 64.0;
+      for (int r = 0; r < 64; ++r) mean += inputs.value(problem, tensors::v, 0, r, c) / 64.0;
       for (int r = 0; r < 48; ++r) CHECK(o.at(r, c) == doctest::Approx(mean).epsilon(1e-5));
     }
   }
   const auto program = (*find_program("flash2"))->make(problem, {16, 8}, toy_gpu());
-  const Matrix lse = *run_plane(**program, inputs, 0, Tensor::lse);
+  const Matrix lse = *run_plane(**program, inputs, 0, tensors::lse);
   for (int r = 0; r < 48; ++r) CHECK(lse.at(r, 0) == doctest::Approx(std::log(64.0)));
 }
 
@@ -108,9 +109,9 @@ TEST_CASE("adversarial: a key that takes everything makes O its row of V, in eve
     const AttentionProblem problem = problem_of(type);
     for (std::string_view id : attention) {
       const auto program = (*find_program(id))->make(problem, {16, 8}, toy_gpu());
-      const Matrix o = *run_plane(**program, inputs, 0, Tensor::o);
+      const Matrix o = *run_plane(**program, inputs, 0, tensors::o);
       for (int r = 0; r < 48; ++r)
-        for (int c = 0; c < 16; ++c) CHECK(o.at(r, c) == inputs.value(problem, Tensor::v, 0, 37, c));
+        for (int c = 0; c < 16; ++c) CHECK(o.at(r, c) == inputs.value(problem, tensors::v, 0, 37, c));
     }
   }
 }
@@ -119,13 +120,13 @@ TEST_CASE("adversarial: queries that see no key have O = 0 and L = minus infinit
   AttentionProblem problem = {.seq_q = 40, .seq_kv = 9, .head_dim = 16, .dtype = DataType::fp16, .causal = true};
   for (std::string_view id : attention) {
     const auto program = (*find_program(id))->make(problem, {16, 8}, toy_gpu());
-    const Matrix o = *run_plane(**program, {}, 0, Tensor::o);
+    const Matrix o = *run_plane(**program, {}, 0, tensors::o);
     for (int r = 0; r < 40; ++r)
       for (int c = 0; c < 16; ++c) CHECK((r < 31 ? o.at(r, c) == 0.0F : std::isfinite(o.at(r, c))));
-    CHECK(relative_error(o, reference_plane(**program, {}, 0, Tensor::o)) <= 2e-3);
+    CHECK(relative_error(o, reference_plane(**program, {}, 0, tensors::o)) <= 2e-3);
   }
   const auto program = (*find_program("flash2"))->make(problem, {16, 8}, toy_gpu());
-  const Matrix lse = *run_plane(**program, {}, 0, Tensor::lse);
+  const Matrix lse = *run_plane(**program, {}, 0, tensors::lse);
   for (int r = 0; r < 40; ++r) CHECK((r < 31 ? lse.at(r, 0) == -HUGE_VALF : std::isfinite(lse.at(r, 0))));
 }
 
@@ -135,11 +136,11 @@ TEST_CASE("adversarial: the three softmaxes and the three attentions agree with 
     const auto program = (*find_program(id))->make(problem, {16, 8}, toy_gpu());
     return *run_plane(**program, {}, 0, tensor);
   };
-  CHECK(relative_error(plane("softmax_safe", Tensor::p), plane("softmax_online", Tensor::p)) <= 1e-6);
-  CHECK(relative_error(plane("flash1", Tensor::o), plane("flash2", Tensor::o)) <= 2e-6);
-  CHECK(relative_error(plane("standard", Tensor::o), plane("flash2", Tensor::o)) <= 2e-6);
-  CHECK(relative_error(plane("softmax_fused", Tensor::o), plane("flash2", Tensor::o)) <= 2e-6);
-  CHECK(plane("matmul_naive", Tensor::s) == plane("matmul_tiled", Tensor::s));
+  CHECK(relative_error(plane("softmax_safe", tensors::p), plane("softmax_online", tensors::p)) <= 1e-6);
+  CHECK(relative_error(plane("flash1", tensors::o), plane("flash2", tensors::o)) <= 2e-6);
+  CHECK(relative_error(plane("standard", tensors::o), plane("flash2", tensors::o)) <= 2e-6);
+  CHECK(relative_error(plane("softmax_fused", tensors::o), plane("flash2", tensors::o)) <= 2e-6);
+  CHECK(plane("matmul_naive", tensors::s) == plane("matmul_tiled", tensors::s));
 }
 
 TEST_CASE("relative error: infinities that agree are no error, and everything else that is not finite is") {

@@ -8,6 +8,8 @@
 
 #include "sim/numerics/block_history.h"
 #include "sim/numerics/producers.h"
+#include "sim/programs/attention_tensors.h"
+#include "tests/sim/attention_schema.h"
 #include "tests/sim/program_of.h"
 
 using namespace tilescope;
@@ -23,7 +25,7 @@ std::shared_ptr<const BlockHistory> recorded(const TileProgram& program, int lau
   HbmImage image;
   BlockOperations earlier;
   for (int l = 0; l < launch; ++l)
-    for (std::int64_t b : blocks_of_rows(program, l, operations.plane, 0, program.problem().seq_q)) {
+    for (std::int64_t b : blocks_of(program, l, {Axis::query, operations.domain.plane, 0, program.problem().seq_q})) {
       program.emit_block(l, b, earlier);
       REQUIRE(run_operations(*machine, earlier, image));
     }
@@ -42,10 +44,10 @@ void all_values_agree(const BlockHistory& a, const BlockHistory& b, bool backwar
   const int count = static_cast<int>(a.operations().operations.size());
   for (int i = -1; i <= count; ++i) {
     const int op = backward ? count - 1 - i : i;
-    for (int slot = 1; slot < slot_count; ++slot) {
+    for (Slot slot : attention_tiles()) {
       CAPTURE(op);
-      CAPTURE(slot);
-      REQUIRE(same_bits(a.value(static_cast<Slot>(slot), op), b.value(static_cast<Slot>(slot), op)));
+      CAPTURE(to_string(slot));
+      REQUIRE(same_bits(a.value(slot, op), b.value(slot, op)));
     }
   }
 }
@@ -73,7 +75,7 @@ TEST_CASE("history: checkpoints give the same bits as keeping everything, read f
       std::mt19937 random(3);
       const auto count = static_cast<unsigned>(kept->operations().operations.size());
       for (int i = 0; i < 300 && count > 0; ++i) {
-        const auto slot = static_cast<Slot>(1 + random() % (slot_count - 1));
+        const auto slot = attention_tiles()[random() % attention_tiles().size()];
         const int op = static_cast<int>(random() % count);
         REQUIRE(same_bits(kept->value(slot, op), checkpointed->value(slot, op)));
       }
@@ -91,7 +93,7 @@ TEST_CASE("history: checkpoints that are thinned out to keep within a budget sti
     const auto kept = recorded(*program, 0, 1, history_budget_bytes);
     std::mt19937 random(8);
     for (int i = 0; i < 200; ++i) {
-      const auto slot = static_cast<Slot>(1 + random() % (slot_count - 1));
+      const auto slot = attention_tiles()[random() % attention_tiles().size()];
       const int op = static_cast<int>(random() % kept->operations().operations.size());
       REQUIRE(same_bits(kept->value(slot, op), history->value(slot, op)));
     }
@@ -128,7 +130,7 @@ TEST_CASE("history: nothing is held before the first operation, and slots hold w
   const auto program = program_of("flash2", small, {8, 8});
   const auto history = run_block(*program, {}, 0, 4);
   REQUIRE(history);
-  for (int slot = 1; slot < slot_count; ++slot) CHECK((*history)->value(static_cast<Slot>(slot), -1) == nullptr);
+  for (Slot slot : attention_tiles()) CHECK((*history)->value(slot, -1) == nullptr);
   const auto& operations = (*history)->operations().operations;
   for (std::size_t i = 0; i < operations.size(); ++i) {
     if (operations[i].dst == Slot::none) continue;
@@ -152,14 +154,14 @@ TEST_CASE("history: the online softmax keeps its identities at every iteration")
       if (op.kind == OpKind::row_max) {  // m' is the maximum of m and of the row, and never goes down
         const float before = history->value(op.src[0], i - 1)->at(r, 0), after = history->value(op.dst, i)->at(r, 0);
         float largest = before;
-        for (int c = 0; c < op.inner; ++c) largest = std::max(largest, history->value(Slot::s, i)->at(r, c));
+        for (int c = 0; c < op.inner; ++c) largest = std::max(largest, history->value(tiles::s, i)->at(r, c));
         CHECK(after == largest);
         CHECK(after >= before);
         ++maxima;
       }
       if (op.kind ==
           OpKind::row_sum) {  // l counts the keys seen so far from the new maximum, so it is at least 1 once one was seen
-        const float l = history->value(Slot::l, i)->at(r, 0), m = history->value(Slot::m_new, i)->at(r, 0);
+        const float l = history->value(tiles::l, i)->at(r, 0), m = history->value(tiles::m_new, i)->at(r, 0);
         CHECK((std::isinf(m) ? l == 0.0F : l >= 1.0F));
         ++sums;
       }
@@ -198,7 +200,7 @@ TEST_CASE("run_block: only the blocks that wrote what is read are run first") {
   std::int64_t rows = 0;
   for (std::int64_t number : producers[1]) {
     program->emit_block(1, number, block);
-    rows += block.rows;
+    rows += block.domain.count;
   }
   CHECK(rows == 64);  // the softmax of exactly the rows of that tile
 }
@@ -216,7 +218,7 @@ TEST_CASE("run_block: cancelling stops it, and requests outside the program are 
   CHECK(calls == 3);
   CHECK_FALSE(run_block(*program, {}, 3, 0));
   CHECK_FALSE(run_block(*program, {}, 0, -1));
-  CHECK_FALSE(run_plane(*program, {}, 2, Tensor::o));
+  CHECK_FALSE(run_plane(*program, {}, 2, tensors::o));
   InputSource inputs;
   inputs.v = std::make_shared<Matrix>(3, 3);
   const auto misfit = run_block(*program, inputs, 0, 0);
@@ -229,23 +231,22 @@ namespace {
 /// A program made by hand that reads what nobody wrote.
 class Broken final : public TileProgram {
  public:
-  explicit Broken(OpKind fault) : TileProgram(AttentionProblem{}, TileShape{}), fault_(fault) {
+  explicit Broken(OpKind fault)
+      : TileProgram(AttentionProblem{}, TileShape{}, {attention_tensors(), {}, {}, attention_tiles()}), fault_(fault) {
     LaunchSpec launch;
     launch.name = "broken";
     launches_.push_back(launch);
   }
-  std::span<const Tensor> inputs() const override { return {}; }
-  std::span<const Tensor> outputs() const override { return {}; }
   void emit_block(int, std::int64_t block, BlockOperations& out) const override {
     out.clear();
     out.block = block;
-    out.rows = 64;
+    out.domain.count = 64;
     Operation op;
     op.kind = fault_;
-    op.dst = fault_ == OpKind::load ? Slot::o : Slot::p;
-    op.src = {fault_ == OpKind::load ? Slot::none : Slot::s};
+    op.dst = fault_ == OpKind::load ? tiles::o : tiles::p;
+    op.src = {fault_ == OpKind::load ? Slot::none : tiles::s};
     op.rows = op.cols = 4;
-    op.tile = {Tensor::o, 0, 0, 4, 0, 4};
+    op.tile = {tensors::o, 0, 0, 4, 0, 4};
     out.operations.push_back(op);
   }
   std::optional<ClosedForm> closed_form() const override { return std::nullopt; }
@@ -262,6 +263,6 @@ TEST_CASE("run_block: a program that reads what nothing wrote is an error and no
     const auto result = run_block(program, {}, 0, 0);
     REQUIRE_FALSE(result);
     CHECK(result.error().sentence.find("operation 0") != std::string::npos);
-    CHECK_FALSE(run_plane(program, {}, 0, Tensor::o));
+    CHECK_FALSE(run_plane(program, {}, 0, tensors::o));
   }
 }

@@ -4,21 +4,22 @@
 #include <random>
 
 #include "sim/numerics/hbm_image.h"
+#include "sim/programs/attention_tensors.h"
 
 using namespace tilescope;
 
 TEST_CASE("hbm image: a tile that was stored comes back as the same matrix") {
   HbmImage image;
   const auto values = std::make_shared<const Matrix>(4, 8, 2.5F);
-  image.store({Tensor::o, 3, 16, 4, 0, 8}, values, 12);
-  const HbmImage::Found found = image.load({Tensor::o, 3, 16, 4, 0, 8});
+  image.store({tensors::o, 3, 16, 4, 0, 8}, values, 12);
+  const HbmImage::Found found = image.load({tensors::o, 3, 16, 4, 0, 8});
   CHECK(found.values == values);
   CHECK(found.missing == 0);
   CHECK(found.oldest_stamp == 12);
-  CHECK(image.load({Tensor::p, 3, 16, 4, 0, 8}).missing == 32);
-  CHECK(image.load({Tensor::o, 2, 16, 4, 0, 8}).missing == 32);
+  CHECK(image.load({tensors::p, 3, 16, 4, 0, 8}).missing == 32);
+  CHECK(image.load({tensors::o, 2, 16, 4, 0, 8}).missing == 32);
   image.settle();
-  CHECK(image.load({Tensor::o, 3, 16, 4, 0, 8}).oldest_stamp == -1);
+  CHECK(image.load({tensors::o, 3, 16, 4, 0, 8}).oldest_stamp == -1);
 }
 
 TEST_CASE("hbm image: loads of any shape see what an array would hold after the same stores") {
@@ -32,7 +33,7 @@ TEST_CASE("hbm image: loads of any shape see what an array would hold after the 
     Matrix array(40, 50, -1);
     std::vector<int> stamps(2000, -1);
     for (int store = 0; store < 25; ++store) {
-      TileRef tile = {Tensor::p, 1, pick(0, 39), 1, pick(0, 49), 1};
+      TileRef tile = {tensors::p, 1, pick(0, 39), 1, pick(0, 49), 1};
       tile.rows = pick(1, std::min(12, 40 - tile.row));
       tile.cols = pick(1, std::min(20, 50 - tile.col));
       image.store(tile, std::make_shared<const Matrix>(tile.rows, tile.cols, static_cast<float>(store)), store);
@@ -41,7 +42,7 @@ TEST_CASE("hbm image: loads of any shape see what an array would hold after the 
           array.at(tile.row + r, tile.col + c) = static_cast<float>(store);
           stamps[static_cast<std::size_t>((tile.row + r) * 50 + tile.col + c)] = store;
         }
-      TileRef wanted = {Tensor::p, 1, pick(0, 39), 1, pick(0, 49), 1};
+      TileRef wanted = {tensors::p, 1, pick(0, 39), 1, pick(0, 49), 1};
       wanted.rows = pick(1, 40 - wanted.row);
       wanted.cols = pick(1, 50 - wanted.col);
       const HbmImage::Found found = image.load(wanted);

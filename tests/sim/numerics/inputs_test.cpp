@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "sim/numerics/inputs.h"
+#include "sim/programs/attention_tensors.h"
 
 using namespace tilescope;
 
@@ -21,8 +22,8 @@ TEST_CASE("inputs: a tile has the bits of its elements asked for one by one") {
     const AttentionProblem problem = problem_of(type);
     InputSource inputs;
     inputs.seed = 99;
-    for (const TileRef& tile : {TileRef{Tensor::q, 5, 3, 7, 1, 20}, TileRef{Tensor::k, 3, 60, 10, 0, 33},
-                                TileRef{Tensor::v, 0, 0, 4, 5, 3}, TileRef{Tensor::s, 6, 11, 5, 30, 17}}) {
+    for (const TileRef& tile : {TileRef{tensors::q, 5, 3, 7, 1, 20}, TileRef{tensors::k, 3, 60, 10, 0, 33},
+                                TileRef{tensors::v, 0, 0, 4, 5, 3}, TileRef{tensors::s, 6, 11, 5, 30, 17}}) {
       const Matrix values = input_tile(inputs, problem, tile);
       for (int r = 0; r < tile.rows; ++r)
         for (int c = 0; c < tile.cols; ++c)
@@ -35,21 +36,21 @@ TEST_CASE("inputs: seeds, tensors, planes, rows and columns all give other value
   const AttentionProblem problem = problem_of(DataType::fp32);
   InputSource a, b;
   b.seed = 2;
-  const float value = a.value(problem, Tensor::q, 1, 2, 3);
-  CHECK(value == a.value(problem, Tensor::q, 1, 2, 3));
-  CHECK(value != b.value(problem, Tensor::q, 1, 2, 3));
-  CHECK(value != a.value(problem, Tensor::k, 1, 2, 3));
-  CHECK(value != a.value(problem, Tensor::q, 2, 2, 3));
-  CHECK(value != a.value(problem, Tensor::q, 1, 3, 3));
-  CHECK(value != a.value(problem, Tensor::q, 1, 2, 4));
+  const float value = a.value(problem, tensors::q, 1, 2, 3);
+  CHECK(value == a.value(problem, tensors::q, 1, 2, 3));
+  CHECK(value != b.value(problem, tensors::q, 1, 2, 3));
+  CHECK(value != a.value(problem, tensors::k, 1, 2, 3));
+  CHECK(value != a.value(problem, tensors::q, 2, 2, 3));
+  CHECK(value != a.value(problem, tensors::q, 1, 3, 3));
+  CHECK(value != a.value(problem, tensors::q, 1, 2, 4));
 }
 
 TEST_CASE("inputs: the generator's first values are the same on every machine") {
   const AttentionProblem problem = problem_of(DataType::fp32);
   const InputSource inputs;
-  CHECK(inputs.value(problem, Tensor::q, 0, 0, 0) == -0.848124981F);
-  CHECK(inputs.value(problem, Tensor::k, 1, 2, 3) == 0.0265463404F);
-  CHECK(inputs.value(problem, Tensor::v, 0, 69, 32) == -0.708383024F);
+  CHECK(inputs.value(problem, tensors::q, 0, 0, 0) == -0.848124981F);
+  CHECK(inputs.value(problem, tensors::k, 1, 2, 3) == 0.0265463404F);
+  CHECK(inputs.value(problem, tensors::v, 0, 69, 32) == -0.708383024F);
 }
 
 TEST_CASE("inputs: seeded values have mean 0, the spread asked for, and the tails of a normal distribution") {
@@ -58,7 +59,7 @@ TEST_CASE("inputs: seeded values have mean 0, the spread asked for, and the tail
   problem.head_dim = 100;
   InputSource inputs;
   inputs.spread = 3;
-  const Matrix values = input_tile(inputs, problem, {Tensor::q, 0, 0, 2000, 0, 100});
+  const Matrix values = input_tile(inputs, problem, {tensors::q, 0, 0, 2000, 0, 100});
   double sum = 0, squares = 0, fourth = 0, beyond_two = 0;
   for (float value : values.values) {
     const double z = value / 3.0;
@@ -78,7 +79,7 @@ TEST_CASE("inputs: neighbouring values are not correlated") {
   AttentionProblem problem = problem_of(DataType::fp32);
   problem.seq_q = 1000;
   problem.head_dim = 101;
-  const Matrix values = input_tile({}, problem, {Tensor::q, 0, 0, 1000, 0, 101});
+  const Matrix values = input_tile({}, problem, {tensors::q, 0, 0, 1000, 0, 101});
   double along = 0, down = 0;
   for (int r = 0; r + 1 < 1000; ++r)
     for (int c = 0; c + 1 < 101; ++c) {
@@ -94,8 +95,8 @@ TEST_CASE("inputs: S is the product of the rounded Q and K of the plane's own he
   const InputSource inputs;
   double sum = 0;
   for (int t = 0; t < 33; ++t)  // query plane 7 is batch 1, head 3: it reads key head 1 of batch 1, which is plane 3
-    sum += static_cast<double>(inputs.value(problem, Tensor::q, 7, 9, t)) * inputs.value(problem, Tensor::k, 3, 12, t);
-  CHECK(inputs.value(problem, Tensor::s, 7, 9, 12) == round_to(DataType::fp16, static_cast<float>(sum * problem.scale())));
+    sum += static_cast<double>(inputs.value(problem, tensors::q, 7, 9, t)) * inputs.value(problem, tensors::k, 3, 12, t);
+  CHECK(inputs.value(problem, tensors::s, 7, 9, 12) == round_to(DataType::fp16, static_cast<float>(sum * problem.scale())));
 }
 
 TEST_CASE("inputs: a user's matrix stands in for every plane, rounded to the type") {
@@ -105,8 +106,8 @@ TEST_CASE("inputs: a user's matrix stands in for every plane, rounded to the typ
   InputSource inputs;
   inputs.q = matrix;
   CHECK(check(inputs, problem));
-  for (int plane = 0; plane < 8; ++plane) CHECK(inputs.value(problem, Tensor::q, plane, 4, 5) == 3.140625F);
-  CHECK(inputs.value(problem, Tensor::q, 0, 50, 0) == 0.0F);  // outside of it
+  for (int plane = 0; plane < 8; ++plane) CHECK(inputs.value(problem, tensors::q, plane, 4, 5) == 3.140625F);
+  CHECK(inputs.value(problem, tensors::q, 0, 50, 0) == 0.0F);  // outside of it
   problem.seq_q = 51;
   const Status status = check(inputs, problem);
   REQUIRE_FALSE(status);

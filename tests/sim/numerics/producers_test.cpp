@@ -30,11 +30,11 @@ TEST_CASE("producers: the blocks that own rows of a plane are found without look
         BlockOperations block;
         for (std::int64_t b = 0; b < (*program)->launches()[static_cast<std::size_t>(launch)].blocks(); ++b) {
           (*program)->emit_block(launch, b, block);
-          if (block.plane == plane && block.first_row < end && block.first_row + block.rows > first) expected.push_back(b);
+          if (block.domain.plane == plane && block.domain.first < end && block.domain.end() > first) expected.push_back(b);
         }
         CAPTURE(info.id);
         CAPTURE(launch);
-        CHECK(blocks_of_rows(**program, launch, plane, first, end) == expected);
+        CHECK(blocks_of(**program, launch, {Axis::query, plane, first, end}) == expected);
       }
     }
 }
@@ -46,7 +46,7 @@ TEST_CASE("producers: a block of the first launch needs none, one of the last ne
   (*program)->emit_block(0, 3, block);
   CHECK(producers_of(**program, block).empty());
   (*program)->emit_block(2, 6, block);  // plane 1, query tile 2: three key tiles are visible
-  REQUIRE(block.plane == 1);
+  REQUIRE(block.domain.plane == 1);
   const auto producers = producers_of(**program, block);
   REQUIRE(producers.size() == 2);
   CHECK(producers[0] == std::vector<std::int64_t>{24, 25, 26});

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "sim/numerics/tile_machine.h"
+#include "sim/programs/attention_tensors.h"
 #include "tests/sim/test_gpus.h"
 
 using namespace tilescope;
@@ -51,7 +52,7 @@ double error_of(const TileProgram& program, std::uint64_t seed, Tensor tensor) {
       append(made, *values);
       append(reference, reference_plane(program, inputs, plane, tensor));
     }
-  if (tensor == Tensor::s)
+  if (tensor == tensors::s)
     for (std::size_t i = 0; i < made.values.size(); ++i)
       if (std::isinf(reference.values[i])) made.values[i] = reference.values[i] = 0;
   return relative_error(made, reference);
@@ -63,7 +64,7 @@ void agrees_with_reference(const ProgramInfo& info, const Shape& shape, std::uin
   if (!program && shape.problem.causal && info.family != "attention") return;  // refused: it has no mask
   REQUIRE_MESSAGE(program, (program ? "" : program.error().sentence));
   for (Tensor tensor : (*program)->outputs()) {
-    if (tensor == Tensor::m || tensor == Tensor::l) continue;
+    if (tensor == tensors::m || tensor == tensors::l) continue;
     CAPTURE(to_string(tensor));
     CHECK(error_of(**program, seed, tensor) <= allowed(shape.problem.dtype));
   }
@@ -119,7 +120,7 @@ TEST_CASE("numerics: flash1 in half precision loses 0.3 roundings times the root
     const AttentionProblem problem = {.seq_q = 16, .seq_kv = 8 * key_tiles, .head_dim = 32, .dtype = type};
     const auto program = (*find_program(id))->make(problem, {16, 8}, toy_gpu());
     REQUIRE(program);
-    return error_of(**program, 7, Tensor::o);
+    return error_of(**program, 7, tensors::o);
   };
   for (DataType type : {DataType::fp16, DataType::bf16}) {
     const double rounding = type == DataType::fp16 ? 0x1p-11 : 0x1p-8;  // half the distance between neighbours around 1

@@ -6,6 +6,7 @@
 
 #include "sim/numerics/tile_arithmetic.h"
 #include "sim/numerics/tile_machine.h"
+#include "sim/programs/attention_tensors.h"
 
 using namespace tilescope;
 
@@ -63,7 +64,7 @@ TEST_CASE("arithmetic: a product has the bits of plain loops, for every shape, t
     op.transpose = random() % 2 == 0;
     op.accumulate = random() % 2 == 0;
     op.value = i % 3 == 0 ? 1.0F : 0.125F;
-    op.src = {Slot::p, Slot::s};
+    op.src = {tiles::p, tiles::s};
     const DataType type = static_cast<DataType>(i % 3);
     const Matrix a = filled(op.rows, op.inner), b = op.transpose ? filled(op.cols, op.inner) : filled(op.inner, op.cols);
     Matrix made = filled(op.rows, op.cols);
@@ -111,7 +112,7 @@ TEST_CASE("arithmetic: log-sum-exp of an empty row is minus infinity") {
 TEST_CASE("arithmetic: the mask hides exactly the keys that a query may not see") {
   const AttentionProblem problem = {.seq_q = 6, .seq_kv = 10, .causal = true};
   Operation op = operation(OpKind::mask, 3, 4);
-  op.tile = {Tensor::s, 0, 2, 3, 5, 4};  // queries 2..4, keys 5..8; query i sees keys up to i + 4
+  op.tile = {tensors::s, 0, 2, 3, 5, 4};  // queries 2..4, keys 5..8; query i sees keys up to i + 4
   Matrix s(3, 4, 1);
   TileArithmetic(problem).apply(op, {}, s);
   CHECK(s == matrix(3, 4, {1, 1, none, none, 1, 1, 1, none, 1, 1, 1, 1}));
@@ -120,8 +121,8 @@ TEST_CASE("arithmetic: the mask hides exactly the keys that a query may not see"
 TEST_CASE("arithmetic: operands that are missing or do not match are named") {
   Operation op = operation(OpKind::matmul, 2, 3);
   op.inner = 4;
-  op.dst = Slot::s;
-  op.src = {Slot::q, Slot::k};
+  op.dst = tiles::s;
+  op.src = {tiles::q, tiles::k};
   const Matrix q(2, 4), k(4, 3), wrong(3, 3);
   CHECK(operand_fault(op, {&q, &k}, nullptr).empty());
   CHECK(operand_fault(op, {&q, nullptr}, nullptr).find("(K) holds nothing") != std::string::npos);

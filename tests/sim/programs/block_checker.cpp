@@ -1,5 +1,7 @@
 // The checks of a block's operations, written from the contract in operation.h and not from the builder.
 #include "tests/sim/programs/block_checker.h"
+#include "sim/programs/attention_tensors.h"
+#include "tests/sim/attention_schema.h"
 
 #include <algorithm>
 
@@ -10,7 +12,7 @@ namespace tilescope {
 namespace {
 
 bool has_ring(Slot slot) {
-  return slot == Slot::k || slot == Slot::v || slot == Slot::s || slot == Slot::p;
+  return slot == tiles::k || slot == tiles::v || slot == tiles::s || slot == tiles::p;
 }
 
 /// Whether dst's old value is an operand.
@@ -41,12 +43,12 @@ std::int64_t count_sectors(const TensorLayout& layout, const TileRef& tile) {
 }
 
 BlockChecker::BlockChecker(const TileProgram& program) : program_(program) {
-  for (Tensor tensor : all_tensors) {
+  for (Tensor tensor : attention_tensors()) {
     TensorLayout& layout = layouts_[index(tensor)];
     layout = tensor_layout(program.problem(), program.tile(), tensor);
     stores_[index(tensor)].assign(static_cast<std::size_t>(layout.planes * layout.rows * layout.cols), 0);
   }
-  scores_.assign(stores_[index(Tensor::s)].size(), 0);
+  scores_.assign(stores_[index(tensors::s)].size(), 0);
 }
 
 std::int64_t BlockChecker::cell(const TileRef& tile, std::int64_t row, std::int64_t col) const {
@@ -108,11 +110,10 @@ std::string BlockChecker::check_place(const Operation& op) const {
     return fmt::format("its tile of {} [{}+{}, {}+{}] of plane {} is outside the tensor", to_string(t.tensor), t.row, t.rows, t.col,
                        t.cols, t.plane);
   if (t.rows != op.rows || t.cols != op.cols) return "its tile and its size differ";
-  const bool keys_side = t.tensor == Tensor::k || t.tensor == Tensor::v;
-  const std::int64_t plane = keys_side ? program_.problem().kv_plane_of(block_->plane) : block_->plane;
+  const bool keys_side = t.tensor == tensors::k || t.tensor == tensors::v;
+  const std::int64_t plane = keys_side ? program_.problem().kv_plane_of(block_->domain.plane) : block_->domain.plane;
   if (t.plane != plane) return fmt::format("its tile is in plane {}, not {}", t.plane, plane);
-  if (!keys_side && (t.row < block_->first_row || t.row + t.rows > block_->first_row + block_->rows))
-    return "its rows are not the block's";
+  if (!keys_side && (t.row < block_->domain.first || t.row + t.rows > block_->domain.end())) return "its rows are not the block's";
   if (op.q_tile >= 0 && t.row / program_.tile().block_q != op.q_tile && !keys_side) return "its query tile is another";
   if (op.kv_tile >= 0 && keys_side && t.row / program_.tile().block_kv != op.kv_tile) return "its key tile is another";
   if (op.iteration < -1 || op.wait_load < -1 || op.issue_after < -1) return "an index is below -1";
@@ -182,7 +183,7 @@ std::string BlockChecker::check_store(const Operation& op) {
   if (source.rows != op.rows || source.cols != op.cols) return "it stores more or less than its slot holds";
   if (source.tile.row != op.tile.row || source.tile.col != op.tile.col) return "its slot holds another tile";
   if (tensor_of(op.src[0]) != op.tile.tensor) return "its tensor is not its slot's";
-  if (op.tile.tensor == Tensor::s && program_.problem().causal && !source.masked) {
+  if (op.tile.tensor == tensors::s && program_.problem().causal && !source.masked) {
     const std::int64_t sees = program_.problem().visible_keys(op.tile.row);
     if (sees < op.tile.col + op.tile.cols) return "it stores scores that are not masked";
   }
@@ -244,7 +245,11 @@ std::string BlockChecker::check_shapes(const Operation& op) {
     case OpKind::mask:
       fits = is(op.dst, op.rows, op.cols);
       break;
+    case OpKind::subtract_rows:
+      fits = is(op.dst, op.rows, op.cols) && is(op.src[0], op.rows, 1);
+      break;
     case OpKind::add:
+    case OpKind::multiply:
       fits = is(op.dst, op.rows, op.cols) && is(op.src[0], op.rows, op.cols);
       break;
     case OpKind::merge:
@@ -264,6 +269,7 @@ std::string BlockChecker::check_shapes(const Operation& op) {
       break;
     case OpKind::load:
     case OpKind::store:
+    case OpKind::reduce_add:
       return "it is no computation";
   }
   if (!fits) return "its operands do not have the sizes it needs";
@@ -274,7 +280,7 @@ std::string BlockChecker::check_shapes(const Operation& op) {
 
 std::string BlockChecker::check_scores(const Operation& op) {
   const AttentionProblem& p = program_.problem();
-  if (op.kind == OpKind::matmul && op.dst == Slot::s) {
+  if (op.kind == OpKind::matmul && op.dst == tiles::s) {
     const TileRef &q = buffer(op.src[0], op.ring).tile, &k = buffer(op.src[1], op.ring).tile;
     if (q.row != op.tile.row || k.row != op.tile.col) return "it multiplies other tiles than those of its place";
     for (std::int64_t r = 0; r < op.rows; ++r)
@@ -284,9 +290,9 @@ std::string BlockChecker::check_scores(const Operation& op) {
     const TileRef &weights = buffer(op.src[0], op.ring).tile, &v = buffer(op.src[1], op.ring).tile;
     if (weights.col != v.row || weights.row != op.tile.row) return "it weighs other rows of V than those of its scores";
   }
-  const bool first_look = op.kind == OpKind::row_max && op.src[1] == Slot::s && !is_shared(*block_, Slot::s);
+  const bool first_look = op.kind == OpKind::row_max && op.src[1] == tiles::s && !is_shared(*block_, tiles::s);
   if (first_look && p.causal) {
-    const Buffer& s = buffer(Slot::s, op.ring);
+    const Buffer& s = buffer(tiles::s, op.ring);
     const bool sees_all = p.visible_keys(s.tile.row) >= s.tile.col + s.tile.cols;
     if (s.masked == sees_all) return sees_all ? "its scores are masked without need" : "its scores are not masked";
   }

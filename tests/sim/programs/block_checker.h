@@ -37,7 +37,7 @@ class BlockChecker {
     TileRef tile;
     bool masked = false;
   };
-  static std::size_t index(Tensor tensor) { return static_cast<std::size_t>(tensor); }
+  static std::size_t index(Tensor tensor) { return tensor.index(); }
 
   std::string check_place(const Operation& op) const;
   std::string check_load(const Operation& op, std::int32_t self);
@@ -51,9 +51,9 @@ class BlockChecker {
   std::int64_t cell(const TileRef& tile, std::int64_t row, std::int64_t col) const;
 
   const TileProgram& program_;
-  std::array<TensorLayout, tensor_count> layouts_;
-  std::array<std::array<std::int64_t, link_count>, tensor_count> bytes_{};
-  std::array<std::vector<int>, tensor_count> stores_;
+  std::array<TensorLayout, most_tensors> layouts_;
+  std::array<std::array<std::int64_t, link_count>, most_tensors> bytes_{};
+  std::array<std::vector<int>, most_tensors> stores_;
   std::vector<int> scores_;
   std::map<std::pair<Slot, std::int32_t>, Buffer> buffers_;  // of the block being walked
   const BlockOperations* block_ = nullptr;

@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include "sim/programs/attention_tensors.h"
 #include "tests/sim/test_gpus.h"
 
 namespace tilescope {
@@ -44,39 +45,39 @@ TEST_CASE("closed form: flash1 on the textbook GPU makes the paper's (2 + 3 ⌈N
     const TileShape tile = (*find_program("flash1"))->default_tile(p, gpu);
     const ClosedForm form = form_of("flash1", p, tile, gpu);
     const std::int64_t loops = ceil_div(p.seq_kv, tile.block_kv);
-    CHECK(elements_both_ways(form, {Tensor::q, Tensor::k, Tensor::v, Tensor::o}) == (2 + 3 * loops) * 2048 * d + 2048 * d);
+    CHECK(elements_both_ways(form, {tensors::q, tensors::k, tensors::v, tensors::o}) == (2 + 3 * loops) * 2048 * d + 2048 * d);
   }
 }
 
 TEST_CASE("closed form: standard attention moves each N x N matrix twice, and V once for each query tile") {
   const AttentionProblem p = problem_of(1024, 64);
   const ClosedForm form = form_of("standard", p, {128, 128}, h200_gpu());
-  CHECK(elements_both_ways(form, {Tensor::s}) == 2 * 1024 * 1024);
-  CHECK(elements_both_ways(form, {Tensor::p}) == 2 * 1024 * 1024);
-  CHECK(elements_both_ways(form, {Tensor::q, Tensor::k, Tensor::v}) == 3 * 8 * 1024 * 64);
-  CHECK(elements_both_ways(form, {Tensor::o}) == 1024 * 64);
+  CHECK(elements_both_ways(form, {tensors::s}) == 2 * 1024 * 1024);
+  CHECK(elements_both_ways(form, {tensors::p}) == 2 * 1024 * 1024);
+  CHECK(elements_both_ways(form, {tensors::q, tensors::k, tensors::v}) == 3 * 8 * 1024 * 64);
+  CHECK(elements_both_ways(form, {tensors::o}) == 1024 * 64);
 }
 
 TEST_CASE("closed form: a row of S that does not fit shared memory is read twice by the softmax launch") {
   const AttentionProblem p = problem_of(1024, 64);
   GpuSpec gpu = toy_gpu();
   gpu.sm_shared_bytes_per_block = 128 + 2047;  // 128 are for the statistics
-  CHECK(bytes(form_of("standard", p, {16, 16}, gpu), Tensor::s, Link::l2_to_sm) == 2 * 1024 * 1024 * 2);
+  CHECK(bytes(form_of("standard", p, {16, 16}, gpu), tensors::s, Link::l2_to_sm) == 2 * 1024 * 1024 * 2);
   gpu.sm_shared_bytes_per_block = 128 + 2048;
-  CHECK(bytes(form_of("standard", p, {16, 16}, gpu), Tensor::s, Link::l2_to_sm) == 1024 * 1024 * 2);
+  CHECK(bytes(form_of("standard", p, {16, 16}, gpu), tensors::s, Link::l2_to_sm) == 1024 * 1024 * 2);
 }
 
 TEST_CASE("closed form: the three softmaxes make four, three and (with V in tiles) one access an element of S") {
   AttentionProblem p = problem_of(256, 64);
-  CHECK(elements_both_ways(form_of("softmax_safe", p, {1, 64}, h200_gpu()), {Tensor::s, Tensor::p}) == 4 * 256 * 256);
-  CHECK(elements_both_ways(form_of("softmax_online", p, {1, 64}, h200_gpu()), {Tensor::s, Tensor::p}) == 3 * 256 * 256);
-  CHECK(elements_both_ways(form_of("softmax_fused", p, {1, 64}, h200_gpu()), {Tensor::s, Tensor::p}) == 1 * 256 * 256);
+  CHECK(elements_both_ways(form_of("softmax_safe", p, {1, 64}, h200_gpu()), {tensors::s, tensors::p}) == 4 * 256 * 256);
+  CHECK(elements_both_ways(form_of("softmax_online", p, {1, 64}, h200_gpu()), {tensors::s, tensors::p}) == 3 * 256 * 256);
+  CHECK(elements_both_ways(form_of("softmax_fused", p, {1, 64}, h200_gpu()), {tensors::s, tensors::p}) == 1 * 256 * 256);
 }
 
 TEST_CASE("closed form: a K tile of the tiled product serves all rows of a Q tile, of the untiled one a single row") {
   const AttentionProblem p = problem_of(512, 64);
-  const std::int64_t naive = bytes(form_of("matmul_naive", p, {64, 64}, h200_gpu()), Tensor::k, Link::l2_to_sm);
-  const std::int64_t tiled = bytes(form_of("matmul_tiled", p, {64, 64}, h200_gpu()), Tensor::k, Link::l2_to_sm);
+  const std::int64_t naive = bytes(form_of("matmul_naive", p, {64, 64}, h200_gpu()), tensors::k, Link::l2_to_sm);
+  const std::int64_t tiled = bytes(form_of("matmul_tiled", p, {64, 64}, h200_gpu()), tensors::k, Link::l2_to_sm);
   CHECK(tiled == (512 / 64) * 512 * 64 * 2);
   CHECK(naive == 64 * tiled);
 }
@@ -88,15 +89,15 @@ TEST_CASE("closed form: flash2 at B 4, H 32, N 16384, d 128, worked out by hand"
   p.kv_heads = 8;
   const ClosedForm full = form_of("flash2", p, {128, 64}, h200_gpu());
   const std::int64_t tensor = std::int64_t{128} * 16384 * 128 * 2;  // bytes of Q
-  CHECK(bytes(full, Tensor::q, Link::l2_to_sm) == tensor);
-  CHECK(bytes(full, Tensor::k, Link::l2_to_sm) == 128 * tensor);
-  CHECK(bytes(full, Tensor::o, Link::sm_to_l2) == tensor);
-  CHECK(bytes(full, Tensor::lse, Link::sm_to_l2) == std::int64_t{128} * 16384 * 4);
+  CHECK(bytes(full, tensors::q, Link::l2_to_sm) == tensor);
+  CHECK(bytes(full, tensors::k, Link::l2_to_sm) == 128 * tensor);
+  CHECK(bytes(full, tensors::o, Link::sm_to_l2) == tensor);
+  CHECK(bytes(full, tensors::lse, Link::sm_to_l2) == std::int64_t{128} * 16384 * 4);
   CHECK(full.flops == std::int64_t{4} * 128 * 16384 * 16384 * 128);
   p.causal = true;
   // Query tile i of 128 rows visits 2 (i + 1) key tiles of 64.
   const ClosedForm causal = form_of("flash2", p, {128, 64}, h200_gpu());
-  CHECK(bytes(causal, Tensor::k, Link::l2_to_sm) == std::int64_t{128} * 128 * 129 / 2 * 128 * 128 * 2);
+  CHECK(bytes(causal, tensors::k, Link::l2_to_sm) == std::int64_t{128} * 128 * 129 / 2 * 128 * 128 * 2);
 }
 
 TEST_CASE("closed form: statistics are counted in whole sectors wherever their planes start") {
@@ -109,12 +110,12 @@ TEST_CASE("closed form: statistics are counted in whole sectors wherever their p
 TEST_CASE("closed form: S and P are counted with what pads their rows, and the formula says so") {
   const ClosedForm ragged = form_of("standard", problem_of(1001, 64), {128, 128}, h200_gpu());
   const ClosedForm whole = form_of("standard", problem_of(1008, 64), {128, 128}, h200_gpu());
-  CHECK(bytes(ragged, Tensor::s, Link::sm_to_l2) == 1001 * 1008 * 2);
-  CHECK(bytes(ragged, Tensor::p, Link::l2_to_sm) == 1001 * 1008 * 2);
-  CHECK(bytes(whole, Tensor::p, Link::l2_to_sm) == 1008 * 1008 * 2);
+  CHECK(bytes(ragged, tensors::s, Link::sm_to_l2) == 1001 * 1008 * 2);
+  CHECK(bytes(ragged, tensors::p, Link::l2_to_sm) == 1001 * 1008 * 2);
+  CHECK(bytes(whole, tensors::p, Link::l2_to_sm) == 1008 * 1008 * 2);
   const auto formula = [](const ClosedForm& form) {
     for (const ClosedFormTerm& term : form.terms)
-      if (term.tensor == Tensor::p) return term.formula;
+      if (term.tensor == tensors::p) return term.formula;
     return std::string();
   };
   CHECK(formula(ragged) == "B·Hq·Nq·Nk′·e");

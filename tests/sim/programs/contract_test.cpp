@@ -9,7 +9,9 @@
 
 #include "sim/programs/closed_form.h"
 
+#include "sim/programs/attention_tensors.h"
 #include "sim/programs/tile_program.h"
+#include "tests/sim/attention_schema.h"
 #include "tests/sim/programs/block_checker.h"
 #include "tests/sim/programs/random_problem.h"
 
@@ -28,7 +30,7 @@ int expected_stores(const ProgramInfo& info, const AttentionProblem& p, const Ti
   const std::int64_t last_row = std::min((row / tile.block_q + 1) * tile.block_q, p.seq_q) - 1;  // of the row's query tile
   const std::int64_t visited = ceil_div(p.visible_keys(last_row), tile.block_kv);
   if (info.id == "flash1") return 1 + static_cast<int>(visited);
-  if (tensor == Tensor::s || tensor == Tensor::p) return col / tile.block_kv < visited ? 1 : 0;
+  if (tensor == tensors::s || tensor == tensors::p) return col / tile.block_kv < visited ? 1 : 0;
   return 1;
 }
 
@@ -87,7 +89,7 @@ void check_program(const ProgramInfo& info, const RandomCase& drawn, std::set<in
     CHECK_MESSAGE(named.insert({term.tensor, term.link}).second, to_string(term.tensor), " ", to_string(term.link),
                   " is there twice");
   }
-  for (Tensor tensor : all_tensors)
+  for (Tensor tensor : attention_tensors())
     for (Link link : {Link::l2_to_sm, Link::sm_to_l2})
       if (!named.contains({tensor, link}))
         CHECK_MESSAGE(checker.bytes(tensor, link) == 0, to_string(tensor), " ", to_string(link), " is missing");

@@ -1,5 +1,6 @@
 // Names, colours, places and units of operations and slots.
 #include "sim/programs/operation.h"
+#include "tests/sim/attention_schema.h"
 
 #include <set>
 
@@ -11,38 +12,34 @@ namespace {
 TEST_CASE("operation: names of kinds, slots and units are there and all different") {
   std::set<std::string_view> kinds, slots, units;
   for (int n = 0; n < op_kind_count; ++n) kinds.insert(to_string(static_cast<OpKind>(n)));
-  for (int n = 0; n < slot_count; ++n) slots.insert(to_string(static_cast<Slot>(n)));
+  for (Slot slot : attention_tiles()) slots.insert(to_string(slot));
   for (int n = 0; n < unit_count; ++n) units.insert(to_string(static_cast<Unit>(n)));
   CHECK(kinds.size() == op_kind_count);
-  CHECK(slots.size() == slot_count);
+  CHECK(slots.size() == attention_tiles().size());
   CHECK(units.size() == unit_count);
   for (const auto& names : {kinds, slots, units}) CHECK_FALSE(names.contains(""));
   CHECK(to_string(OpKind::log_sum_exp) == "log_sum_exp");
-  CHECK(to_string(Slot::m_new) == "m′");
-  CHECK(to_string(Slot::lse) == "L");
+  CHECK(to_string(tiles::m_new) == "m′");
+  CHECK(to_string(tiles::lse) == "L");
   CHECK(to_string(Unit::sync) == "barrier");
 }
 
 TEST_CASE("operation: a slot wears the colour of the tensor that it holds a part of") {
-  CHECK(tensor_of(Slot::q) == Tensor::q);
-  CHECK(tensor_of(Slot::v) == Tensor::v);
-  CHECK(tensor_of(Slot::pv) == Tensor::o);
-  CHECK(tensor_of(Slot::m_new) == Tensor::m);
-  CHECK(tensor_of(Slot::alpha) == Tensor::m);
-  CHECK(tensor_of(Slot::l_tile) == Tensor::l);
-  CHECK(tensor_of(Slot::lse) == Tensor::lse);
+  CHECK(tensor_of(tiles::q) == tensors::q);
+  CHECK(tensor_of(tiles::v) == tensors::v);
+  CHECK(tensor_of(tiles::pv) == tensors::o);
+  CHECK(tensor_of(tiles::m_new) == tensors::m);
+  CHECK(tensor_of(tiles::alpha) == tensors::m);
+  CHECK(tensor_of(tiles::l_tile) == tensors::l);
+  CHECK(tensor_of(tiles::lse) == tensors::lse);
 }
 
-TEST_CASE("operation: Q, K and V are shared; a block says what else is") {
-  for (int n = 0; n < slot_count; ++n) {
-    const auto slot = static_cast<Slot>(n);
-    CHECK(is_shared(slot) == (slot == Slot::q || slot == Slot::k || slot == Slot::v));
-  }
+TEST_CASE("operation: a block says which tiles lie in shared memory") {
   BlockOperations block;
-  CHECK_FALSE(is_shared(block, Slot::q));
-  block.shared_slots = 1U << static_cast<int>(Slot::s);
-  CHECK(is_shared(block, Slot::s));
-  CHECK_FALSE(is_shared(block, Slot::p));
+  CHECK_FALSE(is_shared(block, tiles::q));
+  block.shared_slots = 1U << Slot(tiles::s).index();
+  CHECK(is_shared(block, tiles::s));
+  CHECK_FALSE(is_shared(block, tiles::p));
 }
 
 TEST_CASE("operation: every kind has the unit that a GPU runs it on") {
