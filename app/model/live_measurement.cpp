@@ -53,8 +53,8 @@ LiveMeasurement measure_live(std::optional<MeasuringSession>& device, const What
   }
   out.bundle = device->empty_bundle();
   if (out.bundle.gpu != request.gpu.id) {
-    out.measured = Error{fmt::format("this machine has an {}, but {} is selected: choose {} to measure",
-                                     device->device().name, request.gpu.id, out.bundle.gpu)};
+    out.measured = Error{fmt::format("this machine has an {}, but {} is selected: choose {} to measure", device->device().name,
+                                     request.gpu.id, out.bundle.gpu)};
     return out;
   }
   constexpr double counted = 0.7;  // of the whole; then come the samples
