@@ -72,6 +72,7 @@ constexpr std::array commands = {
                 "Examples:\n"
                 "  tilescope validate                                        the bundle that comes with the program\n"
                 "  tilescope validate --bundle my_gpu.json --json errors.json\n"
+                "  tilescope validate --gpu my_gpu.toml                      another spec than the shipped one\n"
                 "  tilescope validate --list build                           only the cases of one list\n"
                 "  tilescope validate --markdown docs/validation.md\n"
                 "\n"
@@ -111,7 +112,7 @@ constexpr std::array flags = {
     FlagInfo{"--key-order", "NAME", "Problem", "ascending or descending: how a block walks its key tiles [ascending]", value,
              model},
     FlagInfo{"--blocks-per-sm", "K", "Problem", "blocks that share an SM [as many as fit]", value, model},
-    FlagInfo{"--gpu", "ID|FILE", "GPU", "a GPU by name, or a .toml file of your own [toy]", value, model | calibrate},
+    FlagInfo{"--gpu", "ID|FILE", "GPU", "a GPU by name, or a .toml file of your own [toy]", value, model | calibrate | validate},
     FlagInfo{"--set", "KEY=VALUE", "GPU", "change one number of the GPU; may be given many times", repeated, model},
     FlagInfo{"--seed", "N", "Values", "seed of the random Q, K and V [1]; values never change the traffic", value, values},
     FlagInfo{"--q", "FILE.csv", "Values", "a Q of your own; gives --seq and --head-dim", value, values},

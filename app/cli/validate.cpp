@@ -56,7 +56,8 @@ Result<int> run_validate(const CommandLine& line, std::FILE* out, std::FILE* err
   if (const Status apart = check_outputs_spare(line, known->path); !apart) return apart.error();
   const Result<std::vector<MeasuredCase>> cases = chosen_cases(known->bundle, line.list);
   if (!cases) return cases.error();
-  const Result<GpuSpec> gpu = load_gpu(known->bundle.gpu);
+  const Result<GpuSpec> gpu = load_gpu(line.gpu_given ? line.gpu : known->bundle.gpu);
+  if (!gpu && line.gpu_given) return gpu.error();
   if (!gpu) return Error{fmt::format("the bundle was measured on '{}': {}", printable(known->bundle.gpu), gpu.error().sentence)};
 
   std::vector<CaseValidation> results(cases->size());

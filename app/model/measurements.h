@@ -33,6 +33,9 @@ struct KnownBandwidth {
   bool live = false;
 };
 
+/// The GPU whose recording is held by default, where there are several: the docs stand on it.
+inline constexpr std::string_view reference_gpu = "h200";
+
 struct Measurements {
   std::vector<std::shared_ptr<const KnownBundle>> bundles;        // live ones first
   std::vector<std::shared_ptr<const KnownProbe>> probes;          // live ones first

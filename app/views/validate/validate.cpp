@@ -28,7 +28,7 @@ const char* figure_meaning(Figure figure) {
       return tr("What the L2 did not hold and had to fetch from HBM.");
     case Figure::hbm_write:
       return tr(
-          "HBM writes by the kernel's end. When the L2 writes is its own affair, so no bound stands where a flush was measured "
+          "HBM writes by the kernel's end. L2 write-back timing is undefined, so no bound stands where a flush was measured "
           "too.");
     case Figure::hbm_write_after_flush:
       return tr("HBM writes of the kernel and of a flush after it: everything that it wrote.");

@@ -143,7 +143,7 @@ void draw_validate_plot(const Rect& area, const View& view, Commands& commands, 
     add_line(body, say(tr("within it if the L2 held {} of what it does: entry {} of docs/model-limits.md"),
                        format_percent(c.l2_part), c.limit));
   else if (c.limit != 0)
-    add_line(body, say(tr("no farther off than entry {} of docs/model-limits.md says"), c.limit));
+    add_line(body, say(tr("Known limitation {}"), c.limit));
   add_line(body, tr("Click to open it in the window."));
   show_tooltip(theme, fmt::format("{}, {}", measured.kernel, short_text(measured.problem)), body);
 }
