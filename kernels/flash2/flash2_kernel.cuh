@@ -28,17 +28,12 @@ struct Flash2Arguments {
   float scale;
 };
 
-/// The order in which a block visits its key tiles. Descending starts at the diagonal of a causal mask, as FlashAttention-2 does.
-enum class KeyTileOrder { ascending, descending };
-
 /// What a build of the kernel is made of.
-template <class Element, int dim, int block_rows, int block_keys, int warp_count, int ring, int blocks, bool is_causal,
-          KeyTileOrder tile_order>
+template <class Element, int dim, int block_rows, int block_keys, int warp_count, int ring, int blocks, bool is_causal>
 struct Flash2Shape {
   using T = Element;
   static constexpr int d = dim, br = block_rows, bc = block_keys, warps = warp_count, stages = ring, min_blocks = blocks;
   static constexpr bool causal = is_causal;
-  static constexpr bool descending = tile_order == KeyTileOrder::descending;
   static constexpr int threads = warps * 32;
   static constexpr int row_bytes = d * 2;
   static constexpr int row_chunks = d / 8;           // 16-byte chunks
@@ -251,13 +246,10 @@ __global__ __launch_bounds__(Shape::threads, Shape::min_blocks) void flash2_kern
       barrier_start(empty + i * 8, Shape::threads);
     }
   }
-  // The i-th key tile that the block visits. The ring and its barriers count visits, not tiles.
-  auto visited = [&](int i) { return Shape::descending ? tiles - 1 - i : i; };
   constexpr int copied_rows = Shape::bc / Shape::warps, copied_bytes = copied_rows * Shape::row_bytes;
-  auto copy_part = [&](auto whole, const char* plane_start, char* ring_start, int i) {
-    const int j = visited(i);
+  auto copy_part = [&](auto whole, const char* plane_start, char* ring_start, int j) {
     const std::int64_t from = static_cast<std::int64_t>(j) * Shape::kv_bytes + warp * copied_bytes;
-    const std::uint32_t to = shared_address(ring_start) + (i % Shape::stages) * Shape::kv_bytes + warp * copied_bytes;
+    const std::uint32_t to = shared_address(ring_start) + (j % Shape::stages) * Shape::kv_bytes + warp * copied_bytes;
     copy_rows<Shape::row_bytes, copied_rows, decltype(whole)::value>(to, plane_start + from,
                                                                      seq_kv - j * Shape::bc - warp * copied_rows, lane);
   };
@@ -281,73 +273,60 @@ __global__ __launch_bounds__(Shape::threads, Shape::min_blocks) void flash2_kern
   copy_async_wait<1>();
   __syncwarp();
 
-  // The next tile is copied while this one is worked on: K once S is done, V once the maxima are. `whole`: both tiles are, and
-  // nothing is masked. Only the first visited tile can be ragged in descending order, so each copy ahead is of a whole tile.
-  auto has_next = [&](auto whole, int i) { return (!Shape::descending && decltype(whole)::value) || i + 1 < tiles; };
-  auto copy_ahead = [&](auto whole, const char* plane_start, char* ring_start, int i) {
-    if constexpr (Shape::descending)
-      copy_part(Whole(), plane_start, ring_start, i + 1);
-    else
-      copy_part(whole, plane_start, ring_start, i + 1);
-  };
-  auto copy_next_k = [&](auto whole, int i) {
-    if (has_next(whole, i)) {
-      barrier_wait(empty + ((i + 1) % Shape::stages) * 8, (((i + 1) / Shape::stages) & 1) ^ 1);
-      copy_ahead(whole, k_plane, k_ring, i);
+  // Tile j + 1 is copied while tile j is worked on: K once S is done, V once the maxima are. `whole`: both tiles are, and nothing
+  // is masked.
+  auto copy_next_k = [&](auto whole, int j) {
+    if (decltype(whole)::value || j + 1 < tiles) {
+      barrier_wait(empty + ((j + 1) % Shape::stages) * 8, (((j + 1) / Shape::stages) & 1) ^ 1);
+      copy_part(whole, k_plane, k_ring, j + 1);
     }
   };
-  auto copy_next_v = [&](auto whole, int i) {
-    if (has_next(whole, i)) {
-      copy_ahead(whole, v_plane, v_ring, i);
-      barrier_arrive_after_copies(full + ((i + 1) % Shape::stages) * 8);
+  auto copy_next_v = [&](auto whole, int j) {
+    if (decltype(whole)::value || j + 1 < tiles) {
+      copy_part(whole, v_plane, v_ring, j + 1);
+      barrier_arrive_after_copies(full + ((j + 1) % Shape::stages) * 8);
     }
   };
-  auto iterate = [&](auto whole, int i) {
-    const int stage = i % Shape::stages, j = visited(i);
+  auto iterate = [&](auto whole, int j) {
+    const int stage = j % Shape::stages;
     float offset[Shape::m_tiles][2];
-    probe.tick(i, 0);
-    barrier_wait(full + stage * 8, (i / Shape::stages) & 1);
-    probe.tick(i, 1);
+    probe.tick(j, 0);
+    barrier_wait(full + stage * 8, (j / Shape::stages) & 1);
+    probe.tick(j, 1);
     multiply_transposed<T, Shape::row_bytes>(work.s, work.places, shared_address(own_rows),
                                              shared_address(k_ring) + stage * Shape::kv_bytes);
-    probe.tick(i, 2);
-    copy_next_k(whole, i);
-    probe.tick(i, 3);
+    probe.tick(j, 2);
+    copy_next_k(whole, j);
+    probe.tick(j, 3);
     if (!decltype(whole)::value && j >= first_masked)
       mask_scores<Shape::causal>(work.s, (Shape::causal ? first_visible : seq_kv) - j * Shape::bc, lane);
-    work.maxima(offset, scale_log2, probe, i);
-    probe.tick(i, 4);
-    copy_next_v(whole, i);
-    probe.tick(i, 5);
+    work.maxima(offset, scale_log2, probe, j);
+    probe.tick(j, 4);
+    copy_next_v(whole, j);
+    probe.tick(j, 5);
     work.accumulate(shared_address(v_ring) + stage * Shape::kv_bytes, offset, scale_log2);
-    probe.tick(i, 6);
+    probe.tick(j, 6);
     if constexpr (Recorder::on)
 #pragma unroll
       for (int mt = 0; mt < Shape::m_tiles; ++mt)
 #pragma unroll
-        for (int half = 0; half < 2; ++half) probe.sums(i, mt * 16 + half * 8, work.row_sum[mt][half]);
+        for (int half = 0; half < 2; ++half) probe.sums(j, mt * 16 + half * 8, work.row_sum[mt][half]);
     __syncwarp();  // the lanes part ways no further than this, so that in the end none still reads Q, whose rows O takes
     barrier_arrive(empty + stage * 8);
   };
   probe.mark(1);
-  // The other warps of the block still need this one's part of the copies of a tile of which it sees nothing.
-  auto pass_by = [&](int i) {
-    barrier_wait(full + (i % Shape::stages) * 8, (i / Shape::stages) & 1);
-    copy_next_k(Ragged(), i);
-    copy_next_v(Ragged(), i);
-    barrier_arrive(empty + (i % Shape::stages) * 8);
-  };
-  int i = 0;
-  if constexpr (Shape::descending) {
-    for (; i < tiles - warp_tiles; ++i) pass_by(i);
-    for (; i < tiles - min(first_masked, warp_tiles); ++i) iterate(Ragged(), i);
-    for (; i < tiles; ++i) iterate(Whole(), i);
-  } else {
-    const int whole_tiles = min(min(first_masked, warp_tiles), min(tiles, seq_kv / Shape::bc) - 1);
-    for (; i < whole_tiles; ++i) iterate(Whole(), i);
-    for (; i < warp_tiles; ++i) iterate(Ragged(), i);
-    if constexpr (Shape::causal)
-      for (; i < tiles; ++i) pass_by(i);
+  const int whole_tiles = min(min(first_masked, warp_tiles), min(tiles, seq_kv / Shape::bc) - 1);
+  int j = 0;
+  for (; j < whole_tiles; ++j) iterate(Whole(), j);
+  for (; j < warp_tiles; ++j) iterate(Ragged(), j);
+  if constexpr (Shape::causal) {
+    // The other warps of the block still need this one's part of the copies.
+    for (; j < tiles; ++j) {
+      barrier_wait(full + (j % Shape::stages) * 8, (j / Shape::stages) & 1);
+      copy_next_k(Ragged(), j);
+      copy_next_v(Ragged(), j);
+      barrier_arrive(empty + (j % Shape::stages) * 8);
+    }
   }
 
   probe.mark(2);
@@ -363,10 +342,10 @@ __global__ __launch_bounds__(Shape::threads, Shape::min_blocks) void flash2_kern
   probe.end();
 }
 
-template <class T, int d, bool causal, class Recorder = NoProbe, KeyTileOrder order = KeyTileOrder::ascending>
+template <class T, int d, bool causal, class Recorder = NoProbe>
 Flash2Variant flash2_variant() {
-  using Shape = std::conditional_t<d == 64, Flash2Shape<T, 64, 128, 128, 4, 2, 2, causal, order>,
-                                   Flash2Shape<T, 128, 128, 64, 4, 2, 2, causal, order>>;
+  using Shape =
+      std::conditional_t<d == 64, Flash2Shape<T, 64, 128, 128, 4, 2, 2, causal>, Flash2Shape<T, 128, 128, 64, 4, 2, 2, causal>>;
   return {reinterpret_cast<const void*>(&flash2_kernel<Shape, Recorder>), Shape::br, Shape::bc, Shape::threads,
           Shape::shared_bytes};
 }
