@@ -101,6 +101,8 @@ constexpr KernelInfo rows[] = {
      flash1_needs, plan_flash1, plan_flash1_probed},
     {"flash2", "Over flash1: query tiles are the grid, so O, m and l stay in registers.", qkv, o_and_lse, true, false, flash2_tile,
      flash2_needs, plan_flash2, plan_flash2_probed},
+    {"flash2_descending", "flash2 from the last visible key tile down: the order of FlashAttention-2 as published.", qkv, o_and_lse,
+     true, false, flash2_tile, flash2_needs, plan_flash2_descending, nullptr, "flash2", KeyOrder::descending},
 };
 
 const void* address_of(const DeviceTensors& t, Tensor tensor) {

@@ -10,6 +10,7 @@
 #include "kernels/common/probe_layout.h"
 #include "kernels/device.h"
 #include "sim/core/tensor.h"
+#include "sim/programs/tile_program.h"
 
 namespace tilescope {
 
@@ -33,6 +34,17 @@ struct KernelInfo {
   LaunchPlan (*plan)(const AttentionProblem&, const DeviceTensors&);  // null for a library's
   /// The same launches with the probe compiled in (kernels/measure/probe.h); null where a kernel has none.
   LaunchPlan (*plan_probed)(const AttentionProblem&, const DeviceTensors&, std::span<const ProbeBuffers>) = nullptr;
+  std::string_view variant_of = {};  // id of the tile program that it runs in another order; empty: the program of its own id
+  KeyOrder key_order = KeyOrder::ascending;
+
+  /// Id of the tile program whose blocks move the same tiles; a library's kernel has none.
+  std::string_view program() const { return variant_of.empty() ? id : variant_of; }
+  /// The tile as that program takes it.
+  ProgramTile program_tile(const AttentionProblem& problem) const {
+    ProgramTile shape = tile(problem);
+    shape.key_order = key_order;
+    return shape;
+  }
 };
 
 std::span<const KernelInfo> kernel_table();

@@ -43,7 +43,7 @@ std::optional<KernelTraffic> kernel_traffic(const KernelInfo& kernel, const Atte
   const Visits v = visits_of(p, kernel.tile(p));
   const std::int64_t row = p.head_dim * element, matrix = v.matrix * element, output = p.seq_q * row;
   KernelTraffic one;
-  if (kernel.id == "flash2") {
+  if (kernel.program() == "flash2") {
     one = {v.rows * row + 2 * v.keys * row, output + p.seq_q * statistic};
   } else if (kernel.id == "flash1") {
     const std::int64_t step = row + 2 * statistic;  // O, l and m of a row
