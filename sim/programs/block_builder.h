@@ -53,6 +53,9 @@ struct Overhead {
   int instructions = 0, trips = 0, barriers = 0, round_trips = 0, alu = 0, exps = 0, wavefronts = 0;
 };
 
+/// What was read in a kernel's profile for an operation: kernels/<kernel>/profile.toml.
+Overhead compiled_overhead(std::string_view kernel, std::string_view launch, std::string_view at, const AttentionProblem& problem);
+
 /// How a product uses its factors.
 struct ProductForm {
   bool transpose = false, accumulate = false;  // the right factor; dst is added to
