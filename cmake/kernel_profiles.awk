@@ -11,29 +11,34 @@ function fail(text) {
 # The fields of each row, in the order of the struct.
 BEGIN {
   row_type["build"] = "KernelBuild"
-  fields["build"] = "launch dtype head_dim causal threads registers static_shared_bytes local_bytes instructions stall_cycles"
+  fields["build"] = "launch dtype head_dim causal threads registers static_shared_bytes local_bytes spill_store_bytes spill_load_bytes instructions stall_cycles"
   row_type["reading"] = "LaunchReading"
   fields["reading"] = "launch dtype head_dim waiting setup_instructions setup_trips multiply_add_instructions"
   row_type["overhead"] = "OverheadReading"
-  fields["overhead"] = "launch at head_dim instructions trips barriers alu exps wavefronts"
+  # What follows "what" is one member of the row.
+  fields["overhead"] = "launch at head_dim times what instructions trips barriers alu exps wavefronts"
   tables = split("build reading overhead", table_names, " ")
   for (t = 1; t <= tables; ++t) {
     count = split(fields[table_names[t]], names, " ")
     for (i = 1; i <= count; ++i) known[table_names[t], names[i]] = 1
   }
   # Kept in the file for people, and for profile.py.
-  for_people = " spill_store_bytes spill_load_bytes by_pipe code source "
+  for_people = " by_pipe code source "
   print "// Generated at build time from kernels/*/profile.toml."
   print "#include \"sim/programs/kernel_profile.h\""
   print "\nnamespace tilescope {\n\nnamespace {\n"
 }
 
-function end_row(   text, count, names, i) {
+function end_row(   text, inner, count, names, i) {
   if (table == "") return
-  text = ""
+  text = inner = ""
   count = split(fields[table], names, " ")
-  for (i = 1; i <= count; ++i)
+  for (i = 1; i <= count; ++i) {
+    if (names[i] == "what") { inner = text; text = ""; nested = 1 }
     if (names[i] in value) text = text (text == "" ? "" : ", ") "." names[i] " = " value[names[i]]
+  }
+  if (nested) text = inner ", .what = {" text "}"
+  nested = 0
   rows[table] = rows[table] "    {" text "},\n"
   split("", value)
   table = ""
@@ -44,7 +49,8 @@ function end_file(   t, name) {
   if (id == "") return
   for (t = 1; t <= tables; ++t) {
     name = table_names[t]
-    print "constexpr std::array<" row_type[name] ", " (rows[name] == "" ? 0 : gsub(/\n/, "\n", rows[name])) "> " id "_" name " = {" \
+    size = rows[name] == "" ? 0 : gsub(/\n/, "\n", rows[name])
+    print "constexpr std::array<" row_type[name] ", " size "> " id "_" name " = {" \
           (rows[name] == "" ? "" : "{\n" rows[name] "}") "};"
     rows[name] = ""
   }

@@ -18,7 +18,7 @@ bool is_of(const Row& row, std::string_view launch, const AttentionProblem& prob
   return row.launch == launch && (row.head_dim == 0 || row.head_dim == compiled_head_dim(problem));
 }
 
-/// A row that a program asks for and no profile has is our own mistake: a test asks for all of them.
+/// A missing row is our own mistake: the contract tests build every program, and so ask for every row.
 template <class Row>
 const Row& found(const Row* row) {
   assert(row != nullptr);
@@ -46,7 +46,8 @@ const LaunchReading& KernelProfile::reading(std::string_view launch, const Atten
   return found(row == readings.end() ? nullptr : &*row);
 }
 
-const OverheadReading& KernelProfile::overhead(std::string_view launch, std::string_view at, const AttentionProblem& problem) const {
+const OverheadReading& KernelProfile::overhead_reading(std::string_view launch, std::string_view at,
+                                                       const AttentionProblem& problem) const {
   const auto row = std::find_if(overheads.begin(), overheads.end(),
                                 [&](const OverheadReading& each) { return is_of(each, launch, problem) && each.at == at; });
   return found(row == overheads.end() ? nullptr : &*row);

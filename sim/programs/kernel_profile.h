@@ -1,6 +1,7 @@
-// What the compiler made of the kernels, for programs to know without a toolkit: the numbers of kernels/<id>/profile.toml.
+// What the compiler made of each kernel: the numbers of kernels/<id>/profile.toml, known without a toolkit.
 //
-//   kernels/<id>/profile.toml ── cmake/kernel_profiles.awk, at build time ──► kernel_profiles() ── kernel_profile("flash2") ──► needs
+//   kernels/<id>/profile.toml ── cmake/kernel_profiles.awk, at build time ──► kernel_profiles() ── kernel_profile("flash2") ──►
+//   programs
 #pragma once
 
 #include <array>
@@ -13,34 +14,56 @@
 
 namespace tilescope {
 
+/// What a kernel does beside the arithmetic of an operation, as the compiled code shows it: instructions of each warp, on its way
+/// from one operation to the next; ways to shared memory and to the L2 that cannot overlap; meetings of all warps. Of the
+/// instructions, `alu` and `exps` take the pipes of maxima and conversions, and of exponentials; `wavefronts` is what shuffles, and
+/// reads of what all lanes of a warp want, take of the memory pipe.
+struct Overhead {
+  int instructions = 0, trips = 0, barriers = 0, round_trips = 0, alu = 0, exps = 0, wavefronts = 0;
+
+  constexpr Overhead& operator+=(const Overhead& other) {
+    instructions += other.instructions, trips += other.trips, barriers += other.barriers, round_trips += other.round_trips;
+    alu += other.alu, exps += other.exps, wavefronts += other.wavefronts;
+    return *this;
+  }
+  friend constexpr Overhead operator+(Overhead a, const Overhead& b) { return a += b; }
+  friend constexpr Overhead operator*(Overhead a, int times) {
+    a.instructions *= times, a.trips *= times, a.barriers *= times, a.round_trips *= times;
+    a.alu *= times, a.exps *= times, a.wavefronts *= times;
+    return a;
+  }
+};
+
 /// One compiled function, as kernels/lab/profile.py read it from the cubin.
 struct KernelBuild {
   std::string_view launch;
   DataType dtype = DataType::fp16;
-  std::int64_t head_dim = 0;   // 0: one function for all
-  std::optional<bool> causal;  // none: one function for both
+  std::int64_t head_dim = 0;        // 0: one function for all
+  std::optional<bool> causal = {};  // none: one function for both
   int threads = 0, registers = 0;
   std::int64_t static_shared_bytes = 0;
-  std::int64_t local_bytes = 0;  // of a thread, on the stack: spills
-  int instructions = 0;          // of the code
-  int stall_cycles = 0;          // sum of the stall counts that the compiler wrote beside them
+  std::int64_t local_bytes = 0;  // stack of a thread
+  int spill_store_bytes = 0, spill_load_bytes = 0;
+  int instructions = 0;  // of the code
+  int stall_cycles = 0;  // sum of the stall counts that the compiler wrote beside them
 };
 
-/// What was read by hand in a launch's machine code and stall counters.
+/// What was read by hand in a launch's machine code; the names are those of KernelNeeds.
 struct LaunchReading {
   std::string_view launch;
-  std::optional<DataType> dtype;
+  std::optional<DataType> dtype = {};
   std::int64_t head_dim = 0;
-  double waiting = 0;  // as in KernelNeeds, also the next ones
+  double waiting = 0;
   int setup_instructions = 0, setup_trips = 0;
   double multiply_add_instructions = 0;
 };
 
-/// What a warp does beside the arithmetic of one operation, read by hand in the machine code; as in Overhead.
+/// Overhead of one operation, read by hand in the machine code.
 struct OverheadReading {
   std::string_view launch, at;  // "attention", "store"
   std::int64_t head_dim = 0;
-  int instructions = 0, trips = 0, barriers = 0, alu = 0, exps = 0, wavefronts = 0;
+  int times = 1;  // an element executes the instructions of the operation so often
+  Overhead what;
 };
 
 struct KernelProfile {
@@ -49,15 +72,18 @@ struct KernelProfile {
   std::span<const LaunchReading> readings;
   std::span<const OverheadReading> overheads;
 
-  /// The function that a launch runs for this problem. fp32 and other head dimensions have no kernel: then it is the build of the
-  /// nearest head dimension, 64 up to 64 and 128 above, and of the type with the most registers.
+  /// Returns the function that a launch runs. A head dimension without a kernel gets the build of 64 up to 64, and of 128 above.
+  /// fp32 has no kernel: it gets the build of the type that takes more registers.
   const KernelBuild& build(std::string_view launch, const AttentionProblem& problem) const;
-  /// fp32 is read as fp16.
+  /// The same for what was read by hand; fp32 gets the reading of fp16.
   const LaunchReading& reading(std::string_view launch, const AttentionProblem& problem) const;
-  const OverheadReading& overhead(std::string_view launch, std::string_view at, const AttentionProblem& problem) const;
+  const OverheadReading& overhead_reading(std::string_view launch, std::string_view at, const AttentionProblem& problem) const;
+  const Overhead& overhead(std::string_view launch, std::string_view at, const AttentionProblem& problem) const {
+    return overhead_reading(launch, at, problem).what;
+  }
 };
 
-/// One a kernel, sorted by id; generated.
+/// One row a profile.toml, sorted by id; "common" has what several kernels share.
 std::span<const KernelProfile> kernel_profiles();
 const KernelProfile& kernel_profile(std::string_view id);
 
