@@ -52,6 +52,7 @@ PIPES = {
     "uniform": {"UMOV", "UIADD3", "UIMAD", "ULEA", "ULOP3", "USEL", "USHF", "UISETP", "ULDC", "UP2UR", "UPLOP3", "USETP", "UPRMT", "UF2F"},
 }
 PIPE_OF = {word: pipe for pipe, words in PIPES.items() for word in words}
+UNKNOWN = set()  # instructions that were seen and are in no pipe
 
 
 class Fail(Exception):
@@ -121,6 +122,7 @@ def by_pipe(cubin_path, cuobjdump):
         pipes = dict.fromkeys([*PIPES, "other"], 0)
         for word in words:
             pipes[PIPE_OF.get(word, "other")] += 1
+        UNKNOWN.update(set(words) - set(PIPE_OF))
         counts[name] = pipes
     return counts
 
@@ -236,6 +238,8 @@ def main():
             else:
                 path.write_text(text)
                 print(f"kernels/{kernel}/profile.toml")
+    if UNKNOWN:
+        print(f"instructions of no known pipe: {', '.join(sorted(UNKNOWN))}", file=sys.stderr)
     return 1 if arguments.check and differ else 0
 
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "kernels/measure/device_problem.h"
-#include "kernels/measure/element.h"
+#include "sim/core/element.h"
 #include "kernels/measure/timing.h"
 #include "sim/programs/attention_tensors.h"
 

@@ -8,7 +8,7 @@ namespace device {
 /// Two passes: maximum and sum together, the sum rescaled whenever the maximum moves; the result.
 template <class T>
 __global__ __launch_bounds__(ladder_threads) void softmax_online_kernel(const LadderArguments arguments) {
-  __shared__ float scratch[32];  // 8 are used: shared memory is given in pieces of 128 bytes
+  __shared__ float scratch[32];  // 8 are used; shared memory comes in units of 128 bytes
   const LadderRow<T> row(arguments);
   MaxSum mine;
   row.pass([&](float x) { mine.add(x); });

@@ -8,7 +8,7 @@ namespace device {
 /// Three passes: the maximum, the sum, the result.
 template <class T>
 __global__ __launch_bounds__(ladder_threads) void softmax_safe_kernel(const LadderArguments arguments) {
-  __shared__ float scratch[32];  // 8 are used: shared memory is given in pieces of 128 bytes
+  __shared__ float scratch[32];  // 8 are used; shared memory comes in units of 128 bytes
   const LadderRow<T> row(arguments);
   MaxSum maximum, sum;
   row.pass([&](float x) { maximum.max = fmaxf(maximum.max, x); });

@@ -232,7 +232,9 @@ ProgramInfo flash1_program() {
           "Over standard attention: S and P never leave the chip; running m and l make the softmax exact tile by tile.",
           listing,
           flash1_tile,
-          make};
+          make,
+          "Flash-1",
+          "FlashAttention: one kernel, outer loop over key tiles, O is read and written every iteration"};
 }
 
 }  // namespace tilescope

@@ -190,7 +190,9 @@ ProgramInfo flash2_program() {
           "Over FlashAttention-1: one thread block per query tile, so O, m and l stay in registers and are written once.",
           listing,
           flash2_tile,
-          make};
+          make,
+          "Flash-2",
+          "FlashAttention-2: one thread block per query tile, O stays on chip"};
 }
 
 }  // namespace tilescope

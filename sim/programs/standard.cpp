@@ -336,7 +336,9 @@ ProgramInfo standard_program() {
           "Three launches, each simple; the N × N matrices S and P cross the memory bus four times.",
           listing,
           standard_tile,
-          make};
+          make,
+          "Standard",
+          "Three kernels; S and P go through HBM"};
 }
 
 }  // namespace tilescope

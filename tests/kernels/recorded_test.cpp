@@ -10,7 +10,7 @@
 #include <sstream>
 
 #include "kernels/measure/bundle.h"
-#include "kernels/measure/element.h"
+#include "sim/core/element.h"
 #include "kernels/measure/probe_json.h"
 #include "kernels/measure/probe_shape.h"
 #include "sim/numerics/tile_machine.h"
