@@ -6,6 +6,7 @@ Usage: profile.py [--check] [ID...]     all kernels where no id is given
   builds whose machine code has not changed are kept, and those of others are left out with a warning.
   --check writes nothing, and exits with 1 where a file differs from the compiled kernel.
 What a file holds after the line "# Read by hand" is kept as it is.
+kernels/common/profile.toml holds only such rows, for what several kernels share.
 """
 import argparse
 import hashlib

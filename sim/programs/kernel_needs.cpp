@@ -28,31 +28,21 @@ std::int64_t warps_for(std::int64_t rows, std::int64_t rows_a_warp, std::int64_t
   return std::clamp(ceil_div(rows, rows_a_warp), std::int64_t{1}, most);
 }
 
-/// The head dimension of the compiled kernel that runs, or would run, this problem.
-std::int64_t compiled_head_dim(const AttentionProblem& problem) {
-  return problem.head_dim <= 64 ? 64 : 128;
-}
-
 /// fp32 numbers that a block keeps in registers: with the tile of this problem, and with what the kernel was compiled for.
 struct BlockSums {
   std::int64_t asked, compiled;
 };
 
 /// Needs of a launch as it was compiled, but for shared memory.
-KernelNeeds needs_of(const KernelProfile& kernel, std::string_view launch, const AttentionProblem& problem) {
-  const KernelBuild& build = kernel.build(launch, problem);
+KernelNeeds needs_of(const KernelBuild& build, const LaunchReading& reading) {
   KernelNeeds needs;
   needs.threads = build.threads;
   needs.registers_per_thread = build.registers;
-  return needs;
-}
-
-/// Copies what was read by hand in the machine code.
-void read_by_hand(KernelNeeds& needs, const LaunchReading& reading) {
   needs.waiting = reading.waiting;
   needs.setup_instructions = reading.setup_instructions;
   needs.setup_trips = reading.setup_trips;
   needs.multiply_add_instructions = reading.multiply_add_instructions;
+  return needs;
 }
 
 /// Another tile takes as many registers more or less as a thread keeps sums.
@@ -118,8 +108,7 @@ TileShape row_kernel_tile(const AttentionProblem&) {
 KernelNeeds scores_needs(const AttentionProblem& problem, const TileShape& tile) {
   const KernelProfile& kernel = kernel_profile("matmul_tiled");
   const TileShape own = scores_kernel_tile(problem);
-  KernelNeeds needs = needs_of(kernel, "product", problem);
-  read_by_hand(needs, kernel.reading("product", problem));
+  KernelNeeds needs = needs_of(kernel.build("product", problem), kernel.reading("product", problem));
   set_warps(needs, warps_for(tile.block_q, 32, 4), warps_for(tile.block_kv, 64, 2),
             {tile.block_q * tile.block_kv, own.block_q * own.block_kv});
   needs.shared_bytes = (tile.block_q + tile.block_kv) * problem.head_dim * element_bytes(problem.dtype);
@@ -128,8 +117,7 @@ KernelNeeds scores_needs(const AttentionProblem& problem, const TileShape& tile)
 
 KernelNeeds untiled_needs(const AttentionProblem& problem, const TileShape& tile) {
   const KernelProfile& kernel = kernel_profile("matmul_naive");
-  KernelNeeds needs = needs_of(kernel, "product", problem);
-  read_by_hand(needs, kernel.reading("product", problem));
+  KernelNeeds needs = needs_of(kernel.build("product", problem), kernel.reading("product", problem));
   needs.has_products = false;
   needs.converted_factors = 2;
   // A thread has one key of the row, and sums all of it.
@@ -152,8 +140,7 @@ SoftmaxRows softmax_rows(const AttentionProblem& problem, const TileShape& tile,
 KernelNeeds softmax_needs(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu) {
   const KernelProfile& kernel = kernel_profile("standard");
   const SoftmaxRows rows = softmax_rows(problem, tile, gpu);
-  KernelNeeds needs = needs_of(kernel, "softmax", problem);
-  read_by_hand(needs, kernel.reading("softmax", problem));
+  KernelNeeds needs = needs_of(kernel.build("softmax", problem), kernel.reading("softmax", problem));
   needs.has_products = false;
   needs.shared_bytes =
       kernel.build("softmax", problem).static_shared_bytes + (rows.kept ? rows.rows * score_row_bytes(problem) : 0);
@@ -162,8 +149,7 @@ KernelNeeds softmax_needs(const AttentionProblem& problem, const TileShape& tile
 
 KernelNeeds output_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
   const KernelProfile& kernel = kernel_profile("standard");
-  KernelNeeds needs = needs_of(kernel, "output", problem);
-  read_by_hand(needs, kernel.reading("output", problem));
+  KernelNeeds needs = needs_of(kernel.build("output", problem), kernel.reading("output", problem));
   set_warps(needs, warps_for(tile.block_q, rows_of_warp, 8), 1,
             {tile.block_q * problem.head_dim, scores_kernel_tile(problem).block_q * compiled_head_dim(problem)});
   set_stages(needs, 0, (tile.block_q + problem.head_dim) * tile.block_kv * element_bytes(problem.dtype), tile, gpu);
@@ -173,8 +159,7 @@ KernelNeeds output_needs(const AttentionProblem& problem, const ProgramTile& til
 KernelNeeds flash1_needs(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu) {
   const KernelProfile& kernel = kernel_profile("flash1");
   const TileShape own = flash1_kernel_tile(problem);
-  KernelNeeds needs = needs_of(kernel, "attention", problem);
-  read_by_hand(needs, kernel.reading("attention", problem));
+  KernelNeeds needs = needs_of(kernel.build("attention", problem), kernel.reading("attention", problem));
   // S and PV are in registers; Q, O, K, V, l and m are shared.
   set_warps(needs, warps_for(tile.block_q, rows_of_warp, 4), 1,
             {tile.block_q * (tile.block_kv + problem.head_dim), own.block_q * (own.block_kv + compiled_head_dim(problem))});
@@ -190,8 +175,7 @@ KernelNeeds flash2_needs(const AttentionProblem& problem, const ProgramTile& til
   const KernelProfile& kernel = kernel_profile("flash2");
   const TileShape own = flash2_kernel_tile(problem);
   const std::int64_t row_bytes = problem.head_dim * element_bytes(problem.dtype);
-  KernelNeeds needs = needs_of(kernel, "attention", problem);
-  read_by_hand(needs, kernel.reading("attention", problem));
+  KernelNeeds needs = needs_of(kernel.build("attention", problem), kernel.reading("attention", problem));
   set_warps(needs, warps_for(tile.block_q, rows_of_warp, tile.block_q >= 256 ? 8 : 4), 1,
             {tile.block_q * (tile.block_kv + problem.head_dim), own.block_q * (own.block_kv + compiled_head_dim(problem))});
   set_stages(needs, tile.block_q * (row_bytes + 4), 2 * tile.block_kv * row_bytes + barrier_bytes, tile, gpu);
@@ -200,8 +184,7 @@ KernelNeeds flash2_needs(const AttentionProblem& problem, const ProgramTile& til
 
 KernelNeeds row_softmax_needs(std::string_view id, const AttentionProblem& problem) {
   const KernelProfile& kernel = kernel_profile(id);
-  KernelNeeds needs = needs_of(kernel, "softmax", problem);
-  read_by_hand(needs, kernel_profile("common").reading("softmax", problem));
+  KernelNeeds needs = needs_of(kernel.build("softmax", problem), kernel_profile("common").reading("softmax", problem));
   needs.has_products = false;
   needs.shared_bytes = kernel.build("softmax", problem).static_shared_bytes;
   return needs;
@@ -210,8 +193,7 @@ KernelNeeds row_softmax_needs(std::string_view id, const AttentionProblem& probl
 KernelNeeds fused_softmax_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
   const KernelProfile& kernel = kernel_profile("softmax_fused");
   const TileShape own = row_kernel_tile(problem);
-  KernelNeeds needs = needs_of(kernel, "softmax", problem);
-  read_by_hand(needs, kernel.reading("softmax", problem));
+  KernelNeeds needs = needs_of(kernel.build("softmax", problem), kernel.reading("softmax", problem));
   needs.has_products = false;
   needs.converted_factors = 1;
   // A thread sums 8 columns of O over every n-th key; the n partial sums of a row meet in shared memory at the end.

@@ -9,10 +9,6 @@ namespace tilescope {
 
 namespace {
 
-std::int64_t compiled_head_dim(const AttentionProblem& problem) {
-  return problem.head_dim <= 64 ? 64 : 128;
-}
-
 template <class Row>
 bool is_of(const Row& row, std::string_view launch, const AttentionProblem& problem) {
   return row.launch == launch && (row.head_dim == 0 || row.head_dim == compiled_head_dim(problem));
@@ -27,6 +23,10 @@ const Row& found(const Row* row) {
 }
 
 }  // namespace
+
+std::int64_t compiled_head_dim(const AttentionProblem& problem) {
+  return problem.head_dim <= 64 ? 64 : 128;
+}
 
 const KernelBuild& KernelProfile::build(std::string_view launch, const AttentionProblem& problem) const {
   const KernelBuild* best = nullptr;

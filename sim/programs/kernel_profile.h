@@ -14,10 +14,12 @@
 
 namespace tilescope {
 
-/// What a kernel does beside the arithmetic of an operation, as the compiled code shows it: instructions of each warp, on its way
-/// from one operation to the next; ways to shared memory and to the L2 that cannot overlap; meetings of all warps. Of the
-/// instructions, `alu` and `exps` take the pipes of maxima and conversions, and of exponentials; `wavefronts` is what shuffles, and
-/// reads of what all lanes of a warp want, take of the memory pipe.
+/// What each warp of a kernel executes beside the arithmetic of an operation, counted in its machine code (SASS).
+///   instructions  all of them, on the way from one operation to the next
+///   trips         ways to shared memory that cannot overlap; round_trips: to the L2
+///   barriers      all warps of the block wait for each other
+///   alu, exps     of the instructions, those on the pipe of maxima and conversions, and on the pipe of exponentials
+///   wavefronts    what shuffles and broadcast reads take of the memory pipe
 struct Overhead {
   int instructions = 0, trips = 0, barriers = 0, round_trips = 0, alu = 0, exps = 0, wavefronts = 0;
 
@@ -66,14 +68,16 @@ struct OverheadReading {
   Overhead what;
 };
 
+/// The head dimension of the kernel that runs this problem; of the nearest one where none does: 64 up to 64, and 128 above.
+std::int64_t compiled_head_dim(const AttentionProblem& problem);
+
 struct KernelProfile {
   std::string_view id;
   std::span<const KernelBuild> builds;
   std::span<const LaunchReading> readings;
   std::span<const OverheadReading> overheads;
 
-  /// Returns the function that a launch runs. A head dimension without a kernel gets the build of 64 up to 64, and of 128 above.
-  /// fp32 has no kernel: it gets the build of the type that takes more registers.
+  /// Returns the function that a launch runs. fp32 has no kernel: it gets the build of the type that takes more registers.
   const KernelBuild& build(std::string_view launch, const AttentionProblem& problem) const;
   /// The same for what was read by hand; fp32 gets the reading of fp16.
   const LaunchReading& reading(std::string_view launch, const AttentionProblem& problem) const;

@@ -50,6 +50,16 @@ TEST_CASE("kernel table: an unknown id names those there are") {
   CHECK(has(found.error().sentence, "flash2"));
 }
 
+TEST_CASE("kernel table: a program whose keys go another way round is run by its variant") {
+  CHECK((*find_kernel("flash2", KeyOrder::ascending))->id == "flash2");
+  CHECK((*find_kernel("flash2", KeyOrder::descending))->id == "flash2_descending");
+  CHECK((*find_kernel("standard_cublas", KeyOrder::ascending))->id == "standard_cublas");
+  CHECK(has(find_kernel("flash1", KeyOrder::descending).error().sentence, "no variant that visits its keys in descending order"));
+  const std::string unknown = find_kernel("flash9", KeyOrder::descending).error().sentence;
+  CHECK(has(unknown, "flash9"));
+  CHECK_FALSE(has(unknown, "flash2_descending"));
+}
+
 TEST_CASE("kernel table: what a kernel does not take is one sentence with the value and the way out") {
   AttentionProblem p = small_problem();
   CHECK(supports(kernel("flash2"), p));
