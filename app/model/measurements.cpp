@@ -51,8 +51,9 @@ template <class Recorded>
 bool is_of_kernel(const Recorded& recorded, const Simulation& simulation) {
   const SimulationRequest& asked = simulation.request;
   const Result<const KernelInfo*> kernel = find_kernel(asked.algorithm, asked.key_order);
-  return kernel && recorded.kernel == (*kernel)->id && recorded.problem == asked.problem &&
-         recorded.tile == static_cast<const TileShape&>(simulation.program->tile());
+  ProgramTile tile = recorded.tile;
+  tile.key_order = asked.key_order;
+  return kernel && recorded.kernel == (*kernel)->id && recorded.problem == asked.problem && tile == simulation.program->tile();
 }
 
 /// The same, and of the GPU.
