@@ -8,8 +8,8 @@
 #include <tuple>
 
 #include "kernels/measure/device_problem.h"
-#include "sim/core/element.h"
 #include "kernels/measure/probe.h"
+#include "sim/core/element.h"
 #include "sim/programs/attention_tensors.h"
 
 namespace tilescope {

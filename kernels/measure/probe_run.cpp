@@ -8,7 +8,7 @@ namespace tilescope {
 namespace {
 
 constexpr std::int64_t word = sizeof(std::uint64_t);
-constexpr std::int64_t most_recorded_blocks = 64;                            // blocks of one SM that are recorded
+constexpr std::int64_t most_recorded_blocks = 64;                  // blocks of one SM that are recorded
 constexpr std::int64_t most_tick_bytes = std::int64_t{256} << 20;  // fewer, where a block has very many iterations
 
 Result<DeviceMemory> zeroed(std::int64_t bytes) {
