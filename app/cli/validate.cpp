@@ -13,6 +13,7 @@
 #include "app/model/measurements.h"
 #include "app/model/parallel.h"
 #include "app/model/validation_run.h"
+#include "sim/core/refuse.h"
 #include "sim/core/text.h"
 
 namespace tilescope {

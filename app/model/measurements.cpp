@@ -12,6 +12,7 @@
 #include "kernels/measure/bundle.h"
 #include "kernels/measure/measure_case.h"
 #include "kernels/measure/probe_json.h"
+#include "sim/core/refuse.h"
 #include "sim/core/text.h"
 
 namespace tilescope {

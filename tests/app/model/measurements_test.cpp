@@ -72,12 +72,12 @@ TEST_CASE("measurements: an unusable bundle is one sentence with its path") {
     CAPTURE(path);
     const auto bundle = load_bundle(path);
     REQUIRE_FALSE(bundle);
-    CHECK(bundle.error().sentence.find(path.substr(0, 20)) != std::string::npos);
+    CHECK(bundle.error().sentence.text().find(path.substr(0, 20)) != std::string::npos);
     CHECK(bundle.error().kind == Error::Kind::wrong_request);
   }
   const auto none = load_bundle(folder.file("bare.json", to_json(MeasurementBundle{})));
   REQUIRE_FALSE(none);
-  CHECK(none.error().sentence.find("no cases") != std::string::npos);
+  CHECK(none.error().sentence.text().find("no cases") != std::string::npos);
 }
 
 TEST_CASE("measurements: a case matches only the same kernel, problem, tile and unchanged GPU") {

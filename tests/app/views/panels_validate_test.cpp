@@ -126,7 +126,7 @@ TEST_CASE("validate view: a case that is not there is a mark, not a crash; F5 wi
   session.apply(Measure{});
   session.finish();
   REQUIRE(session.view().workspace->message);
-  CHECK(session.view().workspace->message->error.sentence.size() > 20);
+  CHECK(session.view().workspace->message->error.sentence.text().size() > 20);
 }
 
 TEST_CASE("validate view: every picture draws at any size, with and without a bundle, and clicks into it open cases") {

@@ -372,7 +372,7 @@ TEST_CASE("render: an impossible picture is one sentence") {
   options.request = opening_start().request;
   const auto sentence = [](const RenderOptions& asked) {
     const Result<RenderedPicture> done = render_picture(asked);
-    return done ? std::string() : done.error().sentence;
+    return done ? std::string() : done.error().sentence.text();
   };
   RenderOptions panel = options;
   panel.panel = "nowhere";

@@ -56,7 +56,7 @@ std::string toy_with(std::string_view section, std::string_view key, std::string
 std::string error_of(const std::string& text) {
   const auto spec = parse_gpu_spec(text, "my.toml");
   REQUIRE_FALSE(spec);
-  CHECK(spec.error().sentence.find('\n') == std::string::npos);
+  CHECK(spec.error().sentence.text().find('\n') == std::string::npos);
   return spec.error().sentence;
 }
 
@@ -247,7 +247,7 @@ TEST_CASE("gpu spec: a bad assignment is refused with its text and changes nothi
     GpuSpec spec = shipped("toy");
     const auto status = set_spec_value(spec, each.assignment);
     REQUIRE_FALSE(status);
-    CHECK(status.error().sentence.find(each.sentence) == 0);
+    CHECK(status.error().sentence.text().find(each.sentence) == 0);
     CHECK(spec.sm_count == 4);
   }
 }
