@@ -207,6 +207,8 @@ class CommandLineBuilder {
     choice("--dtype", types, data_type_from, line_.dtype);
     choice("--pass", passes, pass_from, line_.pass);
     line_.causal = text("--causal") != nullptr;
+    line_.gpu_given = text("--gpu") != nullptr;
+    line_.sample = text("--sample") != nullptr;
     line_.brief = text("--brief") != nullptr;
     line_.quiet = text("--quiet") != nullptr;
   }

@@ -23,6 +23,7 @@ struct CommandLine {
   std::string algorithm = "flash2";  // of sweep: ids with commas between
   bool algorithm_given = false;
   std::string gpu = "toy";
+  bool gpu_given = false;
   std::vector<std::string> overrides;  // "l2.capacity_bytes=0"
   std::int64_t batch = 1, heads = 1;
   std::optional<std::int64_t> kv_heads, seq, seq_kv, head_dim;  // absent: as heads, 64, as seq, 16, or a CSV matrix's size
@@ -40,7 +41,7 @@ struct CommandLine {
   std::optional<std::string> json;  // empty or "-": standard output
   std::string trace, suite, commit, probe, samples, bundle, list, markdown, out, panel;
   std::optional<std::int64_t> probe_block, probe_row;
-  bool brief = false, quiet = false;
+  bool brief = false, sample = false, quiet = false;
   std::string over, csv, png;
   SweepQuantity quantity{};
   std::optional<std::int64_t> step;
