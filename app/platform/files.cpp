@@ -82,7 +82,7 @@ fs::path end_of_links(fs::path path) {
 
 /// What is wrong with writing there, as far as the name tells.
 Status check_target(const fs::path& path, const fs::file_status& status) {
-  if (path.empty()) return Error{"cannot write a file whose name is empty"};
+  if (path.empty()) return Error{"cannot write: the file name is empty"};
   if (fs::is_directory(status)) return Error{fmt::format("cannot write {}: it is a folder", quoted(path))};
   if (fs::exists(status) && ::access(path.c_str(), W_OK) != 0) return write_error(path, errno);
   return Done{};

@@ -51,9 +51,9 @@ const char* meaning_of(Slot slot) {
       if (slot.tensor().means(Meaning::output)) return tr("This tile's weights times its values, to be added to O.");
       break;
     case TilePart::factor:
-      return tr("By how much what was gathered so far shrinks, now that the maximum has moved; 1 when it has not.");
+      return tr("Rescale factor for the earlier tiles; 1 where the maximum did not move.");
     case TilePart::factor_of_tile:
-      return tr("By how much this tile's share shrinks, where the maximum came from an earlier tile.");
+      return tr("Rescale factor for this tile; 1 where it holds the maximum.");
     case TilePart::whole:
       break;
   }

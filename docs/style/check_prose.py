@@ -184,10 +184,10 @@ def findings(rules):
 
 
 def allows(line, rule, path, text):
-    """Whether a line of allowed.txt, "rule path: text", is about this; its path may hold *."""
+    """Whether a line of allowed.txt, "rule path: text", is about this; its path may hold *, its text may be *."""
     what, _, allowed_text = line.partition(": ")
     allowed_rule, _, pattern = what.partition(" ")
-    return allowed_rule == rule and allowed_text == text and fnmatch.fnmatch(path, pattern)
+    return allowed_rule == rule and allowed_text in (text, "*") and fnmatch.fnmatch(path, pattern)
 
 
 def self_test():

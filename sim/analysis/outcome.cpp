@@ -22,7 +22,9 @@ Outcome outcome_of(const Simulation& simulation) {
 }
 
 Result<Outcome> simulate_outcome(const SimulationRequest& request, const Progress& progress) {
-  const auto simulation = simulate(request, progress);
+  SimulationRequest totals = request;
+  totals.keeps_intervals = false;
+  const auto simulation = simulate(totals, progress);
   if (simulation) return outcome_of(**simulation);
   if (simulation.error().kind == Error::Kind::cancelled) return simulation.error();
   Outcome refused;

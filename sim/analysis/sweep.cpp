@@ -71,7 +71,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 }
 
 Error not_a_number(std::string_view key, std::string_view text) {
-  return Error{fmt::format("the range of {} has '{}' where a number must be", key, printable(text))};
+  return Error{fmt::format("the range of {} has '{}', which is not a number; example: 16:8192:x2", key, printable(text))};
 }
 
 /// from:to, from:to:xF or from:to:+S.

@@ -255,6 +255,7 @@ Result<CaseValidation> simulate_case(const GpuSpec& gpu, const MeasuredCase& mea
   request.gpu = gpu;
   // What HBM and launches take is in seconds, and does not follow the clock of the SMs.
   if (measured.sm_clock_hz > 0) request.gpu.sm_clock_hz = measured.sm_clock_hz;
+  request.keeps_intervals = false;
   const auto simulated = simulate(request, progress);
   CaseValidation out;
   if (simulated) {

@@ -56,7 +56,7 @@ constexpr std::array key_rows = {
             "From an arithmetic instruction to one that needs its result, in cycles."},
     SpecKey{"sm.product_latency_cycles", &GpuSpec::sm_product_latency_cycles, 0, 1e6, false,
             "Latency of one tensor-core instruction, in cycles."},
-    SpecKey{"sm.barrier_cycles", &GpuSpec::sm_barrier_cycles, 0, 1e6, false, "A meeting of all warps of a block, in cycles."},
+    SpecKey{"sm.barrier_cycles", &GpuSpec::sm_barrier_cycles, 0, 1e6, false, "A barrier of all warps of a block, in cycles."},
     SpecKey{"sm.store_bytes_per_cycle", &GpuSpec::sm_store_bytes_per_cycle, 0.01, 1e6, false,
             "What one SM writes to the L2, in bytes a cycle."},
     SpecKey{"sm.copy_bytes_per_cycle", &GpuSpec::sm_copy_bytes_per_cycle, 0, 1e6, false,

@@ -166,7 +166,7 @@ void Machine::record(int sm, const Resident& block, const Interval& interval, st
   noted.run = block.run;
   noted.op = op;
   noted.kind = operation.kind;
-  recorder_.interval(sm, noted, {operation.tile, operation.iteration, has_ring ? operation.ring : 0, slot});
+  recorder_.interval(sm, noted, operation.tile, operation.iteration, has_ring ? operation.ring : 0, slot);
 }
 
 void Machine::record_compute(int sm_index, const Resident& block, double start, double end) {

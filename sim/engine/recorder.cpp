@@ -36,7 +36,7 @@ Recorder::Recorder(int sm_count, int focus_sm, std::span<const Tensor> tensors, 
   for (int sm = 0; sm < sm_count; ++sm) {
     if (sm != focus_sm && sm_count > most_focused_sms && std::find(also.begin(), also.end(), sm) == also.end()) continue;
     focus_of_[static_cast<std::size_t>(sm)] = static_cast<int>(data_.focus.size());
-    data_.focus.push_back({sm, {}, {}});
+    data_.focus.push_back({sm, {}, {}, {}, {}});
   }
 }
 
@@ -50,7 +50,8 @@ void Recorder::end_run(std::int32_t run, double end) {
   if (run >= 0) data_.runs[static_cast<std::size_t>(run)].end = end;
 }
 
-void Recorder::interval(int sm, const Interval& interval, const OpNote& note) {
+void Recorder::interval(int sm, const Interval& interval, const TileRef& tile, std::int32_t iteration, std::int32_t ring,
+                        Slot slot) {
   const int focus = focus_of_[static_cast<std::size_t>(sm)];
   if (focus < 0) return;
   FocusedSm& focused = data_.focus[static_cast<std::size_t>(focus)];
@@ -59,8 +60,7 @@ void Recorder::interval(int sm, const Interval& interval, const OpNote& note) {
     focused.intervals.reserve(most_intervals / data_.focus.size());
     focused.notes.reserve(most_intervals / data_.focus.size());
   }
-  focused.intervals.push_back(interval);
-  focused.notes.push_back(note);
+  focused.add(interval, tile, iteration, ring, slot);
   if (++interval_count_ == most_intervals) narrow_focus();
 }
 

@@ -33,8 +33,12 @@ class Recorder {
   std::int32_t begin_run(const BlockRun& run);
   void end_run(std::int32_t run, double end);
   /// Whether the intervals of a block that begins now on `sm` are to be kept.
-  bool wants_intervals(int sm) const { return focus_of_[static_cast<std::size_t>(sm)] >= 0 && interval_count_ < most_intervals; }
-  void interval(int sm, const Interval& interval, const OpNote& note);
+  bool wants_intervals(int sm) const {
+    return keeps_intervals_ && focus_of_[static_cast<std::size_t>(sm)] >= 0 && interval_count_ < most_intervals;
+  }
+  void keep_no_intervals() { keeps_intervals_ = false; }
+  /// `slot` is what the operation writes, or what a store leaves from; `ring` its buffer.
+  void interval(int sm, const Interval& interval, const TileRef& tile, std::int32_t iteration, std::int32_t ring, Slot slot);
 
   /// An operation of a class that occupies its unit from `start` to `busy_end` and whose bytes have moved by `end`.
   /// A compute operation is over when its unit is free; a load or a store lands after it has left the SM's port.
@@ -93,6 +97,7 @@ class Recorder {
   double l2_end_ = 0;          // where that bin ends
   std::vector<int> focus_of_;  // by SM: index into data_.focus, -1 out of focus
   std::size_t interval_count_ = 0;
+  bool keeps_intervals_ = true;
   TensorBytes noted_resident_{}, noted_dirty_{};
 };
 

@@ -90,7 +90,7 @@ void ScheduleBuilder::set_work(OpClass& c, const Operation& op, const BlockOpera
   of(Server::fp32) = std::max(
       {counts.issued * per(gpu_.sm_issues_per_cycle), counts.alu * lanes * per(gpu_.sm_alu_lanes_per_cycle),
        counts.fp32 * 2 * lanes * per(gpu_.sm_fp32_flops_per_cycle) + counts.widened * lanes * per(gpu_.sm_alu_lanes_per_cycle)});
-  // Beside products every other instruction takes its turn from the tensor core, more of it where it belongs to another warp.
+  // Overhead products every other instruction takes its turn from the tensor core, more of it where it belongs to another warp.
   const bool mixed = counts.mma > 0 || op.ahead;
   const double turn = mixed ? gpu_.sm_product_mixed_cycles : gpu_.sm_product_issue_cycles;
   const double taken = needs.has_products ? others * turn / gpu_.sm_quarters : 0;

@@ -241,6 +241,7 @@ Result<std::shared_ptr<const Simulation>> run_program(SimulationRequest request,
 
   ScheduleBuilder builder(request.gpu, program->problem());
   Recorder recorder(static_cast<int>(request.gpu.sm_count), request.focus_sm, program->tensors(), builder, request.also_in_focus);
+  if (!request.keeps_intervals) recorder.keep_no_intervals();
   MemorySystem memory(request.gpu, layouts, use_of(*program), builder, simulation->ledger, recorder);
   Machine machine(*program, request, memory, recorder, builder);
   const Cycles gap = to_cycles(Nanoseconds(request.gpu.launch_overhead_ns), request.gpu.clock());

@@ -26,6 +26,8 @@ struct SimulationRequest {
   int focus_sm = 0;
   /// SMs whose intervals are kept beside those of focus_sm, while there is room; none of the numbers depends on it.
   std::vector<int> also_in_focus;
+  /// False where only totals are wanted: the trace then has no intervals, which take most of the memory of a small GPU.
+  bool keeps_intervals = true;
 };
 
 enum class Bound : std::uint8_t { tensor, exp, fp32, l2, hbm, smem, latency };

@@ -9,12 +9,14 @@
 
 namespace tilescope {
 
-/// What an interval's operation touched, so that a state needs no second look at the program.
+/// What an interval's operation touched, so that a state needs no second look at the program. Two million of them are kept: handles
+/// are indices here, into the tables of their SM.
 struct OpNote {
-  TileRef tile;
+  std::int32_t plane = 0, row = 0, rows = 0, col = 0, cols = 0;
   std::int32_t iteration = -1;
-  std::int32_t ring = 0;  // buffer of `dst`
-  Slot dst = Slot::none;  // for a store: the slot it leaves from
+  std::int32_t ring = 0;    // buffer of the slot
+  std::uint8_t tensor = 0;  // what the tile is a piece of
+  std::uint8_t slot = 0;    // what it writes; for a store: the slot it leaves from
 };
 
 /// A focused SM's operations: one interval and one note each.
@@ -22,6 +24,21 @@ struct FocusedSm {
   int sm = 0;
   std::vector<Interval> intervals;
   std::vector<OpNote> notes;
+  std::array<Tensor, most_tensors> tensors;  // by index, as far as they occurred
+  std::array<Slot, most_slots> tiles;
+
+  void add(const Interval& interval, const TileRef& tile, std::int32_t iteration, std::int32_t ring, Slot slot) {
+    tensors[tile.tensor.index()] = tile.tensor;
+    tiles[slot.index()] = slot;
+    intervals.push_back(interval);
+    notes.push_back({tile.plane, tile.row, tile.rows, tile.col, tile.cols, iteration, ring,
+                     static_cast<std::uint8_t>(tile.tensor.index()), static_cast<std::uint8_t>(slot.index())});
+  }
+  TileRef tile(std::size_t i) const {
+    const OpNote& note = notes[i];
+    return {tensors[note.tensor], note.plane, note.row, note.rows, note.col, note.cols};
+  }
+  Slot slot(std::size_t i) const { return tiles[notes[i].slot]; }
 };
 
 /// Bytes that crossed a link at a moment.

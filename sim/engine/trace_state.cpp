@@ -109,13 +109,12 @@ void RecordedTrace::add_flights(TraceState& state, const SmIndex& index) const {
     const Index i = index.transfers[static_cast<std::size_t>(at - 1)];
     const Interval& interval = intervals[i];
     if (interval.end <= state.cycle) continue;
-    const OpNote& note = index.data->notes[i];
     TileInFlight flight;
-    flight.tile = note.tile;
+    flight.tile = index.data->tile(i);
     flight.to_sm = interval.kind == OpKind::load;
     flight.progress = part(state.cycle, interval.start, interval.end);
     flight.sm = index.data->sm;
-    flight.slot = note.dst;
+    flight.slot = index.data->slot(i);
     flight.bytes = interval.bytes;
     flight.hbm_bytes = interval.hbm_bytes;
     state.flights.push_back(flight);
@@ -144,7 +143,7 @@ void RecordedTrace::add_slots(TraceState& state, const SmIndex& index) const {
       const auto after = std::partition_point(first, last, [&](Index i) { return intervals[i].start < state.cycle; });
       if (after == first) continue;
       const Index i = *(after - 1);
-      SlotState slot{buffer.slot, buffer.ring, run, true, false, 1, index.data->notes[i].tile, intervals[i].op};
+      SlotState slot{buffer.slot, buffer.ring, run, true, false, 1, index.data->tile(i), intervals[i].op};
       if (intervals[i].end > state.cycle) {
         slot.arriving = true;
         slot.progress = part(state.cycle, intervals[i].start, intervals[i].end);

@@ -49,7 +49,7 @@ struct LineId {
 /// from one operation to the next; ways to shared memory and to the L2 that cannot overlap; meetings of all warps. Of the
 /// instructions, `alu` and `exps` take the pipes of maxima and conversions, and of exponentials; `wavefronts` is what shuffles, and
 /// reads of what all lanes of a warp want, take of the memory pipe.
-struct Beside {
+struct Overhead {
   int instructions = 0, trips = 0, barriers = 0, round_trips = 0, alu = 0, exps = 0, wavefronts = 0;
 };
 
@@ -88,7 +88,7 @@ class BlockBuilder {
   /// Index of the latest operation; -1 where there is none.
   std::int32_t latest() const { return index(); }
   /// What the kernel does beside the arithmetic of the latest operation.
-  void beside(const Beside& what) {
+  void overhead(const Overhead& what) {
     Operation& op = out_.operations.back();
     op.instructions = static_cast<std::int16_t>(what.instructions);
     op.trips = static_cast<std::int16_t>(what.trips);

@@ -148,12 +148,12 @@ class Flash1 final : public TileProgram {
     const std::int32_t m = b.load(Line::load_o, tiles::m, in_turn ? l : written);
     b.matmul(Line::scores, tiles::s, tiles::q, tiles::k, {.transpose = true, .factor = plan_.scale});
     b.wait_for(m);
-    b.beside({.instructions = beside, .trips = 2, .barriers = 1});  // addresses and guards of the loads
+    b.overhead({.instructions = beside, .trips = 2, .barriers = 1});  // addresses and guards of the loads
     if (masked) b.mask(Line::mask, tiles::s);
     b.row_max(Line::tile_max, tiles::m_tile, Slot::none, tiles::s);
     b.exp(Line::exp, tiles::p, tiles::s, tiles::m_tile);
     b.row_sum(Line::tile_sum, tiles::l_tile, Slot::none, tiles::p, Slot::none);
-    b.beside({.trips = 5});  // shuffles, and l and m of the rows
+    b.overhead({.trips = 5});  // shuffles, and l and m of the rows
     b.row_max(Line::row_max, tiles::m_new, tiles::m, tiles::m_tile);
     b.exp_rows(Line::alpha, tiles::alpha, tiles::m, tiles::m_new);
     b.exp_rows(Line::beta, tiles::beta, tiles::m_tile, tiles::m_new);
@@ -162,12 +162,12 @@ class Flash1 final : public TileProgram {
     b.rescale(Line::weigh, tiles::pv, tiles::beta);
     b.rescale(Line::rescale, tiles::o, tiles::l, tiles::alpha);
     b.add(Line::rescale, tiles::o, tiles::pv);
-    b.beside({.trips = trips});
+    b.overhead({.trips = trips});
     b.divide(Line::rescale, tiles::o, tiles::l_new);
     b.store(Line::store, tiles::o);
     b.store(Line::store, tiles::l_new);
     const std::int32_t last = b.store(Line::store, tiles::m_new);
-    b.beside({.instructions = beside, .trips = 2, .barriers = 2});  // O through shared memory, addresses and guards of the stores
+    b.overhead({.instructions = beside, .trips = 2, .barriers = 2});  // O through shared memory, addresses and guards of the stores
     return last;
   }
 

@@ -109,7 +109,7 @@ class Flash2 final : public TileProgram {
         [&](const KeyTile& tile) { emit_pair(b, tile.partial, moved); });
     b.divide(Line::finish, tiles::o, tiles::l);
     b.log_sum_exp(Line::finish, tiles::lse, tiles::m, tiles::l);
-    b.beside({.instructions = 225, .trips = 8, .barriers = 1});
+    b.overhead({.instructions = 225, .trips = 8, .barriers = 1});
     b.store(Line::store, tiles::o);
     b.store(Line::store, tiles::lse);
   }
@@ -184,7 +184,7 @@ ProgramInfo flash2_program() {
           "FlashAttention-2",
           "attention",
           "arXiv:2307.08691, Algorithm 1",
-          "Over FlashAttention-1: query tiles are the grid, so O, m and l stay in registers and are written once.",
+          "Over FlashAttention-1: one thread block per query tile, so O, m and l stay in registers and are written once.",
           listing,
           flash2_tile,
           make};

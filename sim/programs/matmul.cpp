@@ -10,7 +10,7 @@
 #include "sim/programs/closed_form.h"
 #include "sim/programs/kernel_needs.h"
 #include "sim/programs/programs.h"
-#include "sim/programs/scores_beside.h"
+#include "sim/programs/scores_overhead.h"
 
 namespace tilescope {
 
@@ -72,9 +72,9 @@ class Matmul final : public TileProgram {
       b.load(Line::load_q, tiles::q, before);
       b.load(Line::load_k, tiles::k, before);
       b.matmul(Line::scores, tiles::s, tiles::q, tiles::k, {.transpose = true, .factor = plan_.scale});
-      b.beside(tiled ? scores_beside(problem_, grid.keys(j).count < tile_.block_kv) : untiled_beside());
+      b.overhead(tiled ? scores_overhead(problem_, grid.keys(j).count < tile_.block_kv) : untiled_overhead());
       b.store(Line::store, tiles::s);
-      b.beside(tiled ? scores_store_beside : Beside{.instructions = 31, .barriers = 1});
+      b.overhead(tiled ? scores_store_overhead : Overhead{.instructions = 31, .barriers = 1});
     }
   }
 
@@ -104,7 +104,7 @@ class Matmul final : public TileProgram {
 
  private:
   /// Keys are read four pieces of 16 bytes at a time, and with each the same piece of q, two wavefronts long.
-  Beside untiled_beside() const {
+  Overhead untiled_overhead() const {
     const auto pieces = static_cast<int>(problem_.head_dim / 8);
     return {.instructions = 30, .trips = (pieces + 3) / 4, .barriers = 1, .wavefronts = 2 * pieces + 4};
   }

@@ -154,7 +154,7 @@ class Softmax final : public TileProgram {
                    shared);
     b.queries(i, rows);
     b.fill(Line::init, tiles::m, -std::numeric_limits<float>::infinity());
-    b.beside({.instructions = 20});
+    b.overhead({.instructions = 20});
     b.fill(Line::init, tiles::l, 0.0F);
     if constexpr (kind == Kind::fused) b.fill(Line::init, tiles::o, 0.0F);
     out.iterations = static_cast<std::int32_t>(passes * plan_.grid.key_tiles);
@@ -232,17 +232,17 @@ class Softmax final : public TileProgram {
     warps_ = static_cast<int>(std::min<std::int64_t>(ceil_div(row, at_once), needs.threads / 32));
   }
 
-  /// Beside the elements of a tile: after the last one the threads merge what each has of the row, through shuffles and shared
+  /// Overhead the elements of a tile: after the last one the threads merge what each has of the row, through shuffles and shared
   /// memory. Warps without an element skip the exponentials of their shuffles.
   void merge(BlockBuilder& b, bool last) const {
-    Beside what;
+    Overhead what;
     const int exps = kind == Kind::online ? 9 + 10 * warps_ / 4 : 10 + 5 * warps_ / 4;
     if (last) what = {.instructions = 125, .trips = 8, .barriers = 2, .alu = 40, .exps = exps, .wavefronts = merge_wavefronts};
     // The lanes that part ways meet in the shuffles: 64 instructions of one warp in four, for which the others wait.
     if (last && ends_inside_turn(row_pitch(problem_.seq_kv, problem_.dtype)))
       what.instructions += 16, what.trips += parted_merge_trips;
     if (!last) what.instructions += left_over_;
-    b.beside(what);
+    b.overhead(what);
   }
 
   /// A tile of S into registers, with the other tiles of the turns that are fetched together in this pass.
@@ -299,17 +299,17 @@ class Softmax final : public TileProgram {
     b.exp(Line::exp, tiles::p, tiles::s, tiles::m_new);
     b.exp_rows(Line::alpha, tiles::alpha, tiles::m, tiles::m_new);
     b.row_sum(Line::row_sum, tiles::l_new, tiles::l, tiles::p, tiles::alpha);
-    b.beside({.instructions = 255,
-              .trips = 11,
-              .barriers = 4,
-              .alu = 103,
-              .exps = 22,
-              .wavefronts = merge_wavefronts});  // maximum and sum of a tile are merged over the threads in every iteration
+    b.overhead({.instructions = 255,
+                .trips = 11,
+                .barriers = 4,
+                .alu = 103,
+                .exps = 22,
+                .wavefronts = merge_wavefronts});  // maximum and sum of a tile are merged over the threads in every iteration
     b.divide(Line::divide, tiles::p, tiles::l_new);
     b.rescale(Line::rescale, tiles::o, tiles::l, tiles::alpha);
     b.divide(Line::rescale, tiles::o, tiles::l_new);
     b.matmul(Line::weigh, tiles::o, tiles::p, tiles::v, {.accumulate = true});
-    b.beside({.wavefronts = weights_read_});
+    b.overhead({.wavefronts = weights_read_});
     b.copy(Line::keep, tiles::m, tiles::m_new);
     b.copy(Line::keep, tiles::l, tiles::l_new);
   }

@@ -10,7 +10,7 @@
 #include "sim/programs/closed_form.h"
 #include "sim/programs/kernel_needs.h"
 #include "sim/programs/programs.h"
-#include "sim/programs/scores_beside.h"
+#include "sim/programs/scores_overhead.h"
 
 namespace tilescope {
 
@@ -92,7 +92,7 @@ Schema declared() {
 }
 
 /// Maximum and sum of a row cross its threads by shuffles and shared memory, twice.
-constexpr Beside two_merges = {.instructions = 366, .trips = 14, .barriers = 4, .alu = 150, .exps = 37};
+constexpr Overhead two_merges = {.instructions = 366, .trips = 14, .barriers = 4, .alu = 150, .exps = 37};
 
 enum LaunchIndex { scores_launch, softmax_launch, output_launch };
 
@@ -152,10 +152,10 @@ class Standard final : public TileProgram {
     b.load(Line::load_k, tiles::k);
     b.matmul(Line::scores, tiles::s, tiles::q, tiles::k, {.transpose = true, .factor = plan_.scale});
     const bool masked = seen == TileVisibility::partial;  // by the diagonal; the pad of S goes with it
-    b.beside(scores_beside(problem_, !masked && keys.count < tile_.block_kv));
+    b.overhead(scores_overhead(problem_, !masked && keys.count < tile_.block_kv));
     if (masked) b.mask(Line::mask, tiles::s);
     b.store(Line::store_s, tiles::s);
-    b.beside(scores_store_beside);
+    b.overhead(scores_store_overhead);
   }
 
   TileRange rows_of_group(std::int64_t group) const {
@@ -182,10 +182,10 @@ class Standard final : public TileProgram {
       b.load(Line::load_p, tiles::p);
       b.load(Line::load_v, tiles::v);
       b.matmul(Line::weigh, tiles::o, tiles::p, tiles::v, {.accumulate = true});
-      b.beside({.instructions = problem_.head_dim <= 64 ? 94 : 60, .trips = 12, .barriers = 1});
+      b.overhead({.instructions = problem_.head_dim <= 64 ? 94 : 60, .trips = 12, .barriers = 1});
     });
     b.store(Line::store_o, tiles::o);
-    b.beside({.instructions = problem_.head_dim <= 64 ? 83 : 148, .trips = 2, .barriers = 1});
+    b.overhead({.instructions = problem_.head_dim <= 64 ? 83 : 148, .trips = 2, .barriers = 1});
   }
 
   BlockPlan plan_;
@@ -207,18 +207,18 @@ void Standard::emit_softmax(std::int64_t block, BlockOperations& out) const {
   const std::int64_t stages = softmax_.kept ? visited : needs(softmax_launch).stages;  // a kept row has a place for each tile
   // What the kernel does for an element of a row beside its arithmetic: conversions, and whether it is in the row at all.
   const auto rows_of_warp = static_cast<int>(softmax_.rows);
-  const Beside guards = {.instructions = 9 * rows_of_warp, .trips = rows_of_warp / 2, .alu = 4 * rows_of_warp};
-  Beside merges = two_merges;  // of what the threads of a row have of it
+  const Overhead guards = {.instructions = 9 * rows_of_warp, .trips = rows_of_warp / 2, .alu = 4 * rows_of_warp};
+  Overhead merges = two_merges;  // of what the threads of a row have of it
   if (ends_inside_turn(std::min(visited * tile_.block_kv, row_pitch(problem_.seq_kv, problem_.dtype))))
     merges.instructions += 41, merges.trips += parted_merge_trips;  // one of the two
   b.queries(i, rows);
   b.fill(Line::init, tiles::m, -std::numeric_limits<float>::infinity());
-  b.beside(merges);
+  b.overhead(merges);
   b.fill(Line::init, tiles::l, 0.0F);
   const std::int64_t at_once = tiles_in_registers(needs(softmax_launch), {softmax_.rows, tile_.block_kv});
   // The last turn of a row costs its threads the same where half of them have nothing to do.
   const auto cut_short = [&](std::int64_t j) { return j + 1 == visited && visited % at_once != 0; };
-  const auto half_empty = [](Beside what) {
+  const auto half_empty = [](Overhead what) {
     what.instructions += 55;
     return what;
   };
@@ -236,7 +236,7 @@ void Standard::emit_softmax(std::int64_t block, BlockOperations& out) const {
     b.load(Line::load_s, tiles::s, seen);
     b.asked_at_once(elements_of_turn);
     b.row_max(Line::row_max, tiles::m_new, tiles::m, tiles::s);
-    b.beside(cut_short(j) ? half_empty(guards) : guards);
+    b.overhead(cut_short(j) ? half_empty(guards) : guards);
     b.exp(Line::exp_for_sum, tiles::p, tiles::s, tiles::m_new);
     b.exp_rows(Line::alpha, tiles::alpha, tiles::m, tiles::m_new);
     b.row_sum(Line::row_sum, tiles::l, tiles::l, tiles::p, tiles::alpha);
@@ -252,7 +252,7 @@ void Standard::emit_softmax(std::int64_t block, BlockOperations& out) const {
     else
       b.load(Line::load_s_again, tiles::s), b.asked_at_once(elements_of_turn);
     b.exp(Line::exp, tiles::p, tiles::s, tiles::m);
-    b.beside(cut_short(j) ? half_empty(guards) : guards);
+    b.overhead(cut_short(j) ? half_empty(guards) : guards);
     b.divide(Line::divide, tiles::p, tiles::l);
     b.store(Line::store_p, tiles::p);
   }

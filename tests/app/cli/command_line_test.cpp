@@ -193,7 +193,7 @@ TEST_CASE("command line: an unknown flag or command is named, with the closest m
 TEST_CASE("command line: a missing value, an unexpected value or a repeated flag is named") {
   CHECK(bad({"simulate", "--seq"}) == "--seq needs a value: queries [64]");
   CHECK(bad({"simulate", "--seq", "--heads", "2"}) == "--seq needs a value: queries [64]");
-  CHECK(bad({"render", "--out", "--step", "4"}) == "--out needs a value: output file");
+  CHECK(bad({"render", "--out", "--step", "4"}) == "--out needs a value: the file to write");
   CHECK(bad({"simulate", "--set", "--causal"}).find("--set needs a value: ") == 0);
   CHECK(bad({"simulate", "--seq-kv"}).find("--seq-kv needs a value: ") == 0);
   CHECK(bad({"simulate", "--set"}).find("--set needs a value: ") == 0);

@@ -107,9 +107,9 @@ TEST_CASE("cli: files that nest too deep for a parser are one line and exit code
   for (int i = 0; i < 50000; ++i) dots += "a.", brackets += "[";
   refused({"simulate", "--gpu", folder.file("deep.toml", dots + "b=1")}, 2, "deep.toml:1: nested deeper than 32 levels");
   refused({"validate", "--bundle", folder.file("deep.json", brackets)}, 2, "nested deeper than 32 levels");
-  refused({"sweep", "--over", "seq=16,32", "--json", folder.path("deep.json")}, 2, "no sweep that could be continued");
+  refused({"sweep", "--over", "seq=16,32", "--json", folder.path("deep.json")}, 2, "exists and is not a sweep");
   refused({"sweep", "--over", "seq=16,32", "--csv", folder.file("deep.csv", "# tilescope.sweep/1 " + brackets)}, 2,
-          "no sweep that could be continued");
+          "exists and is not a sweep");
 }
 
 TEST_CASE("cli: an unwritable output is one line and leaves no partial file") {

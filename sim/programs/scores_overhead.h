@@ -6,13 +6,13 @@
 namespace tilescope {
 
 /// Places in shared memory, and the first operands from there. Where keys end inside the tile, the pad is masked beside them.
-constexpr Beside scores_beside(const AttentionProblem& problem, bool ends_inside) {
-  Beside what = {.instructions = problem.head_dim <= 64 ? 12 : 23, .trips = 3, .barriers = 1};
+constexpr Overhead scores_overhead(const AttentionProblem& problem, bool ends_inside) {
+  Overhead what = {.instructions = problem.head_dim <= 64 ? 12 : 23, .trips = 3, .barriers = 1};
   if (ends_inside) what.instructions += 83, what.alu = 83;
   return what;
 }
 
 /// Scale, and the way through shared memory.
-constexpr Beside scores_store_beside = {.instructions = 204, .trips = 4, .barriers = 2};
+constexpr Overhead scores_store_overhead = {.instructions = 204, .trips = 4, .barriers = 2};
 
 }  // namespace tilescope
