@@ -72,7 +72,7 @@ constexpr std::array commands = {
         "Examples:\n"
         "  tilescope validate                                        the bundle that comes with the program\n"
         "  tilescope validate --bundle my_gpu.json --json errors.json\n"
-        "  tilescope validate --bundle my_gpu.json --gpu my_gpu.toml  against another spec than the shipped one\n"
+        "  tilescope validate --gpu my_gpu.toml                      against another spec than the shipped one\n"
         "  tilescope validate --list build                           only the cases of one list\n"
         "  tilescope validate --sample                               some cases of every kernel, in a minute\n"
         "  tilescope validate --csv results.csv --markdown docs/validation.md\n"
