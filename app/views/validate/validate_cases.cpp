@@ -153,24 +153,28 @@ void draw_validate_verdicts(const View& view, float row_height) {
   const Theme& theme = *view.theme;
   const ValidationState& validation = *view.measured.validation;
   const VerdictCounts counts = case_verdicts(validation);
+  std::vector<std::pair<std::string, ImU32>> parts = {
+      {say(tr("cases: {} within"), counts[Verdict::within]), style_of(theme, Verdict::within).color}};
+  const auto add = [&](Verdict verdict, const std::string& text) {
+    const VerdictStyle style = style_of(theme, verdict);
+    parts.emplace_back(marked(style.mark, text), counts[verdict] > 0 ? style.color : theme.text_faint);
+  };
+  add(Verdict::within_spread, say(tr("{} in the spread"), counts[Verdict::within_spread]));
+  add(Verdict::known_miss, say(tr("{} known misses"), counts[Verdict::known_miss]));
+  add(Verdict::fails, say(tr("{} fail"), counts[Verdict::fails]));
+  if (counts.unbounded > 0) parts.emplace_back(say(tr("{} without bounds"), counts.unbounded), theme.text_faint);
+
+  // What does not fit goes on in a second line.
   const Rect row = next_row(row_height);
   ImDrawList* list = ImGui::GetWindowDrawList();
-  float left = row.min.x;
-  const auto add = [&](const std::string& text, ImU32 color) {
+  ImVec2 at = row.min;
+  for (const auto& [text, color] : parts) {
     const float width = text_width(theme.ui_small, text);
-    draw_text(list, theme.ui_small, {{left, row.min.y}, {std::min(left + width + 2, row.max.x), row.max.y}}, color, text);
-    left += width + 12 * theme.scale;
-  };
-  add(say(tr("cases: {} within"), counts[Verdict::within]), style_of(theme, Verdict::within).color);
-  const auto marked_count = [&](Verdict verdict, const std::string& text) {
-    const VerdictStyle style = style_of(theme, verdict);
-    add(marked(style.mark, text), counts[verdict] > 0 ? style.color : theme.text_faint);
-  };
-  marked_count(Verdict::within_spread, say(tr("{} in the spread"), counts[Verdict::within_spread]));
-  marked_count(Verdict::known_miss, say(tr("{} known misses"), counts[Verdict::known_miss]));
-  marked_count(Verdict::fails, say(tr("{} fail"), counts[Verdict::fails]));
-  if (counts.unbounded > 0) add(say(tr("{} without bounds"), counts.unbounded), theme.text_faint);
-  hit_area("verdicts", row);
+    if (at.x > row.min.x && at.x + width > row.max.x) at = {row.min.x, at.y + row_height};
+    draw_text(list, theme.ui_small, {at, {std::min(at.x + width + 2, row.max.x), at.y + row_height}}, color, text);
+    at.x += width + 10 * theme.scale;
+  }
+  ImGui::InvisibleButton("verdicts", {std::max(1.0F, row.width()), at.y + row_height - row.min.y});
   std::string body = tr("A case has the worst verdict of its figures.");
   add_line(body, tr("In the spread: the hardware's own values differ between places in memory, and the bound around them is met."));
   add_line(body, tr("Known miss: beyond the bound, listed with its cause, and no larger than its cap."));
