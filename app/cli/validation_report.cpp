@@ -349,7 +349,10 @@ std::string markdown_known(const ValidationReport& report) {
 std::string markdown_spread(const ValidationReport& report) {
   const auto spread = figures_with(report, Verdict::within_spread);
   if (spread.empty()) return {};
-  std::string text = "\n## Within the hardware's own spread\n\nIn brackets: least and most over the places in memory.\n\n" +
+  std::string text = fmt::format(
+                         "\n## Within the hardware's own spread\n\nIn brackets: least and most over the places in memory, as `{}` "
+                         "records them (`placements`).\n\n",
+                         report.file) +
                      markdown_heading({"kernel", "problem", "figure", "simulated", "measured", "error"}, 3);
   for (const auto& [i, figure] : spread) text += markdown_row(figure_row(report, i, figure));
   return text;
