@@ -8,6 +8,7 @@
 #include <string>
 
 #include "kernels/device.h"
+#include "tests/skip.h"
 
 using namespace tilescope;
 
@@ -17,7 +18,7 @@ namespace {
 bool have_cupti() {
   const Result<CounterPlan> plan = plan_counters("GH100", counter_metrics());
   if (plan) return true;
-  MESSAGE("skipped: " << plan.error().sentence);
+  skip_test(plan.error().sentence);
   CHECK(plan.error().kind == Error::Kind::machine_lacks);
   return false;
 }

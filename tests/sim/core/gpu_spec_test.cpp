@@ -117,6 +117,23 @@ TEST_CASE("gpu spec: the shipped numbers agree with each other and with the data
   CHECK(shipped("textbook").hbm_rate().value < shipped("textbook").sm_l2_bytes_per_cycle);
 }
 
+TEST_CASE("gpu spec: a value noted as that of an H200 is the one that h200.toml has now") {
+  const GpuSpec h200 = shipped("h200");
+  int quoted = 0;
+  for (const char* id : {"a100", "h100", "rtx4090"}) {
+    const GpuSpec spec = shipped(id);
+    for (const SpecKey& key : spec_keys()) {
+      const auto from = spec.provenance.find(key.key);
+      if (from == spec.provenance.end() || from->second.note.find("as measured on an H200") == std::string::npos) continue;
+      CAPTURE(id);
+      CAPTURE(key.key);
+      CHECK(spec.*key.member == h200.*key.member);
+      ++quoted;
+    }
+  }
+  CHECK(quoted >= 20);
+}
+
 TEST_CASE("gpu spec: the table of keys has no key twice, sane ranges and a sentence for each") {
   std::set<std::string_view> keys;
   for (const SpecKey& key : spec_keys()) {
