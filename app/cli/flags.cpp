@@ -112,7 +112,7 @@ constexpr std::array flags = {
     FlagInfo{"--block-order", "NAME", "Problem", "launch, heads, reversed, longest or grouped: which blocks come first [launch]",
              value, model},
     FlagInfo{"--key-order", "NAME", "Problem", "ascending or descending: how a block walks its key tiles [ascending]", value,
-             model},
+             problem},
     FlagInfo{"--blocks-per-sm", "K", "Problem", "blocks that share an SM [as many as fit]", value, model},
     FlagInfo{"--gpu", "ID|FILE", "GPU", "a GPU by name, or a .toml file of your own [toy]", value, model | calibrate | validate},
     FlagInfo{"--set", "KEY=VALUE", "GPU", "change one number of the GPU; may be given many times", repeated, model},

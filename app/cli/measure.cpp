@@ -54,7 +54,8 @@ Result<AttentionProblem> problem_of(const CommandLine& line) {
 Result<const KernelInfo*> kernel_of(const CommandLine& line) {
   std::vector<std::string_view> names;
   for (const KernelInfo& row : kernel_table()) {
-    if (row.id == line.algorithm) return &row;
+    if (!row.variant_of.empty()) continue;  // --key-order chooses it
+    if (row.id == line.algorithm) return find_kernel(row.id, line.key_order);
     names.push_back(row.id);
   }
   return Error{fmt::format("unknown kernel '{}': {}", printable(line.algorithm), name_hint(line.algorithm, names))};

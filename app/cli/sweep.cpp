@@ -46,7 +46,11 @@ class CatchInterrupt {
 
 Result<std::vector<std::string>> algorithms_of(const CommandLine& line) {
   std::vector<std::string> ids;
-  if (!line.algorithm_given) return std::vector<std::string>{"standard", "flash1", "flash2"};
+  if (!line.algorithm_given) {
+    for (const ProgramInfo& row : program_table())
+      if (!row.button.empty()) ids.emplace_back(row.id);
+    return ids;
+  }
   std::string_view rest = line.algorithm;
   while (true) {
     const std::size_t comma = rest.find(',');

@@ -9,6 +9,7 @@
 
 #include "app/platform/asset_files.h"
 #include "app/platform/files.h"
+#include "kernels/kernel_table.h"
 #include "kernels/measure/bundle.h"
 #include "kernels/measure/measure_case.h"
 #include "kernels/measure/probe_json.h"
@@ -46,12 +47,20 @@ void take_bandwidth(Measurements& out, const fs::path& path, std::string_view te
     out.problem = fmt::format("{}: {}", printable(path.native(), 200), record.error().sentence);
 }
 
-/// Whether something recorded on a device is of the kernel, problem, tile and GPU that were simulated.
+/// Whether something recorded is of the kernel, problem and tile that were simulated. Another order of the keys is another kernel.
+template <class Recorded>
+bool is_of_kernel(const Recorded& recorded, const Simulation& simulation) {
+  const SimulationRequest& asked = simulation.request;
+  const Result<const KernelInfo*> kernel = find_kernel(asked.algorithm, asked.key_order);
+  ProgramTile tile = recorded.tile;
+  tile.key_order = asked.key_order;
+  return kernel && recorded.kernel == (*kernel)->id && recorded.problem == asked.problem && tile == simulation.program->tile();
+}
+
+/// The same, and of the GPU.
 template <class Recorded>
 bool is_of(const Recorded& recorded, const Simulation& simulation) {
-  const SimulationRequest& asked = simulation.request;
-  return spec_id_of(recorded.device) == asked.gpu.id && recorded.kernel == asked.algorithm && recorded.problem == asked.problem &&
-         recorded.tile == simulation.program->tile();
+  return spec_id_of(recorded.device) == simulation.request.gpu.id && is_of_kernel(recorded, simulation);
 }
 
 Result<MeasurementBundle> parse(const fs::path& path, std::string_view text) {
@@ -126,8 +135,7 @@ std::optional<FoundCase> find_case(const Measurements& measurements, const Simul
     if (known->bundle.gpu != asked.gpu.id) continue;
     const auto& cases = known->bundle.cases;
     for (std::size_t i = 0; i < cases.size(); ++i)
-      if (cases[i].kernel == asked.algorithm && cases[i].problem == asked.problem && cases[i].tile == simulation.program->tile())
-        return FoundCase{known, i};
+      if (is_of_kernel(cases[i], simulation)) return FoundCase{known, i};
   }
   return std::nullopt;
 }

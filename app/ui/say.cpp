@@ -50,6 +50,8 @@ const char* control_name(Setting setting) {
       return tr("K, V buffers");
     case Setting::blocks_per_sm:
       return tr("blocks per SM");
+    case Setting::key_order:
+      return tr("key order");
     case Setting::suite:
       return tr("suite");
     case Setting::set:

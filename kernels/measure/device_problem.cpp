@@ -5,7 +5,7 @@
 
 #include <limits>
 
-#include "kernels/measure/element.h"
+#include "sim/core/element.h"
 #include "sim/core/refuse.h"
 #include "sim/programs/attention_tensors.h"
 

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "kernels/measure/device_problem.h"
-#include "kernels/measure/element.h"
 #include "kernels/measure/timing.h"
+#include "sim/core/element.h"
 #include "sim/core/refuse.h"
 #include "sim/programs/attention_tensors.h"
 

@@ -25,8 +25,8 @@ constexpr std::array keys = {
     SweepKey{"head_dim", "numbers in a query, key or value", 1, 256},
     SweepKey{"batch", "batch size", 1, largest_size},
     SweepKey{"heads", "query heads, and key heads too where there are as many", 1, largest_size},
-    SweepKey{"block_q", "query rows of a tile, Br", 1, 4096},
-    SweepKey{"block_kv", "key rows of a tile, Bc", 1, 4096},
+    SweepKey{"block_q", "query rows of a tile, Br", 1, TileShape::most_rows},
+    SweepKey{"block_kv", "key rows of a tile, Bc", 1, TileShape::most_rows},
     SweepKey{"stages", "buffers of a ring of K and V", 1, ProgramTile::most_stages},
     SweepKey{"shared_bytes", "M: shared memory that a block can have, in bytes", 256, std::int64_t{1} << 30},
 };
@@ -208,7 +208,7 @@ std::size_t SweepResult::done() const {
 }
 
 std::optional<AccessCount> theory_at(const SweepRequest& sweep, std::string_view algorithm, double value) {
-  if (algorithm != "standard" && algorithm != "flash1" && algorithm != "flash2") return std::nullopt;
+  if (!has_access_count(algorithm)) return std::nullopt;
   const auto request = request_at(sweep, algorithm, value);
   if (!request || !check(request->problem)) return std::nullopt;
   const double memory = request->gpu.sm_shared_bytes_per_block / element_bytes(request->problem.dtype);

@@ -96,8 +96,10 @@ Status check(const AttentionProblem& problem) {
 }
 
 Status check(const TileShape& tile) {
-  if (tile.block_q < 1 || tile.block_q > 4096) return refuse("{} is {}: it must be 1 to 4096", Setting::block_q, tile.block_q);
-  if (tile.block_kv < 1 || tile.block_kv > 4096) return refuse("{} is {}: it must be 1 to 4096", Setting::block_kv, tile.block_kv);
+  constexpr std::int64_t most = TileShape::most_rows;
+  if (tile.block_q < 1 || tile.block_q > most) return refuse("{} is {}: it must be 1 to {}", Setting::block_q, tile.block_q, most);
+  if (tile.block_kv < 1 || tile.block_kv > most)
+    return refuse("{} is {}: it must be 1 to {}", Setting::block_kv, tile.block_kv, most);
   return Done{};
 }
 

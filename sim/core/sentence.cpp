@@ -35,6 +35,8 @@ std::string_view to_string(Setting setting) {
       return "stages";
     case Setting::blocks_per_sm:
       return "blocks_per_sm";
+    case Setting::key_order:
+      return "key_order";
     case Setting::suite:
       return "suite";
     case Setting::set:

@@ -27,6 +27,7 @@ enum class Setting : std::uint8_t {
   block_kv,
   stages,
   blocks_per_sm,
+  key_order,
   suite,
   set
 };

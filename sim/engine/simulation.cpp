@@ -73,12 +73,6 @@ Status check_gpu(const SimulationRequest& request) {
   return Done{};
 }
 
-Status check_tile(const ProgramTile& tile) {
-  if (tile.stages < 0 || tile.stages > ProgramTile::most_stages)
-    return refuse("{} is {}: it must be 1 to {}", Setting::stages, tile.stages, ProgramTile::most_stages);
-  return check(tile);
-}
-
 /// A number of buffers can be chosen only where the kernel has a ring of them.
 Status check_stages(const TileProgram& program, const ProgramInfo& info) {
   const std::int64_t asked = program.tile().stages;
@@ -288,8 +282,6 @@ std::optional<ProgramTile> chosen_tile(const SimulationRequest& request) {
 
 Result<std::shared_ptr<const Simulation>> simulate(const SimulationRequest& request, const Progress& progress) {
   if (const Status status = check(request.problem); !status) return status.error();
-  if (request.tile)
-    if (const Status status = check_tile(*request.tile); !status) return status.error();
   const Result<const ProgramInfo*> info = find_program(request.algorithm);
   if (!info) return info.error();
   if (const Status status = check_gpu(request); !status) return status.error();

@@ -38,7 +38,13 @@ Result<const ProgramInfo*> find_program(std::string_view id) {
   return Error{fmt::format("there is no algorithm '{}': choose one of {}", id, known)};
 }
 
-Status check_request(std::string_view id, const AttentionProblem& problem, const TileShape& tile, CausalMask mask) {
+Status check(const ProgramTile& tile) {
+  if (tile.stages < 0 || tile.stages > ProgramTile::most_stages)
+    return refuse("{} is {}: it must be 1 to {}", Setting::stages, tile.stages, ProgramTile::most_stages);
+  return check(static_cast<const TileShape&>(tile));
+}
+
+Status check_request(std::string_view id, const AttentionProblem& problem, const ProgramTile& tile, CausalMask mask) {
   if (Status status = check(problem); !status) return status;
   if (Status status = check(tile); !status) return status;
   if (problem.pass != Pass::forward) return refuse("{} has no {} pass: use {} forward", id, to_string(problem.pass), Setting::pass);

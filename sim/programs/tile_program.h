@@ -102,6 +102,9 @@ struct ProgramTile : TileShape {
   friend bool operator==(const TileShape& a, const ProgramTile& b) { return ProgramTile(a) == b; }
 };
 
+/// Errors  those of a TileShape; a number of buffers beyond most_stages.
+Status check(const ProgramTile& tile);
+
 class TileProgram {
  public:
   virtual ~TileProgram() = default;
@@ -147,6 +150,9 @@ struct ProgramInfo {
   TileShape (*default_tile)(const AttentionProblem&, const GpuSpec&);
   /// Errors  a tile or a type that the program cannot take.
   Result<std::unique_ptr<TileProgram>> (*make)(const AttentionProblem&, const ProgramTile&, const GpuSpec&);
+  /// Label and tooltip of its button in the window. A row without a label is in the list behind the buttons, and is not in a sweep
+  /// that names no algorithm.
+  std::string_view button = {}, tooltip = {};
 };
 
 std::span<const ProgramInfo> program_table();

@@ -204,9 +204,9 @@ GpuSpec spec_of(const DeviceInfo& device) {
 
 /// What the tile program of the same id says, to the sector; nothing where there is none.
 std::optional<KernelTraffic> program_traffic(const KernelInfo& kernel, const AttentionProblem& problem, const GpuSpec& gpu) {
-  const Result<const ProgramInfo*> info = find_program(kernel.id);
+  const Result<const ProgramInfo*> info = find_program(kernel.program());
   if (!info) return std::nullopt;
-  const Result<std::unique_ptr<TileProgram>> program = (*info)->make(problem, kernel.tile(problem), gpu);
+  const Result<std::unique_ptr<TileProgram>> program = (*info)->make(problem, kernel.program_tile(problem), gpu);
   if (!program) return std::nullopt;
   KernelTraffic sum;
   BlockOperations block;
@@ -235,7 +235,7 @@ bool print_counters(const DeviceInfo& device) {
           shape(2, 2, 1009, 64, true), shape(1, 16, 4096, 128, true)}) {
       AttentionProblem p = given;
       p.causal = p.causal && kernel.takes_causal;
-      if (p.seq_q > 2000 && kernel.id != "flash2" && kernel.id != "standard") continue;
+      if (p.seq_q > 2000 && kernel.program() != "flash2" && kernel.id != "standard") continue;
       Result<DeviceProblem> tensors = DeviceProblem::make_seeded(kernel, p, 1);
       if (!tensors) return fmt::print("{}\n", tensors.error().sentence.text()), false;
       const Result<CounterReading> reading = session->read(

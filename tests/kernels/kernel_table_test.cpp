@@ -31,14 +31,14 @@ bool has(const std::string& sentence, std::string_view part) {
 
 }  // namespace
 
-TEST_CASE("kernel table: ids are different, and each but the library's is a tile program's") {
+TEST_CASE("kernel table: ids are different, and each but the library's runs a tile program") {
   std::set<std::string_view> ids;
   for (const KernelInfo& row : kernel_table()) {
     CHECK(ids.insert(row.id).second);
     CHECK_FALSE(row.summary.empty());
     CHECK_FALSE(row.inputs.empty());
     CHECK_FALSE(row.outputs.empty());
-    if (!row.is_library) CHECK_MESSAGE(bool(find_program(row.id)), std::string(row.id));
+    if (!row.is_library) CHECK_MESSAGE(bool(find_program(row.program())), std::string(row.id));
   }
   for (const ProgramInfo& program : program_table()) CHECK_MESSAGE(bool(find_kernel(program.id)), std::string(program.id));
 }
@@ -48,6 +48,16 @@ TEST_CASE("kernel table: an unknown id names those there are") {
   REQUIRE_FALSE(found);
   CHECK(has(found.error().sentence, "flash9"));
   CHECK(has(found.error().sentence, "flash2"));
+}
+
+TEST_CASE("kernel table: a program whose keys go another way round is run by its variant") {
+  CHECK((*find_kernel("flash2", KeyOrder::ascending))->id == "flash2");
+  CHECK((*find_kernel("flash2", KeyOrder::descending))->id == "flash2_descending");
+  CHECK((*find_kernel("standard_cublas", KeyOrder::ascending))->id == "standard_cublas");
+  CHECK(has(find_kernel("flash1", KeyOrder::descending).error().sentence, "no variant that visits its keys in descending order"));
+  const std::string unknown = find_kernel("flash9", KeyOrder::descending).error().sentence;
+  CHECK(has(unknown, "flash9"));
+  CHECK_FALSE(has(unknown, "flash2_descending"));
 }
 
 TEST_CASE("kernel table: what a kernel does not take is one sentence with the value and the way out") {

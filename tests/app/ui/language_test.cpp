@@ -132,6 +132,8 @@ std::set<std::string> texts_in_tables() {
   for (const ProgramInfo& info : program_table()) {
     add(info.title);
     add(info.summary);
+    add(info.button);
+    add(info.tooltip);
     for (const ListingLine& line : info.listing) add(line.why);
   }
   for (const BlockOrderInfo& row : block_orders()) add(row.title);

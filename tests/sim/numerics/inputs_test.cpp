@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "sim/core/element.h"
 #include "sim/numerics/inputs.h"
 #include "sim/programs/attention_tensors.h"
 

@@ -8,8 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "sim/numerics/rounding.h"
-#include "sim/numerics/tile_machine.h"
+#include "sim/core/element.h"
 
 using namespace tilescope;
 
@@ -89,14 +88,14 @@ TEST_CASE("rounding: zero keeps its sign and what is too small becomes it") {
   CHECK(round_to(DataType::fp16, std::ldexp(1.001F, -25)) == std::ldexp(1.0F, -24));  // the smallest subnormal
 }
 
-TEST_CASE("rounding: a whole tile is rounded to the bits that its values are rounded to one by one") {
+TEST_CASE("rounding: a whole tile rounds to the bits that its values are rounded to one by one") {
   std::mt19937 random(5);
-  Matrix matrix(37, 53);
-  for (float& value : matrix.values) value = std::bit_cast<float>(static_cast<std::uint32_t>(random()));
+  std::vector<float> values(37 * 53);
+  for (float& value : values) value = std::bit_cast<float>(static_cast<std::uint32_t>(random()));
   for (DataType type : {DataType::fp16, DataType::bf16, DataType::fp32}) {
-    Matrix rounded = matrix;
+    std::vector<float> rounded = values;
     round_all(type, rounded);
-    for (std::size_t i = 0; i < matrix.values.size(); ++i)
-      CHECK(std::bit_cast<std::uint32_t>(rounded.values[i]) == std::bit_cast<std::uint32_t>(round_to(type, matrix.values[i])));
+    for (std::size_t i = 0; i < values.size(); ++i)
+      CHECK(std::bit_cast<std::uint32_t>(rounded[i]) == std::bit_cast<std::uint32_t>(round_to(type, values[i])));
   }
 }

@@ -1,5 +1,5 @@
 // fp16 and bf16 by their bits.
-#include "kernels/measure/element.h"
+#include "sim/core/element.h"
 
 #include <doctest/doctest.h>
 

@@ -1,84 +1,10 @@
-// The softmaxes of a row in three passes, in two, and in one with V: one block a row, keys in tiles of 128.
-//
-//   Each pass fetches the row again, past the L1, because that is the point: 3, 2 and 1 reads of every element of S.
-//   Rows of S and P are `pitch` elements apart, see row_pitch() in sim/core/tensor.h. What is after the last key of S is -inf,
-//   which changes neither maximum nor sum and comes out as 0.
-#pragma once
+// softmax_fused: one pass over a row, times V, so that P is never stored.
+#include "kernels/common/by_shape.cuh"
+#include "kernels/common/softmax_rows.cuh"
 
-#include "kernels/standard/rows_kernel.cuh"
+namespace tilescope {
 
-namespace tilescope::device {
-
-struct LadderArguments {
-  const void* s;
-  const void* v;
-  void* p;
-  void* o;
-  int seq_q, seq_kv, pitch;
-  int heads, kv_heads;
-};
-
-inline constexpr int ladder_threads = 128, ladder_keys = 128;
-
-/// The row that a block owns.
-template <class T>
-struct LadderRow {
-  const T* s;
-  T* p;
-  int pitch;
-
-  __device__ __forceinline__ explicit LadderRow(const LadderArguments& arguments) : pitch(arguments.pitch) {
-    const std::int64_t start = (static_cast<std::int64_t>(blockIdx.y) * arguments.seq_q + blockIdx.x) * pitch;
-    s = static_cast<const T*>(arguments.s) + start;
-    p = static_cast<T*>(arguments.p) + start;
-  }
-  /// One pass: visit(score in powers of two) for every element that falls to this thread.
-  template <class Visit>
-  __device__ __forceinline__ void pass(Visit visit) const {
-    for_each_piece(pitch, threadIdx.x, ladder_threads, [&](int c) {
-      Piece<T> piece;
-      piece.fetch(s + c);
-#pragma unroll
-      for (int i = 0; i < piece.size; ++i) visit(to_float(piece.value[i]) * log2_e);
-    });
-  }
-  /// The last pass: P = exp(S - m) / l.
-  __device__ __forceinline__ void write(MaxSum all) const {
-    const float inverse = all.sum == 0.f ? 0.f : 1.f / all.sum, most = all.max == minus_infinity() ? 0.f : all.max;
-    for_each_piece(pitch, threadIdx.x, ladder_threads, [&](int c) {
-      Piece<T> piece;
-      piece.fetch(s + c);
-#pragma unroll
-      for (int i = 0; i < piece.size; ++i)
-        piece.value[i] = from_float<T>(exp2_fast(to_float(piece.value[i]) * log2_e - most) * inverse);
-      piece.write(p + c);
-    });
-  }
-};
-
-/// Three passes: the maximum, the sum, the result.
-template <class T>
-__global__ __launch_bounds__(ladder_threads) void softmax_safe_kernel(const LadderArguments arguments) {
-  __shared__ float scratch[8];
-  const LadderRow<T> row(arguments);
-  MaxSum maximum, sum;
-  row.pass([&](float x) { maximum.max = fmaxf(maximum.max, x); });
-  maximum = merged(maximum, scratch, threadIdx.x / 32, 0, 4);
-  sum.max = maximum.max;
-  const float most = sum.max == minus_infinity() ? 0.f : sum.max;
-  row.pass([&](float x) { sum.sum += exp2_fast(x - most); });
-  row.write(merged(sum, scratch, threadIdx.x / 32, 0, 4));
-}
-
-/// Two passes: maximum and sum together, the sum rescaled whenever the maximum moves; the result.
-template <class T>
-__global__ __launch_bounds__(ladder_threads) void softmax_online_kernel(const LadderArguments arguments) {
-  __shared__ float scratch[8];
-  const LadderRow<T> row(arguments);
-  MaxSum mine;
-  row.pass([&](float x) { mine.add(x); });
-  row.write(merged(mine, scratch, threadIdx.x / 32, 0, 4));
-}
+namespace device {
 
 template <class Element, int dim>
 struct FusedShape {
@@ -156,4 +82,20 @@ __global__ __launch_bounds__(ladder_threads) void softmax_fused_kernel(const Lad
   }
 }
 
-}  // namespace tilescope::device
+}  // namespace device
+
+/// O = softmax(S) V by rows, one pass.
+/// Shapes   s [B,Hq,Nq,Nk], rows pitch = row_pitch(Nk) elements apart   v [B,Hkv,Nk,D]   o [B,Hq,Nq,D]
+/// Types    fp16 or bf16; sums and weights fp32
+/// Limits   D is 64 or 128
+/// Traffic  l2_to_sm = B Hq (Nq pitch + Nq Nk D) * 2 bytes     sm_to_l2 = B Hq Nq D * 2 bytes
+/// Source   New over softmax_online: times V in the same pass, so P is never stored
+LaunchPlan plan_softmax_fused(const AttentionProblem& problem, const DeviceTensors& tensors) {
+  return {by_shape(problem, [&]<class T, int d>() {
+    using Shape = device::FusedShape<T, d>;
+    return device::plan_row_softmax(problem, tensors, reinterpret_cast<const void*>(&device::softmax_fused_kernel<Shape>),
+                                    Shape::shared_bytes);
+  })};
+}
+
+}  // namespace tilescope
