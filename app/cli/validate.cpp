@@ -13,9 +13,9 @@
 #include "app/model/measurements.h"
 #include "app/model/parallel.h"
 #include "app/model/validation_run.h"
-#include "sim/core/refuse.h"
 #include "sim/analysis/validation_csv.h"
 #include "sim/analysis/validation_sample.h"
+#include "sim/core/refuse.h"
 #include "sim/core/text.h"
 
 namespace tilescope {

@@ -144,7 +144,7 @@ TEST_CASE("validation table: text that is no such table is refused with its line
   const auto refused = [](const std::string& text) {
     const auto rows = validation_from_csv(text);
     REQUIRE_FALSE(rows);
-    return rows.error().sentence;
+    return rows.error().sentence.text();
   };
   const Validated v = validated();
   const std::string good = validation_csv(v.cases, v.results);
