@@ -10,6 +10,7 @@
 #include "kernels/measure/library_products.h"
 #include "kernels/measure/probe_shape.h"
 #include "kernels/standard/rows_plan.h"
+#include "sim/core/refuse.h"
 #include "sim/programs/attention_tensors.h"
 #include "sim/programs/kernel_needs.h"
 #include "sim/programs/kernel_profile.h"
@@ -215,30 +216,30 @@ Result<const KernelInfo*> find_kernel(std::string_view program, KeyOrder order) 
   for (const KernelInfo& row : rows)
     if (row.program() == program && row.key_order == order) return &row;
   if (const Result<const KernelInfo*> known = find_kernel(program); !known) return known.error();
-  return Error{
-      fmt::format("kernel {} has no variant that visits its keys in {} order: leave out --key-order", program, to_string(order))};
+  return refuse("kernel {} has no variant that visits its keys in {} order: leave out {}", program, to_string(order),
+                Setting::key_order);
 }
 
 Status supports(const KernelInfo& kernel, const AttentionProblem& p) {
   if (Status valid = check(p); !valid) return valid;
   if (p.dtype == DataType::fp32)
-    return Error{fmt::format("kernel {} runs in fp16 and bf16, not in {}: use --dtype fp16", kernel.id, to_string(p.dtype))};
+    return refuse("kernel {} runs in fp16 and bf16, not in {}: use {} fp16", kernel.id, to_string(p.dtype), Setting::dtype);
   if (p.head_dim != 64 && p.head_dim != 128)
-    return Error{fmt::format("kernel {} has head dimensions 64 and 128, not {}: use --head-dim 64 or 128", kernel.id, p.head_dim)};
+    return refuse("kernel {} has head dimensions 64 and 128, not {}: use {} 64 or 128", kernel.id, p.head_dim, Setting::head_dim);
   if (p.pass != Pass::forward)
-    return Error{fmt::format("kernel {} runs forward, not {}: use --pass forward", kernel.id, to_string(p.pass))};
-  if (p.causal && !kernel.takes_causal) return Error{fmt::format("kernel {} takes no mask: leave out --causal", kernel.id)};
+    return refuse("kernel {} runs forward, not {}: use {} forward", kernel.id, to_string(p.pass), Setting::pass);
+  if (p.causal && !kernel.takes_causal) return refuse("kernel {} takes no mask: leave out {}", kernel.id, Setting::causal);
   if (p.seq_q > most_rows || p.seq_kv > most_rows)
-    return Error{fmt::format("kernel {} takes at most {} rows, not {}: use a smaller --seq", kernel.id, most_rows,
-                             std::max(p.seq_q, p.seq_kv))};
+    return refuse("kernel {} takes at most {} rows, not {}: use a smaller {}", kernel.id, most_rows, std::max(p.seq_q, p.seq_kv),
+                  Setting::seq);
   if (p.query_planes() > most_grid_yz)
-    return Error{fmt::format("kernel {} takes at most {} heads in all, not {} x {}: use a smaller --batch", kernel.id, most_grid_yz,
-                             p.batch, p.heads)};
+    return refuse("kernel {} takes at most {} heads in all, not {} x {}: use a smaller {}", kernel.id, most_grid_yz, p.batch,
+                  p.heads, Setting::batch);
   if (kernel.plan != nullptr)
     for (const PlannedLaunch& planned : kernel.plan(p, {}))
       if (planned.grid[0] > most_grid_x || planned.grid[1] > most_grid_yz || planned.grid[2] > most_grid_yz)
-        return Error{fmt::format("kernel {} would launch {} x {} x {} blocks, which is too many: use a smaller --seq or --batch",
-                                 kernel.id, planned.grid[0], planned.grid[1], planned.grid[2])};
+        return refuse("kernel {} would launch {} x {} x {} blocks, which is too many: use a smaller {} or {}", kernel.id,
+                      planned.grid[0], planned.grid[1], planned.grid[2], Setting::seq, Setting::batch);
   return Done{};
 }
 
@@ -246,9 +247,9 @@ Status supports(const KernelInfo& kernel, const AttentionProblem& problem, const
   if (Status fits = supports(kernel, problem); !fits) return fits;
   const TileShape own = kernel.tile(problem);
   if (tile == own) return Done{};
-  return Error{fmt::format(
-      "kernel {} was compiled for tiles of {}x{} at head dimension {}, not {}x{}: leave out --block-q and --block-kv to measure",
-      kernel.id, own.block_q, own.block_kv, problem.head_dim, tile.block_q, tile.block_kv)};
+  return refuse("kernel {} was compiled for tiles of {}x{} at head dimension {}, not {}x{}: leave out {} and {} to measure",
+                kernel.id, own.block_q, own.block_kv, problem.head_dim, tile.block_q, tile.block_kv, Setting::block_q,
+                Setting::block_kv);
 }
 
 Status launch(const KernelInfo& kernel, const AttentionProblem& problem, const DeviceTensors& tensors, StreamHandle stream) {

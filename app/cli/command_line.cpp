@@ -208,6 +208,7 @@ class CommandLineBuilder {
     choice("--pass", passes, pass_from, line_.pass);
     line_.causal = text("--causal") != nullptr;
     line_.gpu_given = text("--gpu") != nullptr;
+    line_.sample = text("--sample") != nullptr;
     line_.brief = text("--brief") != nullptr;
     line_.quiet = text("--quiet") != nullptr;
   }

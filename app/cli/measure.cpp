@@ -1,5 +1,6 @@
 // `tilescope measure`.
 #include "app/cli/measure.h"
+#include "app/cli/command_words.h"
 
 #include <algorithm>
 #include <chrono>
@@ -181,7 +182,7 @@ MeasuredCase refused_case(const SuiteCase& one, const KernelInfo& kernel, const 
   refused.kernel = one.kernel;
   refused.problem = one.problem;
   refused.tile = kernel.tile(one.problem);
-  refused.refused = error.sentence;
+  refused.refused = command_words(error.sentence);
   return refused;
 }
 

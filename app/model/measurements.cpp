@@ -13,6 +13,7 @@
 #include "kernels/measure/bundle.h"
 #include "kernels/measure/measure_case.h"
 #include "kernels/measure/probe_json.h"
+#include "sim/core/refuse.h"
 #include "sim/core/text.h"
 
 namespace tilescope {
@@ -69,6 +70,25 @@ Result<MeasurementBundle> parse(const fs::path& path, std::string_view text) {
   return bundle;
 }
 
+Result<KnownMisses> misses_beside(const fs::path& bundle) {
+  const fs::path path = bundle.parent_path() / (bundle.stem().native() + "-known-misses.toml");
+  std::error_code code;
+  if (!fs::exists(path, code)) return KnownMisses{};
+  const auto text = read_text_file(path);
+  if (!text) return text.error();
+  Result<KnownMisses> misses = known_misses_from_toml(*text, path.native());
+  if (misses) misses->file = path.filename().native();
+  return misses;
+}
+
+Result<KnownBundle> known_bundle(const fs::path& path, std::string_view text) {
+  Result<MeasurementBundle> bundle = parse(path, text);
+  if (!bundle) return bundle.error();
+  Result<KnownMisses> misses = misses_beside(path);
+  if (!misses) return misses.error();
+  return KnownBundle{std::move(*bundle), path.native(), false, std::move(*misses)};
+}
+
 }  // namespace
 
 bool unchanged(const GpuSpec& gpu) {
@@ -76,10 +96,10 @@ bool unchanged(const GpuSpec& gpu) {
                       [](const auto& entry) { return entry.second.note == changed_note; });
 }
 
-Result<MeasurementBundle> load_bundle(const std::string& path) {
+Result<KnownBundle> load_bundle(const std::string& path) {
   const auto text = read_text_file(path);
   if (!text) return text.error();
-  return parse(path, *text);
+  return known_bundle(path, *text);
 }
 
 Measurements load_measurements() {
@@ -95,9 +115,9 @@ Measurements load_measurements() {
       if (text && has_schema(*text, "tilescope.probe/")) take_probe(out, file, *text);
       if (text && has_schema(*text, "tilescope.bandwidth/")) take_bandwidth(out, file, *text);
       if (text && !has_schema(*text, "tilescope.measurements/")) continue;
-      Result<MeasurementBundle> bundle = text ? parse(file, *text) : text.error();
+      Result<KnownBundle> bundle = text ? known_bundle(file, *text) : text.error();
       if (bundle)
-        out.bundles.push_back(std::make_shared<const KnownBundle>(KnownBundle{std::move(*bundle), file.native(), false}));
+        out.bundles.push_back(std::make_shared<const KnownBundle>(std::move(*bundle)));
       else if (out.problem.empty())
         out.problem = bundle.error().sentence;
     }

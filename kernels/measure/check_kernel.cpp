@@ -10,6 +10,7 @@
 #include "kernels/measure/device_problem.h"
 #include "kernels/measure/probe.h"
 #include "sim/core/element.h"
+#include "sim/core/refuse.h"
 #include "sim/programs/attention_tensors.h"
 
 namespace tilescope {

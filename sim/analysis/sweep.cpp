@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/refuse.h"
 #include "sim/core/text.h"
 
 namespace tilescope {
@@ -47,10 +48,11 @@ Result<Range> range_of(std::string_view key) {
   for (const SweepKey& row : keys) names.push_back(row.key);
   for (const SpecKey& row : spec_keys()) names.push_back(row.key);
   const auto nearest = nearest_name(key, names);
-  return Error{fmt::format(
-      "nothing called '{}' can be swept: {}", printable(key),
-      nearest ? fmt::format("did you mean {}?", *nearest)
-              : "there are seq, seq_kv, head_dim, batch, heads, block_q, block_kv, stages, shared_bytes and every key of --set")};
+  if (nearest) return refuse("nothing called '{}' can be swept: did you mean {}?", printable(key), *nearest);
+  return refuse(
+      "nothing called '{}' can be swept: there are seq, seq_kv, head_dim, batch, heads, block_q, block_kv, stages, "
+      "shared_bytes and every key of {}",
+      printable(key), Setting::set);
 }
 
 std::optional<double> number(std::string_view text) {

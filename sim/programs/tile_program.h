@@ -165,7 +165,7 @@ struct Occupancy {
   enum class Limit { blocks, threads, registers, shared } limit = Limit::blocks;
 };
 /// Errors  a block that does not fit an SM at all, with both numbers:
-///         "tile 256x128 at head_dim 128 needs 160 KiB of shared memory; toy has 64 KiB: use a smaller --block-q or --block-kv"
+///         "tile 256x128 at head_dim 128 needs 160 KiB of shared memory; toy has 64 KiB: use a smaller block_q or block_kv"
 Result<Occupancy> occupancy(const TileProgram& program, const LaunchSpec& launch, const GpuSpec& gpu);
 
 }  // namespace tilescope

@@ -82,6 +82,6 @@ TEST_CASE("suite: a line that is no case is named with what is wrong") {
         Wrong{"softmax_safe 1 1 1 64 64 64 fp16 causal build", "takes no mask"}}) {
     const Result<std::vector<SuiteCase>> read = suite_from_text(wrong.text);
     REQUIRE_FALSE(read);
-    CHECK_MESSAGE(read.error().sentence.find(wrong.says) != std::string::npos, read.error().sentence);
+    CHECK_MESSAGE(read.error().sentence.text().find(wrong.says) != std::string::npos, read.error().sentence);
   }
 }

@@ -15,14 +15,14 @@ TEST_CASE("program table: every program refuses a tile that is none, and names t
   problem.seq_q = problem.seq_kv = 64;
   const auto refusal = [&](const ProgramInfo& info, const ProgramTile& tile) {
     const auto made = info.make(problem, tile, gpu);
-    return made ? std::string() : made.error().sentence;
+    return made ? std::string() : made.error().sentence.text();
   };
   for (const ProgramInfo& info : program_table()) {
     CAPTURE(info.id);
-    CHECK(refusal(info, {0, 16}) == "--block-q is 0: it must be 1 to 4096");
-    CHECK(refusal(info, {16, TileShape::most_rows + 1}) == "--block-kv is 4097: it must be 1 to 4096");
-    CHECK(refusal(info, {16, 16, ProgramTile::most_stages + 1}) == "--stages is 9: it must be 1 to 8");
-    CHECK(refusal(info, {16, 16, -1}) == "--stages is -1: it must be 1 to 8");
+    CHECK(refusal(info, {0, 16}) == "block_q is 0: it must be 1 to 4096");
+    CHECK(refusal(info, {16, TileShape::most_rows + 1}) == "block_kv is 4097: it must be 1 to 4096");
+    CHECK(refusal(info, {16, 16, ProgramTile::most_stages + 1}) == "stages is 9: it must be 1 to 8");
+    CHECK(refusal(info, {16, 16, -1}) == "stages is -1: it must be 1 to 8");
     CHECK(refusal(info, info.default_tile(problem, gpu)).empty());
   }
 }
