@@ -241,9 +241,26 @@ template ExprValue<float> evaluate_node(const ExprNode&, std::span<const ExprVal
 template ExprValue<double> evaluate_node(const ExprNode&, std::span<const ExprValue<double>>, const ExprInputs<double>&);
 
 template <class Real>
+ExpressionEvaluator<Real>::ExpressionEvaluator(const Expression& expression)
+    : expression_(&expression), values_(expression.nodes.size()) {
+  constexpr int by_element = depends_on_q | depends_on_kv | depends_on_score;
+  for (std::size_t n = 0; n < values_.size(); ++n)
+    ((expression.nodes[n].dependence & by_element) != 0 ? varying_ : once_).push_back(static_cast<std::int32_t>(n));
+}
+
+template <class Real>
 const ExprValue<Real>& ExpressionEvaluator<Real>::operator()(const ExprElement& element, Real score) {
   const ExprInputs<Real> inputs{&expression_->sizes, &expression_->tables, element, score};
-  for (std::size_t n = 0; n < values_.size(); ++n) values_[n] = evaluate_node<Real>(expression_->nodes[n], values_, inputs);
+  const auto run = [&](const std::vector<std::int32_t>& nodes) {
+    for (const std::int32_t node : nodes) {
+      const auto n = static_cast<std::size_t>(node);
+      values_[n] = evaluate_node<Real>(expression_->nodes[n], values_, inputs);
+    }
+  };
+  if (element.b != b_ || element.h != h_) run(once_);
+  b_ = element.b;
+  h_ = element.h;
+  run(varying_);
   return values_.back();
 }
 

@@ -41,7 +41,7 @@ template <class Real>
 class ExpressionEvaluator {
  public:
   /// `expression` must outlive the evaluator.
-  explicit ExpressionEvaluator(const Expression& expression) : expression_(&expression), values_(expression.nodes.size()) {}
+  explicit ExpressionEvaluator(const Expression& expression);
 
   const ExprValue<Real>& operator()(const ExprElement& element, Real score = 0);
   /// Says why the last element has no value: column, value and element.
@@ -50,6 +50,8 @@ class ExpressionEvaluator {
  private:
   const Expression* expression_;
   std::vector<ExprValue<Real>> values_;
+  std::vector<std::int32_t> once_, varying_;  // nodes: by the plane alone, and by the element
+  std::int64_t b_ = -1, h_ = -1;              // the plane of the values
 };
 
 extern template class ExpressionEvaluator<float>;

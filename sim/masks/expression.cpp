@@ -131,7 +131,10 @@ class Lexer {
       }
     for (const auto& [glyph, written] : typographic)
       if (text_.substr(at_).starts_with(glyph)) fail(token.column, fmt::format("'{}' is written {} here", glyph, written));
-    fail(token.column, fmt::format("'{}' is no part of an expression", printable(text_.substr(at_, 4), 4)));
+    std::size_t glyph_bytes = 1;
+    while (at_ + glyph_bytes < text_.size() && (static_cast<unsigned char>(text_[at_ + glyph_bytes]) & 0xC0U) == 0x80U)
+      ++glyph_bytes;
+    fail(token.column, fmt::format("'{}' is no part of an expression", printable(text_.substr(at_, glyph_bytes), 4)));
   }
 
   Token number(Token token) {
@@ -561,18 +564,17 @@ class Parser {
   }
 
   std::vector<std::int32_t> arguments(std::string_view of, std::size_t wanted, std::uint32_t column, std::string_view close) {
+    constexpr std::size_t most_values = 64;  // read, to say how many there are
     std::vector<std::int32_t> found;
     while (!is_symbol(close)) {
       if (!found.empty()) expect(",");
       found.push_back(expression());
-      if (found.size() > wanted + 1) break;
+      if (found.size() > most_values) break;
     }
-    if (found.size() != wanted)
-      fail(column, fmt::format("{} takes {} {}, not {}{}", of, wanted,
-                               close == "]"  ? (wanted == 1 ? "index" : "indices")
-                               : wanted == 1 ? "value"
-                                             : "values",
-                               found.size() > wanted ? "at least " : "", found.size()));
+    if (found.size() != wanted) {
+      const std::string_view unit = close == "]" ? (wanted == 1 ? "index" : "indices") : wanted == 1 ? "value" : "values";
+      fail(column, fmt::format("{} takes {} {}, not {}", of, wanted, unit, found.size()));
+    }
     ++at_;
     return found;
   }

@@ -148,36 +148,50 @@ IntervalAnalysis::IntervalAnalysis(const Expression& expression, TableRangesList
   for (std::size_t n = 0; n < expression.nodes.size(); ++n) {
     const std::uint8_t on = expression.nodes[n].dependence;
     const bool queries = (on & depends_on_q) != 0, keys = (on & depends_on_kv) != 0;
-    (queries ? keys ? by_both_ : by_query_ : keys ? by_key_ : once_).push_back(static_cast<std::int32_t>(n));
+    if (queries || keys)
+      varying_.push_back({static_cast<std::int32_t>(n), queries, keys});
+    else
+      once_.push_back(static_cast<std::int32_t>(n));
   }
-}
-
-void IntervalAnalysis::run(const std::vector<std::int32_t>& nodes) {
-  for (const std::int32_t n : nodes)
-    intervals_[static_cast<std::size_t>(n)] = interval_of(expression_->nodes[static_cast<std::size_t>(n)]);
+  // The left operands of the root's chain of "and": what comes after them in the list belongs to the right ones.
+  std::int32_t at = expression.root();
+  while (expression.nodes[static_cast<std::size_t>(at)].op == ExprOp::logical_and) {
+    at = expression.nodes[static_cast<std::size_t>(at)].args[0];
+    for (Varying& varying : varying_) varying.ends_condition = varying.ends_condition || varying.node == at;
+  }
 }
 
 void IntervalAnalysis::set_plane(std::int64_t b, std::int64_t h) {
   b_ = b;
   h_ = h;
   first_query_ = last_query_ = first_key_ = last_key_ = -1;
-  run(once_);
+  for (const std::int32_t n : once_)
+    intervals_[static_cast<std::size_t>(n)] = interval_of(expression_->nodes[static_cast<std::size_t>(n)]);
 }
 
 IntervalAnalysis::Verdict IntervalAnalysis::operator()(TileRange queries, TileRange keys) {
   if (queries.first != first_query_ || queries.end() - 1 != last_query_) {
     first_query_ = queries.first;
     last_query_ = queries.end() - 1;
-    run(by_query_);
+    ++query_ranges_;
   }
   if (keys.first != first_key_ || keys.end() - 1 != last_key_) {
     first_key_ = keys.first;
     last_key_ = keys.end() - 1;
-    run(by_key_);
+    ++key_ranges_;
   }
-  run(by_both_);
+  for (Varying& varying : varying_) {
+    if (varying.by_query != varying.by_key) {
+      const std::uint64_t range = varying.by_query ? query_ranges_ : key_ranges_;
+      if (varying.known_for == range) continue;
+      varying.known_for = range;
+    }
+    Interval& interval = intervals_[static_cast<std::size_t>(varying.node)];
+    interval = interval_of(expression_->nodes[static_cast<std::size_t>(varying.node)]);
+    if (varying.ends_condition && interval.high == 0 && interval.can_fault == 0) return {false, true, false};
+  }
   const Interval& root = intervals_.back();
-  return {root.high != 0, root.low == 0, root.can_fault};
+  return {root.high != 0, root.low == 0, root.can_fault != 0};
 }
 
 IntervalAnalysis::Interval IntervalAnalysis::affine(std::int64_t per_query, std::int64_t per_key, std::int64_t constant) const {
@@ -189,7 +203,7 @@ IntervalAnalysis::Interval IntervalAnalysis::affine(std::int64_t per_query, std:
     made.high = constant + std::max(per_query * first_query_, per_query * last_query_) +
                 std::max(per_key * first_key_, per_key * last_key_);
     if (made.low >= least_int && made.high <= most_int) {
-      made.affine = true;
+      made.affine = 1;
       made.per_query = per_query;
       made.per_key = per_key;
       made.constant = constant;
@@ -211,7 +225,7 @@ IntervalAnalysis::Interval IntervalAnalysis::name_of(const ExprNode& node) const
     case ExprName::score:
       made.real_low = -infinity;
       made.real_high = infinity;
-      made.can_be_nan = true;
+      made.can_be_nan = 1;
       return made;
     default:
       break;
@@ -230,7 +244,7 @@ IntervalAnalysis::Interval IntervalAnalysis::element_of(const ExprNode& node) co
   std::array<std::int64_t, CapturedTable::most_dimensions> low{}, high{};
   for (std::size_t axis = 0; axis < node.operands; ++axis) {
     const Interval& index = arg(node, axis);
-    made.can_fault = made.can_fault || index.can_fault || index.low < 0 || index.high >= table.shape[axis];
+    made.can_fault |= index.can_fault | static_cast<std::uint32_t>(index.low < 0 || index.high >= table.shape[axis]);
     low[axis] = std::clamp<std::int64_t>(index.low, 0, table.shape[axis] - 1);
     high[axis] = std::clamp<std::int64_t>(index.high, 0, table.shape[axis] - 1);
   }
@@ -260,7 +274,7 @@ IntervalAnalysis::Interval IntervalAnalysis::element_of(const ExprNode& node) co
       ++at[axis - 1];
     }
   }
-  const bool fault = made.can_fault;
+  const std::uint32_t fault = made.can_fault;
   if (table.type == ValueType::real) {
     made.real_low = static_cast<float>(found.low);
     made.real_high = static_cast<float>(found.high);
@@ -279,7 +293,7 @@ IntervalAnalysis::Interval IntervalAnalysis::element_of(const ExprNode& node) co
 IntervalAnalysis::Interval IntervalAnalysis::comparison_of(const ExprNode& node, const Interval& a, const Interval& b) const {
   bool always = false, never = false;
   if (node.compares == ValueType::real) {
-    const bool numbers = !a.can_be_nan && !b.can_be_nan;
+    const bool numbers = (a.can_be_nan | b.can_be_nan) == 0;
     const bool same = numbers && a.real_low == a.real_high && b.real_low == b.real_high && a.real_low == b.real_low;
     const bool apart = a.real_high < b.real_low || b.real_high < a.real_low;
     switch (node.op) {  // NaN makes every comparison fail but "not equal"
@@ -305,7 +319,7 @@ IntervalAnalysis::Interval IntervalAnalysis::comparison_of(const ExprNode& node,
   } else {
     // The difference of affine forms is exact; that of ranges is not where both sides grow together.
     std::int64_t low = a.low - b.high, high = a.high - b.low;
-    if (a.affine && b.affine) {
+    if ((a.affine & b.affine) != 0) {
       const std::int64_t per_query = a.per_query - b.per_query, per_key = a.per_key - b.per_key, constant = a.constant - b.constant;
       low = constant + std::min(per_query * first_query_, per_query * last_query_) +
             std::min(per_key * first_key_, per_key * last_key_);
@@ -350,16 +364,16 @@ IntervalAnalysis::Interval IntervalAnalysis::integer_of(const ExprNode& node, co
   const bool one_divisor = b.low == b.high;
   switch (node.op) {
     case ExprOp::add:
-      if (a.affine && b.affine) return affine(a.per_query + b.per_query, a.per_key + b.per_key, a.constant + b.constant);
+      if ((a.affine & b.affine) != 0) return affine(a.per_query + b.per_query, a.per_key + b.per_key, a.constant + b.constant);
       return ranged(a.low + b.low, a.high + b.high);
     case ExprOp::subtract:
-      if (a.affine && b.affine) return affine(a.per_query - b.per_query, a.per_key - b.per_key, a.constant - b.constant);
+      if ((a.affine & b.affine) != 0) return affine(a.per_query - b.per_query, a.per_key - b.per_key, a.constant - b.constant);
       return ranged(a.low - b.high, a.high - b.low);
     case ExprOp::multiply: {
       const Interval& point = b.low == b.high ? b : a;
       const Interval& other = b.low == b.high ? a : b;
       // Factors of 2^29 and a point of 2^31 stay within 64 bits.
-      if (point.low == point.high && other.affine && std::abs(other.constant) <= (std::int64_t{1} << 31))
+      if (point.low == point.high && other.affine != 0 && std::abs(other.constant) <= (std::int64_t{1} << 31))
         return affine(other.per_query * point.low, other.per_key * point.low, other.constant * point.low);
       const auto [low, high] = std::minmax({a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high});
       return ranged(low, high);
@@ -367,10 +381,10 @@ IntervalAnalysis::Interval IntervalAnalysis::integer_of(const ExprNode& node, co
     case ExprOp::floor_divide: {
       if (b.low <= 0 && b.high >= 0) {
         Interval made = ranged(least_int, most_int);
-        made.can_fault = true;
+        made.can_fault = 1;
         return made;
       }
-      if (one_divisor && a.affine && a.per_query % b.low == 0 && a.per_key % b.low == 0)
+      if (one_divisor && a.affine != 0 && a.per_query % b.low == 0 && a.per_key % b.low == 0)
         return affine(a.per_query / b.low, a.per_key / b.low, rounded_down(a.constant, b.low));
       const auto [low, high] = std::minmax(
           {rounded_down(a.low, b.low), rounded_down(a.low, b.high), rounded_down(a.high, b.low), rounded_down(a.high, b.high)});
@@ -379,13 +393,13 @@ IntervalAnalysis::Interval IntervalAnalysis::integer_of(const ExprNode& node, co
     case ExprOp::modulo: {
       if (b.low <= 0 && b.high >= 0) {
         Interval made = ranged(least_int, most_int);
-        made.can_fault = true;
+        made.can_fault = 1;
         return made;
       }
       if (one_divisor) {
         const std::int64_t period = rounded_down(a.low, b.low);
         if (period == rounded_down(a.high, b.low)) {
-          if (a.affine) return affine(a.per_query, a.per_key, a.constant - period * b.low);
+          if (a.affine != 0) return affine(a.per_query, a.per_key, a.constant - period * b.low);
           return ranged(a.low - period * b.low, a.high - period * b.low);
         }
       }
@@ -402,7 +416,7 @@ IntervalAnalysis::Interval IntervalAnalysis::integer_of(const ExprNode& node, co
     case ExprOp::shift_left:
       if (one_divisor && b.low >= 0 && b.low < 31) {
         const std::int64_t factor = std::int64_t{1} << b.low;
-        if (a.affine && std::abs(a.constant) <= (std::int64_t{1} << 29))
+        if (a.affine != 0 && std::abs(a.constant) <= (std::int64_t{1} << 29))
           return affine(a.per_query * factor, a.per_key * factor, a.constant * factor);
         return ranged(a.low * factor, a.high * factor);
       }
@@ -418,7 +432,7 @@ IntervalAnalysis::Interval IntervalAnalysis::integer_of(const ExprNode& node, co
             x->low >> std::bit_width(static_cast<std::uint64_t>(m->low)) ==
                 x->high >> std::bit_width(static_cast<std::uint64_t>(m->low))) {
           const std::int64_t before = x->low & ~m->low;
-          if (x->affine) return affine(x->per_query, x->per_key, x->constant - before);
+          if (x->affine != 0) return affine(x->per_query, x->per_key, x->constant - before);
           return ranged(x->low - before, x->high - before);
         }
       if (a.low >= 0 && b.low >= 0) return ranged(0, std::min(a.high, b.high));
@@ -454,21 +468,21 @@ IntervalAnalysis::Interval IntervalAnalysis::interval_of(const ExprNode& node) c
       const Interval& b = arg(node, 1);
       made.low = a.low & b.low;
       made.high = a.high & b.high;
-      made.can_fault = a.can_fault || (a.high != 0 && b.can_fault);
+      made.can_fault = a.can_fault | (a.high != 0 ? b.can_fault : 0);
       return made;
     }
     case ExprOp::logical_or: {
       const Interval& b = arg(node, 1);
       made.low = a.low | b.low;
       made.high = a.high | b.high;
-      made.can_fault = a.can_fault || (a.low == 0 && b.can_fault);
+      made.can_fault = a.can_fault | (a.low == 0 ? b.can_fault : 0);
       return made;
     }
     case ExprOp::select: {
       const Interval &yes = arg(node, 1), &no = arg(node, 2);
       if (a.low != 0 || a.high == 0) {
         made = a.low != 0 ? yes : no;
-        made.can_fault = made.can_fault || a.can_fault;
+        made.can_fault |= a.can_fault;
         return made;
       }
       const bool one =
@@ -478,8 +492,8 @@ IntervalAnalysis::Interval IntervalAnalysis::interval_of(const ExprNode& node) c
       made.high = std::max(yes.high, no.high);
       made.real_low = std::min(yes.real_low, no.real_low);
       made.real_high = std::max(yes.real_high, no.real_high);
-      made.can_be_nan = yes.can_be_nan || no.can_be_nan;
-      made.can_fault = a.can_fault || yes.can_fault || no.can_fault;
+      made.can_be_nan = yes.can_be_nan | no.can_be_nan;
+      made.can_fault = a.can_fault | yes.can_fault | no.can_fault;
       return made;
     }
     case ExprOp::logical_not:
@@ -499,7 +513,7 @@ IntervalAnalysis::Interval IntervalAnalysis::interval_of(const ExprNode& node) c
       };
       made.low = whole(a.real_low);
       made.high = whole(a.real_high);
-      if (a.can_be_nan) made.low = std::min<std::int64_t>(made.low, 0), made.high = std::max<std::int64_t>(made.high, 0);
+      if (a.can_be_nan != 0) made.low = std::min<std::int64_t>(made.low, 0), made.high = std::max<std::int64_t>(made.high, 0);
       made.can_fault = a.can_fault;
       return made;
     }
@@ -510,7 +524,7 @@ IntervalAnalysis::Interval IntervalAnalysis::interval_of(const ExprNode& node) c
   if (node.type == ValueType::boolean) {
     made = comparison_of(node, a, b);
   } else if (node.type == ValueType::real) {
-    const RealRange x{a.real_low, a.real_high, a.can_be_nan}, y{b.real_low, b.real_high, b.can_be_nan};
+    const RealRange x{a.real_low, a.real_high, a.can_be_nan != 0}, y{b.real_low, b.real_high, b.can_be_nan != 0};
     RealRange range{};
     switch (node.op) {
       case ExprOp::negate:
@@ -543,10 +557,10 @@ IntervalAnalysis::Interval IntervalAnalysis::interval_of(const ExprNode& node) c
     }
     made.real_low = range.low;
     made.real_high = range.high;
-    made.can_be_nan = range.can_be_nan;
+    made.can_be_nan = range.can_be_nan ? 1 : 0;
   } else if (node.op == ExprOp::negate || node.op == ExprOp::bit_not) {
     const std::int64_t less = node.op == ExprOp::bit_not ? 1 : 0;
-    if (a.affine) {
+    if (a.affine != 0) {
       made = affine(-a.per_query, -a.per_key, -a.constant - less);
     } else {
       made.low = -a.high - less;
@@ -557,7 +571,7 @@ IntervalAnalysis::Interval IntervalAnalysis::interval_of(const ExprNode& node) c
     if (a.low >= 0) {
       made = a;
     } else if (a.high <= 0 && a.low > least_int) {
-      if (a.affine)
+      if (a.affine != 0)
         made = affine(-a.per_query, -a.per_key, -a.constant);
       else
         made.low = -a.high, made.high = -a.low;
@@ -569,7 +583,7 @@ IntervalAnalysis::Interval IntervalAnalysis::interval_of(const ExprNode& node) c
   } else {
     made = integer_of(node, a, b);
   }
-  made.can_fault = made.can_fault || a.can_fault || b.can_fault;
+  made.can_fault |= a.can_fault | b.can_fault;
   return made;
 }
 

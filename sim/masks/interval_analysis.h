@@ -56,7 +56,8 @@ class IntervalAnalysis {
     std::int64_t low = 0, high = 0;                         // ints; conditions as 0 and 1
     std::int64_t per_query = 0, per_key = 0, constant = 0;  // where `affine`
     float real_low = 0, real_high = 0;
-    bool affine = false, can_be_nan = false, can_fault = false;
+    // Whole words: bytes are copied through the stack one by one, which stalls, and intervals are copied all the time.
+    std::uint32_t affine = 0, can_be_nan = 0, can_fault = 0;
   };
   Interval interval_of(const ExprNode& node) const;
   Interval name_of(const ExprNode& node) const;
@@ -65,12 +66,20 @@ class IntervalAnalysis {
   Interval comparison_of(const ExprNode& node, const Interval& a, const Interval& b) const;
   Interval affine(std::int64_t per_query, std::int64_t per_key, std::int64_t constant) const;
   const Interval& arg(const ExprNode& node, std::size_t i) const { return intervals_[static_cast<std::size_t>(node.args[i])]; }
-  void run(const std::vector<std::int32_t>& nodes);
 
   const Expression* expression_;
   TableRangesList ranges_;
   std::vector<Interval> intervals_;
-  std::vector<std::int32_t> once_, by_query_, by_key_, by_both_;
+  /// A node that changes from block to block: with the queries alone, with the keys alone, or with both.
+  struct Varying {
+    std::int32_t node = 0;
+    bool by_query = false, by_key = false;
+    bool ends_condition = false;  // one of several that all must hold: where it never does, the others do not matter
+    std::uint64_t known_for = 0;  // the range of queries, or of keys, that its interval is for
+  };
+  std::vector<std::int32_t> once_;
+  std::vector<Varying> varying_;
+  std::uint64_t query_ranges_ = 0, key_ranges_ = 0;  // how many there were
   std::int64_t b_ = 0, h_ = 0;
   std::int64_t first_query_ = -1, last_query_ = -1, first_key_ = -1, last_key_ = -1;
 };
