@@ -86,8 +86,8 @@ constexpr Preset table[] = {
      "chosen key tiles a query tile; chosen has [B, H, query tiles, top]"},
     {"flamingo", "image=64", "intervals", "q >= intervals[kv // image, 0] && q < intervals[kv // image, 1]", "",
      "text sees its images (Flamingo, arXiv:2204.14198); intervals has [images, 2]"},
-    {"tree", "prefix=1024", "ancestor", "kv < prefix || (kv < prefix + N && int(ancestor[q, clamp(kv - prefix, 0, N - 1)]) != 0)", "",
-     "a tree of drafts after a prefix; ancestor has [N, N]"},
+    {"tree", "prefix=1024", "ancestor", "kv < prefix || (kv < prefix + N && int(ancestor[q, clamp(kv - prefix, 0, N - 1)]) != 0)",
+     "", "a tree of drafts after a prefix; ancestor has [N, N]"},
     {"draft_training", "prefix=1024,size=8", "",
      "kv < prefix || (q // size == (kv - prefix) // size && (kv - prefix) % size <= q % size)", "",
      "sampled blocks after a prefix, causal in each"},
@@ -101,8 +101,8 @@ constexpr Preset table[] = {
      "products of position embeddings as the bias (Sandwich, arXiv:2212.10356)"},
     {"graphormer_spatial", "", "distance,spatial", "", "score + spatial[h, distance[b, q, kv]]",
      "a bias for each length of path (Graphormer, arXiv:2106.05234); distance has [B, N, NK], spatial [H, lengths]"},
-    {"graphormer_edge", "hops=4", "path,length,edge", "",
-     "let n = min(length[b, q, kv], hops); "
+    {"graphormer_edge", "hops=4", "path,path_length,edge", "",
+     "let n = min(path_length[b, q, kv], hops); "
      "score + sum(i in 0..hops: i < n ? edge[h, i, path[b, q, kv, i]] : 0.0) / max(n, 1)",
      "the mean bias of the edges on the path; path has [B, N, NK, hops], edge [H, hops, kinds]"},
     {"mla_rope", "width=16,factor=1", "q_rope,k_rope", "",

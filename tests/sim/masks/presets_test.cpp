@@ -57,7 +57,7 @@ TableList tables() {
           filled(
               "spatial", {heads, 5}, [](std::int64_t i) { return static_cast<double>(i) / 4; }, real),
           filled("path", {batch, n, n, 4}, [](std::int64_t i) { return static_cast<double>(i % 3); }),
-          filled("length", {batch, n, n}, [](std::int64_t i) { return static_cast<double>(i % 6); }),
+          filled("path_length", {batch, n, n}, [](std::int64_t i) { return static_cast<double>(i % 6); }),
           filled(
               "edge", {heads, 4, 3}, [](std::int64_t i) { return static_cast<double>(i) / 2; }, real),
           filled(
