@@ -101,4 +101,11 @@ std::shared_ptr<const Mask> mask_of(const AttentionProblem& problem) {
   return none;
 }
 
+std::int64_t mask_plane_of(const AttentionProblem& problem, std::int64_t plane) {
+  if (!problem.mask) return 0;
+  const MaskPlanes by = problem.mask->planes();
+  const std::int64_t b = by.by_batch ? plane / problem.heads : 0, h = by.by_head ? plane % problem.heads : 0;
+  return b * (by.by_head ? problem.heads : 1) + h;
+}
+
 }  // namespace tilescope

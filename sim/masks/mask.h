@@ -81,5 +81,7 @@ class MatrixMask final : public Mask {
 
 /// The mask of a problem: its own, else the causal one, else none.
 std::shared_ptr<const Mask> mask_of(const AttentionProblem& problem);
+/// The plane of the mask's lists that a query plane reads: [B or 1, H or 1].
+std::int64_t mask_plane_of(const AttentionProblem& problem, std::int64_t plane);
 
 }  // namespace tilescope

@@ -18,7 +18,7 @@ constexpr Preset table[] = {
     {"causal", "", "", "q >= kv", "", "a query sees its own key and those before it"},
     {"sliding_window", "window=1024", "", "q >= kv && q - kv <= window", "", "causal, and at most `window` keys back"},
     {"dilated_sliding_window", "window=1024,dilation=2", "", "abs(q - kv) <= window && abs(q - kv) % dilation == 0", "",
-     "every `dilation`-th key of a window to both ends"},
+     "keys `dilation` apart, in a window to both ends"},
     {"global_sliding_window", "window=256", "is_global", "abs(q - kv) <= window || int(is_global[q]) + int(is_global[kv]) > 0", "",
      "a window, and global tokens that see and are seen everywhere (Longformer, arXiv:2004.05150)"},
     {"prefix_lm", "prefix=1024", "", "kv < prefix || q >= kv", "", "all see the prefix, the rest is causal"},
@@ -34,12 +34,14 @@ constexpr Preset table[] = {
      "", "continuations that share a prompt; prefix_of has the prompt of each document"},
     {"batchify", "size=512", "", "q // size == kv // size && q % size >= kv % size", "", "causal within groups of `size` tokens"},
     {"block_diffusion", "clean=2048,size=128", "",
-     "let qn = q < clean; let kn = kv < clean; let qb = q % clean // size; let kb = kv % clean // size; "
-     "(qb == kb && qn == kn) || (qb > kb && qn && !kn) || (qb >= kb && !qn && !kn)",
+     "let query_noised = q < clean; let key_noised = kv < clean; let query_block = q % clean // size; let key_block = kv % clean "
+     "// size; "
+     "(query_block == key_block && query_noised == key_noised) || (query_block > key_block && query_noised && !key_noised) || "
+     "(query_block >= key_block && !query_noised && !key_noised)",
      "", "noised tokens, then clean ones (BD3-LM, arXiv:2503.09573); NK is 2 clean"},
     {"natten", "width=64,height=64,kernel=7", "",
-     "let r = kernel // 2; let cx = clamp(q // width, r, width - 1 - r); let cy = clamp(q % width, r, height - 1 - r); "
-     "abs(cx - kv // width) <= r && abs(cy - kv % width) <= r",
+     "let r = kernel // 2; let middle_x = clamp(q // width, r, width - 1 - r); let middle_y = clamp(q % width, r, height - 1 - r); "
+     "abs(middle_x - kv // width) <= r && abs(middle_y - kv % width) <= r",
      "", "neighbourhoods on a canvas (NATTEN, arXiv:2204.07143)"},
     {"natten_tiled", "width=64,height=64,kernel=7,tile=8", "",
      "let r = kernel // 2; let area = tile * tile; "
@@ -58,8 +60,9 @@ constexpr Preset table[] = {
      "- 1; "
      "let area = tile * tile; let vision = width * height; "
      "let row(i) = i // area // across; let column(i) = i // area % across; "
-     "let cr = clamp(row(q), left, down - 1 - right); let cc = clamp(column(q), left, across - 1 - right); "
-     "let near = row(kv) >= cr - left && row(kv) <= cr + right && column(kv) >= cc - left && column(kv) <= cc + right; "
+     "let middle_row = clamp(row(q), left, down - 1 - right); let middle_column = clamp(column(q), left, across - 1 - right); "
+     "let near = row(kv) >= middle_row - left && row(kv) <= middle_row + right && column(kv) >= middle_column - left && column(kv) "
+     "<= middle_column + right; "
      "(q < vision && kv < vision && near) || (q < vision && kv >= vision && kv < vision + text) || (q >= vision && kv < vision + "
      "text)",
      "", "sliding tile attention on a picture, with text after it (STA, arXiv:2502.04507)"},
@@ -69,10 +72,11 @@ constexpr Preset table[] = {
      "let vision = width * height * frames; "
      "let t(i) = i // volume // (across * down); let row(i) = i // volume % (across * down) // across; "
      "let column(i) = i // volume % across; "
-     "let ct = clamp(t(q), left, long - 1 - right); let cr = clamp(row(q), left, down - 1 - right); "
-     "let cc = clamp(column(q), left, across - 1 - right); "
-     "let near = t(kv) >= ct - left && t(kv) <= ct + right && row(kv) >= cr - left && row(kv) <= cr + right && "
-     "column(kv) >= cc - left && column(kv) <= cc + right; "
+     "let middle_time = clamp(t(q), left, long - 1 - right); let middle_row = clamp(row(q), left, down - 1 - right); "
+     "let middle_column = clamp(column(q), left, across - 1 - right); "
+     "let near = t(kv) >= middle_time - left && t(kv) <= middle_time + right && row(kv) >= middle_row - left && row(kv) <= "
+     "middle_row + right && "
+     "column(kv) >= middle_column - left && column(kv) <= middle_column + right; "
      "(q < vision && kv < vision && near) || (q < vision && kv >= vision && kv < vision + text) || (q >= vision && kv < vision + "
      "text)",
      "", "sliding tile attention on a video; `kernel` counts tiles"},

@@ -71,6 +71,32 @@ class FaultSearch {
   std::int64_t plane_ = 0;
 };
 
+/// Operations around the exponential unit, as CUDA's own functions have them.
+ScoreCost cost_of(ExprOp op) {
+  switch (op) {
+    case ExprOp::exp:
+    case ExprOp::exp2:
+      return {1, 1};
+    case ExprOp::log:
+      return {2, 1};
+    case ExprOp::sigmoid:
+      return {3, 2};
+    case ExprOp::tanh:
+      return {10, 2};
+    case ExprOp::sqrt:
+    case ExprOp::divide:
+      return {6, 1};
+    case ExprOp::sin:
+    case ExprOp::cos:
+      return {8, 1};
+    case ExprOp::floor_divide:
+    case ExprOp::modulo:
+      return {12, 0};
+    default:
+      return {1, 0};
+  }
+}
+
 template <class Real>
 void apply_to(const Expression& expression, std::int64_t plane, std::int64_t query, std::int64_t first_key,
               std::span<Real> scores) {
@@ -109,20 +135,9 @@ ScoreCost ScoreChange::cost() const {
     const bool queries = (node.dependence & depends_on_q) != 0, keys = (node.dependence & depends_on_kv) != 0;
     const bool of_element = (node.dependence & depends_on_score) != 0 || (queries && keys);
     if (!of_element || node.operands == 0) continue;
-    switch (node.op) {
-      case ExprOp::exp:
-      case ExprOp::exp2:
-      case ExprOp::log:
-      case ExprOp::tanh:
-      case ExprOp::sqrt:
-      case ExprOp::sigmoid:
-      case ExprOp::sin:
-      case ExprOp::cos:
-        ++cost.functions;
-        break;
-      default:
-        ++cost.operations;
-    }
+    const ScoreCost one = cost_of(node.op);
+    cost.operations += one.operations;
+    cost.exps += one.exps;
   }
   return cost;
 }

@@ -13,10 +13,10 @@
 
 namespace tilescope {
 
-/// What one score costs, for the models of work and time.
+/// What one score costs, for the models of work and time: an estimate, as the compiler's own choices are not known here.
 struct ScoreCost {
   int operations = 0;  // fp32 and int32 operations of an element, without those that a row or a column needs once
-  int functions = 0;   // exponentials and the like of an element
+  int exps = 0;        // of the exponential unit: a tanh takes an exponential and a reciprocal
 };
 
 class ScoreChange {

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "sim/masks/mask.h"
+#include "sim/masks/score_change.h"
 #include "sim/numerics/inputs.h"
 #include "sim/programs/attention_tensors.h"
 
@@ -64,6 +66,8 @@ ReferenceRow ReferencePlane::row(std::int64_t query, std::int64_t first_keys) co
     }
     for (double& score : row.scores) score *= problem_.scale();
   }
+  if (problem_.score_change && (scores_given_ || has_values_))
+    problem_.score_change->apply(plane_, query, 0, std::span(row.scores).first(visible));
   std::fill(row.scores.begin() + static_cast<std::ptrdiff_t>(visible), row.scores.end(), -HUGE_VAL);
   if (masked_ && problem_.mask)
     for (std::size_t j = 0; j < visible; ++j)

@@ -1,0 +1,12 @@
+// The derivative of a score expression by the score: what a backward pass multiplies the gradient by.
+#pragma once
+
+#include "sim/masks/expression.h"
+
+namespace tilescope {
+
+/// d f(score, b, h, q, kv) / d score as an expression of its own, by the rules of each operation.
+/// A choice has the derivative of what it chooses, min and max that of the operand they give, floor and int() have 0.
+Expression derivative_by_score(const Expression& expression);
+
+}  // namespace tilescope
