@@ -61,6 +61,12 @@ class Derivative {
     return real(ExprOp::select, {condition, a, b});
   }
 
+  /// Whether min or max gives its left operand: also where the right one is NaN.
+  std::int32_t is_given(ExprOp comparison, std::int32_t a, std::int32_t b) {
+    const std::int32_t better = add(comparison, ValueType::boolean, {a, b});
+    return add(ExprOp::logical_or, ValueType::boolean, {better, add(ExprOp::not_equal, ValueType::boolean, {b, b})});
+  }
+
   /// The derivative of node `self`, whose operands' derivatives are known.
   std::int32_t rule(const ExprNode& node, std::int32_t self) {
     if (node.type != ValueType::real) return zero;
@@ -78,9 +84,9 @@ class Derivative {
         return sum(da == zero ? zero : real(ExprOp::divide, {da, b}),
                    db == zero ? zero : negated(real(ExprOp::divide, {multiply(a, db), multiply(b, b)})));
       case ExprOp::minimum:
-        return chosen(add(ExprOp::less, ValueType::boolean, {a, b}), da, db);
+        return chosen(is_given(ExprOp::less, a, b), da, db);
       case ExprOp::maximum:
-        return chosen(add(ExprOp::greater, ValueType::boolean, {a, b}), da, db);
+        return chosen(is_given(ExprOp::greater, a, b), da, db);
       case ExprOp::select:
         return chosen(a, db, of_[static_cast<std::size_t>(node.args[2])]);
       default:
@@ -101,7 +107,9 @@ class Derivative {
       case ExprOp::tanh:
         return multiply(da, real(ExprOp::subtract, {constant(1), multiply(self, self)}));
       case ExprOp::sqrt:
-        return real(ExprOp::divide, {da, multiply(constant(2), self)});
+        // Where the operand stays at 0, so does the root: 0, and not 0 / 0.
+        return chosen(add(ExprOp::equal, ValueType::boolean, {da, constant(0)}), zero,
+                      real(ExprOp::divide, {da, multiply(constant(2), self)}));
       case ExprOp::sigmoid:
         return multiply(da, multiply(self, real(ExprOp::subtract, {constant(1), self})));
       case ExprOp::sin:
