@@ -43,7 +43,7 @@ ReferencePlane::ReferencePlane(const TileProgram& program, const InputSource& in
   }
 }
 
-ReferenceRow ReferencePlane::row(std::int64_t query, std::int64_t first_keys) const {
+ReferenceRow ReferencePlane::row(std::int64_t query, std::int64_t first_keys, const std::vector<bool>* seen) const {
   const auto keys = static_cast<std::size_t>(problem_.seq_kv), dim = static_cast<std::size_t>(problem_.head_dim);
   const auto at = static_cast<std::int32_t>(query);
   const auto visible =
@@ -72,6 +72,10 @@ ReferenceRow ReferencePlane::row(std::int64_t query, std::int64_t first_keys) co
   if (masked_ && problem_.mask)
     for (std::size_t j = 0; j < visible; ++j)
       if (!problem_.mask->visible(plane_, query, static_cast<std::int64_t>(j))) row.scores[j] = -HUGE_VAL;
+
+  if (seen != nullptr)
+    for (std::size_t j = 0; j < visible; ++j)
+      if (!(*seen)[j]) row.scores[j] = -HUGE_VAL;
 
   row.probabilities.assign(keys, 0.0);
   if (has_values_) row.output.assign(dim, 0.0);
