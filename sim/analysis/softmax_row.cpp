@@ -180,7 +180,7 @@ class RowReader {
       if (o.kv_tile < result.kv_tile) visited[static_cast<std::size_t>(o.kv_tile)] = true;
     }
     const bool all = std::all_of(visited.begin(), visited.end() - 1, [](bool seen) { return seen; });
-    if (!has_scores() || (all && !beyond)) return;
+    if (!has_scores() || tile(Meaning::row_max) == Slot::none || (all && !beyond)) return;
     const std::int64_t tile_keys = program_.tile().block_kv, keys = program_.problem().seq_kv;
     seen_.assign(static_cast<std::size_t>(keys), false);
     for (int i = 0; i < range_.first; ++i) {
