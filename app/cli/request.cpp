@@ -121,7 +121,7 @@ Result<TableList> read_tables(const CommandLine& line) {
 
 Error in_flag(std::string_view flag, std::string_view text, const Error& error) {
   constexpr std::size_t most_shown = 60;
-  return Error{fmt::format("{} '{}': {}", flag, printable(text, most_shown), error.sentence)};
+  return Error{fmt::format("{} '{}': {}", flag, printable(text, most_shown), error.sentence.text())};
 }
 
 /// Fills in the mask and the change of scores. All masks must hold, and --causal is one of them.
@@ -136,7 +136,7 @@ Status settle_mask(const CommandLine& line, AttentionProblem& problem) {
   for (const std::string& text : line.masks) masks.push_back({"--mask", text, text});
   for (const std::string& name : line.presets) {
     const auto text = preset_text(name);
-    if (!text) return Error{fmt::format("--preset: {}", text.error().sentence)};
+    if (!text) return Error{fmt::format("--preset: {}", text.error().sentence.text())};
     if (!text->mask.empty()) masks.push_back({"--preset", name, text->mask});
     if (!text->score.empty()) scores.push_back({"--preset", name, text->score});
   }
@@ -162,9 +162,7 @@ Status settle_mask(const CommandLine& line, AttentionProblem& problem) {
   for (const Source& source : scores) {
     auto expression = parse_score_expression(source.text, sizes, *tables);
     if (!expression) return in_flag(source.flag, source.shown, expression.error());
-    AttentionProblem plain = problem;
-    const auto shown = mask_of(plain);
-    auto change = ScoreChange::make(std::move(*expression), shown.get());
+    auto change = ScoreChange::make(std::move(*expression), mask_of(problem).get());
     if (!change) return in_flag(source.flag, source.shown, change.error());
     problem.score_change = *change;
   }
@@ -178,7 +176,7 @@ Result<Request> make_request(const CommandLine& line) {
   auto gpu = load_gpu(line.gpu);
   if (!gpu) return gpu.error();
   for (const std::string& assignment : line.overrides)
-    if (const auto set = set_spec_value(*gpu, assignment); !set) return Error{fmt::format("--set: {}", set.error().sentence)};
+    if (const auto set = set_spec_value(*gpu, assignment); !set) return Error{set.error().sentence.after("--set: ")};
 
   Request request;
   AttentionProblem& problem = request.simulation.problem;

@@ -116,13 +116,13 @@ constexpr Preset table[] = {
      "another function in place of the exponential: here the sigmoid"},
 };
 
-struct Setting {
+struct Parameter {
   std::string_view key, value;
 };
 
 /// Cuts "a=1,b=2" at its commas; a piece without "=" has an empty value.
-std::vector<Setting> settings_of(std::string_view text) {
-  std::vector<Setting> found;
+std::vector<Parameter> parameters_of(std::string_view text) {
+  std::vector<Parameter> found;
   while (!text.empty()) {
     const std::string_view piece = text.substr(0, text.find(','));
     text.remove_prefix(std::min(text.size(), piece.size() + 1));
@@ -155,29 +155,29 @@ Result<PresetText> preset_text(std::string_view request) {
     known.push_back(row.name);
   }
   if (preset == nullptr) return Error{fmt::format("unknown preset '{}': {}", printable(name), name_hint(name, known))};
-  std::vector<Setting> settings = settings_of(preset->parameters);
+  std::vector<Parameter> parameters = parameters_of(preset->parameters);
   const std::string_view given = colon == std::string_view::npos ? std::string_view() : request.substr(colon + 1);
   std::vector<std::string_view> seen;
-  for (const Setting& setting : settings_of(given)) {
+  for (const Parameter& parameter : parameters_of(given)) {
     std::vector<std::string_view> keys;
-    Setting* target = nullptr;
-    for (Setting& own : settings) {
-      if (own.key == setting.key) target = &own;
+    Parameter* target = nullptr;
+    for (Parameter& own : parameters) {
+      if (own.key == parameter.key) target = &own;
       keys.push_back(own.key);
     }
     if (target == nullptr)
-      return Error{fmt::format("preset {} has no parameter '{}': {}", name, printable(setting.key, 40),
-                               keys.empty() ? "it has none" : name_hint(setting.key, keys))};
-    if (std::find(seen.begin(), seen.end(), setting.key) != seen.end())
-      return Error{fmt::format("preset {}: {} is given twice", name, setting.key)};
-    seen.push_back(setting.key);
-    if (!is_number(setting.value))
-      return Error{fmt::format("preset {}: {} is '{}', not a number; example: {}:{}={}", name, setting.key,
-                               printable(setting.value, 40), name, setting.key, target->value)};
-    target->value = setting.value;
+      return Error{fmt::format("preset {} has no parameter '{}': {}", name, printable(parameter.key, 40),
+                               keys.empty() ? "it has none" : name_hint(parameter.key, keys))};
+    if (std::find(seen.begin(), seen.end(), parameter.key) != seen.end())
+      return Error{fmt::format("preset {}: {} is given twice", name, parameter.key)};
+    seen.push_back(parameter.key);
+    if (!is_number(parameter.value))
+      return Error{fmt::format("preset {}: {} is '{}', not a number; example: {}:{}={}", name, parameter.key,
+                               printable(parameter.value, 40), name, parameter.key, target->value)};
+    target->value = parameter.value;
   }
   std::string names;
-  for (const Setting& setting : settings) names += fmt::format("let {} = {}; ", setting.key, setting.value);
+  for (const Parameter& parameter : parameters) names += fmt::format("let {} = {}; ", parameter.key, parameter.value);
   PresetText text;
   if (!preset->mask.empty()) text.mask = names + std::string(preset->mask);
   if (!preset->score.empty()) text.score = names + std::string(preset->score);

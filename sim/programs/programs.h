@@ -21,9 +21,8 @@ ProgramInfo matmul_tiled_program();
 enum class CausalMask : std::uint8_t { taken, refused };
 enum class ScoreChanges : std::uint8_t { taken, refused };
 /// Errors  those of the problem and of the tile; a pass that is not forward; a mask or a change of scores where none is taken, or
-/// that
-///         was made for other sizes.
-Status check_request(std::string_view id, const AttentionProblem& problem, const TileShape& tile, CausalMask mask,
+///         one that was made for other sizes.
+Status check_request(std::string_view id, const AttentionProblem& problem, const ProgramTile& tile, CausalMask mask,
                      ScoreChanges scores = ScoreChanges::refused);
 
 /// make() of a row of the table for a program that is built from problem, tile and GPU.

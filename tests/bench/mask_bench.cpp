@@ -37,9 +37,9 @@ TableList documents(std::int64_t n) {
 void block_lists(benchmark::State& state, const std::string& text, std::int64_t n) {
   const AttentionProblem problem = problem_of(n);
   auto expression = parse_mask_expression(text, sizes_of(problem), documents(n));
-  if (!expression) return state.SkipWithError(expression.error().sentence.c_str());
+  if (!expression) return state.SkipWithError(expression.error().sentence.text().c_str());
   const auto mask = ExpressionMask::make(std::move(*expression));
-  if (!mask) return state.SkipWithError(mask.error().sentence.c_str());
+  if (!mask) return state.SkipWithError(mask.error().sentence.text().c_str());
   BlockMask lists;
   for (auto _ : state) lists = block_mask_of(**mask, problem, {128, 128});
   state.counters["partial"] = static_cast<double>(lists.partial_blocks);

@@ -61,7 +61,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   if (text.starts_with("\x93NUMPY")) {
     const auto table = parse_npy_table("t", text, "fuzz.npy");
-    if (!table) fuzz_check_sentence(table.error().sentence);
+    if (!table) fuzz_check_sentence(table.error().sentence.text());
     if (table)
       fuzz_check(table->elements() >= 1 && !table->shape.empty() && table->shape.size() <= 4, "a table has elements and a shape");
     return 0;
@@ -74,11 +74,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         "printed text parses");
     fuzz_check(!cuda_source(*mask, "mask").empty(), "there is CUDA text");
   } else {
-    fuzz_check_sentence(mask.error().sentence);
+    fuzz_check_sentence(mask.error().sentence.text());
   }
   const auto score = parse_score_expression(text, sizes, tables());
   if (!score) {
-    fuzz_check_sentence(score.error().sentence);
+    fuzz_check_sentence(score.error().sentence.text());
     return 0;
   }
   const Expression derivative = derivative_by_score(*score);

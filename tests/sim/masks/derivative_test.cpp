@@ -18,7 +18,7 @@ constexpr ExprSizes sizes = {.batch = 1, .heads = 8, .kv_heads = 8, .seq_q = 32,
 
 double slope(const std::string& text, double score, const ExprElement& element = {0, 2, 9, 5}) {
   const auto expression = parse_score_expression(text, sizes);
-  REQUIRE_MESSAGE(expression, (expression ? std::string() : expression.error().sentence));
+  REQUIRE_MESSAGE(expression, (expression ? std::string() : expression.error().sentence.text()));
   const Expression derivative = derivative_by_score(*expression);
   return ExpressionEvaluator<double>(derivative)(element, score).real;
 }

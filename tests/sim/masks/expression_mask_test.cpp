@@ -28,9 +28,9 @@ AttentionProblem problem_of(const ExprSizes& sizes) {
 
 std::shared_ptr<const ExpressionMask> mask_from(const std::string& text, const ExprSizes& sizes, const TableList& tables = {}) {
   auto expression = parse_mask_expression(text, sizes, tables);
-  REQUIRE_MESSAGE(expression, (expression ? std::string() : expression.error().sentence));
+  REQUIRE_MESSAGE(expression, (expression ? std::string() : expression.error().sentence.text()));
   auto mask = ExpressionMask::make(std::move(*expression));
-  REQUIRE_MESSAGE(mask, (mask ? std::string() : mask.error().sentence));
+  REQUIRE_MESSAGE(mask, (mask ? std::string() : mask.error().sentence.text()));
   return *mask;
 }
 
@@ -122,8 +122,8 @@ TEST_CASE("mask: tiles of a random expression are what their elements are, and a
     REQUIRE(static_cast<bool>(mask) == (faults == 0));
     if (!mask) {
       ++refused;
-      CHECK(mask.error().sentence.find("column ") == 0);
-      CHECK(mask.error().sentence.find(" at b ") != std::string::npos);
+      CHECK(mask.error().sentence.text().find("column ") == 0);
+      CHECK(mask.error().sentence.text().find(" at b ") != std::string::npos);
       continue;
     }
     ++made;
@@ -218,8 +218,8 @@ TEST_CASE("mask: one that was made for another length is refused with both lengt
   problem.seq_q = problem.seq_kv = 128;
   const Status status = mask->fits(problem);
   REQUIRE_FALSE(status);
-  CHECK(status.error().sentence.find("64 queries, 64 keys") != std::string::npos);
-  CHECK(status.error().sentence.find("128 queries, 128 keys") != std::string::npos);
+  CHECK(status.error().sentence.text().find("64 queries, 64 keys") != std::string::npos);
+  CHECK(status.error().sentence.text().find("128 queries, 128 keys") != std::string::npos);
 }
 
 TEST_CASE("mask: several conditions hold together, and a fault in the second names its column in both") {
@@ -234,7 +234,7 @@ TEST_CASE("mask: several conditions hold together, and a fault in the second nam
   conditions.push_back(*parse_mask_expression("doc[kv] == 0", sizes, tables));
   const auto faulty = ExpressionMask::make(all_of(conditions));
   REQUIRE_FALSE(faulty);
-  CHECK(faulty.error().sentence == "column 26: index of doc is 3 at b 0, h 0, q 3, kv 3, but doc has 0 to 2 there");
+  CHECK(faulty.error().sentence.text() == "column 26: index of doc is 3 at b 0, h 0, q 3, kv 3, but doc has 0 to 2 there");
 }
 
 }  // namespace tilescope

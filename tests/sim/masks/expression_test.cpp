@@ -31,12 +31,12 @@ TableList tables() {
 
 Expression score_of(const std::string& text) {
   auto made = parse_score_expression(text, sizes, tables());
-  REQUIRE_MESSAGE(made, text, ": ", (made ? std::string() : made.error().sentence));
+  REQUIRE_MESSAGE(made, text, ": ", (made ? std::string() : made.error().sentence.text()));
   return *made;
 }
 Expression mask_of_text(const std::string& text) {
   auto made = parse_mask_expression(text, sizes, tables());
-  REQUIRE_MESSAGE(made, text, ": ", (made ? std::string() : made.error().sentence));
+  REQUIRE_MESSAGE(made, text, ": ", (made ? std::string() : made.error().sentence.text()));
   return *made;
 }
 
@@ -51,7 +51,7 @@ bool holds(const std::string& text, const ExprElement& element = {1, 2, 5, 9}) {
 std::string mistake(const std::string& text, bool mask = false) {
   const auto made = mask ? parse_mask_expression(text, sizes, tables()) : parse_score_expression(text, sizes, tables());
   REQUIRE_FALSE_MESSAGE(made, text);
-  return made.error().sentence;
+  return made.error().sentence.text();
 }
 
 bool same_bits(float a, float b) {
@@ -194,10 +194,11 @@ TEST_CASE("expression: tables come from CSV and .npy") {
   REQUIRE(column);
   CHECK(column->shape == std::vector<std::int64_t>{3});
   CHECK(column->reals == std::vector<float>{0, 0, 1.5F});
-  CHECK(parse_csv_table("t", "1,2\n3\n", "t.csv").error().sentence == "t.csv, line 2: 1 numbers, but the lines before have 2");
-  CHECK(parse_csv_table("t", "1,x\n", "t.csv").error().sentence == "t.csv, line 1: 'x' is not a number");
-  CHECK(parse_csv_table("t", "nan\n", "t.csv").error().sentence == "t.csv, line 1: 'nan' is not a number");
-  CHECK(parse_csv_table("t", "", "t.csv").error().sentence == "t.csv has no numbers: a table needs at least one");
+  CHECK(parse_csv_table("t", "1,2\n3\n", "t.csv").error().sentence.text() ==
+        "t.csv, line 2: 1 numbers, but the lines before have 2");
+  CHECK(parse_csv_table("t", "1,x\n", "t.csv").error().sentence.text() == "t.csv, line 1: 'x' is not a number");
+  CHECK(parse_csv_table("t", "nan\n", "t.csv").error().sentence.text() == "t.csv, line 1: 'nan' is not a number");
+  CHECK(parse_csv_table("t", "", "t.csv").error().sentence.text() == "t.csv has no numbers: a table needs at least one");
 
   const auto npy = [](const std::string& dictionary, const std::string& data) {
     std::string text = "\x93NUMPY\x01";
@@ -208,25 +209,25 @@ TEST_CASE("expression: tables come from CSV and .npy") {
   };
   const std::string header = "{'descr': '<i2', 'fortran_order': False, 'shape': (2, 2), }\n";
   const auto made = parse_npy_table("t", npy(header, std::string("\x01\0\x02\0\xff\xff\x04\0", 8)), "t.npy");
-  REQUIRE_MESSAGE(made, (made ? std::string() : made.error().sentence));
+  REQUIRE_MESSAGE(made, (made ? std::string() : made.error().sentence.text()));
   CHECK(made->shape == std::vector<std::int64_t>{2, 2});
   CHECK(made->integers == std::vector<std::int32_t>{1, 2, -1, 4});
   const auto half = parse_npy_table(
       "t", npy("{'descr': '<f2', 'fortran_order': False, 'shape': (2,), }\n", std::string("\0\x3c\0\xfc", 4)), "t.npy");
   REQUIRE(half);
   CHECK(half->reals == std::vector<float>{1, -HUGE_VALF});
-  CHECK(parse_npy_table("t", npy(header, "xx"), "t.npy").error().sentence.find("t.npy ends after") == 0);
-  CHECK(parse_npy_table("t", "1,2,3", "t.npy").error().sentence == "t.npy is not a .npy file: save it with numpy.save");
+  CHECK(parse_npy_table("t", npy(header, "xx"), "t.npy").error().sentence.text().find("t.npy ends after") == 0);
+  CHECK(parse_npy_table("t", "1,2,3", "t.npy").error().sentence.text() == "t.npy is not a .npy file: save it with numpy.save");
   CHECK(parse_npy_table("t", npy("{'descr': '<c8', 'fortran_order': False, 'shape': (2,), }\n", std::string(16, 'x')), "t.npy")
             .error()
-            .sentence.find("'<c8'") != std::string::npos);
+            .sentence.text().find("'<c8'") != std::string::npos);
   CHECK(parse_npy_table("t", npy("{'descr': '<i2', 'fortran_order': True, 'shape': (2, 2), }\n", std::string(8, 'x')), "t.npy")
             .error()
-            .sentence.find("Fortran") != std::string::npos);
+            .sentence.text().find("Fortran") != std::string::npos);
   CHECK(parse_npy_table("t", npy("{'descr': '<i2', 'fortran_order': False, 'shape': (2, 2, 1, 1, 1), }\n", std::string(8, 'x')),
                         "t.npy")
             .error()
-            .sentence.find("5 dimensions") != std::string::npos);
+            .sentence.text().find("5 dimensions") != std::string::npos);
 }
 
 TEST_CASE("expression: both evaluators agree on random masks and scores, and text printed from one parses to the same") {
@@ -247,7 +248,7 @@ TEST_CASE("expression: both evaluators agree on random masks and scores, and tex
     };
     const auto expression = parse(text);
     if (!expression) {  // constant parts may divide by zero or leave a table; nothing else is wrong with what is drawn
-      const std::string& why = expression.error().sentence;
+      const std::string& why = expression.error().sentence.text();
       const bool expected = why.find("divides by zero") != std::string::npos || why.find("is outside") != std::string::npos;
       CHECK_MESSAGE(expected, why);
       continue;
@@ -255,7 +256,7 @@ TEST_CASE("expression: both evaluators agree on random masks and scores, and tex
     const std::string printed = to_text(*expression);
     CAPTURE(printed);
     const auto again = parse(printed);
-    REQUIRE_MESSAGE(again, (again ? std::string() : again.error().sentence));
+    REQUIRE_MESSAGE(again, (again ? std::string() : again.error().sentence.text()));
     ++checked;
     ExpressionEvaluator<float> reference(*expression), reprinted(*again);
     RowEvaluator rows(*expression);
@@ -320,8 +321,8 @@ TEST_CASE("expression: text with random damage is answered with a sentence or pa
       ExpressionEvaluator<double> evaluator(*made);
       evaluator({1, 3, 31, 47}, 0.25);
     } else {
-      CHECK(made.error().sentence.find('\n') == std::string::npos);
-      CHECK(made.error().sentence.size() < 300);
+      CHECK(made.error().sentence.text().find('\n') == std::string::npos);
+      CHECK(made.error().sentence.text().size() < 300);
     }
   }
 }

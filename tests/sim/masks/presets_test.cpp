@@ -87,17 +87,17 @@ std::string sized(std::string_view name) {
 
 Expression mask_expression(const std::string& request) {
   const auto text = preset_text(request);
-  REQUIRE_MESSAGE(text, (text ? std::string() : text.error().sentence));
+  REQUIRE_MESSAGE(text, (text ? std::string() : text.error().sentence.text()));
   auto made = parse_mask_expression(text->mask, sizes, tables());
-  REQUIRE_MESSAGE(made, request, ": ", (made ? std::string() : made.error().sentence));
+  REQUIRE_MESSAGE(made, request, ": ", (made ? std::string() : made.error().sentence.text()));
   return *made;
 }
 
 double score(const std::string& request, const ExprElement& element, double before) {
   const auto text = preset_text(request);
-  REQUIRE_MESSAGE(text, (text ? std::string() : text.error().sentence));
+  REQUIRE_MESSAGE(text, (text ? std::string() : text.error().sentence.text()));
   const auto made = parse_score_expression(text->score, sizes, tables());
-  REQUIRE_MESSAGE(made, request, ": ", (made ? std::string() : made.error().sentence));
+  REQUIRE_MESSAGE(made, request, ": ", (made ? std::string() : made.error().sentence.text()));
   ExpressionEvaluator<double> evaluator(*made);
   const auto value = evaluator(element, before);
   REQUIRE_MESSAGE(!value.fault, request);
@@ -243,14 +243,14 @@ TEST_CASE("presets: each score change is the formula of its paper") {
 }
 
 TEST_CASE("presets: names and parameters that do not exist are answered with those that do") {
-  CHECK(preset_text("casual").error().sentence == "unknown preset 'casual': did you mean causal?");
-  CHECK(preset_text("sliding_window:windw=3").error().sentence ==
+  CHECK(preset_text("casual").error().sentence.text() == "unknown preset 'casual': did you mean causal?");
+  CHECK(preset_text("sliding_window:windw=3").error().sentence.text() ==
         "preset sliding_window has no parameter 'windw': did you mean window?");
-  CHECK(preset_text("causal:window=3").error().sentence == "preset causal has no parameter 'window': it has none");
-  CHECK(preset_text("sliding_window:window=q").error().sentence ==
+  CHECK(preset_text("causal:window=3").error().sentence.text() == "preset causal has no parameter 'window': it has none");
+  CHECK(preset_text("sliding_window:window=q").error().sentence.text() ==
         "preset sliding_window: window is 'q', not a number; example: sliding_window:window=1024");
-  CHECK(preset_text("sliding_window:window=3,window=4").error().sentence == "preset sliding_window: window is given twice");
-  CHECK(preset_text("softcap:cap=1);(2").error().sentence.find("not a number") != std::string::npos);
+  CHECK(preset_text("sliding_window:window=3,window=4").error().sentence.text() == "preset sliding_window: window is given twice");
+  CHECK(preset_text("softcap:cap=1);(2").error().sentence.text().find("not a number") != std::string::npos);
   CHECK(preset_text("sliding_window")->mask == "let window = 1024; q >= kv && q - kv <= window");
 }
 
@@ -259,14 +259,15 @@ TEST_CASE("presets: a score that would read outside its table is refused with th
   REQUIRE(expression);
   const auto refused = ScoreChange::make(*expression, nullptr);
   REQUIRE_FALSE(refused);
-  CHECK(refused.error().sentence == "column 9: index of bias is -1 at b 0, h 0, q 0, kv 1, but bias has 0 to 190 there");
+  CHECK(refused.error().sentence.text() == "column 9: index of bias is -1 at b 0, h 0, q 0, kv 1, but bias has 0 to 190 there");
   auto causal = parse_mask_expression("q >= kv", sizes, {});
   const auto mask = ExpressionMask::make(std::move(*causal));
   REQUIRE(mask);
   CHECK(ScoreChange::make(*expression, mask->get()));  // the mask hides what would be outside
   auto chosen = parse_score_expression("abs(score - 0.1) < 0.01 ? bias[q - kv] : score", sizes, tables());
   REQUIRE(chosen);
-  CHECK(ScoreChange::make(*chosen, nullptr).error().sentence.find("for some score at b 0, h 0, q 0, kv 1") != std::string::npos);
+  CHECK(ScoreChange::make(*chosen, nullptr).error().sentence.text().find("for some score at b 0, h 0, q 0, kv 1") !=
+        std::string::npos);
 }
 
 }  // namespace tilescope

@@ -22,17 +22,17 @@ namespace {
 
 std::shared_ptr<const Mask> mask_from(const AttentionProblem& problem, const std::string& text, const TableList& tables = {}) {
   auto expression = parse_mask_expression(text, sizes_of(problem), tables);
-  REQUIRE_MESSAGE(expression, (expression ? std::string() : expression.error().sentence));
+  REQUIRE_MESSAGE(expression, (expression ? std::string() : expression.error().sentence.text()));
   const auto mask = ExpressionMask::make(std::move(*expression));
-  REQUIRE_MESSAGE(mask, (mask ? std::string() : mask.error().sentence));
+  REQUIRE_MESSAGE(mask, (mask ? std::string() : mask.error().sentence.text()));
   return *mask;
 }
 
 std::shared_ptr<const ScoreChange> score_from(const AttentionProblem& problem, const std::string& text) {
   auto expression = parse_score_expression(text, sizes_of(problem), {});
-  REQUIRE_MESSAGE(expression, (expression ? std::string() : expression.error().sentence));
+  REQUIRE_MESSAGE(expression, (expression ? std::string() : expression.error().sentence.text()));
   const auto change = ScoreChange::make(std::move(*expression), problem.mask.get());
-  REQUIRE_MESSAGE(change, (change ? std::string() : change.error().sentence));
+  REQUIRE_MESSAGE(change, (change ? std::string() : change.error().sentence.text()));
   return *change;
 }
 
@@ -89,7 +89,7 @@ Drawn random_problem(std::mt19937_64& random) {
 
 std::unique_ptr<TileProgram> flex(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu = toy_gpu()) {
   auto program = (*find_program("flex"))->make(problem, tile, gpu);
-  REQUIRE_MESSAGE(program, (program ? std::string() : program.error().sentence));
+  REQUIRE_MESSAGE(program, (program ? std::string() : program.error().sentence.text()));
   return std::move(*program);
 }
 
@@ -102,7 +102,7 @@ std::shared_ptr<const Simulation> simulated(std::string_view id, const Attention
   request.key_order = tile.key_order;
   request.gpu = gpu;
   const auto made = simulate(request);
-  REQUIRE_MESSAGE(made, (made ? std::string() : made.error().sentence));
+  REQUIRE_MESSAGE(made, (made ? std::string() : made.error().sentence.text()));
   return *made;
 }
 
@@ -168,7 +168,7 @@ TEST_CASE("flex: O and L agree with float64 for random masks and score expressio
     for (std::int64_t plane = 0; plane < drawn.problem.query_planes(); ++plane)
       for (const Tensor tensor : {tensors::o, tensors::lse}) {
         const auto made = run_plane(*program, inputs, plane, tensor);
-        REQUIRE_MESSAGE(made, (made ? std::string() : made.error().sentence));
+        REQUIRE_MESSAGE(made, (made ? std::string() : made.error().sentence.text()));
         const Matrix expected = reference_plane(*program, inputs, plane, tensor);
         // A few numbers next to 0 have no relative error: they are held to the size of a usual one.
         double size = 0, apart = 0;
@@ -281,7 +281,7 @@ TEST_CASE("flex: what it cannot take is answered with a sentence") {
   const auto refusal = [](std::string_view id, const AttentionProblem& p, const ProgramTile& tile) {
     const auto made = (*find_program(id))->make(p, tile, toy_gpu());
     REQUIRE_FALSE(made);
-    return made.error().sentence;
+    return made.error().sentence.text();
   };
   AttentionProblem odd = problem;
   odd.mask_block = 24;
@@ -299,8 +299,8 @@ TEST_CASE("flex: what it cannot take is answered with a sentence") {
   const auto program = flex(nan, ProgramTile(16, 16));
   const auto made = run_plane(*program, {}, 0, tensors::o);
   REQUIRE_FALSE(made);
-  CHECK(made.error().sentence.find("the score expression makes NaN of ") != std::string::npos);
-  CHECK(made.error().sentence.find("at b 0, h 0, q 3, kv 3") != std::string::npos);
+  CHECK(made.error().sentence.text().find("the score expression makes NaN of ") != std::string::npos);
+  CHECK(made.error().sentence.text().find("at b 0, h 0, q 3, kv 3") != std::string::npos);
 }
 
 }  // namespace tilescope
