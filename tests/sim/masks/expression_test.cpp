@@ -220,14 +220,17 @@ TEST_CASE("expression: tables come from CSV and .npy") {
   CHECK(parse_npy_table("t", "1,2,3", "t.npy").error().sentence.text() == "t.npy is not a .npy file: save it with numpy.save");
   CHECK(parse_npy_table("t", npy("{'descr': '<c8', 'fortran_order': False, 'shape': (2,), }\n", std::string(16, 'x')), "t.npy")
             .error()
-            .sentence.text().find("'<c8'") != std::string::npos);
+            .sentence.text()
+            .find("'<c8'") != std::string::npos);
   CHECK(parse_npy_table("t", npy("{'descr': '<i2', 'fortran_order': True, 'shape': (2, 2), }\n", std::string(8, 'x')), "t.npy")
             .error()
-            .sentence.text().find("Fortran") != std::string::npos);
+            .sentence.text()
+            .find("Fortran") != std::string::npos);
   CHECK(parse_npy_table("t", npy("{'descr': '<i2', 'fortran_order': False, 'shape': (2, 2, 1, 1, 1), }\n", std::string(8, 'x')),
                         "t.npy")
             .error()
-            .sentence.text().find("5 dimensions") != std::string::npos);
+            .sentence.text()
+            .find("5 dimensions") != std::string::npos);
 }
 
 TEST_CASE("expression: both evaluators agree on random masks and scores, and text printed from one parses to the same") {
