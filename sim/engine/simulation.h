@@ -54,7 +54,7 @@ struct Simulation {
   Bytes hbm_write_after_flush;  // hbm_write plus what is still dirty in the L2 at the end
   Bytes reduced;                // of what goes from the SMs to the L2, the part that is added to memory there
   std::int64_t flops = 0, exps = 0;
-  Bytes peak_hbm, extra_hbm;  // all tensors of the program; those beyond Q, K, V, O
+  Bytes peak_hbm, extra_hbm;  // all tensors of the program; those beyond Q, K, V, O and their gradients
   Cycles cycles;              // launches, the gaps between them, and what the first one costs before it begins
   Nanoseconds time;
   Bound bound = Bound::latency;
@@ -71,6 +71,6 @@ using Progress = std::function<bool(double)>;
 
 /// Errors  every check of the problem, the tile, the GPU and the occupancy; tensors that do not fit HBM (with both sizes);
 /// cancelled.
-Result<std::shared_ptr<const Simulation>> simulate(const SimulationRequest& request, const Progress& progress = {});
+Result<std::shared_ptr<const Simulation>> simulate(const SimulationRequest& asked, const Progress& progress = {});
 
 }  // namespace tilescope

@@ -6,6 +6,7 @@
 
 #include "sim/masks/mask.h"
 #include "sim/numerics/inputs.h"
+#include "sim/numerics/reference_gradients.h"
 #include "sim/programs/attention_tensors.h"
 
 namespace tilescope {
@@ -26,8 +27,22 @@ ReferencePlane::ReferencePlane(const TileProgram& program, const InputSource& in
       scores_given_(has_input(program, Meaning::score)),
       has_values_(has_input(program, Meaning::value)),
       masked_(problem_.has_mask() && (scores_given_ || has_values_)) {  // a plain matrix product has no mask
+  take_keys_and_values();
+}
+
+ReferencePlane::ReferencePlane(const AttentionProblem& problem, const InputSource& inputs, std::int64_t plane)
+    : problem_(problem),
+      inputs_(inputs),
+      plane_(static_cast<std::int32_t>(plane)),
+      scores_given_(false),
+      has_values_(true),
+      masked_(problem.has_mask()) {
+  take_keys_and_values();
+}
+
+void ReferencePlane::take_keys_and_values() {
   const auto keys = static_cast<std::int32_t>(problem_.seq_kv), dim = static_cast<std::int32_t>(problem_.head_dim);
-  const auto kv_plane = static_cast<std::int32_t>(problem_.kv_plane_of(plane));
+  const auto kv_plane = static_cast<std::int32_t>(problem_.kv_plane_of(plane_));
   if (!scores_given_) {
     const Matrix k = input_tile(inputs_, problem_, {tensors::k, kv_plane, 0, keys, 0, dim});
     k_.resize(k.values.size());
@@ -86,6 +101,7 @@ ReferenceRow ReferencePlane::row(std::int64_t query, std::int64_t first_keys) co
 
 Matrix reference_plane(const TileProgram& program, const InputSource& inputs, std::int64_t plane, Tensor tensor) {
   const AttentionProblem& problem = program.problem();
+  if (tensor->gradient || tensor->meaning == Meaning::row_dot) return reference_gradient_plane(problem, inputs, plane, tensor);
   const TensorLayout layout = tensor_layout(problem, program.tile(), tensor);
   const ReferencePlane reference(program, inputs, plane);
   Matrix result(static_cast<int>(layout.rows), static_cast<int>(layout.cols));

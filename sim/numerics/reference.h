@@ -21,12 +21,16 @@ struct ReferenceRow {
 class ReferencePlane {
  public:
   ReferencePlane(const TileProgram& program, const InputSource& inputs, std::int64_t plane);
+  /// Of attention: Q, K and V are given, S is not.
+  ReferencePlane(const AttentionProblem& problem, const InputSource& inputs, std::int64_t plane);
   /// Equation  p = softmax(scale q K^T + mask), o = p V; a row that sees no key has o = 0 and log_sum_exp = -inf
   ReferenceRow row(std::int64_t query) const { return row(query, problem_.seq_kv); }
   /// The same over the first `keys` keys only, as if there were no others: what an online algorithm must hold after them.
   ReferenceRow row(std::int64_t query, std::int64_t keys) const;
 
  private:
+  void take_keys_and_values();
+
   AttentionProblem problem_;
   InputSource inputs_;
   std::int32_t plane_;

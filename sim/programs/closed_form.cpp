@@ -116,7 +116,8 @@ std::int64_t statistic_bytes(const AttentionProblem& p, const TileShape& tile, V
     for (std::int64_t first = 0; first < p.seq_q; first += tile.block_q) {
       const std::int64_t end = std::min(first + tile.block_q, p.seq_q);
       const std::int64_t touched = ceil_div(base + end, places) - (base + first) / places;
-      sectors += touched * (visits == Visits::once ? 1 : visited_tiles(p, tile, first, end));
+      const std::int64_t visited = visits == Visits::once ? 1 : visited_tiles(p, tile, first, end);
+      sectors += touched * (visits == Visits::every_pair ? visited : std::min<std::int64_t>(visited, 1));
     }
     sum += count * sectors * sector_size;
   }

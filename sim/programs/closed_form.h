@@ -27,7 +27,11 @@ struct VisitSums {
 VisitSums visit_sums(const AttentionProblem& problem, const TileShape& tile);
 
 /// How often a tile of a row statistic (m, l, L) crosses the link.
-enum class Visits : std::uint8_t { once, every_pair };
+enum class Visits : std::uint8_t {
+  once,
+  once_if_any,  // where its query tile visits any key tile
+  every_pair
+};
 /// Bytes, in whole sectors, of an fp32 number a row, moved tile by tile, all planes together.
 std::int64_t statistic_bytes(const AttentionProblem& problem, const TileShape& tile, Visits visits);
 
