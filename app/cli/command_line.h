@@ -29,7 +29,7 @@ struct CommandLine {
   std::optional<std::int64_t> kv_heads, seq, seq_kv, head_dim;  // absent: as heads, 64, as seq, 16, or a CSV matrix's size
   DataType dtype = DataType::fp16;
   bool causal = false;
-  Pass pass = Pass::forward;
+  std::optional<Pass> pass;  // forward, or that of a backward algorithm
   std::optional<std::int64_t> block_q, block_kv, stages;
   BlockOrder block_order = BlockOrder::launch;
   KeyOrder key_order = KeyOrder::ascending;

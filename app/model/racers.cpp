@@ -16,6 +16,7 @@ std::pair<std::string, std::string> racers(std::string_view algorithm) {
       last = row.id;
     }
     if ((*chosen)->family == "attention") last = "flash2";
+    if ((*chosen)->family == "backward") last = "flash2_backward";
   }
   return {std::string(first), std::string(first == algorithm ? last : algorithm)};
 }

@@ -280,6 +280,14 @@ Result<std::shared_ptr<const Simulation>> run_program(SimulationRequest request,
   return std::shared_ptr<const Simulation>(std::move(simulation));
 }
 
+Status settle_program(SimulationRequest& request) {
+  const Result<const ProgramInfo*> info = find_program(request.algorithm, request.problem.pass);
+  if (!info) return info.error();
+  request.algorithm = std::string((*info)->id);
+  request.problem.pass = (*info)->pass;
+  return Done{};
+}
+
 std::optional<ProgramTile> chosen_tile(const SimulationRequest& request) {
   const Result<const ProgramInfo*> info = find_program(request.algorithm, request.problem.pass);
   if (!request.tile && !info) return std::nullopt;
@@ -294,11 +302,9 @@ Result<std::shared_ptr<const Simulation>> simulate(const SimulationRequest& aske
   if (const Status status = check(asked.problem); !status) return status.error();
   if (asked.tile)
     if (const Status status = check_tile(*asked.tile); !status) return status.error();
-  const Result<const ProgramInfo*> info = find_program(asked.algorithm, asked.problem.pass);
-  if (!info) return info.error();
   SimulationRequest request = asked;
-  request.algorithm = std::string((*info)->id);
-  request.problem.pass = (*info)->pass;
+  if (const Status status = settle_program(request); !status) return status.error();
+  const Result<const ProgramInfo*> info = find_program(request.algorithm, request.problem.pass);
   if (const Status status = check_gpu(request); !status) return status.error();
   Result<std::unique_ptr<TileProgram>> program = (*info)->make(request.problem, *chosen_tile(request), request.gpu);
   if (!program) return program.error();

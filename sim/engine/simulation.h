@@ -63,6 +63,10 @@ struct Simulation {
   std::shared_ptr<const Trace> trace;
 };
 
+/// Sets algorithm and pass to those of the program that the request means: flash2 with a backward pass is flash2_backward.
+/// Errors  unknown algorithm; a pass that it does not have
+Status settle_program(SimulationRequest& request);
+
 /// What the request is simulated with: its tile, else the program's default. nullopt where the algorithm is unknown.
 std::optional<ProgramTile> chosen_tile(const SimulationRequest& request);
 

@@ -26,6 +26,9 @@ struct VisitSums {
 };
 VisitSums visit_sums(const AttentionProblem& problem, const TileShape& tile);
 
+/// Σ rowsᵢ of the pairs whose key tile lies in [first, end).
+std::int64_t rows_pairs_of_keys(const AttentionProblem& problem, const TileShape& tile, std::int64_t first, std::int64_t end);
+
 /// How often a tile of a row statistic (m, l, L) crosses the link.
 enum class Visits : std::uint8_t {
   once,

@@ -49,25 +49,28 @@ ProgramInfo both_program(std::string_view id, std::string_view title) {
 
 /// In the order of the backward rows of the table.
 std::span<const ProgramInfo> both_table() {
-  static const std::array<ProgramInfo, 4> table = {
+  static const std::array<ProgramInfo, 5> table = {
       both_program<standard_program, standard_backward_program>("standard", "Standard attention, both passes"),
       both_program<flash1_program, flash1_backward_program>("flash1", "FlashAttention-1, both passes"),
       both_program<flash2_program, flash2_backward_program>("flash2", "FlashAttention-2, both passes"),
       both_program<flash2_program, flash2_backward_two_pass_program>("flash2_backward_two_pass",
-                                                                     "FlashAttention-2, both passes, backward in two")};
+                                                                     "FlashAttention-2, both passes, backward in two"),
+      both_program<flash2_program, flash2_backward_deterministic_program>("flash2_backward_deterministic",
+                                                                          "FlashAttention-2, both passes, deterministic")};
   return table;
 }
 
 }  // namespace
 
 std::span<const ProgramInfo> program_table() {
-  static const std::array<ProgramInfo, 12> table = {standard_program(),
+  static const std::array<ProgramInfo, 13> table = {standard_program(),
                                                     flash1_program(),
                                                     flash2_program(),
                                                     standard_backward_program(),
                                                     flash1_backward_program(),
                                                     flash2_backward_program(),
                                                     flash2_backward_two_pass_program(),
+                                                    flash2_backward_deterministic_program(),
                                                     softmax_safe_program(),
                                                     softmax_online_program(),
                                                     softmax_fused_program(),

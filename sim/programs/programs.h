@@ -15,6 +15,7 @@ ProgramInfo standard_backward_program();
 ProgramInfo flash1_backward_program();
 ProgramInfo flash2_backward_program();
 ProgramInfo flash2_backward_two_pass_program();
+ProgramInfo flash2_backward_deterministic_program();
 ProgramInfo softmax_safe_program();
 ProgramInfo softmax_online_program();
 ProgramInfo softmax_fused_program();

@@ -85,7 +85,8 @@ TEST_CASE("cli: a tile that does not fit is refused with both numbers and exit c
   refused({"simulate", "--block-q", "256", "--block-kv", "128", "--head-dim", "128"}, 2, "toy has 64 KiB");
   refused({"simulate", "--algorithm", "standard", "--gpu", "rtx4090", "--seq", "500000", "--head-dim", "64"}, 2, "GB");
   refused({"simulate", "--blocks-per-sm", "900"}, 2, "900");
-  refused({"simulate", "--pass", "backward"}, 2, "backward");
+  refused({"simulate", "--algorithm", "softmax_safe", "--pass", "backward"}, 2, "has no backward pass");
+  refused({"simulate", "--algorithm", "flash2_backward", "--pass", "forward"}, 2, "--algorithm flash2");
 }
 
 TEST_CASE("cli: a broken, empty, binary, missing or unreadable file: one line and exit code 2") {

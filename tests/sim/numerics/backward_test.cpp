@@ -18,7 +18,8 @@ using namespace tilescope;
 
 namespace {
 
-constexpr std::string_view backward[] = {"standard_backward", "flash1_backward", "flash2_backward", "flash2_backward_two_pass"};
+constexpr std::string_view backward[] = {"standard_backward", "flash1_backward", "flash2_backward", "flash2_backward_two_pass",
+                                         "flash2_backward_deterministic"};
 
 std::unique_ptr<TileProgram> program_for(std::string_view id, const AttentionProblem& problem, const TileShape& tile,
                                          Pass pass = Pass::backward) {
@@ -224,7 +225,7 @@ TEST_CASE("backward: P is made again with the bits that a second look at the sam
   CHECK(by_keys == by_queries);
 }
 
-TEST_CASE("backward: additions in another order change the last bits of dQ, and two passes do not depend on any order") {
+TEST_CASE("backward: additions in another order change the last bits of dQ, and two passes or copies of the sums do not depend on it") {
   const AttentionProblem problem = {.seq_q = 32, .seq_kv = 256, .head_dim = 32, .dtype = DataType::fp32};
   const auto with_order = [&](std::string_view id, bool turned) {
     const auto program = program_for(id, problem, {16, 16});
@@ -243,14 +244,15 @@ TEST_CASE("backward: additions in another order change the last bits of dQ, and 
   const Matrix one = with_order("flash2_backward", false), other = with_order("flash2_backward", true);
   CHECK_FALSE(one == other);
   CHECK(relative_error(one, other) < 1e-6);
-  CHECK(with_order("flash2_backward_two_pass", false) == with_order("flash2_backward_two_pass", true));
+  for (const std::string_view id : {"flash2_backward_two_pass", "flash2_backward_deterministic"})
+    CHECK(with_order(id, false) == with_order(id, true));
 }
 
 TEST_CASE("both passes: gradients agree with the reference when O and L are those that the forward launches left") {
   for (const DataType type : {DataType::fp32, DataType::fp16}) {
     const AttentionProblem problem = {
         .heads = 2, .kv_heads = 1, .seq_q = 40, .seq_kv = 52, .head_dim = 16, .dtype = type, .causal = true};
-    for (const std::string_view id : {"standard", "flash1", "flash2", "flash2_backward_two_pass"}) {
+    for (const std::string_view id : {"standard", "flash1", "flash2", "flash2_backward_two_pass", "flash2_backward_deterministic"}) {
       CAPTURE(id);
       const auto program = program_for(id, problem, {16, 8}, Pass::both);
       CHECK(program->schema().fault().empty());

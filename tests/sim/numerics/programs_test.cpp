@@ -73,6 +73,7 @@ void agrees_with_reference(const ProgramInfo& info, const Shape& shape, std::uin
   REQUIRE_MESSAGE(program, (program ? "" : program.error().sentence));
   for (Tensor tensor : (*program)->outputs()) {
     if (tensor == tensors::m || tensor == tensors::l) continue;
+    if (info.id == "flash2_backward_deterministic" && tensor.means_as(tensors::d_q) && tensor != tensors::d_q) continue;  // copies
     CAPTURE(to_string(tensor));
     CHECK(error_of(**program, seed, tensor) <= allowed(shape.problem.dtype));
   }
