@@ -225,7 +225,8 @@ TEST_CASE("backward: P is made again with the bits that a second look at the sam
   CHECK(by_keys == by_queries);
 }
 
-TEST_CASE("backward: additions in another order change the last bits of dQ, and two passes or copies of the sums do not depend on it") {
+TEST_CASE(
+    "backward: additions in another order change the last bits of dQ, and two passes or copies of the sums do not depend on it") {
   const AttentionProblem problem = {.seq_q = 32, .seq_kv = 256, .head_dim = 32, .dtype = DataType::fp32};
   const auto with_order = [&](std::string_view id, bool turned) {
     const auto program = program_for(id, problem, {16, 16});
@@ -252,7 +253,8 @@ TEST_CASE("both passes: gradients agree with the reference when O and L are thos
   for (const DataType type : {DataType::fp32, DataType::fp16}) {
     const AttentionProblem problem = {
         .heads = 2, .kv_heads = 1, .seq_q = 40, .seq_kv = 52, .head_dim = 16, .dtype = type, .causal = true};
-    for (const std::string_view id : {"standard", "flash1", "flash2", "flash2_backward_two_pass", "flash2_backward_deterministic"}) {
+    for (const std::string_view id :
+         {"standard", "flash1", "flash2", "flash2_backward_two_pass", "flash2_backward_deterministic"}) {
       CAPTURE(id);
       const auto program = program_for(id, problem, {16, 8}, Pass::both);
       CHECK(program->schema().fault().empty());

@@ -200,8 +200,8 @@ TEST_CASE("programs: every row of the table is complete and can be found by its 
     CHECK(*found == &info);
   }
   CHECK(ids == std::set<std::string_view>{"standard", "flash1", "flash2", "standard_backward", "flash1_backward", "flash2_backward",
-                                          "flash2_backward_two_pass", "flash2_backward_deterministic", "softmax_safe", "softmax_online", "softmax_fused",
-                                          "matmul_naive", "matmul_tiled"});
+                                          "flash2_backward_two_pass", "flash2_backward_deterministic", "softmax_safe",
+                                          "softmax_online", "softmax_fused", "matmul_naive", "matmul_tiled"});
 }
 
 TEST_CASE("programs: an unknown id is answered with the ids there are") {
