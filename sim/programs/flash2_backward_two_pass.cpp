@@ -268,7 +268,7 @@ std::optional<ClosedForm> TwoPass::closed_form() const {
   const Bytes stats(statistic_bytes(problem_, tile_, Visits::every_pair) + statistic_bytes(problem_, tile_, Visits::once_if_any));
   const std::string visits = formula_for(problem_, "⌈Nk/Bc⌉·Nq", "Σᵢ rowsᵢ·⌈vis(i)/Bc⌉");
   const std::string rows = formula_for(problem_, "Nq", "(rows of tiles that see a key)");
-  const std::string keys = "B·d·e·(Hkv·Nk + Hq·" + formula_for(problem_, "⌈Nq/Br⌉·Nk", "Σᵢ min(Nk, Bc·⌈vis(i)/Bc⌉)") + ")";
+  const std::string keys = "B·Hkv·Nk·d·e + B·Hq·d·e·" + formula_for(problem_, "⌈Nq/Br⌉·Nk", "Σᵢ min(Nk, Bc·⌈vis(i)/Bc⌉)");
   ClosedForm form;
   form.terms = {
       {tensors::q, Link::l2_to_sm, pairs + seen, "B·Hq·d·e·(" + rows + " + " + visits + ")"},
