@@ -32,6 +32,14 @@ constexpr std::array<MainAlgorithm, 3> main_algorithms = {{
     {"flash2", "Flash-2", "FlashAttention-2: one thread block per query tile, O stays on chip"},
 }};
 
+constexpr std::array<std::pair<std::string_view, const char*>, 5> backward_labels = {{
+    {"standard_backward", "Standard backward"},
+    {"flash1_backward", "Flash-1 backward"},
+    {"flash2_backward", "Flash-2 backward"},
+    {"flash2_backward_two_pass", "Flash-2 two passes"},
+    {"flash2_backward_deterministic", "Flash-2 fixed order"},
+}};
+
 /// How much is left out where the window is narrow.
 struct Detail {
   bool captions = true, causal = true, blocks = true, title = true, sizes = true, chip = true, inputs = true, algorithms = true;
@@ -72,6 +80,8 @@ std::string tile_label(const View& view) {
 std::string short_algorithm_title(const ProgramInfo& info) {
   for (const MainAlgorithm& main : main_algorithms)
     if (main.id == info.id && info.pass == Pass::forward) return tr(main.label);
+  for (const auto& [id, label] : backward_labels)
+    if (id == info.id && info.pass == Pass::backward) return tr(label);
   return translated(info.title);
 }
 
