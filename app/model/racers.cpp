@@ -9,14 +9,16 @@ std::pair<std::string, std::string> racers(std::string_view algorithm) {
   const Result<const ProgramInfo*> chosen = find_program(algorithm);
   std::string_view first = algorithm, last = algorithm;
   if (chosen) {
-    first = {};
+    const ProgramInfo *baseline = nullptr, *best = nullptr;
     for (const ProgramInfo& row : program_table()) {
       if (row.family != (*chosen)->family) continue;
-      if (first.empty()) first = row.id;
-      last = row.id;
+      if (baseline == nullptr) baseline = &row;
+      // A row behind the buttons does not come before one that has a button. Of the backward passes of one program the first counts.
+      const bool better = row.pass == Pass::backward ? best == nullptr || best->forward != row.forward
+                                                     : best == nullptr || best->button.empty() || !row.button.empty();
+      if (better) best = &row;
     }
-    if ((*chosen)->family == "attention") last = "flash2";
-    if ((*chosen)->family == "backward") last = "flash2_backward";
+    first = baseline->id, last = best->id;
   }
   return {std::string(first), std::string(first == algorithm ? last : algorithm)};
 }

@@ -1,7 +1,7 @@
 // Rows of the reference, kept while there is room: every key tile asks for all of them again.
 #include "sim/numerics/forward_results.h"
 
-#include "sim/numerics/rounding.h"
+#include "sim/core/element.h"
 
 namespace tilescope {
 
@@ -51,7 +51,7 @@ Matrix ForwardResults::tile(const TileRef& tile) {
                                                          : from.log_sum_exp;
     }
   }
-  if (is_p || is_o) round_all(problem_.dtype, result);
+  if (is_p || is_o) round_all(problem_.dtype, result.values);
   return result;
 }
 

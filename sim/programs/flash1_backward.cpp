@@ -240,8 +240,11 @@ ProgramInfo flash1_backward_program() {
           listing,
           flash1_backward_tile,
           make,
+          {},
+          {},
           Pass::backward,
-          "flash1"};
+          "flash1",
+          "Flash-1 backward"};
 }
 
 }  // namespace tilescope

@@ -249,8 +249,11 @@ ProgramInfo flash2_backward_program() {
           listing,
           flash2_backward_tile,
           make,
+          {},
+          {},
           Pass::backward,
-          "flash2"};
+          "flash2",
+          "Flash-2 backward"};
 }
 
 }  // namespace tilescope

@@ -306,8 +306,11 @@ ProgramInfo flash2_backward_deterministic_program() {
           listing,
           flash2_backward_tile,
           make,
+          {},
+          {},
           Pass::backward,
-          "flash2"};
+          "flash2",
+          "Flash-2 fixed order"};
 }
 
 }  // namespace tilescope

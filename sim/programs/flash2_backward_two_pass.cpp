@@ -304,8 +304,11 @@ ProgramInfo flash2_backward_two_pass_program() {
           listing,
           two_pass_tile,
           make,
+          {},
+          {},
           Pass::backward,
-          "flash2"};
+          "flash2",
+          "Flash-2 two passes"};
 }
 
 }  // namespace tilescope

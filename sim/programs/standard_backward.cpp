@@ -363,8 +363,11 @@ ProgramInfo standard_backward_program() {
           listing,
           standard_backward_tile,
           make,
+          {},
+          {},
           Pass::backward,
-          "standard"};
+          "standard",
+          "Standard backward"};
 }
 
 }  // namespace tilescope

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/core/element.h"
 #include "sim/masks/mask.h"
 #include "sim/numerics/block_history.h"
 #include "sim/numerics/inputs.h"
