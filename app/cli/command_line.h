@@ -32,7 +32,7 @@ struct CommandLine {
   std::vector<std::string> masks, presets, tables;  // as typed; tables as NAME=FILE
   std::optional<std::string> score;
   std::optional<std::int64_t> mask_block;
-  Pass pass = Pass::forward;
+  std::optional<Pass> pass;  // forward, or that of a backward algorithm
   std::optional<std::int64_t> block_q, block_kv, stages;
   BlockOrder block_order = BlockOrder::launch;
   KeyOrder key_order = KeyOrder::ascending;

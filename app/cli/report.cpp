@@ -86,6 +86,8 @@ std::string heading(const Simulation& simulation) {
   }
   if (problem.score_change) table.row({"score", printable(problem.score_change->expression().text, 200)});
   const ProgramTile& tile = simulation.program->tile();
+  if (tile.forward && *tile.forward != TileShape(tile))
+    table.row({"forward", fmt::format("tile of {} queries x {} keys", tile.forward->block_q, tile.forward->block_kv)});
   table.row({"tile", fmt::format("{} queries x {} keys{}", tile.block_q, tile.block_kv,
                                  tile.stages == 0   ? std::string()
                                  : tile.stages == 1 ? std::string(", 1 buffer")
@@ -224,6 +226,7 @@ std::string report_json(const Simulation& simulation, const NextLimit* limit, co
   json["gpu"] = simulation.request.gpu.id;
   json["problem"] = json_of(simulation.request.problem);
   json["tile"] = json_of(TileShape(simulation.program->tile()));
+  if (const auto& forward = simulation.program->tile().forward) json["tile"]["forward"] = json_of(*forward);
   if (const auto stages = simulation.program->tile().stages; stages > 0) json["tile"]["stages"] = stages;
   if (simulation.request.block_order != BlockOrder::launch) json["block_order"] = to_string(simulation.request.block_order);
   if (simulation.request.key_order != KeyOrder::ascending) json["key_order"] = to_string(simulation.request.key_order);

@@ -185,7 +185,7 @@ Result<Request> make_request(const CommandLine& line) {
   problem.kv_heads = line.kv_heads.value_or(line.heads);
   problem.dtype = line.dtype;
   problem.causal = line.causal;
-  problem.pass = line.pass;
+  problem.pass = line.pass.value_or(Pass::forward);
   request.inputs.seed = line.seed;
   if (const auto settled = settle_sizes(line, problem, request.inputs); !settled) return settled.error();
   if (const auto good = check(problem); !good) return good.error();
@@ -199,6 +199,10 @@ Result<Request> make_request(const CommandLine& line) {
     if (const auto settled = settle_mask(line, problem); !settled) return settled.error();
 
   request.simulation.algorithm = algorithm;
+  if (const auto settled = settle_program(request.simulation); !settled) return settled.error();
+  if (line.pass && *line.pass != problem.pass)
+    return Error{fmt::format("{} is a backward pass, but --pass is {}: leave --pass out, or use --algorithm {}", line.algorithm,
+                             to_string(*line.pass), (*find_program(line.algorithm))->forward)};
   request.simulation.blocks_per_sm = line.blocks_per_sm;
   request.simulation.block_order = line.block_order;
   request.simulation.key_order = line.key_order;

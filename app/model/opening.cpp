@@ -26,6 +26,7 @@ Result<Opening> opening_of(const WindowState& state, GpuLoader load_gpu) {
   Session::Start& start = opening.start;
   start.request.algorithm = state.algorithm;
   start.request.problem = state.problem;
+  if (const Status settled = settle_program(start.request); !settled) return settled.error();
   start.request.tile = state.tile;
   start.request.blocks_per_sm = state.blocks_per_sm;
   start.request.block_order = state.block_order;

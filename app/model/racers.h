@@ -8,8 +8,8 @@
 namespace tilescope {
 
 /// The two of a race, the slower kind first: the first row of the algorithm's family, and the algorithm. Where it is that row
-/// itself, the other is the last row of the family that has a button, or the last of all. The algorithm twice where there is no
-/// other.
+/// itself, the other is the last row of the family that has a button, or the last of all; of backward passes, the first of the last
+/// program. The algorithm twice where there is no other.
 std::pair<std::string, std::string> racers(std::string_view algorithm);
 
 /// The other one of the two; empty where there is none.

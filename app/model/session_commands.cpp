@@ -51,8 +51,11 @@ std::optional<std::size_t> interval_of(const Trace& trace, int sm, const ProbeCo
 // --- the request ------------------------------------------------------------------------------------------------------------
 
 void Session::State::operator()(const SetAlgorithm& command) {
-  if (requested.request.algorithm == command.id) return;
+  const auto row = find_program(command.id);
+  const Pass pass = row ? (*row)->pass : requested.request.problem.pass;
+  if (requested.request.algorithm == command.id && requested.request.problem.pass == pass) return;
   requested.request.algorithm = command.id;
+  requested.request.problem.pass = pass;
   workspace.row_chosen = workspace.row_by_user = false;
   simulate_again("algorithm");
 }

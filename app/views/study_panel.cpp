@@ -70,12 +70,12 @@ std::size_t algorithm_index(std::string_view algorithm) {
 }
 
 ImU32 algorithm_color(const Theme& theme, std::string_view algorithm) {
-  const std::array colors = {theme.bad, theme.good, theme.accent};
+  const std::array colors = {theme.bad, theme.good, theme.accent, theme.text_dim};
   return colors[algorithm_index(algorithm) % colors.size()];
 }
 
 Marker algorithm_marker(std::string_view algorithm) {
-  constexpr std::array markers = {Marker::square, Marker::triangle, Marker::circle};
+  constexpr std::array markers = {Marker::square, Marker::triangle, Marker::circle, Marker::diamond};
   return markers[algorithm_index(algorithm) % markers.size()];
 }
 

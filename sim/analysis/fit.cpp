@@ -127,7 +127,7 @@ FitMap make_map(const ProgramInfo& info, const SimulationRequest& request, const
 }  // namespace
 
 Result<FitMaps> make_fit_maps(const SimulationRequest& request) {
-  const auto info = find_program(request.algorithm);
+  const auto info = find_program(request.algorithm, request.problem.pass);
   if (!info) return info.error();
   if (const Status good = check(request.problem); !good) return good.error();
   SimulationRequest half = request, full = request;

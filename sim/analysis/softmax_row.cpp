@@ -61,16 +61,19 @@ class RowReader {
 
   /// The query rows that this iteration works on.
   void find_queries() {
-    first_query_ = history_.operations().domain.first;
-    int rows = history_.operations().domain.count;
+    const Domain& own = history_.operations().domain;
+    // A block of keys is at no query before its first query tile.
+    first_query_ = own.axis == Axis::query ? own.first : 0;
+    std::int64_t rows = own.axis == Axis::query ? own.count : std::min(program_.tile().block_q, program_.problem().seq_q);
     for (int i = range_.first; i <= range_.last; ++i) {
       const TileRef& tile = operation(i).tile;
       if (operation(i).kind == OpKind::barrier || !tile.tensor || tile.tensor->rows == Axis::key || tile.rows <= 0) continue;
       first_query_ = tile.row;
       rows = tile.rows;
+      plane_ = tile.plane;
       break;
     }
-    row_ = std::clamp(row_, 0, std::max(0, rows - 1));
+    row_ = std::clamp(row_, 0, static_cast<int>(std::max<std::int64_t>(0, rows - 1)));
   }
 
   /// The row's number in a row vector after operation `op`.
@@ -219,8 +222,9 @@ class RowReader {
     const std::int32_t q_tile = operation(range_.last).q_tile;
     for (int i = 0; i < range_.first; ++i) {
       const Operation& o = operation(i);
-      if (o.kv_tile >= 0 && (o.kv_tile < result.kv_tile || !seen_.empty()) && o.q_tile == q_tile && touches_scores(o))
-        last_on[o.kv_tile] = i;
+      const bool same_queries = o.q_tile == q_tile && o.tile.plane == plane_;
+      const bool earlier = o.kv_tile >= 0 && (o.kv_tile < result.kv_tile || !seen_.empty());
+      if (earlier && same_queries && touches_scores(o)) last_on[o.kv_tile] = i;
     }
     for (const auto& [kv_tile, i] : last_on) {
       std::int64_t key = kv_tile * tile_keys;
@@ -277,7 +281,8 @@ class RowReader {
   int op_, row_;
   IterationRange range_;
   std::int64_t first_query_ = 0;
-  std::vector<bool> seen_;  // keys of the tiles so far, where these are not the first ones; else empty
+  std::vector<bool> seen_;   // keys of the tiles so far, where these are not the first ones; else empty
+  std::int32_t plane_ = -1;  // of these queries
   std::int64_t exact_keys_ = -1;
   ReferenceRow exact_row_;
 };

@@ -177,7 +177,7 @@ bool same_sweep(const SweepRequest& a, const SweepRequest& b) {
 }
 
 Result<SimulationRequest> request_at(const SweepRequest& sweep, std::string_view algorithm, double value) {
-  const auto program = find_program(algorithm);
+  const auto program = find_program(algorithm, sweep.base.problem.pass);
   if (!program) return program.error();
   SimulationRequest request = sweep.base;
   request.algorithm = std::string(algorithm);

@@ -116,7 +116,7 @@ void add_orders(const SimulationRequest& real, const TileProgram& program, std::
 
 std::vector<WhatIf> what_ifs(const SimulationRequest& real) {
   std::vector<WhatIf> out;
-  const auto program = find_program(real.algorithm);
+  const auto program = find_program(real.algorithm, real.problem.pass);
   const auto usual = program && check(real.problem) ? (*program)->make(real.problem, *chosen_tile(real), real.gpu)
                                                     : Result<std::unique_ptr<TileProgram>>(Error{});
   for (const Row& row : rows) {
@@ -125,7 +125,8 @@ std::vector<WhatIf> what_ifs(const SimulationRequest& real) {
     if (auto what = apply(row, real)) out.push_back(std::move(*what));
   }
   if (usual) add_orders(real, **usual, out);
-  if (usual && (*usual)->schema().tile(Meaning::key) && real.problem.seq_kv > chosen_tile(real)->block_kv) {
+  const bool walks_keys = usual && (*usual)->schema().tile(Meaning::key) && (*program)->pass == Pass::forward;
+  if (walks_keys && real.problem.seq_kv > chosen_tile(real)->block_kv) {
     const bool up = real.key_order == KeyOrder::ascending;
     WhatIf walk{"key_order",
                 up ? "key tiles from the last to the first" : "key tiles from the first to the last",

@@ -47,7 +47,7 @@ struct TensorSpec {
 };
 
 /// Tensors of one program at most.
-inline constexpr int most_tensors = 16;
+inline constexpr int most_tensors = 24;
 
 /// A tensor of a program: a handle to its declaration, which must outlive it. Empty by default.
 class Tensor {

@@ -51,7 +51,7 @@ void count_load(Instructions& counts, const Operation& op, const BlockOperations
 void count_store(Instructions& counts, const Operation& op, DataType type) {
   add(counts, copy_cost * static_cast<double>(op.bytes) / wide_bytes);
   const double pairs = static_cast<double>(op.tile.rows) * op.tile.cols / 2 / lanes;
-  if (op.tile.cols > 1 && type != DataType::fp32) add(counts, with_address * pairs, pairs);
+  if (op.tile.cols > 1 && op.tile.tensor->type.value_or(type) != DataType::fp32) add(counts, with_address * pairs, pairs);
 }
 
 void count_arithmetic(Instructions& counts, const Operation& op) {
@@ -93,6 +93,10 @@ void count_arithmetic(Instructions& counts, const Operation& op) {
 bool has_keys(Slot slot) {
   return slot != Slot::none && slot.tensor()->cols == Axis::key;
 }
+/// Whether its rows are keys: K, V and their gradients.
+bool has_key_rows(Slot slot) {
+  return slot != Slot::none && slot.tensor()->rows == Axis::key;
+}
 /// Whether its rows are vectors of a head: Q, K, V, O.
 bool has_head_rows(Slot slot, Axis rows) {
   return slot != Slot::none && slot.tensor()->rows == rows && slot.tensor()->cols == Axis::head;
@@ -111,15 +115,18 @@ Operation as_executed(const Operation& op, const BlockOperations& block, const K
     whole.bytes = op.bytes * whole.rows / op.rows;
     return whole;
   }
-  whole.rows = rows;
+  whole.rows = has_key_rows(writes_memory(op.kind) ? op.src[0] : op.dst) ? std::max(op.rows, keys) : rows;
   if (writes_memory(op.kind)) {
-    whole.tile.rows = rows;
+    whole.tile.rows = whole.rows;
     if (has_keys(op.src[0])) whole.tile.cols = std::max(op.tile.cols, keys);
     return whole;
   }
   if (has_keys(op.dst)) whole.cols = std::max(op.cols, keys);
   const bool sums_keys = op.kind == OpKind::matmul ? has_keys(op.src[0]) : has_keys(op.src[1]);
-  if (sums_keys && op.inner > 0) whole.inner = std::max(op.inner, keys);
+  if (op.transpose_left)
+    whole.inner = std::max(op.inner, block.whole_rows);
+  else if (sums_keys && op.inner > 0)
+    whole.inner = std::max(op.inner, keys);
   const auto elements = [](const Operation& o) { return std::int64_t{o.rows} * o.cols; };
   if (elements(op) > 0) {
     whole.exps = op.exps * elements(whole) / elements(op);

@@ -57,9 +57,11 @@ TensorUse use_of(const TileProgram& program) {
   return use;
 }
 
+/// Beyond Q, K, V and O, and the gradients of these: what a caller neither gives nor asks for.
 bool is_extra(Tensor tensor) {
-  return !tensor.means(Meaning::query) && !tensor.means(Meaning::key) && !tensor.means(Meaning::value) &&
-         !tensor.means(Meaning::output);
+  const bool asked_for = tensor->meaning == Meaning::query || tensor->meaning == Meaning::key ||
+                         tensor->meaning == Meaning::value || tensor->meaning == Meaning::output;
+  return !asked_for || tensor->type.has_value();  // the fp32 sums of a gradient are not the gradient
 }
 
 Status check_gpu(const SimulationRequest& request) {
@@ -272,18 +274,29 @@ Result<std::shared_ptr<const Simulation>> run_program(SimulationRequest request,
   return std::shared_ptr<const Simulation>(std::move(simulation));
 }
 
+Status settle_program(SimulationRequest& request) {
+  const Result<const ProgramInfo*> info = find_program(request.algorithm, request.problem.pass);
+  if (!info) return info.error();
+  request.algorithm = std::string((*info)->id);
+  request.problem.pass = (*info)->pass;
+  return Done{};
+}
+
 std::optional<ProgramTile> chosen_tile(const SimulationRequest& request) {
-  const Result<const ProgramInfo*> info = find_program(request.algorithm);
+  const Result<const ProgramInfo*> info = find_program(request.algorithm, request.problem.pass);
   if (!request.tile && !info) return std::nullopt;
   ProgramTile tile = request.tile ? *request.tile : ProgramTile((*info)->default_tile(request.problem, request.gpu));
+  if (!request.tile && (*info)->pass == Pass::both)
+    tile.forward = (*find_program((*info)->forward))->default_tile(request.problem, request.gpu);
   tile.key_order = request.key_order;
   return tile;
 }
 
-Result<std::shared_ptr<const Simulation>> simulate(const SimulationRequest& request, const Progress& progress) {
-  if (const Status status = check(request.problem); !status) return status.error();
-  const Result<const ProgramInfo*> info = find_program(request.algorithm);
-  if (!info) return info.error();
+Result<std::shared_ptr<const Simulation>> simulate(const SimulationRequest& asked, const Progress& progress) {
+  if (const Status status = check(asked.problem); !status) return status.error();
+  SimulationRequest request = asked;
+  if (const Status status = settle_program(request); !status) return status.error();
+  const Result<const ProgramInfo*> info = find_program(request.algorithm, request.problem.pass);
   if (const Status status = check_gpu(request); !status) return status.error();
   Result<std::unique_ptr<TileProgram>> program = (*info)->make(request.problem, *chosen_tile(request), request.gpu);
   if (!program) return program.error();

@@ -54,7 +54,7 @@ struct Simulation {
   Bytes hbm_write_after_flush;  // hbm_write plus what is still dirty in the L2 at the end
   Bytes reduced;                // of what goes from the SMs to the L2, the part that is added to memory there
   std::int64_t flops = 0, exps = 0;
-  Bytes peak_hbm, extra_hbm;  // all tensors of the program; those beyond Q, K, V, O
+  Bytes peak_hbm, extra_hbm;  // all tensors of the program; those beyond Q, K, V, O and their gradients
   Cycles cycles;              // launches, the gaps between them, and what the first one costs before it begins
   Nanoseconds time;
   Bound bound = Bound::latency;
@@ -62,6 +62,10 @@ struct Simulation {
   std::vector<LaunchResult> launches;
   std::shared_ptr<const Trace> trace;
 };
+
+/// Sets algorithm and pass to those of the program that the request means: flash2 with a backward pass is flash2_backward.
+/// Errors  unknown algorithm; a pass that it does not have
+Status settle_program(SimulationRequest& request);
 
 /// What the request is simulated with: its tile, else the program's default. nullopt where the algorithm is unknown.
 std::optional<ProgramTile> chosen_tile(const SimulationRequest& request);
@@ -71,6 +75,6 @@ using Progress = std::function<bool(double)>;
 
 /// Errors  every check of the problem, the tile, the GPU and the occupancy; tensors that do not fit HBM (with both sizes);
 /// cancelled.
-Result<std::shared_ptr<const Simulation>> simulate(const SimulationRequest& request, const Progress& progress = {});
+Result<std::shared_ptr<const Simulation>> simulate(const SimulationRequest& asked, const Progress& progress = {});
 
 }  // namespace tilescope

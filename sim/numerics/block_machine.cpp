@@ -44,6 +44,7 @@ BlockMachine::BlockMachine(const TileProgram& program, const InputSource& inputs
       tile_(program.tile()),
       inputs_(inputs),
       tables_(program.tables()),
+      forward_(program.problem(), inputs),
       arithmetic_(program.problem()) {
   for (Tensor tensor : program.inputs()) inputs_mask_ |= 1U << tensor.index();
 }
@@ -51,8 +52,11 @@ BlockMachine::BlockMachine(const TileProgram& program, const InputSource& inputs
 MatrixPtr BlockMachine::input(const TileRef& tile) {
   MatrixPtr& made = made_[{tile.tensor, tile.plane, tile.row, tile.rows, tile.col, tile.cols}];
   if (made != nullptr) return made;
-  MatrixPtr values = std::make_shared<Matrix>(tables_ && tile.tensor.means(Meaning::table) ? tables_->tile(tile)
-                                                                                           : input_tile(inputs_, problem_, tile));
+  const auto made_now = [&] {
+    if (tables_ && tile.tensor.means(Meaning::table)) return tables_->tile(tile);
+    return ForwardResults::has(tile.tensor) ? forward_.tile(tile) : input_tile(inputs_, problem_, tile);
+  };
+  MatrixPtr values = std::make_shared<Matrix>(made_now());
   made = values;
   made_bytes_ += bytes_of(*values);
   if (made_bytes_ > most_made_bytes) {

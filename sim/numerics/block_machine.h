@@ -9,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "sim/numerics/forward_results.h"
 #include "sim/numerics/hbm_image.h"
 #include "sim/numerics/inputs.h"
 #include "sim/numerics/tile_arithmetic.h"
@@ -67,6 +68,7 @@ class BlockMachine {
   std::uint32_t inputs_mask_ = 0;
   InputSource inputs_;
   std::shared_ptr<const TableValues> tables_;  // null: the program has none
+  ForwardResults forward_;
   TileArithmetic arithmetic_;
   SlotFile slots_;
   // The same K and V tiles are asked for by every query tile; dropped as a whole when there are too many.

@@ -7,6 +7,7 @@
 
 #include "sim/core/element.h"
 #include "sim/numerics/exact_math.h"
+#include "sim/numerics/forward_results.h"
 #include "sim/programs/attention_tensors.h"
 
 namespace tilescope {
@@ -108,6 +109,7 @@ Matrix score_tile(const InputSource& inputs, const AttentionProblem& problem, co
 }  // namespace
 
 Matrix input_tile(const InputSource& inputs, const AttentionProblem& problem, const TileRef& tile) {
+  if (ForwardResults::has(tile.tensor)) return ForwardResults(problem, inputs).tile(tile);
   return tile.tensor.means(Meaning::score) ? score_tile(inputs, problem, tile) : given_tile(inputs, problem.dtype, tile);
 }
 

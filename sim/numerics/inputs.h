@@ -7,7 +7,8 @@
 
 namespace tilescope {
 
-/// The values of one rectangle of Q, K, V or (for the softmax programs) S; the same bits as InputSource::value one by one.
+/// The values of one rectangle of Q, K, V, dO, (for the softmax programs) S, or (for a backward program) of what the forward pass
+/// left; the same bits as InputSource::value one by one.
 /// Types  every value is rounded to the problem's type; S is the rounded product of the rounded Q and K
 Matrix input_tile(const InputSource& inputs, const AttentionProblem& problem, const TileRef& tile);
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/numerics/inputs.h"
+#include "sim/numerics/reference_gradients.h"
 #include "sim/programs/attention_tensors.h"
 
 namespace tilescope {
@@ -17,8 +18,7 @@ bool has_input(const TileProgram& program, Meaning meaning) {
 }
 
 /// K or V of a plane.
-std::vector<float> key_side(const TileProgram& program, const InputSource& inputs, std::int64_t plane, Tensor tensor) {
-  const AttentionProblem& problem = program.problem();
+std::vector<float> key_side(const AttentionProblem& problem, const InputSource& inputs, std::int64_t plane, Tensor tensor) {
   return input_tile(inputs, problem,
                     {tensor, static_cast<std::int32_t>(problem.kv_plane_of(plane)), 0, static_cast<std::int32_t>(problem.seq_kv), 0,
                      static_cast<std::int32_t>(problem.head_dim)})
@@ -39,8 +39,16 @@ ReferencePlane::ReferencePlane(const TileProgram& program, const InputSource& in
       plane_(static_cast<std::int32_t>(plane)),
       scores_given_(has_input(program, Meaning::score)),
       reference_(problem_, plane, masked(program),
-                 scores_given_ ? std::vector<float>() : key_side(program, inputs, plane, tensors::k),
-                 has_input(program, Meaning::value) ? key_side(program, inputs, plane, tensors::v) : std::vector<float>()) {}
+                 scores_given_ ? std::vector<float>() : key_side(problem_, inputs, plane, tensors::k),
+                 has_input(program, Meaning::value) ? key_side(problem_, inputs, plane, tensors::v) : std::vector<float>()) {}
+
+ReferencePlane::ReferencePlane(const AttentionProblem& problem, const InputSource& inputs, std::int64_t plane)
+    : problem_(problem),
+      inputs_(inputs),
+      plane_(static_cast<std::int32_t>(plane)),
+      scores_given_(false),
+      reference_(problem_, plane, AttentionReference::Masked::yes, key_side(problem_, inputs, plane, tensors::k),
+                 key_side(problem_, inputs, plane, tensors::v)) {}
 
 ReferenceRow ReferencePlane::row(std::int64_t query, std::int64_t keys, const std::vector<bool>* seen) const {
   const auto at = static_cast<std::int32_t>(query);
@@ -52,6 +60,7 @@ ReferenceRow ReferencePlane::row(std::int64_t query, std::int64_t keys, const st
 
 Matrix reference_plane(const TileProgram& program, const InputSource& inputs, std::int64_t plane, Tensor tensor) {
   const AttentionProblem& problem = program.problem();
+  if (tensor->gradient || tensor->meaning == Meaning::row_dot) return reference_gradient_plane(problem, inputs, plane, tensor);
   const TensorLayout layout = tensor_layout(problem, program.tile(), tensor);
   const ReferencePlane reference(program, inputs, plane);
   Matrix result(static_cast<int>(layout.rows), static_cast<int>(layout.cols));

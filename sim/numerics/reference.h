@@ -10,6 +10,8 @@ namespace tilescope {
 class ReferencePlane {
  public:
   ReferencePlane(const TileProgram& program, const InputSource& inputs, std::int64_t plane);
+  /// Of attention: Q, K and V are given, S is not.
+  ReferencePlane(const AttentionProblem& problem, const InputSource& inputs, std::int64_t plane);
   ReferenceRow row(std::int64_t query) const { return row(query, problem_.seq_kv); }
   /// The same over the first `keys` keys only, as if there were no others: what an online algorithm must hold after them.
   ReferenceRow row(std::int64_t query, std::int64_t keys) const { return row(query, keys, nullptr); }
@@ -18,6 +20,7 @@ class ReferencePlane {
 
  private:
   ReferenceRow row(std::int64_t query, std::int64_t keys, const std::vector<bool>* seen) const;
+  void take_keys_and_values();
 
   AttentionProblem problem_;
   InputSource inputs_;

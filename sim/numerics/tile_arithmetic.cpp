@@ -67,11 +67,12 @@ std::string shape(const Matrix& m) {
 }
 
 std::string product_fault(const Operation& op, const Matrix& a, const Matrix& b) {
-  const bool fits = a.rows == op.rows && a.cols == op.inner && (op.transpose ? b.cols : b.rows) == op.inner &&
-                    (op.transpose ? b.rows : b.cols) == op.cols;
+  const bool fits = (op.transpose_left ? a.cols : a.rows) == op.rows && (op.transpose_left ? a.rows : a.cols) == op.inner &&
+                    (op.transpose ? b.cols : b.rows) == op.inner && (op.transpose ? b.rows : b.cols) == op.cols;
   if (fits) return {};
-  return fmt::format("{} ({}) times {} ({}){} does not give {} x {} over {}", to_string(op.src[0]), shape(a), to_string(op.src[1]),
-                     shape(b), op.transpose ? " transposed" : "", op.rows, op.cols, op.inner);
+  return fmt::format("{} ({}){} times {} ({}){} does not give {} x {} over {}", to_string(op.src[0]), shape(a),
+                     op.transpose_left ? " transposed" : "", to_string(op.src[1]), shape(b), op.transpose ? " transposed" : "",
+                     op.rows, op.cols, op.inner);
 }
 
 /// Operands that are one number a row.
@@ -298,9 +299,10 @@ void TileArithmetic::multiply(const Operation& op, const Matrix& a, const Matrix
   // Panels are padded with zeros: the sums of the padding are computed and never looked at.
   const float* from = rounded(op.src[0], a);
   a_panels_.assign(row_panels * panel_rows * inner, 0.0F);
+  const std::size_t row_step = op.transpose_left ? 1 : inner, inner_step = op.transpose_left ? rows : 1;
   for (std::size_t r = 0; r < rows; ++r) {
     float* out = &a_panels_[(r / panel_rows) * panel_rows * inner + r % panel_rows];
-    for (std::size_t k = 0; k < inner; ++k) out[k * panel_rows] = from[r * inner + k];
+    for (std::size_t k = 0; k < inner; ++k) out[k * panel_rows] = from[r * row_step + k * inner_step];
   }
   from = rounded(op.src[1], b);
   b_panels_.assign(col_panels * panel_cols * inner, 0.0F);

@@ -37,6 +37,12 @@ Status run_in_order(const TileProgram& program, BlockMachine& machine, const std
   return Done{};
 }
 
+/// Whether a launch has blocks that own keys. These read all query heads that share a key head.
+bool has_key_blocks(const TileProgram& program) {
+  const auto launches = program.launches();
+  return std::any_of(launches.begin(), launches.end(), [](const LaunchSpec& l) { return l.mixed || l.axis == Axis::key; });
+}
+
 /// Every block of a launch that works on the heads of one plane of `tensor`.
 std::vector<std::int64_t> blocks_on_plane(const TileProgram& program, int launch, Tensor tensor, std::int64_t plane) {
   const AttentionProblem& p = program.problem();
@@ -49,7 +55,7 @@ std::vector<std::int64_t> blocks_on_plane(const TileProgram& program, int launch
   for (const Axis axis : axes_of(program.launches()[static_cast<std::size_t>(launch)])) {
     if (axis == Axis::key) {
       add({axis, kv_plane, 0, p.seq_kv});
-    } else if (tensor->planes == Planes::query) {
+    } else if (tensor->planes == Planes::query && !has_key_blocks(program)) {
       add({axis, plane, 0, p.seq_q});
     } else {
       for (std::int64_t head = 0; head < group; ++head) add({axis, kv_plane * group + head, 0, p.seq_q});

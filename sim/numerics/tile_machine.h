@@ -16,7 +16,8 @@
 
 namespace tilescope {
 
-/// Where Q, K and V come from. Any element can be had without making the rest.
+/// Where Q, K, V and dO come from. Any element can be had without making the rest. A backward program that runs alone also finds
+/// the results of the forward pass in HBM: those of the float64 reference.
 struct InputSource {
   std::uint64_t seed = 1;
   double spread = 1.0;  // standard deviation of the seeded values
@@ -55,7 +56,7 @@ Result<std::shared_ptr<const BlockHistory>> run_block(const TileProgram& program
 Result<Matrix> run_plane(const TileProgram& program, const InputSource& inputs, std::int64_t plane, Tensor tensor,
                          const Progress& progress = {});
 
-/// The same plane in float64, straight from the definition, rounded once. Takes o, p, s, lse.
+/// The same plane in float64, straight from the definition, rounded once. Takes o, p, s, lse, D and every gradient.
 /// Source  arXiv:2205.14135, section 2.2
 Matrix reference_plane(const TileProgram& program, const InputSource& inputs, std::int64_t plane, Tensor tensor);
 

@@ -181,6 +181,7 @@ void BlockBuilder::matmul(LineId line, Slot dst, Slot left, Slot right, const Pr
   Operation& op = next(OpKind::matmul, line, dst);
   const TileRef& factor = held_[right.index()].tile;
   op.transpose = form.transpose;
+  op.transpose_left = form.transpose_left;
   op.accumulate = form.accumulate;
   op.inner = form.transpose ? factor.cols : factor.rows;
   op.value = form.factor;

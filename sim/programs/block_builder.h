@@ -50,6 +50,7 @@ struct LineId {
 struct ProductForm {
   bool transpose = false, accumulate = false;  // the right factor; dst is added to
   float factor = 1;
+  bool transpose_left = false;
 };
 
 class BlockBuilder {
@@ -109,7 +110,7 @@ class BlockBuilder {
   void ahead() { out_.operations.back().ahead = true; }
 
   void fill(LineId line, Slot dst, float value);
-  /// dst (+)= factor * left * right, or left * right^T; sums over `inner`.
+  /// dst (+)= factor * left * right, either of them transposed; sums over `inner`.
   void matmul(LineId line, Slot dst, Slot left, Slot right, const ProductForm& form);
   void mask(LineId line, Slot dst);
   /// The change of scores; so many operations and exponentials an element.

@@ -108,6 +108,22 @@ VisitSums visit_sums(const AttentionProblem& p, const TileShape& tile) {
   return sums;
 }
 
+std::int64_t rows_pairs_of_keys(const AttentionProblem& p, const TileShape& tile, std::int64_t first, std::int64_t end) {
+  std::int64_t sum = 0;
+  for (std::int64_t row = 0; row < p.seq_q; row += tile.block_q) {
+    const std::int64_t row_end = std::min(row + tile.block_q, p.seq_q);
+    std::int64_t pairs = 0;
+    if (p.mask) {
+      for (std::int64_t key = first; key < end; key += tile.block_kv)
+        pairs += sees_any(p, row, row_end, key, std::min(key + tile.block_kv, p.seq_kv)) ? 1 : 0;
+    } else {
+      pairs = ceil_div(std::clamp<std::int64_t>(visited_keys(p, tile, row_end) - first, 0, end - first), tile.block_kv);
+    }
+    sum += pairs * (row_end - row);
+  }
+  return sum;
+}
+
 std::int64_t statistic_bytes(const AttentionProblem& p, const TileShape& tile, Visits visits) {
   // Planes of Nq numbers start at one of eight places in a sector, and each place gives one sum.
   constexpr std::int64_t places = sector_size / 4;
@@ -120,7 +136,8 @@ std::int64_t statistic_bytes(const AttentionProblem& p, const TileShape& tile, V
     for (std::int64_t first = 0; first < p.seq_q; first += tile.block_q) {
       const std::int64_t end = std::min(first + tile.block_q, p.seq_q);
       const std::int64_t touched = ceil_div(base + end, places) - (base + first) / places;
-      sectors += touched * (visits == Visits::once ? 1 : visited_tiles(p, tile, first, end));
+      const std::int64_t visited = visits == Visits::once ? 1 : visited_tiles(p, tile, first, end);
+      sectors += touched * (visits == Visits::every_pair ? visited : std::min<std::int64_t>(visited, 1));
     }
     sum += count * sectors * sector_size;
   }

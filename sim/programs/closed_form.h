@@ -26,8 +26,15 @@ struct VisitSums {
 };
 VisitSums visit_sums(const AttentionProblem& problem, const TileShape& tile);
 
+/// Σ rowsᵢ of the pairs whose key tile lies in [first, end).
+std::int64_t rows_pairs_of_keys(const AttentionProblem& problem, const TileShape& tile, std::int64_t first, std::int64_t end);
+
 /// How often a tile of a row statistic (m, l, L) crosses the link.
-enum class Visits : std::uint8_t { once, every_pair };
+enum class Visits : std::uint8_t {
+  once,
+  once_if_any,  // where its query tile visits any key tile
+  every_pair
+};
 /// Bytes, in whole sectors, of an fp32 number a row, moved tile by tile, all planes together.
 std::int64_t statistic_bytes(const AttentionProblem& problem, const TileShape& tile, Visits visits);
 

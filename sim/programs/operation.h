@@ -20,7 +20,7 @@ enum class OpKind : std::uint8_t {
   load,           // dst <- tile                                     asynchronous
   store,          // tile <- src0                                    asynchronous
   fill,           // dst = value, as dst's rows x cols
-  matmul,         // dst (+)= value * src0 * src1  or  src0 * src1^T
+  matmul,         // dst (+)= value * src0 * src1, either of them transposed
   mask,           // dst[r,c] = -inf where the key is not visible to the query
   row_max,        // dst = max(src0, rowmax(src1)); src0 may be none
   exp,            // dst = exp(src0 - rows(src1)); masked entries give 0
@@ -127,9 +127,10 @@ struct Operation {
   std::uint8_t line = 0;  // of the listing, counted from 1
   Slot dst = Slot::none;
   std::array<Slot, 4> src = {Slot::none, Slot::none, Slot::none, Slot::none};
-  std::int32_t ring = 0;    // buffer of a ring: the one a load fills; else the one the ring operands are read from
-  bool transpose = false;   // matmul: src1 is used transposed
-  bool accumulate = false;  // matmul: adds to dst
+  std::int32_t ring = 0;        // buffer of a ring: the one a load fills; else the one the ring operands are read from
+  bool transpose = false;       // matmul: src1 is used transposed
+  bool transpose_left = false;  // matmul: src0 is used transposed
+  bool accumulate = false;      // matmul: adds to dst
   std::int32_t rows = 0, cols = 0,
                inner = 0;  // of dst; inner: summed over by matmul, row_max, row_sum; modify: operations an element
   float value = 0;         // fill's value, matmul's factor

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -13,10 +15,74 @@
 
 namespace tilescope {
 
+namespace {
+
+/// A row for both passes of an algorithm: the halves are those of the table.
+template <ProgramInfo (*forward)(), ProgramInfo (*backward)()>
+ProgramInfo both_program(std::string_view id, std::string_view title) {
+  static const std::vector<ListingLine> listing = [] {
+    const ProgramInfo first = forward(), second = backward();
+    std::vector<ListingLine> lines(first.listing.begin(), first.listing.end());
+    lines.insert(lines.end(), second.listing.begin(), second.listing.end());
+    return lines;
+  }();
+  ProgramInfo info = backward();
+  info.id = id;
+  info.title = title;
+  info.summary = "Forward and backward as one run: what forward stores stays in HBM for backward.";
+  info.listing = listing;
+  info.pass = Pass::both;
+  info.label = {};
+  info.make = [](const AttentionProblem& problem, const ProgramTile& tile,
+                 const GpuSpec& gpu) -> Result<std::unique_ptr<TileProgram>> {
+    AttentionProblem half = problem;
+    half.pass = Pass::forward;
+    ProgramTile forward_tile = tile;
+    static_cast<TileShape&>(forward_tile) = tile.forward.value_or(tile);
+    forward_tile.forward.reset();
+    ProgramTile backward_tile = tile;
+    backward_tile.forward.reset();
+    auto first = forward().make(half, forward_tile, gpu);
+    if (!first) return first.error();
+    auto second = backward().make(half, backward_tile, gpu);
+    if (!second) return second.error();
+    return both_passes(std::move(*first), std::move(*second), static_cast<int>(forward().listing.size()));
+  };
+  return info;
+}
+
+/// In the order of the backward rows of the table.
+std::span<const ProgramInfo> both_table() {
+  static const std::array<ProgramInfo, 5> table = {
+      both_program<standard_program, standard_backward_program>("standard", "Standard attention, both passes"),
+      both_program<flash1_program, flash1_backward_program>("flash1", "FlashAttention-1, both passes"),
+      both_program<flash2_program, flash2_backward_program>("flash2", "FlashAttention-2, both passes"),
+      both_program<flash2_program, flash2_backward_two_pass_program>("flash2_backward_two_pass",
+                                                                     "FlashAttention-2, both passes, backward in two"),
+      both_program<flash2_program, flash2_backward_deterministic_program>("flash2_backward_deterministic",
+                                                                          "FlashAttention-2, both passes, deterministic")};
+  return table;
+}
+
+}  // namespace
+
 std::span<const ProgramInfo> program_table() {
-  static const std::array<ProgramInfo, 9> table = {standard_program(),      flash1_program(),       flash2_program(),
-                                                   flex_program(),          softmax_safe_program(), softmax_online_program(),
-                                                   softmax_fused_program(), matmul_naive_program(), matmul_tiled_program()};
+  static const ProgramInfo table[] = {
+      standard_program(),
+      flash1_program(),
+      flash2_program(),
+      flex_program(),
+      standard_backward_program(),
+      flash1_backward_program(),
+      flash2_backward_program(),
+      flash2_backward_two_pass_program(),
+      flash2_backward_deterministic_program(),
+      softmax_safe_program(),
+      softmax_online_program(),
+      softmax_fused_program(),
+      matmul_naive_program(),
+      matmul_tiled_program(),
+  };
   return table;
 }
 
@@ -38,6 +104,19 @@ Result<const ProgramInfo*> find_program(std::string_view id) {
     known += info.id;
   }
   return Error{fmt::format("there is no algorithm '{}': choose one of {}", id, known)};
+}
+
+Result<const ProgramInfo*> find_program(std::string_view id, Pass pass) {
+  const Result<const ProgramInfo*> row = find_program(id);
+  if (!row || (*row)->pass == pass) return row;
+  if ((*row)->pass == Pass::backward && pass == Pass::forward) return row;  // its id says which pass
+  std::size_t backward_rows = 0;
+  for (const ProgramInfo& info : program_table()) {
+    if (info.pass != Pass::backward) continue;
+    const ProgramInfo& both = both_table()[backward_rows++];
+    if (info.id == id || info.forward == id) return pass == Pass::both ? &both : &info;
+  }
+  return refuse("{} has no backward pass: use {} forward, or {} standard, flash1 or flash2", id, Setting::pass, Setting::algorithm);
 }
 
 Status check(const ProgramTile& tile) {

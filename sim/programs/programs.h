@@ -12,11 +12,20 @@ ProgramInfo standard_program();
 ProgramInfo flash1_program();
 ProgramInfo flash2_program();
 ProgramInfo flex_program();
+ProgramInfo standard_backward_program();
+ProgramInfo flash1_backward_program();
+ProgramInfo flash2_backward_program();
+ProgramInfo flash2_backward_two_pass_program();
+ProgramInfo flash2_backward_deterministic_program();
 ProgramInfo softmax_safe_program();
 ProgramInfo softmax_online_program();
 ProgramInfo softmax_fused_program();
 ProgramInfo matmul_naive_program();
 ProgramInfo matmul_tiled_program();
+
+/// One program with the launches of both: forward first, and its outputs stay in HBM for backward.
+std::unique_ptr<TileProgram> both_passes(std::unique_ptr<TileProgram> forward, std::unique_ptr<TileProgram> backward,
+                                         int forward_lines);
 
 enum class CausalMask : std::uint8_t { taken, refused };
 enum class ScoreChanges : std::uint8_t { taken, refused };
@@ -30,6 +39,16 @@ template <class Program>
 Result<std::unique_ptr<TileProgram>> make_program(std::string_view id, CausalMask mask, const AttentionProblem& problem,
                                                   const ProgramTile& tile, const GpuSpec& gpu) {
   if (Status status = check_request(id, problem, tile, mask); !status) return status.error();
+  return std::unique_ptr<TileProgram>(std::make_unique<Program>(problem, tile, gpu));
+}
+
+/// The same for a backward pass: with a mask, and without a pass named too.
+template <class Program>
+Result<std::unique_ptr<TileProgram>> make_backward(std::string_view id, AttentionProblem problem, const ProgramTile& tile,
+                                                   const GpuSpec& gpu) {
+  if (problem.pass == Pass::backward) problem.pass = Pass::forward;
+  if (Status status = check_request(id, problem, tile, CausalMask::taken); !status) return status.error();
+  problem.pass = Pass::backward;
   return std::unique_ptr<TileProgram>(std::make_unique<Program>(problem, tile, gpu));
 }
 

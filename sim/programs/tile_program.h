@@ -74,6 +74,7 @@ struct ClosedFormTerm {
 };
 struct ClosedForm {
   std::vector<ClosedFormTerm> terms;
+  Bytes reduced;  // of what goes to the L2, the part that is added to memory there
   std::int64_t flops = 0;
   std::int64_t exps = 0;
   std::string order;  // "Θ(N²d²/M)"
@@ -95,6 +96,8 @@ struct ProgramTile : TileShape {
   static constexpr std::int64_t most_stages = 8;
   std::int64_t stages = 0;  // 0: as many as the program's kernel takes by itself
   KeyOrder key_order = KeyOrder::ascending;
+  /// Tile of the forward launches where a run has both passes; absent: the same.
+  std::optional<TileShape> forward;
 
   ProgramTile() = default;
   ProgramTile(const TileShape& shape) : TileShape(shape) {}
@@ -152,7 +155,7 @@ class TileProgram {
 struct ProgramInfo {
   std::string_view id;       // "flash2"
   std::string_view title;    // "FlashAttention-2"
-  std::string_view family;   // "attention", "softmax", "matmul"
+  std::string_view family;   // "attention", "backward", "softmax", "matmul"
   std::string_view source;   // paper, algorithm
   std::string_view summary;  // one sentence: the one new thing over the row before
   std::span<const ListingLine> listing;
@@ -163,11 +166,19 @@ struct ProgramInfo {
   /// Label and tooltip of its button in the window. A row without a label is in the list behind the buttons, and is not in a sweep
   /// that names no algorithm.
   std::string_view button = {}, tooltip = {};
+  Pass pass = Pass::forward;
+  std::string_view forward = {};  // of a backward pass: the program whose gradients it makes
+  std::string_view label = {};    // a short title where there is no button
 };
 
 std::span<const ProgramInfo> program_table();
 /// Errors  unknown id: names those there are.
 Result<const ProgramInfo*> find_program(std::string_view id);
+/// The program that runs a pass of an algorithm: "flash2" backward is "flash2_backward", and so is "flash2_backward" by itself.
+/// Both passes are one program with the launches of both; it bears the id of the forward program, or of a backward program that
+/// is not its first.
+/// Errors  unknown id; a backward pass of what has none.
+Result<const ProgramInfo*> find_program(std::string_view id, Pass pass);
 
 /// Blocks of one launch that an SM holds at once, and what stops it from holding more.
 struct Occupancy {

@@ -49,13 +49,16 @@ std::string block_text(const Lane& lane) {
   if (!lane.operations) return say(tr("SM {}, before the first step"), lane.focus_sm);
   const AttentionProblem& problem = simulation.program->problem();
   const BlockOperations& block = *lane.operations;
-  const std::int64_t batch = block.domain.plane / problem.heads, head = block.domain.plane % problem.heads;
+  const bool keys = block.domain.axis == Axis::key;
+  const std::int64_t heads = keys ? problem.kv_heads : problem.heads;
+  const std::int64_t batch = block.domain.plane / heads, head = block.domain.plane % heads;
   const std::int64_t last = block.domain.first + std::max(block.domain.count, 1) - 1;
   if (problem.batch > 1)
-    return say(tr("block {} on SM {}: batch {}, head {}, rows {} to {}"), format_count(block.block), lane.focus_sm, batch, head,
-               block.domain.first, last);
-  return say(tr("block {} on SM {}: head {}, rows {} to {}"), format_count(block.block), lane.focus_sm, head, block.domain.first,
-             last);
+    return say(keys ? tr("block {} on SM {}: batch {}, head {}, keys {} to {}")
+                    : tr("block {} on SM {}: batch {}, head {}, rows {} to {}"),
+               format_count(block.block), lane.focus_sm, batch, head, block.domain.first, last);
+  return say(keys ? tr("block {} on SM {}: head {}, keys {} to {}") : tr("block {} on SM {}: head {}, rows {} to {}"),
+             format_count(block.block), lane.focus_sm, head, block.domain.first, last);
 }
 
 /// Returns the line's traffic in the whole run, for its tooltip.

@@ -26,11 +26,13 @@ std::string focus_title(const StageContext& context) {
   const auto tile_of = [](int index, std::int64_t count) {
     return fill_in("{} ({}/{})", {std::to_string(index), std::to_string(index + 1), std::to_string(count)});
   };
-  if (simulation.info->id == "flash1" && lane.operation->q_tile >= 0) {
+  const bool owns_keys = lane.operations->domain.axis == Axis::key;
+  if ((simulation.info->id == "flash1" || owns_keys) && lane.operation->q_tile >= 0) {
     title.append(" · ").append(
         fill_in(tr("query tile {}"), {tile_of(lane.operation->q_tile, ceil_div(problem.seq_q, tile.block_q))}));
   }
-  if (lane.operation->kv_tile >= 0) {
+  const bool one_tile = owns_keys && lane.operations->domain.count <= tile.block_kv;  // which the block's name says
+  if (lane.operation->kv_tile >= 0 && !one_tile) {
     title.append(" · ").append(
         fill_in(tr("key tile {}"), {tile_of(lane.operation->kv_tile, ceil_div(problem.seq_kv, tile.block_kv))}));
   }
@@ -54,17 +56,20 @@ std::string step_cost(const StageContext& context) {
   return text;
 }
 
+/// What P is made from in this launch: the running maximum, the final one, or L.
+const char* probability_formula(const StageContext& context) {
+  const Schema& schema = context.simulation().program->schema();
+  if (context.layout().find(schema.tile(Meaning::row_max, TilePart::updated))) return "P = exp(S − m′)";
+  return context.layout().find(schema.tile(Meaning::log_sum_exp)) ? "P = exp(S − L)" : "P = exp(S − m)";
+}
+
 /// Draws the slot's name, with its formula if there is room.
 std::string slot_label(const StageContext& context, const SlotBox& box) {
   std::string name(to_string(box.slot));
-  const char* longer =
-      box.slot.is(Meaning::score) ? "S = τ Q Kᵀ"
-      : box.slot.is(Meaning::probability)
-          ? (context.layout().find(context.simulation().program->schema().tile(Meaning::row_max, TilePart::updated))
-                 ? "P = exp(S − m′)"
-                 : "P = exp(S − m)")
-      : box.slot.is(Meaning::output) ? "O = Σ P V"
-                                     : nullptr;
+  const char* longer = box.slot.is(Meaning::score)                        ? "S = τ Q Kᵀ"
+                       : box.slot.is(Meaning::probability) && !box.shared ? probability_formula(context)
+                       : box.slot.is(Meaning::output) && context.simulation().info->pass != Pass::backward ? "O = Σ P V"
+                                                                                                           : nullptr;
   if (longer && text_width(context.theme.ui_small, longer) <= box.label.width()) return longer;
   return name;
 }
@@ -86,10 +91,12 @@ void tip_value(StageContext& context, const SlotBox& box, int row, int col) {
   if (!body.empty()) body += "\n";
   body.append(meaning_of(box.slot)).append("\n");
   if (const BlockOperations* block = context.lane.operations; block && context.lane.operation && !box.shared && box.rows > 1) {
-    const std::int64_t first = context.lane.operation->q_tile >= 0
-                                   ? context.lane.operation->q_tile * context.simulation().program->tile().block_q
-                                   : block->domain.first;
-    body += fill_in(tr("query row {}"), {std::to_string(std::max<std::int64_t>(first, block->domain.first) + row)}) + "\n";
+    const Axis axis = tensor_of(box.slot)->rows;
+    const TileShape& tile = context.simulation().program->tile();
+    const std::int64_t index = axis == Axis::key ? context.lane.operation->kv_tile : context.lane.operation->q_tile;
+    const std::int64_t own = block->domain.axis == axis ? block->domain.first : 0;
+    const std::int64_t first = std::max(own, index >= 0 ? index * (axis == Axis::key ? tile.block_kv : tile.block_q) : own);
+    body += fill_in(axis == Axis::key ? tr("key row {}") : tr("query row {}"), {std::to_string(first + row)}) + "\n";
   }
   const int values = (box.rows + box.shown_rows - 1) / box.shown_rows * ((box.cols + box.shown_cols - 1) / box.shown_cols);
   if (values > 1) body += fill_in(tr("Each cell shows the largest of {} values"), {std::to_string(values)}) + "\n";

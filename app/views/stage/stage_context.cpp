@@ -187,17 +187,21 @@ std::string fill_in(std::string text, std::initializer_list<std::string> values)
 std::string block_name(const StageContext& context, int launch, std::int64_t block) {
   const AttentionProblem& problem = context.problem();
   const BlockMap& map = context.cache.facts->maps[static_cast<std::size_t>(launch)];
-  if (!map.known()) return fill_in(tr("block {}"), {std::to_string(block)});
-  const std::int64_t plane = map.plane(block);
-  std::string name = fill_in(tr("head {}"), {std::to_string(plane % problem.heads)});
-  if (problem.batch > 1) name = fill_in(tr("batch {}"), {std::to_string(plane / problem.heads)}) + ", " + name;
-  const std::int64_t tile = map.first_row(block) / std::max<std::int64_t>(context.simulation().program->tile().block_q, 1);
-  // A block that owns all rows walks the query tiles itself.
-  if (context.simulation().program->launches()[static_cast<std::size_t>(launch)].blocks() == problem.query_planes() &&
-      problem.seq_q > context.simulation().program->tile().block_q) {
-    return name;
-  }
-  return name + ", " + fill_in(tr("query tile {}"), {std::to_string(tile)});
+  // Blocks of two kinds are not in line; their places say what each owns.
+  const auto place = map.known() ? std::nullopt : context.simulation().program->place_of(launch, block);
+  if (!map.known() && !place) return fill_in(tr("block {}"), {std::to_string(block)});
+  const LaunchSpec& spec = context.simulation().program->launches()[static_cast<std::size_t>(launch)];
+  const TileShape& shape = context.simulation().program->tile();
+  const bool keys = (place ? place->domain.axis : spec.axis) == Axis::key;
+  const std::int64_t plane = place ? place->domain.plane : map.plane(block), heads = keys ? problem.kv_heads : problem.heads;
+  const std::int64_t first_row = place ? place->domain.first : map.first_row(block);
+  std::string name = fill_in(tr("head {}"), {std::to_string(plane % heads)});
+  if (problem.batch > 1) name = fill_in(tr("batch {}"), {std::to_string(plane / heads)}) + ", " + name;
+  const std::int64_t rows = keys ? shape.block_kv : shape.block_q;
+  // A block that owns all rows walks their tiles itself.
+  if (spec.blocks() == problem.batch * heads && (keys ? problem.seq_kv : problem.seq_q) > rows) return name;
+  const std::string tile = std::to_string(first_row / std::max<std::int64_t>(rows, 1));
+  return name + ", " + fill_in(keys ? tr("key tile {}") : tr("query tile {}"), {tile});
 }
 
 std::string operation_text(const Simulation& simulation, const Operation& operation) {

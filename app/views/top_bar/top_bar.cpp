@@ -59,14 +59,22 @@ std::string tile_label(const View& view) {
 }  // namespace
 
 std::string short_algorithm_title(const ProgramInfo& info) {
-  return translated(info.button.empty() ? info.title : info.button);
+  if (info.pass == Pass::forward && !info.button.empty()) return translated(info.button);
+  return translated(info.label.empty() ? info.title : info.label);
 }
 
 namespace {
 
+/// Whether the program of that id, and only its own pass, is on the stage.
+bool is_shown(const View& view, std::string_view id) {
+  const SimulationRequest& request = view.requested->request;
+  return request.algorithm == id && request.problem.pass != Pass::both;
+}
+
 /// The algorithm pills' place is taken by the name of the program while one of the others is shown, or all are in the list.
 std::string more_label(const View& view, const Detail& detail) {
-  const Result<const ProgramInfo*> info = find_program(view.requested->request.algorithm);
+  const SimulationRequest& request = view.requested->request;
+  const Result<const ProgramInfo*> info = find_program(request.algorithm, request.problem.pass);
   if (info && !(*info)->button.empty() && detail.algorithms) return std::string(tr("More")) + " ▾";
   return (info ? short_algorithm_title(**info) : view.requested->request.algorithm) + " ▾";
 }
@@ -167,12 +175,13 @@ void draw_more_menu(const View& view, Commands& commands, const Detail& detail) 
       if (!family.empty()) ImGui::Separator();
       family = info.family;
       text_item(view.theme->ui_small, view.theme->text_faint,
-                family == "softmax"  ? tr("Softmax, one row")
-                : family == "matmul" ? tr("Matrix product")
-                                     : tr("Attention"));
+                family == "softmax"    ? tr("Softmax, one row")
+                : family == "matmul"   ? tr("Matrix product")
+                : family == "backward" ? tr("Backward pass")
+                                       : tr("Attention"));
     }
     const std::string label = fmt::format("{}##{}", translated(info.title), info.id);
-    if (ImGui::Selectable(label.c_str(), info.id == view.requested->request.algorithm)) {
+    if (ImGui::Selectable(label.c_str(), is_shown(view, info.id))) {
       commands.push(SetAlgorithm{std::string(info.id)});
       ImGui::CloseCurrentPopup();
     }
@@ -184,11 +193,10 @@ void draw_algorithms(Bar& bar, const View& view, Commands& commands, const Detai
   constexpr std::array<std::string_view, 3> controls = {"algorithm", "race", "focus_sm"};
   if (detail.algorithms)
     for (const ProgramInfo& info : program_table())
-      if (!info.button.empty() &&
-          bar.button(translated(info.button), info.id == view.requested->request.algorithm, translated(info.tooltip).c_str()))
+      if (!info.button.empty() && bar.button(translated(info.button), is_shown(view, info.id), translated(info.tooltip).c_str()))
         commands.push(SetAlgorithm{std::string(info.id)});
   if (bar.button(tr("Race"), view.playback.race, tr("Side by side on one clock (R)"))) commands.push(SetRace{!view.playback.race});
-  const char* const tooltip = detail.algorithms ? tr("Softmax and matrix product programs") : tr("Program to run");
+  const char* const tooltip = detail.algorithms ? tr("Backward, softmax and matrix product programs") : tr("Program to run");
   if (bar.popover(more_label(view, detail), "more", tooltip, controls)) {
     draw_more_menu(view, commands, detail);
     ImGui::EndPopup();

@@ -6,6 +6,7 @@
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/ui/widgets.h"
+#include "app/views/chrome.h"
 #include "app/views/light_tensor.h"
 #include "app/views/panels.h"
 #include "app/views/traffic/traffic_sheet.h"
@@ -64,6 +65,12 @@ void draw_by_tensor(ImDrawList* list, const Theme& theme, const Rival& rival, co
   }
 }
 
+/// The titles of the backward programs begin alike, so theirs are short.
+std::string rival_title(const Rival& rival) {
+  const auto info = find_program(rival.id);
+  return info && (*info)->pass == Pass::backward ? short_algorithm_title(**info) : translated(rival.title);
+}
+
 /// "S 2.05 kB, P 4.10 kB", the tensors of a program by what they move.
 std::string by_tensor_text(const Rival& rival) {
   std::string text;
@@ -80,7 +87,7 @@ void draw_rivals(const View& view, Commands& commands, const TrafficState& state
   float name_width = 0, ratio_width = 0;
   for (const Rival& rival : rivals) {
     most = std::max(most, rival.bytes);
-    name_width = std::max(name_width, text_width(theme.ui_small, translated(rival.title)));
+    name_width = std::max(name_width, text_width(theme.ui_small, rival_title(rival)));
     ratio_width = std::max(ratio_width, text_width(theme.mono_small, ratio_text(rival.bytes, rivals.front().bytes)));
   }
   ratio_width = std::max(ratio_width, text_width(theme.mono_small, format_bytes(Bytes(rivals.front().bytes))));
@@ -105,7 +112,7 @@ void draw_rivals(const View& view, Commands& commands, const TrafficState& state
     }
     const float bottom = at.y + row_height;
     draw_text(list, theme.ui_small, {at, {at.x + name_width - 6 * theme.scale, bottom}},
-              rival.current || hovered ? theme.text : theme.text_dim, translated(rival.title));
+              rival.current || hovered ? theme.text : theme.text_dim, rival_title(rival));
     const float bar_left = at.x + name_width, bar_right = at.x + width - ratio_width - 8 * theme.scale;
     const float share = static_cast<float>(static_cast<double>(rival.bytes) / static_cast<double>(most));
     const float height = std::min(9 * theme.scale, row_height - 4);

@@ -22,9 +22,13 @@ struct Columns {
   bool exact = false;  // bytes to the byte; else shortened
 };
 
-Columns lay_out_columns(const Theme& theme, float left, float right, std::int64_t largest) {
+Columns lay_out_columns(const Theme& theme, const TrafficSheet& sheet, float left, float right) {
+  const std::int64_t largest = std::max(sheet.total.whole, sheet.total.formula);
   Columns columns;
-  columns.name_end = left + 40 * theme.scale;
+  float name = 24 * theme.scale;
+  for (const TrafficRow& row : sheet.rows)
+    name = std::max(name, text_width(theme.ui_bold, to_string(row.tensor)) + 4 * theme.scale);
+  columns.name_end = left + 16 * theme.scale + name;
   const float room = right - columns.name_end;
   const float shortened = text_width(theme.mono_small, "≥ 00.0 MB") + 6 * theme.scale;
   const int count = room >= 4 * shortened ? 4 : room >= 3 * shortened ? 3 : 2;
@@ -191,8 +195,7 @@ const char* choice_name(LinkChoice choice) {
 std::optional<Tensor> draw_traffic_table(const View& view, const TrafficSheet& sheet, LinkChoice choice, float header_height,
                                          float row_height) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
-  const std::int64_t largest = std::max(sheet.total.whole, sheet.total.formula);
-  const Columns columns = lay_out_columns(*view.theme, at.x, at.x + ImGui::GetContentRegionAvail().x, largest);
+  const Columns columns = lay_out_columns(*view.theme, sheet, at.x, at.x + ImGui::GetContentRegionAvail().x);
   draw_header(ImGui::GetWindowDrawList(), view, columns, at.y, header_height, choice);
   ImGui::SetCursorScreenPos({at.x, at.y + header_height});
   const std::optional<Tensor> under_mouse = draw_rows(view, sheet, columns, row_height);

@@ -25,7 +25,7 @@ Simulation walked(const char* algorithm, const AttentionProblem& problem, const 
   simulation.request.gpu = gpu;
   const auto launches = simulation.program->launches();
   simulation.ledger =
-      Ledger(static_cast<int>(launches.size()), static_cast<int>(simulation.info->listing.size()), attention_tensors());
+      Ledger(static_cast<int>(launches.size()), static_cast<int>(simulation.info->listing.size()), simulation.program->tensors());
   BlockOperations block;
   for (int launch = 0; launch < static_cast<int>(launches.size()); ++launch)
     for (std::int64_t b = 0; b < launches[static_cast<std::size_t>(launch)].blocks(); ++b) {
@@ -33,7 +33,7 @@ Simulation walked(const char* algorithm, const AttentionProblem& problem, const 
       for (const Operation& op : block.operations) {
         if (op.kind == OpKind::load) simulation.ledger.add(launch, op.tile.tensor, Link::l2_to_sm, op.line, op.bytes);
         if (op.kind == OpKind::load) simulation.ledger.add(launch, op.tile.tensor, Link::hbm_read, op.line, op.bytes);
-        if (op.kind == OpKind::store) simulation.ledger.add(launch, op.tile.tensor, Link::sm_to_l2, op.line, op.bytes);
+        if (writes_memory(op.kind)) simulation.ledger.add(launch, op.tile.tensor, Link::sm_to_l2, op.line, op.bytes);
       }
     }
   return simulation;

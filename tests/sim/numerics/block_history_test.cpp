@@ -16,7 +16,7 @@ using namespace tilescope;
 
 namespace {
 
-/// One block with a budget of its own, after every block of the earlier launches on its plane.
+/// One block with a budget of its own, after every block of the earlier launches.
 std::shared_ptr<const BlockHistory> recorded(const TileProgram& program, int launch, std::int64_t block, std::size_t budget) {
   const InputSource inputs;
   BlockOperations operations;
@@ -25,7 +25,7 @@ std::shared_ptr<const BlockHistory> recorded(const TileProgram& program, int lau
   HbmImage image;
   BlockOperations earlier;
   for (int l = 0; l < launch; ++l)
-    for (std::int64_t b : blocks_of(program, l, {Axis::query, operations.domain.plane, 0, program.problem().seq_q})) {
+    for (std::int64_t b = 0; b < program.launches()[static_cast<std::size_t>(l)].blocks(); ++b) {
       program.emit_block(l, b, earlier);
       REQUIRE(run_operations(*machine, earlier, image));
     }
@@ -40,11 +40,11 @@ bool same_bits(const std::shared_ptr<const Matrix>& a, const std::shared_ptr<con
          std::memcmp(a->values.data(), b->values.data(), a->values.size() * sizeof(float)) == 0;
 }
 
-void all_values_agree(const BlockHistory& a, const BlockHistory& b, bool backward) {
+void all_values_agree(const TileProgram& program, const BlockHistory& a, const BlockHistory& b, bool backward) {
   const int count = static_cast<int>(a.operations().operations.size());
   for (int i = -1; i <= count; ++i) {
     const int op = backward ? count - 1 - i : i;
-    for (Slot slot : attention_tiles()) {
+    for (Slot slot : program.schema().tiles) {
       CAPTURE(op);
       CAPTURE(to_string(slot));
       REQUIRE(same_bits(a.value(slot, op), b.value(slot, op)));
@@ -59,7 +59,7 @@ const AttentionProblem small = {.batch = 1, .heads = 2, .kv_heads = 1, .seq_q = 
 TEST_CASE("history: checkpoints give the same bits as keeping everything, read forward, backward and at random") {
   for (const ProgramInfo& info : program_table()) {
     AttentionProblem problem = small;
-    problem.causal = info.family == "attention";
+    problem.causal = info.family == "attention" || info.family == "backward";
     const auto program = program_of(info.id, problem, {12, 8});
     for (int launch = 0; launch < static_cast<int>(program->launches().size()); ++launch) {
       CAPTURE(info.id);
@@ -69,13 +69,13 @@ TEST_CASE("history: checkpoints give the same bits as keeping everything, read f
       const auto checkpointed = recorded(*program, launch, block, 1000);
       const auto thinned = recorded(*program, launch, block, 1);  // no checkpoint fits: one segment is left
       CHECK(kept->keeps_everything());
-      all_values_agree(*kept, *checkpointed, false);
-      all_values_agree(*kept, *checkpointed, true);
-      all_values_agree(*kept, *thinned, true);
+      all_values_agree(*program, *kept, *checkpointed, false);
+      all_values_agree(*program, *kept, *checkpointed, true);
+      all_values_agree(*program, *kept, *thinned, true);
       std::mt19937 random(3);
       const auto count = static_cast<unsigned>(kept->operations().operations.size());
       for (int i = 0; i < 300 && count > 0; ++i) {
-        const auto slot = attention_tiles()[random() % attention_tiles().size()];
+        const auto slot = program->schema().tiles[random() % program->schema().tiles.size()];
         const int op = static_cast<int>(random() % count);
         REQUIRE(same_bits(kept->value(slot, op), checkpointed->value(slot, op)));
       }
@@ -175,13 +175,18 @@ TEST_CASE("run_block: a block of a later launch sees what the whole program woul
   for (bool causal : {false, true}) {
     AttentionProblem problem = small;
     problem.causal = causal;
-    const auto program = program_of("standard", problem, {12, 8});
-    for (int launch : {1, 2}) {
-      const std::int64_t blocks = program->launches()[static_cast<std::size_t>(launch)].blocks();
-      for (std::int64_t block = 0; block < blocks; block += 3) {
-        const auto alone = run_block(*program, {}, launch, block);
-        REQUIRE_MESSAGE(alone, (alone ? "" : alone.error().sentence));
-        all_values_agree(**alone, *recorded(*program, launch, block, history_budget_bytes), false);
+    for (const ProgramInfo& info : program_table()) {
+      if (info.family != "attention" && info.family != "backward") continue;
+      CAPTURE(info.id);
+      const auto program = program_of(info.id, problem, {12, 8});
+      for (int launch = 1; launch < static_cast<int>(program->launches().size()); ++launch) {
+        CAPTURE(launch);
+        const std::int64_t blocks = program->launches()[static_cast<std::size_t>(launch)].blocks();
+        for (std::int64_t block = 0; block < blocks; block += 3) {
+          const auto alone = run_block(*program, {}, launch, block);
+          REQUIRE_MESSAGE(alone, (alone ? "" : alone.error().sentence));
+          all_values_agree(*program, **alone, *recorded(*program, launch, block, history_budget_bytes), false);
+        }
       }
     }
   }

@@ -18,24 +18,32 @@ TEST_CASE("producers: the blocks that own rows of a plane are found without look
   };
   for (int i = 0; i < 40; ++i)
     for (const ProgramInfo& info : program_table()) {
-      AttentionProblem problem = {
-          .batch = pick(1, 2), .heads = pick(1, 3), .seq_q = pick(1, 60), .seq_kv = pick(1, 60), .head_dim = 8};
-      problem.causal = info.family == "attention" && pick(0, 1) == 1;
+      AttentionProblem problem = {.batch = pick(1, 2),
+                                  .heads = 2 * pick(1, 3),
+                                  .kv_heads = pick(1, 2),
+                                  .seq_q = pick(1, 60),
+                                  .seq_kv = pick(1, 60),
+                                  .head_dim = 8};
+      problem.causal = (info.family == "attention" || info.family == "backward") && pick(0, 1) == 1;
       const auto program = info.make(problem, {pick(1, 20), pick(1, 20)}, toy_gpu());
       REQUIRE(program);
-      const std::int64_t plane = pick(0, problem.query_planes() - 1), first = pick(0, problem.seq_q - 1),
-                         end = pick(first + 1, problem.seq_q);
-      for (int launch = 0; launch < static_cast<int>((*program)->launches().size()); ++launch) {
-        std::vector<std::int64_t> expected;
-        BlockOperations block;
-        for (std::int64_t b = 0; b < (*program)->launches()[static_cast<std::size_t>(launch)].blocks(); ++b) {
-          (*program)->emit_block(launch, b, block);
-          if (block.domain.plane == plane && block.domain.first < end && block.domain.end() > first) expected.push_back(b);
+      for (int launch = 0; launch < static_cast<int>((*program)->launches().size()); ++launch)
+        for (const Axis axis : axes_of((*program)->launches()[static_cast<std::size_t>(launch)])) {
+          const bool keys = axis == Axis::key;
+          const std::int64_t planes = keys ? problem.batch * problem.kv_heads : problem.query_planes();
+          const std::int64_t rows = keys ? problem.seq_kv : problem.seq_q;
+          const std::int64_t plane = pick(0, planes - 1), first = pick(0, rows - 1), end = pick(first + 1, rows);
+          std::vector<std::int64_t> expected;
+          BlockOperations block;
+          for (std::int64_t b = 0; b < (*program)->launches()[static_cast<std::size_t>(launch)].blocks(); ++b) {
+            (*program)->emit_block(launch, b, block);
+            const Domain& own = block.domain;
+            if (own.axis == axis && own.plane == plane && own.first < end && own.end() > first) expected.push_back(b);
+          }
+          CAPTURE(info.id);
+          CAPTURE(launch);
+          CHECK(blocks_of(**program, launch, {axis, plane, first, end}) == expected);
         }
-        CAPTURE(info.id);
-        CAPTURE(launch);
-        CHECK(blocks_of(**program, launch, {Axis::query, plane, first, end}) == expected);
-      }
     }
 }
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "sim/numerics/tile_machine.h"
-#include "sim/programs/attention_tensors.h"
+#include "sim/programs/backward_tensors.h"
 #include "tests/sim/test_gpus.h"
 
 using namespace tilescope;
@@ -41,30 +41,39 @@ void append(Matrix& all, const Matrix& more) {
   all.cols = more.cols;
 }
 
-/// The error of a whole tensor. Masked entries of S, which no block need store, are not compared.
+/// Masked entries of score matrices, which no block need store, are not compared.
+void drop_masked(const AttentionProblem& problem, Matrix& plane) {
+  for (int r = 0; r < plane.rows; ++r)
+    for (auto c = static_cast<int>(problem.visible_keys(r)); c < plane.cols; ++c) plane.at(r, c) = 0;
+}
+
+/// The error of a whole tensor.
 double error_of(const TileProgram& program, std::uint64_t seed, Tensor tensor) {
   Matrix made, reference;
   InputSource inputs;
   for (inputs.seed = seed; made.values.size() < least_compared; ++inputs.seed)
-    for (std::int64_t plane = 0; plane < program.problem().query_planes(); ++plane) {
-      const auto values = run_plane(program, inputs, plane, tensor);
+    for (std::int64_t plane = 0; plane < tensor_layout(program.problem(), program.tile(), tensor).planes; ++plane) {
+      auto values = run_plane(program, inputs, plane, tensor);
       REQUIRE_MESSAGE(values, (values ? "" : values.error().sentence));
+      Matrix exact = reference_plane(program, inputs, plane, tensor);
+      if (tensor->cols == Axis::key && program.problem().has_mask())
+        drop_masked(program.problem(), *values), drop_masked(program.problem(), exact);
       append(made, *values);
-      append(reference, reference_plane(program, inputs, plane, tensor));
+      append(reference, exact);
     }
-  if (tensor == tensors::s)
-    for (std::size_t i = 0; i < made.values.size(); ++i)
-      if (std::isinf(reference.values[i])) made.values[i] = reference.values[i] = 0;
   return relative_error(made, reference);
 }
 
 void agrees_with_reference(const ProgramInfo& info, const Shape& shape, std::uint64_t seed) {
   CAPTURE(describe(info.id, shape, seed));
+  // One key has the weight 1 whatever its score is, so dQ and dK are 0 and have no relative error: backward_test.cpp has that case.
+  if (info.family == "backward" && shape.problem.seq_kv == 1) return;
   auto program = info.make(shape.problem, shape.tile, toy_gpu());
   if (!program && shape.problem.causal && info.family != "attention") return;  // refused: it has no mask
   REQUIRE_MESSAGE(program, (program ? "" : program.error().sentence));
   for (Tensor tensor : (*program)->outputs()) {
     if (tensor == tensors::m || tensor == tensors::l) continue;
+    if (info.id == "flash2_backward_deterministic" && tensor.means_as(tensors::d_q) && tensor != tensors::d_q) continue;  // copies
     CAPTURE(to_string(tensor));
     CHECK(error_of(**program, seed, tensor) <= allowed(shape.problem.dtype));
   }

@@ -3,7 +3,6 @@
 #include "sim/masks/mask.h"
 #include "sim/masks/score_change.h"
 #include "sim/programs/attention_tensors.h"
-#include "tests/sim/attention_schema.h"
 
 #include <algorithm>
 
@@ -13,10 +12,6 @@ namespace tilescope {
 
 namespace {
 
-bool has_ring(Slot slot) {
-  return slot == tiles::k || slot == tiles::v || slot == tiles::s || slot == tiles::p;
-}
-
 /// Whether dst's old value is an operand.
 bool reads_dst(const Operation& op) {
   switch (op.kind) {
@@ -25,6 +20,8 @@ bool reads_dst(const Operation& op) {
     case OpKind::rescale:
     case OpKind::divide:
     case OpKind::add:
+    case OpKind::subtract_rows:
+    case OpKind::multiply:
       return true;
     case OpKind::matmul:
       return op.accumulate;
@@ -46,15 +43,14 @@ std::int64_t count_sectors(const TensorLayout& layout, const TileRef& tile) {
 }
 
 BlockChecker::BlockChecker(const TileProgram& program) : program_(program) {
-  std::vector<Tensor> all = attention_tensors();
-  for (Tensor tensor : program.tensors())
-    if (tensor.means(Meaning::table)) all.push_back(tensor);
-  for (Tensor tensor : all) {
+  for (Tensor tensor : program.tensors()) {
     TensorLayout& layout = layouts_[index(tensor)];
     layout = tensor_layout(program.problem(), program.tile(), tensor);
     stores_[index(tensor)].assign(static_cast<std::size_t>(layout.planes * layout.rows * layout.cols), 0);
+    additions_[index(tensor)] = stores_[index(tensor)];
   }
-  scores_.assign(stores_[index(tensors::s)].size(), 0);
+  const AttentionProblem& p = program.problem();
+  scores_.assign(static_cast<std::size_t>(p.query_planes() * p.seq_q * p.seq_kv), 0);
 }
 
 std::int64_t BlockChecker::cell(const TileRef& tile, std::int64_t row, std::int64_t col) const {
@@ -67,13 +63,18 @@ int BlockChecker::stored(Tensor tensor, std::int64_t plane, std::int64_t row, st
   return stores_[index(tensor)][static_cast<std::size_t>((plane * layout.rows + row) * layout.cols + col)];
 }
 
+int BlockChecker::added(Tensor tensor, std::int64_t plane, std::int64_t row, std::int64_t col) const {
+  const TensorLayout& layout = layouts_[index(tensor)];
+  return additions_[index(tensor)][static_cast<std::size_t>((plane * layout.rows + row) * layout.cols + col)];
+}
+
 int BlockChecker::scored(std::int64_t plane, std::int64_t row, std::int64_t key) const {
   const AttentionProblem& p = program_.problem();
   return scores_[static_cast<std::size_t>((plane * p.seq_q + row) * p.seq_kv + key)];
 }
 
 BlockChecker::Buffer& BlockChecker::buffer(Slot slot, std::int32_t ring) {
-  return buffers_[{slot, has_ring(slot) ? ring : 0}];
+  return buffers_[{slot, slot.is_ring() ? ring : 0}];
 }
 
 std::vector<Slot> BlockChecker::reads(const Operation& op) const {
@@ -97,7 +98,7 @@ std::string BlockChecker::check_block(const BlockOperations& block) {
     if (wrong.empty() && (op.iteration < iteration || op.iteration > block.iterations))
       wrong = "its iteration goes back, or too far";
     if (wrong.empty()) wrong = op.kind == OpKind::load ? check_load(op, self) : check_reads(op, self);
-    if (wrong.empty()) wrong = op.kind == OpKind::store ? check_store(op) : op.kind == OpKind::load ? "" : check_compute(op);
+    if (wrong.empty()) wrong = writes_memory(op.kind) ? check_store(op) : op.kind == OpKind::load ? "" : check_compute(op);
     if (!wrong.empty())
       return fmt::format("launch {} block {} operation {} ({}, line {}): {}", block.launch, block.block, n, to_string(op.kind),
                          op.line, wrong);
@@ -123,10 +124,16 @@ std::string BlockChecker::check_place(const Operation& op) const {
     if (t.rows != 1 || t.row != block_->domain.first / block_q) return "its list is of other queries";
     return op.wait_load < -1 || op.issue_after < -1 ? "an index is below -1" : "";
   }
-  const bool keys_side = t.tensor == tensors::k || t.tensor == tensors::v;
-  const std::int64_t plane = keys_side ? program_.problem().kv_plane_of(block_->domain.plane) : block_->domain.plane;
-  if (t.plane != plane) return fmt::format("its tile is in plane {}, not {}", t.plane, plane);
-  if (!keys_side && (t.row < block_->domain.first || t.row + t.rows > block_->domain.end())) return "its rows are not the block's";
+  const bool keys_side = t.tensor->rows == Axis::key;
+  const Domain& own = block_->domain;
+  if (own.axis == Axis::query || keys_side) {
+    const std::int64_t plane = own.axis == Axis::query && keys_side ? program_.problem().kv_plane_of(own.plane) : own.plane;
+    if (t.plane != plane) return fmt::format("its tile is in plane {}, not {}", t.plane, plane);
+  } else if (program_.problem().kv_plane_of(t.plane) != own.plane) {
+    return fmt::format("its tile is in plane {}, which does not read key plane {}", t.plane, own.plane);
+  }
+  if (t.tensor->rows == own.axis && (t.row < own.first || t.row + t.rows > own.end())) return "its rows are not the block's";
+  if (t.tensor->cols == own.axis && (t.col < own.first || t.col + t.cols > own.end())) return "its columns are not the block's";
   if (op.q_tile >= 0 && t.row / program_.tile().block_q != op.q_tile && !keys_side) return "its query tile is another";
   if (op.kv_tile >= 0 && keys_side && t.row / program_.tile().block_kv != op.kv_tile) return "its key tile is another";
   if (op.iteration < -1 || op.wait_load < -1 || op.issue_after < -1) return "an index is below -1";
@@ -140,15 +147,14 @@ std::string BlockChecker::check_load(const Operation& op, std::int32_t self) {
   const int stages = program_.launches()[static_cast<std::size_t>(block_->launch)].needs.stages;
   // Registers are no ring, and neither is shared memory that is filled once and kept.
   const bool reused = is_shared(*block_, op.dst) && buffer(op.dst, op.ring).last_use >= 0;
-  if (op.ring < 0 || (op.ring > 0 && !has_ring(op.dst)) || (reused && op.ring >= stages))
+  if (op.ring < 0 || (op.ring > 0 && !op.dst.is_ring()) || (reused && op.ring >= stages))
     return fmt::format("ring {} of {} buffers", op.ring, stages);
   Buffer& target = buffer(op.dst, op.ring);
   if (op.issue_after < target.last_use) return fmt::format("its buffer is in use until {}", target.last_use);
   const std::int64_t sectors = count_sectors(layouts_[index(op.tile.tensor)], op.tile);
   if (op.bytes != sectors * sector_size) return fmt::format("{} bytes, but {} sectors", op.bytes, sectors);
   const bool shared = is_shared(*block_, op.dst);
-  const std::int64_t element = element_bytes(program_.problem().dtype);
-  if (op.smem_write_bytes != (shared ? element * op.rows * op.cols : 0)) return "its shared-memory bytes are wrong";
+  if (op.smem_write_bytes != (shared ? element(op.tile.tensor) * op.rows * op.cols : 0)) return "its shared-memory bytes are wrong";
 
   const auto outputs = program_.outputs();
   if (std::find(outputs.begin(), outputs.end(), op.tile.tensor) != outputs.end())
@@ -160,7 +166,8 @@ std::string BlockChecker::check_load(const Operation& op, std::int32_t self) {
   // What a later load of the same elements reads must have been stored by an operation that is over when the load is issued.
   for (std::int32_t n = self - 1; n > op.issue_after; --n) {
     const Operation& earlier = block_->operations[static_cast<std::size_t>(n)];
-    const bool same = earlier.kind == OpKind::store && earlier.tile.tensor == op.tile.tensor && earlier.tile.row == op.tile.row;
+    const bool same = writes_memory(earlier.kind) && earlier.tile.tensor == op.tile.tensor && earlier.tile.plane == op.tile.plane &&
+                      earlier.tile.row == op.tile.row;
     if (same) return fmt::format("it may be issued before store {} of the same tile", n);
   }
   target = {true, self, self, op.rows, op.cols, op.tile, false};
@@ -171,15 +178,14 @@ std::string BlockChecker::check_load(const Operation& op, std::int32_t self) {
 std::string BlockChecker::check_reads(const Operation& op, std::int32_t self) {
   std::int32_t wait = -1;
   std::int64_t smem_read = 0;
-  const std::int64_t element = element_bytes(program_.problem().dtype);
-  const int warps = program_.launches()[static_cast<std::size_t>(block_->launch)].needs.warps_sharing_rows;
+  const KernelNeeds& needs = program_.launches()[static_cast<std::size_t>(block_->launch)].needs;
   for (Slot slot : reads(op)) {
     Buffer& source = buffer(slot, op.ring);
     if (!source.full) return fmt::format("it reads {}, which holds nothing", to_string(slot));
     wait = std::max(wait, source.load);
     source.last_use = self;
-    const bool by_every_warp = op.kind == OpKind::matmul && slot == op.src[1];
-    if (is_shared(*block_, slot)) smem_read += element * source.rows * source.cols * (by_every_warp ? warps : 1);
+    const int times = op.kind != OpKind::matmul ? 1 : slot == op.src[1] ? needs.warps_sharing_rows : needs.warps_sharing_keys;
+    if (is_shared(*block_, slot)) smem_read += element(slot.tensor()) * source.rows * source.cols * times;
   }
   // A kernel may wait for more than it reads here, but for no load that comes later.
   if (op.wait_load < wait || op.wait_load >= self)
@@ -202,14 +208,24 @@ std::string BlockChecker::check_store(const Operation& op) {
   }
   const std::int64_t sectors = count_sectors(layouts_[index(op.tile.tensor)], op.tile);
   if (op.bytes != sectors * sector_size) return fmt::format("{} bytes, but {} sectors", op.bytes, sectors);
+  const bool adds = op.kind == OpKind::reduce_add;
+  if (adds && element(op.tile.tensor) != 4) return "it adds to what is no fp32 tensor";
+  std::vector<int>& counts = (adds ? additions_ : stores_)[index(op.tile.tensor)];
   for (std::int64_t r = 0; r < op.rows; ++r)
-    for (std::int64_t c = 0; c < op.cols; ++c) ++stores_[index(op.tile.tensor)][static_cast<std::size_t>(cell(op.tile, r, c))];
+    for (std::int64_t c = 0; c < op.cols; ++c) {
+      const auto at = static_cast<std::size_t>(cell(op.tile, r, c));
+      if (adds && stores_[index(op.tile.tensor)][at] == 0) return "it adds to what nothing has written";
+      ++counts[at];
+    }
+  if (adds) reduced_bytes += op.bytes;
   bytes_[index(op.tile.tensor)][static_cast<std::size_t>(Link::sm_to_l2)] += op.bytes;
   return {};
 }
 
 std::string BlockChecker::check_compute(const Operation& op) {
   if (op.bytes != 0) return "it moves bytes";
+  if (op.smem_write_bytes != (is_shared(*block_, op.dst) ? element(op.dst.tensor()) * op.rows * op.cols : 0))
+    return "its result's shared-memory bytes are wrong";
   if (std::string wrong = check_shapes(op); !wrong.empty()) return wrong;
   if (std::string wrong = check_scores(op); !wrong.empty()) return wrong;
   const bool masked = op.kind == OpKind::mask || (op.kind == OpKind::modify && buffer(op.dst, op.ring).masked);
@@ -230,8 +246,8 @@ std::string BlockChecker::check_shapes(const Operation& op) {
   std::int64_t flops = std::int64_t{op.rows} * op.cols, ex = 0;
   switch (op.kind) {
     case OpKind::matmul:
-      fits =
-          is(op.src[0], op.rows, op.inner) && (op.transpose ? is(op.src[1], op.cols, op.inner) : is(op.src[1], op.inner, op.cols));
+      fits = (op.transpose_left ? is(op.src[0], op.inner, op.rows) : is(op.src[0], op.rows, op.inner)) &&
+             (op.transpose ? is(op.src[1], op.cols, op.inner) : is(op.src[1], op.inner, op.cols));
       flops *= 2 * op.inner;
       break;
     case OpKind::row_max:
@@ -298,17 +314,23 @@ std::string BlockChecker::check_shapes(const Operation& op) {
 
 std::string BlockChecker::check_scores(const Operation& op) {
   const AttentionProblem& p = program_.problem();
-  if (op.kind == OpKind::matmul && op.dst == tiles::s) {
+  if (op.kind == OpKind::matmul && op.transpose) {
     const TileRef &q = buffer(op.src[0], op.ring).tile, &k = buffer(op.src[1], op.ring).tile;
-    if (q.row != op.tile.row || k.row != op.tile.col) return "it multiplies other tiles than those of its place";
+    if (q.row != op.tile.row || k.row != op.tile.col || q.plane != op.tile.plane)
+      return "it multiplies other tiles than those of its place";
     for (std::int64_t r = 0; r < op.rows; ++r)
-      for (std::int64_t c = 0; c < op.cols; ++c) ++scores_[static_cast<std::size_t>(cell(op.tile, r, c))];
+      for (std::int64_t c = 0; c < op.cols && op.dst == tiles::s; ++c) ++scores_[static_cast<std::size_t>(cell(op.tile, r, c))];
   }
   if (op.kind == OpKind::matmul && !op.transpose) {
     const TileRef &weights = buffer(op.src[0], op.ring).tile, &v = buffer(op.src[1], op.ring).tile;
-    if (weights.col != v.row || weights.row != op.tile.row) return "it weighs other rows of V than those of its scores";
+    const bool by_columns = op.transpose_left;  // of the weights, as dV = Pᵀ dO
+    if ((by_columns ? weights.row : weights.col) != v.row || (by_columns ? weights.col : weights.row) != op.tile.row)
+      return "it weighs other rows than those of its weights";
+    const bool other_heads = by_columns ? weights.plane != v.plane : weights.plane != op.tile.plane;
+    if (other_heads) return "its weights are those of another head";
   }
-  const bool first_look = op.kind == OpKind::row_max && op.src[1] == tiles::s && !is_shared(*block_, tiles::s);
+  const bool looks = op.kind == OpKind::row_max ? op.src[1] == tiles::s : op.kind == OpKind::exp && op.src[0] == tiles::s;
+  const bool first_look = looks && !is_shared(*block_, tiles::s);
   if (first_look && p.causal) {
     const Buffer& s = buffer(tiles::s, op.ring);
     const bool sees_all = p.visible_keys(s.tile.row) >= s.tile.col + s.tile.cols;

@@ -22,10 +22,11 @@ class BlockChecker {
   std::string check_block(const BlockOperations& block);
 
   std::int64_t bytes(Tensor tensor, Link link) const { return bytes_[index(tensor)][static_cast<std::size_t>(link)]; }
-  std::int64_t matmul_flops = 0, exps = 0;
+  std::int64_t matmul_flops = 0, exps = 0, reduced_bytes = 0;
   std::set<int> lines;
-  /// How often an element was stored; how often a score was made by a product.
+  /// How often an element was stored, and added to; how often a score was made by a product.
   int stored(Tensor tensor, std::int64_t plane, std::int64_t row, std::int64_t col) const;
+  int added(Tensor tensor, std::int64_t plane, std::int64_t row, std::int64_t col) const;
   int scored(std::int64_t plane, std::int64_t row, std::int64_t key) const;
 
  private:
@@ -39,6 +40,7 @@ class BlockChecker {
   };
   static std::size_t index(Tensor tensor) { return tensor.index(); }
 
+  std::int64_t element(Tensor tensor) const { return layouts_[index(tensor)].element_bytes; }
   std::string check_place(const Operation& op) const;
   std::string check_load(const Operation& op, std::int32_t self);
   std::string check_store(const Operation& op);
@@ -53,7 +55,7 @@ class BlockChecker {
   const TileProgram& program_;
   std::array<TensorLayout, most_tensors> layouts_;
   std::array<std::array<std::int64_t, link_count>, most_tensors> bytes_{};
-  std::array<std::vector<int>, most_tensors> stores_;
+  std::array<std::vector<int>, most_tensors> stores_, additions_;
   std::vector<int> scores_;
   std::map<std::pair<Slot, std::int32_t>, Buffer> buffers_;  // of the block being walked
   const BlockOperations* block_ = nullptr;

@@ -1,0 +1,94 @@
+// Float64 gradients of attention, row by row of the queries.
+#include "sim/numerics/reference_gradients.h"
+
+#include <cmath>
+
+#include "sim/numerics/inputs.h"
+#include "sim/numerics/reference.h"
+#include "sim/programs/backward_tensors.h"
+
+namespace tilescope {
+
+ReferenceGradients reference_gradients(const AttentionProblem& p, const InputSource& inputs, std::int64_t plane) {
+  const auto rows = static_cast<std::int32_t>(p.seq_q), keys = static_cast<std::int32_t>(p.seq_kv),
+             dim = static_cast<std::int32_t>(p.head_dim);
+  const auto q_plane = static_cast<std::int32_t>(plane), kv_plane = static_cast<std::int32_t>(p.kv_plane_of(plane));
+  const Matrix q = input_tile(inputs, p, {tensors::q, q_plane, 0, rows, 0, dim});
+  const Matrix k = input_tile(inputs, p, {tensors::k, kv_plane, 0, keys, 0, dim});
+  const Matrix v = input_tile(inputs, p, {tensors::v, kv_plane, 0, keys, 0, dim});
+  const Matrix d_o = input_tile(inputs, p, {tensors::d_o, q_plane, 0, rows, 0, dim});
+  const ReferencePlane forward(p, inputs, plane);
+  const double scale = p.scale();
+  const auto cell = [](std::int32_t row, std::int32_t cols, std::int32_t col) {
+    return static_cast<std::size_t>(row) * static_cast<std::size_t>(cols) + static_cast<std::size_t>(col);
+  };
+
+  ReferenceGradients made;
+  made.d_q.assign(cell(rows, dim, 0), 0);
+  made.d_k.assign(cell(keys, dim, 0), 0);
+  made.d_v.assign(cell(keys, dim, 0), 0);
+  made.d_p.assign(cell(rows, keys, 0), 0);
+  made.d_s.assign(cell(rows, keys, 0), 0);
+  made.row_dot.assign(static_cast<std::size_t>(rows), 0);
+  for (std::int32_t r = 0; r < rows; ++r) {
+    const ReferenceRow row = forward.row(r);
+    double& row_dot = made.row_dot[static_cast<std::size_t>(r)];
+    for (std::int32_t c = 0; c < keys; ++c) {
+      if (row.scores[static_cast<std::size_t>(c)] == -HUGE_VAL) continue;
+      const double weight = row.probabilities[static_cast<std::size_t>(c)];
+      double d_p = 0;
+      for (std::int32_t t = 0; t < dim; ++t) {
+        made.d_v[cell(c, dim, t)] += weight * d_o.at(r, t);
+        d_p += static_cast<double>(d_o.at(r, t)) * v.at(c, t);
+      }
+      made.d_p[cell(r, keys, c)] = d_p;
+      row_dot += weight * d_p;
+    }
+    for (std::int32_t c = 0; c < keys; ++c) {
+      const double weight = row.probabilities[static_cast<std::size_t>(c)];
+      if (weight == 0) continue;
+      const double d_s = weight * (made.d_p[cell(r, keys, c)] - row_dot);
+      made.d_s[cell(r, keys, c)] = d_s;
+      for (std::int32_t t = 0; t < dim; ++t) {
+        made.d_q[cell(r, dim, t)] += scale * d_s * k.at(c, t);
+        made.d_k[cell(c, dim, t)] += scale * d_s * q.at(r, t);
+      }
+    }
+  }
+  return made;
+}
+
+Matrix reference_gradient_plane(const AttentionProblem& p, const InputSource& inputs, std::int64_t plane, Tensor tensor) {
+  const bool by_key = tensor->planes == Planes::key;
+  const std::int64_t group = p.heads / p.kv_heads;
+  // Every query head that reads a key head adds its part.
+  const std::int64_t first = by_key ? plane / p.kv_heads * p.heads + plane % p.kv_heads * group : plane;
+  const auto of = [&](const ReferenceGradients& all) -> const std::vector<double>& {
+    if (!tensor->gradient) return all.row_dot;
+    switch (tensor->meaning) {
+      case Meaning::key:
+        return all.d_k;
+      case Meaning::value:
+        return all.d_v;
+      case Meaning::score:
+        return all.d_s;
+      case Meaning::probability:
+        return all.d_p;
+      default:
+        return all.d_q;
+    }
+  };
+  std::vector<double> sum;
+  for (std::int64_t head = first; head < first + (by_key ? group : 1); ++head) {
+    const ReferenceGradients all = reference_gradients(p, inputs, head);
+    const std::vector<double>& part = of(all);
+    if (sum.empty()) sum.assign(part.size(), 0);
+    for (std::size_t i = 0; i < part.size(); ++i) sum[i] += part[i];
+  }
+  const TensorLayout layout = tensor_layout(p, TileShape{}, tensor);
+  Matrix result(static_cast<int>(layout.rows), static_cast<int>(layout.cols));
+  for (std::size_t i = 0; i < sum.size(); ++i) result.values[i] = static_cast<float>(sum[i]);
+  return result;
+}
+
+}  // namespace tilescope

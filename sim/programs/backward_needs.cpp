@@ -1,0 +1,186 @@
+// Estimates of threads, registers, shared memory and tiles of backward kernels.
+#include "sim/programs/backward_needs.h"
+
+#include <algorithm>
+
+#include "sim/core/tensor.h"
+#include "sim/core/units.h"
+#include "sim/programs/kernel_needs.h"
+
+namespace tilescope {
+
+namespace {
+
+constexpr std::int64_t warp_threads = 32;
+constexpr std::int64_t rows_of_warp = 16;           // what one tensor-core instruction covers
+constexpr std::int64_t registers_beside_sums = 63;  // as the compiled flash2 has
+constexpr std::int64_t least_registers = 24, most_registers = 255;
+constexpr std::int64_t scratch_bytes = 128;
+constexpr double large_shared_bytes = 99 * 1024;
+
+std::int64_t warps_for(std::int64_t rows, std::int64_t rows_a_warp, std::int64_t most) {
+  return std::clamp(ceil_div(rows, rows_a_warp), std::int64_t{1}, most);
+}
+
+/// Warps of a block of tile pairs: up to four along the queries and two along the keys.
+KernelNeeds pair_needs(const TileShape& tile, std::int64_t sums) {
+  KernelNeeds needs;
+  needs.warps_sharing_rows = static_cast<int>(warps_for(tile.block_q, rows_of_warp, 4));
+  needs.warps_sharing_keys = static_cast<int>(warps_for(tile.block_kv, 2 * rows_of_warp, 2));
+  needs.threads = static_cast<int>(needs.warps_sharing_rows * needs.warps_sharing_keys * warp_threads);
+  needs.registers_per_thread =
+      static_cast<int>(std::clamp(registers_beside_sums + ceil_div(sums, needs.threads), least_registers, most_registers));
+  needs.waiting = 0.42;
+  needs.setup_instructions = 290;
+  return needs;
+}
+
+std::int64_t row_bytes(const AttentionProblem& problem) {
+  return problem.head_dim * element_bytes(problem.dtype);
+}
+std::int64_t pair_bytes(const AttentionProblem& problem, const TileShape& tile) {
+  return tile.block_q * tile.block_kv * element_bytes(problem.dtype);
+}
+
+/// As many buffers of `stage_bytes` as `tile` asks for; where it does not, two if they fit beside `fixed_bytes`, else one.
+void set_stages(KernelNeeds& needs, std::int64_t fixed_bytes, std::int64_t stage_bytes, const ProgramTile& tile,
+                const GpuSpec& gpu) {
+  const auto both = static_cast<double>(fixed_bytes + 2 * stage_bytes);
+  needs.stages = tile.stages > 0 ? static_cast<int>(tile.stages) : both <= gpu.sm_shared_bytes_per_block ? 2 : 1;
+  needs.shared_bytes = fixed_bytes + needs.stages * stage_bytes;
+}
+
+bool is_large(const GpuSpec& gpu) {
+  return gpu.sm_shared_bytes_per_block >= large_shared_bytes;
+}
+bool fits(const KernelNeeds& needs, const GpuSpec& gpu) {
+  return why_block_does_not_fit(needs, gpu).empty();
+}
+
+/// Halves the longer side until `fits`; at 1 x 1 it stays, and occupancy() says what is missing.
+template <class Fits>
+TileShape shrink(TileShape tile, Fits fits) {
+  while (!fits(tile) && (tile.block_q > 1 || tile.block_kv > 1)) {
+    std::int64_t& longer = tile.block_kv >= tile.block_q ? tile.block_kv : tile.block_q;
+    longer = ceil_div(longer, 2);
+  }
+  return tile;
+}
+
+TileShape published_tile(const AttentionProblem& problem, const GpuSpec& gpu) {
+  if (!is_large(gpu)) return {16, 16};
+  if (problem.dtype == DataType::fp32 || problem.head_dim > 128) return {64, 64};
+  return problem.head_dim <= 64 ? TileShape{128, 128} : TileShape{64, 128};
+}
+
+}  // namespace
+
+KernelNeeds row_pass_needs(const AttentionProblem& problem, const TileShape& tile) {
+  KernelNeeds needs;
+  needs.threads = static_cast<int>(warps_for(tile.block_q, rows_of_warp, 8) * warp_threads);
+  // O and dO of its rows in 16 bits, or the fp32 sums.
+  const std::int64_t held = ceil_div(tile.block_q * problem.head_dim, needs.threads);
+  needs.registers_per_thread = static_cast<int>(std::clamp(32 + held, least_registers, most_registers));
+  needs.has_products = false;
+  needs.waiting = 0.4;
+  needs.setup_instructions = 60;
+  return needs;
+}
+
+KernelNeeds flash2_backward_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
+  const std::int64_t row = row_bytes(problem);
+  KernelNeeds needs = pair_needs(tile, 2 * tile.block_kv * problem.head_dim + 2 * tile.block_q * tile.block_kv);
+  set_stages(needs, (tile.block_q + 2 * tile.block_kv) * row + 2 * pair_bytes(problem, tile), tile.block_q * row, tile, gpu);
+  return needs;
+}
+
+KernelNeeds two_pass_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
+  const std::int64_t row = row_bytes(problem);
+  // A block of keys is that of flash2_backward. A block of queries keeps Q and dO, and K and V pass; dS stays in registers.
+  const std::int64_t keys_fixed = (tile.block_q + 2 * tile.block_kv) * row + 2 * pair_bytes(problem, tile);
+  const std::int64_t keys_stage = tile.block_q * row, queries_fixed = 2 * tile.block_q * row,
+                     queries_stage = 2 * tile.block_kv * row;
+  const auto larger = [&](std::int64_t stages) {
+    return std::max(keys_fixed + stages * keys_stage, queries_fixed + stages * queries_stage);
+  };
+  KernelNeeds needs = pair_needs(tile, 2 * tile.block_kv * problem.head_dim + 2 * tile.block_q * tile.block_kv);
+  needs.stages = tile.stages > 0                                                   ? static_cast<int>(tile.stages)
+                 : static_cast<double>(larger(2)) <= gpu.sm_shared_bytes_per_block ? 2
+                                                                                   : 1;
+  needs.shared_bytes = larger(needs.stages);
+  return needs;
+}
+
+KernelNeeds flash1_backward_needs(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu) {
+  const std::int64_t row = row_bytes(problem);
+  KernelNeeds needs = pair_needs(tile, 2 * tile.block_kv * problem.head_dim + 2 * tile.block_q * tile.block_kv);
+  needs.shared_bytes = gpu.has_l2() ? 2 * (tile.block_q + tile.block_kv) * row + 2 * pair_bytes(problem, tile)
+                                    : (tile.block_q + 2 * tile.block_kv) * row;
+  return needs;
+}
+
+KernelNeeds pair_product_needs(const AttentionProblem& problem, const TileShape& tile) {
+  KernelNeeds needs = pair_needs(tile, tile.block_q * tile.block_kv);
+  needs.shared_bytes = (tile.block_q + tile.block_kv) * row_bytes(problem);
+  return needs;
+}
+
+KernelNeeds sum_product_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu, Axis kept) {
+  const std::int64_t rows = kept == Axis::key ? tile.block_kv : tile.block_q;
+  const std::int64_t passing = kept == Axis::key ? tile.block_q : tile.block_kv;
+  KernelNeeds needs = pair_needs(tile, rows * problem.head_dim);
+  set_stages(needs, 0, pair_bytes(problem, tile) + passing * row_bytes(problem), tile, gpu);
+  return needs;
+}
+
+GradientRows gradient_rows(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu) {
+  const std::int64_t most = std::min<std::int64_t>(4, tile.block_q);
+  const std::int64_t both = 2 * row_pitch(problem.seq_kv, problem.dtype) * element_bytes(problem.dtype);
+  const std::int64_t fit = static_cast<std::int64_t>(gpu.sm_shared_bytes_per_block - static_cast<double>(scratch_bytes)) / both;
+  if (fit < 1) return {most, false};
+  return {std::min(most, fit), true};
+}
+
+KernelNeeds gradient_rows_needs(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu) {
+  const GradientRows rows = gradient_rows(problem, tile, gpu);
+  KernelNeeds needs;
+  needs.threads = static_cast<int>(4 * warp_threads);
+  needs.registers_per_thread = 40;
+  needs.has_products = false;
+  needs.waiting = 0.6;
+  needs.setup_instructions = 100;
+  const std::int64_t row = row_pitch(problem.seq_kv, problem.dtype) * element_bytes(problem.dtype);
+  needs.shared_bytes = scratch_bytes + (rows.kept ? 2 * rows.rows * row : 0);
+  return needs;
+}
+
+TileShape flash2_backward_tile(const AttentionProblem& problem, const GpuSpec& gpu) {
+  return shrink(published_tile(problem, gpu),
+                [&](const TileShape& tile) { return fits(flash2_backward_needs(problem, tile, gpu), gpu); });
+}
+
+TileShape two_pass_tile(const AttentionProblem& problem, const GpuSpec& gpu) {
+  return shrink(published_tile(problem, gpu), [&](const TileShape& tile) { return fits(two_pass_needs(problem, tile, gpu), gpu); });
+}
+
+TileShape flash1_backward_tile(const AttentionProblem& problem, const GpuSpec& gpu) {
+  const std::int64_t d = problem.head_dim;
+  if (!gpu.has_l2()) {
+    const auto memory = static_cast<std::int64_t>(gpu.sm_shared_bytes_per_block) / element_bytes(problem.dtype);
+    const std::int64_t keys = std::max<std::int64_t>(1, ceil_div(memory, 4 * d));
+    const TileShape paper = {std::min({keys, d, problem.seq_q}), std::min({keys, problem.seq_kv, std::int64_t{4096}})};
+    return shrink(paper, [&](const TileShape& tile) { return fits(flash1_backward_needs(problem, tile, gpu), gpu); });
+  }
+  const std::int64_t side = is_large(gpu) ? 64 : 16;
+  return shrink({side, side}, [&](const TileShape& tile) { return fits(flash1_backward_needs(problem, tile, gpu), gpu); });
+}
+
+TileShape standard_backward_tile(const AttentionProblem& problem, const GpuSpec& gpu) {
+  const TileShape wish = is_large(gpu) ? TileShape{128, 128} : TileShape{16, 16};
+  return shrink(wish, [&](const TileShape& tile) {
+    return fits(pair_product_needs(problem, tile), gpu) && fits(sum_product_needs(problem, tile, gpu, Axis::key), gpu) &&
+           fits(sum_product_needs(problem, tile, gpu, Axis::query), gpu) && fits(gradient_rows_needs(problem, tile, gpu), gpu);
+  });
+}
+
+}  // namespace tilescope

@@ -1,0 +1,79 @@
+// What backward programs share: which query tiles a key tile visits, where a block of keys works, and the launch that makes D.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "sim/programs/backward_tensors.h"
+#include "sim/programs/block_builder.h"
+
+namespace tilescope {
+
+/// A query tile that a block of keys visits.
+struct QueryTile {
+  std::int64_t index = 0;
+  bool partial = false;  // to be masked element by element
+};
+
+/// The query tiles that see some key of tile `j`, in the order in which forward programs visit keys.
+inline std::vector<QueryTile> query_visits(const TileGrid& grid, std::int64_t plane, std::int64_t j) {
+  std::vector<QueryTile> found;
+  for (std::int64_t i = 0; i < grid.query_tiles; ++i)
+    if (const TileVisibility seen = grid.visibility(plane, i, j); seen != TileVisibility::empty)
+      found.push_back({i, seen == TileVisibility::partial});
+  if (grid.key_order == KeyOrder::descending) std::reverse(found.begin(), found.end());
+  return found;
+}
+
+/// Query heads that read one key head.
+inline std::int64_t group_of(const AttentionProblem& problem) {
+  return problem.heads / problem.kv_heads;
+}
+/// The first of the query planes that read a plane of keys.
+inline std::int64_t first_query_plane(const AttentionProblem& problem, std::int64_t kv_plane) {
+  return kv_plane / problem.kv_heads * problem.heads + kv_plane % problem.kv_heads * group_of(problem);
+}
+inline std::int64_t key_planes(const AttentionProblem& problem) {
+  return problem.batch * problem.kv_heads;
+}
+
+/// What a block of key tile `j` visits, of every query head of its group.
+struct GroupVisit {
+  std::int64_t plane = 0;
+  QueryTile tile;
+};
+inline std::vector<GroupVisit> group_visits(const TileGrid& grid, std::int64_t kv_plane, std::int64_t j) {
+  std::vector<GroupVisit> found;
+  const std::int64_t first = first_query_plane(grid.problem, kv_plane);
+  for (std::int64_t plane = first; plane < first + group_of(grid.problem); ++plane)
+    for (const QueryTile& tile : query_visits(grid, plane, j)) found.push_back({plane, tile});
+  return found;
+}
+
+/// The place of a block that owns key tile `j`. Without a mask every whole tile does the same; a causal mask makes each its own.
+inline std::optional<BlockPlace> place_of_keys(const BlockPlan& plan, std::int64_t kv_plane, std::int64_t j, bool alike) {
+  const AttentionProblem& problem = plan.grid.problem;
+  if (!plan.rows_are_whole(tensors::q) || problem.mask) return std::nullopt;
+  const TileRange keys = plan.grid.keys(j);
+  const std::int64_t column = alike && !problem.has_mask() ? 0 : 1 + j;
+  BlockPlace place = plan.place(0, keys, column * 8 + plan.place_in_sector(first_query_plane(problem, kv_plane), 0));
+  place.domain = BlockPlan::along(Axis::key, kv_plane, keys);
+  return place;
+}
+
+/// D = rowsum(dO ∘ O) of the rows of a block.
+struct RowDotLines {
+  LineId load_o, load_d_o, dot, store;
+};
+inline void emit_row_dot(BlockBuilder& b, const RowDotLines& lines) {
+  b.load(lines.load_o, tiles::o);
+  b.load(lines.load_d_o, tiles::d_o);
+  b.copy(lines.dot, tiles::d_o_o, tiles::d_o);
+  b.multiply(lines.dot, tiles::d_o_o, tiles::o);
+  b.row_sum(lines.dot, tiles::row_dot, Slot::none, tiles::d_o_o, Slot::none);
+  b.store(lines.store, tiles::row_dot);
+}
+
+}  // namespace tilescope

@@ -1,0 +1,83 @@
+// The gradients of attention, what a backward pass sums up on its way to them, and its tiles on chip.
+//
+// A tile that stays while others pass by has one buffer; the ones that pass are rings. An index is unique within a program, and
+// within a run of both its passes.
+#pragma once
+
+#include "sim/programs/attention_tensors.h"
+
+namespace tilescope {
+
+namespace tensors {
+
+namespace declared {
+inline constexpr TensorSpec d_o{.name = "dO", .meaning = Meaning::output, .index = 9, .gradient = true};
+inline constexpr TensorSpec d_q{.name = "dQ", .meaning = Meaning::query, .index = 10, .gradient = true};
+inline constexpr TensorSpec d_k{
+    .name = "dK", .meaning = Meaning::key, .index = 11, .planes = Planes::key, .rows = Axis::key, .gradient = true};
+inline constexpr TensorSpec d_v{
+    .name = "dV", .meaning = Meaning::value, .index = 12, .planes = Planes::key, .rows = Axis::key, .gradient = true};
+inline constexpr TensorSpec d_s{.name = "dS", .meaning = Meaning::score, .index = 13, .cols = Axis::key, .gradient = true};
+inline constexpr TensorSpec d_p{.name = "dP", .meaning = Meaning::probability, .index = 14, .cols = Axis::key, .gradient = true};
+inline constexpr TensorSpec row_dot{
+    .name = "D", .meaning = Meaning::row_dot, .index = 15, .cols = Axis::one, .type = DataType::fp32};
+/// The fp32 sum of the parts of dQ that blocks of keys add to it.
+inline constexpr TensorSpec d_q_acc{
+    .name = "dQ_acc", .meaning = Meaning::query, .index = 16, .type = DataType::fp32, .gradient = true};
+}  // namespace declared
+
+inline constexpr Tensor d_o = declared::d_o;
+inline constexpr Tensor d_q = declared::d_q;
+inline constexpr Tensor d_k = declared::d_k;
+inline constexpr Tensor d_v = declared::d_v;
+inline constexpr Tensor d_s = declared::d_s;
+inline constexpr Tensor d_p = declared::d_p;
+inline constexpr Tensor row_dot = declared::row_dot;
+inline constexpr Tensor d_q_acc = declared::d_q_acc;
+
+}  // namespace tensors
+
+namespace tiles {
+
+namespace declared {
+inline constexpr TileSpec q_ring{.name = "Q", .tensor = tensors::q, .index = 17, .ring = true};
+inline constexpr TileSpec k_kept{.name = "K", .tensor = tensors::k, .index = 18};
+inline constexpr TileSpec v_kept{.name = "V", .tensor = tensors::v, .index = 19};
+inline constexpr TileSpec d_o{.name = "dO", .tensor = tensors::d_o, .index = 20};
+inline constexpr TileSpec d_o_ring{.name = "dO", .tensor = tensors::d_o, .index = 21, .ring = true};
+inline constexpr TileSpec row_dot{.name = "D", .tensor = tensors::row_dot, .index = 22};
+inline constexpr TileSpec d_p{.name = "dP", .tensor = tensors::d_p, .index = 23};
+inline constexpr TileSpec d_p_ring{.name = "dP", .tensor = tensors::d_p, .index = 31, .ring = true};
+inline constexpr TileSpec d_s{.name = "dS", .tensor = tensors::d_s, .index = 24};
+inline constexpr TileSpec d_s_ring{.name = "dS", .tensor = tensors::d_s, .index = 29, .ring = true};
+inline constexpr TileSpec d_q{.name = "dQ", .tensor = tensors::d_q, .index = 25};
+inline constexpr TileSpec d_k{.name = "dK", .tensor = tensors::d_k, .index = 26};
+inline constexpr TileSpec d_v{.name = "dV", .tensor = tensors::d_v, .index = 27};
+/// What a pair of tiles adds to dQ, in registers.
+inline constexpr TileSpec d_q_part{.name = "dSK", .tensor = tensors::d_q_acc, .index = 28, .part = TilePart::of_tile};
+inline constexpr TileSpec d_q_acc{.name = "dQ_acc", .tensor = tensors::d_q_acc, .index = 29};
+inline constexpr TileSpec d_o_o{.name = "dO∘O", .tensor = tensors::d_o, .index = 30, .part = TilePart::of_tile};
+inline constexpr TileSpec p_kept{.name = "P", .tensor = tensors::p, .index = 31};
+}  // namespace declared
+
+inline constexpr Slot q_ring = declared::q_ring;
+inline constexpr Slot k_kept = declared::k_kept;
+inline constexpr Slot v_kept = declared::v_kept;
+inline constexpr Slot d_o = declared::d_o;
+inline constexpr Slot d_o_ring = declared::d_o_ring;
+inline constexpr Slot row_dot = declared::row_dot;
+inline constexpr Slot d_p = declared::d_p;
+inline constexpr Slot d_p_ring = declared::d_p_ring;
+inline constexpr Slot d_s = declared::d_s;
+inline constexpr Slot d_s_ring = declared::d_s_ring;
+inline constexpr Slot d_q = declared::d_q;
+inline constexpr Slot d_k = declared::d_k;
+inline constexpr Slot d_v = declared::d_v;
+inline constexpr Slot d_q_part = declared::d_q_part;
+inline constexpr Slot d_q_acc = declared::d_q_acc;
+inline constexpr Slot d_o_o = declared::d_o_o;
+inline constexpr Slot p_kept = declared::p_kept;
+
+}  // namespace tiles
+
+}  // namespace tilescope

@@ -1,0 +1,250 @@
+// flash1_backward: the gradients of flash1, to the letter. Keys are the outer loop and queries the inner one, as forward, so dQ is
+// read and written in HBM in every inner step.
+//
+//   l2_to_sm = B·Hkv·2·Nk·d·e + B·Hq·⌈Nk/Bc⌉·Nq·(4·d·e + 8)                 [K, V; Q, O, dO, dQ, l, m]     without a mask
+//   sm_to_l2 = B·Hkv·4·Nk·d·e + B·Hq·(1 + ⌈Nk/Bc⌉)·Nq·d·e                   [dK, dV; dQ; each zeroed first]
+#include "sim/programs/backward_needs.h"
+#include "sim/programs/backward_parts.h"
+#include "sim/programs/closed_form.h"
+#include "sim/programs/programs.h"
+
+namespace tilescope {
+
+namespace {
+
+constexpr std::string_view id = "flash1_backward";
+
+enum class Line {
+  zero_queries,
+  zero_d_q,
+  store_zero_d_q,
+  zero_keys,
+  zero_d_k,
+  store_zero_d_k,
+  key_loop,
+  load_k,
+  load_v,
+  init,
+  query_loop,
+  load_q,
+  load_o,
+  load_d_o,
+  load_d_q,
+  load_stats,
+  scores,
+  mask,
+  exp,
+  divide,
+  d_v,
+  d_p,
+  row_dot,
+  subtract,
+  d_s,
+  d_q,
+  store_d_q,
+  d_k,
+  store,
+  count
+};
+constexpr ListingLine listing[] = {
+    {0, "for each query tile i", Tensor(), "i = 0 … ⌈Nq/Br⌉ − 1",
+     "One block has a whole head. Before it starts, dQ is zeroed in HBM."},
+    {1, "dQ = 0", tensors::d_q, "dQ = 0", "dQ collects a part from every key tile."},
+    {1, "store dQᵢ → HBM", tensors::d_q, "dQᵢ: Br × d", "The inner loop reads it from there."},
+    {0, "for each key tile j", Tensor(), "j = 0 … ⌈Nk/Bc⌉ − 1", "dK and dV are zeroed too, as the paper has it."},
+    {1, "dK = 0, dV = 0", tensors::d_k, "dK = 0, dV = 0", "Tiles that no query sees keep these zeros."},
+    {1, "store dKⱼ, dVⱼ → HBM", tensors::d_k, "dKⱼ, dVⱼ: Bc × d", "Written again at the end of each outer step."},
+    {0, "for each key tile j", Tensor(), "j = 0 … ⌈Nk/Bc⌉ − 1", "Keys and values are the outer loop: each is loaded once."},
+    {1, "load Kⱼ → shared", tensors::k, "Kⱼ: Bc × d, Bc = ⌈M/4d⌉", "Stays for the whole inner loop."},
+    {1, "load Vⱼ → shared", tensors::v, "Vⱼ: Bc × d", "Stays for the whole inner loop."},
+    {1, "dK̃ = 0, dṼ = 0", tensors::d_k, "dK̃ = 0, dṼ = 0", "The sums of this key tile stay on chip."},
+    {1, "for each query tile i", Tensor(), "i = 0 … ⌈Nq/Br⌉ − 1",
+     "With a causal mask pairs wholly above the diagonal are skipped."},
+    {2, "load Qᵢ → shared", tensors::q, "Qᵢ: Br × d, Br = min(Bc, d)", "All of Q once for each key tile."},
+    {2, "load Oᵢ", tensors::o, "Oᵢ: Br × d", "Only to make D, again in every inner step. FlashAttention-2 makes D once."},
+    {2, "load dOᵢ → shared", tensors::d_o, "dOᵢ: Br × d", "All of dO once for each key tile."},
+    {2, "load dQᵢ", tensors::d_q, "dQᵢ: Br × d", "The sum so far comes back from HBM."},
+    {2, "load lᵢ, mᵢ", tensors::l, "lᵢ, mᵢ: Br", "What the forward pass kept of the softmax."},
+    {2, "S = τ Qᵢ Kⱼᵀ", tensors::s, "S = τ Q Kᵀ, τ = 1/√d", "The scores are made again instead of being read from HBM."},
+    {2, "mask S where key > query", tensors::s, "S[r,c] = −∞ if c > r + Nk − Nq", "Only on tiles that the diagonal crosses."},
+    {2, "P = exp(S − m)", tensors::p, "P = exp(S − m)", "With the final maximum of each row."},
+    {2, "P = P / l", tensors::p, "P = diag(1/l)·P", "With the final sum: the probabilities of the forward pass."},
+    {2, "dṼ = dṼ + Pᵀ dOᵢ", tensors::d_v, "dV = dV + Pᵀ·dO", "The second product."},
+    {2, "dP = dOᵢ Vⱼᵀ", tensors::d_p, "dP = dO·Vᵀ", "The third product."},
+    {2, "D = rowsum(dO ∘ O)", tensors::row_dot, "D = Σ dO·O", "Stands for the row sum of P∘dP over all keys, seen or not."},
+    {2, "dP = dP − D", tensors::d_p, "dP = dP − D", "A row of P sums to 1, so only differences within the row count."},
+    {2, "dS = P ∘ dP", tensors::d_s, "dS = P∘(dP − D)", "The derivative of softmax."},
+    {2, "dQᵢ = dQᵢ + τ dS Kⱼ", tensors::d_q, "dQ = dQ + τ dS·K", "The fourth product."},
+    {2, "store dQᵢ → HBM", tensors::d_q, "dQᵢ: Br × d", "And back to HBM, rounded, in every inner step."},
+    {2, "dK̃ = dK̃ + τ dSᵀ Qᵢ", tensors::d_k, "dK = dK + τ dSᵀ·Q", "The fifth product."},
+    {1, "store dKⱼ, dVⱼ → HBM", tensors::d_k, "dKⱼ, dVⱼ: Bc × d", "The sums of this key tile are complete."},
+};
+
+static_assert(std::size(listing) == static_cast<std::size_t>(Line::count));
+
+Schema declared() {
+  using namespace tensors;
+  return {{q, k, v, s, p, o, m, l, d_o, d_q, d_k, d_v, d_s, d_p, row_dot},
+          {q, k, v, o, m, l, d_o},
+          {d_q, d_k, d_v},
+          {tiles::q, tiles::k_kept, tiles::v_kept, tiles::s, tiles::p, tiles::p_kept, tiles::m, tiles::l, tiles::o, tiles::d_o,
+           tiles::d_o_o, tiles::row_dot, tiles::d_p, tiles::d_s, tiles::d_q, tiles::d_k, tiles::d_v}};
+}
+
+class Flash1Backward final : public TileProgram {
+ public:
+  Flash1Backward(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu)
+      : TileProgram(problem, tile, declared()), plan_(problem, tile, schema()) {
+    LaunchSpec launch{
+        "gradients", key_planes(problem), 1, 1, flash1_backward_needs(problem, tile, gpu), 1, static_cast<int>(std::size(listing))};
+    launch.axis = Axis::key;
+    launches_ = {launch};
+  }
+
+  void emit_block(int launch, std::int64_t block, BlockOperations& out) const override {
+    const TileGrid& grid = plan_.grid;
+    BlockBuilder b(out, plan_, launches_.front().needs, launch, block, BlockPlan::along(Axis::key, block, {0, problem_.seq_kv}),
+                   slot_bits(tiles::q, tiles::k_kept, tiles::v_kept, tiles::d_o, tiles::p_kept, tiles::d_s));
+    const std::int64_t first = first_query_plane(problem_, block), end = first + group_of(problem_);
+    std::int32_t written = -1;  // the last store of dQ: all of it in HBM is whole after it
+    b.keys(-1, {});
+    for (std::int64_t plane = first; plane < end; ++plane)
+      for (std::int64_t i = 0; i < grid.query_tiles; ++i) {
+        b.query_plane(plane);
+        b.queries(i, grid.queries(i));
+        b.fill(Line::zero_d_q, tiles::d_q, 0.0F);
+        written = b.store(Line::store_zero_d_q, tiles::d_q);
+      }
+    b.queries(-1, {});
+    for (std::int64_t j = 0; j < grid.key_tiles; ++j) {
+      b.keys(j, grid.keys(j));
+      b.fill(Line::zero_d_k, tiles::d_k, 0.0F);
+      b.fill(Line::zero_d_k, tiles::d_v, 0.0F);
+      b.store(Line::store_zero_d_k, tiles::d_k);
+      b.store(Line::store_zero_d_k, tiles::d_v);
+    }
+    std::int64_t n = 0;
+    for (std::int64_t turn = 0; turn < grid.key_tiles; ++turn) {
+      const std::int64_t j = grid.key_order == KeyOrder::ascending ? turn : grid.key_tiles - 1 - turn;
+      const std::vector<GroupVisit> visits = ascending_visits(block, j);
+      if (visits.empty()) continue;  // a key tile that no query sees is never loaded
+      b.keys(j, grid.keys(j));
+      b.queries(-1, {});
+      b.iteration(n, 0);
+      b.load(Line::load_k, tiles::k_kept);
+      b.load(Line::load_v, tiles::v_kept);
+      b.fill(Line::init, tiles::d_k, 0.0F);
+      b.fill(Line::init, tiles::d_v, 0.0F);
+      for (const GroupVisit& visit : visits) {
+        b.query_plane(visit.plane);
+        b.queries(visit.tile.index, grid.queries(visit.tile.index));
+        b.iteration(n++, 0);
+        written = emit_pair(b, visit.tile.partial, written);
+      }
+      b.queries(-1, {});
+      b.store(Line::store, tiles::d_k);
+      b.store(Line::store, tiles::d_v);
+    }
+    out.iterations = static_cast<std::int32_t>(n);
+  }
+
+  std::optional<BlockPlace> place_of(int, std::int64_t block) const override {
+    if (!plan_.rows_are_whole(tensors::q) || problem_.mask) return std::nullopt;
+    const TileRange keys{0, problem_.seq_kv};
+    return BlockPlace{plan_.place_in_sector(first_query_plane(problem_, block), 0), BlockPlan::along(Axis::key, block, keys)};
+  }
+
+  std::optional<ClosedForm> closed_form() const override;
+
+ private:
+  /// Only the outer loop follows --key-order.
+  std::vector<GroupVisit> ascending_visits(std::int64_t kv_plane, std::int64_t j) const {
+    std::vector<GroupVisit> visits = group_visits(plan_.grid, kv_plane, j);
+    std::sort(visits.begin(), visits.end(), [](const GroupVisit& a, const GroupVisit& b) {
+      return std::pair(a.plane, a.tile.index) < std::pair(b.plane, b.tile.index);
+    });
+    return visits;
+  }
+
+  /// `written` is the store after which dQ may be read again; returns the next one.
+  std::int32_t emit_pair(BlockBuilder& b, bool masked, std::int32_t written) const {
+    b.load(Line::load_q, tiles::q);
+    b.load(Line::load_o, tiles::o);
+    b.load(Line::load_d_o, tiles::d_o);
+    b.load(Line::load_d_q, tiles::d_q, written);
+    b.load(Line::load_stats, tiles::l);
+    b.load(Line::load_stats, tiles::m);
+    b.matmul(Line::scores, tiles::s, tiles::q, tiles::k_kept, {.transpose = true, .factor = plan_.scale});
+    if (masked) b.mask(Line::mask, tiles::s);
+    b.exp(Line::exp, tiles::p, tiles::s, tiles::m);
+    b.divide(Line::divide, tiles::p, tiles::l);
+    b.copy(Line::divide, tiles::p_kept, tiles::p);
+    b.matmul(Line::d_v, tiles::d_v, tiles::p_kept, tiles::d_o, {.accumulate = true, .transpose_left = true});
+    b.matmul(Line::d_p, tiles::d_p, tiles::d_o, tiles::v_kept, {.transpose = true});
+    b.copy(Line::row_dot, tiles::d_o_o, tiles::d_o);
+    b.multiply(Line::row_dot, tiles::d_o_o, tiles::o);
+    b.row_sum(Line::row_dot, tiles::row_dot, Slot::none, tiles::d_o_o, Slot::none);
+    b.subtract_rows(Line::subtract, tiles::d_p, tiles::row_dot);
+    b.multiply(Line::d_s, tiles::d_p, tiles::p);
+    b.copy(Line::d_s, tiles::d_s, tiles::d_p);
+    b.matmul(Line::d_q, tiles::d_q, tiles::d_s, tiles::k_kept, {.accumulate = true, .factor = plan_.scale});
+    const std::int32_t last = b.store(Line::store_d_q, tiles::d_q);
+    b.matmul(Line::d_k, tiles::d_k, tiles::d_s, tiles::q, {.accumulate = true, .factor = plan_.scale, .transpose_left = true});
+    return last;
+  }
+
+  BlockPlan plan_;
+};
+
+std::optional<ClosedForm> Flash1Backward::closed_form() const {
+  if (!head_tiles_are_whole(problem_, tile_)) return std::nullopt;
+  const VisitSums sums = visit_sums(problem_, tile_);
+  const std::int64_t planes = problem_.query_planes(), kv_planes = key_planes(problem_);
+  const std::int64_t row = problem_.head_dim * element_bytes(problem_.dtype);
+  const Bytes pairs(planes * sums.rows_pairs * row), kv(kv_planes * sums.seen_keys * row);
+  const Bytes gradient(kv_planes * (problem_.seq_kv + sums.seen_keys) * row);
+  const Bytes every(statistic_bytes(problem_, tile_, Visits::every_pair));
+  const std::string visits = formula_for(problem_, "⌈Nk/Bc⌉·Nq", "Σᵢ rowsᵢ·⌈vis(i)/Bc⌉");
+  ClosedForm form;
+  form.terms = {
+      {tensors::q, Link::l2_to_sm, pairs, "B·Hq·d·e·" + visits},
+      {tensors::k, Link::l2_to_sm, kv, "B·Hkv·Nk·d·e"},
+      {tensors::v, Link::l2_to_sm, kv, "B·Hkv·Nk·d·e"},
+      {tensors::o, Link::l2_to_sm, pairs, "B·Hq·d·e·" + visits},
+      {tensors::d_o, Link::l2_to_sm, pairs, "B·Hq·d·e·" + visits},
+      {tensors::m, Link::l2_to_sm, every, "B·Hq·4·" + visits},
+      {tensors::l, Link::l2_to_sm, every, "B·Hq·4·" + visits},
+      {tensors::d_q, Link::l2_to_sm, pairs, "B·Hq·d·e·" + visits},
+      {tensors::d_q, Link::sm_to_l2, Bytes(planes * problem_.seq_q * row) + pairs, "B·Hq·d·e·(Nq + " + visits + ")"},
+      {tensors::d_k, Link::sm_to_l2, gradient, "2·B·Hkv·Nk·d·e"},
+      {tensors::d_v, Link::sm_to_l2, gradient, "2·B·Hkv·Nk·d·e"},
+  };
+  form.flops = planes * 10 * problem_.head_dim * sums.rows_keys;
+  form.exps = planes * sums.rows_keys;
+  form.order = "Θ(N²d²/M)";
+  return form;
+}
+
+Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
+  return make_backward<Flash1Backward>(id, problem, tile, gpu);
+}
+
+}  // namespace
+
+ProgramInfo flash1_backward_program() {
+  return {id,
+          "FlashAttention-1 backward",
+          "backward",
+          "arXiv:2205.14135, Algorithm 4",
+          "Over standard backward: P is made again from l and m, so no N × N matrix is kept or stored.",
+          listing,
+          flash1_backward_tile,
+          make,
+          {},
+          {},
+          Pass::backward,
+          "flash1",
+          "Flash-1 backward"};
+}
+
+}  // namespace tilescope

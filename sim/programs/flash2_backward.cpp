@@ -1,0 +1,259 @@
+// flash2_backward: the gradients of flash2. A block owns a key tile and sums its dK and dV; what it finds of dQ it adds to fp32
+// sums in HBM, through the L2.
+//
+//   l2_to_sm = B·Hkv·2·Nk·d·e [K, V] + B·Hq·⌈Nk/Bc⌉·Nq·(2·d·e + 8) [Q, dO, L, D] + B·Hq·2·Nq·d·e [O, dO] + B·Hq·4·Nq·d [dQ_acc]
+//   sm_to_l2 = B·Hq·⌈Nk/Bc⌉·Nq·4·d [added] + B·Hkv·2·Nk·d·e [dK, dV] + B·Hq·Nq·(4·d [zeros] + 4 [D] + d·e [dQ])   without a mask
+#include "sim/programs/backward_needs.h"
+#include "sim/programs/backward_parts.h"
+#include "sim/programs/closed_form.h"
+#include "sim/programs/programs.h"
+
+namespace tilescope {
+
+namespace {
+
+constexpr std::string_view id = "flash2_backward";
+
+enum class Line {
+  rows,
+  load_o,
+  load_d_o_once,
+  row_dot,
+  store_row_dot,
+  zero,
+  store_zero,
+  key_tiles,
+  init,
+  load_k,
+  load_v,
+  query_loop,
+  load_q,
+  load_stats,
+  scores,
+  mask,
+  exp,
+  load_d_o,
+  d_v,
+  d_p,
+  subtract,
+  d_s,
+  d_q,
+  add,
+  d_k,
+  store,
+  convert_rows,
+  load_sum,
+  convert,
+  store_d_q,
+  count
+};
+constexpr ListingLine listing[] = {
+    {0, "for each query tile i, a block:", Tensor(), "⌈Nq/Br⌉ blocks a head", "The first launch makes what every key tile needs."},
+    {1, "load Oᵢ", tensors::o, "Oᵢ: Br × d", "The output of the forward pass."},
+    {1, "load dOᵢ", tensors::d_o, "dOᵢ: Br × d", "The gradient that arrives from the next layer."},
+    {1, "D = rowsum(dO ∘ O)", tensors::row_dot, "D = Σ dO·O",
+     "One number a row stands for the whole row of P∘dP: Σⱼ Pⱼ dPⱼ = Σⱼ Pⱼ (dO·Vⱼ) = dO·Σⱼ Pⱼ Vⱼ = dO·O."},
+    {1, "store Dᵢ → HBM", tensors::row_dot, "Dᵢ: Br", "Four bytes a row."},
+    {1, "dQ_acc = 0", tensors::d_q_acc, "dQ_acc = 0", "Blocks of keys add to it, so it must start at zero."},
+    {1, "store dQ_accᵢ → HBM", tensors::d_q_acc, "dQ_accᵢ: Br × d, fp32", "Twice the bytes of dQ in 16 bits."},
+    {0, "for each key tile j, a block:", Tensor(), "⌈Nk/Bc⌉ blocks a key head",
+     "The second launch. A block owns keys, not queries."},
+    {1, "dK = 0, dV = 0", tensors::d_k, "dK = 0, dV = 0", "Summed in registers for the whole life of the block."},
+    {1, "load Kⱼ → shared", tensors::k, "Kⱼ: Bc × d", "Stays on chip."},
+    {1, "load Vⱼ → shared", tensors::v, "Vⱼ: Bc × d", "Stays on chip."},
+    {1, "for each query tile i", Tensor(), "i = 0 … ⌈Nq/Br⌉ − 1, of every query head that reads this key head",
+     "With a causal mask the loop starts at the diagonal: earlier queries see no key of this tile."},
+    {2, "load Qᵢ → shared", tensors::q, "Qᵢ: Br × d", "A ring of buffers: the next tile is on its way while this one is used."},
+    {2, "load Lᵢ, Dᵢ", tensors::lse, "Lᵢ, Dᵢ: Br", "All that was kept of the softmax, and one number a row."},
+    {2, "S = τ Qᵢ Kⱼᵀ", tensors::s, "S = τ Q Kᵀ, τ = 1/√d", "The scores are made again instead of being read from HBM."},
+    {2, "mask S where key > query", tensors::s, "S[r,c] = −∞ if c > r + Nk − Nq", "Only on tiles that the diagonal crosses."},
+    {2, "P = exp(S − L)", tensors::p, "P = exp(S − L)",
+     "The final probabilities at once: L holds maximum and sum, so nothing is running and nothing is rescaled."},
+    {2, "load dOᵢ → shared", tensors::d_o, "dOᵢ: Br × d", "Asked for early, needed only now."},
+    {2, "dV = dV + Pᵀ dOᵢ", tensors::d_v, "dV = dV + Pᵀ·dO", "The second product."},
+    {2, "dP = dOᵢ Vⱼᵀ", tensors::d_p, "dP = dO·Vᵀ", "The third product: how much each weight matters."},
+    {2, "dP = dP − D", tensors::d_p, "dP = dP − D", "A row of P sums to 1, so only differences within the row count."},
+    {2, "dS = P ∘ dP", tensors::d_s, "dS = P∘(dP − D)", "The derivative of softmax, without any sum over the row."},
+    {2, "dSK = τ dS Kⱼ", tensors::d_q_acc, "dSK = τ dS·K", "The fourth product: what this key tile contributes to dQ."},
+    {2, "dQ_accᵢ += dSK, in HBM", tensors::d_q_acc, "dQ_acc = dQ_acc + dSK, fp32",
+     "Every key tile adds to every query tile. The L2 adds, in the order of arrival: the last bits of dQ change from run to run."},
+    {2, "dK = dK + τ dSᵀ Qᵢ", tensors::d_k, "dK = dK + τ dSᵀ·Q", "The fifth product."},
+    {1, "store dKⱼ, dVⱼ → HBM", tensors::d_k, "dKⱼ, dVⱼ: Bc × d", "Each element is written exactly once."},
+    {0, "for each query tile i, a block:", Tensor(), "⌈Nq/Br⌉ blocks a head", "The third launch."},
+    {1, "load dQ_accᵢ", tensors::d_q_acc, "dQ_accᵢ: Br × d, fp32", "The sum is complete now."},
+    {1, "dQ = dQ_acc", tensors::d_q, "dQ = dQ_acc", "Rounded to the type of Q."},
+    {1, "store dQᵢ → HBM", tensors::d_q, "dQᵢ: Br × d", "The result."},
+};
+
+static_assert(std::size(listing) == static_cast<std::size_t>(Line::count));
+
+/// S, P, dP and dS exist on chip alone.
+Schema declared() {
+  using namespace tensors;
+  return {{q, k, v, s, p, o, lse, d_o, d_q, d_k, d_v, d_s, d_p, row_dot, d_q_acc},
+          {q, k, v, o, lse, d_o},
+          {row_dot, d_q_acc, d_q, d_k, d_v},
+          {tiles::q_ring, tiles::k_kept, tiles::v_kept, tiles::s, tiles::p, tiles::p_kept, tiles::lse, tiles::row_dot, tiles::d_o,
+           tiles::d_o_o, tiles::o, tiles::d_p, tiles::d_s, tiles::d_q_part, tiles::d_q_acc, tiles::d_q, tiles::d_k, tiles::d_v}};
+}
+
+enum LaunchIndex { row_dot_launch, key_launch, convert_launch };
+
+class Flash2Backward final : public TileProgram {
+ public:
+  Flash2Backward(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu)
+      : TileProgram(problem, tile, declared()), plan_(problem, tile, schema()) {
+    const TileGrid& grid = plan_.grid;
+    LaunchSpec keys{"gradients",
+                    grid.key_tiles,
+                    problem.kv_heads,
+                    problem.batch,
+                    flash2_backward_needs(problem, tile, gpu),
+                    LineId(Line::key_tiles).number,
+                    LineId(Line::store).number};
+    keys.axis = Axis::key;
+    const KernelNeeds rows = row_pass_needs(problem, tile);
+    launches_ = {{"row dots", grid.query_tiles, problem.heads, problem.batch, rows, LineId(Line::rows).number,
+                  LineId(Line::store_zero).number},
+                 keys,
+                 {"convert dQ", grid.query_tiles, problem.heads, problem.batch, rows, LineId(Line::convert_rows).number,
+                  LineId(Line::store_d_q).number}};
+  }
+
+  void emit_block(int launch, std::int64_t block, BlockOperations& out) const override {
+    if (launch == key_launch) return emit_keys(block, out);
+    const TileGrid& grid = plan_.grid;
+    const std::int64_t i = block % grid.query_tiles, plane = block / grid.query_tiles;
+    const TileRange rows = grid.queries(i);
+    BlockBuilder b(out, plan_, launches_[static_cast<std::size_t>(launch)].needs, launch, block, BlockPlan::query_rows(plane, rows),
+                   0);
+    b.queries(i, rows);
+    if (launch == row_dot_launch) {
+      emit_row_dot(b, {Line::load_o, Line::load_d_o_once, Line::row_dot, Line::store_row_dot});
+      b.fill(Line::zero, tiles::d_q_acc, 0.0F);
+      b.store(Line::store_zero, tiles::d_q_acc);
+    } else {
+      b.load(Line::load_sum, tiles::d_q_acc);
+      b.copy(Line::convert, tiles::d_q, tiles::d_q_acc);
+      b.store(Line::store_d_q, tiles::d_q);
+    }
+  }
+
+  std::optional<BlockPlace> place_of(int launch, std::int64_t block) const override {
+    const TileGrid& grid = plan_.grid;
+    if (launch == key_launch) return place_of_keys(plan_, block / grid.key_tiles, block % grid.key_tiles, true);
+    if (!plan_.rows_are_whole(tensors::q)) return std::nullopt;
+    const std::int64_t i = block % grid.query_tiles, plane = block / grid.query_tiles;
+    const TileRange rows = grid.queries(i);
+    return plan_.place(plane, rows, plan_.place_in_sector(plane, rows.first));
+  }
+
+  std::optional<ClosedForm> closed_form() const override;
+
+ private:
+  void emit_keys(std::int64_t block, BlockOperations& out) const {
+    const TileGrid& grid = plan_.grid;
+    const std::int64_t j = block % grid.key_tiles, kv_plane = block / grid.key_tiles;
+    const KernelNeeds& needs = launches_[key_launch].needs;
+    const std::vector<GroupVisit> visits = group_visits(grid, kv_plane, j);
+    BlockBuilder b(out, plan_, needs, key_launch, block, BlockPlan::along(Axis::key, kv_plane, grid.keys(j)),
+                   slot_bits(tiles::q_ring, tiles::k_kept, tiles::v_kept, tiles::d_o, tiles::p_kept, tiles::d_s));
+    out.iterations = static_cast<std::int32_t>(visits.size());
+    b.keys(j, grid.keys(j));
+    b.fill(Line::init, tiles::d_k, 0.0F);
+    b.fill(Line::init, tiles::d_v, 0.0F);
+    if (!visits.empty()) {
+      b.load(Line::load_k, tiles::k_kept);
+      b.load(Line::load_v, tiles::v_kept);
+    }
+    std::int64_t n = 0;
+    for (const GroupVisit& visit : visits) {
+      b.query_plane(visit.plane);
+      b.queries(visit.tile.index, grid.queries(visit.tile.index));
+      b.iteration(n, n % needs.stages);
+      ++n;
+      emit_pair(b, visit.tile.partial);
+    }
+    b.queries(-1, {});
+    b.iteration(n, 0);
+    b.store(Line::store, tiles::d_k);
+    b.store(Line::store, tiles::d_v);
+  }
+
+  void emit_pair(BlockBuilder& b, bool masked) const {
+    b.load(Line::load_q, tiles::q_ring);
+    b.load(Line::load_stats, tiles::lse);
+    b.load(Line::load_stats, tiles::row_dot);
+    b.matmul(Line::scores, tiles::s, tiles::q_ring, tiles::k_kept, {.transpose = true, .factor = plan_.scale});
+    if (masked) b.mask(Line::mask, tiles::s);
+    b.exp(Line::exp, tiles::p, tiles::s, tiles::lse);
+    b.copy(Line::exp, tiles::p_kept, tiles::p);
+    b.load(Line::load_d_o, tiles::d_o);
+    b.matmul(Line::d_v, tiles::d_v, tiles::p_kept, tiles::d_o, {.accumulate = true, .transpose_left = true});
+    b.matmul(Line::d_p, tiles::d_p, tiles::d_o, tiles::v_kept, {.transpose = true});
+    b.subtract_rows(Line::subtract, tiles::d_p, tiles::row_dot);
+    b.multiply(Line::d_s, tiles::d_p, tiles::p);
+    b.copy(Line::d_s, tiles::d_s, tiles::d_p);
+    b.matmul(Line::d_q, tiles::d_q_part, tiles::d_s, tiles::k_kept, {.factor = plan_.scale});
+    b.reduce_add(Line::add, tiles::d_q_part);
+    b.matmul(Line::d_k, tiles::d_k, tiles::d_s, tiles::q_ring, {.accumulate = true, .factor = plan_.scale, .transpose_left = true});
+  }
+
+  BlockPlan plan_;
+};
+
+std::optional<ClosedForm> Flash2Backward::closed_form() const {
+  if (!head_tiles_are_whole(problem_, tile_)) return std::nullopt;
+  const VisitSums sums = visit_sums(problem_, tile_);
+  const std::int64_t planes = problem_.query_planes(), kv_planes = key_planes(problem_);
+  const std::int64_t row = problem_.head_dim * element_bytes(problem_.dtype), sum_row = problem_.head_dim * 4;
+  const Bytes all(planes * problem_.seq_q * row), pairs(planes * sums.rows_pairs * row), kv(kv_planes * sums.seen_keys * row);
+  const Bytes gradient(kv_planes * problem_.seq_kv * row), every(statistic_bytes(problem_, tile_, Visits::every_pair));
+  const std::string visits = formula_for(problem_, "⌈Nk/Bc⌉·Nq", "Σᵢ rowsᵢ·⌈vis(i)/Bc⌉");
+  ClosedForm form;
+  form.terms = {
+      {tensors::q, Link::l2_to_sm, pairs, "B·Hq·d·e·" + visits},
+      {tensors::k, Link::l2_to_sm, kv, "B·Hkv·Nk·d·e"},
+      {tensors::v, Link::l2_to_sm, kv, "B·Hkv·Nk·d·e"},
+      {tensors::o, Link::l2_to_sm, all, "B·Hq·Nq·d·e"},
+      {tensors::d_o, Link::l2_to_sm, all + pairs, "B·Hq·d·e·(Nq + " + visits + ")"},
+      {tensors::lse, Link::l2_to_sm, every, "B·Hq·4·" + visits},
+      {tensors::row_dot, Link::l2_to_sm, every, "B·Hq·4·" + visits},
+      {tensors::row_dot, Link::sm_to_l2, Bytes(statistic_bytes(problem_, tile_, Visits::once)), "B·Hq·Nq·4"},
+      {tensors::d_q_acc, Link::l2_to_sm, Bytes(planes * problem_.seq_q * sum_row), "B·Hq·Nq·d·4"},
+      {tensors::d_q_acc, Link::sm_to_l2, Bytes(planes * (problem_.seq_q + sums.rows_pairs) * sum_row),
+       "B·Hq·d·4·(Nq + " + visits + ")"},
+      {tensors::d_q, Link::sm_to_l2, all, "B·Hq·Nq·d·e"},
+      {tensors::d_k, Link::sm_to_l2, gradient, "B·Hkv·Nk·d·e"},
+      {tensors::d_v, Link::sm_to_l2, gradient, "B·Hkv·Nk·d·e"},
+  };
+  form.reduced = Bytes(planes * sums.rows_pairs * sum_row);
+  form.flops = planes * 10 * problem_.head_dim * sums.rows_keys;
+  form.exps = planes * sums.rows_keys;
+  form.order = "Θ(N²d²/M)";
+  return form;
+}
+
+Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
+  return make_backward<Flash2Backward>(id, problem, tile, gpu);
+}
+
+}  // namespace
+
+ProgramInfo flash2_backward_program() {
+  return {id,
+          "FlashAttention-2 backward",
+          "backward",
+          "arXiv:2307.08691, Algorithm 2",
+          "Over FlashAttention-1 backward: one block per key tile; dQ is added in fp32 through the L2.",
+          listing,
+          flash2_backward_tile,
+          make,
+          {},
+          {},
+          Pass::backward,
+          "flash2",
+          "Flash-2 backward"};
+}
+
+}  // namespace tilescope

@@ -1,0 +1,316 @@
+// flash2_backward_deterministic: flash2_backward with additions in a fixed order. A block walks a run of key tiles in order and
+// adds to a copy of dQ's sums that is its own; the last launch adds the copies up in order.
+//
+//   l2_to_sm, sm_to_l2 = those of flash2_backward + B·Hq·(copies − 1)·4·Nq·d each [copies read; zeros]
+#include "sim/programs/backward_needs.h"
+#include "sim/programs/backward_parts.h"
+#include "sim/programs/closed_form.h"
+#include "sim/programs/programs.h"
+
+#include <array>
+
+namespace tilescope {
+
+namespace {
+
+constexpr std::string_view id = "flash2_backward_deterministic";
+
+enum class Line {
+  rows,
+  load_o,
+  load_d_o_once,
+  row_dot,
+  store_row_dot,
+  zero,
+  store_zero,
+  key_tiles,
+  init,
+  load_k,
+  load_v,
+  query_loop,
+  load_q,
+  load_stats,
+  scores,
+  mask,
+  exp,
+  load_d_o,
+  d_v,
+  d_p,
+  subtract,
+  d_s,
+  d_q,
+  add,
+  d_k,
+  store,
+  convert_rows,
+  load_sum,
+  add_sum,
+  convert,
+  store_d_q,
+  count
+};
+constexpr ListingLine listing[] = {
+    {0, "for each query tile i, a block:", Tensor(), "⌈Nq/Br⌉ blocks a head", "The first launch makes what every key tile needs."},
+    {1, "load Oᵢ", tensors::o, "Oᵢ: Br × d", "The output of the forward pass."},
+    {1, "load dOᵢ", tensors::d_o, "dOᵢ: Br × d", "The gradient that arrives from the next layer."},
+    {1, "D = rowsum(dO ∘ O)", tensors::row_dot, "D = Σ dO·O",
+     "One number a row stands for the whole row of P∘dP: Σⱼ Pⱼ dPⱼ = Σⱼ Pⱼ (dO·Vⱼ) = dO·Σⱼ Pⱼ Vⱼ = dO·O."},
+    {1, "store Dᵢ → HBM", tensors::row_dot, "Dᵢ: Br", "Four bytes a row."},
+    {1, "dQ_acc = 0", tensors::d_q_acc, "dQ_acc = 0", "Every copy of it must start at zero: one a run of key tiles."},
+    {1, "store dQ_accᵢ → HBM", tensors::d_q_acc, "dQ_accᵢ: Br × d, fp32", "Twice the bytes of dQ in 16 bits."},
+    {0, "for each key tile j of a run, a block:", Tensor(), "c = min(⌈SMs/(B·Hkv)⌉, 4) runs a key head",
+     "The second launch. A block takes the key tiles of its run in order, and each run has a copy of dQ's sums."},
+    {1, "dK = 0, dV = 0", tensors::d_k, "dK = 0, dV = 0", "Summed in registers until the next key tile."},
+    {1, "load Kⱼ → shared", tensors::k, "Kⱼ: Bc × d", "Stays on chip for this key tile."},
+    {1, "load Vⱼ → shared", tensors::v, "Vⱼ: Bc × d", "Stays on chip for this key tile."},
+    {1, "for each query tile i", Tensor(), "i = 0 … ⌈Nq/Br⌉ − 1, of every query head that reads this key head",
+     "With a causal mask the loop starts at the diagonal: earlier queries see no key of this tile."},
+    {2, "load Qᵢ → shared", tensors::q, "Qᵢ: Br × d", "A ring of buffers: the next tile is on its way while this one is used."},
+    {2, "load Lᵢ, Dᵢ", tensors::lse, "Lᵢ, Dᵢ: Br", "All that was kept of the softmax, and one number a row."},
+    {2, "S = τ Qᵢ Kⱼᵀ", tensors::s, "S = τ Q Kᵀ, τ = 1/√d", "The scores are made again instead of being read from HBM."},
+    {2, "mask S where key > query", tensors::s, "S[r,c] = −∞ if c > r + Nk − Nq", "Only on tiles that the diagonal crosses."},
+    {2, "P = exp(S − L)", tensors::p, "P = exp(S − L)",
+     "The final probabilities at once: L holds maximum and sum, so nothing is running and nothing is rescaled."},
+    {2, "load dOᵢ → shared", tensors::d_o, "dOᵢ: Br × d", "Asked for early, needed only now."},
+    {2, "dV = dV + Pᵀ dOᵢ", tensors::d_v, "dV = dV + Pᵀ·dO", "The second product."},
+    {2, "dP = dOᵢ Vⱼᵀ", tensors::d_p, "dP = dO·Vᵀ", "The third product: how much each weight matters."},
+    {2, "dP = dP − D", tensors::d_p, "dP = dP − D", "A row of P sums to 1, so only differences within the row count."},
+    {2, "dS = P ∘ dP", tensors::d_s, "dS = P∘(dP − D)", "The derivative of softmax, without any sum over the row."},
+    {2, "dSK = τ dS Kⱼ", tensors::d_q_acc, "dSK = τ dS·K", "The fourth product: what this key tile contributes to dQ."},
+    {2, "dQ_accᵢ += dSK, in HBM", tensors::d_q_acc, "dQ_acc = dQ_acc + dSK, fp32",
+     "Into the copy that no other block adds to, so the order is that of the loop: every run gives the same bits."},
+    {2, "dK = dK + τ dSᵀ Qᵢ", tensors::d_k, "dK = dK + τ dSᵀ·Q", "The fifth product."},
+    {1, "store dKⱼ, dVⱼ → HBM", tensors::d_k, "dKⱼ, dVⱼ: Bc × d", "Each element is written exactly once."},
+    {0, "for each query tile i, a block:", Tensor(), "⌈Nq/Br⌉ blocks a head", "The third launch."},
+    {1, "load dQ_accᵢ", tensors::d_q_acc, "dQ_accᵢ: Br × d, fp32", "Every copy, one after the other."},
+    {1, "dQ_acc = dQ_acc + next copy", tensors::d_q_acc, "dQ_acc = Σ copies", "In the order of the runs, and so of the keys."},
+    {1, "dQ = dQ_acc", tensors::d_q, "dQ = dQ_acc", "Rounded to the type of Q."},
+    {1, "store dQᵢ → HBM", tensors::d_q, "dQᵢ: Br × d", "The result."},
+};
+
+static_assert(std::size(listing) == static_cast<std::size_t>(Line::count));
+
+constexpr std::int64_t most_copies = 4;
+/// The sums of dQ, one copy a run of key tiles. The first is that of flash2_backward.
+constexpr TensorSpec second{.name = "dQ_acc₂", .meaning = Meaning::query, .index = 17, .type = DataType::fp32, .gradient = true};
+constexpr TensorSpec third{.name = "dQ_acc₃", .meaning = Meaning::query, .index = 18, .type = DataType::fp32, .gradient = true};
+constexpr TensorSpec fourth{.name = "dQ_acc₄", .meaning = Meaning::query, .index = 19, .type = DataType::fp32, .gradient = true};
+constexpr std::array<Tensor, most_copies> gradient_sums = {tensors::d_q_acc, Tensor(second), Tensor(third), Tensor(fourth)};
+/// What a pair of tiles adds to a copy; in the last launch the copy itself. The indices are free in flash2 too.
+constexpr TileSpec second_part{.name = "dSK", .tensor = second, .index = 8, .part = TilePart::of_tile};
+constexpr TileSpec third_part{.name = "dSK", .tensor = third, .index = 10, .part = TilePart::of_tile};
+constexpr TileSpec fourth_part{.name = "dSK", .tensor = fourth, .index = 11, .part = TilePart::of_tile};
+constexpr std::array<Slot, most_copies> parts = {tiles::d_q_part, Slot(second_part), Slot(third_part), Slot(fourth_part)};
+
+std::int64_t key_tiles_of(const AttentionProblem& problem, const TileShape& tile) {
+  return ceil_div(problem.seq_kv, tile.block_kv);
+}
+/// Key tiles of a run: as many runs as give every SM a block.
+std::int64_t tiles_of_run(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu) {
+  const std::int64_t wanted = ceil_div(static_cast<std::int64_t>(gpu.sm_count), key_planes(problem));
+  return ceil_div(key_tiles_of(problem, tile), std::clamp(wanted, std::int64_t{1}, most_copies));
+}
+
+/// S, P, dP and dS exist on chip alone.
+Schema declared(std::int64_t copies) {
+  using namespace tensors;
+  Schema schema{{q, k, v, s, p, o, lse, d_o, d_q, d_k, d_v, d_s, d_p, row_dot},
+                {q, k, v, o, lse, d_o},
+                {row_dot, d_q, d_k, d_v},
+                {tiles::q_ring, tiles::k_kept, tiles::v_kept, tiles::s, tiles::p, tiles::p_kept, tiles::lse, tiles::row_dot,
+                 tiles::d_o, tiles::d_o_o, tiles::o, tiles::d_p, tiles::d_s, tiles::d_q_acc, tiles::d_q, tiles::d_k, tiles::d_v}};
+  for (std::size_t copy = 0; copy < static_cast<std::size_t>(copies); ++copy) {
+    schema.tensors.push_back(gradient_sums[copy]);
+    schema.outputs.push_back(gradient_sums[copy]);
+    schema.tiles.push_back(parts[copy]);
+  }
+  return schema;
+}
+
+enum LaunchIndex { row_dot_launch, key_launch, convert_launch };
+
+class Deterministic final : public TileProgram {
+ public:
+  Deterministic(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu)
+      : TileProgram(problem, tile, declared(ceil_div(key_tiles_of(problem, tile), tiles_of_run(problem, tile, gpu)))),
+        plan_(problem, tile, schema()),
+        run_tiles_(tiles_of_run(problem, tile, gpu)),
+        runs_(ceil_div(plan_.grid.key_tiles, run_tiles_)) {
+    const TileGrid& grid = plan_.grid;
+    LaunchSpec keys{"gradients",
+                    runs_,
+                    problem.kv_heads,
+                    problem.batch,
+                    flash2_backward_needs(problem, tile, gpu),
+                    LineId(Line::key_tiles).number,
+                    LineId(Line::store).number};
+    keys.axis = Axis::key;
+    const KernelNeeds rows = row_pass_needs(problem, tile);
+    launches_ = {{"row dots", grid.query_tiles, problem.heads, problem.batch, rows, LineId(Line::rows).number,
+                  LineId(Line::store_zero).number},
+                 keys,
+                 {"convert dQ", grid.query_tiles, problem.heads, problem.batch, rows, LineId(Line::convert_rows).number,
+                  LineId(Line::store_d_q).number}};
+  }
+
+  void emit_block(int launch, std::int64_t block, BlockOperations& out) const override {
+    if (launch == key_launch) return emit_keys(block, out);
+    const TileGrid& grid = plan_.grid;
+    const std::int64_t i = block % grid.query_tiles, plane = block / grid.query_tiles;
+    const TileRange rows = grid.queries(i);
+    BlockBuilder b(out, plan_, launches_[static_cast<std::size_t>(launch)].needs, launch, block, BlockPlan::query_rows(plane, rows),
+                   0);
+    b.queries(i, rows);
+    if (launch == row_dot_launch) {
+      emit_row_dot(b, {Line::load_o, Line::load_d_o_once, Line::row_dot, Line::store_row_dot});
+      for (std::size_t copy = 0; copy < copies(); ++copy) {
+        b.fill(Line::zero, parts[copy], 0.0F);
+        b.store(Line::store_zero, parts[copy]);
+      }
+    } else {
+      for (std::size_t copy = 0; copy < copies(); ++copy) b.load(Line::load_sum, parts[copy]);
+      b.copy(Line::add_sum, tiles::d_q_acc, parts[0]);
+      for (std::size_t copy = 1; copy < copies(); ++copy) b.add(Line::add_sum, tiles::d_q_acc, parts[copy]);
+      b.copy(Line::convert, tiles::d_q, tiles::d_q_acc);
+      b.store(Line::store_d_q, tiles::d_q);
+    }
+  }
+
+  std::optional<BlockPlace> place_of(int launch, std::int64_t block) const override {
+    const TileGrid& grid = plan_.grid;
+    if (!plan_.rows_are_whole(tensors::q) || (launch == key_launch && problem_.mask)) return std::nullopt;
+    if (launch == key_launch) {
+      const std::int64_t kv_plane = block / runs_, run = block % runs_;
+      return BlockPlace{run * 8 + plan_.place_in_sector(first_query_plane(problem_, kv_plane), 0),
+                        BlockPlan::along(Axis::key, kv_plane, keys_of(run))};
+    }
+    const std::int64_t i = block % grid.query_tiles, plane = block / grid.query_tiles;
+    const TileRange rows = grid.queries(i);
+    return plan_.place(plane, rows, plan_.place_in_sector(plane, rows.first));
+  }
+
+  std::optional<ClosedForm> closed_form() const override;
+
+ private:
+  std::size_t copies() const { return static_cast<std::size_t>(runs_); }
+  std::int64_t run_end(std::int64_t run) const { return std::min((run + 1) * run_tiles_, plan_.grid.key_tiles); }
+  TileRange keys_of(std::int64_t run) const {
+    const std::int64_t first = plan_.grid.keys(run * run_tiles_).first;
+    return {first, plan_.grid.keys(run_end(run) - 1).end() - first};
+  }
+
+  void emit_keys(std::int64_t block, BlockOperations& out) const {
+    const TileGrid& grid = plan_.grid;
+    const std::int64_t run = block % runs_, kv_plane = block / runs_;
+    const KernelNeeds& needs = launches_[key_launch].needs;
+    BlockBuilder b(out, plan_, needs, key_launch, block, BlockPlan::along(Axis::key, kv_plane, keys_of(run)),
+                   slot_bits(tiles::q_ring, tiles::k_kept, tiles::v_kept, tiles::d_o, tiles::p_kept, tiles::d_s));
+    std::int64_t n = 0;
+    for (std::int64_t j = run * run_tiles_; j < run_end(run); ++j) {
+      const std::vector<GroupVisit> visits = group_visits(grid, kv_plane, j);
+      b.keys(j, grid.keys(j));
+      b.queries(-1, {});
+      b.iteration(n, n % needs.stages);
+      b.fill(Line::init, tiles::d_k, 0.0F);
+      b.fill(Line::init, tiles::d_v, 0.0F);
+      if (!visits.empty()) {
+        b.load(Line::load_k, tiles::k_kept);
+        b.load(Line::load_v, tiles::v_kept);
+      }
+      for (const GroupVisit& visit : visits) {
+        b.query_plane(visit.plane);
+        b.queries(visit.tile.index, grid.queries(visit.tile.index));
+        b.iteration(n, n % needs.stages);
+        ++n;
+        emit_pair(b, visit.tile.partial, parts[static_cast<std::size_t>(run)]);
+      }
+      b.queries(-1, {});
+      b.iteration(n, n % needs.stages);
+      b.store(Line::store, tiles::d_k);
+      b.store(Line::store, tiles::d_v);
+    }
+    out.iterations = static_cast<std::int32_t>(n);
+  }
+
+  void emit_pair(BlockBuilder& b, bool masked, Slot part) const {
+    b.load(Line::load_q, tiles::q_ring);
+    b.load(Line::load_stats, tiles::lse);
+    b.load(Line::load_stats, tiles::row_dot);
+    b.matmul(Line::scores, tiles::s, tiles::q_ring, tiles::k_kept, {.transpose = true, .factor = plan_.scale});
+    if (masked) b.mask(Line::mask, tiles::s);
+    b.exp(Line::exp, tiles::p, tiles::s, tiles::lse);
+    b.copy(Line::exp, tiles::p_kept, tiles::p);
+    b.load(Line::load_d_o, tiles::d_o);
+    b.matmul(Line::d_v, tiles::d_v, tiles::p_kept, tiles::d_o, {.accumulate = true, .transpose_left = true});
+    b.matmul(Line::d_p, tiles::d_p, tiles::d_o, tiles::v_kept, {.transpose = true});
+    b.subtract_rows(Line::subtract, tiles::d_p, tiles::row_dot);
+    b.multiply(Line::d_s, tiles::d_p, tiles::p);
+    b.copy(Line::d_s, tiles::d_s, tiles::d_p);
+    b.matmul(Line::d_q, part, tiles::d_s, tiles::k_kept, {.factor = plan_.scale});
+    b.reduce_add(Line::add, part);
+    b.matmul(Line::d_k, tiles::d_k, tiles::d_s, tiles::q_ring, {.accumulate = true, .factor = plan_.scale, .transpose_left = true});
+  }
+
+  BlockPlan plan_;
+  std::int64_t run_tiles_, runs_;
+};
+
+std::optional<ClosedForm> Deterministic::closed_form() const {
+  if (!head_tiles_are_whole(problem_, tile_)) return std::nullopt;
+  const VisitSums sums = visit_sums(problem_, tile_);
+  const std::int64_t planes = problem_.query_planes(), kv_planes = key_planes(problem_);
+  const std::int64_t row = problem_.head_dim * element_bytes(problem_.dtype), sum_row = problem_.head_dim * 4;
+  const Bytes all(planes * problem_.seq_q * row), pairs(planes * sums.rows_pairs * row), kv(kv_planes * sums.seen_keys * row);
+  const Bytes gradient(kv_planes * problem_.seq_kv * row), every(statistic_bytes(problem_, tile_, Visits::every_pair));
+  const std::string visits = formula_for(problem_, "⌈Nk/Bc⌉·Nq", "Σᵢ rowsᵢ·⌈vis(i)/Bc⌉");
+  ClosedForm form;
+  form.terms = {
+      {tensors::q, Link::l2_to_sm, pairs, "B·Hq·d·e·" + visits},
+      {tensors::k, Link::l2_to_sm, kv, "B·Hkv·Nk·d·e"},
+      {tensors::v, Link::l2_to_sm, kv, "B·Hkv·Nk·d·e"},
+      {tensors::o, Link::l2_to_sm, all, "B·Hq·Nq·d·e"},
+      {tensors::d_o, Link::l2_to_sm, all + pairs, "B·Hq·d·e·(Nq + " + visits + ")"},
+      {tensors::lse, Link::l2_to_sm, every, "B·Hq·4·" + visits},
+      {tensors::row_dot, Link::l2_to_sm, every, "B·Hq·4·" + visits},
+      {tensors::row_dot, Link::sm_to_l2, Bytes(statistic_bytes(problem_, tile_, Visits::once)), "B·Hq·Nq·4"},
+      {tensors::d_q, Link::sm_to_l2, all, "B·Hq·Nq·d·e"},
+      {tensors::d_k, Link::sm_to_l2, gradient, "B·Hkv·Nk·d·e"},
+      {tensors::d_v, Link::sm_to_l2, gradient, "B·Hkv·Nk·d·e"},
+  };
+  for (std::size_t copy = 0; copy < copies(); ++copy) {
+    const TileRange keys = keys_of(static_cast<std::int64_t>(copy));
+    const Bytes added(planes * rows_pairs_of_keys(problem_, tile_, keys.first, keys.end()) * sum_row);
+    const Bytes once(planes * problem_.seq_q * sum_row);
+    form.terms.push_back({gradient_sums[copy], Link::l2_to_sm, once, "B·Hq·Nq·d·4"});
+    form.terms.push_back({gradient_sums[copy], Link::sm_to_l2, once + added, "B·Hq·d·4·(Nq + " + visits + "), keys of its run"});
+    form.reduced += added;
+  }
+  form.flops = planes * 10 * problem_.head_dim * sums.rows_keys;
+  form.exps = planes * sums.rows_keys;
+  form.order = "Θ(N²d²/M)";
+  return form;
+}
+
+Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
+  return make_backward<Deterministic>(id, problem, tile, gpu);
+}
+
+}  // namespace
+
+ProgramInfo flash2_backward_deterministic_program() {
+  return {id,
+          "FlashAttention-2 backward, deterministic",
+          "backward",
+          "arXiv:2307.08691, Algorithm 2; flash-attention's deterministic mode",
+          "Over FlashAttention-2 backward: blocks add to copies of their own, in a fixed order; memory and zeroing grow.",
+          listing,
+          flash2_backward_tile,
+          make,
+          {},
+          {},
+          Pass::backward,
+          "flash2",
+          "Flash-2 fixed order"};
+}
+
+}  // namespace tilescope

@@ -1,0 +1,314 @@
+// flash2_backward_two_pass: the gradients of flash2 without additions in memory. One launch has two kinds of block: blocks of keys
+// sum dK and dV, blocks of queries sum dQ, and both make S, P and dS for themselves.
+//
+//   l2_to_sm = B·Hkv·2·Nk·d·e + B·Hq·⌈Nk/Bc⌉·Nq·(2·d·e + 8)   [blocks of keys]
+//            + B·Hq·(Nq·(2·d·e + 8) + ⌈Nq/Br⌉·2·Nk·d·e)       [blocks of queries]     + B·Hq·2·Nq·d·e [O, dO for D]
+//   sm_to_l2 = B·Hkv·2·Nk·d·e [dK, dV] + B·Hq·Nq·(d·e [dQ] + 4 [D])                     without a mask
+#include "sim/programs/backward_needs.h"
+#include "sim/programs/backward_parts.h"
+#include "sim/programs/closed_form.h"
+#include "sim/programs/programs.h"
+
+namespace tilescope {
+
+namespace {
+
+constexpr std::string_view id = "flash2_backward_two_pass";
+
+enum class Line {
+  rows,
+  load_o,
+  load_d_o_once,
+  row_dot,
+  store_row_dot,
+  key_tiles,
+  init_keys,
+  load_k,
+  load_v,
+  query_loop,
+  load_q,
+  load_stats,
+  scores,
+  mask,
+  exp,
+  load_d_o,
+  d_v,
+  d_p,
+  subtract,
+  d_s,
+  d_k,
+  store_keys,
+  query_tiles,
+  init_queries,
+  load_q_once,
+  load_d_o_again,
+  load_stats_once,
+  key_loop,
+  load_k_again,
+  scores_again,
+  mask_again,
+  exp_again,
+  load_v_again,
+  d_p_again,
+  subtract_again,
+  d_s_again,
+  d_q,
+  store_queries,
+  count
+};
+constexpr ListingLine listing[] = {
+    {0, "for each query tile i, a block:", Tensor(), "⌈Nq/Br⌉ blocks a head", "The first launch makes D."},
+    {1, "load Oᵢ", tensors::o, "Oᵢ: Br × d", "The output of the forward pass."},
+    {1, "load dOᵢ", tensors::d_o, "dOᵢ: Br × d", "The gradient that arrives from the next layer."},
+    {1, "D = rowsum(dO ∘ O)", tensors::row_dot, "D = Σ dO·O", "One number a row stands for the whole row of P∘dP."},
+    {1, "store Dᵢ → HBM", tensors::row_dot, "Dᵢ: Br", "Four bytes a row."},
+    {0, "for each key tile j, a block:", Tensor(), "⌈Nk/Bc⌉ blocks a key head", "The second launch, its first kind of block."},
+    {1, "dK = 0, dV = 0", tensors::d_k, "dK = 0, dV = 0", "Summed in registers."},
+    {1, "load Kⱼ → shared", tensors::k, "Kⱼ: Bc × d", "Stays on chip."},
+    {1, "load Vⱼ → shared", tensors::v, "Vⱼ: Bc × d", "Stays on chip."},
+    {1, "for each query tile i", Tensor(), "i = 0 … ⌈Nq/Br⌉ − 1, of every query head that reads this key head",
+     "With a causal mask the loop starts at the diagonal."},
+    {2, "load Qᵢ → shared", tensors::q, "Qᵢ: Br × d", "A ring of buffers."},
+    {2, "load Lᵢ, Dᵢ", tensors::lse, "Lᵢ, Dᵢ: Br", "All that was kept of the softmax, and one number a row."},
+    {2, "S = τ Qᵢ Kⱼᵀ", tensors::s, "S = τ Q Kᵀ, τ = 1/√d", "The first of seven products."},
+    {2, "mask S where key > query", tensors::s, "S[r,c] = −∞ if c > r + Nk − Nq", "Only on tiles that the diagonal crosses."},
+    {2, "P = exp(S − L)", tensors::p, "P = exp(S − L)", "The final probabilities at once."},
+    {2, "load dOᵢ → shared", tensors::d_o, "dOᵢ: Br × d", "Asked for early, needed only now."},
+    {2, "dV = dV + Pᵀ dOᵢ", tensors::d_v, "dV = dV + Pᵀ·dO", "The second product."},
+    {2, "dP = dOᵢ Vⱼᵀ", tensors::d_p, "dP = dO·Vᵀ", "The third product."},
+    {2, "dP = dP − D", tensors::d_p, "dP = dP − D", "A row of P sums to 1, so only differences within the row count."},
+    {2, "dS = P ∘ dP", tensors::d_s, "dS = P∘(dP − D)", "The derivative of softmax."},
+    {2, "dK = dK + τ dSᵀ Qᵢ", tensors::d_k, "dK = dK + τ dSᵀ·Q", "The fourth product. dQ is left to the other kind of block."},
+    {1, "store dKⱼ, dVⱼ → HBM", tensors::d_k, "dKⱼ, dVⱼ: Bc × d", "Each element is written exactly once."},
+    {0, "for each query tile i, a block:", Tensor(), "⌈Nq/Br⌉ blocks a head", "The second launch, its other kind of block."},
+    {1, "dQ = 0", tensors::d_q, "dQ = 0", "Summed in registers, so nothing is added in memory."},
+    {1, "load Qᵢ → shared", tensors::q, "Qᵢ: Br × d", "Stays on chip, as in the forward pass."},
+    {1, "load dOᵢ → shared", tensors::d_o, "dOᵢ: Br × d", "Stays on chip."},
+    {1, "load Lᵢ, Dᵢ", tensors::lse, "Lᵢ, Dᵢ: Br", "Once a block."},
+    {1, "for each key tile j", Tensor(), "j = 0 … ⌈Nk/Bc⌉ − 1", "With a causal mask the loop ends at the diagonal."},
+    {2, "load Kⱼ → shared", tensors::k, "Kⱼ: Bc × d", "A ring of buffers."},
+    {2, "S = τ Qᵢ Kⱼᵀ", tensors::s, "S = τ Q Kᵀ", "The fifth product: the scores a third time, counting the forward pass."},
+    {2, "mask S where key > query", tensors::s, "S[r,c] = −∞ if c > r + Nk − Nq", "Only on tiles that the diagonal crosses."},
+    {2, "P = exp(S − L)", tensors::p, "P = exp(S − L)", "The same bits as in the block of keys."},
+    {2, "load Vⱼ → shared", tensors::v, "Vⱼ: Bc × d", "Asked for early, needed only now."},
+    {2, "dP = dOᵢ Vⱼᵀ", tensors::d_p, "dP = dO·Vᵀ", "The sixth product."},
+    {2, "dP = dP − D", tensors::d_p, "dP = dP − D", "As in the block of keys."},
+    {2, "dS = P ∘ dP", tensors::d_s, "dS = P∘(dP − D)", "As in the block of keys."},
+    {2, "dQ = dQ + τ dS Kⱼ", tensors::d_q, "dQ = dQ + τ dS·K", "The seventh product."},
+    {1, "store dQᵢ → HBM", tensors::d_q, "dQᵢ: Br × d", "Written once, in one order: every run gives the same bits."},
+};
+
+static_assert(std::size(listing) == static_cast<std::size_t>(Line::count));
+
+Schema declared() {
+  using namespace tensors;
+  return {{q, k, v, s, p, o, lse, d_o, d_q, d_k, d_v, d_s, d_p, row_dot},
+          {q, k, v, o, lse, d_o},
+          {row_dot, d_q, d_k, d_v},
+          {tiles::q, tiles::q_ring, tiles::k, tiles::k_kept, tiles::v, tiles::v_kept, tiles::s, tiles::p, tiles::p_kept, tiles::lse,
+           tiles::row_dot, tiles::d_o, tiles::d_o_o, tiles::o, tiles::d_p, tiles::d_s, tiles::d_q, tiles::d_k, tiles::d_v}};
+}
+
+enum LaunchIndex { row_dot_launch, gradient_launch };
+
+class TwoPass final : public TileProgram {
+ public:
+  TwoPass(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu)
+      : TileProgram(problem, tile, declared()), plan_(problem, tile, schema()) {
+    const TileGrid& grid = plan_.grid;
+    LaunchSpec gradients{"gradients",
+                         grid.key_tiles + group_of(problem) * grid.query_tiles,
+                         problem.kv_heads,
+                         problem.batch,
+                         two_pass_needs(problem, tile, gpu),
+                         LineId(Line::key_tiles).number,
+                         LineId(Line::store_queries).number};
+    gradients.mixed = true;
+    launches_ = {{"row dots", grid.query_tiles, problem.heads, problem.batch, row_pass_needs(problem, tile),
+                  LineId(Line::rows).number, LineId(Line::store_row_dot).number},
+                 gradients};
+  }
+
+  void emit_block(int launch, std::int64_t block, BlockOperations& out) const override {
+    const TileGrid& grid = plan_.grid;
+    if (launch == row_dot_launch) {
+      const std::int64_t i = block % grid.query_tiles, plane = block / grid.query_tiles;
+      BlockBuilder b(out, plan_, launches_[row_dot_launch].needs, launch, block, BlockPlan::query_rows(plane, grid.queries(i)), 0);
+      b.queries(i, grid.queries(i));
+      return emit_row_dot(b, {Line::load_o, Line::load_d_o_once, Line::row_dot, Line::store_row_dot});
+    }
+    const Work work = work_of(block);
+    if (work.axis == Axis::key)
+      emit_keys(block, work, out);
+    else
+      emit_queries(block, work, out);
+  }
+
+  std::optional<BlockPlace> place_of(int launch, std::int64_t block) const override {
+    const TileGrid& grid = plan_.grid;
+    Work work{Axis::query, block / grid.query_tiles, block % grid.query_tiles};
+    if (launch == gradient_launch) work = work_of(block);
+    // Odd numbers are blocks of queries.
+    if (work.axis == Axis::key) {
+      std::optional<BlockPlace> place = place_of_keys(plan_, work.plane, work.tile, true);
+      if (place) place->shape *= 2;
+      return place;
+    }
+    if (!plan_.rows_are_whole(tensors::q)) return std::nullopt;
+    const TileRange rows = grid.queries(work.tile);
+    const std::int64_t visits = launch == gradient_launch ? grid.row_class(work.plane, work.tile) : 0;
+    BlockPlace place = plan_.place(work.plane, rows, visits * 8 + plan_.place_in_sector(work.plane, rows.first));
+    place.shape = place.shape * 2 + 1;
+    return place;
+  }
+
+  std::optional<ClosedForm> closed_form() const override;
+
+ private:
+  /// What a block of the mixed launch owns: a tile along an axis, on a plane of that axis.
+  struct Work {
+    Axis axis = Axis::key;
+    std::int64_t plane = 0, tile = 0;
+  };
+  /// Of each key head the blocks of keys come first, then those of the queries of its heads, as in FlexAttention's kernel.
+  Work work_of(std::int64_t block) const {
+    const TileGrid& grid = plan_.grid;
+    const std::int64_t each = launches_[gradient_launch].grid_x, kv_plane = block / each, x = block % each;
+    if (x < grid.key_tiles) return {Axis::key, kv_plane, x};
+    const std::int64_t n = x - grid.key_tiles;
+    return {Axis::query, first_query_plane(problem_, kv_plane) + n / grid.query_tiles, n % grid.query_tiles};
+  }
+
+  void emit_keys(std::int64_t block, const Work& work, BlockOperations& out) const {
+    const TileGrid& grid = plan_.grid;
+    const KernelNeeds& needs = launches_[gradient_launch].needs;
+    const std::vector<GroupVisit> visits = group_visits(grid, work.plane, work.tile);
+    const TileRange keys = grid.keys(work.tile);
+    BlockBuilder b(out, plan_, needs, gradient_launch, block, BlockPlan::along(Axis::key, work.plane, keys),
+                   slot_bits(tiles::q_ring, tiles::k_kept, tiles::v_kept, tiles::d_o, tiles::p_kept, tiles::d_s));
+    out.iterations = static_cast<std::int32_t>(visits.size());
+    b.keys(work.tile, keys);
+    b.fill(Line::init_keys, tiles::d_k, 0.0F);
+    b.fill(Line::init_keys, tiles::d_v, 0.0F);
+    if (!visits.empty()) {
+      b.load(Line::load_k, tiles::k_kept);
+      b.load(Line::load_v, tiles::v_kept);
+    }
+    std::int64_t n = 0;
+    for (const GroupVisit& visit : visits) {
+      b.query_plane(visit.plane);
+      b.queries(visit.tile.index, grid.queries(visit.tile.index));
+      b.iteration(n, n % needs.stages);
+      ++n;
+      b.load(Line::load_q, tiles::q_ring);
+      b.load(Line::load_stats, tiles::lse);
+      b.load(Line::load_stats, tiles::row_dot);
+      b.matmul(Line::scores, tiles::s, tiles::q_ring, tiles::k_kept, {.transpose = true, .factor = plan_.scale});
+      if (visit.tile.partial) b.mask(Line::mask, tiles::s);
+      b.exp(Line::exp, tiles::p, tiles::s, tiles::lse);
+      b.copy(Line::exp, tiles::p_kept, tiles::p);
+      b.load(Line::load_d_o, tiles::d_o);
+      b.matmul(Line::d_v, tiles::d_v, tiles::p_kept, tiles::d_o, {.accumulate = true, .transpose_left = true});
+      b.matmul(Line::d_p, tiles::d_p, tiles::d_o, tiles::v_kept, {.transpose = true});
+      b.subtract_rows(Line::subtract, tiles::d_p, tiles::row_dot);
+      b.multiply(Line::d_s, tiles::d_p, tiles::p);
+      b.copy(Line::d_s, tiles::d_s, tiles::d_p);
+      b.matmul(Line::d_k, tiles::d_k, tiles::d_s, tiles::q_ring,
+               {.accumulate = true, .factor = plan_.scale, .transpose_left = true});
+    }
+    b.queries(-1, {});
+    b.iteration(n, 0);
+    b.store(Line::store_keys, tiles::d_k);
+    b.store(Line::store_keys, tiles::d_v);
+  }
+
+  void emit_queries(std::int64_t block, const Work& work, BlockOperations& out) const {
+    const TileGrid& grid = plan_.grid;
+    const KernelNeeds& needs = launches_[gradient_launch].needs;
+    const TileRange rows = grid.queries(work.tile);
+    const std::vector<KeyTile> visits = grid.visits(work.plane, work.tile);
+    BlockBuilder b(out, plan_, needs, gradient_launch, block, BlockPlan::query_rows(work.plane, rows),
+                   slot_bits(tiles::q, tiles::k, tiles::v, tiles::d_o));
+    out.iterations = static_cast<std::int32_t>(visits.size());
+    b.queries(work.tile, rows);
+    b.fill(Line::init_queries, tiles::d_q, 0.0F);
+    if (!visits.empty()) {
+      b.load(Line::load_q_once, tiles::q);
+      b.load(Line::load_d_o_again, tiles::d_o);
+      b.load(Line::load_stats_once, tiles::lse);
+      b.load(Line::load_stats_once, tiles::row_dot);
+    }
+    b.walk_keys(
+        visits, needs.stages, [&](const KeyTile& tile) { return !tile.partial && grid.is_whole(tile); },
+        [&](const KeyTile& tile) {
+          b.load(Line::load_k_again, tiles::k);
+          b.matmul(Line::scores_again, tiles::s, tiles::q, tiles::k, {.transpose = true, .factor = plan_.scale});
+          if (tile.partial) b.mask(Line::mask_again, tiles::s);
+          b.exp(Line::exp_again, tiles::p, tiles::s, tiles::lse);
+          b.load(Line::load_v_again, tiles::v);
+          b.matmul(Line::d_p_again, tiles::d_p, tiles::d_o, tiles::v, {.transpose = true});
+          b.subtract_rows(Line::subtract_again, tiles::d_p, tiles::row_dot);
+          b.multiply(Line::d_s_again, tiles::d_p, tiles::p);
+          b.copy(Line::d_s_again, tiles::d_s, tiles::d_p);
+          b.matmul(Line::d_q, tiles::d_q, tiles::d_s, tiles::k, {.accumulate = true, .factor = plan_.scale});
+        });
+    b.store(Line::store_queries, tiles::d_q);
+  }
+
+  BlockPlan plan_;
+};
+
+std::optional<ClosedForm> TwoPass::closed_form() const {
+  if (!head_tiles_are_whole(problem_, tile_)) return std::nullopt;
+  const VisitSums sums = visit_sums(problem_, tile_);
+  const std::int64_t planes = problem_.query_planes(), kv_planes = key_planes(problem_);
+  const std::int64_t row = problem_.head_dim * element_bytes(problem_.dtype);
+  const Bytes all(planes * problem_.seq_q * row), pairs(planes * sums.rows_pairs * row), seen(planes * sums.rows * row);
+  const Bytes kv(kv_planes * sums.seen_keys * row + planes * sums.keys * row), gradient(kv_planes * problem_.seq_kv * row);
+  const Bytes stats(statistic_bytes(problem_, tile_, Visits::every_pair) + statistic_bytes(problem_, tile_, Visits::once_if_any));
+  const std::string visits = formula_for(problem_, "⌈Nk/Bc⌉·Nq", "Σᵢ rowsᵢ·⌈vis(i)/Bc⌉");
+  const std::string rows = formula_for(problem_, "Nq", "(rows of tiles that see a key)");
+  const std::string keys = "B·Hkv·Nk·d·e + B·Hq·d·e·" + formula_for(problem_, "⌈Nq/Br⌉·Nk", "Σᵢ min(Nk, Bc·⌈vis(i)/Bc⌉)");
+  ClosedForm form;
+  form.terms = {
+      {tensors::q, Link::l2_to_sm, pairs + seen, "B·Hq·d·e·(" + rows + " + " + visits + ")"},
+      {tensors::k, Link::l2_to_sm, kv, keys},
+      {tensors::v, Link::l2_to_sm, kv, keys},
+      {tensors::o, Link::l2_to_sm, all, "B·Hq·Nq·d·e"},
+      {tensors::d_o, Link::l2_to_sm, all + pairs + seen, "B·Hq·d·e·(Nq + " + rows + " + " + visits + ")"},
+      {tensors::lse, Link::l2_to_sm, stats, "B·Hq·4·(" + rows + " + " + visits + ")"},
+      {tensors::row_dot, Link::l2_to_sm, stats, "B·Hq·4·(" + rows + " + " + visits + ")"},
+      {tensors::row_dot, Link::sm_to_l2, Bytes(statistic_bytes(problem_, tile_, Visits::once)), "B·Hq·Nq·4"},
+      {tensors::d_q, Link::sm_to_l2, all, "B·Hq·Nq·d·e"},
+      {tensors::d_k, Link::sm_to_l2, gradient, "B·Hkv·Nk·d·e"},
+      {tensors::d_v, Link::sm_to_l2, gradient, "B·Hkv·Nk·d·e"},
+  };
+  form.flops = planes * 14 * problem_.head_dim * sums.rows_keys;
+  form.exps = planes * 2 * sums.rows_keys;
+  form.order = "Θ(N²d²/M)";
+  return form;
+}
+
+Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
+  return make_backward<TwoPass>(id, problem, tile, gpu);
+}
+
+}  // namespace
+
+ProgramInfo flash2_backward_two_pass_program() {
+  return {id,
+          "FlashAttention-2 backward, two passes",
+          "backward",
+          "FlexAttention's backward kernel: one launch of two kinds of block",
+          "Over FlashAttention-2 backward: seven products instead of five, and nothing is added in memory.",
+          listing,
+          two_pass_tile,
+          make,
+          {},
+          {},
+          Pass::backward,
+          "flash2",
+          "Flash-2 two passes"};
+}
+
+}  // namespace tilescope
