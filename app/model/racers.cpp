@@ -13,7 +13,8 @@ std::pair<std::string, std::string> racers(std::string_view algorithm) {
     for (const ProgramInfo& row : program_table()) {
       if (row.family != (*chosen)->family) continue;
       if (baseline == nullptr) baseline = &row;
-      // A row behind the buttons does not come before one that has a button. Of the backward passes of one program the first counts.
+      // A row behind the buttons does not come before one that has a button. Of the backward passes of one program the first
+      // counts.
       const bool better = row.pass == Pass::backward ? best == nullptr || best->forward != row.forward
                                                      : best == nullptr || best->button.empty() || !row.button.empty();
       if (better) best = &row;
