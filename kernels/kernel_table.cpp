@@ -6,9 +6,14 @@
 #include <algorithm>
 #include <string>
 
+#include "kernels/kernel_traffic.h"
 #include "kernels/measure/library_products.h"
+#include "kernels/measure/probe_shape.h"
 #include "kernels/standard/rows_plan.h"
+#include "sim/core/refuse.h"
 #include "sim/programs/attention_tensors.h"
+#include "sim/programs/kernel_needs.h"
+#include "sim/programs/kernel_profile.h"
 
 namespace tilescope {
 
@@ -28,79 +33,152 @@ constexpr std::int64_t most_grid_yz = 65535;
 constexpr std::int64_t most_grid_x = 2147483647;
 constexpr std::int64_t most_rows = std::int64_t{1} << 30;  // row arithmetic in the kernels is 32 bits wide
 
-bool small(const AttentionProblem& p) {
-  return p.head_dim == 64;
-}
 std::int64_t row_bytes(const AttentionProblem& p) {
   return p.head_dim * 2;
 }
 
-TileShape tile_128(const AttentionProblem&) {
-  return {128, 128};
-}
-TileShape tile_64(const AttentionProblem&) {
-  return {64, 64};
-}
-TileShape row_tile(const AttentionProblem&) {
-  return {1, 128};
-}
-TileShape flash2_tile(const AttentionProblem& p) {
-  return small(p) ? TileShape{128, 128} : TileShape{128, 64};
+/// A launch as it was compiled, but for dynamic shared memory.
+LaunchNeeds compiled(std::string_view name, const KernelBuild& build, std::int64_t dynamic_shared_bytes, int stages,
+                     int warps_sharing_rows) {
+  return {name, build.threads, build.registers, build.static_shared_bytes + dynamic_shared_bytes, stages, warps_sharing_rows};
 }
 
-std::vector<LaunchNeeds> flash2_needs(const AttentionProblem& p) {
-  const TileShape tile = flash2_tile(p);
+std::vector<LaunchNeeds> flash2_needs_of(const KernelBuild& build, const AttentionProblem& p) {
+  const TileShape tile = flash2_kernel_tile(p);
   // Q, two buffers each of K and V, L, and four barriers.
-  return {{"attention", 128, 255, (tile.block_q + 4 * tile.block_kv) * row_bytes(p) + tile.block_q * 4 + 32, 2, 4}};
+  return {compiled("attention", build, (tile.block_q + 4 * tile.block_kv) * row_bytes(p) + tile.block_q * 4 + 32, 2, 4)};
+}
+std::vector<LaunchNeeds> flash2_needs(const AttentionProblem& p) {
+  return flash2_needs_of(kernel_profile("flash2").build("attention", p), p);
+}
+std::vector<LaunchNeeds> flash2_descending_needs(const AttentionProblem& p) {
+  return flash2_needs_of(kernel_profile("flash2_descending").build("attention", p), p);
 }
 std::vector<LaunchNeeds> flash1_needs(const AttentionProblem& p) {
-  return {{"attention", 128, small(p) ? 126 : 127, 4 * 64 * row_bytes(p) + 2 * 64 * 4, 1, 4}};
+  return {compiled("attention", kernel_profile("flash1").build("attention", p), 4 * 64 * row_bytes(p) + 2 * 64 * 4, 1, 4)};
 }
 LaunchNeeds scores_needs(std::string_view name, const AttentionProblem& p) {
-  return {name, 256, small(p) ? 119 : 122, 256 * row_bytes(p), 1, 4};
+  return compiled(name, kernel_profile("matmul_tiled").build("product", p), 256 * row_bytes(p), 1, 4);
 }
 LaunchNeeds softmax_needs(const AttentionProblem& p) {
-  const RowsOfBlock own = rows_of_block(p);
-  return {"softmax", 128, 32, 128 + own.kept_bytes, 1, 1};
+  return compiled("softmax", kernel_profile("standard").build("softmax", p), rows_of_block(p).kept_bytes, 1, 1);
 }
 std::vector<LaunchNeeds> standard_needs(const AttentionProblem& p) {
-  return {scores_needs("scores", p), softmax_needs(p), {"output", 256, small(p) ? 128 : 168, 2 * 128 * (256 + row_bytes(p)), 2, 8}};
+  return {scores_needs("scores", p), softmax_needs(p),
+          compiled("output", kernel_profile("standard").build("output", p), 2 * 128 * (256 + row_bytes(p)), 2, 8)};
 }
 std::vector<LaunchNeeds> library_needs(const AttentionProblem& p) {
   return {softmax_needs(p)};
 }
-std::vector<LaunchNeeds> row_needs(const AttentionProblem&) {
-  return {{"softmax", 128, 32, 128, 1, 1}};
+std::vector<LaunchNeeds> safe_needs(const AttentionProblem& p) {
+  return {compiled("softmax", kernel_profile("softmax_safe").build("softmax", p), 0, 1, 1)};
+}
+std::vector<LaunchNeeds> online_needs(const AttentionProblem& p) {
+  return {compiled("softmax", kernel_profile("softmax_online").build("softmax", p), 0, 1, 1)};
 }
 std::vector<LaunchNeeds> fused_needs(const AttentionProblem& p) {
-  return {{"softmax", 128, small(p) ? 48 : 64, 2 * 128 * row_bytes(p) + 4736, 2, 1}};
+  return {compiled("softmax", kernel_profile("softmax_fused").build("softmax", p), 2 * 128 * row_bytes(p), 2, 1)};
 }
 std::vector<LaunchNeeds> naive_needs(const AttentionProblem& p) {
-  return {{"product", 128, small(p) ? 48 : 72, 129 * row_bytes(p), 1, 1}};
+  return {compiled("product", kernel_profile("matmul_naive").build("product", p), 129 * row_bytes(p), 1, 1)};
 }
 std::vector<LaunchNeeds> tiled_needs(const AttentionProblem& p) {
   return {scores_needs("product", p)};
 }
 
 constexpr KernelInfo rows[] = {
-    {"matmul_naive", "S = QK^T, each row of Q with a K of its own.", qk, only_s, false, false, tile_128, naive_needs,
-     plan_matmul_naive},
-    {"matmul_tiled", "Over the untiled product: a tile of K is loaded once for all rows of a tile of Q; tensor cores.", qk, only_s,
-     false, false, tile_128, tiled_needs, plan_matmul_tiled},
-    {"softmax_safe", "Three passes over the row: maximum, sum, result.", only_s, only_p, false, false, row_tile, row_needs,
-     plan_softmax_safe},
-    {"softmax_online", "Over safe softmax: maximum and sum in one pass.", only_s, only_p, false, false, row_tile, row_needs,
-     plan_softmax_online},
-    {"softmax_fused", "Over online softmax: times V in the same pass, so P is never stored.", s_and_v, only_o, false, false,
-     row_tile, fused_needs, plan_softmax_fused},
-    {"standard", "Three launches; S and P through global memory.", qkv, s_p_o, true, false, tile_128, standard_needs, plan_standard,
-     plan_standard_probed},
-    {"standard_cublas", "The same with the products of NVIDIA's library, so that the comparison is fair.", qkv, s_p_o, true, true,
-     tile_128, library_needs, nullptr},
-    {"flash1", "Over standard: S and P stay on the chip; O, l and m cross in every inner step.", qkv, o_l_m, true, false, tile_64,
-     flash1_needs, plan_flash1, plan_flash1_probed},
-    {"flash2", "Over flash1: query tiles are the grid, so O, m and l stay in registers.", qkv, o_and_lse, true, false, flash2_tile,
-     flash2_needs, plan_flash2, plan_flash2_probed},
+    {.id = "matmul_naive",
+     .summary = "S = QK^T, each row of Q with a K of its own.",
+     .inputs = qk,
+     .outputs = only_s,
+     .takes_causal = false,
+     .tile = scores_kernel_tile,
+     .needs = naive_needs,
+     .plane_traffic = naive_traffic,
+     .plan = plan_matmul_naive},
+    {.id = "matmul_tiled",
+     .summary = "Over the untiled product: a tile of K is loaded once for all rows of a tile of Q; tensor cores.",
+     .inputs = qk,
+     .outputs = only_s,
+     .takes_causal = false,
+     .tile = scores_kernel_tile,
+     .needs = tiled_needs,
+     .plane_traffic = tiled_traffic,
+     .plan = plan_matmul_tiled},
+    {.id = "softmax_safe",
+     .summary = "Three passes over the row: maximum, sum, result.",
+     .inputs = only_s,
+     .outputs = only_p,
+     .takes_causal = false,
+     .tile = row_kernel_tile,
+     .needs = safe_needs,
+     .plane_traffic = safe_traffic,
+     .plan = plan_softmax_safe},
+    {.id = "softmax_online",
+     .summary = "Over safe softmax: maximum and sum in one pass.",
+     .inputs = only_s,
+     .outputs = only_p,
+     .takes_causal = false,
+     .tile = row_kernel_tile,
+     .needs = online_needs,
+     .plane_traffic = online_traffic,
+     .plan = plan_softmax_online},
+    {.id = "softmax_fused",
+     .summary = "Over online softmax: times V in the same pass, so P is never stored.",
+     .inputs = s_and_v,
+     .outputs = only_o,
+     .takes_causal = false,
+     .tile = row_kernel_tile,
+     .needs = fused_needs,
+     .plane_traffic = fused_traffic,
+     .plan = plan_softmax_fused},
+    {.id = "standard",
+     .summary = "Three launches; S and P through global memory.",
+     .inputs = qkv,
+     .outputs = s_p_o,
+     .tile = scores_kernel_tile,
+     .needs = standard_needs,
+     .plane_traffic = standard_traffic,
+     .plan = plan_standard,
+     .plan_probed = plan_standard_probed,
+     .probe_shapes = standard_probe_shapes},
+    {.id = "standard_cublas",
+     .summary = "The same with the products of NVIDIA's library, so that the comparison is fair.",
+     .inputs = qkv,
+     .outputs = s_p_o,
+     .is_library = true,
+     .tile = scores_kernel_tile,
+     .needs = library_needs},
+    {.id = "flash1",
+     .summary = "Over standard: S and P stay on the chip; O, l and m cross in every inner step.",
+     .inputs = qkv,
+     .outputs = o_l_m,
+     .tile = flash1_kernel_tile,
+     .needs = flash1_needs,
+     .plane_traffic = flash1_traffic,
+     .plan = plan_flash1,
+     .plan_probed = plan_flash1_probed,
+     .probe_shapes = flash1_probe_shapes},
+    {.id = "flash2",
+     .summary = "Over flash1: query tiles are the grid, so O, m and l stay in registers.",
+     .inputs = qkv,
+     .outputs = o_and_lse,
+     .tile = flash2_kernel_tile,
+     .needs = flash2_needs,
+     .plane_traffic = flash2_traffic,
+     .plan = plan_flash2,
+     .plan_probed = plan_flash2_probed,
+     .probe_shapes = flash2_probe_shapes},
+    {.id = "flash2_descending",
+     .summary = "flash2 from the last visible key tile down: the order of FlashAttention-2 as published.",
+     .inputs = qkv,
+     .outputs = o_and_lse,
+     .tile = flash2_kernel_tile,
+     .needs = flash2_descending_needs,
+     .plane_traffic = flash2_traffic,
+     .plan = plan_flash2_descending,
+     .variant_of = "flash2",
+     .key_order = KeyOrder::descending},
 };
 
 const void* address_of(const DeviceTensors& t, Tensor tensor) {
@@ -128,31 +206,39 @@ Result<const KernelInfo*> find_kernel(std::string_view id) {
   std::string names;
   for (const KernelInfo& row : rows) {
     if (row.id == id) return &row;
-    names += (names.empty() ? "" : ", ") + std::string(row.id);
+    if (row.variant_of.empty()) names += (names.empty() ? "" : ", ") + std::string(row.id);
   }
   return Error{fmt::format("there is no kernel named {}: there are {}", id, names)};
+}
+
+Result<const KernelInfo*> find_kernel(std::string_view program, KeyOrder order) {
+  for (const KernelInfo& row : rows)
+    if (row.program() == program && row.key_order == order) return &row;
+  if (const Result<const KernelInfo*> known = find_kernel(program); !known) return known.error();
+  return refuse("kernel {} has no variant that visits its keys in {} order: leave out {}", program, to_string(order),
+                Setting::key_order);
 }
 
 Status supports(const KernelInfo& kernel, const AttentionProblem& p) {
   if (Status valid = check(p); !valid) return valid;
   if (p.dtype == DataType::fp32)
-    return Error{fmt::format("kernel {} runs in fp16 and bf16, not in {}: use --dtype fp16", kernel.id, to_string(p.dtype))};
+    return refuse("kernel {} runs in fp16 and bf16, not in {}: use {} fp16", kernel.id, to_string(p.dtype), Setting::dtype);
   if (p.head_dim != 64 && p.head_dim != 128)
-    return Error{fmt::format("kernel {} has head dimensions 64 and 128, not {}: use --head-dim 64 or 128", kernel.id, p.head_dim)};
+    return refuse("kernel {} has head dimensions 64 and 128, not {}: use {} 64 or 128", kernel.id, p.head_dim, Setting::head_dim);
   if (p.pass != Pass::forward)
-    return Error{fmt::format("kernel {} runs forward, not {}: use --pass forward", kernel.id, to_string(p.pass))};
-  if (p.causal && !kernel.takes_causal) return Error{fmt::format("kernel {} takes no mask: leave out --causal", kernel.id)};
+    return refuse("kernel {} runs forward, not {}: use {} forward", kernel.id, to_string(p.pass), Setting::pass);
+  if (p.causal && !kernel.takes_causal) return refuse("kernel {} takes no mask: leave out {}", kernel.id, Setting::causal);
   if (p.seq_q > most_rows || p.seq_kv > most_rows)
-    return Error{fmt::format("kernel {} takes at most {} rows, not {}: use a smaller --seq", kernel.id, most_rows,
-                             std::max(p.seq_q, p.seq_kv))};
+    return refuse("kernel {} takes at most {} rows, not {}: use a smaller {}", kernel.id, most_rows, std::max(p.seq_q, p.seq_kv),
+                  Setting::seq);
   if (p.query_planes() > most_grid_yz)
-    return Error{fmt::format("kernel {} takes at most {} heads in all, not {} x {}: use a smaller --batch", kernel.id, most_grid_yz,
-                             p.batch, p.heads)};
+    return refuse("kernel {} takes at most {} heads in all, not {} x {}: use a smaller {}", kernel.id, most_grid_yz, p.batch,
+                  p.heads, Setting::batch);
   if (kernel.plan != nullptr)
     for (const PlannedLaunch& planned : kernel.plan(p, {}))
       if (planned.grid[0] > most_grid_x || planned.grid[1] > most_grid_yz || planned.grid[2] > most_grid_yz)
-        return Error{fmt::format("kernel {} would launch {} x {} x {} blocks, which is too many: use a smaller --seq or --batch",
-                                 kernel.id, planned.grid[0], planned.grid[1], planned.grid[2])};
+        return refuse("kernel {} would launch {} x {} x {} blocks, which is too many: use a smaller {} or {}", kernel.id,
+                      planned.grid[0], planned.grid[1], planned.grid[2], Setting::seq, Setting::batch);
   return Done{};
 }
 
@@ -160,9 +246,9 @@ Status supports(const KernelInfo& kernel, const AttentionProblem& problem, const
   if (Status fits = supports(kernel, problem); !fits) return fits;
   const TileShape own = kernel.tile(problem);
   if (tile == own) return Done{};
-  return Error{fmt::format(
-      "kernel {} was compiled for tiles of {}x{} at head dimension {}, not {}x{}: leave out --block-q and --block-kv to measure",
-      kernel.id, own.block_q, own.block_kv, problem.head_dim, tile.block_q, tile.block_kv)};
+  return refuse("kernel {} was compiled for tiles of {}x{} at head dimension {}, not {}x{}: leave out {} and {} to measure",
+                kernel.id, own.block_q, own.block_kv, problem.head_dim, tile.block_q, tile.block_kv, Setting::block_q,
+                Setting::block_kv);
 }
 
 Status launch(const KernelInfo& kernel, const AttentionProblem& problem, const DeviceTensors& tensors, StreamHandle stream) {

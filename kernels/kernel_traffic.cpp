@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "kernels/standard/rows_plan.h"
 #include "sim/core/units.h"
 
 namespace tilescope {
@@ -10,7 +11,6 @@ namespace tilescope {
 namespace {
 
 constexpr std::int64_t element = 2, statistic = 4;
-constexpr std::int64_t kept_bytes = 163 * 1024;  // of a row of the softmax, see kernels/standard/rows.cu
 
 /// Sums over the query tiles of one head: what they visit.
 struct Visits {
@@ -36,33 +36,62 @@ Visits visits_of(const AttentionProblem& p, const TileShape& tile) {
   return sum;
 }
 
+std::int64_t row_bytes(const AttentionProblem& p) {
+  return p.head_dim * element;
+}
+std::int64_t output_bytes(const AttentionProblem& p) {
+  return p.seq_q * row_bytes(p);
+}
+std::int64_t matrix_bytes(const AttentionProblem& p, const TileShape& tile) {
+  return visits_of(p, tile).matrix * element;
+}
+
 }  // namespace
 
+KernelTraffic naive_traffic(const AttentionProblem& p, const TileShape& tile) {
+  const Visits v = visits_of(p, tile);
+  return {(v.rows_tiles + v.rows_keys) * row_bytes(p), v.matrix * element};
+}
+
+KernelTraffic tiled_traffic(const AttentionProblem& p, const TileShape& tile) {
+  const Visits v = visits_of(p, tile);
+  return {(v.rows_tiles + v.keys) * row_bytes(p), v.matrix * element};
+}
+
+KernelTraffic safe_traffic(const AttentionProblem& p, const TileShape& tile) {
+  return {3 * matrix_bytes(p, tile), matrix_bytes(p, tile)};
+}
+
+KernelTraffic online_traffic(const AttentionProblem& p, const TileShape& tile) {
+  return {2 * matrix_bytes(p, tile), matrix_bytes(p, tile)};
+}
+
+KernelTraffic fused_traffic(const AttentionProblem& p, const TileShape& tile) {
+  return {matrix_bytes(p, tile) + visits_of(p, tile).rows_keys * row_bytes(p), output_bytes(p)};
+}
+
+KernelTraffic standard_traffic(const AttentionProblem& p, const TileShape& tile) {
+  const Visits v = visits_of(p, tile);
+  const std::int64_t reads_of_s = rows_of_block(p).kept_bytes > 0 ? 1 : 2;
+  return {(v.rows_tiles + 2 * v.keys) * row_bytes(p) + (reads_of_s + 1) * v.matrix * element,
+          2 * v.matrix * element + output_bytes(p)};
+}
+
+KernelTraffic flash1_traffic(const AttentionProblem& p, const TileShape& tile) {
+  const Visits v = visits_of(p, tile);
+  const std::int64_t step = row_bytes(p) + 2 * statistic;  // O, l and m of a row
+  return {2 * p.seq_kv * row_bytes(p) + v.rows_tiles * (row_bytes(p) + step), (p.seq_q + v.rows_tiles) * step};
+}
+
+KernelTraffic flash2_traffic(const AttentionProblem& p, const TileShape& tile) {
+  const Visits v = visits_of(p, tile);
+  return {(v.rows + 2 * v.keys) * row_bytes(p), output_bytes(p) + p.seq_q * statistic};
+}
+
 std::optional<KernelTraffic> kernel_traffic(const KernelInfo& kernel, const AttentionProblem& p) {
-  if (kernel.is_library) return std::nullopt;
-  const Visits v = visits_of(p, kernel.tile(p));
-  const std::int64_t row = p.head_dim * element, matrix = v.matrix * element, output = p.seq_q * row;
-  KernelTraffic one;
-  if (kernel.id == "flash2") {
-    one = {v.rows * row + 2 * v.keys * row, output + p.seq_q * statistic};
-  } else if (kernel.id == "flash1") {
-    const std::int64_t step = row + 2 * statistic;  // O, l and m of a row
-    one = {2 * p.seq_kv * row + v.rows_tiles * (row + step), p.seq_q * step + v.rows_tiles * step};
-  } else if (kernel.id == "standard") {
-    const std::int64_t reads_of_s = row_pitch(p.seq_kv, p.dtype) * element <= kept_bytes ? 1 : 2;
-    one = {v.rows_tiles * row + 2 * v.keys * row + (reads_of_s + 1) * matrix, 2 * matrix + output};
-  } else if (kernel.id == "softmax_safe") {
-    one = {3 * matrix, matrix};
-  } else if (kernel.id == "softmax_online") {
-    one = {2 * matrix, matrix};
-  } else if (kernel.id == "softmax_fused") {
-    one = {matrix + v.rows_keys * row, output};
-  } else if (kernel.id == "matmul_naive") {
-    one = {v.rows_tiles * row + v.rows_keys * row, matrix};
-  } else {
-    one = {v.rows_tiles * row + v.keys * row, matrix};
-  }
-  return KernelTraffic{p.query_planes() * one.l2_to_sm_bytes, p.query_planes() * one.sm_to_l2_bytes};
+  if (kernel.plane_traffic == nullptr) return std::nullopt;
+  const KernelTraffic plane = kernel.plane_traffic(p, kernel.tile(p));
+  return KernelTraffic{p.query_planes() * plane.l2_to_sm_bytes, p.query_planes() * plane.sm_to_l2_bytes};
 }
 
 }  // namespace tilescope

@@ -79,6 +79,9 @@ PlannedLaunch plan_random(const DeviceMemory&, const TensorLayout&, DataType, st
 LaunchPlan plan_flash2(const AttentionProblem&, const DeviceTensors&) {
   return {};
 }
+LaunchPlan plan_flash2_descending(const AttentionProblem&, const DeviceTensors&) {
+  return {};
+}
 LaunchPlan plan_flash2_probed(const AttentionProblem&, const DeviceTensors&, std::span<const ProbeBuffers>) {
   return {};
 }

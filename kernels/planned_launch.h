@@ -58,6 +58,7 @@ void set_lengths_and_heads(Arguments& arguments, const AttentionProblem& problem
 // A build without CUDA gives empty lists.
 using LaunchPlan = std::vector<PlannedLaunch>;
 LaunchPlan plan_flash2(const AttentionProblem& problem, const DeviceTensors& tensors);
+LaunchPlan plan_flash2_descending(const AttentionProblem& problem, const DeviceTensors& tensors);
 LaunchPlan plan_flash1(const AttentionProblem& problem, const DeviceTensors& tensors);
 LaunchPlan plan_standard(const AttentionProblem& problem, const DeviceTensors& tensors);
 LaunchPlan plan_softmax_safe(const AttentionProblem& problem, const DeviceTensors& tensors);

@@ -10,6 +10,7 @@
 #include "app/cli/progress.h"
 #include "app/model/assets.h"
 #include "kernels/calibrate/calibrate.h"
+#include "sim/core/refuse.h"
 #include "sim/core/spec_text.h"
 
 namespace tilescope {

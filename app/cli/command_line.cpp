@@ -185,15 +185,15 @@ class CommandLineBuilder {
 
   void problem() {
     constexpr std::int64_t largest_size = std::numeric_limits<std::int32_t>::max();
-    constexpr std::int64_t largest_block = 4096, largest_head_dim = 256, most_blocks_per_sm = 1024;
+    constexpr std::int64_t largest_head_dim = 256, most_blocks_per_sm = 1024;
     line_.batch = whole("--batch", 1, largest_size).value_or(1);
     line_.heads = whole("--heads", 1, largest_size).value_or(1);
     line_.kv_heads = whole("--kv-heads", 1, largest_size);
     line_.seq = whole("--seq", 1, largest_size);
     line_.seq_kv = whole("--seq-kv", 1, largest_size);
     line_.head_dim = whole("--head-dim", 1, largest_head_dim);
-    line_.block_q = whole("--block-q", 1, largest_block);
-    line_.block_kv = whole("--block-kv", 1, largest_block);
+    line_.block_q = whole("--block-q", 1, TileShape::most_rows);
+    line_.block_kv = whole("--block-kv", 1, TileShape::most_rows);
     line_.stages = whole("--stages", 1, ProgramTile::most_stages);
     std::vector<std::string_view> orders;
     for (const BlockOrderInfo& row : block_orders()) orders.push_back(row.id);
@@ -208,6 +208,7 @@ class CommandLineBuilder {
     choice("--pass", passes, pass_from, line_.pass);
     line_.causal = text("--causal") != nullptr;
     line_.gpu_given = text("--gpu") != nullptr;
+    line_.sample = text("--sample") != nullptr;
     line_.brief = text("--brief") != nullptr;
     line_.quiet = text("--quiet") != nullptr;
   }

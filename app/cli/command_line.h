@@ -41,7 +41,7 @@ struct CommandLine {
   std::optional<std::string> json;  // empty or "-": standard output
   std::string trace, suite, commit, probe, samples, bundle, list, markdown, out, panel;
   std::optional<std::int64_t> probe_block, probe_row;
-  bool brief = false, quiet = false;
+  bool brief = false, sample = false, quiet = false;
   std::string over, csv, png;
   SweepQuantity quantity{};
   std::optional<std::int64_t> step;

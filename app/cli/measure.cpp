@@ -1,5 +1,6 @@
 // `tilescope measure`.
 #include "app/cli/measure.h"
+#include "app/cli/command_words.h"
 
 #include <algorithm>
 #include <chrono>
@@ -53,7 +54,8 @@ Result<AttentionProblem> problem_of(const CommandLine& line) {
 Result<const KernelInfo*> kernel_of(const CommandLine& line) {
   std::vector<std::string_view> names;
   for (const KernelInfo& row : kernel_table()) {
-    if (row.id == line.algorithm) return &row;
+    if (!row.variant_of.empty()) continue;  // --key-order chooses it
+    if (row.id == line.algorithm) return find_kernel(row.id, line.key_order);
     names.push_back(row.id);
   }
   return Error{fmt::format("unknown kernel '{}': {}", printable(line.algorithm), name_hint(line.algorithm, names))};
@@ -180,7 +182,7 @@ MeasuredCase refused_case(const SuiteCase& one, const KernelInfo& kernel, const 
   refused.kernel = one.kernel;
   refused.problem = one.problem;
   refused.tile = kernel.tile(one.problem);
-  refused.refused = error.sentence;
+  refused.refused = command_words(error.sentence);
   return refused;
 }
 

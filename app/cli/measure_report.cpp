@@ -12,6 +12,7 @@
 #include "kernels/measure/timing.h"
 #include "sim/analysis/format.h"
 #include "sim/analysis/validation.h"
+#include "sim/core/refuse.h"
 
 namespace tilescope {
 

@@ -1,5 +1,6 @@
 // Prints the result of `simulate`, as a table or JSON.
 #include "app/cli/report.h"
+#include "app/cli/command_words.h"
 
 #include <cmath>
 #include <optional>
@@ -138,7 +139,7 @@ std::string traffic(const Simulation& simulation) {
 
 /// Describes the run without its bottleneck: "402 µs (1.6× faster), then limited by fp32".
 std::string limit_text(const NextLimit& limit) {
-  if (!limit.outcome.done()) return limit.outcome.refusal;
+  if (!limit.outcome.done()) return command_words(limit.outcome.refusal);
   const double faster = limit.outcome.time_ns > 0 ? limit.before_ns / limit.outcome.time_ns : 1;
   const std::string speed = faster < 1.005 ? std::string("same time") : fmt::format("{}× faster", format_times(faster));
   return fmt::format("{} ({}), then limited by {}", format_time(Nanoseconds(limit.outcome.time_ns)), speed,

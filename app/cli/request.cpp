@@ -98,7 +98,7 @@ Result<Request> make_request(const CommandLine& line) {
   auto gpu = load_gpu(line.gpu);
   if (!gpu) return gpu.error();
   for (const std::string& assignment : line.overrides)
-    if (const auto set = set_spec_value(*gpu, assignment); !set) return Error{fmt::format("--set: {}", set.error().sentence)};
+    if (const auto set = set_spec_value(*gpu, assignment); !set) return Error{set.error().sentence.after("--set: ")};
 
   Request request;
   AttentionProblem& problem = request.simulation.problem;

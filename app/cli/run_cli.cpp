@@ -1,5 +1,6 @@
 // Runs a command line and turns every error into one line.
 #include "app/cli/run_cli.h"
+#include "app/cli/command_words.h"
 
 #include <csignal>
 #include <exception>
@@ -20,6 +21,7 @@
 #include "app/cli/validate.h"
 #include "app/cli/window_options.h"
 #include "app/model/failure.h"
+#include "sim/core/refuse.h"
 #include "sim/core/text.h"
 #include "sim/engine/chrome_trace.h"
 
@@ -134,13 +136,13 @@ int run_cli(int argc, char** argv, std::FILE* out, std::FILE* err, const Screens
   try {
     const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
     const auto line = parse_command_line(arguments);
-    if (!line) return fail(err, line.error().sentence, exit_code(line.error()));
+    if (!line) return fail(err, command_words(line.error().sentence), exit_code(line.error()));
     const auto code = run(*line, out, err, screens);
-    if (!code) return fail(err, code.error().sentence, exit_code(code.error()));
+    if (!code) return fail(err, command_words(code.error().sentence), exit_code(code.error()));
     return *code;
   } catch (...) {
     const Error error = error_of(std::current_exception());
-    return fail(err, error.sentence, exit_code(error));
+    return fail(err, command_words(error.sentence), exit_code(error));
   }
 }
 

@@ -1,5 +1,6 @@
 // `tilescope sweep`: request, files, progress, picture.
 #include "app/cli/sweep.h"
+#include "app/cli/command_words.h"
 
 #include <algorithm>
 #include <atomic>
@@ -45,7 +46,11 @@ class CatchInterrupt {
 
 Result<std::vector<std::string>> algorithms_of(const CommandLine& line) {
   std::vector<std::string> ids;
-  if (!line.algorithm_given) return std::vector<std::string>{"standard", "flash1", "flash2"};
+  if (!line.algorithm_given) {
+    for (const ProgramInfo& row : program_table())
+      if (!row.button.empty()) ids.emplace_back(row.id);
+    return ids;
+  }
   std::string_view rest = line.algorithm;
   while (true) {
     const std::size_t comma = rest.find(',');
@@ -60,7 +65,7 @@ Result<std::vector<std::string>> algorithms_of(const CommandLine& line) {
 Result<SweepRequest> sweep_request(const CommandLine& line) {
   SweepRequest sweep;
   auto axis = parse_sweep_axis(line.over);
-  if (!axis) return Error{fmt::format("--over: {}", axis.error().sentence)};
+  if (!axis) return Error{axis.error().sentence.after("--over: ")};
   auto algorithms = algorithms_of(line);
   if (!algorithms) return algorithms.error();
   CommandLine one = line;
@@ -120,7 +125,7 @@ std::string table_of(const SweepResult& result) {
       const std::string& algorithm = result.request.algorithms[a];
       const double value = result.request.axis.values[v];
       if (!point.done()) {
-        table.row({algorithm, fmt::format("{}", value), "", "", "", "", "", point.refusal});
+        table.row({algorithm, fmt::format("{}", value), "", "", "", "", "", command_words(point.refusal)});
         continue;
       }
       const auto theory = theory_at(result.request, algorithm, value);
@@ -209,7 +214,7 @@ Result<int> run_sweep_command(const CommandLine& line, std::FILE* out, std::FILE
                line.csv.empty() && !line.json ? ", had it been given --csv or --json" : "");
     return exit_interrupted;
   }
-  if (!any_simulated(*result)) return Error{fmt::format("no point can be simulated: {}", result->points.front()->refusal)};
+  if (!any_simulated(*result)) return Error{result->points.front()->refusal.after("no point can be simulated: ")};
   return finish(line, files, result, out, err, screens);
 }
 

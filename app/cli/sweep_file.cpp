@@ -1,5 +1,6 @@
 // Writes and reads sweeps.
 #include "app/cli/sweep_file.h"
+#include "app/cli/command_words.h"
 
 #include <algorithm>
 #include <array>
@@ -179,8 +180,8 @@ std::string sweep_to_csv(const SweepResult& result) {
   for_each_point(result, [&](const std::string& algorithm, double value, const Outcome& outcome) {
     text += fmt::format("{},{}", algorithm, value);
     for (const Figure& figure : figures) text += fmt::format(",{}", figure.get(outcome));
-    text +=
-        fmt::format(",{},{},{}\n", theory_bytes(result, algorithm, value), to_string(outcome.bound), csv_field(outcome.refusal));
+    text += fmt::format(",{},{},{}\n", theory_bytes(result, algorithm, value), to_string(outcome.bound),
+                        csv_field(command_words(outcome.refusal)));
   });
   return text;
 }
@@ -192,7 +193,7 @@ std::string sweep_to_json(const SweepResult& result) {
     for (const Figure& figure : figures) point[std::string(figure.name)] = figure.get(outcome);
     point["theory_bytes"] = theory_bytes(result, algorithm, value);
     point["bound_by"] = to_string(outcome.bound);
-    point["refusal"] = outcome.refusal;
+    point["refusal"] = command_words(outcome.refusal);
     points.push_back(std::move(point));
   });
   return Json{{"schema", schema}, {"asked", asked_of(result.request)}, {"points", points}}.dump(1) + "\n";

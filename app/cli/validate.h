@@ -7,10 +7,10 @@
 
 namespace tilescope {
 
-/// Prints a table, or JSON where the line asks for it; writes the file of --markdown. Returns 0 where every bound held, or a
-/// numbered limit does, else 1.
-/// Errors  no bundle (machine_lacks); a bundle or its GPU's spec that cannot be read, a list that is not in it, a file that cannot
-///         be written (wrong_request).
+/// Prints a table, or JSON where the line asks for it; writes the files of --csv and --markdown. Returns 1 where a figure fails or
+/// a case cannot be simulated, else 0. Errors  no bundle (machine_lacks); a bundle, its known misses or a spec that cannot be read,
+/// a list that is not in the bundle, a
+///         file that cannot be written (wrong_request).
 Result<int> run_validate(const CommandLine& line, std::FILE* out, std::FILE* err);
 
 }  // namespace tilescope

@@ -3,7 +3,10 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
+#include "app/model/measurements.h"
+#include "sim/analysis/known_misses.h"
 #include "sim/analysis/validation.h"
 
 namespace tilescope {
@@ -12,11 +15,19 @@ namespace tilescope {
 struct ValidationReport {
   const MeasurementBundle* bundle = nullptr;
   std::string file;  // the bundle's name, without the folders before it
+  std::string misses_file;
   std::span<const MeasuredCase> cases;
   std::span<const CaseValidation> results;  // of `cases`, one by one
   ValidationSummary summary;
+  std::vector<StaleMiss> stale;
 };
 
+/// The arguments must outlive the report.
+ValidationReport make_report(const KnownBundle& known, const KnownMisses& misses, std::span<const MeasuredCase> cases,
+                             std::span<const CaseValidation> results);
+
+/// Returns "figures: 1600 within their bounds, 10 within …" and the same for cases, in two lines.
+std::string verdict_lines(const ValidationSummary& summary);
 std::string validation_table(const ValidationReport& report);
 /// One object of schema "tilescope.validation/1" and a line's end.
 std::string validation_json(const ValidationReport& report);

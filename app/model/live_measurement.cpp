@@ -34,7 +34,7 @@ std::optional<ProbeResult> probe_live(const KernelInfo& kernel, const WhatToMeas
 LiveMeasurement measure_live(std::optional<MeasuringSession>& device, const WhatToMeasure& what, const Progress& progress) {
   LiveMeasurement out;
   const SimulationRequest& request = what.request;
-  const Result<const KernelInfo*> kernel = find_kernel(request.algorithm);
+  const Result<const KernelInfo*> kernel = find_kernel(request.algorithm, request.key_order);
   if (!kernel) {
     out.measured = kernel.error();
     return out;
@@ -66,7 +66,8 @@ LiveMeasurement measure_live(std::optional<MeasuringSession>& device, const What
 
 std::optional<BandwidthRecord> sample_live(std::optional<MeasuringSession>& device, const WhatToMeasure& what) {
   if (!device) return std::nullopt;
-  Result<BandwidthRecord> record = device->sample(**find_kernel(what.request.algorithm), what.request.problem);
+  Result<BandwidthRecord> record =
+      device->sample(**find_kernel(what.request.algorithm, what.request.key_order), what.request.problem);
   if (!record) return std::nullopt;
   return std::move(*record);
 }

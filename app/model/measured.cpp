@@ -134,7 +134,7 @@ void Measured::ask_for_validation() {
        shelf = shelf_](const Progress& progress) -> Worker::Deliver {
         std::atomic<std::size_t> done = done_before;
         validate_cases(
-            spec, known->bundle.cases, [&](std::size_t i) { return missing[i]; }, workers,
+            spec, known->bundle.cases, known->misses.of(known->bundle), [&](std::size_t i) { return missing[i]; }, workers,
             [&](std::size_t i, const CaseValidation& result) {
               const std::lock_guard lock(shelf->mutex);
               shelf->validated.emplace_back(i, result);
@@ -161,7 +161,9 @@ void Measured::take_validated() {
   if (!validation_.complete()) return;
   std::vector<CaseValidation> results;
   for (const auto& result : validation_.results) results.push_back(*result);
-  validation_.summary = summarise(validation_.bundle->bundle.cases, results);
+  const KnownBundle& known = *validation_.bundle;
+  validation_.summary = summarise(known.bundle.cases, results);
+  validation_.stale = stale_misses(known.misses, known.bundle, known.bundle.cases, results);
 }
 
 void Measured::run_validation(bool on) {

@@ -9,9 +9,11 @@
 
 #include "app/platform/asset_files.h"
 #include "app/platform/files.h"
+#include "kernels/kernel_table.h"
 #include "kernels/measure/bundle.h"
 #include "kernels/measure/measure_case.h"
 #include "kernels/measure/probe_json.h"
+#include "sim/core/refuse.h"
 #include "sim/core/text.h"
 
 namespace tilescope {
@@ -45,12 +47,20 @@ void take_bandwidth(Measurements& out, const fs::path& path, std::string_view te
     out.problem = fmt::format("{}: {}", printable(path.native(), 200), record.error().sentence);
 }
 
-/// Whether something recorded on a device is of the kernel, problem, tile and GPU that were simulated.
+/// Whether something recorded is of the kernel, problem and tile that were simulated. Another order of the keys is another kernel.
+template <class Recorded>
+bool is_of_kernel(const Recorded& recorded, const Simulation& simulation) {
+  const SimulationRequest& asked = simulation.request;
+  const Result<const KernelInfo*> kernel = find_kernel(asked.algorithm, asked.key_order);
+  ProgramTile tile = recorded.tile;
+  tile.key_order = asked.key_order;
+  return kernel && recorded.kernel == (*kernel)->id && recorded.problem == asked.problem && tile == simulation.program->tile();
+}
+
+/// The same, and of the GPU.
 template <class Recorded>
 bool is_of(const Recorded& recorded, const Simulation& simulation) {
-  const SimulationRequest& asked = simulation.request;
-  return spec_id_of(recorded.device) == asked.gpu.id && recorded.kernel == asked.algorithm && recorded.problem == asked.problem &&
-         recorded.tile == simulation.program->tile();
+  return spec_id_of(recorded.device) == simulation.request.gpu.id && is_of_kernel(recorded, simulation);
 }
 
 Result<MeasurementBundle> parse(const fs::path& path, std::string_view text) {
@@ -60,6 +70,25 @@ Result<MeasurementBundle> parse(const fs::path& path, std::string_view text) {
   return bundle;
 }
 
+Result<KnownMisses> misses_beside(const fs::path& bundle) {
+  const fs::path path = bundle.parent_path() / (bundle.stem().native() + "-known-misses.toml");
+  std::error_code code;
+  if (!fs::exists(path, code)) return KnownMisses{};
+  const auto text = read_text_file(path);
+  if (!text) return text.error();
+  Result<KnownMisses> misses = known_misses_from_toml(*text, path.native());
+  if (misses) misses->file = path.filename().native();
+  return misses;
+}
+
+Result<KnownBundle> known_bundle(const fs::path& path, std::string_view text) {
+  Result<MeasurementBundle> bundle = parse(path, text);
+  if (!bundle) return bundle.error();
+  Result<KnownMisses> misses = misses_beside(path);
+  if (!misses) return misses.error();
+  return KnownBundle{std::move(*bundle), path.native(), false, std::move(*misses)};
+}
+
 }  // namespace
 
 bool unchanged(const GpuSpec& gpu) {
@@ -67,10 +96,10 @@ bool unchanged(const GpuSpec& gpu) {
                       [](const auto& entry) { return entry.second.note == changed_note; });
 }
 
-Result<MeasurementBundle> load_bundle(const std::string& path) {
+Result<KnownBundle> load_bundle(const std::string& path) {
   const auto text = read_text_file(path);
   if (!text) return text.error();
-  return parse(path, *text);
+  return known_bundle(path, *text);
 }
 
 Measurements load_measurements() {
@@ -86,9 +115,9 @@ Measurements load_measurements() {
       if (text && has_schema(*text, "tilescope.probe/")) take_probe(out, file, *text);
       if (text && has_schema(*text, "tilescope.bandwidth/")) take_bandwidth(out, file, *text);
       if (text && !has_schema(*text, "tilescope.measurements/")) continue;
-      Result<MeasurementBundle> bundle = text ? parse(file, *text) : text.error();
+      Result<KnownBundle> bundle = text ? known_bundle(file, *text) : text.error();
       if (bundle)
-        out.bundles.push_back(std::make_shared<const KnownBundle>(KnownBundle{std::move(*bundle), file.native(), false}));
+        out.bundles.push_back(std::make_shared<const KnownBundle>(std::move(*bundle)));
       else if (out.problem.empty())
         out.problem = bundle.error().sentence;
     }
@@ -106,8 +135,7 @@ std::optional<FoundCase> find_case(const Measurements& measurements, const Simul
     if (known->bundle.gpu != asked.gpu.id) continue;
     const auto& cases = known->bundle.cases;
     for (std::size_t i = 0; i < cases.size(); ++i)
-      if (cases[i].kernel == asked.algorithm && cases[i].problem == asked.problem && cases[i].tile == simulation.program->tile())
-        return FoundCase{known, i};
+      if (is_of_kernel(cases[i], simulation)) return FoundCase{known, i};
   }
   return std::nullopt;
 }

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/analysis/known_misses.h"
 #include "sim/core/measurement.h"
 #include "sim/core/probe_result.h"
 #include "sim/engine/simulation.h"
@@ -16,8 +17,9 @@ namespace tilescope {
 
 struct KnownBundle {
   MeasurementBundle bundle;
-  std::string path;   // empty for a live one
-  bool live = false;  // measured by this run of the program, on this machine
+  std::string path;      // empty for a live one
+  bool live = false;     // measured by this run of the program, on this machine
+  KnownMisses misses{};  // reviewed, from the file beside the bundle; none for a live one
 };
 
 /// What a kernel recorded of itself, and the numbers that it was given (of the plane of the followed row).
@@ -43,8 +45,9 @@ struct Measurements {
   std::string problem;  // the first file that could not be read, as a sentence; empty if none
 };
 
-/// Errors  what read_text_file() and bundle_from_json() refuse, with the path; a bundle without cases.
-Result<MeasurementBundle> load_bundle(const std::string& path);
+/// Loads a bundle and the list of known misses beside it, "<bundle without .json>-known-misses.toml", where there is one.
+/// Errors  what read_text_file(), bundle_from_json() and known_misses_from_toml() refuse, with the path; a bundle without cases.
+Result<KnownBundle> load_bundle(const std::string& path);
 /// The recorded bundles, probes and samples of assets/measured/, by name. What else is in that folder is passed over.
 Measurements load_measurements();
 

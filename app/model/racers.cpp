@@ -9,13 +9,14 @@ std::pair<std::string, std::string> racers(std::string_view algorithm) {
   const Result<const ProgramInfo*> chosen = find_program(algorithm);
   std::string_view first = algorithm, last = algorithm;
   if (chosen) {
-    first = {};
+    const ProgramInfo *baseline = nullptr, *best = nullptr;
     for (const ProgramInfo& row : program_table()) {
       if (row.family != (*chosen)->family) continue;
-      if (first.empty()) first = row.id;
-      last = row.id;
+      if (baseline == nullptr) baseline = &row;
+      // A row behind the buttons does not come before one that has a button.
+      if (best == nullptr || best->button.empty() || !row.button.empty()) best = &row;
     }
-    if ((*chosen)->family == "attention") last = "flash2";
+    first = baseline->id, last = best->id;
   }
   return {std::string(first), std::string(first == algorithm ? last : algorithm)};
 }

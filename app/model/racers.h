@@ -8,7 +8,7 @@
 namespace tilescope {
 
 /// The two of a race, the slower kind first: the first row of the algorithm's family, and the algorithm. Where it is that row
-/// itself, the other is FlashAttention-2, or the last row of a family that is not attention. The algorithm twice where there is no
+/// itself, the other is the last row of the family that has a button, or the last of all. The algorithm twice where there is no
 /// other.
 std::pair<std::string, std::string> racers(std::string_view algorithm);
 

@@ -6,6 +6,7 @@
 
 #include "app/model/parallel.h"
 #include "app/model/session_state.h"
+#include "sim/core/refuse.h"
 
 namespace tilescope {
 

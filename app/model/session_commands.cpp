@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "app/model/session_state.h"
+#include "sim/core/refuse.h"
 
 namespace tilescope {
 

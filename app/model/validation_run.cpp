@@ -20,8 +20,9 @@ double size_of(const MeasuredCase& measured) {
 
 }  // namespace
 
-bool validate_cases(const GpuSpec& gpu, std::span<const MeasuredCase> cases, const std::function<bool(std::size_t)>& wanted,
-                    int threads, const CaseDone& done, const std::function<bool()>& cancelled, CaseOrder by) {
+bool validate_cases(const GpuSpec& gpu, std::span<const MeasuredCase> cases, std::span<const KnownMiss> known,
+                    const std::function<bool(std::size_t)>& wanted, int threads, const CaseDone& done,
+                    const std::function<bool()>& cancelled, CaseOrder by) {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < cases.size(); ++i)
     if (!wanted || wanted(i)) order.push_back(i);
@@ -38,7 +39,7 @@ bool validate_cases(const GpuSpec& gpu, std::span<const MeasuredCase> cases, con
   };
   return on_cores(order, threads, [&](std::size_t index) {
     if (!progress(0)) return false;  // a small case never asks by itself
-    const Result<CaseValidation> result = simulate_case(gpu, cases[index], progress);
+    const Result<CaseValidation> result = simulate_case(gpu, cases[index], known, progress);
     if (!result) return false;
     const std::lock_guard lock(reporting);
     if (done && !done(index, *result)) stopped = true;

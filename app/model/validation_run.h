@@ -21,9 +21,9 @@ enum class CaseOrder { largest_first, smallest_first };
 
 /// Every case of `cases` for which `wanted` is true, in that order, on `threads` threads (at least one; the caller's own with 1).
 /// False when it was cancelled. `cancelled` is asked now and then from every thread; may be empty.
-bool validate_cases(const GpuSpec& gpu, std::span<const MeasuredCase> cases, const std::function<bool(std::size_t)>& wanted,
-                    int threads, const CaseDone& done, const std::function<bool()>& cancelled = {},
-                    CaseOrder order = CaseOrder::largest_first);
+bool validate_cases(const GpuSpec& gpu, std::span<const MeasuredCase> cases, std::span<const KnownMiss> known,
+                    const std::function<bool(std::size_t)>& wanted, int threads, const CaseDone& done,
+                    const std::function<bool()>& cancelled = {}, CaseOrder order = CaseOrder::largest_first);
 
 /// A bundle that the window holds against the model, case by case.
 struct ValidationState {
@@ -31,6 +31,7 @@ struct ValidationState {
   std::vector<std::optional<CaseValidation>> results;  // of the bundle's cases; absent while not yet simulated
   std::size_t done = 0;
   std::optional<ValidationSummary> summary;  // once every case is done
+  std::vector<StaleMiss> stale;              // with the summary
   bool stopped = false;                      // by the user
   std::string problem;                       // why it cannot be done; empty if it can
   bool complete() const { return bundle != nullptr && done == results.size(); }

@@ -15,6 +15,7 @@
 #include "app/model/panel_ids.h"
 #include "app/model/playhead.h"
 #include "sim/analysis/sweep.h"
+#include "sim/core/refuse.h"
 #include "sim/core/text.h"
 
 namespace tilescope {

@@ -1,4 +1,4 @@
-// say() and add_line(): format translated sentences, and build tooltips line by line.
+// say() and add_line(): put sentences into the window's words and language, and build tooltips line by line.
 #pragma once
 
 #include <fmt/format.h>
@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "app/ui/language.h"
+#include "sim/core/sentence.h"
 
 namespace tilescope {
 
@@ -15,6 +16,15 @@ template <class... Values>
 std::string say(const char* sentence, const Values&... values) {
   return fmt::format(fmt::runtime(sentence), values...);
 }
+
+/// The name of a setting in the window: "Br".
+const char* control_name(Setting setting);
+
+/// Puts a refusal of the model into the window's words and language.
+std::string say(const Sentence& sentence);
+
+/// Replaces the blank between a number and its unit by U+00A0, so that no line breaks there.
+std::string with_units_kept(std::string_view sentence);
 
 /// Translates a text of the program table: a title, a summary, a line's why.
 inline std::string translated(std::string_view english) {

@@ -10,7 +10,6 @@
 
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
-#include "app/ui/window_words.h"
 #include "sim/analysis/format.h"
 
 namespace tilescope {

@@ -2,7 +2,7 @@
 #include "app/views/work_words.h"
 
 #include "app/ui/language.h"
-#include "app/ui/window_words.h"
+#include "app/ui/say.h"
 
 namespace tilescope {
 
@@ -45,7 +45,7 @@ std::string words_of(const ControlMessage& message) {
     case Notice::block_not_in_trace:
       return tr("The trace is too long to keep every block, and the block of this row is missing.");
   }
-  return window_words(message.error.sentence);
+  return say(message.error.sentence);
 }
 
 }  // namespace tilescope

@@ -48,7 +48,7 @@ class DeviceArray {
  public:
   static Result<DeviceArray> make(std::int64_t count, unsigned char byte = 0) {
     Result<DeviceMemory> memory = DeviceMemory::allocate(count * static_cast<std::int64_t>(sizeof(T)));
-    if (!memory) return Error{memory.error().sentence + ": end what else uses the GPU", memory.error().kind};
+    if (!memory) return Error{memory.error().sentence.text() + ": end what else uses the GPU", memory.error().kind};
     if (Status filled = memory->fill(byte); !filled) return filled.error();
     DeviceArray array;
     array.memory_ = std::move(*memory);

@@ -1,5 +1,6 @@
 // Puts measured values into a spec.
 #include "kernels/calibrate/calibrate.h"
+#include "sim/core/refuse.h"
 
 #include <fmt/format.h>
 

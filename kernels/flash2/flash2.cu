@@ -1,29 +1,7 @@
 // flash2: FlashAttention-2 forward with mma.sync; see flash2_kernel.cuh for how it works inside.
-#include "kernels/flash2/flash2_kernel.cuh"
-#include "kernels/flash2/flash2_variants.h"
-#include "kernels/planned_launch.h"
+#include "kernels/flash2/flash2_plan.cuh"
 
 namespace tilescope {
-
-namespace {
-
-template <class Recorder>
-PlannedLaunch plan(const Flash2Variant& variant, const AttentionProblem& problem, const DeviceTensors& tensors,
-                   const typename Recorder::Arguments& probe) {
-  device::Flash2Arguments arguments{};
-  arguments.q = tensors.q;
-  arguments.k = tensors.k;
-  arguments.v = tensors.v;
-  arguments.o = tensors.o;
-  arguments.lse = tensors.lse;
-  set_lengths_and_heads(arguments, problem);
-  arguments.scale = static_cast<float>(problem.scale());
-  const std::int64_t tiles = (problem.seq_q + variant.block_q - 1) / variant.block_q;
-  return planned("attention", variant.function, {tiles, problem.heads, problem.batch}, variant.threads, variant.shared_bytes,
-                 Recorder::launch(arguments, probe));
-}
-
-}  // namespace
 
 /// O = softmax(scale * Q K^T + mask) V, one block a tile of query rows, running m and l in registers.
 /// Shapes   q,o [B,Hq,Nq,D]   k,v [B,Hkv,Nk,D]   lse [B,Hq,Nq]
@@ -36,7 +14,7 @@ LaunchPlan plan_flash2(const AttentionProblem& problem, const DeviceTensors& ten
   const bool half = problem.dtype == DataType::fp16, small = problem.head_dim == 64;
   const Flash2Variant variant = half ? (small ? flash2_fp16_d64(problem.causal) : flash2_fp16_d128(problem.causal))
                                      : (small ? flash2_bf16_d64(problem.causal) : flash2_bf16_d128(problem.causal));
-  return {plan<device::NoProbe>(variant, problem, tensors, {})};
+  return {flash2_launch<device::NoProbe>(variant, problem, tensors, {})};
 }
 
 LaunchPlan plan_flash2_probed(const AttentionProblem& problem, const DeviceTensors& tensors,
@@ -44,7 +22,7 @@ LaunchPlan plan_flash2_probed(const AttentionProblem& problem, const DeviceTenso
   const bool half = problem.dtype == DataType::fp16, small = problem.head_dim == 64;
   const Flash2Variant variant = half ? (small ? flash2_probed_fp16_d64(problem.causal) : flash2_probed_fp16_d128(problem.causal))
                                      : (small ? flash2_probed_bf16_d64(problem.causal) : flash2_probed_bf16_d128(problem.causal));
-  return {plan<device::Probe>(variant, problem, tensors, device::probe_arguments(buffers[0]))};
+  return {flash2_launch<device::Probe>(variant, problem, tensors, device::probe_arguments(buffers[0]))};
 }
 
 }  // namespace tilescope

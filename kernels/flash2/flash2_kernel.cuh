@@ -28,18 +28,24 @@ struct Flash2Arguments {
   float scale;
 };
 
+/// The order in which a block visits its key tiles. Descending starts at the diagonal of a causal mask, as FlashAttention-2 does.
+enum class KeyTileOrder { ascending, descending };
+
 /// What a build of the kernel is made of.
-template <class Element, int dim, int block_rows, int block_keys, int warp_count, int ring, int blocks, bool is_causal>
+template <class Element, int dim, int block_rows, int block_keys, int warp_count, int ring, int blocks, bool is_causal,
+          KeyTileOrder tile_order>
 struct Flash2Shape {
   using T = Element;
   static constexpr int d = dim, br = block_rows, bc = block_keys, warps = warp_count, stages = ring, min_blocks = blocks;
   static constexpr bool causal = is_causal;
+  static constexpr bool descending = tile_order == KeyTileOrder::descending;
+  static constexpr int key_step = descending ? -bc : bc;  // from one visited key tile to the next
   static constexpr int threads = warps * 32;
   static constexpr int row_bytes = d * 2;
   static constexpr int row_chunks = d / 8;           // 16-byte chunks
   static constexpr int m_tiles = br / (16 * warps);  // of 16 rows, per warp
   static constexpr int rows_per_warp = 16 * m_tiles;
-  static constexpr int q_bytes = br * row_bytes, kv_bytes = bc * row_bytes;
+  static constexpr int q_bytes = br * row_bytes, kv_bytes = bc * row_bytes, step_bytes = key_step * row_bytes;
   static constexpr int barrier_bytes = 2 * stages * 8;
   static constexpr int shared_bytes = q_bytes + 2 * stages * kv_bytes + br * 4 + barrier_bytes;
   static_assert(br % (16 * warps) == 0 && bc % 16 == 0 && (d == 64 || d == 128));
@@ -246,12 +252,16 @@ __global__ __launch_bounds__(Shape::threads, Shape::min_blocks) void flash2_kern
       barrier_start(empty + i * 8, Shape::threads);
     }
   }
+  // Tiles are numbered in the order of the visit: tile j lies j steps from the first one, and only the last of all keys is ragged.
+  const int first_key = Shape::descending ? (tiles - 1) * Shape::bc : 0;
+  const int keys_left = seq_kv - first_key;
+  const std::int64_t first_byte = static_cast<std::int64_t>(first_key) * Shape::row_bytes;
   constexpr int copied_rows = Shape::bc / Shape::warps, copied_bytes = copied_rows * Shape::row_bytes;
   auto copy_part = [&](auto whole, const char* plane_start, char* ring_start, int j) {
-    const std::int64_t from = static_cast<std::int64_t>(j) * Shape::kv_bytes + warp * copied_bytes;
+    const std::int64_t from = first_byte + static_cast<std::int64_t>(j) * Shape::step_bytes + warp * copied_bytes;
     const std::uint32_t to = shared_address(ring_start) + (j % Shape::stages) * Shape::kv_bytes + warp * copied_bytes;
     copy_rows<Shape::row_bytes, copied_rows, decltype(whole)::value>(to, plane_start + from,
-                                                                     seq_kv - j * Shape::bc - warp * copied_rows, lane);
+                                                                     keys_left - j * Shape::key_step - warp * copied_rows, lane);
   };
   using Whole = std::true_type;
   using Ragged = std::false_type;
@@ -298,8 +308,8 @@ __global__ __launch_bounds__(Shape::threads, Shape::min_blocks) void flash2_kern
     probe.tick(j, 2);
     copy_next_k(whole, j);
     probe.tick(j, 3);
-    if (!decltype(whole)::value && j >= first_masked)
-      mask_scores<Shape::causal>(work.s, (Shape::causal ? first_visible : seq_kv) - j * Shape::bc, lane);
+    if (!decltype(whole)::value && (Shape::descending ? j < tiles - first_masked : j >= first_masked))
+      mask_scores<Shape::causal>(work.s, (Shape::causal ? first_visible - first_key : keys_left) - j * Shape::key_step, lane);
     work.maxima(offset, scale_log2, probe, j);
     probe.tick(j, 4);
     copy_next_v(whole, j);
@@ -315,18 +325,31 @@ __global__ __launch_bounds__(Shape::threads, Shape::min_blocks) void flash2_kern
     barrier_arrive(empty + stage * 8);
   };
   probe.mark(1);
-  const int whole_tiles = min(min(first_masked, warp_tiles), min(tiles, seq_kv / Shape::bc) - 1);
+  // A warp passes by the tiles that only later warps see: the block still needs its part of the copies. Both orders spell this out,
+  // because ptxas schedules the ascending kernel differently where it is one function.
   int j = 0;
-  for (; j < whole_tiles; ++j) iterate(Whole(), j);
-  for (; j < warp_tiles; ++j) iterate(Ragged(), j);
-  if constexpr (Shape::causal) {
-    // The other warps of the block still need this one's part of the copies.
-    for (; j < tiles; ++j) {
+  if constexpr (Shape::descending) {
+    for (; j < tiles - warp_tiles; ++j) {
       barrier_wait(full + (j % Shape::stages) * 8, (j / Shape::stages) & 1);
       copy_next_k(Ragged(), j);
       copy_next_v(Ragged(), j);
       barrier_arrive(empty + (j % Shape::stages) * 8);
     }
+    const int first_whole = tiles - min(first_masked, warp_tiles);
+    for (; j < first_whole; ++j) iterate(Ragged(), j);
+    for (; j < tiles - 1; ++j) iterate(Whole(), j);
+    for (; j < tiles; ++j) iterate(Ragged(), j);  // nothing is left to copy
+  } else {
+    const int whole_tiles = min(min(first_masked, warp_tiles), min(tiles, seq_kv / Shape::bc) - 1);
+    for (; j < whole_tiles; ++j) iterate(Whole(), j);
+    for (; j < warp_tiles; ++j) iterate(Ragged(), j);
+    if constexpr (Shape::causal)
+      for (; j < tiles; ++j) {
+        barrier_wait(full + (j % Shape::stages) * 8, (j / Shape::stages) & 1);
+        copy_next_k(Ragged(), j);
+        copy_next_v(Ragged(), j);
+        barrier_arrive(empty + (j % Shape::stages) * 8);
+      }
   }
 
   probe.mark(2);
@@ -342,10 +365,10 @@ __global__ __launch_bounds__(Shape::threads, Shape::min_blocks) void flash2_kern
   probe.end();
 }
 
-template <class T, int d, bool causal, class Recorder = NoProbe>
+template <class T, int d, bool causal, class Recorder = NoProbe, KeyTileOrder order = KeyTileOrder::ascending>
 Flash2Variant flash2_variant() {
-  using Shape =
-      std::conditional_t<d == 64, Flash2Shape<T, 64, 128, 128, 4, 2, 2, causal>, Flash2Shape<T, 128, 128, 64, 4, 2, 2, causal>>;
+  using Shape = std::conditional_t<d == 64, Flash2Shape<T, 64, 128, 128, 4, 2, 2, causal, order>,
+                                   Flash2Shape<T, 128, 128, 64, 4, 2, 2, causal, order>>;
   return {reinterpret_cast<const void*>(&flash2_kernel<Shape, Recorder>), Shape::br, Shape::bc, Shape::threads,
           Shape::shared_bytes};
 }

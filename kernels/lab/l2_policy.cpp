@@ -69,7 +69,7 @@ int main(int argc, char** argv) {
   constexpr int buffer_mib = 320;
   Result<L2Lab> lab = L2Lab::make(buffer_mib);
   if (!lab) {
-    fmt::print(stderr, "{}\n", lab.error().sentence);
+    fmt::print(stderr, "{}\n", lab.error().sentence.text());
     return lab.error().kind == Error::Kind::machine_lacks ? 3 : 1;
   }
   fmt::print("{}, L2 of {} bytes, CUDA driver {}; set up in {:.1f} s\n", lab->device().name, lab->device().l2_bytes,
@@ -81,7 +81,7 @@ int main(int argc, char** argv) {
     fmt::print("  ({} took {:.1f} s)\n", section.name, std::chrono::duration<double>(Clock::now() - began).count());
     std::fflush(stdout);
     if (!lab->status()) {
-      fmt::print(stderr, "{}\n", lab->status().error().sentence);
+      fmt::print(stderr, "{}\n", lab->status().error().sentence.text());
       return 1;
     }
   }

@@ -13,7 +13,7 @@
 
 #include "kernels/calibrate/bench_timer.cuh"
 #include "kernels/calibrate/random_chain.h"
-#include "kernels/softmax_ladder/ladder_kernels.cuh"
+#include "kernels/common/softmax_rows.cuh"
 
 namespace {
 

@@ -5,7 +5,8 @@
 
 #include <limits>
 
-#include "kernels/measure/element.h"
+#include "sim/core/element.h"
+#include "sim/core/refuse.h"
 #include "sim/programs/attention_tensors.h"
 
 namespace tilescope {
@@ -43,9 +44,11 @@ Result<DeviceProblem> DeviceProblem::allocate(const KernelInfo& kernel, const At
     for (Tensor tensor : list) {
       Result<DeviceMemory> memory = DeviceMemory::allocate(tensor_layout(problem, tile, tensor).bytes().value);
       if (!memory)
-        return Error{fmt::format("kernel {} needs {:.3f} GB for its tensors here: {}; use a smaller --batch, --heads or --seq, or "
-                                 "end what else uses the GPU",
-                                 kernel.id, static_cast<double>(total) / 1e9, memory.error().sentence),
+        return Error{refuse("kernel {} needs {:.3f} GB for its tensors here: {}; use a smaller {}, {} or {}, or end what "
+                            "else uses the GPU",
+                            kernel.id, static_cast<double>(total) / 1e9, memory.error().sentence, Setting::batch, Setting::heads,
+                            Setting::seq)
+                         .sentence,
                      memory.error().kind};
       on_device.memory_[place(tensor)] = std::move(*memory);
     }

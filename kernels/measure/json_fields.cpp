@@ -2,6 +2,7 @@
 #include "kernels/measure/json_fields.h"
 
 #include "sim/core/document.h"
+#include "sim/core/refuse.h"
 
 namespace tilescope {
 

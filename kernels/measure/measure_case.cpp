@@ -34,7 +34,7 @@ Error cancelled() {
 }
 
 std::string without_counters(const Error& error) {
-  return error.sentence + "; time and correctness go on without counters";
+  return error.sentence.text() + "; time and correctness go on without counters";
 }
 
 /// NaN where it was not read.

@@ -188,7 +188,7 @@ Result<BandwidthRecord> sample_bandwidth(const KernelInfo& kernel, const Attenti
   }
   if (!configured)
     return Error{fmt::format("{} was asked for samples every {:.0f} to {:.0f} ns of HBM reads and writes, and refused: {}",
-                             device->name, finest_ns, coarsest_ns, configured.error().sentence),
+                             device->name, finest_ns, coarsest_ns, configured.error().sentence.text()),
                  Error::Kind::machine_lacks};
   if (Status flushed = launch(plan_flush(*scratch), nullptr); !flushed) return flushed.error();
   if (Status done = wait_for(nullptr); !done) return done.error();

@@ -9,8 +9,9 @@
 #include <utility>
 
 #include "kernels/measure/device_problem.h"
-#include "kernels/measure/element.h"
 #include "kernels/measure/timing.h"
+#include "sim/core/element.h"
+#include "sim/core/refuse.h"
 #include "sim/programs/attention_tensors.h"
 
 namespace tilescope {
@@ -214,7 +215,7 @@ Result<ProbeResult> run_probe(const KernelInfo& kernel, const AttentionProblem& 
   if (Status fits = supports(kernel, problem); !fits) return fits.error();
   const std::vector<ProbeShape> shapes = probe_shapes(kernel, problem);
   if (shapes.empty())
-    return Error{fmt::format("kernel {} has no probe: flash2, flash1 and standard have, use --algorithm flash2", kernel.id)};
+    return refuse("kernel {} has no probe: flash2, flash1 and standard have, use {} flash2", kernel.id, Setting::algorithm);
   const Result<DeviceInfo> device = find_device();
   if (!device) return device.error();
   ProbeResult result;

@@ -8,7 +8,7 @@ namespace tilescope {
 namespace {
 
 constexpr std::int64_t word = sizeof(std::uint64_t);
-constexpr std::int64_t most_slots = 64;                            // blocks of one SM that are recorded
+constexpr std::int64_t most_recorded_blocks = 64;                  // blocks of one SM that are recorded
 constexpr std::int64_t most_tick_bytes = std::int64_t{256} << 20;  // fewer, where a block has very many iterations
 
 Result<DeviceMemory> zeroed(std::int64_t bytes) {
@@ -32,7 +32,7 @@ Result<ProbeRun> ProbeRun::make(const KernelInfo& kernel, const AttentionProblem
   std::vector<ProbeBuffers> addresses;
   for (const ProbeShape& shape : shapes) {
     const std::int64_t slot_bytes = shape.warps * (shape.iterations + 1) * probe_events * word;
-    const std::int64_t slots = std::clamp<std::int64_t>(most_tick_bytes / slot_bytes, 1, most_slots);
+    const std::int64_t slots = std::clamp<std::int64_t>(most_tick_bytes / slot_bytes, 1, most_recorded_blocks);
     Buffers& own = run.buffers_.emplace_back();
     const std::pair<DeviceMemory*, std::int64_t> sizes[] = {
         {&own.blocks, shape.blocks * probe_block_numbers * word},

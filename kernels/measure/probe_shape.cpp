@@ -17,6 +17,13 @@ constexpr ProbeStage scores_stages[] = {load, scores, store};
 constexpr ProbeStage softmax_stages[] = {load, softmax, store};
 constexpr ProbeStage output_stages[] = {wait, copy, product};
 
+std::int64_t query_tiles(const AttentionProblem& p, const TileShape& tile) {
+  return ceil_div(p.seq_q, tile.block_q);
+}
+std::int64_t key_tiles(const AttentionProblem& p, const TileShape& tile) {
+  return ceil_div(p.seq_kv, tile.block_kv);
+}
+
 }  // namespace
 
 std::int64_t ProbeShape::blocks_a_plane() const {
@@ -38,21 +45,28 @@ std::pair<std::int64_t, std::int64_t> ProbeShape::place_of(std::int64_t plane, s
   return {plane * blocks_a_plane() + query / tile_rows * groups + in_tile / group_rows, in_tile % group_rows};
 }
 
-std::vector<ProbeShape> probe_shapes(const KernelInfo& kernel, const AttentionProblem& p) {
-  if (kernel.plan_probed == nullptr) return {};
-  const TileShape tile = kernel.tile(p);
-  const std::int64_t planes = p.query_planes(), query_tiles = ceil_div(p.seq_q, tile.block_q),
-                     key_tiles = ceil_div(p.seq_kv, tile.block_kv);
-  if (kernel.id == "flash2")
-    return {{"attention", 4, planes * query_tiles, key_tiles, flash2_stages, key_tiles, p.seq_q, tile.block_q, tile.block_q}};
-  if (kernel.id == "flash1")
-    return {{"attention", 4, planes, key_tiles * query_tiles, flash1_stages, key_tiles, p.seq_q, p.seq_q, p.seq_q}};
-  const std::int64_t group = rows_of_block(p).rows;
-  ProbeShape scores_launch{"scores", 8, planes * query_tiles * key_tiles, 1, scores_stages};
-  ProbeShape softmax_launch{"softmax", 4, 0, 1, softmax_stages, 1, p.seq_q, tile.block_q, group};
+std::vector<ProbeShape> flash2_probe_shapes(const AttentionProblem& p, const TileShape& tile) {
+  const std::int64_t keys = key_tiles(p, tile), blocks = p.query_planes() * query_tiles(p, tile);
+  return {{"attention", 4, blocks, keys, flash2_stages, keys, p.seq_q, tile.block_q, tile.block_q}};
+}
+
+std::vector<ProbeShape> flash1_probe_shapes(const AttentionProblem& p, const TileShape& tile) {
+  const std::int64_t keys = key_tiles(p, tile);
+  return {{"attention", 4, p.query_planes(), keys * query_tiles(p, tile), flash1_stages, keys, p.seq_q, p.seq_q, p.seq_q}};
+}
+
+std::vector<ProbeShape> standard_probe_shapes(const AttentionProblem& p, const TileShape& tile) {
+  const std::int64_t planes = p.query_planes(), queries = query_tiles(p, tile), keys = key_tiles(p, tile);
+  ProbeShape scores_launch{"scores", 8, planes * queries * keys, 1, scores_stages};
+  ProbeShape softmax_launch{"softmax", 4, 0, 1, softmax_stages, 1, p.seq_q, tile.block_q, rows_of_block(p).rows};
   softmax_launch.blocks = planes * softmax_launch.blocks_a_plane();
-  ProbeShape output_launch{"output", 8, planes * query_tiles, key_tiles, output_stages};
+  ProbeShape output_launch{"output", 8, planes * queries, keys, output_stages};
   return {scores_launch, softmax_launch, output_launch};
+}
+
+std::vector<ProbeShape> probe_shapes(const KernelInfo& kernel, const AttentionProblem& problem) {
+  if (kernel.probe_shapes == nullptr) return {};
+  return kernel.probe_shapes(problem, kernel.tile(problem));
 }
 
 int row_launch_of(std::span<const ProbeShape> shapes) {

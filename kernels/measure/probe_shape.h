@@ -29,6 +29,11 @@ struct ProbeShape {
   std::pair<std::int64_t, std::int64_t> place_of(std::int64_t plane, std::int64_t query) const;
 };
 
+// Of the rows of the kernel table.
+std::vector<ProbeShape> standard_probe_shapes(const AttentionProblem& problem, const TileShape& tile);
+std::vector<ProbeShape> flash1_probe_shapes(const AttentionProblem& problem, const TileShape& tile);
+std::vector<ProbeShape> flash2_probe_shapes(const AttentionProblem& problem, const TileShape& tile);
+
 /// One a launch; empty for a kernel without a probe.
 std::vector<ProbeShape> probe_shapes(const KernelInfo& kernel, const AttentionProblem& problem);
 /// Index of the launch that has the statistics.

@@ -1,12 +1,11 @@
-// Attention in float64, straight from the definition.
+// Runs the float64 reference over every row of a problem.
 #include "kernels/measure/reference.h"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
 #include <random>
+#include <span>
 
-#include "kernels/measure/element.h"
+#include "sim/core/element.h"
+#include "sim/core/reference.h"
 
 namespace tilescope {
 
@@ -16,30 +15,10 @@ std::size_t index(std::int64_t i) {
   return static_cast<std::size_t>(i);
 }
 
-std::vector<double> values(DataType type, const std::vector<std::uint16_t>& bits) {
-  std::vector<double> result(bits.size());
-  for (std::size_t i = 0; i < bits.size(); ++i) result[i] = static_cast<double>(from_bits(type, bits[i]));
+std::vector<float> values(DataType type, const std::vector<std::uint16_t>& bits) {
+  std::vector<float> result(bits.size());
+  for (std::size_t i = 0; i < bits.size(); ++i) result[i] = from_bits(type, bits[i]);
   return result;
-}
-
-/// Softmax of one row of S and its product with V; `s` and `p` are the row's places.
-void finish_row(const AttentionProblem& problem, std::int64_t row, std::int64_t plane, const std::vector<double>& v,
-                HostReference& out) {
-  const std::int64_t keys = problem.seq_kv, d = problem.head_dim, at = plane * problem.seq_q + row;
-  const std::int64_t visible = problem.visible_keys(row);
-  const double* const s = &out.s[index(at * keys)];
-  double most = -std::numeric_limits<double>::infinity(), sum = 0;
-  for (std::int64_t j = 0; j < visible; ++j) most = std::max(most, s[j]);
-  for (std::int64_t j = 0; j < visible; ++j) sum += std::exp(s[j] - most);
-  out.m[index(at)] = most;
-  out.l[index(at)] = visible > 0 ? sum : 0;
-  out.lse[index(at)] = visible > 0 ? most + std::log(sum) : -std::numeric_limits<double>::infinity();
-  const std::int64_t kv_first = problem.kv_plane_of(plane) * keys * d;
-  for (std::int64_t j = 0; j < visible; ++j) {
-    const double p = std::exp(s[j] - most) / sum;
-    out.p[index(at * keys + j)] = p;
-    for (std::int64_t c = 0; c < d; ++c) out.o[index(at * d + c)] += p * v[index(kv_first + j * d + c)];
-  }
 }
 
 }  // namespace
@@ -59,26 +38,28 @@ HostInputs random_inputs(const AttentionProblem& problem, std::uint64_t seed, Wi
 }
 
 HostReference reference(const AttentionProblem& problem, const HostInputs& inputs, WithScores with_scores) {
-  const std::int64_t planes = problem.query_planes(), rows = problem.seq_q, keys = problem.seq_kv, d = problem.head_dim;
+  const std::int64_t rows = problem.seq_q, keys = problem.seq_kv, d = problem.head_dim;
+  const std::vector<float> q = values(problem.dtype, inputs.q), k = values(problem.dtype, inputs.k),
+                           v = values(problem.dtype, inputs.v), s = values(problem.dtype, inputs.s);
+  const auto part = [](const std::vector<float>& all, std::int64_t number, std::int64_t size) {
+    return std::span<const float>(all).subspan(index(number * size), index(size));
+  };
+  const auto append = [](std::vector<double>& to, const std::vector<double>& from) {
+    to.insert(to.end(), from.begin(), from.end());
+  };
   HostReference out;
-  out.s.resize(index(planes * rows * keys));
-  out.p.resize(out.s.size());
-  out.o.resize(index(planes * rows * d));
-  for (std::vector<double>* statistic : {&out.lse, &out.m, &out.l}) statistic->resize(index(planes * rows));
-  const std::vector<double> q = values(problem.dtype, inputs.q), k = values(problem.dtype, inputs.k),
-                            v = values(problem.dtype, inputs.v);
-  if (with_scores == WithScores::yes) out.s = values(problem.dtype, inputs.s);
-  for (std::int64_t plane = 0; plane < planes; ++plane)
-    for (std::int64_t row = 0; row < rows; ++row) {
-      const std::int64_t at = plane * rows + row, kv_first = problem.kv_plane_of(plane) * keys * d;
-      if (with_scores == WithScores::no)
-        for (std::int64_t j = 0; j < keys; ++j) {
-          double sum = 0;
-          for (std::int64_t c = 0; c < d; ++c) sum += q[index(at * d + c)] * k[index(kv_first + j * d + c)];
-          out.s[index(at * keys + j)] = sum * problem.scale();
-        }
-      finish_row(problem, row, plane, v, out);
+  for (std::int64_t plane = 0; plane < problem.query_planes(); ++plane) {
+    const std::int64_t kv_plane = problem.kv_plane_of(plane);
+    const AttentionReference of_plane(problem, plane, AttentionReference::Masked::yes, part(k, kv_plane, keys * d),
+                                      part(v, kv_plane, keys * d));
+    for (std::int64_t query = 0; query < rows; ++query) {
+      const std::int64_t at = plane * rows + query;
+      const ReferenceRow row = with_scores == WithScores::yes ? of_plane.row_of_scores(query, part(s, at, keys), keys)
+                                                              : of_plane.row_of_query(query, part(q, at, d), keys);
+      append(out.s, row.scores), append(out.p, row.probabilities), append(out.o, row.output);
+      out.lse.push_back(row.log_sum_exp), out.m.push_back(row.maximum), out.l.push_back(row.sum);
     }
+  }
   return out;
 }
 

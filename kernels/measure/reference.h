@@ -15,7 +15,8 @@ struct HostInputs {
 enum class WithScores : bool { no, yes };
 HostInputs random_inputs(const AttentionProblem& problem, std::uint64_t seed, WithScores with_scores);
 
-/// Every tensor as doubles, planes one after another. Rows that see no key have o = 0, lse = m = -inf, l = 0.
+/// Every tensor as doubles, planes one after another. Rows that see no key have o = 0, lse = m = -inf, l = 0; a score that the mask
+/// hides is -inf.
 struct HostReference {
   std::vector<double> s, p, o, lse, m, l;
 };

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "kernels/kernel_table.h"
+#include "sim/core/refuse.h"
 
 namespace tilescope {
 
@@ -491,11 +492,12 @@ Result<std::vector<SuiteCase>> suite_from_text(std::string_view text) {
     line = line.substr(0, line.find('#'));
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     const Result<SuiteCase> one = case_from_line(line);
-    if (!one) return Error{fmt::format("line {} of the suite: {}", number, one.error().sentence), one.error().kind};
+    if (!one) return Error{one.error().sentence.after(fmt::format("line {} of the suite: ", number)), one.error().kind};
     suite.push_back(*one);
   }
   if (suite.empty())
-    return Error{"the suite has no case: give lines like 'flash2 1 8 8 1024 1024 64 fp16 causal build', or --suite default"};
+    return refuse("the suite has no case: give lines like 'flash2 1 8 8 1024 1024 64 fp16 causal build', or {} default",
+                  Setting::suite);
   return suite;
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "kernels/measure/clock_gauge.h"
+#include "sim/core/refuse.h"
 #include "sim/programs/attention_tensors.h"
 
 namespace tilescope {

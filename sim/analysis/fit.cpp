@@ -11,7 +11,6 @@ namespace tilescope {
 
 namespace {
 
-constexpr std::int64_t largest_side = 4096;
 constexpr int most_registers = 255;  // of a thread, on every GPU modelled
 
 /// Powers of two from an eighth of `usual` to four times as much, no longer than the sequence needs; `usual` itself among them.
@@ -19,7 +18,7 @@ std::vector<std::int64_t> sides(std::int64_t usual, std::int64_t sequence) {
   std::vector<std::int64_t> out = {usual};
   std::int64_t enough = 1;
   while (enough < sequence) enough *= 2;
-  for (std::int64_t side = 1; side <= largest_side; side *= 2)
+  for (std::int64_t side = 1; side <= TileShape::most_rows; side *= 2)
     if (side * 8 >= usual && side <= usual * 4 && side <= std::max(enough, usual)) out.push_back(side);
   std::sort(out.begin(), out.end());
   out.erase(std::unique(out.begin(), out.end()), out.end());

@@ -15,7 +15,7 @@ namespace tilescope {
 
 struct FitCell {
   ProgramTile tile;
-  std::string refusal;  // why it does not fit, as a sentence; empty where it does
+  Sentence refusal;  // why it does not fit, as a sentence; empty where it does
   enum class Stop : std::uint8_t { none, shared, registers, threads, other } stop = Stop::none;
   KernelNeeds needs;  // of the launch that leaves an SM the fewest blocks
   int blocks_per_sm = 0;

@@ -2,6 +2,7 @@
 #include "sim/analysis/io_complexity.h"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cmath>
 
@@ -68,7 +69,7 @@ std::string times_d(std::string_view sum) {
   return std::string(sum) + "·d";
 }
 
-void count_standard(Counter& counter, const Sums& n, const TileShape& tile) {
+void count_standard(Counter& counter, const Sums& n, const TileShape& tile, double) {
   counter.load(tensors::q, n.rows_pairs * n.dim, times_d(visits), times_d(masked_visits));
   counter.load(tensors::k, n.keys * n.dim, "⌈Nq/Br⌉·Nk·d", "Σᵢ Wᵢ·d");
   counter.store(tensors::s, n.rows_keys, square, masked_square);
@@ -116,6 +117,18 @@ void count_flash2(Counter& counter, const Sums& n, const TileShape& tile, double
   count.constant_formula = "2M/(Br·d)";
 }
 
+struct CountedAlgorithm {
+  std::string_view id;
+  void (*count)(Counter&, const Sums&, const TileShape&, double fast_memory_elements);
+};
+constexpr std::array<CountedAlgorithm, 3> counted = {
+    {{"standard", count_standard}, {"flash1", count_flash1}, {"flash2", count_flash2}}};
+
+const CountedAlgorithm* find_counted(std::string_view id) {
+  const auto found = std::find_if(counted.begin(), counted.end(), [&](const CountedAlgorithm& row) { return row.id == id; });
+  return found == counted.end() ? nullptr : &*found;
+}
+
 double flops_of(const Sums& sums) {
   return 4 * sums.planes * sums.dim * sums.rows_keys;
 }
@@ -148,21 +161,18 @@ TileShape paper_tile(const AttentionProblem& problem, double fast_memory_element
   return {std::min({columns, problem.head_dim, problem.seq_q}), std::min(columns, problem.seq_kv)};
 }
 
+bool has_access_count(std::string_view algorithm) {
+  return find_counted(algorithm) != nullptr;
+}
+
 AccessCount count_accesses(std::string_view algorithm, const AttentionProblem& problem, const TileShape& tile,
                            double fast_memory_elements) {
   const Sums sums(problem, tile);
   Counter counter(problem, sums);
-  if (algorithm == "standard") {
-    count_standard(counter, sums, tile);
-    counter.count().algorithm = "standard";
-  } else if (algorithm == "flash1") {
-    count_flash1(counter, sums, tile, fast_memory_elements);
-    counter.count().algorithm = "flash1";
-  } else {
-    assert(algorithm == "flash2");
-    count_flash2(counter, sums, tile, fast_memory_elements);
-    counter.count().algorithm = "flash2";
-  }
+  const CountedAlgorithm* row = find_counted(algorithm);
+  assert(row != nullptr);
+  row->count(counter, sums, tile, fast_memory_elements);
+  counter.count().algorithm = row->id;
   return counter.finish(flops_of(sums));
 }
 
@@ -171,8 +181,7 @@ IoComplexity io_complexity(const AttentionProblem& problem, const TileShape& til
   const Sums sums(problem, tile);
   const double m = gpu.sm_shared_bytes_per_block / element_bytes(problem.dtype);
   result.fast_memory_elements = m;
-  for (std::string_view algorithm : {"standard", "flash1", "flash2"})
-    result.counts.push_back(count_accesses(algorithm, problem, tile, m));
+  for (const CountedAlgorithm& row : counted) result.counts.push_back(count_accesses(row.id, problem, tile, m));
   result.flops = flops_of(sums);
   result.compulsory_elements =
       2 * sums.dim * (sums.planes * sums.queries + static_cast<double>(problem.batch * problem.kv_heads) * sums.all_keys);

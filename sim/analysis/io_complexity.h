@@ -57,7 +57,9 @@ struct IoComplexity {
 /// Source  arXiv:2205.14135, theorem 2, propositions 3 and 4; arXiv:2307.08691, section 3
 IoComplexity io_complexity(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu);
 
-/// One algorithm's count: "standard", "flash1" or "flash2".
+/// Whether an algorithm has a count: standard attention and FlashAttention do.
+bool has_access_count(std::string_view algorithm);
+/// Returns the count of an algorithm that has one.
 AccessCount count_accesses(std::string_view algorithm, const AttentionProblem& problem, const TileShape& tile,
                            double fast_memory_elements);
 

@@ -10,7 +10,7 @@
 namespace tilescope {
 
 struct Outcome {
-  std::string refusal;  // why there is no simulation, as a sentence; empty where there is one
+  Sentence refusal;  // why there is no simulation, as a sentence; empty where there is one
   TileShape tile;
   int blocks_per_sm = 0;                   // of the launch that takes longest
   std::array<double, link_count> bytes{};  // by Link

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/refuse.h"
 #include "sim/core/text.h"
 
 namespace tilescope {
@@ -24,8 +25,8 @@ constexpr std::array keys = {
     SweepKey{"head_dim", "numbers in a query, key or value", 1, 256},
     SweepKey{"batch", "batch size", 1, largest_size},
     SweepKey{"heads", "query heads, and key heads too where there are as many", 1, largest_size},
-    SweepKey{"block_q", "query rows of a tile, Br", 1, 4096},
-    SweepKey{"block_kv", "key rows of a tile, Bc", 1, 4096},
+    SweepKey{"block_q", "query rows of a tile, Br", 1, TileShape::most_rows},
+    SweepKey{"block_kv", "key rows of a tile, Bc", 1, TileShape::most_rows},
     SweepKey{"stages", "buffers of a ring of K and V", 1, ProgramTile::most_stages},
     SweepKey{"shared_bytes", "M: shared memory that a block can have, in bytes", 256, std::int64_t{1} << 30},
 };
@@ -47,10 +48,11 @@ Result<Range> range_of(std::string_view key) {
   for (const SweepKey& row : keys) names.push_back(row.key);
   for (const SpecKey& row : spec_keys()) names.push_back(row.key);
   const auto nearest = nearest_name(key, names);
-  return Error{fmt::format(
-      "nothing called '{}' can be swept: {}", printable(key),
-      nearest ? fmt::format("did you mean {}?", *nearest)
-              : "there are seq, seq_kv, head_dim, batch, heads, block_q, block_kv, stages, shared_bytes and every key of --set")};
+  if (nearest) return refuse("nothing called '{}' can be swept: did you mean {}?", printable(key), *nearest);
+  return refuse(
+      "nothing called '{}' can be swept: there are seq, seq_kv, head_dim, batch, heads, block_q, block_kv, stages, "
+      "shared_bytes and every key of {}",
+      printable(key), Setting::set);
 }
 
 std::optional<double> number(std::string_view text) {
@@ -206,7 +208,7 @@ std::size_t SweepResult::done() const {
 }
 
 std::optional<AccessCount> theory_at(const SweepRequest& sweep, std::string_view algorithm, double value) {
-  if (algorithm != "standard" && algorithm != "flash1" && algorithm != "flash2") return std::nullopt;
+  if (!has_access_count(algorithm)) return std::nullopt;
   const auto request = request_at(sweep, algorithm, value);
   if (!request || !check(request->problem)) return std::nullopt;
   const double memory = request->gpu.sm_shared_bytes_per_block / element_bytes(request->problem.dtype);

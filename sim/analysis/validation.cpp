@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include "sim/analysis/format.h"
-#include "sim/analysis/numbered_limits.h"
 
 namespace tilescope {
 
@@ -17,6 +16,8 @@ namespace {
 
 constexpr std::array<std::string_view, figure_count> figure_names = {
     "l2_to_sm", "sm_to_l2", "hbm_read", "hbm_write", "hbm_write_after_flush", "cycles", "time"};
+
+constexpr std::array<std::string_view, verdict_count> verdict_names = {"within", "within_spread", "known_miss", "fails"};
 
 /// Kernels whose products are a library's, and the program that reads and writes the same tensors.
 struct LibraryKernel {
@@ -27,11 +28,6 @@ constexpr std::array library_kernels = {LibraryKernel{"standard_cublas", "standa
 const Spread* counter(const MeasuredCase& measured, std::string_view key) {
   const auto found = measured.counters.find(std::string(key));
   return found == measured.counters.end() ? nullptr : &found->second;
-}
-
-void add(CaseValidation& out, Figure figure, double simulated, const Spread* measured, std::optional<ErrorBound> bound,
-         int placements = 1) {
-  if (measured != nullptr) out.figures[static_cast<std::size_t>(figure)] = Comparison{simulated, *measured, bound, placements > 1};
 }
 
 double total(const Simulation& simulation, Link link) {
@@ -103,28 +99,61 @@ std::string short_text(const AttentionProblem& p) {
   return fmt::format("B{} H{} N{} d{} {}{}", p.batch, heads, rows, p.head_dim, to_string(p.dtype), p.causal ? " causal" : "");
 }
 
+std::string_view to_string(Verdict verdict) {
+  return verdict_names[static_cast<std::size_t>(verdict)];
+}
+
+std::optional<Verdict> verdict_from(std::string_view name) {
+  for (const Verdict verdict : all_verdicts)
+    if (to_string(verdict) == name) return verdict;
+  return std::nullopt;
+}
+
+std::optional<Figure> figure_from(std::string_view name) {
+  for (const Figure figure : all_figures)
+    if (to_string(figure) == name) return figure;
+  return std::nullopt;
+}
+
 double Comparison::error() const {
   if (measured.median > 0) return difference() / measured.median;
   return simulated == 0 ? 0 : std::numeric_limits<double>::infinity();
 }
 
+bool Comparison::within_of_median() const {
+  return !bound || std::abs(difference()) <= std::max(bound->relative * measured.median, bound->absolute);
+}
+
+std::optional<Verdict> Comparison::verdict() const {
+  if (!bound) return std::nullopt;
+  if (within_of_median()) return Verdict::within;
+  if (within()) return Verdict::within_spread;
+  return known && std::abs(error()) <= known->cap ? Verdict::known_miss : Verdict::fails;
+}
+
+std::optional<Verdict> CaseValidation::verdict() const {
+  if (!not_simulated.empty()) return Verdict::fails;
+  std::optional<Verdict> worst;
+  for (const auto& comparison : figures)
+    if (comparison && comparison->bound) worst = std::max(worst.value_or(Verdict::within), *comparison->verdict());
+  return worst;
+}
+
+void VerdictCounts::add(const std::optional<Verdict>& verdict) {
+  if (verdict)
+    ++of[static_cast<std::size_t>(*verdict)];
+  else
+    ++unbounded;
+}
+
 void ErrorSummary::add(const std::optional<Comparison>& comparison, std::size_t index) {
-  if (!comparison || !std::isfinite(comparison->error())) return;
+  if (!comparison) return;
+  verdicts.add(comparison->verdict());
+  if (!std::isfinite(comparison->error())) return;
   const double size = std::abs(comparison->error());
   if (cases == 0 || size > worst) worst = size, worst_case = index;
   sum += size;
   ++cases;
-  bounded += comparison->bound.has_value();
-  beyond += !comparison->within();
-  limited += !comparison->within() && comparison->held();
-}
-
-bool CaseValidation::held() const {
-  return not_simulated.empty() && std::all_of(figures.begin(), figures.end(), [](const auto& f) { return !f || f->held(); });
-}
-
-bool CaseValidation::within_bounds() const {
-  return std::all_of(figures.begin(), figures.end(), [](const auto& f) { return !f || f->within(); });
 }
 
 Counterpart counterpart_of(std::string_view kernel) {
@@ -158,38 +187,66 @@ Bytes effective_l2(const GpuSpec& gpu) {
   return Bytes(static_cast<std::int64_t>(gpu.usable_l2_bytes() / (gpu.l2_partitions >= 2 ? 2 : 1)));
 }
 
-CaseValidation compare(const Simulation& simulation, const MeasuredCase& measured) {
-  CaseValidation out;
+SimulatedFigures figures_of(const Simulation& simulation, const MeasuredCase& measured) {
+  SimulatedFigures out;
   out.algorithm = simulation.request.algorithm;
   out.kv_in_flight_bytes = static_cast<double>(kv_in_flight(simulation).value);
   out.effective_l2_bytes = static_cast<double>(effective_l2(simulation.request.gpu).value);
-  const bool library = counterpart_of(measured.kernel).library;
-  const auto bound = [library](const ErrorBound& b) { return library ? std::nullopt : std::optional(b); };
-
-  if (!library) {
-    add(out, Figure::l2_to_sm, total(simulation, Link::l2_to_sm), counter(measured, "l2_to_sm_bytes"), sm_link_bound);
-    add(out, Figure::sm_to_l2, total(simulation, Link::sm_to_l2), counter(measured, "sm_to_l2_bytes"), sm_link_bound);
-  }
-  add(out, Figure::hbm_read, total(simulation, Link::hbm_read), counter(measured, "hbm_read_bytes"),
-      bound(out.kv_fits() ? hbm_read_bound_in_l2 : hbm_read_bound_beyond_l2), measured.placements);
-  // What is in HBM after a flush is defined by the program alone; what is there at the kernel's end depends on when the L2 chose to
-  // write. So the bound stands on the first wherever it was read.
-  const bool flushed = measured.hbm_write_after_flush_bytes.median > 0;
-  add(out, Figure::hbm_write, total(simulation, Link::hbm_write), counter(measured, "hbm_write_bytes"),
-      flushed ? std::nullopt : bound(hbm_write_bound), measured.placements);
-  if (flushed)
-    add(out, Figure::hbm_write_after_flush, static_cast<double>(simulation.hbm_write_after_flush.value),
-        &measured.hbm_write_after_flush_bytes, bound(hbm_write_bound), measured.placements);
-  if (library) return out;
-
-  if (measured.cycles.median > 0) add(out, Figure::cycles, simulation.cycles.value, &measured.cycles, std::nullopt);
+  const auto set = [&](Figure figure, double value) { out.figures[static_cast<std::size_t>(figure)] = value; };
+  set(Figure::l2_to_sm, total(simulation, Link::l2_to_sm));
+  set(Figure::sm_to_l2, total(simulation, Link::sm_to_l2));
+  set(Figure::hbm_read, total(simulation, Link::hbm_read));
+  set(Figure::hbm_write, total(simulation, Link::hbm_write));
+  set(Figure::hbm_write_after_flush, static_cast<double>(simulation.hbm_write_after_flush.value));
+  set(Figure::cycles, simulation.cycles.value);
   const double clock = measured.sm_clock_hz > 0 ? measured.sm_clock_hz : simulation.request.gpu.sm_clock_hz;
-  if (measured.time_cold_ns.median > 0)
-    add(out, Figure::time, to_nanoseconds(simulation.cycles, Hertz(clock)).value, &measured.time_cold_ns, time_bound);
+  set(Figure::time, to_nanoseconds(simulation.cycles, Hertz(clock)).value);
   return out;
 }
 
-Result<CaseValidation> simulate_case(const GpuSpec& gpu, const MeasuredCase& measured, const Progress& progress) {
+CaseValidation compare(const SimulatedFigures& simulated, const MeasuredCase& measured, std::span<const KnownMiss> known) {
+  CaseValidation out;
+  out.algorithm = simulated.algorithm;
+  out.kv_in_flight_bytes = simulated.kv_in_flight_bytes;
+  out.effective_l2_bytes = simulated.effective_l2_bytes;
+  const bool library = counterpart_of(measured.kernel).library;
+  const std::string problem = short_text(measured.problem);
+  const auto add = [&](Figure figure, const Spread* spread, std::optional<ErrorBound> bound, int placements = 1) {
+    if (spread == nullptr) return;
+    const auto i = static_cast<std::size_t>(figure);
+    Comparison& c = out.figures[i].emplace(Comparison{simulated.figures[i], *spread, bound, placements > 1, std::nullopt});
+    const auto listed = std::find_if(known.begin(), known.end(), [&](const KnownMiss& miss) {
+      return miss.figure == figure && miss.kernel == measured.kernel && miss.problem == problem;
+    });
+    if (listed != known.end()) c.known = *listed;
+  };
+  const auto unless_library = [library](const ErrorBound& b) { return library ? std::nullopt : std::optional(b); };
+
+  if (!library) {
+    add(Figure::l2_to_sm, counter(measured, "l2_to_sm_bytes"), sm_link_bound);
+    add(Figure::sm_to_l2, counter(measured, "sm_to_l2_bytes"), sm_link_bound);
+  }
+  add(Figure::hbm_read, counter(measured, "hbm_read_bytes"),
+      unless_library(out.kv_fits() ? hbm_read_bound_in_l2 : hbm_read_bound_beyond_l2), measured.placements);
+  // The program alone defines what is in HBM after a flush. What is there at the kernel's end depends on when the L2 chose to
+  // write. So the bound stands on the first wherever it was read.
+  const bool flushed = measured.hbm_write_after_flush_bytes.median > 0;
+  add(Figure::hbm_write, counter(measured, "hbm_write_bytes"), flushed ? std::nullopt : unless_library(hbm_write_bound),
+      measured.placements);
+  if (flushed)
+    add(Figure::hbm_write_after_flush, &measured.hbm_write_after_flush_bytes, unless_library(hbm_write_bound), measured.placements);
+  if (library) return out;
+  if (measured.cycles.median > 0) add(Figure::cycles, &measured.cycles, std::nullopt);
+  if (measured.time_cold_ns.median > 0) add(Figure::time, &measured.time_cold_ns, time_bound);
+  return out;
+}
+
+CaseValidation compare(const Simulation& simulation, const MeasuredCase& measured) {
+  return compare(figures_of(simulation, measured), measured);
+}
+
+Result<CaseValidation> simulate_case(const GpuSpec& gpu, const MeasuredCase& measured, std::span<const KnownMiss> known,
+                                     const Progress& progress) {
   const auto start = std::chrono::steady_clock::now();
   SimulationRequest request;
   request.algorithm = counterpart_of(measured.kernel).algorithm;
@@ -202,8 +259,7 @@ Result<CaseValidation> simulate_case(const GpuSpec& gpu, const MeasuredCase& mea
   const auto simulated = simulate(request, progress);
   CaseValidation out;
   if (simulated) {
-    out = compare(**simulated, measured);
-    if (const Status named = name_limits(**simulated, measured, out, progress); !named) return named.error();
+    out = compare(figures_of(**simulated, measured), measured, known);
   } else {
     if (simulated.error().kind == Error::Kind::cancelled) return simulated.error();
     out.algorithm = request.algorithm;
@@ -228,8 +284,9 @@ ValidationSummary summarise(std::span<const MeasuredCase> cases, std::span<const
   out.all = summarise_group("all", results, ours(every));
   for (const CaseValidation& result : results) {
     out.not_simulated += !result.not_simulated.empty();
-    out.beyond_bounds += result.not_simulated.empty() && !result.held();
-    out.limited += result.held() && !result.within_bounds();
+    out.cases.add(result.verdict());
+    for (const auto& comparison : result.figures)
+      if (comparison) out.figures.add(comparison->verdict());
   }
   out.mean_time_held = out.all.figure(Figure::time).mean() <= mean_time_error_bound;
   return out;

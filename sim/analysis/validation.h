@@ -1,7 +1,7 @@
 // Simulated against measured: the figures of one kernel on one problem with their bounds, and what a bundle of them adds
 // up to.
 //
-//   MeasuredCase ── simulate_case() ──► CaseValidation (7 figures) ── summarise() ──► ValidationSummary
+//   MeasuredCase ── simulate_case() ──► CaseValidation (7 figures, each with a verdict) ── summarise() ──► ValidationSummary
 #pragma once
 
 #include <algorithm>
@@ -25,6 +25,7 @@ inline constexpr std::array<Figure, figure_count> all_figures = {
     Figure::l2_to_sm, Figure::sm_to_l2, Figure::hbm_read, Figure::hbm_write, Figure::hbm_write_after_flush,
     Figure::cycles,   Figure::time};
 std::string_view to_string(Figure figure);  // "l2_to_sm", … "hbm_write_after_flush", "cycles", "time"
+std::optional<Figure> figure_from(std::string_view name);
 
 /// "1.50 GB", "12 345", "3.2 ms": bytes, cycles or a time.
 std::string figure_text(Figure figure, double value);
@@ -48,26 +49,48 @@ inline constexpr double mean_time_error_bound = 0.08;
 /// "B4 H32/8 N4096 d128 fp16 causal": kv heads and keys only where they differ from heads and queries.
 std::string short_text(const AttentionProblem& problem);
 
+/// What a figure that has a bound came to, from best to worst.
+///
+///   |simulated - median| <= bound                        within
+///   simulated outside of all placements by <= bound      within_spread   the hardware itself differs as much
+///   listed as a known miss, and |error| <= its cap       known_miss
+///   else                                                 fails
+enum class Verdict : std::uint8_t { within, within_spread, known_miss, fails };
+inline constexpr int verdict_count = 4;
+inline constexpr std::array<Verdict, verdict_count> all_verdicts = {Verdict::within, Verdict::within_spread, Verdict::known_miss,
+                                                                    Verdict::fails};
+std::string_view to_string(Verdict verdict);  // "within", "within_spread", "known_miss", "fails"
+std::optional<Verdict> verdict_from(std::string_view name);
+
+/// One figure of one case that the model is known to miss. Reviewed by hand: see known_misses.h for the file.
+struct KnownMiss {
+  std::string kernel, problem;  // the problem as short_text() writes it
+  Figure figure{};
+  double cap = 0;     // largest size of the relative error
+  std::string cause;  // as measured, in a sentence or two
+};
+
 /// One figure of one case, in bytes, cycles or nanoseconds.
 struct Comparison {
   double simulated = 0;
   Spread measured;
   std::optional<ErrorBound> bound;  // absent where none stands: the figure is only reported
-  /// The hardware itself gave other numbers as the tensors lay elsewhere in memory: the bound is for what lies outside of them all.
+  /// The tensors lay in several places in memory, and the hardware gave a number for each.
   bool in_many_places = false;
-
-  /// Beyond its bound, but held to a size by this entry of docs/model-limits.md; 0: by none. See numbered_limits.h.
-  int limit = 0;
-  double l2_part = 1;  // where that is entry 2: the part of the L2's capacity with which the simulation would be within the bound
+  std::optional<KnownMiss> known;
 
   double difference() const { return simulated - measured.median; }
   /// Signed, of the measured; infinite where nothing was measured but something was simulated.
   double error() const;
-  /// Of the measured, the one that the bound is taken from: the nearest of all places, else the median.
+  /// The measured value nearest to the simulated one: over all placements, else the median.
   double nearest() const { return in_many_places ? std::clamp(simulated, measured.least, measured.most) : measured.median; }
   double allowed() const { return bound ? std::max(bound->relative * nearest(), bound->absolute) : 0; }
+  /// Within the bound around the nearest measured value.
   bool within() const { return !bound || std::abs(simulated - nearest()) <= allowed(); }
-  bool held() const { return within() || limit != 0; }
+  /// Within the bound around the median.
+  bool within_of_median() const;
+  /// nullopt where there is no bound.
+  std::optional<Verdict> verdict() const;
 };
 
 struct CaseValidation {
@@ -79,9 +102,8 @@ struct CaseValidation {
 
   const std::optional<Comparison>& figure(Figure f) const { return figures[static_cast<std::size_t>(f)]; }
   bool kv_fits() const { return kv_in_flight_bytes <= effective_l2_bytes; }
-  /// Simulated, and every figure within its bound or held by a numbered limit.
-  bool held() const;
-  bool within_bounds() const;
+  /// The worst of its figures' verdicts; fails where it was not simulated; nullopt where no figure has a bound.
+  std::optional<Verdict> verdict() const;
 };
 
 /// The program that stands for a kernel: the one of the same id, or the one whose tensors a library's kernel moves.
@@ -98,21 +120,42 @@ Bytes kv_in_flight(const Simulation& simulation);
 /// What the L2 holds of data that every SM reads: half of it where there are two partitions.
 Bytes effective_l2(const GpuSpec& gpu);
 
+/// What the model says of a case: all that a comparison needs of a simulation.
+struct SimulatedFigures {
+  std::string algorithm;
+  std::array<double, figure_count> figures{};
+  double kv_in_flight_bytes = 0, effective_l2_bytes = 0;
+};
+/// Takes the figures of a simulation; time is at the SM clock of the measurement.
+SimulatedFigures figures_of(const Simulation& simulation, const MeasuredCase& measured);
+
+CaseValidation compare(const SimulatedFigures& simulated, const MeasuredCase& measured, std::span<const KnownMiss> known = {});
 CaseValidation compare(const Simulation& simulation, const MeasuredCase& measured);
-/// Simulates the case on `gpu` with the tile and at the SM clock that it was measured with, compares, and looks for the limits that
-/// hold what is beyond its bound. What cannot be simulated says why in `not_simulated`.
+/// Simulates the case on `gpu` with the tile and at the SM clock that it was measured with, and compares. What cannot be simulated
+/// says why in `not_simulated`.
 /// Errors  cancelled.
-Result<CaseValidation> simulate_case(const GpuSpec& gpu, const MeasuredCase& measured, const Progress& progress = {});
+Result<CaseValidation> simulate_case(const GpuSpec& gpu, const MeasuredCase& measured, std::span<const KnownMiss> known = {},
+                                     const Progress& progress = {});
+
+/// How many of each verdict, and how many without a bound.
+struct VerdictCounts {
+  std::array<int, verdict_count> of{};
+  int unbounded = 0;
+  int operator[](Verdict verdict) const { return of[static_cast<std::size_t>(verdict)]; }
+  void add(const std::optional<Verdict>& verdict);
+  int bounded() const { return of[0] + of[1] + of[2] + of[3]; }
+  int beyond() const { return (*this)[Verdict::known_miss] + (*this)[Verdict::fails]; }
+};
 
 /// Errors of one figure over some cases.
 struct ErrorSummary {
-  int cases = 0, bounded = 0, beyond = 0;  // compared; of these with a bound, and beyond it
-  int limited = 0;                         // of those beyond: held by a numbered limit
-  double sum = 0, worst = 0;               // of the size of the error
-  std::size_t worst_case = 0;              // index into the bundle's cases
+  int cases = 0;               // compared, with a finite error
+  VerdictCounts verdicts;      // of all that were compared
+  double sum = 0, worst = 0;   // of the size of the error
+  std::size_t worst_case = 0;  // index into the bundle's cases
 
   double mean() const { return cases > 0 ? sum / cases : 0; }
-  /// Takes case `index` in; not where there is nothing to compare, or nothing was measured.
+  /// Adds case `index`, unless there is nothing to compare.
   void add(const std::optional<Comparison>& comparison, std::size_t index);
 };
 
@@ -129,12 +172,10 @@ struct ValidationSummary {
   std::vector<GroupSummary> kernels;  // in the order of the bundle
   std::vector<GroupSummary> lists;    // "build", "judge", and whatever else the bundle names; kernels of a library left out
   GroupSummary all;                   // kernels of a library left out
-  int beyond_bounds = 0;              // cases of which some figure is, and no numbered limit holds it
-  int limited = 0;                    // cases that are not within their bounds but held by numbered limits
-  int not_simulated = 0;
+  VerdictCounts cases, figures;       // of every case; a case has the worst verdict of its figures
+  int not_simulated = 0;              // counted as cases that fail
   bool mean_time_held = true;
-  /// Every bound held, or a numbered limit where not, and every case was simulated.
-  bool held() const { return beyond_bounds == 0 && not_simulated == 0 && mean_time_held; }
+  bool fails() const { return cases[Verdict::fails] > 0 || !mean_time_held; }
 };
 
 /// `results` belong to `cases` one by one.

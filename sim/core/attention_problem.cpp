@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/refuse.h"
 #include "sim/masks/mask.h"
 
 namespace tilescope {
@@ -68,35 +69,37 @@ std::int64_t AttentionProblem::visible_keys(std::int64_t row, std::int64_t plane
 
 Status check(const AttentionProblem& problem) {
   const struct {
-    const char* flag;
+    Setting setting;
     std::int64_t value;
-  } sizes[] = {{"--batch", problem.batch}, {"--heads", problem.heads},   {"--kv-heads", problem.kv_heads},
-               {"--seq", problem.seq_q},   {"--seq-kv", problem.seq_kv}, {"--head-dim", problem.head_dim}};
+  } sizes[] = {{Setting::batch, problem.batch}, {Setting::heads, problem.heads},   {Setting::kv_heads, problem.kv_heads},
+               {Setting::seq, problem.seq_q},   {Setting::seq_kv, problem.seq_kv}, {Setting::head_dim, problem.head_dim}};
   for (const auto& size : sizes) {
-    if (size.value < 1) return Error{fmt::format("{} is {}: it must be at least 1", size.flag, size.value)};
-    if (size.value >= largest_size) return Error{fmt::format("{} is {}: it must be below 2^31", size.flag, size.value)};
+    if (size.value < 1) return refuse("{} is {}: it must be at least 1", size.setting, size.value);
+    if (size.value >= largest_size) return refuse("{} is {}: it must be below 2^31", size.setting, size.value);
   }
-  if (problem.head_dim > 256) return Error{fmt::format("--head-dim is {}: the programs take 1 to 256", problem.head_dim)};
+  if (problem.head_dim > 256) return refuse("{} is {}: the programs take 1 to 256", Setting::head_dim, problem.head_dim);
   if (problem.heads % problem.kv_heads != 0)
-    return Error{fmt::format("{} heads cannot be shared evenly by {} key-value heads: --heads must be a multiple of --kv-heads",
-                             problem.heads, problem.kv_heads)};
+    return refuse("{} heads cannot be shared evenly by {} key-value heads: {} must be a multiple of {}", problem.heads,
+                  problem.kv_heads, Setting::heads, Setting::kv_heads);
   const double planes = static_cast<double>(problem.batch) * static_cast<double>(problem.heads);
   if (planes >= static_cast<double>(largest_size))
-    return Error{fmt::format("--batch {} times --heads {} is {:.3g} planes: at most 2^31", problem.batch, problem.heads, planes)};
+    return refuse("{} {} times {} {} is {:.3g} planes: at most 2^31", Setting::batch, problem.batch, Setting::heads, problem.heads,
+                  planes);
   const double row_bytes =
       std::max(static_cast<double>(problem.seq_kv), static_cast<double>(problem.head_dim)) * element_bytes(problem.dtype);
   const double widest = planes * static_cast<double>(std::max(problem.seq_q, problem.seq_kv)) * row_bytes;
   if (widest > largest_tensor_bytes)
-    return Error{
-        fmt::format("batch {} x heads {} x {} x {} is a score matrix of {:.3g} bytes: more than any machine has; "
-                    "use a smaller --batch, --heads or --seq",
-                    problem.batch, problem.heads, problem.seq_q, problem.seq_kv, widest)};
+    return refuse(
+        "batch {} x heads {} x {} x {} is a score matrix of {:.3g} bytes: more than any machine has; use a smaller {}, {} or {}",
+        problem.batch, problem.heads, problem.seq_q, problem.seq_kv, widest, Setting::batch, Setting::heads, Setting::seq);
   return Done{};
 }
 
 Status check(const TileShape& tile) {
-  if (tile.block_q < 1 || tile.block_q > 4096) return Error{fmt::format("--block-q is {}: it must be 1 to 4096", tile.block_q)};
-  if (tile.block_kv < 1 || tile.block_kv > 4096) return Error{fmt::format("--block-kv is {}: it must be 1 to 4096", tile.block_kv)};
+  constexpr std::int64_t most = TileShape::most_rows;
+  if (tile.block_q < 1 || tile.block_q > most) return refuse("{} is {}: it must be 1 to {}", Setting::block_q, tile.block_q, most);
+  if (tile.block_kv < 1 || tile.block_kv > most)
+    return refuse("{} is {}: it must be 1 to {}", Setting::block_kv, tile.block_kv, most);
   return Done{};
 }
 

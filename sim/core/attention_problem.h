@@ -54,6 +54,7 @@ struct AttentionProblem {
 
 /// Rows of Q (Br) and rows of K and V (Bc) that a block works on at a time.
 struct TileShape {
+  static constexpr std::int64_t most_rows = 4096;
   std::int64_t block_q = 16;
   std::int64_t block_kv = 16;
   bool operator==(const TileShape&) const = default;

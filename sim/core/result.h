@@ -2,16 +2,17 @@
 #pragma once
 
 #include <cassert>
-#include <string>
 #include <utility>
 #include <variant>
+
+#include "sim/core/sentence.h"
 
 namespace tilescope {
 
 /// What a user can cause. `wrong_request` ends the program with exit code 2, `machine_lacks` with 3.
 struct Error {
   enum class Kind { wrong_request, machine_lacks, cancelled };
-  std::string sentence;
+  Sentence sentence;
   Kind kind = Kind::wrong_request;
 };
 

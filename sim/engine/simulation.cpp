@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/refuse.h"
 #include "sim/engine/machine.h"
 #include "sim/engine/recorded_trace.h"
 #include "sim/engine/run_program.h"
@@ -72,19 +73,13 @@ Status check_gpu(const SimulationRequest& request) {
   return Done{};
 }
 
-Status check_tile(const ProgramTile& tile) {
-  if (tile.stages < 0 || tile.stages > ProgramTile::most_stages)
-    return Error{fmt::format("--stages is {}: it must be 1 to {}", tile.stages, ProgramTile::most_stages)};
-  return check(tile);
-}
-
 /// A number of buffers can be chosen only where the kernel has a ring of them.
 Status check_stages(const TileProgram& program, const ProgramInfo& info) {
   const std::int64_t asked = program.tile().stages;
   if (asked == 0 || std::any_of(program.launches().begin(), program.launches().end(),
                                 [&](const LaunchSpec& launch) { return launch.needs.stages == asked; }))
     return Done{};
-  return Error{fmt::format("--stages is {}, but {} has no ring of buffers: leave --stages out", asked, info.id)};
+  return refuse("{} is {}, but {} has no ring of buffers: leave {} out", Setting::stages, asked, info.id, Setting::stages);
 }
 
 std::string_view to_string(Occupancy::Limit limit) {
@@ -112,13 +107,12 @@ Result<std::vector<int>> blocks_per_sm(SimulationRequest& request, const TilePro
     if (found->blocks_per_sm > most.blocks_per_sm) most = *found;
   }
   const int asked = request.blocks_per_sm.value_or(most.blocks_per_sm);
-  if (asked < 1) return Error{fmt::format("--blocks-per-sm is {}: it must be at least 1", asked)};
+  if (asked < 1) return refuse("{} is {}: it must be at least 1", Setting::blocks_per_sm, asked);
   if (asked > most.blocks_per_sm)
-    return Error{
-        fmt::format("--blocks-per-sm is {}, but {} of {} with tile {}x{} fit an SM of {} (what runs out is {}): "
-                    "use at most {}, or a smaller tile",
-                    asked, most.blocks_per_sm == 1 ? "1 block" : fmt::format("{} blocks", most.blocks_per_sm), request.algorithm,
-                    program.tile().block_q, program.tile().block_kv, request.gpu.id, to_string(most.limit), most.blocks_per_sm)};
+    return refuse("{} is {}, but {} of {} with tile {}x{} fit an SM of {} (what runs out is {}): use at most {}, or a smaller tile",
+                  Setting::blocks_per_sm, asked, most.blocks_per_sm == 1 ? "1 block" : fmt::format("{} blocks", most.blocks_per_sm),
+                  request.algorithm, program.tile().block_q, program.tile().block_kv, request.gpu.id, to_string(most.limit),
+                  most.blocks_per_sm);
   request.blocks_per_sm = asked;
   for (int& fit : fits) fit = std::min(fit, asked);
   return fits;
@@ -140,16 +134,16 @@ Status add_memory(Simulation& simulation, const TensorLayouts& layouts) {
       extra.empty()
           ? ""
           : fmt::format(", {} of it for {}", decimal_bytes(static_cast<double>(simulation.extra_hbm.value)), list_of(extra));
-  return Error{fmt::format("{} needs {} of HBM{}; {} has {}: use a smaller --batch, --heads or --seq", request.algorithm,
-                           decimal_bytes(needed), of_it, request.gpu.id, decimal_bytes(request.gpu.hbm_capacity_bytes))};
+  return refuse("{} needs {} of HBM{}; {} has {}: use a smaller {}, {} or {}", request.algorithm, decimal_bytes(needed), of_it,
+                request.gpu.id, decimal_bytes(request.gpu.hbm_capacity_bytes), Setting::batch, Setting::heads, Setting::seq);
 }
 
 Error too_large(const SimulationRequest& request, double operations, double blocks, double bytes) {
-  return Error{fmt::format(
+  return refuse(
       "{} with tile {}x{} has blocks of {:.3g} operations, {:g} of them at once: the simulation would need {} of memory "
-      "and may take {}; use a larger --block-q and --block-kv or a smaller --seq",
+      "and may take {}; use a larger {} and {} or a smaller {}",
       request.algorithm, request.tile->block_q, request.tile->block_kv, operations, blocks, decimal_bytes(bytes),
-      decimal_bytes(largest_schedule_bytes))};
+      decimal_bytes(largest_schedule_bytes), Setting::block_q, Setting::block_kv, Setting::seq);
 }
 
 /// A program whose blocks are very long (flash1 walks all pairs of tiles in one block) would fill the host's memory.
@@ -288,8 +282,6 @@ std::optional<ProgramTile> chosen_tile(const SimulationRequest& request) {
 
 Result<std::shared_ptr<const Simulation>> simulate(const SimulationRequest& request, const Progress& progress) {
   if (const Status status = check(request.problem); !status) return status.error();
-  if (request.tile)
-    if (const Status status = check_tile(*request.tile); !status) return status.error();
   const Result<const ProgramInfo*> info = find_program(request.algorithm);
   if (!info) return info.error();
   if (const Status status = check_gpu(request); !status) return status.error();

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "sim/numerics/rounding.h"
+#include "sim/core/element.h"
 
 namespace tilescope {
 
@@ -109,7 +109,7 @@ MatrixPtr BlockMachine::stored(const Operation& op) const {
   const auto r = static_cast<std::size_t>(slots_.choose(op.src[0], op.ring));
   if (r >= buffers.size() || buffers[r].values == nullptr) return nullptr;
   auto values = std::make_shared<Matrix>(*buffers[r].values);
-  if (tensor_layout(problem_, tile_, op.tile.tensor).element_bytes == 2) round_all(problem_.dtype, *values);
+  if (tensor_layout(problem_, tile_, op.tile.tensor).element_bytes == 2) round_all(problem_.dtype, values->values);
   return values;
 }
 

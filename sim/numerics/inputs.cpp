@@ -5,8 +5,8 @@
 
 #include <cmath>
 
+#include "sim/core/element.h"
 #include "sim/numerics/exact_math.h"
-#include "sim/numerics/rounding.h"
 #include "sim/programs/attention_tensors.h"
 
 namespace tilescope {
@@ -74,7 +74,7 @@ Matrix given_tile(const InputSource& inputs, DataType type, const TileRef& tile)
     }
     fill_normal(row_key(inputs.seed, tile.tensor, tile.plane, tile.row + r), tile.col, tile.cols, inputs.spread, out);
   }
-  round_all(type, result);
+  round_all(type, result.values);
   return result;
 }
 
@@ -100,7 +100,7 @@ Matrix score_tile(const InputSource& inputs, const AttentionProblem& problem, co
     }
     for (int c = 0; c < tile.cols; ++c) result.at(r, c) = static_cast<float>(problem.scale() * sums[static_cast<std::size_t>(c)]);
   }
-  round_all(problem.dtype, result);
+  round_all(problem.dtype, result.values);
   return result;
 }
 

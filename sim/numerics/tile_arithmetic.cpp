@@ -7,8 +7,8 @@
 #include <cmath>
 #include <limits>
 
+#include "sim/core/element.h"
 #include "sim/numerics/exact_math.h"
-#include "sim/numerics/rounding.h"
 
 namespace tilescope {
 
@@ -262,7 +262,7 @@ const float* TileArithmetic::rounded(Slot slot, const Matrix& m) {
   const bool loaded = slot.is(Meaning::query) || slot.is(Meaning::key) || slot.is(Meaning::value);
   if (loaded || keeps_every_float(problem_.dtype)) return m.values.data();
   rounded_ = m;
-  round_all(problem_.dtype, rounded_);
+  round_all(problem_.dtype, rounded_.values);
   return rounded_.values.data();
 }
 

@@ -62,7 +62,4 @@ Matrix reference_plane(const TileProgram& program, const InputSource& inputs, st
 /// ‖a − b‖ / ‖b‖ (Frobenius).
 double relative_error(const Matrix& a, const Matrix& b);
 
-/// Rounds to the nearest value of the type, ties to even.
-float round_to(DataType type, float value);
-
 }  // namespace tilescope

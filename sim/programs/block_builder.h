@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "sim/programs/block_plan.h"
+#include "sim/programs/kernel_profile.h"
 #include "sim/programs/tile_program.h"
 
 namespace tilescope {
@@ -43,14 +44,6 @@ struct LineId {
   template <class Line>
   requires std::is_enum_v<Line>
   constexpr LineId(Line line) : number(1 + static_cast<int>(line)) {}  // NOLINT(google-explicit-constructor): that is its purpose
-};
-
-/// What a kernel does beside the arithmetic of an operation, as the compiled code shows it: instructions of each warp, on its way
-/// from one operation to the next; ways to shared memory and to the L2 that cannot overlap; meetings of all warps. Of the
-/// instructions, `alu` and `exps` take the pipes of maxima and conversions, and of exponentials; `wavefronts` is what shuffles, and
-/// reads of what all lanes of a warp want, take of the memory pipe.
-struct Overhead {
-  int instructions = 0, trips = 0, barriers = 0, round_trips = 0, alu = 0, exps = 0, wavefronts = 0;
 };
 
 /// How a product uses its factors.

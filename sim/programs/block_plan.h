@@ -35,7 +35,7 @@ struct BlockPlan {
   }
   /// A place, with the block's rows and `what` else its operations depend on as its shape.
   BlockPlace place(std::int64_t plane, TileRange rows, std::int64_t what) const {
-    return {what * (most_rows + 1) + rows.count, query_rows(plane, rows)};
+    return {what * (TileShape::most_rows + 1) + rows.count, query_rows(plane, rows)};
   }
   static Domain query_rows(std::int64_t plane, TileRange rows) { return along(Axis::query, plane, rows); }
   static Domain along(Axis axis, std::int64_t plane, TileRange rows) {
@@ -43,7 +43,6 @@ struct BlockPlan {
   }
 
  private:
-  static constexpr std::int64_t most_rows = 4096;  // of a tile
 };
 
 }  // namespace tilescope

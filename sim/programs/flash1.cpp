@@ -82,10 +82,29 @@ Schema declared() {
            tiles::l_tile, tiles::alpha, tiles::beta, tiles::o, tiles::pv}};
 }
 
+/// What the kernel does beside its arithmetic, in one step.
+struct Flash1Overhead {
+  explicit Flash1Overhead(const AttentionProblem& problem) {
+    const KernelProfile& kernel = kernel_profile(id);
+    const Overhead addresses = kernel.overhead("attention", "addresses", problem);  // and guards, of loads and of stores
+    scores = addresses + kernel.overhead("attention", "scores", problem);
+    statistics = kernel.overhead("attention", "statistics", problem);
+    // The compiler cannot know that an element of O that it writes to shared memory is not the next one that it reads: one way
+    // there and back after another, two elements of 16 rows at a time.
+    const int of_128_columns = kernel.overhead("attention", "rescale_of_128_columns", problem).trips;
+    rescale.trips = static_cast<int>(problem.head_dim * of_128_columns / 128);
+    store = addresses + kernel.overhead("attention", "store", problem);
+  }
+  Overhead scores;
+  Overhead statistics;  // shuffles, and l and m of the rows
+  Overhead rescale;
+  Overhead store;  // O goes through shared memory
+};
+
 class Flash1 final : public TileProgram {
  public:
   Flash1(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu)
-      : TileProgram(problem, tile, declared()), plan_(problem, tile, schema()) {
+      : TileProgram(problem, tile, declared()), plan_(problem, tile, schema()), overhead_(problem) {
     launches_ = {
         {"attention", problem.query_planes(), 1, 1, flash1_needs(problem, tile, gpu), 1, static_cast<int>(std::size(listing))}};
   }
@@ -121,7 +140,7 @@ class Flash1 final : public TileProgram {
         }
         b.queries(i, grid.queries(i));
         b.iteration(n++, 0);
-        written = emit_pair(b, seen == TileVisibility::partial, written, problem_.head_dim <= 64 ? 106 : 146);
+        written = emit_pair(b, seen == TileVisibility::partial, written);
       }
     }
     out.iterations = static_cast<std::int32_t>(n);
@@ -135,11 +154,8 @@ class Flash1 final : public TileProgram {
   std::optional<ClosedForm> closed_form() const override;
 
  private:
-  /// `written` is the store after which O, l and m may be read again; `beside` the instructions on either side of the arithmetic.
-  std::int32_t emit_pair(BlockBuilder& b, bool masked, std::int32_t written, int beside) const {
-    // The compiler cannot know that an element of O that it writes to shared memory is not the next one that it reads: one way
-    // there and back after another, two elements of 16 rows at a time.
-    const auto trips = static_cast<int>(problem_.head_dim * 27 / 128);
+  /// `written` is the store after which O, l and m may be read again.
+  std::int32_t emit_pair(BlockBuilder& b, bool masked, std::int32_t written) const {
     // With 128 columns the compiled kernel asks for l once O is there, and for m once l is; with 64 for all three at once.
     const bool in_turn = problem_.head_dim > 64;
     b.load(Line::load_q, tiles::q, written);
@@ -148,12 +164,12 @@ class Flash1 final : public TileProgram {
     const std::int32_t m = b.load(Line::load_o, tiles::m, in_turn ? l : written);
     b.matmul(Line::scores, tiles::s, tiles::q, tiles::k, {.transpose = true, .factor = plan_.scale});
     b.wait_for(m);
-    b.overhead({.instructions = beside, .trips = 2, .barriers = 1});  // addresses and guards of the loads
+    b.overhead(overhead_.scores);
     if (masked) b.mask(Line::mask, tiles::s);
     b.row_max(Line::tile_max, tiles::m_tile, Slot::none, tiles::s);
     b.exp(Line::exp, tiles::p, tiles::s, tiles::m_tile);
     b.row_sum(Line::tile_sum, tiles::l_tile, Slot::none, tiles::p, Slot::none);
-    b.overhead({.trips = 5});  // shuffles, and l and m of the rows
+    b.overhead(overhead_.statistics);
     b.row_max(Line::row_max, tiles::m_new, tiles::m, tiles::m_tile);
     b.exp_rows(Line::alpha, tiles::alpha, tiles::m, tiles::m_new);
     b.exp_rows(Line::beta, tiles::beta, tiles::m_tile, tiles::m_new);
@@ -162,16 +178,17 @@ class Flash1 final : public TileProgram {
     b.rescale(Line::weigh, tiles::pv, tiles::beta);
     b.rescale(Line::rescale, tiles::o, tiles::l, tiles::alpha);
     b.add(Line::rescale, tiles::o, tiles::pv);
-    b.overhead({.trips = trips});
+    b.overhead(overhead_.rescale);
     b.divide(Line::rescale, tiles::o, tiles::l_new);
     b.store(Line::store, tiles::o);
     b.store(Line::store, tiles::l_new);
     const std::int32_t last = b.store(Line::store, tiles::m_new);
-    b.overhead({.instructions = beside, .trips = 2, .barriers = 2});  // O through shared memory, addresses and guards of the stores
+    b.overhead(overhead_.store);
     return last;
   }
 
   BlockPlan plan_;
+  Flash1Overhead overhead_;
 };
 
 std::optional<ClosedForm> Flash1::closed_form() const {
@@ -215,7 +232,9 @@ ProgramInfo flash1_program() {
           "Over standard attention: S and P never leave the chip; running m and l make the softmax exact tile by tile.",
           listing,
           flash1_tile,
-          make};
+          make,
+          "Flash-1",
+          "FlashAttention: one kernel, outer loop over key tiles, O is read and written every iteration"};
 }
 
 }  // namespace tilescope

@@ -78,7 +78,9 @@ Schema declared() {
 class Flash2 final : public TileProgram {
  public:
   Flash2(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu)
-      : TileProgram(problem, tile, declared()), plan_(problem, tile, schema()) {
+      : TileProgram(problem, tile, declared()),
+        plan_(problem, tile, schema()),
+        store_(kernel_profile(id).overhead("attention", "store", problem)) {
     LaunchSpec launch;
     launch.name = "attention";
     launch.grid_x = plan_.grid.query_tiles;
@@ -109,7 +111,7 @@ class Flash2 final : public TileProgram {
         [&](const KeyTile& tile) { emit_pair(b, tile.partial, moved); });
     b.divide(Line::finish, tiles::o, tiles::l);
     b.log_sum_exp(Line::finish, tiles::lse, tiles::m, tiles::l);
-    b.overhead({.instructions = 225, .trips = 8, .barriers = 1});
+    b.overhead(store_);
     b.store(Line::store, tiles::o);
     b.store(Line::store, tiles::lse);
   }
@@ -171,6 +173,7 @@ class Flash2 final : public TileProgram {
   }
 
   BlockPlan plan_;
+  Overhead store_;
 };
 
 Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
@@ -187,7 +190,9 @@ ProgramInfo flash2_program() {
           "Over FlashAttention-1: one thread block per query tile, so O, m and l stay in registers and are written once.",
           listing,
           flash2_tile,
-          make};
+          make,
+          "Flash-2",
+          "FlashAttention-2: one thread block per query tile, O stays on chip"};
 }
 
 }  // namespace tilescope

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "sim/core/units.h"
+#include "sim/programs/kernel_profile.h"
 
 namespace tilescope {
 
@@ -16,25 +17,7 @@ constexpr std::int64_t rows_of_warp = 16;                           // what one 
 constexpr std::int64_t least_registers = 24, most_registers = 255;  // of a thread
 constexpr double large_shared_bytes = 99 * 1024;                    // what every GPU with kernels of ours has
 constexpr std::int64_t most_block_threads = 1024;
-constexpr std::int64_t scratch_bytes = 128;     // of a row kernel: maxima and sums on their way from warp to warp
 constexpr double kept_rows_bytes = 163 * 1024;  // of the softmax launch: what the least GPU it is compiled for has, see rows.cu
-
-/// What the compiler made of a kernel at one tile: its registers, and how many fp32 sums a thread keeps there. Another tile takes
-/// as many registers more or less as it keeps sums.
-struct Compiled {
-  std::int64_t registers, sums;
-};
-struct CompiledPair {
-  Compiled small, large;  // head dimensions 64 and 128, 16-bit types, the default tile, sm_90
-  const Compiled& of(const AttentionProblem& problem) const { return problem.head_dim <= 64 ? small : large; }
-};
-constexpr CompiledPair scores_compiled{{119, 64}, {122, 64}};
-constexpr CompiledPair output_compiled{{128, 32}, {168, 64}};
-constexpr CompiledPair flash1_compiled{{126, 64}, {127, 96}};
-constexpr CompiledPair flash2_compiled{{255, 192}, {255, 192}};
-constexpr CompiledPair naive_compiled{{48, 1}, {72, 1}};
-constexpr CompiledPair fused_compiled{{48, 8}, {64, 8}};
-constexpr std::int64_t row_registers = 32;
 
 /// From one row of S or P to the next.
 std::int64_t score_row_bytes(const AttentionProblem& problem) {
@@ -45,19 +28,35 @@ std::int64_t warps_for(std::int64_t rows, std::int64_t rows_a_warp, std::int64_t
   return std::clamp(ceil_div(rows, rows_a_warp), std::int64_t{1}, most);
 }
 
-int registers_for(const Compiled& compiled, std::int64_t sums, std::int64_t threads) {
-  return static_cast<int>(
-      std::clamp(compiled.registers + ceil_div(sums, threads) - compiled.sums, least_registers, most_registers));
+/// fp32 numbers that a block keeps in registers: with the tile of this problem, and with what the kernel was compiled for.
+struct BlockSums {
+  std::int64_t asked, compiled;
+};
+
+/// Needs of a launch as it was compiled, but for shared memory.
+KernelNeeds needs_of(const KernelBuild& build, const LaunchReading& reading) {
+  KernelNeeds needs;
+  needs.threads = build.threads;
+  needs.registers_per_thread = build.registers;
+  needs.waiting = reading.waiting;
+  needs.setup_instructions = reading.setup_instructions;
+  needs.setup_trips = reading.setup_trips;
+  needs.multiply_add_instructions = reading.multiply_add_instructions;
+  return needs;
 }
 
-/// `row_warps` warps that share the keys' side of a product, each for its own rows; `sums` fp32 numbers are kept in registers.
-KernelNeeds needs_for(std::int64_t row_warps, std::int64_t key_warps, const Compiled& compiled, std::int64_t sums) {
-  KernelNeeds needs;
-  needs.threads = static_cast<int>(row_warps * key_warps * warp_threads);
-  needs.registers_per_thread = registers_for(compiled, sums, needs.threads);
+/// Another tile takes as many registers more or less as a thread keeps sums.
+void set_threads(KernelNeeds& needs, std::int64_t threads, const BlockSums& sums) {
+  const std::int64_t more = ceil_div(sums.asked, threads) - ceil_div(sums.compiled, std::int64_t{needs.threads});
+  needs.registers_per_thread = static_cast<int>(std::clamp(needs.registers_per_thread + more, least_registers, most_registers));
+  needs.threads = static_cast<int>(threads);
+}
+
+/// `row_warps` warps share the keys' side of a product, each for its own rows.
+void set_warps(KernelNeeds& needs, std::int64_t row_warps, std::int64_t key_warps, const BlockSums& sums) {
+  set_threads(needs, row_warps * key_warps * warp_threads, sums);
   needs.warps_sharing_rows = static_cast<int>(row_warps);
   needs.warps_sharing_keys = static_cast<int>(key_warps);
-  return needs;
 }
 
 /// As many buffers of `stage_bytes` beside `fixed_bytes` as `tile` asks for; where it does not, two if they fit, else one.
@@ -93,35 +92,45 @@ bool fits_well(const KernelNeeds& needs, const GpuSpec& gpu) {
 
 }  // namespace
 
+TileShape scores_kernel_tile(const AttentionProblem&) {
+  return {128, 128};
+}
+TileShape flash1_kernel_tile(const AttentionProblem&) {
+  return {64, 64};
+}
+TileShape flash2_kernel_tile(const AttentionProblem& problem) {
+  return problem.head_dim <= 64 ? TileShape{128, 128} : TileShape{128, 64};
+}
+TileShape row_kernel_tile(const AttentionProblem&) {
+  return {1, 128};
+}
+
 KernelNeeds scores_needs(const AttentionProblem& problem, const TileShape& tile) {
-  KernelNeeds needs = needs_for(warps_for(tile.block_q, 32, 4), warps_for(tile.block_kv, 64, 2), scores_compiled.of(problem),
-                                tile.block_q * tile.block_kv);
+  const KernelProfile& kernel = kernel_profile("matmul_tiled");
+  const TileShape own = scores_kernel_tile(problem);
+  KernelNeeds needs = needs_of(kernel.build("product", problem), kernel.reading("product", problem));
+  set_warps(needs, warps_for(tile.block_q, 32, 4), warps_for(tile.block_kv, 64, 2),
+            {tile.block_q * tile.block_kv, own.block_q * own.block_kv});
   needs.shared_bytes = (tile.block_q + tile.block_kv) * problem.head_dim * element_bytes(problem.dtype);
-  needs.waiting = problem.head_dim <= 64 ? 0.42 : 0.47;
-  needs.setup_instructions = problem.head_dim <= 64 ? 190 : 176;
-  needs.setup_trips = 6;
   return needs;
 }
 
 KernelNeeds untiled_needs(const AttentionProblem& problem, const TileShape& tile) {
-  // A thread has one key of the row, and sums all of it.
-  const std::int64_t threads = warps_for(tile.block_kv, warp_threads, 4) * warp_threads, element = element_bytes(problem.dtype);
-  KernelNeeds needs;
-  needs.threads = static_cast<int>(threads);
-  needs.registers_per_thread = registers_for(naive_compiled.of(problem), tile.block_kv, threads);
+  const KernelProfile& kernel = kernel_profile("matmul_naive");
+  KernelNeeds needs = needs_of(kernel.build("product", problem), kernel.reading("product", problem));
   needs.has_products = false;
-  needs.multiply_add_instructions = problem.dtype == DataType::bf16 ? 4.72 : 3.72;  // both factors converted, one of them read
   needs.converted_factors = 2;
-  needs.waiting = problem.dtype == DataType::bf16 ? 0.16 : 0.23;
-  needs.setup_instructions = 210;
-  needs.setup_trips = 6;
-  needs.shared_bytes = (1 + tile.block_kv) * problem.head_dim * element;
+  // A thread has one key of the row, and sums all of it.
+  set_threads(needs, warps_for(tile.block_kv, warp_threads, 4) * warp_threads,
+              {tile.block_kv, scores_kernel_tile(problem).block_kv});
+  needs.shared_bytes = (1 + tile.block_kv) * problem.head_dim * element_bytes(problem.dtype);
   return needs;
 }
 
 SoftmaxRows softmax_rows(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu) {
   const std::int64_t most = std::min<std::int64_t>(4, tile.block_q);
   const std::int64_t row_bytes = score_row_bytes(problem);
+  const std::int64_t scratch_bytes = kernel_profile("standard").build("softmax", problem).static_shared_bytes;
   const double room = std::min(kept_rows_bytes, gpu.sm_shared_bytes_per_block - static_cast<double>(scratch_bytes));
   const std::int64_t fit = static_cast<std::int64_t>(room) / row_bytes;
   if (fit < 1) return {most, false};
@@ -129,72 +138,75 @@ SoftmaxRows softmax_rows(const AttentionProblem& problem, const TileShape& tile,
 }
 
 KernelNeeds softmax_needs(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu) {
+  const KernelProfile& kernel = kernel_profile("standard");
   const SoftmaxRows rows = softmax_rows(problem, tile, gpu);
-  KernelNeeds needs;
-  needs.threads = static_cast<int>(4 * warp_threads);
-  needs.registers_per_thread = static_cast<int>(row_registers);
+  KernelNeeds needs = needs_of(kernel.build("softmax", problem), kernel.reading("softmax", problem));
   needs.has_products = false;
-  needs.waiting = 0.6;
-  needs.setup_instructions = 100;
-  needs.shared_bytes = scratch_bytes + (rows.kept ? rows.rows * score_row_bytes(problem) : 0);
+  needs.shared_bytes =
+      kernel.build("softmax", problem).static_shared_bytes + (rows.kept ? rows.rows * score_row_bytes(problem) : 0);
   return needs;
 }
 
 KernelNeeds output_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
-  KernelNeeds needs =
-      needs_for(warps_for(tile.block_q, rows_of_warp, 8), 1, output_compiled.of(problem), tile.block_q * problem.head_dim);
+  const KernelProfile& kernel = kernel_profile("standard");
+  KernelNeeds needs = needs_of(kernel.build("output", problem), kernel.reading("output", problem));
+  set_warps(needs, warps_for(tile.block_q, rows_of_warp, 8), 1,
+            {tile.block_q * problem.head_dim, scores_kernel_tile(problem).block_q * compiled_head_dim(problem)});
   set_stages(needs, 0, (tile.block_q + problem.head_dim) * tile.block_kv * element_bytes(problem.dtype), tile, gpu);
-  needs.waiting = problem.head_dim <= 64 ? 0.43 : 0.55;
-  needs.setup_instructions = 176;
-  needs.setup_trips = 6;
   return needs;
 }
 
 KernelNeeds flash1_needs(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu) {
+  const KernelProfile& kernel = kernel_profile("flash1");
+  const TileShape own = flash1_kernel_tile(problem);
+  KernelNeeds needs = needs_of(kernel.build("attention", problem), kernel.reading("attention", problem));
   // S and PV are in registers; Q, O, K, V, l and m are shared.
-  KernelNeeds needs = needs_for(warps_for(tile.block_q, rows_of_warp, 4), 1, flash1_compiled.of(problem),
-                                tile.block_q * (tile.block_kv + problem.head_dim));
+  set_warps(needs, warps_for(tile.block_q, rows_of_warp, 4), 1,
+            {tile.block_q * (tile.block_kv + problem.head_dim), own.block_q * (own.block_kv + compiled_head_dim(problem))});
   const std::int64_t row_bytes = problem.head_dim * element_bytes(problem.dtype);
   // The paper's tile is rounded up, so that four of them can be a little more than its fast memory: there O is left out.
   needs.shared_bytes = gpu.has_l2() ? 2 * (tile.block_q + tile.block_kv) * row_bytes + 2 * tile.block_q * 4
                                     : (tile.block_q + 2 * tile.block_kv) * row_bytes;
-  needs.waiting = problem.head_dim <= 64 ? 0.58 : 0.53;
-  needs.setup_instructions = 120;
-  needs.setup_trips = 6;
   return needs;
 }
 
 KernelNeeds flash2_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
   constexpr std::int64_t barrier_bytes = 16;  // of a stage: full and empty
+  const KernelProfile& kernel = kernel_profile("flash2");
+  const TileShape own = flash2_kernel_tile(problem);
   const std::int64_t row_bytes = problem.head_dim * element_bytes(problem.dtype);
-  KernelNeeds needs = needs_for(warps_for(tile.block_q, rows_of_warp, tile.block_q >= 256 ? 8 : 4), 1, flash2_compiled.of(problem),
-                                tile.block_q * (tile.block_kv + problem.head_dim));
+  KernelNeeds needs = needs_of(kernel.build("attention", problem), kernel.reading("attention", problem));
+  set_warps(needs, warps_for(tile.block_q, rows_of_warp, tile.block_q >= 256 ? 8 : 4), 1,
+            {tile.block_q * (tile.block_kv + problem.head_dim), own.block_q * (own.block_kv + compiled_head_dim(problem))});
   set_stages(needs, tile.block_q * (row_bytes + 4), 2 * tile.block_kv * row_bytes + barrier_bytes, tile, gpu);
-  needs.waiting = 0.42;
-  needs.setup_instructions = 290;
   return needs;
 }
 
-KernelNeeds row_softmax_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu, bool with_values) {
-  KernelNeeds needs;
-  needs.threads = static_cast<int>(4 * warp_threads);
-  needs.registers_per_thread = static_cast<int>(row_registers);
+KernelNeeds row_softmax_needs(std::string_view id, const AttentionProblem& problem) {
+  const KernelProfile& kernel = kernel_profile(id);
+  KernelNeeds needs = needs_of(kernel.build("softmax", problem), kernel_profile("common").reading("softmax", problem));
   needs.has_products = false;
-  needs.shared_bytes = scratch_bytes;
-  needs.waiting = 0.6;
-  needs.setup_instructions = 40;
-  if (!with_values) return needs;
-  needs.waiting = problem.head_dim <= 64 ? 0.4 : 0.3;
-  needs.setup_instructions = 150;
-  needs.setup_trips = 6;
-  needs.multiply_add_instructions = problem.dtype == DataType::bf16 ? 2.85 : 2.4;  // V converted and read, eight columns at a time
+  needs.shared_bytes = kernel.build("softmax", problem).static_shared_bytes;
+  return needs;
+}
+
+KernelNeeds fused_softmax_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
+  const KernelProfile& kernel = kernel_profile("softmax_fused");
+  const TileShape own = row_kernel_tile(problem);
+  KernelNeeds needs = needs_of(kernel.build("softmax", problem), kernel.reading("softmax", problem));
+  needs.has_products = false;
   needs.converted_factors = 1;
   // A thread sums 8 columns of O over every n-th key; the n partial sums of a row meet in shared memory at the end.
-  const std::int64_t sums = tile.block_q * 8 * needs.threads, row_bytes = problem.head_dim * element_bytes(problem.dtype);
-  needs.registers_per_thread = registers_for(fused_compiled.of(problem), sums, needs.threads);
+  const std::int64_t columns = 8, threads = needs.threads, row_bytes = problem.head_dim * element_bytes(problem.dtype);
+  set_threads(needs, threads, {tile.block_q * columns * threads, own.block_q * columns * threads});
   // With more rows fewer threads share one: there is always one sum a thread and column, and at least one a column of O.
-  const std::int64_t partial = std::max<std::int64_t>(needs.threads * 8, tile.block_q * problem.head_dim) * 4;
-  set_stages(needs, scratch_bytes + tile.block_q * tile.block_kv * 4 + partial, tile.block_kv * row_bytes, tile, gpu);
+  const auto weights_and_sums = [&](const TileShape& shape, std::int64_t head_dim) {
+    return (shape.block_q * shape.block_kv + std::max(threads * columns, shape.block_q * head_dim)) * 4;
+  };
+  // Beside those the compiled kernel has some scratch.
+  const std::int64_t fixed = kernel.build("softmax", problem).static_shared_bytes + weights_and_sums(tile, problem.head_dim) -
+                             weights_and_sums(own, compiled_head_dim(problem));
+  set_stages(needs, fixed, tile.block_kv * row_bytes, tile, gpu);
   return needs;
 }
 
@@ -207,7 +219,7 @@ bool ends_inside_turn(std::int64_t elements) {
 }
 
 TileShape standard_tile(const AttentionProblem& problem, const GpuSpec& gpu) {
-  const TileShape wish = is_large(gpu) ? TileShape{128, 128} : TileShape{16, 16};
+  const TileShape wish = is_large(gpu) ? scores_kernel_tile(problem) : TileShape{16, 16};
   return shrink(wish, [&](const TileShape& tile) {
     return fits_well(scores_needs(problem, tile), gpu) && fits_well(softmax_needs(problem, tile, gpu), gpu) &&
            fits_well(output_needs(problem, tile, gpu), gpu);
@@ -219,44 +231,39 @@ TileShape flash1_tile(const AttentionProblem& problem, const GpuSpec& gpu) {
   const auto memory = static_cast<std::int64_t>(gpu.sm_shared_bytes_per_block) / element_bytes(problem.dtype);
   if (!gpu.has_l2()) {
     const std::int64_t keys = std::max<std::int64_t>(1, ceil_div(memory, 4 * d));
-    const TileShape paper = {std::min({keys, d, problem.seq_q}), std::min({keys, problem.seq_kv, std::int64_t{4096}})};
+    const TileShape paper = {std::min({keys, d, problem.seq_q}), std::min({keys, problem.seq_kv, TileShape::most_rows})};
     return shrink(paper, [&](const TileShape& tile) { return fits(flash1_needs(problem, tile, gpu), gpu); });
   }
-  const std::int64_t side = is_large(gpu) ? 64 : 16;
-  return shrink({side, side}, [&](const TileShape& tile) {
+  return shrink(is_large(gpu) ? flash1_kernel_tile(problem) : TileShape{16, 16}, [&](const TileShape& tile) {
     return 2 * (tile.block_q + tile.block_kv) * d <= memory && fits_well(flash1_needs(problem, tile, gpu), gpu);
   });
 }
 
 TileShape flash2_tile(const AttentionProblem& problem, const GpuSpec& gpu) {
   TileShape wish = {16, 16};
-  if (is_large(gpu)) {
-    if (problem.dtype == DataType::fp32 || problem.head_dim > 128)
-      wish = {64, 64};
-    else
-      wish = problem.head_dim <= 64 ? TileShape{128, 128} : TileShape{128, 64};
-  }
+  if (is_large(gpu))
+    wish = problem.dtype == DataType::fp32 || problem.head_dim > 128 ? TileShape{64, 64} : flash2_kernel_tile(problem);
   // At these sizes a thread keeps 192 sums at most, which just fits its registers.
   return shrink(wish, [&](const TileShape& tile) { return fits(flash2_needs(problem, tile, gpu), gpu); });
 }
 
-TileShape softmax_tile(const AttentionProblem& problem, const GpuSpec& gpu) {
-  return shrink({1, is_large(gpu) ? 128 : 8},
-                [&](const TileShape& tile) { return fits_well(row_softmax_needs(problem, tile, gpu, false), gpu); });
+TileShape row_softmax_tile(const AttentionProblem& problem, const GpuSpec& gpu) {
+  return shrink(is_large(gpu) ? row_kernel_tile(problem) : TileShape{1, 8},
+                [&](const TileShape&) { return fits_well(row_softmax_needs("softmax_safe", problem), gpu); });
 }
 
 TileShape fused_softmax_tile(const AttentionProblem& problem, const GpuSpec& gpu) {
-  return shrink({1, is_large(gpu) ? 128 : 8},
-                [&](const TileShape& tile) { return fits_well(row_softmax_needs(problem, tile, gpu, true), gpu); });
+  return shrink(is_large(gpu) ? row_kernel_tile(problem) : TileShape{1, 8},
+                [&](const TileShape& tile) { return fits_well(fused_softmax_needs(problem, tile, gpu), gpu); });
 }
 
 TileShape tiled_matmul_tile(const AttentionProblem& problem, const GpuSpec& gpu) {
-  const TileShape wish = is_large(gpu) ? TileShape{128, 128} : TileShape{16, 16};
+  const TileShape wish = is_large(gpu) ? scores_kernel_tile(problem) : TileShape{16, 16};
   return shrink(wish, [&](const TileShape& tile) { return fits_well(scores_needs(problem, tile), gpu); });
 }
 
 TileShape untiled_matmul_tile(const AttentionProblem& problem, const GpuSpec& gpu) {
-  const TileShape wish = is_large(gpu) ? TileShape{128, 128} : TileShape{16, 16};
+  const TileShape wish = is_large(gpu) ? scores_kernel_tile(problem) : TileShape{16, 16};
   return shrink(wish, [&](const TileShape& tile) { return fits_well(untiled_needs(problem, tile), gpu); });
 }
 

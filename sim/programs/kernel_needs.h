@@ -1,4 +1,4 @@
-// What the kernels need on chip, as functions of the tile, and the tiles they use: every number the real kernels decide is here.
+// What the kernels need on chip, as functions of the tile, and the tiles they use. The compiler's numbers are in kernel_profile.h.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,9 @@ KernelNeeds softmax_needs(const AttentionProblem& problem, const TileShape& tile
 KernelNeeds output_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu);
 KernelNeeds flash1_needs(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu);
 KernelNeeds flash2_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu);
-/// Softmax of rows that are walked tile by tile; with V where `with_values`.
-KernelNeeds row_softmax_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu, bool with_values);
+/// Softmax of rows that pass through registers: softmax_safe or softmax_online.
+KernelNeeds row_softmax_needs(std::string_view id, const AttentionProblem& problem);
+KernelNeeds fused_softmax_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu);
 
 /// Elements of a row of S or P that a warp of a softmax fetches in one turn: eight a lane.
 inline constexpr std::int64_t elements_of_turn = 32 * 8;
@@ -33,16 +34,20 @@ inline constexpr std::int64_t elements_of_turn = 32 * 8;
 std::int64_t tiles_in_registers(const KernelNeeds& needs, const TileShape& tile);
 /// Whether a row of so many elements ends inside what a warp moves at once: its lanes then part ways, and meet again one by one.
 bool ends_inside_turn(std::int64_t elements);
-/// Merging what the threads have of a row then takes so many ways to shared memory longer: 1024 to 1083 cycles for ten shuffles, by
-/// clocks in copies of the softmaxes (kernels/lab/parted_lanes.cu, kernels/lab/measured/h200-parted-2026-11-22.txt).
-inline constexpr int parted_merge_trips = 36;
 
+// Tiles that the kernels are compiled for.
+TileShape scores_kernel_tile(const AttentionProblem& problem);
+TileShape flash1_kernel_tile(const AttentionProblem& problem);
+TileShape flash2_kernel_tile(const AttentionProblem& problem);
+TileShape row_kernel_tile(const AttentionProblem& problem);
+
+// Tiles of a request that names none: the kernel's own, halved until it fits the GPU.
 TileShape standard_tile(const AttentionProblem& problem, const GpuSpec& gpu);
 /// On a GPU without an L2: Bc = ⌈M/4d⌉, Br = min(Bc, d), M elements of shared memory, cut to the sequence.
 /// Source  arXiv:2205.14135, Algorithm 1, line 1
 TileShape flash1_tile(const AttentionProblem& problem, const GpuSpec& gpu);
 TileShape flash2_tile(const AttentionProblem& problem, const GpuSpec& gpu);
-TileShape softmax_tile(const AttentionProblem& problem, const GpuSpec& gpu);
+TileShape row_softmax_tile(const AttentionProblem& problem, const GpuSpec& gpu);
 TileShape fused_softmax_tile(const AttentionProblem& problem, const GpuSpec& gpu);
 TileShape tiled_matmul_tile(const AttentionProblem& problem, const GpuSpec& gpu);
 TileShape untiled_matmul_tile(const AttentionProblem& problem, const GpuSpec& gpu);

@@ -49,7 +49,12 @@ class Matmul final : public TileProgram {
   using Line = std::conditional_t<tiled, TiledLine, NaiveLine>;
 
   Matmul(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec&)
-      : TileProgram(problem, tile, declared()), plan_(problem, tile, schema()) {
+      : TileProgram(problem, tile, declared()), plan_(problem, tile, schema()), scores_(problem) {
+    const KernelProfile& naive = kernel_profile("matmul_naive");
+    // Keys are read four pieces of 16 bytes at a time, and with each the same piece of q, two wavefronts long.
+    const auto pieces = static_cast<int>(problem.head_dim / 8);
+    untiled_ = naive.overhead("product", "scores", problem) + Overhead{.trips = (pieces + 3) / 4, .wavefronts = 2 * pieces};
+    untiled_store_ = naive.overhead("product", "store", problem);
     launches_ = {{"product", plan_.grid.key_tiles, plan_.grid.query_tiles, problem.query_planes(),
                   tiled ? scores_needs(problem, tile) : untiled_needs(problem, tile), 1,
                   static_cast<int>(tiled ? std::size(tiled_listing) : std::size(naive_listing))}};
@@ -72,9 +77,9 @@ class Matmul final : public TileProgram {
       b.load(Line::load_q, tiles::q, before);
       b.load(Line::load_k, tiles::k, before);
       b.matmul(Line::scores, tiles::s, tiles::q, tiles::k, {.transpose = true, .factor = plan_.scale});
-      b.overhead(tiled ? scores_overhead(problem_, grid.keys(j).count < tile_.block_kv) : untiled_overhead());
+      b.overhead(tiled ? scores_.product(grid.keys(j).count < tile_.block_kv) : untiled_);
       b.store(Line::store, tiles::s);
-      b.overhead(tiled ? scores_store_overhead : Overhead{.instructions = 31, .barriers = 1});
+      b.overhead(tiled ? scores_.store() : untiled_store_);
     }
   }
 
@@ -103,13 +108,9 @@ class Matmul final : public TileProgram {
   }
 
  private:
-  /// Keys are read four pieces of 16 bytes at a time, and with each the same piece of q, two wavefronts long.
-  Overhead untiled_overhead() const {
-    const auto pieces = static_cast<int>(problem_.head_dim / 8);
-    return {.instructions = 30, .trips = (pieces + 3) / 4, .barriers = 1, .wavefronts = 2 * pieces + 4};
-  }
-
   BlockPlan plan_;
+  ScoresOverhead scores_;
+  Overhead untiled_, untiled_store_;
 };
 
 Result<std::unique_ptr<TileProgram>> make_naive(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {

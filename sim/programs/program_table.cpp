@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/refuse.h"
 #include "sim/programs/kernel_needs.h"
 
 namespace tilescope {
@@ -37,21 +38,26 @@ Result<const ProgramInfo*> find_program(std::string_view id) {
   return Error{fmt::format("there is no algorithm '{}': choose one of {}", id, known)};
 }
 
-Status check_request(std::string_view id, const AttentionProblem& problem, const TileShape& tile, CausalMask mask) {
+Status check(const ProgramTile& tile) {
+  if (tile.stages < 0 || tile.stages > ProgramTile::most_stages)
+    return refuse("{} is {}: it must be 1 to {}", Setting::stages, tile.stages, ProgramTile::most_stages);
+  return check(static_cast<const TileShape&>(tile));
+}
+
+Status check_request(std::string_view id, const AttentionProblem& problem, const ProgramTile& tile, CausalMask mask) {
   if (Status status = check(problem); !status) return status;
   if (Status status = check(tile); !status) return status;
-  if (problem.pass != Pass::forward)
-    return Error{fmt::format("{} has no {} pass: use --pass forward", id, to_string(problem.pass))};
+  if (problem.pass != Pass::forward) return refuse("{} has no {} pass: use {} forward", id, to_string(problem.pass), Setting::pass);
   if (problem.has_mask() && mask == CausalMask::refused)
-    return Error{fmt::format("{} has no causal mask: leave --causal out, or choose an attention algorithm", id)};
+    return refuse("{} has no causal mask: leave {} out, or choose an attention algorithm", id, Setting::causal);
   return Done{};
 }
 
 Result<Occupancy> occupancy(const TileProgram& program, const LaunchSpec& launch, const GpuSpec& gpu) {
   const KernelNeeds& needs = launch.needs;
   if (const std::string why = why_block_does_not_fit(needs, gpu); !why.empty())
-    return Error{fmt::format("tile {}x{} at head_dim {} {}: use a smaller --block-q or --block-kv", program.tile().block_q,
-                             program.tile().block_kv, program.problem().head_dim, why)};
+    return refuse("tile {}x{} at head_dim {} {}: use a smaller {} or {}", program.tile().block_q, program.tile().block_kv,
+                  program.problem().head_dim, why, Setting::block_q, Setting::block_kv);
 
   const auto fits = [](double available, std::int64_t each) {
     return each > 0 ? static_cast<std::int64_t>(available) / each : std::int64_t{1} << 30;

@@ -19,7 +19,7 @@ ProgramInfo matmul_tiled_program();
 
 enum class CausalMask : std::uint8_t { taken, refused };
 /// Errors  those of the problem and of the tile; a pass that is not forward; a mask where none is taken.
-Status check_request(std::string_view id, const AttentionProblem& problem, const TileShape& tile, CausalMask mask);
+Status check_request(std::string_view id, const AttentionProblem& problem, const ProgramTile& tile, CausalMask mask);
 
 /// make() of a row of the table for a program that is built from problem, tile and GPU.
 template <class Program>

@@ -127,6 +127,41 @@ Schema declared(Kind kind) {
   return {{s, p, m, l}, {s}, {p}, {tiles::s, tiles::p, tiles::m, tiles::l}};
 }
 
+constexpr std::string_view id_of(Kind kind) {
+  return kind == Kind::safe ? "softmax_safe" : kind == Kind::online ? "softmax_online" : "softmax_fused";
+}
+
+/// What the kernels do beside their arithmetic. `warps` of the four have an element of a row; warps without one skip the
+/// exponentials of their shuffles.
+struct SoftmaxOverhead {
+  SoftmaxOverhead() = default;
+  SoftmaxOverhead(Kind kind, const AttentionProblem& problem, int warps, bool short_row) {
+    const KernelProfile &shared = kernel_profile("common"), &kernel = kernel_profile(id_of(kind));
+    const auto of = [&](const KernelProfile& profile, std::string_view at) { return profile.overhead("softmax", at, problem); };
+    init = of(shared, "init");
+    merge = of(kernel, "merge") + of(shared, "shuffles");
+    if (kind == Kind::fused) {
+      weights = of(kernel, "weights");
+      return;
+    }
+    merge += of(shared, "merge");
+    merge.exps += of(kernel, "merge_of_four_warps").exps * warps / 4;
+    if (ends_inside_turn(row_pitch(problem.seq_kv, problem.dtype)))
+      merge += of(shared, "parted_merge") + of(shared, "parted_shuffles");
+    tile = of(shared, short_row ? "tile_of_short_row" : "tile");
+    if (kind == Kind::safe) return;
+    row_max_times = kernel.overhead_reading("softmax", "row_max", problem).times;
+    exp_times = kernel.overhead_reading("softmax", "exp", problem).times;
+  }
+  Overhead init;
+  /// Merges what the threads have of a row, through shuffles and shared memory: of the fused softmax in every tile. Lanes that part
+  /// ways meet in the shuffles: 64 instructions of one warp in four, for which the others wait.
+  Overhead merge;
+  Overhead tile;     // of another tile; a row too short for the loop that the compiler unrolled four times takes more
+  Overhead weights;  // fused: beside a wavefront for each key whose row of V a warp adds
+  int row_max_times = 1, exp_times = 1;  // online: looks whether the maximum is still -inf; each thread corrects its own sum
+};
+
 /// What the three share: the grid, the tiles and the closed form.
 template <Kind kind>
 class Softmax final : public TileProgram {
@@ -135,13 +170,14 @@ class Softmax final : public TileProgram {
 
   Softmax(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu)
       : TileProgram(problem, tile, declared(kind)), plan_(problem, tile, schema()) {
-    const KernelNeeds needs = row_softmax_needs(problem, tile, gpu, kind == Kind::fused);
+    const KernelNeeds needs =
+        kind == Kind::fused ? fused_softmax_needs(problem, tile, gpu) : row_softmax_needs(id_of(kind), problem);
     buffers_ = kind == Kind::fused ? needs.stages : tiles_in_registers(needs, tile);
     if (kind == Kind::safe && gpu.sm_dependent_cycles > 0) turns_at_once_ = 4;
-    // A thread has eight columns of O.
-    weights_read_ = static_cast<int>(tile.block_kv * ceil_div(problem.head_dim, std::int64_t{8}) / needs.threads) + 5;
-    left_over_ = plan_.grid.key_tiles < 4 * tiles_in_registers(needs, tile) ? 2 : 1;
     if (kind != Kind::fused && gpu.sm_dependent_cycles > 0) set_warps(needs);
+    overhead_ = SoftmaxOverhead(kind, problem, warps_, plan_.grid.key_tiles < 4 * tiles_in_registers(needs, tile));
+    // A thread has eight columns of O.
+    overhead_.weights.wavefronts += static_cast<int>(tile.block_kv * ceil_div(problem.head_dim, std::int64_t{8}) / needs.threads);
     launches_ = {{"softmax", plan_.grid.query_tiles, problem.query_planes(), 1, needs, 1, static_cast<int>(Line::count)}};
   }
 
@@ -154,7 +190,7 @@ class Softmax final : public TileProgram {
                    shared);
     b.queries(i, rows);
     b.fill(Line::init, tiles::m, -std::numeric_limits<float>::infinity());
-    b.overhead({.instructions = 20});
+    b.overhead(overhead_.init);
     b.fill(Line::init, tiles::l, 0.0F);
     if constexpr (kind == Kind::fused) b.fill(Line::init, tiles::o, 0.0F);
     out.iterations = static_cast<std::int32_t>(passes * plan_.grid.key_tiles);
@@ -232,18 +268,7 @@ class Softmax final : public TileProgram {
     warps_ = static_cast<int>(std::min<std::int64_t>(ceil_div(row, at_once), needs.threads / 32));
   }
 
-  /// Overhead the elements of a tile: after the last one the threads merge what each has of the row, through shuffles and shared
-  /// memory. Warps without an element skip the exponentials of their shuffles.
-  void merge(BlockBuilder& b, bool last) const {
-    Overhead what;
-    const int exps = kind == Kind::online ? 9 + 10 * warps_ / 4 : 10 + 5 * warps_ / 4;
-    if (last) what = {.instructions = 125, .trips = 8, .barriers = 2, .alu = 40, .exps = exps, .wavefronts = merge_wavefronts};
-    // The lanes that part ways meet in the shuffles: 64 instructions of one warp in four, for which the others wait.
-    if (last && ends_inside_turn(row_pitch(problem_.seq_kv, problem_.dtype)))
-      what.instructions += 16, what.trips += parted_merge_trips;
-    if (!last) what.instructions += left_over_;
-    b.overhead(what);
-  }
+  void merge(BlockBuilder& b, bool last) const { b.overhead(last ? overhead_.merge : overhead_.tile); }
 
   /// A tile of S into registers, with the other tiles of the turns that are fetched together in this pass.
   void fetch(BlockBuilder& b, Line line, std::int64_t pass, std::int32_t before) const {
@@ -271,9 +296,9 @@ class Softmax final : public TileProgram {
     if (pass == 0) {
       fetch(b, Line::load_for_sum, pass, before);
       b.row_max(Line::row_max, tiles::m_new, tiles::m, tiles::s);
-      b.share(24);  // with a look whether it is still -inf, and a copy
+      b.share(8 * overhead_.row_max_times);
       b.exp(Line::exp_for_sum, tiles::p, tiles::s, tiles::m_new);
-      b.share(16);  // each thread corrects its own sum at every element
+      b.share(8 * overhead_.exp_times);
       b.exp_rows(Line::alpha, tiles::alpha, tiles::m, tiles::m_new);
       b.row_sum(Line::row_sum, tiles::l, tiles::l, tiles::p, tiles::alpha);
       merge(b, last);
@@ -299,23 +324,16 @@ class Softmax final : public TileProgram {
     b.exp(Line::exp, tiles::p, tiles::s, tiles::m_new);
     b.exp_rows(Line::alpha, tiles::alpha, tiles::m, tiles::m_new);
     b.row_sum(Line::row_sum, tiles::l_new, tiles::l, tiles::p, tiles::alpha);
-    b.overhead({.instructions = 255,
-                .trips = 11,
-                .barriers = 4,
-                .alu = 103,
-                .exps = 22,
-                .wavefronts = merge_wavefronts});  // maximum and sum of a tile are merged over the threads in every iteration
+    b.overhead(overhead_.merge);
     b.divide(Line::divide, tiles::p, tiles::l_new);
     b.rescale(Line::rescale, tiles::o, tiles::l, tiles::alpha);
     b.divide(Line::rescale, tiles::o, tiles::l_new);
     b.matmul(Line::weigh, tiles::o, tiles::p, tiles::v, {.accumulate = true});
-    b.overhead({.wavefronts = weights_read_});
+    b.overhead(overhead_.weights);
     b.copy(Line::keep, tiles::m, tiles::m_new);
     b.copy(Line::keep, tiles::l, tiles::l_new);
   }
 
-  // What the counters of an H200 say a warp takes of the memory pipe, beside reading V.
-  static constexpr int merge_wavefronts = 17;
   static constexpr std::int64_t most_share = 1 << 12;
 
   BlockPlan plan_;
@@ -323,40 +341,39 @@ class Softmax final : public TileProgram {
   std::int64_t turns_at_once_ = 1;  // of the row that are fetched together where a pass only reads
   int last_share_ = 8;              // eighths of its instructions that the last tile of a row takes
   int warps_ = 4;                   // that have an element of a row
-  int weights_read_ = 0;            // fused: wavefronts of a warp, one for each key whose row of V it adds
-  int left_over_ = 0;  // instructions of a tile more in a row too short for the loop that the compiler unrolled four times
+  SoftmaxOverhead overhead_;
 };
 
 Result<std::unique_ptr<TileProgram>> make_safe(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
-  return make_program<Softmax<Kind::safe>>("softmax_safe", CausalMask::refused, problem, tile, gpu);
+  return make_program<Softmax<Kind::safe>>(id_of(Kind::safe), CausalMask::refused, problem, tile, gpu);
 }
 Result<std::unique_ptr<TileProgram>> make_online(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
-  return make_program<Softmax<Kind::online>>("softmax_online", CausalMask::refused, problem, tile, gpu);
+  return make_program<Softmax<Kind::online>>(id_of(Kind::online), CausalMask::refused, problem, tile, gpu);
 }
 Result<std::unique_ptr<TileProgram>> make_fused(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
-  return make_program<Softmax<Kind::fused>>("softmax_fused", CausalMask::refused, problem, tile, gpu);
+  return make_program<Softmax<Kind::fused>>(id_of(Kind::fused), CausalMask::refused, problem, tile, gpu);
 }
 
 }  // namespace
 
 ProgramInfo softmax_safe_program() {
-  return {"softmax_safe", "Safe softmax", "softmax", family_source, "Three passes over the row: maximum, sum, result.",
-          safe_listing,   softmax_tile,   make_safe};
+  return {id_of(Kind::safe), "Safe softmax",   "softmax", family_source, "Three passes over the row: maximum, sum, result.",
+          safe_listing,      row_softmax_tile, make_safe};
 }
 
 ProgramInfo softmax_online_program() {
-  return {"softmax_online",
+  return {id_of(Kind::online),
           "Online softmax",
           "softmax",
           "arXiv:1805.02867, Algorithm 3",
           "Over safe softmax: maximum and sum in one pass, the sum rescaled whenever the maximum moves.",
           online_listing,
-          softmax_tile,
+          row_softmax_tile,
           make_online};
 }
 
 ProgramInfo softmax_fused_program() {
-  return {"softmax_fused",
+  return {id_of(Kind::fused),
           "Softmax fused with V",
           "softmax",
           "Z. Ye, From Online Softmax to FlashAttention, 2023",

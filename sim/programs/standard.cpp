@@ -91,15 +91,34 @@ Schema declared() {
           {tiles::q, tiles::k, tiles::v, tiles::s, tiles::p, tiles::m, tiles::m_new, tiles::l, tiles::alpha, tiles::o}};
 }
 
-/// Maximum and sum of a row cross its threads by shuffles and shared memory, twice.
-constexpr Overhead two_merges = {.instructions = 366, .trips = 14, .barriers = 4, .alu = 150, .exps = 37};
+/// What the kernels of the second and third launch do beside their arithmetic.
+struct StandardOverhead {
+  explicit StandardOverhead(const AttentionProblem& problem) {
+    const KernelProfile& kernel = kernel_profile(id);
+    merges = kernel.overhead("softmax", "merges", problem);
+    parted_merge = kernel.overhead("softmax", "parted_merge", problem) +
+                   kernel_profile("common").overhead("softmax", "parted_shuffles", problem);
+    guards_of_row = kernel.overhead("softmax", "guards_of_row", problem);
+    half_empty_turn = kernel.overhead("softmax", "half_empty_turn", problem);
+    product = kernel.overhead("output", "product", problem);
+    store = kernel.overhead("output", "store", problem);
+  }
+  Overhead merges;         // maximum and sum of a row cross its threads by shuffles and shared memory, twice
+  Overhead parted_merge;   // more for one of the two, where lanes part ways
+  Overhead guards_of_row;  // conversions of an element, and whether it is in the row at all
+  Overhead half_empty_turn, product, store;
+};
 
 enum LaunchIndex { scores_launch, softmax_launch, output_launch };
 
 class Standard final : public TileProgram {
  public:
   Standard(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu)
-      : TileProgram(problem, tile, declared()), plan_(problem, tile, schema()), softmax_(softmax_rows(problem, tile, gpu)) {
+      : TileProgram(problem, tile, declared()),
+        plan_(problem, tile, schema()),
+        softmax_(softmax_rows(problem, tile, gpu)),
+        scores_(problem),
+        overhead_(problem) {
     // Row groups do not straddle query tiles: the scores of a query tile end where that tile's last row does.
     groups_of_tile_ = ceil_div(tile.block_q, softmax_.rows);
     const TileGrid& grid = plan_.grid;
@@ -152,10 +171,10 @@ class Standard final : public TileProgram {
     b.load(Line::load_k, tiles::k);
     b.matmul(Line::scores, tiles::s, tiles::q, tiles::k, {.transpose = true, .factor = plan_.scale});
     const bool masked = seen == TileVisibility::partial;  // by the diagonal; the pad of S goes with it
-    b.overhead(scores_overhead(problem_, !masked && keys.count < tile_.block_kv));
+    b.overhead(scores_.product(!masked && keys.count < tile_.block_kv));
     if (masked) b.mask(Line::mask, tiles::s);
     b.store(Line::store_s, tiles::s);
-    b.overhead(scores_store_overhead);
+    b.overhead(scores_.store());
   }
 
   TileRange rows_of_group(std::int64_t group) const {
@@ -182,14 +201,16 @@ class Standard final : public TileProgram {
       b.load(Line::load_p, tiles::p);
       b.load(Line::load_v, tiles::v);
       b.matmul(Line::weigh, tiles::o, tiles::p, tiles::v, {.accumulate = true});
-      b.overhead({.instructions = problem_.head_dim <= 64 ? 94 : 60, .trips = 12, .barriers = 1});
+      b.overhead(overhead_.product);
     });
     b.store(Line::store_o, tiles::o);
-    b.overhead({.instructions = problem_.head_dim <= 64 ? 83 : 148, .trips = 2, .barriers = 1});
+    b.overhead(overhead_.store);
   }
 
   BlockPlan plan_;
   SoftmaxRows softmax_;
+  ScoresOverhead scores_;
+  StandardOverhead overhead_;
   std::int64_t groups_of_tile_ = 1;
 };
 
@@ -205,12 +226,11 @@ void Standard::emit_softmax(std::int64_t block, BlockOperations& out) const {
   if (visited == 0 || rows.count == 0) return;
   out.iterations = static_cast<std::int32_t>(2 * visited);
   const std::int64_t stages = softmax_.kept ? visited : needs(softmax_launch).stages;  // a kept row has a place for each tile
-  // What the kernel does for an element of a row beside its arithmetic: conversions, and whether it is in the row at all.
   const auto rows_of_warp = static_cast<int>(softmax_.rows);
-  const Overhead guards = {.instructions = 9 * rows_of_warp, .trips = rows_of_warp / 2, .alu = 4 * rows_of_warp};
-  Overhead merges = two_merges;  // of what the threads of a row have of it
+  const Overhead guards = overhead_.guards_of_row * rows_of_warp + Overhead{.trips = rows_of_warp / 2};
+  Overhead merges = overhead_.merges;
   if (ends_inside_turn(std::min(visited * tile_.block_kv, row_pitch(problem_.seq_kv, problem_.dtype))))
-    merges.instructions += 41, merges.trips += parted_merge_trips;  // one of the two
+    merges += overhead_.parted_merge;
   b.queries(i, rows);
   b.fill(Line::init, tiles::m, -std::numeric_limits<float>::infinity());
   b.overhead(merges);
@@ -218,10 +238,6 @@ void Standard::emit_softmax(std::int64_t block, BlockOperations& out) const {
   const std::int64_t at_once = tiles_in_registers(needs(softmax_launch), {softmax_.rows, tile_.block_kv});
   // The last turn of a row costs its threads the same where half of them have nothing to do.
   const auto cut_short = [&](std::int64_t j) { return j + 1 == visited && visited % at_once != 0; };
-  const auto half_empty = [](Overhead what) {
-    what.instructions += 55;
-    return what;
-  };
   const auto visit = [&](std::int64_t n) {
     const std::int64_t j = visits[static_cast<std::size_t>(n)].index;
     b.keys(j, grid.keys(j));
@@ -236,7 +252,7 @@ void Standard::emit_softmax(std::int64_t block, BlockOperations& out) const {
     b.load(Line::load_s, tiles::s, seen);
     b.asked_at_once(elements_of_turn);
     b.row_max(Line::row_max, tiles::m_new, tiles::m, tiles::s);
-    b.overhead(cut_short(j) ? half_empty(guards) : guards);
+    b.overhead(cut_short(j) ? guards + overhead_.half_empty_turn : guards);
     b.exp(Line::exp_for_sum, tiles::p, tiles::s, tiles::m_new);
     b.exp_rows(Line::alpha, tiles::alpha, tiles::m, tiles::m_new);
     b.row_sum(Line::row_sum, tiles::l, tiles::l, tiles::p, tiles::alpha);
@@ -252,7 +268,7 @@ void Standard::emit_softmax(std::int64_t block, BlockOperations& out) const {
     else
       b.load(Line::load_s_again, tiles::s), b.asked_at_once(elements_of_turn);
     b.exp(Line::exp, tiles::p, tiles::s, tiles::m);
-    b.overhead(cut_short(j) ? half_empty(guards) : guards);
+    b.overhead(cut_short(j) ? guards + overhead_.half_empty_turn : guards);
     b.divide(Line::divide, tiles::p, tiles::l);
     b.store(Line::store_p, tiles::p);
   }
@@ -320,7 +336,9 @@ ProgramInfo standard_program() {
           "Three launches, each simple; the N × N matrices S and P cross the memory bus four times.",
           listing,
           standard_tile,
-          make};
+          make,
+          "Standard",
+          "Three kernels; S and P go through HBM"};
 }
 
 }  // namespace tilescope

@@ -102,6 +102,9 @@ struct ProgramTile : TileShape {
   friend bool operator==(const TileShape& a, const ProgramTile& b) { return ProgramTile(a) == b; }
 };
 
+/// Errors  those of a TileShape; a number of buffers beyond most_stages.
+Status check(const ProgramTile& tile);
+
 class TileProgram {
  public:
   virtual ~TileProgram() = default;
@@ -147,6 +150,9 @@ struct ProgramInfo {
   TileShape (*default_tile)(const AttentionProblem&, const GpuSpec&);
   /// Errors  a tile or a type that the program cannot take.
   Result<std::unique_ptr<TileProgram>> (*make)(const AttentionProblem&, const ProgramTile&, const GpuSpec&);
+  /// Label and tooltip of its button in the window. A row without a label is in the list behind the buttons, and is not in a sweep
+  /// that names no algorithm.
+  std::string_view button = {}, tooltip = {};
 };
 
 std::span<const ProgramInfo> program_table();
@@ -159,7 +165,7 @@ struct Occupancy {
   enum class Limit { blocks, threads, registers, shared } limit = Limit::blocks;
 };
 /// Errors  a block that does not fit an SM at all, with both numbers:
-///         "tile 256x128 at head_dim 128 needs 160 KiB of shared memory; toy has 64 KiB: use a smaller --block-q or --block-kv"
+///         "tile 256x128 at head_dim 128 needs 160 KiB of shared memory; toy has 64 KiB: use a smaller block_q or block_kv"
 Result<Occupancy> occupancy(const TileProgram& program, const LaunchSpec& launch, const GpuSpec& gpu);
 
 }  // namespace tilescope

@@ -19,7 +19,7 @@ inline std::shared_ptr<const Simulation> run(std::string_view algorithm, const G
   request.problem = problem;
   request.gpu = gpu;
   const auto simulation = simulate(request);
-  REQUIRE_MESSAGE(simulation, (simulation ? std::string() : simulation.error().sentence));
+  REQUIRE_MESSAGE(simulation, (simulation ? std::string() : simulation.error().sentence.text()));
   return *simulation;
 }
 

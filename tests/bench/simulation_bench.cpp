@@ -37,7 +37,7 @@ void simulate_it(benchmark::State& state, const char* algorithm, const GpuSpec& 
   std::int64_t blocks = 0;
   for (auto _ : state) {
     const auto result = simulate(request);
-    if (!result) return state.SkipWithError(result.error().sentence.c_str());
+    if (!result) return state.SkipWithError(result.error().sentence.text().c_str());
     blocks = static_cast<std::int64_t>((*result)->trace->runs().size());
   }
   state.counters["blocks"] = static_cast<double>(blocks);
@@ -45,7 +45,7 @@ void simulate_it(benchmark::State& state, const char* algorithm, const GpuSpec& 
 
 void seek(benchmark::State& state, const char* algorithm, const GpuSpec& gpu, const AttentionProblem& problem) {
   const auto result = simulate(request_of(algorithm, gpu, problem));
-  if (!result) return state.SkipWithError(result.error().sentence.c_str());
+  if (!result) return state.SkipWithError(result.error().sentence.text().c_str());
   const Trace& trace = *(*result)->trace;
   const int sm = trace.focused_sms()[0];
   std::mt19937_64 random(1);

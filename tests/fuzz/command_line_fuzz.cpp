@@ -40,7 +40,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (const auto line = parse_command_line(arguments)) {
     check_line(*line);
   } else {
-    fuzz_check_sentence(line.error().sentence);
+    fuzz_check_sentence(line.error().sentence.text());
     fuzz_check(line.error().kind == Error::Kind::wrong_request, "a bad command line is a wrong request");
   }
   return 0;

@@ -9,7 +9,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace tilescope;
   const auto matrix = parse_csv_matrix(std::string_view(reinterpret_cast<const char*>(data), size), "fuzz.csv");
   if (!matrix) {
-    fuzz_check_sentence(matrix.error().sentence);
+    fuzz_check_sentence(matrix.error().sentence.text());
     return 0;
   }
   fuzz_check(matrix->rows >= 1 && matrix->rows <= 1024 && matrix->cols >= 1 && matrix->cols <= 256,

@@ -27,12 +27,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     fuzz_check(!spec->id.empty() && !spec->name.empty(), "an accepted spec has an id and a name");
     check_ranges(*spec);
   } else {
-    fuzz_check_sentence(spec.error().sentence);
+    fuzz_check_sentence(spec.error().sentence.text());
   }
   GpuSpec set;
   if (const auto status = set_spec_value(set, text))
     fuzz_check(set.provenance.size() == 1, "an assignment sets one value");
   else
-    fuzz_check_sentence(status.error().sentence);
+    fuzz_check_sentence(status.error().sentence.text());
   return 0;
 }

@@ -89,7 +89,7 @@ bool check_all(const Options& options) {
       const Result<KernelCheck> check =
           options.probed ? check_probed_kernel(kernel, problem, engine()) : check_kernel(kernel, problem, engine());
       if (!check) {
-        fmt::print("{:16} {}: {}\n", kernel.id, text_of(problem), check.error().sentence);
+        fmt::print("{:16} {}: {}\n", kernel.id, text_of(problem), check.error().sentence.text());
         all = false;
         break;
       }
@@ -129,7 +129,7 @@ bool print_needs() {
           p.dtype = type;
           const Result<std::vector<CompiledNeeds>> compiled = compiled_launches(kernel, p);
           if (!compiled) {
-            fmt::print("{}: {}\n", kernel.id, compiled.error().sentence);
+            fmt::print("{}: {}\n", kernel.id, compiled.error().sentence.text());
             return false;
           }
           const std::vector<LaunchNeeds> declared = kernel.needs(p);
@@ -150,7 +150,7 @@ bool print_needs() {
 /// The 24 forward shapes that libraries are usually compared on: 16k tokens, hidden size 2048.
 bool print_times(const DeviceInfo& device) {
   Result<DeviceMemory> scratch = flush_scratch(device);
-  if (!scratch) return fmt::print("{}\n", scratch.error().sentence), false;
+  if (!scratch) return fmt::print("{}\n", scratch.error().sentence.text()), false;
   fmt::print("[\n");
   bool first = true;
   for (const char* id : {"flash2", "standard", "standard_cublas", "flash1"})
@@ -163,7 +163,7 @@ bool print_times(const DeviceInfo& device) {
           Result<DeviceProblem> tensors = DeviceProblem::make_seeded(kernel, p, 1);
           if (!tensors) {
             fmt::print("{}{{\"kernel\":\"{}\",\"d\":{},\"n\":{},\"causal\":{},\"error\":\"{}\"}}", first ? "" : ",\n", id, d, n,
-                       causal, tensors.error().sentence);
+                       causal, tensors.error().sentence.text());
             first = false;
             continue;
           }
@@ -171,7 +171,7 @@ bool print_times(const DeviceInfo& device) {
           timing.l2 = L2State::cold;
           timing.repeats = id == std::string("flash1") ? 3 : 15;
           const Result<Timing> time = time_kernel(kernel, p, tensors->tensors(), *scratch, timing);
-          if (!time) return fmt::print("{}\n", time.error().sentence), false;
+          if (!time) return fmt::print("{}\n", time.error().sentence.text()), false;
           fmt::print("{}{{\"kernel\":\"{}\",\"d\":{},\"n\":{},\"causal\":{},\"ms\":{:.4f},\"least_ms\":{:.4f},\"tflops\":{:.1f}}}",
                      first ? "" : ",\n", id, d, n, causal, time->median_ms, time->least_ms,
                      nominal_flops(kernel, p) / time->median_ms / 1e9);
@@ -204,9 +204,9 @@ GpuSpec spec_of(const DeviceInfo& device) {
 
 /// What the tile program of the same id says, to the sector; nothing where there is none.
 std::optional<KernelTraffic> program_traffic(const KernelInfo& kernel, const AttentionProblem& problem, const GpuSpec& gpu) {
-  const Result<const ProgramInfo*> info = find_program(kernel.id);
+  const Result<const ProgramInfo*> info = find_program(kernel.program());
   if (!info) return std::nullopt;
-  const Result<std::unique_ptr<TileProgram>> program = (*info)->make(problem, kernel.tile(problem), gpu);
+  const Result<std::unique_ptr<TileProgram>> program = (*info)->make(problem, kernel.program_tile(problem), gpu);
   if (!program) return std::nullopt;
   KernelTraffic sum;
   BlockOperations block;
@@ -224,9 +224,9 @@ std::optional<KernelTraffic> program_traffic(const KernelInfo& kernel, const Att
 /// Counters of every kernel beside its tile program; cold L2.
 bool print_counters(const DeviceInfo& device) {
   Result<CounterSession> session = CounterSession::open();
-  if (!session) return fmt::print("{}\n", session.error().sentence), false;
+  if (!session) return fmt::print("{}\n", session.error().sentence.text()), false;
   Result<DeviceMemory> scratch = flush_scratch(device);
-  if (!scratch) return fmt::print("{}\n", scratch.error().sentence), false;
+  if (!scratch) return fmt::print("{}\n", scratch.error().sentence.text()), false;
   fmt::print("chip {}\n", session->chip());
   bool all = true;
   for (const KernelInfo& kernel : kernel_table())
@@ -235,13 +235,13 @@ bool print_counters(const DeviceInfo& device) {
           shape(2, 2, 1009, 64, true), shape(1, 16, 4096, 128, true)}) {
       AttentionProblem p = given;
       p.causal = p.causal && kernel.takes_causal;
-      if (p.seq_q > 2000 && kernel.id != "flash2" && kernel.id != "standard") continue;
+      if (p.seq_q > 2000 && kernel.program() != "flash2" && kernel.id != "standard") continue;
       Result<DeviceProblem> tensors = DeviceProblem::make_seeded(kernel, p, 1);
-      if (!tensors) return fmt::print("{}\n", tensors.error().sentence), false;
+      if (!tensors) return fmt::print("{}\n", tensors.error().sentence.text()), false;
       const Result<CounterReading> reading = session->read(
           CounterSet::all, [&] { return launch(plan_flush(*scratch), nullptr); },
           [&] { return launch(kernel, p, tensors->tensors(), nullptr); });
-      if (!reading) return fmt::print("{}\n", reading.error().sentence), false;
+      if (!reading) return fmt::print("{}\n", reading.error().sentence.text()), false;
       const std::optional<KernelTraffic> expected = program_traffic(kernel, p, spec_of(device));
       const double in = reading->values[2], out = reading->values[3];
       fmt::print("counters {:16} {}: passes {}", kernel.id, text_of(p), reading->passes);
@@ -270,7 +270,7 @@ int main(int argc, char** argv) {
   const Options options = options_from(argc, argv);
   const Result<DeviceInfo> device = find_device();
   if (!device) {
-    fmt::print("skipped: no CUDA device ({})\n", device.error().sentence);
+    fmt::print("skipped: no CUDA device ({})\n", device.error().sentence.text());
     return skipped;
   }
   fmt::print("{}: compute capability {}.{}, {} SMs, L2 {} MiB, {:.0f} MHz, driver for CUDA {}; seed {}\n", device->name,

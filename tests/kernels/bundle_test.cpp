@@ -63,7 +63,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 std::string refusal(std::string_view text) {
   const Result<MeasurementBundle> read = bundle_from_json(text);
   REQUIRE_FALSE(read);
-  CHECK(read.error().sentence.find('\n') == std::string::npos);
+  CHECK(read.error().sentence.text().find('\n') == std::string::npos);
   CHECK(read.error().kind == Error::Kind::wrong_request);
   return read.error().sentence;
 }

@@ -40,7 +40,7 @@ TEST_CASE("calibrate: a GPU of another number of SMs than the base gets halves f
 TEST_CASE("calibrate: a value that no GPU has is an error and not a spec") {
   const Result<GpuSpec> spec = calibrated_spec(shipped_spec("a100"), {{"sm.exps_per_cycle", -1, "broken"}});
   REQUIRE_FALSE(spec);
-  CHECK(spec.error().sentence.find("sm.exps_per_cycle is -1") != std::string::npos);
+  CHECK(spec.error().sentence.text().find("sm.exps_per_cycle is -1") != std::string::npos);
 }
 
 TEST_CASE("calibrate: without CUDA it says so") {

@@ -25,7 +25,7 @@ TEST_CASE("needs: every tile program needs what its compiled kernel needs") {
           CAPTURE(id);
           CAPTURE(d);
           CAPTURE(n);
-          const ProgramInfo& info = **find_program(kernel.id);
+          const ProgramInfo& info = **find_program(kernel.program());
           const TileShape tile = info.default_tile(p, gpu);
           CHECK(tile == kernel.tile(p));
           const auto program = info.make(p, tile, gpu);

@@ -31,14 +31,14 @@ bool has(const std::string& sentence, std::string_view part) {
 
 }  // namespace
 
-TEST_CASE("kernel table: ids are different, and each but the library's is a tile program's") {
+TEST_CASE("kernel table: ids are different, and each but the library's runs a tile program") {
   std::set<std::string_view> ids;
   for (const KernelInfo& row : kernel_table()) {
     CHECK(ids.insert(row.id).second);
     CHECK_FALSE(row.summary.empty());
     CHECK_FALSE(row.inputs.empty());
     CHECK_FALSE(row.outputs.empty());
-    if (!row.is_library) CHECK_MESSAGE(bool(find_program(row.id)), std::string(row.id));
+    if (!row.is_library) CHECK_MESSAGE(bool(find_program(row.program())), std::string(row.id));
   }
   for (const ProgramInfo& program : program_table()) CHECK_MESSAGE(bool(find_kernel(program.id)), std::string(program.id));
 }
@@ -50,6 +50,16 @@ TEST_CASE("kernel table: an unknown id names those there are") {
   CHECK(has(found.error().sentence, "flash2"));
 }
 
+TEST_CASE("kernel table: a program whose keys go another way round is run by its variant") {
+  CHECK((*find_kernel("flash2", KeyOrder::ascending))->id == "flash2");
+  CHECK((*find_kernel("flash2", KeyOrder::descending))->id == "flash2_descending");
+  CHECK((*find_kernel("standard_cublas", KeyOrder::ascending))->id == "standard_cublas");
+  CHECK(has(find_kernel("flash1", KeyOrder::descending).error().sentence, "no variant that visits its keys in descending order"));
+  const std::string unknown = find_kernel("flash9", KeyOrder::descending).error().sentence;
+  CHECK(has(unknown, "flash9"));
+  CHECK_FALSE(has(unknown, "flash2_descending"));
+}
+
 TEST_CASE("kernel table: what a kernel does not take is one sentence with the value and the way out") {
   AttentionProblem p = small_problem();
   CHECK(supports(kernel("flash2"), p));
@@ -57,21 +67,21 @@ TEST_CASE("kernel table: what a kernel does not take is one sentence with the va
   CHECK(has(supports(kernel("flash2"), p).error().sentence, "not 80"));
   p = small_problem();
   p.dtype = DataType::fp32;
-  CHECK(has(supports(kernel("flash2"), p).error().sentence, "--dtype fp16"));
+  CHECK(has(supports(kernel("flash2"), p).error().sentence, "dtype fp16"));
   p = small_problem();
   p.pass = Pass::backward;
-  CHECK(has(supports(kernel("flash2"), p).error().sentence, "--pass forward"));
+  CHECK(has(supports(kernel("flash2"), p).error().sentence, "pass forward"));
   p = small_problem();
   p.causal = true;
   CHECK(supports(kernel("flash2"), p));
-  CHECK(has(supports(kernel("softmax_safe"), p).error().sentence, "--causal"));
+  CHECK(has(supports(kernel("softmax_safe"), p).error().sentence, "causal"));
   p = small_problem();
   p.batch = 70000;
   CHECK(has(supports(kernel("standard"), p).error().sentence, "65535"));
   p = small_problem();
   p.heads = 3;
   p.kv_heads = 2;
-  CHECK(has(supports(kernel("flash2"), p).error().sentence, "--kv-heads"));
+  CHECK(has(supports(kernel("flash2"), p).error().sentence, "kv_heads"));
 }
 
 TEST_CASE("kernel table: only the tile that a kernel was compiled for is taken") {

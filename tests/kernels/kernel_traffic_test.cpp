@@ -59,9 +59,9 @@ TEST_CASE("kernel traffic: the closed form is what the program's operations move
       CAPTURE(p.seq_kv);
       CAPTURE(p.head_dim);
       CAPTURE(p.causal);
-      const Result<const ProgramInfo*> info = find_program(kernel.id);
+      const Result<const ProgramInfo*> info = find_program(kernel.program());
       REQUIRE(info);
-      const Result<std::unique_ptr<TileProgram>> program = (*info)->make(p, kernel.tile(p), h200_gpu());
+      const Result<std::unique_ptr<TileProgram>> program = (*info)->make(p, kernel.program_tile(p), h200_gpu());
       REQUIRE(program);
       const Sums moved = moved_by(**program);
       const std::optional<KernelTraffic> closed = kernel_traffic(kernel, p);

@@ -35,5 +35,5 @@ TEST_CASE("measure: without a device it is one sentence, and the machine's lack"
   const Result<MeasuredCase> measured = measure_case(**find_kernel("flash2"), problem, {}, nullptr);
   REQUIRE_FALSE(measured);
   CHECK(measured.error().kind == Error::Kind::machine_lacks);
-  CHECK(measured.error().sentence.find('\n') == std::string::npos);
+  CHECK(measured.error().sentence.text().find('\n') == std::string::npos);
 }

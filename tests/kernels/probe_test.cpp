@@ -5,6 +5,7 @@
 
 #include "kernels/measure/bandwidth.h"
 #include "kernels/measure/probe_json.h"
+#include "tests/skip.h"
 
 using namespace tilescope;
 
@@ -151,7 +152,7 @@ TEST_CASE("probe: every row of every plane has one block, which has that row, in
 }
 
 TEST_CASE("probe: a launch has the blocks that its kernel is launched with") {
-  if (!built_with_cuda()) return;
+  if (!built_with_cuda()) return skip_test("built without CUDA");
   for (const KernelInfo& kernel : kernel_table())
     for (const std::int64_t rows : {64, 130, 1000}) {
       AttentionProblem problem;

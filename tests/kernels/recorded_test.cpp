@@ -10,9 +10,9 @@
 #include <sstream>
 
 #include "kernels/measure/bundle.h"
-#include "kernels/measure/element.h"
 #include "kernels/measure/probe_json.h"
 #include "kernels/measure/probe_shape.h"
+#include "sim/core/element.h"
 #include "sim/numerics/tile_machine.h"
 #include "sim/programs/attention_tensors.h"
 #include "tests/kernels/shipped_spec.h"

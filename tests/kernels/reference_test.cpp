@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "kernels/measure/element.h"
+#include "sim/core/element.h"
 
 using namespace tilescope;
 

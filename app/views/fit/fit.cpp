@@ -11,7 +11,6 @@
 
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
-#include "app/ui/window_words.h"
 #include "app/views/panels.h"
 #include "app/views/study_panel.h"
 #include "sim/analysis/format.h"
@@ -121,7 +120,7 @@ std::string detail(const FitMap& map) {
 }
 
 std::string tooltip(const FitCell& cell, bool own) {
-  if (!cell.fits()) return window_words(cell.refusal);
+  if (!cell.fits()) return say(cell.refusal);
   std::string text = own ? tr("Kernel's tile") : "";
   add_line(text, say(tr("{} of shared memory, {} registers per thread, {} threads, {} buffers"),
                      format_capacity(Bytes(cell.needs.shared_bytes)), cell.needs.registers_per_thread, cell.needs.threads,

@@ -5,7 +5,6 @@
 
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
-#include "app/ui/window_words.h"
 #include "app/views/chrome.h"
 #include "app/views/panels.h"
 #include "app/views/sweep/sweep_figure.h"
@@ -127,7 +126,7 @@ std::string refused(const SweepResult& result) {
       if (!point || point->done()) continue;
       if (count++ == 0)
         first = fmt::format("{}, {} = {}: {}", algorithm_title(result.request.algorithms[a]), axis_symbol(result.request.axis.key),
-                            result.request.axis.values[i], window_words(point->refusal));
+                            result.request.axis.values[i], say(point->refusal));
     }
   return count == 0 ? std::string() : say(tr("{} points cannot be simulated: {}"), count, first);
 }

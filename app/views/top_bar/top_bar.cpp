@@ -21,17 +21,6 @@ constexpr std::array<std::string_view, 8> problem_controls = {"batch",  "heads",
 constexpr std::array<std::string_view, 5> tile_controls = {"block_q", "block_kv", "stages", "blocks_per_sm", "block_order"};
 constexpr std::array<std::string_view, 4> input_controls = {"inputs", "inputs.Q", "inputs.K", "inputs.V"};
 
-struct MainAlgorithm {
-  std::string_view id;
-  const char* label;
-  const char* tooltip;
-};
-constexpr std::array<MainAlgorithm, 3> main_algorithms = {{
-    {"standard", "Standard", "Three kernels; S and P go through HBM"},
-    {"flash1", "Flash-1", "FlashAttention: one kernel, outer loop over key tiles, O is read and written every iteration"},
-    {"flash2", "Flash-2", "FlashAttention-2: one thread block per query tile, O stays on chip"},
-}};
-
 /// How much is left out where the window is narrow.
 struct Detail {
   bool captions = true, causal = true, blocks = true, title = true, sizes = true, chip = true, inputs = true, algorithms = true;
@@ -70,18 +59,15 @@ std::string tile_label(const View& view) {
 }  // namespace
 
 std::string short_algorithm_title(const ProgramInfo& info) {
-  for (const MainAlgorithm& main : main_algorithms)
-    if (main.id == info.id) return tr(main.label);
-  return translated(info.title);
+  return translated(info.button.empty() ? info.title : info.button);
 }
 
 namespace {
 
 /// The algorithm pills' place is taken by the name of the program while one of the others is shown, or all are in the list.
 std::string more_label(const View& view, const Detail& detail) {
-  for (const MainAlgorithm& main : main_algorithms)
-    if (main.id == view.requested->request.algorithm && detail.algorithms) return std::string(tr("More")) + " ▾";
   const Result<const ProgramInfo*> info = find_program(view.requested->request.algorithm);
+  if (info && !(*info)->button.empty() && detail.algorithms) return std::string(tr("More")) + " ▾";
   return (info ? short_algorithm_title(**info) : view.requested->request.algorithm) + " ▾";
 }
 
@@ -176,8 +162,7 @@ class Bar {
 void draw_more_menu(const View& view, Commands& commands, const Detail& detail) {
   std::string_view family;
   for (const ProgramInfo& info : program_table()) {
-    const bool main = std::any_of(main_algorithms.begin(), main_algorithms.end(), [&](const auto& m) { return m.id == info.id; });
-    if (main && detail.algorithms) continue;
+    if (!info.button.empty() && detail.algorithms) continue;
     if (info.family != family) {
       if (!family.empty()) ImGui::Separator();
       family = info.family;
@@ -198,9 +183,10 @@ void draw_more_menu(const View& view, Commands& commands, const Detail& detail) 
 void draw_algorithms(Bar& bar, const View& view, Commands& commands, const Detail& detail) {
   constexpr std::array<std::string_view, 3> controls = {"algorithm", "race", "focus_sm"};
   if (detail.algorithms)
-    for (const MainAlgorithm& main : main_algorithms)
-      if (bar.button(tr(main.label), main.id == view.requested->request.algorithm, tr(main.tooltip)))
-        commands.push(SetAlgorithm{std::string(main.id)});
+    for (const ProgramInfo& info : program_table())
+      if (!info.button.empty() &&
+          bar.button(translated(info.button), info.id == view.requested->request.algorithm, translated(info.tooltip).c_str()))
+        commands.push(SetAlgorithm{std::string(info.id)});
   if (bar.button(tr("Race"), view.playback.race, tr("Side by side on one clock (R)"))) commands.push(SetRace{!view.playback.race});
   const char* const tooltip = detail.algorithms ? tr("Softmax and matrix product programs") : tr("Program to run");
   if (bar.popover(more_label(view, detail), "more", tooltip, controls)) {
@@ -289,7 +275,8 @@ float width_with(const View& view, const Detail& detail) {
   float width = 18 * t.scale + pill_width(tr("Race")) + pill_width(more_label(view, detail)) + 20 * t.scale;
   if (detail.title) width += text_width(t.heading, "TileScope") + 30 * t.scale;
   if (detail.algorithms)
-    for (const MainAlgorithm& main : main_algorithms) width += pill_width(tr(main.label));
+    for (const ProgramInfo& info : program_table())
+      if (!info.button.empty()) width += pill_width(translated(info.button));
   if (detail.some_in_list()) width += pill_width("…");
   if (detail.captions) width += text_width(t.ui_small, tr("GPU")) + text_width(t.ui_small, tr("Problem")) + 24 * t.scale;
   width += pill_width(gpu_label(view, detail)) + pill_width(problem_label(view.requested->request.problem, detail));

@@ -39,21 +39,20 @@ const char* figure_meaning(Figure figure) {
   return "";
 }
 
-/// "HBM read: 90 of 96 cases within their bound, 6 held by a numbered limit; mean error 0.8 %, worst 6.1 %".
+/// "HBM read: 0 of 96 cases fail, 6 known misses; mean error 0.8 %, worst 6.1 %".
 enum class Room : std::uint8_t { enough, little };
 std::string finding(const ValidationState& validation, const ValidatePanelState& state, Room room) {
   const ErrorSummary errors = errors_of(validation, state.only_kernel, state.figure);
   const char* figure = figure_name(state.figure);
   if (errors.cases == 0) return say(tr("{}: nothing to compare yet"), figure);
   const std::string mean = format_percent(errors.mean()), most = format_percent(errors.worst);
-  const int within = errors.cases - errors.beyond;
-  if (room == Room::little && errors.bounded > 0)
-    return say(tr("{}: {} of {} within their bound; worst {}"), figure, within, errors.cases, most);
-  if (errors.bounded == 0) return say(tr("{}: {} cases; mean error {}, worst {}"), figure, errors.cases, mean, most);
-  if (errors.limited > 0)
-    return say(tr("{}: {} of {} cases within their bound, {} held by a numbered limit; mean error {}, worst {}"), figure, within,
-               errors.cases, errors.limited, mean, most);
-  return say(tr("{}: {} of {} cases within their bound; mean error {}, worst {}"), figure, within, errors.cases, mean, most);
+  const VerdictCounts& verdicts = errors.verdicts;
+  if (verdicts.bounded() == 0)
+    return say(tr("{}: {} cases without a bound; mean error {}, worst {}"), figure, errors.cases, mean, most);
+  const int fail = verdicts[Verdict::fails], known = verdicts[Verdict::known_miss];
+  if (room == Room::little) return say(tr("{}: {} fail, {} known misses; worst {}"), figure, fail, known, most);
+  return say(tr("{}: {} of {} cases fail, {} known misses; mean error {}, worst {}"), figure, fail, verdicts.bounded(), known, mean,
+             most);
 }
 
 /// Where the measurements are from; before every case is done, how far it is, with a button that stops it or lets it go on. From
@@ -198,6 +197,8 @@ void draw_validate_panel(const View& view, Commands& commands) {
   ImGui::SetCursorScreenPos(parts.list.min);
   ImGui::BeginChild("cases", {parts.list.width(), parts.list.height()}, ImGuiChildFlags_None,
                     ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse);
+  draw_validate_verdicts(view, row_height);
+  ImGui::Dummy({1, 4 * theme.scale});
   draw_validate_kernels(view, state, row_height);
   ImGui::Dummy({1, 6 * theme.scale});
   draw_validate_cases(view, commands, state, row_height);

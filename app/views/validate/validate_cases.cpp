@@ -89,12 +89,99 @@ Rect next_row(float height) {
   return {at, {at.x + ImGui::GetContentRegionAvail().x, at.y + height}};
 }
 
-/// A mark before the text as well as the colour, so that it is not said by colour alone.
-std::string marked(const std::string& text, bool within) {
-  return within ? text : "! " + text;
+/// A sign after the mark, or nothing where there is none.
+std::string marked(const char* mark, const std::string& text) {
+  return *mark == '\0' ? text : fmt::format("{} {}", mark, text);
+}
+
+/// "~7 !24 ✗1": the verdicts that are not within; "0" where there are none.
+std::string marks_text(const Theme& theme, const VerdictCounts& counts) {
+  std::string text;
+  for (const Verdict verdict : {Verdict::within_spread, Verdict::known_miss, Verdict::fails})
+    if (counts[verdict] > 0) text += fmt::format("{}{}{}", text.empty() ? "" : " ", style_of(theme, verdict).mark, counts[verdict]);
+  return text.empty() ? "0" : text;
+}
+
+/// The worst verdict that occurs; nullopt without a bound.
+std::optional<Verdict> worst_of(const VerdictCounts& counts) {
+  std::optional<Verdict> worst;
+  for (const Verdict verdict : all_verdicts)
+    if (counts[verdict] > 0) worst = verdict;
+  return worst;
 }
 
 }  // namespace
+
+VerdictStyle style_of(const Theme& theme, const std::optional<Verdict>& verdict) {
+  if (!verdict) return {"", theme.text_dim};
+  switch (*verdict) {
+    case Verdict::within:
+      return {"", theme.good};
+    case Verdict::within_spread:
+      return {"~", theme.good};
+    case Verdict::known_miss:
+      return {"!", theme.highlight};
+    case Verdict::fails:
+      return {"✗", theme.bad};
+  }
+  return {};
+}
+
+const char* verdict_name(const std::optional<Verdict>& verdict) {
+  if (!verdict) return tr("no bound");
+  switch (*verdict) {
+    case Verdict::within:
+      return tr("within the bound");
+    case Verdict::within_spread:
+      return tr("within the hardware's spread");
+    case Verdict::known_miss:
+      return tr("known miss");
+    case Verdict::fails:
+      return tr("fails");
+  }
+  return "";
+}
+
+VerdictCounts case_verdicts(const ValidationState& validation) {
+  VerdictCounts counts;
+  for (const auto& result : validation.results)
+    if (result) counts.add(result->verdict());
+  return counts;
+}
+
+void draw_validate_verdicts(const View& view, float row_height) {
+  const Theme& theme = *view.theme;
+  const ValidationState& validation = *view.measured.validation;
+  const VerdictCounts counts = case_verdicts(validation);
+  std::vector<std::pair<std::string, ImU32>> parts = {
+      {say(tr("cases: {} within"), counts[Verdict::within]), style_of(theme, Verdict::within).color}};
+  const auto add = [&](Verdict verdict, const std::string& text) {
+    const VerdictStyle style = style_of(theme, verdict);
+    parts.emplace_back(marked(style.mark, text), counts[verdict] > 0 ? style.color : theme.text_faint);
+  };
+  add(Verdict::within_spread, say(tr("{} in the spread"), counts[Verdict::within_spread]));
+  add(Verdict::known_miss, say(tr("{} known misses"), counts[Verdict::known_miss]));
+  add(Verdict::fails, say(tr("{} fail"), counts[Verdict::fails]));
+  if (counts.unbounded > 0) parts.emplace_back(say(tr("{} without bounds"), counts.unbounded), theme.text_faint);
+
+  // What does not fit goes on in a second line.
+  const Rect row = next_row(row_height);
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  ImVec2 at = row.min;
+  for (const auto& [text, color] : parts) {
+    const float width = text_width(theme.ui_small, text);
+    if (at.x > row.min.x && at.x + width > row.max.x) at = {row.min.x, at.y + row_height};
+    draw_text(list, theme.ui_small, {at, {std::min(at.x + width + 2, row.max.x), at.y + row_height}}, color, text);
+    at.x += width + 10 * theme.scale;
+  }
+  ImGui::InvisibleButton("verdicts", {std::max(1.0F, row.width()), at.y + row_height - row.min.y});
+  std::string body = tr("A case has the worst verdict of its figures.");
+  add_line(body, tr("In the spread: the hardware's own values differ between places in memory, and the bound around them is met."));
+  add_line(body, tr("Known miss: beyond the bound, listed with its cause, and no larger than its cap."));
+  if (!validation.stale.empty())
+    add_line(body, say(tr("{} listed misses are stale: see tilescope validate."), validation.stale.size()));
+  item_tooltip(theme, tr("Verdicts over all figures"), body);
+}
 
 void draw_validate_kernels(const View& view, ValidatePanelState& state, float row_height) {
   const Theme& theme = *view.theme;
@@ -103,13 +190,13 @@ void draw_validate_kernels(const View& view, ValidatePanelState& state, float ro
   const Rect head = next_row(row_height);
   // In a narrow panel the names are worth more than how many cases there are and their mean error, which the tooltip has.
   const bool all = head.width() - 4 * whole_width >= 100 * theme.scale;
-  const float width = all ? whole_width : 48 * theme.scale, figures = (all ? 4 : 2) * width;
+  const float width = all ? whole_width : 52 * theme.scale, figures = (all ? 4 : 2) * width;
   using Texts = std::vector<std::pair<std::string, ImU32>>;
   const auto shown = [&](const Texts& texts) { return all ? texts : Texts{texts[1], texts[3]}; };
   draw_text(list, theme.ui_small, head, theme.text_faint, tr("kernel"));
   cells(list, theme.ui_small, head, width,
         shown({{tr("cases"), theme.text_faint},
-               {tr("beyond"), theme.text_faint},
+               {tr("marks"), theme.text_faint},
                {tr("mean"), theme.text_faint},
                {tr("worst"), theme.text_faint}}));
   ImGui::Dummy({head.width(), row_height});
@@ -134,12 +221,13 @@ void draw_validate_kernels(const View& view, ValidatePanelState& state, float ro
       cells(list, theme.mono_small, row, width, shown(Texts(4, {"–", theme.text_faint})));
       continue;
     }
-    const ImU32 color = errors.beyond > 0 ? theme.bad : theme.text;
+    const auto worst = worst_of(errors.verdicts);
+    const ImU32 color = worst > Verdict::within ? style_of(theme, worst).color : theme.text_dim;
     cells(list, theme.mono_small, row, width,
           shown({{fmt::format("{}", errors.cases), theme.text_dim},
-                 {errors.beyond > 0 ? fmt::format("! {}", errors.beyond) : "0", errors.beyond > 0 ? theme.bad : theme.text_dim},
+                 {errors.verdicts.bounded() > 0 ? marks_text(theme, errors.verdicts) : std::string("–"), color},
                  {format_percent(errors.mean()), theme.text},
-                 {format_percent(errors.worst), color}}));
+                 {format_percent(errors.worst), theme.text}}));
   }
 }
 
@@ -150,14 +238,14 @@ void draw_validate_cases(const View& view, Commands& commands, ValidatePanelStat
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < cases.size(); ++i)
     if (state.only_kernel.empty() || cases[i].kernel == state.only_kernel) order.push_back(i);
-  // What is beyond its bound goes before what a floor excuses, however large the error of a tiny case.
+  // By verdict, the worst first; then by error. A floor allows a tiny case a large error.
   const auto size_of_error = [&](std::size_t i) {
     const auto& result = validation.results[i];
     constexpr double first = 1e9;
     if (!result) return -1.0;
-    if (!result->not_simulated.empty()) return 2 * first;
+    if (!result->not_simulated.empty()) return verdict_count * first;
     const auto& c = result->figure(state.figure);
-    return !c ? -1.0 : std::abs(c->error()) + (c->within() ? 0 : first);
+    return !c ? -1.0 : std::abs(c->error()) + first * static_cast<double>(c->verdict().value_or(Verdict::within));
   };
   if (state.by_error)
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return size_of_error(a) > size_of_error(b); });
@@ -216,9 +304,7 @@ void draw_validate_cases(const View& view, Commands& commands, ValidatePanelStat
       cells(list, theme.mono_small, row, width,
             {{both ? figure_text(state.figure, c->simulated) : std::string(), theme.text},
              {measured ? figure_text(state.figure, c->measured.median) : std::string(), theme.text},
-             {marked(error_text(*c), c->within()), !c->within() ? theme.bad
-                                                   : c->bound   ? theme.good
-                                                                : theme.text_dim}});
+             {marked(style_of(theme, c->verdict()).mark, error_text(*c)), style_of(theme, c->verdict()).color}});
     }
   }
   ImGui::EndChild();

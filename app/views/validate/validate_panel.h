@@ -32,6 +32,17 @@ KernelMark mark_of(const Theme& theme, std::size_t kernel_index);
 
 /// "HBM read", as the traffic panel calls the links.
 const char* figure_name(Figure figure);
+/// How a verdict is drawn: a mark as well as a colour, so that it is not said by colour alone.
+struct VerdictStyle {
+  const char* mark = "";  // "" within, "~" within the spread, "!" known miss, "✗" fails
+  ImU32 color = 0;
+};
+VerdictStyle style_of(const Theme& theme, const std::optional<Verdict>& verdict);
+/// "within the hardware's spread", …; of a figure without a bound "no bound".
+const char* verdict_name(const std::optional<Verdict>& verdict);
+/// Counts the verdicts of the cases that are simulated: each has the worst of its figures.
+VerdictCounts case_verdicts(const ValidationState& validation);
+
 /// "+1.2 %", or that nothing was measured.
 std::string error_text(const Comparison& comparison);
 /// Over the cases that are simulated: of one kernel, or of all our own, since no bound stands on a library's.
@@ -44,6 +55,8 @@ void open_case(const View& view, Commands& commands, std::size_t index);
 std::string provenance_of(const KnownBundle& known);
 
 void draw_validate_plot(const Rect& area, const View& view, Commands& commands, ValidatePanelState& state);
+/// One line: how many cases of each verdict, over all figures.
+void draw_validate_verdicts(const View& view, float row_height);
 void draw_validate_kernels(const View& view, ValidatePanelState& state, float row_height);
 void draw_validate_cases(const View& view, Commands& commands, ValidatePanelState& state, float row_height);
 void draw_validate_counters(const Rect& area, const View& view, Commands& commands);

@@ -5,7 +5,6 @@
 #include "app/ui/say.h"
 #include "app/views/validate/validate_panel.h"
 #include "sim/analysis/format.h"
-#include "sim/analysis/numbered_limits.h"
 
 namespace tilescope {
 
@@ -14,7 +13,7 @@ namespace {
 struct Point {
   std::size_t index = 0, kernel = 0;
   PlotPoint at;
-  bool within = true;
+  std::optional<Verdict> verdict;
 };
 
 std::string bytes_tick(double value) {
@@ -38,7 +37,7 @@ std::vector<Point> collect(const ValidationState& validation, const ValidatePane
     const auto kernel = static_cast<std::size_t>(std::find(kernels.begin(), kernels.end(), cases[i].kernel) - kernels.begin());
     const PlotPoint at = state.picture == ValidatePicture::errors ? PlotPoint{c->measured.median, c->error()}
                                                                   : PlotPoint{c->measured.median, c->simulated};
-    points.push_back({i, kernel, at, c->within()});
+    points.push_back({i, kernel, at, c->verdict()});
   }
   return points;
 }
@@ -125,7 +124,8 @@ void draw_validate_plot(const Rect& area, const View& view, Commands& commands, 
     const KernelMark mark = mark_of(theme, p.kernel);
     plot.marker(mark.marker, p.at, mark.color, radius);
     const ImVec2 at = plot.at(p.at);
-    if (!p.within) list->AddCircle(at, radius * 1.9F, theme.bad, 0, 1.5F * theme.scale);
+    if (p.verdict >= Verdict::known_miss)
+      list->AddCircle(at, radius * 1.9F, style_of(theme, p.verdict).color, 0, 1.5F * theme.scale);
     if (state.hovered == p.index || shown == p.index) list->AddCircle(at, radius * 2.6F, theme.highlight, 0, 2 * theme.scale);
   }
   if (nearest == nullptr) return;
@@ -138,12 +138,9 @@ void draw_validate_plot(const Rect& area, const View& view, Commands& commands, 
   if (c.in_many_places)
     add_line(body, say(tr("from {} to {} as the tensors lay in {} places of memory"), figure_text(state.figure, c.measured.least),
                        figure_text(state.figure, c.measured.most), measured.placements));
-  if (!c.within()) add_line(body, say(tr("beyond its bound of {}"), figure_text(state.figure, c.allowed())));
-  if (c.limit == l2_capacity_entry)
-    add_line(body, say(tr("within it if the L2 held {} of what it does: entry {} of docs/model-limits.md"),
-                       format_percent(c.l2_part), c.limit));
-  else if (c.limit != 0)
-    add_line(body, say(tr("Known limitation {}"), c.limit));
+  add_line(body, c.bound ? say(tr("{}: {} allowed"), verdict_name(c.verdict()), figure_text(state.figure, c.allowed()))
+                         : std::string(verdict_name(std::nullopt)));
+  if (c.known) add_line(body, say(tr("at most {}: {}"), format_percent(c.known->cap), c.known->cause));
   add_line(body, tr("Click to open it in the window."));
   show_tooltip(theme, fmt::format("{}, {}", measured.kernel, short_text(measured.problem)), body);
 }

@@ -8,7 +8,6 @@
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/ui/typed_limits.h"
-#include "app/ui/window_words.h"
 #include "app/views/panels.h"
 #include "app/views/study_panel.h"
 #include "sim/analysis/format.h"
@@ -152,7 +151,7 @@ bool draw_line(const View& view, const Line& line, const Outcome* base, const Co
   }
   const Outcome& now = *line.outcome;
   if (!now.done()) {
-    draw_text(list, theme.ui_small, {{c.time, top}, {c.right, top + height}}, theme.bad, window_words(now.refusal));
+    draw_text(list, theme.ui_small, {{c.time, top}, {c.right, top + height}}, theme.bad, say(now.refusal));
     return clicked;
   }
   const Outcome& before = base != nullptr ? *base : now;
@@ -252,8 +251,8 @@ void draw_what_if_panel(const View& view, Commands& commands) {
   std::vector<Line> lines;
   const Outcome* base = table.base && table.base->done() ? &*table.base : nullptr;
   lines.push_back({say(tr("{}, unchanged"), table.real.gpu.id),
-                   table.base && !table.base->done() ? table.base->refusal : std::string(), table.base ? &*table.base : nullptr,
-                   nullptr, true, !changed});
+                   table.base && !table.base->done() ? say(table.base->refusal) : std::string(),
+                   table.base ? &*table.base : nullptr, nullptr, true, !changed});
   if (limit != nullptr)
     lines.push_back({say(tr("No bottleneck: {} infinitely fast"), bound_name(limit->without)),
                      tr("The bottleneck takes no time at all. The next limit decides."), &limit->outcome, nullptr, false, false});

@@ -9,6 +9,8 @@
 #include "app/model/assets.h"
 #include "app/platform/files.h"
 #include "kernels/measure/bundle.h"
+#include "sim/analysis/validation_csv.h"
+#include "sim/core/spec_text.h"
 #include "tests/app/cli/run_program.h"
 #include "tests/app/temporary_folder.h"
 #include "tests/synthetic_measurements.h"
@@ -29,23 +31,114 @@ std::string bundle_text(double factor) {
   return to_json(synthetic_bundle(*toy, factor));
 }
 
+std::string last_line(const std::string& text) {
+  const std::size_t end = text.find_last_not_of('\n');
+  const std::size_t begin = text.rfind('\n', end);
+  return text.substr(begin + 1, end - begin);
+}
+
 }  // namespace
 
-TEST_CASE("validate: 0 where every bound held, 1 beyond; the table has every case and says what is beyond") {
+TEST_CASE("validate: the exit code is 0 where no figure fails, else 1; the last line counts the verdicts") {
   const TemporaryFolder folder;
   const RunOutcome good = validate({"--bundle", folder.file("good.json", bundle_text(1))});
   CHECK(good.code == 0);
   CHECK(good.err == "");
-  CHECK(good.out.find("all 6 cases are within their bounds") != std::string::npos);
+  CHECK(last_line(good.out) == "cases: 6 within their bounds, 0 within the hardware's spread, 0 known misses, 0 fail");
   CHECK(good.out.find("synthetic, no hardware") != std::string::npos);
 
   const std::string off = folder.file("off.json", bundle_text(3));
   const RunOutcome bad = validate({"--bundle", off});
   CHECK(bad.code == 1);
   CHECK(bad.err == "");
-  CHECK(bad.out.find("6 of 6 cases are beyond their bounds") != std::string::npos);
+  CHECK(last_line(bad.out) == "cases: 0 within their bounds, 0 within the hardware's spread, 0 known misses, 6 fail");
   CHECK(bad.out.find("the mean error of time is 66.7 %") != std::string::npos);
-  CHECK(validate({"--bundle", off, "--list", "judge"}).out.find("2 of 2 cases") != std::string::npos);
+  CHECK(last_line(validate({"--bundle", off, "--list", "judge"}).out).find("2 fail") != std::string::npos);
+}
+
+TEST_CASE("validate: figures of every verdict are counted, and a known miss neither fails nor holds") {
+  const auto toy = load_gpu("toy");
+  REQUIRE(toy);
+  MeasurementBundle bundle = synthetic_bundle(*toy);
+  const auto scale_time = [&](std::size_t i, double factor) {
+    Spread& time = bundle.cases[i].time_cold_ns;
+    time = exactly(time.median * factor);
+  };
+  scale_time(0, 1.3);  // −23 %
+  scale_time(1, 1.3);
+  Spread& reads = bundle.cases[2].counters.at("hbm_read_bytes");
+  reads = {reads.median * 100, reads.median, reads.median * 200};
+  bundle.cases[2].placements = 4;
+  bundle.cases[5].kernel = "standard_cublas";
+  const TemporaryFolder folder;
+  const std::string file = folder.file("b.json", to_json(bundle));
+  const auto misses = [&](const std::string& cap, const std::string& recorded) {
+    folder.file("b-known-misses.toml", "schema = \"tilescope.known_misses/1\"\nrecorded = \"" + recorded +
+                                           "\"\n[[miss]]\nkernel = \"flash2\"\nproblem = \"" + short_text(bundle.cases[0].problem) +
+                                           "\"\nfigure = \"time\"\ncap_percent = " + cap + "\ncause = \"measured\"\n");
+  };
+  const auto last_of = [&](std::vector<std::string> more = {}) {
+    more.insert(more.begin(), {"--bundle", file});
+    return last_line(validate(std::move(more)).out);
+  };
+  CHECK(last_of() ==
+        "cases: 2 within their bounds, 1 within the hardware's spread, 0 known misses, 2 fail; 1 without bounds, not counted");
+  misses("23.5", bundle.date);
+  CHECK(last_of() ==
+        "cases: 2 within their bounds, 1 within the hardware's spread, 1 known miss, 1 fail; 1 without bounds, not counted");
+  misses("23", bundle.date);
+  CHECK(last_of().find("2 fail") != std::string::npos);  // beyond its cap
+  misses("23.5", "2000-01-01");
+  CHECK(last_of().find("2 fail") != std::string::npos);  // reviewed for another recording
+  CHECK(validate({"--bundle", file}).out.find("stale known miss: flash2") != std::string::npos);
+  misses("23.5", bundle.date);
+  scale_time(1, 1 / 1.3);
+  folder.file("b.json", to_json(bundle));
+  const RunOutcome known = validate({"--bundle", file});
+  CHECK(known.code == 0);
+  CHECK(last_line(known.out).find("1 known miss, 0 fail") != std::string::npos);
+  const auto json = nlohmann::json::parse(validate({"--bundle", file, "--json"}).out);
+  CHECK(json["held"] == false);
+  CHECK(json["cases"][0]["verdict"] == "known_miss");
+  CHECK(json["cases"][0]["figures"]["time"]["known_miss"]["cap"] == doctest::Approx(0.235));
+  CHECK(json["cases"][2]["figures"]["hbm_read"]["verdict"] == "within_spread");
+  CHECK(json["cases"][2]["held"] == true);
+  CHECK(json["cases"][5]["held"].is_null());
+  CHECK(json["verdicts"]["cases"]["known_miss"] == 1);
+  CHECK(json["verdicts"]["cases"]["unbounded"] == 1);
+  scale_time(0, 1 / 1.3);
+  folder.file("b.json", to_json(bundle));
+  CHECK(validate({"--bundle", file}).out.find("the figure is within its bound") != std::string::npos);
+}
+
+TEST_CASE("validate: --gpu holds a bundle against another spec, where known misses do not apply") {
+  const TemporaryFolder folder;
+  const std::string bundle = folder.file("b.json", bundle_text(1));
+  CHECK(validate({"--bundle", bundle, "--gpu", "toy"}).code == 0);
+  const auto toy = load_gpu("toy");
+  REQUIRE(toy);
+  GpuSpec slow = *toy;
+  slow.hbm_bytes_per_second /= 100;
+  const std::string spec = folder.file("slow.toml", spec_text(slow, "A toy with slow HBM."));
+  const RunOutcome off = validate({"--bundle", bundle, "--gpu", spec});
+  CHECK(off.code == 1);
+  CHECK(off.out.find("time simulated") != std::string::npos);
+  const RunOutcome none = validate({"--bundle", bundle, "--gpu", "tpy"});
+  CHECK(none.code == 2);
+  CHECK(none.err.find("did you mean toy") != std::string::npos);
+}
+
+TEST_CASE("validate: --csv has a row a case, and --sample holds a part of the bundle") {
+  const TemporaryFolder folder;
+  const std::string bundle = folder.file("b.json", bundle_text(1)), table = folder.path("t.csv");
+  CHECK(validate({"--bundle", bundle, "--csv", table}).code == 0);
+  const auto text = read_text_file(table);
+  REQUIRE(text);
+  const auto rows = validation_from_csv(*text);
+  REQUIRE(rows);
+  CHECK(rows->size() == 6);
+  CHECK(rows->front().verdict == Verdict::within);
+  CHECK(validate({"--bundle", bundle, "--sample"}).out.find("6 cases") != std::string::npos);  // two strata of three cheap cases
 }
 
 TEST_CASE("validate: the JSON has every case with its figures, and the page has them too; both alike each time") {
@@ -68,7 +161,7 @@ TEST_CASE("validate: the JSON has every case with its figures, and the page has 
   CHECK(text->find(folder.path("")) == std::string::npos);  // no paths of this machine
   validate({"--bundle", bundle, "--markdown", page});
   CHECK(*read_text_file(page) == *text);
-  CHECK(validate({"--bundle", bundle, "--json", folder.path("out.json")}).out.find("all 6 cases") != std::string::npos);
+  CHECK(validate({"--bundle", bundle, "--json", folder.path("out.json")}).out.find("6 within their bounds") != std::string::npos);
   CHECK(read_text_file(folder.path("out.json")));
 }
 
@@ -103,6 +196,9 @@ TEST_CASE("validate: what cannot be read is exit code 2 and one line") {
   elsewhere.cases.resize(1);
   refused({"--bundle", folder.file("gpu.json", to_json(elsewhere))}, "z9000");
   const std::string good = folder.file("good.json", bundle_text(1));
+  folder.file("good-known-misses.toml", "schema = \"tilescope.known_misses/0\"");
+  refused({"--bundle", good}, "good-known-misses.toml:1: the schema is");
+  folder.file("good-known-misses.toml", "schema = \"tilescope.known_misses/1\"\nrecorded = \"2000\"\n");
   refused({"--bundle", good, "--list", "jugde"}, "did you mean judge");
   refused({"--bundle", good, "--markdown", folder.path("no/such/folder.md")}, "there is no folder");
 }

@@ -79,15 +79,16 @@ TEST_CASE("assets: a GPU is an asset's name or a user's file") {
   const AssetsVariable variable(source_assets());
   const TemporaryFolder folder;
   CHECK(load_gpu("h20").error().sentence == "unknown GPU 'h20': did you mean h200?");
-  CHECK(load_gpu("voodoo").error().sentence.find("unknown GPU 'voodoo': there are toy, textbook, a100") == 0);
-  CHECK(load_gpu("voodoo").error().sentence.find("; or give the path of a .toml file") != std::string::npos);
+  CHECK(load_gpu("voodoo").error().sentence.text().find("unknown GPU 'voodoo': there are toy, textbook, a100") == 0);
+  CHECK(load_gpu("voodoo").error().sentence.text().find("; or give the path of a .toml file") != std::string::npos);
   CHECK(load_gpu("").error().kind == Error::Kind::wrong_request);
-  CHECK(load_gpu("../gpus/toy").error().sentence.find("cannot read ") == 0);
+  CHECK(load_gpu("../gpus/toy").error().sentence.text().find("cannot read ") == 0);
   CHECK(load_gpu(source_assets() + "/gpus/toy.toml")->id == "toy");
   CHECK(load_gpu("mine.toml").error().sentence == "cannot read mine.toml: there is no such file");
-  CHECK(load_gpu(folder.file("empty.toml", "")).error().sentence.find("it is empty") != std::string::npos);
-  CHECK(load_gpu(folder.file("broken.toml", "id = ")).error().sentence.find("broken.toml:1: not TOML: ") != std::string::npos);
-  CHECK(load_gpu(folder.file("large.toml", std::string((1 << 20) + 1, '#'))).error().sentence.find("larger than") !=
+  CHECK(load_gpu(folder.file("empty.toml", "")).error().sentence.text().find("it is empty") != std::string::npos);
+  CHECK(load_gpu(folder.file("broken.toml", "id = ")).error().sentence.text().find("broken.toml:1: not TOML: ") !=
+        std::string::npos);
+  CHECK(load_gpu(folder.file("large.toml", std::string((1 << 20) + 1, '#'))).error().sentence.text().find("larger than") !=
         std::string::npos);
 }
 

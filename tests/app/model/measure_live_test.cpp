@@ -11,6 +11,7 @@
 #include "app/model/session.h"
 #include "app/views/softmax/softmax_kernel.h"
 #include "kernels/measure/measure_case.h"
+#include "tests/skip.h"
 
 using namespace tilescope;
 
@@ -37,12 +38,12 @@ double seconds_until(Session& session, There there) {
 TEST_CASE("measure live: F5 shows live figures, row and samples within a second once set up") {
   const Result<DeviceInfo> device = find_device();
   if (!device) {
-    MESSAGE("not run: " << device.error().sentence);
+    skip_test(device.error().sentence);
     return;
   }
   const Result<GpuSpec> gpu = load_gpu(spec_id_of(device->name));
   if (!gpu) {
-    MESSAGE("not run: " << gpu.error().sentence);
+    skip_test(gpu.error().sentence);
     return;
   }
   for (const std::string algorithm : {"flash2", "standard", "flash1"}) {

@@ -72,12 +72,12 @@ TEST_CASE("measurements: an unusable bundle is one sentence with its path") {
     CAPTURE(path);
     const auto bundle = load_bundle(path);
     REQUIRE_FALSE(bundle);
-    CHECK(bundle.error().sentence.find(path.substr(0, 20)) != std::string::npos);
+    CHECK(bundle.error().sentence.text().find(path.substr(0, 20)) != std::string::npos);
     CHECK(bundle.error().kind == Error::Kind::wrong_request);
   }
   const auto none = load_bundle(folder.file("bare.json", to_json(MeasurementBundle{})));
   REQUIRE_FALSE(none);
-  CHECK(none.error().sentence.find("no cases") != std::string::npos);
+  CHECK(none.error().sentence.text().find("no cases") != std::string::npos);
 }
 
 TEST_CASE("measurements: a case matches only the same kernel, problem, tile and unchanged GPU") {
@@ -159,18 +159,18 @@ TEST_CASE("validation run: every wanted case is done once, on any number of thre
   for (const int threads : {1, 2, 7}) {
     std::vector<int> times(bundle.cases.size());
     CHECK(validate_cases(
-        gpu, bundle.cases, [](std::size_t i) { return i != 2; }, threads,
+        gpu, bundle.cases, {}, [](std::size_t i) { return i != 2; }, threads,
         [&](std::size_t i, const CaseValidation& result) {
           ++times[i];
-          CHECK(result.held());
+          CHECK(result.verdict() == Verdict::within);
           return true;
         }));
     CHECK(times == std::vector<int>{1, 1, 0, 1, 1, 1});
   }
   std::size_t done = 0;
-  CHECK_FALSE(validate_cases(gpu, bundle.cases, {}, 1, [&](std::size_t, const CaseValidation&) { return ++done < 2; }));
+  CHECK_FALSE(validate_cases(gpu, bundle.cases, {}, {}, 1, [&](std::size_t, const CaseValidation&) { return ++done < 2; }));
   CHECK(done == 2);
-  CHECK_FALSE(validate_cases(gpu, bundle.cases, {}, 2, {}, [] { return true; }));
+  CHECK_FALSE(validate_cases(gpu, bundle.cases, {}, {}, 2, {}, [] { return true; }));
 }
 
 TEST_CASE("validation run: the window's order begins with what is simulated soonest, the other ends with it") {
@@ -187,7 +187,7 @@ TEST_CASE("validation run: the window's order begins with what is simulated soon
       seen.push_back(i);
       return true;
     };
-    CHECK(validate_cases(gpu, bundle.cases, {}, 1, note, {}, order));
+    CHECK(validate_cases(gpu, bundle.cases, {}, {}, 1, note, {}, order));
     CHECK(seen == (order == CaseOrder::largest_first ? std::vector<std::size_t>{0, 1} : std::vector<std::size_t>{1, 0}));
   }
 }

@@ -47,5 +47,5 @@ TEST_CASE("opening: a user's GPU file stays in the link by its path") {
 TEST_CASE("opening: a GPU that is not there is the loader's sentence") {
   const auto opening = opening_of(*from_link("gpu=h9000"), &load_gpu);
   REQUIRE_FALSE(opening);
-  CHECK(opening.error().sentence.starts_with("unknown GPU 'h9000'"));
+  CHECK(opening.error().sentence.text().starts_with("unknown GPU 'h9000'"));
 }

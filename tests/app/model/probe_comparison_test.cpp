@@ -119,7 +119,7 @@ TEST_CASE("probe comparison: other inputs give different figures, and other step
   other.probe.steps.pop_back();
   compared = compare_probe(*program->program, std::make_shared<const KnownProbe>(other));
   REQUIRE_FALSE(compared);
-  CHECK(compared.error().sentence.find("3 steps") != std::string::npos);
+  CHECK(compared.error().sentence.text().find("3 steps") != std::string::npos);
 }
 
 TEST_CASE("probe comparison: every row of every plane belongs to a block") {

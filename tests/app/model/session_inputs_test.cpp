@@ -35,7 +35,7 @@ TEST_CASE("session: a matrix is loaded from a file; a missing file is an error")
   CHECK(opened.after(SetMatrix{Meaning::value, folder.file("v.csv", "1 0\n0 1\n"), true}).requested->inputs.v != nullptr);
   const SessionView missing = opened.after(SetMatrix{Meaning::value, folder.path("none.csv"), true});
   REQUIRE(missing.workspace->message.has_value());
-  CHECK(missing.workspace->message->error.sentence.find("none.csv") != std::string::npos);
+  CHECK(missing.workspace->message->error.sentence.text().find("none.csv") != std::string::npos);
 }
 
 TEST_CASE("session: a matrix that no longer fits is dropped with a message") {

@@ -31,7 +31,7 @@ TEST_CASE("session: an invalid size is explained at its control, and the last go
   const SessionView bad = opened.after(SetProblem{with_rows(opened.view(), 0), "seq"});
   REQUIRE(bad.workspace->message.has_value());
   CHECK(bad.workspace->message->control == "seq");
-  CHECK(bad.workspace->message->error.sentence.find('0') != std::string::npos);
+  CHECK(bad.workspace->message->error.sentence.text().find('0') != std::string::npos);
   CHECK(bad.lane().simulation == good);
   CHECK(bad.requested->request.problem.seq_q == 0);  // the control shows what was asked for
   const SessionView mended = opened.after(SetProblem{with_rows(opened.view(), 32), "seq"});
@@ -47,7 +47,7 @@ TEST_CASE("session: a tile that does not fit is explained with both numbers") {
   const SessionView view = opened.after(SetTile{TileShape{2048, 2048}, "block_q"});
   REQUIRE(view.workspace->message.has_value());
   CHECK(view.workspace->message->control == "block_q");
-  CHECK(view.workspace->message->error.sentence.find("KiB") != std::string::npos);
+  CHECK(view.workspace->message->error.sentence.text().find("KiB") != std::string::npos);
 }
 
 TEST_CASE("session: another GPU starts with its own default tile") {

@@ -22,7 +22,7 @@ std::shared_ptr<const Simulation> run(const char* algorithm, AttentionProblem pr
   request.tile = TileShape{16, 16};
   request.gpu = std::move(gpu);
   const auto simulation = simulate(request);
-  REQUIRE_MESSAGE(simulation, (simulation ? std::string() : simulation.error().sentence));
+  REQUIRE_MESSAGE(simulation, (simulation ? std::string() : simulation.error().sentence.text()));
   return *simulation;
 }
 
@@ -141,7 +141,7 @@ TEST_CASE("tile history: on a large GPU, stores of every SM are kept, and loads 
   request.problem = problem;
   request.gpu = h200_gpu();
   const auto simulation = simulate(request);
-  REQUIRE_MESSAGE(simulation, (simulation ? std::string() : simulation.error().sentence));
+  REQUIRE_MESSAGE(simulation, (simulation ? std::string() : simulation.error().sentence.text()));
   const StageLayout layout = layout_of(**simulation);
   const auto history = history_of(*simulation, 2);
   CHECK_FALSE(history->all_reads());
@@ -198,7 +198,7 @@ TEST_CASE("block map: agrees with every block about its plane and rows") {
       problem.seq_q = draw(1, 90);
       problem.seq_kv = draw(1, 90);
       const auto program = info.make(problem, TileShape{16, 16}, toy_gpu());
-      REQUIRE_MESSAGE(program, (program ? std::string() : program.error().sentence));
+      REQUIRE_MESSAGE(program, (program ? std::string() : program.error().sentence.text()));
       for (int launch = 0; launch < static_cast<int>((*program)->launches().size()); ++launch) {
         const BlockMap map(**program, launch);
         if (!map.known()) continue;  // then every block is asked

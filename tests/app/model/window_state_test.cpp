@@ -112,7 +112,7 @@ class RandomStates {
 
 std::string refusal(std::string_view link) {
   const auto state = from_link(link);
-  return state ? std::string("(accepted)") : state.error().sentence;
+  return state ? std::string("(accepted)") : state.error().sentence.text();
 }
 
 }  // namespace
@@ -165,7 +165,7 @@ TEST_CASE("window state: mutated links are read or refused in one line, and what
       REQUIRE(*again == *read);
     } else {
       REQUIRE_FALSE(read.error().sentence.empty());
-      REQUIRE(read.error().sentence.find('\n') == std::string::npos);
+      REQUIRE(read.error().sentence.text().find('\n') == std::string::npos);
     }
   }
 }

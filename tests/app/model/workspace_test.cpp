@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "app/model/workspace.h"
+#include "sim/core/refuse.h"
 
 using namespace tilescope;
 

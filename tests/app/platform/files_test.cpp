@@ -39,8 +39,8 @@ TEST_CASE("files: an empty, binary, missing, too large or special file is refuse
   const auto error = [](const std::string& path, std::size_t limit = largest_text_bytes) {
     const auto text = read_text_file(path, limit);
     REQUIRE_FALSE(text);
-    CHECK(text.error().sentence.find("cannot read " + path + ": ") == 0);
-    return text.error().sentence.substr(("cannot read " + path + ": ").size());
+    CHECK(text.error().sentence.text().find("cannot read " + path + ": ") == 0);
+    return text.error().sentence.text().substr(("cannot read " + path + ": ").size());
   };
   CHECK(error(folder.file("empty", "")) == "it is empty");
   CHECK(error(folder.file("binary", std::string("a\0b", 3))) == "it is binary, not text");
@@ -59,11 +59,11 @@ TEST_CASE("files: an empty, binary, missing, too large or special file is refuse
 TEST_CASE("files: a target that cannot be written is refused, and the old content stays") {
   const TemporaryFolder folder;
   CHECK(write_file("", "x").error().sentence == "cannot write: the file name is empty");
-  CHECK(write_file(folder.path("."), "x").error().sentence.find("it is a folder") != std::string::npos);
+  CHECK(write_file(folder.path("."), "x").error().sentence.text().find("it is a folder") != std::string::npos);
   CHECK_FALSE(check_writable(folder.path("none/a.txt")));
   CHECK(check_writable(folder.path("a.txt")));
   CHECK(check_writable("/dev/null"));
-  CHECK(write_file(folder.path("none/a.txt"), "x").error().sentence.find("there is no folder") != std::string::npos);
+  CHECK(write_file(folder.path("none/a.txt"), "x").error().sentence.text().find("there is no folder") != std::string::npos);
   CHECK(write_file(folder.file("plain", "old") + "/below", "x").error().kind == Error::Kind::wrong_request);
   const auto full = write_file("/dev/full", "x");
   REQUIRE_FALSE(full);
@@ -120,7 +120,7 @@ TEST_CASE("files: when the last file of a batch cannot be placed, the others are
     std::filesystem::create_directories(last + "/below");  // no file can be renamed to this name now
     const Status placed = batch.commit();
     REQUIRE_FALSE(placed);
-    CHECK(placed.error().sentence.find("cannot write " + last) == 0);
+    CHECK(placed.error().sentence.text().find("cannot write " + last) == 0);
   }
   CHECK(content_of(old) == "before");
   CHECK_FALSE(std::filesystem::exists(fresh));
@@ -166,7 +166,7 @@ TEST_CASE("files: a link to a file that is not there yet makes that file") {
 
 TEST_CASE("files: a folder and a read-only file are refused before anything is written") {
   const TemporaryFolder folder;
-  CHECK(check_writable(folder.path(".")).error().sentence.find("it is a folder") != std::string::npos);
+  CHECK(check_writable(folder.path(".")).error().sentence.text().find("it is a folder") != std::string::npos);
   CHECK_FALSE(check_writable(folder.path(std::string(300, 'x'))));
   CHECK_FALSE(check_writable(folder.path("none/a.txt")));
   if (::geteuid() != 0) {  // root may write everything

@@ -11,6 +11,7 @@
 #include "sim/programs/tile_program.h"
 #include "tests/app/temporary_folder.h"
 #include "tests/app/ui/baked_fonts.h"
+#include "tests/skip.h"
 
 using namespace tilescope;
 
@@ -63,7 +64,7 @@ std::string literals_of(const std::string& source) {
 /// Says so where a font is not installed.
 bool skipped(const BakedFonts& fonts) {
   if (fonts.library.notice().empty()) return false;
-  MESSAGE("skipped: ", fonts.library.notice());
+  skip_test(fonts.library.notice());
   return true;
 }
 
@@ -101,7 +102,7 @@ TEST_CASE("fonts: every character in the sources has a glyph") {
 TEST_CASE("fonts: characters of another language are baked on request") {
   const BakedFonts fonts(U"타일 메모리");
   if (!fonts.library.notice().empty() || !fonts.library.missing().empty()) {
-    MESSAGE("skipped: no font here has Hangul");
+    skip_test("no font here has Hangul");
     return;
   }
   check_drawable(fonts.theme, U"타일 메모리");

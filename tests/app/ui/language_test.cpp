@@ -24,7 +24,7 @@ namespace {
 
 std::string sentence_of(std::string_view text) {
   const auto language = Language::parse(text, "test.toml");
-  return language ? std::string() : language.error().sentence;
+  return language ? std::string() : language.error().sentence.text();
 }
 
 /// Joins neighbouring string literals that begin at `at`, as the compiler does; empty when there is none.
@@ -46,18 +46,18 @@ std::string literal_at(const std::string& source, std::size_t at) {
   }
 }
 
-/// Every text that app/ hands to tr() as a literal.
-std::set<std::string> texts_in_sources() {
+/// Every literal that the sources below `folder` hand to `function`.
+std::set<std::string> texts_handed_to(std::string_view function, const char* folder) {
   std::set<std::string> out;
-  const std::filesystem::path folder(TILESCOPE_SOURCE_DIR);
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder / "app")) {
+  const std::string call = std::string(function) + "(";
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(std::filesystem::path(TILESCOPE_SOURCE_DIR) / folder)) {
     if (entry.path().extension() != ".cpp" && entry.path().extension() != ".h") continue;
     std::ifstream file(entry.path());
     const std::string source((std::istreambuf_iterator<char>(file)), {});
-    for (std::size_t at = source.find("tr("); at != std::string::npos; at = source.find("tr(", at + 1)) {
+    for (std::size_t at = source.find(call); at != std::string::npos; at = source.find(call, at + 1)) {
       const bool part_of_a_name =
           at > 0 && (std::isalnum(static_cast<unsigned char>(source[at - 1])) != 0 || source[at - 1] == '_');
-      const std::string text = part_of_a_name ? std::string() : literal_at(source, at + 3);
+      const std::string text = part_of_a_name ? std::string() : literal_at(source, at + call.size());
       if (!text.empty()) out.insert(text);
     }
   }
@@ -102,8 +102,13 @@ TEST_CASE("language: the Korean file has every text that the program shows") {
   }
   const auto korean = load_language("ko");
   REQUIRE_MESSAGE(static_cast<bool>(korean), (korean ? "" : korean.error().sentence));
-  const std::set<std::string> texts = texts_in_sources();
+  std::set<std::string> texts = texts_handed_to("tr", "app");
   CHECK(texts.size() > 100);
+  for (const char* folder : {"sim", "kernels"}) {
+    const std::set<std::string> refusals = texts_handed_to("refuse", folder);
+    CHECK(refusals.size() > 5);
+    texts.insert(refusals.begin(), refusals.end());
+  }
   for (const std::string& text : texts) {
     CAPTURE(text);
     CHECK((*korean)->find(text) != nullptr);
@@ -127,6 +132,8 @@ std::set<std::string> texts_in_tables() {
   for (const ProgramInfo& info : program_table()) {
     add(info.title);
     add(info.summary);
+    add(info.button);
+    add(info.tooltip);
     for (const ListingLine& line : info.listing) add(line.why);
   }
   for (const BlockOrderInfo& row : block_orders()) add(row.title);

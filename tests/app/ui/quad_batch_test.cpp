@@ -6,6 +6,7 @@
 #include "app/platform/framebuffer.h"
 #include "app/platform/headless_context.h"
 #include "app/ui/quad_batch.h"
+#include "tests/skip.h"
 
 using namespace tilescope;
 
@@ -20,7 +21,7 @@ class Canvas {
   Canvas() {
     Result<std::unique_ptr<HeadlessContext>> made = HeadlessContext::make();
     if (!made) {
-      MESSAGE("skipped: ", made.error().sentence);
+      skip_test(made.error().sentence);
       return;
     }
     context_ = std::move(*made);

@@ -153,7 +153,7 @@ StageMetrics metrics_at(float scale) {
 std::vector<ProgramShape> shapes_of(const ProgramInfo& info, const AttentionProblem& problem, const GpuSpec& gpu) {
   std::vector<ProgramShape> shapes;
   const auto program = info.make(problem, info.default_tile(problem, gpu), gpu);
-  REQUIRE_MESSAGE(program, (program ? std::string() : program.error().sentence));
+  REQUIRE_MESSAGE(program, (program ? std::string() : program.error().sentence.text()));
   for (int launch = 0; launch < static_cast<int>((*program)->launches().size()); ++launch)
     shapes.push_back(program_shape(info, **program, launch));
   return shapes;

@@ -6,6 +6,7 @@
 #include "app/model/assets.h"
 #include "app/platform/files.h"
 #include "app/ui/language.h"
+#include "tests/skip.h"
 
 namespace tilescope {
 
@@ -41,7 +42,7 @@ std::unique_ptr<WindowScript> WindowScript::open(Session::Start start, int width
   std::unique_ptr<WindowScript> script(new WindowScript);
   Result<std::unique_ptr<HeadlessContext>> context = HeadlessContext::make();
   if (!context) {
-    MESSAGE("skipped: ", context.error().sentence);
+    skip_test(context.error().sentence);
     return nullptr;
   }
   script->context_ = std::move(*context);

@@ -16,6 +16,7 @@
 #include "app/window.h"
 #include "tests/app/picture_compare.h"
 #include "tests/app/views/window_script.h"
+#include "tests/skip.h"
 
 using namespace tilescope;
 
@@ -353,7 +354,7 @@ TEST_CASE("render: the same step gives the same bytes, in both themes, for every
       for (std::string& one : bytes) {
         const Result<RenderedPicture> done = render_picture(options);
         if (!done && done.error().kind == Error::Kind::machine_lacks) {
-          MESSAGE("skipped: ", done.error().sentence);
+          skip_test(done.error().sentence);
           return;
         }
         REQUIRE(static_cast<bool>(done));
@@ -372,7 +373,7 @@ TEST_CASE("render: an impossible picture is one sentence") {
   options.request = opening_start().request;
   const auto sentence = [](const RenderOptions& asked) {
     const Result<RenderedPicture> done = render_picture(asked);
-    return done ? std::string() : done.error().sentence;
+    return done ? std::string() : done.error().sentence.text();
   };
   RenderOptions panel = options;
   panel.panel = "nowhere";

@@ -77,16 +77,17 @@ struct OpenWindow {
 std::unique_ptr<OpenWindow> open_window(benchmark::State& state, Session::Start start) {
   auto window = std::make_unique<OpenWindow>();
   auto context = HeadlessContext::make();
-  if (!context) return state.SkipWithError(context.error().sentence.c_str()), nullptr;
+  if (!context) return state.SkipWithError(context.error().sentence.text().c_str()), nullptr;
   window->context = std::move(*context);
   window->session = std::make_unique<Session>(std::move(start));
   auto made = AppFrame::make(*window->session, {});
-  if (!made) return state.SkipWithError(made.error().sentence.c_str()), nullptr;
+  if (!made) return state.SkipWithError(made.error().sentence.text().c_str()), nullptr;
   window->frame = std::move(*made);
   window->settle();
   const View view{window->session->view(), &window->frame->theme()};
   if (view.lanes.empty())
-    return state.SkipWithError(view.workspace->message ? view.workspace->message->error.sentence.c_str() : "nothing was simulated"),
+    return state.SkipWithError(view.workspace->message ? view.workspace->message->error.sentence.text().c_str()
+                                                       : "nothing was simulated"),
            nullptr;
   return window;
 }
@@ -243,12 +244,12 @@ Change open_center(CenterView center) {
 /// Everything between main() and the first picture but the driver's own part: specs, simulation, fonts, the frame.
 void first_frame(benchmark::State& state) {
   const auto context = HeadlessContext::make();
-  if (!context) return state.SkipWithError(context.error().sentence.c_str());
+  if (!context) return state.SkipWithError(context.error().sentence.text().c_str());
   for (auto _ : state) {
     Session session(start_of("toy", false));
     session.finish();
     auto made = AppFrame::make(session, {});
-    if (!made) return state.SkipWithError(made.error().sentence.c_str());
+    if (!made) return state.SkipWithError(made.error().sentence.text().c_str());
     (*made)->build(1600, 900, 0);
     benchmark::DoNotOptimize(ImGui::GetDrawData()->TotalVtxCount);
   }

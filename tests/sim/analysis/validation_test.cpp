@@ -69,6 +69,100 @@ TEST_CASE("validation: where the tensors lay in many places, the bound is for wh
   CHECK_FALSE(c.within());
 }
 
+TEST_CASE("validation: a figure is within, within the spread, a known miss or fails") {
+  Comparison c;
+  c.measured = {1000, 800, 1300};
+  c.bound = ErrorBound{0.1, 0};
+  c.in_many_places = true;
+  const auto verdict_of = [&](double simulated) {
+    c.simulated = simulated;
+    return c.verdict();
+  };
+  CHECK(verdict_of(1000) == Verdict::within);
+  CHECK(verdict_of(1100) == Verdict::within);  // of the median
+  CHECK(verdict_of(1101) == Verdict::within_spread);
+  CHECK(verdict_of(1430) == Verdict::within_spread);  // a tenth above the most
+  CHECK(verdict_of(1431) == Verdict::fails);
+  CHECK(verdict_of(720) == Verdict::within_spread);  // a tenth below the least
+  CHECK(verdict_of(719) == Verdict::fails);
+  c.known = KnownMiss{"flash1", "", Figure::hbm_read, 0.5, "measured"};
+  CHECK(verdict_of(1431) == Verdict::known_miss);
+  CHECK(verdict_of(1500) == Verdict::known_miss);
+  CHECK(verdict_of(1501) == Verdict::fails);  // beyond the cap
+  CHECK(verdict_of(501) == Verdict::known_miss);
+  CHECK(verdict_of(499) == Verdict::fails);
+  CHECK(verdict_of(1000) == Verdict::within);  // being listed makes nothing worse
+  c.in_many_places = false;
+  CHECK(verdict_of(1101) == Verdict::known_miss);
+  c.bound.reset();
+  CHECK_FALSE(verdict_of(5000));
+  c.bound = ErrorBound{0.1, 0};
+  c.measured = {};
+  CHECK(verdict_of(1) == Verdict::fails);  // an infinite error is below no cap
+}
+
+TEST_CASE("validation: a miss on either side of the truth fails") {
+  Comparison c;
+  c.measured = exactly(1000);
+  c.bound = ErrorBound{0.02, 0};
+  for (const double simulated : {900.0, 1100.0}) {
+    c.simulated = simulated;
+    CHECK(c.verdict() == Verdict::fails);
+  }
+}
+
+TEST_CASE("validation: a case has the worst verdict of its figures, and none without a bound") {
+  CaseValidation result;
+  CHECK_FALSE(result.verdict());
+  const auto set = [&](Figure figure, double simulated, bool bounded, std::optional<KnownMiss> known = std::nullopt) {
+    result.figures[static_cast<std::size_t>(figure)] = Comparison{
+        simulated, {1000, 700, 1200}, bounded ? std::optional(ErrorBound{0.1, 0}) : std::nullopt, true, std::move(known)};
+  };
+  set(Figure::hbm_write, 9000, false);
+  CHECK_FALSE(result.verdict());
+  set(Figure::l2_to_sm, 1000, true);
+  CHECK(result.verdict() == Verdict::within);
+  set(Figure::hbm_read, 1250, true);
+  CHECK(result.verdict() == Verdict::within_spread);
+  set(Figure::hbm_write_after_flush, 2000, true, KnownMiss{"", "", Figure::hbm_write_after_flush, 1.5, ""});
+  CHECK(result.verdict() == Verdict::known_miss);
+  set(Figure::time, 5000, true);
+  CHECK(result.verdict() == Verdict::fails);
+
+  VerdictCounts counts;
+  for (const auto& f : result.figures)
+    if (f) counts.add(f->verdict());
+  for (const Verdict verdict : all_verdicts) CHECK(counts[verdict] == 1);
+  CHECK(counts.unbounded == 1);
+  CHECK(counts.bounded() == 4);
+  CHECK(counts.beyond() == 2);
+}
+
+TEST_CASE("validation: a known miss applies to its own kernel, problem and figure alone") {
+  const GpuSpec gpu = toy_gpu();
+  const AttentionProblem problem = problem_of(2, 128, 16);
+  const MeasuredCase measured = synthetic_case("flash2", problem, {16, 16}, gpu, 1.5);
+  const KnownMiss miss{"flash2", short_text(problem), Figure::time, 0.34, "measured"};
+  const auto time_of = [&](const KnownMiss& known) {
+    const auto result = simulate_case(gpu, measured, {&known, 1});
+    REQUIRE(result);
+    return result->figure(Figure::time)->verdict();
+  };
+  CHECK(time_of(miss) == Verdict::known_miss);
+  KnownMiss other = miss;
+  other.kernel = "flash1";
+  CHECK(time_of(other) == Verdict::fails);
+  other = miss;
+  other.problem = "B1 H2 N129 d16 fp16";
+  CHECK(time_of(other) == Verdict::fails);
+  other = miss;
+  other.figure = Figure::cycles;
+  CHECK(time_of(other) == Verdict::fails);
+  other = miss;
+  other.cap = 0.33;
+  CHECK(time_of(other) == Verdict::fails);
+}
+
 TEST_CASE("validation: places in memory loosen the bounds of HBM, and of nothing else") {
   const GpuSpec gpu = h200_gpu();
   MeasuredCase measured = synthetic_case("flash2", problem_of(4, 1024, 64), {128, 128}, gpu);
@@ -85,14 +179,14 @@ TEST_CASE("validation: what the model itself said has no error, and a tenth more
   const GpuSpec gpu = h200_gpu();
   const AttentionProblem problem = problem_of(4, 1024, 64);
   const CaseValidation same = validated(synthetic_case("flash2", problem, {128, 128}, gpu), gpu);
-  CHECK(same.held());
+  CHECK(same.verdict() == Verdict::within);
   for (const Figure f : all_figures) {
     CAPTURE(to_string(f));
     REQUIRE(same.figure(f));
     CHECK(std::abs(same.figure(f)->error()) < 1e-9);
   }
   const CaseValidation more = validated(synthetic_case("flash2", problem, {128, 128}, gpu, 1.1), gpu);
-  CHECK_FALSE(more.held());
+  CHECK(more.verdict() == Verdict::fails);
   CHECK_FALSE(more.figure(Figure::l2_to_sm)->within());
   CHECK_FALSE(more.figure(Figure::hbm_read)->within());  // K, V fit: two percent
   CHECK(more.figure(Figure::time)->within());            // twenty percent
@@ -103,7 +197,7 @@ TEST_CASE("validation: the bound of HBM writes stands on what a flush showed, wh
   const GpuSpec gpu = h200_gpu();
   MeasuredCase measured = synthetic_case("standard", problem_of(16, 2048, 64), {128, 128}, gpu);
   measured.counters["hbm_write_bytes"] = exactly(1e9);
-  CHECK(validated(measured, gpu).held());
+  CHECK(validated(measured, gpu).verdict() == Verdict::within);
   CHECK_FALSE(validated(measured, gpu).figure(Figure::hbm_write)->bound);
   measured.hbm_write_after_flush_bytes = {};
   const CaseValidation unflushed = validated(measured, gpu);
@@ -149,7 +243,7 @@ TEST_CASE("validation: a library's kernel is compared in HBM bytes only, and no 
   const GpuSpec gpu = h200_gpu();
   const CaseValidation result = validated(synthetic_case("standard_cublas", problem_of(2, 512, 64), {128, 128}, gpu, 5), gpu);
   CHECK(result.algorithm == "standard");
-  CHECK(result.held());
+  CHECK_FALSE(result.verdict());
   CHECK_FALSE(result.figure(Figure::l2_to_sm));
   CHECK_FALSE(result.figure(Figure::time));
   CHECK(result.figure(Figure::hbm_read));
@@ -160,21 +254,22 @@ TEST_CASE("validation: what cannot be simulated, and what counters were refused 
   MeasuredCase unknown = synthetic_case("flash2", problem_of(1, 64, 16), {16, 16}, gpu);
   unknown.kernel = "flash9";
   CHECK(validated(unknown, gpu).not_simulated.find("flash9") != std::string::npos);
-  CHECK_FALSE(validated(unknown, gpu).held());
+  CHECK(validated(unknown, gpu).verdict() == Verdict::fails);
   MeasuredCase uncounted = synthetic_case("flash2", problem_of(1, 64, 16), {16, 16}, gpu);
   uncounted.counters.clear();
   uncounted.hbm_write_after_flush_bytes = {};
   const CaseValidation result = validated(uncounted, gpu);
   CHECK_FALSE(result.figure(Figure::hbm_read));
   CHECK(result.figure(Figure::time));
-  CHECK(result.held());
+  CHECK(result.verdict() == Verdict::within);
 
   const std::vector<MeasuredCase> cases = {unknown, uncounted};
   const std::vector<CaseValidation> results = {validated(unknown, gpu), result};
   const ValidationSummary summary = summarise(cases, results);
   CHECK(summary.not_simulated == 1);
-  CHECK(summary.beyond_bounds == 0);
-  CHECK_FALSE(summary.held());
+  CHECK(summary.cases[Verdict::fails] == 1);
+  CHECK(summary.cases[Verdict::within] == 1);
+  CHECK(summary.fails());
   REQUIRE(summary.kernels.size() == 2);
   CHECK(summary.kernels[0].cases == 1);
   CHECK(summary.kernels[0].figure(Figure::time).cases == 0);
@@ -192,8 +287,9 @@ TEST_CASE("validation: a summary has every case once by kernel and by list, its 
   CHECK(summary.kernels[1].figure(Figure::time).worst == doctest::Approx(0.5));
   CHECK(summary.kernels[1].figure(Figure::time).worst_case == 4);
   CHECK(summary.kernels[1].figure(Figure::time).mean() == doctest::Approx(0.5 / 3));
-  CHECK(summary.all.figure(Figure::time).beyond == 1);
-  CHECK(summary.beyond_bounds == 1);
+  CHECK(summary.all.figure(Figure::time).verdicts[Verdict::fails] == 1);
+  CHECK(summary.cases[Verdict::fails] == 1);
+  CHECK(summary.cases[Verdict::within] == 5);
   CHECK_FALSE(summary.mean_time_held);  // 0.5 / 6 is 8.3 %
   CHECK(summary.lists.size() == 2);     // case 4 is in none any more
   CHECK(summary.lists[0].cases + summary.lists[1].cases == 5);

@@ -93,7 +93,7 @@ TEST_CASE("attention problem: tiles are 1 to 4096 rows") {
   CHECK(check(TileShape{1, 4096}));
   for (TileShape tile : {TileShape{0, 16}, TileShape{-5, 16}, TileShape{16, 0}, TileShape{16, 4097}}) CHECK_FALSE(check(tile));
   const Status status = check(TileShape{16, 4097});
-  CHECK(status.error().sentence == "--block-kv is 4097: it must be 1 to 4096");
+  CHECK(status.error().sentence == "block_kv is 4097: it must be 1 to 4096");
 }
 
 }  // namespace

@@ -67,7 +67,7 @@ TEST_CASE("document: the limit is a level, not a length") {
 TEST_CASE("document: what is too large is refused with both sizes") {
   const auto refused = check_document(std::string(largest_document_bytes + 1, ' '), DocumentKind::json, "big.json");
   REQUIRE_FALSE(refused);
-  CHECK(refused.error().sentence.find("16777217 bytes, and at most 16777216") != std::string::npos);
+  CHECK(refused.error().sentence.text().find("16777217 bytes, and at most 16777216") != std::string::npos);
 }
 
 TEST_CASE("document: every TOML and JSON file that comes with the program passes") {
@@ -87,7 +87,7 @@ TEST_CASE("document: every TOML and JSON file that comes with the program passes
 TEST_CASE("document: the loader of GPU specs refuses deep nesting and does not crash") {
   const auto spec = parse_gpu_spec(repeated("a.", 50000) + "b=1", "deep.toml");
   REQUIRE_FALSE(spec);
-  CHECK(spec.error().sentence.find("deep.toml:1: nested deeper than") == 0);
+  CHECK(spec.error().sentence.text().find("deep.toml:1: nested deeper than") == 0);
 }
 
 }  // namespace tilescope

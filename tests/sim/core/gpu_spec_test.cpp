@@ -56,7 +56,7 @@ std::string toy_with(std::string_view section, std::string_view key, std::string
 std::string error_of(const std::string& text) {
   const auto spec = parse_gpu_spec(text, "my.toml");
   REQUIRE_FALSE(spec);
-  CHECK(spec.error().sentence.find('\n') == std::string::npos);
+  CHECK(spec.error().sentence.text().find('\n') == std::string::npos);
   return spec.error().sentence;
 }
 
@@ -115,6 +115,23 @@ TEST_CASE("gpu spec: the shipped numbers agree with each other and with the data
   CHECK(shipped("textbook").sm_count == 1);
   // HBM, not what stands in for the missing L2, limits the textbook machine.
   CHECK(shipped("textbook").hbm_rate().value < shipped("textbook").sm_l2_bytes_per_cycle);
+}
+
+TEST_CASE("gpu spec: a value noted as that of an H200 is the one that h200.toml has now") {
+  const GpuSpec h200 = shipped("h200");
+  int quoted = 0;
+  for (const char* id : {"a100", "h100", "rtx4090"}) {
+    const GpuSpec spec = shipped(id);
+    for (const SpecKey& key : spec_keys()) {
+      const auto from = spec.provenance.find(key.key);
+      if (from == spec.provenance.end() || from->second.note.find("as measured on an H200") == std::string::npos) continue;
+      CAPTURE(id);
+      CAPTURE(key.key);
+      CHECK(spec.*key.member == h200.*key.member);
+      ++quoted;
+    }
+  }
+  CHECK(quoted >= 20);
 }
 
 TEST_CASE("gpu spec: the table of keys has no key twice, sane ranges and a sentence for each") {
@@ -247,7 +264,7 @@ TEST_CASE("gpu spec: a bad assignment is refused with its text and changes nothi
     GpuSpec spec = shipped("toy");
     const auto status = set_spec_value(spec, each.assignment);
     REQUIRE_FALSE(status);
-    CHECK(status.error().sentence.find(each.sentence) == 0);
+    CHECK(status.error().sentence.text().find(each.sentence) == 0);
     CHECK(spec.sm_count == 4);
   }
 }

@@ -76,7 +76,7 @@ TEST_CASE("block order: changes who runs when, but no byte between the L2 and th
     request.problem = {.heads = 3, .kv_heads = 3, .seq_q = 100, .seq_kv = 100, .head_dim = 16, .causal = true};
     if (std::string_view(algorithm) == "matmul_tiled") request.problem.causal = false;
     const auto as_launched = simulate(request);
-    REQUIRE_MESSAGE(as_launched, (as_launched ? std::string() : as_launched.error().sentence));
+    REQUIRE_MESSAGE(as_launched, (as_launched ? std::string() : as_launched.error().sentence.text()));
     for (const BlockOrderInfo& row : block_orders()) {
       CAPTURE(algorithm);
       CAPTURE(row.id);

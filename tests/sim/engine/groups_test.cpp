@@ -97,7 +97,7 @@ std::pair<std::map<int, Span>, std::map<int, Span>> spans_of(const Simulation& r
 TEST_CASE("groups: a product waits for the tile that its producer loads, and a load for a buffer that is read") {
   constexpr int tiles = 12, buffers = 2;
   const auto made = run(Pipeline(tiles, buffers));
-  REQUIRE_MESSAGE(made, (made ? std::string() : made.error().sentence));
+  REQUIRE_MESSAGE(made, (made ? std::string() : made.error().sentence.text()));
   const auto [loads, products] = spans_of(**made);
   REQUIRE(loads.size() == tiles);
   REQUIRE(products.size() == tiles);

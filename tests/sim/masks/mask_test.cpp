@@ -64,7 +64,7 @@ std::shared_ptr<const Simulation> simulated(std::string_view id, const Attention
   request.key_order = tile.key_order;
   request.gpu = gpu;
   const auto made = simulate(request);
-  REQUIRE_MESSAGE(made, (made ? std::string() : made.error().sentence));
+  REQUIRE_MESSAGE(made, (made ? std::string() : made.error().sentence.text()));
   return *made;
 }
 
@@ -132,7 +132,7 @@ TEST_CASE("mask: under a boolean matrix with holes every attention program agree
         CAPTURE(id);
         CAPTURE(round);
         const auto made = run_plane(**program, {}, 0, tensors::o);
-        REQUIRE_MESSAGE(made, (made ? std::string() : made.error().sentence));
+        REQUIRE_MESSAGE(made, (made ? std::string() : made.error().sentence.text()));
         CHECK(relative_error(*made, reference_plane(**program, {}, 0, tensors::o)) < 2e-3);
       }
   }

@@ -223,7 +223,7 @@ TEST_CASE("run_block: cancelling stops it, and requests outside the program are 
   inputs.v = std::make_shared<Matrix>(3, 3);
   const auto misfit = run_block(*program, inputs, 0, 0);
   REQUIRE_FALSE(misfit);
-  CHECK(misfit.error().sentence.find("3 x 3") != std::string::npos);
+  CHECK(misfit.error().sentence.text().find("3 x 3") != std::string::npos);
 }
 
 namespace {
@@ -262,7 +262,7 @@ TEST_CASE("run_block: a program that reads what nothing wrote is an error and no
     const Broken program(kind);
     const auto result = run_block(program, {}, 0, 0);
     REQUIRE_FALSE(result);
-    CHECK(result.error().sentence.find("operation 0") != std::string::npos);
+    CHECK(result.error().sentence.text().find("operation 0") != std::string::npos);
     CHECK_FALSE(run_plane(program, {}, 0, tensors::o));
   }
 }

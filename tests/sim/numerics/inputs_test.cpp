@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "sim/core/element.h"
 #include "sim/numerics/inputs.h"
 #include "sim/programs/attention_tensors.h"
 
@@ -111,6 +112,6 @@ TEST_CASE("inputs: a user's matrix stands in for every plane, rounded to the typ
   problem.seq_q = 51;
   const Status status = check(inputs, problem);
   REQUIRE_FALSE(status);
-  CHECK(status.error().sentence.find("50 x 33") != std::string::npos);
-  CHECK(status.error().sentence.find("51 x 33") != std::string::npos);
+  CHECK(status.error().sentence.text().find("50 x 33") != std::string::npos);
+  CHECK(status.error().sentence.text().find("51 x 33") != std::string::npos);
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <random>
 
+#include "sim/core/element.h"
 #include "sim/numerics/tile_arithmetic.h"
 #include "sim/numerics/tile_machine.h"
 #include "sim/programs/attention_tensors.h"

@@ -178,8 +178,8 @@ TEST_CASE("programs: every row of the table is complete and can be found by its 
 TEST_CASE("programs: an unknown id is answered with the ids there are") {
   const auto found = find_program("flash9");
   REQUIRE_FALSE(found);
-  CHECK(found.error().sentence.find("'flash9'") != std::string::npos);
-  CHECK(found.error().sentence.find("flash2, softmax_safe") != std::string::npos);
+  CHECK(found.error().sentence.text().find("'flash9'") != std::string::npos);
+  CHECK(found.error().sentence.text().find("flash2, softmax_safe") != std::string::npos);
 }
 
 TEST_CASE("programs: requests that a program cannot take are refused with a sentence") {
@@ -189,7 +189,7 @@ TEST_CASE("programs: requests that a program cannot take are refused with a sent
     p.pass = Pass::backward;
     const auto backward = info.make(p, {}, toy_gpu());
     REQUIRE_FALSE(backward);
-    CHECK(backward.error().sentence == std::string(info.id) + " has no backward pass: use --pass forward");
+    CHECK(backward.error().sentence == std::string(info.id) + " has no backward pass: use pass forward");
     p.pass = Pass::both;
     CHECK_FALSE(info.make(p, {}, toy_gpu()));
 
@@ -197,7 +197,7 @@ TEST_CASE("programs: requests that a program cannot take are refused with a sent
     p.causal = true;
     const auto causal = info.make(p, {}, toy_gpu());
     CHECK(static_cast<bool>(causal) == takes_causal(info));
-    if (!causal) CHECK(causal.error().sentence.find("has no causal mask") != std::string::npos);
+    if (!causal) CHECK(causal.error().sentence.text().find("has no causal mask") != std::string::npos);
 
     p.causal = false;
     CHECK_FALSE(info.make(p, {0, 16}, toy_gpu()));

@@ -154,7 +154,7 @@ TEST_CASE("occupancy: a block that fits no SM is refused with both numbers and t
   const auto result = occupancy(**program, (*program)->launches().front(), toy);
   REQUIRE_FALSE(result);
   CHECK(result.error().sentence ==
-        "tile 256x128 at head_dim 128 needs 129 KiB of shared memory; toy has 64 KiB: use a smaller --block-q or --block-kv");
+        "tile 256x128 at head_dim 128 needs 129 KiB of shared memory; toy has 64 KiB: use a smaller block_q or block_kv");
   CHECK(result.error().kind == Error::Kind::wrong_request);
 
   GpuSpec few_threads = h200_gpu();
@@ -162,13 +162,13 @@ TEST_CASE("occupancy: a block that fits no SM is refused with both numbers and t
   const auto large = info_of("flash2").make(problem_of(1024, 64), {64, 64}, few_threads);
   const auto threads = occupancy(**large, (*large)->launches().front(), few_threads);
   REQUIRE_FALSE(threads);
-  CHECK(threads.error().sentence.find("needs 128 threads a block; h200 has 64") != std::string::npos);
+  CHECK(threads.error().sentence.text().find("needs 128 threads a block; h200 has 64") != std::string::npos);
 
   GpuSpec few_registers = h200_gpu();
   few_registers.sm_registers = 1024;
   const auto registers = occupancy(**large, (*large)->launches().front(), few_registers);
   REQUIRE_FALSE(registers);
-  CHECK(registers.error().sentence.find("registers; an SM of h200 has 1024") != std::string::npos);
+  CHECK(registers.error().sentence.text().find("registers; an SM of h200 has 1024") != std::string::npos);
 }
 
 }  // namespace

@@ -92,7 +92,7 @@ std::shared_ptr<const Simulation> simulated() {
   request.problem = problem;
   request.gpu = toy_gpu();
   const auto made = run_program(request, info, std::make_shared<Adding>(problem, ProgramTile(16, 16)));
-  REQUIRE_MESSAGE(made, (made ? std::string() : made.error().sentence));
+  REQUIRE_MESSAGE(made, (made ? std::string() : made.error().sentence.text()));
   return *made;
 }
 
@@ -132,7 +132,7 @@ TEST_CASE("schema: blocks that own keys add to an fp32 tensor of their own, and 
   const Adding program(problem, ProgramTile(16, 16));
   for (std::int64_t plane = 0; plane < problem.query_planes(); ++plane) {
     const auto made = run_plane(program, {}, plane, query_gradient);
-    REQUIRE_MESSAGE(made, (made ? std::string() : made.error().sentence));
+    REQUIRE_MESSAGE(made, (made ? std::string() : made.error().sentence.text()));
     const InputSource inputs;
     const std::int64_t kv_plane = problem.kv_plane_of(plane);
     double worst = 0;

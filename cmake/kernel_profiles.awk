@@ -1,0 +1,90 @@
+# Turns kernels/<id>/profile.toml into a C++ table: the rows that sim/programs/kernel_profile.h declares. Run at build time.
+#   awk -f kernel_profiles.awk kernels/*/profile.toml > kernel_profiles.cpp
+# Reads what kernels/lab/profile.py writes: tables in [[ ]], one "key = value" a line.
+
+function fail(text) {
+  print FILENAME ":" FNR ": " text > "/dev/stderr"
+  failed = 1
+  exit 1
+}
+
+# The fields of each row, in the order of the struct.
+BEGIN {
+  row_type["build"] = "KernelBuild"
+  fields["build"] = "launch dtype head_dim causal threads registers static_shared_bytes local_bytes spill_store_bytes spill_load_bytes instructions stall_cycles"
+  row_type["reading"] = "LaunchReading"
+  fields["reading"] = "launch dtype head_dim waiting setup_instructions setup_trips multiply_add_instructions"
+  row_type["overhead"] = "OverheadReading"
+  # What follows "what" is one member of the row.
+  fields["overhead"] = "launch at head_dim times what instructions trips barriers alu exps wavefronts"
+  tables = split("build reading overhead", table_names, " ")
+  for (t = 1; t <= tables; ++t) {
+    count = split(fields[table_names[t]], names, " ")
+    for (i = 1; i <= count; ++i) known[table_names[t], names[i]] = 1
+  }
+  # Kept in the file for people, and for profile.py.
+  for_people = " by_pipe code source "
+  print "// Generated at build time from kernels/*/profile.toml."
+  print "#include \"sim/programs/kernel_profile.h\""
+  print "\nnamespace tilescope {\n\nnamespace {\n"
+}
+
+function end_row(   text, inner, count, names, i) {
+  if (table == "") return
+  text = inner = ""
+  count = split(fields[table], names, " ")
+  for (i = 1; i <= count; ++i) {
+    if (names[i] == "what") { inner = text; text = ""; nested = 1 }
+    if (names[i] in value) text = text (text == "" ? "" : ", ") "." names[i] " = " value[names[i]]
+  }
+  if (nested) text = inner ", .what = {" text "}"
+  nested = 0
+  rows[table] = rows[table] "    {" text "},\n"
+  split("", value)
+  table = ""
+}
+
+function end_file(   t, name) {
+  end_row()
+  if (id == "") return
+  for (t = 1; t <= tables; ++t) {
+    name = table_names[t]
+    size = rows[name] == "" ? 0 : gsub(/\n/, "\n", rows[name])
+    print "constexpr std::array<" row_type[name] ", " size "> " id "_" name " = {" \
+          (rows[name] == "" ? "" : "{\n" rows[name] "}") "};"
+    rows[name] = ""
+  }
+  print ""
+  profiles = profiles "    {\"" id "\", " id "_build, " id "_reading, " id "_overhead},\n"
+}
+
+FNR == 1 {
+  end_file()
+  parts = split(FILENAME, path, "/")
+  id = path[parts - 1]
+}
+/^[ \t]*(#|$)/ { next }
+/^\[\[[a-z]+\]\]$/ {
+  end_row()
+  table = substr($0, 3, length($0) - 4)
+  if (!(table in fields)) fail("there is no table " table)
+  next
+}
+/^[a-z_]+ = / {
+  if (table == "") next  # what the whole file says of itself
+  text = $0
+  sub(/^[a-z_]+ = /, "", text)
+  if ((table, $1) in known)
+    value[$1] = $1 == "dtype" ? "DataType::" substr(text, 2, length(text) - 2) : text
+  else if (index(for_people, " " $1 " ") == 0)
+    fail("a row of " table " has no field " $1)
+  next
+}
+{ fail("this line is neither a table nor a key with a value: " $0) }
+END {
+  if (failed) exit 1
+  end_file()
+  if (profiles == "") { print "kernel_profiles.awk: no profile was given" > "/dev/stderr"; exit 1 }
+  print "constexpr KernelProfile profiles[] = {\n" profiles "};\n\n}  // namespace\n"
+  print "std::span<const KernelProfile> kernel_profiles() {\n  return profiles;\n}\n\n}  // namespace tilescope"
+}

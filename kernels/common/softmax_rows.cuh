@@ -1,0 +1,73 @@
+// What the softmaxes of one row a block share: the row, its passes and its launch. Keys come in tiles of 128.
+//
+//   Each pass fetches the row again, past the L1, because that is the point: softmax_safe, softmax_online and softmax_fused
+//   read every element of S 3, 2 and 1 times.
+//   Rows of S and P are `pitch` elements apart, see row_pitch() in sim/core/tensor.h. What is after the last key of S is -inf,
+//   which changes neither maximum nor sum and comes out as 0.
+#pragma once
+
+#include "kernels/standard/rows_kernel.cuh"
+
+namespace tilescope::device {
+
+struct LadderArguments {
+  const void* s;
+  const void* v;
+  void* p;
+  void* o;
+  int seq_q, seq_kv, pitch;
+  int heads, kv_heads;
+};
+
+inline constexpr int ladder_threads = 128, ladder_keys = 128;
+
+/// The row that a block owns.
+template <class T>
+struct LadderRow {
+  const T* s;
+  T* p;
+  int pitch;
+
+  __device__ __forceinline__ explicit LadderRow(const LadderArguments& arguments) : pitch(arguments.pitch) {
+    const std::int64_t start = (static_cast<std::int64_t>(blockIdx.y) * arguments.seq_q + blockIdx.x) * pitch;
+    s = static_cast<const T*>(arguments.s) + start;
+    p = static_cast<T*>(arguments.p) + start;
+  }
+  /// One pass: visit(score in powers of two) for every element that falls to this thread.
+  template <class Visit>
+  __device__ __forceinline__ void pass(Visit visit) const {
+    for_each_piece(pitch, threadIdx.x, ladder_threads, [&](int c) {
+      Piece<T> piece;
+      piece.fetch(s + c);
+#pragma unroll
+      for (int i = 0; i < piece.size; ++i) visit(to_float(piece.value[i]) * log2_e);
+    });
+  }
+  /// The last pass: P = exp(S - m) / l.
+  __device__ __forceinline__ void write(MaxSum all) const {
+    const float inverse = all.sum == 0.f ? 0.f : 1.f / all.sum, most = all.max == minus_infinity() ? 0.f : all.max;
+    for_each_piece(pitch, threadIdx.x, ladder_threads, [&](int c) {
+      Piece<T> piece;
+      piece.fetch(s + c);
+#pragma unroll
+      for (int i = 0; i < piece.size; ++i)
+        piece.value[i] = from_float<T>(exp2_fast(to_float(piece.value[i]) * log2_e - most) * inverse);
+      piece.write(p + c);
+    });
+  }
+};
+
+/// One block a row; `shared_bytes` is dynamic.
+inline PlannedLaunch plan_row_softmax(const AttentionProblem& problem, const DeviceTensors& tensors, const void* function,
+                                      std::int64_t shared_bytes) {
+  LadderArguments arguments{};
+  arguments.s = tensors.s;
+  arguments.v = tensors.v;
+  arguments.p = tensors.p;
+  arguments.o = tensors.o;
+  set_lengths_and_heads(arguments, problem);
+  arguments.pitch = static_cast<int>(row_pitch(problem.seq_kv, problem.dtype));
+  return planned("softmax", function, {problem.seq_q, problem.query_planes(), 1}, ladder_threads, shared_bytes, arguments);
+}
+
+}  // namespace tilescope::device

@@ -1,0 +1,13 @@
+// Handles of the compiled flash2_descending kernels. One source file a type, so that they compile side by side.
+#pragma once
+
+#include "kernels/flash2/flash2_variants.h"
+
+namespace tilescope {
+
+Flash2Variant flash2_descending_fp16_d64(bool causal);
+Flash2Variant flash2_descending_fp16_d128(bool causal);
+Flash2Variant flash2_descending_bf16_d64(bool causal);
+Flash2Variant flash2_descending_bf16_d128(bool causal);
+
+}  // namespace tilescope

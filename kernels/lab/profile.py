@@ -1,0 +1,251 @@
+#!/usr/bin/env python3
+"""Writes kernels/<id>/profile.toml from the compiled kernels: registers, shared memory, spills, stalls, instructions by pipe.
+
+Usage: profile.py [--check] [ID...]     all kernels where no id is given
+  Needs nvcc (on PATH, or NVCC=...). With cuobjdump beside it, instructions are counted by pipe too; without it, the counts of
+  builds whose machine code has not changed are kept, and those of others are left out with a warning.
+  --check writes nothing, and exits with 1 where a file differs from the compiled kernel.
+What a file holds after the line "# Read by hand" is kept as it is.
+kernels/common/profile.toml holds only such rows, for what several kernels share.
+"""
+import argparse
+import hashlib
+import os
+import pathlib
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+ARCHITECTURE = "sm_90"
+FLAGS = ["-std=c++20", "-O3", "-DNDEBUG", f"-arch={ARCHITECTURE}", "-cubin"]
+MARK = "# Read by hand"
+
+# The launches of each kernel: name of the launch, name of the device function. A launch that another kernel's row compiles is not
+# here; the part that is read by hand names it.
+LAUNCHES = {
+    "matmul_naive": {"product": "matmul_naive_kernel"},
+    "matmul_tiled": {"product": "scores_kernel"},
+    "softmax_safe": {"softmax": "softmax_safe_kernel"},
+    "softmax_online": {"softmax": "softmax_online_kernel"},
+    "softmax_fused": {"softmax": "softmax_fused_kernel"},
+    "standard": {"softmax": "rows_kernel", "output": "output_kernel"},
+    "flash1": {"attention": "flash1_kernel"},
+    "flash2": {"attention": "flash2_kernel"},
+    "flash2_descending": {"attention": "flash2_kernel"},
+}
+
+# Pipes by the first word of an instruction. What is not here is counted as "other".
+PIPES = {
+    "tensor": {"HMMA", "IMMA", "QGMMA", "HGMMA"},
+    "fp32": {"FADD", "FMUL", "FFMA", "HADD2", "HMUL2", "HFMA2", "IMAD"},
+    "alu": {"FMNMX", "FSEL", "FSETP", "FSET", "ISETP", "IADD3", "VIADD", "VIMNMX", "IABS", "LEA", "LOP3", "PLOP3", "PRMT", "SEL", "SHF",
+            "MOV", "F2FP", "I2FP", "P2R", "R2P", "CS2R", "HMNMX2", "VIADDMNMX"},
+    "special": {"MUFU", "F2I", "I2F", "F2F", "I2I", "POPC", "FLO", "S2R", "S2UR", "R2UR"},
+    "memory": {"LDG", "STG", "LDS", "STS", "LDSM", "STSM", "LDL", "STL", "LDC", "LDGSTS", "LDGDEPBAR", "SYNCS", "SHFL", "ATOM", "ATOMG",
+               "RED", "REDUX", "ARRIVES"},
+    "control": {"BRA", "BRX", "BSSY", "BSYNC", "BREAK", "CALL", "RET", "EXIT", "BAR", "DEPBAR", "WARPSYNC", "VOTE", "NOP", "NANOSLEEP",
+                "YIELD", "ELECT", "ENDCOLLECTIVE", "MEMBAR", "ERRBAR", "CCTL"},
+    "uniform": {"UMOV", "UIADD3", "UIMAD", "ULEA", "ULOP3", "USEL", "USHF", "UISETP", "ULDC", "UP2UR", "UPLOP3", "USETP", "UPRMT", "UF2F"},
+}
+PIPE_OF = {word: pipe for pipe, words in PIPES.items() for word in words}
+UNKNOWN = set()  # instructions that were seen and are in no pipe
+
+
+class Fail(Exception):
+    pass
+
+
+def sections(cubin):
+    """Yields (name, content) of each section of an ELF file."""
+    offset, = struct.unpack_from("<Q", cubin, 40)
+    count, names_index = struct.unpack_from("<HH", cubin, 60)
+    headers = [struct.unpack_from("<IIQQQQIIQQ", cubin, offset + 64 * i) for i in range(count)]
+    names = cubin[headers[names_index][4]:][:headers[names_index][5]]
+    for header in headers:
+        name = names[header[0]:names.index(b"\0", header[0])].decode()
+        no_bits = header[1] == 8
+        yield name, b"" if no_bits else cubin[header[4]:header[4] + header[5]]
+
+
+def max_threads(info):
+    """Threads of a block from .nv.info: the attribute MAX_THREADS, which __launch_bounds__ sets."""
+    at = 0
+    while at + 4 <= len(info):
+        form, attribute, size = struct.unpack_from("<BBH", info, at)
+        if form == 4 and attribute == 5:
+            x, y, z = struct.unpack_from("<III", info, at + 4)
+            return x * y * z
+        at += 4 + (size if form == 4 else 0)
+    raise Fail("a kernel has no __launch_bounds__")
+
+
+def executed(text):
+    """The instructions of a function, without the NOPs that fill its section up: 128-bit words as (low, high)."""
+    words = [struct.unpack_from("<QQ", text, at) for at in range(0, len(text), 16)]
+    nop = 0x918
+    while words and words[-1][0] & 0xfff == nop:
+        words.pop()
+    return words
+
+
+def stall_of(word):
+    """Cycles that the compiler lets pass before the next instruction: bits 105 to 108 (Volta to Hopper)."""
+    return word[1] >> 41 & 15
+
+
+def resource_usage(log):
+    """Maps each function in the output of ptxas -v to registers, shared memory, stack and spills."""
+    found = {}
+    for part in log.split("Compiling entry function '")[1:]:
+        name = part.split("'")[0]
+        stack, stores, loads = map(int, re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", part).groups())
+        shared = re.search(r"(\d+) bytes smem", part)
+        found[name] = {"registers": int(re.search(r"Used (\d+) registers", part)[1]),
+                       "static_shared_bytes": int(shared[1]) if shared else 0, "local_bytes": stack,
+                       "spill_store_bytes": stores, "spill_load_bytes": loads}
+    return found
+
+
+def by_pipe(cubin_path, cuobjdump):
+    """Maps each function to its instructions by pipe."""
+    listing = subprocess.run([cuobjdump, "-sass", cubin_path], check=True, capture_output=True, text=True).stdout
+    counts = {}
+    for part in listing.split("Function : ")[1:]:
+        name = part.split()[0]
+        words = re.findall(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_]*)", part)
+        while words and words[-1] == "NOP":
+            words.pop()
+        pipes = dict.fromkeys([*PIPES, "other"], 0)
+        for word in words:
+            pipes[PIPE_OF.get(word, "other")] += 1
+        UNKNOWN.update(set(words) - set(PIPE_OF))
+        counts[name] = pipes
+    return counts
+
+
+def compile_one(nvcc, source, folder):
+    out = pathlib.Path(folder) / (source.stem + ".cubin")
+    run = subprocess.run([nvcc, *FLAGS, "-Xptxas", "-v", f"-I{ROOT}", "-o", out, source], capture_output=True, text=True)
+    if run.returncode != 0:
+        raise Fail(f"{source.relative_to(ROOT)} does not compile:\n{run.stderr}")
+    return out, run.stderr + run.stdout
+
+
+def builds_of(kernel, nvcc, cuobjdump, folder):
+    """Every plain build of the kernel's launches, sorted."""
+    sources = [s for s in sorted((ROOT / "kernels" / kernel).glob("*.cu")) if "_probed" not in s.stem]
+    builds = []
+    for source in sources:
+        cubin_path, log = compile_one(nvcc, source, folder)
+        cubin = cubin_path.read_bytes()
+        parts = dict(sections(cubin))
+        used = resource_usage(log)
+        pipes = by_pipe(cubin_path, cuobjdump) if cuobjdump else {}
+        for symbol, figures in used.items():
+            launch = next((launch for launch, function in LAUNCHES[kernel].items() if f"{len(function)}{function}I" in symbol), None)
+            if launch is None or "5Probe" in symbol:
+                continue
+            text = parts[".text." + symbol]
+            words = executed(text)
+            dim, causal = re.search(r"Li(\d+)E", symbol), re.search(r"Lb([01])E", symbol)
+            build = {"launch": launch, "dtype": "fp16" if "6__half" in symbol else "bf16"}
+            if dim:
+                build["head_dim"] = int(dim[1])
+            if causal:
+                build["causal"] = causal[1] == "1"
+            build["threads"] = max_threads(parts[".nv.info." + symbol])
+            build.update(figures)
+            build["instructions"] = len(words)
+            build["stall_cycles"] = sum(map(stall_of, words))
+            if symbol in pipes:
+                build["by_pipe"] = "{ " + ", ".join(f"{pipe} = {n}" for pipe, n in pipes[symbol].items()) + " }"
+            build["code"] = hashlib.sha256(text).hexdigest()[:16]
+            builds.append(build)
+    return sorted(builds, key=lambda b: [str(b.get(k, "")).zfill(4) for k in ("launch", "dtype", "head_dim", "causal")])
+
+
+def as_toml(value):
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int) or value.startswith("{"):
+        return str(value)
+    return f'"{value}"'
+
+
+def kept_pipes(text):
+    """Instructions by pipe that an earlier run wrote, by the hash of the machine code."""
+    kept = {}
+    for part in text.split("[[build]]")[1:]:
+        pipe, code = re.search(r"^by_pipe = (.*)$", part, re.M), re.search(r'^code = "(.*)"$', part, re.M)
+        if pipe and code:
+            kept[code[1]] = pipe[1]
+    return kept
+
+
+def profile_text(kernel, builds, compiler, before):
+    kept = kept_pipes(before)
+    text = f"# What the compiler made of {kernel}, one [[build]] for each compiled function. Written by kernels/lab/profile.py.\n"
+    text += "# Dynamic shared memory depends on the problem, and is in the kernel table. Stalls and instructions are of the code, not of a run.\n"
+    text += f'compiler = "{compiler}"\narchitecture = "{ARCHITECTURE}"\n'
+    for build in builds:
+        if "by_pipe" not in build and build["code"] in kept:
+            code = build.pop("code")
+            build["by_pipe"], build["code"] = kept[code], code
+        text += "\n[[build]]\n" + "".join(f"{key} = {as_toml(value)}\n" for key, value in build.items())
+    by_hand = before.find(MARK)
+    return text + ("\n" + before[by_hand:] if by_hand >= 0 else "")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 where a file differs")
+    parser.add_argument("ids", nargs="*", metavar="ID")
+    arguments = parser.parse_args()
+    unknown = [id for id in arguments.ids if id not in LAUNCHES]
+    if unknown:
+        raise Fail(f"there is no kernel {unknown[0]}: there are {', '.join(LAUNCHES)}")
+    nvcc = os.environ.get("NVCC") or shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
+    if not os.access(nvcc, os.X_OK):
+        raise Fail("nvcc was not found: put it on PATH, or set NVCC")
+    cuobjdump = shutil.which("cuobjdump") or shutil.which("cuobjdump", path=str(pathlib.Path(nvcc).parent))
+    version = subprocess.run([nvcc, "--version"], check=True, capture_output=True, text=True).stdout
+    compiler = "nvcc " + re.search(r"V(\d+\.\d+\.\d+)", version)[1]
+    differ = []
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
+        def one(kernel):
+            own = pathlib.Path(folder) / kernel
+            own.mkdir()
+            return builds_of(kernel, nvcc, cuobjdump, own)
+        ids = arguments.ids or list(LAUNCHES)
+        for kernel, builds in zip(ids, pool.map(one, ids)):
+            if not builds:
+                raise Fail(f"{kernel} has no compiled function: is its row in LAUNCHES right?")
+            path = ROOT / "kernels" / kernel / "profile.toml"
+            before = path.read_text() if path.exists() else ""
+            text = profile_text(kernel, builds, compiler, before)
+            without = sum("by_pipe" not in build for build in builds)
+            if without:
+                print(f"{kernel}: {without} builds without instructions by pipe, since there is no cuobjdump here", file=sys.stderr)
+            if text == before:
+                continue
+            differ.append(kernel)
+            if arguments.check:
+                print(f"kernels/{kernel}/profile.toml is not what {compiler} makes of the kernel: run kernels/lab/profile.py")
+            else:
+                path.write_text(text)
+                print(f"kernels/{kernel}/profile.toml")
+    if UNKNOWN:
+        print(f"instructions of no known pipe: {', '.join(sorted(UNKNOWN))}", file=sys.stderr)
+    return 1 if arguments.check and differ else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except Fail as error:
+        sys.exit(f"profile.py: {error}")

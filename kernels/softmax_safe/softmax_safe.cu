@@ -1,0 +1,37 @@
+// softmax_safe: three passes over a row: maximum, sum, result.
+#include "kernels/common/softmax_rows.cuh"
+
+namespace tilescope {
+
+namespace device {
+
+/// Three passes: the maximum, the sum, the result.
+template <class T>
+__global__ __launch_bounds__(ladder_threads) void softmax_safe_kernel(const LadderArguments arguments) {
+  __shared__ float scratch[32];  // 8 are used; shared memory comes in units of 128 bytes
+  const LadderRow<T> row(arguments);
+  MaxSum maximum, sum;
+  row.pass([&](float x) { maximum.max = fmaxf(maximum.max, x); });
+  maximum = merged(maximum, scratch, threadIdx.x / 32, 0, 4);
+  sum.max = maximum.max;
+  const float most = sum.max == minus_infinity() ? 0.f : sum.max;
+  row.pass([&](float x) { sum.sum += exp2_fast(x - most); });
+  row.write(merged(sum, scratch, threadIdx.x / 32, 0, 4));
+}
+
+}  // namespace device
+
+/// P = softmax(S) by rows, three passes: maximum, sum, result.
+/// Shapes   s,p [B,Hq,Nq,Nk], rows pitch = row_pitch(Nk) elements apart, the pad of S -inf
+/// Types    fp16 or bf16; sums fp32
+/// Traffic  l2_to_sm = 3 B Hq Nq pitch * 2 bytes     sm_to_l2 = B Hq Nq pitch * 2 bytes
+/// Source   arXiv:1805.02867, Algorithm 2
+LaunchPlan plan_softmax_safe(const AttentionProblem& problem, const DeviceTensors& tensors) {
+  return {device::plan_row_softmax(problem, tensors,
+                                   problem.dtype == DataType::fp16
+                                       ? reinterpret_cast<const void*>(&device::softmax_safe_kernel<device::half_type>)
+                                       : reinterpret_cast<const void*>(&device::softmax_safe_kernel<device::bfloat_type>),
+                                   0)};
+}
+
+}  // namespace tilescope

@@ -1,0 +1,71 @@
+// Sentence: what is wrong, as a pattern with its values, so that the command line and the window each put it into their own words.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace tilescope {
+
+/// A setting of a request. The command line writes `--seq` for it, the window `N`.
+enum class Setting : std::uint8_t {
+  batch,
+  heads,
+  kv_heads,
+  seq,
+  seq_kv,
+  head_dim,
+  dtype,
+  causal,
+  pass,
+  algorithm,
+  block_q,
+  block_kv,
+  stages,
+  blocks_per_sm,
+  key_order,
+  suite,
+  set
+};
+
+/// "seq", "block_q": the name of a setting in JSON, and in a sentence that nobody has put into other words.
+std::string_view to_string(Setting setting);
+
+class Sentence {
+ public:
+  using Value = std::variant<std::int64_t, double, std::string, Setting>;
+
+  Sentence() = default;
+  /// A sentence in words of its own: it reads the same everywhere.
+  Sentence(std::string words) : pattern_(std::move(words)) {}
+  Sentence(const char* words) : pattern_(words) {}
+
+  /// A pattern of {fmt} with its values; refuse() checks it at compile time.
+  Sentence(std::string_view pattern, std::vector<Value> values)
+      : pattern_(pattern), values_(std::move(values)), is_pattern_(true) {}
+
+  /// The same with `where` before it: "line 3 of the suite: ".
+  Sentence after(std::string_view where) const;
+
+  bool empty() const { return pattern_.empty(); }
+
+  /// With the settings named as in JSON.
+  std::string text() const;
+  /// `name` returns the text of a setting, `translate` the pattern in another language.
+  std::string text(const std::function<std::string(Setting)>& name,
+                   const std::function<std::string(const std::string&)>& translate = nullptr) const;
+  operator std::string() const { return text(); }
+  bool operator==(const Sentence&) const = default;
+  friend bool operator==(const Sentence& a, std::string_view b) { return a.text() == b; }
+
+ private:
+  std::string pattern_;
+  std::vector<Value> values_;
+  bool is_pattern_ = false;
+};
+
+}  // namespace tilescope

@@ -1,0 +1,94 @@
+// What the compiler made of each kernel: the numbers of kernels/<id>/profile.toml, known without a toolkit.
+//
+//   kernels/<id>/profile.toml ── cmake/kernel_profiles.awk, at build time ──► kernel_profiles() ── kernel_profile("flash2") ──►
+//   programs
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "sim/core/attention_problem.h"
+
+namespace tilescope {
+
+/// What each warp of a kernel executes beside the arithmetic of an operation, counted in its machine code (SASS).
+///   instructions  all of them, on the way from one operation to the next
+///   trips         ways to shared memory that cannot overlap; round_trips: to the L2
+///   barriers      all warps of the block wait for each other
+///   alu, exps     of the instructions, those on the pipe of maxima and conversions, and on the pipe of exponentials
+///   wavefronts    what shuffles and broadcast reads take of the memory pipe
+struct Overhead {
+  int instructions = 0, trips = 0, barriers = 0, round_trips = 0, alu = 0, exps = 0, wavefronts = 0;
+
+  constexpr Overhead& operator+=(const Overhead& other) {
+    instructions += other.instructions, trips += other.trips, barriers += other.barriers, round_trips += other.round_trips;
+    alu += other.alu, exps += other.exps, wavefronts += other.wavefronts;
+    return *this;
+  }
+  friend constexpr Overhead operator+(Overhead a, const Overhead& b) { return a += b; }
+  friend constexpr Overhead operator*(Overhead a, int times) {
+    a.instructions *= times, a.trips *= times, a.barriers *= times, a.round_trips *= times;
+    a.alu *= times, a.exps *= times, a.wavefronts *= times;
+    return a;
+  }
+};
+
+/// One compiled function, as kernels/lab/profile.py read it from the cubin.
+struct KernelBuild {
+  std::string_view launch;
+  DataType dtype = DataType::fp16;
+  std::int64_t head_dim = 0;        // 0: one function for all
+  std::optional<bool> causal = {};  // none: one function for both
+  int threads = 0, registers = 0;
+  std::int64_t static_shared_bytes = 0;
+  std::int64_t local_bytes = 0;  // stack of a thread
+  int spill_store_bytes = 0, spill_load_bytes = 0;
+  int instructions = 0;  // of the code
+  int stall_cycles = 0;  // sum of the stall counts that the compiler wrote beside them
+};
+
+/// What was read by hand in a launch's machine code; the names are those of KernelNeeds.
+struct LaunchReading {
+  std::string_view launch;
+  std::optional<DataType> dtype = {};
+  std::int64_t head_dim = 0;
+  double waiting = 0;
+  int setup_instructions = 0, setup_trips = 0;
+  double multiply_add_instructions = 0;
+};
+
+/// Overhead of one operation, read by hand in the machine code.
+struct OverheadReading {
+  std::string_view launch, at;  // "attention", "store"
+  std::int64_t head_dim = 0;
+  int times = 1;  // an element executes the instructions of the operation so often
+  Overhead what;
+};
+
+/// The head dimension of the kernel that runs this problem; of the nearest one where none does: 64 up to 64, and 128 above.
+std::int64_t compiled_head_dim(const AttentionProblem& problem);
+
+struct KernelProfile {
+  std::string_view id;
+  std::span<const KernelBuild> builds;
+  std::span<const LaunchReading> readings;
+  std::span<const OverheadReading> overheads;
+
+  /// Returns the function that a launch runs. fp32 has no kernel: it gets the build of the type that takes more registers.
+  const KernelBuild& build(std::string_view launch, const AttentionProblem& problem) const;
+  /// The same for what was read by hand; fp32 gets the reading of fp16.
+  const LaunchReading& reading(std::string_view launch, const AttentionProblem& problem) const;
+  const OverheadReading& overhead_reading(std::string_view launch, std::string_view at, const AttentionProblem& problem) const;
+  const Overhead& overhead(std::string_view launch, std::string_view at, const AttentionProblem& problem) const {
+    return overhead_reading(launch, at, problem).what;
+  }
+};
+
+/// One row a profile.toml, sorted by id; "common" has what several kernels share.
+std::span<const KernelProfile> kernel_profiles();
+const KernelProfile& kernel_profile(std::string_view id);
+
+}  // namespace tilescope

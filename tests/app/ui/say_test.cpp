@@ -1,0 +1,34 @@
+// Refusals of the model in the window's words and the command line's.
+#include <doctest/doctest.h>
+
+#include "app/cli/command_words.h"
+#include "app/ui/say.h"
+#include "sim/core/refuse.h"
+
+using namespace tilescope;
+
+TEST_CASE("say: the window and the command line name a setting each in their own words") {
+  const Sentence sentence =
+      refuse("{} is {}: use a smaller {} or {}", Setting::kv_heads, 4, Setting::seq, Setting::block_kv).sentence;
+  CHECK(sentence.text() == "kv_heads is 4: use a smaller seq or block_kv");
+  CHECK(say(sentence) == "key heads is 4: use a smaller N or Bc");
+  CHECK(command_words(sentence) == "--kv-heads is 4: use a smaller --seq or --block-kv");
+}
+
+TEST_CASE("say: a sentence without a pattern stays as it is") {
+  CHECK(say(Sentence("there is no file 'a{}b'")) == "there is no file 'a{}b'");
+  CHECK(say(Sentence()).empty());
+}
+
+TEST_CASE("say: a sentence keeps its settings behind the name of its file") {
+  const Sentence sentence = refuse("{} is {}", Setting::batch, 0).sentence.after("a{b}: ");
+  CHECK(say(sentence) == "a{b}: B is 0");
+  CHECK(command_words(sentence) == "a{b}: --batch is 0");
+}
+
+TEST_CASE("say: a number and its unit stay on one line") {
+  CHECK(say(Sentence("a block needs 300 KiB, an SM has 227 KiB")) == "a block needs 300\u00A0KiB, an SM has 227\u00A0KiB");
+  CHECK(with_units_kept("1.5 G to 76.8 T is possible.") == "1.5\u00A0G to 76.8\u00A0T is possible.");
+  CHECK(with_units_kept("keys 4 and N 8, 12 %") == "keys 4 and N 8, 12\u00A0%");
+  CHECK(with_units_kept("launch 2 sums 16 rows; of 3 Bytes") == "launch 2 sums 16 rows; of 3 Bytes");
+}

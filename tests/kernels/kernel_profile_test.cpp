@@ -1,0 +1,79 @@
+// The profiles of the kernels, held against what ran on the GPUs that were recorded.
+#include "sim/programs/kernel_profile.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <string>
+
+#include "kernels/kernel_table.h"
+#include "kernels/measure/bundle.h"
+
+using namespace tilescope;
+
+namespace {
+
+MeasurementBundle recorded_bundle(const std::string& gpu) {
+  std::ifstream file(TILESCOPE_SOURCE_DIR "/assets/measured/" + gpu + ".json");
+  const Result<MeasurementBundle> bundle = bundle_from_json(std::string(std::istreambuf_iterator<char>(file), {}));
+  REQUIRE_MESSAGE(bundle, bundle.error().sentence);
+  return *bundle;
+}
+
+bool has_profile(std::string_view id) {
+  const auto all = kernel_profiles();
+  return std::any_of(all.begin(), all.end(), [&](const KernelProfile& profile) { return profile.id == id; });
+}
+
+}  // namespace
+
+TEST_CASE("profile: every recorded launch has the registers, threads and shared memory of its kernel's profile") {
+  for (const char* gpu : {"h200", "h100"}) {
+    std::set<std::string> kernels;
+    for (const MeasuredCase& recorded : recorded_bundle(gpu).cases) {
+      const KernelInfo& kernel = **find_kernel(recorded.kernel);
+      if (kernel.is_library) continue;
+      kernels.insert(recorded.kernel);
+      CAPTURE(gpu);
+      CAPTURE(recorded.kernel);
+      CAPTURE(recorded.problem.head_dim);
+      CAPTURE(to_string(recorded.problem.dtype));
+      const std::vector<LaunchNeeds> needs = kernel.needs(recorded.problem);
+      REQUIRE(recorded.launches.size() == needs.size());
+      for (std::size_t i = 0; i < needs.size(); ++i) {
+        CHECK(recorded.launches[i].name == needs[i].name);
+        CHECK(recorded.launches[i].registers == needs[i].registers);
+        CHECK(recorded.launches[i].threads == needs[i].threads);
+        CHECK(recorded.launches[i].shared_bytes == needs[i].shared_bytes);
+      }
+    }
+    for (const KernelInfo& kernel : kernel_table())
+      if (!kernel.is_library && kernel.variant_of.empty()) CHECK_MESSAGE(kernels.contains(std::string(kernel.id)), kernel.id);
+  }
+}
+
+TEST_CASE("profile: every kernel of ours has one, with each type and head dimension") {
+  for (const KernelInfo& kernel : kernel_table()) {
+    if (kernel.is_library) continue;
+    CAPTURE(kernel.id);
+    REQUIRE(has_profile(kernel.id));
+    for (const KernelBuild& build : kernel_profile(kernel.id).builds) {
+      CHECK(build.registers <= 255);
+      CHECK(build.instructions > 0);
+      CHECK(build.stall_cycles > build.instructions);
+      if (kernel.variant_of.empty()) CHECK(build.spill_store_bytes + build.spill_load_bytes + build.local_bytes == 0);
+    }
+    for (const DataType type : {DataType::fp16, DataType::bf16})
+      for (const std::int64_t d : {64, 128})
+        for (const bool causal : {false, true}) {
+          AttentionProblem problem;
+          problem.dtype = type;
+          problem.head_dim = d;
+          problem.causal = causal;
+          for (const LaunchNeeds& needs : kernel.needs(problem)) CHECK(needs.registers > 0);
+        }
+  }
+}

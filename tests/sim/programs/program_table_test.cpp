@@ -1,0 +1,34 @@
+// The table of programs: what every row refuses, and what the window and the command line read in it.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "sim/programs/tile_program.h"
+#include "tests/sim/test_gpus.h"
+
+using namespace tilescope;
+
+TEST_CASE("program table: every program refuses a tile that is none, and names the value and the limit") {
+  const GpuSpec gpu = toy_gpu();
+  AttentionProblem problem;
+  problem.seq_q = problem.seq_kv = 64;
+  const auto refusal = [&](const ProgramInfo& info, const ProgramTile& tile) {
+    const auto made = info.make(problem, tile, gpu);
+    return made ? std::string() : made.error().sentence.text();
+  };
+  for (const ProgramInfo& info : program_table()) {
+    CAPTURE(info.id);
+    CHECK(refusal(info, {0, 16}) == "block_q is 0: it must be 1 to 4096");
+    CHECK(refusal(info, {16, TileShape::most_rows + 1}) == "block_kv is 4097: it must be 1 to 4096");
+    CHECK(refusal(info, {16, 16, ProgramTile::most_stages + 1}) == "stages is 9: it must be 1 to 8");
+    CHECK(refusal(info, {16, 16, -1}) == "stages is -1: it must be 1 to 8");
+    CHECK(refusal(info, info.default_tile(problem, gpu)).empty());
+  }
+}
+
+TEST_CASE("program table: a row has a button and a tooltip, or neither") {
+  const auto table = program_table();
+  CHECK(std::any_of(table.begin(), table.end(), [](const ProgramInfo& info) { return !info.button.empty(); }));
+  for (const ProgramInfo& info : table) CHECK(info.button.empty() == info.tooltip.empty());
+}
