@@ -87,12 +87,12 @@ void Machine::schedule_block(Resident& block, std::int64_t number) {
 }
 
 void Machine::start_block(int sm, Resident& block, double time, WaitCause cause) {
-  const std::int64_t number = sequence_.at(next_block_++);
+  const std::int64_t number = first_block_ + sequence_.at(next_block_++);
   // Blocks are given out one after another, wherever they go.
   time = std::max(time, next_start_);
   next_start_ = time + gpu_.launch_block_cycles;
-  block.run =
-      recorder_.begin_run({launch_, sm, static_cast<std::int32_t>(block.slot / builder_.group_count()), number, time, time});
+  block.run = recorder_.begin_run(
+      {launch_, sm, static_cast<std::int32_t>(block.slot / builder_.group_count()), number, time, time, device_});
   block.focused = block.run >= 0 && recorder_.wants_intervals(sm);
   schedule_block(block, number);
   block.groups_left = builder_.group_count();
@@ -372,17 +372,19 @@ double Machine::part_done() const {
   return blocks / static_cast<double>(blocks_);
 }
 
-Result<double> Machine::run_launch(int launch, int blocks_per_sm, double start, const Progress& progress, double done_before,
-                                   double share) {
+void Machine::begin_launch(int launch, int blocks_per_sm, double start, std::int64_t first, std::int64_t count) {
   launch_ = launch;
-  const KernelNeeds& needs = program_.launches()[static_cast<std::size_t>(launch)].needs;
-  builder_.begin_launch(needs);
+  const LaunchSpec& spec = program_.launches()[static_cast<std::size_t>(launch)];
+  builder_.begin_launch(spec.needs);
   warps_a_scheduler_.clear();
   for (std::size_t group = 0; group < builder_.group_count(); ++group)
     warps_a_scheduler_.push_back(builder_.warps_of(group) / gpu_.sm_quarters);
-  blocks_ = program_.launches()[static_cast<std::size_t>(launch)].blocks();
+  first_block_ = first;
+  blocks_ = count;
   const AttentionProblem& problem = program_.problem();
-  sequence_ = BlockSequence(block_order_, blocks_, problem.query_planes(), planes_that_fit(problem, gpu_));
+  // A part of a launch need not be whole planes, which the other orders go by.
+  const BlockOrder order = count == spec.blocks() ? block_order_ : BlockOrder::launch;
+  sequence_ = BlockSequence(order, blocks_, problem.query_planes(), planes_that_fit(problem, gpu_));
   next_block_ = finished_ = 0;
   next_start_ = start;
   launch_end_ = start;
@@ -400,7 +402,7 @@ Result<double> Machine::run_launch(int launch, int blocks_per_sm, double start, 
     }
   }
   const std::size_t groups = builder_.group_count();
-  are_crowded_ = blocks_per_sm * groups > 1;
+  are_crowded_ = static_cast<std::size_t>(blocks_per_sm) * groups > 1;
   // The first wave goes round the SMs; after it a block goes where a slot is free first.
   for (std::size_t slot = 0; slot < static_cast<std::size_t>(blocks_per_sm) && next_block_ < blocks_; ++slot) {
     if (const std::int64_t left = blocks_ - next_block_; left < static_cast<std::int64_t>(sms_.size())) {
@@ -414,38 +416,49 @@ Result<double> Machine::run_launch(int launch, int blocks_per_sm, double start, 
   next_of_sm_.assign(sms_.size(), nullptr);
   order_.reset(sms_.size());
   for (std::size_t sm = 0; sm < sms_.size(); ++sm) order_.set(sm, run_ahead(static_cast<int>(sm)));
+}
 
+void Machine::go_on_with_event() {
+  const double time = order_.time();
+  const std::size_t number = order_.sm();
+  const auto sm = static_cast<int>(number);
+  Sm& owner = sms_[number];
+  if (time >= binade_end_) begin_binade(time);
+  double next = 0;
+  if (owner.stretch < 0 || !replay(sm, time, next)) {
+    Resident& block = *next_of_sm_[number];
+    const bool loads = block.next == Next::load;
+    if (loads)
+      load(sm, block, time);
+    else if (block.next == Next::finish)
+      finish(sm, block, time);
+    else
+      store(sm, block, time);
+    if (block.next != Next::nothing) refresh(owner, block);
+    if (!loads) owner.stretch = -1;
+    next = loads ? go_on(sm, time) : run_ahead(sm);
+  }
+  order_.set(number, next);
+}
+
+Result<double> Machine::end_launch() const {
+  if (finished_ != blocks_) return deadlock();
+  return launch_end_;
+}
+
+Result<double> Machine::run_launch(int launch, int blocks_per_sm, double start, const Progress& progress, double done_before,
+                                   double share) {
+  begin_launch(launch, blocks_per_sm, start, 0, program_.launches()[static_cast<std::size_t>(launch)].blocks());
   auto last_call = std::chrono::steady_clock::now();
-  for (int events = 1;; ++events) {
-    const double time = order_.time();
-    if (time == never) break;
-    const std::size_t turn = order_.sm();
-    const auto sm = static_cast<int>(turn);
-    Sm& owner = sms_[turn];
-    if (time >= binade_end_) begin_binade(time);
-    double next = 0;
-    if (owner.stretch < 0 || !replay(sm, time, next)) {
-      Resident& block = *next_of_sm_[turn];
-      const bool loads = block.next == Next::load;
-      if (loads)
-        load(sm, block, time);
-      else if (block.next == Next::finish)
-        finish(sm, block, time);
-      else
-        store(sm, block, time);
-      if (block.next != Next::nothing) refresh(owner, block);
-      if (!loads) owner.stretch = -1;
-      next = loads ? go_on(sm, time) : run_ahead(sm);
-    }
-    order_.set(turn, next);
+  for (int events = 1; next_event() != never; ++events) {
+    go_on_with_event();
     if (!progress || events % events_between_looks != 0) continue;
     const auto now = std::chrono::steady_clock::now();
     if (now - last_call < between_calls) continue;
     last_call = now;
     if (!progress(done_before + share * part_done())) return Error{"the simulation was cancelled", Error::Kind::cancelled};
   }
-  if (finished_ != blocks_) return deadlock();
-  return launch_end_;
+  return end_launch();
 }
 
 }  // namespace tilescope

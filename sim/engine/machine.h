@@ -52,6 +52,18 @@ class Machine {
   Result<double> run_launch(int launch, int blocks_per_sm, double start, const Progress& progress, double done_before,
                             double share);
 
+  // The same, event by event, for machines that share something: the one whose event is next goes on.
+  /// Begins a launch with the blocks [first, first + count) of it.
+  void begin_launch(int launch, int blocks_per_sm, double start, std::int64_t first, std::int64_t count);
+  /// When the next event is; infinite where none is left.
+  double next_event() const { return order_.time(); }
+  void go_on_with_event();
+  /// When the last block ended.
+  /// Errors  blocks that wait for ever
+  Result<double> end_launch() const;
+  /// Whose SMs these are: blocks are recorded as that device's.
+  void set_device(DeviceId device) { device_ = device; }
+
   /// Loads after which an SM went on by a stretch that it had gone through before.
   std::int64_t replayed_loads() const { return replayed_; }
 
@@ -231,7 +243,8 @@ class Machine {
   // The launch that is running.
   int launch_ = 0;
   BlockSequence sequence_{BlockOrder::launch, 1, 1, 1};
-  std::int64_t blocks_ = 0, next_block_ = 0, finished_ = 0;
+  DeviceId device_;
+  std::int64_t first_block_ = 0, blocks_ = 0, next_block_ = 0, finished_ = 0;
   std::vector<double> warps_a_scheduler_;  // of each group of a block
   bool are_crowded_ = false;               // more than one on an SM
   double launch_end_ = 0;

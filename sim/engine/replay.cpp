@@ -17,7 +17,9 @@ constexpr std::uint64_t is_ahead = 1, is_oldest = 2, one_signal = 4;
 
 bool Machine::key_of(const Sm& sm, double time, StretchKey& key) {
   const auto from_time = [time](double moment) { return moment > time ? moment - time : 0; };
-  key = {};
+  for (const Resident& block : sm.slots)
+    if (block.stream != nullptr && !position_of(block, block.next_load).is_known()) return false;
+  std::fill_n(key.slots.begin(), sm.slots.size(), StretchSlot{});
   std::transform(sm.free.begin(), sm.free.begin() + key.free.size(), key.free.begin(), from_time);
   key.memory_free = from_time(sm.memory_pipe.free);
   key.copies_free = from_time(sm.memory_pipe.copies_free);
@@ -27,7 +29,6 @@ bool Machine::key_of(const Sm& sm, double time, StretchKey& key) {
     if (block.stream == nullptr) continue;
     StretchSlot& slot = key.slots[i];
     slot.position = position_of(block, block.next_load);
-    if (slot.position.ahead >> 32 == 0 || static_cast<std::uint32_t>(slot.position.ahead) == 0) return false;
     slot.compute_end = from_time(block.compute_end);
     slot.load_time = from_time(load_time(block));
     slot.issue_rate = block.issue_rate;
@@ -114,13 +115,13 @@ double Machine::go_on(int sm_index, double time) {
     --resting_;
     return run_ahead(sm_index);
   }
-  recorded_ = {};
-  if (!may_replay(sm) || !key_of(sm, time, recorded_.key)) return run_ahead(sm_index);
+  StretchKey& key = recorded_.key;
+  if (!may_replay(sm) || !key_of(sm, time, key)) return run_ahead(sm_index);
   if (++looked_for_ == loads_of_a_trial) {
     if (found_ < looked_for_ / 2) resting_ = loads_of_a_rest;
     looked_for_ = found_ = 0;
   }
-  const std::int32_t number = stretches_.find(recorded_.key);
+  const std::int32_t number = stretches_.find(key);
   if (number >= 0) {
     if (before >= 0) stretches_[before].successor = number;
     return is_in_time(sm, stretches_[number], time) ? accept(sm, number, time) : run_ahead(sm_index);
@@ -130,6 +131,7 @@ double Machine::go_on(int sm_index, double time) {
     return run_ahead(sm_index);
   }
   for (std::size_t i = 0; i < sm.slots.size(); ++i) signals_at_start_[i] = sm.slots[i].next_signal;
+  recorded_ = {.key = key};
   recorded_from_ = time;
   is_recording_ = is_kept_ = true;
   const double next = run_ahead(sm_index);

@@ -1,6 +1,7 @@
 // Numbers positions, and finds stretches by key.
 #include "sim/engine/stretches.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstring>
@@ -45,23 +46,9 @@ std::vector<std::uint32_t> StretchPositions::number(std::vector<std::uint32_t> c
 void StretchPositions::add(BlockSchedule& schedule) {
   for (OperationStream& stream : schedule.groups) {
     if (stream.compute.size() > most_numbered) return;
-    std::vector<std::uint32_t> codes;
-    std::vector<OperationStream::Position> positions;
-    std::int32_t latest = 0;
     // Each is told from the one before, so that where it stands in the stream makes no difference.
-    for (const ScheduledOp& op : stream.compute) {
-      positions.push_back({0, latest});
-      codes.push_back(
-          pair(op.op_class, op.wait == OperationStream::at_once ? 0 : static_cast<std::uint32_t>(op.wait - latest + 1)));
-      if (op.wait != OperationStream::at_once) latest = op.wait;
-    }
-    codes = number(std::move(codes), operations_ahead);
-    for (std::size_t i = 0; i < codes.size(); ++i) positions[i].number = codes[i];
-    positions.emplace_back();
-    stream.positions = std::move(positions);
-
-    codes.clear();
-    latest = stream.signal(0);
+    std::vector<std::uint32_t> codes;
+    std::int32_t latest = stream.signal(0);
     for (const ScheduledAccess& load : stream.loads) {
       stream.load_positions.push_back({0, latest});
       const bool waits = load.after != OperationStream::at_once;
@@ -71,8 +58,21 @@ void StretchPositions::add(BlockSchedule& schedule) {
       if (waits && known) latest = load.after;
     }
     codes = number(std::move(codes), loads_ahead);
+    if (std::all_of(codes.begin(), codes.end(), [](std::uint32_t code) { return code == 0; })) continue;
     for (std::size_t i = 0; i < codes.size(); ++i) stream.load_positions[i].number = codes[i];
     stream.load_positions.insert(stream.load_positions.end(), 2, {});
+
+    codes.clear();
+    latest = 0;
+    for (const ScheduledOp& op : stream.compute) {
+      stream.positions.push_back({0, latest});
+      codes.push_back(
+          pair(op.op_class, op.wait == OperationStream::at_once ? 0 : static_cast<std::uint32_t>(op.wait - latest + 1)));
+      if (op.wait != OperationStream::at_once) latest = op.wait;
+    }
+    codes = number(std::move(codes), operations_ahead);
+    for (std::size_t i = 0; i < codes.size(); ++i) stream.positions[i].number = codes[i];
+    stream.positions.emplace_back();
   }
 }
 

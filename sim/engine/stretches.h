@@ -41,6 +41,7 @@ class StretchPositions {
 struct StretchPosition {
   std::uint64_t ahead = 0;   // numbers of what comes next, operations and loads; 0: not known
   std::uint64_t behind = 0;  // loads issued and signals given beyond those that were waited for
+  bool is_known() const { return ahead >> 32 != 0 && static_cast<std::uint32_t>(ahead) != 0; }
   bool operator==(const StretchPosition&) const = default;
 };
 
