@@ -1,6 +1,6 @@
 # Turns kernels/<id>/profile.toml into a C++ table: the rows that sim/programs/kernel_profile.h declares. Run at build time.
 #   awk -f kernel_profiles.awk kernels/*/profile.toml > kernel_profiles.cpp
-# Reads what kernels/lab/profile.py writes: tables in [[ ]], one "key = value" a line.
+# Reads what kernels/lab/kernel_profile.py writes: tables in [[ ]], one "key = value" a line.
 
 function fail(text) {
   print FILENAME ":" FNR ": " text > "/dev/stderr"
@@ -22,7 +22,7 @@ BEGIN {
     count = split(fields[table_names[t]], names, " ")
     for (i = 1; i <= count; ++i) known[table_names[t], names[i]] = 1
   }
-  # Kept in the file for people, and for profile.py.
+  # Kept in the file for people, and for kernel_profile.py.
   for_people = " by_pipe code source "
   print "// Generated at build time from kernels/*/profile.toml."
   print "#include \"sim/programs/kernel_profile.h\""

@@ -40,7 +40,8 @@ std::int64_t row_bytes(const AttentionProblem& p) {
 /// A launch as it was compiled, but for dynamic shared memory.
 LaunchNeeds compiled(std::string_view name, const KernelBuild& build, std::int64_t dynamic_shared_bytes, int stages,
                      int warps_sharing_rows) {
-  return {name, build.threads, build.registers, build.static_shared_bytes + dynamic_shared_bytes, stages, warps_sharing_rows};
+  return {name,   build.threads,      build.registers,  build.static_shared_bytes + dynamic_shared_bytes,
+          stages, warps_sharing_rows, build.local_bytes};
 }
 
 std::vector<LaunchNeeds> flash2_needs_of(const KernelBuild& build, const AttentionProblem& p) {

@@ -21,6 +21,7 @@ struct LaunchNeeds {
   std::int64_t shared_bytes = 0;   // static and dynamic
   int stages = 1;                  // buffers of a ring
   int warps_sharing_rows = 1;      // warps that read the same right operand, each for its own rows
+  std::int64_t local_bytes = 0;    // stack of a thread, where the compiler spills
 };
 
 struct KernelTraffic;  // kernels/kernel_traffic.h

@@ -141,7 +141,10 @@ class CommandLineBuilder {
       }
     }
     if (const std::string* given = text("--json")) line_.json = *given;
-    if (const auto sets = texts_.find("--set"); sets != texts_.end()) line_.overrides = sets->second;
+    for (const auto& [name, target] :
+         {std::pair{"--set", &line_.overrides}, {"--mask", &line_.masks}, {"--preset", &line_.presets}, {"--table", &line_.tables}})
+      if (const auto given = texts_.find(name); given != texts_.end()) *target = given->second;
+    if (const std::string* given = text("--score")) line_.score = *given;
     if (!error_ && line_.command == CommandKind::render && line_.out.empty()) return Error{"render needs --out FILE.png"};
     line_.algorithm_given = text("--algorithm") != nullptr;
     if (!error_ && line_.command == CommandKind::sweep && line_.over.empty())
@@ -195,6 +198,7 @@ class CommandLineBuilder {
     line_.block_q = whole("--block-q", 1, TileShape::most_rows);
     line_.block_kv = whole("--block-kv", 1, TileShape::most_rows);
     line_.stages = whole("--stages", 1, ProgramTile::most_stages);
+    line_.mask_block = whole("--mask-block", 1, largest_size);
     std::vector<std::string_view> orders;
     for (const BlockOrderInfo& row : block_orders()) orders.push_back(row.id);
     choice("--block-order", orders, block_order_from, line_.block_order);

@@ -29,6 +29,9 @@ struct CommandLine {
   std::optional<std::int64_t> kv_heads, seq, seq_kv, head_dim;  // absent: as heads, 64, as seq, 16, or a CSV matrix's size
   DataType dtype = DataType::fp16;
   bool causal = false;
+  std::vector<std::string> masks, presets, tables;  // as typed; tables as NAME=FILE
+  std::optional<std::string> score;
+  std::optional<std::int64_t> mask_block;
   Pass pass = Pass::forward;
   std::optional<std::int64_t> block_q, block_kv, stages;
   BlockOrder block_order = BlockOrder::launch;

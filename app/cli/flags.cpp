@@ -16,6 +16,7 @@ constexpr unsigned window = bit(CommandKind::window), simulate = bit(CommandKind
                    calibrate = bit(CommandKind::calibrate), sweep = bit(CommandKind::sweep);
 constexpr unsigned problem = window | simulate | render | sweep | measure;
 constexpr unsigned model = window | simulate | render | sweep;
+constexpr unsigned masked = simulate | render;
 constexpr unsigned values = window | render;
 constexpr unsigned picture = window | render | sweep;
 
@@ -104,6 +105,15 @@ constexpr std::array flags = {
     FlagInfo{"--head-dim", "D", "Problem", "head dimension, 1 to 256 [16]", value, problem},
     FlagInfo{"--dtype", "TYPE", "Problem", "fp16, bf16 or fp32 [fp16]; accumulation is always fp32", value, problem},
     FlagInfo{"--causal", "", "Problem", "causal mask; the last query sees every key", toggle, problem},
+    FlagInfo{"--mask", "EXPR", "Problem", "condition over b, h, q, kv: the visible keys; several must all hold [none]", repeated,
+             masked},
+    FlagInfo{"--score", "EXPR", "Problem", "what replaces the score, over score, b, h, q, kv; needs flex [score]", value, masked},
+    FlagInfo{"--preset", "NAME[:K=V,…]", "Problem", "a mask or a score change by name; listed below; may be given many times",
+             repeated, masked},
+    FlagInfo{"--table", "NAME=FILE", "Problem", "numbers for --mask and --score, from .csv or .npy; may be given many times",
+             repeated, masked},
+    FlagInfo{"--mask-block", "N", "Problem",
+             "queries and keys of a block of flex's lists [128 where the tile divides it, else the tile]", value, masked},
     FlagInfo{"--pass", "PASS", "Problem", "forward, backward or both [forward]", value, problem},
     FlagInfo{"--block-q", "BR", "Problem", "query rows of a tile [that of the program on this GPU]", value, problem},
     FlagInfo{"--block-kv", "BC", "Problem", "key rows of a tile [that of the program on this GPU]", value, problem},

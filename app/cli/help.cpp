@@ -7,6 +7,7 @@
 #include "app/cli/flags.h"
 #include "app/model/assets.h"
 #include "sim/core/gpu_spec.h"
+#include "sim/masks/presets.h"
 #include "sim/programs/tile_program.h"
 
 namespace tilescope {
@@ -38,6 +39,16 @@ std::string gpus() {
   std::string text;
   for (const std::string& id : gpu_ids()) text += (text.empty() ? "" : ", ") + id;
   return fmt::format("GPUs (--gpu): {}\n", text.empty() ? "none found; set TILESCOPE_ASSETS" : text);
+}
+
+std::string masks() {
+  std::string text = "Presets (--preset NAME:KEY=VALUE,…):\n";
+  for (const Preset& row : presets()) {
+    const std::string name = row.parameters.empty() ? std::string(row.name) : fmt::format("{}:{}", row.name, row.parameters);
+    const std::string needs = row.tables.empty() ? "" : fmt::format("; needs --table {}", row.tables);
+    text += fmt::format("  {:<28}{}{}{}\n", name, name.size() < 28 ? "" : "\n" + std::string(30, ' '), row.meaning, needs);
+  }
+  return text + "docs/masks.md has the language.\n";
 }
 
 std::string keys() {
@@ -76,6 +87,8 @@ void describe(CLI::App& app) {
         if (flag.name == "--algorithm" && takes(flag, info->kind)) text += algorithms() + "\n";
       for (const FlagInfo& flag : flag_table())
         if (flag.name == "--set" && takes(flag, info->kind)) text += gpus() + "\n" + keys() + "\n";
+      for (const FlagInfo& flag : flag_table())
+        if (flag.name == "--preset" && takes(flag, info->kind)) text += masks() + "\n";
       return text + std::string(info->examples);
     });
   }

@@ -47,12 +47,16 @@ std::string gpu_file(const CommandLine& line) {
 }
 
 std::vector<NamedFile> inputs_of(const CommandLine& line) {
-  return given({{"--gpu", gpu_file(line)},
-                {"--q", line.q_file},
-                {"--k", line.k_file},
-                {"--v", line.v_file},
-                {"--bundle", line.bundle},
-                {"--suite", line.suite == "default" ? "" : line.suite}});
+  std::vector<NamedFile> files = given({{"--gpu", gpu_file(line)},
+                                        {"--q", line.q_file},
+                                        {"--k", line.k_file},
+                                        {"--v", line.v_file},
+                                        {"--bundle", line.bundle},
+                                        {"--suite", line.suite == "default" ? "" : line.suite}});
+  for (const std::string& table : line.tables)
+    if (const std::size_t at = table.find('='); at != std::string::npos && at + 1 < table.size())
+      files.push_back({"--table", table.substr(at + 1)});
+  return files;
 }
 
 std::string shown(const std::string& path) {

@@ -13,6 +13,10 @@
 #include "kernels/measure/json_fields.h"
 #include "sim/analysis/format.h"
 #include "sim/analysis/roofline.h"
+#include "sim/core/text.h"
+#include "sim/masks/block_mask.h"
+#include "sim/masks/expression_mask.h"
+#include "sim/masks/score_change.h"
 
 namespace tilescope {
 
@@ -42,6 +46,19 @@ std::string limited_by(const Simulation& simulation, std::size_t launch) {
   return std::string(limit_name(fits->limit));
 }
 
+/// The expression of a problem's mask; empty where the mask is none of those.
+std::string mask_text(const AttentionProblem& problem) {
+  const auto* mask = dynamic_cast<const ExpressionMask*>(problem.mask.get());
+  return mask != nullptr ? mask->expression().text : std::string();
+}
+
+/// The blocks of the mask of a request: those of the lists of flex, and for other programs those that its lists would have.
+std::optional<BlockMask> masked_blocks(const Simulation& simulation) {
+  const AttentionProblem& problem = simulation.request.problem;
+  if (!problem.mask) return std::nullopt;
+  return block_mask_of(*problem.mask, problem, mask_block_of(problem, simulation.program->tile()));
+}
+
 std::string heading(const Simulation& simulation) {
   const GpuSpec& gpu = simulation.request.gpu;
   const AttentionProblem& problem = simulation.request.problem;
@@ -54,8 +71,20 @@ std::string heading(const Simulation& simulation) {
   table.row({"GPU", fmt::format("{}: {}{}", gpu.id, gpu.name, changed)});
   table.row({"problem", fmt::format("batch {}, heads {}, kv heads {}, queries {}, keys {}, head dim {}, {}, {}, {}", problem.batch,
                                     problem.heads, problem.kv_heads, format_count(problem.seq_q), format_count(problem.seq_kv),
-                                    problem.head_dim, to_string(problem.dtype), problem.causal ? "causal" : "no mask",
+                                    problem.head_dim, to_string(problem.dtype),
+                                    problem.mask     ? "masked"
+                                    : problem.causal ? "causal"
+                                                     : "no mask",
                                     to_string(problem.pass))});
+  if (const auto mask = masked_blocks(simulation)) {
+    const std::int64_t all = mask->empty_blocks + mask->partial_blocks + mask->full_blocks;
+    table.row({"mask", printable(mask_text(problem), 200)});
+    table.row(
+        {"", fmt::format("{} empty, {} partial, {} full blocks of {}x{}; {} of {} decided by analysis",
+                         format_count(mask->empty_blocks), format_count(mask->partial_blocks), format_count(mask->full_blocks),
+                         mask->block.block_q, mask->block.block_kv, format_count(mask->by_analysis), format_count(all))});
+  }
+  if (problem.score_change) table.row({"score", printable(problem.score_change->expression().text, 200)});
   const ProgramTile& tile = simulation.program->tile();
   table.row({"tile", fmt::format("{} queries x {} keys{}", tile.block_q, tile.block_kv,
                                  tile.stages == 0   ? std::string()
@@ -198,6 +227,17 @@ std::string report_json(const Simulation& simulation, const NextLimit* limit, co
   if (const auto stages = simulation.program->tile().stages; stages > 0) json["tile"]["stages"] = stages;
   if (simulation.request.block_order != BlockOrder::launch) json["block_order"] = to_string(simulation.request.block_order);
   if (simulation.request.key_order != KeyOrder::ascending) json["key_order"] = to_string(simulation.request.key_order);
+  if (const auto mask = masked_blocks(simulation)) {
+    const AttentionProblem& problem = simulation.request.problem;
+    json["mask"] = {{"expression", mask_text(problem)},
+                    {"block", {mask->block.block_q, mask->block.block_kv}},
+                    {"empty_blocks", mask->empty_blocks},
+                    {"partial_blocks", mask->partial_blocks},
+                    {"full_blocks", mask->full_blocks},
+                    {"visible_elements", visible_elements(*problem.mask, *mask, problem)},
+                    {"decided_by", {{"analysis", mask->by_analysis}, {"evaluation", mask->by_evaluation}}}};
+  }
+  if (simulation.request.problem.score_change) json["score"] = simulation.request.problem.score_change->expression().text;
   Json traffic = Json::object();
   for (Link link : all_links) {
     traffic[fmt::format("{}_bytes", to_string(link))] = simulation.ledger.total(link).value;

@@ -123,7 +123,7 @@ int open_part(const fs::path& part) {
 
 }  // namespace
 
-Result<std::string> read_text_file(const fs::path& path, std::size_t limit) {
+Result<std::string> read_binary_file(const fs::path& path, std::size_t limit) {
   std::error_code code;
   const fs::file_status status = fs::status(path, code);
   if (status.type() == fs::file_type::not_found) return read_error(path, "there is no such file");
@@ -140,7 +140,13 @@ Result<std::string> read_text_file(const fs::path& path, std::size_t limit) {
   }
   if (std::ferror(file.get()) != 0) return read_error(path, "reading stopped with an error");
   if (text.empty()) return read_error(path, "it is empty");
-  if (text.find('\0') != std::string::npos) return read_error(path, "it is binary, not text");
+  return text;
+}
+
+Result<std::string> read_text_file(const fs::path& path, std::size_t limit) {
+  Result<std::string> text = read_binary_file(path, limit);
+  if (!text) return text;
+  if (text->find('\0') != std::string::npos) return read_error(path, "it is binary, not text");
   return text;
 }
 

@@ -17,6 +17,10 @@ inline constexpr std::size_t largest_text_bytes = std::size_t{16} << 20;
 /// Errors  missing, a folder or a device, not readable, empty, binary (holds a zero byte), larger than `limit`.
 Result<std::string> read_text_file(const std::filesystem::path& path, std::size_t limit = largest_text_bytes);
 
+/// Reads a whole file, whatever is in it.
+/// Errors  missing, a folder or a device, not readable, empty, larger than `limit`.
+Result<std::string> read_binary_file(const std::filesystem::path& path, std::size_t limit = std::size_t{1} << 30);
+
 /// Files that appear together or not at all. Each is written beside its target first, so that a full disk spoils nothing; commit()
 /// then renames them. A target that exists and is not a regular file (a pipe, a terminal) is written directly, by commit().
 class FileBatch {

@@ -39,6 +39,8 @@ class FormulaWriter {
         return product();
       case OpKind::mask:
         return mask();
+      case OpKind::modify:
+        return fmt::format("{} = f({}) = {}", entry(o.dst), format_value(element(o.dst)), format_value(result()));
       case OpKind::row_max:
         return row_max();
       case OpKind::exp:

@@ -145,6 +145,8 @@ class RowReader {
     const std::int64_t first_key = result.kv_tile * tile_keys;
     const bool arrived = last_of(touches_scores) >= 0;
     result.keys_seen = std::min(visible(result.query), first_key);
+    find_other_order(result);
+    if (!seen_.empty()) result.keys_seen = std::count(seen_.begin(), seen_.end(), true);
     if (!has_scores()) {  // the last launch of standard attention: only P is there
       if (last_write(tile(Meaning::output)) >= 0) result.keys_seen = std::min(visible(result.query), first_key + tile_keys);
       return;
@@ -153,6 +155,7 @@ class RowReader {
     const std::int64_t keys = std::min(visible(result.query), first_key + static_cast<std::int64_t>(scores.size()));
     add_earlier_scores(result, exact, keys);
     if (!arrived) return;
+    for (std::size_t c = 0; c < scores.size() && !seen_.empty(); ++c) seen_[static_cast<std::size_t>(first_key) + c] = true;
     const std::vector<float> weights =
         last_write(tile(Meaning::probability)) >= 0 ? whole_row(tile(Meaning::probability), op_) : std::vector<float>{};
     for (std::size_t c = 0; c < scores.size(); ++c) {
@@ -161,7 +164,31 @@ class RowReader {
       if (c < weights.size()) score.weight = weights[c];
       result.scores.push_back(score);
     }
-    result.keys_seen = keys;
+    result.keys_seen = seen_.empty() ? keys : std::count(seen_.begin(), seen_.end(), true);
+  }
+
+  /// Marks the keys of the earlier tiles, where those are not all the ones below this tile: the tiles of a list, or descending
+  /// ones.
+  void find_other_order(const SoftmaxRow& result) {
+    std::vector<bool> visited(static_cast<std::size_t>(result.kv_tile) + 1, false);
+    const std::int32_t q_tile = operation(range_.last).q_tile;
+    bool beyond = false;
+    for (int i = 0; i < range_.first; ++i) {
+      const Operation& o = operation(i);
+      if (o.kv_tile < 0 || o.q_tile != q_tile || !o.dst.is(Meaning::score)) continue;
+      if (o.kv_tile > result.kv_tile) beyond = true;
+      if (o.kv_tile < result.kv_tile) visited[static_cast<std::size_t>(o.kv_tile)] = true;
+    }
+    const bool all = std::all_of(visited.begin(), visited.end() - 1, [](bool seen) { return seen; });
+    if (!has_scores() || tile(Meaning::row_max) == Slot::none || (all && !beyond)) return;
+    const std::int64_t tile_keys = program_.tile().block_kv, keys = program_.problem().seq_kv;
+    seen_.assign(static_cast<std::size_t>(keys), false);
+    for (int i = 0; i < range_.first; ++i) {
+      const Operation& o = operation(i);
+      if (o.kv_tile < 0 || o.q_tile != q_tile || !o.dst.is(Meaning::score)) continue;
+      for (std::int64_t key = o.kv_tile * tile_keys; key < std::min(keys, (o.kv_tile + 1) * tile_keys); ++key)
+        seen_[static_cast<std::size_t>(key)] = true;
+    }
   }
 
   /// A row costs about a millisecond: scores and output are those of the same one where it has as many keys.
@@ -181,8 +208,10 @@ class RowReader {
     if (!history_.keeps_everything()) {
       if (exact == nullptr) return;
       const ReferenceRow& row = exact_row(*exact, result.query, keys);
-      for (std::int64_t key = 0; key < result.kv_tile * tile_keys; ++key)
-        add(key, static_cast<float>(row.scores[static_cast<std::size_t>(key)]));
+      const std::int64_t end = seen_.empty() ? result.kv_tile * tile_keys : static_cast<std::int64_t>(seen_.size());
+      for (std::int64_t key = 0; key < end; ++key)
+        if (seen_.empty() || seen_[static_cast<std::size_t>(key)])
+          add(key, static_cast<float>(row.scores[static_cast<std::size_t>(key)]));
       return;
     }
     // The last operation on S in each earlier tile of these queries; later passes over the same keys replace earlier ones.
@@ -190,7 +219,8 @@ class RowReader {
     const std::int32_t q_tile = operation(range_.last).q_tile;
     for (int i = 0; i < range_.first; ++i) {
       const Operation& o = operation(i);
-      if (o.kv_tile >= 0 && o.kv_tile < result.kv_tile && o.q_tile == q_tile && touches_scores(o)) last_on[o.kv_tile] = i;
+      if (o.kv_tile >= 0 && (o.kv_tile < result.kv_tile || !seen_.empty()) && o.q_tile == q_tile && touches_scores(o))
+        last_on[o.kv_tile] = i;
     }
     for (const auto& [kv_tile, i] : last_on) {
       std::int64_t key = kv_tile * tile_keys;
@@ -206,7 +236,8 @@ class RowReader {
     if (division == Division::at_end && result.kv_tile >= 0) divisor = number(tile(Meaning::row_sum), op_);
     if (division == Division::none && result.keys_seen < visible(result.query)) return;  // weights of all keys, sum of a few
     if (!divisor) return;
-    result.exact_so_far = exact_row(exact, result.query, result.keys_seen).output;
+    result.exact_so_far = !seen_.empty() && result.kv_tile >= 0 ? exact.row(result.query, seen_).output
+                                                                : exact_row(exact, result.query, result.keys_seen).output;
     if (result.exact_so_far.empty()) return;
     double difference = 0, size = 0;
     for (std::size_t t = 0; t < output.size(); ++t) {
@@ -232,7 +263,10 @@ class RowReader {
   bool has_scores() const {
     return std::any_of(operations_.begin(), operations_.end(), [](const Operation& o) { return o.dst.is(Meaning::score); });
   }
-  std::int64_t visible(std::int64_t query) const { return program_.problem().visible_keys(query); }
+  std::int64_t visible(std::int64_t query) const {
+    const Domain& own = history_.operations().domain;
+    return program_.problem().visible_keys(query, own.axis == Axis::query ? own.plane : 0);
+  }
 
   /// The program's whole tile of that meaning.
   Slot tile(Meaning meaning) const { return program_.schema().tile(meaning); }
@@ -243,6 +277,7 @@ class RowReader {
   int op_, row_;
   IterationRange range_;
   std::int64_t first_query_ = 0;
+  std::vector<bool> seen_;  // keys of the tiles so far, where these are not the first ones; else empty
   std::int64_t exact_keys_ = -1;
   ReferenceRow exact_row_;
 };

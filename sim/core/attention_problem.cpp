@@ -67,6 +67,13 @@ std::int64_t AttentionProblem::visible_keys(std::int64_t row, std::int64_t plane
   return causal ? std::clamp<std::int64_t>(row + 1 + seq_kv - seq_q, 0, seq_kv) : seq_kv;
 }
 
+TileShape mask_block_of(const AttentionProblem& problem, const TileShape& tile) {
+  if (problem.mask_block > 0) return {problem.mask_block, problem.mask_block};
+  constexpr std::int64_t usual = 128, least = 64;
+  const auto divides = [](std::int64_t length) { return length >= least && usual % length == 0; };
+  return divides(tile.block_q) && divides(tile.block_kv) ? TileShape{usual, usual} : tile;
+}
+
 Status check(const AttentionProblem& problem) {
   const struct {
     Setting setting;

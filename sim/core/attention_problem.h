@@ -21,7 +21,8 @@ std::string_view to_string(Pass pass);
 std::optional<DataType> data_type_from(std::string_view name);
 std::optional<Pass> pass_from(std::string_view name);
 
-class Mask;  // sim/masks/mask.h
+class Mask;         // sim/masks/mask.h
+class ScoreChange;  // sim/masks/score_change.h
 
 /// O = softmax(scale * Q K^T + mask) V.
 /// Shapes  q,o [batch,heads,seq_q,head_dim]  k,v [batch,kv_heads,seq_kv,head_dim], contiguous, row-major
@@ -37,7 +38,9 @@ struct AttentionProblem {
   DataType dtype = DataType::fp16;
   bool causal = false;
   Pass pass = Pass::forward;
-  std::shared_ptr<const Mask> mask;  // in place of `causal`; null: as `causal` says
+  std::shared_ptr<const Mask> mask;                 // in place of `causal`; null: as `causal` says
+  std::shared_ptr<const ScoreChange> score_change;  // of every score, before the mask; null: none
+  std::int64_t mask_block = 0;                      // queries and keys of a block of the mask's lists; 0: see mask_block_of()
 
   bool operator==(const AttentionProblem&) const = default;
 
@@ -59,6 +62,10 @@ struct TileShape {
   std::int64_t block_kv = 16;
   bool operator==(const TileShape&) const = default;
 };
+
+/// A block of the lists that a program walks: problem.mask_block where given; else 128 where the tile divides that and both of its
+/// lengths are at least 64, as those of kernels are; else the tile.
+TileShape mask_block_of(const AttentionProblem& problem, const TileShape& tile);
 
 /// Errors  zero, negative or absurd sizes (any tensor over 2^46 bytes), head_dim over 256, heads not divisible by kv_heads.
 Status check(const AttentionProblem& problem);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sim/masks/mask.h"
+#include "sim/masks/score_change.h"
 
 namespace tilescope {
 
@@ -26,7 +27,8 @@ std::size_t AttentionReference::visible(std::int64_t query, std::int64_t keys) c
   return static_cast<std::size_t>(std::min(keys, masked_ ? problem_.visible_keys(query, plane_) : problem_.seq_kv));
 }
 
-ReferenceRow AttentionReference::row_of_query(std::int64_t query, std::span<const float> q, std::int64_t keys) const {
+ReferenceRow AttentionReference::row_of_query(std::int64_t query, std::span<const float> q, std::int64_t keys,
+                                              const std::vector<bool>* seen) const {
   const auto all = static_cast<std::size_t>(problem_.seq_kv);
   const std::size_t end = visible(query, keys);
   ReferenceRow row;
@@ -41,22 +43,28 @@ ReferenceRow AttentionReference::row_of_query(std::int64_t query, std::span<cons
     }
   }
   for (double& score : row.scores) score *= problem_.scale();
-  finish(row, query, end);
+  finish(row, query, end, seen);
   return row;
 }
 
-ReferenceRow AttentionReference::row_of_scores(std::int64_t query, std::span<const float> scores, std::int64_t keys) const {
+ReferenceRow AttentionReference::row_of_scores(std::int64_t query, std::span<const float> scores, std::int64_t keys,
+                                               const std::vector<bool>* seen) const {
   ReferenceRow row;
   row.scores.assign(scores.begin(), scores.end());
-  finish(row, query, visible(query, keys));
+  finish(row, query, visible(query, keys), seen);
   return row;
 }
 
-void AttentionReference::finish(ReferenceRow& row, std::int64_t query, std::size_t visible) const {
+void AttentionReference::finish(ReferenceRow& row, std::int64_t query, std::size_t visible, const std::vector<bool>* seen) const {
+  if (problem_.score_change) problem_.score_change->apply(plane_, query, 0, std::span(row.scores).first(visible));
   std::fill(row.scores.begin() + static_cast<std::ptrdiff_t>(visible), row.scores.end(), -HUGE_VAL);
   if (masked_ && problem_.mask)
     for (std::size_t j = 0; j < visible; ++j)
       if (!problem_.mask->visible(plane_, query, static_cast<std::int64_t>(j))) row.scores[j] = -HUGE_VAL;
+
+  if (seen != nullptr)
+    for (std::size_t j = 0; j < visible; ++j)
+      if (!(*seen)[j]) row.scores[j] = -HUGE_VAL;
 
   const auto dim = static_cast<std::size_t>(problem_.head_dim);
   row.probabilities.assign(row.scores.size(), 0.0);

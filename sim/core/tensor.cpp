@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "sim/masks/mask.h"
+
 namespace tilescope {
 
 std::string_view to_string(Tensor tensor) {
@@ -33,8 +35,21 @@ Extent extent_of(Axis axis, const AttentionProblem& problem, const TileShape& ti
       return {problem.seq_kv, tile.block_kv};
     case Axis::head:
       return {problem.head_dim, problem.head_dim};
+    case Axis::query_block:
+      return {ceil_div(problem.seq_q, mask_block_of(problem, tile).block_q), 1};
+    case Axis::key_block: {
+      const std::int64_t blocks = ceil_div(problem.seq_kv, mask_block_of(problem, tile).block_kv);
+      return {blocks, blocks};
+    }
   }
   return {};
+}
+
+std::int64_t planes_of(Planes planes, const AttentionProblem& problem) {
+  if (planes == Planes::key) return problem.batch * problem.kv_heads;
+  if (planes == Planes::query) return problem.query_planes();
+  const MaskPlanes by = mask_of(problem)->planes();
+  return (by.by_batch ? problem.batch : 1) * (by.by_head ? problem.heads : 1);
 }
 
 }  // namespace
@@ -43,7 +58,7 @@ TensorLayout tensor_layout(const AttentionProblem& problem, const TileShape& til
   const DataType type = tensor->type.value_or(problem.dtype);
   const Extent rows = extent_of(tensor->rows, problem, tile), cols = extent_of(tensor->cols, problem, tile);
   TensorLayout layout;
-  layout.planes = tensor->planes == Planes::key ? problem.batch * problem.kv_heads : problem.query_planes();
+  layout.planes = planes_of(tensor->planes, problem);
   layout.rows = rows.length;
   layout.cols = cols.length;
   layout.element_bytes = element_bytes(type);

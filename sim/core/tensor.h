@@ -30,9 +30,10 @@ enum class Meaning : std::uint8_t {
 inline constexpr int meaning_count = 12;
 
 /// What rows or columns count, and so how many there are and how a tile cuts them.
-enum class Axis : std::uint8_t { one, query, key, head };
-/// Whether planes are those of the queries, B x H, or those of the keys, B x Hkv.
-enum class Planes : std::uint8_t { query, key };
+enum class Axis : std::uint8_t { one, query, key, head, query_block, key_block };  // blocks: of the mask's lists
+/// Whether planes are those of the queries, B x H, those of the keys, B x Hkv, or those of the mask: one where all see the same
+/// keys.
+enum class Planes : std::uint8_t { query, key, mask };
 
 /// A tensor as a program declares it. Programs that mean the same tensor share the declaration.
 struct TensorSpec {

@@ -61,6 +61,8 @@ void count_arithmetic(Instructions& counts, const Operation& op) {
   switch (op.kind) {
     case OpKind::mask:
       return add(counts, 1.5 * elements, 1.5 * elements);  // one comparison for two rows, and one selection an element
+    case OpKind::modify:                                   // an estimate: one instruction an operation, and the exponentials
+      return add(counts, elements * op.inner + static_cast<double>(op.exps) / lanes, 0, static_cast<double>(op.exps) / lanes);
     case OpKind::row_max:
       return add(counts, summed + 6 * groups, summed + 3 * groups);  // two shuffles and their maxima, the old one, its scale
     case OpKind::exp:

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "sim/engine/instructions.h"
+#include "sim/masks/mask.h"
 
 namespace tilescope {
 
@@ -296,11 +297,13 @@ std::uint32_t ScheduleBuilder::class_of(const Operation& op, const BlockOperatio
 
 BlockOrigin ScheduleBuilder::origin(const Domain& domain) const {
   if (domain.axis != Axis::key)
-    return {domain.plane, static_cast<std::int32_t>(problem_.kv_plane_of(domain.plane)), domain.axis, domain.first};
+    return {domain.plane, static_cast<std::int32_t>(problem_.kv_plane_of(domain.plane)), domain.axis, domain.first,
+            static_cast<std::int32_t>(mask_plane_of(problem_, domain.plane))};
   // The first of the query planes that read this plane of keys.
   const std::int64_t group = problem_.heads / problem_.kv_heads;
   const std::int64_t plane = domain.plane / problem_.kv_heads * problem_.heads + domain.plane % problem_.kv_heads * group;
-  return {static_cast<std::int32_t>(plane), domain.plane, domain.axis, domain.first};
+  return {static_cast<std::int32_t>(plane), domain.plane, domain.axis, domain.first,
+          static_cast<std::int32_t>(mask_plane_of(problem_, plane))};
 }
 
 void ScheduleBuilder::build(const BlockOperations& block, BlockSchedule& out) {

@@ -96,8 +96,11 @@ struct BlockOrigin {
   std::int32_t plane = 0, kv_plane = 0;
   Axis axis = Axis::query;
   std::int32_t first = 0;
+  std::int32_t mask_plane = 0;  // whose lists it walks
 
-  std::int32_t plane_of(Tensor tensor) const { return tensor->planes == Planes::key ? kv_plane : plane; }
+  std::int32_t plane_of(Tensor tensor) const {
+    return tensor->planes == Planes::key ? kv_plane : tensor->planes == Planes::mask ? mask_plane : plane;
+  }
   std::int32_t row_of(Tensor tensor) const { return tensor->rows == axis ? first : 0; }
   std::int32_t col_of(Tensor tensor) const { return tensor->cols == axis ? first : 0; }
 };

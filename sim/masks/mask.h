@@ -8,10 +8,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
 #include "sim/core/attention_problem.h"
+#include "sim/core/result.h"
 
 namespace tilescope {
 
@@ -27,6 +29,19 @@ enum class TileVisibility : std::uint8_t {
   full      // every query sees every key: no mask is applied
 };
 
+/// Whether planes see different keys by their batch element, by their head, or by both. By neither: one list serves all planes.
+struct MaskPlanes {
+  bool by_batch = false, by_head = false;
+};
+
+/// A rectangle of tiles that are alike: query tiles [first_row, end_row) and key tiles [first_col, end_col).
+struct TileBox {
+  std::int64_t first_row = 0, end_row = 0, first_col = 0, end_col = 0;
+  TileVisibility visibility = TileVisibility::empty;
+  bool by_analysis = false;  // decided without looking at elements
+  std::int64_t tiles() const { return (end_row - first_row) * (end_col - first_col); }
+};
+
 class Mask {
  public:
   virtual ~Mask() = default;
@@ -36,6 +51,15 @@ class Mask {
   virtual TileVisibility tile(std::int64_t plane, TileRange queries, TileRange keys) const = 0;
   /// Two query tiles of as many rows and of one number see the same tiles in the same way.
   virtual std::int64_t row_class(std::int64_t plane, std::int64_t query_tile) const = 0;
+
+  virtual MaskPlanes planes() const { return {}; }
+  /// Errors  a mask that was made for other sizes: both sizes
+  virtual Status fits(const AttentionProblem& problem) const;
+  /// Tells `found` about every tile of a plane, once. Of one query tile, the key tiles come in ascending order.
+  virtual void walk(const AttentionProblem& problem, std::int64_t plane, const TileShape& tile,
+                    const std::function<void(const TileBox&)>& found) const;
+  /// Elements of a rectangle that are visible.
+  virtual std::int64_t count_visible(std::int64_t plane, TileRange queries, TileRange keys) const;
 };
 
 /// A mask that says for each query and key whether it is visible; the same for every plane.
@@ -47,14 +71,17 @@ class MatrixMask final : public Mask {
   bool visible(std::int64_t plane, std::int64_t query, std::int64_t key) const override;
   TileVisibility tile(std::int64_t plane, TileRange queries, TileRange keys) const override;
   std::int64_t row_class(std::int64_t plane, std::int64_t query_tile) const override;
+  Status fits(const AttentionProblem& problem) const override;
 
  private:
-  std::int64_t cols_;
+  std::int64_t rows_, cols_;
   std::vector<bool> visible_;
   std::vector<std::int64_t> counts_;  // visible elements above and left of each element: a summed-area table
 };
 
 /// The mask of a problem: its own, else the causal one, else none.
 std::shared_ptr<const Mask> mask_of(const AttentionProblem& problem);
+/// The plane of the mask's lists that a query plane reads: [B or 1, H or 1].
+std::int64_t mask_plane_of(const AttentionProblem& problem, std::int64_t plane);
 
 }  // namespace tilescope

@@ -40,14 +40,19 @@ MatrixPtr SlotFile::value(Slot slot) const {
 }
 
 BlockMachine::BlockMachine(const TileProgram& program, const InputSource& inputs)
-    : problem_(program.problem()), tile_(program.tile()), inputs_(inputs), arithmetic_(program.problem()) {
+    : problem_(program.problem()),
+      tile_(program.tile()),
+      inputs_(inputs),
+      tables_(program.tables()),
+      arithmetic_(program.problem()) {
   for (Tensor tensor : program.inputs()) inputs_mask_ |= 1U << tensor.index();
 }
 
 MatrixPtr BlockMachine::input(const TileRef& tile) {
   MatrixPtr& made = made_[{tile.tensor, tile.plane, tile.row, tile.rows, tile.col, tile.cols}];
   if (made != nullptr) return made;
-  MatrixPtr values = std::make_shared<Matrix>(input_tile(inputs_, problem_, tile));
+  MatrixPtr values = std::make_shared<Matrix>(tables_ && tile.tensor.means(Meaning::table) ? tables_->tile(tile)
+                                                                                           : input_tile(inputs_, problem_, tile));
   made = values;
   made_bytes_ += bytes_of(*values);
   if (made_bytes_ > most_made_bytes) {
@@ -98,6 +103,7 @@ std::string BlockMachine::execute(const Operation& op, std::int32_t index, const
   }
   buffer.writer = index;
   arithmetic_.apply(op, src, *buffer.values);
+  if (!arithmetic_.fault().empty()) return arithmetic_.fault();
   slots_.current[at(op.dst)] = ring;
   effect.written = {op.dst, ring};
   if (std::find(effect.changed.begin(), effect.changed.end(), op.dst) == effect.changed.end()) effect.changed.push_back(op.dst);

@@ -66,6 +66,7 @@ class BlockMachine {
   TileShape tile_;
   std::uint32_t inputs_mask_ = 0;
   InputSource inputs_;
+  std::shared_ptr<const TableValues> tables_;  // null: the program has none
   TileArithmetic arithmetic_;
   SlotFile slots_;
   // The same K and V tiles are asked for by every query tile; dropped as a whole when there are too many.

@@ -42,11 +42,12 @@ ReferencePlane::ReferencePlane(const TileProgram& program, const InputSource& in
                  scores_given_ ? std::vector<float>() : key_side(program, inputs, plane, tensors::k),
                  has_input(program, Meaning::value) ? key_side(program, inputs, plane, tensors::v) : std::vector<float>()) {}
 
-ReferenceRow ReferencePlane::row(std::int64_t query, std::int64_t keys) const {
+ReferenceRow ReferencePlane::row(std::int64_t query, std::int64_t keys, const std::vector<bool>* seen) const {
   const auto at = static_cast<std::int32_t>(query);
   const auto cols = static_cast<std::int32_t>(scores_given_ ? problem_.seq_kv : problem_.head_dim);
   const Matrix given = input_tile(inputs_, problem_, {scores_given_ ? tensors::s : tensors::q, plane_, at, 1, 0, cols});
-  return scores_given_ ? reference_.row_of_scores(query, given.values, keys) : reference_.row_of_query(query, given.values, keys);
+  return scores_given_ ? reference_.row_of_scores(query, given.values, keys, seen)
+                       : reference_.row_of_query(query, given.values, keys, seen);
 }
 
 Matrix reference_plane(const TileProgram& program, const InputSource& inputs, std::int64_t plane, Tensor tensor) {

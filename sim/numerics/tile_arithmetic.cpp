@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "sim/core/element.h"
 #include "sim/numerics/exact_math.h"
@@ -111,6 +112,7 @@ std::size_t needed_operands(OpKind kind) {
     case OpKind::load:
     case OpKind::fill:
     case OpKind::mask:
+    case OpKind::modify:
     case OpKind::barrier:
       return 0;
   }
@@ -124,6 +126,7 @@ bool updates_destination(const Operation& operation) {
     case OpKind::matmul:
       return operation.accumulate;
     case OpKind::mask:
+    case OpKind::modify:
     case OpKind::rescale:
     case OpKind::divide:
     case OpKind::add:
@@ -171,6 +174,7 @@ std::string operand_fault(const Operation& op, const Operands& src, const Matrix
     case OpKind::load:
     case OpKind::fill:
     case OpKind::mask:
+    case OpKind::modify:
     case OpKind::barrier:
       return {};
   }
@@ -187,6 +191,9 @@ void TileArithmetic::apply(const Operation& op, const Operands& src, Matrix& dst
       return;
     case OpKind::mask:
       mask(op, dst);
+      return;
+    case OpKind::modify:
+      modify(op, dst);
       return;
     case OpKind::copy:
       dst.values = src[0]->values;
@@ -255,6 +262,23 @@ void TileArithmetic::mask(const Operation& op, Matrix& dst) const {
   for (int r = 0; r < op.rows; ++r)
     for (int c = 0; c < op.cols; ++c)
       if (!mask_->visible(op.tile.plane, op.tile.row + r, op.tile.col + c)) dst.at(r, c) = minus_infinity;
+}
+
+void TileArithmetic::modify(const Operation& op, Matrix& dst) {
+  if (!problem_.score_change) return;
+  const auto cols = static_cast<std::size_t>(op.cols);
+  std::vector<float> before(cols);
+  for (int r = 0; r < op.rows; ++r) {
+    const std::span<float> row(row_of(dst, r), cols);
+    std::copy(row.begin(), row.end(), before.begin());
+    problem_.score_change->apply(op.tile.plane, op.tile.row + r, op.tile.col, row);
+    for (std::size_t c = 0; c < cols && fault_.empty(); ++c) {
+      const std::int64_t key = op.tile.col + static_cast<std::int64_t>(c);
+      if (row[c] == row[c] || before[c] != before[c] || !mask_->visible(op.tile.plane, op.tile.row + r, key)) continue;
+      fault_ = fmt::format("the score expression makes NaN of {} at b {}, h {}, q {}, kv {}", before[c],
+                           op.tile.plane / problem_.heads, op.tile.plane % problem_.heads, op.tile.row + r, key);
+    }
+  }
 }
 
 const float* TileArithmetic::rounded(Slot slot, const Matrix& m) {

@@ -7,6 +7,7 @@
 
 #include "sim/core/attention_problem.h"
 #include "sim/masks/mask.h"
+#include "sim/masks/score_change.h"
 #include "sim/numerics/matrix.h"
 #include "sim/programs/operation.h"
 
@@ -29,15 +30,19 @@ class TileArithmetic {
   /// Shapes  `dst` has the operation's shape, and its old values where it is updated
   /// Types   operands of a product are rounded to the problem's type; everything else, sums included, is fp32
   void apply(const Operation& operation, const Operands& src, Matrix& dst);
+  /// What a value that no softmax can take came from; empty where there was none.
+  const std::string& fault() const { return fault_; }
 
  private:
   void multiply(const Operation& operation, const Matrix& a, const Matrix& b, Matrix& dst);
   void mask(const Operation& operation, Matrix& dst) const;
+  void modify(const Operation& operation, Matrix& dst);
   /// The values as a product takes them, in `rounded_` where they had to be rounded.
   const float* rounded(Slot slot, const Matrix& m);
 
   AttentionProblem problem_;
   std::shared_ptr<const Mask> mask_;
+  std::string fault_;
 
   // Kept between products only to save allocations.
   std::vector<float> a_panels_, b_panels_;

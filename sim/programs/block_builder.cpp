@@ -46,6 +46,10 @@ TileRef BlockBuilder::rectangle(Tensor tensor) const {
         return {col_, cols_};
       case Axis::head:
         return {0, plan_.head_dim};
+      case Axis::query_block:
+        return {mask_row_, 1};
+      case Axis::key_block:
+        return {0, mask_entries_};
       case Axis::one:
         break;
     }
@@ -53,7 +57,8 @@ TileRef BlockBuilder::rectangle(Tensor tensor) const {
   };
   const auto [row, rows] = range(tensor->rows);
   const auto [col, cols] = range(tensor->cols);
-  return {tensor, tensor->planes == Planes::key ? kv_plane_ : plane_, row, rows, col, cols};
+  const std::int32_t plane = tensor->planes == Planes::key ? kv_plane_ : tensor->planes == Planes::mask ? mask_plane_ : plane_;
+  return {tensor, plane, row, rows, col, cols};
 }
 
 void BlockBuilder::put(Slot slot) {
@@ -63,6 +68,14 @@ void BlockBuilder::put(Slot slot) {
 
 void BlockBuilder::query_plane(std::int64_t plane) {
   plane_ = static_cast<std::int32_t>(plane);
+}
+
+void BlockBuilder::mask_list(std::int64_t plane, std::int64_t row, std::int64_t count) {
+  mask_plane_ = static_cast<std::int32_t>(plane);
+  mask_row_ = static_cast<std::int32_t>(row);
+  mask_entries_ = static_cast<std::int32_t>(count);
+  for (Slot slot : plan_.tiles)
+    if (slot.tensor()->rows == Axis::query_block) put(slot);
 }
 
 void BlockBuilder::queries(std::int64_t q_tile, TileRange rows) {
@@ -180,6 +193,14 @@ void BlockBuilder::matmul(LineId line, Slot dst, Slot left, Slot right, const Pr
 void BlockBuilder::mask(LineId line, Slot dst) {
   Operation& op = next(OpKind::mask, line, dst);
   op.flops = elements(dst);
+  operands(op, {}, true);
+}
+
+void BlockBuilder::modify(LineId line, Slot dst, std::int64_t operations, std::int64_t exps) {
+  Operation& op = next(OpKind::modify, line, dst);
+  op.inner = static_cast<std::int32_t>(operations);
+  op.flops = elements(dst) * operations;
+  op.exps = elements(dst) * exps;
   operands(op, {}, true);
 }
 

@@ -69,6 +69,9 @@ class BlockBuilder {
   /// `ring` is the buffer of K, V, S and P that this iteration loads and reads; Q and row vectors have one buffer.
   void iteration(std::int64_t index, std::int64_t ring);
 
+  /// Lists of the mask come from this plane and row of blocks, and their first `count` entries.
+  void mask_list(std::int64_t plane, std::int64_t row, std::int64_t count);
+
   /// Loads the tensor whose colour the slot wears. Issued once its buffer is free and operation `after` is over.
   std::int32_t load(LineId line, Slot dst, std::int32_t after = -1);
   /// The same, but into registers of its own: issued once operation `after` is over.
@@ -109,6 +112,8 @@ class BlockBuilder {
   /// dst (+)= factor * left * right, or left * right^T; sums over `inner`.
   void matmul(LineId line, Slot dst, Slot left, Slot right, const ProductForm& form);
   void mask(LineId line, Slot dst);
+  /// The change of scores; so many operations and exponentials an element.
+  void modify(LineId line, Slot dst, std::int64_t operations, std::int64_t exps);
   void row_max(LineId line, Slot dst, Slot old, Slot of);  // max(old, rowmax of)
   void exp(LineId line, Slot dst, Slot of, Slot minus);
   void exp_rows(LineId line, Slot dst, Slot of, Slot minus);
@@ -157,6 +162,7 @@ class BlockBuilder {
   std::int32_t warps_, key_warps_;
   std::int32_t plane_ = 0, kv_plane_ = 0;
   std::int32_t row_ = 0, rows_ = 0, col_ = 0, cols_ = 0;
+  std::int32_t mask_plane_ = 0, mask_row_ = 0, mask_entries_ = 0;
   std::int32_t ring_ = 0;
   Operation blank_;  // where the next operation is, and nothing else
   struct Held {

@@ -12,8 +12,12 @@ namespace tilescope {
 
 namespace {
 
-/// Whether some query of [first, end) sees some key of [key, key_end): element by element, so that it owes nothing to Mask::tile().
+/// Whether some query of [first, end) sees some key of [key, key_end): element by element where it is small, so that it owes
+/// nothing to Mask::tile().
 bool sees_any(const AttentionProblem& p, std::int64_t first, std::int64_t end, std::int64_t key, std::int64_t key_end) {
+  constexpr std::int64_t most_elements = 1 << 20;  // of a problem; a larger one takes the mask's own word, which tests hold it to
+  if (p.seq_q * p.seq_kv > most_elements)
+    return p.mask->tile(0, {first, end - first}, {key, key_end - key}) != TileVisibility::empty;
   for (std::int64_t row = first; row < end; ++row)
     for (std::int64_t at = key; at < key_end; ++at)
       if (p.mask->visible(0, row, at)) return true;
@@ -130,6 +134,12 @@ bool head_tiles_are_whole(const AttentionProblem& p, const TileShape& tile) {
   const std::int64_t row_bytes = p.head_dim * element_bytes(p.dtype);
   return std::ranges::all_of(std::array{tile.block_q, tile.block_kv, p.seq_q, p.seq_kv},
                              [&](std::int64_t rows) { return rows * row_bytes % sector_size == 0; });
+}
+
+bool planes_are_alike(const AttentionProblem& p) {
+  if (!p.mask) return true;
+  const MaskPlanes by = p.mask->planes();
+  return !by.by_batch && !by.by_head;
 }
 
 std::string formula_for(const AttentionProblem& problem, std::string_view plain, std::string_view masked) {

@@ -36,6 +36,9 @@ bool head_rows_are_whole(const AttentionProblem& problem);
 /// Whether every tile of whole rows of Q, K, V and O starts and ends on a sector, so that no two tiles share one.
 bool head_tiles_are_whole(const AttentionProblem& problem, const TileShape& tile);
 
+/// Whether the sums over one plane stand for all: a mask may differ from plane to plane.
+bool planes_are_alike(const AttentionProblem& problem);
+
 /// `plain` without a mask, `masked` with one.
 std::string formula_for(const AttentionProblem& problem, std::string_view plain, std::string_view masked);
 /// Bytes of S, or of P, once: Nk where rows of Nk elements are whole sectors, else Nk′, the row_pitch().

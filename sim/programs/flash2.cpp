@@ -124,7 +124,7 @@ class Flash2 final : public TileProgram {
   }
 
   std::optional<ClosedForm> closed_form() const override {
-    if (!head_tiles_are_whole(problem_, tile_)) return std::nullopt;
+    if (!head_tiles_are_whole(problem_, tile_) || !planes_are_alike(problem_)) return std::nullopt;
     const VisitSums sums = visit_sums(problem_, tile_);
     const std::int64_t planes = problem_.query_planes();
     const std::int64_t row_bytes = problem_.head_dim * element_bytes(problem_.dtype);

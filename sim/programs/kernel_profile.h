@@ -36,7 +36,7 @@ struct Overhead {
   }
 };
 
-/// One compiled function, as kernels/lab/profile.py read it from the cubin.
+/// One compiled function, as kernels/lab/kernel_profile.py read it from the cubin.
 struct KernelBuild {
   std::string_view launch;
   DataType dtype = DataType::fp16;

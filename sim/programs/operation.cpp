@@ -10,7 +10,7 @@ namespace tilescope {
 std::string_view to_string(OpKind kind) {
   constexpr std::array<std::string_view, op_kind_count> names = {
       "load",   "store", "fill",  "matmul",      "mask", "row_max",       "exp",      "exp_rows",   "row_sum", "rescale",
-      "divide", "add",   "merge", "log_sum_exp", "copy", "subtract_rows", "multiply", "reduce_add", "barrier"};
+      "divide", "add",   "merge", "log_sum_exp", "copy", "subtract_rows", "multiply", "reduce_add", "modify",  "barrier"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -84,6 +84,7 @@ Unit unit_of(const Operation& operation) {
       return Unit::sync;
     case OpKind::fill:
     case OpKind::mask:
+    case OpKind::modify:
     case OpKind::row_max:
     case OpKind::row_sum:
     case OpKind::rescale:

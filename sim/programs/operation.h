@@ -35,9 +35,10 @@ enum class OpKind : std::uint8_t {
   subtract_rows,  // dst = dst - rows(src0)
   multiply,       // dst = dst * src0, element by element
   reduce_add,     // tile <- tile + src0, in HBM, through the L2    asynchronous
+  modify,         // dst = what the problem's score expression makes of dst
   barrier,        // all warps of the block meet
 };
-inline constexpr int op_kind_count = 19;
+inline constexpr int op_kind_count = 20;
 std::string_view to_string(OpKind kind);
 /// Whether it leaves the SM with a tile.
 constexpr bool writes_memory(OpKind kind) {
@@ -129,10 +130,11 @@ struct Operation {
   std::int32_t ring = 0;    // buffer of a ring: the one a load fills; else the one the ring operands are read from
   bool transpose = false;   // matmul: src1 is used transposed
   bool accumulate = false;  // matmul: adds to dst
-  std::int32_t rows = 0, cols = 0, inner = 0;  // of dst; inner: summed over by matmul, row_max, row_sum
-  float value = 0;                             // fill's value, matmul's factor
-  TileRef tile;                                // load and store: what moves. Others: where dst lies in its logical matrix
-  std::int64_t bytes = 0;                      // load and store: sectors touched x 32
+  std::int32_t rows = 0, cols = 0,
+               inner = 0;  // of dst; inner: summed over by matmul, row_max, row_sum; modify: operations an element
+  float value = 0;         // fill's value, matmul's factor
+  TileRef tile;            // load and store: what moves. Others: where dst lies in its logical matrix
+  std::int64_t bytes = 0;  // load and store: sectors touched x 32
   std::int64_t smem_read_bytes = 0, smem_write_bytes = 0;
   std::int64_t flops = 0, exps = 0;  // flops: fp32 work where it is not a matmul; totals of a program count matmuls only
   // What the kernel does beside the arithmetic, or less than all of it; the numbers come from the compiled kernel.

@@ -7,14 +7,16 @@
 #include <fmt/format.h>
 
 #include "sim/core/refuse.h"
+#include "sim/masks/mask.h"
+#include "sim/masks/score_change.h"
 #include "sim/programs/kernel_needs.h"
 
 namespace tilescope {
 
 std::span<const ProgramInfo> program_table() {
-  static const std::array<ProgramInfo, 8> table = {standard_program(),     flash1_program(),         flash2_program(),
-                                                   softmax_safe_program(), softmax_online_program(), softmax_fused_program(),
-                                                   matmul_naive_program(), matmul_tiled_program()};
+  static const std::array<ProgramInfo, 9> table = {standard_program(),      flash1_program(),       flash2_program(),
+                                                   flex_program(),          softmax_safe_program(), softmax_online_program(),
+                                                   softmax_fused_program(), matmul_naive_program(), matmul_tiled_program()};
   return table;
 }
 
@@ -44,12 +46,20 @@ Status check(const ProgramTile& tile) {
   return check(static_cast<const TileShape&>(tile));
 }
 
-Status check_request(std::string_view id, const AttentionProblem& problem, const ProgramTile& tile, CausalMask mask) {
+Status check_request(std::string_view id, const AttentionProblem& problem, const ProgramTile& tile, CausalMask mask,
+                     ScoreChanges scores) {
   if (Status status = check(problem); !status) return status;
   if (Status status = check(tile); !status) return status;
   if (problem.pass != Pass::forward) return refuse("{} has no {} pass: use {} forward", id, to_string(problem.pass), Setting::pass);
   if (problem.has_mask() && mask == CausalMask::refused)
-    return refuse("{} has no causal mask: leave {} out, or choose an attention algorithm", id, Setting::causal);
+    return problem.mask ? Error{fmt::format("{} has no mask: leave --mask out, or choose an attention algorithm", id)}
+                        : refuse("{} has no causal mask: leave {} out, or choose an attention algorithm", id, Setting::causal);
+  if (problem.score_change && scores == ScoreChanges::refused)
+    return Error{fmt::format("{} takes scores as they are: use --algorithm flex with --score", id)};
+  if (problem.mask)
+    if (Status status = problem.mask->fits(problem); !status) return status;
+  if (problem.score_change)
+    if (Status status = problem.score_change->fits(problem); !status) return status;
   return Done{};
 }
 

@@ -11,6 +11,7 @@ namespace tilescope {
 ProgramInfo standard_program();
 ProgramInfo flash1_program();
 ProgramInfo flash2_program();
+ProgramInfo flex_program();
 ProgramInfo softmax_safe_program();
 ProgramInfo softmax_online_program();
 ProgramInfo softmax_fused_program();
@@ -18,8 +19,11 @@ ProgramInfo matmul_naive_program();
 ProgramInfo matmul_tiled_program();
 
 enum class CausalMask : std::uint8_t { taken, refused };
-/// Errors  those of the problem and of the tile; a pass that is not forward; a mask where none is taken.
-Status check_request(std::string_view id, const AttentionProblem& problem, const ProgramTile& tile, CausalMask mask);
+enum class ScoreChanges : std::uint8_t { taken, refused };
+/// Errors  those of the problem and of the tile; a pass that is not forward; a mask or a change of scores where none is taken, or
+///         one that was made for other sizes.
+Status check_request(std::string_view id, const AttentionProblem& problem, const ProgramTile& tile, CausalMask mask,
+                     ScoreChanges scores = ScoreChanges::refused);
 
 /// make() of a row of the table for a program that is built from problem, tile and GPU.
 template <class Program>

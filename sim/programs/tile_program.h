@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "sim/core/gpu_spec.h"
+#include "sim/numerics/matrix.h"
 #include "sim/programs/operation.h"
 
 namespace tilescope {
@@ -105,6 +106,13 @@ struct ProgramTile : TileShape {
 /// Errors  those of a TileShape; a number of buffers beyond most_stages.
 Status check(const ProgramTile& tile);
 
+/// The values of a program's tables in HBM: lists of blocks, page tables.
+class TableValues {
+ public:
+  virtual ~TableValues() = default;
+  virtual Matrix tile(const TileRef& tile) const = 0;
+};
+
 class TileProgram {
  public:
   virtual ~TileProgram() = default;
@@ -126,6 +134,8 @@ class TileProgram {
     static_cast<void>(launch), static_cast<void>(block);
     return std::nullopt;
   }
+  /// What the inputs that are tables hold; null where there are none.
+  virtual std::shared_ptr<const TableValues> tables() const { return nullptr; }
   /// Sector-exact where tiles are whole sectors, and written independently of emit_block; nullopt elsewhere.
   virtual std::optional<ClosedForm> closed_form() const = 0;
 

@@ -136,12 +136,13 @@ bool print_needs() {
           for (std::size_t i = 0; i < compiled->size(); ++i) {
             const CompiledNeeds& c = (*compiled)[i];
             const LaunchNeeds& n = declared[i];
-            const bool same =
-                c.threads == n.threads && c.shared_bytes == n.shared_bytes && c.registers <= n.registers && c.local_bytes == 0;
+            const bool same = c.threads == n.threads && c.shared_bytes == n.shared_bytes && c.registers <= n.registers &&
+                              c.local_bytes <= n.local_bytes;
             all = all && same;
             fmt::print("needs {:16} {:10} d {:3} {} {:6} threads {} registers {} shared {} local {} blocks/SM {}{}\n", kernel.id,
                        c.name, d, to_string(type), causal ? "causal" : "", c.threads, c.registers, c.shared_bytes, c.local_bytes,
-                       c.blocks_per_sm, same ? "" : fmt::format("   DECLARED {} {} {}", n.threads, n.registers, n.shared_bytes));
+                       c.blocks_per_sm,
+                       same ? "" : fmt::format("   DECLARED {} {} {} {}", n.threads, n.registers, n.shared_bytes, n.local_bytes));
           }
         }
   return all;

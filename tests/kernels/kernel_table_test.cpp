@@ -40,7 +40,10 @@ TEST_CASE("kernel table: ids are different, and each but the library's runs a ti
     CHECK_FALSE(row.outputs.empty());
     if (!row.is_library) CHECK_MESSAGE(bool(find_program(row.program())), std::string(row.id));
   }
-  for (const ProgramInfo& program : program_table()) CHECK_MESSAGE(bool(find_kernel(program.id)), std::string(program.id));
+  for (const ProgramInfo& program : program_table()) {
+    if (program.id == "flex") continue;  // its kernel depends on the expressions, so that none can be compiled beforehand
+    CHECK_MESSAGE(bool(find_kernel(program.id)), std::string(program.id));
+  }
 }
 
 TEST_CASE("kernel table: an unknown id names those there are") {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "sim/engine/simulation.h"
+#include "sim/masks/mask.h"
 #include "sim/programs/attention_tensors.h"
 #include "tests/sim/test_gpus.h"
 
@@ -235,7 +236,9 @@ TEST_CASE("simulate: a program that knows where a block works says the same as i
           for (std::size_t i = 0; i < first.operations.size(); ++i) {
             const Operation &x = first.operations[i], &y = second.operations[i];
             const bool keys = x.tile.tensor == tensors::k || x.tile.tensor == tensors::v;
+            const bool list = x.tile.tensor.means(Meaning::table);  // its rows are blocks, and count from the first
             const auto plane_of = [&](const BlockOperations& block) {
+              if (list) return static_cast<std::int32_t>(mask_plane_of(problem, block.domain.plane));
               return keys ? static_cast<std::int32_t>(problem.kv_plane_of(block.domain.plane)) : block.domain.plane;
             };
             bool same = x.kind == y.kind && x.line == y.line && x.dst == y.dst && x.src == y.src && x.ring == y.ring &&
@@ -246,7 +249,7 @@ TEST_CASE("simulate: a program that knows where a block works says the same as i
                         x.tile.cols == y.tile.cols;
             if (x.kind == OpKind::load || x.kind == OpKind::store)
               same = same && x.tile.plane - plane_of(first) == y.tile.plane - plane_of(second) &&
-                     x.tile.row - (keys ? 0 : first.domain.first) == y.tile.row - (keys ? 0 : second.domain.first);
+                     x.tile.row - (keys || list ? 0 : first.domain.first) == y.tile.row - (keys || list ? 0 : second.domain.first);
             all_same = all_same && same;
           }
           CHECK(all_same);

@@ -1,5 +1,7 @@
 // The checks of a block's operations, written from the contract in operation.h and not from the builder.
 #include "tests/sim/programs/block_checker.h"
+#include "sim/masks/mask.h"
+#include "sim/masks/score_change.h"
 #include "sim/programs/attention_tensors.h"
 #include "tests/sim/attention_schema.h"
 
@@ -19,6 +21,7 @@ bool has_ring(Slot slot) {
 bool reads_dst(const Operation& op) {
   switch (op.kind) {
     case OpKind::mask:
+    case OpKind::modify:
     case OpKind::rescale:
     case OpKind::divide:
     case OpKind::add:
@@ -43,7 +46,10 @@ std::int64_t count_sectors(const TensorLayout& layout, const TileRef& tile) {
 }
 
 BlockChecker::BlockChecker(const TileProgram& program) : program_(program) {
-  for (Tensor tensor : attention_tensors()) {
+  std::vector<Tensor> all = attention_tensors();
+  for (Tensor tensor : program.tensors())
+    if (tensor.means(Meaning::table)) all.push_back(tensor);
+  for (Tensor tensor : all) {
     TensorLayout& layout = layouts_[index(tensor)];
     layout = tensor_layout(program.problem(), program.tile(), tensor);
     stores_[index(tensor)].assign(static_cast<std::size_t>(layout.planes * layout.rows * layout.cols), 0);
@@ -110,6 +116,13 @@ std::string BlockChecker::check_place(const Operation& op) const {
     return fmt::format("its tile of {} [{}+{}, {}+{}] of plane {} is outside the tensor", to_string(t.tensor), t.row, t.rows, t.col,
                        t.cols, t.plane);
   if (t.rows != op.rows || t.cols != op.cols) return "its tile and its size differ";
+  if (t.tensor.means(Meaning::table)) {
+    // A list of the mask: one row of blocks, of the plane that the block's own reads, and the row that holds its queries.
+    if (t.plane != mask_plane_of(program_.problem(), block_->domain.plane)) return "its list is of another plane";
+    const std::int64_t block_q = mask_block_of(program_.problem(), program_.tile()).block_q;
+    if (t.rows != 1 || t.row != block_->domain.first / block_q) return "its list is of other queries";
+    return op.wait_load < -1 || op.issue_after < -1 ? "an index is below -1" : "";
+  }
   const bool keys_side = t.tensor == tensors::k || t.tensor == tensors::v;
   const std::int64_t plane = keys_side ? program_.problem().kv_plane_of(block_->domain.plane) : block_->domain.plane;
   if (t.plane != plane) return fmt::format("its tile is in plane {}, not {}", t.plane, plane);
@@ -199,7 +212,7 @@ std::string BlockChecker::check_compute(const Operation& op) {
   if (op.bytes != 0) return "it moves bytes";
   if (std::string wrong = check_shapes(op); !wrong.empty()) return wrong;
   if (std::string wrong = check_scores(op); !wrong.empty()) return wrong;
-  const bool masked = op.kind == OpKind::mask;
+  const bool masked = op.kind == OpKind::mask || (op.kind == OpKind::modify && buffer(op.dst, op.ring).masked);
   Buffer& target = buffer(op.dst, op.ring);
   target = {true, -1, static_cast<std::int32_t>(&op - block_->operations.data()), op.rows, op.cols, op.tile, masked};
   if (op.kind == OpKind::matmul) matmul_flops += op.flops;
@@ -241,6 +254,11 @@ std::string BlockChecker::check_shapes(const Operation& op) {
     case OpKind::divide:
       fits = is(op.dst, op.rows, op.cols) && is(op.src[0], op.rows, 1);
       flops += op.rows;
+      break;
+    case OpKind::modify:
+      fits = is(op.dst, op.rows, op.cols);
+      ex = flops * program_.problem().score_change->cost().exps;
+      flops *= program_.problem().score_change->cost().operations;
       break;
     case OpKind::mask:
       fits = is(op.dst, op.rows, op.cols);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes kernels/<id>/profile.toml from the compiled kernels: registers, shared memory, spills, stalls, instructions by pipe.
 
-Usage: profile.py [--check] [ID...]     all kernels where no id is given
+Usage: kernel_profile.py [--check] [ID...]     all kernels where no id is given
   Needs nvcc (on PATH, or NVCC=...). With cuobjdump beside it, instructions are counted by pipe too; without it, the counts of
   builds whose machine code has not changed are kept, and those of others are left out with a warning.
   --check writes nothing, and exits with 1 where a file differs from the compiled kernel.
@@ -44,13 +44,13 @@ PIPES = {
     "tensor": {"HMMA", "IMMA", "QGMMA", "HGMMA"},
     "fp32": {"FADD", "FMUL", "FFMA", "HADD2", "HMUL2", "HFMA2", "IMAD"},
     "alu": {"FMNMX", "FSEL", "FSETP", "FSET", "ISETP", "IADD3", "VIADD", "VIMNMX", "IABS", "LEA", "LOP3", "PLOP3", "PRMT", "SEL", "SHF",
-            "MOV", "F2FP", "I2FP", "P2R", "R2P", "CS2R", "HMNMX2", "VIADDMNMX"},
+            "MOV", "F2FP", "I2FP", "P2R", "R2P", "CS2R", "HMNMX2", "VIADDMNMX", "VIMNMX3"},
     "special": {"MUFU", "F2I", "I2F", "F2F", "I2I", "POPC", "FLO", "S2R", "S2UR", "R2UR"},
     "memory": {"LDG", "STG", "LDS", "STS", "LDSM", "STSM", "LDL", "STL", "LDC", "LDGSTS", "LDGDEPBAR", "SYNCS", "SHFL", "ATOM", "ATOMG",
                "RED", "REDUX", "ARRIVES"},
     "control": {"BRA", "BRX", "BSSY", "BSYNC", "BREAK", "CALL", "RET", "EXIT", "BAR", "DEPBAR", "WARPSYNC", "VOTE", "NOP", "NANOSLEEP",
-                "YIELD", "ELECT", "ENDCOLLECTIVE", "MEMBAR", "ERRBAR", "CCTL"},
-    "uniform": {"UMOV", "UIADD3", "UIMAD", "ULEA", "ULOP3", "USEL", "USHF", "UISETP", "ULDC", "UP2UR", "UPLOP3", "USETP", "UPRMT", "UF2F"},
+                "YIELD", "ELECT", "ENDCOLLECTIVE", "MEMBAR", "ERRBAR", "CCTL", "FENCE"},
+    "uniform": {"UMOV", "UIADD3", "UIMAD", "ULEA", "ULOP3", "USEL", "USHF", "UISETP", "ULDC", "UP2UR", "UPLOP3", "USETP", "UPRMT", "UF2F", "VOTEU"},
 }
 PIPE_OF = {word: pipe for pipe, words in PIPES.items() for word in words}
 UNKNOWN = set()  # instructions that were seen and are in no pipe
@@ -189,7 +189,7 @@ def kept_pipes(text):
 
 def profile_text(kernel, builds, compiler, before):
     kept = kept_pipes(before)
-    text = f"# What the compiler made of {kernel}, one [[build]] for each compiled function. Written by kernels/lab/profile.py.\n"
+    text = f"# What the compiler made of {kernel}, one [[build]] for each compiled function. Written by kernels/lab/kernel_profile.py.\n"
     text += "# Dynamic shared memory depends on the problem, and is in the kernel table. Stalls and instructions are of the code, not of a run.\n"
     text += f'compiler = "{compiler}"\narchitecture = "{ARCHITECTURE}"\n'
     for build in builds:
@@ -235,7 +235,7 @@ def main():
                 continue
             differ.append(kernel)
             if arguments.check:
-                print(f"kernels/{kernel}/profile.toml is not what {compiler} makes of the kernel: run kernels/lab/profile.py")
+                print(f"kernels/{kernel}/profile.toml is not what {compiler} makes of the kernel: run kernels/lab/kernel_profile.py")
             else:
                 path.write_text(text)
                 print(f"kernels/{kernel}/profile.toml")
@@ -248,4 +248,4 @@ if __name__ == "__main__":
     try:
         sys.exit(main())
     except Fail as error:
-        sys.exit(f"profile.py: {error}")
+        sys.exit(f"kernel_profile.py: {error}")

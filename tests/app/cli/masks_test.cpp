@@ -1,0 +1,122 @@
+// --mask, --score, --preset, --table and --mask-block: what reaches the simulation, what the JSON says, and what is refused.
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "app/cli/request.h"
+#include "sim/masks/expression_mask.h"
+#include "sim/masks/score_change.h"
+#include "tests/app/cli/run_program.h"
+#include "tests/app/temporary_folder.h"
+
+namespace tilescope {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json simulated(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "simulate");
+  arguments.emplace_back("--json");
+  const RunOutcome outcome = run_program(arguments);
+  REQUIRE_MESSAGE(outcome.code == 0, outcome.err);
+  return Json::parse(outcome.out);
+}
+
+/// The sentence of a refused request: exit code 2, one line.
+std::string refusal(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "simulate");
+  const RunOutcome outcome = run_program(arguments);
+  CHECK(outcome.code == 2);
+  CHECK(outcome.out.empty());
+  CHECK(outcome.err.find('\n') == outcome.err.size() - 1);
+  return outcome.err.substr(std::string("tilescope: ").size(), outcome.err.size() - std::string("tilescope: ").size() - 1);
+}
+
+}  // namespace
+
+TEST_CASE("masks: --mask chooses flex, and the JSON counts its blocks and visible elements") {
+  const Json json = simulated({"--gpu", "h200", "--heads", "2", "--seq", "1024", "--head-dim", "64", "--mask", "q >= kv"});
+  CHECK(json["algorithm"] == "flex");
+  CHECK(json["mask"]["expression"] == "q >= kv");
+  CHECK(json["mask"]["block"] == Json({128, 128}));
+  CHECK(json["mask"]["empty_blocks"] == 2 * 28);
+  CHECK(json["mask"]["partial_blocks"] == 2 * 8);
+  CHECK(json["mask"]["full_blocks"] == 2 * 28);
+  CHECK(json["mask"]["visible_elements"] == 2 * 1024 * 1025 / 2);
+  CHECK(json["mask"]["decided_by"]["analysis"] == 2 * 56);
+  CHECK(json["mask"]["decided_by"]["evaluation"] == 2 * 8);
+  CHECK_FALSE(simulated({})["mask"].is_object());
+}
+
+TEST_CASE("masks: several masks and --causal must all hold, and a program that takes masks may be named") {
+  const Json json = simulated({"--seq", "32", "--seq-kv", "48", "--mask", "kv >= 16", "--mask", "q % 2 == 0", "--causal",
+                               "--block-q", "16", "--block-kv", "16"});
+  std::int64_t expected = 0;
+  for (int q = 0; q < 32; ++q)
+    for (int kv = 0; kv < 48; ++kv) expected += kv >= 16 && q % 2 == 0 && kv <= q + 16 ? 1 : 0;
+  CHECK(json["mask"]["visible_elements"] == expected);
+  CHECK(json["mask"]["expression"] == "kv <= q + NK - N && kv >= 16 && q % 2 == 0");
+  const Json standard = simulated({"--algorithm", "standard", "--mask", "q >= kv"});
+  CHECK(standard["algorithm"] == "standard");
+  CHECK(standard["mask"]["full_blocks"] == 6);
+  CHECK(standard["traffic"]["l2_to_sm_bytes"] == simulated({"--algorithm", "standard", "--causal"})["traffic"]["l2_to_sm_bytes"]);
+}
+
+TEST_CASE("masks: a score change alters no byte, and presets and tables reach the request") {
+  const Json plain = simulated({"--algorithm", "flex", "--seq", "128"}),
+             capped = simulated({"--preset", "softcap:cap=30", "--seq", "128"});
+  CHECK(plain["traffic"] == capped["traffic"]);
+  CHECK(capped["score"] == "let cap = 30; cap * tanh(score / cap)");
+  CHECK(capped["work"]["exps"] == plain["work"]["exps"].get<std::int64_t>() + 2 * 128 * 128);
+  const TemporaryFolder folder;
+  std::string ids;
+  for (int i = 0; i < 64; ++i) ids += std::to_string(i / 16) + "\n";
+  const std::string file = folder.file("documents.csv", ids);
+  const Json documents = simulated({"--preset", "document", "--table", "doc=" + file});
+  CHECK(documents["mask"]["full_blocks"] == 4);
+  CHECK(documents["mask"]["partial_blocks"] == 0);
+  CHECK(documents["mask"]["visible_elements"] == 4 * 16 * 16);
+  CHECK(simulated({"--mask", "doc[q] == doc[kv]", "--table", "doc=" + file, "--mask-block", "64"})["mask"]["partial_blocks"] == 1);
+}
+
+TEST_CASE("masks: a mistake is one line that names the flag and the column") {
+  CHECK(refusal({"--mask", "q - kw < 3"}) == "--mask 'q - kw < 3': column 5: unknown name 'kw': did you mean kv?");
+  CHECK(refusal({"--mask", "q - kv"}).find("column 1: a mask is a condition") != std::string::npos);
+  CHECK(refusal({"--mask", "score > 0"}).find("a mask knows no score") != std::string::npos);
+  CHECK(refusal({"--mask", "q // (kv - 5) > 0"}).find("column 3: division by zero at b 0, h 0, q 0, kv 5") != std::string::npos);
+  CHECK(refusal({"--mask", std::string(10000000, '(')}).find("has 10000000 characters: at most 16384") != std::string::npos);
+  CHECK(refusal({"--score", "q < kv"}).find("a score is a number, and this is a bool") != std::string::npos);
+  CHECK(refusal({"--score", "score", "--preset", "alibi"}) ==
+        "--preset alibi and --score score both change the score: write one --score");
+  CHECK(refusal({"--score", "score", "--algorithm", "flash2"}) ==
+        "flash2 takes scores as they are: use --algorithm flex with --score");
+  CHECK(refusal({"--preset", "casual"}) == "--preset: unknown preset 'casual': did you mean causal?");
+  CHECK(refusal({"--preset", "document"}).find("unknown name 'doc'") != std::string::npos);
+  CHECK(refusal({"--mask", "q >= kv", "--algorithm", "matmul_tiled"}).find("matmul_tiled has no mask") != std::string::npos);
+  CHECK(refusal({"--mask", "q >= kv", "--mask-block", "24"}).find("--mask-block is 24, and the tile is 16x16") !=
+        std::string::npos);
+  CHECK(refusal({"--mask-block", "32", "--algorithm", "flash2"}) == "--mask-block is the block of flex's lists: flash2 has none");
+  CHECK(refusal({"--mask-block", "0"}).find("--mask-block") != std::string::npos);
+}
+
+TEST_CASE("masks: a table that cannot be read is one line") {
+  const TemporaryFolder folder;
+  const std::string few = folder.file("few.csv", "0\n0\n1\n"), words = folder.file("words.csv", "a\n");
+  CHECK(refusal({"--mask", "doc[q] == 0", "--table", "doc=" + few}) ==
+        "--mask 'doc[q] == 0': column 1: index of doc is 3 at b 0, h 0, q 3, kv 0, but doc has 0 to 2 there");
+  CHECK(refusal({"--mask", "doc[q, kv] == 0", "--table", "doc=" + few}).find("doc takes 1 index, not 2") != std::string::npos);
+  CHECK(refusal({"--mask", "q >= kv", "--table", "doc"}) == "--table is 'doc': write NAME=FILE, for example doc=documents.csv");
+  CHECK(refusal({"--mask", "q >= kv", "--table", "q=" + few}) == "--table: 'q' already means query, counted from 0");
+  CHECK(refusal({"--mask", "q >= kv", "--table", "a=" + few, "--table", "a=" + few}) == "--table: a is given twice");
+  CHECK(refusal({"--mask", "q >= kv", "--table", "a=" + words}).find("line 1: 'a' is not a number") != std::string::npos);
+  CHECK(refusal({"--mask", "q >= kv", "--table", "a=" + folder.path("no.csv")}).find("there is no such file") != std::string::npos);
+  CHECK(refusal({"--mask", "q >= kv", "--table", "a=" + folder.file("a.npy", "1,2")}).find("is not a .npy file") !=
+        std::string::npos);
+  CHECK(refusal({"--table", "a=" + few}) == "--table is read by --mask, --score and --preset: give one of them");
+  CHECK(refusal({"--mask", "a[q] >= 0", "--table", "a=" + few, "--json", few}).find("few.csv") != std::string::npos);
+}
+
+}  // namespace tilescope

@@ -1,0 +1,240 @@
+// Masks from expressions: the analysis against every element, tiles against their elements, lists against tiles.
+#include "sim/masks/expression_mask.h"
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "sim/masks/block_mask.h"
+#include "sim/masks/evaluate.h"
+#include "tests/sim/masks/random_expression.h"
+
+namespace tilescope {
+namespace {
+
+AttentionProblem problem_of(const ExprSizes& sizes) {
+  AttentionProblem problem;
+  problem.batch = sizes.batch;
+  problem.heads = sizes.heads;
+  problem.kv_heads = sizes.kv_heads;
+  problem.seq_q = sizes.seq_q;
+  problem.seq_kv = sizes.seq_kv;
+  problem.head_dim = sizes.head_dim;
+  return problem;
+}
+
+std::shared_ptr<const ExpressionMask> mask_from(const std::string& text, const ExprSizes& sizes, const TableList& tables = {}) {
+  auto expression = parse_mask_expression(text, sizes, tables);
+  REQUIRE_MESSAGE(expression, (expression ? std::string() : expression.error().sentence.text()));
+  auto mask = ExpressionMask::make(std::move(*expression));
+  REQUIRE_MESSAGE(mask, (mask ? std::string() : mask.error().sentence.text()));
+  return *mask;
+}
+
+TileRange part_of(std::mt19937_64& random, std::int64_t length) {
+  const auto first = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(length));
+  return {first, 1 + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(length - first))};
+}
+
+struct Counted {
+  std::int64_t visible = 0, faults = 0;
+};
+Counted count(ExpressionEvaluator<float>& evaluator, std::int64_t b, std::int64_t h, TileRange queries, TileRange keys) {
+  Counted counted;
+  for (std::int64_t q = queries.first; q < queries.end(); ++q)
+    for (std::int64_t kv = keys.first; kv < keys.end(); ++kv) {
+      const ExprValue<float>& value = evaluator({b, h, q, kv});
+      counted.faults += value.fault ? 1 : 0;
+      counted.visible += !value.fault && value.integer != 0 ? 1 : 0;
+    }
+  return counted;
+}
+
+TileVisibility kind_of(std::int64_t visible, std::int64_t elements) {
+  return visible == 0 ? TileVisibility::empty : visible == elements ? TileVisibility::full : TileVisibility::partial;
+}
+
+}  // namespace
+
+TEST_CASE("analysis: it is never wrong about a block of a random mask, and neither is a tile") {
+  const std::uint64_t seed = std::random_device()();
+  CAPTURE(seed);
+  std::mt19937_64 random(seed);
+  int decided = 0, blocks = 0;
+  for (int round = 0; round < expression_count(3000); ++round) {
+    const RandomScope scope = random_scope(random);
+    RandomExpression generator(random, false);
+    const std::string text = generator.condition(1 + static_cast<int>(random() % 4));
+    CAPTURE(text);
+    const auto expression = parse_mask_expression(text, scope.sizes, scope.tables);
+    if (!expression) continue;
+    IntervalAnalysis analysis(*expression, ranges_of(expression->tables));
+    ExpressionEvaluator<float> evaluator(*expression);
+    const std::int64_t b = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(scope.sizes.batch));
+    const std::int64_t h = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(scope.sizes.heads));
+    CAPTURE(b);
+    CAPTURE(h);
+    analysis.set_plane(b, h);
+    for (int block = 0; block < 4; ++block) {
+      const TileRange queries = part_of(random, scope.sizes.seq_q), keys = part_of(random, scope.sizes.seq_kv);
+      CAPTURE(queries.first);
+      CAPTURE(queries.count);
+      CAPTURE(keys.first);
+      CAPTURE(keys.count);
+      const IntervalAnalysis::Verdict verdict = analysis(queries, keys);
+      const Counted counted = count(evaluator, b, h, queries, keys);
+      const std::int64_t elements = queries.count * keys.count;
+      ++blocks;
+      if (!verdict.can_fault) {
+        REQUIRE(counted.faults == 0);
+        if (!verdict.can_hold) REQUIRE(counted.visible == 0);
+        if (!verdict.can_fail) REQUIRE(counted.visible == elements);
+        decided += !verdict.can_hold || !verdict.can_fail ? 1 : 0;
+      }
+      REQUIRE((verdict.can_hold || verdict.can_fail));
+    }
+  }
+  MESSAGE("decided ", decided, " of ", blocks, " random blocks");
+  CHECK(decided > blocks / 10);
+}
+
+TEST_CASE("mask: tiles of a random expression are what their elements are, and a mask at fault is refused with the element") {
+  const std::uint64_t seed = std::random_device()();
+  CAPTURE(seed);
+  std::mt19937_64 random(seed);
+  int refused = 0, made = 0;
+  for (int round = 0; round < expression_count(1000); ++round) {
+    const RandomScope scope = random_scope(random);
+    RandomExpression generator(random, false);
+    const std::string text = generator.condition(1 + static_cast<int>(random() % 3));
+    CAPTURE(text);
+    const auto expression = parse_mask_expression(text, scope.sizes, scope.tables);
+    if (!expression) continue;
+    ExpressionEvaluator<float> evaluator(*expression);
+    std::int64_t faults = 0;
+    for (std::int64_t b = 0; b < scope.sizes.batch; ++b)
+      for (std::int64_t h = 0; h < scope.sizes.heads; ++h)
+        faults += count(evaluator, b, h, {0, scope.sizes.seq_q}, {0, scope.sizes.seq_kv}).faults;
+    const auto mask = ExpressionMask::make(*expression);
+    REQUIRE(static_cast<bool>(mask) == (faults == 0));
+    if (!mask) {
+      ++refused;
+      CHECK(mask.error().sentence.text().find("column ") == 0);
+      CHECK(mask.error().sentence.text().find(" at b ") != std::string::npos);
+      continue;
+    }
+    ++made;
+    const AttentionProblem problem = problem_of(scope.sizes);
+    const TileShape block = {1 + static_cast<std::int64_t>(random() % 40), 1 + static_cast<std::int64_t>(random() % 40)};
+    const BlockMask lists = block_mask_of(**mask, problem, block);
+    std::int64_t visible = 0, partial = 0, full = 0, empty = 0;
+    for (std::int64_t plane = 0; plane < problem.query_planes(); ++plane)
+      for (std::int64_t i = 0; i < lists.rows; ++i) {
+        std::vector<std::int32_t> expected_partial, expected_full;
+        for (std::int64_t j = 0; j < lists.cols; ++j) {
+          const TileRange queries{i * block.block_q, std::min(block.block_q, problem.seq_q - i * block.block_q)};
+          const TileRange keys{j * block.block_kv, std::min(block.block_kv, problem.seq_kv - j * block.block_kv)};
+          const Counted counted = count(evaluator, plane / problem.heads, plane % problem.heads, queries, keys);
+          const TileVisibility kind = kind_of(counted.visible, queries.count * keys.count);
+          visible += counted.visible;
+          REQUIRE((*mask)->tile(plane, queries, keys) == kind);
+          REQUIRE((*mask)->count_visible(plane, queries, keys) == counted.visible);
+          if (kind == TileVisibility::partial) expected_partial.push_back(static_cast<std::int32_t>(j));
+          if (kind == TileVisibility::full) expected_full.push_back(static_cast<std::int32_t>(j));
+          ++(kind == TileVisibility::partial ? partial : kind == TileVisibility::full ? full : empty);
+        }
+        const auto of = [&](const BlockLists& kind) {
+          const auto row = kind.row(lists.list_plane(plane), i);
+          return std::vector<std::int32_t>(row.begin(), row.end());
+        };
+        REQUIRE(of(lists.partial) == expected_partial);
+        REQUIRE(of(lists.full) == expected_full);
+      }
+    CHECK(lists.partial_blocks == partial);
+    CHECK(lists.full_blocks == full);
+    CHECK(lists.empty_blocks == empty);
+    CHECK(lists.by_analysis + lists.by_evaluation == partial + full + empty);
+    CHECK(visible_elements(**mask, lists, problem) == visible);
+  }
+  CHECK(made > 0);
+  CHECK(refused > 0);
+}
+
+TEST_CASE("mask: causal, window and documents are decided by analysis away from their edges") {
+  constexpr std::int64_t n = 4096;
+  const ExprSizes sizes = {.heads = 2, .kv_heads = 2, .seq_q = n, .seq_kv = n, .head_dim = 64};
+  std::vector<std::int32_t> documents(n);
+  for (std::size_t i = 0; i < documents.size(); ++i) documents[i] = static_cast<std::int32_t>(i / 1000);
+  const TableList tables = {std::make_shared<const CapturedTable>(make_table("doc", documents))};
+  const AttentionProblem problem = problem_of(sizes);
+  for (const char* text : {"q >= kv", "q >= kv && q - kv < 256 * (h + 1)", "doc[q] == doc[kv] && q >= kv", "(q - kv) % 2 == 0"}) {
+    CAPTURE(text);
+    const auto mask = mask_from(text, sizes, tables);
+    const BlockMask lists = block_mask_of(*mask, problem, {128, 128});
+    CHECK(lists.mask_batch == 1);
+    CHECK(lists.mask_heads == (std::string(text).find('h') != std::string::npos ? 2 : 1));
+    CHECK(lists.empty_blocks + lists.partial_blocks + lists.full_blocks == 2 * 32 * 32);
+    if (std::string(text).find('%') == std::string::npos)  // dilation leaves no block empty or full, which elements show
+      CHECK(lists.by_evaluation <= lists.partial_blocks);
+  }
+  CHECK(block_mask_of(*mask_from("q >= kv", sizes), problem, {128, 128}).full_blocks == 2 * 31 * 32 / 2);
+  CHECK(block_mask_of(*mask_from("true", sizes), problem, {128, 128}).by_evaluation == 0);
+}
+
+TEST_CASE("mask: transposes and PyTorch's arrays hold the same tiles") {
+  const ExprSizes sizes = {.seq_q = 100, .seq_kv = 140, .head_dim = 16};
+  const auto mask = mask_from("q * 3 % 7 < kv % 5 || q // 16 == kv // 16", sizes);
+  const BlockMask lists = block_mask_of(*mask, problem_of(sizes), {16, 16});
+  for (const BlockLists* kind : {&lists.partial, &lists.full}) {
+    const BlockLists back = transposed(*kind, lists.cols);
+    CHECK(back.rows == lists.cols);
+    std::int64_t tiles = 0;
+    for (std::int64_t j = 0; j < lists.cols; ++j)
+      for (const std::int32_t i : back.row(0, j)) {
+        const auto row = kind->row(0, i);
+        CHECK(std::find(row.begin(), row.end(), j) != row.end());
+        ++tiles;
+      }
+    CHECK(tiles == static_cast<std::int64_t>(kind->indices.size()));
+    const BlockArrays arrays = arrays_of(*kind, lists.cols);
+    CHECK(arrays.counts.size() == static_cast<std::size_t>(lists.rows));
+    CHECK(arrays.indices.size() == static_cast<std::size_t>(lists.rows * lists.cols));
+    for (std::int64_t i = 0; i < lists.rows; ++i) {
+      const auto row = kind->row(0, i);
+      CHECK(arrays.counts[static_cast<std::size_t>(i)] == static_cast<std::int32_t>(row.size()));
+      CHECK(std::equal(row.begin(), row.end(), arrays.indices.begin() + i * lists.cols));
+    }
+  }
+}
+
+TEST_CASE("mask: one that was made for another length is refused with both lengths") {
+  const ExprSizes sizes = {.heads = 2, .kv_heads = 2, .seq_q = 64, .seq_kv = 64, .head_dim = 16};
+  const auto mask = mask_from("q >= kv", sizes);
+  AttentionProblem problem = problem_of(sizes);
+  CHECK(mask->fits(problem));
+  problem.seq_q = problem.seq_kv = 128;
+  const Status status = mask->fits(problem);
+  REQUIRE_FALSE(status);
+  CHECK(status.error().sentence.text().find("64 queries, 64 keys") != std::string::npos);
+  CHECK(status.error().sentence.text().find("128 queries, 128 keys") != std::string::npos);
+}
+
+TEST_CASE("mask: several conditions hold together, and a fault in the second names its column in both") {
+  const ExprSizes sizes = {.seq_q = 20, .seq_kv = 20, .head_dim = 16};
+  const TableList tables = {std::make_shared<const CapturedTable>(make_table("doc", {0, 0, 1}))};
+  std::vector<Expression> conditions;
+  for (const char* text : {"q >= kv", "q - kv < 4"}) conditions.push_back(*parse_mask_expression(text, sizes, tables));
+  const auto mask = ExpressionMask::make(all_of(conditions));
+  REQUIRE(mask);
+  for (std::int64_t q = 0; q < 20; ++q)
+    for (std::int64_t kv = 0; kv < 20; ++kv) CHECK((*mask)->visible(0, q, kv) == (q >= kv && q - kv < 4));
+  conditions.push_back(*parse_mask_expression("doc[kv] == 0", sizes, tables));
+  const auto faulty = ExpressionMask::make(all_of(conditions));
+  REQUIRE_FALSE(faulty);
+  CHECK(faulty.error().sentence.text() == "column 26: index of doc is 3 at b 0, h 0, q 3, kv 3, but doc has 0 to 2 there");
+}
+
+}  // namespace tilescope

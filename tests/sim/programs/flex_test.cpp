@@ -1,0 +1,306 @@
+// flex under random masks, lists and score expressions: operations, bytes, order and values.
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "sim/engine/simulation.h"
+#include "sim/masks/block_mask.h"
+#include "sim/masks/expression_mask.h"
+#include "sim/masks/score_change.h"
+#include "sim/numerics/tile_machine.h"
+#include "sim/programs/attention_tensors.h"
+#include "tests/sim/masks/random_expression.h"
+#include "tests/sim/programs/block_checker.h"
+#include "tests/sim/test_gpus.h"
+
+namespace tilescope {
+namespace {
+
+std::shared_ptr<const Mask> mask_from(const AttentionProblem& problem, const std::string& text, const TableList& tables = {}) {
+  auto expression = parse_mask_expression(text, sizes_of(problem), tables);
+  REQUIRE_MESSAGE(expression, (expression ? std::string() : expression.error().sentence.text()));
+  const auto mask = ExpressionMask::make(std::move(*expression));
+  REQUIRE_MESSAGE(mask, (mask ? std::string() : mask.error().sentence.text()));
+  return *mask;
+}
+
+std::shared_ptr<const ScoreChange> score_from(const AttentionProblem& problem, const std::string& text) {
+  auto expression = parse_score_expression(text, sizes_of(problem), {});
+  REQUIRE_MESSAGE(expression, (expression ? std::string() : expression.error().sentence.text()));
+  const auto change = ScoreChange::make(std::move(*expression), problem.mask.get());
+  REQUIRE_MESSAGE(change, (change ? std::string() : change.error().sentence.text()));
+  return *change;
+}
+
+constexpr const char* masks[] = {"q >= kv",
+                                 "q >= kv && q - kv < 9 + 5 * h",
+                                 "(q - kv) % 3 == 0",
+                                 "kv < 20 || q >= kv",
+                                 "q // 12 == kv // 12 && (b == 0 || q >= kv)",
+                                 "q < 16 && kv < 16",
+                                 "false",
+                                 "true",
+                                 "kv > q + 8 * b",
+                                 "((q ^ kv) & 16) == 0"};
+constexpr const char* scores[] = {"score",
+                                  "score + exp2(-8.0 * (h + 1) / H) * (kv - q)",
+                                  "2 * tanh(score / 2)",
+                                  "where(kv % 7 == 3, -inf, score)",
+                                  "score * sigmoid(score) + 0.125 * (q - kv)",
+                                  "log(sigmoid(score) + 1)"};
+
+struct Drawn {
+  AttentionProblem problem;
+  ProgramTile tile;
+  std::string text;
+};
+
+/// A problem of whole sectors, a mask, and lists of blocks that are multiples of the tile.
+Drawn random_problem(std::mt19937_64& random) {
+  const auto pick = [&](std::int64_t low, std::int64_t high) {
+    return std::uniform_int_distribution<std::int64_t>(low, high)(random);
+  };
+  Drawn drawn;
+  AttentionProblem& p = drawn.problem;
+  p.batch = pick(1, 2);
+  p.kv_heads = pick(1, 2);
+  p.heads = p.kv_heads * pick(1, 2);
+  p.seq_q = pick(1, 70);
+  p.seq_kv = pick(1, 70);
+  p.head_dim = 16;
+  p.dtype = static_cast<DataType>(pick(0, 2));
+  drawn.tile = ProgramTile(8 * pick(1, 2), 8 * pick(1, 2));
+  drawn.tile.key_order = pick(0, 1) == 0 ? KeyOrder::ascending : KeyOrder::descending;
+  const std::int64_t multiples[] = {0, 16, 32, 48};
+  p.mask_block = multiples[pick(0, 3)];
+  const std::string mask = masks[pick(0, static_cast<std::int64_t>(std::size(masks)) - 1)];
+  p.mask = mask_from(p, mask);
+  const std::string score = scores[pick(0, static_cast<std::int64_t>(std::size(scores)) - 1)];
+  p.score_change = score_from(p, score);
+  drawn.text = fmt::format("B {} H {}/{} N {}x{} {} tile {}x{} {} mask block {} mask '{}' score '{}'", p.batch, p.heads, p.kv_heads,
+                           p.seq_q, p.seq_kv, to_string(p.dtype), drawn.tile.block_q, drawn.tile.block_kv,
+                           to_string(drawn.tile.key_order), p.mask_block, mask, score);
+  return drawn;
+}
+
+std::unique_ptr<TileProgram> flex(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu = toy_gpu()) {
+  auto program = (*find_program("flex"))->make(problem, tile, gpu);
+  REQUIRE_MESSAGE(program, (program ? std::string() : program.error().sentence.text()));
+  return std::move(*program);
+}
+
+std::shared_ptr<const Simulation> simulated(std::string_view id, const AttentionProblem& problem, const ProgramTile& tile,
+                                            const GpuSpec& gpu) {
+  SimulationRequest request;
+  request.algorithm = id;
+  request.problem = problem;
+  request.tile = tile;
+  request.key_order = tile.key_order;
+  request.gpu = gpu;
+  const auto made = simulate(request);
+  REQUIRE_MESSAGE(made, (made ? std::string() : made.error().sentence.text()));
+  return *made;
+}
+
+double allowed(DataType type) {
+  return type == DataType::fp32 ? 1e-5 : type == DataType::fp16 ? 2e-3 : 1.6e-2;
+}
+
+}  // namespace
+
+TEST_CASE("flex: operations keep the contract under random lists, and bytes in the ledger equal the closed form") {
+  const std::uint64_t seed = std::random_device()();
+  CAPTURE(seed);
+  std::mt19937_64 random(seed);
+  for (int round = 0; round < 120; ++round) {
+    const Drawn drawn = random_problem(random);
+    CAPTURE(drawn.text);
+    const auto program = flex(drawn.problem, drawn.tile);
+    BlockChecker checker(*program);
+    BlockOperations block;
+    for (std::int64_t n = 0; n < program->launches()[0].blocks(); ++n) {
+      program->emit_block(0, n, block);
+      const std::string wrong = checker.check_block(block);
+      REQUIRE_MESSAGE(wrong.empty(), wrong);
+    }
+    const AttentionProblem& p = drawn.problem;
+    std::int64_t wrong = 0;
+    for (std::int64_t plane = 0; plane < p.query_planes(); ++plane)
+      for (std::int64_t q = 0; q < p.seq_q; ++q)
+        for (std::int64_t kv = 0; kv < p.seq_kv; ++kv) {
+          const int times = checker.scored(plane, q, kv);
+          wrong += p.mask->visible(plane, q, kv) ? times != 1 : times > 1;
+        }
+    CHECK(wrong == 0);
+    const auto form = program->closed_form();
+    REQUIRE(form);
+    CHECK(form->flops == checker.matmul_flops);
+    CHECK(form->exps == checker.exps);
+    const auto run = simulated("flex", p, drawn.tile, round % 2 == 0 ? toy_gpu() : h200_gpu());
+    std::int64_t loaded = 0, stored = 0;
+    for (const ClosedFormTerm& term : form->terms) {
+      CAPTURE(to_string(term.tensor));
+      CHECK(term.bytes.value == checker.bytes(term.tensor, term.link));
+      CHECK(term.bytes.value == run->ledger.total(term.tensor, term.link).value);
+      (term.link == Link::l2_to_sm ? loaded : stored) += term.bytes.value;
+    }
+    CHECK(loaded == run->ledger.total(Link::l2_to_sm).value);
+    CHECK(stored == run->ledger.total(Link::sm_to_l2).value);
+    CHECK(run->flops == form->flops);
+    CHECK(run->exps == form->exps);
+  }
+}
+
+TEST_CASE("flex: O and L agree with float64 for random masks and score expressions, in every type") {
+  const std::uint64_t seed = std::random_device()();
+  CAPTURE(seed);
+  std::mt19937_64 random(seed);
+  for (int round = 0; round < 60; ++round) {
+    const Drawn drawn = random_problem(random);
+    CAPTURE(drawn.text);
+    const auto program = flex(drawn.problem, drawn.tile);
+    InputSource inputs;
+    inputs.seed = static_cast<std::uint64_t>(round + 1);
+    for (std::int64_t plane = 0; plane < drawn.problem.query_planes(); ++plane)
+      for (const Tensor tensor : {tensors::o, tensors::lse}) {
+        const auto made = run_plane(*program, inputs, plane, tensor);
+        REQUIRE_MESSAGE(made, (made ? std::string() : made.error().sentence.text()));
+        const Matrix expected = reference_plane(*program, inputs, plane, tensor);
+        // A few numbers next to 0 have no relative error: they are held to the size of a usual one.
+        double size = 0, apart = 0;
+        for (std::size_t i = 0; i < expected.values.size(); ++i) {
+          const double a = made->values[i], e = expected.values[i];
+          REQUIRE(std::isinf(a) == std::isinf(e));
+          if (std::isinf(e)) continue;
+          apart = std::max(apart, std::abs(a - e));
+          size = std::max(size, std::abs(e));
+        }
+        CHECK(apart <= 4 * allowed(drawn.problem.dtype) * std::max(1.0, size));
+      }
+  }
+}
+
+TEST_CASE("flex: a row that sees no key has O = 0 and L = -inf, in empty, partial and unlisted tiles") {
+  AttentionProblem problem = {.heads = 2, .kv_heads = 1, .seq_q = 40, .seq_kv = 40, .head_dim = 16};
+  problem.mask = mask_from(problem, "q % 5 != 2 && q < 24 && kv >= q");
+  const auto program = flex(problem, ProgramTile(8, 8));
+  const auto o = run_plane(*program, {}, 1, tensors::o), l = run_plane(*program, {}, 1, tensors::lse);
+  REQUIRE(o);
+  REQUIRE(l);
+  for (int q = 0; q < 40; ++q) {
+    const bool sees = q % 5 != 2 && q < 24;
+    CHECK(std::isinf(l->at(q, 0)) == !sees);
+    double sum = 0;
+    for (int c = 0; c < 16; ++c) sum += std::abs(o->at(q, c));
+    CHECK((sum > 0) == sees);
+  }
+}
+
+TEST_CASE("flex: a block visits its partial tiles first and its full ones after, each up or down") {
+  AttentionProblem problem = {.heads = 1, .seq_q = 64, .seq_kv = 64, .head_dim = 16};
+  problem.mask = mask_from(problem, "q >= kv && q - kv < 40");
+  for (const KeyOrder order : {KeyOrder::ascending, KeyOrder::descending}) {
+    ProgramTile tile(8, 8);
+    tile.key_order = order;
+    const auto program = flex(problem, tile);
+    BlockOperations block;
+    program->emit_block(0, 7, block);  // queries 56 to 63: keys 17 to 63
+    std::vector<std::int32_t> visited;
+    std::vector<bool> masked;
+    for (const Operation& op : block.operations) {
+      if (op.kind == OpKind::load && op.dst == tiles::k) visited.push_back(op.kv_tile), masked.push_back(false);
+      if (op.kind == OpKind::mask) masked.back() = true;
+    }
+    const std::vector<std::int32_t> up = {2, 7, 3, 4, 5, 6}, down = {7, 2, 6, 5, 4, 3};
+    CHECK(visited == (order == KeyOrder::ascending ? up : down));
+    CHECK(masked == std::vector<bool>{true, true, false, false, false, false});
+  }
+}
+
+TEST_CASE("flex: the lists are a tensor that a block loads, with the mask's own numbers") {
+  AttentionProblem problem = {.heads = 2, .kv_heads = 2, .seq_q = 64, .seq_kv = 96, .head_dim = 16};
+  problem.mask = mask_from(problem, "q + 16 * h >= kv");
+  const auto program = flex(problem, ProgramTile(16, 16));
+  const Schema& schema = program->schema();
+  CHECK(schema.inputs.size() == 7);
+  const Tensor list =
+      *std::find_if(schema.tensors.begin(), schema.tensors.end(), [](Tensor t) { return to_string(t) == "full_kv_indices"; });
+  const TensorLayout layout = tensor_layout(problem, program->tile(), list);
+  CHECK(layout.planes == 2);
+  CHECK(layout.rows == 4);
+  CHECK(layout.cols == 6);
+  const auto history = run_block(*program, {}, 0, 4 + 2);  // head 1, queries 32 to 47: keys 0 to 63, the last 16 partly
+  REQUIRE(history);
+  const auto value = [&](std::string_view name) {
+    const auto slot = std::find_if(schema.tiles.begin(), schema.tiles.end(), [&](Slot s) { return to_string(s) == name; });
+    return (*history)->value(*slot, static_cast<int>((*history)->operations().operations.size()) - 1);
+  };
+  CHECK(value("#p")->values == std::vector<float>{1});
+  CHECK(value("#f")->values == std::vector<float>{3});
+  CHECK(value("Jp")->values == std::vector<float>{3});
+  CHECK(value("Jf")->values == std::vector<float>{0, 1, 2});
+}
+
+TEST_CASE("flex: without a mask it moves what flash2 moves, and a causal one adds only its lists") {
+  for (const bool causal : {false, true}) {
+    const AttentionProblem problem = {.heads = 2, .kv_heads = 1, .seq_q = 256, .seq_kv = 256, .head_dim = 64, .causal = causal};
+    const auto a = simulated("flash2", problem, ProgramTile(64, 64), h200_gpu()),
+               b = simulated("flex", problem, ProgramTile(64, 64), h200_gpu());
+    for (const Tensor tensor : {tensors::q, tensors::o, tensors::lse})
+      for (const Link link : {Link::l2_to_sm, Link::sm_to_l2})
+        CHECK(a->ledger.total(tensor, link) == b->ledger.total(tensor, link));
+    if (!causal) CHECK(a->cycles.value == b->cycles.value);
+    if (!causal) CHECK(a->ledger.total(Link::l2_to_sm) == b->ledger.total(Link::l2_to_sm));
+  }
+  // At blocks of 128 the tile above the diagonal is loaded too: it lies in a partial block.
+  const AttentionProblem problem = {.seq_q = 256, .seq_kv = 256, .head_dim = 64, .causal = true};
+  const auto wide = simulated("flex", problem, ProgramTile(64, 64), h200_gpu()),
+             exact = simulated("flash2", problem, ProgramTile(64, 64), h200_gpu());
+  CHECK(wide->ledger.total(tensors::k, Link::l2_to_sm).value == (2 + 2 + 4 + 4) * 64 * 64 * 2);
+  CHECK(exact->ledger.total(tensors::k, Link::l2_to_sm).value == (1 + 2 + 3 + 4) * 64 * 64 * 2);
+}
+
+TEST_CASE("flex: the tables of a mask for each head are read from its own plane, whatever the shapes that blocks share") {
+  AttentionProblem problem = {.batch = 2, .heads = 4, .kv_heads = 2, .seq_q = 256, .seq_kv = 256, .head_dim = 64};
+  problem.mask = mask_from(problem, "q >= kv && q - kv < 64 * (h + 1)");
+  const auto run = simulated("flex", problem, ProgramTile(64, 64), h200_gpu());
+  // Each of the four lists is read by both batch elements, and stays in the L2 after the first.
+  const Tensor counts = *std::find_if(run->program->tensors().begin(), run->program->tensors().end(),
+                                      [](Tensor t) { return to_string(t) == "kv_num_blocks"; });
+  CHECK(run->ledger.total(counts, Link::l2_to_sm).value == 2 * 4 * 4 * 32);
+  CHECK(run->ledger.total(counts, Link::hbm_read).value == 4 * 2 * 4);  // heads x rows of 128 x int32
+}
+
+TEST_CASE("flex: what it cannot take is answered with a sentence") {
+  AttentionProblem problem = {.seq_q = 64, .seq_kv = 64, .head_dim = 16};
+  problem.mask = mask_from(problem, "q >= kv");
+  const auto refusal = [](std::string_view id, const AttentionProblem& p, const ProgramTile& tile) {
+    const auto made = (*find_program(id))->make(p, tile, toy_gpu());
+    REQUIRE_FALSE(made);
+    return made.error().sentence.text();
+  };
+  AttentionProblem odd = problem;
+  odd.mask_block = 24;
+  CHECK(refusal("flex", odd, ProgramTile(16, 16)) ==
+        "--mask-block is 24, and the tile is 16x16: the block must be a multiple of both lengths");
+  AttentionProblem longer = problem;
+  longer.seq_q = longer.seq_kv = 128;
+  for (const std::string_view id : {"flex", "flash2", "standard"})
+    CHECK(refusal(id, longer, ProgramTile(16, 16)).find("the mask was made for batch 1, heads 1, kv heads 1, 64 queries") == 0);
+  AttentionProblem changed = problem;
+  changed.score_change = score_from(problem, "score / 2");
+  CHECK(refusal("flash2", changed, ProgramTile(16, 16)) == "flash2 takes scores as they are: use --algorithm flex with --score");
+  AttentionProblem nan = problem;
+  nan.score_change = score_from(problem, "kv == 3 ? log(-abs(score) - 1) : score");
+  const auto program = flex(nan, ProgramTile(16, 16));
+  const auto made = run_plane(*program, {}, 0, tensors::o);
+  REQUIRE_FALSE(made);
+  CHECK(made.error().sentence.text().find("the score expression makes NaN of ") != std::string::npos);
+  CHECK(made.error().sentence.text().find("at b 0, h 0, q 3, kv 3") != std::string::npos);
+}
+
+}  // namespace tilescope
