@@ -115,12 +115,20 @@ constexpr std::array key_rows = {
             "From the start of a block to that of the next, whatever SM it goes to, in cycles."},
 };
 
+constexpr std::array link_rows = {
+    SpecKey{"link.bytes_per_second", &GpuSpec::link_bytes_per_second, 0, 1e16, false,
+            "What a device reads from another one over the link between them, one direction, in bytes a second; 0 for no link."},
+    SpecKey{"link.latency_cycles", &GpuSpec::link_latency_cycles, 0, 1e6, false,
+            "What a read over the link to another device takes longer, in cycles."},
+};
+
 constexpr std::array<std::pair<std::string_view, Source>, 4> source_names = {
     {{"vendor", Source::vendor}, {"measured", Source::measured}, {"estimated", Source::estimated}, {"user", Source::user}}};
 
 std::vector<std::string_view> key_names() {
   std::vector<std::string_view> names;
   for (const SpecKey& row : key_rows) names.push_back(row.key);
+  for (const SpecKey& row : link_rows) names.push_back(row.key);
   names.push_back(sm_groups_key);
   return names;
 }
@@ -310,9 +318,15 @@ std::span<const SpecKey> spec_keys() {
   return key_rows;
 }
 
+std::span<const SpecKey> link_spec_keys() {
+  return link_rows;
+}
+
 const SpecKey* find_spec_key(std::string_view key) {
-  const auto row = std::find_if(key_rows.begin(), key_rows.end(), [&](const SpecKey& r) { return r.key == key; });
-  return row == key_rows.end() ? nullptr : &*row;
+  for (const std::span<const SpecKey> rows : {std::span<const SpecKey>(key_rows), std::span<const SpecKey>(link_rows)})
+    for (const SpecKey& row : rows)
+      if (row.key == key) return &row;
+  return nullptr;
 }
 
 Result<GpuSpec> parse_gpu_spec(std::string_view toml_text, std::string_view origin) {

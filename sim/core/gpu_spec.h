@@ -81,6 +81,8 @@ struct GpuSpec {
   double hbm_latency_cycles = 0;       // of one line
   double hbm_tile_latency_cycles = 0;  // of the latest line of a tile of 16 KiB; less than latency_cycles: as one line
   double hbm_write_wait_cycles = 0;    // that a tile of 2 KiB comes later where HBM does nothing but write
+  double link_bytes_per_second = 0;    // to another device, one direction; 0: there is no link
+  double link_latency_cycles = 0;      // that a read over it takes longer
   double launch_overhead_ns = 0;       // between dependent launches of one stream
   double launch_interval_ns = 0;       // from one launch to the next, as fast as the host can make them
   double launch_first_ns = 0;          // what two events around an empty kernel show
@@ -113,6 +115,8 @@ struct SpecKey {
   std::string_view meaning;  // one sentence, with the unit
 };
 std::span<const SpecKey> spec_keys();
+/// Those that a spec may leave out: of a link to other devices, which a GPU on its own has no use for.
+std::span<const SpecKey> link_spec_keys();
 /// The one key that is no number and has no row: a list of { sms, side }, in files only.
 inline constexpr std::string_view sm_groups_key = "sm.groups";
 inline constexpr std::string_view sm_groups_meaning =

@@ -35,7 +35,7 @@ std::string line(std::string_view name, std::string_view value, const GpuSpec& s
 std::string spec_text(const GpuSpec& spec, std::string_view heading) {
   std::string text = fmt::format("# {}\nid = {}\nname = {}\n", heading, quoted(spec.id), quoted(spec.name));
   std::string_view section;
-  for (const SpecKey& key : spec_keys()) {
+  const auto add = [&](const SpecKey& key) {
     const std::size_t dot = key.key.find('.');
     if (key.key.substr(0, dot) != section) {
       section = key.key.substr(0, dot);
@@ -43,7 +43,10 @@ std::string spec_text(const GpuSpec& spec, std::string_view heading) {
     }
     text += line(key.key.substr(dot + 1), fmt::format("{}", spec.*key.member), spec, key.key);
     if (key.key == "sm.count" && !spec.sm_groups.empty()) text += line("groups", groups_text(spec.sm_groups), spec, sm_groups_key);
-  }
+  };
+  for (const SpecKey& key : spec_keys()) add(key);
+  for (const SpecKey& key : link_spec_keys())
+    if (spec.provenance.contains(key.key)) add(key);
   return text;
 }
 

@@ -13,8 +13,8 @@ std::string_view to_string(Tensor tensor) {
 }
 
 std::string_view to_string(Link link) {
-  constexpr std::array<std::string_view, link_count> names = {"hbm_read", "hbm_write", "l2_to_sm",
-                                                              "sm_to_l2", "smem_read", "smem_write"};
+  constexpr std::array<std::string_view, link_count> names = {"hbm_read",  "hbm_write",  "l2_to_sm", "sm_to_l2",
+                                                              "smem_read", "smem_write", "peer_read"};
   return names[static_cast<std::size_t>(link)];
 }
 

@@ -75,10 +75,11 @@ class Tensor {
 };
 std::string_view to_string(Tensor tensor);  // its name, "?" for none
 
-enum class Link : std::uint8_t { hbm_read, hbm_write, l2_to_sm, sm_to_l2, smem_read, smem_write };
-inline constexpr int link_count = 6;
-inline constexpr std::array<Link, link_count> all_links = {Link::hbm_read, Link::hbm_write, Link::l2_to_sm,
-                                                           Link::sm_to_l2, Link::smem_read, Link::smem_write};
+enum class Link : std::uint8_t { hbm_read, hbm_write, l2_to_sm, sm_to_l2, smem_read, smem_write, peer_read };
+inline constexpr int link_count = 7;
+/// The links inside a device; peer_read is the one from another device, which a run on one device does not have.
+inline constexpr std::array<Link, 6> all_links = {Link::hbm_read, Link::hbm_write, Link::l2_to_sm,
+                                                  Link::sm_to_l2, Link::smem_read, Link::smem_write};
 std::string_view to_string(Link link);  // "hbm_read", …
 
 inline constexpr std::int64_t sector_size = 32;

@@ -14,7 +14,8 @@ namespace tilescope {
 
 namespace {
 
-constexpr double first_part = 1.0 / 8;               // of what is interleaved with a product: one slice of keys
+constexpr double first_part = 1.0 / 8;  // of what is interleaved with a product: one slice of keys
+constexpr std::array<std::uint8_t, no_pipe + 1> every_pipe = {0, 1, 2, 3, 4};
 constexpr int events_between_looks = 512;            // at the clock, for progress
 constexpr std::size_t most_shapes_size = 128 << 20;  // bytes of schedules kept for blocks to come
 constexpr std::chrono::milliseconds between_calls{10};
@@ -36,41 +37,17 @@ Machine::Machine(const TileProgram& program, const SimulationRequest& request, M
   }
 }
 
-void Machine::build_order() {
-  const std::size_t leaves = sms_.size();
-  losers_.assign(leaves, 0);
-  next_of_sm_.assign(leaves, nullptr);
-  std::vector<TurnKey> winners(2 * leaves, turn_key(never, sms_.size()));
-  for (std::size_t sm = 0; sm < sms_.size(); ++sm) winners[leaves + sm] = turn_key(run_ahead(static_cast<int>(sm)), sm);
-  for (std::size_t node = leaves - 1; node >= 1; --node) {
-    winners[node] = std::min(winners[2 * node], winners[2 * node + 1]);
-    losers_[node] = std::max(winners[2 * node], winners[2 * node + 1]);
-  }
-  losers_[0] = winners[1];
-}
-
-void Machine::reorder(std::size_t sm, double time) {
-  TurnKey turn = turn_key(time, sm);
-  TurnKey* const losers = losers_.data();
-  for (std::size_t node = (losers_.size() + sm) / 2; node >= 1; node /= 2) {
-    if (losers[node] < turn) std::swap(losers[node], turn);
-  }
-  losers[0] = turn;
-}
-
 void Machine::refresh(Sm& sm, Resident& block) {
   TurnOrder::Wish wish{.load = load_time(block), .pipe = {no_pipe, no_pipe}, .port = no_pipe};
   block.next = wish.load < never ? Next::load : Next::nothing;
   if (block.next_compute < block.op_count) {
     const ScheduledOp op = block.ops[block.next_compute];
-    if (op.wait < static_cast<std::int32_t>(block.next_load)) {
-      const OpTiming& timing = builder_.timings()[op.op_class & ~ScheduledOp::signal_bit];
-      wish.ready = ready_time(block, op);
-      if (wish.ready < never) {
-        wish.pipe = pipes_for(block, timing);
-        wish.port = timing.port;
-        block.next = timing.store ? Next::store : Next::compute;
-      }
+    wish.ready = ready_time(block, op);
+    if (wish.ready < never) {
+      const OpTiming& timing = builder_.timings()[op.number()];
+      wish.pipe = pipes_for(block, timing);
+      wish.port = timing.port;
+      block.next = timing.store ? Next::store : Next::compute;
     }
   } else if (block.next_load == block.load_count) {
     wish.ready = std::max(block.compute_end, block.drained);
@@ -99,6 +76,7 @@ void Machine::schedule_block(Resident& block, std::int64_t number) {
     auto made = std::make_shared<BlockSchedule>();
     builder_.build(scratch_, *made);
     made->count_classes();
+    positions_.add(*made);
     if ((shapes_size_ += made->size()) > most_shapes_size) {
       shapes_.clear();  // blocks under way keep theirs
       shapes_size_ = made->size();
@@ -109,12 +87,12 @@ void Machine::schedule_block(Resident& block, std::int64_t number) {
 }
 
 void Machine::start_block(int sm, Resident& block, double time, WaitCause cause) {
-  const std::int64_t number = sequence_.at(next_block_++);
+  const std::int64_t number = first_block_ + sequence_.at(next_block_++);
   // Blocks are given out one after another, wherever they go.
   time = std::max(time, next_start_);
   next_start_ = time + gpu_.launch_block_cycles;
-  block.run =
-      recorder_.begin_run({launch_, sm, static_cast<std::int32_t>(block.slot / builder_.group_count()), number, time, time});
+  block.run = recorder_.begin_run(
+      {launch_, sm, static_cast<std::int32_t>(block.slot / builder_.group_count()), number, time, time, device_});
   block.focused = block.run >= 0 && recorder_.wants_intervals(sm);
   schedule_block(block, number);
   block.groups_left = builder_.group_count();
@@ -134,11 +112,16 @@ void Machine::start_group(int sm, Resident& block, std::size_t number, double ti
   block.loads = schedule.loads.data();
   block.op_count = static_cast<std::uint32_t>(schedule.compute.size());
   block.load_count = static_cast<std::uint32_t>(schedule.loads.size());
-  block.next_compute = block.next_load = block.next_store = block.next_signal = 0;
-  block.landed_store.resize(1 + schedule.loads.size());
-  block.signals_store.resize(schedule.signals);
-  block.landed = block.landed_store.data() + 1;
-  block.signals = block.signals_store.data();
+  block.next_compute = block.next_load = block.next_store = 0;
+  block.moments.assign(schedule.moments(), never);
+  block.moments[OperationStream::at_once] = 0;
+  block.times = block.moments.data();
+  block.next_signal = block.times + schedule.signal(0);
+  const auto tokens = [](const std::vector<TokenUse>& uses) { return uses.empty() ? nullptr : uses.data(); };
+  block.positions = schedule.positions.data();
+  block.load_positions = schedule.load_positions.data();
+  block.tokens_of_compute = tokens(schedule.tokens_of_compute);
+  block.tokens_of_loads = tokens(schedule.tokens_of_loads);
   if (block.focused) block.landed_by.resize(schedule.loads.size());
   block.start = time;
   block.start_cause = cause;
@@ -150,7 +133,9 @@ void Machine::start_group(int sm, Resident& block, std::size_t number, double ti
   if (block.op_count + block.load_count > 0) {
     const OpTiming& setup = builder_.setup();
     take_pipes(owner, setup, time);
-    block.compute_end = block.issued = block.drained = block.drained + setup.duration + crowded(owner, block, setup, block.drained);
+    const double longer = crowded(owner, block, setup, block.drained);
+    note_issue_rate(block, setup.issued, setup.duration + longer);
+    block.compute_end = block.issued = block.drained = block.drained + setup.duration + longer;
   }
   block.ahead_end = block.ahead = 0;
   owner.turns.set_age(block.slot, static_cast<std::uint64_t>(next_block_));
@@ -172,7 +157,7 @@ void Machine::record(int sm, const Resident& block, const Interval& interval, st
 void Machine::record_compute(int sm_index, const Resident& block, double start, double end) {
   const Sm& sm = sms_[static_cast<std::size_t>(sm_index)];
   const ScheduledOp op = block.stream->compute[block.next_compute];
-  const OpClass& c = builder_.op_class(op.op_class & ~ScheduledOp::signal_bit);
+  const OpClass& c = builder_.op_class(op.number());
   Interval interval;
   interval.start = start;
   interval.end = end;
@@ -191,79 +176,92 @@ void Machine::record_compute(int sm_index, const Resident& block, double start, 
                      : server < std::size(by_server) && sm.free[pipe_of(c.timing.server)] == start ? by_server[server]
                                                                                                    : WaitCause::smem;
   else if (for_data > for_start)
-    interval.cause = op.wait >= 0 ? block.landed_by[static_cast<std::size_t>(op.wait)] : WaitCause::barrier;  // for a token
+    interval.cause = op.wait != OperationStream::at_once ? block.landed_by[static_cast<std::size_t>(op.wait) - 1]
+                                                         : WaitCause::barrier;  // for a token
   else
     interval.cause = block.start_cause;
   record(sm_index, block, interval, block.stream->op_of_compute[block.next_compute]);
 }
 
-double Machine::crowded(const Sm& sm, Resident& block, const OpTiming& timing, double start) const {
-  if (sm.slots.size() < 2 || timing.issued <= 0) return 0;
-  double taken = 0;
-  for (const Resident& other : sm.slots)
-    if (&other != &block && other.compute_end > start) taken += other.issue_rate;
-  // A scheduler has one turn a cycle.
-  const double longer = std::max(0.0, timing.issued * std::min(taken, 1.0) - timing.spare);
-  block.issue_rate =
-      timing.issued * warps_a_scheduler_[static_cast<std::size_t>(&block - block.block)] / (timing.duration + longer);
-  return longer;
-}
-
+template <bool plain>
 inline void Machine::compute(int sm_index, Resident& block, double start, TurnKey rival) {
   Sm& sm = sms_[static_cast<std::size_t>(sm_index)];
   const OpTiming* const timings = builder_.timings();
-  const std::uint64_t mine = sm.turns.whose_turn(block.slot);
   double until = sm.turns.wish(block.slot).load;
-  ScheduledOp op = block.ops[block.next_compute];
+  // It goes on while it starts before its own next load, and before the rival or at the same time where it is older.
+  const std::uint64_t before_rival = order_of(time_of(rival)) + (sm.turns.whose_turn(block.slot) <= whose(rival) ? 1 : 0);
+  const std::uint8_t* const pipe_in_turn = sm.turns.is_oldest(block.slot) ? pipe_of_oldest_.data() : every_pipe.data();
+  const Resident* const other = plain ? &sm.slots.front() + (1 - block.slot) : nullptr;
+  const double others_take = plain ? std::min(other->issue_rate, 1.0) : 0;
+  const ScheduledOp* next = block.ops + block.next_compute;
+  const ScheduledOp* const end_of_ops = block.ops + block.op_count;
+  const OpTiming* timing = timings + next->number();
+  float issued = 0;  // of the latest operation that takes turns of the schedulers, and how long that took
+  double issued_in = 1;
   for (;;) {
-    const std::uint32_t op_class = op.op_class & ~ScheduledOp::signal_bit;
-    const OpTiming& timing = timings[op_class];
-    const double duration = timing.duration + crowded(sm, block, timing, start);
+    const ScheduledOp op = *next;
+    double longer = 0;
+    if (plain && timing->issued > 0)
+      longer = std::max(0.0, timing->issued * (other->compute_end > start ? others_take : 0.0) - timing->spare);
+    if (!plain) longer = crowded(sm, block, *timing, start);
+    const double duration = timing->duration + longer;
+    if (timing->issued > 0) {
+      issued = timing->issued;
+      issued_in = duration;
+    }
     // The oldest block does not wait until a younger one is done with the pipe: for as long they take turns.
-    const double beside = std::clamp(sm.free[timing.pipe[block.ahead]] - start, 0.0, duration);
+    const double beside = std::min(std::max(0.0, sm.free[timing->pipe[block.ahead]] - start), duration);
     double end = start + duration + beside;
-    if (timing.product && block.ahead != 0) {
-      end = std::max(end, block.ahead_end + timing.duration * first_part);
+    if (timing->product && block.ahead != 0) {
+      end = std::max(end, block.ahead_end + timing->duration * first_part);
       block.ahead_end = block.ahead = 0;
     }
     // Out of turn it has the pipe only when that is free.
-    const double busy_from = std::max(start, sm.free[timing.pipe[0]]);
-    recorder_.operation(op_class, busy_from, busy_from + timing.shown, busy_from + timing.shown);
-    if (block.focused) record_compute(sm_index, block, start, start + timing.shown);
-    end = std::max(end, take_all(sm, timing, start));
-    if (timing.ahead) {
+    const double busy_from = std::max(start, sm.free[timing->pipe[0]]), busy_to = busy_from + timing->shown;
+    recorder_.operation(op.number(), busy_from, busy_to, busy_to);
+    if (is_recording_) note_operation(block, op, busy_from, busy_to);
+    if (!plain && block.focused) {
+      block.next_compute = static_cast<std::uint32_t>(next - block.ops);
+      record_compute(sm_index, block, start, start + timing->shown);
+    }
+    end = std::max(end, take_all(sm, *timing, start));
+    if (timing->ahead) {
       block.ahead_end = std::max(block.ahead_end, end);
       block.ahead = 1;
       end = start + duration * first_part;
     }
     block.compute_end = end;
-    if ((op.op_class & ScheduledOp::signal_bit) != 0) {
-      block.signals[block.next_signal++] = end;
+    if (op.signals()) {
+      *block.next_signal++ = end;
       until = load_time(block);
     }
-    const bool met =
-        !block.stream->tokens_of_compute.empty() && signal(sm, block, block.stream->tokens_of_compute[block.next_compute], end);
-    if (++block.next_compute == block.op_count) break;
-    if (met) break;  // another group may go on now, before this one does
-    op = block.ops[block.next_compute];
-    if (op.wait >= static_cast<std::int32_t>(block.next_load)) break;
-    const OpTiming& following = timings[op.op_class & ~ScheduledOp::signal_bit];
-    if (following.store) break;
-    const double ready = ready_time(block, op);
+    const TokenUse* const token =
+        plain || block.tokens_of_compute == nullptr ? nullptr : block.tokens_of_compute + (next - block.ops);
+    const bool met = token != nullptr && signal(sm, block, *token, end);
+    if (++next == end_of_ops || met) break;  // or another group may go on now, before this one does
+    timing = timings + next->number();
+    if (timing->store) break;
+    double ready = std::max(end, block.times[next->wait]);
+    if (token != nullptr) ready = std::max(ready, token_time(block, token[1]));
+    start = std::max(std::max(sm.free[pipe_in_turn[timing->pipe[block.ahead]]], sm.free[timing->port]), ready);
+    if (order_of(start) < std::min(order_of(until), before_rival)) continue;
     if (ready == never) break;
-    const TurnOrder::Wish wish{ready, until, pipes_for(block, following), following.port};
-    start = sm.turns.start_of(block.slot, wish, sm.free);
-    if (start < until && turn_key(start, mine) <= rival) continue;
-    sm.turns.set(block.slot, wish);
-    return;
+    block.next_compute = static_cast<std::uint32_t>(next - block.ops);
+    sm.turns.set(block.slot, {ready, until, pipes_for(block, *timing), timing->port});
+    return note_issue_rate(block, issued, issued_in);
   }
+  block.next_compute = static_cast<std::uint32_t>(next - block.ops);
+  note_issue_rate(block, issued, issued_in);
   refresh(sm, block);
 }
 
 inline void Machine::load(int sm, Resident& block, double time) {
   const std::uint32_t at = block.next_load++;
+  land(sm, block, time, at, memory_.load(sm, time, block.loads[at], block.origin));
+}
+
+void Machine::land(int sm, Resident& block, double time, std::uint32_t at, Transfer transfer) {
   const ScheduledAccess& access = block.loads[at];
-  Transfer transfer = memory_.load(sm, time, access, block.origin);
   const OpTiming& timing = builder_.timings()[access.op_class];
   Sm& owner = sms_[static_cast<std::size_t>(sm)];
   take_pipes(owner, timing, time);
@@ -278,21 +276,22 @@ inline void Machine::load(int sm, Resident& block, double time) {
     interval.end = transfer.end;
     interval.ready = at == 0 ? block.start : block.issued;
     interval.unit = Unit::copy;
-    if (interval.start > interval.ready) interval.cause = access.after == -1 ? block.start_cause : WaitCause::buffer;
+    if (interval.start > interval.ready)
+      interval.cause = access.after == OperationStream::at_once ? block.start_cause : WaitCause::buffer;
     interval.bytes = builder_.op_class(access.op_class).bytes;
     interval.hbm_bytes = transfer.hbm_bytes;
     record(sm, block, interval, block.stream->op_of_load[at]);
   }
   block.issued = time;
   block.drained = std::max(block.drained, transfer.end);
-  block.landed[at] = transfer.end;
-  if (!block.stream->tokens_of_loads.empty()) signal(owner, block, block.stream->tokens_of_loads[at], transfer.end);
+  block.times[OperationStream::landing(at)] = transfer.end;
+  if (block.tokens_of_loads != nullptr) signal(owner, block, block.tokens_of_loads[at], transfer.end);
 }
 
 void Machine::store(int sm, Resident& block, double time) {
   const Transfer transfer = memory_.store(sm, time, block.stream->stores[block.next_store++], block.origin);
   const ScheduledOp op = block.ops[block.next_compute];
-  const OpTiming& timing = builder_.timings()[op.op_class & ~ScheduledOp::signal_bit];
+  const OpTiming& timing = builder_.timings()[op.number()];
   // The tile crosses shared memory first: what leaves does so from the middle of the operation on.
   const double landed = transfer.end + (builder_.instructions_wait() ? timing.duration / 2 : 0);
   block.drained = std::max(block.drained, landed);
@@ -300,10 +299,10 @@ void Machine::store(int sm, Resident& block, double time) {
   const std::uint32_t at = block.next_compute++;
   Sm& owner = sms_[static_cast<std::size_t>(sm)];
   const double duration = timing.duration + crowded(owner, block, timing, time);
+  note_issue_rate(block, timing.issued, duration);
   block.compute_end = std::max(time + duration, take_all(owner, timing, time));
-  if ((op.op_class & ScheduledOp::signal_bit) != 0)
-    block.signals[block.next_signal++] = block.compute_end;  // what it stores has been read
-  if (!block.stream->tokens_of_compute.empty()) signal(owner, block, block.stream->tokens_of_compute[at], block.compute_end);
+  if (op.signals()) *block.next_signal++ = block.compute_end;  // what it stores has been read
+  if (block.tokens_of_compute != nullptr) signal(owner, block, block.tokens_of_compute[at], block.compute_end);
 }
 
 bool Machine::signal(Sm& sm, const Resident& group, const TokenUse& use, double time) {
@@ -338,6 +337,7 @@ Error Machine::deadlock() const {
 
 void Machine::finish(int sm, Resident& block, double time) {
   block.next = Next::nothing;
+  block.stream = nullptr;
   sms_[static_cast<std::size_t>(sm)].turns.clear(block.slot);
   if (--block.block->groups_left > 0) return;  // events come in order of time: the last group ends the block
   recorder_.end_run(block.run, time);
@@ -356,7 +356,10 @@ double Machine::run_ahead(int sm_index) {
       next_of_sm_[static_cast<std::size_t>(sm_index)] = &block;
       return turn.time;
     }
-    compute(sm_index, block, turn.time, turn.rival);
+    if (sm.slots.size() == 2 && !block.focused && block.tokens_of_compute == nullptr)  // most of all
+      compute<true>(sm_index, block, turn.time, turn.rival);
+    else
+      compute<false>(sm_index, block, turn.time, turn.rival);
   }
 }
 
@@ -369,25 +372,29 @@ double Machine::part_done() const {
   return blocks / static_cast<double>(blocks_);
 }
 
-Result<double> Machine::run_launch(int launch, int blocks_per_sm, double start, const Progress& progress, double done_before,
-                                   double share) {
+void Machine::begin_launch(int launch, int blocks_per_sm, double start, std::int64_t first, std::int64_t count) {
   launch_ = launch;
-  const KernelNeeds& needs = program_.launches()[static_cast<std::size_t>(launch)].needs;
-  builder_.begin_launch(needs);
+  const LaunchSpec& spec = program_.launches()[static_cast<std::size_t>(launch)];
+  builder_.begin_launch(spec.needs);
   warps_a_scheduler_.clear();
   for (std::size_t group = 0; group < builder_.group_count(); ++group)
     warps_a_scheduler_.push_back(builder_.warps_of(group) / gpu_.sm_quarters);
-  blocks_ = program_.launches()[static_cast<std::size_t>(launch)].blocks();
+  first_block_ = first;
+  blocks_ = count;
   const AttentionProblem& problem = program_.problem();
-  sequence_ = BlockSequence(block_order_, blocks_, problem.query_planes(), planes_that_fit(problem, gpu_));
+  // A part of a launch need not be whole planes, which the other orders go by.
+  const BlockOrder order = count == spec.blocks() ? block_order_ : BlockOrder::launch;
+  sequence_ = BlockSequence(order, blocks_, problem.query_planes(), planes_that_fit(problem, gpu_));
   next_block_ = finished_ = 0;
   next_start_ = start;
   launch_end_ = start;
   shapes_.clear();
   shapes_size_ = 0;
+  binade_end_ = 0;
   for (Sm& sm : sms_) {
     sm.slots.resize(static_cast<std::size_t>(blocks_per_sm) * builder_.group_count());
     sm.turns.reset(sm.slots.size());
+    sm.stretch = -1;
     for (std::size_t slot = 0; slot < sm.slots.size(); ++slot) {
       sm.slots[slot].slot = static_cast<std::uint32_t>(slot);
       sm.slots[slot].next = Next::nothing;
@@ -395,6 +402,7 @@ Result<double> Machine::run_launch(int launch, int blocks_per_sm, double start, 
     }
   }
   const std::size_t groups = builder_.group_count();
+  are_crowded_ = static_cast<std::size_t>(blocks_per_sm) * groups > 1;
   // The first wave goes round the SMs; after it a block goes where a slot is free first.
   for (std::size_t slot = 0; slot < static_cast<std::size_t>(blocks_per_sm) && next_block_ < blocks_; ++slot) {
     if (const std::int64_t left = blocks_ - next_block_; left < static_cast<std::int64_t>(sms_.size())) {
@@ -405,32 +413,52 @@ Result<double> Machine::run_launch(int launch, int blocks_per_sm, double start, 
     for (std::size_t sm = 0; sm < sms_.size(); ++sm)
       start_block(static_cast<int>(sm), sms_[sm].slots[slot * groups], start, WaitCause::launch);
   }
-  build_order();
+  next_of_sm_.assign(sms_.size(), nullptr);
+  order_.reset(sms_.size());
+  for (std::size_t sm = 0; sm < sms_.size(); ++sm) order_.set(sm, run_ahead(static_cast<int>(sm)));
+}
 
-  auto last_call = std::chrono::steady_clock::now();
-  for (int events = 1;; ++events) {
-    const double time = time_of(losers_[0]);
-    if (time == never) break;
-    const auto turn = static_cast<std::size_t>(whose(losers_[0]));
-    const auto sm = static_cast<int>(turn);
-    Sm& owner = sms_[turn];
-    Resident& block = *next_of_sm_[turn];
-    if (block.next == Next::load)
+void Machine::go_on_with_event() {
+  const double time = order_.time();
+  const std::size_t number = order_.sm();
+  const auto sm = static_cast<int>(number);
+  Sm& owner = sms_[number];
+  if (time >= binade_end_) begin_binade(time);
+  double next = 0;
+  if (owner.stretch < 0 || !replay(sm, time, next)) {
+    Resident& block = *next_of_sm_[number];
+    const bool loads = block.next == Next::load;
+    if (loads)
       load(sm, block, time);
     else if (block.next == Next::finish)
       finish(sm, block, time);
     else
       store(sm, block, time);
     if (block.next != Next::nothing) refresh(owner, block);
-    reorder(turn, run_ahead(sm));
+    if (!loads) owner.stretch = -1;
+    next = loads ? go_on(sm, time) : run_ahead(sm);
+  }
+  order_.set(number, next);
+}
+
+Result<double> Machine::end_launch() const {
+  if (finished_ != blocks_) return deadlock();
+  return launch_end_;
+}
+
+Result<double> Machine::run_launch(int launch, int blocks_per_sm, double start, const Progress& progress, double done_before,
+                                   double share) {
+  begin_launch(launch, blocks_per_sm, start, 0, program_.launches()[static_cast<std::size_t>(launch)].blocks());
+  auto last_call = std::chrono::steady_clock::now();
+  for (int events = 1; next_event() != never; ++events) {
+    go_on_with_event();
     if (!progress || events % events_between_looks != 0) continue;
     const auto now = std::chrono::steady_clock::now();
     if (now - last_call < between_calls) continue;
     last_call = now;
     if (!progress(done_before + share * part_done())) return Error{"the simulation was cancelled", Error::Kind::cancelled};
   }
-  if (finished_ != blocks_) return deadlock();
-  return launch_end_;
+  return end_launch();
 }
 
 }  // namespace tilescope

@@ -5,13 +5,14 @@
 #include <bit>
 #include <cmath>
 
+#include "sim/engine/device_links.h"
 #include "sim/engine/sm_order.h"
 
 namespace tilescope {
 
 namespace {
 
-constexpr double reads_remembered = 8;      // of a tile, in the mean of the time between two
+constexpr double reads_remembered = 8;      // of a tile, in the mean of the time between two; a power of two
 constexpr double writes_remembered = 2000;  // cycles, in the part of its time that HBM writes
 
 /// Cycles a byte; a rate of 0 means that the level is not there to slow anything.
@@ -98,7 +99,7 @@ void MemorySystem::write_back(double cycle, int launch) {
   for (Tensor tensor : tensors_) {
     const std::int64_t bytes = evicted[tensor.index()];
     if (bytes == 0) continue;
-    ledger_.add(launch, tensor, Link::hbm_write, 0, bytes);
+    ledger_.add(launch, tensor, Link::hbm_write, 0, bytes, device_);
     recorder_.traffic(cycle, tensor, Link::hbm_write, bytes);
     const double cycles = static_cast<double>(bytes) * hbm_write_cycles_per_byte_;
     hbm_bytes_ += static_cast<double>(bytes);
@@ -124,7 +125,9 @@ double MemorySystem::part_looked_up(const TileRef& tile, double cycle) {
     return 1;
   }
   readers.seen = std::min(readers.seen + 1, reads_remembered);
-  readers.apart += (cycle - readers.cycle - readers.apart) / readers.seen;
+  const double differs = cycle - readers.cycle - readers.apart;
+  // The product is the same to the bit, and a division takes longer than all the rest.
+  readers.apart += readers.seen == reads_remembered ? differs * (1 / reads_remembered) : differs / readers.seen;
   readers.cycle = cycle;
   return readers.apart / (readers.apart + l2_merge_cycles_);
 }
@@ -134,19 +137,17 @@ double MemorySystem::cross(int side, double cycle, std::int64_t bytes) {
   return serve(fabric_free_[static_cast<std::size_t>(side)], cycle, static_cast<double>(bytes) * fabric_cycles_per_byte_);
 }
 
-Transfer MemorySystem::load(int sm, double cycle, const ScheduledAccess& where, const BlockOrigin& origin) {
-  const OpClass& op = builder_.op_class(where.op_class);
-  const TileRef tile = tile_of(where, op, origin);
-  Port& port = ports_[static_cast<std::size_t>(sm)];
+void MemorySystem::join(DeviceId device, DeviceLinks& links) {
+  device_ = device;
+  links_ = &links;
+  links.add(*this);
+}
+
+inline MemorySystem::L2Read MemorySystem::read_l2(int side, double cycle, const OpClass& op, const TileRef& tile) {
   const auto bytes = static_cast<double>(op.bytes);
-  const double port_cycles = op.busy_cycles;
-  const double port_end = serve(port.in, cycle, port_cycles);
   const double l2_cycles = cache_ ? bytes * l2_read_cycles_per_byte_ * part_looked_up(tile, cycle) : 0;
   const double l2_end = serve(l2_read_free_, cycle, l2_cycles);
-  port_busy_ += port_cycles;
   l2_read_busy_ += l2_cycles;
-
-  const int side = sides_[static_cast<std::size_t>(sm)];
   TileAccess access;
   if (cache_) {
     recorder_.l2_before(cycle, cache_->resident(), cache_->dirty());
@@ -163,16 +164,50 @@ Transfer MemorySystem::load(int sm, double cycle, const ScheduledAccess& where, 
         serve(hbm_free_, cycle, hbm_cycles) + op.hbm_latency + op.hbm_write_wait * std::min(1.0, part_writing(cycle));
     if (cache_) cache_->note_arrival(arrival);
     hbm_end = std::max(hbm_end, arrival);
-    ledger_.add(op.launch, op.tensor, Link::hbm_read, op.line, access.hbm_read_bytes);
+    ledger_.add(op.launch, op.tensor, Link::hbm_read, op.line, access.hbm_read_bytes, device_);
   }
-  const double l2_served = std::max(l2_end, cross(side, cycle, access.crossed_bytes));
-  Transfer transfer = finish(cycle, port_end, l2_served, hbm_end, access.crossed_bytes != 0 ? far_latency_ : near_latency_);
-  transfer.hbm_bytes = access.hbm_read_bytes;
+  const double served = std::max(l2_end, cross(side, cycle, access.crossed_bytes));
+  return {served, hbm_end, access.crossed_bytes != 0 ? far_latency_ : near_latency_, access.hbm_read_bytes};
+}
+
+Transfer MemorySystem::load(int sm, double cycle, const ScheduledAccess& where, const BlockOrigin& origin) {
+  const OpClass& op = builder_.op_class(where.op_class);
+  const TileRef tile = tile_of(where, op, origin);
+  if (links_ != nullptr)
+    if (const DeviceId home = links_->homes().home_of(tile, device_); home != device_)
+      return load_from(home, sm, cycle, where.op_class, tile);
+  const double port_cycles = op.busy_cycles;
+  const double port_end = serve(ports_[static_cast<std::size_t>(sm)].in, cycle, port_cycles);
+  port_busy_ += port_cycles;
+  const L2Read read = read_l2(sides_[static_cast<std::size_t>(sm)], cycle, op, tile);
+  Transfer transfer = finish(cycle, port_end, read.served, read.hbm_end, read.latency);
+  transfer.hbm_bytes = read.hbm_bytes;
   recorder_.operation(where.op_class, port_end - port_cycles, port_end, transfer.end);
   if (transfer.hbm_bytes != 0) recorder_.traffic(transfer.end, op.tensor, Link::hbm_read, transfer.hbm_bytes);
   if (cache_) {
     if (cache_->any_evicted()) write_back(cycle, op.launch);
     recorder_.l2_after(cycle, cache_->resident(), cache_->dirty());
+  }
+  return transfer;
+}
+
+Transfer MemorySystem::load_from(DeviceId home, int sm, double cycle, std::uint32_t op_class, const TileRef& tile) {
+  const OpClass& op = builder_.op_class(op_class);
+  MemorySystem& far = links_->memory(home);
+  const double port_end = serve(ports_[static_cast<std::size_t>(sm)].in, cycle, op.busy_cycles);
+  port_busy_ += op.busy_cycles;
+  // The link enters the home's L2 on one side, whatever SM asks.
+  const L2Read read = far.read_l2(0, cycle, op, tile);
+  const double served = std::max(read.served, links_->cross(home, device_, cycle, op.bytes));
+  Transfer transfer = finish(cycle, port_end, served, read.hbm_end + links_->latency(), read.latency + links_->latency());
+  transfer.hbm_bytes = read.hbm_bytes;
+  ledger_.add(op.launch, op.tensor, Link::peer_read, op.line, op.bytes, device_);
+  recorder_.operation(op_class, port_end - op.busy_cycles, port_end, transfer.end);
+  recorder_.traffic(transfer.end, op.tensor, Link::peer_read, op.bytes);
+  if (read.hbm_bytes != 0) far.recorder_.traffic(transfer.end, op.tensor, Link::hbm_read, read.hbm_bytes);
+  if (far.cache_) {
+    if (far.cache_->any_evicted()) far.write_back(cycle, op.launch);
+    far.recorder_.l2_after(cycle, far.cache_->resident(), far.cache_->dirty());
   }
   return transfer;
 }
@@ -207,7 +242,7 @@ Transfer MemorySystem::store(int sm, double cycle, const ScheduledAccess& where,
   const Transfer transfer = finish(cycle, port_end, l2_end, hbm_end, near_latency_);
   recorder_.operation(where.op_class, port_end - port_cycles, port_end, transfer.end);
   if (!cache_) {
-    ledger_.add(op.launch, op.tensor, Link::hbm_write, op.line, op.bytes);
+    ledger_.add(op.launch, op.tensor, Link::hbm_write, op.line, op.bytes, device_);
     recorder_.traffic(transfer.end, op.tensor, Link::hbm_write, op.bytes);
   }
   return transfer;
@@ -219,7 +254,7 @@ double MemorySystem::fetch_sums(const OpClass& op, double cycle, std::int64_t by
   hbm_busy_ += hbm_cycles;
   hbm_bytes_ += static_cast<double>(bytes);
   const double arrival = serve(hbm_free_, cycle, hbm_cycles) + hbm_latency_;
-  ledger_.add(op.launch, op.tensor, Link::hbm_read, op.line, bytes);
+  ledger_.add(op.launch, op.tensor, Link::hbm_read, op.line, bytes, device_);
   recorder_.traffic(arrival, op.tensor, Link::hbm_read, bytes);
   return arrival;
 }

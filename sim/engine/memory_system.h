@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "sim/core/gpu_spec.h"
+#include "sim/engine/device_links.h"
 #include "sim/engine/recorder.h"
 #include "sim/engine/schedule.h"
 #include "sim/memory/ledger.h"
@@ -51,6 +52,9 @@ class MemorySystem {
   MemorySystem(const MemorySystem&) = delete;
   MemorySystem& operator=(const MemorySystem&) = delete;
 
+  /// Makes it the memory of one of several devices. `links` knows all of them and outlives it.
+  void join(DeviceId device, DeviceLinks& links);
+
   Transfer load(int sm, double cycle, const ScheduledAccess& access, const BlockOrigin& origin);
   Transfer store(int sm, double cycle, const ScheduledAccess& access, const BlockOrigin& origin);
 
@@ -73,6 +77,16 @@ class MemorySystem {
     double cycle = 0;                       // of its latest read
     double apart = 0, seen = 0;             // mean of the cycles between two reads, over so many
   };
+  /// What a read of the L2 brings about on this side of the SM's port.
+  struct L2Read {
+    double served = 0;   // by the L2, when its last byte has left
+    double hbm_end = 0;  // when the last byte has come from HBM
+    double latency = 0;
+    std::int64_t hbm_bytes = 0;
+  };
+  L2Read read_l2(int side, double cycle, const OpClass& op, const TileRef& tile);
+  /// Loads a tile whose home is another device, over the link.
+  Transfer load_from(DeviceId home, int sm, double cycle, std::uint32_t op_class, const TileRef& tile);
   /// When what asks at `cycle` for so many cycles of a server that is free from `free` has passed it.
   static double serve(double& free, double cycle, double cycles) { return free = (free > cycle ? free : cycle) + cycles; }
   /// When bytes that cross the fabric towards `side` have done so.
@@ -103,6 +117,8 @@ class MemorySystem {
   std::vector<Readers> readers_ = std::vector<Readers>(1 << 12);     // of the latest tiles, by the lower bits of their key
   std::array<std::vector<std::uint64_t>, most_tensors> plane_keys_;  // what tensor and plane put into a key
   std::vector<int> sides_;
+  DeviceId device_;
+  DeviceLinks* links_ = nullptr;  // null where there is one device
   double l2_read_free_ = 0, l2_write_free_ = 0, hbm_free_ = 0;
   std::array<double, 2> fabric_free_{};  // towards each side
   double l2_read_busy_ = 0, l2_write_busy_ = 0, hbm_busy_ = 0, port_busy_ = 0;

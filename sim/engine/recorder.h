@@ -24,6 +24,9 @@ class Recorder {
   static constexpr std::size_t most_intervals = 2'000'000;
   static constexpr std::size_t most_runs = 4'000'000;
   static constexpr std::size_t most_events = 200'000;
+  // Most operations begin and end in the bin that the last one was in, and are of one of a few classes: those are only counted,
+  // by bin and class, and their bytes and cycles are added up at the end.
+  static constexpr std::uint32_t counted_classes = 64;
 
   /// `focus_sm` stays in focus; so do those of `also` and every SM of a small GPU while there is room.
   Recorder(int sm_count, int focus_sm, std::span<const Tensor> tensors, const ScheduleBuilder& builder,
@@ -48,6 +51,9 @@ class Recorder {
     else
       operation_slowly(op_class, start, busy_end, end);
   }
+  /// Operations from `start` to `end` are in the bin that the last one was in: they need only be counted, by class.
+  bool is_near(double start, double end) const { return start >= near_begin_ && end < near_end_; }
+  void count_near(std::uint32_t op_class, std::uint32_t count) { near_counts_[op_class] += count; }
   void traffic(double time, Tensor tensor, Link link, std::int64_t bytes);
   /// What the L2 holds when an access at `time` begins, and when it is over.
   void l2_before(double time, const TensorBytes& resident, const TensorBytes& dirty) {
@@ -80,9 +86,6 @@ class Recorder {
   void drop_events();
   void narrow_focus();
 
-  // Most operations begin and end in the bin that the last one was in, and are of one of a few classes: those are only counted,
-  // by bin and class, and their bytes and cycles are added up at the end.
-  static constexpr std::uint32_t counted_classes = 64;
   using Counts = std::array<std::uint32_t, counted_classes>;
 
   const ScheduleBuilder& builder_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <limits>
 
 #include "sim/engine/instructions.h"
 #include "sim/masks/mask.h"
@@ -45,6 +46,14 @@ OpClass::Key key_of(const Operation& op, const BlockOperations& block) {
           op.flops ^ op.exps << 32,
           pair(op.instructions << 16 | op.trips,
                op.round_trips << 24 | op.barriers << 16 | op.group << 8 | op.share << 1 | (op.ahead ? 1 : 0))};
+}
+
+/// Of what is in no stream.
+constexpr std::int32_t no_ordinal = std::numeric_limits<std::int32_t>::min();
+
+/// The landing of a load, of which ordinal_ has -1 - its place in the stream of loads.
+std::int32_t landing(std::int32_t ordinal) {
+  return OperationStream::landing(static_cast<std::size_t>(-1 - ordinal));
 }
 
 /// The pipe that an operation waits for: that of its unit, which for products in fp32 is not the tensor core.
@@ -305,6 +314,8 @@ void ScheduleBuilder::build(const BlockOperations& block, BlockSchedule& out) {
     stream.stores.clear();
     stream.op_of_compute.clear();
     stream.op_of_load.clear();
+    stream.positions.clear();
+    stream.load_positions.clear();
     stream.tokens_of_compute.clear();
     stream.tokens_of_loads.clear();
   }
@@ -327,11 +338,11 @@ void ScheduleBuilder::build(const BlockOperations& block, BlockSchedule& out) {
     }
     if (op.kind == OpKind::load) {
       if (op.issue_after >= 0) {
+        // For now the entry of the compute stream, or the load as in ordinal_.
         access.after = ordinal_[static_cast<std::size_t>(op.issue_after)];
-        if (access.after < 0)
-          access.after -= 1;
-        else
-          stream.compute[static_cast<std::size_t>(access.after)].op_class |= ScheduledOp::signal_bit;
+        if (access.after >= 0) stream.compute[static_cast<std::size_t>(access.after)].op_class |= ScheduledOp::signal_bit;
+      } else {
+        access.after = no_ordinal;
       }
       ordinal_[i] = -1 - static_cast<std::int32_t>(stream.loads.size());
       stream.loads.push_back(access);
@@ -340,19 +351,21 @@ void ScheduleBuilder::build(const BlockOperations& block, BlockSchedule& out) {
       continue;
     }
     ordinal_[i] = static_cast<std::int32_t>(stream.compute.size());
-    stream.compute.push_back({op_class, op.wait_load >= 0 ? -1 - ordinal_[static_cast<std::size_t>(op.wait_load)] : -1});
+    stream.compute.push_back(
+        {op_class, op.wait_load >= 0 ? landing(ordinal_[static_cast<std::size_t>(op.wait_load)]) : OperationStream::at_once});
     stream.op_of_compute.push_back(static_cast<std::int32_t>(i));
     if (has_tokens) stream.tokens_of_compute.push_back(tokens);
     if (writes_memory(op.kind)) stream.stores.push_back(access);
   }
-  // `after` of a load still says which entry of the compute stream; count the signals up to it.
+  // The signals are numbered once all loads are known.
   for (OperationStream& stream : out.groups) {
-    std::int32_t signals = 0;
+    stream.signals = 0;
     for (std::size_t i = 0; i < stream.compute.size(); ++i)
-      if ((stream.compute[i].op_class & ScheduledOp::signal_bit) != 0) ordinal_[i] = signals++;
-    stream.signals = static_cast<std::size_t>(signals);
+      if (stream.compute[i].signals()) ordinal_[i] = stream.signal(stream.signals++);
     for (ScheduledAccess& load : stream.loads)
-      if (load.after >= 0) load.after = ordinal_[static_cast<std::size_t>(load.after)];
+      load.after = load.after == no_ordinal ? OperationStream::at_once
+                   : load.after < 0         ? landing(load.after)
+                                            : ordinal_[static_cast<std::size_t>(load.after)];
   }
 }
 
@@ -363,7 +376,7 @@ void ScheduleBuilder::count_again(const BlockSchedule& schedule) {
 void BlockSchedule::count_classes() {
   std::vector<std::uint32_t> all;
   for (const OperationStream& stream : groups) {
-    for (const ScheduledOp& op : stream.compute) all.push_back(op.op_class & ~ScheduledOp::signal_bit);
+    for (const ScheduledOp& op : stream.compute) all.push_back(op.number());
     for (const ScheduledAccess& load : stream.loads) all.push_back(load.op_class);
   }
   std::sort(all.begin(), all.end());

@@ -78,15 +78,16 @@ struct OpClass {
 struct ScheduledOp {
   static constexpr std::uint32_t signal_bit = 0x80000000U;
   std::uint32_t op_class = 0;  // with signal_bit: some load waits for its end
-  std::int32_t wait = -1;      // load, by its place in the stream of loads; -1 for none
+  std::int32_t wait = 0;       // moment that it waits for: the landing of a load
+  std::uint32_t number() const { return op_class & ~signal_bit; }
+  bool signals() const { return (op_class & signal_bit) != 0; }
 };
 
 /// A load or a store. Its plane counts from the block's own on that side; rows and columns along the domain's axis count from the
-/// domain's first. So blocks of one shape share a schedule. `after` says what must be over before a load is issued: -1 nothing;
-/// n >= 0 the n-th signalling operation; -2 - n the landing of load n.
+/// domain's first. So blocks of one shape share a schedule.
 struct ScheduledAccess {
   std::int32_t plane = 0, row = 0, col = 0;
-  std::int32_t after = -1;
+  std::int32_t after = 0;  // load: moment before which it is not issued
   std::uint32_t op_class = 0;
 };
 
@@ -111,12 +112,27 @@ struct TokenUse {
 };
 
 /// What one group of warps does.
+///
+/// What its operations wait for is numbered, so that a wait is one look into a table of times: moment 0 is over from the start,
+/// then comes the landing of each load, then the end of each operation that signals.
 struct OperationStream {
+  static constexpr std::int32_t at_once = 0;
+  static constexpr std::int32_t landing(std::size_t load) { return static_cast<std::int32_t>(1 + load); }
+  std::int32_t signal(std::size_t n) const { return static_cast<std::int32_t>(1 + loads.size() + n); }
+  std::size_t moments() const { return 1 + loads.size() + signals; }
+
   std::vector<ScheduledOp> compute;  // stores among them
   std::vector<ScheduledAccess> loads, stores;
   std::size_t signals = 0;
   // Which operation each entry of compute and loads is.
   std::vector<std::int32_t> op_of_compute, op_of_load;
+  /// Where the block is before an entry: positions with one number are followed by the same (0: not known), and `waited_for` is the
+  /// moment that the entries before waited for last.
+  struct Position {
+    std::uint32_t number = 0;
+    std::int32_t waited_for = 0;
+  };
+  std::vector<Position> positions, load_positions;  // of compute and of loads, and beyond them; empty where they were not numbered
   // As many as there are of those; empty where the block has no tokens.
   std::vector<TokenUse> tokens_of_compute, tokens_of_loads;
 };

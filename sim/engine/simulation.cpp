@@ -41,22 +41,6 @@ std::vector<Tensor> tensors_of(const TileProgram& program) {
   return found;
 }
 
-/// What the first block of a launch loads and stores, all of them do.
-TensorUse use_of(const TileProgram& program) {
-  TensorUse use{tensors_of(program)};
-  std::array<bool, most_tensors> loaded{}, stored{};
-  BlockOperations block;
-  for (std::size_t launch = 0; launch < program.launches().size(); ++launch) {
-    program.emit_block(static_cast<int>(launch), 0, block);
-    for (const Operation& op : block.operations) {
-      if (op.kind == OpKind::load) loaded[op.tile.tensor.index()] = true;
-      if (writes_memory(op.kind)) stored[op.tile.tensor.index()] = true;
-    }
-  }
-  for (std::size_t t = 0; t < most_tensors; ++t) use.comes_back = use.comes_back || (loaded[t] && stored[t]);
-  return use;
-}
-
 /// Beyond Q, K, V and O, and the gradients of these: what a caller neither gives nor asks for.
 bool is_extra(Tensor tensor) {
   const bool asked_for = tensor->meaning == Meaning::query || tensor->meaning == Meaning::key ||
@@ -176,22 +160,6 @@ Status check_size(const SimulationRequest& request, const TileProgram& program, 
   return Done{};
 }
 
-/// Bytes and work that follow from how often each operation occurs.
-void count_operations(Simulation& simulation, const std::vector<OpClass>& classes) {
-  for (const OpClass& c : classes) {
-    simulation.flops += c.count * c.flops;
-    simulation.exps += c.count * c.exps;
-    const auto add = [&](Tensor tensor, Link link, std::int64_t bytes) {
-      if (bytes != 0) simulation.ledger.add(c.launch, tensor, link, c.line, c.count * bytes);
-    };
-    if (c.unit == Unit::copy) add(c.tensor, Link::l2_to_sm, c.bytes);
-    if (c.unit == Unit::store) add(c.tensor, Link::sm_to_l2, c.bytes);
-    if (c.kind == OpKind::reduce_add) simulation.reduced += Bytes(c.count * c.bytes);
-    for (std::size_t i = 0; i < 2; ++i) add(c.smem_read_tensor[i], Link::smem_read, c.smem_read[i]);
-    add(c.smem_write_tensor, Link::smem_write, c.smem_write);
-  }
-}
-
 void find_bound(Simulation& simulation, const std::vector<OpClass>& classes, const MemorySystem& memory) {
   const double cycles = simulation.cycles.value, sm_cycles = cycles * simulation.request.gpu.sm_count;
   if (cycles <= 0) return;
@@ -218,20 +186,57 @@ std::string_view to_string(Bound bound) {
   return names[static_cast<std::size_t>(bound)];
 }
 
-Result<std::shared_ptr<const Simulation>> run_program(SimulationRequest request, const ProgramInfo& info,
-                                                      std::shared_ptr<const TileProgram> program, const Progress& progress) {
+TensorUse use_of(const TileProgram& program) {
+  TensorUse use{tensors_of(program)};
+  std::array<bool, most_tensors> loaded{}, stored{};
+  BlockOperations block;
+  for (std::size_t launch = 0; launch < program.launches().size(); ++launch) {
+    program.emit_block(static_cast<int>(launch), 0, block);
+    for (const Operation& op : block.operations) {
+      if (op.kind == OpKind::load) loaded[op.tile.tensor.index()] = true;
+      if (writes_memory(op.kind)) stored[op.tile.tensor.index()] = true;
+    }
+  }
+  for (std::size_t t = 0; t < most_tensors; ++t) use.comes_back = use.comes_back || (loaded[t] && stored[t]);
+  return use;
+}
+
+void count_operations(Simulation& simulation, const std::vector<OpClass>& classes, DeviceId device) {
+  for (const OpClass& c : classes) {
+    simulation.flops += c.count * c.flops;
+    simulation.exps += c.count * c.exps;
+    const auto add = [&](Tensor tensor, Link link, std::int64_t bytes) {
+      if (bytes != 0) simulation.ledger.add(c.launch, tensor, link, c.line, c.count * bytes, device);
+    };
+    if (c.unit == Unit::copy) add(c.tensor, Link::l2_to_sm, c.bytes);
+    if (c.unit == Unit::store) add(c.tensor, Link::sm_to_l2, c.bytes);
+    if (c.kind == OpKind::reduce_add) simulation.reduced += Bytes(c.count * c.bytes);
+    for (std::size_t i = 0; i < 2; ++i) add(c.smem_read_tensor[i], Link::smem_read, c.smem_read[i]);
+    add(c.smem_write_tensor, Link::smem_write, c.smem_write);
+  }
+}
+
+Result<std::vector<int>> prepare(SimulationRequest& request, const ProgramInfo& info, std::shared_ptr<const TileProgram> program,
+                                 Simulation& simulation) {
   if (const Status status = check_gpu(request); !status) return status.error();
   request.tile = program->tile();
-  const Result<std::vector<int>> per_sm = blocks_per_sm(request, *program);
+  Result<std::vector<int>> per_sm = blocks_per_sm(request, *program);
   if (!per_sm) return per_sm.error();
-
-  auto simulation = std::make_shared<Simulation>();
-  simulation->request = request;
-  simulation->info = &info;
-  simulation->program = program;
+  simulation.request = request;
+  simulation.info = &info;
+  simulation.program = program;
   const TensorLayouts layouts = tensor_layouts(program->problem(), program->tile(), program->tensors());
-  if (const Status status = add_memory(*simulation, layouts); !status) return status.error();
+  if (const Status status = add_memory(simulation, layouts); !status) return status.error();
   if (const Status status = check_size(request, *program, *per_sm); !status) return status.error();
+  return per_sm;
+}
+
+Result<std::shared_ptr<const Simulation>> run_program(SimulationRequest request, const ProgramInfo& info,
+                                                      std::shared_ptr<const TileProgram> program, const Progress& progress) {
+  auto simulation = std::make_shared<Simulation>();
+  const Result<std::vector<int>> per_sm = prepare(request, info, program, *simulation);
+  if (!per_sm) return per_sm.error();
+  const TensorLayouts layouts = tensor_layouts(program->problem(), program->tile(), program->tensors());
   const std::span<const LaunchSpec> launches = program->launches();
   simulation->ledger = Ledger(static_cast<int>(launches.size()), static_cast<int>(info.listing.size()), program->tensors());
 
@@ -264,7 +269,7 @@ Result<std::shared_ptr<const Simulation>> run_program(SimulationRequest request,
   const double end = times.back().end;
   simulation->cycles = Cycles(end) + to_cycles(Nanoseconds(request.gpu.launch_first_ns), request.gpu.clock());
   simulation->time = to_nanoseconds(simulation->cycles, request.gpu.clock());
-  count_operations(*simulation, builder.classes());
+  count_operations(*simulation, builder.classes(), {});
   find_bound(*simulation, builder.classes(), memory);
   const TensorBytes dirty = memory.dirty();
   simulation->hbm_write_after_flush = simulation->ledger.total(Link::hbm_write);

@@ -8,6 +8,8 @@
 //   A trace keeps to a budget. Past 2 million intervals only the SM asked for stays in focus, and of it the blocks that had begun;
 //   past 4 million blocks only those of focused SMs are kept as runs. Sums over time (bins) are always complete.
 //   Every function may be called from several threads at once, and what it returns depends on its arguments alone.
+//
+//   A trace is of one device; SMs are numbered from 0 on each. Of a run on several devices each has its own (devices.h).
 #pragma once
 
 #include <array>
@@ -48,6 +50,7 @@ struct BlockRun {
   std::int32_t sm = 0, slot = 0;  // slot: which of the SM's resident blocks
   std::int64_t block = 0;
   double start = 0, end = 0;  // cycles
+  DeviceId device;            // whose SM it is
 };
 
 /// One operation of one block on a focused SM.

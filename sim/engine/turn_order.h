@@ -23,8 +23,12 @@ namespace tilescope {
 /// which of two it is, is a coin toss to the processor.
 __extension__ using TurnKey = unsigned __int128;
 
+/// A number that orders moments as their times do.
+constexpr std::uint64_t order_of(double time) {
+  return std::bit_cast<std::uint64_t>(time);
+}
 constexpr TurnKey turn_key(double time, std::uint64_t whose) {
-  return TurnKey{std::bit_cast<std::uint64_t>(time)} << 64 | whose;
+  return TurnKey{order_of(time)} << 64 | whose;
 }
 constexpr double time_of(TurnKey turn) {
   return std::bit_cast<double>(static_cast<std::uint64_t>(turn >> 64));
@@ -66,6 +70,7 @@ class TurnOrder {
     slots_[slot].wish = {};
     set_age(slot, no_age);
   }
+  bool is_oldest(std::size_t slot) const { return slots_[slot].oldest != 0; }
   void set(std::size_t slot, const Wish& wish) { slots_[slot].wish = wish; }
   const Wish& wish(std::size_t slot) const { return slots_[slot].wish; }
   /// When what slot `slot` wishes for can begin, loads apart, where the pipes are free from `pipes`.
@@ -94,6 +99,43 @@ class TurnOrder {
     if (oldest == no_age) slots_.front().oldest = 1;
   }
   std::vector<Slot> slots_;
+};
+
+/// Which of many SMs has the next event, ties to the lower SM: a tournament, in which only the path of one SM is played again.
+class SmOrder {
+ public:
+  /// None of `count` SMs has an event.
+  void reset(std::size_t count) {
+    leaves_ = std::bit_ceil(count);
+    times_.assign(2 * leaves_, order_of(TurnOrder::never));
+    winners_.assign(2 * leaves_, 0);
+    for (std::size_t sm = 0; sm < leaves_; ++sm) winners_[leaves_ + sm] = static_cast<std::uint32_t>(sm);
+  }
+  double time() const { return std::bit_cast<double>(times_[1]); }
+  std::size_t sm() const { return winners_[1]; }
+  void set(std::size_t sm, double time) {
+    std::uint64_t* const times = times_.data();
+    std::uint32_t* const winners = winners_.data();
+    std::size_t at = leaves_ + sm;
+    std::uint64_t first = times[at] = order_of(time);
+    auto winner = static_cast<std::uint32_t>(sm);
+    while (at > 1) {
+      // Of two at one time the left one wins. Without a branch, which would be mispredicted every other time.
+      const std::uint64_t rival = times[at ^ 1];
+      const std::uint64_t loses = std::uint64_t{0} - (rival < first + (at & 1) ? 1 : 0);
+      winner ^= (winner ^ winners[at ^ 1]) & static_cast<std::uint32_t>(loses);
+      first ^= (first ^ rival) & loses;
+      at /= 2;
+      times[at] = first;
+      winners[at] = winner;
+    }
+  }
+
+ private:
+  // Of each node, 1 the root, with 2n and 2n + 1 below n: when its next event is, as order_of() has it, and on which SM.
+  std::size_t leaves_ = 1;
+  std::vector<std::uint64_t> times_;
+  std::vector<std::uint32_t> winners_;
 };
 
 inline TurnOrder::Turn TurnOrder::next(std::span<const double> pipes) const {

@@ -88,8 +88,9 @@ bool is_digit(char c) {
 }
 
 /// Characters that people paste, and what the language writes for them.
-constexpr std::pair<std::string_view, std::string_view> typographic[] = {
-    {"≤", "<="}, {"≥", ">="}, {"≠", "!="}, {"∧", "&&"}, {"∨", "||"}, {"¬", "!"}, {"−", "-"}, {"·", "*"}, {"×", "*"}};
+constexpr std::pair<std::string_view, std::string_view> typographic[] = {{"\u2264", "<="}, {"\u2265", ">="}, {"\u2260", "!="},
+                                                                         {"\u2227", "&&"}, {"\u2228", "||"}, {"\u00AC", "!"},
+                                                                         {"\u2212", "-"},  {"\u00B7", "*"},  {"\u00D7", "*"}};
 
 constexpr std::string_view symbols[] = {"<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "//", "..", "+", "-", "*", "/", "%", "&",
                                         "|",  "^",  "~",  "<",  ">",  "!",  "?",  ":",  "(",  ")",  "[", "]", ",", ";", "="};

@@ -1,4 +1,4 @@
-// Ledger: bytes by launch, tensor, link and listing line.
+// Ledger: bytes by device, launch, tensor, link and listing line.
 #pragma once
 
 #include <array>
@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "sim/core/device_id.h"
 #include "sim/core/tensor.h"
 
 namespace tilescope {
@@ -19,30 +20,37 @@ struct LedgerEntry {
   Link link = Link::hbm_read;
   int line = 0;  // 0 for bytes that no line asks for (evictions of dirty lines)
   std::int64_t bytes = 0;
+  DeviceId device;  // of bytes in HBM their home, of all others the device whose SM they are for
 };
 
 class Ledger {
  public:
   Ledger() = default;
-  Ledger(int launches, int lines, std::span<const Tensor> tensors);
-  void add(int launch, Tensor tensor, Link link, int line, std::int64_t bytes) {
-    cells_[index(launch, tensor, link, line)] += bytes;
+  Ledger(int launches, int lines, std::span<const Tensor> tensors, int devices = 1);
+  void add(int launch, Tensor tensor, Link link, int line, std::int64_t bytes, DeviceId device = {}) {
+    cells_[index(device, launch, tensor, link, line)] += bytes;
   }
+  int devices() const { return devices_; }
 
   Bytes total(Link link) const;
   Bytes total(Tensor tensor, Link link) const;
   Bytes total(int launch, Tensor tensor, Link link) const;
+  Bytes total(DeviceId device, Tensor tensor, Link link) const;
   TrafficTable table() const;
-  /// Every entry that is not zero, in order of launch, tensor, link, line.
+  TrafficTable table(DeviceId device) const;
+  /// Every entry that is not zero, in order of device, launch, tensor, link, line.
   std::vector<LedgerEntry> entries() const;
 
  private:
-  std::size_t index(int launch, Tensor tensor, Link link, int line) const {
-    return ((static_cast<std::size_t>(launch) * most_tensors + tensor.index()) * link_count + static_cast<std::size_t>(link)) *
+  std::size_t index(DeviceId device, int launch, Tensor tensor, Link link, int line) const {
+    return (((device.index() * static_cast<std::size_t>(launches_) + static_cast<std::size_t>(launch)) * most_tensors +
+             tensor.index()) *
+                link_count +
+            static_cast<std::size_t>(link)) *
                static_cast<std::size_t>(lines_ + 1) +
            static_cast<std::size_t>(line);
   }
-  int launches_ = 0, lines_ = 0;
+  int launches_ = 0, lines_ = 0, devices_ = 0;
   std::vector<Tensor> tensors_;
   std::vector<std::int64_t> cells_;
 };

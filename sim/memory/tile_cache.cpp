@@ -237,6 +237,14 @@ std::uint32_t TileCache::pick_victim(const Set& set) {
 std::uint64_t TileCache::slices_of(std::uint32_t number, std::int64_t least_bytes) {
   const Entry& entry = entries_[number >> 2];
   std::uint64_t slices = 0, left = node(number).present;
+  // So many hold less for certain, and need not be added up one by one.
+  const std::int64_t each = entry.geometry.sectors_each;
+  std::int64_t too_few = 0;
+  if (each != 0 && each != TileGeometry::uneven) too_few = (least_bytes - 1) / ((two_ ? each / 2 + each % 2 : each) * sector_size);
+  for (; too_few > 0 && left != 0; --too_few) {
+    slices |= left & (~left + 1);
+    left &= left - 1;
+  }
   while (left != 0 && (slices == 0 || bytes(entry, number & 3, slices) < least_bytes)) {
     slices |= left & (~left + 1);
     left &= left - 1;

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <random>
 #include <vector>
@@ -14,6 +15,24 @@ struct Block {
   TurnOrder::Wish wish;
   int age = 0;
 };
+
+TEST_CASE("sm order: the earliest event comes first, and of several at one time that of the lowest SM") {
+  std::mt19937 random(4);
+  for (std::size_t sms : {1, 2, 3, 4, 7, 132}) {
+    std::vector<double> times(sms, TurnOrder::never);
+    SmOrder order;
+    order.reset(sms);
+    CHECK(order.time() == TurnOrder::never);
+    for (int round = 0; round < 1000; ++round) {
+      const std::size_t sm = random() % sms;
+      times[sm] = random() % 8 == 0 ? TurnOrder::never : static_cast<double>(random() % 32) / 2;
+      order.set(sm, times[sm]);
+      const auto first = std::min_element(times.begin(), times.end());
+      REQUIRE(order.time() == *first);
+      if (*first < TurnOrder::never) REQUIRE(order.sm() == static_cast<std::size_t>(first - times.begin()));
+    }
+  }
+}
 
 }  // namespace
 

@@ -39,3 +39,19 @@ TEST_CASE("ledger: entries come in order and leave out zeros") {
   CHECK(entries[3].launch == 1);
   CHECK(entries[3].link == Link::hbm_write);
 }
+
+TEST_CASE("ledger: devices are kept apart, and sums are over all of them") {
+  Ledger ledger(1, 3, attention_tensors(), 2);
+  ledger.add(0, tensors::k, Link::hbm_read, 1, 100);
+  ledger.add(0, tensors::k, Link::hbm_read, 1, 20, DeviceId{1});
+  ledger.add(0, tensors::k, Link::peer_read, 1, 7, DeviceId{1});
+  CHECK(ledger.total(DeviceId{0}, tensors::k, Link::hbm_read).value == 100);
+  CHECK(ledger.total(DeviceId{1}, tensors::k, Link::hbm_read).value == 20);
+  CHECK(ledger.total(Link::hbm_read).value == 120);
+  CHECK(ledger.table(DeviceId{1})[Tensor(tensors::k).index()][static_cast<std::size_t>(Link::peer_read)] == 7);
+  const auto entries = ledger.entries();
+  REQUIRE(entries.size() == 3);
+  CHECK(entries[0].device == DeviceId{0});
+  CHECK(entries[2].device == DeviceId{1});
+  CHECK(to_string(entries[2].link) == "peer_read");
+}

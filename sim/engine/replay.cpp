@@ -1,0 +1,242 @@
+// Machine: replays the stretches that an SM has gone through before (see stretches.h).
+#include <algorithm>
+#include <utility>
+
+#include "sim/engine/machine.h"
+
+namespace tilescope {
+
+namespace {
+
+constexpr std::size_t most_stretches = 1 << 15;
+// Where few loads find their stretch, so many go by without looking for one.
+constexpr int loads_of_a_trial = 4096, loads_of_a_rest = 1 << 17;
+constexpr std::uint64_t is_ahead = 1, is_oldest = 2, one_signal = 4;
+
+}  // namespace
+
+bool Machine::key_of(const Sm& sm, double time, StretchKey& key) {
+  const auto from_time = [time](double moment) { return moment > time ? moment - time : 0; };
+  for (const Resident& block : sm.slots)
+    if (block.stream != nullptr && !position_of(block, block.next_load).is_known()) return false;
+  std::fill_n(key.slots.begin(), sm.slots.size(), StretchSlot{});
+  std::transform(sm.free.begin(), sm.free.begin() + key.free.size(), key.free.begin(), from_time);
+  key.memory_free = from_time(sm.memory_pipe.free);
+  key.copies_free = from_time(sm.memory_pipe.copies_free);
+  key.parity = order_of(time) & 1;
+  for (std::size_t i = 0; i < sm.slots.size(); ++i) {
+    const Resident& block = sm.slots[i];
+    if (block.stream == nullptr) continue;
+    StretchSlot& slot = key.slots[i];
+    slot.position = position_of(block, block.next_load);
+    slot.compute_end = from_time(block.compute_end);
+    slot.load_time = from_time(load_time(block));
+    slot.issue_rate = block.issue_rate;
+    if (block.ahead != 0) {
+      slot.ahead_end = from_time(block.ahead_end);
+      slot.flags |= is_ahead;
+    }
+    if (sm.turns.is_oldest(i)) slot.flags |= is_oldest;
+    std::size_t signals = 0;
+    for (std::uint32_t load = block.next_load + 1; load < block.load_count; ++load) {
+      const std::int32_t after = block.loads[load].after;
+      if (block.times[after] == never) break;
+      if (signals == slot.signals.size() || load >= block.next_load + StretchPositions::loads_ahead) return false;
+      slot.signals[signals++] = from_time(block.times[after]);
+      slot.flags += one_signal;
+    }
+  }
+  return true;
+}
+
+bool Machine::may_replay(const Sm& sm) const {
+  return sm.slots.size() <= most_stretch_slots && std::all_of(sm.slots.begin(), sm.slots.end(), [](const Resident& block) {
+           return block.stream == nullptr ||
+                  (!block.stream->positions.empty() && !block.focused && block.tokens_of_compute == nullptr);
+         });
+}
+
+void Machine::note_wait(std::uint32_t slot, const Resident& block, ScheduledOp op) {
+  if (op.wait == OperationStream::at_once || block.times[op.wait] == never) return;
+  // It must have landed before anyone asks when the operation can begin.
+  const double deadline = std::max(block.compute_end, recorded_from_);
+  is_kept_ = is_kept_ && block.times[op.wait] <= deadline && recorded_.deadline_count < Stretch::most_deadlines;
+  if (!is_kept_) return;
+  const std::int32_t moment = op.wait - OperationStream::landing(block.next_load);
+  recorded_.deadlines[recorded_.deadline_count++] = {slot, moment, deadline - recorded_from_};
+}
+
+void Machine::note_operation(const Resident& block, ScheduledOp op, double from, double to) {
+  note_wait(block.slot, block, op);
+  ++recorded_.operations_of[block.slot];
+  recorded_.operations.push_back({op.number(), from - recorded_from_, to - recorded_from_});
+}
+
+std::int32_t Machine::keep_stretch(const Sm& sm, double time, double next, const Resident& next_block) {
+  Stretch& s = recorded_;
+  if (!is_kept_ || next_block.next != Next::load || next == never) return -1;
+  for (std::uint32_t i = 0; i < sm.slots.size(); ++i) {
+    const Resident& block = sm.slots[i];
+    if (block.stream == nullptr) continue;
+    if (s.operations_of[i] >= StretchPositions::operations_ahead || block.next_compute == block.op_count) return -1;
+    note_wait(i, block, block.ops[block.next_compute]);
+    s.signals_of[i] = static_cast<std::uint16_t>(block.next_signal - signals_at_start_[i]);
+  }
+  if (!is_kept_ || !key_of(sm, time, s.end)) return -1;
+  s.cycles = next - time;
+  s.next_slot = next_block.slot;
+  s.latest = std::max({s.cycles, s.end.memory_free, s.end.copies_free});
+  for (const double free : s.end.free) s.latest = std::max(s.latest, free);
+  for (const StretchSlot& slot : s.end.slots) {
+    s.latest = std::max({s.latest, slot.compute_end, slot.ahead_end, slot.signals[0], slot.signals[1]});
+    if (slot.load_time < never) s.latest = std::max(s.latest, slot.load_time);
+  }
+  s.first = never;
+  for (const StretchOperation& op : s.operations) {
+    s.first = std::min(s.first, op.from);
+    s.last = std::max(s.last, op.to);
+    if (op.op_class >= Recorder::counted_classes) return -1;
+    std::uint32_t at = 0;
+    while (at < s.class_count && s.counts[at].op_class != op.op_class) ++at;
+    if (at == Stretch::most_counts) return -1;
+    s.counts[at].op_class = static_cast<std::uint16_t>(op.op_class);
+    ++s.counts[at].count;
+    s.class_count = std::max(s.class_count, at + 1);
+  }
+  s.latest = std::max(s.latest, s.last);
+  if (time + s.latest >= binade_end_) return -1;
+  return stretches_.add(std::move(s));
+}
+
+double Machine::go_on(int sm_index, double time) {
+  Sm& sm = sms_[static_cast<std::size_t>(sm_index)];
+  const std::int32_t before = std::exchange(sm.stretch, -1);
+  if (resting_ > 0) {
+    --resting_;
+    return run_ahead(sm_index);
+  }
+  StretchKey& key = recorded_.key;
+  if (!may_replay(sm) || !key_of(sm, time, key)) return run_ahead(sm_index);
+  if (++looked_for_ == loads_of_a_trial) {
+    if (found_ < looked_for_ / 2) resting_ = loads_of_a_rest;
+    looked_for_ = found_ = 0;
+  }
+  const std::int32_t number = stretches_.find(key);
+  if (number >= 0) {
+    if (before >= 0) stretches_[before].successor = number;
+    return is_in_time(sm, stretches_[number], time) ? accept(sm, number, time) : run_ahead(sm_index);
+  }
+  if (stretches_.size() == most_stretches) {
+    begin_binade(time);
+    return run_ahead(sm_index);
+  }
+  for (std::size_t i = 0; i < sm.slots.size(); ++i) signals_at_start_[i] = sm.slots[i].next_signal;
+  recorded_ = {.key = key};
+  recorded_from_ = time;
+  is_recording_ = is_kept_ = true;
+  const double next = run_ahead(sm_index);
+  is_recording_ = false;
+  sm.stretch = keep_stretch(sm, time, next, *next_of_sm_[static_cast<std::size_t>(sm_index)]);
+  if (before >= 0 && sm.stretch >= 0) stretches_[before].successor = sm.stretch;
+  return next;
+}
+
+double Machine::accept(Sm& sm, std::int32_t number, double time) {
+  const Stretch& stretch = stretches_[number];
+  if (recorder_.is_near(time + stretch.first, time + stretch.last)) {
+    for (std::uint32_t i = 0; i < stretch.class_count; ++i)
+      recorder_.count_near(stretch.counts[i].op_class, stretch.counts[i].count);
+  } else {
+    for (const StretchOperation& op : stretch.operations)
+      recorder_.operation(op.op_class, time + op.from, time + op.to, time + op.to);
+  }
+  for (std::size_t i = 0; i < sm.slots.size(); ++i) {
+    sm.slots[i].next_compute += stretch.operations_of[i];
+    sm.slots[i].next_signal += stretch.signals_of[i];
+  }
+  ++replayed_;
+  ++found_;
+  sm.stretch = number;
+  sm.since = time;
+  sm.is_behind = true;
+  return time + stretch.cycles;
+}
+
+bool Machine::replay(int sm_index, double time, double& next) {
+  Sm& sm = sms_[static_cast<std::size_t>(sm_index)];
+  const Stretch& before = stretches_[sm.stretch];
+  const std::uint32_t loading = before.next_slot;
+  const std::int32_t successor = before.successor;
+  bool goes_on = successor >= 0;
+  const std::size_t count = sm.slots.size();
+  for (std::size_t i = 0; goes_on && i < count; ++i) {
+    const Resident& block = sm.slots[i];
+    goes_on = block.stream == nullptr ||
+              position_of(block, block.next_load + (i == loading ? 1 : 0)) == stretches_[successor].key.slots[i].position;
+  }
+  if (!goes_on) {
+    catch_up(sm_index);
+    return false;
+  }
+  Resident& block = sm.slots[loading];
+  const std::uint32_t at = block.next_load++;
+  const ScheduledAccess& access = block.loads[at];
+  const Transfer transfer = memory_.load(sm_index, time, access, block.origin);
+  const Stretch& stretch = stretches_[successor];
+  double landed = transfer.end;
+  if (builder_.timings()[access.op_class].smem_cycles > 0)
+    landed = std::max(landed, time + stretch.key.copies_free + gpu_.l2_latency_cycles);
+  block.times[OperationStream::landing(at)] = landed;
+  if (is_in_time(sm, stretch, time)) {
+    block.issued = time;
+    block.drained = std::max(block.drained, landed);
+    next = accept(sm, successor, time);
+    return true;
+  }
+  --block.next_load;
+  catch_up(sm_index);
+  ++block.next_load;
+  land(sm_index, block, time, at, transfer);
+  refresh(sm, block);
+  sm.stretch = -1;
+  next = run_ahead(sm_index);
+  return true;
+}
+
+void Machine::catch_up(int sm_index) {
+  Sm& sm = sms_[static_cast<std::size_t>(sm_index)];
+  if (!std::exchange(sm.is_behind, false)) return;
+  const StretchKey& end = stretches_[sm.stretch].end;
+  const double time = sm.since;
+  std::transform(end.free.begin(), end.free.end(), sm.free.begin(), [time](double cycles) { return time + cycles; });
+  sm.memory_pipe = {time + end.memory_free, time + end.copies_free};
+  for (std::size_t i = 0; i < sm.slots.size(); ++i) {
+    Resident& block = sm.slots[i];
+    if (block.stream == nullptr) continue;
+    const StretchSlot& slot = end.slots[i];
+    block.compute_end = time + slot.compute_end;
+    block.issue_rate = slot.issue_rate;
+    block.ahead = slot.flags & is_ahead;
+    block.ahead_end = block.ahead != 0 ? time + slot.ahead_end : 0;
+    const auto note = [&](std::uint32_t load, double cycles) {
+      if (const std::int32_t after = block.loads[load].after; after != OperationStream::at_once) block.times[after] = time + cycles;
+    };
+    if (slot.load_time < never) note(block.next_load, slot.load_time);
+    for (std::uint64_t n = 0; n < slot.flags / one_signal; ++n)
+      note(block.next_load + 1 + static_cast<std::uint32_t>(n), slot.signals[n]);
+    refresh(sm, block);
+  }
+  run_ahead(sm_index);  // to whose turn is next
+}
+
+void Machine::begin_binade(double time) {
+  for (std::size_t sm = 0; sm < sms_.size(); ++sm) {
+    catch_up(static_cast<int>(sm));
+    sms_[sm].stretch = -1;
+  }
+  stretches_.clear(sms_.front().slots.size());
+  binade_end_ = 1;
+  while (binade_end_ <= time) binade_end_ *= 2;
+}
+
+}  // namespace tilescope
