@@ -132,7 +132,7 @@ TEST_CASE("programs: operations keep the contract and their bytes equal the clos
     }
     for (std::size_t n = 0; n < info.listing.size(); ++n) {
       // What no causal problem has: a change of scores. flex_test.cpp has them.
-      const bool heading = info.listing[n].text.starts_with("for ") || info.listing[n].text.starts_with("S = score expression");
+      const bool heading = info.listing[n].text.starts_with("for ") || info.listing[n].text.starts_with("S = f(S");
       CHECK_MESSAGE(lines.contains(static_cast<int>(n) + 1) == !heading, info.id, " line ", n + 1, ": ", info.listing[n].text);
     }
   }
