@@ -103,8 +103,8 @@ void reset_work(bool hostile) {
 }
 
 void advance_work(Random& random) {
-  JobQueue& queue = random.pick({std::ref(of(Queue::shown)), std::ref(of(Queue::shown)), std::ref(of(Queue::quick)),
-                                 std::ref(of(Queue::background))});
+  JobQueue& queue = random.pick(
+      {std::ref(of(Queue::shown)), std::ref(of(Queue::shown)), std::ref(of(Queue::quick)), std::ref(of(Queue::background))});
   for (std::size_t moves = 1 + random.below(4); moves > 0; --moves) {
     switch (random.below(3)) {
       case 0:
@@ -159,8 +159,7 @@ bool Worker::take_finished() {
 
 bool Worker::take_finished(Queue queue) {
   JobQueue& jobs = of(queue);
-  while (work.released && (jobs.begin() || jobs.end(state_->options) || jobs.arrive())) {
-  }
+  while (work.released && (jobs.begin() || jobs.end(state_->options) || jobs.arrive())) {}
   const std::list<Deliver> arrived = std::exchange(jobs.arrived, {});
   for (const Deliver& deliver : arrived)
     if (deliver) deliver();
@@ -170,8 +169,7 @@ bool Worker::take_finished(Queue queue) {
 void Worker::finish(Queue queue) {
   JobQueue& jobs = of(queue);
   do {
-    while (jobs.begin() || jobs.end(state_->options) || jobs.arrive()) {
-    }
+    while (jobs.begin() || jobs.end(state_->options) || jobs.arrive()) {}
     take_finished(queue);
   } while (!jobs.idle());
 }

@@ -3,7 +3,7 @@
 //   monkey [--seed S] [--actions N] [--length L] [--seconds T] [--keep I,J,K]
 //
 // Sequence i has seed S + i and L actions. --keep runs only these actions of seed S, and lists them: a failure again.
-// TILESCOPE_MONKEY_ACTIONS is the default of N, for long runs under ctest.
+// TILESCOPE_MONKEY_ACTIONS takes the place of N, for long runs under ctest.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -131,7 +131,6 @@ std::string list_of(const std::vector<std::size_t>& actions) {
 
 Options read_options(int argc, char** argv) {
   Options options;
-  if (const char* actions = std::getenv("TILESCOPE_MONKEY_ACTIONS")) options.actions = std::strtoull(actions, nullptr, 10);
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string name = argv[i];
     if (name == "--seed") options.seed = std::strtoull(argv[i + 1], nullptr, 10);
@@ -141,6 +140,7 @@ Options read_options(int argc, char** argv) {
     if (name == "--keep")
       for (char* at = argv[i + 1]; *at != '\0'; at += *at == ',' ? 1 : 0) options.keep.push_back(std::strtoull(at, &at, 10));
   }
+  if (const char* actions = std::getenv("TILESCOPE_MONKEY_ACTIONS")) options.actions = std::strtoull(actions, nullptr, 10);
   return options;
 }
 
@@ -190,5 +190,6 @@ int run(const Options& options) {
 }  // namespace tilescope
 
 int main(int argc, char** argv) {
+  ::setenv("TILESCOPE_ASSETS", TILESCOPE_SOURCE_DIR "/assets", 0);
   return tilescope::run(tilescope::read_options(argc, argv));
 }

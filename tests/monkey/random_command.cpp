@@ -32,7 +32,8 @@ struct Draw {
   }
   bool coin() const { return random.chance(50); }
   std::string algorithm() const {
-    return random.pick<const char*>({"flash2", "flash1", "standard", "softmax_safe", "softmax_online", "softmax_fused", "flash9", ""});
+    return random.pick<const char*>(
+        {"flash2", "flash1", "standard", "softmax_safe", "softmax_online", "softmax_fused", "flash9", ""});
   }
   std::string gpu() const {
     return random.pick<const char*>({"toy", "toy", "toy", "textbook", "h200", "nonsense", "/nonexistent.toml", ""});
@@ -92,8 +93,9 @@ struct Draw {
       const SpecKey& key = spec_keys()[random.below(spec_keys().size())];
       return {fmt::format("{}={}", key.key, random.pick<const char*>({"0", "1", "2", "1e9", "-1", "x", ""}))};
     }
-    return {random.pick<const char*>({"l2.capacity_bytes=0", "l2.capacity_bytes=4096", "sm.count=1", "sm.count=3", "sm.count=8",
-                                      "sm.shared_bytes_per_block=1024", "sm.count=-1", "=", "nonsense", "hbm.bytes_per_second=nan"})};
+    return {
+        random.pick<const char*>({"l2.capacity_bytes=0", "l2.capacity_bytes=4096", "sm.count=1", "sm.count=3", "sm.count=8",
+                                  "sm.shared_bytes_per_block=1024", "sm.count=-1", "=", "nonsense", "hbm.bytes_per_second=nan"})};
   }
   ResetSpecValue operator()(Kind<ResetSpecValue>) const {
     return {random.pick<const char*>({"", "sm.count", "l2.capacity_bytes", "nonsense"})};
@@ -133,15 +135,15 @@ struct Draw {
     return {random.pick({Meaning::query, Meaning::key, Meaning::value}), is_path ? "/nonexistent.csv" : text, is_path};
   }
   SetFocusSm operator()(Kind<SetFocusSm>) const { return {sm()}; }
-  Step operator()(Kind<Step>) const {
-    return {coin() ? 1 : -1, random.pick({Grain::operation, Grain::tile, Grain::phase})};
-  }
+  Step operator()(Kind<Step>) const { return {coin() ? 1 : -1, random.pick({Grain::operation, Grain::tile, Grain::phase})}; }
   SeekStep operator()(Kind<SeekStep>) const {
     const std::int64_t count = shown() ? view.lane().step_count : 0;
     return {random.chance(80) ? static_cast<std::int64_t>(random.below(static_cast<std::size_t>(count) + 1))
                               : random.pick<std::int64_t>({0, count, count + 1, -1, 1'000'000})};
   }
-  SeekCycle operator()(Kind<SeekCycle>) const { return {random.chance(80) ? random.unit() * 20000 : random.pick({0.0, -1.0, 1e18})}; }
+  SeekCycle operator()(Kind<SeekCycle>) const {
+    return {random.chance(80) ? random.unit() * 20000 : random.pick({0.0, -1.0, 1e18})};
+  }
   SetLanes operator()(Kind<SetLanes>) const { return {coin()}; }
   LookIntoSms operator()(Kind<LookIntoSms>) const {
     const int first = sm();

@@ -16,7 +16,7 @@ struct Sequence {
 };
 
 struct SequenceWatch {
-  std::function<void(std::size_t position)> at;          // before each action, and once after the last
+  std::function<void(std::size_t position)> at;         // before each action, and once after the last
   std::function<void(const std::string& action)> said;  // what the action was; may be empty
 };
 

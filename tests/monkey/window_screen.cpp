@@ -62,14 +62,14 @@ class WindowScreen : public Screen {
     frame_->io().AddMouseButtonEvent(button, false);
   }
   void press(Random& random) {
-    const ImGuiKey key = random.pick({ImGuiKey_Space,     ImGuiKey_RightArrow, ImGuiKey_LeftArrow, ImGuiKey_Home,   ImGuiKey_End,
-                                      ImGuiKey_PageDown,  ImGuiKey_PageUp,     ImGuiKey_Escape,    ImGuiKey_Enter,  ImGuiKey_Tab,
-                                      ImGuiKey_Backspace, ImGuiKey_F1,         ImGuiKey_F5,        ImGuiKey_F11,    ImGuiKey_1,
-                                      ImGuiKey_2,         ImGuiKey_3,          ImGuiKey_4,         ImGuiKey_5,      ImGuiKey_6,
-                                      ImGuiKey_Z,         ImGuiKey_S,          ImGuiKey_R,         ImGuiKey_L,      ImGuiKey_T,
-                                      ImGuiKey_UpArrow,   ImGuiKey_DownArrow,  ImGuiKey_Delete,    ImGuiKey_Equal,  ImGuiKey_Minus});
-    const ImGuiKey modifier = random.pick({ImGuiKey(ImGuiMod_None), ImGuiKey(ImGuiMod_None), ImGuiKey(ImGuiMod_Ctrl),
-                                           ImGuiKey(ImGuiMod_Shift)});
+    const ImGuiKey key = random.pick({ImGuiKey_Space,     ImGuiKey_RightArrow, ImGuiKey_LeftArrow, ImGuiKey_Home,  ImGuiKey_End,
+                                      ImGuiKey_PageDown,  ImGuiKey_PageUp,     ImGuiKey_Escape,    ImGuiKey_Enter, ImGuiKey_Tab,
+                                      ImGuiKey_Backspace, ImGuiKey_F1,         ImGuiKey_F5,        ImGuiKey_F11,   ImGuiKey_1,
+                                      ImGuiKey_2,         ImGuiKey_3,          ImGuiKey_4,         ImGuiKey_5,     ImGuiKey_6,
+                                      ImGuiKey_Z,         ImGuiKey_S,          ImGuiKey_R,         ImGuiKey_L,     ImGuiKey_T,
+                                      ImGuiKey_UpArrow,   ImGuiKey_DownArrow,  ImGuiKey_Delete,    ImGuiKey_Equal, ImGuiKey_Minus});
+    const ImGuiKey modifier =
+        random.pick({ImGuiKey(ImGuiMod_None), ImGuiKey(ImGuiMod_None), ImGuiKey(ImGuiMod_Ctrl), ImGuiKey(ImGuiMod_Shift)});
     ImGuiIO& io = frame_->io();
     if (modifier != ImGuiMod_None) io.AddKeyEvent(modifier, true);
     io.AddKeyEvent(key, true);
