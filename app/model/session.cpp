@@ -76,6 +76,9 @@ void Session::State::simulate_again(std::string control, std::vector<std::shared
         const std::vector<Arrival> arrivals =
             made ? make_arrivals(std::move(*made), asked.focus_sm, steps) : std::vector<Arrival>{};
         return [this, error, cause, asked, racing, arrivals] {
+          // The race of an older request says nothing about a newer one that races.
+          const bool newest = racing == requested.race && same_request(asked, requested.request);
+          if (error && cause == "race" && !newest) return;
           if (error) return refused(*error, cause);
           requested.keep_good(asked, racing);
           workspace.message.reset();

@@ -14,6 +14,7 @@ constexpr double seconds_of_a_notice = 12;
 
 void Workspace::refuse(std::string control, Error error) {
   message = ControlMessage{std::move(control), std::move(error)};
+  notice_until_ = 0;  // that of an earlier notice
 }
 
 void Workspace::notify(Error error) {

@@ -1,0 +1,31 @@
+// A sequence of random actions on one session, and what must hold after each.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace tilescope {
+
+/// Action `index` of a seed depends on nothing but the two and what the window shows. So any subset of a sequence can run.
+struct Sequence {
+  std::uint64_t seed = 0;
+  std::vector<std::size_t> actions;
+};
+
+struct SequenceWatch {
+  std::function<void(std::size_t position)> at;         // before each action, and once after the last
+  std::function<void(const std::string& action)> said;  // what the action was; may be empty
+};
+
+struct SequenceResult {
+  std::string broken;  // the property that did not hold; empty where all did
+  std::size_t commands = 0;
+  bool has_screen = true;
+};
+
+SequenceResult run_sequence(const Sequence& sequence, const SequenceWatch& watch);
+
+}  // namespace tilescope

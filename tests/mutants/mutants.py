@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""Changes one operator at a time and counts how many of the changes the tests of the model notice.
+
+    tests/mutants/mutants.py [--folder sim] [--count 20] [--seed S] [--jobs 1] [--build build/mutants] [--only FILE:LINE:COLUMN]
+
+Each job has a copy of the tree in the build folder. It changes one operator there, builds `test_sim`, runs it, and puts the line back.
+A mutant that does not compile is drawn again and not counted. The seed is printed: the same seed draws the same mutants.
+"""
+import argparse
+import concurrent.futures
+import pathlib
+import queue
+import random
+import re
+import shutil
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CONFIGURE = ["cmake", "-S", ".", "-B", "build/mutant", "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DTILESCOPE_APP=OFF",
+             "-DTILESCOPE_KERNELS=OFF"]
+BUILD = ["cmake", "--build", "build/mutant", "--target", "test_sim"]
+SECONDS_OF_A_TEST_RUN = 900
+
+# An operator with blanks around it: < of a template and * of a pointer have none.
+CHANGES = {
+    " + ": [" - "], " - ": [" + "], " * ": [" / "], " / ": [" * "], " % ": [" * "],
+    " < ": [" <= ", " > "], " <= ": [" < "], " > ": [" >= ", " < "], " >= ": [" > "],
+    " == ": [" != "], " != ": [" == "], " && ": [" || "], " || ": [" && "],
+    " += ": [" -= "], " -= ": [" += "], "std::max(": ["std::min("], "std::min(": ["std::max("],
+    "true": ["false"], "false": ["true"], "return true": ["return false"],
+}
+OPERATOR = re.compile("|".join(sorted((rf"\b{re.escape(o)}\b" if o.isalpha() else re.escape(o) for o in CHANGES), key=len, reverse=True)))
+
+
+class Mutant:
+    def __init__(self, file, line, column, old, new):
+        self.file, self.line, self.column, self.old, self.new = file, line, column, old, new
+
+    def __str__(self):
+        return f"{self.file}:{self.line}:{self.column}: '{self.old.strip()}' to '{self.new.strip()}'"
+
+
+def code_of(line):
+    """Blanks out comments and texts, so that columns stay."""
+    line = re.sub(r'"(\\.|[^"\\])*"', lambda m: "\0" * len(m.group()), line)
+    return re.sub(r"//.*", lambda m: "\0" * len(m.group()), line)
+
+
+def all_mutants(folder):
+    mutants = []
+    for path in sorted((ROOT / folder).rglob("*.cpp")):
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if line.lstrip().startswith(("#", "//", "template", "static_assert")):
+                continue
+            for found in OPERATOR.finditer(code_of(line)):
+                for new in CHANGES[found.group()]:
+                    mutants.append(Mutant(str(path.relative_to(ROOT)), number, found.start() + 1, found.group(), new))
+    return mutants
+
+
+def run(command, folder, seconds=None):
+    """Returns the exit code; 'slow' counts as noticed, since CI would not end either."""
+    try:
+        return subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=seconds).returncode
+    except subprocess.TimeoutExpired:
+        return "slow"
+
+
+def prepare(folder):
+    """Copies what test_sim is made of, and builds it once without a change."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in ("sim", "tests", "cmake", "assets", "kernels"):
+        shutil.rmtree(folder / name, ignore_errors=True)
+        shutil.copytree(ROOT / name, folder / name)
+    shutil.copy(ROOT / "CMakeLists.txt", folder)
+    for command in (CONFIGURE, BUILD):
+        if run(command, folder) != 0:
+            sys.exit(f"mutants: {' '.join(command)} fails in {folder} without any change")
+    if run(["build/mutant/tests/test_sim"], folder, SECONDS_OF_A_TEST_RUN) != 0:
+        sys.exit("mutants: test_sim fails without any change")
+
+
+def outcome(folder, mutant):
+    """'noticed', 'lives' or 'does not compile'."""
+    path = folder / mutant.file
+    text = path.read_text()
+    lines = text.splitlines(keepends=True)
+    line = lines[mutant.line - 1]
+    at = mutant.column - 1
+    lines[mutant.line - 1] = line[:at] + mutant.new + line[at + len(mutant.old):]
+    path.write_text("".join(lines))
+    try:
+        if run(BUILD, folder) != 0:
+            return "does not compile"
+        return "lives" if run(["build/mutant/tests/test_sim"], folder, SECONDS_OF_A_TEST_RUN) == 0 else "noticed"
+    finally:
+        path.write_text(text)
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--folder", default="sim")
+    options.add_argument("--count", type=int, default=20)
+    options.add_argument("--seed", type=int, default=random.SystemRandom().randrange(2**32))
+    options.add_argument("--jobs", type=int, default=1)
+    options.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "mutants")
+    options.add_argument("--only", help="mutants of FILE:LINE or FILE:LINE:COLUMN alone")
+    given = options.parse_args()
+
+    mutants = all_mutants(given.folder)
+    if given.only:
+        mutants = [m for m in mutants if f"{m.file}:{m.line}:{m.column}:".startswith(given.only + ":")]
+    random.Random(given.seed).shuffle(mutants)
+    print(f"mutants: seed {given.seed}, {len(mutants)} to draw from in {given.folder}", flush=True)
+
+    folders = queue.Queue()
+    for job in range(given.jobs):
+        folders.put(given.build / str(job))
+    with concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
+        list(pool.map(prepare, list(folders.queue)))
+        counts = {"noticed": 0, "lives": 0, "does not compile": 0}
+
+        def one(mutant):
+            folder = folders.get()
+            try:
+                return mutant, outcome(folder, mutant)
+            finally:
+                folders.put(folder)
+
+        waiting = iter(mutants)
+        running = {pool.submit(one, m) for _, m in zip(range(given.jobs), waiting)}
+        while running:
+            ended, running = concurrent.futures.wait(running, return_when=concurrent.futures.FIRST_COMPLETED)
+            for future in ended:
+                mutant, how = future.result()
+                counts[how] += 1
+                print(f"{how}: {mutant}", flush=True)
+                wanted = given.count - counts["noticed"] - counts["lives"] - len(running)
+                if wanted > 0 and (following := next(waiting, None)) is not None:
+                    running.add(pool.submit(one, following))
+    tried = counts["noticed"] + counts["lives"]
+    print(f"mutants: {counts['noticed']} of {tried} noticed, {counts['lives']} live, {counts['does not compile']} did not compile")
+
+
+if __name__ == "__main__":
+    main()
