@@ -151,6 +151,11 @@ void Session::State::tick(double seconds) {
   measured.ask();
   // What the controls show may not be there yet; the studies are of what is on screen.
   if (!playback.empty()) studies.ask(workspace.center, playback.chosen().simulation, requested.good_request, requested.gpu_base);
+  const bool race = playback.race();
+  const std::shared_ptr<const Simulation> none;
+  const auto& baseline = race ? playback.runners().front().simulation : none;
+  const auto& candidate = race ? playback.runners().back().simulation : none;
+  studies.ask_exactness(baseline, candidate, race ? requested.fitting_inputs(candidate->request.problem) : InputSource{});
   study_view = studies.view();
   derived.publish(sms);
 }

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "app/model/measurements.h"
 #include "app/model/parallel.h"
 #include "app/model/racers.h"
 #include "app/model/slots.h"
@@ -285,6 +286,32 @@ void Studies::ask_limit(const std::shared_ptr<const Simulation>& shown) {
                  });
 }
 
+void Studies::ask_exactness(const std::shared_ptr<const Simulation>& first, const std::shared_ptr<const Simulation>& second,
+                            const InputSource& inputs) {
+  const auto pair = std::make_pair(first, second);
+  const bool changed = exactness_of_ != pair || !same_numbers(exactness_inputs_, inputs);
+  if (changed) {
+    exactness_of_ = pair;
+    exactness_inputs_ = inputs;
+    exactness_.reset();
+    exactness_given_up_ = first == nullptr || second == nullptr || !can_compare_outputs(*first, *second);
+  }
+  // Where other work stopped it, it is begun again once there is none.
+  if (exactness_ || exactness_given_up_ || (!changed && !worker_.idle(Queue::background))) return;
+  worker_.submit(Queue::background, slots::exactness, WorkKind::values,
+                 [this, pair, inputs](const Progress& progress) -> Worker::Deliver {
+                   auto made = compare_outputs(*pair.first, *pair.second, inputs, progress);
+                   if (!made && made.error().kind == Error::Kind::cancelled) return {};
+                   std::shared_ptr<const Exactness> exactness;
+                   if (made) exactness = std::make_shared<const Exactness>(std::move(*made));
+                   return [this, pair, inputs, exactness] {
+                     if (exactness_of_ != pair || !same_numbers(exactness_inputs_, inputs)) return;
+                     exactness_ = exactness;
+                     exactness_given_up_ = exactness == nullptr;
+                   };
+                 });
+}
+
 void Studies::ask_sweep(const SimulationRequest& asked) {
   if (!choice_is_users_) choice_ = usual_sweep(asked);
   SweepRequest request;
@@ -318,7 +345,7 @@ void Studies::ask_sweep(const SimulationRequest& asked) {
 
 void Studies::stop() {
   stopped_ = true;
-  limit_given_up_ = true;
+  limit_given_up_ = exactness_given_up_ = true;
   ++*turn_;
   under_way_ = nullptr;
 }
@@ -345,6 +372,7 @@ StudyView Studies::view() const {
   if (fit_) view.fit = fit_->read();
   if (sweep_) view.sweep = sweep_->read();
   view.limit = limit_;
+  view.exactness = exactness_;
   view.sweep_choice = choice_;
   view.chosen_by_user = choice_is_users_;
   view.stopped = stopped_;

@@ -9,9 +9,11 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "app/model/center_views.h"
+#include "app/model/exactness.h"
 #include "app/model/worker.h"
 #include "sim/analysis/fit.h"
 #include "sim/analysis/next_limit.h"
@@ -57,7 +59,8 @@ struct StudyView {
   std::shared_ptr<const RooflineStudy> roofline;
   std::shared_ptr<const WhatIfTable> what_if;
   std::shared_ptr<const FitMaps> fit;
-  std::shared_ptr<const NextLimit> limit;  // of the simulation that is shown; null while it is worked out
+  std::shared_ptr<const NextLimit> limit;      // of the simulation that is shown; null while it is worked out
+  std::shared_ptr<const Exactness> exactness;  // of the race that is shown; null while it is worked out, or without one
   std::shared_ptr<const SweepResult> sweep;
   SweepChoice sweep_choice;
   bool stopped = false;         // by the user, before it was complete
@@ -93,6 +96,9 @@ class Studies {
 
   /// Sees to it that what `center` shows is there or under way. `asked` is the request as it was made, without a tile filled in.
   void ask(CenterView center, const std::shared_ptr<const Simulation>& shown, const SimulationRequest& asked, const GpuSpec& real);
+  /// Executes both programs of the race on screen and compares O. Null pointers: there is no race.
+  void ask_exactness(const std::shared_ptr<const Simulation>& first, const std::shared_ptr<const Simulation>& second,
+                     const InputSource& inputs);
   /// The user cancelled: nothing more is begun until something else is asked for.
   void stop();
   void go_on() { stopped_ = false; }
@@ -130,6 +136,10 @@ class Studies {
   std::shared_ptr<const Simulation> limit_of_;  // whose next limit is asked for
   std::shared_ptr<const NextLimit> limit_;
   bool limit_given_up_ = false;
+  std::pair<std::shared_ptr<const Simulation>, std::shared_ptr<const Simulation>> exactness_of_;
+  InputSource exactness_inputs_;
+  std::shared_ptr<const Exactness> exactness_;
+  bool exactness_given_up_ = false;
   Recent<RooflineStudy> rooflines_;
   Recent<WhatIfTable> what_ifs_;
   Recent<FitMaps> fits_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -149,6 +150,23 @@ std::size_t WhatIfTable::done() const {
   return static_cast<std::size_t>(
              std::count_if(rows.begin(), rows.end(), [](const WhatIfRow& row) { return row.outcome.has_value(); })) +
          (base ? 1 : 0);
+}
+
+double WhatIfTable::noise() const {
+  if (!base || !base->done() || base->time_ns <= 0) return 0;
+  // A faster unit cannot cost time on a real machine, nor a slower one save it: what the model says of them is another order of
+  // events.
+  constexpr std::array faster = {"hbm_double", "l2_double", "exp_double", "tensor_double"};
+  std::optional<double> order;
+  double impossible = 0;
+  for (const WhatIfRow& row : rows) {
+    if (!row.outcome || !row.outcome->done()) continue;
+    const double change = row.outcome->time_ns / base->time_ns - 1;
+    if (row.what.id.starts_with("order_")) order = std::min(order.value_or(std::abs(change)), std::abs(change));
+    if (row.what.id == "hbm_half") impossible = std::max(impossible, -change);
+    if (std::find(faster.begin(), faster.end(), row.what.id) != faster.end()) impossible = std::max(impossible, change);
+  }
+  return std::max(order.value_or(0), impossible);
 }
 
 }  // namespace tilescope

@@ -36,6 +36,9 @@ struct WhatIfTable {
   std::optional<Outcome> base;  // of `real`
   std::vector<WhatIfRow> rows;
   std::size_t done() const;
+  /// Returns the fraction of the run's time below which a change says nothing: the least that another block order changes it, or
+  /// what a faster unit costs or a slower one gains, where that is more. 0 until such a row is simulated.
+  double noise() const;
 };
 
 }  // namespace tilescope

@@ -8,6 +8,7 @@
 #include "app/ui/widgets.h"
 #include "app/views/chrome.h"
 #include "app/views/panels.h"
+#include "app/views/race/race_exactness.h"
 #include "app/views/race/race_reason.h"
 #include "app/views/stage/race_layout.h"
 #include "app/views/stage/stage_context.h"
@@ -199,7 +200,7 @@ Verdict time_verdict(double first, double second) {
   return {say(tr("{}×"), format_times(factor)), words, words, false, first >= second};
 }
 
-/// Draws one line under the figures: the tensors that make the difference.
+/// Draws one line under the figures: what bounds the slower run.
 void draw_reason(const Theme& theme, const Rect& rect, const Lane& left, const Lane& right) {
   for (const std::string& text : race_sentences(*left.simulation, *right.simulation)) {
     if (text_width(theme.ui_small, text) > rect.width()) continue;
@@ -277,7 +278,8 @@ void draw_race_panel(const View& view, Commands& commands) {
   }
   const StageMetrics metrics = stage_metrics(theme);
   const ImVec2 size = race_size(room, metrics);
-  const RaceLayout layout = layout_race({origin, {origin.x + size.x, origin.y + size.y}}, metrics);
+  const bool with_exactness = view.studies != nullptr && view.studies->exactness != nullptr;
+  const RaceLayout layout = layout_race({origin, {origin.x + size.x, origin.y + size.y}}, metrics, with_exactness);
   const Lane &left = view.lanes.front(), &right = view.lanes.back();
   const std::array<double, 3> scales = {
       std::max(bytes_total(left, Link::hbm_read, Link::hbm_write), bytes_total(right, Link::hbm_read, Link::hbm_write)),
@@ -286,6 +288,7 @@ void draw_race_panel(const View& view, Commands& commands) {
   draw_column(view, commands, layout.columns[0], left, 0, scales);
   draw_column(view, commands, layout.columns[1], right, 1, scales);
   draw_verdict(view, layout, metrics);
+  if (layout.exactness.height() > 0) draw_exactness(view, layout.exactness, metrics);
   ImGui::Dummy(size);
 }
 

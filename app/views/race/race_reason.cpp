@@ -1,10 +1,12 @@
-// Compares two ledgers tensor by tensor.
+// Finds what bounds the slower run, and compares two ledgers tensor by tensor.
 #include "app/views/race/race_reason.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "app/ui/language.h"
 #include "app/ui/say.h"
+#include "app/views/study_panel.h"
 #include "sim/analysis/format.h"
 
 namespace tilescope {
@@ -39,13 +41,27 @@ std::string bytes(std::int64_t count) {
 }  // namespace
 
 RaceReason race_reason(const Simulation& first, const Simulation& second) {
-  constexpr Link up = Link::l2_to_sm, down = Link::sm_to_l2;
-  const std::int64_t all = in_all(first, up, down), difference = all - in_all(second, up, down);
   RaceReason reason;
+  reason.first_is_slower = first.time.value >= second.time.value;
+  const Simulation& slow = reason.first_is_slower ? first : second;
+  const Simulation& fast = reason.first_is_slower ? second : first;
+  if (slow.time.value <= (1 + alike) * fast.time.value) return reason;
+  reason.any = true;
+  reason.bound = slow.bound;
+  if (slow.bound != Bound::latency) reason.busy = slow.utilisation[static_cast<std::size_t>(slow.bound)];
+  reason.hbm_busy = slow.utilisation[static_cast<std::size_t>(Bound::hbm)];
+  const auto hbm = static_cast<double>(in_all(slow, Link::hbm_read, Link::hbm_write));
+  reason.same_hbm = slow.request.gpu.has_l2() &&
+                    std::abs(hbm - static_cast<double>(in_all(fast, Link::hbm_read, Link::hbm_write))) <= alike * hbm;
+  if (slow.bound != Bound::hbm && slow.bound != Bound::l2) return reason;
+
+  const Link up = slow.bound == Bound::hbm ? Link::hbm_read : Link::l2_to_sm;
+  const Link down = slow.bound == Bound::hbm ? Link::hbm_write : Link::sm_to_l2;
+  const std::int64_t all = in_all(slow, up, down), difference = all - in_all(fast, up, down);
   if (static_cast<double>(difference) <= alike * static_cast<double>(all)) return reason;
   std::vector<std::pair<std::int64_t, Tensor>> savings;
-  for (const Tensor tensor : first.program->tensors())
-    if (const std::int64_t saved = both_ways(first, tensor, up, down) - both_ways(second, tensor, up, down); saved > 0)
+  for (const Tensor tensor : slow.program->tensors())
+    if (const std::int64_t saved = both_ways(slow, tensor, up, down) - both_ways(fast, tensor, up, down); saved > 0)
       savings.emplace_back(saved, tensor);
   std::stable_sort(savings.begin(), savings.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   std::int64_t told = 0;
@@ -53,33 +69,55 @@ RaceReason race_reason(const Simulation& first, const Simulation& second) {
     if (reason.tensors.size() == 2 || static_cast<double>(told) >= telling_share * static_cast<double>(difference)) break;
     told += saved;
     reason.tensors.push_back(tensor);
-    reason.first += both_ways(first, tensor, up, down);
-    reason.second += both_ways(second, tensor, up, down);
+    reason.slower += both_ways(slow, tensor, up, down);
+    reason.faster += both_ways(fast, tensor, up, down);
   }
-  reason.share = static_cast<double>(reason.first) / static_cast<double>(all);
-  const auto hbm = static_cast<double>(in_all(first, Link::hbm_read, Link::hbm_write));
-  const auto less = hbm - static_cast<double>(in_all(second, Link::hbm_read, Link::hbm_write));
-  reason.same_hbm = first.request.gpu.has_l2() && std::abs(less) <= alike * hbm;
+  reason.share = static_cast<double>(reason.slower) / static_cast<double>(all);
   return reason;
 }
 
+namespace {
+
+std::string whole_percent(double fraction) {
+  return format_percent(std::round(fraction * 100) / 100);
+}
+
+/// Says what bounds the slower run where no bytes are credited.
+std::string without_bytes(const RaceReason& reason, const Simulation& slow, const Simulation& fast) {
+  const std::string slow_name = translated(slow.info->title), hbm = whole_percent(reason.hbm_busy);
+  if (reason.bound == Bound::latency && slow.launches.size() > fast.launches.size())
+    return say(tr("Why: latency bounds {}, and it has {} launches against {}. HBM is {} busy."), slow_name, slow.launches.size(),
+               fast.launches.size(), hbm);
+  if (reason.bound == Bound::latency) return say(tr("Why: latency bounds {}. HBM is {} busy."), slow_name, hbm);
+  if (reason.bound == Bound::hbm)
+    return say(tr("Why: {} bounds {} ({} busy)."), bound_name(reason.bound), slow_name, whole_percent(reason.busy));
+  return say(tr("Why: {} bounds {} ({} busy). HBM is {} busy."), bound_name(reason.bound), slow_name, whole_percent(reason.busy),
+             hbm);
+}
+
+}  // namespace
+
 std::vector<std::string> race_sentences(const Simulation& first, const Simulation& second) {
   const RaceReason reason = race_reason(first, second);
-  if (reason.tensors.empty()) return {};
+  if (!reason.any) return {};
+  const Simulation& slow = reason.first_is_slower ? first : second;
+  const Simulation& fast = reason.first_is_slower ? second : first;
+  if (reason.tensors.empty()) {
+    const std::string text = without_bytes(reason, slow, fast);
+    if (!reason.same_hbm) return {text};
+    return {text + " " + tr("The L2 holds everything, so HBM traffic is identical."), text};
+  }
   std::string names(to_string(reason.tensors.front()));
   if (reason.tensors.size() == 2) names = say(tr("{} and {}"), names, to_string(reason.tensors.back()));
-  const std::string share = format_percent(std::round(reason.share * 100) / 100);
-  const std::string short_form =
-      reason.second == 0 ? say(tr("{}: {} of the traffic on the left, none on the right"), names, share)
-                         : say(tr("{}: {} on the left, {} on the right"), names, bytes(reason.first), bytes(reason.second));
-  const std::string full = reason.second == 0
-                               ? say(tr("Why: {} of the L2↔SM traffic of {} is {}. {} keeps it in the SM."), share,
-                                     translated(first.info->title), names, translated(second.info->title))
-                               : say(tr("Why: L2↔SM traffic of {}. {}: {}. {}: {}."), names, translated(first.info->title),
-                                     bytes(reason.first), translated(second.info->title), bytes(reason.second));
-  if (!reason.same_hbm) return {full, short_form};
-  return {full + " " + tr("The L2 holds everything, so HBM traffic is identical."),
-          short_form + tr("; the L2 holds everything, so HBM traffic is identical"), short_form};
+  const std::string cause =
+      say(tr("Why: {} bounds {} ({} busy)."), bound_name(reason.bound), translated(slow.info->title), whole_percent(reason.busy));
+  const char* const link = reason.bound == Bound::hbm ? "HBM" : tr("L2↔SM");
+  const std::string share = whole_percent(reason.share);
+  const std::string bytes_of_both =
+      reason.faster == 0
+          ? say(tr("Its {} traffic is {} {}. {} moves none of it."), link, share, names, translated(fast.info->title))
+          : say(tr("{} traffic of {}: {} against {}."), link, names, bytes(reason.slower), bytes(reason.faster));
+  return {cause + " " + bytes_of_both, bytes_of_both, cause};
 }
 
 std::string race_by_tensor(const Simulation& first, const Simulation& second, Link up, Link down) {

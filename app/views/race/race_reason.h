@@ -1,4 +1,4 @@
-// race_reason(): names the tensors that make one run move fewer bytes than the other.
+// race_reason(): says why one run of a race is slower, from what bounds it.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,19 @@
 
 namespace tilescope {
 
-/// The tensors that make the difference in L2↔SM traffic.
+/// What bounds the slower run, and the tensors whose bytes account for it.
 struct RaceReason {
-  std::vector<Tensor> tensors;         // at most two, larger difference first; empty if `second` does not move less
-  std::int64_t first = 0, second = 0;  // their bytes in each run
-  double share = 0;                    // of the traffic of `first`
-  bool same_hbm = false;               // the L2 hides the difference from HBM
+  bool any = false;  // false where both take the same time
+  bool first_is_slower = true;
+  Bound bound = Bound::latency;  // of the slower run
+  double busy = 0;               // fraction of the run in which that resource works; 0 for latency
+  double hbm_busy = 0;           // the same for HBM
+  /// Bytes are credited only where HBM or the L2 bounds the slower run: at most two tensors, larger difference first. Empty
+  /// where the faster run does not move less.
+  std::vector<Tensor> tensors;
+  std::int64_t slower = 0, faster = 0;  // their bytes on the link that bounds
+  double share = 0;                     // of the slower run's traffic on that link
+  bool same_hbm = false;                // the L2 hides the difference from HBM
 };
 RaceReason race_reason(const Simulation& first, const Simulation& second);
 

@@ -25,12 +25,17 @@ std::string number_text(const std::optional<float>& value) {
   return std::signbit(*value) && size > 0 ? std::string(minus_sign).append(text) : text;
 }
 
-std::string row_title(const Simulation& simulation) {
-  if (simulation.info->family == "attention") return tr("Online softmax");
+/// Names what the row belongs to: the launch where a program has several, else the family.
+std::string row_title(const Simulation& simulation, const SoftmaxParts& parts) {
+  if (simulation.info->family == "attention" && parts.scale) return tr("Online softmax");
+  if (simulation.info->family == "attention")
+    return parts.maximum || parts.sum            ? tr("Softmax of one row")
+           : parts.bars.is(Meaning::probability) ? tr("One row of P")
+                                                 : tr("One row of S");
   return simulation.info->family == "matmul" ? std::string(tr("One row of S")) : translated(simulation.info->title);
 }
 
-void heading(const View& view, Commands& commands, int row, int rows) {
+void heading(const View& view, Commands& commands, const SoftmaxParts& parts, int row, int rows) {
   const Theme& theme = *view.theme;
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float width = ImGui::GetContentRegionAvail().x, height = theme.heading->FontSize;
@@ -38,7 +43,7 @@ void heading(const View& view, Commands& commands, int row, int rows) {
   const float picker = 2 * button + number;
   ImDrawList* list = ImGui::GetWindowDrawList();
   draw_text(list, theme.heading, {at, {at.x + width - picker - 44 * theme.scale, at.y + height}}, theme.text,
-            row_title(*view.lane().simulation));
+            row_title(*view.lane().simulation, parts));
   const float left = at.x + width - picker;
   draw_text(list, theme.ui_small, {{left - 60 * theme.scale, at.y}, {left - 6 * theme.scale, at.y + height}}, theme.text_faint,
             tr("Row"), Align::right);
@@ -60,23 +65,20 @@ void heading(const View& view, Commands& commands, int row, int rows) {
   ImGui::Dummy({width, height});
 }
 
-/// Returns the scale of the bars, from slightly below the smallest finite score to the largest.
+/// The scale of the bars. It holds zero, where every bar begins: negative scores hang down.
 struct ScoreScale {
   float low = -1, high = 1;
   float share(double score) const { return static_cast<float>(std::clamp((score - low) / (high - low), 0.0, 1.0)); }
 };
 
 ScoreScale scale_of(const std::vector<float>& scores) {
-  ScoreScale scale;
-  bool any = false;
+  ScoreScale scale{0, 0};
   for (const float score : scores) {
     if (!std::isfinite(score)) continue;
-    scale.low = any ? std::min(scale.low, score) : score;
-    scale.high = any ? std::max(scale.high, score) : score;
-    any = true;
+    scale.low = std::min(scale.low, score);
+    scale.high = std::max(scale.high, score);
   }
-  if (!any || scale.high <= scale.low) return {any ? scale.low - 1 : -1, any ? scale.low + 1 : 1};
-  scale.low -= 0.08F * (scale.high - scale.low);
+  if (scale.high <= scale.low) return {-1, 1};
   return scale;
 }
 
@@ -88,17 +90,41 @@ void draw_bars(ImDrawList* list, const Theme& theme, const SoftmaxFigures& figur
   const ImU32 color = theme.color(tensor_of(figures.parts.bars));
   for (std::int64_t bar = 0; bar < bars; ++bar) {
     const std::int64_t first = bar * count / bars, last = std::max(first + 1, (bar + 1) * count / bars);
-    float top = -INFINITY;  // several keys in one bar: the largest, because the maximum matters
-    for (std::int64_t key = first; key < last; ++key)
-      if (std::isfinite(figures.bars[static_cast<std::size_t>(key)]))
-        top = std::max(top, figures.bars[static_cast<std::size_t>(key)]);
+    // Several keys in one bar: a bar from the least to the largest, and from zero if all have one sign.
+    float top = -INFINITY, least = INFINITY;
+    for (std::int64_t key = first; key < last; ++key) {
+      const float value = figures.bars[static_cast<std::size_t>(key)];
+      if (!std::isfinite(value)) continue;
+      top = std::max(top, value);
+      least = std::min(least, value);
+    }
     if (!std::isfinite(top)) continue;
     const std::int64_t first_key = figures.first_key + first, last_key = figures.first_key + last;
     const bool current = first_key < figures.current_end && last_key > figures.current_begin, seen = first_key < figures.seen;
     const float x = area.min.x + static_cast<float>(bar) * width;
-    const ImVec2 from = {x, area.max.y - std::max(1.0F, scale.share(top) * area.height())}, to = {x + width - gap, area.max.y};
-    list->AddRectFilled(from, to, current ? color : seen ? with_alpha(color, 0.5F) : with_alpha(theme.text_faint, 0.2F));
+    const auto y_of = [&](float score) { return area.max.y - scale.share(score) * area.height(); };
+    const float upper = y_of(std::max(top, 0.0F)), lower = std::max(y_of(std::min(least, 0.0F)), upper + 1);
+    list->AddRectFilled({x, upper}, {x + width - gap, lower},
+                        current ? color
+                        : seen  ? with_alpha(color, 0.5F)
+                                : with_alpha(theme.text_faint, 0.2F));
   }
+}
+
+/// Draws the zero line, and the ends of the axis at the left.
+void draw_axis(ImDrawList* list, const Theme& theme, const Rect& area, const ScoreScale& scale) {
+  const float zero = std::floor(area.max.y - scale.share(0) * area.height()), line = std::max(1.0F, std::floor(theme.scale));
+  list->AddRectFilled({area.min.x, zero}, {area.max.x, zero + line}, theme.text_faint);
+  const float height = theme.mono_tiny->FontSize;
+  if (area.height() < 5 * height) return;
+  const auto mark = [&](double value, float top) {
+    const std::string text = format_value(std::round(value * 10) / 10);
+    const float width = text_width(theme.mono_tiny, text);
+    list->AddRectFilled({area.min.x, top}, {area.min.x + width + 2 * theme.scale, top + height}, with_alpha(theme.panel, 0.8F));
+    draw_text(list, theme.mono_tiny, {{area.min.x, top}, {area.min.x + width + 1, top + height}}, theme.text_dim, text);
+  };
+  if (scale.high > 0) mark(scale.high, area.min.y);
+  if (scale.low < 0) mark(scale.low, area.max.y - height);
 }
 
 void draw_dashed(ImDrawList* list, const Theme& theme, float x0, float x1, float y, ImU32 color) {
@@ -165,6 +191,7 @@ void draw_scores(const View& view, const SoftmaxFigures& figures, float height) 
   ScoreScale scale = scale_of(figures.bars);
   if (figures.parts.bars.is(Meaning::probability)) scale.low = 0;
   draw_bars(list, theme, figures, area, scale);
+  draw_axis(list, theme, area, scale);
   const auto line = [&](const std::optional<float>& value, ImU32 color) {
     if (value && std::isfinite(*value))
       draw_dashed(list, theme, area.min.x, area.max.x, area.max.y - scale.share(*value) * area.height(), color);
@@ -343,7 +370,7 @@ void draw_softmax_panel(const View& view, Commands& commands) {
   const int column = columns > 0 ? std::min(chosen.column, columns - 1) : chosen.column;
 
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {0, 3 * theme.scale});
-  heading(view, commands, std::clamp(view.workspace->row, 0, figures.rows - 1), figures.rows);
+  heading(view, commands, figures.parts, std::clamp(view.workspace->row, 0, figures.rows - 1), figures.rows);
   const auto lines = statistics_of(theme, figures, column);
   const float whole = ImGui::GetContentRegionAvail().y, footer = theme.ui_small->FontSize + 3 * theme.scale;
   const float smallest = theme.mono->FontSize + 2 * theme.scale, gap = 3 * theme.scale;

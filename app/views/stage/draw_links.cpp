@@ -53,7 +53,7 @@ std::string rate_text(double rate, double peak) {
 
 void draw_port(StageContext& context, const Rect& rect, int sm, bool to_sm) {
   const double peak = context.simulation().request.gpu.sm_l2_bytes_per_cycle;
-  const double rate = port_rate(*context.simulation().trace, sm, context.lane.state.cycle, to_sm);
+  const double rate = shown_rate(port_rate(*context.simulation().trace, sm, context.lane.state.cycle, to_sm), peak);
   draw_channel(context, rect, peak > 0 ? rate / peak : 0, port_color(context, sm, to_sm));
   if (context.hit(rect)) {
     context.tip(fill_in(to_sm ? tr("L2 → SM {}") : tr("SM {} → L2"), {std::to_string(sm)}), rate_text(rate, peak));
@@ -65,8 +65,8 @@ void draw_other_ports(StageContext& context) {
   for (const SmBox& box : layout.sms) {
     if (box.port.width() <= 0) continue;
     const double peak = context.simulation().request.gpu.sm_l2_bytes_per_cycle;
-    const double up = port_rate(*context.simulation().trace, box.sm, context.lane.state.cycle, true);
-    const double down = port_rate(*context.simulation().trace, box.sm, context.lane.state.cycle, false);
+    const double up = shown_rate(port_rate(*context.simulation().trace, box.sm, context.lane.state.cycle, true), peak);
+    const double down = shown_rate(port_rate(*context.simulation().trace, box.sm, context.lane.state.cycle, false), peak);
     const ImU32 color = port_color(context, box.sm, up >= down);
     const double use = peak > 0 ? std::max(up, down) / peak : 0;
     const Rect elbow = {{box.box.max.x, box.port.min.y}, {box.port.min.x, box.port.min.y + box.port.width()}};
@@ -81,8 +81,8 @@ void draw_bundle(StageContext& context) {
   const Rect& rect = context.layout().bundle;
   if (rect.width() <= 0) return;
   const double peak = context.simulation().request.gpu.l2_bytes_per_cycle, cycle = context.lane.state.cycle;
-  const double rate =
-      link_rate(*context.simulation().trace, Link::l2_to_sm, cycle) + link_rate(*context.simulation().trace, Link::sm_to_l2, cycle);
+  const Trace& trace = *context.simulation().trace;
+  const double rate = shown_rate(link_rate(trace, Link::l2_to_sm, cycle) + link_rate(trace, Link::sm_to_l2, cycle), peak);
   draw_channel(context, rect, peak > 0 ? rate / peak : 0, context.theme.accent);
   context.flush();
   const Rect note = {{rect.max.x + context.px(6), rect.min.y}, {context.layout().others.max.x, rect.max.y}};
@@ -99,7 +99,8 @@ void draw_lane(StageContext& context, const TensorBox& box) {
   const double peak = context.simulation().request.gpu.hbm_rate().value, cycle = context.lane.state.cycle;
   const double read = link_rate(*context.simulation().trace, box.tensor, Link::hbm_read, cycle);
   const double write = link_rate(*context.simulation().trace, box.tensor, Link::hbm_write, cycle);
-  draw_channel(context, box.lane, peak > 0 ? (read + write) / peak : 0, theme.color(box.tensor));
+  const double rate = shown_rate(read + write, peak);
+  draw_channel(context, box.lane, peak > 0 ? rate / peak : 0, theme.color(box.tensor));
 
   const std::int64_t up = traffic(context, box.tensor, Link::hbm_read), down = traffic(context, box.tensor, Link::hbm_write);
   std::vector<std::string> lines;
@@ -119,7 +120,7 @@ void draw_lane(StageContext& context, const TensorBox& box) {
   if (context.hit(box.lane) || context.hit(box.lane_note)) {
     context.tip(fill_in(tr("HBM ↔ L2: {}"), {std::string(to_string(box.tensor))}),
                 fill_in(tr("{} read, {} written so far"), {format_exact_bytes(Bytes(up)), format_exact_bytes(Bytes(down))}) + "\n" +
-                    rate_text(read + write, peak) + "\n" + tr("The width is the HBM bandwidth; the stripe is this tensor's part."),
+                    rate_text(rate, peak) + "\n" + tr("The width is the HBM bandwidth; the stripe is this tensor's part."),
                 box.tensor);
   }
 }

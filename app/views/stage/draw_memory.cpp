@@ -116,14 +116,23 @@ void draw_true_scale(StageContext& context, const Rect& bar, double full) {
 
 struct CellLook {
   float heat = 0;
-  bool hatched = false;
+  bool in_l2 = false;  // stored, and not yet all in HBM
   double filled = 1;
 };
 
-/// Inputs brighten when read; outputs fill when written.
-CellLook look_of(const TensorShape& tensor, const CellHistory& cell, double cycle) {
+/// Returns the part of what the SMs stored of `tensor` that has crossed the link to HBM; the rest waits in the L2.
+double crossed_part(const StageContext& context, Tensor tensor) {
+  if (!context.layout().has_l2) return 1;
+  const auto& row = context.lane.state.traffic[tensor.index()];
+  const auto stored = static_cast<double>(row[static_cast<std::size_t>(Link::sm_to_l2)]);
+  const auto written = static_cast<double>(row[static_cast<std::size_t>(Link::hbm_write)]);
+  return stored > 0 ? std::clamp(written / stored, 0.0, 1.0) : 0;
+}
+
+/// Inputs brighten when read; outputs fill as their bytes cross the link to HBM. `crossed` is crossed_part().
+CellLook look_of(const TensorShape& tensor, const CellHistory& cell, double cycle, double crossed) {
   if (tensor.input && !tensor.output) return {0.30F + 0.5F * static_cast<float>(cell.read_part(cycle)), false, 1};
-  return {0.8F, false, cell.written_part(cycle)};
+  return {0.8F, crossed < 1 && cell.writes(cycle) > 0, cell.written_part(cycle) * crossed};
 }
 
 /// Returns, per drawn cell of `box`, a flight of one of its tiles, or null.
@@ -134,7 +143,7 @@ std::vector<const TileInFlight*> flights_by_cell(const StageContext& context, co
   const std::int64_t plane = of_keys ? context.problem().kv_plane_of(query_plane) : query_plane;
   for (const TileInFlight& flight : context.lane.state.flights) {
     const TileRef& tile = flight.tile;
-    if (tile.tensor != box.tensor || tile.plane != plane || (flight.to_sm && flight.hbm_bytes == 0)) continue;
+    if (tile.tensor != box.tensor || tile.plane != plane || (context.layout().has_l2 && flight.hbm_bytes == 0)) continue;
     const auto row_cell = [&](std::int64_t row) {
       return cell_of(static_cast<int>(row / layout.tile_rows), box.grid_rows, box.shown_rows);
     };
@@ -161,7 +170,8 @@ std::string cell_title(const TensorBox& box, int row, int col) {
   return title;
 }
 
-void tip_cell(StageContext& context, const TensorBox& box, const TensorShape& tensor, const CellHistory& cell, int row, int col) {
+void tip_cell(StageContext& context, const TensorBox& box, const TensorShape& tensor, const CellHistory& cell, double crossed,
+              int row, int col) {
   const double cycle = context.lane.state.cycle;
   std::string body =
       fill_in(tr("{} per tile"),
@@ -175,18 +185,21 @@ void tip_cell(StageContext& context, const TensorBox& box, const TensorShape& te
   if (all_writes > 0)
     body.append("\n").append(
         fill_in(tr("Stored {} times so far, {} in total"), {std::to_string(writes), std::to_string(all_writes)}));
+  if (writes > 0 && crossed < 1)
+    body.append("\n").append(fill_in(tr("{} of {} has reached HBM; the rest is in the L2"),
+                                     {format_percent(crossed), std::string(to_string(box.tensor))}));
   if (cell.next_use(cycle)) body.append("\n").append(tr("Click: go to its next move."));
   context.tip(cell_title(box, row, col), body, box.tensor);
 }
 
 void draw_cell(StageContext& context, const TensorBox& box, const TensorShape& tensor, const CellHistory& cell,
-               const TileInFlight* flight, int row, int col) {
+               const TileInFlight* flight, double crossed, int row, int col) {
   const Theme& theme = context.theme;
   const CellSpan x = cell_span(box.cells.min.x, box.cells.max.x, box.shown_cols, col),
                  y = cell_span(box.cells.min.y, box.cells.max.y, box.shown_rows, row);
   const float gap = y.end - y.begin >= context.px(9) ? context.px(2) : 1;
   const Rect rect = {{x.begin, y.begin}, {x.end - (box.shown_cols > 1 ? std::min(gap, 1.0F) : 0), y.end - gap}};
-  const CellLook look = look_of(tensor, cell, context.lane.state.cycle);
+  const CellLook look = look_of(tensor, cell, context.lane.state.cycle, crossed);
   const float strength = context.emphasis(box.tensor);
   const bool glows = flight && (!flight->to_sm || flight->progress < 0.6);
   context.quads.add({.min = rect.min,
@@ -196,13 +209,15 @@ void draw_cell(StageContext& context, const TensorBox& box, const TensorShape& t
                      .empty = with_alpha(heat_color(theme, box.tensor, 0.02F), strength),
                      .border = glows                     ? theme.text
                                : context.lit(box.tensor) ? theme.color(box.tensor)
+                               : look.in_l2              ? with_alpha(theme.color(box.tensor), 0.6F * strength)
                                                          : 0,
                      .border_width = context.px(glows ? 1.5F : 1),
                      .fill_fraction = static_cast<float>(look.filled),
                      .glow = glows ? context.px(8) : 0,
-                     .glow_color = with_alpha(theme.color(box.tensor), 0.7F)});
+                     .glow_color = with_alpha(theme.color(box.tensor), 0.7F),
+                     .dashed = look.in_l2 && !glows});
   if (!context.hit(rect)) return;
-  tip_cell(context, box, tensor, cell, row, col);
+  tip_cell(context, box, tensor, cell, crossed, row, col);
   const auto next = cell.next_use(context.lane.state.cycle);
   if (next && ImGui::IsMouseClicked(ImGuiMouseButton_Left)) context.commands.push(SeekCycle{*next});
 }
@@ -267,10 +282,11 @@ void draw_tensor(StageContext& context, const TensorBox& box, const TensorShape&
   if (!context.alone && text_width(theme.ui_small, label + size) <= box.label.width()) label += size;
   if (box.here) {
     const std::vector<const TileInFlight*> flights = flights_by_cell(context, box, tensor.layout);
+    const double crossed = crossed_part(context, box.tensor);
     for (int row = 0; row < box.shown_rows; ++row) {
       for (int col = 0; col < box.shown_cols; ++col) {
         const auto index = static_cast<std::size_t>(row * box.shown_cols + col);
-        draw_cell(context, box, tensor, cells.cell(row, col), flights[index], row, col);
+        draw_cell(context, box, tensor, cells.cell(row, col), flights[index], crossed, row, col);
       }
     }
     context.flush();

@@ -66,4 +66,8 @@ SmActivity sm_activity(const Trace& trace, int sm, double cycle) {
   return activity;
 }
 
+double shown_rate(double rate, double peak) {
+  return peak > 0 ? std::min(rate, peak) : rate;
+}
+
 }  // namespace tilescope

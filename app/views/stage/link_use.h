@@ -19,4 +19,8 @@ struct SmActivity {
 };
 SmActivity sm_activity(const Trace& trace, int sm, double cycle);
 
+/// Returns what to show of `rate`: at most `peak`; 0 is no limit. A tile's bytes count in the bin in which it lands, so one bin can
+/// hold more than its link moves: the link was then busy all the time.
+double shown_rate(double rate, double peak);
+
 }  // namespace tilescope

@@ -92,7 +92,7 @@ ImVec2 race_size(ImVec2 room, const StageMetrics& metrics) {
   return picture_size(room, whole_race, least_race, metrics.scale);
 }
 
-RaceLayout layout_race(const Rect& area, const StageMetrics& metrics) {
+RaceLayout layout_race(const Rect& area, const StageMetrics& metrics, bool with_exactness) {
   const float scale = metrics.scale, gap = metrics.gap, pad = metrics.padding;
   const bool whole = is_whole({area.width(), area.height()}, whole_race, scale);
   RaceLayout layout;
@@ -103,7 +103,13 @@ RaceLayout layout_race(const Rect& area, const StageMetrics& metrics) {
   if (whole)
     layout.reason = {{area.min.x + pad, std::round(layout.verdict.max.y - metrics.small_line) - 3 * scale},
                      {area.max.x - pad, layout.verdict.max.y - 3 * scale}};
-  const float top = layout.verdict.max.y + (whole ? gap : 0.5F * gap), bottom = area.max.y;
+  float top = layout.verdict.max.y + (whole ? gap : 0.5F * gap);
+  const float bottom = area.max.y;
+  if (with_exactness && whole) {
+    const float pictures = std::clamp(0.1F * area.height(), 36 * scale, 96 * scale);
+    layout.exactness = {{area.min.x, top}, {area.max.x, std::round(top + 2 * metrics.small_line + pictures + pad)}};
+    top = layout.exactness.max.y + gap;
+  }
   for (int i = 0; i < 2; ++i) {
     RaceColumn& column = layout.columns[static_cast<std::size_t>(i)];
     const CellSpan x = cell_span(area.min.x, area.max.x + gap, 2, i);

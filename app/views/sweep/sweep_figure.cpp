@@ -33,12 +33,22 @@ std::vector<PlotPoint> curve_of(const SweepResult& result, std::size_t algorithm
   return out;
 }
 
-/// Returns the paper's count in bytes; empty for time.
+/// Whether the order of an algorithm's traffic holds at `value`: one in M holds for d <= M <= N d only.
+bool order_holds(const SweepRequest& sweep, std::size_t algorithm, double value) {
+  const auto count = theory_at(sweep, sweep.algorithms[algorithm], value);
+  const auto request = request_at(sweep, sweep.algorithms[algorithm], value);
+  if (!count || !request) return false;
+  if (count->order.find("/M") == std::string_view::npos) return true;
+  return io_complexity(request->problem, chosen_tile(*request).value_or(ProgramTile{}), request->gpu).bound_applies;
+}
+
+/// Returns the paper's count in bytes; empty for time, and where its order does not hold.
 std::vector<PlotPoint> theory_of(const SweepResult& result, std::size_t algorithm, SweepQuantity quantity) {
   std::vector<PlotPoint> out;
   if (quantity == SweepQuantity::time) return out;
   for (double value : result.request.axis.values)
-    if (const auto count = theory_at(result.request, result.request.algorithms[algorithm], value))
+    if (const auto count = theory_at(result.request, result.request.algorithms[algorithm], value);
+        count && order_holds(result.request, algorithm, value))
       out.push_back({value, count->bytes});
   return out;
 }
@@ -46,7 +56,7 @@ std::vector<PlotPoint> theory_of(const SweepResult& result, std::size_t algorith
 /// Returns the Θ form with its constant at the largest value.
 std::string theory_text(const SweepResult& result, std::size_t algorithm) {
   const auto count = theory_at(result.request, result.request.algorithms[algorithm], result.request.axis.values.back());
-  if (!count) return {};
+  if (!count || !order_holds(result.request, algorithm, result.request.axis.values.back())) return {};
   return fmt::format("{}: {} = {}", count->order, count->constant_formula,
                      format_value(std::round(count->leading_constant * 100) / 100));
 }

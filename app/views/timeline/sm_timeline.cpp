@@ -81,7 +81,9 @@ void draw_launch_bars(ImDrawList* list, const SmPanelState& state, const View& v
     const std::string name = launch_name(simulation, i), time = (state.measured != nullptr ? cycles : std::string()) +
                                                                 time_of(launch.end - launch.start, clock_of(view, row));
     const double count = i < simulation.launches.size() ? simulation.launches[i].waves : 0;
-    const std::string waves = count == 1 ? std::string(tr("1 wave")) : count > 0 ? say(tr("{:.2g} waves"), count) : std::string();
+    const std::string waves = count == 1  ? std::string(tr("1 wave"))
+                              : count > 0 ? say(tr("{} waves"), format_times(count))
+                                          : std::string();
     for (const std::string& text :
          {fmt::format("{}   {}   {}", name, time, waves), fmt::format("{}   {}", name, time), name, fmt::format("{}", i + 1)}) {
       if (text_width(font, text) + 2 * pad > bar.width()) continue;
@@ -328,9 +330,8 @@ HoverText sm_hover(const SmPanelState& state, const View& view, const TimelineLa
     while (i + 1 < bars.times.size() && bars.times[i + 1].start <= cycle) ++i;
     if (i >= simulation.launches.size()) return {};
     const LaunchResult& launch = simulation.launches[i];
-    HoverText text{launch_name(simulation, i),
-                   say(tr("{} blocks of {} threads, {} per SM: {:.3g} waves"), format_count(launch.blocks), launch.threads,
-                       launch.blocks_per_sm, launch.waves)};
+    HoverText text{launch_name(simulation, i), say(tr("{} blocks of {} threads, {} per SM: {} waves"), format_count(launch.blocks),
+                                                   launch.threads, launch.blocks_per_sm, format_times(launch.waves))};
     const double cycles = bars.times[i].end - bars.times[i].start;
     add_line(text.body, say(tr("{} cycles, {}"), format_cycles(Cycles(cycles)), time_of(cycles, clock_of(view, row))));
     if (const SmLanes* lanes = lanes_of(state, view, row); lanes != nullptr && !lanes->complete)

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "app/ui/say.h"
+#include "app/views/stage/link_use.h"
 #include "sim/analysis/format.h"
 
 namespace tilescope {
@@ -164,7 +165,7 @@ HoverText curve_hover(const Simulation& simulation, const TimelineData& data, co
   const BandwidthCurve& curve = hbm ? data.hbm : data.l2;
   const GpuSpec& gpu = simulation.request.gpu;
   if (curve.ceiling <= 0) return {say(tr("{} has no L2"), gpu.name), tr("Every access of an SM goes to HBM.")};
-  const double rate = curve_rate_at(curve, window, layout, mouse.x);
+  const double rate = shown_rate(curve_rate_at(curve, window, layout, mouse.x), curve.ceiling);
   const double clock = gpu.sm_clock_hz;
   HoverText text;
   text.title = fmt::format("{} {}", hbm ? "HBM" : "L2", format_bandwidth(rate * clock));

@@ -143,6 +143,11 @@ void find_theory(TrafficState& state, const Simulation& simulation) {
   const IoComplexity theory = io_complexity(problem, simulation.program->tile(), simulation.request.gpu);
   for (const AccessCount& count : theory.counts) {
     if (count.algorithm != simulation.info->id) continue;
+    if (count.order.find("/M") != std::string_view::npos && !theory.bound_applies) {
+      state.theory.clear();  // outside its domain the constant says nothing
+      add_line(state.theory_details, say(tr("{} holds for d ≤ M ≤ N·d only"), count.order));
+      continue;
+    }
     state.theory = say(tr("{}, here {} × {}"), count.order, format_value(count.leading_constant), count.leading);
     if (!count.constant_formula.empty()) add_line(state.theory_details, say(tr("the constant is {}"), count.constant_formula));
     add_line(state.theory_details, say(tr("{} FLOP per byte"), format_value(count.intensity)));

@@ -40,8 +40,9 @@ std::string difference_text(double now, double before) {
   return format_signed_percent(ratio - 1);
 }
 
-ImU32 difference_color(const Theme& theme, double now, double before) {
-  if (std::abs(now - before) < 0.005 * before) return theme.text_faint;
+/// Grey up to `noise`, a fraction of `before`.
+ImU32 difference_color(const Theme& theme, double now, double before, double noise = 0) {
+  if (std::abs(now - before) <= std::max(noise, 0.005) * before) return theme.text_faint;
   return now < before ? theme.good : theme.bad;
 }
 
@@ -59,9 +60,10 @@ std::string finding(const WhatIfTable& table, const NextLimit* limit) {
   if (limit != nullptr) now += ". " + next_limit_text(*limit);
   if (best == nullptr) return now;
   const double gain = best->outcome->time_ns / table.base->time_ns - 1, loss = worst->outcome->time_ns / table.base->time_ns - 1;
+  const double least = std::max(table.noise(), 0.005);
   std::string text = now;
-  if (gain < -0.005) text += say(tr(". Best: {} ({})"), translated(best->what.title), format_signed_percent(gain));
-  if (loss > 0.005)
+  if (gain < -least) text += say(tr(". Best: {} ({})"), translated(best->what.title), format_signed_percent(gain));
+  if (loss > least)
     text +=
         say(tr(". Worst: {} ({})"), translated(worst->what.title), difference_text(worst->outcome->time_ns, table.base->time_ns));
   return text;
@@ -92,22 +94,24 @@ Columns columns_of(const Theme& theme, float left, float width) {
 
 /// A value and, behind it, how it differs from the real machine's.
 void draw_figure(ImDrawList* list, const Theme& theme, float left, float right, float top, float height, const std::string& value,
-                 double now, double before, bool base) {
+                 double now, double before, bool base, double noise = 0) {
   const float middle = left + (right - left) * 0.54F;
   draw_text(list, theme.mono_small, {{left, top}, {middle, top + height}}, theme.text, value, Align::right);
   if (!base)
     draw_text(list, theme.mono_small, {{middle + 6 * theme.scale, top}, {right, top + height}},
-              difference_color(theme, now, before), difference_text(now, before));
+              difference_color(theme, now, before, noise), difference_text(now, before));
 }
 
 /// Time against the real machine's: to the left it is shorter. The axis is logarithmic, from half to twice.
-void draw_time_bar(ImDrawList* list, const Theme& theme, const Rect& rect, double ratio) {
+void draw_time_bar(ImDrawList* list, const Theme& theme, const Rect& rect, double ratio, double noise) {
   const float middle = rect.center().x, half = rect.width() * 0.5F;
   list->AddRectFilled({middle, rect.min.y}, {middle + std::max(1.0F, theme.scale), rect.max.y}, theme.text_faint);
   const auto share = static_cast<float>(std::clamp(std::log(ratio) / std::log(2.0), -1.0, 1.0));
   const float end = middle + share * half, inset = rect.height() * 0.3F;
   list->AddRectFilled({std::min(middle, end), rect.min.y + inset}, {std::max(middle, end), rect.max.y - inset},
-                      ratio < 1 ? theme.good : theme.bad);
+                      std::abs(ratio - 1) <= noise ? theme.text_faint
+                      : ratio < 1                  ? theme.good
+                                                   : theme.bad);
 }
 
 void draw_headings(const Theme& theme, const Columns& c, float top) {
@@ -125,7 +129,7 @@ void draw_headings(const Theme& theme, const Columns& c, float top) {
   heading(c.bound + 8 * theme.scale, c.right, tr("Bottleneck"), Align::left);
 }
 
-bool draw_line(const View& view, const Line& line, const Outcome* base, const Columns& c, float top, float height) {
+bool draw_line(const View& view, const Line& line, const Outcome* base, double noise, const Columns& c, float top, float height) {
   const Theme& theme = *view.theme;
   ImDrawList* list = ImGui::GetWindowDrawList();
   const Rect rect = {{c.title - 6 * theme.scale, top}, {c.right, top + height}};
@@ -156,10 +160,10 @@ bool draw_line(const View& view, const Line& line, const Outcome* base, const Co
   }
   const Outcome& before = base != nullptr ? *base : now;
   draw_figure(list, theme, c.time, c.bar, top, height, format_time(Nanoseconds(now.time_ns)), now.time_ns, before.time_ns,
-              line.base);
+              line.base, noise);
   if (c.has_bar && !line.base && before.time_ns > 0)
     draw_time_bar(list, theme, {{c.bar + 6 * theme.scale, top}, {c.hbm - 6 * theme.scale, top + height}},
-                  now.time_ns / before.time_ns);
+                  now.time_ns / before.time_ns, noise);
   if (c.has_hbm) draw_figure(list, theme, c.hbm, c.l2, top, height, bytes_text(now.hbm()), now.hbm(), before.hbm(), line.base);
   if (c.has_l2)
     draw_figure(list, theme, c.l2, c.bound, top, height, bytes_text(now.sm_link()), now.sm_link(), before.sm_link(), line.base);
@@ -243,8 +247,10 @@ void draw_what_if_panel(const View& view, Commands& commands) {
                                                       view.lane().simulation->request.block_order == BlockOrder::launch);
   const NextLimit* limit =
       !changed && view.studies->limit && view.studies->limit->outcome.done() ? view.studies->limit.get() : nullptr;
-  study_head(view, finding(table, limit),
-             tr("Each row changes one thing and simulates the same problem again. Click a row to load it."));
+  const double noise = table.noise();
+  std::string detail = tr("Each row changes one thing and simulates the same problem again. Click a row to load it.");
+  if (noise > 0) detail += " " + say(tr("Grey: up to {}, as much as another order of the blocks changes."), format_percent(noise));
+  study_head(view, finding(table, limit), detail);
   draw_slider(view, commands);
   study_progress(view, commands, table.done(), table.rows.size() + 1);
 
@@ -278,7 +284,7 @@ void draw_what_if_panel(const View& view, Commands& commands) {
   const float height = std::clamp(std::floor((at.y + room.y - y) / static_cast<float>(lines.size())), least,
                                   std::max(least, std::round(30 * theme.scale)));
   for (const Line& line : lines) {
-    if (draw_line(view, line, base, columns, y, height)) {
+    if (draw_line(view, line, base, noise, columns, y, height)) {
       if (line.what != nullptr) apply(*line.what, commands);
       if (line.base) {
         commands.push(ResetSpecValue{});

@@ -86,3 +86,23 @@ TEST_CASE("session: a race that cannot be simulated stays off and says why") {
   opened.after(SetProblem{with_rows(opened.view(), 64), "seq"});
   CHECK(opened.view().lanes.size() == 1);
 }
+
+TEST_CASE("session: a race compares O of both runs, again after other inputs, and not without a race") {
+  Opened opened;
+  CHECK(opened.view().studies->exactness == nullptr);
+  opened.after(SetRace{true});
+  opened.session.finish();
+  const auto exact = opened.view().studies->exactness;
+  REQUIRE(exact != nullptr);
+  CHECK(exact->same_answer());
+  CHECK_FALSE(exact->first == exact->reference);
+  InputSource others = opened.view().requested->inputs;
+  others.seed += 1;
+  opened.after(SetInputs{others});
+  opened.session.finish();
+  REQUIRE(opened.view().studies->exactness != nullptr);
+  CHECK_FALSE(opened.view().studies->exactness->first == exact->first);
+  opened.after(SetRace{false});
+  opened.session.finish();
+  CHECK(opened.view().studies->exactness == nullptr);
+}

@@ -35,6 +35,32 @@ SweepResult small_sweep() {
 
 }  // namespace
 
+TEST_CASE("what if: the least effect of another block order, and what no real machine does, are noise") {
+  WhatIfTable table;
+  CHECK(table.noise() == 0);
+  const auto took = [](double time_ns) {
+    Outcome outcome;
+    outcome.time_ns = time_ns;
+    return outcome;
+  };
+  table.base = took(1000);
+  const auto add = [&](std::string_view id, double time_ns) {
+    WhatIfRow row;
+    row.what.id = id;
+    row.outcome = took(time_ns);
+    table.rows.push_back(row);
+  };
+  add("hbm_double", 900);  // a real gain is no noise
+  CHECK(table.noise() == 0);
+  add("order_heads", 960);
+  add("order_grouped", 1020);
+  CHECK(table.noise() == doctest::Approx(0.02));
+  add("hbm_half", 970);  // faster with less bandwidth
+  CHECK(table.noise() == doctest::Approx(0.03));
+  add("exp_double", 1050);  // slower with a faster unit
+  CHECK(table.noise() == doctest::Approx(0.05));
+}
+
 TEST_CASE("studies: a view's study starts when it opens, and is complete when the session is idle") {
   for (bool threads : {false, true}) {
     Session session(small_start(CenterView::stage, threads));

@@ -1,6 +1,9 @@
-// Why one of two runs moves fewer bytes: the tensors that are named, and what is said of HBM.
+// Why one run of a race is slower: what bounds it, and the tensors that are credited.
 #include <doctest/doctest.h>
 
+#include "app/model/assets.h"
+#include "app/model/exactness.h"
+#include "app/views/race/race_exactness.h"
 #include "app/views/race/race_reason.h"
 #include "sim/programs/attention_tensors.h"
 #include "tests/app/run_simulation.h"
@@ -15,41 +18,107 @@ std::shared_ptr<const Simulation> of_rows(const char* algorithm, const GpuSpec& 
   return run(algorithm, gpu, problem);
 }
 
+bool contains(const std::vector<std::string>& sentences, std::string_view text) {
+  return !sentences.empty() && sentences.front().find(text) != std::string::npos;
+}
+
 }  // namespace
 
-TEST_CASE("race reason: standard attention's extra traffic is S and P") {
-  const auto standard = of_rows("standard", toy_gpu()), flash = of_rows("flash2", toy_gpu());
+TEST_CASE("race reason: in the first example HBM bounds standard attention, and S and P are its extra traffic") {
+  const GpuSpec toy = *load_gpu("toy");
+  const auto standard = of_rows("standard", toy), flash = of_rows("flash2", toy);
+  CHECK(static_cast<double>(standard->ledger.total(tensors::s, Link::hbm_write).value) > toy.l2_capacity_bytes);
+  const auto hbm = [](const Simulation& run) {
+    return static_cast<double>(run.ledger.total(Link::hbm_read).value + run.ledger.total(Link::hbm_write).value);
+  };
+  const double bytes = hbm(*standard) / hbm(*flash), time = standard->time.value / flash->time.value;
+  CHECK(bytes > 4);
+  CHECK(time > 0.6 * bytes);  // time follows the bytes
+  CHECK(time < 1.4 * bytes);
   const RaceReason reason = race_reason(*standard, *flash);
+  CHECK(reason.bound == Bound::hbm);
   REQUIRE(reason.tensors.size() == 2);
   for (const Tensor tensor : reason.tensors) CHECK((tensor == tensors::s || tensor == tensors::p));
-  CHECK(reason.second == 0);
+  CHECK(reason.faster == 0);
   const auto moved = [&](Tensor tensor) {
-    const TrafficTable table = standard->ledger.table();
-    const auto& row = table[tensor.index()];
-    return row[static_cast<std::size_t>(Link::l2_to_sm)] + row[static_cast<std::size_t>(Link::sm_to_l2)];
+    return standard->ledger.total(tensor, Link::hbm_read).value + standard->ledger.total(tensor, Link::hbm_write).value;
   };
-  CHECK(reason.first == moved(tensors::s) + moved(tensors::p));
-  CHECK(reason.share > 0);
-  CHECK(reason.share < 1);
+  CHECK(reason.slower == moved(tensors::s) + moved(tensors::p));
+  CHECK(reason.share == doctest::Approx(static_cast<double>(reason.slower) / hbm(*standard)));
+  CHECK(contains(race_sentences(*standard, *flash), "HBM bandwidth bounds Standard attention"));
 }
 
-TEST_CASE("race reason: HBM traffic is called identical only if the L2 holds everything") {
-  CHECK(race_reason(*of_rows("standard", toy_gpu()), *of_rows("flash2", toy_gpu())).same_hbm);
-  GpuSpec small = toy_gpu();
-  REQUIRE(set_spec_value(small, "l2.capacity_bytes=4096"));
-  const auto standard = of_rows("standard", small), flash = of_rows("flash2", small);
-  CHECK_FALSE(race_reason(*standard, *flash).same_hbm);
-  CHECK(race_sentences(*standard, *flash).front().find("HBM") == std::string::npos);
+TEST_CASE("race reason: bytes are credited only if HBM or the L2 bounds the slower run") {
+  const auto standard = of_rows("standard", toy_gpu()), flash = of_rows("flash2", toy_gpu());
+  REQUIRE(standard->bound == Bound::latency);
+  const RaceReason reason = race_reason(*standard, *flash);
+  CHECK(reason.any);
+  CHECK(reason.tensors.empty());
+  CHECK(reason.same_hbm);
+  CHECK(contains(race_sentences(*standard, *flash), "latency bounds Standard attention, and it has 3 launches against 1"));
+  CHECK(contains(race_sentences(*standard, *flash), "The L2 holds everything"));
+  for (const std::string& text : race_sentences(*standard, *flash)) CHECK(text.find("S and P") == std::string::npos);
 }
 
-TEST_CASE("race reason: a tensor that both move has both figures; the reverse race has no reason") {
-  const auto naive = of_rows("matmul_naive", toy_gpu()), tiled = of_rows("matmul_tiled", toy_gpu());
-  const RaceReason reason = race_reason(*naive, *tiled);
-  REQUIRE_FALSE(reason.tensors.empty());
-  CHECK(reason.tensors.front() == tensors::k);
-  CHECK(reason.second > 0);
-  CHECK(reason.first > reason.second);
-  CHECK(race_reason(*tiled, *naive).tensors.empty());
-  CHECK(race_sentences(*tiled, *naive).empty());
+TEST_CASE("race reason: every bound and every order of the two gives a sentence that names the slower run's bound") {
+  for (const double hbm : {4e9, 64e9, 1e12}) {
+    for (const double l2 : {0.0, 4096.0, 1048576.0}) {
+      GpuSpec gpu = toy_gpu();
+      gpu.hbm_bytes_per_second = hbm;
+      gpu.l2_capacity_bytes = l2;
+      for (const auto& [a, b] : {std::pair{"standard", "flash2"}, std::pair{"flash1", "flash2"}, std::pair{"flash2", "standard"}}) {
+        const auto first = of_rows(a, gpu), second = of_rows(b, gpu);
+        const RaceReason reason = race_reason(*first, *second);
+        REQUIRE(reason.any);
+        const Simulation& slow = first->time.value >= second->time.value ? *first : *second;
+        CHECK(reason.bound == slow.bound);
+        if (slow.bound != Bound::hbm && slow.bound != Bound::l2) CHECK(reason.tensors.empty());
+        CHECK_FALSE(race_sentences(*first, *second).empty());
+      }
+    }
+  }
+}
+
+TEST_CASE("race reason: a race of two equal runs has no reason") {
+  const auto naive = of_rows("matmul_naive", toy_gpu());
+  CHECK_FALSE(race_reason(*naive, *naive).any);
   CHECK(race_sentences(*naive, *naive).empty());
+}
+
+TEST_CASE("exactness: both algorithms are within rounding of float64, and the sentence has the bytes of the run") {
+  const GpuSpec toy = *load_gpu("toy");
+  const auto standard = of_rows("standard", toy), flash = of_rows("flash2", toy);
+  REQUIRE(can_compare_outputs(*standard, *flash));
+  const auto exact = compare_outputs(*standard, *flash, InputSource{});
+  REQUIRE(exact);
+  CHECK(exact->first.rows == 64);
+  CHECK(exact->first.cols == 16);
+  CHECK(exact->first_error > 0);
+  CHECK(exact->second_error > 0);
+  CHECK(exact->same_answer());
+  const auto hbm = [](const Simulation& run) {
+    return static_cast<double>(run.ledger.total(Link::hbm_read).value + run.ledger.total(Link::hbm_write).value);
+  };
+  CHECK(exact->first_hbm_bytes == hbm(*standard));
+  CHECK(exact->second_hbm_bytes == hbm(*flash));
+  CHECK(exactness_sentences(*exact, "a", "b").front().starts_with("Same answer, 1/"));
+}
+
+TEST_CASE("exactness: an output that differs by more than rounding is not called the same answer") {
+  const auto standard = of_rows("standard", toy_gpu()), flash = of_rows("flash2", toy_gpu());
+  auto exact = compare_outputs(*standard, *flash, InputSource{});
+  REQUIRE(exact);
+  CHECK(exactness_sentences(*exact, "a", "b").back() == "Same answer, same HBM bytes.");
+  exact->second_error = 5 * exact->rounding;
+  CHECK_FALSE(exact->same_answer());
+  CHECK(exactness_sentences(*exact, "a", "b").back() == "The answers differ by more than rounding.");
+}
+
+TEST_CASE("exactness: a problem too large to execute, a product and a softmax are not compared") {
+  const auto naive = of_rows("matmul_naive", toy_gpu()), tiled = of_rows("matmul_tiled", toy_gpu());
+  CHECK_FALSE(can_compare_outputs(*naive, *tiled));
+  AttentionProblem large;
+  large.seq_q = large.seq_kv = 8192;
+  const auto flash = run("flash2", h200_gpu(), large);
+  CHECK_FALSE(can_compare_outputs(*flash, *flash));
 }

@@ -304,6 +304,20 @@ TEST_CASE("race layout: two equal columns and a verdict, nothing overlapping") {
   }
 }
 
+TEST_CASE("race layout: O of both runs lies between the verdict and the columns, and only where stages have room") {
+  for (const Rect area : {Rect{{10, 20}, {850, 520}}, Rect{{0, 0}, {1500, 1000}}, Rect{{0, 0}, {600, 420}}}) {
+    const RaceLayout layout = layout_race(area, metrics_at(1), true), without = layout_race(area, metrics_at(1));
+    CHECK(without.exactness.height() == 0);
+    REQUIRE(layout.exactness.height() > 0);
+    CHECK(layout.exactness.min.y >= layout.verdict.max.y);
+    for (const RaceColumn& column : layout.columns) {
+      CHECK(column.box.min.y >= layout.exactness.max.y);
+      CHECK(column.stage.height() > 0);
+    }
+  }
+  CHECK(layout_race({{0, 0}, {400, 200}}, metrics_at(1), true).exactness.height() == 0);
+}
+
 TEST_CASE("race layout: in little room there are figures and counters only, nothing overlapping") {
   for (const auto& [width, height] : {std::pair{364.0F, 105.0F}, {490.0F, 188.0F}, {600.0F, 300.0F}, {400.0F, 700.0F}}) {
     const Rect area = {{5, 7}, {5 + width, 7 + height}};

@@ -9,6 +9,7 @@
 
 #include "app/ui/panel_state.h"
 #include "app/views/panels.h"
+#include "app/views/stage/link_use.h"
 #include "app/views/stage/stage_context.h"
 #include "sim/programs/attention_tensors.h"
 #include "tests/app/run_simulation.h"
@@ -195,6 +196,12 @@ TEST_CASE("race panel: draws two runs of every attention program at any clock, a
       }
     }
   }
+}
+
+TEST_CASE("links: no rate above its peak is shown") {
+  CHECK(shown_rate(16896, 4724) == 4724);
+  CHECK(shown_rate(12, 4724) == 12);
+  CHECK(shown_rate(12, 0) == 12);  // unlimited
 }
 
 TEST_CASE("heat scale: factors keep their value, scores are signed about a half, masked entries are nothing") {

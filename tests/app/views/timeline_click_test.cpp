@@ -58,7 +58,7 @@ TEST_CASE("timeline: clicking an operation goes to its step; clicking a stall li
   std::size_t longest = 0;
   double waited = 0;
   for (std::size_t i = 0; i < intervals.size(); ++i)
-    if (intervals[i].unit == Unit::tensor && intervals[i].cause == WaitCause::data &&
+    if (intervals[i].unit == Unit::tensor && (intervals[i].cause == WaitCause::data || intervals[i].cause == WaitCause::hbm) &&
         intervals[i].start - intervals[i].ready > waited) {
       longest = i;
       waited = intervals[i].start - intervals[i].ready;

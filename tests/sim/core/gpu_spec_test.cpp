@@ -83,8 +83,15 @@ TEST_CASE("gpu spec: every shipped file loads, is named after its id, and says w
   for (const char* id : {"toy", "textbook", "a100", "h100", "h200", "rtx4090"}) CHECK(ids.contains(id));
 }
 
-TEST_CASE("gpu spec: toy.toml has the numbers of the toy that the model's tests use") {
-  const GpuSpec file = shipped("toy"), built = toy_gpu();
+TEST_CASE("gpu spec: toy.toml is the toy of the model's tests with a small L2, a slow HBM and short latencies") {
+  const GpuSpec file = shipped("toy");
+  GpuSpec built = toy_gpu();
+  built.sm_block_start_cycles = 20;
+  built.l2_capacity_bytes = 4096;
+  built.l2_latency_cycles = built.l2_far_latency_cycles = 50;
+  built.hbm_bytes_per_second = 4e9;
+  built.hbm_latency_cycles = 100;
+  built.launch_overhead_ns = 100;
   for (const SpecKey& key : spec_keys()) {
     CAPTURE(std::string(key.key));
     CHECK(file.*key.member == built.*key.member);
