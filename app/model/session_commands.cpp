@@ -131,7 +131,8 @@ void Session::State::set_inputs(InputSource inputs) {
   requested.inputs = std::move(inputs);
   derived.forget_values();
   measured.forget_requests();
-  workspace.message.reset();
+  // What another control was refused for still holds.
+  if (workspace.message && workspace.message->control.starts_with("inputs")) workspace.message.reset();
   say_misfit();
 }
 
