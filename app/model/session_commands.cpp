@@ -309,7 +309,8 @@ void Session::State::operator()(const CancelWork&) {
   measured.forget_requests();
   sms.cancel();
   going_to_block.reset();
-  if (playback.empty()) return;
+  cancelled = requests;
+  if (playback.empty()) return workspace.refuse("", Error{"Nothing is simulated: change a setting to begin again"});
   requested.back_to_good();
   workspace.message.reset();
 }
