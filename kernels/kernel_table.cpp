@@ -11,6 +11,7 @@
 #include "kernels/measure/probe_shape.h"
 #include "kernels/standard/rows_plan.h"
 #include "sim/core/refuse.h"
+#include "sim/core/text.h"
 #include "sim/programs/attention_tensors.h"
 #include "sim/programs/kernel_needs.h"
 #include "sim/programs/kernel_profile.h"
@@ -209,7 +210,7 @@ Result<const KernelInfo*> find_kernel(std::string_view id) {
     if (row.id == id) return &row;
     if (row.variant_of.empty()) names += (names.empty() ? "" : ", ") + std::string(row.id);
   }
-  return Error{fmt::format("there is no kernel named {}: there are {}", id, names)};
+  return Error{fmt::format("there is no kernel named {}: there are {}", printable(id), names)};
 }
 
 Result<const KernelInfo*> find_kernel(std::string_view program, KeyOrder order) {

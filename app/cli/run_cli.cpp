@@ -3,7 +3,9 @@
 #include "app/cli/command_words.h"
 
 #include <csignal>
+#include <cstdlib>
 #include <exception>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -53,11 +55,14 @@ Status run_simulate(const CommandLine& line, std::FILE* out) {
   const Simulation& simulation = *result->simulation;
   const HostCost cost{result->wall.count(), peak_rss_bytes()};
   const NextLimit* next = result->next ? &*result->next : nullptr;
+  // Both texts before any file: a failure to make one then leaves nothing to remove.
+  const std::string trace = line.trace.empty() ? "" : to_chrome_trace(simulation);
+  const std::string json = line.json ? report_json(simulation, next, cost) : "";
   Outputs outputs(out);
   if (!line.trace.empty())
-    if (Status added = outputs.add(line.trace, to_chrome_trace(simulation)); !added) return added;
+    if (Status added = outputs.add(line.trace, trace); !added) return added;
   if (line.json)
-    if (Status added = outputs.add(*line.json, report_json(simulation, next, cost)); !added) return added;
+    if (Status added = outputs.add(*line.json, json); !added) return added;
   if (!standard_output_taken(line))
     if (Status added = outputs.add("-", report_table(simulation, next, cost)); !added) return added;
   return outputs.finish();
@@ -129,9 +134,23 @@ int fail(std::FILE* err, std::string_view sentence, int code) {
   return code;
 }
 
+/// The JSON library's destructor allocates. Without memory for that nothing can be caught.
+void end_without_memory() {
+  if (const std::exception_ptr thrown = std::current_exception()) {
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const std::bad_alloc&) {
+      std::fputs("tilescope: this needs more memory than the machine gives: use a smaller problem\n", stderr);
+      std::_Exit(exit_machine_lacks);
+    } catch (...) {}
+  }
+  std::abort();
+}
+
 }  // namespace
 
 int run_cli(int argc, char** argv, std::FILE* out, std::FILE* err, const Screens& screens) {
+  std::set_terminate(&end_without_memory);
   std::signal(SIGXFSZ, SIG_IGN);  // a file over the limit is then an error of write(), with a sentence
   try {
     const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);

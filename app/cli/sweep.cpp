@@ -102,9 +102,11 @@ struct Files {
   /// A sweep of which nothing can be simulated leaves no file.
   Status add_to(Outputs& outputs, const SweepResult& result) const {
     if (!any_simulated(result)) return Done{};
+    // Both texts before any file, as run_simulate() makes them.
+    const std::string table = csv.empty() ? "" : sweep_to_csv(result), points = json.empty() ? "" : sweep_to_json(result);
     if (!csv.empty())
-      if (Status added = outputs.add(csv, sweep_to_csv(result)); !added) return added;
-    if (!json.empty()) return outputs.add(json, sweep_to_json(result));
+      if (Status added = outputs.add(csv, table); !added) return added;
+    if (!json.empty()) return outputs.add(json, points);
     return Done{};
   }
   Status write(const SweepResult& result) const {

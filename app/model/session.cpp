@@ -68,19 +68,22 @@ void Session::State::simulate_again(std::string control, std::vector<std::shared
   if (!opened && first_step) steps.push_back(*first_step);
   worker.submit(
       Queue::shown, slots::simulate, WorkKind::simulation,
-      [this, asked = request, racing = requested.race, cause = std::move(control), steps,
+      [this, number = ++requests, asked = request, racing = requested.race, cause = std::move(control), steps,
        known = std::move(known)](const Progress& progress) -> Worker::Deliver {
         auto made =
             known.empty() ? simulate_lanes(asked, racing, progress) : Result<std::vector<std::shared_ptr<const Simulation>>>(known);
         const std::optional<Error> error = made ? std::nullopt : std::optional(made.error());
         const std::vector<Arrival> arrivals =
             made ? make_arrivals(std::move(*made), asked.focus_sm, steps) : std::vector<Arrival>{};
-        return [this, error, cause, asked, racing, arrivals] {
+        return [this, number, error, cause, asked, racing, arrivals] {
+          // It had ended before the user cancelled: the picture stays, unless there is none.
+          if (number <= cancelled && !playback.empty()) return;
           // The race of an older request says nothing about a newer one that races.
           const bool newest = racing == requested.race && same_request(asked, requested.request);
           if (error && cause == "race" && !newest) return;
           if (error) return refused(*error, cause);
           requested.keep_good(asked, racing);
+          if (requests == cancelled) requested.back_to_good();
           workspace.message.reset();
           take_simulations(arrivals);
         };

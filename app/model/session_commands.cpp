@@ -134,7 +134,8 @@ void Session::State::set_inputs(InputSource inputs) {
   requested.inputs = std::move(inputs);
   derived.forget_values();
   measured.forget_requests();
-  workspace.message.reset();
+  // What another control was refused for still holds.
+  if (workspace.message && workspace.message->control.starts_with("inputs")) workspace.message.reset();
   say_misfit();
 }
 
@@ -311,7 +312,8 @@ void Session::State::operator()(const CancelWork&) {
   measured.forget_requests();
   sms.cancel();
   going_to_block.reset();
-  if (playback.empty()) return;
+  cancelled = requests;
+  if (playback.empty()) return workspace.refuse("", Error{"Nothing is simulated: change a setting to begin again"});
   requested.back_to_good();
   workspace.message.reset();
 }

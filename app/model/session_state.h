@@ -24,6 +24,7 @@ struct Session::State {
   TextLoader load_text = nullptr;
   std::optional<std::int64_t> first_step;
   bool opened = false;                       // the first simulation is there
+  int requests = 0, cancelled = 0;           // simulations asked for so far, and how many of them before the last CancelWork
   std::optional<FocusBlock> going_to_block;  // once its SM is in focus
   bool going_to_probe = false;               // once its SM is in focus
   Retired retired;

@@ -10,6 +10,7 @@
 #include "app/platform/asset_files.h"
 #include "app/platform/files.h"
 #include "sim/core/document.h"
+#include "sim/core/text.h"
 
 namespace tilescope {
 
@@ -39,7 +40,7 @@ Result<std::shared_ptr<const Language>> Language::parse(std::string_view toml_te
   try {
     table = toml::parse(toml_text);
   } catch (const toml::parse_error& error) {
-    return Error{fmt::format("{}, line {}: {}", origin, error.source().begin.line, error.description())};
+    return Error{fmt::format("{}, line {}: {}", origin, error.source().begin.line, printable(error.description(), 200))};
   }
   auto language = std::make_shared<Language>();
   const auto name = table["name"].value<std::string>();
@@ -48,9 +49,10 @@ Result<std::shared_ptr<const Language>> Language::parse(std::string_view toml_te
   if (const toml::table* texts = table["text"].as_table()) {
     for (const auto& [key, node] : *texts) {
       const auto value = node.value<std::string>();
-      if (!value) return Error{fmt::format("{}: the text \"{}\" is not a string", origin, key.str())};
+      if (!value) return Error{fmt::format("{}: the text \"{}\" is not a string", origin, printable(key.str()))};
       if (fields_of(key.str()) != fields_of(*value))
-        return Error{fmt::format("{}: \"{}\" and its translation \"{}\" have different {{}} fields", origin, key.str(), *value)};
+        return Error{fmt::format("{}: \"{}\" and its translation \"{}\" have different {{}} fields", origin, printable(key.str()),
+                                 printable(*value))};
       language->texts_.emplace(std::string(key.str()), *value);
     }
   }

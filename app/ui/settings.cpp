@@ -20,7 +20,10 @@ namespace {
 template <class T>
 void take(const toml::node_view<const toml::node>& node, T& into, double low, double high) {
   const auto value = node.value<double>();
-  if (value && std::isfinite(*value) && *value >= low && *value <= high) into = static_cast<T>(*value);
+  if (!value || !std::isfinite(*value) || *value < low - 1 || *value > high + 1) return;
+  // Compared as it is kept: 0.6 as a float is a little more than 0.6.
+  const T kept = static_cast<T>(*value);
+  if (kept >= static_cast<T>(low) && kept <= static_cast<T>(high)) into = kept;
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "kernels/kernel_table.h"
 #include "sim/core/refuse.h"
+#include "sim/core/text.h"
 
 namespace tilescope {
 
@@ -466,16 +467,16 @@ Result<SuiteCase> case_from_line(const std::string& line) {
     words >> word;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), *size);
     if (word.empty() || error != std::errc() || end != word.data() + word.size())
-      return Error{fmt::format("'{}' is no size", word)};
+      return Error{fmt::format("'{}' is no size", printable(word))};
   }
   words >> type >> mask >> one.list;
   const std::optional<DataType> dtype = data_type_from(type);
-  if (!dtype) return Error{fmt::format("'{}' is no type: fp16 or bf16", type)};
+  if (!dtype) return Error{fmt::format("'{}' is no type: fp16 or bf16", printable(type))};
   p.dtype = *dtype;
-  if (mask != "full" && mask != "causal") return Error{fmt::format("'{}' is no mask: full or causal", mask)};
+  if (mask != "full" && mask != "causal") return Error{fmt::format("'{}' is no mask: full or causal", printable(mask))};
   p.causal = mask == "causal";
-  if (one.list != "build" && one.list != "judge") return Error{fmt::format("'{}' is no list: build or judge", one.list)};
-  if (words >> rest) return Error{fmt::format("'{}' is one word too many", rest)};
+  if (one.list != "build" && one.list != "judge") return Error{fmt::format("'{}' is no list: build or judge", printable(one.list))};
+  if (words >> rest) return Error{fmt::format("'{}' is one word too many", printable(rest))};
   const Result<const KernelInfo*> kernel = find_kernel(one.kernel);
   if (!kernel) return kernel.error();
   if (Status fits = supports(**kernel, p); !fits) return fits.error();

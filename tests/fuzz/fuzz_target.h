@@ -22,8 +22,11 @@ inline void fuzz_check(bool holds, const char* property) {
 /// The sentence of an error is one line that can be printed.
 inline void fuzz_check_sentence(std::string_view sentence) {
   fuzz_check(!sentence.empty(), "an error has a sentence");
-  for (const char c : sentence)
-    fuzz_check(static_cast<unsigned char>(c) >= 0x20 && c != 0x7F, "an error is one line without control characters");
+  for (const char c : sentence) {
+    const bool good = static_cast<unsigned char>(c) >= 0x20 && c != 0x7F;
+    if (!good) std::fprintf(stderr, "%.*s\n", static_cast<int>(sentence.size()), sentence.data());
+    fuzz_check(good, "an error is one line without control characters");
+  }
 }
 
 }  // namespace tilescope

@@ -105,8 +105,8 @@ Ending run_apart(const Sequence& sequence, bool quiet, bool list = false) {
   return ending;
 }
 
-/// Delta debugging: drops ever smaller pieces as long as the rest still fails.
-std::vector<std::size_t> shrink(const Sequence& failing) {
+/// Delta debugging: drops ever smaller pieces as long as the rest still fails in the same way.
+std::vector<std::size_t> shrink(const Sequence& failing, const std::string& why) {
   std::vector<std::size_t> kept = failing.actions;
   const Clock::time_point start = Clock::now();
   for (std::size_t piece = std::max<std::size_t>(1, kept.size() / 2); piece >= 1; piece /= 2) {
@@ -114,7 +114,7 @@ std::vector<std::size_t> shrink(const Sequence& failing) {
       std::vector<std::size_t> fewer(kept.begin(), kept.begin() + static_cast<std::ptrdiff_t>(at));
       const std::size_t after = std::min(kept.size(), at + piece);
       fewer.insert(fewer.end(), kept.begin() + static_cast<std::ptrdiff_t>(after), kept.end());
-      if (run_apart({failing.seed, fewer}, true).failed)
+      if (run_apart({failing.seed, fewer}, true).why == why)
         kept = std::move(fewer);
       else
         at += piece;
@@ -149,8 +149,8 @@ int fail(const Sequence& sequence, const Ending& ending) {
               ending.why.c_str(), ending.position, sequence.actions.size());
   Sequence shortest = sequence;
   if (ending.position < shortest.actions.size()) shortest.actions.resize(ending.position + 1);
-  if (!run_apart(shortest, true).failed) shortest = sequence;
-  shortest.actions = shrink(shortest);
+  if (run_apart(shortest, true).why != ending.why) shortest = sequence;
+  shortest.actions = shrink(shortest, ending.why);
   std::printf("monkey: %zu actions are enough: --seed %llu --keep %s\n", shortest.actions.size(),
               static_cast<unsigned long long>(shortest.seed), list_of(shortest.actions).c_str());
   const Ending again = run_apart(shortest, false, true);

@@ -129,7 +129,8 @@ class Run {
     watch_.at(sequence_.actions.size());
     rest();
     result_.broken = broken(session_->view());
-    if (result_.broken.empty() && !hostile) result_.broken = broken_at_rest(session_->view());
+    // With real threads a failure could not be drawn again: there safety is what is looked at.
+    if (result_.broken.empty() && !hostile && !work_has_threads) result_.broken = broken_at_rest(session_->view());
     screen_.reset();
     session_.reset();
     return result_;
