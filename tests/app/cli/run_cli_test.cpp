@@ -217,7 +217,11 @@ TEST_CASE("cli: buffers and block order reach the simulation, and are printed on
                                             "--set",
                                             "l2.capacity_bytes=1048576",
                                             "--set",
-                                            "hbm.bytes_per_second=64e9"};  // latency, not HBM, is the bottleneck
+                                            "hbm.bytes_per_second=64e9",
+                                            "--set",
+                                            "l2.latency_cycles=200",
+                                            "--set",
+                                            "hbm.latency_cycles=500"};  // latency, not HBM, is the bottleneck
   const auto with = [&](std::vector<std::string> more) {
     more.insert(more.begin(), problem.begin(), problem.end());
     return simulated(more);
