@@ -74,7 +74,7 @@ std::optional<std::string> decoded(std::string_view text) {
 // --- values -----------------------------------------------------------------------------------------------------------------
 
 Error bad_value(std::string_view key, std::string_view text, std::string_view rule) {
-  return Error{fmt::format("{} is '{}': it must be {}", key, printable(text), rule)};
+  return Error{fmt::format("{} is '{}': it must be {}", printable(key), printable(text), rule)};
 }
 
 template <class T>
