@@ -17,12 +17,19 @@ void Workspace::refuse(std::string control, Error error) {
   notice_until_ = 0;  // that of an earlier notice
 }
 
+void Workspace::keep_refusal() {
+  if (message && notice_until_ > 0 && message->control.empty()) return;  // a notice stands before it already
+  behind_ = message;
+}
+
 void Workspace::notify(Error error) {
+  keep_refusal();
   message = ControlMessage{{}, std::move(error)};
   notice_until_ = clock_seconds + seconds_of_a_notice;
 }
 
 void Workspace::notify(Notice notice) {
+  keep_refusal();
   message = ControlMessage{{}, {}, notice};
   notice_until_ = clock_seconds + seconds_of_a_notice;
 }
@@ -35,7 +42,8 @@ void Workspace::choose_row(int chosen) {
 void Workspace::tick(double seconds) {
   clock_seconds += seconds;
   if (!message || !message->control.empty() || notice_until_ <= 0 || clock_seconds <= notice_until_) return;
-  message.reset();
+  message = std::move(behind_);
+  behind_.reset();
   notice_until_ = 0;
 }
 

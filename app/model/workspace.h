@@ -47,7 +47,11 @@ struct Workspace {
   void tick(double seconds);
 
  private:
+  /// Puts a refusal aside while a notice is shown.
+  void keep_refusal();
+
   double notice_until_ = 0;
+  std::optional<ControlMessage> behind_;  // the refusal that a notice stands before
 };
 
 }  // namespace tilescope

@@ -94,6 +94,7 @@ void draw_exactness(const View& view, const Rect& rect, const StageMetrics& metr
     draw_text(list, theme.ui_small, line, exact.same_answer() ? theme.good : theme.bad, text, Align::center);
     break;
   }
+  if (rect.max.y < line.max.y + metrics.small_line) return;
   double largest = 0;
   for (const float value : exact.reference.values) largest = std::max(largest, std::fabs(static_cast<double>(value)));
   const std::array pictures = {Picture{say(tr("O: {}"), first), &exact.first}, Picture{say(tr("O: {}"), second), &exact.second},

@@ -105,9 +105,11 @@ RaceLayout layout_race(const Rect& area, const StageMetrics& metrics, bool with_
                      {area.max.x - pad, layout.verdict.max.y - 3 * scale}};
   float top = layout.verdict.max.y + (whole ? gap : 0.5F * gap);
   const float bottom = area.max.y;
-  if (with_exactness && whole) {
-    const float pictures = std::clamp(0.1F * area.height(), 36 * scale, 96 * scale);
-    layout.exactness = {{area.min.x, top}, {area.max.x, std::round(top + 2 * metrics.small_line + pictures + pad)}};
+  if (with_exactness && whole && area.height() >= 420 * scale) {
+    // Where the stages need the room, the sentence stands alone, or is left out.
+    const bool roomy = area.height() >= 480 * scale;
+    const float pictures = roomy ? metrics.small_line + std::clamp(0.1F * area.height(), 36 * scale, 96 * scale) + pad : 4 * scale;
+    layout.exactness = {{area.min.x, top}, {area.max.x, std::round(top + metrics.small_line + pictures)}};
     top = layout.exactness.max.y + gap;
   }
   for (int i = 0; i < 2; ++i) {

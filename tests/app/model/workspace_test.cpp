@@ -17,6 +17,11 @@ TEST_CASE("workspace: what is said of a control stays, what is said of the windo
   REQUIRE(workspace.message);
   CHECK(workspace.message->error.sentence == "measured");
   workspace.tick(10);
+  REQUIRE(workspace.message);  // what is said of the control still holds
+  CHECK(workspace.message->control == "seq");
+  workspace.message.reset();
+  workspace.notify(Error{"measured"});
+  workspace.tick(20);
   CHECK_FALSE(workspace.message);
   workspace.notify(Notice::block_not_in_trace);
   CHECK(workspace.message->notice == Notice::block_not_in_trace);
