@@ -153,8 +153,7 @@ void Studies::ask(CenterView center, const std::shared_ptr<const Simulation>& sh
     case CenterView::sweep:
       ask_sweep(asked);
       break;
-    case CenterView::stage:
-    case CenterView::validate:
+    default:  // the other views show one run
       break;
   }
   if (shown_ != before) stopped_ = false;

@@ -1,14 +1,12 @@
 // The one table of panels.
 #include "app/views/panel_table.h"
 
-#include <array>
-
 #include "app/views/panels.h"
 
 namespace tilescope {
 
 std::span<const PanelInfo> panel_table() {
-  static constexpr std::array<PanelInfo, 11> table = {{
+  static constexpr PanelInfo table[] = {
       {"listing", "Algorithm", &draw_listing_panel},
       {"stage", "Stage", &draw_stage_panel},
       {"softmax", "Softmax", &draw_softmax_panel},
@@ -20,7 +18,7 @@ std::span<const PanelInfo> panel_table() {
       {"fit", "Fit", &draw_fit_panel},
       {"sweep", "Sweep", &draw_sweep_panel},
       {"validate", "Validate", &draw_validate_panel},
-  }};
+  };
   return table;
 }
 

@@ -75,7 +75,9 @@ void agrees_with_reference(const ProgramInfo& info, const Shape& shape, std::uin
     if (tensor == tensors::m || tensor == tensors::l) continue;
     if (info.id == "flash2_backward_deterministic" && tensor.means_as(tensors::d_q) && tensor != tensors::d_q) continue;  // copies
     CAPTURE(to_string(tensor));
-    CHECK(error_of(**program, seed, tensor) <= allowed(shape.problem.dtype));
+    // dS = P(dP - D) is the difference of numbers several times larger, and so are their roundings.
+    const double cancels = info.family == "backward" ? 3 : 1;
+    CHECK(error_of(**program, seed, tensor) <= cancels * allowed(shape.problem.dtype));
   }
 }
 

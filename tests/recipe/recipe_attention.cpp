@@ -1,0 +1,159 @@
+// recipe_attention: what step 1 of "How do I add a tile program?" asks for. FlashAttention-2 with one buffer of K and of V.
+#include <limits>
+
+#include "sim/programs/attention_tensors.h"
+#include "sim/programs/block_builder.h"
+#include "sim/programs/closed_form.h"
+#include "sim/programs/programs.h"
+
+namespace tilescope {
+
+namespace {
+
+constexpr std::string_view id = "recipe_attention";
+
+enum class Line {
+  load_q,
+  init,
+  key_loop,
+  load_k,
+  scores,
+  mask,
+  row_max,
+  exp,
+  alpha,
+  row_sum,
+  rescale,
+  load_v,
+  weigh,
+  keep_max,
+  finish,
+  store,
+  count
+};
+constexpr ListingLine listing[] = {
+    {0, "recipe: load Qᵢ", tensors::q, "Qᵢ: Br × d", "recipe: the block's queries"},
+    {0, "recipe: O = 0, m = −∞, l = 0", tensors::o, "m = −∞, l = 0, O = 0", "recipe: nothing is known yet"},
+    {0, "for each key tile j", Tensor(), "j = 0 … ⌈Nk/Bc⌉ − 1", "recipe: one after the other"},
+    {1, "recipe: load Kⱼ", tensors::k, "Kⱼ: Bc × d", "recipe: into the one buffer"},
+    {1, "recipe: S = τ Qᵢ Kⱼᵀ", tensors::s, "S = τ Q Kᵀ", "recipe: the scores"},
+    {1, "recipe: mask S", tensors::s, "S[r,c] = −∞ if hidden", "recipe: partial tiles only"},
+    {1, "recipe: m′ = max(m, rowmax S)", tensors::m, "m′ = max(m, max S)", "recipe: the largest score"},
+    {1, "recipe: P = exp(S − m′)", tensors::p, "P = exp(S − m′)", "recipe: the weights"},
+    {1, "recipe: α = exp(m − m′)", tensors::m, "α = exp(m − m′)", "recipe: the factor"},
+    {1, "recipe: l = α l + rowsum P", tensors::l, "l = α·l + Σ P", "recipe: the sum"},
+    {1, "recipe: O = α O", tensors::o, "O = diag(α)·O", "recipe: rescaled"},
+    {1, "recipe: load Vⱼ", tensors::v, "Vⱼ: Bc × d", "recipe: into the other buffer"},
+    {1, "recipe: O = O + P Vⱼ", tensors::o, "O = O + P·V", "recipe: the second product"},
+    {1, "recipe: m = m′", tensors::m, "m = m′", "recipe: for the next tile"},
+    {0, "recipe: O = O / l", tensors::o, "O = O / l, L = m + log l", "recipe: once a row"},
+    {0, "recipe: store Oᵢ, Lᵢ", tensors::o, "Oᵢ: Br × d, Lᵢ: Br", "recipe: written once"},
+};
+static_assert(std::size(listing) == static_cast<std::size_t>(Line::count));
+
+Schema declared() {
+  using namespace tensors;
+  return {{q, k, v, s, p, o, lse, m, l},
+          {q, k, v},
+          {o, lse},
+          {tiles::q, tiles::k, tiles::v, tiles::s, tiles::p, tiles::m, tiles::m_new, tiles::l, tiles::alpha, tiles::o, tiles::lse}};
+}
+
+TileShape default_tile(const AttentionProblem&, const GpuSpec&) {
+  return {16, 16};
+}
+
+class RecipeAttention final : public TileProgram {
+ public:
+  RecipeAttention(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec&)
+      : TileProgram(problem, tile, declared()), plan_(problem, tile, schema()) {
+    LaunchSpec launch;
+    launch.name = "attention";
+    launch.grid_x = plan_.grid.query_tiles;
+    launch.grid_y = problem.heads;
+    launch.grid_z = problem.batch;
+    launch.needs.registers_per_thread = 128;
+    launch.needs.shared_bytes = (tile.block_q + 2 * tile.block_kv) * problem.head_dim * element_bytes(problem.dtype);
+    launch.first_line = 1;
+    launch.last_line = static_cast<int>(std::size(listing));
+    launches_.push_back(launch);
+  }
+
+  void emit_block(int launch, std::int64_t block, BlockOperations& out) const override {
+    const TileGrid& grid = plan_.grid;
+    const std::int64_t i = block % grid.query_tiles, plane = block / grid.query_tiles;
+    const TileRange rows = grid.queries(i);
+    const std::vector<KeyTile> visits = grid.visits(plane, i);
+    const KernelNeeds& needs = launches_.front().needs;
+    BlockBuilder b(out, plan_, needs, launch, block, BlockPlan::query_rows(plane, rows), slot_bits(tiles::q, tiles::k, tiles::v));
+    out.iterations = static_cast<std::int32_t>(visits.size());
+    b.queries(i, rows);
+    if (!visits.empty()) b.load(Line::load_q, tiles::q);
+    b.fill(Line::init, tiles::o, 0.0F);
+    b.fill(Line::init, tiles::m, -std::numeric_limits<float>::infinity());
+    b.fill(Line::init, tiles::l, 0.0F);
+    b.walk_keys(
+        visits, needs.stages, [&](const KeyTile& tile) { return !tile.partial && grid.is_whole(tile); },
+        [&](const KeyTile& tile) { emit_pair(b, tile.partial); });
+    b.divide(Line::finish, tiles::o, tiles::l);
+    b.log_sum_exp(Line::finish, tiles::lse, tiles::m, tiles::l);
+    b.store(Line::store, tiles::o);
+    b.store(Line::store, tiles::lse);
+  }
+
+  std::optional<ClosedForm> closed_form() const override {
+    if (!head_tiles_are_whole(problem_, tile_)) return std::nullopt;
+    const VisitSums sums = visit_sums(problem_, tile_);
+    const std::int64_t planes = problem_.query_planes(), row_bytes = problem_.head_dim * element_bytes(problem_.dtype);
+    ClosedForm form;
+    form.terms = {
+        {tensors::q, Link::l2_to_sm, Bytes(planes * sums.rows * row_bytes), "recipe: rows"},
+        {tensors::k, Link::l2_to_sm, Bytes(planes * sums.keys * row_bytes), "recipe: keys"},
+        {tensors::v, Link::l2_to_sm, Bytes(planes * sums.keys * row_bytes), "recipe: keys"},
+        {tensors::o, Link::sm_to_l2, Bytes(planes * problem_.seq_q * row_bytes), "recipe: rows"},
+        {tensors::lse, Link::sm_to_l2, Bytes(statistic_bytes(problem_, tile_, Visits::once)), "recipe: rows"},
+    };
+    form.flops = planes * 4 * problem_.head_dim * sums.rows_keys;
+    form.exps = planes * (sums.rows_keys + sums.rows_pairs);
+    form.order = "Θ(N²d²/M)";
+    return form;
+  }
+
+ private:
+  void emit_pair(BlockBuilder& b, bool masked) const {
+    b.load(Line::load_k, tiles::k);
+    b.matmul(Line::scores, tiles::s, tiles::q, tiles::k, {.transpose = true, .factor = plan_.scale});
+    if (masked) b.mask(Line::mask, tiles::s);
+    b.row_max(Line::row_max, tiles::m_new, tiles::m, tiles::s);
+    b.exp(Line::exp, tiles::p, tiles::s, tiles::m_new);
+    b.exp_rows(Line::alpha, tiles::alpha, tiles::m, tiles::m_new);
+    b.row_sum(Line::row_sum, tiles::l, tiles::l, tiles::p, tiles::alpha);
+    b.rescale(Line::rescale, tiles::o, tiles::alpha);
+    b.load(Line::load_v, tiles::v);
+    b.matmul(Line::weigh, tiles::o, tiles::p, tiles::v, {.accumulate = true});
+    b.copy(Line::keep_max, tiles::m, tiles::m_new);
+  }
+
+  BlockPlan plan_;
+};
+
+Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
+  return make_program<RecipeAttention>(id, CausalMask::taken, problem, tile, gpu);
+}
+
+}  // namespace
+
+ProgramInfo recipe_attention_program() {
+  return {id,
+          "Recipe attention",
+          "attention",
+          "docs/contributing.md",
+          "recipe: a program added by the recipe.",
+          listing,
+          default_tile,
+          make,
+          "",
+          ""};
+}
+
+}  // namespace tilescope

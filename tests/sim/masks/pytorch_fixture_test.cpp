@@ -1,0 +1,215 @@
+// Masks and score changes against PyTorch's FlexAttention: block lists, O and L that kernels/lab/pytorch_masks.py wrote on a GPU.
+#include <cmath>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "sim/masks/block_mask.h"
+#include "sim/masks/expression_mask.h"
+#include "sim/masks/presets.h"
+#include "sim/masks/score_change.h"
+#include "sim/numerics/tile_machine.h"
+#include "sim/programs/attention_tensors.h"
+#include "sim/programs/tile_program.h"
+#include "tests/sim/test_gpus.h"
+
+namespace tilescope {
+namespace {
+
+std::shared_ptr<const CapturedTable> table(std::string name, std::vector<std::int64_t> shape, std::vector<std::int32_t> values) {
+  CapturedTable made = make_table(std::move(name), std::move(values));
+  made.shape = std::move(shape);
+  return std::make_shared<const CapturedTable>(std::move(made));
+}
+
+/// The tables of pytorch_masks.py, by the same formulas.
+TableList tables_of(std::int64_t n) {
+  constexpr std::int64_t lengths[] = {700, 300, 1100, 50, 513};
+  std::vector<std::int32_t> doc, offsets = {0}, is_global, prefix_of, chosen, intervals, ancestor(static_cast<std::size_t>(n * n));
+  while (static_cast<std::int64_t>(doc.size()) < n) {
+    const auto number = static_cast<std::int32_t>(offsets.size()) - 1;
+    const std::int64_t length = std::min(lengths[number % 5], n - static_cast<std::int64_t>(doc.size()));
+    doc.insert(doc.end(), static_cast<std::size_t>(length), number);
+    offsets.push_back(static_cast<std::int32_t>(doc.size()));
+  }
+  for (std::int64_t i = 0; i < n; ++i) is_global.push_back(i % 173 == 0 ? 1 : 0);
+  for (std::int32_t d = 0; d + 1 < static_cast<std::int32_t>(offsets.size()); ++d) prefix_of.push_back(d - d % 3);
+  const std::int64_t key_tiles = n / 64;
+  for (std::int64_t h = 0; h < 2; ++h)
+    for (std::int64_t t = 0; t < key_tiles; ++t)
+      for (std::int64_t i = 0; i < 8; ++i)
+        chosen.push_back(static_cast<std::int32_t>((17 * (t + 1) * (i + 1) + 5 * h) % key_tiles));
+  for (std::int64_t k = 0; k < key_tiles; ++k) {
+    intervals.push_back(static_cast<std::int32_t>(k * 100));
+    intervals.push_back(static_cast<std::int32_t>(k * 100 + 250));
+  }
+  for (std::int64_t i = 0; i < n; ++i)
+    for (std::int64_t at = i;; at = (at - 1) / 2) {
+      ancestor[static_cast<std::size_t>(i * n + at)] = 1;
+      if (at == 0) break;
+    }
+  const auto documents = static_cast<std::int64_t>(prefix_of.size());
+  return {table("doc", {n}, doc),
+          table("offsets", {documents + 1}, offsets),
+          table("is_global", {n}, is_global),
+          table("prefix_of", {documents}, prefix_of),
+          table("chosen", {1, 2, key_tiles, 8}, chosen),
+          table("intervals", {key_tiles, 2}, intervals),
+          table("ancestor", {n, n}, ancestor)};
+}
+
+constexpr std::int64_t small = 160;
+
+TableList small_tables() {
+  CapturedTable bias;
+  bias.name = "bias";
+  bias.type = ValueType::real;
+  bias.shape = {2 * small - 1};
+  for (std::int64_t i = 0; i < 2 * small - 1; ++i) bias.reals.push_back(static_cast<float>((i * 37) % 64 - 32) / 16);
+  return {std::make_shared<const CapturedTable>(std::move(bias))};
+}
+
+std::shared_ptr<const Mask> mask_from(const AttentionProblem& problem, const std::string& text, const TableList& tables) {
+  auto expression = parse_mask_expression(text, sizes_of(problem), tables);
+  REQUIRE_MESSAGE(expression, (expression ? std::string() : expression.error().sentence.text()));
+  const auto mask = ExpressionMask::make(std::move(*expression));
+  REQUIRE_MESSAGE(mask, (mask ? std::string() : mask.error().sentence.text()));
+  return *mask;
+}
+
+std::vector<std::int32_t> numbers(const std::string& text) {
+  std::istringstream in(text);
+  std::vector<std::int32_t> found;
+  for (std::int32_t number = 0; in >> number;) found.push_back(number);
+  return found;
+}
+
+/// Rows of Q, K or V of one head, as pytorch_masks.py makes them.
+std::shared_ptr<const Matrix> input(std::int64_t which, std::int64_t head) {
+  Matrix made;
+  made.rows = static_cast<int>(small);
+  made.cols = 16;
+  for (std::int64_t i = 0; i < small; ++i)
+    for (std::int64_t c = 0; c < 16; ++c)
+      made.values.push_back(static_cast<float>((i * 31 + c * 17 + head * 7 + which * 13 + i * c) % 64 - 32) / 32);
+  return std::make_shared<const Matrix>(std::move(made));
+}
+
+std::vector<std::string> fixture() {
+  std::ifstream file(TILESCOPE_SOURCE_DIR "/tests/sim/masks/pytorch_flex.txt");
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  REQUIRE(lines.size() > 1000);
+  return lines;
+}
+
+}  // namespace
+
+TEST_CASE("pytorch: the block lists of every preset equal those of create_block_mask, block for block") {
+  int masks = 0;
+  BlockMask blocks;
+  AttentionProblem problem;
+  for (const std::string& line : fixture()) {
+    if (line.starts_with("values")) break;
+    std::istringstream in(line);
+    std::string word, name;
+    in >> word;
+    if (word == "#") continue;
+    if (word == "mask") {
+      std::int64_t n = 0, keys = 0, batch = 0, heads = 0;
+      in >> name >> n >> keys >> batch >> heads;
+      problem = AttentionProblem{.batch = batch, .heads = heads, .kv_heads = heads, .seq_q = n, .seq_kv = keys, .head_dim = 16};
+      const auto text = preset_text(name);
+      REQUIRE_MESSAGE(text, name);
+      blocks = block_mask_of(*mask_from(problem, text->mask, tables_of(n)), problem, {128, 128});
+      ++masks;
+      CAPTURE(name);
+      continue;
+    }
+    CAPTURE(masks);
+    CAPTURE(line);
+    std::istringstream place(line);
+    std::int64_t b = 0, h = 0, row = 0;
+    place >> b >> h >> row;
+    const std::size_t first = line.find('|'), second = line.find('|', first + 1);
+    const auto same = [&](const BlockLists& lists, const std::string& theirs) {
+      const auto ours = lists.row(blocks.list_plane(b * problem.heads + h), row);
+      CHECK(std::vector<std::int32_t>(ours.begin(), ours.end()) == numbers(theirs));
+    };
+    same(blocks.partial, line.substr(first + 1, second - first - 1));
+    same(blocks.full, line.substr(second + 1));
+  }
+  CHECK(masks == 24);
+}
+
+TEST_CASE("pytorch: O and L of flex equal FlexAttention's, for score presets and 200 random expressions") {
+  const AttentionProblem sizes = {
+      .heads = 4, .kv_heads = 2, .seq_q = small, .seq_kv = small, .head_dim = 16, .dtype = DataType::fp32};
+  AttentionProblem problem = sizes;
+  int expressions = 0;
+  std::int64_t made_for = -1;
+  Matrix o, lse;
+  for (const std::string& line : fixture()) {
+    std::istringstream in(line);
+    std::string word;
+    in >> word;
+    if (word == "mask" || word == "#" || (expressions == 0 && word != "values")) continue;
+    if (word == "values") {
+      std::string kind, text;
+      in >> kind;
+      std::getline(in, text);
+      text.erase(0, 1);
+      problem = sizes;
+      if (kind == "preset") {
+        const auto preset = preset_text(text);
+        REQUIRE_MESSAGE(preset, text);
+        text = preset->score;
+      }
+      if (kind == "mask") {
+        problem.mask = mask_from(problem, text, {});
+      } else {
+        auto expression = parse_score_expression(text, sizes_of(problem), small_tables());
+        REQUIRE_MESSAGE(expression, text);
+        const auto change = ScoreChange::make(std::move(*expression), nullptr);
+        REQUIRE_MESSAGE(change, text);
+        problem.score_change = *change;
+      }
+      ++expressions;
+      made_for = -1;
+      continue;
+    }
+    CAPTURE(expressions);
+    CAPTURE(line);
+    const std::int64_t head = std::stoll(word);
+    std::int64_t row = 0;
+    std::string theirs, bar;
+    in >> row >> theirs >> bar;
+    if (made_for != head) {
+      InputSource inputs;
+      inputs.q = input(0, head), inputs.k = input(1, head / 2), inputs.v = input(2, head / 2);
+      const auto program = (*find_program("flex"))->make(problem, ProgramTile(32, 32), toy_gpu());
+      REQUIRE(program);
+      const auto made_o = run_plane(**program, inputs, head, tensors::o), made_l = run_plane(**program, inputs, head, tensors::lse);
+      REQUIRE(made_o);
+      REQUIRE(made_l);
+      o = *made_o, lse = *made_l;
+      made_for = head;
+    }
+    const double expected = std::stod(theirs), ours = lse.values[static_cast<std::size_t>(row)];
+    if (std::isinf(expected))
+      CHECK(ours == expected);
+    else
+      CHECK(std::abs(ours - expected) <= 3e-5 * std::max(1.0, std::abs(expected)));
+    for (std::int64_t c = 0; c < 16; ++c) {
+      double number = 0;
+      in >> number;
+      CHECK(std::abs(o.values[static_cast<std::size_t>(row * 16 + c)] - number) <= 3e-5);
+    }
+  }
+  CHECK(expressions == 206);
+}
+
+}  // namespace tilescope
