@@ -2,6 +2,7 @@
 """Changes one operator at a time and counts how many of the changes the tests of the model notice.
 
     tests/mutants/mutants.py [--folder sim] [--count 20] [--seed S] [--jobs 1] [--build build/mutants] [--only FILE:LINE:COLUMN]
+                             [--leave-out PATTERN]      test cases that fail without any change
 
 Each job has a copy of the tree in the build folder. It changes one operator there, builds `test_sim`, runs it, and puts the line back.
 A mutant that does not compile is drawn again and not counted. The seed is printed: the same seed draws the same mutants.
@@ -20,6 +21,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 CONFIGURE = ["cmake", "-S", ".", "-B", "build/mutant", "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DTILESCOPE_APP=OFF",
              "-DTILESCOPE_KERNELS=OFF"]
 BUILD = ["cmake", "--build", "build/mutant", "--target", "test_sim"]
+TEST = ["build/mutant/tests/test_sim"]
 SECONDS_OF_A_TEST_RUN = 900
 
 # An operator with blanks around it: < of a template and * of a pointer have none.
@@ -72,13 +74,16 @@ def prepare(folder):
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("sim", "tests", "cmake", "assets", "kernels"):
         shutil.rmtree(folder / name, ignore_errors=True)
-        shutil.copytree(ROOT / name, folder / name)
+        # With times of their own: those of the tree are older than what an interrupted run left built.
+        shutil.copytree(ROOT / name, folder / name, copy_function=shutil.copy)
     shutil.copy(ROOT / "CMakeLists.txt", folder)
     for command in (CONFIGURE, BUILD):
         if run(command, folder) != 0:
             sys.exit(f"mutants: {' '.join(command)} fails in {folder} without any change")
-    if run(["build/mutant/tests/test_sim"], folder, SECONDS_OF_A_TEST_RUN) != 0:
-        sys.exit("mutants: test_sim fails without any change")
+    unchanged = subprocess.run(TEST, cwd=folder, capture_output=True, text=True)
+    if unchanged.returncode != 0:
+        failing = sorted(set(re.findall(r"TEST CASE: +(.*)", unchanged.stdout)))
+        sys.exit("mutants: test_sim fails without any change: " + "; ".join(failing))
 
 
 def outcome(folder, mutant):
@@ -93,7 +98,7 @@ def outcome(folder, mutant):
     try:
         if run(BUILD, folder) != 0:
             return "does not compile"
-        return "lives" if run(["build/mutant/tests/test_sim"], folder, SECONDS_OF_A_TEST_RUN) == 0 else "noticed"
+        return "lives" if run(TEST, folder, SECONDS_OF_A_TEST_RUN) == 0 else "noticed"
     finally:
         path.write_text(text)
 
@@ -106,7 +111,10 @@ def main():
     options.add_argument("--jobs", type=int, default=1)
     options.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "mutants")
     options.add_argument("--only", help="mutants of FILE:LINE or FILE:LINE:COLUMN alone")
+    options.add_argument("--leave-out", help="test cases that fail without any change, as doctest's -tce")
     given = options.parse_args()
+    if given.leave_out:
+        TEST.append(f"-tce={given.leave_out}")
 
     mutants = all_mutants(given.folder)
     if given.only:
