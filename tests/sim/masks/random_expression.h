@@ -124,7 +124,7 @@ class RandomExpression {
         return fmt::format("({} ? {} : {})", condition(depth - 1), integer(depth - 1), integer(depth - 1));
       case 12:
         return fmt::format("{}[{}]", one_of({"doc", "noise"}),
-                           pick(0, 2) == 0 ? integer(depth - 1) : fmt::format("clamp({}, 0, min(N, NK) - 1)", integer(depth - 1)));
+                           pick(0, 2) == 0 ? index(depth - 1) : fmt::format("clamp({}, 0, min(N, NK) - 1)", index(depth - 1)));
       case 13:
         return fmt::format("int({})", pick(0, 1) == 0 ? real_without_score(depth - 1) : condition(depth - 1));
       case 14:
@@ -175,6 +175,14 @@ class RandomExpression {
   std::string real_without_score(int depth) {
     const bool had = std::exchange(has_score_, false);
     std::string text = real(depth);
+    has_score_ = had;
+    return text;
+  }
+
+  /// An index may not depend on the score.
+  std::string index(int depth) {
+    const bool had = std::exchange(has_score_, false);
+    std::string text = integer(depth);
     has_score_ = had;
     return text;
   }
