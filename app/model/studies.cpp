@@ -293,9 +293,8 @@ void Studies::ask_exactness(const std::shared_ptr<const Simulation>& first, cons
     exactness_of_ = pair;
     exactness_inputs_ = inputs;
     exactness_.reset();
-    exactness_given_up_ = false;
+    exactness_given_up_ = first == nullptr || second == nullptr || !can_compare_outputs(*first, *second);
   }
-  if (first == nullptr || second == nullptr || !can_compare_outputs(*first, *second)) return;
   // Where other work stopped it, it is begun again once there is none.
   if (exactness_ || exactness_given_up_ || (!changed && !worker_.idle(Queue::background))) return;
   worker_.submit(Queue::background, slots::exactness, WorkKind::values,

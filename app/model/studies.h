@@ -139,7 +139,7 @@ class Studies {
   std::pair<std::shared_ptr<const Simulation>, std::shared_ptr<const Simulation>> exactness_of_;
   InputSource exactness_inputs_;
   std::shared_ptr<const Exactness> exactness_;
-  bool exactness_given_up_ = false;
+  bool exactness_given_up_ = true;  // nothing is asked for yet
   Recent<RooflineStudy> rooflines_;
   Recent<WhatIfTable> what_ifs_;
   Recent<FitMaps> fits_;

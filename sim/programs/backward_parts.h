@@ -76,4 +76,28 @@ inline void emit_row_dot(BlockBuilder& b, const RowDotLines& lines) {
   b.store(lines.store, tiles::row_dot);
 }
 
+/// The gradients of a block of keys from one query tile, P made again from L.
+struct KeyGradientLines {
+  LineId load_q, load_stats, scores, mask, exp, load_d_o, d_v, d_p, subtract, d_s, d_k;
+};
+/// `with_d_s` emits what else is made of dS, before dK is.
+template <class WithGradient>
+void emit_key_gradients(BlockBuilder& b, const KeyGradientLines& lines, float scale, bool masked, const WithGradient& with_d_s) {
+  b.load(lines.load_q, tiles::q_ring);
+  b.load(lines.load_stats, tiles::lse);
+  b.load(lines.load_stats, tiles::row_dot);
+  b.matmul(lines.scores, tiles::s, tiles::q_ring, tiles::k_kept, {.transpose = true, .factor = scale});
+  if (masked) b.mask(lines.mask, tiles::s);
+  b.exp(lines.exp, tiles::p, tiles::s, tiles::lse);
+  b.copy(lines.exp, tiles::p_kept, tiles::p);
+  b.load(lines.load_d_o, tiles::d_o);
+  b.matmul(lines.d_v, tiles::d_v, tiles::p_kept, tiles::d_o, {.accumulate = true, .transpose_left = true});
+  b.matmul(lines.d_p, tiles::d_p, tiles::d_o, tiles::v_kept, {.transpose = true});
+  b.subtract_rows(lines.subtract, tiles::d_p, tiles::row_dot);
+  b.multiply(lines.d_s, tiles::d_p, tiles::p);
+  b.copy(lines.d_s, tiles::d_s, tiles::d_p);
+  with_d_s();
+  b.matmul(lines.d_k, tiles::d_k, tiles::d_s, tiles::q_ring, {.accumulate = true, .factor = scale, .transpose_left = true});
+}
+
 }  // namespace tilescope

@@ -1,13 +1,13 @@
 // flash2: FlashAttention-2 forward. Query tiles are the grid; O stays unscaled in registers until the end; only L is kept.
 //
 //   l2_to_sm = B·Hq·(Nq·d + 2·Σᵢ Wᵢ·d)·e      sm_to_l2 = B·Hq·(Nq·d·e + Nq·4)      Wᵢ: keys in the tiles that tile i visits
-#include <cmath>
 #include <limits>
 
 #include "sim/programs/attention_tensors.h"
 #include "sim/programs/block_builder.h"
 #include "sim/programs/closed_form.h"
 #include "sim/programs/kernel_needs.h"
+#include "sim/programs/online_softmax.h"
 #include "sim/programs/programs.h"
 
 namespace tilescope {
@@ -105,7 +105,7 @@ class Flash2 final : public TileProgram {
     b.fill(Line::init, tiles::o, 0.0F);
     b.fill(Line::init, tiles::m, -std::numeric_limits<float>::infinity());
     b.fill(Line::init, tiles::l, 0.0F);
-    const int moved = eighths_moved(out.iterations);
+    const int moved = eighths_moved(tile_.block_q, out.iterations);
     b.walk_keys(
         visits, needs.stages, [&](const KeyTile& tile) { return !tile.partial && grid.is_whole(tile); },
         [&](const KeyTile& tile) { emit_pair(b, tile.partial, moved); });
@@ -145,31 +145,12 @@ class Flash2 final : public TileProgram {
   }
 
  private:
-  /// The kernel rescales O only where the maximum of one of a warp's rows moved. Of exchangeable scores the largest of j + 1 tiles
-  /// is in the last one with probability 1 / (j + 1); over all tiles of a block, in eighths.
-  int eighths_moved(std::int64_t tiles) const {
-    constexpr double warps = 4;
-    const double rows = std::max(1.0, static_cast<double>(tile_.block_q) / warps);
-    double sum = 0;
-    for (std::int64_t j = 1; j <= tiles; ++j) sum += 1 - std::pow(1 - 1.0 / static_cast<double>(j), rows);
-    return tiles > 0 ? static_cast<int>(std::lround(8 * sum / static_cast<double>(tiles))) : 8;
-  }
-
   void emit_pair(BlockBuilder& b, bool masked, int moved) const {
     b.load(Line::load_k, tiles::k);
     b.matmul(Line::scores, tiles::s, tiles::q, tiles::k, {.transpose = true, .factor = plan_.scale});
     if (masked) b.mask(Line::mask, tiles::s);
-    b.row_max(Line::row_max, tiles::m_new, tiles::m, tiles::s);
-    b.exp(Line::exp, tiles::p, tiles::s, tiles::m_new);
-    b.ahead();
-    b.exp_rows(Line::alpha, tiles::alpha, tiles::m, tiles::m_new);
-    b.row_sum(Line::row_sum, tiles::l, tiles::l, tiles::p, tiles::alpha);
-    b.ahead();
-    b.rescale(Line::rescale, tiles::o, tiles::alpha);
-    b.share(moved);
-    b.load(Line::load_v, tiles::v);
-    b.matmul(Line::weigh, tiles::o, tiles::p, tiles::v, {.accumulate = true});
-    b.copy(Line::keep_max, tiles::m, tiles::m_new);
+    emit_online_softmax(
+        b, {Line::row_max, Line::exp, Line::alpha, Line::row_sum, Line::rescale, Line::load_v, Line::weigh, Line::keep_max}, moved);
   }
 
   BlockPlan plan_;

@@ -200,21 +200,10 @@ class TwoPass final : public TileProgram {
       b.queries(visit.tile.index, grid.queries(visit.tile.index));
       b.iteration(n, n % needs.stages);
       ++n;
-      b.load(Line::load_q, tiles::q_ring);
-      b.load(Line::load_stats, tiles::lse);
-      b.load(Line::load_stats, tiles::row_dot);
-      b.matmul(Line::scores, tiles::s, tiles::q_ring, tiles::k_kept, {.transpose = true, .factor = plan_.scale});
-      if (visit.tile.partial) b.mask(Line::mask, tiles::s);
-      b.exp(Line::exp, tiles::p, tiles::s, tiles::lse);
-      b.copy(Line::exp, tiles::p_kept, tiles::p);
-      b.load(Line::load_d_o, tiles::d_o);
-      b.matmul(Line::d_v, tiles::d_v, tiles::p_kept, tiles::d_o, {.accumulate = true, .transpose_left = true});
-      b.matmul(Line::d_p, tiles::d_p, tiles::d_o, tiles::v_kept, {.transpose = true});
-      b.subtract_rows(Line::subtract, tiles::d_p, tiles::row_dot);
-      b.multiply(Line::d_s, tiles::d_p, tiles::p);
-      b.copy(Line::d_s, tiles::d_s, tiles::d_p);
-      b.matmul(Line::d_k, tiles::d_k, tiles::d_s, tiles::q_ring,
-               {.accumulate = true, .factor = plan_.scale, .transpose_left = true});
+      emit_key_gradients(b,
+                         {Line::load_q, Line::load_stats, Line::scores, Line::mask, Line::exp, Line::load_d_o, Line::d_v, Line::d_p,
+                          Line::subtract, Line::d_s, Line::d_k},
+                         plan_.scale, visit.tile.partial, [] {});
     }
     b.queries(-1, {});
     b.iteration(n, 0);

@@ -4,7 +4,6 @@
 //   l2_to_sm = B·Hq·(Nq·d + 2·Σᵢ Wᵢ·d)·e + lists      sm_to_l2 = B·Hq·(Nq·d·e + Nq·4)
 //   Wᵢ: keys of the listed blocks of query tile i. A list is a count, in a sector of its own, and four bytes a block.
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include <fmt/format.h>
@@ -15,6 +14,7 @@
 #include "sim/programs/block_builder.h"
 #include "sim/programs/closed_form.h"
 #include "sim/programs/kernel_needs.h"
+#include "sim/programs/online_softmax.h"
 #include "sim/programs/programs.h"
 
 namespace tilescope {
@@ -145,7 +145,9 @@ class ListValues final : public TableValues {
 class Flex final : public TileProgram {
  public:
   Flex(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu)
-      : TileProgram(problem, tile, declared(problem)), plan_(problem, tile, schema()) {
+      : TileProgram(problem, tile, declared(problem)),
+        plan_(problem, tile, schema()),
+        store_(kernel_profile("flash2").overhead("attention", "store", problem)) {
     if (problem.has_mask())
       mask_ = std::make_shared<const BlockMask>(block_mask_of(*plan_.grid.mask, problem, mask_block_of(problem, tile)));
     if (problem.score_change) cost_ = problem.score_change->cost();
@@ -174,13 +176,13 @@ class Flex final : public TileProgram {
     b.fill(Line::init, tiles::o, 0.0F);
     b.fill(Line::init, tiles::m, -std::numeric_limits<float>::infinity());
     b.fill(Line::init, tiles::l, 0.0F);
-    const int moved = eighths_moved(out.iterations);
+    const int moved = eighths_moved(tile_.block_q, out.iterations);
     b.walk_keys(
         visits, needs.stages, [&](const KeyTile& tile) { return !tile.partial && grid.is_whole(tile); },
         [&](const KeyTile& tile) { emit_pair(b, tile.partial, moved, listed); });
     b.divide(Line::finish, tiles::o, tiles::l);
     b.log_sum_exp(Line::finish, tiles::lse, tiles::m, tiles::l);
-    b.overhead({.instructions = 225, .trips = 8, .barriers = 1});
+    b.overhead(store_);
     b.store(Line::store, tiles::o);
     b.store(Line::store, tiles::lse);
   }
@@ -229,35 +231,19 @@ class Flex final : public TileProgram {
     return latest;
   }
 
-  /// As in flash2: how often the maximum of one of a warp's rows moves, in eighths.
-  int eighths_moved(std::int64_t tiles) const {
-    constexpr double warps = 4;
-    const double rows = std::max(1.0, static_cast<double>(tile_.block_q) / warps);
-    double sum = 0;
-    for (std::int64_t j = 1; j <= tiles; ++j) sum += 1 - std::pow(1 - 1.0 / static_cast<double>(j), rows);
-    return tiles > 0 ? static_cast<int>(std::lround(8 * sum / static_cast<double>(tiles))) : 8;
-  }
-
   void emit_pair(BlockBuilder& b, bool masked, int moved, std::int32_t listed) const {
     b.load(Line::load_k, tiles::k, listed);
     b.matmul(Line::scores, tiles::s, tiles::q, tiles::k, {.transpose = true, .factor = plan_.scale});
     if (problem_.score_change) b.modify(Line::modify, tiles::s, cost_.operations, cost_.exps);
     if (masked) b.mask(Line::mask, tiles::s);
-    b.row_max(Line::row_max, tiles::m_new, tiles::m, tiles::s);
-    b.exp(Line::exp, tiles::p, tiles::s, tiles::m_new);
-    b.ahead();
-    b.exp_rows(Line::alpha, tiles::alpha, tiles::m, tiles::m_new);
-    b.row_sum(Line::row_sum, tiles::l, tiles::l, tiles::p, tiles::alpha);
-    b.ahead();
-    b.rescale(Line::rescale, tiles::o, tiles::alpha);
-    b.share(moved);
-    b.load(Line::load_v, tiles::v, listed);
-    b.matmul(Line::weigh, tiles::o, tiles::p, tiles::v, {.accumulate = true});
-    b.copy(Line::keep_max, tiles::m, tiles::m_new);
+    emit_online_softmax(
+        b, {Line::row_max, Line::exp, Line::alpha, Line::row_sum, Line::rescale, Line::load_v, Line::weigh, Line::keep_max}, moved,
+        listed);
   }
 
   BlockPlan plan_;
   std::shared_ptr<const BlockMask> mask_;  // null: no mask, no lists
+  Overhead store_;                         // as in flash2, whose loop this is
   ScoreCost cost_;
 };
 

@@ -1,0 +1,41 @@
+// What flash2 and flex share: what a key tile does to a block's m, l and O once its scores are there.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "sim/programs/attention_tensors.h"
+#include "sim/programs/block_builder.h"
+
+namespace tilescope {
+
+/// The kernel rescales O only where the maximum of one of a warp's rows moved. Of exchangeable scores the largest of j + 1 tiles is
+/// in the last one with probability 1 / (j + 1); over all `tiles` of a block of `block_q` rows, in eighths.
+inline int eighths_moved(std::int64_t block_q, std::int64_t tiles) {
+  constexpr double warps = 4;
+  const double rows = std::max(1.0, static_cast<double>(block_q) / warps);
+  double sum = 0;
+  for (std::int64_t j = 1; j <= tiles; ++j) sum += 1 - std::pow(1 - 1.0 / static_cast<double>(j), rows);
+  return tiles > 0 ? static_cast<int>(std::lround(8 * sum / static_cast<double>(tiles))) : 8;
+}
+
+struct OnlineSoftmaxLines {
+  LineId row_max, exp, alpha, row_sum, rescale, load_v, weigh, keep_max;
+};
+/// From the scores of a key tile to the new m, l and O. V is asked for after operation `after`; -1: at once.
+inline void emit_online_softmax(BlockBuilder& b, const OnlineSoftmaxLines& lines, int moved, std::int32_t after = -1) {
+  b.row_max(lines.row_max, tiles::m_new, tiles::m, tiles::s);
+  b.exp(lines.exp, tiles::p, tiles::s, tiles::m_new);
+  b.ahead();
+  b.exp_rows(lines.alpha, tiles::alpha, tiles::m, tiles::m_new);
+  b.row_sum(lines.row_sum, tiles::l, tiles::l, tiles::p, tiles::alpha);
+  b.ahead();
+  b.rescale(lines.rescale, tiles::o, tiles::alpha);
+  b.share(moved);
+  b.load(lines.load_v, tiles::v, after);
+  b.matmul(lines.weigh, tiles::o, tiles::p, tiles::v, {.accumulate = true});
+  b.copy(lines.keep_max, tiles::m, tiles::m_new);
+}
+
+}  // namespace tilescope
