@@ -306,6 +306,27 @@ BlockOrigin ScheduleBuilder::origin(const Domain& domain) const {
           static_cast<std::int32_t>(mask_plane_of(problem_, plane))};
 }
 
+void ScheduleBuilder::find_tokens(const BlockOperations& block, BlockSchedule& out) {
+  waited_for(block, waited_, signals_);
+  meetings_.assign(block.tokens.size(), -1);
+  out.tokens.clear();
+  const auto group_of = [&](std::int32_t op) { return block.operations[static_cast<std::size_t>(op)].group; };
+  for (std::size_t i = 0; i < waited_.size(); ++i) {
+    const Operation& op = block.operations[i];
+    if (op.wait_token < 0 || op.wait_count <= 0) continue;
+    const auto token = static_cast<std::size_t>(op.wait_token);
+    const std::int32_t on = waited_[i];
+    // Signals of one group come in the order of the listing; those of several in whatever order the groups come.
+    if (on >= 0 && on < static_cast<std::int32_t>(i) &&
+        std::all_of(signals_[token].begin(), signals_[token].end(), [&](std::int32_t each) { return group_of(each) == op.group; }))
+      continue;
+    waited_[i] = -1;
+    if (meetings_[token] >= 0) continue;
+    meetings_[token] = static_cast<std::int16_t>(out.tokens.size());
+    out.tokens.push_back(block.tokens[token]);
+  }
+}
+
 void ScheduleBuilder::build(const BlockOperations& block, BlockSchedule& out) {
   out.groups.resize(group_count());
   for (OperationStream& stream : out.groups) {
@@ -319,16 +340,18 @@ void ScheduleBuilder::build(const BlockOperations& block, BlockSchedule& out) {
     stream.tokens_of_compute.clear();
     stream.tokens_of_loads.clear();
   }
-  out.tokens = block.tokens;
-  const bool has_tokens = !block.tokens.empty();
+  find_tokens(block, out);
+  const bool has_tokens = !out.tokens.empty();
   ordinal_.resize(block.operations.size());
   const BlockOrigin from = origin(block.domain);
   for (std::size_t i = 0; i < block.operations.size(); ++i) {
     const Operation& op = block.operations[i];
     OperationStream& stream = out.groups[std::min<std::size_t>(op.group, out.groups.size() - 1)];
     const std::uint32_t op_class = class_of(op, block);
-    assert(op.wait_load < static_cast<std::int32_t>(i) && op.issue_after < static_cast<std::int32_t>(i));
-    const TokenUse tokens{op.wait_token, op.signal_token, op.wait_count};
+    const std::int32_t waited = waited_[i];
+    TokenUse tokens;
+    if (op.signal_token >= 0) tokens.signal = meetings_[static_cast<std::size_t>(op.signal_token)];
+    if (waited < 0 && op.wait_token >= 0) tokens = {meetings_[static_cast<std::size_t>(op.wait_token)], tokens.signal, op.wait_count};
     ScheduledAccess access;
     access.op_class = op_class;
     if (moves_tile(op.kind)) {
@@ -337,9 +360,9 @@ void ScheduleBuilder::build(const BlockOperations& block, BlockSchedule& out) {
       access.col = op.tile.col - from.col_of(op.tile.tensor);
     }
     if (op.kind == OpKind::load) {
-      if (op.issue_after >= 0) {
+      if (waited >= 0) {
         // For now the entry of the compute stream, or the load as in ordinal_.
-        access.after = ordinal_[static_cast<std::size_t>(op.issue_after)];
+        access.after = ordinal_[static_cast<std::size_t>(waited)];
         if (access.after >= 0) stream.compute[static_cast<std::size_t>(access.after)].op_class |= ScheduledOp::signal_bit;
       } else {
         access.after = no_ordinal;
@@ -351,8 +374,9 @@ void ScheduleBuilder::build(const BlockOperations& block, BlockSchedule& out) {
       continue;
     }
     ordinal_[i] = static_cast<std::int32_t>(stream.compute.size());
-    stream.compute.push_back(
-        {op_class, op.wait_load >= 0 ? landing(ordinal_[static_cast<std::size_t>(op.wait_load)]) : OperationStream::at_once});
+    // An operation of its own group that is no load is over in any case.
+    const bool for_load = waited >= 0 && ordinal_[static_cast<std::size_t>(waited)] < 0;
+    stream.compute.push_back({op_class, for_load ? landing(ordinal_[static_cast<std::size_t>(waited)]) : OperationStream::at_once});
     stream.op_of_compute.push_back(static_cast<std::int32_t>(i));
     if (has_tokens) stream.tokens_of_compute.push_back(tokens);
     if (writes_memory(op.kind)) stream.stores.push_back(access);

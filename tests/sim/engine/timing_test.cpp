@@ -51,7 +51,7 @@ TEST_CASE("timing: a load that hits the L2 takes its port and the L2's latency")
   // The second load is issued when the first has landed.
   const auto run = run_fake(toy_gpu(), {1}, [](int, std::int64_t, BlockOperations& out) {
     add(out, load_k(0, 16));
-    add(out, load_k(0, 16, 0));
+    add_after(out, 0, load_k(0, 16));
   });
   REQUIRE(run);
   const auto intervals = intervals_of(**run);
@@ -89,7 +89,7 @@ TEST_CASE("timing: compute waits for its load, then for its unit, in order") {
   const auto run = run_fake(toy_gpu(), {1}, [](int, std::int64_t, BlockOperations& out) {
     const int load = add(out, load_k(0, 16));
     add(out, matmul(512 * 40));
-    add(out, matmul(512 * 30, load));
+    add_after(out, load, matmul(512 * 30));
     add(out, exps(160));
   });
   REQUIRE(run);
@@ -240,7 +240,7 @@ TEST_CASE("timing: a launch starts when the one before has ended and the gap bet
 TEST_CASE("timing: without an L2 every load comes from HBM and every store goes there") {
   const auto run = run_fake(textbook_gpu(), {1}, [](int, std::int64_t, BlockOperations& out) {
     add(out, load_k(0, 16));
-    add(out, load_k(0, 16, 0));
+    add_after(out, 0, load_k(0, 16));
     add(out, store_o(0, 16));
   });
   REQUIRE(run);
