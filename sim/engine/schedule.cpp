@@ -60,7 +60,7 @@ std::int32_t landing(std::int32_t ordinal) {
 Server server_of(const OpClass& c) {
   switch (c.unit) {
     case Unit::tensor:
-      return c.mma > 0 ? Server::tensor : Server::fp32;
+      return c.on_tensor_cores ? Server::tensor : Server::fp32;
     case Unit::exp:
       return Server::exp;
     case Unit::fp32:
@@ -90,12 +90,13 @@ void ScheduleBuilder::set_work(OpClass& c, const Operation& op, const BlockOpera
   const KernelNeeds& needs = needs_of(op);
   const Instructions counts = instructions_of(op, block, needs, problem_.dtype);
   constexpr double lanes = 32, mma_flops = 2 * 16 * 8 * 16;
-  const double mma_rate = gpu_.product_flops_per_cycle();
+  const double mma_rate = gpu_.product_flops_per_cycle(), wgmma_rate = gpu_.product_flops_per_cycle(ProductInstruction::wgmma);
   const double others = counts.issued - counts.mma;
   std::array<double, server_count>& work = c.timing.work;
   const auto of = [&](Server server) -> double& { return work[static_cast<std::size_t>(server)]; };
-  c.mma = counts.mma;
-  of(Server::tensor) = counts.mma * mma_flops * per(mma_rate);
+  const bool on_tensor_cores = counts.mma > 0 || counts.wgmma_flops > 0;
+  c.on_tensor_cores = on_tensor_cores;
+  of(Server::tensor) = counts.mma * mma_flops * per(mma_rate) + counts.wgmma_flops * per(wgmma_rate);
   of(Server::exp) = counts.exp * lanes * per(gpu_.sm_exps_per_cycle);
   of(Server::fp32) = std::max(
       {counts.issued * per(gpu_.sm_issues_per_cycle), counts.alu * lanes * per(gpu_.sm_alu_lanes_per_cycle),
@@ -103,7 +104,8 @@ void ScheduleBuilder::set_work(OpClass& c, const Operation& op, const BlockOpera
   // Overhead products every other instruction takes its turn from the tensor core, more of it where it belongs to another warp.
   const bool mixed = counts.mma > 0 || op.ahead;
   const double turn = mixed ? gpu_.sm_product_mixed_cycles : gpu_.sm_product_issue_cycles;
-  const double taken = needs.has_products ? others * turn / gpu_.sm_quarters : 0;
+  const bool in_the_way = needs.has_products && needs.instruction == ProductInstruction::mma_sync;
+  const double taken = in_the_way ? others * turn / gpu_.sm_quarters : 0;
   if (counts.mma > 0) of(Server::tensor) += taken;
   // A block with fewer warps than quarters leaves some of them idle; and a warp cannot start its own instructions one a cycle. What
   // stands beside the arithmetic is on a warp's way to the next operation, however idle the pipes are.
@@ -111,7 +113,7 @@ void ScheduleBuilder::set_work(OpClass& c, const Operation& op, const BlockOpera
   const double beside = op.instructions * instruction_cycles(needs),
                own = counts.issued / warps * instruction_cycles(needs) - beside;
   c.timing.duration = std::max(*std::max_element(work.begin(), work.end()) * spread - beside, own) + beside;
-  if (counts.mma == 0) of(Server::tensor) = taken;
+  if (!on_tensor_cores) of(Server::tensor) = taken;
   if (instructions_wait()) c.timing.issued = static_cast<float>(counts.issued / warps);
 }
 
@@ -137,7 +139,7 @@ void ScheduleBuilder::begin_launch(const KernelNeeds& needs) {
   const double warps = needs.threads / 32.0;
   if (!instructions_wait() || gpu_.sm_issues_per_cycle <= 0) return;
   setup_.work[static_cast<std::size_t>(Server::fp32)] = needs.setup_instructions * warps / gpu_.sm_issues_per_cycle;
-  if (needs.has_products)
+  if (needs.has_products && needs.instruction == ProductInstruction::mma_sync)
     setup_.work[static_cast<std::size_t>(Server::tensor)] =
         needs.setup_instructions * warps * gpu_.sm_product_issue_cycles / gpu_.sm_quarters;
   setup_.issued = static_cast<float>(needs.setup_instructions);
@@ -351,7 +353,8 @@ void ScheduleBuilder::build(const BlockOperations& block, BlockSchedule& out) {
     const std::int32_t waited = waited_[i];
     TokenUse tokens;
     if (op.signal_token >= 0) tokens.signal = meetings_[static_cast<std::size_t>(op.signal_token)];
-    if (waited < 0 && op.wait_token >= 0) tokens = {meetings_[static_cast<std::size_t>(op.wait_token)], tokens.signal, op.wait_count};
+    if (waited < 0 && op.wait_token >= 0)
+      tokens = {meetings_[static_cast<std::size_t>(op.wait_token)], tokens.signal, op.wait_count};
     ScheduledAccess access;
     access.op_class = op_class;
     if (moves_tile(op.kind)) {

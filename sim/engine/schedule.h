@@ -69,7 +69,7 @@ struct OpClass {
   double hbm_write_wait = 0;                  // the same: beyond it where HBM does nothing but write; cycles
   std::int32_t tile_rows = 0, tile_cols = 0;  // load, store: of the rectangle
   std::int64_t flops = 0, exps = 0;
-  double mma = 0;  // tensor-core instructions
+  bool on_tensor_cores = false;  // a product
   // How often it occurs, and which class came after it last time: the first guess for the next one.
   std::int64_t count = 0;
   std::uint32_t next = 0;
@@ -200,8 +200,8 @@ class ScheduleBuilder {
   /// Sets `waited_` and `meetings_`, and names the tokens of the latter.
   void find_tokens(const BlockOperations& block, BlockSchedule& out);
 
-  std::vector<std::int32_t> ordinal_;   // of each operation in its stream, -1 - n where it is load n
-  std::vector<std::int32_t> waited_;    // of each operation: the one of its own group whose signal it waits for; -1: none
+  std::vector<std::int32_t> ordinal_;  // of each operation in its stream, -1 - n where it is load n
+  std::vector<std::int32_t> waited_;   // of each operation: the one of its own group whose signal it waits for; -1: none
   std::vector<std::vector<std::int32_t>> signals_;
   std::vector<std::int16_t> meetings_;  // of each token: its number among those by which groups meet; -1: it is none
 };

@@ -316,7 +316,9 @@ void BlockBuilder::repeat(std::int32_t turn, std::int64_t times, std::int64_t st
     if (op_at(n).signal_token >= 0) ++signals[static_cast<std::size_t>(op_at(n).signal_token)];
   operations.reserve(operations.size() + static_cast<std::size_t>(period * times));
   for (std::int64_t t = 1; t <= times; ++t) {
-    const auto signals_later = [&](std::int16_t token) { return static_cast<std::int32_t>(t) * signals[static_cast<std::size_t>(token)]; };
+    const auto signals_later = [&](std::int16_t token) {
+      return static_cast<std::int32_t>(t) * signals[static_cast<std::size_t>(token)];
+    };
     const auto tiles = static_cast<std::int32_t>(t * stages);
     const auto tiles_on = static_cast<std::int32_t>(t * stages * step);
     const auto keys_on = static_cast<std::int32_t>(t * stages * step * plan_.grid.tile.block_kv);
@@ -333,7 +335,8 @@ void BlockBuilder::repeat(std::int32_t turn, std::int64_t times, std::int64_t st
       }
     }
   }
-  for (std::size_t token = 0; token < signals.size(); ++token) signalled_[token] += static_cast<std::int32_t>(times) * signals[token];
+  for (std::size_t token = 0; token < signals.size(); ++token)
+    signalled_[token] += static_cast<std::int32_t>(times) * signals[token];
   const auto later = static_cast<std::int32_t>(times) * period;
   for (std::int32_t& load : filled_by_) load += load >= turn ? later : 0;
   for (std::int32_t& use : last_use_) use += use >= turn ? later : 0;

@@ -167,8 +167,8 @@ class BlockBuilder {
     TileRef tile;
     std::int64_t elements = 0;
   };
-  std::array<Held, most_slots> held_;                            // what each slot holds, by the current tiles
-  std::array<std::int32_t, most_slots> filled_by_;                            // the load whose bytes a slot holds; -1: computed, or nothing
+  std::array<Held, most_slots> held_;               // what each slot holds, by the current tiles
+  std::array<std::int32_t, most_slots> filled_by_;  // the load whose bytes a slot holds; -1: computed, or nothing
   std::array<std::int32_t, most_slots * BufferToken::most_stages> last_use_;  // by buffer; -1: never
   std::array<std::int32_t, BufferToken::count> signalled_{};                  // of each token, how often so far
   std::int32_t waited_for_ = -1;                                              // by the latest operation

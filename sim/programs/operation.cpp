@@ -119,7 +119,9 @@ void waited_for(const BlockOperations& block, std::vector<std::int32_t>& out, st
 std::int32_t waited_for(const BlockOperations& block, std::size_t at) {
   const Operation& op = block.operations[at];
   if (op.wait_token < 0 || op.wait_count <= 0) return -1;
-  const auto is_it = [&](const Operation& other) { return other.signal_token == op.wait_token && other.signal_count == op.wait_count; };
+  const auto is_it = [&](const Operation& other) {
+    return other.signal_token == op.wait_token && other.signal_count == op.wait_count;
+  };
   for (std::size_t i = at; i-- > 0;)  // mostly just before
     if (is_it(block.operations[i])) return static_cast<std::int32_t>(i);
   for (std::size_t i = at; i < block.operations.size(); ++i)

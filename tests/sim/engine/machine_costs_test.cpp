@@ -251,9 +251,9 @@ TEST_CASE("costs: what crosses between the partitions queues for the fabric, tow
   gpu.l2_partitions = 2;
   gpu.l2_fabric_bytes_per_cycle = 0.5;
   const auto run = run_fake(gpu, {1}, [](int, std::int64_t, BlockOperations& out) {
-    const int first = add(out, load_k(0, 16));         // 512 bytes, half of them far
+    const int first = add(out, load_k(0, 16));               // 512 bytes, half of them far
     const int again = add_after(out, first, load_k(0, 16));  // all near by now
-    add(out, store_o(0, 16));                          // the other way
+    add(out, store_o(0, 16));                                // the other way
     add_after(out, again, load_k(16, 16));
   });
   REQUIRE(run);

@@ -207,7 +207,8 @@ std::string BlockChecker::check_reads(const Operation& op, std::int32_t self) {
   // A kernel may wait for more than it reads here, but for no load that comes later.
   const std::int32_t waited = waits_[static_cast<std::size_t>(self)];
   if (waited < wait) return fmt::format("it waits for load {}, but reads the bytes of load {}", waited, wait);
-  if (waited >= 0 && block_->operations[static_cast<std::size_t>(waited)].kind != OpKind::load) return "it waits for what is no load";
+  if (waited >= 0 && block_->operations[static_cast<std::size_t>(waited)].kind != OpKind::load)
+    return "it waits for what is no load";
   if (wait >= self) return "it waits for a later load";
   if (op.smem_read_bytes != smem_read)
     return fmt::format("{} bytes read from shared memory, not {}", op.smem_read_bytes, smem_read);
