@@ -1,3 +1,4 @@
+// Formats a sentence with the caller's names and language.
 #include "sim/core/sentence.h"
 
 #include <fmt/args.h>
