@@ -1,7 +1,7 @@
-// The whole machine at one moment: RecordedTrace's answer to state_at().
+// RecordedTrace's state of the whole machine at one moment.
 //
-// A thing that ends at the moment itself has ended; a block or an operation is still shown at the moment of its own end, so that
-// the result of a step can be seen at rest.
+// A transfer that ends at the moment has landed. A block or an operation is still shown at its own end, so that the result of a
+// step is visible.
 #include <algorithm>
 #include <cmath>
 
@@ -147,7 +147,7 @@ void RecordedTrace::add_slots(TraceState& state, const SmIndex& index) const {
       if (intervals[i].end > state.cycle) {
         slot.arriving = true;
         slot.progress = part(state.cycle, intervals[i].start, intervals[i].end);
-        // A load overwrites what was there; an operation works on it.
+        // A load overwrites the old contents; an operation works on them.
         slot.valid = intervals[i].kind != OpKind::load && after - first > 1;
       }
       state.slots.push_back(slot);
