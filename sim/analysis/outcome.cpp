@@ -1,4 +1,4 @@
-// What is kept of a simulation.
+// Extracts the outcome of a simulation, and compares requests.
 #include "sim/analysis/outcome.h"
 
 #include <algorithm>
