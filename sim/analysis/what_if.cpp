@@ -153,8 +153,7 @@ std::size_t WhatIfTable::done() const {
 
 double WhatIfTable::noise() const {
   if (!base || !base->done() || base->time_ns <= 0) return 0;
-  // On real hardware a faster unit cannot cost time, nor a slower one save it. Where the model says so, the order of events
-  // changed.
+  // Real hardware never loses time by a faster unit or gains by a slower one. In the model a changed order of events can do so.
   constexpr std::array faster = {"hbm_double", "l2_double", "exp_double", "tensor_double"};
   std::optional<double> order;
   double impossible = 0;

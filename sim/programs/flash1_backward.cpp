@@ -1,5 +1,5 @@
-// flash1_backward: the gradients of flash1, to the letter. Keys are the outer loop and queries the inner one, as forward, so dQ is
-// read and written in HBM in every inner step.
+// flash1_backward: the gradients of flash1, exactly as published. Keys are the outer loop and queries the inner one, as in the
+// forward pass, so every inner step reads and writes dQ in HBM.
 //
 //   l2_to_sm = B·Hkv·2·Nk·d·e + B·Hq·⌈Nk/Bc⌉·Nq·(4·d·e + 8)                 [K, V; Q, O, dO, dQ, l, m]     without a mask
 //   sm_to_l2 = B·Hkv·4·Nk·d·e + B·Hq·(1 + ⌈Nk/Bc⌉)·Nq·d·e                   [dK, dV; dQ; each zeroed first]
@@ -106,7 +106,7 @@ class Flash1Backward final : public TileProgram {
     BlockBuilder b(out, plan_, launches_.front().needs, launch, block, BlockPlan::along(Axis::key, block, {0, problem_.seq_kv}),
                    slot_bits(tiles::q, tiles::k_kept, tiles::v_kept, tiles::d_o, tiles::p_kept, tiles::d_s));
     const std::int64_t first = first_query_plane(problem_, block), end = first + group_of(problem_);
-    std::int32_t written = -1;  // the last store of dQ: all of it in HBM is whole after it
+    std::int32_t written = -1;  // the last store of dQ, after which all of dQ is complete in HBM
     b.keys(-1, {});
     for (std::int64_t plane = first; plane < end; ++plane)
       for (std::int64_t i = 0; i < grid.query_tiles; ++i) {
@@ -127,7 +127,7 @@ class Flash1Backward final : public TileProgram {
     for (std::int64_t turn = 0; turn < grid.key_tiles; ++turn) {
       const std::int64_t j = grid.key_order == KeyOrder::ascending ? turn : grid.key_tiles - 1 - turn;
       const std::vector<GroupVisit> visits = ascending_visits(block, j);
-      if (visits.empty()) continue;  // a key tile that no query sees is never loaded
+      if (visits.empty()) continue;  // a key tile that no query tile visits is never loaded
       b.keys(j, grid.keys(j));
       b.queries(-1, {});
       b.iteration(n, 0);
@@ -157,7 +157,7 @@ class Flash1Backward final : public TileProgram {
   std::optional<ClosedForm> closed_form() const override;
 
  private:
-  /// Only the outer loop follows --key-order.
+  /// Returns the visits of a key tile in ascending order: only the outer loop follows --key-order.
   std::vector<GroupVisit> ascending_visits(std::int64_t kv_plane, std::int64_t j) const {
     std::vector<GroupVisit> visits = group_visits(plan_.grid, kv_plane, j);
     std::sort(visits.begin(), visits.end(), [](const GroupVisit& a, const GroupVisit& b) {
@@ -166,7 +166,7 @@ class Flash1Backward final : public TileProgram {
     return visits;
   }
 
-  /// `written` is the store after which dQ may be read again; returns the next one.
+  /// Emits one tile pair; its load of dQ waits for the store `written`. Returns its own store of dQ.
   std::int32_t emit_pair(BlockBuilder& b, bool masked, std::int32_t written) const {
     b.load(Line::load_q, tiles::q);
     b.load(Line::load_o, tiles::o);

@@ -1,4 +1,5 @@
-// flash2: FlashAttention-2 forward. Query tiles are the grid; O stays unscaled in registers until the end; only L is kept.
+// flash2: FlashAttention-2 forward. One thread block per query tile; O stays unscaled in registers until the end; only O and L are
+// stored.
 //
 //   l2_to_sm = B·Hq·(Nq·d + 2·Σᵢ Wᵢ·d)·e      sm_to_l2 = B·Hq·(Nq·d·e + Nq·4)      Wᵢ: keys in the tiles that tile i visits
 #include <limits>
@@ -66,7 +67,7 @@ constexpr ListingLine listing[] = {
 
 static_assert(std::size(listing) == static_cast<std::size_t>(Line::count));
 
-/// S, P, m and l exist on chip alone.
+/// S, P, m and l exist only on chip.
 Schema declared() {
   using namespace tensors;
   return {{q, k, v, s, p, o, lse, m, l},

@@ -1,5 +1,5 @@
-// flash2_backward: the gradients of flash2. A block owns a key tile and sums its dK and dV; what it finds of dQ it adds to fp32
-// sums in HBM, through the L2.
+// flash2_backward: the gradients of flash2. A block owns a key tile and accumulates its dK and dV. It adds its part of dQ to an
+// fp32 accumulator in HBM, through the L2.
 //
 //   l2_to_sm = B·Hkv·2·Nk·d·e [K, V] + B·Hq·⌈Nk/Bc⌉·Nq·(2·d·e + 8) [Q, dO, L, D] + B·Hq·2·Nq·d·e [O, dO] + B·Hq·4·Nq·d [dQ_acc]
 //   sm_to_l2 = B·Hq·⌈Nk/Bc⌉·Nq·4·d [added] + B·Hkv·2·Nk·d·e [dK, dV] + B·Hq·Nq·(4·d [zeros] + 4 [D] + d·e [dQ])   without a mask
@@ -87,7 +87,7 @@ constexpr ListingLine listing[] = {
 
 static_assert(std::size(listing) == static_cast<std::size_t>(Line::count));
 
-/// S, P, dP and dS exist on chip alone.
+/// S, P, dP and dS exist only on chip.
 Schema declared() {
   using namespace tensors;
   return {{q, k, v, s, p, o, lse, d_o, d_q, d_k, d_v, d_s, d_p, row_dot, d_q_acc},

@@ -1,5 +1,5 @@
-// flash2_backward_deterministic: flash2_backward with additions in a fixed order. A block walks a run of key tiles in order and
-// adds to a copy of dQ's sums that is its own; the last launch adds the copies up in order.
+// flash2_backward_deterministic: flash2_backward with additions in a fixed order. A block visits a run of key tiles in order and
+// adds to its own copy of dQ's accumulator. The last launch sums the copies in order.
 //
 //   l2_to_sm, sm_to_l2 = those of flash2_backward + B·Hq·(copies − 1)·4·Nq·d each [copies read; zeros]
 #include "sim/programs/backward_needs.h"
@@ -91,12 +91,12 @@ constexpr ListingLine listing[] = {
 static_assert(std::size(listing) == static_cast<std::size_t>(Line::count));
 
 constexpr std::int64_t most_copies = 4;
-/// The sums of dQ, one copy a run of key tiles. The first is that of flash2_backward.
+/// The accumulators of dQ, one copy per run of key tiles. The first is that of flash2_backward.
 constexpr TensorSpec second{.name = "dQ_acc₂", .meaning = Meaning::query, .index = 17, .type = DataType::fp32, .gradient = true};
 constexpr TensorSpec third{.name = "dQ_acc₃", .meaning = Meaning::query, .index = 18, .type = DataType::fp32, .gradient = true};
 constexpr TensorSpec fourth{.name = "dQ_acc₄", .meaning = Meaning::query, .index = 19, .type = DataType::fp32, .gradient = true};
 constexpr std::array<Tensor, most_copies> gradient_sums = {tensors::d_q_acc, Tensor(second), Tensor(third), Tensor(fourth)};
-/// What a pair of tiles adds to a copy; in the last launch the copy itself. The indices are free in flash2 too.
+/// The contribution of a tile pair to a copy; in the last launch, the copy itself. flash2 uses none of these indices.
 constexpr TileSpec second_part{.name = "dSK", .tensor = second, .index = 8, .part = TilePart::of_tile};
 constexpr TileSpec third_part{.name = "dSK", .tensor = third, .index = 10, .part = TilePart::of_tile};
 constexpr TileSpec fourth_part{.name = "dSK", .tensor = fourth, .index = 11, .part = TilePart::of_tile};
@@ -105,13 +105,13 @@ constexpr std::array<Slot, most_copies> parts = {tiles::d_q_part, Slot(second_pa
 std::int64_t key_tiles_of(const AttentionProblem& problem, const TileShape& tile) {
   return ceil_div(problem.seq_kv, tile.block_kv);
 }
-/// Key tiles of a run: as many runs as give every SM a block.
+/// Returns the key tiles in a run. There are as many runs as it takes to give every SM a block, up to most_copies.
 std::int64_t tiles_of_run(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu) {
   const std::int64_t wanted = ceil_div(static_cast<std::int64_t>(gpu.sm_count), key_planes(problem));
   return ceil_div(key_tiles_of(problem, tile), std::clamp(wanted, std::int64_t{1}, most_copies));
 }
 
-/// S, P, dP and dS exist on chip alone.
+/// S, P, dP and dS exist only on chip.
 Schema declared(std::int64_t copies) {
   using namespace tensors;
   Schema schema{{q, k, v, s, p, o, lse, d_o, d_q, d_k, d_v, d_s, d_p, row_dot},

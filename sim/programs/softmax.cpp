@@ -1,8 +1,8 @@
-// softmax_safe, softmax_online, softmax_fused: softmax of the rows of S in three passes, in two, and in one with V.
+// softmax_safe, softmax_online, softmax_fused: the softmax of the rows of S in three passes, in two, and in one together with V.
 //
-//   safe    l2_to_sm = 3·B·Hq·Nq·Nk′·e   sm_to_l2 = B·Hq·Nq·Nk′·e     4 accesses an element
+//   safe    l2_to_sm = 3·B·Hq·Nq·Nk′·e   sm_to_l2 = B·Hq·Nq·Nk′·e     4 accesses per element
 //   online  l2_to_sm = 2·B·Hq·Nq·Nk′·e   sm_to_l2 = B·Hq·Nq·Nk′·e     3
-//   fused   l2_to_sm = B·Hq·(Nq·Nk′ + ⌈Nq/Br⌉·Nk·d)·e   sm_to_l2 = B·Hq·Nq·d·e: S once, and no P at all
+//   fused   l2_to_sm = B·Hq·(Nq·Nk′ + ⌈Nq/Br⌉·Nk·d)·e   sm_to_l2 = B·Hq·Nq·d·e     1: P is never stored
 //                                                                    Nk′: Nk in whole sectors, see row_pitch()
 #include <limits>
 #include <type_traits>
@@ -131,8 +131,8 @@ constexpr std::string_view id_of(Kind kind) {
   return kind == Kind::safe ? "softmax_safe" : kind == Kind::online ? "softmax_online" : "softmax_fused";
 }
 
-/// What the kernels do beside their arithmetic. `warps` of the four have an element of a row; warps without one skip the
-/// exponentials of their shuffles.
+/// The overhead instructions of the kernels. `warps` of the four warps have elements of a row; the others skip the exponentials of
+/// the merge.
 struct SoftmaxOverhead {
   SoftmaxOverhead() = default;
   SoftmaxOverhead(Kind kind, const AttentionProblem& problem, int warps, bool short_row) {
@@ -154,15 +154,15 @@ struct SoftmaxOverhead {
     exp_times = kernel.overhead_reading("softmax", "exp", problem).times;
   }
   Overhead init;
-  /// Merges what the threads have of a row, through shuffles and shared memory: of the fused softmax in every tile. Lanes that part
-  /// ways meet in the shuffles: 64 instructions of one warp in four, for which the others wait.
+  /// Merges the threads' partial results of a row through shuffles and shared memory; the fused softmax does so in every tile.
+  /// Diverged lanes reconverge in the shuffles: one warp in four executes 64 instructions more, and the others wait for it.
   Overhead merge;
-  Overhead tile;     // of another tile; a row too short for the loop that the compiler unrolled four times takes more
-  Overhead weights;  // fused: beside a wavefront for each key whose row of V a warp adds
-  int row_max_times = 1, exp_times = 1;  // online: looks whether the maximum is still -inf; each thread corrects its own sum
+  Overhead tile;                         // of each other tile; more for rows that are too short for the fourfold unrolled loop
+  Overhead weights;                      // fused: besides one wavefront per key whose row of V a warp adds
+  int row_max_times = 1, exp_times = 1;  // online: a test for a maximum of -inf; each thread rescales its own sum
 };
 
-/// What the three share: the grid, the tiles and the closed form.
+/// The three programs, which share the grid, the tiles and the closed form.
 template <Kind kind>
 class Softmax final : public TileProgram {
  public:
@@ -176,7 +176,7 @@ class Softmax final : public TileProgram {
     if (kind == Kind::safe && gpu.sm_dependent_cycles > 0) turns_at_once_ = 4;
     if (kind != Kind::fused && gpu.sm_dependent_cycles > 0) set_warps(needs);
     overhead_ = SoftmaxOverhead(kind, problem, warps_, plan_.grid.key_tiles < 4 * tiles_in_registers(needs, tile));
-    // A thread has eight columns of O.
+    // A thread holds eight columns of O.
     overhead_.weights.wavefronts += static_cast<int>(tile.block_kv * ceil_div(problem.head_dim, std::int64_t{8}) / needs.threads);
     launches_ = {{"softmax", plan_.grid.query_tiles, problem.query_planes(), 1, needs, 1, static_cast<int>(Line::count)}};
   }
@@ -184,7 +184,7 @@ class Softmax final : public TileProgram {
   void emit_block(int launch, std::int64_t block, BlockOperations& out) const override {
     const std::int64_t i = block % plan_.grid.query_tiles;
     const TileRange rows = plan_.grid.queries(i);
-    // Without V a row passes through registers, a few elements a thread.
+    // Without V, a row passes through registers, a few elements per thread.
     const std::uint32_t shared = kind == Kind::fused ? slot_bits(tiles::s, tiles::v) : 0;
     BlockBuilder b(out, plan_, launches_.front().needs, launch, block, BlockPlan::query_rows(block / plan_.grid.query_tiles, rows),
                    shared);
@@ -194,7 +194,7 @@ class Softmax final : public TileProgram {
     b.fill(Line::init, tiles::l, 0.0F);
     if constexpr (kind == Kind::fused) b.fill(Line::init, tiles::o, 0.0F);
     out.iterations = static_cast<std::int32_t>(passes * plan_.grid.key_tiles);
-    std::int32_t before = -1;  // the operation that ends the turns before those that are fetched
+    std::int32_t before = -1;  // the last operation before the tiles that are now fetched together
     for (std::int64_t n = 0; n < passes * plan_.grid.key_tiles; ++n) {
       const std::int64_t j = n % plan_.grid.key_tiles;
       b.keys(j, plan_.grid.keys(j));
@@ -250,9 +250,9 @@ class Softmax final : public TileProgram {
       emit_fused(b);
   }
 
-  /// Whether tile j is the first of those that are fetched together. What all threads have in registers is a turn of the row,
-  /// fetched when the one before it is done. The compiler unrolled the passes of the safe softmax that only read: what is left of
-  /// the row over a multiple of so many turns comes first, a turn at a time, then so many are fetched at once.
+  /// Returns whether tile j is the first of the tiles that are fetched together. The threads' registers hold one turn of the row,
+  /// fetched when the previous turn is done. The compiler unrolled the read-only passes of the safe softmax by turns_at_once_: the
+  /// remainder comes first, one turn at a time, then turns_at_once_ turns are fetched together.
   bool is_fetched_first(std::int64_t pass, std::int64_t j) const {
     if (j % buffers_ != 0) return false;
     if (pass + 1 == passes) return true;
@@ -260,7 +260,7 @@ class Softmax final : public TileProgram {
     return turn < left_over || (turn - left_over) % turns_at_once_ == 0;
   }
 
-  /// A warp executes an element for all its lanes, whether the row has something for them or not.
+  /// Sets the warps with elements, and the share of the last tile: a warp executes its instructions for idle lanes too.
   void set_warps(const KernelNeeds& needs) {
     const std::int64_t at_once = elements_of_turn, row = problem_.seq_kv, before = (plan_.grid.key_tiles - 1) * tile_.block_kv;
     const std::int64_t executed = ceil_div(row, at_once) * at_once - before;
@@ -270,7 +270,7 @@ class Softmax final : public TileProgram {
 
   void merge(BlockBuilder& b, bool last) const { b.overhead(last ? overhead_.merge : overhead_.tile); }
 
-  /// A tile of S into registers, with the other tiles of the turns that are fetched together in this pass.
+  /// Loads a tile of S into registers, as one of the tiles that are fetched together in this pass.
   void fetch(BlockBuilder& b, Line line, std::int64_t pass, std::int32_t before) const {
     b.load_after(line, tiles::s, before);
     b.asked_at_once((pass + 1 == passes ? 1 : turns_at_once_) * elements_of_turn);
@@ -317,7 +317,7 @@ class Softmax final : public TileProgram {
   }
 
   void emit_fused(BlockBuilder& b) const {
-    const std::int32_t before = b.latest();  // the scores have one place, and are asked for once it is free
+    const std::int32_t before = b.latest();  // S has one buffer, so its load waits for the previous tile
     b.load(Line::load_v, tiles::v);
     b.load(Line::load_s, tiles::s, before);
     b.row_max(Line::row_max, tiles::m_new, tiles::m, tiles::s);
@@ -337,10 +337,10 @@ class Softmax final : public TileProgram {
   static constexpr std::int64_t most_share = 1 << 12;
 
   BlockPlan plan_;
-  std::int64_t buffers_ = 1;        // of S, and of V
-  std::int64_t turns_at_once_ = 1;  // of the row that are fetched together where a pass only reads
-  int last_share_ = 8;              // eighths of its instructions that the last tile of a row takes
-  int warps_ = 4;                   // that have an element of a row
+  std::int64_t buffers_ = 1;        // of S and of V
+  std::int64_t turns_at_once_ = 1;  // turns of the row that a read-only pass fetches together
+  int last_share_ = 8;              // instructions of a row's last tile, in eighths
+  int warps_ = 4;                   // warps with elements of a row
   SoftmaxOverhead overhead_;
 };
 
