@@ -18,7 +18,7 @@ namespace {
 enum class NaiveLine { row_loop, load_q, load_k, scores, store, count };
 constexpr ListingLine naive_listing[] = {
     {0, "for each row r of the tile", Tensor(), "r = 0 … Br − 1",
-     "The block has the same tile of S to make as the tiled product, but keeps nothing from one row to the next."},
+     "The block computes the same tile of S as the tiled product, but keeps nothing from one row to the next."},
     {1, "load q → shared", tensors::q, "q: 1 × d", "One row of Q."},
     {1, "load Kⱼ → shared", tensors::k, "Kⱼ: Bc × d", "The same K tile again, for every row."},
     {1, "s = τ q Kⱼᵀ", tensors::s, "s = τ q Kᵀ, τ = 1/√d", "Each loaded element of K is used for one multiplication."},
@@ -122,7 +122,7 @@ Result<std::unique_ptr<TileProgram>> make_tiled(const AttentionProblem& problem,
 }  // namespace
 
 ProgramInfo matmul_naive_program() {
-  return {"matmul_naive", "Matrix product, untiled", "matmul",  "", "S = τ Q Kᵀ, each row of Q with a K of its own.",
+  return {"matmul_naive", "Matrix product, untiled", "matmul",  "", "S = τ Q Kᵀ; K is loaded again for each row of Q.",
           naive_listing,  untiled_matmul_tile,       make_naive};
 }
 

@@ -48,7 +48,7 @@ constexpr ListingLine safe_listing[] = {
     {0, "for each key tile j", Tensor(), "pass 3: the result", "With the sum known, the row can be divided."},
     {1, "load Sⱼ → registers", tensors::s, "Sⱼ: Br × Bc", "The third time."},
     {1, "P = exp(S − m)", tensors::p, "P = exp(S − m)",
-     "The same exponentials, worked out again because there was no room to keep them."},
+     "The same exponentials, recomputed because there was no room to keep them."},
     {1, "P = P / l", tensors::p, "P = P / l", "The row now sums to 1."},
     {1, "store Pⱼ → HBM", tensors::p, "Pⱼ: Br × Bc", "Three loads and a store for each element."},
 };
@@ -72,12 +72,11 @@ enum class OnlineLine {
 constexpr ListingLine online_listing[] = {
     {0, "m = −∞, l = 0", tensors::m, "m = −∞, l = 0", "A row at a time; maximum and sum start empty."},
     {0, "for each key tile j", Tensor(), "pass 1: maximum and sum together",
-     "The new thing: the sum is corrected whenever the maximum moves, so both take one pass."},
+     "New: the sum is rescaled whenever the maximum grows, so one pass computes both."},
     {1, "load Sⱼ → registers", tensors::s, "Sⱼ: Br × Bc", "The first time that the row is read."},
     {1, "m′ = max(m, rowmax S)", tensors::m, "m′ = max(m, max S)", "The largest score so far."},
     {1, "P̃ = exp(S − m′)", tensors::p, "P̃ = exp(S − m′)", "As seen from the maximum so far."},
-    {1, "α = exp(m − m′)", tensors::m, "α = exp(m − m′)",
-     "What the sum so far must be multiplied by: all its terms had e^−m and need e^−m′."},
+    {1, "α = exp(m − m′)", tensors::m, "α = exp(m − m′)", "Rescale factor for the sum so far: its terms have e^−m and need e^−m′."},
     {1, "l = α l + rowsum P̃", tensors::l, "l = α·l + Σ P̃", "The sum of all exponentials so far, exact at every step."},
     {1, "m = m′", tensors::m, "m = m′", "The new maximum is the old one of the next tile."},
     {0, "for each key tile j", Tensor(), "pass 2: the result",
@@ -90,14 +89,13 @@ constexpr ListingLine online_listing[] = {
 
 enum class FusedLine { init, loop, load_v, load_s, row_max, exp, alpha, row_sum, divide, rescale, weigh, keep, store, count };
 constexpr ListingLine fused_listing[] = {
-    {0, "m = −∞, l = 0, O = 0", tensors::o, "m = −∞, l = 0, O = 0",
-     "The row of P is never wanted for itself, only times V. So keep O instead."},
+    {0, "m = −∞, l = 0, O = 0", tensors::o, "m = −∞, l = 0, O = 0", "Only P times V is needed, never P itself. So keep O instead."},
     {0, "for each key tile j", Tensor(), "the only pass", "Softmax alone cannot be one pass; softmax times V can."},
-    {1, "load Vⱼ → shared", tensors::v, "Vⱼ: Bc × d", "The rows of V that these scores weigh; the next tile's are on their way."},
+    {1, "load Vⱼ → shared", tensors::v, "Vⱼ: Bc × d", "The rows of V for these scores; the next tile is in flight."},
     {1, "load Sⱼ → shared", tensors::s, "Sⱼ: Br × Bc", "The only time that the row is read."},
     {1, "m′ = max(m, rowmax S)", tensors::m, "m′ = max(m, max S)", "The largest score so far."},
     {1, "P = exp(S − m′)", tensors::p, "P = exp(S − m′)", "As seen from the maximum so far."},
-    {1, "α = exp(m − m′)", tensors::m, "α = exp(m − m′)", "What everything so far must be multiplied by."},
+    {1, "α = exp(m − m′)", tensors::m, "α = exp(m − m′)", "Rescale factor for everything so far."},
     {1, "l′ = α l + rowsum P", tensors::l, "l′ = α·l + Σ P", "The sum of all exponentials so far."},
     {1, "P = P / l′", tensors::p, "P = P / l′", "The weights of this tile, as if it were the last one."},
     {1, "O = O (l/l′) α", tensors::o, "O = diag(l·α/l′)·O", "The output so far, corrected for the new maximum and the new sum."},

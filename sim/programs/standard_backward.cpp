@@ -80,7 +80,7 @@ constexpr ListingLine listing[] = {
      "The same number as rowsum(dO∘O), which needs no N × N matrix. FlashAttention makes it that way."},
     {1, "for each key tile j", Tensor(), "pass 2", "The second pass has the sum of the whole row."},
     {2, "load Pⱼ, dPⱼ → shared again", tensors::p, "Pⱼ, dPⱼ: R × Bc",
-     "Only where not even one row of both fits shared memory: then both are read a second time."},
+     "Only if shared memory cannot hold one row of both: then both are read a second time."},
     {2, "dS = dP − D", tensors::d_s, "dS = dP − D", "A row of P sums to 1, so only differences within the row count."},
     {2, "dS = P ∘ dS", tensors::d_s, "dS = P∘(dP − D)", "The derivative of softmax."},
     {2, "store dSⱼ → HBM", tensors::d_s, "dSⱼ: R × Bc", "N × N numbers leave the chip."},
