@@ -1,5 +1,5 @@
-// Fit: which tiles Br x Bc a kernel could use on a GPU, by type and number of buffers, what each needs of an SM, and which resource
-// the others exceed.
+// Fit: the tiles Br x Bc that a kernel could use on a GPU, by type and number of buffers. It says what each needs of an SM, and
+// which resource stops those that do not fit.
 //
 //   FitMaps   one map per type and number of buffers          FitMap   Br down, Bc across          FitCell   one tile
 #pragma once

@@ -21,8 +21,7 @@ struct Outcome {
 
   bool done() const { return refusal.empty(); }
   double on(Link link) const { return bytes[static_cast<std::size_t>(link)]; }
-  /// Return both directions together. HBM includes the bytes that a flush writes back, so that it does not depend on when the run
-  /// ends.
+  /// Return both directions together. hbm() includes what a flush writes back, so that the end of the run does not matter.
   double hbm() const { return on(Link::hbm_read) + hbm_write_after_flush_bytes; }
   double sm_link() const { return on(Link::l2_to_sm) + on(Link::sm_to_l2); }
   bool operator==(const Outcome&) const = default;

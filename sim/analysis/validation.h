@@ -113,8 +113,7 @@ struct Counterpart {
 };
 Counterpart counterpart_of(std::string_view kernel);
 
-/// Returns the bytes of K and V that the resident blocks may read at once, wherever in the grid they are; the largest of all
-/// launches.
+/// Returns the most bytes of K and V that the resident blocks of any launch may read at once, wherever in the grid they are.
 Bytes kv_in_flight(const Simulation& simulation);
 /// Returns the capacity of the L2 for data that every SM reads: with two partitions half of it, because both keep a copy.
 Bytes effective_l2(const GpuSpec& gpu);
@@ -180,8 +179,8 @@ struct ValidationSummary {
 /// Summarises validated cases; results[i] belongs to cases[i].
 ValidationSummary summarise(std::span<const MeasuredCase> cases, std::span<const CaseValidation> results);
 
-/// Returns Spearman's rank correlation; ties share their mean rank. nullopt for fewer than three points, or if all values of one
-/// side are equal.
+/// Returns Spearman's rank correlation; ties share their mean rank. nullopt for fewer than three points, or if `a` or `b` is
+/// constant.
 std::optional<double> rank_correlation(std::span<const double> a, std::span<const double> b);
 
 }  // namespace tilescope

@@ -36,8 +36,8 @@ Result<std::vector<CaseValidation>> results_of(std::span<const ValidationRow> ro
 /// The growth of a mean error at which the gate fails.
 inline constexpr double mean_growth_limit = 0.005;
 
-/// Returns a sentence for each figure whose verdict changed, for each mean error of a kernel, or of all kernels, that grew by
-/// `mean_growth_limit` or more, and for each case without a row or row without a case. Means cover figures with a bound.
+/// Returns a sentence for each figure whose verdict changed, each mean error that grew by `mean_growth_limit` or more, and each
+/// case without a row or row without a case. The means are those of each kernel and of all kernels, over figures with a bound.
 std::vector<std::string> regressions(std::span<const ValidationRow> accepted, std::span<const MeasuredCase> cases,
                                      std::span<const CaseValidation> results);
 

@@ -1,5 +1,4 @@
-// What-if studies: the same kernel and problem with one change of the GPU or the order. The difference in time is the cost of the
-// changed property.
+// What-if studies: the same kernel and problem with one change of the GPU or the order. The difference in time is what it costs.
 #pragma once
 
 #include <optional>

@@ -16,7 +16,7 @@ inline constexpr int deepest_document = 32;  // the program's own files nest at 
 
 /// Checks the size and the nesting of a document without parsing it. Arrays, tables, inline tables and dotted keys are levels.
 /// Call it before every TOML or JSON parser.
-/// Errors  larger than largest_document_bytes; nested deeper than deepest_document. Each names `origin`, the second the line too.
+/// Errors  larger than largest_document_bytes; nested deeper than deepest_document, with the line. Both name `origin`.
 Status check_document(std::string_view text, DocumentKind kind, std::string_view origin);
 
 }  // namespace tilescope

@@ -1,6 +1,7 @@
-// ProbeResult: what a real kernel recorded about itself, namely where and when each block ran, the stages of the warps of one SM,
-// and m, l and alpha of one row. BandwidthRecord: HBM bandwidth over the life of a kernel, sampled from outside.
-// No CUDA here, so any machine can read them.
+// What a real kernel recorded about itself. No CUDA here, so any machine can read it.
+//
+//   ProbeResult       where and when each block ran, the stages of the warps of one SM, and m, l and alpha of one row
+//   BandwidthRecord   HBM bandwidth over the life of a kernel, sampled from outside
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// Sentence: an error message as a pattern with its values. The command line and the window can thus name settings and translate
-// in their own way.
+// Sentence: an error message as a pattern with its values, so that the command line and the window can name settings and translate
+// it in their own way.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
-// BlockOrder: the order in which a launch hands its blocks to the SMs. The kernels here go plane by plane (a plane is one head of
-// one batch), query tile by query tile. Another order changes which data resident blocks share, and when the long blocks of a
-// causal mask start.
+// BlockOrder: the order in which a launch hands its blocks to the SMs.
+//
+// The kernels here go plane by plane (a plane is one head of one batch), query tile by query tile. Another order changes which data
+// resident blocks share, and when the long blocks of a causal mask start.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,6 @@
 // RecordedTrace's state of the whole machine at one moment.
 //
-// A transfer that ends at the moment has landed. A block or an operation is still shown at its own end, so that the result of a
-// step is visible.
+// A transfer that ends at the moment has landed. A block or an operation is still shown at its end, so that its result is visible.
 #include <algorithm>
 #include <cmath>
 

@@ -44,8 +44,7 @@ TileCache::TileCache(const TileMap& map, Bytes capacity, int partitions, CachePo
   table_shift_ = 64 - 8;
 }
 
-/// Returns the set of a tile. A run of set_count_ tiles visits every set once; a hash of its address picks the first set and the
-/// step.
+/// Returns the set of a tile. A run of set_count_ tiles visits every set once, from a first set and with a step that a hash picks.
 std::uint16_t TileCache::set_for(std::uint64_t key) const {
   if (!in_sets()) return 0;
   const std::uint64_t index = key / interleaved_runs, place = index % set_count_;

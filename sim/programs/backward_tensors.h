@@ -1,7 +1,6 @@
 // The gradients of attention, their accumulators, and the on-chip tiles of a backward pass.
 //
-// A tile that stays on chip has one buffer; streamed tiles are rings. An index is unique within a program, and within a run of both
-// its passes.
+// A tile that stays on chip has one buffer; streamed tiles are rings. An index is unique in a program, and in a run of both passes.
 #pragma once
 
 #include "sim/programs/attention_tensors.h"

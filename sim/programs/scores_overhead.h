@@ -10,8 +10,7 @@ class ScoresOverhead {
   explicit ScoresOverhead(const AttentionProblem& problem)
       : whole_(of("scores", problem)), pad_(of("pad", problem)), store_(of("store", problem)) {}
 
-  /// Returns the overhead of a product: shared-memory addresses, the first operands, and masking of the pad if the keys end inside
-  /// the tile.
+  /// Returns the overhead of a product: shared-memory addresses and the first operands; if the keys end in the tile, pad masking.
   Overhead product(bool ends_inside) const { return ends_inside ? whole_ + pad_ : whole_; }
   /// Returns the overhead of its store: the scaling, and the staging through shared memory.
   const Overhead& store() const { return store_; }

@@ -129,8 +129,8 @@ constexpr std::string_view id_of(Kind kind) {
   return kind == Kind::safe ? "softmax_safe" : kind == Kind::online ? "softmax_online" : "softmax_fused";
 }
 
-/// The overhead instructions of the kernels. `warps` of the four warps have elements of a row; the others skip the exponentials of
-/// the merge.
+/// The overhead instructions of the kernels. Only `warps` of the four warps have elements of a row and execute the exponentials of
+/// a merge.
 struct SoftmaxOverhead {
   SoftmaxOverhead() = default;
   SoftmaxOverhead(Kind kind, const AttentionProblem& problem, int warps, bool short_row) {

@@ -135,8 +135,8 @@ class TileProgram {
   /// Replaces `out` by the operations of one block. It is cheap enough for millions of blocks.
   virtual void emit_block(int launch, std::int64_t block, BlockOperations& out) const = 0;
   /// Returns the shape and the domain of a block. Two blocks of a launch with the same shape have the same operations, bytes and
-  /// waits, with coordinates relative to the plane and the first row of their domains. So the simulation emits only one of them.
-  /// nullopt if the shape is unknown; the simulation then emits every block.
+  /// waits; only the plane and the first row of their domains differ. So the simulation emits only one of them. nullopt if the
+  /// shape is unknown; the simulation then emits every such block.
   virtual std::optional<BlockPlace> place_of(int launch, std::int64_t block) const {
     static_cast<void>(launch), static_cast<void>(block);
     return std::nullopt;
