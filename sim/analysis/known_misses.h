@@ -6,7 +6,7 @@
 //   kernel = "standard"
 //   problem = "B1 H1 N65536 d128 fp16"    as short_text() writes it
 //   figure = "hbm_read"
-//   cap_percent = 2.5                     largest absolute error; beyond it the figure fails
+//   cap_percent = 2.5                     largest relative error in either direction; beyond it the figure fails
 //   cause = "…"
 #pragma once
 

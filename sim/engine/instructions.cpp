@@ -53,7 +53,7 @@ void count_load(Instructions& counts, const Operation& op, const BlockOperations
   if (type == DataType::fp16)
     add(counts, elements), counts.widened = elements;
   else
-    add(counts, 1.5 * elements, elements);  // bf16: a shift for each element, and a mask for every other one
+    add(counts, 1.5 * elements, elements);  // bf16: a shift for each element, after an extraction for every other one
 }
 
 /// An fp32 tile is packed to 16 bits and staged through shared memory, so that its rows leave in whole sectors.
