@@ -20,6 +20,9 @@ StepLabel label_of(const Operation& operation) {
   label.col = operation.tile.col;
   label.wait_load = operation.wait_load;
   label.issue_after = operation.issue_after;
+  label.instructions = operation.instructions;
+  label.trips = operation.trips;
+  label.barriers = operation.barriers;
   return label;
 }
 

@@ -11,6 +11,9 @@ struct NextLimit {
   Outcome outcome;                 // of the run without it: its time, and what bounds it then
   /// -0.38: the run would be so much shorter.
   double change() const { return before_ns > 0 ? outcome.time_ns / before_ns - 1 : 0; }
+  /// Whether it alone decides the time. Where lifting it saves little, other limits are as close, and it is only the busiest.
+  bool decides() const { return change() <= -least_saved; }
+  static constexpr double least_saved = 0.05;
 };
 
 /// `gpu` with one resource infinitely fast. Of latency: every latency, and what launches and blocks cost before they begin.

@@ -30,6 +30,7 @@ namespace tilescope {
 /// One load or store as the timing model sees it.
 struct Transfer {
   double end = 0;                     // landed
+  double streams = 0;                 // its last cycles, in which its bytes cross the slowest link on its way
   std::int64_t hbm_bytes = 0;         // read from HBM for it
   WaitCause limit = WaitCause::data;  // what decided its end: data (latency alone), l2 or hbm (bandwidth)
 };
@@ -83,6 +84,7 @@ class MemorySystem {
     double hbm_end = 0;  // when the last byte has come from HBM
     double latency = 0;
     std::int64_t hbm_bytes = 0;
+    double streams = 0;  // of its cycles, those in which its own bytes cross
   };
   L2Read read_l2(int side, double cycle, const OpClass& op, const TileRef& tile);
   /// Loads a tile whose home is another device, over the link.

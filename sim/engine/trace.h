@@ -62,6 +62,7 @@ struct Interval {
   OpKind kind = OpKind::barrier;
   Unit unit = Unit::sync;
   WaitCause cause = WaitCause::none;
+  float streams = 0;           // of a transfer: its last cycles, in which its bytes cross; before them it waits
   std::int64_t bytes = 0;      // on l2_to_sm or sm_to_l2
   std::int64_t hbm_bytes = 0;  // of these, read from HBM
 };
@@ -82,7 +83,7 @@ struct TimeBins {
 struct TileInFlight {
   TileRef tile;
   bool to_sm = true;    // false: a store
-  double progress = 0;  // 0 leaves, 1 arrived
+  double progress = 0;  // part of its bytes that have crossed; 0 while it waits for latency or for others
   std::int32_t sm = 0;
   Slot slot = Slot::none;
   std::int64_t bytes = 0, hbm_bytes = 0;
@@ -95,7 +96,7 @@ struct SlotState {
   std::int32_t run = 0;  // which resident block's
   bool valid = false;    // holds data
   bool arriving = false;
-  double progress = 0;
+  double progress = 0;   // of a load: part of its bytes that have landed; else of the operation's time
   TileRef tile;          // what it holds or is about to hold
   std::int32_t op = -1;  // of the run: the operation that fills it
 };
@@ -116,7 +117,7 @@ struct TraceState {
   std::vector<SmState> sms;
   std::vector<TileInFlight> flights;  // focused SMs
   std::vector<SlotState> slots;       // SM of the step
-  TrafficTable traffic{};             // so far; exact when `traffic_exact`
+  TrafficTable traffic{};             // so far, with the part of each flight that has crossed; exact when `traffic_exact`
   bool traffic_exact = true;
   std::array<std::int64_t, most_tensors> l2_resident{}, l2_dirty{};
   bool operator==(const TraceState&) const;

@@ -15,6 +15,16 @@ double part(double cycle, double start, double end) {
   return end > start ? std::clamp((cycle - start) / (end - start), 0.0, 1.0) : 1;
 }
 
+/// The part of a transfer's bytes that have crossed.
+double crossed(double cycle, const Interval& interval) {
+  if (cycle >= interval.end) return 1;
+  return interval.streams > 0 ? part(cycle, std::max(interval.start, interval.end - interval.streams), interval.end) : 0;
+}
+
+std::int64_t part_of(std::int64_t bytes, double part) {
+  return static_cast<std::int64_t>(part * static_cast<double>(bytes));
+}
+
 bool same(const TileInFlight& a, const TileInFlight& b) {
   return a.tile == b.tile && a.to_sm == b.to_sm && a.progress == b.progress && a.sm == b.sm && a.slot == b.slot &&
          a.bytes == b.bytes && a.hbm_bytes == b.hbm_bytes;
@@ -112,7 +122,7 @@ void RecordedTrace::add_flights(TraceState& state, const SmIndex& index) const {
     TileInFlight flight;
     flight.tile = index.data->tile(i);
     flight.to_sm = interval.kind == OpKind::load;
-    flight.progress = part(state.cycle, interval.start, interval.end);
+    flight.progress = crossed(state.cycle, interval);
     flight.sm = index.data->sm;
     flight.slot = index.data->slot(i);
     flight.bytes = interval.bytes;
@@ -146,9 +156,10 @@ void RecordedTrace::add_slots(TraceState& state, const SmIndex& index) const {
       SlotState slot{buffer.slot, buffer.ring, run, true, false, 1, index.data->tile(i), intervals[i].op};
       if (intervals[i].end > state.cycle) {
         slot.arriving = true;
-        slot.progress = part(state.cycle, intervals[i].start, intervals[i].end);
+        const bool loads = intervals[i].kind == OpKind::load;
+        slot.progress = loads ? crossed(state.cycle, intervals[i]) : part(state.cycle, intervals[i].start, intervals[i].end);
         // A load overwrites what was there; an operation works on it.
-        slot.valid = intervals[i].kind != OpKind::load && after - first > 1;
+        slot.valid = !loads && after - first > 1;
       }
       state.slots.push_back(slot);
     }
@@ -179,6 +190,11 @@ void RecordedTrace::add_traffic_from_events(TraceState& state) const {
       const TrafficEvent& event = data_.traffic[i];
       state.traffic[event.tensor.index()][static_cast<std::size_t>(event.link)] += event.bytes;
     }
+  }
+  for (const TileInFlight& flight : state.flights) {  // an event is noted when its last byte has crossed
+    auto& of_tensor = state.traffic[flight.tile.tensor.index()];
+    of_tensor[static_cast<std::size_t>(flight.to_sm ? Link::l2_to_sm : Link::sm_to_l2)] += part_of(flight.bytes, flight.progress);
+    of_tensor[static_cast<std::size_t>(Link::hbm_read)] += part_of(flight.hbm_bytes, flight.progress);
   }
   const auto l2_until = std::partition_point(data_.l2.begin(), data_.l2.end(), [&](const auto& e) { return e.time < state.cycle; });
   const auto l2_count = static_cast<std::size_t>(l2_until - data_.l2.begin());
