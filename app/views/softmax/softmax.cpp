@@ -109,7 +109,8 @@ ScorePlot score_plot(const Theme& theme, const SoftmaxFigures& figures, const Re
   return plot;
 }
 
-void draw_bars(ImDrawList* list, const Theme& theme, const SoftmaxFigures& figures, const ScorePlot& plot, const ScoreScale& scale) {
+void draw_bars(ImDrawList* list, const Theme& theme, const SoftmaxFigures& figures, const ScorePlot& plot,
+               const ScoreScale& scale) {
   const Rect& area = plot.bars;
   const std::int64_t count = plot.shown.end - plot.shown.begin;
   if (count <= 0) return;
@@ -142,7 +143,8 @@ void draw_bars(ImDrawList* list, const Theme& theme, const SoftmaxFigures& figur
 }
 
 /// Draws how often each score occurs among those seen so far, on the axis of the bars; this tile's part is brighter.
-void draw_spread(ImDrawList* list, const Theme& theme, const SoftmaxFigures& figures, const ScorePlot& plot, const ScoreScale& scale) {
+void draw_spread(ImDrawList* list, const Theme& theme, const SoftmaxFigures& figures, const ScorePlot& plot,
+                 const ScoreScale& scale) {
   const Rect& area = plot.spread;
   if (area.width() <= 0) return;
   const int bins = std::max(4, static_cast<int>(area.height() / (4 * theme.scale)));
@@ -161,7 +163,8 @@ void draw_spread(ImDrawList* list, const Theme& theme, const SoftmaxFigures& fig
 }
 
 /// Draws the zero line, the scores at the left, and the keys below.
-void draw_axes(ImDrawList* list, const Theme& theme, const SoftmaxFigures& figures, const ScorePlot& plot, const ScoreScale& scale) {
+void draw_axes(ImDrawList* list, const Theme& theme, const SoftmaxFigures& figures, const ScorePlot& plot,
+               const ScoreScale& scale) {
   const Rect& area = plot.bars;
   const float end = plot.spread.width() > 0 ? plot.spread.max.x : area.max.x;
   const float zero = std::floor(area.max.y - scale.share(0) * area.height()), line = std::max(1.0F, std::floor(theme.scale));

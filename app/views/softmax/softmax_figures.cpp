@@ -70,7 +70,8 @@ ScoreRange shown_keys(const SoftmaxFigures& figures, std::int64_t most) {
 }
 
 ScoreSpread score_spread(const SoftmaxFigures& figures, float low, float high, int bins) {
-  ScoreSpread spread{std::vector<std::int64_t>(static_cast<std::size_t>(bins)), std::vector<std::int64_t>(static_cast<std::size_t>(bins))};
+  ScoreSpread spread{std::vector<std::int64_t>(static_cast<std::size_t>(bins)),
+                     std::vector<std::int64_t>(static_cast<std::size_t>(bins))};
   for (std::size_t i = 0; i < figures.bars.size(); ++i) {
     const float score = figures.bars[i];
     const std::int64_t key = figures.first_key + static_cast<std::int64_t>(i);

@@ -77,10 +77,12 @@ std::vector<Token> tokens_of(const StageContext& context) {
       const float apart = tokens[i].size + context.px(2);
       const float ahead = tokens[j].left - tokens[j].tail;
       const bool same_end = tokens[i].ring == tokens[j].ring && tokens[i].flight->slot == tokens[j].flight->slot;
-      if (!share || tokens[i].waits() || (ahead < 0 && !same_end)) continue;  // beyond the port, paths to different buffers separate
+      if (!share || tokens[i].waits() || (ahead < 0 && !same_end))
+        continue;  // beyond the port, paths to different buffers separate
       tokens[i].left = std::max(tokens[i].left, ahead + apart + tokens[i].tail);
     }
-    tokens[i].center = tokens[i].waits() ? tokens[i].path.points.front() : tokens[i].path.at(tokens[i].path.length() - tokens[i].left);
+    tokens[i].center =
+        tokens[i].waits() ? tokens[i].path.points.front() : tokens[i].path.at(tokens[i].path.length() - tokens[i].left);
   }
   return tokens;
 }
@@ -124,11 +126,11 @@ void tip_token(StageContext& context, const Token& token) {
   if (token.waits()) body += std::string(tr("Waiting: no byte has crossed yet")) + "\n";
   body += flight.to_sm ? fill_in(tr("{} from HBM, the rest L2 hits"), {format_exact_bytes(Bytes(flight.hbm_bytes))})
                        : std::string(tr("Stays in the L2 until evicted"));
-  context.tip(
-      fill_in(token.waits()  ? tr("{} requested for SM {}")
-              : flight.to_sm ? tr("{} in flight to SM {}")              : tr("{} in flight from SM {}"),
-              {name, std::to_string(flight.sm)}),
-      std::move(body), flight.tile.tensor);
+  context.tip(fill_in(token.waits()  ? tr("{} requested for SM {}")
+                      : flight.to_sm ? tr("{} in flight to SM {}")
+                                     : tr("{} in flight from SM {}"),
+                      {name, std::to_string(flight.sm)}),
+              std::move(body), flight.tile.tensor);
 }
 
 }  // namespace
@@ -163,7 +165,8 @@ void draw_flights(StageContext& context) {
   std::vector<Rect> taken;
   for (const Token& token : tokens) {
     const Tensor tensor = token.flight->tile.tensor;
-    draw_text(context.list, theme.ui_small, rect_of(token), token.waits() ? theme.text_color(tensor) : text_on(theme, theme.color(tensor)), to_string(tensor), Align::center);
+    draw_text(context.list, theme.ui_small, rect_of(token),
+              token.waits() ? theme.text_color(tensor) : text_on(theme, theme.color(tensor)), to_string(tensor), Align::center);
     draw_label(context, token, taken);
   }
 }

@@ -47,9 +47,8 @@ std::string focus_title(const StageContext& context) {
   }
   const bool one_tile = owns_keys && lane.operations->domain.count <= tile.block_kv;  // which the block's name says
   if (lane.operation->kv_tile >= 0 && !one_tile) {
-    title.append(" · ").append(
-        fill_in(tr("key tile {}"), {key_tile_text(visited_of_step(context), lane.operation->kv_tile,
-                                                  ceil_div(problem.seq_kv, tile.block_kv))}));
+    title.append(" · ").append(fill_in(tr("key tile {}"), {key_tile_text(visited_of_step(context), lane.operation->kv_tile,
+                                                                         ceil_div(problem.seq_kv, tile.block_kv))}));
   }
   return title;
 }
@@ -234,8 +233,8 @@ void draw_shared_slot(StageContext& context, const SlotBox& box) {
   const Rect rest = {{box.label.min.x + name_width + context.px(6), box.label.min.y}, box.label.max};
   const std::string note = arriving && !valid && state->progress > 0 ? fill_in(tr("arriving {}"), {format_percent(state->progress)})
                            : arriving && !valid                      ? tr("waiting")
-                           : valid            ? bytes
-                                              : tr("empty");
+                           : valid                                   ? bytes
+                                                                     : tr("empty");
   if (text_width(theme.ui_small, note) <= rest.width())
     draw_text(context.list, theme.ui_small, rest, theme.text_dim, note, Align::right);
 
@@ -270,7 +269,8 @@ std::string key_tile_text(const std::vector<std::int32_t>& visited, std::int32_t
   const auto place = std::find(visited.begin(), visited.end(), tile) - visited.begin() + 1;
   const auto count = static_cast<std::int64_t>(visited.size());
   // A block of a product works on one tile of all; its place among them says more.
-  if (count == all || count <= 1) return fill_in("{} ({}/{})", {std::to_string(tile), std::to_string(tile + 1), std::to_string(all)});
+  if (count == all || count <= 1)
+    return fill_in("{} ({}/{})", {std::to_string(tile), std::to_string(tile + 1), std::to_string(all)});
   return fill_in(tr("{} ({} of {} visited, {} in all)"),
                  {std::to_string(tile), std::to_string(place), std::to_string(count), std::to_string(all)});
 }

@@ -314,7 +314,8 @@ std::string hbm_text(const Simulation& run) {
   text.append("\n").append(fill_in(tr("Usable, reads and writes mixed: {} ({})"),
                                    {format_bandwidth(gpu.hbm_rate().value * gpu.sm_clock_hz), format_rate(gpu.hbm_rate())}));
   if (gpu.hbm_read_rate().value != gpu.hbm_rate().value)
-    text.append("\n").append(fill_in(tr("Usable, reads only: {}"), {format_bandwidth(gpu.hbm_read_rate().value * gpu.sm_clock_hz)}));
+    text.append("\n").append(
+        fill_in(tr("Usable, reads only: {}"), {format_bandwidth(gpu.hbm_read_rate().value * gpu.sm_clock_hz)}));
   if (seconds > 0) text.append("\n").append(fill_in(tr("Mean of this run: {}"), {format_bandwidth(bytes / seconds)}));
   return text;
 }

@@ -48,7 +48,7 @@ struct StageCache {
   const BlockOperations* visited_of = nullptr;         // the key tiles that it visits for a query tile
   std::int32_t visited_for = -1;
   std::vector<std::int32_t> visited;
-  bool lit_by_us = false;                              // the highlighted tensor is hovered here
+  bool lit_by_us = false;  // the highlighted tensor is hovered here
 };
 
 /// One frame.

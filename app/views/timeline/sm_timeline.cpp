@@ -93,8 +93,7 @@ void draw_launch_bars(ImDrawList* list, const SmPanelState& state, const View& v
   }
   // Of a simulation the time of the whole run: what the first launch costs before it begins is not on the axis.
   const bool simulated = bars.end == simulation.trace->end_cycle();
-  std::string over =
-      say(tr("Done in {}"), simulated ? format_time(simulation.time) : time_of(bars.end, clock_of(view, row)));
+  std::string over = say(tr("Done in {}"), simulated ? format_time(simulation.time) : time_of(bars.end, clock_of(view, row)));
   if (view.playback.race) {
     const double own = simulation.time.value, other = view.lanes[1 - row.group].simulation->time.value;
     if (other > own) over += say(tr(" ({}× faster)"), format_times(other / own));
