@@ -70,13 +70,13 @@ LayoutShares shown_shares(LayoutShares shares, const View& view, float height) {
   if (height <= 0) return shares;
   // SM rows are many, and twice as many in Race.
   const float scale = view.theme->scale, sms = view.playback.race || view.measured.probe != nullptr ? 170 : 110, upper = 525;
-  constexpr float race_launches = 44;
+  constexpr float race_launches = 74;
   if (view.workspace->by_sm)
     shares.bottom += std::clamp(height - upper * scale - shares.bottom * height, 0.0F, sms * scale) / height;
   else if (view.playback.race)
     shares.bottom += std::clamp(height - upper * scale - shares.bottom * height, 0.0F, race_launches * scale) / height;
   // Room for readable row names, one curve, recorded rows, and the names of two runs.
-  constexpr float lanes = 131, curve = 20, most_with_curve = 0.36F, race_lanes = 182;
+  constexpr float lanes = 131, curve = 20, most_with_curve = 0.36F, race_lanes = 152;
   const float wanted = std::max(lanes * scale, std::min((lanes + curve) * scale, most_with_curve * height));
   shares.bottom = std::max(shares.bottom, (view.playback.race ? race_lanes * scale : wanted) / height);
   if (view.measured.probe != nullptr && !view.workspace->by_sm && !view.playback.race)

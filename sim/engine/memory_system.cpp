@@ -184,8 +184,8 @@ Transfer MemorySystem::load(int sm, double cycle, const ScheduledAccess& where, 
   Transfer transfer = finish(cycle, port_end, read.served, read.hbm_end, read.latency);
   transfer.hbm_bytes = read.hbm_bytes;
   transfer.streams = std::max(port_cycles, read.streams);
-  recorder_.operation(where.op_class, port_end - port_cycles, port_end, transfer.end);
-  if (transfer.hbm_bytes != 0) recorder_.traffic(transfer.end, op.tensor, Link::hbm_read, transfer.hbm_bytes);
+  recorder_.operation(where.op_class, port_end - port_cycles, port_end, transfer.end, transfer.streams);
+  if (transfer.hbm_bytes != 0) recorder_.traffic(transfer.end, op.tensor, Link::hbm_read, transfer.hbm_bytes, transfer.streams);
   if (cache_) {
     if (cache_->any_evicted()) write_back(cycle, op.launch);
     recorder_.l2_after(cycle, cache_->resident(), cache_->dirty());
@@ -244,10 +244,10 @@ Transfer MemorySystem::store(int sm, double cycle, const ScheduledAccess& where,
   }
   Transfer transfer = finish(cycle, port_end, l2_end, hbm_end, near_latency_);
   transfer.streams = streams;
-  recorder_.operation(where.op_class, port_end - port_cycles, port_end, transfer.end);
+  recorder_.operation(where.op_class, port_end - port_cycles, port_end, transfer.end, transfer.streams);
   if (!cache_) {
     ledger_.add(op.launch, op.tensor, Link::hbm_write, op.line, op.bytes, device_);
-    recorder_.traffic(transfer.end, op.tensor, Link::hbm_write, op.bytes);
+    recorder_.traffic(transfer.end, op.tensor, Link::hbm_write, op.bytes, transfer.streams);
   }
   return transfer;
 }

@@ -15,14 +15,10 @@ double part(double cycle, double start, double end) {
   return end > start ? std::clamp((cycle - start) / (end - start), 0.0, 1.0) : 1;
 }
 
-/// The part of a transfer's bytes that have crossed.
-double crossed(double cycle, const Interval& interval) {
-  if (cycle >= interval.end) return 1;
-  return interval.streams > 0 ? part(cycle, std::max(interval.start, interval.end - interval.streams), interval.end) : 0;
-}
-
-std::int64_t part_of(std::int64_t bytes, double part) {
-  return static_cast<std::int64_t>(part * static_cast<double>(bytes));
+/// The part of the bytes that have crossed of a transfer that ends at `end`.
+double crossing(double cycle, double end, double streams) {
+  if (cycle >= end) return 1;
+  return streams > 0 ? std::clamp(1 - (end - cycle) / streams, 0.0, 1.0) : 0;
 }
 
 bool same(const TileInFlight& a, const TileInFlight& b) {
@@ -122,7 +118,7 @@ void RecordedTrace::add_flights(TraceState& state, const SmIndex& index) const {
     TileInFlight flight;
     flight.tile = index.data->tile(i);
     flight.to_sm = interval.kind == OpKind::load;
-    flight.progress = crossed(state.cycle, interval);
+    flight.progress = crossing(state.cycle, interval.end, interval.streams);
     flight.sm = index.data->sm;
     flight.slot = index.data->slot(i);
     flight.bytes = interval.bytes;
@@ -157,7 +153,7 @@ void RecordedTrace::add_slots(TraceState& state, const SmIndex& index) const {
       if (intervals[i].end > state.cycle) {
         slot.arriving = true;
         const bool loads = intervals[i].kind == OpKind::load;
-        slot.progress = loads ? crossed(state.cycle, intervals[i]) : part(state.cycle, intervals[i].start, intervals[i].end);
+        slot.progress = loads ? crossing(state.cycle, intervals[i].end, intervals[i].streams) : part(state.cycle, intervals[i].start, intervals[i].end);
         // A load overwrites what was there; an operation works on it.
         slot.valid = !loads && after - first > 1;
       }
@@ -191,10 +187,11 @@ void RecordedTrace::add_traffic_from_events(TraceState& state) const {
       state.traffic[event.tensor.index()][static_cast<std::size_t>(event.link)] += event.bytes;
     }
   }
-  for (const TileInFlight& flight : state.flights) {  // an event is noted when its last byte has crossed
-    auto& of_tensor = state.traffic[flight.tile.tensor.index()];
-    of_tensor[static_cast<std::size_t>(flight.to_sm ? Link::l2_to_sm : Link::sm_to_l2)] += part_of(flight.bytes, flight.progress);
-    of_tensor[static_cast<std::size_t>(Link::hbm_read)] += part_of(flight.hbm_bytes, flight.progress);
+  // An event is noted when its last byte has crossed; the part before counts as it crosses.
+  for (auto event = until; event != data_.traffic.end() && event->time < state.cycle + data_.longest_stream; ++event) {
+    const double part = crossing(state.cycle, event->time, event->streams);
+    state.traffic[event->tensor.index()][static_cast<std::size_t>(event->link)] +=
+        static_cast<std::int64_t>(part * static_cast<double>(event->bytes));
   }
   const auto l2_until = std::partition_point(data_.l2.begin(), data_.l2.end(), [&](const auto& e) { return e.time < state.cycle; });
   const auto l2_count = static_cast<std::size_t>(l2_until - data_.l2.begin());

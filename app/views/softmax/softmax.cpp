@@ -204,8 +204,7 @@ void draw_dashed(ImDrawList* list, const Theme& theme, float x0, float x1, float
     list->AddRectFilled({x, std::floor(y)}, {std::min(x + dash, x1), std::floor(y) + thickness}, color);
 }
 
-const char* bars_caption(const SoftmaxParts& parts, bool only_tile) {
-  if (only_tile) return tr("this tile's scores, right: all so far");
+const char* bars_caption(const SoftmaxParts& parts) {
   if (parts.bars == Slot::none) return tr("No scores in this launch");
   if (parts.bars.is(Meaning::probability)) return tr("weights seen so far");
   return parts.maximum ? tr("scores seen so far") : tr("scores of this tile");
@@ -227,7 +226,10 @@ void draw_bars_caption(ImDrawList* list, const Theme& theme, const SoftmaxFigure
       right -= old_column + 8 * theme.scale;
     }
   }
-  draw_text(list, theme.ui_small, {rect.min, {right, rect.max.y}}, theme.text_faint, bars_caption(figures.parts, only_tile));
+  draw_text(list, theme.ui_small, {rect.min, {right, rect.max.y}}, theme.text_faint,
+            only_tile ? first_that_fits(theme.ui_small, right - rect.min.x,
+                                        {tr("this tile's scores, right: all so far"), tr("this tile, right: all")})
+                      : std::string(bars_caption(figures.parts)));
 }
 
 void bar_tooltip(const Theme& theme, const SoftmaxFigures& figures, const ScorePlot& plot) {

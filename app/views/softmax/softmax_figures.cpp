@@ -88,6 +88,9 @@ ScoreSpread score_spread(const SoftmaxFigures& figures, float low, float high, i
 const SoftmaxFigures& SoftmaxReader::read(const Lane& lane, int row) {
   if (!lane.operations) {
     *this = SoftmaxReader();
+    // Before the first step: what the first launch's blocks will have.
+    if (lane.timeline && lane.timeline->stage_facts && !lane.timeline->stage_facts->shapes.empty())
+      figures_.parts = softmax_parts(lane.timeline->stage_facts->shapes.front().slots);
     return figures_;
   }
   const bool same_block = lane.history && history_.lock() == lane.history;

@@ -47,8 +47,12 @@ std::string focus_title(const StageContext& context) {
   }
   const bool one_tile = owns_keys && lane.operations->domain.count <= tile.block_kv;  // which the block's name says
   if (lane.operation->kv_tile >= 0 && !one_tile) {
+    const auto& slots = context.shape().slots;  // a block without a row maximum is of a product
+    const bool masked = problem.has_mask() && std::any_of(slots.begin(), slots.end(), [](const SlotShape& slot) {
+                          return slot.slot.is(Meaning::row_max) || slot.slot.is(Meaning::row_max, TilePart::updated);
+                        });
     title.append(" · ").append(fill_in(tr("key tile {}"), {key_tile_text(visited_of_step(context), lane.operation->kv_tile,
-                                                                         ceil_div(problem.seq_kv, tile.block_kv))}));
+                                                                         ceil_div(problem.seq_kv, tile.block_kv), masked)}));
   }
   return title;
 }
@@ -265,12 +269,10 @@ void draw_chosen_row(StageContext& context) {
 
 }  // namespace
 
-std::string key_tile_text(const std::vector<std::int32_t>& visited, std::int32_t tile, std::int64_t all) {
+std::string key_tile_text(const std::vector<std::int32_t>& visited, std::int32_t tile, std::int64_t all, bool masked) {
   const auto place = std::find(visited.begin(), visited.end(), tile) - visited.begin() + 1;
   const auto count = static_cast<std::int64_t>(visited.size());
-  // A block of a product works on one tile of all; its place among them says more.
-  if (count == all || count <= 1)
-    return fill_in("{} ({}/{})", {std::to_string(tile), std::to_string(tile + 1), std::to_string(all)});
+  if (count == all || !masked) return fill_in("{} ({}/{})", {std::to_string(tile), std::to_string(tile + 1), std::to_string(all)});
   return fill_in(tr("{} ({} of {} visited, {} in all)"),
                  {std::to_string(tile), std::to_string(place), std::to_string(count), std::to_string(all)});
 }
