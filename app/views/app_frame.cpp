@@ -70,7 +70,7 @@ LayoutShares shown_shares(LayoutShares shares, const View& view, float height) {
   if (height <= 0) return shares;
   // SM rows are many, and twice as many in Race.
   const float scale = view.theme->scale, sms = view.playback.race || view.measured.probe != nullptr ? 170 : 110, upper = 525;
-  constexpr float race_launches = 74;
+  constexpr float race_launches = 44;
   if (view.workspace->by_sm)
     shares.bottom += std::clamp(height - upper * scale - shares.bottom * height, 0.0F, sms * scale) / height;
   else if (view.playback.race)

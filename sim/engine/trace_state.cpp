@@ -153,7 +153,8 @@ void RecordedTrace::add_slots(TraceState& state, const SmIndex& index) const {
       if (intervals[i].end > state.cycle) {
         slot.arriving = true;
         const bool loads = intervals[i].kind == OpKind::load;
-        slot.progress = loads ? crossing(state.cycle, intervals[i].end, intervals[i].streams) : part(state.cycle, intervals[i].start, intervals[i].end);
+        slot.progress = loads ? crossing(state.cycle, intervals[i].end, intervals[i].streams)
+                              : part(state.cycle, intervals[i].start, intervals[i].end);
         // A load overwrites what was there; an operation works on it.
         slot.valid = !loads && after - first > 1;
       }

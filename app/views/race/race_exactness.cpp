@@ -90,7 +90,10 @@ void draw_exactness(const View& view, const Rect& rect, const StageMetrics& metr
   const std::string first = translated(view.lanes.front().simulation->info->title);
   const std::string second = translated(view.lanes.back().simulation->info->title);
   const Rect line = {{rect.min.x + pad, rect.min.y + 2 * scale}, {rect.max.x - pad, rect.min.y + 2 * scale + metrics.small_line}};
-  for (const std::string& text : exactness_sentences(exact, first, second)) {
+  const std::vector<std::string> sentences = exactness_sentences(exact, first, second);
+  hit_area("same answer", line);
+  item_tooltip(theme, sentences.back(), sentences.front());
+  for (const std::string& text : sentences) {
     if (text_width(theme.ui_small, text) > line.width()) continue;
     draw_text(list, theme.ui_small, line, exact.same_answer() ? theme.good : theme.bad, text, Align::center);
     break;
@@ -102,7 +105,7 @@ void draw_exactness(const View& view, const Rect& rect, const StageMetrics& metr
   const std::array pictures = {Picture{say(tr("O: {}"), first), short_title(view.lanes.front()), &exact.first},
                                Picture{say(tr("O: {}"), second), short_title(view.lanes.back()), &exact.second},
                                Picture{say(tr("Difference, at most {}"), error_text(exact.between)),
-                                       say(tr("Difference {}"), error_text(exact.between)), &exact.first, &exact.second}};
+                                       say(tr("± {}"), error_text(exact.between)), &exact.first, &exact.second}};
   for (std::size_t i = 0; i < pictures.size(); ++i) {
     const CellSpan x = cell_span(line.min.x, line.max.x + metrics.gap, static_cast<int>(pictures.size()), static_cast<int>(i));
     const Rect title = {{x.begin, line.max.y}, {x.end - metrics.gap, line.max.y + metrics.small_line}};

@@ -97,7 +97,7 @@ struct ScorePlot {
 ScorePlot score_plot(const Theme& theme, const SoftmaxFigures& figures, const Rect& area) {
   ScorePlot plot;
   const float axis = text_width(theme.mono_tiny, "−00.0") + 3 * theme.scale, line = theme.mono_tiny->FontSize + 2 * theme.scale;
-  const bool with_keys = area.height() > 3 * line;
+  const bool with_keys = area.height() > 2.6F * line;
   plot.bars = {{area.min.x + axis, area.min.y}, {area.max.x, area.max.y - (with_keys ? line : 0)}};
   plot.shown = shown_keys(figures, static_cast<std::int64_t>(plot.bars.width() / (least_bar_width * theme.scale)));
   if (!plot.shown.whole) {
@@ -459,7 +459,7 @@ void draw_softmax_panel(const View& view, Commands& commands) {
   const float room = whole - (kernel_rows > 0 ? kernel_rows + gap : 0);
   const float line_height =
       std::floor(std::clamp((room - footer) * 0.4F / std::max(1.0F, count) - gap, smallest, theme.row_height));
-  draw_scores(view, figures, std::clamp(room - count * (line_height + gap) - footer - gap, 30 * theme.scale, 260 * theme.scale));
+  draw_scores(view, figures, std::max(room - count * (line_height + gap) - footer - gap, 30 * theme.scale));
   std::optional<Tensor> under_mouse;
   for (const Statistic& line : lines) {
     const bool clicked = draw_statistic(theme, line, line_height);

@@ -211,7 +211,7 @@ std::string operation_text(const Simulation& simulation, const Operation& operat
   std::string text(listing[operation.line - 1U].text);
   // A line can stand for far more than it says, and then takes most of a launch.
   if (!moves_tile(operation.kind) && beside_is_telling(operation.instructions))
-    text.append(operation.trips > 0 ? tr(" + shuffles between threads") : tr(" + set-up"));
+    text.append(operation.trips > 0 ? tr(" + shuffles") : tr(" + set-up"));
   return text;
 }
 

@@ -43,7 +43,7 @@ void draw_name(ImDrawList* list, ImFont* font, float size, const Rect& rect, ImU
 
 float lane_name_size(const ImFont* font, float lane_height) {
   constexpr float least_part = 0.5F, hangul_line = 0.95F;  // Korean syllables fill their line
-  const float size = std::min(font->FontSize, lane_height / hangul_line);
+  const float size = std::min(font->FontSize, lane_height / (language_in_use() != nullptr ? hangul_line : name_line));
   return size >= least_part * font->FontSize ? size : 0;
 }
 

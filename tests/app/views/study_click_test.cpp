@@ -29,8 +29,8 @@ ImGuiID within(ImGuiID outer, const char* label) {
 /// The first place of the middle panel, row by row, where the pointer is over item `id`.
 std::optional<ImVec2> place_of(WindowScript& script, ImGuiID id) {
   const Rect area = script.frame().layout().alone;
-  for (float y = area.min.y + 4; y < area.max.y; y += 9)
-    for (float x = area.min.x + 12; x < area.max.x; x += 24) {
+  for (float y = area.min.y + 4; y < area.max.y; y += 12)
+    for (float x = area.min.x + 12; x < area.max.x; x += 40) {
       script.hover(x, y);
       if (ImGui::GetCurrentContext()->HoveredId == id) return ImVec2(x, y);
     }
