@@ -228,7 +228,9 @@ void draw_bars_caption(ImDrawList* list, const Theme& theme, const SoftmaxFigure
   }
   draw_text(list, theme.ui_small, {rect.min, {right, rect.max.y}}, theme.text_faint,
             only_tile ? first_that_fits(theme.ui_small, right - rect.min.x,
-                                        {tr("this tile's scores, right: all so far"), tr("this tile, right: all")})
+                                        {figures.current_end > figures.current_begin ? tr("this tile's scores, right: all so far")
+                                                                                     : tr("part of the row, right: all so far"),
+                                         tr("right: all so far")})
                       : std::string(bars_caption(figures.parts)));
 }
 

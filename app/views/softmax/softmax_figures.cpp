@@ -65,7 +65,12 @@ ScoreRange shown_keys(const SoftmaxFigures& figures, std::int64_t most) {
   const auto count = static_cast<std::int64_t>(figures.bars.size());
   const std::int64_t begin = std::clamp<std::int64_t>(figures.current_begin - figures.first_key, 0, count);
   const std::int64_t end = std::clamp<std::int64_t>(figures.current_end - figures.first_key, begin, count);
-  if (count <= most || begin == end) return {0, count, true};
+  if (count <= most) return {0, count, true};
+  if (begin == end) {  // between tiles: the keys that come next, or at the end the last ones
+    const std::int64_t next =
+        std::clamp<std::int64_t>(figures.seen - figures.first_key, 0, count - std::max<std::int64_t>(most, 1));
+    return {next, next + std::max<std::int64_t>(most, 1), false};
+  }
   return {begin, end, false};
 }
 

@@ -40,7 +40,8 @@ struct ScoreRange {
   std::int64_t begin = 0, end = 0;
   bool whole = true;
 };
-/// Returns which of the row's keys have a bar where there is room for `most`: all of them, or this tile's.
+/// Returns which of the row's keys have a bar where there is room for `most`: all of them, or this tile's, or as many as fit where
+/// there is no tile.
 ScoreRange shown_keys(const SoftmaxFigures& figures, std::int64_t most);
 
 /// How many keys have a score in each of equal bins: of those seen so far, this tile included, and of this tile.

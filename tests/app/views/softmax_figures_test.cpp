@@ -30,7 +30,11 @@ TEST_CASE("scores: every key has its bar where there is room, else this tile's k
   CHECK_FALSE(range.whole);
   CHECK(range.begin == 128);
   CHECK(range.end == 256);
-  CHECK(shown_keys(row_of(4096, 0, 0), 150).whole);  // no tile yet
+  const ScoreRange before = shown_keys(row_of(4096, 0, 0), 150), after = shown_keys(row_of(4096, 4096, 4096), 150);
+  CHECK(before.begin == 0);
+  CHECK(before.end == 150);
+  CHECK(after.begin == 4096 - 150);
+  CHECK(after.end == 4096);
 }
 
 TEST_CASE("scores: the distribution counts each key seen so far once, and no masked or later one") {
