@@ -81,20 +81,8 @@ Status run_render(const CommandLine& line, std::FILE* out, std::FILE* err, const
   return Done{};
 }
 
-/// Returns the window's default problem: small enough to show every number, with one block per SM, so that stepping follows one
-/// block to its end.
-CommandLine with_opening_problem(CommandLine line) {
-  const bool sized = line.seq || line.seq_kv || line.head_dim || line.block_q || line.block_kv;
-  const bool has_matrix = !line.q_file.empty() || !line.k_file.empty() || !line.v_file.empty();
-  if (sized || has_matrix || line.algorithm != "flash2" || line.gpu != "toy") return line;
-  line.seq = 16;
-  line.head_dim = line.block_q = line.block_kv = 4;
-  if (!line.blocks_per_sm) line.blocks_per_sm = 1;
-  return line;
-}
-
 Result<int> open_window(const CommandLine& line, const Screens& screens) {
-  auto request = make_request(with_opening_problem(line));
+  auto request = make_request(line);
   if (!request) return request.error();
   WindowOptions options = window_options(line);
   options.request = std::move(request->simulation);

@@ -67,10 +67,12 @@ void join_columns(Layout& layout, float scale) {
 }  // namespace
 
 float scale_of_window(float width, float height) {
-  constexpr float usual_width = 1280, usual_height = 720, least = 0.6F, steps = 20;
-  const float fits = std::min(width / usual_width, height / usual_height);
+  constexpr float least_width = 1280, least_height = 720, design_width = 1600, design_height = 900;
+  constexpr float least = 0.6F, most = 2, steps = 20;
+  const float larger = std::min(width / design_width, height / design_height);
+  const float fits = larger > 1 ? 1 + (larger - 1) / 2 : std::min(1.0F, std::min(width / least_width, height / least_height));
   // The small number absorbs rounding.
-  return std::clamp(std::floor(fits * steps + 1e-3F) / steps, least, 1.0F);
+  return std::clamp(std::floor(fits * steps + 1e-3F) / steps, least, most);
 }
 
 Layout compute_layout(float width, float height, float scale, const LayoutShares& shares, bool present) {

@@ -43,8 +43,8 @@ struct Layout {
   std::array<Rect, 4> splitters;  // by Splitter; empty if not shown
 };
 
-/// Returns the scale of a window in points: 1 from 1280x720 up, smaller below, at least 0.6, which is still readable. It changes in
-/// steps of 1/20, because each step bakes the fonts again.
+/// Returns the scale of a window in points: 1 from 1280x720 to 1600x900, smaller below, at least 0.6, which is still readable. In a
+/// larger window text takes half of what is more. It changes in steps of 1/20, because each step bakes the fonts again.
 float scale_of_window(float width, float height);
 
 /// Computes every panel's rectangle. While presenting there is no top bar.

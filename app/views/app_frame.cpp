@@ -38,6 +38,11 @@ const PanelInfo* find_panel(std::string_view id) {
   return nullptr;
 }
 
+/// Returns true where one panel has all the room: a maximised one, or a view about the whole run, which has no step.
+bool has_whole_window(const View& view) {
+  return !view.workspace->alone.empty() || view.workspace->center != CenterView::stage;
+}
+
 /// Returns true for panels that can scroll.
 bool scrolls(std::string_view id) {
   return id == "listing" || id == "softmax" || id == "traffic" || id == "what_if" || id == "fit" || id == "validate";
@@ -287,10 +292,10 @@ void AppFrame::draw_window(const View& view, Commands& commands) {
   if (!view.workspace->present) draw_top_bar(layout_.top_bar, view, commands, options_.languages);
   const std::vector<Place> places = places_of(view);
   for (const Place& place : places) draw_frame(place.frame);
-  draw_frame(view.workspace->alone.empty() ? layout_.bottom : layout_.transport);
+  draw_frame(has_whole_window(view) ? layout_.transport : layout_.bottom);
   for (const Place& place : places)
     if (!view.lanes.empty()) draw_place(place, view, commands);
-  if (view.workspace->alone.empty()) {
+  if (!has_whole_window(view)) {
     if (!view.lanes.empty()) draw_panel("timeline", layout_.timeline, view, commands);
     draw_splitters(view);
   }
@@ -312,6 +317,7 @@ void AppFrame::say_missing_fonts() const {
 
 std::vector<AppFrame::Place> AppFrame::places_of(const View& view) const {
   if (!view.workspace->alone.empty()) return {{view.workspace->alone, layout_.alone, layout_.alone}};
+  if (has_whole_window(view)) return {{"stage", layout_.alone, layout_.alone}};
   std::vector<Place> places = {{"stage", layout_.stage, layout_.stage}};
   if (layout_.one_column)
     places.push_back({view.workspace->side, {layout_.side_tabs.min, layout_.listing.max}, layout_.listing});
@@ -324,7 +330,7 @@ std::vector<AppFrame::Place> AppFrame::places_of(const View& view) const {
 
 std::string_view AppFrame::panel_under_mouse(const View& view) const {
   const ImVec2 mouse = ImGui::GetIO().MousePos;
-  if (layout_.timeline.contains(mouse)) return "timeline";
+  if (!has_whole_window(view) && layout_.timeline.contains(mouse)) return "timeline";
   for (const Place& place : places_of(view))
     if (place.frame.contains(mouse)) return place.panel;
   return "stage";

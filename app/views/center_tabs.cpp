@@ -26,11 +26,12 @@ void draw_bound(const Rect& rect, const View& view) {
   const NextLimit* limit = view.studies->limit && view.studies->limit->outcome.done() ? view.studies->limit.get() : nullptr;
   const double tensor = run.utilisation[static_cast<std::size_t>(Bound::tensor)];
   const double busy = run.utilisation[static_cast<std::size_t>(run.bound)];
-  const std::string alone = say(tr("Bottleneck: {}"), bound_name(run.bound));
+  const std::string alone = bottleneck_text(run.bound, limit);
   const std::string now = run.bound == Bound::latency ? alone : alone + say(tr(" ({} busy)"), format_percent(busy));
   std::vector<std::string> texts = {now, alone};
   if (limit != nullptr) {
-    const std::string without = say(tr(". Without it: {}"), speed_text(limit->outcome.time_ns, limit->before_ns));
+    const std::string without = limit->decides() ? say(tr(". Without it: {}"), speed_text(limit->outcome.time_ns, limit->before_ns))
+                                                 : ". " + next_limit_text(*limit);
     texts.insert(texts.begin(), {now + ". " + next_limit_text(*limit), now + without, alone + without});
   }
   for (const std::string& text : texts) {

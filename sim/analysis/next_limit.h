@@ -11,6 +11,9 @@ struct NextLimit {
   Outcome outcome;                 // the run without this bottleneck: its time and its next bottleneck
   /// Returns the relative change of the time: -0.38 is 38 % shorter.
   double change() const { return before_ns > 0 ? outcome.time_ns / before_ns - 1 : 0; }
+  /// Whether it alone decides the time. Where lifting it saves little, other limits are as close, and it is only the busiest.
+  bool decides() const { return change() <= -least_saved; }
+  static constexpr double least_saved = 0.05;
 };
 
 /// Returns `gpu` with one resource infinitely fast. For latency, all latencies and the costs of starting launches and blocks are 0.

@@ -154,7 +154,7 @@ void Machine::record(int sm, const Resident& block, const Interval& interval, st
   recorder_.interval(sm, noted, operation.tile, operation.iteration, has_ring ? operation.ring : 0, slot);
 }
 
-void Machine::record_compute(int sm_index, const Resident& block, double start, double end) {
+void Machine::record_compute(int sm_index, const Resident& block, double start, double end, double streams) {
   const Sm& sm = sms_[static_cast<std::size_t>(sm_index)];
   const ScheduledOp op = block.stream->compute[block.next_compute];
   const OpClass& c = builder_.op_class(op.number());
@@ -164,6 +164,7 @@ void Machine::record_compute(int sm_index, const Resident& block, double start, 
   interval.ready = block.next_compute == 0 ? block.start : block.compute_end;
   interval.unit = c.unit;
   if (c.timing.store) interval.bytes = c.bytes;
+  interval.streams = static_cast<float>(streams);
   // A wait can have several causes in sequence; report the longest one.
   constexpr WaitCause by_server[] = {WaitCause::tensor, WaitCause::exp, WaitCause::fp32};
   const auto server = static_cast<std::size_t>(c.timing.server);
@@ -280,6 +281,7 @@ void Machine::land(int sm, Resident& block, double time, std::uint32_t at, Trans
       interval.cause = access.after == OperationStream::at_once ? block.start_cause : WaitCause::buffer;
     interval.bytes = builder_.op_class(access.op_class).bytes;
     interval.hbm_bytes = transfer.hbm_bytes;
+    interval.streams = static_cast<float>(transfer.streams);
     record(sm, block, interval, block.stream->op_of_load[at]);
   }
   block.issued = time;
@@ -295,7 +297,7 @@ void Machine::store(int sm, Resident& block, double time) {
   // The tile is staged through shared memory first, so it leaves from the middle of the operation on.
   const double landed = transfer.end + (builder_.instructions_wait() ? timing.duration / 2 : 0);
   block.drained = std::max(block.drained, landed);
-  if (block.focused) record_compute(sm, block, time, landed);
+  if (block.focused) record_compute(sm, block, time, landed, transfer.streams);
   const std::uint32_t at = block.next_compute++;
   Sm& owner = sms_[static_cast<std::size_t>(sm)];
   const double duration = timing.duration + crowded(owner, block, timing, time);

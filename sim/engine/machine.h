@@ -183,7 +183,8 @@ class Machine {
       block.issue_rate = issued * warps_a_scheduler_[static_cast<std::size_t>(&block - block.block)] / duration;
   }
   void record(int sm, const Resident& block, const Interval& interval, std::int32_t op);
-  void record_compute(int sm, const Resident& block, double start, double end);
+  /// `streams` is that of a store.
+  void record_compute(int sm, const Resident& block, double start, double end, double streams = 0);
   /// Occupies the pipes of an SM for an operation that starts at `start`.
   static void take_pipes(Sm& sm, const OpTiming& timing, double start) {
     for (std::size_t i = 0; i < timing.work.size(); ++i) sm.free[1 + i] = std::max(sm.free[1 + i], start) + timing.work[i];

@@ -167,7 +167,8 @@ inline MemorySystem::L2Read MemorySystem::read_l2(int side, double cycle, const 
     ledger_.add(op.launch, op.tensor, Link::hbm_read, op.line, access.hbm_read_bytes, device_);
   }
   const double served = std::max(l2_end, cross(side, cycle, access.crossed_bytes));
-  return {served, hbm_end, access.crossed_bytes != 0 ? far_latency_ : near_latency_, access.hbm_read_bytes};
+  return {served, hbm_end, access.crossed_bytes != 0 ? far_latency_ : near_latency_, access.hbm_read_bytes,
+          std::max(l2_cycles, static_cast<double>(access.hbm_read_bytes) * hbm_read_cycles_per_byte_)};
 }
 
 Transfer MemorySystem::load(int sm, double cycle, const ScheduledAccess& where, const BlockOrigin& origin) {
@@ -182,8 +183,9 @@ Transfer MemorySystem::load(int sm, double cycle, const ScheduledAccess& where, 
   const L2Read read = read_l2(sides_[static_cast<std::size_t>(sm)], cycle, op, tile);
   Transfer transfer = finish(cycle, port_end, read.served, read.hbm_end, read.latency);
   transfer.hbm_bytes = read.hbm_bytes;
-  recorder_.operation(where.op_class, port_end - port_cycles, port_end, transfer.end);
-  if (transfer.hbm_bytes != 0) recorder_.traffic(transfer.end, op.tensor, Link::hbm_read, transfer.hbm_bytes);
+  transfer.streams = std::max(port_cycles, read.streams);
+  recorder_.operation(where.op_class, port_end - port_cycles, port_end, transfer.end, transfer.streams);
+  if (transfer.hbm_bytes != 0) recorder_.traffic(transfer.end, op.tensor, Link::hbm_read, transfer.hbm_bytes, transfer.streams);
   if (cache_) {
     if (cache_->any_evicted()) write_back(cycle, op.launch);
     recorder_.l2_after(cycle, cache_->resident(), cache_->dirty());
@@ -224,7 +226,7 @@ Transfer MemorySystem::store(int sm, double cycle, const ScheduledAccess& where,
   serve(l2_read_free_, cycle, bytes * l2_beside_cycles_per_byte_);
   port_busy_ += port_cycles;
   l2_write_busy_ += l2_cycles;
-  double hbm_end = 0;
+  double hbm_end = 0, streams = std::max(port_cycles, l2_cycles);
   if (cache_) {
     const int side = sides_[static_cast<std::size_t>(sm)];
     recorder_.l2_before(cycle, cache_->resident(), cache_->dirty());
@@ -237,13 +239,15 @@ Transfer MemorySystem::store(int sm, double cycle, const ScheduledAccess& where,
     const double hbm_cycles = bytes * hbm_write_cycles_per_byte_;
     hbm_busy_ += hbm_cycles;
     hbm_bytes_ += bytes;
+    streams = std::max(streams, hbm_cycles);
     hbm_end = serve(hbm_free_, std::max(cycle, hbm_end), hbm_cycles) + hbm_latency_;
   }
-  const Transfer transfer = finish(cycle, port_end, l2_end, hbm_end, near_latency_);
-  recorder_.operation(where.op_class, port_end - port_cycles, port_end, transfer.end);
+  Transfer transfer = finish(cycle, port_end, l2_end, hbm_end, near_latency_);
+  transfer.streams = streams;
+  recorder_.operation(where.op_class, port_end - port_cycles, port_end, transfer.end, transfer.streams);
   if (!cache_) {
     ledger_.add(op.launch, op.tensor, Link::hbm_write, op.line, op.bytes, device_);
-    recorder_.traffic(transfer.end, op.tensor, Link::hbm_write, op.bytes);
+    recorder_.traffic(transfer.end, op.tensor, Link::hbm_write, op.bytes, transfer.streams);
   }
   return transfer;
 }

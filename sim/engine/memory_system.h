@@ -30,6 +30,7 @@ namespace tilescope {
 /// The result of one load or store.
 struct Transfer {
   double end = 0;                     // when it has landed
+  double streams = 0;                 // its last cycles, in which its bytes cross the slowest link on its way
   std::int64_t hbm_bytes = 0;         // bytes read from HBM for it
   WaitCause limit = WaitCause::data;  // what limited it: data (latency alone), l2 or hbm (bandwidth)
 };
@@ -83,6 +84,7 @@ class MemorySystem {
     double hbm_end = 0;  // when the last byte has arrived from HBM
     double latency = 0;
     std::int64_t hbm_bytes = 0;
+    double streams = 0;  // of its cycles, those in which its own bytes cross
   };
   L2Read read_l2(int side, double cycle, const OpClass& op, const TileRef& tile);
   /// Loads a tile from another device, over the link.

@@ -148,7 +148,7 @@ void Recorder::come_near(std::size_t bin) {
   near_counts_ = counts_[bin].data();
 }
 
-void Recorder::operation_slowly(std::uint32_t op_class, double start, double busy_end, double end) {
+void Recorder::operation_slowly(std::uint32_t op_class, double start, double busy_end, double end, double streams) {
   const std::size_t bin = bin_of(end);
   if (!data_.exact && op_class < counted_classes) {
     come_near(bin);
@@ -159,7 +159,7 @@ void Recorder::operation_slowly(std::uint32_t op_class, double start, double bus
   }
   const OpClass& op = builder_.op_class(op_class);
   busy(op.unit, start, busy_end, busy_end == end ? bin : bin_of(busy_end));
-  for_each_flow(op, [&](Tensor tensor, Link link, std::int64_t bytes) { add(bin, end, tensor, link, bytes); });
+  for_each_flow(op, [&](Tensor tensor, Link link, std::int64_t bytes) { add(bin, end, tensor, link, bytes, streams); });
 }
 
 void Recorder::spread_counts() {
@@ -175,9 +175,10 @@ void Recorder::spread_counts() {
     }
 }
 
-void Recorder::event(double time, Tensor tensor, Link link, std::int64_t bytes) {
+void Recorder::event(double time, Tensor tensor, Link link, std::int64_t bytes, double streams) {
   if (data_.traffic.size() >= most_events) return drop_events();
-  data_.traffic.push_back({time, bytes, tensor, link});
+  data_.traffic.push_back({time, bytes, tensor, link, static_cast<float>(streams)});
+  data_.longest_stream = std::max(data_.longest_stream, streams);
 }
 
 void Recorder::note_l2(double time, const TensorBytes& resident, const TensorBytes& dirty) {

@@ -43,18 +43,18 @@ class Recorder {
   /// Records an interval. `slot` is the tile that the operation writes or a store reads; `ring` is its buffer.
   void interval(int sm, const Interval& interval, const TileRef& tile, std::int32_t iteration, std::int32_t ring, Slot slot);
 
-  /// Adds an operation that occupies its unit from `start` to `busy_end` and whose bytes have moved by `end`.
-  /// A compute operation ends when its unit is free; a load or a store lands after it has left the SM's port.
-  void operation(std::uint32_t op_class, double start, double busy_end, double end) {
+  /// Adds an operation that occupies its unit from `start` to `busy_end` and whose bytes move in the last `streams` cycles before
+  /// `end`. A compute operation ends when its unit is free; a load or a store lands after it has left the SM's port.
+  void operation(std::uint32_t op_class, double start, double busy_end, double end, double streams = 0) {
     if (start >= near_begin_ && end < near_end_ && op_class < counted_classes)
       ++near_counts_[op_class];
     else
-      operation_slowly(op_class, start, busy_end, end);
+      operation_slowly(op_class, start, busy_end, end, streams);
   }
   /// Returns whether operations from `start` to `end` lie in the bin of the last one, so that counting them is enough.
   bool is_near(double start, double end) const { return start >= near_begin_ && end < near_end_; }
   void count_near(std::uint32_t op_class, std::uint32_t count) { near_counts_[op_class] += count; }
-  void traffic(double time, Tensor tensor, Link link, std::int64_t bytes);
+  void traffic(double time, Tensor tensor, Link link, std::int64_t bytes, double streams = 0);
   /// Record the contents of the L2 before and after an access at `time`.
   void l2_before(double time, const TensorBytes& resident, const TensorBytes& dirty) {
     if (time >= l2_end_) fill_l2(bin_of(time), resident, dirty);
@@ -74,15 +74,15 @@ class Recorder {
   }
   std::size_t grow(double time);
   void merge_bins();
-  void operation_slowly(std::uint32_t op_class, double start, double busy_end, double end);
+  void operation_slowly(std::uint32_t op_class, double start, double busy_end, double end, double streams);
   void come_near(std::size_t bin);
   void spread_counts();
-  void add(std::size_t bin, double time, Tensor tensor, Link link, std::int64_t bytes);
+  void add(std::size_t bin, double time, Tensor tensor, Link link, std::int64_t bytes, double streams);
   /// `last` is the bin of `end`.
   void busy(Unit unit, double start, double end, std::size_t last);
   void fill_l2(std::size_t bin, const TensorBytes& resident, const TensorBytes& dirty);
   void note_l2(double time, const TensorBytes& resident, const TensorBytes& dirty);
-  void event(double time, Tensor tensor, Link link, std::int64_t bytes);
+  void event(double time, Tensor tensor, Link link, std::int64_t bytes, double streams);
   void drop_events();
   void narrow_focus();
 
@@ -104,13 +104,13 @@ class Recorder {
   TensorBytes noted_resident_{}, noted_dirty_{};
 };
 
-inline void Recorder::add(std::size_t bin, double time, Tensor tensor, Link link, std::int64_t bytes) {
+inline void Recorder::add(std::size_t bin, double time, Tensor tensor, Link link, std::int64_t bytes, double streams) {
   data_.bins.traffic[bin][tensor.index()][static_cast<std::size_t>(link)] += bytes;
-  if (data_.exact) event(time, tensor, link, bytes);
+  if (data_.exact) event(time, tensor, link, bytes, streams);
 }
 
-inline void Recorder::traffic(double time, Tensor tensor, Link link, std::int64_t bytes) {
-  add(bin_of(time), time, tensor, link, bytes);
+inline void Recorder::traffic(double time, Tensor tensor, Link link, std::int64_t bytes, double streams) {
+  add(bin_of(time), time, tensor, link, bytes, streams);
 }
 
 }  // namespace tilescope

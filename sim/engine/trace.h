@@ -60,6 +60,7 @@ struct Interval {
   OpKind kind = OpKind::barrier;
   Unit unit = Unit::sync;
   WaitCause cause = WaitCause::none;
+  float streams = 0;           // of a transfer: its last cycles, in which its bytes cross; before them it waits
   std::int64_t bytes = 0;      // on l2_to_sm or sm_to_l2
   std::int64_t hbm_bytes = 0;  // part of `bytes` read from HBM
 };
@@ -80,7 +81,7 @@ struct TimeBins {
 struct TileInFlight {
   TileRef tile;
   bool to_sm = true;    // false: a store
-  double progress = 0;  // 0: leaves, 1: has arrived
+  double progress = 0;  // share of its bytes that have crossed; 0 while it waits for latency or for other transfers
   std::int32_t sm = 0;
   Slot slot = Slot::none;
   std::int64_t bytes = 0, hbm_bytes = 0;
@@ -93,9 +94,9 @@ struct SlotState {
   std::int32_t run = 0;   // the resident block that owns it
   bool valid = false;     // holds data
   bool arriving = false;  // is being filled
-  double progress = 0;
-  TileRef tile;          // the tile that it holds or receives
-  std::int32_t op = -1;  // the operation of the run that fills it
+  double progress = 0;    // of a load: share of its bytes that have landed; else of the operation's time
+  TileRef tile;           // the tile that it holds or receives
+  std::int32_t op = -1;   // the operation of the run that fills it
 };
 
 struct SmState {
@@ -114,7 +115,7 @@ struct TraceState {
   std::vector<SmState> sms;
   std::vector<TileInFlight> flights;  // of all focused SMs
   std::vector<SlotState> slots;       // of the step's SM
-  TrafficTable traffic{};             // up to this moment; interpolated unless `traffic_exact`
+  TrafficTable traffic{};             // up to this moment, with the share of each flight that has crossed; exact when `traffic_exact`
   bool traffic_exact = true;
   std::array<std::int64_t, most_tensors> l2_resident{}, l2_dirty{};
   bool operator==(const TraceState&) const;

@@ -43,10 +43,11 @@ struct FocusedSm {
 
 /// Bytes that crossed a link at a moment.
 struct TrafficEvent {
-  double time = 0;
+  double time = 0;  // its last byte has crossed
   std::int64_t bytes = 0;
   Tensor tensor;
   Link link = Link::hbm_read;
+  float streams = 0;  // cycles before that in which its bytes cross, evenly
 };
 
 /// The change of the L2's contents by one access.
@@ -65,6 +66,7 @@ struct TraceData {
   std::vector<FocusedSm> focus;
   bool exact = true;  // `traffic` and `l2` hold every event
   std::vector<TrafficEvent> traffic;
+  double longest_stream = 0;  // cycles, of those events
   std::vector<L2Event> l2;
   TrafficTable total{};
 };

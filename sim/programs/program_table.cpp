@@ -148,7 +148,8 @@ Result<Occupancy> occupancy(const TileProgram& program, const LaunchSpec& launch
     return refuse("tile {}x{} at head_dim {} {}: use a smaller {} or {}", program.tile().block_q, program.tile().block_kv,
                   program.problem().head_dim, why, Setting::block_q, Setting::block_kv);
 
-  if (needs.has_products && gpu.product_flops_per_cycle(needs.instruction) <= 0)
+  // A rate of 0 of mma.sync is a resource that takes no time; of wgmma it is one that is not there.
+  if (needs.has_products && needs.instruction == ProductInstruction::wgmma && gpu.product_flops_per_cycle(needs.instruction) <= 0)
     return refuse("the products of {} are made by wgmma, which {} does not have: use an H100 or an H200", launch.name, gpu.id);
 
   const auto fits = [](double available, std::int64_t each) {

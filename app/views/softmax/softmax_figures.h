@@ -35,6 +35,22 @@ struct SoftmaxFigures {
   bool checked = false;                // compared with float64
 };
 
+/// A range of SoftmaxFigures::bars.
+struct ScoreRange {
+  std::int64_t begin = 0, end = 0;
+  bool whole = true;
+};
+/// Returns which of the row's keys have a bar where there is room for `most`: all of them, or this tile's, or as many as fit where
+/// there is no tile.
+ScoreRange shown_keys(const SoftmaxFigures& figures, std::int64_t most);
+
+/// How many keys have a score in each of equal bins: of those seen so far, this tile included, and of this tile.
+struct ScoreSpread {
+  std::vector<std::int64_t> seen, tile;
+};
+/// Limits  masked and skipped keys count nowhere; low < high
+ScoreSpread score_spread(const SoftmaxFigures& figures, float low, float high, int bins);
+
 /// Caches what stays equal between steps of one block.
 class SoftmaxReader {
  public:

@@ -201,7 +201,7 @@ void draw_cell(StageContext& context, const TensorBox& box, const TensorShape& t
   const Rect rect = {{x.begin, y.begin}, {x.end - (box.shown_cols > 1 ? std::min(gap, 1.0F) : 0), y.end - gap}};
   const CellLook look = look_of(tensor, cell, context.lane.state.cycle, crossed);
   const float strength = context.emphasis(box.tensor);
-  const bool glows = flight && (!flight->to_sm || flight->progress < 0.6);
+  const bool glows = flight && flight->progress > 0;
   context.quads.add({.min = rect.min,
                      .max = rect.max,
                      .radius = context.px(std::min(3.0F, 0.25F * rect.height())),
@@ -263,7 +263,7 @@ void draw_absent(StageContext& context, const TensorBox& box, const TensorShape&
                           : Rect{{upper.min.x, box.cells.min.y}, {upper.max.x, box.cells.max.y}};
   if (both && text_width(theme.ui_small, tr("Never stored")) <= upper.width())
     draw_text(context.list, theme.ui_small, upper, theme.text_dim, tr("Never stored"), Align::center);
-  const std::string saved = fill_in(tr("a {} tensor"), {format_capacity(tensor.layout.bytes())});
+  const std::string saved = fill_in(tr("{} if stored"), {format_capacity(tensor.layout.bytes())});
   const std::string shorter = format_capacity(tensor.layout.bytes());
   const std::string& shown = text_width(theme.ui_small, saved) <= lower.width() ? saved : shorter;
   if (lower.height() >= line && text_width(theme.ui_small, shown) <= lower.width())
@@ -302,6 +302,22 @@ void draw_tensor(StageContext& context, const TensorBox& box, const TensorShape&
                          format_capacity(tensor.layout.bytes())}),
                 box.tensor);
   }
+}
+
+/// Says what HBM is, and its three bandwidths: nominal, usable, and the mean of this run.
+std::string hbm_text(const Simulation& run) {
+  const GpuSpec& gpu = run.request.gpu;
+  const double bytes = static_cast<double>((run.ledger.total(Link::hbm_read) + run.ledger.total(Link::hbm_write)).value);
+  const double seconds = run.time.value * 1e-9;
+  std::string text = tr("The GPU's main memory: large, and the farthest from the SMs.");
+  text.append("\n").append(fill_in(tr("Nominal: {}"), {format_bandwidth(gpu.hbm_bytes_per_second)}));
+  text.append("\n").append(fill_in(tr("Usable, reads and writes mixed: {} ({})"),
+                                   {format_bandwidth(gpu.hbm_rate().value * gpu.sm_clock_hz), format_rate(gpu.hbm_rate())}));
+  if (gpu.hbm_read_rate().value != gpu.hbm_rate().value)
+    text.append("\n").append(
+        fill_in(tr("Usable, reads only: {}"), {format_bandwidth(gpu.hbm_read_rate().value * gpu.sm_clock_hz)}));
+  if (seconds > 0) text.append("\n").append(fill_in(tr("Mean of this run: {}"), {format_bandwidth(bytes / seconds)}));
+  return text;
 }
 
 std::string capacity_text(double bytes) {
@@ -385,7 +401,11 @@ void draw_hbm(StageContext& context) {
     y += line + context.px(1);
   };
   write(theme.ui_bold, theme.text, "HBM");
-  write(theme.ui_small, theme.text_dim, format_rate(gpu.hbm_rate()));
+  const float hbm_top = y;
+  const std::string usable = format_bandwidth(gpu.hbm_rate().value * gpu.sm_clock_hz);
+  write(theme.ui_small, theme.text_dim,
+        context.alone ? usable : first_that_fits(theme.ui_small, label.width(), {fill_in(tr("{} usable"), {usable}), usable}));
+  if (y > hbm_top && context.hit({label.min, {label.max.x, y}})) context.tip("HBM", hbm_text(context.simulation()));
   if (problem.query_planes() > 1) {
     write(theme.ui_small, theme.text_dim,
           fill_in(tr("plane {} of {}"), {format_count(context.cache.history->plane() + 1), format_count(problem.query_planes())}));

@@ -119,9 +119,13 @@ TEST_CASE("layout: while presenting there is no top bar and the stage is larger"
   CHECK(presented.stage.height() > plain.stage.height());
 }
 
-TEST_CASE("layout: full size from 1280x720 up; smaller windows shrink in steps, to 0.6 at least") {
+TEST_CASE("layout: full size from 1280x720 up; smaller windows shrink to 0.6 at least, and larger ones have larger text") {
   CHECK(scale_of_window(1280, 720) == 1);
-  CHECK(scale_of_window(3840, 2160) == 1);
+  CHECK(scale_of_window(1600, 900) == 1);
+  CHECK(scale_of_window(1600, 1400) == 1);
+  CHECK(scale_of_window(1920, 1080) == doctest::Approx(1.1));
+  CHECK(scale_of_window(2560, 1440) == doctest::Approx(1.3));
+  CHECK(scale_of_window(3840, 2160) == doctest::Approx(1.7));
   CHECK(scale_of_window(1279, 720) == doctest::Approx(0.95));
   CHECK(scale_of_window(1024, 640) == doctest::Approx(0.8));
   CHECK(scale_of_window(1600, 540) == doctest::Approx(0.75));
