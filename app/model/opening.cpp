@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "app/model/mask_tables.h"
+
 namespace tilescope {
 
 namespace {
@@ -26,6 +28,15 @@ Result<Opening> opening_of(const WindowState& state, GpuLoader load_gpu) {
   Session::Start& start = opening.start;
   start.request.algorithm = state.algorithm;
   start.request.problem = state.problem;
+  MaskChoice& masking = start.request.masking;
+  masking.masks = state.masks;
+  masking.presets = state.presets;
+  masking.score = state.score;
+  if (!state.tables.empty()) {
+    auto tables = load_tables(state.tables);
+    if (!tables) return tables.error();
+    masking.tables = std::move(*tables);
+  }
   if (const Status settled = settle_program(start.request); !settled) return settled.error();
   start.request.tile = state.tile;
   start.request.blocks_per_sm = state.blocks_per_sm;
@@ -45,6 +56,7 @@ Result<Opening> opening_of(const WindowState& state, GpuLoader load_gpu) {
   start.center = state.center;
   start.language = state.language;
   start.load_gpu = load_gpu;
+  start.load_table = &load_table;
 
   std::vector<Command>& then = opening.then;
   if (const auto* step = std::get_if<WindowState::Step>(&state.position)) then.emplace_back(SeekStep{step->number});

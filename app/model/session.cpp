@@ -34,6 +34,7 @@ int background_threads(bool threads) {
 Session::State::State(Start start)
     : load_gpu(start.load_gpu),
       load_text(start.load_text),
+      load_table(start.load_table),
       first_step(start.step),
       worker(
           {start.threads, std::move(start.wake), [this](const Error& error) { workspace.notify(error); }, std::move(start.told)}),
@@ -151,6 +152,10 @@ void Session::State::tick(double seconds) {
     show_step();
     if (worker.take_finished(Queue::shown)) show_step();  // without threads, what was just asked for is there at once
   }
+  if (workspace.center == CenterView::mask) {
+    masks.ask(requested.request);
+    if (worker.take_finished(Queue::quick)) masks.ask(requested.request);
+  }
   measured.ask();
   // What the controls show may not be there yet; the studies are of what is on screen.
   if (!playback.empty()) studies.ask(workspace.center, playback.chosen().simulation, requested.good_request, requested.gpu_base);
@@ -196,6 +201,7 @@ SessionView Session::view() const {
   view.measured = s.measured.view();
   view.workspace = &s.workspace;
   view.studies = &s.study_view;
+  view.mask = s.masks.view();
   view.work = s.worker.view(Queue::shown);
   view.background_work = s.worker.view(Queue::background);
   return view;

@@ -29,7 +29,12 @@ enum class Setting : std::uint8_t {
   blocks_per_sm,
   key_order,
   suite,
-  set
+  set,
+  mask,
+  score,
+  preset,
+  table,
+  mask_block
 };
 
 /// "seq", "block_q": the name of a setting in JSON, and in a sentence that nobody has put into other words.

@@ -111,6 +111,21 @@ void draw_bars(ImDrawList* list, const Theme& theme, const SoftmaxFigures& figur
   }
 }
 
+/// Draws where the scores of this tile were before the change of scores: a line across each bar.
+void draw_before_change(ImDrawList* list, const Theme& theme, const SoftmaxFigures& figures, const Rect& area,
+                        const ScoreScale& scale) {
+  const auto count = static_cast<float>(figures.bars.size());
+  const float width = area.width() / count, thickness = std::max(1.0F, std::round(1.5F * theme.scale));
+  if (width < 3) return;
+  for (std::size_t i = 0; i < figures.before_change.size(); ++i) {
+    const float value = figures.before_change[i];
+    const auto bar = static_cast<float>(figures.current_begin - figures.first_key + static_cast<std::int64_t>(i));
+    if (!std::isfinite(value) || bar < 0 || bar >= count) continue;
+    const float x = area.min.x + bar * width, y = std::floor(area.max.y - scale.share(value) * area.height());
+    list->AddRectFilled({x, y}, {x + width - 1, y + thickness}, theme.text);
+  }
+}
+
 /// Draws the zero line, and the ends of the axis at the left.
 void draw_axis(ImDrawList* list, const Theme& theme, const Rect& area, const ScoreScale& scale) {
   const float zero = std::floor(area.max.y - scale.share(0) * area.height()), line = std::max(1.0F, std::floor(theme.scale));
@@ -169,6 +184,10 @@ void bar_tooltip(const Theme& theme, const SoftmaxFigures& figures, const Rect& 
   if (!std::isnan(value)) {
     body = say(figures.parts.bars.is(Meaning::probability) ? tr("weight {}") : tr("score {}"), format_value(value));
     add_line(body, current ? tr("in this tile") : key < figures.seen ? tr("in an earlier tile") : tr("not reached yet"));
+    if (const std::int64_t at = key - figures.current_begin;
+        current && at >= 0 && at < static_cast<std::int64_t>(figures.before_change.size()))
+      add_line(body, say(tr("score {} before the change"),
+                         format_value(static_cast<double>(figures.before_change[static_cast<std::size_t>(at)]))));
     if (std::isinf(value)) add_line(body, tr("Masked: this query does not see this key"));
   }
   for (const RowScore& score : figures.row.scores)
@@ -189,8 +208,13 @@ void draw_scores(const View& view, const SoftmaxFigures& figures, float height) 
                       theme.panel_border);
   if (area.height() < 8 || !figures.known || figures.bars.empty()) return;
   ScoreScale scale = scale_of(figures.bars);
+  if (!figures.before_change.empty()) {
+    const ScoreScale before = scale_of(figures.before_change);
+    scale.low = std::min(scale.low, before.low), scale.high = std::max(scale.high, before.high);
+  }
   if (figures.parts.bars.is(Meaning::probability)) scale.low = 0;
   draw_bars(list, theme, figures, area, scale);
+  draw_before_change(list, theme, figures, area, scale);
   draw_axis(list, theme, area, scale);
   const auto line = [&](const std::optional<float>& value, ImU32 color) {
     if (value && std::isfinite(*value))
