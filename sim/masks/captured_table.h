@@ -29,6 +29,7 @@ struct CapturedTable {
   std::vector<std::int32_t> integers;  // of an integer table; 0 and 1 of a boolean one
   std::vector<float> reals;            // of a real table
 
+  bool operator==(const CapturedTable&) const = default;
   std::int64_t elements() const { return static_cast<std::int64_t>(type == ValueType::real ? reals.size() : integers.size()); }
 };
 

@@ -1,6 +1,7 @@
 // Parses what was asked for, and makes masks of it.
 #include "sim/masks/mask_choice.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "sim/core/attention_problem.h"
@@ -77,6 +78,12 @@ Error error_of(const MaskFault& fault) {
   if (fault.text.empty()) return fault.error;
   constexpr std::size_t most_shown = 60;
   return refuse("{} '{}': {}", fault.where, printable(fault.text, most_shown), fault.error.sentence.text());
+}
+
+bool MaskChoice::operator==(const MaskChoice& other) const {
+  return masks == other.masks && presets == other.presets && score == other.score &&
+         std::equal(tables.begin(), tables.end(), other.tables.begin(), other.tables.end(),
+                    [](const auto& a, const auto& b) { return a == b || *a == *b; });
 }
 
 std::optional<MaskFault> find_mask_fault(const MaskChoice& choice, const AttentionProblem& problem) {

@@ -24,7 +24,8 @@ struct MaskChoice {
   TableList tables;                  // what these read by name
 
   bool empty() const { return masks.empty() && presets.empty() && score.empty(); }
-  bool operator==(const MaskChoice&) const = default;
+  /// Tables are compared by what is in them: one that was read again is the same.
+  bool operator==(const MaskChoice& other) const;
 };
 
 /// What cannot be read of a choice: which of its texts, and why.
