@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "app/model/assets.h"
+#include "app/model/mask_tables.h"
 #include "app/platform/headless_context.h"
 #include "app/platform/png.h"
 #include "app/platform/quiet_libraries.h"
@@ -41,6 +42,7 @@ Session::Start start_of(const RenderOptions& options) {
   start.theme = options.theme;
   start.language = options.language;
   start.load_gpu = &load_gpu;
+  start.load_table = &load_table;
   start.measurements = load_measurements();
   start.threads = false;
   if (options.told) start.told = [told = options.told](WorkKind kind, double fraction) { told(words_of(kind), fraction); };

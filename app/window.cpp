@@ -19,6 +19,7 @@
 #include <GLFW/glfw3.h>
 
 #include "app/model/assets.h"
+#include "app/model/mask_tables.h"
 #include "app/platform/display_loss.h"
 #include "app/platform/files.h"
 #include "app/platform/opengl_name.h"
@@ -316,6 +317,7 @@ Session::Start start_of(const WindowOptions& options, const Settings& settings) 
   start.gpu_ids = gpu_ids();
   start.load_gpu = &load_gpu;
   start.load_text = [](const std::string& path) { return read_text_file(path); };
+  start.load_table = &load_table;
   start.measurements = load_measurements();
   start.wake = [] { glfwPostEmptyEvent(); };
   return start;

@@ -16,7 +16,7 @@ constexpr unsigned window = bit(CommandKind::window), simulate = bit(CommandKind
                    calibrate = bit(CommandKind::calibrate), sweep = bit(CommandKind::sweep);
 constexpr unsigned problem = window | simulate | render | sweep | measure;
 constexpr unsigned model = window | simulate | render | sweep;
-constexpr unsigned masked = simulate | render;
+constexpr unsigned masked = window | simulate | render | sweep;
 constexpr unsigned values = window | render;
 constexpr unsigned picture = window | render | sweep;
 
@@ -163,8 +163,8 @@ constexpr std::array flags = {
     FlagInfo{"--out", "FILE", "Output", "the file to write", value, render | calibrate},
     FlagInfo{"--step", "N", "Picture", "the step to show; 0 is before anything ran [a few steps in]", value, values},
     FlagInfo{"--race", "", "Picture", "standard attention beside the algorithm, on one clock", toggle, values, "--compare"},
-    FlagInfo{"--view", "NAME", "Picture", "what the middle shows: stage, roofline, what_if, fit, sweep or validate [stage]", value,
-             values},
+    FlagInfo{"--view", "NAME", "Picture", "what the middle shows: stage, roofline, what_if, fit, sweep, validate or mask [stage]",
+             value, values},
     FlagInfo{"--lanes", "NAME", "Picture", "the lanes of the timeline: units of the SM in focus, or sms, all of them [units]",
              value, values},
     FlagInfo{"--panel", "NAME", "Picture",

@@ -49,6 +49,7 @@ Result<std::vector<std::string>> algorithms_of(const CommandLine& line) {
   if (!line.algorithm_given) {
     for (const ProgramInfo& row : program_table())
       if (!row.button.empty()) ids.emplace_back(row.id);
+    if (!line.masks.empty() || !line.presets.empty() || line.score) ids.emplace_back("flex");
     return ids;
   }
   std::string_view rest = line.algorithm;

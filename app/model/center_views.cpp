@@ -13,6 +13,7 @@ std::span<const CenterViewInfo> center_views() {
       CenterViewInfo{CenterView::fit, "fit", "Fit", "Tiles that fit an SM, and their times"},
       CenterViewInfo{CenterView::sweep, "sweep", "Sweep", "Bytes and time over a range, with the theory"},
       CenterViewInfo{CenterView::validate, "validate", "Validate", "Every recorded case, simulated against measured"},
+      CenterViewInfo{CenterView::mask, "mask", "Mask", "Which blocks of queries and keys the mask leaves, and what they cost"},
   };
   return table;
 }

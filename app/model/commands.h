@@ -50,6 +50,24 @@ struct SetBlockOrder {
 struct SetKeyOrder {
   KeyOrder order = KeyOrder::ascending;
 };
+/// Masks and a change of scores. What cannot be parsed is refused and leaves those before.
+struct SetMasking {
+  MaskChoice choice;
+};
+struct SetMaskTable {
+  std::string name, path;
+};  // from .csv or .npy; an empty path takes it away
+/// What the Mask view looks at: a plane, and the elements of a rectangle of it.
+struct LookAtMask {
+  std::int64_t plane = 0;
+  TileRange queries, keys;  // empty: no elements
+  bool operator==(const LookAtMask&) const = default;
+};
+/// Asks who visits the tile of this query and key.
+struct AskVisit {
+  std::int64_t plane = 0, query = 0, key = 0;
+  bool operator==(const AskVisit&) const = default;
+};
 struct SetInputs {
   InputSource inputs;
 };  // seed, spread, or a matrix the user typed or loaded
@@ -84,6 +102,7 @@ struct FocusBlock {
   int sm = 0, launch = 0;
   std::int64_t block = 0;
   double start = 0;  // when the block began: its place among the runs of the trace
+  int op = -1;       // of the block's operations the one to go to; -1: its first
 };                   // its SM into focus, and the clock to its first operation
 struct SetPlaying {
   bool on = false;
@@ -147,11 +166,12 @@ struct RunValidation {
 struct Measure {};    // what is shown, on this machine's GPU
 struct ShowProbe {};  // the row that the real kernel recorded, on the numbers that it read
 
-using Command = std::variant<SetAlgorithm, SetRace, SetGpu, SetSpecValue, ResetSpecValue, SetProblem, SetTile, SetBlocksPerSm,
-                             SetBlockOrder, SetKeyOrder, SetInputs, SetMatrix, SetFocusSm, Step, SeekStep, SeekCycle, SetLanes,
-                             LookIntoSms, FocusBlock, SetPlaying, SetSpeed, SetGrain, SelectRow, HoverTensor, SetThemeKind,
-                             SetCenter, SetSweep, GoOnWithStudy, SetPresent, SetAlone, SetSide, CancelWork, ShowHelp, SetLanguage,
-                             OpenCase, OpenState, RunValidation, Measure, ShowProbe>;
+using Command =
+    std::variant<SetAlgorithm, SetRace, SetGpu, SetSpecValue, ResetSpecValue, SetProblem, SetTile, SetBlocksPerSm, SetBlockOrder,
+                 SetKeyOrder, SetMasking, SetMaskTable, LookAtMask, AskVisit, SetInputs, SetMatrix, SetFocusSm, Step, SeekStep,
+                 SeekCycle, SetLanes, LookIntoSms, FocusBlock, SetPlaying, SetSpeed, SetGrain, SelectRow, HoverTensor, SetThemeKind,
+                 SetCenter, SetSweep, GoOnWithStudy, SetPresent, SetAlone, SetSide, CancelWork, ShowHelp, SetLanguage, OpenCase,
+                 OpenState, RunValidation, Measure, ShowProbe>;
 
 /// Everything in it is compiled in commands.cpp: what a variant of so many needs is much for the forty files that push.
 class Commands {

@@ -28,7 +28,8 @@ bool only_focus_differs(const std::vector<Runner>& before, const Runner& now) {
 bool changes_state(const Command& command) {
   return !std::holds_alternative<OpenState>(command) && !std::holds_alternative<CancelWork>(command) &&
          !std::holds_alternative<HoverTensor>(command) && !std::holds_alternative<ShowHelp>(command) &&
-         !std::holds_alternative<LookIntoSms>(command) && !std::holds_alternative<RunValidation>(command) &&
+         !std::holds_alternative<LookIntoSms>(command) && !std::holds_alternative<LookAtMask>(command) &&
+         !std::holds_alternative<AskVisit>(command) && !std::holds_alternative<RunValidation>(command) &&
          !std::holds_alternative<GoOnWithStudy>(command);
 }
 
@@ -42,6 +43,7 @@ int background_threads(bool threads) {
 Session::State::State(Start start)
     : load_gpu(start.load_gpu),
       load_text(start.load_text),
+      load_table(start.load_table),
       first_step(start.step),
       worker(
           {start.threads, std::move(start.wake), [this](const Error& error) { workspace.notify(error); }, std::move(start.told)}),
@@ -184,6 +186,10 @@ void Session::State::tick(double seconds) {
     show_step();
     if (worker.take_finished(Queue::shown)) show_step();  // without threads, what was just asked for is there at once
   }
+  if (workspace.center == CenterView::mask) {
+    masks.ask(requested.request);
+    if (worker.take_finished(Queue::quick)) masks.ask(requested.request);
+  }
   measured.ask();
   // What the controls show may not be there yet; the studies are of what is on screen.
   if (!playback.empty()) studies.ask(workspace.center, playback.chosen().simulation, requested.good_request, requested.gpu_base);
@@ -230,6 +236,7 @@ SessionView Session::view() const {
   view.measured = s.measured.view();
   view.workspace = &s.workspace;
   view.studies = &s.study_view;
+  view.mask = s.masks.view();
   view.work = s.worker.view(Queue::shown);
   view.background_work = s.worker.view(Queue::background);
   view.opening = s.opening_state.has_value();

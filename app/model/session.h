@@ -17,6 +17,8 @@ struct SweepResult;
 
 /// Reads a text file whole.
 using TextLoader = Result<std::string> (*)(const std::string& path);
+/// Reads a table that expressions may read.
+using TableLoader = Result<CapturedTable> (*)(const std::string& name, const std::string& path);
 
 class Session {
  public:
@@ -35,6 +37,7 @@ class Session {
     std::vector<std::string> gpu_ids;
     GpuLoader load_gpu = nullptr;
     TextLoader load_text = nullptr;
+    TableLoader load_table = nullptr;
     Measurements measurements;  // recorded ones
     /// Without threads every piece of work is done inside tick(); tests and `render` use it so.
     bool threads = true;

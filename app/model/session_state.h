@@ -24,6 +24,7 @@ struct Session::State {
   Playback playback;
   GpuLoader load_gpu = nullptr;
   TextLoader load_text = nullptr;
+  TableLoader load_table = nullptr;
   std::optional<std::int64_t> first_step;
   bool opened = false;                       // the first simulation is there
   int requests = 0, cancelled = 0;           // simulations asked for so far, and how many of them before the last CancelWork
@@ -46,6 +47,7 @@ struct Session::State {
   Derived derived{worker, retired, playback, requested};
   Measured measured;
   Studies studies;
+  MaskStudy masks{worker};
   StudyView study_view;  // of this frame
 
   // session.cpp
@@ -92,6 +94,10 @@ struct Session::State {
   void operator()(const SetBlocksPerSm& command);
   void operator()(const SetBlockOrder& command);
   void operator()(const SetKeyOrder& command);
+  void operator()(const SetMasking& command);
+  void operator()(const SetMaskTable& command);
+  void operator()(const LookAtMask& command);
+  void operator()(const AskVisit& command);
   void operator()(const SetInputs& command);
   void operator()(const SetMatrix& command);
   void operator()(const SetFocusSm& command);

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "app/model/lane.h"
+#include "app/model/mask_study.h"
 #include "app/model/measured.h"
 #include "app/model/playback.h"
 #include "app/model/requested.h"
@@ -23,6 +24,7 @@ struct SessionView {
   MeasuredView measured;
   const Workspace* workspace = nullptr;
   const StudyView* studies = nullptr;  // what the views of many simulations are made of
+  MaskView mask;                       // what the Mask view shows
   WorkView work, background_work;      // for the lanes; for studies, validation and measurements
   bool opening = false;                // a state is on its way: OpenState
 

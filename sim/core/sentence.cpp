@@ -42,6 +42,16 @@ std::string_view to_string(Setting setting) {
       return "suite";
     case Setting::set:
       return "set";
+    case Setting::mask:
+      return "mask";
+    case Setting::score:
+      return "score";
+    case Setting::preset:
+      return "preset";
+    case Setting::table:
+      return "table";
+    case Setting::mask_block:
+      return "mask_block";
   }
   return "";
 }

@@ -30,7 +30,12 @@ enum class Setting : std::uint8_t {
   blocks_per_sm,
   key_order,
   suite,
-  set
+  set,
+  mask,
+  score,
+  preset,
+  table,
+  mask_block
 };
 
 /// Returns the name of a setting in JSON and in Sentence::text(), such as "block_q".

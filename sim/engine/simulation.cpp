@@ -302,6 +302,8 @@ Result<std::shared_ptr<const Simulation>> simulate(const SimulationRequest& aske
   if (const Status status = check(asked.problem); !status) return status.error();
   SimulationRequest request = asked;
   if (const Status status = settle_program(request); !status) return status.error();
+  const auto go_on = [&progress] { return !progress || progress(0); };
+  if (const Status status = settle_masks(request.masking, request.problem, {.go_on = go_on}); !status) return status.error();
   const Result<const ProgramInfo*> info = find_program(request.algorithm, request.problem.pass);
   if (const Status status = check_gpu(request); !status) return status.error();
   Result<std::unique_ptr<TileProgram>> program = (*info)->make(request.problem, *chosen_tile(request), request.gpu);

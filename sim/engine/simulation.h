@@ -10,6 +10,7 @@
 #include "sim/core/gpu_spec.h"
 #include "sim/engine/block_order.h"
 #include "sim/engine/trace.h"
+#include "sim/masks/mask_choice.h"
 #include "sim/memory/ledger.h"
 #include "sim/programs/tile_program.h"
 
@@ -18,6 +19,8 @@ namespace tilescope {
 struct SimulationRequest {
   std::string algorithm = "flash2";
   AttentionProblem problem;
+  /// What the problem's mask and score change are made from, for whatever sizes it has; empty: they are as given.
+  MaskChoice masking;
   std::optional<ProgramTile> tile;   // absent: the program's default
   std::optional<int> blocks_per_sm;  // absent: as many as fit; never more
   BlockOrder block_order = BlockOrder::launch;

@@ -53,7 +53,7 @@ MatrixPtr BlockMachine::input(const TileRef& tile) {
   MatrixPtr& made = made_[{tile.tensor, tile.plane, tile.row, tile.rows, tile.col, tile.cols}];
   if (made != nullptr) return made;
   const auto made_now = [&] {
-    if (tables_ && tile.tensor.means(Meaning::table)) return tables_->tile(tile);
+    if (tables_ && (tile.tensor.means(Meaning::table) || tile.tensor.means(Meaning::bias))) return tables_->tile(tile);
     return ForwardResults::has(tile.tensor) ? forward_.tile(tile) : input_tile(inputs_, problem_, tile);
   };
   MatrixPtr values = std::make_shared<Matrix>(made_now());

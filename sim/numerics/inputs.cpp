@@ -63,7 +63,8 @@ const Matrix* user_matrix(const InputSource& inputs, Tensor tensor) {
 /// Returns a tile of Q, K, V or dO. Elements outside a user's matrix are 0.
 Matrix given_tile(const InputSource& inputs, DataType type, const TileRef& tile) {
   Matrix result(tile.rows, tile.cols);
-  if (tile.tensor.means(Meaning::table)) return result;  // only the program has the values of its tables
+  // Only the program has the values of its tables and of a dense mask.
+  if (tile.tensor.means(Meaning::table) || tile.tensor.means(Meaning::bias)) return result;
   const Matrix* user = user_matrix(inputs, tile.tensor);
   for (int r = 0; r < tile.rows; ++r) {
     float* out = &result.values[static_cast<std::size_t>(r) * static_cast<std::size_t>(tile.cols)];

@@ -131,10 +131,10 @@ Status check_request(std::string_view id, const AttentionProblem& problem, const
   if (Status status = check(tile); !status) return status;
   if (problem.pass != Pass::forward) return refuse("{} has no {} pass: use {} forward", id, to_string(problem.pass), Setting::pass);
   if (problem.has_mask() && mask == CausalMask::refused)
-    return problem.mask ? Error{fmt::format("{} has no mask: leave --mask out, or choose an attention algorithm", id)}
+    return problem.mask ? refuse("{} has no mask: leave {} out, or choose an attention algorithm", id, Setting::mask)
                         : refuse("{} has no causal mask: leave {} out, or choose an attention algorithm", id, Setting::causal);
   if (problem.score_change && scores == ScoreChanges::refused)
-    return Error{fmt::format("{} takes scores as they are: use --algorithm flex with --score", id)};
+    return refuse("{} takes scores as they are: use {} flex with {}", id, Setting::algorithm, Setting::score);
   if (problem.mask)
     if (Status status = problem.mask->fits(problem); !status) return status;
   if (problem.score_change)

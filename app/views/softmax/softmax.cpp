@@ -162,6 +162,24 @@ void draw_spread(ImDrawList* list, const Theme& theme, const SoftmaxFigures& fig
   }
 }
 
+/// Draws where the scores of this tile were before the change of scores: a line across each bar.
+void draw_before_change(ImDrawList* list, const Theme& theme, const SoftmaxFigures& figures, const ScorePlot& plot,
+                        const ScoreScale& scale) {
+  const Rect& area = plot.bars;
+  const std::int64_t count = plot.shown.end - plot.shown.begin;
+  const float width = area.width() / static_cast<float>(std::max<std::int64_t>(1, count));
+  const float thickness = std::max(1.0F, std::round(1.5F * theme.scale));
+  if (width < 3) return;
+  for (std::size_t i = 0; i < figures.before_change.size(); ++i) {
+    const float value = figures.before_change[i];
+    const std::int64_t bar =
+        figures.current_begin - figures.first_key + static_cast<std::int64_t>(i) - plot.shown.begin;
+    if (!std::isfinite(value) || bar < 0 || bar >= count) continue;
+    const float x = area.min.x + static_cast<float>(bar) * width, y = std::floor(area.max.y - scale.share(value) * area.height());
+    list->AddRectFilled({x, y}, {x + width - 1, y + thickness}, theme.text);
+  }
+}
+
 /// Draws the zero line, the scores at the left, and the keys below.
 void draw_axes(ImDrawList* list, const Theme& theme, const SoftmaxFigures& figures, const ScorePlot& plot,
                const ScoreScale& scale) {
@@ -246,6 +264,10 @@ void bar_tooltip(const Theme& theme, const SoftmaxFigures& figures, const ScoreP
   if (!std::isnan(value)) {
     body = say(figures.parts.bars.is(Meaning::probability) ? tr("weight {}") : tr("score {}"), format_value(value));
     add_line(body, current ? tr("in this tile") : key < figures.seen ? tr("in an earlier tile") : tr("not reached yet"));
+    if (const std::int64_t at = key - figures.current_begin;
+        current && at >= 0 && at < static_cast<std::int64_t>(figures.before_change.size()))
+      add_line(body, say(tr("score {} before the change"),
+                         format_value(static_cast<double>(figures.before_change[static_cast<std::size_t>(at)]))));
     if (std::isinf(value)) add_line(body, tr("Masked: this query does not see this key"));
   }
   for (const RowScore& score : figures.row.scores)
@@ -266,8 +288,13 @@ void draw_scores(const View& view, const SoftmaxFigures& figures, float height) 
   draw_bars_caption(list, theme, figures, {at, {at.x + width, at.y + caption}}, drawn && !plot.shown.whole);
   if (!drawn) return;
   ScoreScale scale = scale_of(figures.bars);
+  if (!figures.before_change.empty()) {
+    const ScoreScale before = scale_of(figures.before_change);
+    scale.low = std::min(scale.low, before.low), scale.high = std::max(scale.high, before.high);
+  }
   if (figures.parts.bars.is(Meaning::probability)) scale.low = 0;
   draw_bars(list, theme, figures, plot, scale);
+  draw_before_change(list, theme, figures, plot, scale);
   draw_spread(list, theme, figures, plot, scale);
   draw_axes(list, theme, figures, plot, scale);
   const float end = plot.spread.width() > 0 ? plot.spread.max.x : plot.bars.max.x;

@@ -154,6 +154,7 @@ void SoftmaxReader::read_values(const Lane& lane) {
     figures_.output_by = done.kind;
     break;
   }
+  read_before_change(lane);
   const std::int64_t tile_keys = lane.simulation->program->tile().block_kv;
   figures_.current_begin = figures_.current_end = 0;
   figures_.seen = figures_.row.keys_seen;
@@ -166,6 +167,21 @@ void SoftmaxReader::read_values(const Lane& lane) {
     figures_.current_begin = figures_.seen;
     figures_.current_end = figures_.seen + tile_keys;
     break;
+  }
+}
+
+/// The operation before a change of scores left what was changed.
+void SoftmaxReader::read_before_change(const Lane& lane) {
+  const auto& operations = lane.operations->operations;
+  figures_.before_change.clear();
+  for (int op = op_;
+       op > 0 && operations[static_cast<std::size_t>(op)].iteration == operations[static_cast<std::size_t>(op_)].iteration; --op) {
+    const Operation& changed = operations[static_cast<std::size_t>(op)];
+    if (changed.kind != OpKind::modify) continue;
+    const auto tile = lane.history->value(changed.dst, op - 1);
+    if (!tile || row_ >= tile->rows) return;
+    for (int c = 0; c < tile->cols; ++c) figures_.before_change.push_back(tile->at(row_, c));
+    return;
   }
 }
 

@@ -29,6 +29,7 @@ struct SoftmaxFigures {
   std::vector<float> bars;     // the final row of S (or P) over all keys; NaN for skipped keys
   std::int64_t seen = 0;       // keys before this tile
   std::int64_t current_begin = 0, current_end = 0;
+  std::vector<float> before_change;  // the current tile's scores before the change of scores; empty without one
   /// True if this iteration changes them.
   bool moves_maximum = false, moves_sum = false, moves_output = false;
   OpKind output_by = OpKind::barrier;  // last operation of this iteration that changed O; barrier: none yet
@@ -60,6 +61,7 @@ class SoftmaxReader {
  private:
   void read_values(const Lane& lane);
   void read_bars(const Lane& lane);
+  void read_before_change(const Lane& lane);
   const SoftmaxParts& parts_of(const Lane& lane);
 
   std::weak_ptr<const Simulation> parts_simulation_;

@@ -69,6 +69,7 @@ struct MeasuredPoint {
 std::vector<MeasuredPoint> measured_of(const View& view, const SweepResult& result, std::size_t algorithm, SweepQuantity quantity) {
   std::vector<MeasuredPoint> out;
   if (view.requested == nullptr || !same_numbers(result.request.base.gpu, view.requested->gpu_base)) return out;
+  if (!result.request.base.masking.empty()) return out;  // no case was recorded with a mask of its own
   for (double value : result.request.axis.values) {
     const auto request = request_at(result.request, result.request.algorithms[algorithm], value);
     if (!request || !same_numbers(request->gpu, result.request.base.gpu)) continue;

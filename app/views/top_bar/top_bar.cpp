@@ -36,11 +36,13 @@ std::string gpu_label(const View& view, const Detail& detail) {
   return fmt::format("{}{} · {:.0f} {} ▾", gpu.id, changed ? "*" : "", gpu.sm_count, gpu.sm_count == 1 ? tr("SM") : tr("SMs"));
 }
 
-std::string problem_label(const AttentionProblem& p, const Detail& detail) {
+std::string problem_label(const SimulationRequest& request, const Detail& detail) {
+  const AttentionProblem& p = request.problem;
   std::string heads = p.heads == p.kv_heads ? fmt::format("{}", p.heads) : fmt::format("{}/{}", p.heads, p.kv_heads);
   std::string rows = p.seq_q == p.seq_kv ? fmt::format("{}", p.seq_q) : fmt::format("{}×{}", p.seq_q, p.seq_kv);
-  if (!detail.sizes) return fmt::format("N {}  d {}", rows, p.head_dim);
-  return fmt::format("B {}  H {}  N {}  d {}  {}", p.batch, heads, rows, p.head_dim, to_string(p.dtype));
+  const std::string masked = request.masking.empty() ? std::string() : fmt::format("  · {}", tr("mask"));
+  if (!detail.sizes) return fmt::format("N {}  d {}{}", rows, p.head_dim, masked);
+  return fmt::format("B {}  H {}  N {}  d {}  {}{}", p.batch, heads, rows, p.head_dim, to_string(p.dtype), masked);
 }
 
 std::string tile_label(const View& view) {
@@ -220,7 +222,7 @@ void draw_what(Bar& bar, const View& view, Commands& commands, const Detail& det
   }
   bar.skip(8);
   if (detail.captions) bar.caption(tr("Problem"), theme.ui_small, theme.text_dim);
-  if (bar.popover(problem_label(view.requested->request.problem, detail), "problem", tr("Sizes, type and mask"),
+  if (bar.popover(problem_label(view.requested->request, detail), "problem", tr("Sizes, type and mask"),
                   problem_controls)) {
     draw_problem_controls(view, commands);
     ImGui::EndPopup();
@@ -287,7 +289,7 @@ float width_with(const View& view, const Detail& detail) {
       if (!info.button.empty()) width += pill_width(translated(info.button));
   if (detail.some_in_list()) width += pill_width("…");
   if (detail.captions) width += text_width(t.ui_small, tr("GPU")) + text_width(t.ui_small, tr("Problem")) + 24 * t.scale;
-  width += pill_width(gpu_label(view, detail)) + pill_width(problem_label(view.requested->request.problem, detail));
+  width += pill_width(gpu_label(view, detail)) + pill_width(problem_label(view.requested->request, detail));
   if (detail.inputs) width += pill_width(tr("inputs"));
   if (detail.blocks) width += pill_width(tile_label(view));
   if (detail.causal) width += pill_width(tr("Causal off"));
