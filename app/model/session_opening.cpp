@@ -100,4 +100,29 @@ void Session::State::settle_opening() {
   position_from = settled.number;
 }
 
+void Session::State::operator()(const OpenLink& command) {
+  Result<WindowState> state = read_link(command.text);
+  if (!state) return workspace.notify(state.error());
+  (*this)(OpenState{std::make_shared<const WindowState>(std::move(*state))});
+}
+
+void Session::State::note_state() {
+  if (noted == revision || opening_state || simulating() || playback.playing() || playback.empty()) return;
+  noted = revision;
+  history.note(window_state_of(view()), {clock ? clock() : workspace.clock_seconds, std::exchange(last_gesture, 0)});
+}
+
+void Session::State::operator()(const Undo&) {
+  playback.stop();
+  // A request that was refused is no entry: the first undo takes the controls back to what is on screen.
+  const bool refused = !opening_state && !simulating() && history.now() != nullptr &&
+                       (!same_request(requested.request, requested.good_request) || requested.race != requested.good_race);
+  (*this)(OpenState{refused ? history.now() : history.undo()});
+}
+
+void Session::State::operator()(const Redo&) {
+  playback.stop();
+  (*this)(OpenState{history.redo()});
+}
+
 }  // namespace tilescope

@@ -9,6 +9,7 @@
 #include <imgui_impl_opengl3.h>
 #include <imgui_internal.h>
 
+#include "app/model/lecture.h"
 #include "app/ui/language.h"
 #include "app/views/chrome.h"
 #include "app/views/keys.h"
@@ -124,6 +125,10 @@ ImGuiIO& AppFrame::io() {
   return ImGui::GetIO();
 }
 
+void AppFrame::select() {
+  ImGui::SetCurrentContext(context_);
+}
+
 void AppFrame::set_scale(float display_scale, float user_scale) {
   options_.display_scale = display_scale;
   options_.scale = std::clamp(display_scale * user_scale, 0.5F, 6.0F);
@@ -163,7 +168,7 @@ void AppFrame::update_theme(float width, float height) {
 
 void AppFrame::build(int width, int height, double seconds) {
   ImGui::SetCurrentContext(context_);
-  session_.tick(seconds);
+  if (!options_.follows) session_.tick(seconds);
   update_theme(static_cast<float>(width), static_cast<float>(height));
   ImGuiIO& io = ImGui::GetIO();
   io.DisplaySize = {static_cast<float>(width), static_cast<float>(height)};
@@ -199,6 +204,9 @@ void AppFrame::rest_tooltips() {
 
 void AppFrame::carry_out(Commands& commands) {
   changed_ = false;
+  if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) ++presses_;
+  const bool pressing = ImGui::IsMouseDown(ImGuiMouseButton_Left) || ImGui::IsMouseReleased(ImGuiMouseButton_Left);
+  session_.set_gesture(pressing ? presses_ : 0);
   for (const Command& command : commands.take()) {
     session_.apply(command);
     changed_ = true;
@@ -284,7 +292,10 @@ void AppFrame::draw_window(const View& view, Commands& commands) {
     return;
   }
 
-  if (!view.workspace->present) draw_top_bar(layout_.top_bar, view, commands, options_.languages);
+  if (view.workspace->present)
+    draw_caption(layout_.top_bar, view);
+  else
+    draw_top_bar(layout_.top_bar, view, commands, options_.languages);
   const std::vector<Place> places = places_of(view);
   for (const Place& place : places) draw_frame(place.frame);
   draw_frame(view.workspace->alone.empty() ? layout_.bottom : layout_.transport);
@@ -298,6 +309,21 @@ void AppFrame::draw_window(const View& view, Commands& commands) {
   ImGui::End();
   say_missing_fonts();
   if (view.workspace->help) draw_help(view, commands);
+  draw_in_front(view, commands);
+}
+
+void AppFrame::draw_in_front(const View& view, Commands& commands) {
+  if (options_.left_over != nullptr) {
+    const ImVec2 at = {layout_.top_bar.min.x + theme_.gap, layout_.top_bar.max.y + theme_.gap};
+    if (const std::optional<bool> answer = draw_left_over(view, at)) {
+      if (*answer) commands.push(OpenState{options_.left_over});
+      options_.left_over = nullptr;
+    }
+  }
+  if (view.lecture->listed) draw_scenes(view, commands);
+  if (view.lecture->asking) draw_question(view, commands);
+  if (view.workspace->blank) return draw_blank();
+  draw_pointer(view);
 }
 
 void AppFrame::say_missing_fonts() const {
@@ -313,6 +339,11 @@ void AppFrame::say_missing_fonts() const {
 std::vector<AppFrame::Place> AppFrame::places_of(const View& view) const {
   if (!view.workspace->alone.empty()) return {{view.workspace->alone, layout_.alone, layout_.alone}};
   std::vector<Place> places = {{"stage", layout_.stage, layout_.stage}};
+  if (view.workspace->present) {
+    places.push_back({"softmax", layout_.softmax, layout_.softmax});
+    if (layout_.listing.height() > 0) places.push_back({"listing", layout_.listing, layout_.listing});
+    return places;
+  }
   if (layout_.one_column)
     places.push_back({view.workspace->side, {layout_.side_tabs.min, layout_.listing.max}, layout_.listing});
   else
