@@ -153,6 +153,17 @@ class Reader {
   std::optional<Error> error_;
 };
 
+/// A text in TOML's quotes: over several lines where a person can then read it.
+std::string quoted(const std::string& text) {
+  // Three quotes of its own would end it.
+  const auto flags = text.find("''") == std::string::npos && !text.ends_with('\'') ? toml::toml_formatter::default_flags
+                                                                                   : toml::format_flags::allow_unicode_strings;
+  const toml::value<std::string> value(text);
+  std::ostringstream out;
+  out << toml::toml_formatter(value, flags);
+  return out.str();
+}
+
 }  // namespace
 
 Result<Deck> parse_deck(std::string_view text, std::string_view origin) {
@@ -167,9 +178,7 @@ Result<Deck> parse_deck(std::string_view text, std::string_view origin) {
 
 std::string format_deck(const Deck& deck) {
   std::ostringstream out;
-  const auto line = [&](const char* key, const std::string& text) {
-    out << key << " = " << toml::value<std::string>(text) << "\n";
-  };
+  const auto line = [&](const char* key, const std::string& text) { out << key << " = " << quoted(text) << "\n"; };
   out << "# A deck of TileScope: states of the window, shown one after the other. Open it with tilescope --deck FILE.\n";
   out << "schema = \"" << schema_start << schema_number << "\"\n";
   line("title", deck.title);
@@ -182,9 +191,10 @@ std::string format_deck(const Deck& deck) {
     if (!scene.question) continue;
     line("question", scene.question->text);
     if (!scene.question->choices.empty()) {
-      toml::array choices;
-      for (const std::string& choice : scene.question->choices) choices.push_back(choice);
-      out << "choices = " << choices << "\n";
+      out << "choices = [";
+      for (const std::string& choice : scene.question->choices)
+        out << (&choice == scene.question->choices.data() ? "" : ", ") << quoted(choice);
+      out << "]\n";
     }
     if (scene.question->answer > 0) out << "answer = " << scene.question->answer << "\n";
   }

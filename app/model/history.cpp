@@ -39,10 +39,15 @@ void History::note(const WindowState& state, const Cause& cause) {
                                                                       : last_.gesture == 0 && keys == last_keys_ &&
                                                                             cause.seconds - last_.seconds < seconds_of_one_change);
   entries_.erase(entries_.begin() + static_cast<std::ptrdiff_t>(at_) + 1, entries_.end());
-  if (joins && at_ > 0)
+  if (joins && at_ > 0 && *entries_[at_ - 1] == state) {  // there and back
+    entries_.pop_back();
+    --at_;
+    keys.clear();
+  } else if (joins && at_ > 0) {
     entries_[at_] = std::make_shared<const WindowState>(state);
-  else
+  } else {
     entries_.push_back(std::make_shared<const WindowState>(state));
+  }
   last_keys_ = std::move(keys);
   last_ = cause;
   std::size_t numbers = 0;

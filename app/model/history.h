@@ -18,7 +18,8 @@ class History {
   static constexpr std::size_t most_entries = 200;
   static constexpr std::size_t most_numbers = std::size_t{8} << 20;  // of matrices, in all entries
 
-  /// What caused a state: changes of one gesture (a drag of the mouse, 0: none) are one entry.
+  /// What caused a state: changes of one gesture (a drag of the mouse, the opening of a
+  /// state; 0: none) are one entry.
   struct Cause {
     double seconds = 0;  // by any clock that goes on
     std::int64_t gesture = 0;

@@ -13,6 +13,7 @@ namespace tilescope {
 
 void Session::State::operator()(const OpenState& command) {
   if (command.state == nullptr) return;
+  last_gesture = -++openings;  // one entry of the history, whatever came a moment before
   const WindowState& state = *command.state;
   Result<StateRequest> asked = request_of(state, load_gpu);
   if (!asked) return workspace.notify(asked.error());

@@ -46,7 +46,8 @@ struct Session::State {
   std::function<double()> clock;
   std::function<std::string()> time_of_day;
   History history;
-  std::uint64_t revision = 1, noted = 0;       // what may have changed the state, and how much of it the history has seen
+  std::uint64_t revision = 1, noted = 0;  // what may have changed the state, and how much of it the history has seen
+  std::int64_t openings = 0;
   std::int64_t gesture = 0, last_gesture = 0;  // the present one, and that of the last change
   Lecture lecture;
   double lecture_since = -1;  // when the first page was turned

@@ -65,9 +65,10 @@ Result<StateFile> parse_state_file(std::string_view text, std::string_view origi
 
 std::string format_state_file(const StateFile& file) {
   std::ostringstream out;
+  const toml::value<std::string> link(file.link);
   out << "# What the TileScope window shows. After a crash the next window offers to go on here.\n";
   out << "schema = \"" << schema << "\"\n";
-  out << "link = " << toml::value<std::string>(file.link) << "\n";
+  out << "link = " << toml::toml_formatter(link, toml::format_flags::allow_unicode_strings) << "\n";
   out << "closed = " << (file.closed ? "true" : "false") << "\n";
   out << "process = " << file.process << "\n";
   return out.str();

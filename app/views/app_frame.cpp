@@ -11,6 +11,7 @@
 
 #include "app/model/lecture.h"
 #include "app/ui/language.h"
+#include "app/ui/text_record.h"
 #include "app/views/chrome.h"
 #include "app/views/keys.h"
 #include "app/views/panel_table.h"
@@ -19,7 +20,12 @@ namespace tilescope {
 
 namespace {
 
-constexpr float present_scale = 1.25F;
+/// Text scale while presenting, by the width in points: as large as leaves room for the numbers in the cells of a small example.
+float present_scale(float width) {
+  constexpr float narrow = 1280, wide = 1600, least = 1.1F, most = 1.25F, steps = 20;
+  const float scale = least + (most - least) * std::clamp((width - narrow) / (wide - narrow), 0.0F, 1.0F);
+  return std::round(scale * steps) / steps;
+}
 /// Text scale of a maximised column panel.
 constexpr float alone_scale = 1.5F;
 /// Frames continue this long after input: longer than a tooltip's delay.
@@ -41,7 +47,8 @@ const PanelInfo* find_panel(std::string_view id) {
 
 /// Returns true for panels that can scroll.
 bool scrolls(std::string_view id) {
-  return id == "listing" || id == "softmax" || id == "traffic" || id == "what_if" || id == "fit" || id == "validate";
+  return id == "listing" || id == "softmax" || id == "traffic" || id == "what_if" || id == "fit" || id == "validate" ||
+         id == "presenter";
 }
 
 /// Minimum size of a panel in points; below it the panel scrolls, for example with large text in a small window. 0: none.
@@ -102,6 +109,8 @@ Result<std::unique_ptr<AppFrame>> AppFrame::make(Session& session, Options optio
   io.ConfigFlags |= ImGuiConfigFlags_NoMouseCursorChange;
   io.ConfigInputTrickleEventQueue = true;
   io.ConfigDragClickToInputText = true;
+  io.ConfigFlags |= ImGuiConfigFlags_NavEnableKeyboard;  // in popovers; the bars and panels have tab stops
+  frame->context_->ConfigNavWindowingKeyNext = frame->context_->ConfigNavWindowingKeyPrev = 0;
   std::string error;
   frame->quads_ = QuadRenderer::make(error);
   if (frame->quads_ == nullptr) return Error{error, Error::Kind::machine_lacks};
@@ -144,7 +153,8 @@ void AppFrame::update_theme(float width, float height) {
   const Workspace& workspace = *session_.view().workspace;
   const std::string_view alone = workspace.alone;
   const bool column_alone = std::find(side_panels.begin(), side_panels.end(), alone) != side_panels.end();
-  const float scale = options_.scale * fit * (workspace.present ? present_scale : 1) * (column_alone ? alone_scale : 1);
+  const float scale = options_.scale * fit * (workspace.present ? present_scale(width / options_.display_scale) : 1) *
+                      (column_alone ? alone_scale : 1);
   const bool other_fonts = scale != built_scale_ || workspace.language != built_language_;
   if (!other_fonts && theme_.kind == workspace.theme) return;
   Theme theme = make_theme(workspace.theme, scale);
@@ -236,7 +246,15 @@ void AppFrame::draw_panel(const char* id, const Rect& rect, const View& view, Co
   if (size.x > 0) flags |= ImGuiWindowFlags_HorizontalScrollbar;
   if (!scrolls(id) && size.x == 0 && size.y == 0) flags |= ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse;
   ImGui::BeginChild(id, {rect.width(), rect.height()}, ImGuiChildFlags_AlwaysUseWindowPadding, flags);
-  panel->draw(view, commands);
+  if (copy_panel_ == id) {
+    const TextRecording recording;
+    panel->draw(view, commands);
+    ImGui::SetClipboardText(recording.text().c_str());
+    copy_panel_.clear();
+    commands.push(ShowNotice{Notice::text_copied});
+  } else {
+    panel->draw(view, commands);
+  }
   ImGui::EndChild();
 }
 
@@ -306,10 +324,38 @@ void AppFrame::draw_window(const View& view, Commands& commands) {
     draw_splitters(view);
   }
   draw_transport(layout_.transport, view, commands);
+  draw_panel_menu(view, commands);
   ImGui::End();
   say_missing_fonts();
   if (view.workspace->help) draw_help(view, commands);
   draw_in_front(view, commands);
+}
+
+void AppFrame::draw_panel_menu(const View& view, Commands& commands) {
+  const ImGuiIO& io = ImGui::GetIO();
+  const auto shown_panel = [&]() {
+    const std::string_view panel = panel_under_mouse(view);
+    return std::string(panel == "stage" ? center_panel(view) : panel);
+  };
+  const bool keys = io.KeyCtrl && io.KeyShift && !io.WantTextInput && ImGui::IsKeyPressed(ImGuiKey_C, false);
+  if (const std::string tooltip = keys ? shown_tooltip() : std::string(); !tooltip.empty()) {
+    ImGui::SetClipboardText(tooltip.c_str());
+    commands.push(ShowNotice{Notice::text_copied});
+  } else if (keys) {
+    copy_panel_ = shown_panel();
+  }
+  constexpr float still = 5;  // pixels: more is a drag
+  const bool clicked = ImGui::IsMouseReleased(ImGuiMouseButton_Right) &&
+                       io.MouseDragMaxDistanceSqr[ImGuiMouseButton_Right] < still * still &&
+                       !ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopup);
+  if (clicked && !view.lanes.empty()) {
+    menu_panel_ = shown_panel();
+    ImGui::OpenPopup("panel menu");
+  }
+  if (!ImGui::BeginPopup("panel menu")) return;
+  if (ImGui::MenuItem(tr("Copy this panel as text"), "Ctrl ⇧ C")) copy_panel_ = menu_panel_;
+  if (ImGui::MenuItem(tr("Copy the link to this state"), "Ctrl C")) copy_link(view, commands);
+  ImGui::EndPopup();
 }
 
 void AppFrame::draw_in_front(const View& view, Commands& commands) {

@@ -84,6 +84,8 @@ class AppFrame {
   void draw_splitters(const View& view);
   /// Hides tooltips after a key press until the mouse moves, because they cover what changes.
   void rest_tooltips();
+  /// Opens a panel's menu on a right click; copies texts.
+  void draw_panel_menu(const View& view, Commands& commands);
   /// The offer, the list of scenes, the question, the pointer, the black screen.
   void draw_in_front(const View& view, Commands& commands);
   void carry_out(Commands& commands);
@@ -103,6 +105,8 @@ class AppFrame {
   double settling_ = 0;   // seconds of frames still wanted after input: tooltips wait, sizes settle
   float text_scale_change_ = 1;
   std::int64_t presses_ = 0;  // of the mouse, so far
+  std::string copy_panel_;    // whose text goes to the clipboard with the next frame; empty: none
+  std::string menu_panel_;    // whose menu is open
   bool tooltips_rest_ = false;
 };
 

@@ -13,7 +13,7 @@ void draw_help(const View& view, Commands& commands) {
   ImGui::PushStyleColor(ImGuiCol_WindowBg, theme.inset);
   constexpr ImGuiWindowFlags flags = ImGuiWindowFlags_NoTitleBar | ImGuiWindowFlags_NoResize | ImGuiWindowFlags_NoMove |
                                      ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_AlwaysAutoResize |
-                                     ImGuiWindowFlags_NoCollapse;
+                                     ImGuiWindowFlags_NoCollapse | ImGuiWindowFlags_NoNav;
   if (ImGui::Begin("##help", nullptr, flags)) {
     panel_heading(theme, tr("Keys"), tr("Esc to close"));
     ImGui::PushStyleVar(ImGuiStyleVar_CellPadding, ImVec2(std::round(12 * theme.scale), std::round(4 * theme.scale)));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include <fmt/format.h>
 #include <imgui_internal.h>
@@ -10,6 +11,8 @@
 #include "app/model/lecture.h"
 #include "app/model/playhead.h"
 #include "app/ui/layout.h"
+#include "app/ui/panel_state.h"
+#include "app/ui/tab_stops.h"
 
 namespace tilescope {
 
@@ -89,7 +92,7 @@ void handle_sharing(const View& view, Commands& commands) {
   if (pressed(ImGuiKey_Z, true)) back ? commands.push(Redo{}) : commands.push(Undo{});
   if (pressed(ImGuiKey_Y, true)) commands.push(Redo{});
   if (pressed(ImGuiKey_D)) commands.push(BookmarkState{});
-  if (pressed(ImGuiKey_C) && !view.lanes.empty()) copy_link(view, commands);
+  if (pressed(ImGuiKey_C) && !back && !view.lanes.empty()) copy_link(view, commands);
   if (pressed(ImGuiKey_V)) paste_link(commands);
 }
 
@@ -106,7 +109,10 @@ void paste_link(Commands& commands) {
 
 float handle_keys(const View& view, std::string_view under_mouse, Commands& commands) {
   if (ImGui::GetIO().WantTextInput) return 1;
-  const bool popup = ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel);
+  // Esc closes a popover before this frame: the key is not for the window then.
+  auto& was_open = panel_state<bool>("popover was open");
+  const bool open = ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel);
+  const bool popup = std::exchange(was_open, open) || open;
   if (held(ImGuiMod_Ctrl)) {
     if (pressed(ImGuiKey_Equal) || pressed(ImGuiKey_KeypadAdd)) return 1.1F;
     if (pressed(ImGuiKey_Minus) || pressed(ImGuiKey_KeypadSubtract)) return 1 / 1.1F;
@@ -114,8 +120,10 @@ float handle_keys(const View& view, std::string_view under_mouse, Commands& comm
     handle_sharing(view, commands);
   }
   if (handle_blank(view, commands)) return 1;
-  handle_steps(view, commands);
-  if (!popup && pressed(ImGuiKey_Escape)) handle_escape(view, commands);
+  if (!popup && pressed(ImGuiKey_Tab, true)) move_tab_stop(held(ImGuiMod_Shift) ? -1 : 1);
+  // Inside a popover the arrows and Space go through its items, once they are in use.
+  if (!ImGui::GetIO().NavVisible) handle_steps(view, commands);
+  if (!popup && pressed(ImGuiKey_Escape) && !leave_tab_stops()) handle_escape(view, commands);
   if (pressed(ImGuiKey_F5)) commands.push(SetPresent{true});
   if (pressed(ImGuiKey_F11)) commands.push(SetPresent{!view.workspace->present});
   if (pressed(ImGuiKey_F1) || typed('?')) commands.push(ShowHelp{!view.workspace->help});
@@ -138,7 +146,7 @@ float handle_keys(const View& view, std::string_view under_mouse, Commands& comm
 }
 
 std::span<const KeyHelp> key_help() {
-  static constexpr std::array<KeyHelp, 25> rows = {{
+  static constexpr std::array<KeyHelp, 27> rows = {{
       {"Space", "Play or pause"},
       {"← →", "Step back or forward by the chosen step size"},
       {"⇧ ← →", "Step by one tile iteration"},
@@ -160,7 +168,9 @@ std::span<const KeyHelp> key_help() {
       {"D", "List of scenes"},
       {"Ctrl D", "Keep this state as a scene"},
       {"Ctrl C, Ctrl V", "Copy the link to this state, open a copied link"},
+      {"Ctrl ⇧ C", "Copy the panel under the mouse, or the tooltip, as text"},
       {"Ctrl Z, Ctrl Y", "Undo, redo"},
+      {"Tab, Enter", "Next button; press it"},
       {"Ctrl + −", "Larger or smaller text; Ctrl 0 for the default"},
       {"Esc", "Cancel, close, or leave the presentation"},
       {"?", "This list"},

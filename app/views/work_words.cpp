@@ -46,6 +46,8 @@ std::string words_of(const ControlMessage& message) {
       return tr("The trace is too long to keep every block, and the block of this row is missing.");
     case Notice::link_copied:
       return tr("Copied: the link to this state.");
+    case Notice::text_copied:
+      return tr("Copied as text.");
     case Notice::scene_kept:
       return tr("Kept as a scene: D shows the list.");
     case Notice::deck_saved:

@@ -158,7 +158,7 @@ TEST_CASE("open state: any state is reached exactly by its link, and one that ca
     const WindowState before = window_state_of(session.view());
     session.apply(open(*read));
     arrive(session);
-    const bool settle = states.chance(1);
+    const bool settle = states.chance(1) && state.center == CenterView::stage;  // a study takes minutes
     if (settle) session.finish();
     const WindowState after = window_state_of(session.view());
     if (made) {

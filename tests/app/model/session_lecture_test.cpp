@@ -1,5 +1,8 @@
 // A lecture in a session: pages, scenes that are kept, and what the room decides.
+#include <csignal>
 #include <string>
+
+#include <sys/resource.h>
 
 #include <doctest/doctest.h>
 
@@ -105,6 +108,24 @@ TEST_CASE("session: a deck that cannot be read or written is one sentence, and t
         std::string::npos);
   CHECK(refusal(OpenDeck{folder.file("new.toml", "schema = \"tilescope.deck/9\"\n")}).find("newer TileScope") != std::string::npos);
   CHECK(refusal(SaveDeck{folder.path("no folder/talk.toml")}).find("there is no folder") != std::string::npos);
+}
+
+TEST_CASE("session: a full disk leaves the old deck whole") {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("talk.toml", "the old deck\n");
+  Opened opened(start_with(deck_of({"step=0", "seq=96"})));
+  rlimit before{};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{16, before.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &small);
+  opened.session.apply(SaveDeck{path});
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  REQUIRE(opened.view().workspace->message.has_value());
+  CHECK(opened.view().workspace->message->error.sentence.text().starts_with("cannot write "));
+  CHECK(*read_text_file(path) == "the old deck\n");
+  CHECK(folder.entries() == 1);
 }
 
 TEST_CASE("session: a scene that cannot be is refused, and what was shown stays") {
