@@ -73,6 +73,7 @@ void Session::State::operator()(const TurnPage& command) {
     return;
   }
   if (playback.empty()) return;
+  if (lecture_since < 0) lecture_since = clock ? clock() : 0;
   if (lecture.count() == 0) return (*this)(Step{command.direction, playback.view().grain});
   // A scene that is still on its way is passed over.
   const Lecture::Turn turn = opening_state ? Lecture::Turn::scene : lecture.turn(command.direction, playback.chosen().step);

@@ -31,8 +31,13 @@ std::string schema_of(std::string_view text) {
   } catch (const toml::parse_error&) { return {}; }
 }
 
+/// Whether a window of this program still runs under that number: another program may have it by now.
 bool runs(std::int64_t process) {
-  return process > 0 && (::kill(static_cast<pid_t>(process), 0) == 0 || errno == EPERM);
+  if (process <= 0 || (::kill(static_cast<pid_t>(process), 0) != 0 && errno != EPERM)) return false;
+  std::error_code unknown, gone;
+  const auto own = std::filesystem::read_symlink("/proc/self/exe", unknown);
+  const auto other = std::filesystem::read_symlink(fmt::format("/proc/{}/exe", process), gone);
+  return unknown || (!gone && own == other);
 }
 
 }  // namespace

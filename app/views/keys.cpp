@@ -141,12 +141,13 @@ float handle_keys(const View& view, std::string_view under_mouse, Commands& comm
   if (pressed(ImGuiKey_B) || typed('.')) commands.push(SetBlank{true});
   if (pressed(ImGuiKey_Q)) commands.push(AskClass{!view.lecture->asking});
   if (pressed(ImGuiKey_D)) commands.push(ShowScenes{!view.lecture->listed});
+  if (pressed(ImGuiKey_P)) commands.push(ShowPresenter{!view.lecture->presenter});
   if (pressed(ImGuiKey_T)) commands.push(SetThemeKind{view.theme->kind == ThemeKind::dark ? ThemeKind::light : ThemeKind::dark});
   return 1;
 }
 
 std::span<const KeyHelp> key_help() {
-  static constexpr std::array<KeyHelp, 27> rows = {{
+  static constexpr std::array<KeyHelp, 28> rows = {{
       {"Space", "Play or pause"},
       {"← →", "Step back or forward by the chosen step size"},
       {"⇧ ← →", "Step by one tile iteration"},
@@ -166,6 +167,7 @@ std::span<const KeyHelp> key_help() {
       {"L", "While presenting: hold for a pointer (or the middle mouse button)"},
       {"Q", "Question to the class"},
       {"D", "List of scenes"},
+      {"P", "Presenter's window"},
       {"Ctrl D", "Keep this state as a scene"},
       {"Ctrl C, Ctrl V", "Copy the link to this state, open a copied link"},
       {"Ctrl ⇧ C", "Copy the panel under the mouse, or the tooltip, as text"},

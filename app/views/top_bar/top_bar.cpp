@@ -280,7 +280,7 @@ void draw_share_menu(const View& view, Commands& commands) {
   if (entry(tr("Keep this state as a scene"), "Ctrl D", !view.lanes.empty())) commands.push(BookmarkState{});
   if (entry(tr("List of scenes"), "D")) commands.push(ShowScenes{!view.lecture->listed});
   if (entry(tr("Question to the class"), "Q")) commands.push(AskClass{true});
-  if (entry(view.lecture->presenter ? tr("Close the presenter's window") : tr("Presenter's window"), nullptr))
+  if (entry(view.lecture->presenter ? tr("Close the presenter's window") : tr("Presenter's window"), "P"))
     commands.push(ShowPresenter{!view.lecture->presenter});
 }
 
