@@ -6,6 +6,7 @@
 
 #include "app/model/assets.h"
 #include "app/model/mask_tables.h"
+#include "app/model/window_state.h"
 #include "app/platform/headless_context.h"
 #include "app/platform/png.h"
 #include "app/platform/quiet_libraries.h"
@@ -33,9 +34,18 @@ Session::Start start_of(const RenderOptions& options) {
   Session::Start start;
   start.request = options.request;
   start.inputs = options.inputs;
+  start.deck = options.deck;
+  start.deck_path = options.deck_path;
+  start.scene = options.scene;
   start.step = options.step;
   start.race = options.race || options.panel == "race";
   start.center = center_view_from(options.panel).value_or(options.center);  // a single panel needs its view's study
+  if (options.state != nullptr) {
+    WindowState state = *options.state;
+    state.race = start.race;
+    state.center = start.center;
+    start.state = std::make_shared<const WindowState>(std::move(state));
+  }
   start.by_sm = options.by_sm;
   start.swept = options.swept;
   start.sweep_quantity = options.sweep_quantity;

@@ -12,6 +12,8 @@
 #include <CLI/CLI.hpp>
 
 #include "app/cli/help.h"
+#include "app/model/deck.h"
+#include "app/model/window_state.h"
 #include "sim/core/text.h"
 
 namespace tilescope {
@@ -19,7 +21,7 @@ namespace tilescope {
 namespace {
 
 /// The texts after each flag, in order; a toggle has one.
-using Texts = std::map<std::string_view, std::vector<std::string>>;
+using Texts = std::map<std::string, std::vector<std::string>, std::less<>>;
 
 const FlagInfo* find_flag(std::string_view name) {
   for (const FlagInfo& flag : flag_table())
@@ -97,7 +99,7 @@ Error misused_flag(std::string_view message) {
 std::optional<Error> collect(const Parser& parser, Texts& texts) {
   for (const auto& [flag, option] : parser.options) {
     if (option->count() == 0) continue;
-    std::vector<std::string>& values = texts[flag->name];
+    std::vector<std::string>& values = texts[std::string(flag->name)];
     if (!values.empty() && flag->shape != FlagShape::repeated) return Error{fmt::format("{} is given more than once", flag->name)};
     values.insert(values.end(), option->results().begin(), option->results().end());
     if (values.empty()) values.emplace_back();
@@ -112,7 +114,10 @@ std::optional<Error> collect(const Parser& parser, Texts& texts) {
 /// Turns texts into a CommandLine; keeps the first invalid text as the error.
 class CommandLineBuilder {
  public:
-  CommandLineBuilder(const Texts& texts, CommandKind command) : texts_(texts) { line_.command = command; }
+  CommandLineBuilder(const Texts& texts, CommandKind command) : texts_(texts) {
+    line_.command = command;
+    line_.given = texts;
+  }
 
   Result<CommandLine> build() {
     problem();
@@ -127,6 +132,8 @@ class CommandLineBuilder {
                                        {"--markdown", &line_.markdown},
                                        {"--out", &line_.out},
                                        {"--panel", &line_.panel},
+                                       {"--open", &line_.open},
+                                       {"--deck", &line_.deck},
                                        {"--gpu", &line_.gpu},
                                        {"--algorithm", &line_.algorithm},
                                        {"--over", &line_.over},
@@ -147,7 +154,7 @@ class CommandLineBuilder {
     if (const std::string* given = text("--score")) line_.score = *given;
     if (!error_ && line_.command == CommandKind::render && line_.out.empty()) return Error{"render needs --out FILE.png"};
     line_.algorithm_given = text("--algorithm") != nullptr;
-    if (!error_ && line_.command == CommandKind::sweep && line_.over.empty())
+    if (!error_ && line_.command == CommandKind::sweep && line_.over.empty() && line_.open.empty())
       return Error{"sweep needs --over KEY=RANGE: for example --over seq=64:1024:x2"};
     if (!error_ && line_.probe.empty() && (line_.probe_block || line_.probe_row))
       return Error{
@@ -218,6 +225,8 @@ class CommandLineBuilder {
   }
 
   void picture() {
+    if (const auto scene = whole("--scene", 1, static_cast<std::int64_t>(most_scenes))) line_.scene = static_cast<int>(*scene);
+    if (line_.scene && text("--deck") == nullptr) keep(Error{"--scene is a scene of a deck: it needs --deck FILE"});
     line_.step = whole("--step", 0, std::numeric_limits<std::int64_t>::max());
     line_.race = text("--race") != nullptr;
     if (const std::string* given = text("--seed")) {
@@ -275,6 +284,41 @@ class CommandLineBuilder {
   std::optional<Error> error_;
 };
 
+/// The flags that say the same as a state, where a command has them. A cycle, a row and the like have none.
+Texts flags_of(const WindowState& s) {
+  Texts out;
+  const auto put = [&](const char* flag, auto value) { out[flag] = {fmt::format("{}", value)}; };
+  put("--algorithm", s.algorithm);
+  put("--gpu", s.gpu);
+  for (const auto& [key, value] : s.spec_values) out["--set"].push_back(fmt::format("{}={}", key, value));
+  put("--batch", s.problem.batch);
+  put("--heads", s.problem.heads);
+  if (s.problem.kv_heads != s.problem.heads) put("--kv-heads", s.problem.kv_heads);
+  put("--seq", s.problem.seq_q);
+  if (s.problem.seq_kv != s.problem.seq_q) put("--seq-kv", s.problem.seq_kv);
+  put("--head-dim", s.problem.head_dim);
+  put("--dtype", to_string(s.problem.dtype));
+  if (s.problem.causal) put("--causal", "");
+  if (s.problem.pass != Pass::forward) put("--pass", to_string(s.problem.pass));
+  if (s.tile) {
+    put("--block-q", s.tile->block_q);
+    put("--block-kv", s.tile->block_kv);
+    if (s.tile->stages > 0) put("--stages", s.tile->stages);
+  }
+  if (s.blocks_per_sm) put("--blocks-per-sm", *s.blocks_per_sm);
+  put("--block-order", to_string(s.block_order));
+  put("--key-order", to_string(s.key_order));
+  put("--seed", s.seed);
+  if (s.race) put("--race", "");
+  if (const auto* step = std::get_if<WindowState::Step>(&s.position)) put("--step", step->number);
+  for (const CenterViewInfo& row : center_views())
+    if (row.view == s.center) put("--view", row.id);
+  put("--lanes", s.by_sm ? "sms" : "units");
+  put("--theme", s.theme == ThemeKind::light ? "light" : "dark");
+  put("--language", s.language);
+  return out;
+}
+
 CommandLine print(std::string text) {
   CommandLine line;
   line.command = CommandKind::print;
@@ -322,6 +366,36 @@ Result<CommandLine> parse_command_line(std::span<const std::string> arguments) {
     if (!extras.empty()) return unknown_argument(extras.front(), parser.command);
   }
   return CommandLineBuilder(texts, chosen->command).build();
+}
+
+Result<CommandLine> on_top_of(const WindowState& base, const CommandLine& line) {
+  Texts texts = flags_of(base);
+  if (line.command == CommandKind::sweep && base.sweep) {
+    texts["--over"] = {base.sweep->axis};
+    std::string ids;
+    for (const std::string& id : base.sweep->algorithms) ids += fmt::format("{}{}", ids.empty() ? "" : ",", id);
+    texts["--algorithm"] = {ids};
+  }
+  // A file of one's own brings its sizes.
+  const auto given = [&](std::string_view flag) { return line.given.contains(flag); };
+  if (given("--q")) texts.erase("--seq");
+  if (given("--k") || given("--v")) texts.erase("--seq-kv");
+  if (given("--q") || given("--k") || given("--v")) texts.erase("--head-dim");
+  // The room's, and not the scene's.
+  if (!line.deck.empty())
+    for (const char* flag : {"--theme", "--language"}) texts.erase(flag);
+  if (const auto set = line.given.find("--set"); set != line.given.end())
+    texts["--set"].insert(texts["--set"].end(), set->second.begin(), set->second.end());
+  for (const auto& [flag, values] : line.given)
+    if (flag != "--set") texts[flag] = values;
+  std::erase_if(texts, [&](const auto& text) { return text.second.empty() || !takes(*find_flag(text.first), line.command); });
+  Result<CommandLine> out = CommandLineBuilder(texts, line.command).build();
+  if (!out) return out;
+  if (line.command == CommandKind::sweep && out->over.empty()) return Error{"sweep needs --over KEY=RANGE: the link has no sweep"};
+  out->base = std::make_shared<const WindowState>(base);
+  out->given = line.given;
+  out->scenes = line.scenes;
+  return out;
 }
 
 }  // namespace tilescope

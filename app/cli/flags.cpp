@@ -95,6 +95,8 @@ constexpr std::array commands = {
 using enum FlagShape;
 
 constexpr std::array flags = {
+    FlagInfo{"--open", "LINK|FILE", "Problem", "a state of the window by its link, or a file with one; other flags override it",
+             value, problem},
     FlagInfo{"--algorithm", "ID", "Problem", "program to run [flash2]; listed below; sweep takes several, separated by commas",
              value, problem},
     FlagInfo{"--batch", "B", "Problem", "batch size [1]", value, problem},
@@ -161,6 +163,8 @@ constexpr std::array flags = {
              toggle, calibrate},
     FlagInfo{"--quiet", "", "Output", "no progress on standard error", toggle, render | sweep | measure | validate | calibrate},
     FlagInfo{"--out", "FILE", "Output", "the file to write", value, render | calibrate},
+    FlagInfo{"--deck", "FILE", "Picture", "the scenes of a lecture; Page Up and Page Down turn them", value, values},
+    FlagInfo{"--scene", "N", "Picture", "scene of --deck to begin with, 1 first [1]", value, values},
     FlagInfo{"--step", "N", "Picture", "the step to show; 0 is before anything ran [a few steps in]", value, values},
     FlagInfo{"--race", "", "Picture", "standard attention beside the algorithm, on one clock", toggle, values, "--compare"},
     FlagInfo{"--view", "NAME", "Picture", "what the middle shows: stage, roofline, what_if, fit, sweep, validate or mask [stage]",
@@ -168,7 +172,7 @@ constexpr std::array flags = {
     FlagInfo{"--lanes", "NAME", "Picture", "the lanes of the timeline: units of the SM in focus, or sms, all of them [units]",
              value, values},
     FlagInfo{"--panel", "NAME", "Picture",
-             "one panel only: listing, stage, softmax, traffic, timeline, race, or a view of the middle", value, render},
+             "one panel only: listing, stage, softmax, traffic, timeline, race, presenter, or a view of the middle", value, render},
     FlagInfo{"--size", "WxH", "Picture", "width and height in pixels [1600x900]", value, picture},
     FlagInfo{"--scale", "F", "Picture", "size of text and controls, 0.5 to 4 [1]", value, picture},
     FlagInfo{"--theme", "NAME", "Picture", "dark or light [dark]", value, picture},

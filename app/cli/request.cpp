@@ -1,12 +1,15 @@
 // Turns a CommandLine into a request.
 #include "app/cli/request.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "app/model/assets.h"
+#include "app/model/lecture.h"
+#include "app/model/state_file.h"
 #include "app/model/mask_tables.h"
 #include "app/platform/files.h"
 #include "sim/core/refuse.h"
@@ -93,6 +96,15 @@ ProgramTile tile_of(const CommandLine& line, const SimulationRequest& without_ti
   return tile;
 }
 
+/// The numbers of a link, where no file is given in their place.
+void take_inputs(const WindowState& base, const CommandLine& line, InputSource& inputs) {
+  const auto kept = [](const std::optional<Matrix>& matrix) { return matrix ? std::make_shared<const Matrix>(*matrix) : nullptr; };
+  inputs.spread = base.spread;
+  if (line.q_file.empty()) inputs.q = kept(base.q);
+  if (line.k_file.empty()) inputs.k = kept(base.k);
+  if (line.v_file.empty()) inputs.v = kept(base.v);
+}
+
 bool has_mask_flags(const CommandLine& line) {
   return !line.masks.empty() || !line.presets.empty() || line.score || line.mask_block;
 }
@@ -115,6 +127,7 @@ Result<Request> make_request(const CommandLine& line) {
   problem.causal = line.causal;
   problem.pass = line.pass.value_or(Pass::forward);
   request.inputs.seed = line.seed;
+  if (line.base) take_inputs(*line.base, line, request.inputs);
   if (const auto settled = settle_sizes(line, problem, request.inputs); !settled) return settled.error();
   if (const auto good = check(problem); !good) return good.error();
   // Only flex has lists and changes of scores, and it is the mask's own kernel.
@@ -148,7 +161,57 @@ Result<Request> make_request(const CommandLine& line) {
   request.simulation.key_order = line.key_order;
   request.simulation.gpu = std::move(*gpu);
   if (line.block_q || line.block_kv || line.stages) request.simulation.tile = tile_of(line, request.simulation);
+  if (line.base) request.simulation.focus_sm = line.base->focus_sm;
   return request;
+}
+
+Result<CommandLine> open_base(CommandLine line) {
+  if (line.open.empty() && line.deck.empty()) return line;
+  if (!line.open.empty() && !line.deck.empty()) return Error{"--open and --deck each say what to begin with: give one of them"};
+  if (line.deck.empty()) {
+    const Result<WindowState> state = state_from(line.open);
+    if (!state) return Error{state.error().sentence.after("--open: ")};
+    return on_top_of(*state, line);
+  }
+  const auto text = read_text_file(line.deck);
+  if (!text) return text.error();
+  Result<Deck> deck = parse_deck(*text, line.deck);
+  if (!deck) return deck.error();
+  const int scene = line.scene.value_or(1), count = static_cast<int>(deck->scenes.size());
+  if (scene > std::max(count, 1))
+    return Error{fmt::format("there is no scene {}: {} has {}", scene, printable(line.deck, 100), count)};
+  line.scenes = std::make_shared<const Deck>(*deck);
+  if (count == 0) return line;
+  Lecture lecture;
+  lecture.take(std::move(*deck), line.deck);
+  return on_top_of(lecture.state_of(scene - 1, false), line);
+}
+
+std::shared_ptr<const WindowState> state_of(const CommandLine& line, const Request& request) {
+  if (!line.base) return nullptr;
+  WindowState state = *line.base;
+  const SimulationRequest& asked = request.simulation;
+  state.algorithm = asked.algorithm;
+  state.gpu = line.gpu;
+  state.spec_values = changed_values(asked.gpu);
+  state.problem = asked.problem;
+  state.tile = asked.tile;
+  if (state.tile) state.tile->key_order = KeyOrder::ascending;
+  state.blocks_per_sm = asked.blocks_per_sm;
+  state.block_order = asked.block_order;
+  state.key_order = asked.key_order;
+  state.seed = request.inputs.seed;
+  const auto kept = [](const Rows& rows) { return rows ? std::optional<Matrix>(*rows) : std::nullopt; };
+  state.q = kept(request.inputs.q);
+  state.k = kept(request.inputs.k);
+  state.v = kept(request.inputs.v);
+  state.race = line.race;
+  state.center = line.view;
+  if (line.step) state.position = WindowState::Step{*line.step};
+  if (line.by_sm) state.by_sm = *line.by_sm;
+  if (line.theme) state.theme = *line.theme;
+  if (line.language) state.language = *line.language;
+  return std::make_shared<const WindowState>(std::move(state));
 }
 
 }  // namespace tilescope

@@ -72,6 +72,7 @@ Status run_render(const CommandLine& line, std::FILE* out, std::FILE* err, const
   auto request = make_request(line);
   if (!request) return request.error();
   RenderOptions options = render_options(line);
+  options.state = state_of(line, *request);
   options.request = std::move(request->simulation);
   options.inputs = std::move(request->inputs);
   const auto picture = draw_picture(screens, std::move(options), line, err);
@@ -85,17 +86,21 @@ Result<int> open_window(const CommandLine& line, const Screens& screens) {
   auto request = make_request(line);
   if (!request) return request.error();
   WindowOptions options = window_options(line);
+  options.state = state_of(line, *request);
   options.request = std::move(request->simulation);
   options.inputs = std::move(request->inputs);
   return screens.open_window(options);
 }
 
-Result<int> run(const CommandLine& line, std::FILE* out, std::FILE* err, const Screens& screens) {
+Result<int> run(const CommandLine& typed, std::FILE* out, std::FILE* err, const Screens& screens) {
   const auto code_of = [](const Status& status) -> Result<int> {
     if (!status) return status.error();
     return exit_done;
   };
-  if (const Status writable = check_outputs(line); !writable) return writable.error();
+  if (const Status writable = check_outputs(typed); !writable) return writable.error();
+  const auto opened = open_base(typed);
+  if (!opened) return opened.error();
+  const CommandLine& line = *opened;
   switch (line.command) {
     case CommandKind::print:
       return code_of(print(out, line.text));

@@ -16,6 +16,9 @@ namespace {
 template <class Options>
 Options shared_options(const CommandLine& line) {
   Options options;
+  options.deck = line.scenes;
+  options.deck_path = line.deck;
+  options.scene = line.scene.value_or(1) - 1;
   options.step = line.step;
   options.race = line.race;
   options.center = line.view;

@@ -16,7 +16,9 @@
 namespace tilescope {
 
 enum class SweepQuantity : std::uint8_t;  // app/model/studies.h
+enum class Notice;                        // app/model/workspace.h
 struct WindowState;                       // app/model/window_state.h
+struct Scene;                             // app/model/deck.h
 
 struct SetAlgorithm {
   std::string id;
@@ -160,6 +162,53 @@ struct OpenCase {
 struct OpenState {
   std::shared_ptr<const WindowState> state;
 };
+/// A link that a person pasted; one that cannot be read is refused like a state.
+struct OpenLink {
+  std::string text;
+};
+struct Undo {};
+struct Redo {};
+struct ShowNotice {
+  Notice notice{};
+};
+struct SetBlank {
+  bool on = false;
+};  // nothing but black, while somebody talks
+struct OpenDeck {
+  std::string path;
+};
+struct SaveDeck {
+  std::string path;
+};
+struct ShowScenes {
+  bool on = true;
+};  // the list of them
+struct ShowPresenter {
+  bool on = true;
+};                        // the presenter's own window
+struct BookmarkState {};  // the state as a scene behind the one that is shown
+struct GoToScene {
+  int scene = 0;
+};
+struct TurnPage {
+  int direction = 1;
+};  // a step within the scene, or another scene; without a deck a step
+struct EditScene {
+  int scene = 0;
+  std::shared_ptr<const Scene> to;
+};
+struct MoveScene {
+  int scene = 0, to = 0;
+};
+struct DeleteScene {
+  int scene = 0;
+};
+struct AskClass {
+  bool on = true, answered = false;
+};
+struct CountAnswer {
+  int choice = 0, count = 0;
+};
 struct RunValidation {
   bool on = true;
 };                    // stop it, go on with it
@@ -171,7 +220,8 @@ using Command =
                  SetKeyOrder, SetMasking, SetMaskTable, LookAtMask, AskVisit, SetInputs, SetMatrix, SetFocusSm, Step, SeekStep,
                  SeekCycle, SetLanes, LookIntoSms, FocusBlock, SetPlaying, SetSpeed, SetGrain, SelectRow, HoverTensor, SetThemeKind,
                  SetCenter, SetSweep, GoOnWithStudy, SetPresent, SetAlone, SetSide, CancelWork, ShowHelp, SetLanguage, OpenCase,
-                 OpenState, RunValidation, Measure, ShowProbe>;
+                 OpenState, OpenLink, Undo, Redo, ShowNotice, SetBlank, OpenDeck, SaveDeck, ShowScenes, ShowPresenter, BookmarkState,
+                 GoToScene, TurnPage, EditScene, MoveScene, DeleteScene, AskClass, CountAnswer, RunValidation, Measure, ShowProbe>;
 
 /// Everything in it is compiled in commands.cpp: what a variant of so many needs is much for the forty files that push.
 class Commands {

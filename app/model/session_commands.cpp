@@ -315,6 +315,9 @@ void Session::State::operator()(const SetSide& command) {
 void Session::State::operator()(const ShowHelp& command) {
   workspace.help = command.on;
 }
+void Session::State::operator()(const ShowNotice& command) {
+  workspace.notify(command.notice);
+}
 void Session::State::operator()(const SetLanguage& command) {
   workspace.language = command.id;
 }

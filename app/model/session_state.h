@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "app/model/history.h"
+#include "app/model/lecture.h"
 #include "app/model/opening.h"
 #include "app/model/session.h"
 #include "app/model/sm_findings.h"
@@ -41,6 +43,15 @@ struct Session::State {
   std::optional<OpeningState> opening_state;
   decltype(WindowState::position) going_to_position;  // with simulation `position_from`
   int position_from = 0;
+  TextSaver save_text = nullptr;
+  std::function<double()> clock;
+  std::function<std::string()> time_of_day;
+  History history;
+  std::uint64_t revision = 1, noted = 0;  // what may have changed the state, and how much of it the history has seen
+  std::int64_t openings = 0;
+  std::int64_t gesture = 0, last_gesture = 0;  // the present one, and that of the last change
+  Lecture lecture;
+  double lecture_since = -1;  // when the first page was turned
   Retired retired;
   Worker worker;
   SmFindings sms{worker, retired};
@@ -69,6 +80,7 @@ struct Session::State {
   void say_misfit();
   void show_step();
   void tick(double seconds);
+  SessionView view() const;
 
   // session_opening.cpp
   bool simulating() const { return requests > std::max(over, cancelled); }
@@ -79,6 +91,28 @@ struct Session::State {
   /// Something else was asked for meanwhile: it comes on top of the state, whatever becomes of its simulation.
   void settle_opening();
   void operator()(const OpenState& command);
+  void operator()(const OpenLink& command);
+  void operator()(const Undo& command);
+  void operator()(const Redo& command);
+  /// Lets the history see what is shown, where it is at rest.
+  void note_state();
+
+  // session_lecture.cpp
+  void open_scene(int index, bool from_behind);
+  void tick_lecture();
+  void operator()(const SetBlank& command);
+  void operator()(const OpenDeck& command);
+  void operator()(const SaveDeck& command);
+  void operator()(const ShowScenes& command);
+  void operator()(const ShowPresenter& command);
+  void operator()(const BookmarkState& command);
+  void operator()(const GoToScene& command);
+  void operator()(const TurnPage& command);
+  void operator()(const EditScene& command);
+  void operator()(const MoveScene& command);
+  void operator()(const DeleteScene& command);
+  void operator()(const AskClass& command);
+  void operator()(const CountAnswer& command);
 
   // session_commands.cpp
   void set_inputs(InputSource inputs);
@@ -121,6 +155,7 @@ struct Session::State {
   void operator()(const SetSide& command);
   void operator()(const CancelWork& command);
   void operator()(const ShowHelp& command);
+  void operator()(const ShowNotice& command);
   void operator()(const SetLanguage& command);
   void operator()(const OpenCase& command);
   void operator()(const RunValidation& command);

@@ -3,6 +3,7 @@
 //   Session ──SessionView──► panels ──Command──► Session ──► worker (simulate, run_block) ──► Session
 #pragma once
 
+#include <cstdint>
 #include <span>
 
 #include "app/model/lane.h"
@@ -16,6 +17,8 @@
 
 namespace tilescope {
 
+class Lecture;  // app/model/lecture.h
+
 /// The const views of the session's objects, to be read until its next tick() or apply().
 struct SessionView {
   const Requested* requested = nullptr;  // what the controls show; may be newer than the simulation
@@ -27,6 +30,9 @@ struct SessionView {
   MaskView mask;                       // what the Mask view shows
   WorkView work, background_work;      // for the lanes; for studies, validation and measurements
   bool opening = false;                // a state is on its way: OpenState
+  bool can_undo = false, can_redo = false;
+  std::uint64_t revision = 0;  // counts what may have changed the state
+  const Lecture* lecture = nullptr;
 
   const Lane& lane() const { return lanes.back(); }  // the chosen algorithm
 };

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "app/model/center_views.h"
+#include "app/model/deck.h"
 #include "app/model/studies.h"
 #include "app/platform/theme_kind.h"
 #include "sim/engine/simulation.h"
@@ -17,6 +18,10 @@ namespace tilescope {
 
 /// What the window shows first. An absent field leaves the choice to the window: what it remembers, else its default.
 struct WindowOptions {
+  std::shared_ptr<const WindowState> state;  // of a link; null: none. Its request is `request`
+  std::shared_ptr<const Deck> deck;          // of --deck; null: none
+  std::string deck_path;
+  int scene = 0;              // of the deck, 0 first
   SimulationRequest request;  // checked sizes and a loaded GPU; what only simulate() can refuse may still be in it
   InputSource inputs;
   std::string gpu;                   // what the GPU was loaded by: an id, or the path of a file
@@ -31,6 +36,10 @@ struct WindowOptions {
 };
 
 struct RenderOptions {
+  std::shared_ptr<const WindowState> state;  // as of the window
+  std::shared_ptr<const Deck> deck;
+  std::string deck_path;
+  int scene = 0;
   SimulationRequest request;
   InputSource inputs;
   std::optional<std::int64_t> step;  // absent: the window's own choice, a few steps in

@@ -494,6 +494,38 @@ Result<WindowState> from_link(std::string_view link) {
   return state;
 }
 
+std::map<std::string, double, std::less<>> changed_values(const GpuSpec& gpu) {
+  std::map<std::string, double, std::less<>> values;
+  for (const SpecKey& row : spec_keys())
+    if (changed_by_user(gpu, row.key)) values.emplace(row.key, gpu.*row.member);
+  return values;
+}
+
+Result<WindowState> read_link(std::string_view text) {
+  constexpr std::string_view blanks = " \t\r\n", scheme = "tilescope:";
+  const auto trim = [&] {
+    text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
+    text = text.substr(0, text.find_last_not_of(blanks) + 1);
+  };
+  trim();
+  if (text.starts_with(scheme)) text.remove_prefix(scheme.size());
+  if (text.starts_with("//")) text.remove_prefix(2);  // how some programs write a scheme
+  if (text.starts_with('?')) text.remove_prefix(1);
+  return from_link(text);
+}
+
+std::vector<std::string_view> changed_keys(const WindowState& a, const WindowState& b) {
+  std::vector<std::string_view> changed;
+  for (const Key& key : keys)
+    if (key.write(a) != key.write(b)) changed.push_back(key.name);
+  for (const SpecKey& row : spec_keys()) {
+    const auto at = a.spec_values.find(row.key), in_b = b.spec_values.find(row.key);
+    const bool in_a_only = (at == a.spec_values.end()) != (in_b == b.spec_values.end());
+    if (in_a_only || (at != a.spec_values.end() && at->second != in_b->second)) changed.push_back(row.key);
+  }
+  return changed;
+}
+
 WindowState window_state_of(const SessionView& view) {
   WindowState state;
   const Requested& asked = *view.requested;
@@ -502,8 +534,7 @@ WindowState window_state_of(const SessionView& view) {
   const SimulationRequest& request = on_screen ? asked.good_request : asked.request;
   state.algorithm = request.algorithm;
   state.gpu = on_screen ? asked.good_gpu_source : asked.gpu_source;
-  for (const SpecKey& row : spec_keys())
-    if (changed_by_user(request.gpu, row.key)) state.spec_values.emplace(row.key, request.gpu.*row.member);
+  state.spec_values = changed_values(request.gpu);
   state.problem = request.problem;
   state.problem.mask = nullptr;  // its text is in the link
   state.problem.score_change = nullptr;

@@ -79,6 +79,9 @@ struct WindowState {
 /// Collects the state from what a session shows: of a request that is refused or under way, the one on screen.
 WindowState window_state_of(const SessionView& view);
 
+/// The numbers of a GPU that a person changed, by key.
+std::map<std::string, double, std::less<>> changed_values(const GpuSpec& gpu);
+
 /// Writes a state as one line: key=value pairs with & between, in a fixed order, percent-encoded, without what is as by default.
 std::string to_link(const WindowState& state);
 /// Reads what to_link() wrote; the keys may come in any order.
@@ -86,5 +89,11 @@ std::string to_link(const WindowState& state);
 /// and
 ///         sizes that check() refuses. What needs the GPU's file is left to whoever loads it.
 Result<WindowState> from_link(std::string_view link);
+
+/// Reads a link as a person hands it on: with spaces around it, with `tilescope:` or ? before it.
+Result<WindowState> read_link(std::string_view text);
+
+/// The keys of a link by which two states differ, in the order of a link.
+std::vector<std::string_view> changed_keys(const WindowState& a, const WindowState& b);
 
 }  // namespace tilescope

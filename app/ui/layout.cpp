@@ -64,6 +64,32 @@ void join_columns(Layout& layout, float scale) {
   for (const Splitter gone : {Splitter::right, Splitter::softmax}) layout.splitters[static_cast<std::size_t>(gone)] = {};
 }
 
+/// Presenting: a caption, the stage, beside it the numbers of the row and as much of the listing as there is room for. The timeline
+/// is there where the window is high.
+Layout present_layout(float width, float height, float scale) {
+  constexpr float caption_height = 30, transport_height = 40, timeline_height = 120, least_height_with_timeline = 680;
+  constexpr float least_row = 330, row_share = 0.3F, softmax_height = 400;
+  const float down = std::min(1.0F, height / (420 * scale));
+  const float gap = std::max(2.0F, std::round(8 * scale * down));
+  Layout out;
+  const float caption = std::round(caption_height * scale * down), transport = std::round(transport_height * scale * down);
+  const float timeline = height >= least_height_with_timeline * scale ? std::round(timeline_height * scale) : 0;
+  const float low = height - gap, split = low - transport - timeline - gap;
+  const float right = std::round(std::min(std::max(row_share * width, least_row * scale), 0.42F * width));
+  const float x3 = width - gap - right, x4 = width - gap;
+  out.top_bar = {{0, 0}, {width, caption}};
+  out.stage = {{gap, caption}, {x3 - gap, split}};
+  const float column = split - caption, wanted = std::round(softmax_height * scale);
+  const bool listed = column - wanted - gap >= least_box * scale;
+  out.softmax = {{x3, caption}, {x4, listed ? caption + wanted : split}};
+  if (listed) out.listing = {{x3, caption + wanted + gap}, {x4, split}};
+  out.bottom = {{gap, split + gap}, {x4, low}};
+  out.timeline = {{gap, split + gap}, {x4, low - transport}};
+  out.transport = {{gap, low - transport}, {x4, low}};
+  out.alone = {{gap, caption}, {x4, out.transport.min.y - gap}};
+  return out;
+}
+
 }  // namespace
 
 float scale_of_window(float width, float height) {
@@ -76,6 +102,7 @@ float scale_of_window(float width, float height) {
 }
 
 Layout compute_layout(float width, float height, float scale, const LayoutShares& shares, bool present) {
+  if (present) return present_layout(width, height, scale);
   const Measures m = measure(width, height, scale, present);
   const float left = std::round(between(shares.left * width, m.left_min, m.left_max));
   const float right = m.one_column ? 0 : right_width(m, width, left, scale, shares);

@@ -47,7 +47,8 @@ struct Layout {
 /// larger window text takes half of what is more. It changes in steps of 1/20, because each step bakes the fonts again.
 float scale_of_window(float width, float height);
 
-/// Computes every panel's rectangle. While presenting there is no top bar.
+/// Computes every panel's rectangle. While presenting, a caption stands in place of the top bar, and what there is no room for is
+/// empty: the traffic, the listing, the timeline.
 /// Units  pixels; `scale` is the theme's
 /// Limits  every rectangle but `alone` lies in the window and none overlaps another, from 320x240 up, save the three of one column.
 Layout compute_layout(float width, float height, float scale, const LayoutShares& shares, bool present);

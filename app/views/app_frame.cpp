@@ -9,7 +9,9 @@
 #include <imgui_impl_opengl3.h>
 #include <imgui_internal.h>
 
+#include "app/model/lecture.h"
 #include "app/ui/language.h"
+#include "app/ui/text_record.h"
 #include "app/views/chrome.h"
 #include "app/views/keys.h"
 #include "app/views/panel_table.h"
@@ -18,7 +20,12 @@ namespace tilescope {
 
 namespace {
 
-constexpr float present_scale = 1.25F;
+/// Text scale while presenting, by the width in points: as large as leaves room for the numbers in the cells of a small example.
+float present_scale(float width) {
+  constexpr float narrow = 1280, wide = 1600, least = 1.1F, most = 1.25F, steps = 20;
+  const float scale = least + (most - least) * std::clamp((width - narrow) / (wide - narrow), 0.0F, 1.0F);
+  return std::round(scale * steps) / steps;
+}
 /// Text scale of a maximised column panel.
 constexpr float alone_scale = 1.5F;
 /// Frames continue this long after input: longer than a tooltip's delay.
@@ -45,7 +52,8 @@ bool has_whole_window(const View& view) {
 
 /// Returns true for panels that can scroll.
 bool scrolls(std::string_view id) {
-  return id == "listing" || id == "softmax" || id == "traffic" || id == "what_if" || id == "fit" || id == "validate";
+  return id == "listing" || id == "softmax" || id == "traffic" || id == "what_if" || id == "fit" || id == "validate" ||
+         id == "presenter";
 }
 
 /// Minimum size of a panel in points; below it the panel scrolls, for example with large text in a small window. 0: none.
@@ -106,6 +114,8 @@ Result<std::unique_ptr<AppFrame>> AppFrame::make(Session& session, Options optio
   io.ConfigFlags |= ImGuiConfigFlags_NoMouseCursorChange;
   io.ConfigInputTrickleEventQueue = true;
   io.ConfigDragClickToInputText = true;
+  io.ConfigFlags |= ImGuiConfigFlags_NavEnableKeyboard;  // in popovers; the bars and panels have tab stops
+  frame->context_->ConfigNavWindowingKeyNext = frame->context_->ConfigNavWindowingKeyPrev = 0;
   std::string error;
   frame->quads_ = QuadRenderer::make(error);
   if (frame->quads_ == nullptr) return Error{error, Error::Kind::machine_lacks};
@@ -129,6 +139,10 @@ ImGuiIO& AppFrame::io() {
   return ImGui::GetIO();
 }
 
+void AppFrame::select() {
+  ImGui::SetCurrentContext(context_);
+}
+
 void AppFrame::set_scale(float display_scale, float user_scale) {
   options_.display_scale = display_scale;
   options_.scale = std::clamp(display_scale * user_scale, 0.5F, 6.0F);
@@ -144,7 +158,8 @@ void AppFrame::update_theme(float width, float height) {
   const Workspace& workspace = *session_.view().workspace;
   const std::string_view alone = workspace.alone;
   const bool column_alone = std::find(side_panels.begin(), side_panels.end(), alone) != side_panels.end();
-  const float scale = options_.scale * fit * (workspace.present ? present_scale : 1) * (column_alone ? alone_scale : 1);
+  const float scale = options_.scale * fit * (workspace.present ? present_scale(width / options_.display_scale) : 1) *
+                      (column_alone ? alone_scale : 1);
   const bool other_fonts = scale != built_scale_ || workspace.language != built_language_;
   if (!other_fonts && theme_.kind == workspace.theme) return;
   Theme theme = make_theme(workspace.theme, scale);
@@ -168,7 +183,7 @@ void AppFrame::update_theme(float width, float height) {
 
 void AppFrame::build(int width, int height, double seconds) {
   ImGui::SetCurrentContext(context_);
-  session_.tick(seconds);
+  if (!options_.follows) session_.tick(seconds);
   update_theme(static_cast<float>(width), static_cast<float>(height));
   ImGuiIO& io = ImGui::GetIO();
   io.DisplaySize = {static_cast<float>(width), static_cast<float>(height)};
@@ -204,6 +219,9 @@ void AppFrame::rest_tooltips() {
 
 void AppFrame::carry_out(Commands& commands) {
   changed_ = false;
+  if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) ++presses_;
+  const bool pressing = ImGui::IsMouseDown(ImGuiMouseButton_Left) || ImGui::IsMouseReleased(ImGuiMouseButton_Left);
+  session_.set_gesture(pressing ? presses_ : 0);
   for (const Command& command : commands.take()) {
     session_.apply(command);
     changed_ = true;
@@ -233,7 +251,15 @@ void AppFrame::draw_panel(const char* id, const Rect& rect, const View& view, Co
   if (size.x > 0) flags |= ImGuiWindowFlags_HorizontalScrollbar;
   if (!scrolls(id) && size.x == 0 && size.y == 0) flags |= ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse;
   ImGui::BeginChild(id, {rect.width(), rect.height()}, ImGuiChildFlags_AlwaysUseWindowPadding, flags);
-  panel->draw(view, commands);
+  if (copy_panel_ == id) {
+    const TextRecording recording;
+    panel->draw(view, commands);
+    ImGui::SetClipboardText(recording.text().c_str());
+    copy_panel_.clear();
+    commands.push(ShowNotice{Notice::text_copied});
+  } else {
+    panel->draw(view, commands);
+  }
   ImGui::EndChild();
 }
 
@@ -289,7 +315,10 @@ void AppFrame::draw_window(const View& view, Commands& commands) {
     return;
   }
 
-  if (!view.workspace->present) draw_top_bar(layout_.top_bar, view, commands, options_.languages);
+  if (view.workspace->present)
+    draw_caption(layout_.top_bar, view);
+  else
+    draw_top_bar(layout_.top_bar, view, commands, options_.languages);
   const std::vector<Place> places = places_of(view);
   for (const Place& place : places) draw_frame(place.frame);
   draw_frame(has_whole_window(view) ? layout_.transport : layout_.bottom);
@@ -300,9 +329,52 @@ void AppFrame::draw_window(const View& view, Commands& commands) {
     draw_splitters(view);
   }
   draw_transport(layout_.transport, view, commands);
+  draw_panel_menu(view, commands);
   ImGui::End();
   say_missing_fonts();
   if (view.workspace->help) draw_help(view, commands);
+  draw_in_front(view, commands);
+}
+
+void AppFrame::draw_panel_menu(const View& view, Commands& commands) {
+  const ImGuiIO& io = ImGui::GetIO();
+  const auto shown_panel = [&]() {
+    const std::string_view panel = panel_under_mouse(view);
+    return std::string(panel == "stage" ? center_panel(view) : panel);
+  };
+  const bool keys = io.KeyCtrl && io.KeyShift && !io.WantTextInput && ImGui::IsKeyPressed(ImGuiKey_C, false);
+  if (const std::string tooltip = keys ? shown_tooltip() : std::string(); !tooltip.empty()) {
+    ImGui::SetClipboardText(tooltip.c_str());
+    commands.push(ShowNotice{Notice::text_copied});
+  } else if (keys) {
+    copy_panel_ = shown_panel();
+  }
+  constexpr float still = 5;  // pixels: more is a drag
+  const bool clicked = ImGui::IsMouseReleased(ImGuiMouseButton_Right) &&
+                       io.MouseDragMaxDistanceSqr[ImGuiMouseButton_Right] < still * still &&
+                       !ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopup);
+  if (clicked && !view.lanes.empty()) {
+    menu_panel_ = shown_panel();
+    ImGui::OpenPopup("panel menu");
+  }
+  if (!ImGui::BeginPopup("panel menu")) return;
+  if (ImGui::MenuItem(tr("Copy this panel as text"), "Ctrl ⇧ C")) copy_panel_ = menu_panel_;
+  if (ImGui::MenuItem(tr("Copy the link to this state"), "Ctrl C")) copy_link(view, commands);
+  ImGui::EndPopup();
+}
+
+void AppFrame::draw_in_front(const View& view, Commands& commands) {
+  if (options_.left_over != nullptr) {
+    const ImVec2 at = {layout_.top_bar.min.x + theme_.gap, layout_.top_bar.max.y + theme_.gap};
+    if (const std::optional<bool> answer = draw_left_over(view, at)) {
+      if (*answer) commands.push(OpenState{options_.left_over});
+      options_.left_over = nullptr;
+    }
+  }
+  if (view.lecture->listed) draw_scenes(view, commands);
+  if (view.lecture->asking) draw_question(view, commands);
+  if (view.workspace->blank) return draw_blank();
+  draw_pointer(view);
 }
 
 void AppFrame::say_missing_fonts() const {
@@ -319,6 +391,11 @@ std::vector<AppFrame::Place> AppFrame::places_of(const View& view) const {
   if (!view.workspace->alone.empty()) return {{view.workspace->alone, layout_.alone, layout_.alone}};
   if (has_whole_window(view)) return {{"stage", layout_.alone, layout_.alone}};
   std::vector<Place> places = {{"stage", layout_.stage, layout_.stage}};
+  if (view.workspace->present) {
+    places.push_back({"softmax", layout_.softmax, layout_.softmax});
+    if (layout_.listing.height() > 0) places.push_back({"listing", layout_.listing, layout_.listing});
+    return places;
+  }
   if (layout_.one_column)
     places.push_back({view.workspace->side, {layout_.side_tabs.min, layout_.listing.max}, layout_.listing});
   else

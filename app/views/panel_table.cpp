@@ -19,6 +19,7 @@ std::span<const PanelInfo> panel_table() {
       {"sweep", "Sweep", &draw_sweep_panel},
       {"validate", "Validate", &draw_validate_panel},
       {"mask", "Mask", &draw_mask_panel},
+      {"presenter", "Presenter", &draw_presenter_panel},
   };
   return table;
 }

@@ -19,5 +19,7 @@ void draw_fit_panel(const View& view, Commands& commands);
 void draw_sweep_panel(const View& view, Commands& commands);
 void draw_validate_panel(const View& view, Commands& commands);
 void draw_mask_panel(const View& view, Commands& commands);
+/// Notes, the next scene and the time, for the presenter's own window.
+void draw_presenter_panel(const View& view, Commands& commands);
 
 }  // namespace tilescope

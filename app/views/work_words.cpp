@@ -44,6 +44,14 @@ std::string words_of(const ControlMessage& message) {
       break;
     case Notice::block_not_in_trace:
       return tr("The trace is too long to keep every block, and the block of this row is missing.");
+    case Notice::link_copied:
+      return tr("Copied: the link to this state.");
+    case Notice::text_copied:
+      return tr("Copied as text.");
+    case Notice::scene_kept:
+      return tr("Kept as a scene: D shows the list.");
+    case Notice::deck_saved:
+      return tr("The deck is saved.");
   }
   return say(message.error.sentence);
 }

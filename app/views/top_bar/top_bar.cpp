@@ -5,10 +5,12 @@
 
 #include <fmt/format.h>
 
+#include "app/model/lecture.h"
 #include "app/model/playhead.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/views/chrome.h"
+#include "app/views/keys.h"
 #include "app/views/work_words.h"
 #include "sim/analysis/format.h"
 
@@ -109,9 +111,9 @@ class Bar {
     return clicked;
   }
 
-  bool icon(const char* id, Icon kind, const char* tooltip, bool on = false) {
+  bool icon(const char* id, Icon kind, const char* tooltip, bool on = false, bool enabled = true) {
     place(28);
-    const bool clicked = icon_button(theme_, id, kind, tooltip, true, on);
+    const bool clicked = icon_button(theme_, id, kind, tooltip, enabled, on);
     advance(6);
     return clicked;
   }
@@ -151,6 +153,13 @@ class Bar {
     const float x = std::min(anchor.min.x, screen.Size.x - width - theme_.gap);
     const ImVec2 at = {std::max(theme_.gap, x), anchor.max.y + std::round(8 * theme_.scale)};
     message_box(theme_, "##message", at, width, words_of(*view_.workspace->message));
+  }
+
+  /// An icon that opens a popover under itself, as popover().
+  bool icon_popover(const char* id, Icon kind, const char* tooltip, std::span<const std::string_view> controls) {
+    if (icon((std::string("##") + id).c_str(), kind, tooltip, ImGui::IsPopupOpen(id))) ImGui::OpenPopup(id);
+    last_ = item_rect();
+    return popover_here(id, controls);
   }
 
   void place_right(float width) { x_ = rect_.max.x - width; }
@@ -259,7 +268,34 @@ void draw_what(Bar& bar, const View& view, Commands& commands, const Detail& det
   if (!detail.inputs) inputs(bar.popover_here("inputs", input_controls));
 }
 
-void draw_how(Bar& bar, const View& view, Commands& commands, std::span<const std::string> languages) {
+/// Links, undo and scenes, each with its key.
+void draw_share_menu(const View& view, Commands& commands) {
+  const auto entry = [&](const char* text, const char* key, bool enabled = true) {
+    return ImGui::MenuItem(text, key, false, enabled);
+  };
+  if (entry(tr("Copy the link to this state"), "Ctrl C", !view.lanes.empty())) copy_link(view, commands);
+  if (entry(tr("Open the copied link"), "Ctrl V")) paste_link(commands);
+  ImGui::Separator();
+  if (entry(tr("Undo"), "Ctrl Z", view.can_undo)) commands.push(Undo{});
+  if (entry(tr("Redo"), "Ctrl Y", view.can_redo)) commands.push(Redo{});
+  ImGui::Separator();
+  if (entry(tr("Keep this state as a scene"), "Ctrl D", !view.lanes.empty())) commands.push(BookmarkState{});
+  if (entry(tr("List of scenes"), "D")) commands.push(ShowScenes{!view.lecture->listed});
+  if (entry(tr("Question to the class"), "Q")) commands.push(AskClass{true});
+  if (entry(view.lecture->presenter ? tr("Close the presenter's window") : tr("Presenter's window"), "P"))
+    commands.push(ShowPresenter{!view.lecture->presenter});
+}
+
+void draw_how(Bar& bar, const View& view, Commands& commands, std::span<const std::string> languages, bool undo) {
+  constexpr std::array<std::string_view, 1> controls = {"deck"};
+  if (undo) {
+    if (bar.icon("##undo", Icon::undo, tr("Undo (Ctrl Z)"), false, view.can_undo)) commands.push(Undo{});
+    if (bar.icon("##redo", Icon::redo, tr("Redo (Ctrl Y)"), false, view.can_redo)) commands.push(Redo{});
+  }
+  if (bar.icon_popover("share", Icon::share, tr("Links, undo, scenes"), controls)) {
+    draw_share_menu(view, commands);
+    ImGui::EndPopup();
+  }
   if (languages.size() > 1) {
     // The button names the language in use; a click goes on to the next one.
     const std::string_view now = tr("EN");
@@ -274,7 +310,7 @@ void draw_how(Bar& bar, const View& view, Commands& commands, std::span<const st
   const bool dark = view.theme->kind == ThemeKind::dark;
   if (bar.icon("##theme", Icon::moon, tr("Dark or light (T)")))
     commands.push(SetThemeKind{dark ? ThemeKind::light : ThemeKind::dark});
-  if (bar.icon("##present", Icon::present, tr("Present (F11)"))) commands.push(SetPresent{true});
+  if (bar.icon("##present", Icon::present, tr("Present (F5)"))) commands.push(SetPresent{true});
   if (bar.icon("##help", Icon::help, tr("Keys (?)"), view.workspace->help)) commands.push(ShowHelp{!view.workspace->help});
 }
 
@@ -312,7 +348,10 @@ void control_message(const View& view, std::string_view control) {
 void draw_top_bar(const Rect& rect, const View& view, Commands& commands, std::span<const std::string> languages) {
   const Theme& theme = *view.theme;
   ImGui::GetWindowDrawList()->AddRectFilled(rect.min, rect.max, theme.panel);
-  float right = 3 * (std::round(28 * theme.scale) + std::round(6 * theme.scale)) + std::round(8 * theme.scale);
+  constexpr float width_for_undo = 1500;
+  const bool undo = rect.width() >= width_for_undo * theme.scale;
+  const float icons = undo ? 6 : 4;
+  float right = icons * (std::round(28 * theme.scale) + std::round(6 * theme.scale)) + std::round(8 * theme.scale);
   if (languages.size() > 1) right += text_width(theme.ui_bold, tr("EN")) + std::round(28 * theme.scale);
 
   if (!view.workspace->message) panel_state<ReadMessage>("read message").sentence.clear();
@@ -331,10 +370,30 @@ void draw_top_bar(const Rect& rect, const View& view, Commands& commands, std::s
   draw_algorithms(bar, view, commands, detail);
   draw_what(bar, view, commands, detail);
   bar.place_right(right);
-  draw_how(bar, view, commands, languages);
+  draw_how(bar, view, commands, languages, undo);
 
   if (view.workspace->message && view.workspace->message->control.empty())
     bar.toast({{theme.gap, rect.max.y}, {theme.gap, rect.max.y}});
+}
+
+void draw_caption(const Rect& rect, const View& view) {
+  const Theme& theme = *view.theme;
+  const SimulationRequest& request = view.requested->request;
+  const AttentionProblem& p = request.problem;
+  const Result<const ProgramInfo*> info = find_program(request.algorithm, p.pass);
+  std::string text = info ? short_algorithm_title(**info) : request.algorithm;
+  if (view.playback.race) text = std::string(tr("Race")) + " · " + text;
+  text += fmt::format("   {}   {}", gpu_label(view, Detail{}), problem_label(p, Detail{}));
+  if (const std::size_t arrow = text.find(" ▾"); arrow != std::string::npos) text.erase(arrow, std::string_view(" ▾").size());
+  if (p.causal) text += std::string("   ") + tr("causal");
+  text += fmt::format("   {}", tile_label(view));
+  const float inset = theme.gap + theme.padding;
+  draw_text(ImGui::GetWindowDrawList(), theme.ui_bold, {{rect.min.x + inset, rect.min.y}, {rect.max.x - inset, rect.max.y}},
+            theme.text_dim, text);
+  if (view.workspace->message) {
+    const float width = std::round(420 * theme.scale);
+    message_box(theme, "##message", {theme.gap, rect.max.y}, width, words_of(*view.workspace->message));
+  }
 }
 
 }  // namespace tilescope

@@ -34,7 +34,7 @@ const char* measured_heading(const View& view) {
 
 std::string measured_column_meaning(const View& view) {
   if (view.measured.found == nullptr)
-    return tr("This problem was not measured. Open a recorded case from the Validate view, or press F5 to measure on this GPU.");
+    return tr("This problem was not measured. Open a recorded case from the Validate view, or press M to measure on this GPU.");
   const KnownBundle& known = *view.measured.found->bundle;
   return say(known.live ? tr("Live on {}, {}: hardware counters, cold L2.") : tr("Recorded on {}, {}: hardware counters, cold L2."),
              known.bundle.device, day_of(known.bundle.date));

@@ -17,6 +17,9 @@ void check_layout(float width, float height, float scale, const LayoutShares& sh
   const Layout layout = compute_layout(width, height, scale, shares, present);
   const Rect* panels[] = {&layout.listing, &layout.stage, &layout.softmax, &layout.traffic, &layout.timeline, &layout.transport};
   for (const Rect* panel : panels) {
+    // Presenting, some have no room.
+    const bool vital = panel == &layout.stage || panel == &layout.softmax || panel == &layout.transport;
+    if (present && !vital && panel->height() <= 0) continue;
     CHECK(panel->width() > 0);
     CHECK(panel->height() > 0);
     CHECK(panel->min.x >= 0);
@@ -113,9 +116,9 @@ TEST_CASE("layout: a splitter dragged outside leaves every panel in the window")
       check_layout(1600, 900, 1, drag_splitter({}, splitter, far, far, 1600, 900, 1, false), false);
 }
 
-TEST_CASE("layout: while presenting there is no top bar and the stage is larger") {
+TEST_CASE("layout: while presenting a caption stands in place of the top bar and the stage is larger") {
   const Layout plain = compute_layout(1920, 1080, 1, {}, false), presented = compute_layout(1920, 1080, 1, {}, true);
-  CHECK(presented.top_bar.height() == 0);
+  CHECK(presented.top_bar.height() < plain.top_bar.height());
   CHECK(presented.stage.height() > plain.stage.height());
 }
 
