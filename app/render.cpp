@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "app/model/assets.h"
+#include "app/platform/files.h"
 #include "app/platform/headless_context.h"
 #include "app/platform/png.h"
 #include "app/platform/quiet_libraries.h"
@@ -36,11 +37,13 @@ Session::Start start_of(const RenderOptions& options) {
   start.race = options.race || options.panel == "race";
   start.center = center_view_from(options.panel).value_or(options.center);  // a single panel needs its view's study
   start.by_sm = options.by_sm;
+  start.counters = options.ncu;
   start.swept = options.swept;
   start.sweep_quantity = options.sweep_quantity;
   start.theme = options.theme;
   start.language = options.language;
   start.load_gpu = &load_gpu;
+  start.load_text = [](const std::string& path) { return read_text_file(path); };
   start.measurements = load_measurements();
   start.threads = false;
   if (options.told) start.told = [told = options.told](WorkKind kind, double fraction) { told(words_of(kind), fraction); };

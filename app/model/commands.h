@@ -141,6 +141,14 @@ struct OpenCase {
 struct OpenState {
   std::shared_ptr<const WindowState> state;
 };
+/// Keeps the run on screen, for the Compare view; it takes the place of the one that was pinned.
+struct PinRun {
+  bool on = true;  // false: none is pinned
+};
+/// Counters that Nsight Compute wrote, beside the run on screen: read_ncu_csv().
+struct ImportCounters {
+  std::string path;
+};
 struct RunValidation {
   bool on = true;
 };                    // stop it, go on with it
@@ -151,7 +159,7 @@ using Command = std::variant<SetAlgorithm, SetRace, SetGpu, SetSpecValue, ResetS
                              SetBlockOrder, SetKeyOrder, SetInputs, SetMatrix, SetFocusSm, Step, SeekStep, SeekCycle, SetLanes,
                              LookIntoSms, FocusBlock, SetPlaying, SetSpeed, SetGrain, SelectRow, HoverTensor, SetThemeKind,
                              SetCenter, SetSweep, GoOnWithStudy, SetPresent, SetAlone, SetSide, CancelWork, ShowHelp, SetLanguage,
-                             OpenCase, OpenState, RunValidation, Measure, ShowProbe>;
+                             OpenCase, OpenState, PinRun, ImportCounters, RunValidation, Measure, ShowProbe>;
 
 /// Everything in it is compiled in commands.cpp: what a variant of so many needs is much for the forty files that push.
 class Commands {

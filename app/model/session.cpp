@@ -43,10 +43,12 @@ Session::State::State(Start start)
     : load_gpu(start.load_gpu),
       load_text(start.load_text),
       first_step(start.step),
+      counters_to_import(std::move(start.counters)),
       worker(
           {start.threads, std::move(start.wake), [this](const Error& error) { workspace.notify(error); }, std::move(start.told)}),
       measured({worker, requested, playback, derived, workspace}, std::move(start.measurements), start.load_gpu,
                background_threads(start.threads)),
+      pinned(worker, start.load_gpu),
       studies(worker, background_threads(start.threads)) {
   requested.request = std::move(start.request);
   requested.gpu_base = requested.request.gpu;
@@ -156,6 +158,7 @@ void Session::State::take_simulations(const std::vector<Arrival>& arrivals) {
              : playback.set_step(std::clamp<std::int64_t>(step, 0, last), 0);
 
   say_misfit();
+  if (!counters_to_import.empty()) import_counters_of(std::exchange(counters_to_import, {}));
   if (going_to_probe) go_to_probe();
   if (going_to_block && going_to_block->sm == chosen.focus_sm) go_to_block();
 }
@@ -191,6 +194,7 @@ void Session::State::tick(double seconds) {
   const std::shared_ptr<const Simulation> none;
   const auto& baseline = race ? playback.runners().front().simulation : none;
   const auto& candidate = race ? playback.runners().back().simulation : none;
+  if (!playback.empty()) pinned.ask(playback.chosen().simulation, workspace.center == CenterView::compare);
   studies.ask_exactness(baseline, candidate, race ? requested.fitting_inputs(candidate->request.problem) : InputSource{});
   study_view = studies.view();
   derived.publish(sms);
@@ -221,13 +225,18 @@ void Session::finish() {
 }
 
 SessionView Session::view() const {
-  const State& s = *state_;
+  return state_->view();
+}
+
+SessionView Session::State::view() const {
+  const State& s = *this;
   SessionView view;
   view.requested = &s.requested;
   view.playback = s.playback.view();
   view.playback.race = s.requested.race && s.derived.lanes().size() == 2;
   view.lanes = s.derived.lanes();
   view.measured = s.measured.view();
+  view.pinned = s.pinned.view();
   view.workspace = &s.workspace;
   view.studies = &s.study_view;
   view.work = s.worker.view(Queue::shown);

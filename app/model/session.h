@@ -26,7 +26,8 @@ class Session {
     std::string gpu_source;            // what the GPU was loaded by; empty: its id
     std::optional<std::int64_t> step;  // absent: opening_step()
     bool race = false;
-    bool by_sm = false;  // lanes of the timeline
+    bool by_sm = false;    // lanes of the timeline
+    std::string counters;  // a CSV of Nsight Compute beside the first simulation; empty: none
     ThemeKind theme = ThemeKind::dark;
     CenterView center = CenterView::stage;
     std::shared_ptr<const SweepResult> swept;  // what the Sweep view shows first; absent: its usual one, when it is opened

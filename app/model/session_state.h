@@ -40,15 +40,18 @@ struct Session::State {
   std::optional<OpeningState> opening_state;
   decltype(WindowState::position) going_to_position;  // with simulation `position_from`
   int position_from = 0;
+  std::string counters_to_import;  // a file that waits for the first simulation
   Retired retired;
   Worker worker;
   SmFindings sms{worker, retired};
   Derived derived{worker, retired, playback, requested};
   Measured measured;
+  Pinned pinned;
   Studies studies;
   StudyView study_view;  // of this frame
 
   // session.cpp
+  SessionView view() const;
   /// `known`, one a lane, are shown as they are; without them the request is simulated.
   void simulate_again(std::string control, std::vector<std::shared_ptr<const Simulation>> known = {});
   /// What a simulation was asked for with.
@@ -65,6 +68,7 @@ struct Session::State {
   void refused(const Error& error, const std::string& control);
   void take_simulations(const std::vector<Arrival>& arrivals);
   void say_misfit();
+  std::optional<Sentence> import_counters_of(const std::string& path);
   void show_step();
   void tick(double seconds);
 
@@ -117,6 +121,8 @@ struct Session::State {
   void operator()(const ShowHelp& command);
   void operator()(const SetLanguage& command);
   void operator()(const OpenCase& command);
+  void operator()(const PinRun& command);
+  void operator()(const ImportCounters& command);
   void operator()(const RunValidation& command);
   void operator()(const Measure& command);
   void operator()(const ShowProbe& command);

@@ -91,13 +91,14 @@ float handle_keys(const View& view, std::string_view under_mouse, Commands& comm
   if (pressed(ImGuiKey_Z)) commands.push(SetAlone{std::string(view.workspace->alone.empty() ? under_mouse : "")});
   if (pressed(ImGuiKey_S)) commands.push(SetSide{next_side(view.workspace->side)});
   if (pressed(ImGuiKey_R)) commands.push(SetRace{!view.playback.race});
+  if (pressed(ImGuiKey_P)) commands.push(PinRun{});
   if (pressed(ImGuiKey_L)) commands.push(SetLanes{!view.workspace->by_sm});
   if (pressed(ImGuiKey_T)) commands.push(SetThemeKind{view.theme->kind == ThemeKind::dark ? ThemeKind::light : ThemeKind::dark});
   return 1;
 }
 
 std::span<const KeyHelp> key_help() {
-  static constexpr std::array<KeyHelp, 18> rows = {{
+  static constexpr std::array<KeyHelp, 19> rows = {{
       {"Space", "Play or pause"},
       {"← →", "Step back or forward by the chosen step size"},
       {"⇧ ← →", "Step by one tile iteration"},
@@ -109,6 +110,7 @@ std::span<const KeyHelp> key_help() {
       {"Z", "Maximise the panel under the mouse (or double-click its title)"},
       {"S", "With large text: choose the side panel"},
       {"R", "Race against standard attention"},
+      {"P", "Pin the run on screen for the Compare view"},
       {"L", "Timeline rows: units of one SM, or all SMs"},
       {"T", "Dark or light"},
       {"F5", "Measure this problem on this machine's GPU"},

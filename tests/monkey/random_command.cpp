@@ -186,6 +186,8 @@ struct Draw {
   ShowHelp operator()(Kind<ShowHelp>) const { return {random.chance(20)}; }
   SetLanguage operator()(Kind<SetLanguage>) const { return {random.pick<const char*>({"en", "en", "ko", "xx"})}; }
   OpenCase operator()(Kind<OpenCase>) const { return {gpu(), algorithm(), problem(), tile()}; }
+  PinRun operator()(Kind<PinRun>) const { return {random.chance(80)}; }
+  ImportCounters operator()(Kind<ImportCounters>) const { return {"/nonexistent.csv"}; }
   RunValidation operator()(Kind<RunValidation>) const { return {coin()}; }
 };
 
