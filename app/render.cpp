@@ -7,6 +7,7 @@
 #include "app/model/assets.h"
 #include "app/model/mask_tables.h"
 #include "app/model/window_state.h"
+#include "app/platform/files.h"
 #include "app/platform/headless_context.h"
 #include "app/platform/png.h"
 #include "app/platform/quiet_libraries.h"
@@ -47,12 +48,14 @@ Session::Start start_of(const RenderOptions& options) {
     start.state = std::make_shared<const WindowState>(std::move(state));
   }
   start.by_sm = options.by_sm;
+  start.counters = options.ncu;
   start.swept = options.swept;
   start.sweep_quantity = options.sweep_quantity;
   start.theme = options.theme;
   start.language = options.language;
   start.load_gpu = &load_gpu;
   start.load_table = &load_table;
+  start.load_text = [](const std::string& path) { return read_text_file(path); };
   start.measurements = load_measurements();
   start.threads = false;
   if (options.told) start.told = [told = options.told](WorkKind kind, double fraction) { told(words_of(kind), fraction); };

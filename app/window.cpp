@@ -186,6 +186,11 @@ void install_callbacks(GLFWwindow* window) {
     shell_of(w).frame->io();
     ImGui_ImplGlfw_WindowFocusCallback(w, focused);
   });
+  glfwSetDropCallback(window, [](GLFWwindow* w, int count, const char** paths) {
+    shell_of(w).frame->io();
+    for (int i = 0; i < count; ++i)
+      if (std::string_view(paths[i]).ends_with(".csv")) shell_of(w).session->apply(ImportCounters{paths[i]});
+  });
   glfwSetWindowContentScaleCallback(window, [](GLFWwindow* w, float, float) {
     update_scale(shell_of(w));
     shell_of(w).frame->io();
@@ -437,6 +442,7 @@ Session::Start start_of(const WindowOptions& options, const Settings& settings) 
   start.step = options.step;
   start.race = options.race;
   start.center = options.center;
+  start.counters = options.ncu;
   start.by_sm = options.by_sm.value_or(settings.by_sm);
   start.theme = options.theme.value_or(settings.theme);
   start.language = options.language.value_or(settings.language);

@@ -3,6 +3,7 @@
 //   arguments ──CLI11──► texts by flag ──build()──► CommandLine
 #include "app/cli/command_line.h"
 
+#include <array>
 #include <limits>
 #include <map>
 #include <string_view>
@@ -128,6 +129,7 @@ class CommandLineBuilder {
                                        {"--probe", &line_.probe},
                                        {"--samples", &line_.samples},
                                        {"--bundle", &line_.bundle},
+                                       {"--ncu", &line_.ncu},
                                        {"--list", &line_.list},
                                        {"--markdown", &line_.markdown},
                                        {"--out", &line_.out},
@@ -159,12 +161,26 @@ class CommandLineBuilder {
     if (!error_ && line_.probe.empty() && (line_.probe_block || line_.probe_row))
       return Error{
           fmt::format("{} chooses the recorded row: it needs --probe FILE", line_.probe_row ? "--probe-row" : "--probe-block")};
+    if (!error_ && line_.command == CommandKind::validate) check_validate();
     if (!error_ && line_.brief && !line_.out.empty()) return Error{"--brief measures too little for a spec: omit --brief or --out"};
     if (error_) return *error_;
     return std::move(line_);
   }
 
  private:
+  /// With --ncu one run of the flags is compared, without it the cases of a bundle.
+  void check_validate() {
+    constexpr std::array of_bundle = {"--bundle", "--list", "--sample", "--csv", "--markdown"};
+    for (const char* name : of_bundle)
+      if (!line_.ncu.empty() && text(name) != nullptr)
+        return keep(Error{fmt::format("--ncu compares one run, {} the cases of a bundle: give one of them", name)});
+    for (const auto& [name, values] : texts_)
+      if (const FlagInfo* flag = find_flag(name);
+          line_.ncu.empty() && flag != nullptr && (flag->group == "Problem" || flag->name == "--set"))
+        return keep(
+            Error{fmt::format("{} describes the run of --ncu FILE, and a bundle has its own problems: leave it out", name)});
+  }
+
   const std::string* text(std::string_view name) const {
     const auto found = texts_.find(name);
     return found == texts_.end() ? nullptr : &found->second.front();

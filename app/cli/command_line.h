@@ -48,7 +48,7 @@ struct CommandLine {
   std::string q_file, k_file, v_file;
 
   std::optional<std::string> json;  // empty or "-": standard output
-  std::string trace, suite, commit, probe, samples, bundle, list, markdown, out, panel;
+  std::string trace, suite, commit, probe, samples, bundle, ncu, list, markdown, out, panel;
   std::optional<std::int64_t> probe_block, probe_row;
   bool brief = false, sample = false, quiet = false;
   std::string over, csv, png;

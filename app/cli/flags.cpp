@@ -14,9 +14,9 @@ constexpr unsigned bit(CommandKind command) {
 constexpr unsigned window = bit(CommandKind::window), simulate = bit(CommandKind::simulate), render = bit(CommandKind::render),
                    measure = bit(CommandKind::measure), validate = bit(CommandKind::validate),
                    calibrate = bit(CommandKind::calibrate), sweep = bit(CommandKind::sweep);
-constexpr unsigned problem = window | simulate | render | sweep | measure;
-constexpr unsigned model = window | simulate | render | sweep;
-constexpr unsigned masked = window | simulate | render | sweep;
+constexpr unsigned problem = window | simulate | render | sweep | measure | validate;
+constexpr unsigned model = window | simulate | render | sweep | validate;
+constexpr unsigned masked = window | simulate | render | sweep | validate;
 constexpr unsigned values = window | render;
 constexpr unsigned picture = window | render | sweep;
 
@@ -77,6 +77,7 @@ constexpr std::array commands = {
         "  tilescope validate --list build                           only the cases of one list\n"
         "  tilescope validate --sample                               some cases of every kernel, in a minute\n"
         "  tilescope validate --csv results.csv --markdown docs/validation.md\n"
+        "  tilescope validate --ncu profile.csv --gpu h200 --heads 16 --seq 4096 --head-dim 64     your own profile\n"
         "\n"
         "Needs no GPU. Every case is simulated, on all cores. A figure is within its bound, within the hardware's own spread,\n"
         "a known miss, or fails. Known misses are listed in a file beside the bundle; with --gpu they do not apply.\n"
@@ -127,7 +128,7 @@ constexpr std::array flags = {
     FlagInfo{"--key-order", "NAME", "Problem", "ascending or descending: how a block walks its key tiles [ascending]", value,
              problem},
     FlagInfo{"--blocks-per-sm", "K", "Problem", "blocks that share an SM [as many as fit]", value, model},
-    FlagInfo{"--gpu", "ID|FILE", "GPU", "a GPU by name, or a .toml file of your own [toy]", value, model | calibrate | validate},
+    FlagInfo{"--gpu", "ID|FILE", "GPU", "a GPU by name, or a .toml file of your own [toy]", value, model | calibrate},
     FlagInfo{"--set", "KEY=VALUE", "GPU", "change one number of the GPU; may be given many times", repeated, model},
     FlagInfo{"--seed", "N", "Values", "seed of the random Q, K and V [1]; values never change the traffic", value, values},
     FlagInfo{"--q", "FILE.csv", "Values", "a Q of your own; gives --seq and --head-dim", value, values},
@@ -155,6 +156,9 @@ constexpr std::array flags = {
     FlagInfo{"--commit", "HASH", "Output", "commit of the kernels, stored in the bundle", value, measure},
     FlagInfo{"--bundle", "FILE", "Output", "the measurement bundle to hold the model against [that of assets/measured]", value,
              validate},
+    FlagInfo{"--ncu", "FILE.csv", "Output",
+             "counters of Nsight Compute (ncu --csv) beside the simulation of the problem flags, in place of a bundle", value,
+             validate | values},
     FlagInfo{"--list", "NAME", "Output", "only the cases of this list of the bundle: build or judge [all]", value, validate},
     FlagInfo{"--sample", "", "Output", "only a stratified sample: every kernel, every ratio of HBM reads to the L2", toggle,
              validate},
@@ -167,8 +171,8 @@ constexpr std::array flags = {
     FlagInfo{"--scene", "N", "Picture", "scene of --deck to begin with, 1 first [1]", value, values},
     FlagInfo{"--step", "N", "Picture", "the step to show; 0 is before anything ran [a few steps in]", value, values},
     FlagInfo{"--race", "", "Picture", "standard attention beside the algorithm, on one clock", toggle, values, "--compare"},
-    FlagInfo{"--view", "NAME", "Picture", "what the middle shows: stage, roofline, what_if, fit, sweep, validate or mask [stage]",
-             value, values},
+    FlagInfo{"--view", "NAME", "Picture",
+             "what the middle shows: stage, roofline, what_if, fit, sweep, compare, validate or mask [stage]", value, values},
     FlagInfo{"--lanes", "NAME", "Picture", "the lanes of the timeline: units of the SM in focus, or sms, all of them [units]",
              value, values},
     FlagInfo{"--panel", "NAME", "Picture",

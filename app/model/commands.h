@@ -209,19 +209,27 @@ struct AskClass {
 struct CountAnswer {
   int choice = 0, count = 0;
 };
+/// Keeps the run on screen, for the Compare view; it takes the place of the one that was pinned.
+struct PinRun {
+  bool on = true;  // false: none is pinned
+};
+/// Counters that Nsight Compute wrote, beside the run on screen: read_ncu_csv().
+struct ImportCounters {
+  std::string path;
+};
 struct RunValidation {
   bool on = true;
 };                    // stop it, go on with it
 struct Measure {};    // what is shown, on this machine's GPU
 struct ShowProbe {};  // the row that the real kernel recorded, on the numbers that it read
 
-using Command =
-    std::variant<SetAlgorithm, SetRace, SetGpu, SetSpecValue, ResetSpecValue, SetProblem, SetTile, SetBlocksPerSm, SetBlockOrder,
-                 SetKeyOrder, SetMasking, SetMaskTable, LookAtMask, AskVisit, SetInputs, SetMatrix, SetFocusSm, Step, SeekStep,
-                 SeekCycle, SetLanes, LookIntoSms, FocusBlock, SetPlaying, SetSpeed, SetGrain, SelectRow, HoverTensor, SetThemeKind,
-                 SetCenter, SetSweep, GoOnWithStudy, SetPresent, SetAlone, SetSide, CancelWork, ShowHelp, SetLanguage, OpenCase,
-                 OpenState, OpenLink, Undo, Redo, ShowNotice, SetBlank, OpenDeck, SaveDeck, ShowScenes, ShowPresenter, BookmarkState,
-                 GoToScene, TurnPage, EditScene, MoveScene, DeleteScene, AskClass, CountAnswer, RunValidation, Measure, ShowProbe>;
+using Command = std::variant<
+    SetAlgorithm, SetRace, SetGpu, SetSpecValue, ResetSpecValue, SetProblem, SetTile, SetBlocksPerSm, SetBlockOrder, SetKeyOrder,
+    SetMasking, SetMaskTable, LookAtMask, AskVisit, SetInputs, SetMatrix, SetFocusSm, Step, SeekStep, SeekCycle, SetLanes,
+    LookIntoSms, FocusBlock, SetPlaying, SetSpeed, SetGrain, SelectRow, HoverTensor, SetThemeKind, SetCenter, SetSweep,
+    GoOnWithStudy, SetPresent, SetAlone, SetSide, CancelWork, ShowHelp, SetLanguage, OpenCase, OpenState, OpenLink, Undo, Redo,
+    ShowNotice, SetBlank, OpenDeck, SaveDeck, ShowScenes, ShowPresenter, BookmarkState, GoToScene, TurnPage, EditScene, MoveScene,
+    DeleteScene, AskClass, CountAnswer, PinRun, ImportCounters, RunValidation, Measure, ShowProbe>;
 
 /// Everything in it is compiled in commands.cpp: what a variant of so many needs is much for the forty files that push.
 class Commands {

@@ -12,6 +12,9 @@
 
 namespace tilescope {
 
+/// Loads a GPU by id or path; given by main, so that the session knows no files.
+using GpuLoader = Result<GpuSpec> (*)(std::string_view id_or_path);
+
 struct Requested {
   SimulationRequest request;  // what the controls show; may be newer than the simulation on screen
   bool race = false;

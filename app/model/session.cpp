@@ -51,10 +51,12 @@ Session::State::State(Start start)
       save_text(start.save_text),
       clock(std::move(start.clock)),
       time_of_day(std::move(start.time_of_day)),
+      counters_to_import(std::move(start.counters)),
       worker(
           {start.threads, std::move(start.wake), [this](const Error& error) { workspace.notify(error); }, std::move(start.told)}),
       measured({worker, requested, playback, derived, workspace}, std::move(start.measurements), start.load_gpu,
                background_threads(start.threads)),
+      pinned(worker, start.load_gpu),
       studies(worker, background_threads(start.threads)) {
   requested.request = std::move(start.request);
   requested.gpu_base = requested.request.gpu;
@@ -170,6 +172,7 @@ void Session::State::take_simulations(const std::vector<Arrival>& arrivals) {
              : playback.set_step(std::clamp<std::int64_t>(step, 0, last), 0);
 
   say_misfit();
+  if (!counters_to_import.empty()) import_counters_of(std::exchange(counters_to_import, {}));
   if (going_to_probe) go_to_probe();
   if (going_to_block && going_to_block->sm == chosen.focus_sm) go_to_block();
 }
@@ -209,6 +212,7 @@ void Session::State::tick(double seconds) {
   const std::shared_ptr<const Simulation> none;
   const auto& baseline = race ? playback.runners().front().simulation : none;
   const auto& candidate = race ? playback.runners().back().simulation : none;
+  if (!playback.empty()) pinned.ask(playback.chosen().simulation, workspace.center == CenterView::compare);
   studies.ask_exactness(baseline, candidate, race ? requested.fitting_inputs(candidate->request.problem) : InputSource{});
   study_view = studies.view();
   derived.publish(sms);
@@ -263,6 +267,7 @@ SessionView Session::State::view() const {
   view.workspace = &workspace;
   view.studies = &study_view;
   view.mask = masks.view();
+  view.pinned = pinned.view();
   view.work = worker.view(Queue::shown);
   view.background_work = worker.view(Queue::background);
   view.opening = opening_state.has_value();

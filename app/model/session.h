@@ -37,7 +37,8 @@ class Session {
     std::string deck_path;
     int scene = 0;  // of the deck, 0 first
     bool race = false;
-    bool by_sm = false;  // lanes of the timeline
+    bool by_sm = false;    // lanes of the timeline
+    std::string counters;  // a CSV of Nsight Compute beside the first simulation; empty: none
     ThemeKind theme = ThemeKind::dark;
     CenterView center = CenterView::stage;
     std::shared_ptr<const SweepResult> swept;  // what the Sweep view shows first; absent: its usual one, when it is opened

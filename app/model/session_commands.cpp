@@ -4,7 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "app/model/imported_counters.h"
 #include "app/model/session_state.h"
+#include "app/model/window_state.h"
 #include "sim/core/refuse.h"
 #include "sim/masks/mask_choice.h"
 
@@ -334,6 +336,35 @@ void Session::State::operator()(const SetSweep& command) {
 void Session::State::operator()(const GoOnWithStudy&) {
   studies.go_on();
 }
+void Session::State::operator()(const PinRun& command) {
+  if (playback.empty()) return;
+  command.on ? pinned.pin(window_state_of(view()), playback.chosen().simulation) : pinned.unpin();
+}
+void Session::State::operator()(const ImportCounters& command) {
+  if (playback.empty()) {
+    counters_to_import = command.path;
+    return;
+  }
+  if (const auto missing = import_counters_of(command.path)) workspace.notify(Error{*missing});
+}
+
+/// Returns which metrics the file lacks.
+std::optional<Sentence> Session::State::import_counters_of(const std::string& path) {
+  if (load_text == nullptr) return std::nullopt;
+  const Result<std::string> text = load_text(path);
+  if (!text) {
+    workspace.notify(text.error());
+    return std::nullopt;
+  }
+  Result<ImportedCounters> imported = import_counters(*text, path, *playback.chosen().simulation);
+  if (!imported) {
+    workspace.notify(imported.error());
+    return std::nullopt;
+  }
+  std::optional<Sentence> missing = missing_metrics(*imported);
+  measured.keep_imported(std::move(*imported));
+  return missing;
+}
 void Session::State::operator()(const RunValidation& command) {
   measured.run_validation(command.on);
 }
@@ -346,6 +377,7 @@ void Session::State::operator()(const CancelWork&) {
   worker.cancel(Queue::background);
   studies.stop();
   measured.cancel();
+  pinned.cancel();
   derived.forget_requests();
   measured.forget_requests();
   sms.cancel();

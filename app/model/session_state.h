@@ -52,16 +52,19 @@ struct Session::State {
   std::int64_t gesture = 0, last_gesture = 0;  // the present one, and that of the last change
   Lecture lecture;
   double lecture_since = -1;  // when the first page was turned
+  std::string counters_to_import;  // a file that waits for the first simulation
   Retired retired;
   Worker worker;
   SmFindings sms{worker, retired};
   Derived derived{worker, retired, playback, requested};
   Measured measured;
+  Pinned pinned;
   Studies studies;
   MaskStudy masks{worker};
   StudyView study_view;  // of this frame
 
   // session.cpp
+  SessionView view() const;
   /// `known`, one a lane, are shown as they are; without them the request is simulated.
   void simulate_again(std::string control, std::vector<std::shared_ptr<const Simulation>> known = {});
   /// What a simulation was asked for with.
@@ -78,6 +81,7 @@ struct Session::State {
   void refused(const Error& error, const std::string& control);
   void take_simulations(const std::vector<Arrival>& arrivals);
   void say_misfit();
+  std::optional<Sentence> import_counters_of(const std::string& path);
   void show_step();
   void tick(double seconds);
   SessionView view() const;
@@ -158,6 +162,8 @@ struct Session::State {
   void operator()(const ShowNotice& command);
   void operator()(const SetLanguage& command);
   void operator()(const OpenCase& command);
+  void operator()(const PinRun& command);
+  void operator()(const ImportCounters& command);
   void operator()(const RunValidation& command);
   void operator()(const Measure& command);
   void operator()(const ShowProbe& command);

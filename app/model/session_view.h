@@ -9,6 +9,7 @@
 #include "app/model/lane.h"
 #include "app/model/mask_study.h"
 #include "app/model/measured.h"
+#include "app/model/pinned.h"
 #include "app/model/playback.h"
 #include "app/model/requested.h"
 #include "app/model/studies.h"
@@ -25,6 +26,7 @@ struct SessionView {
   PlaybackView playback;
   std::span<const Lane> lanes;  // never empty once the first simulation is there
   MeasuredView measured;
+  PinnedView pinned;
   const Workspace* workspace = nullptr;
   const StudyView* studies = nullptr;  // what the views of many simulations are made of
   MaskView mask;                       // what the Mask view shows

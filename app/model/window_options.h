@@ -29,6 +29,7 @@ struct WindowOptions {
   bool race = false;
   CenterView center = CenterView::stage;
   std::optional<bool> by_sm;  // lanes of the timeline
+  std::string ncu;            // a CSV of Nsight Compute; empty: none
   std::optional<ThemeKind> theme;
   std::optional<int> width, height;     // both or neither; logical pixels
   std::optional<float> scale;           // times that of the display
@@ -46,6 +47,7 @@ struct RenderOptions {
   bool race = false;
   CenterView center = CenterView::stage;
   bool by_sm = false;  // lanes of the timeline
+  std::string ncu;     // a CSV of Nsight Compute; empty: none
   ThemeKind theme = ThemeKind::dark;
   int width = 1600, height = 900;  // of the picture, in pixels
   float scale = 1;

@@ -397,6 +397,15 @@ constexpr std::array keys = {
           return std::string(quantity_names[static_cast<std::size_t>(s.sweep->quantity)]);
         },
         [](WindowState& s, Text key, Text text) { return read_enum(key, text, quantity_names, sweep_of(s).quantity); }},
+    Key{"pinned", [](const WindowState& s) { return s.pinned; },
+        [](WindowState& s, Text key, Text text) -> Status {
+          if (text.starts_with("pinned=") || text.find("&pinned=") != Text::npos)
+            return Error{fmt::format("{}: a pinned run has no pinned run of its own: take the inner one out", key)};
+          const Result<WindowState> run = from_link(text);
+          if (!run) return Error{fmt::format("{}: {}", key, run.error().sentence)};
+          s.pinned = to_link(*run);
+          return Done{};
+        }},
 };
 
 /// Keys that may be given several times, in order. They are written before the step, as the request's others.
@@ -572,6 +581,7 @@ WindowState window_state_of(const SessionView& view) {
   if (view.studies->chosen_by_user)
     state.sweep = SweepState{to_string(view.studies->sweep_choice.axis), view.studies->sweep_choice.algorithms,
                              view.studies->sweep_choice.quantity};
+  if (view.pinned.run != nullptr) state.pinned = view.pinned.run->link;
   return state;
 }
 

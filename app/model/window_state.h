@@ -73,6 +73,9 @@ struct WindowState {
   std::string language = "en";
   std::optional<SweepState> sweep;  // absent: its usual one
 
+  /// The link of the run that is pinned, without a pinned run of its own.
+  std::optional<std::string> pinned;
+
   bool operator==(const WindowState&) const = default;
 };
 

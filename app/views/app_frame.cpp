@@ -52,8 +52,8 @@ bool has_whole_window(const View& view) {
 
 /// Returns true for panels that can scroll.
 bool scrolls(std::string_view id) {
-  return id == "listing" || id == "softmax" || id == "traffic" || id == "what_if" || id == "fit" || id == "validate" ||
-         id == "presenter";
+  return id == "listing" || id == "softmax" || id == "traffic" || id == "what_if" || id == "fit" || id == "compare" ||
+         id == "validate" || id == "presenter";
 }
 
 /// Minimum size of a panel in points; below it the panel scrolls, for example with large text in a small window. 0: none.
@@ -61,6 +61,7 @@ ImVec2 least_content(std::string_view id) {
   if (id == "softmax") return {190, 0};
   if (id == "what_if") return {430, 0};
   if (id == "fit") return {500, 0};
+  if (id == "compare") return {380, 0};
   if (id == "roofline" || id == "sweep") return {500, 385};  // room for a plot below the text
   if (id == "validate") return {310, 0};                     // its switches
   if (id == "timeline" || scrolls(id)) return {0, 0};

@@ -142,12 +142,13 @@ float handle_keys(const View& view, std::string_view under_mouse, Commands& comm
   if (pressed(ImGuiKey_Q)) commands.push(AskClass{!view.lecture->asking});
   if (pressed(ImGuiKey_D)) commands.push(ShowScenes{!view.lecture->listed});
   if (pressed(ImGuiKey_P)) commands.push(ShowPresenter{!view.lecture->presenter});
+  if (pressed(ImGuiKey_K)) commands.push(PinRun{});
   if (pressed(ImGuiKey_T)) commands.push(SetThemeKind{view.theme->kind == ThemeKind::dark ? ThemeKind::light : ThemeKind::dark});
   return 1;
 }
 
 std::span<const KeyHelp> key_help() {
-  static constexpr std::array<KeyHelp, 28> rows = {{
+  static constexpr std::array<KeyHelp, 29> rows = {{
       {"Space", "Play or pause"},
       {"← →", "Step back or forward by the chosen step size"},
       {"⇧ ← →", "Step by one tile iteration"},
@@ -159,6 +160,7 @@ std::span<const KeyHelp> key_help() {
       {"Z", "Maximise the panel under the mouse (or double-click its title)"},
       {"S", "With large text: choose the side panel"},
       {"R", "Race against standard attention"},
+      {"K", "Pin the run on screen for the Compare view"},
       {"L", "Timeline rows: units of one SM, or all SMs"},
       {"T", "Dark or light"},
       {"M", "Measure this problem on this machine's GPU"},

@@ -34,6 +34,8 @@ const char* words_of(WorkKind kind) {
       return tr("simulating without the bottleneck");
     case WorkKind::sweep:
       return tr("sweeping");
+    case WorkKind::pinned:
+      return tr("simulating the pinned run");
   }
   return "";
 }

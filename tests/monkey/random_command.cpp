@@ -217,6 +217,8 @@ struct Draw {
   DeleteScene operator()(Kind<DeleteScene>) const { return {random.pick({0, 1, 9, -1})}; }
   AskClass operator()(Kind<AskClass>) const { return {coin(), coin()}; }
   CountAnswer operator()(Kind<CountAnswer>) const { return {random.pick({0, 1, 8, 9, -1}), random.pick({0, 3, -5, 1 << 30})}; }
+  PinRun operator()(Kind<PinRun>) const { return {random.chance(80)}; }
+  ImportCounters operator()(Kind<ImportCounters>) const { return {"/nonexistent.csv"}; }
   RunValidation operator()(Kind<RunValidation>) const { return {coin()}; }
 };
 

@@ -22,7 +22,7 @@ class RandomStates {
  public:
   explicit RandomStates(std::uint64_t seed) : random_(seed) {}
 
-  WindowState next() {
+  WindowState next(bool may_pin = true) {
     WindowState s;
     if (coin()) s.algorithm = pick(program_table()).id;
     if (coin()) s.gpu = coin() ? "h200" : text();
@@ -58,6 +58,7 @@ class RandomStates {
     s.theme = coin() ? ThemeKind::light : ThemeKind::dark;
     if (coin()) s.language = "ko";
     if (coin()) s.sweep = sweep();
+    if (may_pin && number(0, 3) == 0) s.pinned = to_link(next(false));
     return s;
   }
   std::int64_t number(std::int64_t low, std::int64_t high) {
