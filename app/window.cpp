@@ -19,6 +19,7 @@
 #include <GLFW/glfw3.h>
 
 #include "app/model/assets.h"
+#include "app/platform/child_process.h"
 #include "app/platform/display_loss.h"
 #include "app/platform/files.h"
 #include "app/platform/opengl_name.h"
@@ -318,6 +319,7 @@ Session::Start start_of(const WindowOptions& options, const Settings& settings) 
   start.load_text = [](const std::string& path) { return read_text_file(path); };
   start.measurements = load_measurements();
   start.wake = [] { glfwPostEmptyEvent(); };
+  start.program = this_program();
   return start;
 }
 

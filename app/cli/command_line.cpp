@@ -64,8 +64,8 @@ Error unknown_argument(std::string_view argument, CommandKind command) {
   const std::string_view name = argument.substr(0, argument.find('='));
   if (const FlagInfo* flag = find_flag(name)) {
     std::string takers;
-    for (const CommandKind other : {CommandKind::window, CommandKind::simulate, CommandKind::render, CommandKind::sweep,
-                                    CommandKind::measure, CommandKind::validate, CommandKind::calibrate})
+    for (const CommandKind other : {CommandKind::window, CommandKind::simulate, CommandKind::render, CommandKind::exported,
+                                    CommandKind::sweep, CommandKind::measure, CommandKind::validate, CommandKind::calibrate})
       if (takes(*flag, other)) takers += fmt::format("{}{}", takers.empty() ? "" : ", ", to_string(other));
     return Error{fmt::format("{} is not a flag of {}, but of {}", flag->name, to_string(command), takers)};
   }
@@ -127,6 +127,7 @@ class CommandLineBuilder {
                                        {"--markdown", &line_.markdown},
                                        {"--out", &line_.out},
                                        {"--panel", &line_.panel},
+                                       {"--sheet", &line_.sheet},
                                        {"--gpu", &line_.gpu},
                                        {"--algorithm", &line_.algorithm},
                                        {"--over", &line_.over},
@@ -146,6 +147,8 @@ class CommandLineBuilder {
       if (const auto given = texts_.find(name); given != texts_.end()) *target = given->second;
     if (const std::string* given = text("--score")) line_.score = *given;
     if (!error_ && line_.command == CommandKind::render && line_.out.empty()) return Error{"render needs --out FILE.png"};
+    if (!error_ && line_.command == CommandKind::exported && line_.out.empty())
+      return Error{"export needs --out FILE: .gif, .mp4, .png, .svg, .html, .csv or .json"};
     line_.algorithm_given = text("--algorithm") != nullptr;
     if (!error_ && line_.command == CommandKind::sweep && line_.over.empty())
       return Error{"sweep needs --over KEY=RANGE: for example --over seq=64:1024:x2"};
@@ -217,7 +220,34 @@ class CommandLineBuilder {
     line_.quiet = text("--quiet") != nullptr;
   }
 
+  void steps() {
+    if (const std::string* given = text("--steps")) {
+      if (const auto range = step_range("--steps", *given))
+        line_.steps = *range;
+      else
+        keep(range.error());
+    }
+    constexpr std::string_view grains[] = {"operation", "tile", "phase"};
+    choice(
+        "--grain", grains,
+        [&](std::string_view name) -> std::optional<std::optional<Grain>> {
+          for (std::size_t i = 0; i < std::size(grains); ++i)
+            if (name == grains[i]) return static_cast<Grain>(i);
+          return std::nullopt;
+        },
+        line_.grain);
+    if (const auto fps = whole("--fps", 1, 60)) line_.fps = static_cast<int>(*fps);
+    if (const std::string* given = text("--seconds")) {
+      if (const auto seconds = real_number("--seconds", *given, 0.05, 60))
+        line_.seconds = *seconds;
+      else
+        keep(seconds.error());
+    }
+    line_.caption = text("--no-caption") == nullptr;
+  }
+
   void picture() {
+    steps();
     line_.step = whole("--step", 0, std::numeric_limits<std::int64_t>::max());
     line_.race = text("--race") != nullptr;
     if (const std::string* given = text("--seed")) {

@@ -17,6 +17,7 @@ namespace tilescope {
 
 enum class SweepQuantity : std::uint8_t;  // app/model/studies.h
 struct WindowState;                       // app/model/window_state.h
+struct ExportChoice;                      // app/model/export_job.h
 
 struct SetAlgorithm {
   std::string id;
@@ -141,6 +142,11 @@ struct OpenCase {
 struct OpenState {
   std::shared_ptr<const WindowState> state;
 };
+/// What is shown, as a file; SessionView::exporting says how far it is.
+struct StartExport {
+  std::shared_ptr<const ExportChoice> choice;
+};
+struct StopExport {};  // the file is then what it was before
 struct RunValidation {
   bool on = true;
 };                    // stop it, go on with it
@@ -151,7 +157,7 @@ using Command = std::variant<SetAlgorithm, SetRace, SetGpu, SetSpecValue, ResetS
                              SetBlockOrder, SetKeyOrder, SetInputs, SetMatrix, SetFocusSm, Step, SeekStep, SeekCycle, SetLanes,
                              LookIntoSms, FocusBlock, SetPlaying, SetSpeed, SetGrain, SelectRow, HoverTensor, SetThemeKind,
                              SetCenter, SetSweep, GoOnWithStudy, SetPresent, SetAlone, SetSide, CancelWork, ShowHelp, SetLanguage,
-                             OpenCase, OpenState, RunValidation, Measure, ShowProbe>;
+                             OpenCase, OpenState, StartExport, StopExport, RunValidation, Measure, ShowProbe>;
 
 /// Everything in it is compiled in commands.cpp: what a variant of so many needs is much for the forty files that push.
 class Commands {

@@ -29,7 +29,8 @@ bool changes_state(const Command& command) {
   return !std::holds_alternative<OpenState>(command) && !std::holds_alternative<CancelWork>(command) &&
          !std::holds_alternative<HoverTensor>(command) && !std::holds_alternative<ShowHelp>(command) &&
          !std::holds_alternative<LookIntoSms>(command) && !std::holds_alternative<RunValidation>(command) &&
-         !std::holds_alternative<GoOnWithStudy>(command);
+         !std::holds_alternative<GoOnWithStudy>(command) && !std::holds_alternative<StartExport>(command) &&
+         !std::holds_alternative<StopExport>(command);
 }
 
 /// With a window to draw, one core is left to the frame and the shown simulation.
@@ -47,6 +48,7 @@ Session::State::State(Start start)
           {start.threads, std::move(start.wake), [this](const Error& error) { workspace.notify(error); }, std::move(start.told)}),
       measured({worker, requested, playback, derived, workspace}, std::move(start.measurements), start.load_gpu,
                background_threads(start.threads)),
+      export_job(std::move(start.program)),
       studies(worker, background_threads(start.threads)) {
   requested.request = std::move(start.request);
   requested.gpu_base = requested.request.gpu;
@@ -179,6 +181,7 @@ void Session::State::tick(double seconds) {
   derived.free_retired();
   measured.take_finished();
   workspace.tick(seconds);
+  export_job.tick();
   if (!playback.empty()) {
     playback.tick(seconds);
     show_step();
@@ -230,6 +233,7 @@ SessionView Session::view() const {
   view.measured = s.measured.view();
   view.workspace = &s.workspace;
   view.studies = &s.study_view;
+  view.exporting = &s.export_job.view();
   view.work = s.worker.view(Queue::shown);
   view.background_work = s.worker.view(Queue::background);
   view.opening = s.opening_state.has_value();

@@ -296,6 +296,19 @@ void Session::State::operator()(const SetSweep& command) {
 void Session::State::operator()(const GoOnWithStudy&) {
   studies.go_on();
 }
+void Session::State::operator()(const StartExport& command) {
+  if (playback.empty() || command.choice == nullptr) return;
+  SessionView view;
+  view.requested = &requested;
+  view.playback = playback.view();
+  view.lanes = derived.lanes();
+  view.workspace = &workspace;
+  view.studies = &study_view;
+  export_job.start(window_state_of(view), *command.choice);
+}
+void Session::State::operator()(const StopExport&) {
+  export_job.stop();
+}
 void Session::State::operator()(const RunValidation& command) {
   measured.run_validation(command.on);
 }

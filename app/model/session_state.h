@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "app/model/export_job.h"
 #include "app/model/opening.h"
 #include "app/model/session.h"
 #include "app/model/sm_findings.h"
@@ -45,6 +46,7 @@ struct Session::State {
   SmFindings sms{worker, retired};
   Derived derived{worker, retired, playback, requested};
   Measured measured;
+  ExportJob export_job;
   Studies studies;
   StudyView study_view;  // of this frame
 
@@ -117,6 +119,8 @@ struct Session::State {
   void operator()(const ShowHelp& command);
   void operator()(const SetLanguage& command);
   void operator()(const OpenCase& command);
+  void operator()(const StartExport& command);
+  void operator()(const StopExport& command);
   void operator()(const RunValidation& command);
   void operator()(const Measure& command);
   void operator()(const ShowProbe& command);

@@ -15,6 +15,8 @@
 
 namespace tilescope {
 
+struct ExportView;  // app/model/export_job.h
+
 /// The const views of the session's objects, to be read until its next tick() or apply().
 struct SessionView {
   const Requested* requested = nullptr;  // what the controls show; may be newer than the simulation
@@ -22,6 +24,7 @@ struct SessionView {
   std::span<const Lane> lanes;  // never empty once the first simulation is there
   MeasuredView measured;
   const Workspace* workspace = nullptr;
+  const ExportView* exporting = nullptr;
   const StudyView* studies = nullptr;  // what the views of many simulations are made of
   WorkView work, background_work;      // for the lanes; for studies, validation and measurements
   bool opening = false;                // a state is on its way: OpenState

@@ -28,6 +28,7 @@ void draw_problem_controls(const View& view, Commands& commands);
 void draw_tile_controls(const View& view, Commands& commands);
 void draw_gpu_controls(const View& view, Commands& commands);
 void draw_input_controls(const View& view, Commands& commands);
+void draw_export_controls(const View& view, Commands& commands);
 
 /// Adds a whole number that can be dragged, halved, doubled or typed. Returns true while it changes.
 bool number_field(const Theme& theme, const char* label, const char* id, const char* tooltip, std::int64_t& value, std::int64_t low,

@@ -10,6 +10,7 @@
 #include <cxxabi.h>
 #include <fmt/format.h>
 
+#include "app/model/export_job.h"
 #include "app/model/panel_ids.h"
 #include "app/model/studies.h"
 
@@ -186,6 +187,7 @@ struct Draw {
   ShowHelp operator()(Kind<ShowHelp>) const { return {random.chance(20)}; }
   SetLanguage operator()(Kind<SetLanguage>) const { return {random.pick<const char*>({"en", "en", "ko", "xx"})}; }
   OpenCase operator()(Kind<OpenCase>) const { return {gpu(), algorithm(), problem(), tile()}; }
+  StartExport operator()(Kind<StartExport>) const { return {std::make_shared<const ExportChoice>()}; }
   RunValidation operator()(Kind<RunValidation>) const { return {coin()}; }
 };
 

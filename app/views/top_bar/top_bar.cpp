@@ -110,6 +110,7 @@ class Bar {
   bool icon(const char* id, Icon kind, const char* tooltip, bool on = false) {
     place(28);
     const bool clicked = icon_button(theme_, id, kind, tooltip, true, on);
+    last_ = item_rect();
     advance(6);
     return clicked;
   }
@@ -272,6 +273,12 @@ void draw_how(Bar& bar, const View& view, Commands& commands, std::span<const st
   const bool dark = view.theme->kind == ThemeKind::dark;
   if (bar.icon("##theme", Icon::moon, tr("Dark or light (T)")))
     commands.push(SetThemeKind{dark ? ThemeKind::light : ThemeKind::dark});
+  if (bar.icon("##export", Icon::save, tr("Export: pictures, films, pages, tables"), ImGui::IsPopupOpen("export")))
+    ImGui::OpenPopup("export");
+  if (bar.popover_here("export", {})) {
+    draw_export_controls(view, commands);
+    ImGui::EndPopup();
+  }
   if (bar.icon("##present", Icon::present, tr("Present (F11)"))) commands.push(SetPresent{true});
   if (bar.icon("##help", Icon::help, tr("Keys (?)"), view.workspace->help)) commands.push(ShowHelp{!view.workspace->help});
 }
@@ -310,7 +317,7 @@ void control_message(const View& view, std::string_view control) {
 void draw_top_bar(const Rect& rect, const View& view, Commands& commands, std::span<const std::string> languages) {
   const Theme& theme = *view.theme;
   ImGui::GetWindowDrawList()->AddRectFilled(rect.min, rect.max, theme.panel);
-  float right = 3 * (std::round(28 * theme.scale) + std::round(6 * theme.scale)) + std::round(8 * theme.scale);
+  float right = 4 * (std::round(28 * theme.scale) + std::round(6 * theme.scale)) + std::round(8 * theme.scale);
   if (languages.size() > 1) right += text_width(theme.ui_bold, tr("EN")) + std::round(28 * theme.scale);
 
   if (!view.workspace->message) panel_state<ReadMessage>("read message").sentence.clear();
