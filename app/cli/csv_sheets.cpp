@@ -80,7 +80,7 @@ std::string steps(const Simulation& simulation) {
     rows[static_cast<std::size_t>(step) - 1] =
         fmt::format("{},{},{},{},{},{},{},{:.1f},{:.1f},{:.1f},{},{},{}\n", step, sm, run.launch + 1, run.block, line,
                     line_text(simulation, line), csv_field(to_string(interval.unit)), interval.start, interval.end,
-                    interval.start - interval.ready, to_string(interval.cause), interval.bytes, interval.hbm_bytes);
+                    interval.start - interval.ready, csv_field(to_string(interval.cause)), interval.bytes, interval.hbm_bytes);
   }
   for (const std::string& row : rows) out += row;
   return out;
@@ -102,8 +102,8 @@ std::string waits(const Simulation& simulation) {
     sum.cycles += interval.start - interval.ready;
   }
   for (const auto& [key, sum] : sums)
-    out +=
-        fmt::format("{},{},{},{},{:.1f}\n", sm, csv_field(to_string(key.first)), to_string(key.second), sum.operations, sum.cycles);
+    out += fmt::format("{},{},{},{},{:.1f}\n", sm, csv_field(to_string(key.first)), csv_field(to_string(key.second)),
+                       sum.operations, sum.cycles);
   return out;
 }
 

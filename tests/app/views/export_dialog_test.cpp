@@ -13,10 +13,12 @@ namespace {
 
 constexpr float button_x = 1504, bar_y = 22;  // right of the theme's button, at 1600 pixels
 
-/// Clicks down a column of the popover, which begins under its button, until `done`.
+/// Clicks up a column of the popover until `done`: its buttons are at its end.
 template <class Done>
-void click_down(WindowScript& script, float x, Done done) {
-  for (float y = 900; y > 60 && !done(); y -= 6) script.click(x, y);
+void click_up(WindowScript& script, float from_left, Done done) {
+  const ImGuiWindow& popover = *ImGui::GetCurrentContext()->OpenPopupStack.back().Window;
+  const ImVec2 at = popover.Pos, size = popover.Size;
+  for (float y = at.y + size.y - 4; y > at.y && !done(); y -= 6) script.click(at.x + from_left, y);
 }
 
 }  // namespace
@@ -26,24 +28,20 @@ TEST_CASE("window: the export button starts an export of what is shown, and copi
   if (script == nullptr) return;
   script->click(button_x, bar_y);
   script->settle();
-  // The popover is wider than the room right of the button, so that its left edge is further left.
   const auto open = [] { return ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel); };
   REQUIRE(open());
-  const float left = ImGui::GetCurrentContext()->OpenPopupStack.back().Window->Pos.x;
-  REQUIRE(left > 800);
-
-  click_down(*script, left + 40, [&] { return !open() || !script->view().exporting->file.empty(); });
+  click_up(*script, 40, [&] { return !open() || !script->view().exporting->file.empty(); });
   REQUIRE(open());
   CHECK(script->view().exporting->file == "tilescope.gif");
   CHECK(script->view().exporting->refusal.find("Copy as command") != std::string::npos);  // a test has no program
 
   ImGui::SetClipboardText("");
-  click_down(*script, left + 120, [&] { return !open() || std::string(ImGui::GetClipboardText()) != ""; });
+  click_up(*script, 130, [&] { return !open() || std::string(ImGui::GetClipboardText()) != ""; });
   const std::string copied = ImGui::GetClipboardText();
   CAPTURE(copied);
   CHECK(copied.starts_with("tilescope export --algorithm flash2 "));
-  CHECK(copied.find("--seq 16 --head-dim 4 ") != std::string::npos);
-  CHECK(copied.find(" --steps 0:") != std::string::npos);
+  CHECK(copied.find("--seq 64 --head-dim 16 ") != std::string::npos);
+  CHECK(copied.find(" --steps 8:48 ") != std::string::npos);
   CHECK(copied.ends_with(" --out tilescope.gif"));
 }
 
