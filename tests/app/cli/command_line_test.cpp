@@ -145,7 +145,7 @@ TEST_CASE("command line: every flag of render is parsed") {
   CHECK(good({"--lanes=units"}).by_sm == false);
   CHECK(good({"--race"}).race);
   CHECK_FALSE(good({}).race);
-  CHECK(bad({"simulate", "--compare"}) == "--race is not a flag of simulate, but of the window, render");
+  CHECK(bad({"simulate", "--compare"}) == "--race is not a flag of simulate, but of the window, render, export");
   CHECK(good({"--race", "--compare"}).race);
   CHECK(line.panel == "stage");
   CHECK(line.race);
