@@ -152,8 +152,8 @@ std::string step_page(const PageHead& head, const std::vector<PageStep>& steps) 
   out += fmt::format(
       "<nav>{}{}{}{}<input type=\"range\" min=\"0\" value=\"0\" aria-label=\"{}\"><span id=\"said\" "
       "aria-live=\"polite\"></span></nav>\n<main>\n",
-      button(tr("First step (Home)"), "&#9198;"), button(tr("Step back (←)"), "&#9664;"), button(tr("Step forward (→)"), "&#9654;"),
-      button(tr("Last step (End)"), "&#9197;"), escaped(tr("Step")));
+      button(tr("First step (Home)"), "&#124;&#9664;"), button(tr("Step back (←)"), "&#9664;"),
+      button(tr("Step forward (→)"), "&#9654;"), button(tr("Last step (End)"), "&#9654;&#124;"), escaped(tr("Step")));
   for (const PageStep& step : steps)
     out += fmt::format(
         "<article class=\"step\" id=\"step-{}\">\n<div class=\"picture\">{}</div>\n<div class=\"text\"><div><h2>{}</h2><p>{}</p>"

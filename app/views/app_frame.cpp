@@ -301,7 +301,7 @@ void AppFrame::draw_window(const View& view, Commands& commands) {
     if (!view.lanes.empty()) draw_panel("timeline", layout_.timeline, view, commands);
     draw_splitters(view);
   }
-  draw_transport(layout_.transport, view, commands);
+  draw_transport(layout_.transport, view, commands, !options_.caption);
   ImGui::End();
   say_missing_fonts();
   if (view.workspace->help) draw_help(view, commands);

@@ -18,8 +18,9 @@ void draw_center_tabs(const Rect& rect, const View& view, Commands& commands);
 float center_tabs_height(const Theme& theme);
 /// Draws the tabs of the side panels that share one column.
 void draw_side_tabs(const Rect& rect, const View& view, Commands& commands);
-/// Draws first, back, play, forward, last; step size; speed; position; bytes so far.
-void draw_transport(const Rect& rect, const View& view, Commands& commands);
+/// Draws first, back, play, forward, last; step size; speed; position; bytes so far. A picture of the window has no use for the
+/// controls.
+void draw_transport(const Rect& rect, const View& view, Commands& commands, bool controls = true);
 /// Draws the key list over everything.
 void draw_help(const View& view, Commands& commands);
 

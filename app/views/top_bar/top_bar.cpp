@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "app/model/export_job.h"
 #include "app/model/playhead.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
@@ -273,7 +274,8 @@ void draw_how(Bar& bar, const View& view, Commands& commands, std::span<const st
   const bool dark = view.theme->kind == ThemeKind::dark;
   if (bar.icon("##theme", Icon::moon, tr("Dark or light (T)")))
     commands.push(SetThemeKind{dark ? ThemeKind::light : ThemeKind::dark});
-  if (bar.icon("##export", Icon::save, tr("Export: pictures, films, pages, tables"), ImGui::IsPopupOpen("export")))
+  const bool exporting = view.exporting != nullptr && view.exporting->running;
+  if (bar.icon("##export", Icon::save, tr("Export: pictures, films, pages, tables"), exporting || ImGui::IsPopupOpen("export")))
     ImGui::OpenPopup("export");
   if (bar.popover_here("export", {})) {
     draw_export_controls(view, commands);

@@ -8,7 +8,10 @@
 
 #include "app/cli/command_line.h"
 #include "app/cli/request.h"
+#include "app/platform/files.h"
+#include "app/platform/png.h"
 #include "tests/app/temporary_folder.h"
+#include "tests/skip.h"
 
 namespace tilescope {
 
@@ -135,6 +138,27 @@ TEST_CASE("export job: without a program it says so") {
   ExportJob missing("/nonexistent/tilescope");
   missing.start({}, {});
   CHECK(missing.view().refusal.find("cannot start") != std::string::npos);
+}
+
+TEST_CASE("export job: the program itself writes the file that the window asks for") {
+  const TemporaryFolder folder;
+  ExportJob job(TILESCOPE_EXECUTABLE);
+  WindowState state;
+  state.problem = {1, 1, 1, 16, 16, 4, DataType::fp16, false, Pass::forward, {}};
+  ExportChoice choice;
+  choice.file = folder.path("step.png");
+  choice.first = choice.last = 3;
+  choice.width = 320;
+  choice.height = 200;
+  job.start(state, choice);
+  for (int i = 0; i < 3000 && job.view().running; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    job.tick();
+  }
+  if (job.view().refusal.find("OpenGL") != std::string::npos) return skip_test(job.view().refusal);
+  CHECK(job.view().refusal == "");
+  REQUIRE(job.view().done);
+  CHECK(decode_png(*read_binary_file(choice.file), "the file")->width == 320);
 }
 
 }  // namespace tilescope
