@@ -23,8 +23,9 @@
 
 #include "app/model/assets.h"
 #include "app/model/lecture.h"
-#include "app/model/state_file.h"
 #include "app/model/mask_tables.h"
+#include "app/model/state_file.h"
+#include "app/platform/child_process.h"
 #include "app/platform/display_loss.h"
 #include "app/platform/files.h"
 #include "app/platform/opengl_name.h"
@@ -472,6 +473,7 @@ Session::Start start_of(const WindowOptions& options, const Settings& settings) 
     start.state = std::make_shared<const WindowState>(std::move(state));
   }
   start.wake = [] { glfwPostEmptyEvent(); };
+  start.program = this_program();
   return start;
 }
 

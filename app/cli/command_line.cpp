@@ -67,8 +67,8 @@ Error unknown_argument(std::string_view argument, CommandKind command) {
   const std::string_view name = argument.substr(0, argument.find('='));
   if (const FlagInfo* flag = find_flag(name)) {
     std::string takers;
-    for (const CommandKind other : {CommandKind::window, CommandKind::simulate, CommandKind::render, CommandKind::sweep,
-                                    CommandKind::measure, CommandKind::validate, CommandKind::calibrate})
+    for (const CommandKind other : {CommandKind::window, CommandKind::simulate, CommandKind::render, CommandKind::exported,
+                                    CommandKind::sweep, CommandKind::measure, CommandKind::validate, CommandKind::calibrate})
       if (takes(*flag, other)) takers += fmt::format("{}{}", takers.empty() ? "" : ", ", to_string(other));
     return Error{fmt::format("{} is not a flag of {}, but of {}", flag->name, to_string(command), takers)};
   }
@@ -136,6 +136,7 @@ class CommandLineBuilder {
                                        {"--panel", &line_.panel},
                                        {"--open", &line_.open},
                                        {"--deck", &line_.deck},
+                                       {"--sheet", &line_.sheet},
                                        {"--gpu", &line_.gpu},
                                        {"--algorithm", &line_.algorithm},
                                        {"--over", &line_.over},
@@ -155,6 +156,8 @@ class CommandLineBuilder {
       if (const auto given = texts_.find(name); given != texts_.end()) *target = given->second;
     if (const std::string* given = text("--score")) line_.score = *given;
     if (!error_ && line_.command == CommandKind::render && line_.out.empty()) return Error{"render needs --out FILE.png"};
+    if (!error_ && line_.command == CommandKind::exported && line_.out.empty())
+      return Error{"export needs --out FILE: .gif, .mp4, .png, .svg, .html, .csv or .json"};
     line_.algorithm_given = text("--algorithm") != nullptr;
     if (!error_ && line_.command == CommandKind::sweep && line_.over.empty() && line_.open.empty())
       return Error{"sweep needs --over KEY=RANGE: for example --over seq=64:1024:x2"};
@@ -240,7 +243,34 @@ class CommandLineBuilder {
     line_.quiet = text("--quiet") != nullptr;
   }
 
+  void steps() {
+    if (const std::string* given = text("--steps")) {
+      if (const auto range = step_range("--steps", *given))
+        line_.steps = *range;
+      else
+        keep(range.error());
+    }
+    constexpr std::string_view grains[] = {"operation", "tile", "phase"};
+    choice(
+        "--grain", grains,
+        [&](std::string_view name) -> std::optional<std::optional<Grain>> {
+          for (std::size_t i = 0; i < std::size(grains); ++i)
+            if (name == grains[i]) return static_cast<Grain>(i);
+          return std::nullopt;
+        },
+        line_.grain);
+    if (const auto fps = whole("--fps", 1, 60)) line_.fps = static_cast<int>(*fps);
+    if (const std::string* given = text("--seconds")) {
+      if (const auto seconds = real_number("--seconds", *given, 0.05, 60))
+        line_.seconds = *seconds;
+      else
+        keep(seconds.error());
+    }
+    line_.caption = text("--no-caption") == nullptr;
+  }
+
   void picture() {
+    steps();
     if (const auto scene = whole("--scene", 1, static_cast<std::int64_t>(most_scenes))) line_.scene = static_cast<int>(*scene);
     if (line_.scene && text("--deck") == nullptr) keep(Error{"--scene is a scene of a deck: it needs --deck FILE"});
     line_.step = whole("--step", 0, std::numeric_limits<std::int64_t>::max());

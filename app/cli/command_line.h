@@ -14,6 +14,7 @@
 #include "app/cli/numbers.h"
 #include "app/model/center_views.h"
 #include "app/model/studies.h"
+#include "app/model/window_options.h"
 #include "app/platform/theme_kind.h"
 #include "sim/core/attention_problem.h"
 
@@ -54,6 +55,12 @@ struct CommandLine {
   std::string over, csv, png;
   SweepQuantity quantity{};
   std::optional<std::int64_t> step;
+  std::optional<StepRange> steps;  // of export
+  std::optional<Grain> grain;
+  std::optional<int> fps;
+  std::optional<double> seconds;
+  bool caption = true;
+  std::string sheet;
   bool race = false;
   CenterView view = CenterView::stage;
   std::optional<bool> by_sm;

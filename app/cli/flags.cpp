@@ -13,12 +13,12 @@ constexpr unsigned bit(CommandKind command) {
 
 constexpr unsigned window = bit(CommandKind::window), simulate = bit(CommandKind::simulate), render = bit(CommandKind::render),
                    measure = bit(CommandKind::measure), validate = bit(CommandKind::validate),
-                   calibrate = bit(CommandKind::calibrate), sweep = bit(CommandKind::sweep);
-constexpr unsigned problem = window | simulate | render | sweep | measure | validate;
-constexpr unsigned model = window | simulate | render | sweep | validate;
-constexpr unsigned masked = window | simulate | render | sweep | validate;
-constexpr unsigned values = window | render;
-constexpr unsigned picture = window | render | sweep;
+                   calibrate = bit(CommandKind::calibrate), sweep = bit(CommandKind::sweep), exported = bit(CommandKind::exported);
+constexpr unsigned problem = window | simulate | render | exported | sweep | measure | validate;
+constexpr unsigned model = window | simulate | render | exported | sweep | validate;
+constexpr unsigned masked = window | simulate | render | exported | sweep | validate;
+constexpr unsigned values = window | render | exported;
+constexpr unsigned picture = window | render | exported | sweep;
 
 constexpr std::array commands = {
     CommandInfo{
@@ -40,6 +40,19 @@ constexpr std::array commands = {
                 "  tilescope render --gpu h200 --algorithm standard --seq 4096 --head-dim 64 --lanes sms --out sms.png\n"
                 "\n"
                 "Equal options write equal bytes."},
+    CommandInfo{CommandKind::exported, "export",
+                "write steps as a film, pictures, a vector picture or a page, or a table or trace of the run; needs no display",
+                "Examples:\n"
+                "  tilescope export --steps 0:40 --out flash2.gif\n"
+                "  tilescope export --algorithm standard --steps 0:end --grain tile --out standard.mp4\n"
+                "  tilescope export --panel stage --steps 12 --theme light --out stage.svg\n"
+                "  tilescope export --steps 0:30 --out step.png                 step-00.png, step-01.png, …\n"
+                "  tilescope export --steps 0:40 --out flash2.html              a page that steps with the arrow keys\n"
+                "  tilescope export --gpu h200 --seq 4096 --head-dim 64 --sheet waits --out waits.csv\n"
+                "  tilescope export --out trace.json                            for https://ui.perfetto.dev\n"
+                "\n"
+                "The file's ending chooses the format: .gif .mp4 .png .svg .html .csv .json. A film eases from step to step.\n"
+                "Exit codes: 0 done, 2 wrong request, 3 no OpenGL, or no encoder for this format."},
     CommandInfo{CommandKind::sweep, "sweep",
                 "simulate over a range of one value, on all cores; prints a table, CSV, JSON or a picture",
                 "Examples:\n"
@@ -165,18 +178,28 @@ constexpr std::array flags = {
     FlagInfo{"--markdown", "FILE", "Output", "the page docs/validation.md", value, validate},
     FlagInfo{"--brief", "", "Output", "a fraction of the work, to see that it runs; the values are rough, and no spec is written",
              toggle, calibrate},
-    FlagInfo{"--quiet", "", "Output", "no progress on standard error", toggle, render | sweep | measure | validate | calibrate},
-    FlagInfo{"--out", "FILE", "Output", "the file to write", value, render | calibrate},
-    FlagInfo{"--deck", "FILE", "Picture", "the scenes of a lecture; Page Up and Page Down turn them", value, values},
-    FlagInfo{"--scene", "N", "Picture", "scene of --deck to begin with, 1 first [1]", value, values},
-    FlagInfo{"--step", "N", "Picture", "the step to show; 0 is before anything ran [a few steps in]", value, values},
+    FlagInfo{"--quiet", "", "Output", "no progress on standard error", toggle,
+             render | exported | sweep | measure | validate | calibrate},
+    FlagInfo{"--out", "FILE", "Output", "the file to write", value, render | exported | calibrate},
+    FlagInfo{"--sheet", "NAME", "Output", "the table of a .csv: traffic, ledger, launches, steps, waits or bandwidth [traffic]",
+             value, exported},
+    FlagInfo{"--steps", "A:B", "Picture", "the steps to show, both included; a single one, or A:end [a few steps in]", value,
+             exported},
+    FlagInfo{"--grain", "NAME", "Picture", "from a shown step to the next: operation, tile or phase [operation]", value, exported},
+    FlagInfo{"--seconds", "S", "Picture", "of a film: how long a step takes, motion and rest [1]", value, exported},
+    FlagInfo{"--fps", "F", "Picture", "of a film: frames per second, 1 to 60 [20]", value, exported},
+    FlagInfo{"--no-caption", "", "Picture", "without algorithm, GPU, problem, step and line above the picture", toggle, exported},
+    FlagInfo{"--deck", "FILE", "Picture", "the scenes of a lecture; Page Up and Page Down turn them", value, window | render},
+    FlagInfo{"--scene", "N", "Picture", "scene of --deck to begin with, 1 first [1]", value, window | render},
+    FlagInfo{"--step", "N", "Picture", "the step to show; 0 is before anything ran [a few steps in]", value, window | render},
     FlagInfo{"--race", "", "Picture", "standard attention beside the algorithm, on one clock", toggle, values, "--compare"},
     FlagInfo{"--view", "NAME", "Picture",
              "what the middle shows: stage, roofline, what_if, fit, sweep, compare, validate or mask [stage]", value, values},
     FlagInfo{"--lanes", "NAME", "Picture", "the lanes of the timeline: units of the SM in focus, or sms, all of them [units]",
              value, values},
     FlagInfo{"--panel", "NAME", "Picture",
-             "one panel only: listing, stage, softmax, traffic, timeline, race, presenter, or a view of the middle", value, render},
+             "one panel only: listing, stage, softmax, traffic, timeline, race, presenter, or a view of the middle", value,
+             render | exported},
     FlagInfo{"--size", "WxH", "Picture", "width and height in pixels [1600x900]", value, picture},
     FlagInfo{"--scale", "F", "Picture", "size of text and controls, 0.5 to 4 [1]", value, picture},
     FlagInfo{"--theme", "NAME", "Picture", "dark or light [dark]", value, picture},

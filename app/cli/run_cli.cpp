@@ -14,6 +14,7 @@
 
 #include "app/cli/calibrate.h"
 #include "app/cli/command_line.h"
+#include "app/cli/export.h"
 #include "app/cli/measure.h"
 #include "app/cli/output.h"
 #include "app/cli/report.h"
@@ -110,6 +111,8 @@ Result<int> run(const CommandLine& typed, std::FILE* out, std::FILE* err, const 
       return code_of(run_simulate(line, out));
     case CommandKind::render:
       return code_of(run_render(line, out, err, screens));
+    case CommandKind::exported:
+      return code_of(run_export(line, out, err, screens));
     case CommandKind::sweep:
       return run_sweep_command(line, out, err, screens);
     case CommandKind::validate:

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "app/cli/csv_field.h"
 #include "app/cli/help.h"
 #include "kernels/measure/json_fields.h"
 #include "sim/core/csv.h"
@@ -103,17 +104,6 @@ Json asked_of(const SweepRequest& request) {
   }
   if (request.base.blocks_per_sm) asked["blocks_per_sm"] = *request.base.blocks_per_sm;
   return asked;
-}
-
-/// Quotes a CSV field; sentences may have commas and quotes.
-std::string csv_field(std::string_view text) {
-  if (text.find_first_of(",\"\n") == std::string_view::npos) return std::string(text);
-  std::string out = "\"";
-  for (char c : text) {
-    if (c == '"') out += '"';
-    out += c == '\n' ? ' ' : c;
-  }
-  return out + '"';
 }
 
 /// Returns the theory's bytes, or 0.

@@ -19,6 +19,7 @@ enum class SweepQuantity : std::uint8_t;  // app/model/studies.h
 enum class Notice;                        // app/model/workspace.h
 struct WindowState;                       // app/model/window_state.h
 struct Scene;                             // app/model/deck.h
+struct ExportChoice;                      // app/model/export_job.h
 
 struct SetAlgorithm {
   std::string id;
@@ -217,6 +218,11 @@ struct PinRun {
 struct ImportCounters {
   std::string path;
 };
+/// What is shown, as a file; SessionView::exporting says how far it is.
+struct StartExport {
+  std::shared_ptr<const ExportChoice> choice;
+};
+struct StopExport {};  // the file is then what it was before
 struct RunValidation {
   bool on = true;
 };                    // stop it, go on with it
@@ -229,7 +235,7 @@ using Command = std::variant<
     LookIntoSms, FocusBlock, SetPlaying, SetSpeed, SetGrain, SelectRow, HoverTensor, SetThemeKind, SetCenter, SetSweep,
     GoOnWithStudy, SetPresent, SetAlone, SetSide, CancelWork, ShowHelp, SetLanguage, OpenCase, OpenState, OpenLink, Undo, Redo,
     ShowNotice, SetBlank, OpenDeck, SaveDeck, ShowScenes, ShowPresenter, BookmarkState, GoToScene, TurnPage, EditScene, MoveScene,
-    DeleteScene, AskClass, CountAnswer, PinRun, ImportCounters, RunValidation, Measure, ShowProbe>;
+    DeleteScene, AskClass, CountAnswer, PinRun, ImportCounters, StartExport, StopExport, RunValidation, Measure, ShowProbe>;
 
 /// Everything in it is compiled in commands.cpp: what a variant of so many needs is much for the forty files that push.
 class Commands {

@@ -33,7 +33,8 @@ bool is_any(const Command& command) {
 bool changes_state(const Command& command) {
   return !is_any<OpenState, OpenLink, Undo, Redo, CancelWork, HoverTensor, ShowHelp, LookIntoSms, LookAtMask, AskVisit,
                  RunValidation, GoOnWithStudy, ShowNotice, SetBlank, OpenDeck, SaveDeck, ShowScenes, ShowPresenter, BookmarkState,
-                 GoToScene, TurnPage, EditScene, MoveScene, DeleteScene, AskClass, CountAnswer>(command);
+                 GoToScene, TurnPage, EditScene, MoveScene, DeleteScene, AskClass, CountAnswer, PinRun, ImportCounters, StartExport,
+                 StopExport>(command);
 }
 
 /// With a window to draw, one core is left to the frame and the shown simulation.
@@ -57,6 +58,7 @@ Session::State::State(Start start)
       measured({worker, requested, playback, derived, workspace}, std::move(start.measurements), start.load_gpu,
                background_threads(start.threads)),
       pinned(worker, start.load_gpu),
+      export_job(std::move(start.program)),
       studies(worker, background_threads(start.threads)) {
   requested.request = std::move(start.request);
   requested.gpu_base = requested.request.gpu;
@@ -196,6 +198,7 @@ void Session::State::tick(double seconds) {
   derived.free_retired();
   measured.take_finished();
   workspace.tick(seconds);
+  export_job.tick();
   if (!playback.empty()) {
     playback.tick(seconds);
     show_step();
@@ -266,6 +269,7 @@ SessionView Session::State::view() const {
   view.measured = measured.view();
   view.workspace = &workspace;
   view.studies = &study_view;
+  view.exporting = &export_job.view();
   view.mask = masks.view();
   view.pinned = pinned.view();
   view.work = worker.view(Queue::shown);

@@ -49,6 +49,7 @@ class Session {
     TextLoader load_text = nullptr;
     TableLoader load_table = nullptr;
     Measurements measurements;  // recorded ones
+    std::string program;        // what draws exports, a path; empty: nothing does
     /// Without threads every piece of work is done inside tick(); tests and `render` use it so.
     bool threads = true;
     /// Called from the worker's thread when a result is there; may be empty.

@@ -365,6 +365,13 @@ std::optional<Sentence> Session::State::import_counters_of(const std::string& pa
   measured.keep_imported(std::move(*imported));
   return missing;
 }
+void Session::State::operator()(const StartExport& command) {
+  if (playback.empty() || command.choice == nullptr) return;
+  export_job.start(window_state_of(view()), *command.choice);
+}
+void Session::State::operator()(const StopExport&) {
+  export_job.stop();
+}
 void Session::State::operator()(const RunValidation& command) {
   measured.run_validation(command.on);
 }

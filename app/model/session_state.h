@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "app/model/export_job.h"
 #include "app/model/history.h"
 #include "app/model/lecture.h"
 #include "app/model/opening.h"
@@ -59,6 +60,7 @@ struct Session::State {
   Derived derived{worker, retired, playback, requested};
   Measured measured;
   Pinned pinned;
+  ExportJob export_job;
   Studies studies;
   MaskStudy masks{worker};
   StudyView study_view;  // of this frame
@@ -164,6 +166,8 @@ struct Session::State {
   void operator()(const OpenCase& command);
   void operator()(const PinRun& command);
   void operator()(const ImportCounters& command);
+  void operator()(const StartExport& command);
+  void operator()(const StopExport& command);
   void operator()(const RunValidation& command);
   void operator()(const Measure& command);
   void operator()(const ShowProbe& command);

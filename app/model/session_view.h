@@ -19,6 +19,7 @@
 namespace tilescope {
 
 class Lecture;  // app/model/lecture.h
+struct ExportView;  // app/model/export_job.h
 
 /// The const views of the session's objects, to be read until its next tick() or apply().
 struct SessionView {
@@ -28,6 +29,7 @@ struct SessionView {
   MeasuredView measured;
   PinnedView pinned;
   const Workspace* workspace = nullptr;
+  const ExportView* exporting = nullptr;
   const StudyView* studies = nullptr;  // what the views of many simulations are made of
   MaskView mask;                       // what the Mask view shows
   WorkView work, background_work;      // for the lanes; for studies, validation and measurements

@@ -12,6 +12,7 @@
 #include "app/model/lecture.h"
 #include "app/ui/language.h"
 #include "app/ui/text_record.h"
+#include "app/views/caption.h"
 #include "app/views/chrome.h"
 #include "app/views/keys.h"
 #include "app/views/panel_table.h"
@@ -190,6 +191,7 @@ void AppFrame::build(int width, int height, double seconds) {
   io.DisplaySize = {static_cast<float>(width), static_cast<float>(height)};
   io.DisplayFramebufferScale = {1, 1};
   io.DeltaTime = std::max(1e-4F, static_cast<float>(seconds));
+  set_vector_style(vector_);
   ImGui_ImplOpenGL3_NewFrame();
   quads_->new_frame();
   ImGui::NewFrame();
@@ -309,15 +311,19 @@ void AppFrame::draw_window(const View& view, Commands& commands) {
 
   if (!options_.panel.empty()) {
     const float gap = theme_.gap;
-    const Rect whole{{gap, gap}, {size.x - gap, size.y - gap}};
+    const float top = options_.caption ? caption_height(theme_, size.x) : 0;
+    const Rect whole{{gap, top + gap}, {size.x - gap, size.y - gap}};
+    if (options_.caption && !view.lanes.empty()) draw_caption({{0, 0}, {size.x, top}}, view);
     draw_frame(whole);
     if (!view.lanes.empty()) draw_panel(options_.panel.c_str(), whole, view, commands);
     ImGui::End();
     return;
   }
 
-  if (view.workspace->present)
+  if (options_.caption && !view.lanes.empty())
     draw_caption(layout_.top_bar, view);
+  else if (view.workspace->present)
+    draw_presenting_bar(layout_.top_bar, view);
   else
     draw_top_bar(layout_.top_bar, view, commands, options_.languages);
   const std::vector<Place> places = places_of(view);
@@ -329,7 +335,7 @@ void AppFrame::draw_window(const View& view, Commands& commands) {
     if (!view.lanes.empty()) draw_panel("timeline", layout_.timeline, view, commands);
     draw_splitters(view);
   }
-  draw_transport(layout_.transport, view, commands);
+  draw_transport(layout_.transport, view, commands, !options_.caption);
   draw_panel_menu(view, commands);
   ImGui::End();
   say_missing_fonts();
@@ -445,6 +451,11 @@ void AppFrame::draw() {
   glClearColor(ground.x, ground.y, ground.z, 1);
   glClear(GL_COLOR_BUFFER_BIT);
   ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
+}
+
+SvgPicture AppFrame::draw_svg(const std::string& prefix) const {
+  ImGui::SetCurrentContext(context_);
+  return to_svg(*ImGui::GetDrawData(), *ImGui::GetIO().Fonts, fonts_, theme_.background, prefix);
 }
 
 Result<Picture> AppFrame::draw_picture() {

@@ -11,6 +11,7 @@
 #include <cxxabi.h>
 #include <fmt/format.h>
 
+#include "app/model/export_job.h"
 #include "app/model/lecture.h"
 #include "app/model/panel_ids.h"
 #include "app/model/studies.h"
@@ -219,6 +220,7 @@ struct Draw {
   CountAnswer operator()(Kind<CountAnswer>) const { return {random.pick({0, 1, 8, 9, -1}), random.pick({0, 3, -5, 1 << 30})}; }
   PinRun operator()(Kind<PinRun>) const { return {random.chance(80)}; }
   ImportCounters operator()(Kind<ImportCounters>) const { return {"/nonexistent.csv"}; }
+  StartExport operator()(Kind<StartExport>) const { return {std::make_shared<const ExportChoice>()}; }
   RunValidation operator()(Kind<RunValidation>) const { return {coin()}; }
 };
 

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "app/model/export_job.h"
 #include "app/model/lecture.h"
 #include "app/model/playhead.h"
 #include "app/ui/panel_state.h"
@@ -114,6 +115,7 @@ class Bar {
   bool icon(const char* id, Icon kind, const char* tooltip, bool on = false, bool enabled = true) {
     place(28);
     const bool clicked = icon_button(theme_, id, kind, tooltip, enabled, on);
+    last_ = item_rect();
     advance(6);
     return clicked;
   }
@@ -310,6 +312,13 @@ void draw_how(Bar& bar, const View& view, Commands& commands, std::span<const st
   const bool dark = view.theme->kind == ThemeKind::dark;
   if (bar.icon("##theme", Icon::moon, tr("Dark or light (T)")))
     commands.push(SetThemeKind{dark ? ThemeKind::light : ThemeKind::dark});
+  const bool exporting = view.exporting != nullptr && view.exporting->running;
+  if (bar.icon("##export", Icon::save, tr("Export: pictures, films, pages, tables"), exporting || ImGui::IsPopupOpen("export")))
+    ImGui::OpenPopup("export");
+  if (bar.popover_here("export", {})) {
+    draw_export_controls(view, commands);
+    ImGui::EndPopup();
+  }
   if (bar.icon("##present", Icon::present, tr("Present (F5)"))) commands.push(SetPresent{true});
   if (bar.icon("##help", Icon::help, tr("Keys (?)"), view.workspace->help)) commands.push(ShowHelp{!view.workspace->help});
 }
@@ -350,7 +359,7 @@ void draw_top_bar(const Rect& rect, const View& view, Commands& commands, std::s
   ImGui::GetWindowDrawList()->AddRectFilled(rect.min, rect.max, theme.panel);
   constexpr float width_for_undo = 1500;
   const bool undo = rect.width() >= width_for_undo * theme.scale;
-  const float icons = undo ? 6 : 4;
+  const float icons = undo ? 7 : 5;
   float right = icons * (std::round(28 * theme.scale) + std::round(6 * theme.scale)) + std::round(8 * theme.scale);
   if (languages.size() > 1) right += text_width(theme.ui_bold, tr("EN")) + std::round(28 * theme.scale);
 
@@ -376,7 +385,7 @@ void draw_top_bar(const Rect& rect, const View& view, Commands& commands, std::s
     bar.toast({{theme.gap, rect.max.y}, {theme.gap, rect.max.y}});
 }
 
-void draw_caption(const Rect& rect, const View& view) {
+void draw_presenting_bar(const Rect& rect, const View& view) {
   const Theme& theme = *view.theme;
   const SimulationRequest& request = view.requested->request;
   const AttentionProblem& p = request.problem;
