@@ -193,6 +193,15 @@ class Reader {
     lesson_.origin = std::string(origin);
   }
 
+  Result<LessonHead> read_head(std::string_view text) {
+    const std::size_t first_page = text.starts_with("## ") ? 0 : text.find("\n## ");
+    Result<MarkdownText> parsed = parse_markdown(text.substr(0, first_page), origin_, block_kinds);
+    if (!parsed) return parsed.error();
+    if (parsed->fences.empty() || parsed->fences.front().info != "lesson") return no_head();
+    if (const Status taken = take(parsed->fences.front()); !taken) return taken.error();
+    return LessonHead{std::move(lesson_.title), lesson_.minutes, std::move(lesson_.goal)};
+  }
+
   Result<std::shared_ptr<const Lesson>> read(std::string_view text) {
     if (text.empty()) return Error{fmt::format("{}: the file is empty", printable(origin_, 200))};
     if (text.size() > largest_lesson_bytes)
@@ -218,9 +227,11 @@ class Reader {
     return Error{fmt::format("{}:{}: {}", printable(origin_, 200), std::max(1, line), sentence)};
   }
 
+  Error no_head() const { return fail(1, "a lesson begins with a block ```lesson that has title, minutes and goal"); }
+
   Status check_places(const MarkdownText& text) const {
     if (text.fences.empty() || text.fences.front().info != "lesson")
-      return fail(1, "a lesson begins with a block ```lesson that has title, minutes and goal");
+      return no_head();
     if (!text.before.empty()) return fail(text.before.front().line, "this stands before the first page: begin a page with ## Heading");
     if (text.pages.empty()) return fail(1, "the lesson has no page: begin one with ## Heading");
     if (text.pages.size() > most_pages) return fail(text.pages.back().line, fmt::format("a lesson has at most {} pages", most_pages));
@@ -536,6 +547,10 @@ std::string changed_link(std::string_view link, std::string_view changes) {
 
 Result<std::shared_ptr<const Lesson>> parse_lesson(std::string_view text, std::string_view id, std::string_view origin) {
   return Reader(id, origin).read(text);
+}
+
+Result<LessonHead> parse_lesson_head(std::string_view text, std::string_view origin) {
+  return Reader("", origin).read_head(text);
 }
 
 }  // namespace tilescope

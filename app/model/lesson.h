@@ -108,6 +108,15 @@ struct Lesson {
 ///         key, a link that from_link() refuses, an expression with an unknown name, a lesson of a newer version or without pages.
 Result<std::shared_ptr<const Lesson>> parse_lesson(std::string_view text, std::string_view id, std::string_view origin);
 
+/// What a list of lessons shows.
+struct LessonHead {
+  std::string title;
+  int minutes = 0;
+  Prose goal;
+};
+/// Reads the block before the first page only. Errors  those of parse_lesson() up to there.
+Result<LessonHead> parse_lesson_head(std::string_view text, std::string_view origin);
+
 /// The link with the keys of `changes` in the place of its own.
 std::string changed_link(std::string_view link, std::string_view changes);
 
