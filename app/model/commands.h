@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -15,6 +16,7 @@
 namespace tilescope {
 
 enum class SweepQuantity : std::uint8_t;  // app/model/studies.h
+struct WindowState;                       // app/model/window_state.h
 
 struct SetAlgorithm {
   std::string id;
@@ -133,17 +135,23 @@ struct OpenCase {
   AttentionProblem problem;
   TileShape tile;
 };
+/// Everything at once: a link, a file, a scene, a step of undo. The window keeps what it has until the state's simulation is there;
+/// a state that cannot be is refused in the message of the window as a whole, and nothing changes. SessionView::opening says
+/// whether one is on its way.
+struct OpenState {
+  std::shared_ptr<const WindowState> state;
+};
 struct RunValidation {
   bool on = true;
 };                    // stop it, go on with it
 struct Measure {};    // what is shown, on this machine's GPU
 struct ShowProbe {};  // the row that the real kernel recorded, on the numbers that it read
 
-using Command =
-    std::variant<SetAlgorithm, SetRace, SetGpu, SetSpecValue, ResetSpecValue, SetProblem, SetTile, SetBlocksPerSm, SetBlockOrder,
-                 SetKeyOrder, SetInputs, SetMatrix, SetFocusSm, Step, SeekStep, SeekCycle, SetLanes, LookIntoSms, FocusBlock,
-                 SetPlaying, SetSpeed, SetGrain, SelectRow, HoverTensor, SetThemeKind, SetCenter, SetSweep, GoOnWithStudy,
-                 SetPresent, SetAlone, SetSide, CancelWork, ShowHelp, SetLanguage, OpenCase, RunValidation, Measure, ShowProbe>;
+using Command = std::variant<SetAlgorithm, SetRace, SetGpu, SetSpecValue, ResetSpecValue, SetProblem, SetTile, SetBlocksPerSm,
+                             SetBlockOrder, SetKeyOrder, SetInputs, SetMatrix, SetFocusSm, Step, SeekStep, SeekCycle, SetLanes,
+                             LookIntoSms, FocusBlock, SetPlaying, SetSpeed, SetGrain, SelectRow, HoverTensor, SetThemeKind,
+                             SetCenter, SetSweep, GoOnWithStudy, SetPresent, SetAlone, SetSide, CancelWork, ShowHelp, SetLanguage,
+                             OpenCase, OpenState, RunValidation, Measure, ShowProbe>;
 
 /// Everything in it is compiled in commands.cpp: what a variant of so many needs is much for the forty files that push.
 class Commands {

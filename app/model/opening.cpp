@@ -1,10 +1,15 @@
-// What a start has a field for goes there; the rest are commands.
+// The start has the request; OpenState does the rest.
 #include "app/model/opening.h"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
+
+#include "sim/core/refuse.h"
+#include "sim/core/text.h"
 
 namespace tilescope {
 
@@ -16,46 +21,70 @@ std::shared_ptr<const Matrix> kept(const std::optional<Matrix>& matrix) {
 
 }  // namespace
 
-Result<Opening> opening_of(const WindowState& state, GpuLoader load_gpu) {
+Result<StateRequest> request_of(const WindowState& state, GpuLoader load_gpu) {
+  if (load_gpu == nullptr) return Error{fmt::format("no GPU can be loaded here, and the link has '{}'", printable(state.gpu))};
   Result<GpuSpec> gpu = load_gpu(state.gpu);
   if (!gpu) return gpu.error();
+  StateRequest out;
+  out.gpu_base = *gpu;
   for (const auto& [key, value] : state.spec_values)
     if (const Status set = set_spec_value(*gpu, fmt::format("{}={}", key, value)); !set) return set.error();
+  if (state.sweep)
+    if (const auto axis = parse_sweep_axis(state.sweep->axis); !axis) return axis.error();
 
+  SimulationRequest& request = out.request;
+  request.algorithm = state.algorithm;
+  request.problem = state.problem;
+  if (const Status settled = settle_program(request); !settled) return settled.error();
+  if (const Status good = check(request.problem); !good) return good.error();
+  request.tile = state.tile;
+  request.blocks_per_sm = state.blocks_per_sm;
+  request.block_order = state.block_order;
+  request.key_order = state.key_order;
+  request.gpu = std::move(*gpu);
+  request.focus_sm = state.focus_sm;
+  const int sms = static_cast<int>(request.gpu.sm_count);
+  if (state.focus_sm < 0 || state.focus_sm >= sms)
+    return Error{fmt::format("there is no SM {}: {} has SMs 0 to {}", state.focus_sm, request.gpu.id, sms - 1)};
+  out.inputs.seed = state.seed;
+  out.inputs.spread = state.spread;
+  out.inputs.q = kept(state.q);
+  out.inputs.k = kept(state.k);
+  out.inputs.v = kept(state.v);
+  return out;
+}
+
+Status check_position(const WindowState& state, std::span<const std::shared_ptr<const Simulation>> simulations) {
+  if (const auto* step = std::get_if<WindowState::Step>(&state.position)) {
+    const std::int64_t last = simulations.back()->trace->step_count(state.focus_sm);
+    if (step->number < 0 || step->number > last)
+      return Error{fmt::format("step is {}: this run has steps 0 to {} on SM {}", step->number, last, state.focus_sm)};
+  }
+  if (const auto* cycle = std::get_if<WindowState::Cycle>(&state.position)) {
+    double end = 0;
+    for (const auto& simulation : simulations) end = std::max(end, simulation->trace->end_cycle());
+    if (!(cycle->at >= 0 && cycle->at <= end))
+      return Error{fmt::format("cycle is {}: this run has cycles 0 to {}", cycle->at, end)};
+  }
+  return Done{};
+}
+
+Result<Opening> opening_of(const WindowState& state, GpuLoader load_gpu) {
+  Result<StateRequest> asked = request_of(state, load_gpu);
+  if (!asked) return asked.error();
   Opening opening;
   Session::Start& start = opening.start;
-  start.request.algorithm = state.algorithm;
-  start.request.problem = state.problem;
-  if (const Status settled = settle_program(start.request); !settled) return settled.error();
-  start.request.tile = state.tile;
-  start.request.blocks_per_sm = state.blocks_per_sm;
-  start.request.block_order = state.block_order;
-  start.request.key_order = state.key_order;
-  start.request.gpu = std::move(*gpu);
+  start.request = std::move(asked->request);
   start.gpu_source = state.gpu;
-  start.request.focus_sm = state.focus_sm;
-  start.inputs.seed = state.seed;
-  start.inputs.spread = state.spread;
-  start.inputs.q = kept(state.q);
-  start.inputs.k = kept(state.k);
-  start.inputs.v = kept(state.v);
+  start.inputs = std::move(asked->inputs);
+  if (const auto* step = std::get_if<WindowState::Step>(&state.position)) start.step = step->number;
   start.race = state.race;
   start.by_sm = state.by_sm;
   start.theme = state.theme;
   start.center = state.center;
   start.language = state.language;
   start.load_gpu = load_gpu;
-
-  std::vector<Command>& then = opening.then;
-  if (const auto* step = std::get_if<WindowState::Step>(&state.position)) then.emplace_back(SeekStep{step->number});
-  if (const auto* cycle = std::get_if<WindowState::Cycle>(&state.position)) then.emplace_back(SeekCycle{cycle->at});
-  then.emplace_back(SetSpeed{state.speed});
-  then.emplace_back(SetGrain{state.grain});
-  if (state.row) then.emplace_back(SelectRow{*state.row});
-  then.emplace_back(SetAlone{state.alone});
-  then.emplace_back(SetSide{state.side});
-  then.emplace_back(SetPresent{state.present});
-  if (state.sweep) then.emplace_back(SetSweep{state.sweep->axis, state.sweep->algorithms, state.sweep->quantity});
+  opening.then.emplace_back(OpenState{std::make_shared<const WindowState>(state)});
   return opening;
 }
 

@@ -1,6 +1,8 @@
-// Opening: a session that shows a given state of the window.
+// Opening: from a state of the window to what a session needs to show it.
 #pragma once
 
+#include <memory>
+#include <span>
 #include <vector>
 
 #include "app/model/session.h"
@@ -8,13 +10,28 @@
 
 namespace tilescope {
 
-/// How a session is started, and what it is asked for once its first simulation is there.
+/// What a state asks to be simulated, on which GPU, with which numbers.
+struct StateRequest {
+  SimulationRequest request;
+  GpuSpec gpu_base;  // as its file has it
+  InputSource inputs;
+};
+
+/// Errors  those of `load_gpu`; a value that set_spec_value() refuses; an SM that the GPU has not; a sweep that cannot be. What
+/// only simulate() refuses is left to it.
+Result<StateRequest> request_of(const WindowState& state, GpuLoader load_gpu);
+
+/// Where a state stands in its simulations, the chosen algorithm last.
+/// Errors  a step or a cycle beyond the end.
+Status check_position(const WindowState& state, std::span<const std::shared_ptr<const Simulation>> simulations);
+
+/// How a session is started, and what it is asked for then.
 struct Opening {
   Session::Start start;
   std::vector<Command> then;
 };
 
-/// Errors  those of `load_gpu`; a value that set_spec_value() refuses.
+/// Errors  those of request_of().
 Result<Opening> opening_of(const WindowState& state, GpuLoader load_gpu);
 
 }  // namespace tilescope

@@ -84,14 +84,18 @@ Status Requested::inputs_fit() const {
   return Done{};
 }
 
-void Requested::keep_good(const SimulationRequest& simulated, bool as_race) {
+void Requested::keep_good(const SimulationRequest& simulated, bool as_race, std::string source, GpuSpec base) {
   good_request = simulated;
   good_race = as_race;
+  good_gpu_source = std::move(source);
+  good_gpu_base = std::move(base);
 }
 
 void Requested::back_to_good() {
   request = good_request;
   race = good_race;
+  gpu_source = good_gpu_source;
+  gpu_base = good_gpu_base;
 }
 
 }  // namespace tilescope

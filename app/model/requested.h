@@ -22,6 +22,8 @@ struct Requested {
 
   SimulationRequest good_request;  // of the simulation on screen, as it was asked for
   bool good_race = false;
+  std::string good_gpu_source;
+  GpuSpec good_gpu_base;
 
   /// Takes another GPU, with the tile and the blocks per SM that its kernel has.
   void set_gpu(std::string source, GpuSpec gpu);
@@ -39,7 +41,8 @@ struct Requested {
   /// Errors  a matrix that does not have the shape of the requested problem.
   Status inputs_fit() const;
 
-  void keep_good(const SimulationRequest& simulated, bool as_race);
+  /// `as_race` and the GPU's file are those of the time when `simulated` was asked for.
+  void keep_good(const SimulationRequest& simulated, bool as_race, std::string source, GpuSpec base);
   /// Asks again for what is on screen.
   void back_to_good();
 };

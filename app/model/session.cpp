@@ -24,6 +24,14 @@ bool only_focus_differs(const std::vector<Runner>& before, const Runner& now) {
   return same_request(was, is) && was.focus_sm != is.focus_sm;
 }
 
+/// False for what a state on its way does not have in it.
+bool changes_state(const Command& command) {
+  return !std::holds_alternative<OpenState>(command) && !std::holds_alternative<CancelWork>(command) &&
+         !std::holds_alternative<HoverTensor>(command) && !std::holds_alternative<ShowHelp>(command) &&
+         !std::holds_alternative<LookIntoSms>(command) && !std::holds_alternative<RunValidation>(command) &&
+         !std::holds_alternative<GoOnWithStudy>(command);
+}
+
 /// With a window to draw, one core is left to the frame and the shown simulation.
 int background_threads(bool threads) {
   return threads ? std::max(1, core_count() - 1) : core_count();
@@ -63,32 +71,57 @@ Session::State::~State() {
 void Session::State::simulate_again(std::string control, std::vector<std::shared_ptr<const Simulation>> known) {
   SimulationRequest& request = requested.request;
   if (request.focus_sm >= request.gpu.sm_count) request.focus_sm = 0;
+  submit({request, requested.race, requested.gpu_source, requested.gpu_base, std::move(control)}, std::move(known));
+}
+
+void Session::State::submit(Asked wanted, std::vector<std::shared_ptr<const Simulation>> known) {
+  wanted.number = ++requests;
   std::vector<std::int64_t> steps;  // that may be shown first
   if (!playback.empty()) steps.push_back(playback.chosen().step);
   if (!opened && first_step) steps.push_back(*first_step);
+  const WindowState* const coming = opening_state && opening_state->number == requests ? opening_state->state.get() : nullptr;
+  if (coming != nullptr)
+    if (const auto* step = std::get_if<WindowState::Step>(&coming->position)) steps = {step->number};
   worker.submit(
       Queue::shown, slots::simulate, WorkKind::simulation,
-      [this, number = ++requests, asked = request, racing = requested.race, cause = std::move(control), steps,
+      [this, asked = std::make_shared<const Asked>(std::move(wanted)), steps,
        known = std::move(known)](const Progress& progress) -> Worker::Deliver {
-        auto made =
-            known.empty() ? simulate_lanes(asked, racing, progress) : Result<std::vector<std::shared_ptr<const Simulation>>>(known);
+        auto made = known.empty() ? simulate_lanes(asked->request, asked->race, progress)
+                                  : Result<std::vector<std::shared_ptr<const Simulation>>>(known);
         const std::optional<Error> error = made ? std::nullopt : std::optional(made.error());
         const std::vector<Arrival> arrivals =
-            made ? make_arrivals(std::move(*made), asked.focus_sm, steps) : std::vector<Arrival>{};
-        return [this, number, error, cause, asked, racing, arrivals] {
-          // It had ended before the user cancelled: the picture stays, unless there is none.
-          if (number <= cancelled && !playback.empty()) return;
-          // The race of an older request says nothing about a newer one that races.
-          const bool newest = racing == requested.race && same_request(asked, requested.request);
-          if (error && cause == "race" && !newest) return;
-          if (error) return refused(*error, cause);
-          requested.keep_good(asked, racing);
-          if (requests == cancelled) requested.back_to_good();
-          workspace.message.reset();
-          take_simulations(arrivals);
-        };
+            made ? make_arrivals(std::move(*made), asked->request.focus_sm, steps) : std::vector<Arrival>{};
+        return [this, asked, error, arrivals] { take_delivered(*asked, error, arrivals); };
       },
       drag_grace);
+}
+
+void Session::State::take_delivered(const Asked& asked, const std::optional<Error>& error, const std::vector<Arrival>& arrivals) {
+  over = std::max(over, asked.number);
+  // It had ended before the user cancelled: the picture stays, unless there is none.
+  if (asked.number <= cancelled && !playback.empty()) return;
+  const bool opens = opening_state && opening_state->number == asked.number;
+  // The race of an older request says nothing about a newer one that races.
+  const bool newest = asked.race == requested.race && same_request(asked.request, requested.request);
+  if (error && opens) return refuse_opening(*error);
+  if (error && asked.control == "race" && !newest) return;
+  if (error) return refused(*error, asked.control);
+  if (opens) {
+    std::vector<std::shared_ptr<const Simulation>> simulations;
+    for (const Arrival& arrival : arrivals) simulations.push_back(arrival.simulation);
+    if (const Status there = check_position(*opening_state->state, simulations); !there) return refuse_opening(there.error());
+    const OpeningState arrived = *std::exchange(opening_state, std::nullopt);
+    take_state(*arrived.state, arrived.asked);
+    going_to_position = arrived.state->position;
+    position_from = arrived.number;
+    opened = false;  // nothing of what was shown before says where to stand
+    first_step.reset();
+  }
+  requested.keep_good(asked.request, asked.race, asked.gpu_source, asked.gpu_base);
+  if (requests == cancelled) requested.back_to_good();
+  workspace.message.reset();
+  take_simulations(arrivals);
+  if (asked.number >= position_from) take_position(std::exchange(going_to_position, {}));
 }
 
 void Session::State::refused(const Error& error, const std::string& control) {
@@ -168,6 +201,7 @@ Session::Session(Start start) : state_(std::make_unique<State>(std::move(start))
 Session::~Session() = default;
 
 void Session::apply(const Command& command) {
+  if (state_->opening_state && changes_state(command)) state_->settle_opening();
   std::visit(*state_, command);
 }
 
@@ -198,6 +232,7 @@ SessionView Session::view() const {
   view.studies = &s.study_view;
   view.work = s.worker.view(Queue::shown);
   view.background_work = s.worker.view(Queue::background);
+  view.opening = s.opening_state.has_value();
   return view;
 }
 

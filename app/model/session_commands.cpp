@@ -312,6 +312,8 @@ void Session::State::operator()(const CancelWork&) {
   measured.forget_requests();
   sms.cancel();
   going_to_block.reset();
+  opening_state.reset();
+  going_to_position = {};
   cancelled = requests;
   if (playback.empty()) return workspace.refuse("", Error{"Nothing is simulated: change a setting to begin again"});
   requested.back_to_good();

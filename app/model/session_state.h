@@ -1,11 +1,13 @@
 // Session::State: the session's objects, and what takes more than one of them.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "app/model/opening.h"
 #include "app/model/session.h"
 #include "app/model/sm_findings.h"
 
@@ -25,8 +27,19 @@ struct Session::State {
   std::optional<std::int64_t> first_step;
   bool opened = false;                       // the first simulation is there
   int requests = 0, cancelled = 0;           // simulations asked for so far, and how many of them before the last CancelWork
+  int over = 0;                              // the last of them that was delivered, refused or cancelled
   std::optional<FocusBlock> going_to_block;  // once its SM is in focus
   bool going_to_probe = false;               // once its SM is in focus
+  /// A state on its way: nothing of it shows until simulation `number` is there.
+  struct OpeningState {
+    std::shared_ptr<const WindowState> state;
+    StateRequest asked;
+    int number = 0;
+    bool interrupted = false;  // it replaced a simulation that the controls had asked for
+  };
+  std::optional<OpeningState> opening_state;
+  decltype(WindowState::position) going_to_position;  // with simulation `position_from`
+  int position_from = 0;
   Retired retired;
   Worker worker;
   SmFindings sms{worker, retired};
@@ -38,11 +51,32 @@ struct Session::State {
   // session.cpp
   /// `known`, one a lane, are shown as they are; without them the request is simulated.
   void simulate_again(std::string control, std::vector<std::shared_ptr<const Simulation>> known = {});
+  /// What a simulation was asked for with.
+  struct Asked {
+    SimulationRequest request;
+    bool race = false;
+    std::string gpu_source;
+    GpuSpec gpu_base;
+    std::string control;
+    int number = 0;
+  };
+  void submit(Asked asked, std::vector<std::shared_ptr<const Simulation>> known);
+  void take_delivered(const Asked& asked, const std::optional<Error>& error, const std::vector<Arrival>& arrivals);
   void refused(const Error& error, const std::string& control);
   void take_simulations(const std::vector<Arrival>& arrivals);
   void say_misfit();
   void show_step();
   void tick(double seconds);
+
+  // session_opening.cpp
+  bool simulating() const { return requests > std::max(over, cancelled); }
+  void refuse_opening(const Error& error);
+  /// Everything of the state but its position.
+  void take_state(const WindowState& state, StateRequest asked);
+  void take_position(const decltype(WindowState::position)& position);
+  /// Something else was asked for meanwhile: it comes on top of the state, whatever becomes of its simulation.
+  void settle_opening();
+  void operator()(const OpenState& command);
 
   // session_commands.cpp
   void set_inputs(InputSource inputs);

@@ -24,6 +24,7 @@ struct SessionView {
   const Workspace* workspace = nullptr;
   const StudyView* studies = nullptr;  // what the views of many simulations are made of
   WorkView work, background_work;      // for the lanes; for studies, validation and measurements
+  bool opening = false;                // a state is on its way: OpenState
 
   const Lane& lane() const { return lanes.back(); }  // the chosen algorithm
 };

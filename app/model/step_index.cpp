@@ -9,7 +9,7 @@
 namespace tilescope {
 namespace {
 
-StepLabel label_of(const Operation& operation) {
+StepLabel label_of(const Operation& operation, std::int32_t waits_for) {
   StepLabel label;
   const bool moves = moves_tile(operation.kind);
   label.line = operation.line;
@@ -18,8 +18,7 @@ StepLabel label_of(const Operation& operation) {
   label.moves = moves;
   label.row = operation.tile.row;
   label.col = operation.tile.col;
-  label.wait_load = operation.wait_load;
-  label.issue_after = operation.issue_after;
+  label.waits_for = waits_for;
   return label;
 }
 
@@ -32,21 +31,27 @@ StepIndex make_step_index(const Simulation& simulation, int sm) {
   const auto intervals = simulation.trace->intervals(sm);
   index.labels.resize(intervals.size());
   // Blocks of an SM come and go together, so that a few are open at a time; each is emitted when its first operation is met.
-  std::vector<std::pair<std::int32_t, BlockOperations>> open;
+  struct OpenBlock {
+    std::int32_t run = -1;
+    BlockOperations block;
+    std::vector<std::int32_t> waits;
+  };
+  std::vector<OpenBlock> open;
   for (std::size_t i = 0; i < intervals.size(); ++i) {
     const std::int32_t run = intervals[i].run;
-    auto block = std::find_if(open.begin(), open.end(), [run](const auto& each) { return each.first == run; });
+    auto block = std::find_if(open.begin(), open.end(), [run](const auto& each) { return each.run == run; });
     if (block == open.end()) {
       const BlockRun& at = simulation.trace->runs()[static_cast<std::size_t>(run)];
       block = std::find_if(open.begin(), open.end(), [&](const auto& each) {
-        return simulation.trace->runs()[static_cast<std::size_t>(each.first)].end < intervals[i].start;
+        return simulation.trace->runs()[static_cast<std::size_t>(each.run)].end < intervals[i].start;
       });
       if (block == open.end()) block = open.emplace(open.end());
-      block->first = run;
-      simulation.program->emit_block(at.launch, at.block, block->second);
+      block->run = run;
+      simulation.program->emit_block(at.launch, at.block, block->block);
+      block->waits = waited_for(block->block);
     }
     const auto op = static_cast<std::size_t>(intervals[i].op);
-    if (op < block->second.operations.size()) index.labels[i] = label_of(block->second.operations[op]);
+    if (op < block->waits.size()) index.labels[i] = label_of(block->block.operations[op], block->waits[op]);
   }
   for (std::size_t i = 0; i < index.labels.size(); ++i) {
     const std::size_t line = index.labels[i].line;

@@ -14,11 +14,11 @@ namespace tilescope {
 /// One entry an interval of the SM, in the intervals' order. Small, because there can be hundreds of thousands.
 struct StepLabel {
   std::uint8_t line = 0;
-  Tensor tensor;                                  // whose colour it wears
-  Slot slot = Slot::none;                         // what it writes; what a store reads
-  bool moves = false;                             // a load or a store
-  std::int32_t row = 0, col = 0;                  // of the tile that moves
-  std::int32_t wait_load = -1, issue_after = -1;  // as Operation has them: what it needs, of its own block
+  Tensor tensor;                  // whose colour it wears
+  Slot slot = Slot::none;         // what it writes; what a store reads
+  bool moves = false;             // a load or a store
+  std::int32_t row = 0, col = 0;  // of the tile that moves
+  std::int32_t waits_for = -1;    // of its own block, the operation whose signal it waits for
 };
 
 struct StepIndex {

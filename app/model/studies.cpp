@@ -355,6 +355,12 @@ void Studies::choose(SweepChoice choice) {
   choice_ = std::move(choice);
 }
 
+void Studies::choose_usual() {
+  choice_is_users_ = false;
+  given_ = false;
+  choice_.quantity = SweepQuantity::hbm;
+}
+
 void Studies::take(std::shared_ptr<const SweepResult> done, SweepQuantity quantity) {
   choice_is_users_ = true;
   choice_.quantity = quantity;

@@ -103,6 +103,8 @@ class Studies {
   void stop();
   void go_on() { stopped_ = false; }
   void choose(SweepChoice choice);
+  /// Back to the usual sweep of what is shown.
+  void choose_usual();
   /// A sweep that was done before, so that it is not done again.
   void take(std::shared_ptr<const SweepResult> done, SweepQuantity quantity);
   StudyView view() const;

@@ -465,18 +465,21 @@ Result<WindowState> from_link(std::string_view link) {
 WindowState window_state_of(const SessionView& view) {
   WindowState state;
   const Requested& asked = *view.requested;
-  state.algorithm = asked.request.algorithm;
-  state.gpu = asked.gpu_source;
+  // What the controls show can be refused, or still be on its way.
+  const bool on_screen = !view.lanes.empty();
+  const SimulationRequest& request = on_screen ? asked.good_request : asked.request;
+  state.algorithm = request.algorithm;
+  state.gpu = on_screen ? asked.good_gpu_source : asked.gpu_source;
   for (const SpecKey& row : spec_keys())
-    if (changed_by_user(asked.request.gpu, row.key)) state.spec_values.emplace(row.key, asked.request.gpu.*row.member);
-  state.problem = asked.request.problem;
-  state.tile = asked.request.tile;
+    if (changed_by_user(request.gpu, row.key)) state.spec_values.emplace(row.key, request.gpu.*row.member);
+  state.problem = request.problem;
+  state.tile = request.tile;
   if (state.tile) state.tile->key_order = KeyOrder::ascending;  // the request's own decides
-  state.blocks_per_sm = asked.request.blocks_per_sm;
-  state.block_order = asked.request.block_order;
-  state.key_order = asked.request.key_order;
-  state.race = asked.race;
-  state.focus_sm = asked.request.focus_sm;
+  state.blocks_per_sm = request.blocks_per_sm;
+  state.block_order = request.block_order;
+  state.key_order = request.key_order;
+  state.race = on_screen ? asked.good_race : asked.race;
+  state.focus_sm = on_screen ? view.lane().focus_sm : request.focus_sm;
   state.seed = asked.inputs.seed;
   state.spread = asked.inputs.spread;
   if (asked.inputs.q) state.q = *asked.inputs.q;

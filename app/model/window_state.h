@@ -74,7 +74,7 @@ struct WindowState {
   bool operator==(const WindowState&) const = default;
 };
 
-/// Collects the state from what a session shows.
+/// Collects the state from what a session shows: of a request that is refused or under way, the one on screen.
 WindowState window_state_of(const SessionView& view);
 
 /// Writes a state as one line: key=value pairs with & between, in a fixed order, percent-encoded, without what is as by default.

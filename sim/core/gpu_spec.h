@@ -1,6 +1,7 @@
 // GpuSpec: one GPU's numbers, each with where it is from. Data lives in assets/gpus/<id>.toml.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <span>
 #include <string>
@@ -28,6 +29,10 @@ struct SmGroup {
   int sms = 0, side = 0;
   friend bool operator==(const SmGroup&, const SmGroup&) = default;
 };
+
+/// What makes a product on tensor cores: 16 x 8 x 16 by one warp from its registers, or 64 rows by four warps (Hopper), whose right
+/// factor lies in shared memory and whose left one there or in registers.
+enum class ProductInstruction : std::uint8_t { mma_sync, wgmma };
 
 /// Every number the model uses, by the key it has in the TOML file ("sm.count" is sm_count here).
 /// A capacity of 0 means the level is absent.
@@ -100,8 +105,11 @@ struct GpuSpec {
   BytesPerCycle hbm_read_rate() const {
     return BytesPerCycle(hbm_bytes_per_second * (hbm_read_fraction > 0 ? hbm_read_fraction : hbm_sustained_fraction) / sm_clock_hz);
   }
-  /// Of one SM, FLOP a cycle, as the kernels here issue products: by mma.sync.
-  double product_flops_per_cycle() const { return sm_mma_flops_per_cycle > 0 ? sm_mma_flops_per_cycle : sm_tensor_flops_per_cycle; }
+  /// Of one SM, FLOP a cycle, by the instruction that makes products. 0 where the GPU does not have it.
+  double product_flops_per_cycle(ProductInstruction instruction = ProductInstruction::mma_sync) const {
+    if (instruction == ProductInstruction::wgmma) return sm_wgmma_flops_per_cycle;
+    return sm_mma_flops_per_cycle > 0 ? sm_mma_flops_per_cycle : sm_tensor_flops_per_cycle;
+  }
   bool has_l2() const { return l2_capacity_bytes > 0; }
   double usable_l2_bytes() const { return l2_capacity_bytes * l2_usable_fraction; }
 };

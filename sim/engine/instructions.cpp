@@ -32,6 +32,14 @@ void count_product(Instructions& counts, const Operation& op, const KernelNeeds&
     if (type == DataType::fp16) counts.widened = counts.fp32 * needs.converted_factors;
     return;
   }
+  if (needs.instruction == ProductInstruction::wgmma) {
+    // Its factors come from shared memory by themselves.
+    const auto whole = [](std::int32_t n, std::int32_t of) { return static_cast<double>((n + of - 1) / of); };
+    constexpr std::int32_t rows = 64, widest = 256, columns = 8, depth = 16;
+    constexpr double warps = 4;
+    counts.wgmma_flops = 2 * whole(op.rows, rows) * rows * whole(op.cols, columns) * columns * whole(op.inner, depth) * depth;
+    return add(counts, warps * whole(op.rows, rows) * whole(op.cols, widest) * whole(op.inner, depth));
+  }
   counts.mma = flops / mma_flops;
   add(counts, counts.mma + with_address * static_cast<double>(op.smem_read_bytes) / wide_bytes);
 }

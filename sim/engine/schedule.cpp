@@ -60,7 +60,7 @@ std::int32_t landing(std::int32_t ordinal) {
 Server server_of(const OpClass& c) {
   switch (c.unit) {
     case Unit::tensor:
-      return c.mma > 0 ? Server::tensor : Server::fp32;
+      return c.on_tensor_cores ? Server::tensor : Server::fp32;
     case Unit::exp:
       return Server::exp;
     case Unit::fp32:
@@ -90,12 +90,13 @@ void ScheduleBuilder::set_work(OpClass& c, const Operation& op, const BlockOpera
   const KernelNeeds& needs = needs_of(op);
   const Instructions counts = instructions_of(op, block, needs, problem_.dtype);
   constexpr double lanes = 32, mma_flops = 2 * 16 * 8 * 16;
-  const double mma_rate = gpu_.product_flops_per_cycle();
+  const double mma_rate = gpu_.product_flops_per_cycle(), wgmma_rate = gpu_.product_flops_per_cycle(ProductInstruction::wgmma);
   const double others = counts.issued - counts.mma;
   std::array<double, server_count>& work = c.timing.work;
   const auto of = [&](Server server) -> double& { return work[static_cast<std::size_t>(server)]; };
-  c.mma = counts.mma;
-  of(Server::tensor) = counts.mma * mma_flops * per(mma_rate);
+  const bool on_tensor_cores = counts.mma > 0 || counts.wgmma_flops > 0;
+  c.on_tensor_cores = on_tensor_cores;
+  of(Server::tensor) = counts.mma * mma_flops * per(mma_rate) + counts.wgmma_flops * per(wgmma_rate);
   of(Server::exp) = counts.exp * lanes * per(gpu_.sm_exps_per_cycle);
   of(Server::fp32) = std::max(
       {counts.issued * per(gpu_.sm_issues_per_cycle), counts.alu * lanes * per(gpu_.sm_alu_lanes_per_cycle),
@@ -103,7 +104,8 @@ void ScheduleBuilder::set_work(OpClass& c, const Operation& op, const BlockOpera
   // Overhead products every other instruction takes its turn from the tensor core, more of it where it belongs to another warp.
   const bool mixed = counts.mma > 0 || op.ahead;
   const double turn = mixed ? gpu_.sm_product_mixed_cycles : gpu_.sm_product_issue_cycles;
-  const double taken = needs.has_products ? others * turn / gpu_.sm_quarters : 0;
+  const bool in_the_way = needs.has_products && needs.instruction == ProductInstruction::mma_sync;
+  const double taken = in_the_way ? others * turn / gpu_.sm_quarters : 0;
   if (counts.mma > 0) of(Server::tensor) += taken;
   // A block with fewer warps than quarters leaves some of them idle; and a warp cannot start its own instructions one a cycle. What
   // stands beside the arithmetic is on a warp's way to the next operation, however idle the pipes are.
@@ -111,7 +113,7 @@ void ScheduleBuilder::set_work(OpClass& c, const Operation& op, const BlockOpera
   const double beside = op.instructions * instruction_cycles(needs),
                own = counts.issued / warps * instruction_cycles(needs) - beside;
   c.timing.duration = std::max(*std::max_element(work.begin(), work.end()) * spread - beside, own) + beside;
-  if (counts.mma == 0) of(Server::tensor) = taken;
+  if (!on_tensor_cores) of(Server::tensor) = taken;
   if (instructions_wait()) c.timing.issued = static_cast<float>(counts.issued / warps);
 }
 
@@ -137,7 +139,7 @@ void ScheduleBuilder::begin_launch(const KernelNeeds& needs) {
   const double warps = needs.threads / 32.0;
   if (!instructions_wait() || gpu_.sm_issues_per_cycle <= 0) return;
   setup_.work[static_cast<std::size_t>(Server::fp32)] = needs.setup_instructions * warps / gpu_.sm_issues_per_cycle;
-  if (needs.has_products)
+  if (needs.has_products && needs.instruction == ProductInstruction::mma_sync)
     setup_.work[static_cast<std::size_t>(Server::tensor)] =
         needs.setup_instructions * warps * gpu_.sm_product_issue_cycles / gpu_.sm_quarters;
   setup_.issued = static_cast<float>(needs.setup_instructions);
@@ -306,6 +308,27 @@ BlockOrigin ScheduleBuilder::origin(const Domain& domain) const {
           static_cast<std::int32_t>(mask_plane_of(problem_, plane))};
 }
 
+void ScheduleBuilder::find_tokens(const BlockOperations& block, BlockSchedule& out) {
+  waited_for(block, waited_, signals_);
+  meetings_.assign(block.tokens.size(), -1);
+  out.tokens.clear();
+  const auto group_of = [&](std::int32_t op) { return block.operations[static_cast<std::size_t>(op)].group; };
+  for (std::size_t i = 0; i < waited_.size(); ++i) {
+    const Operation& op = block.operations[i];
+    if (op.wait_token < 0 || op.wait_count <= 0) continue;
+    const auto token = static_cast<std::size_t>(op.wait_token);
+    const std::int32_t on = waited_[i];
+    // Signals of one group come in the order of the listing; those of several in whatever order the groups come.
+    if (on >= 0 && on < static_cast<std::int32_t>(i) &&
+        std::all_of(signals_[token].begin(), signals_[token].end(), [&](std::int32_t each) { return group_of(each) == op.group; }))
+      continue;
+    waited_[i] = -1;
+    if (meetings_[token] >= 0) continue;
+    meetings_[token] = static_cast<std::int16_t>(out.tokens.size());
+    out.tokens.push_back(block.tokens[token]);
+  }
+}
+
 void ScheduleBuilder::build(const BlockOperations& block, BlockSchedule& out) {
   out.groups.resize(group_count());
   for (OperationStream& stream : out.groups) {
@@ -319,16 +342,19 @@ void ScheduleBuilder::build(const BlockOperations& block, BlockSchedule& out) {
     stream.tokens_of_compute.clear();
     stream.tokens_of_loads.clear();
   }
-  out.tokens = block.tokens;
-  const bool has_tokens = !block.tokens.empty();
+  find_tokens(block, out);
+  const bool has_tokens = !out.tokens.empty();
   ordinal_.resize(block.operations.size());
   const BlockOrigin from = origin(block.domain);
   for (std::size_t i = 0; i < block.operations.size(); ++i) {
     const Operation& op = block.operations[i];
     OperationStream& stream = out.groups[std::min<std::size_t>(op.group, out.groups.size() - 1)];
     const std::uint32_t op_class = class_of(op, block);
-    assert(op.wait_load < static_cast<std::int32_t>(i) && op.issue_after < static_cast<std::int32_t>(i));
-    const TokenUse tokens{op.wait_token, op.signal_token, op.wait_count};
+    const std::int32_t waited = waited_[i];
+    TokenUse tokens;
+    if (op.signal_token >= 0) tokens.signal = meetings_[static_cast<std::size_t>(op.signal_token)];
+    if (waited < 0 && op.wait_token >= 0)
+      tokens = {meetings_[static_cast<std::size_t>(op.wait_token)], tokens.signal, op.wait_count};
     ScheduledAccess access;
     access.op_class = op_class;
     if (moves_tile(op.kind)) {
@@ -337,9 +363,9 @@ void ScheduleBuilder::build(const BlockOperations& block, BlockSchedule& out) {
       access.col = op.tile.col - from.col_of(op.tile.tensor);
     }
     if (op.kind == OpKind::load) {
-      if (op.issue_after >= 0) {
+      if (waited >= 0) {
         // For now the entry of the compute stream, or the load as in ordinal_.
-        access.after = ordinal_[static_cast<std::size_t>(op.issue_after)];
+        access.after = ordinal_[static_cast<std::size_t>(waited)];
         if (access.after >= 0) stream.compute[static_cast<std::size_t>(access.after)].op_class |= ScheduledOp::signal_bit;
       } else {
         access.after = no_ordinal;
@@ -351,8 +377,9 @@ void ScheduleBuilder::build(const BlockOperations& block, BlockSchedule& out) {
       continue;
     }
     ordinal_[i] = static_cast<std::int32_t>(stream.compute.size());
-    stream.compute.push_back(
-        {op_class, op.wait_load >= 0 ? landing(ordinal_[static_cast<std::size_t>(op.wait_load)]) : OperationStream::at_once});
+    // An operation of its own group that is no load is over in any case.
+    const bool for_load = waited >= 0 && ordinal_[static_cast<std::size_t>(waited)] < 0;
+    stream.compute.push_back({op_class, for_load ? landing(ordinal_[static_cast<std::size_t>(waited)]) : OperationStream::at_once});
     stream.op_of_compute.push_back(static_cast<std::int32_t>(i));
     if (has_tokens) stream.tokens_of_compute.push_back(tokens);
     if (writes_memory(op.kind)) stream.stores.push_back(access);

@@ -69,7 +69,7 @@ struct OpClass {
   double hbm_write_wait = 0;                  // the same: beyond it where HBM does nothing but write; cycles
   std::int32_t tile_rows = 0, tile_cols = 0;  // load, store: of the rectangle
   std::int64_t flops = 0, exps = 0;
-  double mma = 0;  // tensor-core instructions
+  bool on_tensor_cores = false;  // a product
   // How often it occurs, and which class came after it last time: the first guess for the next one.
   std::int64_t count = 0;
   std::uint32_t next = 0;
@@ -105,7 +105,8 @@ struct BlockOrigin {
   std::int32_t col_of(Tensor tensor) const { return tensor->cols == axis ? first : 0; }
 };
 
-/// What an operation has to do with tokens.
+/// What an operation has to do with tokens by which groups meet: a token that is signalled and waited for within one group is a
+/// moment of its stream.
 struct TokenUse {
   std::int16_t wait = -1, signal = -1;
   std::int32_t count = 0;  // of signals waited for
@@ -139,7 +140,7 @@ struct OperationStream {
 
 struct BlockSchedule {
   std::vector<OperationStream> groups;
-  std::vector<std::string_view> tokens;
+  std::vector<std::string_view> tokens;  // by which its groups meet
   // How often each class occurs; filled by count_classes().
   std::vector<std::pair<std::uint32_t, std::int64_t>> class_counts;
   void count_classes();
@@ -196,7 +197,13 @@ class ScheduleBuilder {
   std::vector<OpTiming> timings_;     // of each class
   std::vector<std::uint32_t> table_;  // open addressing over classes_, a power of two; 0 is free, else index + 1
   std::uint32_t previous_ = 0;
+  /// Sets `waited_` and `meetings_`, and names the tokens of the latter.
+  void find_tokens(const BlockOperations& block, BlockSchedule& out);
+
   std::vector<std::int32_t> ordinal_;  // of each operation in its stream, -1 - n where it is load n
+  std::vector<std::int32_t> waited_;   // of each operation: the one of its own group whose signal it waits for; -1: none
+  std::vector<std::vector<std::int32_t>> signals_;
+  std::vector<std::int16_t> meetings_;  // of each token: its number among those by which groups meet; -1: it is none
 };
 
 }  // namespace tilescope

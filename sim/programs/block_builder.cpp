@@ -14,6 +14,7 @@ BlockBuilder::BlockBuilder(BlockOperations& out, const BlockPlan& plan, const Ke
   out.block = block;
   out.domain = domain;
   out.tiles = plan.tiles;
+  out.tokens = plan.tokens;
   out.shared_slots = shared;
   out.warps_sharing_keys = key_warps_;
   // Tensor-core kernels have the tile compiled in: rows and keys beyond the end are zeros, and are multiplied like all others.
@@ -97,10 +98,6 @@ void BlockBuilder::iteration(std::int64_t index, std::int64_t ring) {
   blank_.ring = ring_ = static_cast<std::int32_t>(ring);
 }
 
-std::size_t BlockBuilder::buffer(Slot slot) const {
-  return slot.index() * most_stages + (slot.is_ring() ? static_cast<std::size_t>(ring_) % most_stages : 0);
-}
-
 std::int64_t BlockBuilder::bytes(const TileRef& tile) const {
   const auto t = tile.tensor.index();
   const std::int64_t row_bytes = plan_.whole_row_bytes[t];
@@ -121,6 +118,21 @@ Operation& BlockBuilder::next(OpKind kind, LineId line, Slot dst) {
   return op;
 }
 
+void BlockBuilder::signal(std::int32_t index, std::int16_t token) {
+  Operation& op = out_.operations[static_cast<std::size_t>(index)];
+  if (op.signal_token >= 0) return;
+  op.signal_token = token;
+  op.signal_count = ++signalled_[static_cast<std::size_t>(token)];
+}
+
+void BlockBuilder::wait(Operation& op, std::int32_t index) {
+  waited_for_ = index;
+  if (index < 0) return;
+  const Operation& earlier = out_.operations[static_cast<std::size_t>(index)];
+  op.wait_token = earlier.signal_token;
+  op.wait_count = earlier.signal_count;
+}
+
 void BlockBuilder::operands(Operation& op, std::initializer_list<Slot> sources, bool reads_dst) {
   const std::int32_t self = index();
   std::size_t n = 0;
@@ -132,7 +144,7 @@ void BlockBuilder::operands(Operation& op, std::initializer_list<Slot> sources, 
     last_use_[buffer(source)] = self;
     if (shared(source)) op.smem_read_bytes += bytes_on_chip(source);
   }
-  op.wait_load = wait;
+  this->wait(op, wait);
   last_use_[buffer(op.dst)] = self;
   if (op.dst != Slot::none) filled_by_[op.dst.index()] = -1;
   if (shared(op.dst)) op.smem_write_bytes += bytes_on_chip(op.dst);
@@ -144,10 +156,13 @@ std::int32_t BlockBuilder::add_load(LineId line, Slot dst, std::int32_t after) {
   op.rows = op.tile.rows;
   op.bytes = bytes(op.tile);
   if (shared(dst)) op.smem_write_bytes = bytes_on_chip(dst);
-  op.issue_after = after;
   const std::int32_t self = index();
+  const std::size_t into = buffer(dst);
+  if (after >= 0) signal(after, BufferToken::empty(into));
+  wait(op, after);
+  signal(self, BufferToken::full(into));
   filled_by_[dst.index()] = self;
-  last_use_[buffer(dst)] = self;
+  last_use_[into] = self;
   return self;
 }
 
@@ -288,13 +303,22 @@ bool BlockBuilder::tiles_are_alike(std::int64_t stages) const {
   });
 }
 
-void BlockBuilder::repeat(const Turns& turns, std::int64_t times, std::int64_t stages, std::int64_t step) {
-  const auto [loop, turn] = turns;
+void BlockBuilder::repeat(std::int32_t turn, std::int64_t times, std::int64_t stages, std::int64_t step) {
   std::vector<Operation>& operations = out_.operations;
   const std::int32_t period = index() + 1 - turn;
+  const auto op_at = [&](std::int32_t n) -> Operation& { return operations[static_cast<std::size_t>(n)]; };
+  // What frees a buffer of the second turn is known once the next turn asks for it: as in the first one. Then a turn has so many
+  // signals of each token.
+  for (std::int32_t n = turn; n <= index(); ++n)
+    if (op_at(n - period).signal_token >= 0) signal(n, op_at(n - period).signal_token);
+  std::array<std::int32_t, BufferToken::count> signals{};
+  for (std::int32_t n = turn; n <= index(); ++n)
+    if (op_at(n).signal_token >= 0) ++signals[static_cast<std::size_t>(op_at(n).signal_token)];
   operations.reserve(operations.size() + static_cast<std::size_t>(period * times));
   for (std::int64_t t = 1; t <= times; ++t) {
-    const auto later = static_cast<std::int32_t>(t) * period;
+    const auto signals_later = [&](std::int16_t token) {
+      return static_cast<std::int32_t>(t) * signals[static_cast<std::size_t>(token)];
+    };
     const auto tiles = static_cast<std::int32_t>(t * stages);
     const auto tiles_on = static_cast<std::int32_t>(t * stages * step);
     const auto keys_on = static_cast<std::int32_t>(t * stages * step * plan_.grid.tile.block_kv);
@@ -303,14 +327,16 @@ void BlockBuilder::repeat(const Turns& turns, std::int64_t times, std::int64_t s
       Operation& op = operations.back();
       op.iteration += tiles;
       op.kv_tile += tiles_on;
-      if (op.wait_load >= loop) op.wait_load += later;
-      if (op.issue_after >= loop) op.issue_after += later;
+      if (op.signal_token >= 0) op.signal_count += signals_later(op.signal_token);
+      if (op.wait_token >= 0) op.wait_count += signals_later(op.wait_token);
       if (const Tensor tensor = op.tile.tensor) {
         if (tensor->rows == Axis::key) op.tile.row += keys_on;
         if (tensor->cols == Axis::key) op.tile.col += keys_on;
       }
     }
   }
+  for (std::size_t token = 0; token < signals.size(); ++token)
+    signalled_[token] += static_cast<std::int32_t>(times) * signals[token];
   const auto later = static_cast<std::int32_t>(times) * period;
   for (std::int32_t& load : filled_by_) load += load >= turn ? later : 0;
   for (std::int32_t& use : last_use_) use += use >= turn ? later : 0;

@@ -55,9 +55,6 @@ struct ProductForm {
 
 class BlockBuilder {
  public:
-  /// Buffers of a ring that are filled again and again; a ring in which every buffer is filled once may have any number.
-  static constexpr std::size_t most_stages = 8;
-
   /// Clears `out`, which keeps its capacity. `shared` has a bit for each slot in shared memory.
   BlockBuilder(BlockOperations& out, const BlockPlan& plan, const KernelNeeds& needs, int launch, std::int64_t block,
                const Domain& domain, std::uint32_t shared);
@@ -105,7 +102,7 @@ class BlockBuilder {
   /// From now on lanes that have nothing to do make every operation take so many eighths of its instructions.
   void idle_lanes(int eighths) { blank_.share = static_cast<std::int16_t>(eighths); }
   /// The latest operation also waits for load `index`, which the kernel waits for there, needed or not.
-  void wait_for(std::int32_t index) { out_.operations.back().wait_load = std::max(out_.operations.back().wait_load, index); }
+  void wait_for(std::int32_t index) { wait(out_.operations.back(), std::max(waited_for_, index)); }
   /// The latest operation is interleaved with the next product.
   void ahead() { out_.operations.back().ahead = true; }
 
@@ -134,13 +131,9 @@ class BlockBuilder {
   void walk_keys(std::span<const KeyTile> tiles, std::int64_t stages, Alike alike, Emit emit);
 
  private:
-  /// Two turns of a ring, one after the other, by the first operation of each.
-  struct Turns {
-    std::int32_t before = 0, turn = 0;
-  };
-  /// Appends copies of the operations of the second turn, each copy `stages` tiles of the walk after the one before. `step` is the
-  /// distance between two of these tiles.
-  void repeat(const Turns& turns, std::int64_t times, std::int64_t stages, std::int64_t step);
+  /// Appends copies of the latest turn of a ring, whose first operation is `turn` and which does what the turn before did, each
+  /// copy `stages` tiles of the walk after the one before. `step` is the distance between two of these tiles.
+  void repeat(std::int32_t turn, std::int64_t times, std::int64_t stages, std::int64_t step);
   /// Whether a tile of keys moves as many bytes wherever it lies.
   bool tiles_are_alike(std::int64_t stages) const;
   Operation& next(OpKind kind, LineId line, Slot dst);
@@ -156,7 +149,11 @@ class BlockBuilder {
   std::int64_t bytes(const TileRef& tile) const;
   std::int32_t add_load(LineId line, Slot dst, std::int32_t after);
   std::int32_t index() const { return static_cast<std::int32_t>(out_.operations.size()) - 1; }
-  std::size_t buffer(Slot slot) const;  // of last_use_
+  std::size_t buffer(Slot slot) const { return BufferToken::buffer(slot, ring_); }
+  /// Makes `op` wait for the signal of operation `index`, which has one; -1: for nothing.
+  void wait(Operation& op, std::int32_t index);
+  /// Makes operation `index` signal a token, where it signals none yet.
+  void signal(std::int32_t index, std::int16_t token);
 
   BlockOperations& out_;
   const BlockPlan& plan_;
@@ -170,9 +167,11 @@ class BlockBuilder {
     TileRef tile;
     std::int64_t elements = 0;
   };
-  std::array<Held, most_slots> held_;                            // what each slot holds, by the current tiles
-  std::array<std::int32_t, most_slots> filled_by_;               // the load whose bytes a slot holds; -1: computed, or nothing
-  std::array<std::int32_t, most_slots * most_stages> last_use_;  // by slot and ring buffer; -1: never
+  std::array<Held, most_slots> held_;               // what each slot holds, by the current tiles
+  std::array<std::int32_t, most_slots> filled_by_;  // the load whose bytes a slot holds; -1: computed, or nothing
+  std::array<std::int32_t, most_slots * BufferToken::most_stages> last_use_;  // by buffer; -1: never
+  std::array<std::int32_t, BufferToken::count> signalled_{};                  // of each token, how often so far
+  std::int32_t waited_for_ = -1;                                              // by the latest operation
 };
 
 template <class Alike, class Emit>
@@ -198,7 +197,7 @@ void BlockBuilder::walk_keys(std::span<const KeyTile> tiles, std::int64_t stages
       while (end < count && alike(tile(end)) && tile(end).index - tile(end - 1).index == step) ++end;
       if (const std::int64_t times = (end - n) / stages; times > 0) {
         const auto op_of = [&](std::int64_t at) { return first_op[static_cast<std::size_t>(at)]; };
-        repeat({op_of(n - 2 * stages), op_of(n - stages)}, times, stages, step);
+        repeat(op_of(n - stages), times, stages, step);
         n += times * stages;
         run = n;
         if (n == count) break;

@@ -1,6 +1,8 @@
 // Layouts and row sizes of a problem's tensors.
 #include "sim/programs/block_plan.h"
 
+#include <fmt/format.h>
+
 namespace tilescope {
 
 BlockPlan::BlockPlan(const AttentionProblem& problem, const ProgramTile& tile, const Schema& schema)
@@ -19,6 +21,14 @@ BlockPlan::BlockPlan(const AttentionProblem& problem, const ProgramTile& tile, c
     if (of->rows == Axis::query || of->cols == Axis::query) along_queries.push_back(slot);
     if (of->rows == Axis::key || of->cols == Axis::key) along_keys.push_back(slot);
   }
+  tokens.resize(BufferToken::count);
+  for (Slot slot : schema.tiles)
+    for (std::size_t ring = 0; ring < (slot.is_ring() ? BufferToken::most_stages : 1); ++ring) {
+      const std::size_t buffer = BufferToken::buffer(slot, static_cast<std::int32_t>(ring));
+      const std::string name = slot.is_ring() ? fmt::format("{} {}", to_string(slot), ring) : std::string(to_string(slot));
+      tokens[static_cast<std::size_t>(BufferToken::full(buffer))] = fmt::format("full {}", name);
+      tokens[static_cast<std::size_t>(BufferToken::empty(buffer))] = fmt::format("empty {}", name);
+    }
 }
 
 }  // namespace tilescope

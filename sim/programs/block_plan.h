@@ -3,12 +3,26 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "sim/programs/tile_grid.h"
 #include "sim/programs/tile_program.h"
 
 namespace tilescope {
+
+/// The two tokens of a buffer on chip, by number: `full` and `empty`.
+struct BufferToken {
+  /// Buffers of a ring that are filled again and again; a ring in which every buffer is filled once may have any number.
+  static constexpr std::size_t most_stages = 8;
+
+  static constexpr std::size_t buffer(Slot slot, std::int32_t ring) {
+    return slot.index() * most_stages + (slot.is_ring() ? static_cast<std::size_t>(ring) % most_stages : 0);
+  }
+  static constexpr std::int16_t full(std::size_t buffer) { return static_cast<std::int16_t>(2 * buffer); }
+  static constexpr std::int16_t empty(std::size_t buffer) { return static_cast<std::int16_t>(2 * buffer + 1); }
+  static constexpr std::size_t count = 2 * most_slots * most_stages;
+};
 
 struct BlockPlan {
   TileGrid grid;
@@ -21,6 +35,7 @@ struct BlockPlan {
 
   std::vector<Slot> tiles;                      // of the program
   std::vector<Slot> along_queries, along_keys;  // tiles that move with the current query tile, and with the current key tile
+  std::vector<std::string> tokens;              // names, by BufferToken
 
   BlockPlan(const AttentionProblem& problem, const ProgramTile& tile, const Schema& schema);
 
@@ -41,8 +56,6 @@ struct BlockPlan {
   static Domain along(Axis axis, std::int64_t plane, TileRange rows) {
     return {axis, static_cast<std::int32_t>(plane), static_cast<std::int32_t>(rows.first), static_cast<std::int32_t>(rows.count)};
   }
-
- private:
 };
 
 }  // namespace tilescope

@@ -100,4 +100,40 @@ Unit unit_of(const Operation& operation) {
   return Unit::fp32;
 }
 
+void waited_for(const BlockOperations& block, std::vector<std::int32_t>& out, std::vector<std::vector<std::int32_t>>& signals) {
+  const auto number = [](auto n) { return static_cast<std::size_t>(n); };
+  signals.resize(block.tokens.size());
+  for (std::vector<std::int32_t>& each : signals) each.clear();
+  for (std::size_t i = 0; i < block.operations.size(); ++i)
+    if (const std::int16_t token = block.operations[i].signal_token; token >= 0)
+      signals[number(token)].push_back(static_cast<std::int32_t>(i));
+  out.assign(block.operations.size(), -1);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const Operation& op = block.operations[i];
+    if (op.wait_token < 0 || op.wait_count <= 0) continue;
+    const std::vector<std::int32_t>& of = signals[number(op.wait_token)];
+    if (number(op.wait_count) <= of.size()) out[i] = of[number(op.wait_count) - 1];
+  }
+}
+
+std::int32_t waited_for(const BlockOperations& block, std::size_t at) {
+  const Operation& op = block.operations[at];
+  if (op.wait_token < 0 || op.wait_count <= 0) return -1;
+  const auto is_it = [&](const Operation& other) {
+    return other.signal_token == op.wait_token && other.signal_count == op.wait_count;
+  };
+  for (std::size_t i = at; i-- > 0;)  // mostly just before
+    if (is_it(block.operations[i])) return static_cast<std::int32_t>(i);
+  for (std::size_t i = at; i < block.operations.size(); ++i)
+    if (is_it(block.operations[i])) return static_cast<std::int32_t>(i);
+  return -1;
+}
+
+std::vector<std::int32_t> waited_for(const BlockOperations& block) {
+  std::vector<std::int32_t> out;
+  std::vector<std::vector<std::int32_t>> signals;
+  waited_for(block, out, signals);
+  return out;
+}
+
 }  // namespace tilescope

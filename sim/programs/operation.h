@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -148,13 +149,13 @@ struct Operation {
   std::uint8_t sectors_at_once = 0;  // load: that a warp asks for together with other loads; 0: its part of this one
   std::int16_t share = 8;            // eighths of the work that are done on average
   bool ahead = false;                // interleaved with the product that follows, which needs only its first part to begin
-  std::int32_t wait_load = -1;       // index of the latest load whose bytes this operation reads; -1 for none
-  std::int32_t issue_after = -1;     // load: index of the operation that frees its buffer; -1 for at once
-  // Which warps of the block execute it, and the tokens by which groups meet (BlockOperations::tokens); -1: none.
+  // Which warps of the block execute it, and the tokens by which operations wait for one another (BlockOperations::tokens); -1:
+  // none.
   std::uint8_t group = 0;
   std::int16_t wait_token = -1;    // it begins once that token was signalled wait_count times
   std::int16_t signal_token = -1;  // signalled when it is over; by a load, when its bytes have landed
   std::int32_t wait_count = 0;
+  std::int32_t signal_count = 0;           // the how-manieth signal of its token, in the order of the listing
   std::int32_t iteration = -1;             // tile iteration it belongs to; -1 before the loop, the last one + 1 after it
   std::int32_t q_tile = -1, kv_tile = -1;  // logical tile coordinates, -1 where there is none
 };
@@ -171,9 +172,9 @@ struct Domain {
 };
 
 /// The operations of one block, in listing order. The block's warps are in groups, and each group runs its own operations: loads
-/// asynchronously, in their order and as early as `issue_after` allows; everything else in order, once `wait_load` has landed.
-/// Groups meet through tokens, as kernels do through mbarriers: one group signals, another waits for the n-th signal. A buffer of a
-/// ring has two: `full`, signalled by the load that fills it, and `empty`, signalled by whoever has read it.
+/// asynchronously, everything else one after the other. Whatever else an operation waits for, it waits for by a token, as kernels
+/// do by mbarriers: one operation signals, another waits for the n-th signal. A buffer on chip has two: `full`, signalled by the
+/// load that fills it, and `empty`, signalled by whoever read it last.
 ///
 ///     producer    load K₀ ─signal full₀─► load K₁ …                       wait empty₀ ─► load K₂
 ///     consumer                 wait full₀ ─► S = Q Kᵀ ─signal empty₀─────────┘
@@ -184,16 +185,24 @@ struct BlockOperations {
   std::int32_t iterations = 0;
   // The kernel works on whole tiles of so many rows and keys, also where a sequence ends inside one; 0: on what is there.
   std::int32_t whole_rows = 0, whole_keys = 0;
-  std::vector<Slot> tiles;               // on chip, of the program
-  std::vector<std::string_view> tokens;  // their names: "full K 0"
-  std::uint32_t shared_slots = 0;        // bit per Slot: lies in shared memory in this block
-  std::int32_t warps_sharing_keys = 1;   // warps that read the same left operand of a product, each for its own keys
+  std::vector<Slot> tiles;              // on chip, of the program
+  std::span<const std::string> tokens;  // their names, of the program: "full K 0"
+  std::uint32_t shared_slots = 0;       // bit per Slot: lies in shared memory in this block
+  std::int32_t warps_sharing_keys = 1;  // warps that read the same left operand of a product, each for its own keys
   std::vector<Operation> operations;
   void clear() {
     operations.clear();
     iterations = 0;
   }
 };
+
+/// Of each operation, the one whose signal it waits for: signals of a token are counted in the order of the listing. -1 where it
+/// waits for none, or for a signal that never comes.
+std::vector<std::int32_t> waited_for(const BlockOperations& block);
+/// The same of operation `at` alone.
+std::int32_t waited_for(const BlockOperations& block, std::size_t at);
+/// The same of all into `out`; `signals` becomes the operations that signal each token, in order. Both keep their memory.
+void waited_for(const BlockOperations& block, std::vector<std::int32_t>& out, std::vector<std::vector<std::int32_t>>& signals);
 
 /// Shared memory or registers, in this block: S and P are shared where they are loaded from HBM.
 bool is_shared(const BlockOperations& block, Slot slot);

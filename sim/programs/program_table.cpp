@@ -148,6 +148,9 @@ Result<Occupancy> occupancy(const TileProgram& program, const LaunchSpec& launch
     return refuse("tile {}x{} at head_dim {} {}: use a smaller {} or {}", program.tile().block_q, program.tile().block_kv,
                   program.problem().head_dim, why, Setting::block_q, Setting::block_kv);
 
+  if (needs.has_products && gpu.product_flops_per_cycle(needs.instruction) <= 0)
+    return refuse("the products of {} are made by wgmma, which {} does not have: use an H100 or an H200", launch.name, gpu.id);
+
   const auto fits = [](double available, std::int64_t each) {
     return each > 0 ? static_cast<std::int64_t>(available) / each : std::int64_t{1} << 30;
   };

@@ -39,13 +39,16 @@ struct KernelNeeds {
   int threads = 128;
   int registers_per_thread = 64;
   std::int64_t shared_bytes = 0;
-  int stages = 1;              // buffers of a K, V ring
-  int warps_sharing_rows = 1;  // how many warps read the same shared operand of a product, each for its own rows
+  int stages = 1;  // buffers of a K, V ring
+  /// How many warps read the same shared operand of a product, each for its own rows; of wgmma, groups of four warps.
+  int warps_sharing_rows = 1;
   int warps_sharing_keys = 1;  // how many read the same left operand, each for its own keys
   /// Instructions of a multiply-add where products run on the FP32 pipes, conversions included; 0: on tensor cores.
   double multiply_add_instructions = 0;
   double converted_factors = 0;  // of such a multiply-add: those that come in 16 bits, each converted for it alone
-  bool has_products = true;      // on tensor cores, so that other instructions of the launch get in their way
+  bool has_products = true;      // on tensor cores
+  /// Of the products: beside mma.sync, other instructions of the launch get in their way; beside wgmma they do not.
+  ProductInstruction instruction = ProductInstruction::mma_sync;
   /// Of the instructions of a warp, the part that waits for the one before: the stall counts that the compiler wrote beside them.
   double waiting = 0;
   std::vector<WarpGroup> groups;  // empty: one, of all warps

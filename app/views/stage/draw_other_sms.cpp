@@ -28,9 +28,9 @@ std::string activity_text(StageContext& context, int sm) {
   }
   if (!activity.next) return tr("done");
   const BlockOperations& block = operations_of_run(context, activity.next->run);
-  const Operation& operation = block.operations[static_cast<std::size_t>(activity.next->op)];
-  if (activity.next->cause == WaitCause::data && operation.wait_load >= 0) {
-    const TileRef& tile = block.operations[static_cast<std::size_t>(operation.wait_load)].tile;
+  const std::int32_t load = waited_for(block, static_cast<std::size_t>(activity.next->op));
+  if (activity.next->cause == WaitCause::data && load >= 0) {
+    const TileRef& tile = block.operations[static_cast<std::size_t>(load)].tile;
     const TensorLayout layout = tensor_layout(context.problem(), context.simulation().program->tile(), tile.tensor);
     return fill_in(tr("stalled on {}"), {tile_name(layout, tile)});
   }

@@ -74,9 +74,8 @@ std::optional<std::size_t> blocker_of(const Simulation& simulation, const Timeli
     case WaitCause::data:
     case WaitCause::l2:
     case WaitCause::hbm:
-      return earlier_of_block(intervals, i, data.steps->labels[i].wait_load);
     case WaitCause::buffer:
-      return earlier_of_block(intervals, i, data.steps->labels[i].issue_after);
+      return earlier_of_block(intervals, i, data.steps->labels[i].waits_for);
     case WaitCause::tensor:
       return of_unit(Unit::tensor);
     case WaitCause::exp:
@@ -85,8 +84,10 @@ std::optional<std::size_t> blocker_of(const Simulation& simulation, const Timeli
       return of_unit(Unit::fp32);
     case WaitCause::smem:
       return last_to_end(intervals, i, [&](const Interval& each) { return each.run != interval.run; });
-    case WaitCause::barrier:
-      return predecessor(intervals, i);
+    case WaitCause::barrier: {  // for another group, or for all warps
+      const auto other = earlier_of_block(intervals, i, data.steps->labels[i].waits_for);
+      return other ? other : predecessor(intervals, i);
+    }
     case WaitCause::block_slot:
       return last_of_block_before(simulation, intervals, i);
   }

@@ -20,7 +20,7 @@ std::optional<std::size_t> load_of(std::span<const Interval> intervals, std::siz
 std::string what_it_waited_for(const Simulation& simulation, const TimelineData& data, std::size_t i) {
   const auto intervals = simulation.trace->intervals(data.steps->sm);
   if (intervals[i].cause != WaitCause::data) return cause_text(intervals[i].cause);
-  const auto load = load_of(intervals, i, data.steps->labels[i].wait_load);
+  const auto load = load_of(intervals, i, data.steps->labels[i].waits_for);
   if (!load) return tr("data");
   const std::string tile = step_name(simulation, data.steps->labels[*load]);
   return intervals[*load].hbm_bytes > 0 ? say(tr("data: {}, from HBM"), tile) : say(tr("data: {}, from the L2"), tile);

@@ -82,7 +82,7 @@ TEST_CASE("requested: a measured case replaces the request, and keeps the focus 
 
 TEST_CASE("requested: what was good can be asked for again") {
   Requested requested = toy();
-  requested.keep_good(requested.request, false);
+  requested.keep_good(requested.request, false, requested.gpu_source, requested.gpu_base);
   requested.request.problem.seq_q = 1 << 20;
   requested.race = true;
   requested.back_to_good();

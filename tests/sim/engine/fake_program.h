@@ -1,9 +1,12 @@
 // FakeProgram: a program written operation by operation in a test, so that its bytes and cycles can be worked out by hand.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "sim/engine/run_program.h"
 #include "tests/sim/attention_schema.h"
@@ -35,6 +38,9 @@ class FakeProgram final : public TileProgram {
     emit_(launch, block, out);
   }
   std::optional<ClosedForm> closed_form() const override { return std::nullopt; }
+  void set_product_instruction(ProductInstruction instruction) {
+    for (LaunchSpec& launch : launches_) launch.needs.instruction = instruction;
+  }
 
  private:
   Emit emit_;
@@ -42,12 +48,34 @@ class FakeProgram final : public TileProgram {
 
 /// Adds an operation and returns its index.
 inline int add(BlockOperations& out, const Operation& op) {
+  const auto before = std::count_if(out.operations.begin(), out.operations.end(),
+                                    [&](const Operation& other) { return other.signal_token == op.signal_token; });
   out.operations.push_back(op);
+  if (op.signal_token >= 0) out.operations.back().signal_count = static_cast<std::int32_t>(before) + 1;
   return static_cast<int>(out.operations.size()) - 1;
+}
+/// The same of one that waits for operation `earlier`, by a token of its own; -1: for nothing.
+inline int add_after(BlockOperations& out, int earlier, Operation op) {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (int i = 0; i < 64; ++i) all.push_back("token " + std::to_string(i));
+    return all;
+  }();
+  out.tokens = names;
+  if (earlier >= 0) {
+    Operation& signals = out.operations[static_cast<std::size_t>(earlier)];
+    if (signals.signal_token < 0) {
+      signals.signal_token = static_cast<std::int16_t>(earlier);
+      signals.signal_count = 1;
+    }
+    op.wait_token = signals.signal_token;
+    op.wait_count = signals.signal_count;
+  }
+  return add(out, op);
 }
 
 /// A load of `rows` rows of K from `row` on, 16 columns of fp16: rows x 32 bytes.
-inline Operation load_k(std::int32_t row, std::int32_t rows, int issue_after = -1, std::int32_t ring = 0) {
+inline Operation load_k(std::int32_t row, std::int32_t rows, std::int32_t ring = 0) {
   Operation op;
   op.kind = OpKind::load;
   op.line = 1;
@@ -57,7 +85,6 @@ inline Operation load_k(std::int32_t row, std::int32_t rows, int issue_after = -
   op.rows = rows;
   op.cols = 16;
   op.bytes = rows * 32;
-  op.issue_after = issue_after;
   return op;
 }
 
@@ -74,7 +101,7 @@ inline Operation store_o(std::int32_t row, std::int32_t rows) {
 }
 
 /// A matrix product of so many operations, on tensor cores.
-inline Operation matmul(std::int64_t flops, int wait_load = -1) {
+inline Operation matmul(std::int64_t flops) {
   Operation op;
   op.kind = OpKind::matmul;
   op.line = 2;
@@ -82,7 +109,6 @@ inline Operation matmul(std::int64_t flops, int wait_load = -1) {
   op.src = {tiles::q, tiles::k, Slot::none, Slot::none};
   op.rows = op.cols = op.inner = 16;
   op.flops = flops;
-  op.wait_load = wait_load;
   return op;
 }
 

@@ -35,9 +35,9 @@ class Pipeline final : public TileProgram {
     out.block = block;
     out.domain = {};
     out.shared_slots = std::uint32_t{1} << tiles::k.index();
-    out.tokens.assign(names_.begin(), names_.end());
+    out.tokens = names_;
     for (int t = 0; t < tiles_; ++t) {
-      Operation load = load_k(16 * t, 16, -1, t % buffers_);
+      Operation load = load_k(16 * t, 16, t % buffers_);
       load.group = 0;
       load.wait_token = empty(t);
       load.wait_count = t / buffers_;

@@ -35,7 +35,7 @@ TEST_CASE("costs: what has its home in the other partition takes the far latency
   gpu.l2_far_latency_cycles = 900;
   const auto run = run_fake(gpu, {1}, [](int, std::int64_t, BlockOperations& out) {
     add(out, load_k(0, 16));
-    add(out, load_k(0, 16, 0));
+    add_after(out, 0, load_k(0, 16));
   });
   REQUIRE(run);
   CHECK(interval_of(**run, 0).end == 100 + 512 / 32 + 900);
@@ -49,7 +49,7 @@ TEST_CASE("costs: a read queues behind what the L2 writes back") {
     const auto run = run_fake(gpu, {1}, [](int, std::int64_t, BlockOperations& out) {
       add(out, store_o(0, 512));
       const int second = add(out, store_o(512, 512));  // puts the first one out: 16 KiB, 256 cycles of HBM
-      add(out, load_k(0, 16, second));
+      add_after(out, second, load_k(0, 16));
     });
     REQUIRE(run);
     for (const Interval& interval : (*run)->trace->intervals(0))
@@ -68,7 +68,7 @@ TEST_CASE("costs: a read of HBM waits for writes, the longer the more of its tim
     const auto run = run_fake(gpu, {1}, [&](int, std::int64_t, BlockOperations& out) {
       add(out, store_o(0, 512));
       const int second = add(out, store_o(512, written_rows));  // puts as much of the first one out
-      add(out, load_k(0, read_rows, second));
+      add_after(out, second, load_k(0, read_rows));
     });
     REQUIRE(run);
     for (const Interval& interval : (*run)->trace->intervals(0))
@@ -164,7 +164,7 @@ TEST_CASE("costs: ways to shared memory that wait for one another cost its laten
 TEST_CASE("costs: a load into a buffer is issued when the operation that still read it is over") {
   const auto run = run_fake(toy_gpu(), {1}, [](int, std::int64_t, BlockOperations& out) {
     const int product = add(out, matmul(512 * 40));
-    add(out, load_k(0, 16, product));
+    add_after(out, product, load_k(0, 16));
   });
   REQUIRE(run);
   CHECK(interval_of(**run, 1).unit == Unit::copy);
@@ -180,7 +180,7 @@ TEST_CASE("costs: of blocks that wait for a pipe the oldest goes first, however 
       [](int, std::int64_t block, BlockOperations& out) {
         // Block 1 is ready while block 0 has the tensor core, but later than block 2.
         const int load = block == 1 ? add(out, load_k(0, 16)) : -1;
-        add(out, matmul(512 * (block == 0 ? 5000 : 10), load));
+        add_after(out, load, matmul(512 * (block == 0 ? 5000 : 10)));
       },
       3);
   REQUIRE(run);
@@ -214,7 +214,7 @@ TEST_CASE("costs: a read waits for what a write before it takes from the L2") {
     gpu.l2_copy_bytes_per_cycle = copied;
     const auto run = run_fake(gpu, {1}, [](int, std::int64_t, BlockOperations& out) {
       const int store = add(out, store_o(0, 1024));  // 32 KiB
-      add(out, load_k(0, 16, store));
+      add_after(out, store, load_k(0, 16));
     });
     REQUIRE(run);
     for (const Interval& interval : (*run)->trace->intervals(0))
@@ -251,10 +251,10 @@ TEST_CASE("costs: what crosses between the partitions queues for the fabric, tow
   gpu.l2_partitions = 2;
   gpu.l2_fabric_bytes_per_cycle = 0.5;
   const auto run = run_fake(gpu, {1}, [](int, std::int64_t, BlockOperations& out) {
-    const int first = add(out, load_k(0, 16));         // 512 bytes, half of them far
-    const int again = add(out, load_k(0, 16, first));  // all near by now
-    add(out, store_o(0, 16));                          // the other way
-    add(out, load_k(16, 16, again));
+    const int first = add(out, load_k(0, 16));               // 512 bytes, half of them far
+    const int again = add_after(out, first, load_k(0, 16));  // all near by now
+    add(out, store_o(0, 16));                                // the other way
+    add_after(out, again, load_k(16, 16));
   });
   REQUIRE(run);
   constexpr double crossing = 256 / 0.5 + 200;

@@ -255,9 +255,9 @@ TEST_CASE("simulate: a program that knows where a block works says the same as i
             bool same = x.kind == y.kind && x.line == y.line && x.dst == y.dst && x.src == y.src && x.ring == y.ring &&
                         x.rows == y.rows && x.cols == y.cols && x.inner == y.inner && x.bytes == y.bytes &&
                         x.smem_read_bytes == y.smem_read_bytes && x.smem_write_bytes == y.smem_write_bytes && x.flops == y.flops &&
-                        x.exps == y.exps && x.wait_load == y.wait_load && x.issue_after == y.issue_after &&
-                        x.tile.tensor == y.tile.tensor && x.tile.rows == y.tile.rows && x.tile.cols == y.tile.cols &&
-                        x.transpose_left == y.transpose_left;
+                        x.exps == y.exps && x.wait_token == y.wait_token && x.wait_count == y.wait_count &&
+                        x.signal_token == y.signal_token && x.signal_count == y.signal_count && x.tile.tensor == y.tile.tensor &&
+                        x.tile.rows == y.tile.rows && x.tile.cols == y.tile.cols && x.transpose_left == y.transpose_left;
             if (moves_tile(x.kind))
               same = same && plane_from(x, first) == plane_from(y, second) && row_from(x, first) == row_from(y, second) &&
                      col_from(x, first) == col_from(y, second);

@@ -51,7 +51,7 @@ TEST_CASE("timing: a load that hits the L2 takes its port and the L2's latency")
   // The second load is issued when the first has landed.
   const auto run = run_fake(toy_gpu(), {1}, [](int, std::int64_t, BlockOperations& out) {
     add(out, load_k(0, 16));
-    add(out, load_k(0, 16, 0));
+    add_after(out, 0, load_k(0, 16));
   });
   REQUIRE(run);
   const auto intervals = intervals_of(**run);
@@ -89,7 +89,7 @@ TEST_CASE("timing: compute waits for its load, then for its unit, in order") {
   const auto run = run_fake(toy_gpu(), {1}, [](int, std::int64_t, BlockOperations& out) {
     const int load = add(out, load_k(0, 16));
     add(out, matmul(512 * 40));
-    add(out, matmul(512 * 30, load));
+    add_after(out, load, matmul(512 * 30));
     add(out, exps(160));
   });
   REQUIRE(run);
@@ -152,6 +152,52 @@ TEST_CASE("timing: a product is held up by its shared-memory traffic") {
   });
   REQUIRE(run);
   CHECK((*run)->cycles.value == 125);
+}
+
+TEST_CASE("timing: wgmma multiplies at its own rate, whole instructions at a time, or as fast as shared memory gives its factors") {
+  static const ListingLine listing[] = {{}, {}, {}};
+  static const ProgramInfo info = {"fake", "Fake", "test", "", "", listing, nullptr, nullptr};
+  const auto cycles_of = [](ProductInstruction instruction, std::int32_t rows, std::int32_t cols, bool left_is_shared) {
+    SimulationRequest request;
+    request.gpu = toy_gpu();
+    request.gpu.sm_wgmma_flops_per_cycle = 1024;  // twice as fast as mma.sync
+    request.gpu.sm_shared_bytes_per_cycle = 64;
+    const auto program = std::make_shared<FakeProgram>(
+        request.problem, TileShape{}, std::vector<std::int64_t>{1}, [=](int, std::int64_t, BlockOperations& out) {
+          constexpr std::int32_t inner = 64;
+          Operation op = matmul(std::int64_t{2} * rows * cols * inner);
+          op.rows = rows, op.cols = cols, op.inner = inner;
+          op.smem_read_bytes = 2 * inner * (cols + (left_is_shared ? rows : 0));
+          out.shared_slots = std::uint32_t{1} << tiles::k.index() | (left_is_shared ? std::uint32_t{1} << tiles::q.index() : 0);
+          add(out, op);
+        });
+    program->set_product_instruction(instruction);
+    const auto run = run_program(request, info, program);
+    REQUIRE(run);
+    return (*run)->cycles.value - 130;  // a block's start, and the way to shared memory
+  };
+  using enum ProductInstruction;
+  const double wide = 2.0 * 64 * 256 * 64 / 1024;
+  CHECK(cycles_of(wgmma, 64, 256, false) == wide);
+  CHECK(cycles_of(wgmma, 64, 256, true) == wide);
+  CHECK(cycles_of(mma_sync, 64, 256, false) == 2 * wide);
+  CHECK(cycles_of(wgmma, 16, 256, false) == wide);  // 64 rows or none
+  CHECK(cycles_of(wgmma, 65, 256, false) == 2 * wide);
+  CHECK(cycles_of(wgmma, 64, 16, false) == 128);  // 2 KiB of the right factor take 32
+  CHECK(cycles_of(wgmma, 64, 16, true) == 160);   // and 8 KiB of the left one
+}
+
+TEST_CASE("programs: products by wgmma are refused on a GPU that has none") {
+  SimulationRequest request;
+  request.gpu = toy_gpu();
+  static const ListingLine listing[] = {{}, {}, {}};
+  static const ProgramInfo info = {"fake", "Fake", "test", "", "", listing, nullptr, nullptr};
+  const auto program = std::make_shared<FakeProgram>(request.problem, TileShape{}, std::vector<std::int64_t>{1},
+                                                     [](int, std::int64_t, BlockOperations& out) { add(out, matmul(640)); });
+  program->set_product_instruction(ProductInstruction::wgmma);
+  const auto run = run_program(request, info, program);
+  REQUIRE_FALSE(run);
+  CHECK(run.error().sentence == "the products of launch are made by wgmma, which toy does not have: use an H100 or an H200");
 }
 
 TEST_CASE("timing: fp32 products use the FP32 pipes") {
@@ -240,7 +286,7 @@ TEST_CASE("timing: a launch starts when the one before has ended and the gap bet
 TEST_CASE("timing: without an L2 every load comes from HBM and every store goes there") {
   const auto run = run_fake(textbook_gpu(), {1}, [](int, std::int64_t, BlockOperations& out) {
     add(out, load_k(0, 16));
-    add(out, load_k(0, 16, 0));
+    add_after(out, 0, load_k(0, 16));
     add(out, store_o(0, 16));
   });
   REQUIRE(run);

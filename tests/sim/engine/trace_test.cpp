@@ -318,9 +318,9 @@ TEST_CASE("trace: seeking by tile and by phase stops where iterations and launch
 
 TEST_CASE("trace: a buffer is arriving while its load is in the air, then holds the tile") {
   const auto result = run_fake(toy_gpu(), {1}, [](int, std::int64_t, BlockOperations& out) {
-    const int load = add(out, load_k(32, 16, -1, 1));  // 100 … 608
-    add(out, matmul(512 * 40, load));                  // 608 … 648
-    add(out, store_o(0, 16));                          // 648 … 864
+    const int load = add(out, load_k(32, 16, 1));  // 100 … 608
+    add_after(out, load, matmul(512 * 40));        // 608 … 648
+    add(out, store_o(0, 16));                      // 648 … 864
   });
   REQUIRE(result);
   const Trace& trace = *(*result)->trace;

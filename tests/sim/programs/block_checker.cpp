@@ -87,13 +87,16 @@ std::vector<Slot> BlockChecker::reads(const Operation& op) const {
 
 std::string BlockChecker::check_block(const BlockOperations& block) {
   block_ = &block;
+  waits_ = waited_for(block);
+  signals_.assign(block.tokens.size(), 0);
   buffers_.clear();
   const LaunchSpec& launch = program_.launches()[static_cast<std::size_t>(block.launch)];
   std::int32_t iteration = -1;
   for (std::size_t n = 0; n < block.operations.size(); ++n) {
     const Operation& op = block.operations[n];
     const auto self = static_cast<std::int32_t>(n);
-    std::string wrong = check_place(op);
+    std::string wrong = check_tokens(op, self);
+    if (wrong.empty()) wrong = check_place(op);
     if (wrong.empty() && (op.line < launch.first_line || op.line > launch.last_line)) wrong = "its line is not of its launch";
     if (wrong.empty() && (op.iteration < iteration || op.iteration > block.iterations))
       wrong = "its iteration goes back, or too far";
@@ -105,6 +108,21 @@ std::string BlockChecker::check_block(const BlockOperations& block) {
     iteration = op.iteration;
     lines.insert(op.line);
   }
+  return {};
+}
+
+std::string BlockChecker::check_tokens(const Operation& op, std::int32_t self) {
+  const auto known = [&](std::int16_t token) { return token >= -1 && token < static_cast<std::int16_t>(block_->tokens.size()); };
+  if (!known(op.wait_token) || !known(op.signal_token)) return "it has to do with a token that is not there";
+  for (std::int16_t token : {op.wait_token, op.signal_token})
+    if (token >= 0 && block_->tokens[static_cast<std::size_t>(token)].empty()) return "a token of it has no name";
+  if (op.signal_token >= 0 && op.signal_count != ++signals_[static_cast<std::size_t>(op.signal_token)])
+    return fmt::format("it is signal {} of its token, but counts as {}", signals_[static_cast<std::size_t>(op.signal_token)],
+                       op.signal_count);
+  const std::int32_t waited = waits_[static_cast<std::size_t>(self)];
+  if (op.wait_token >= 0 && waited < 0) return "it waits for a signal that never comes";
+  if (waited >= self) return "it waits for itself, or for what comes later";
+  if (waited != waited_for(*block_, static_cast<std::size_t>(self))) return "the two ways to find what it waits for differ";
   return {};
 }
 
@@ -122,7 +140,7 @@ std::string BlockChecker::check_place(const Operation& op) const {
     if (t.plane != mask_plane_of(program_.problem(), block_->domain.plane)) return "its list is of another plane";
     const std::int64_t block_q = mask_block_of(program_.problem(), program_.tile()).block_q;
     if (t.rows != 1 || t.row != block_->domain.first / block_q) return "its list is of other queries";
-    return op.wait_load < -1 || op.issue_after < -1 ? "an index is below -1" : "";
+    return {};
   }
   const bool keys_side = t.tensor->rows == Axis::key;
   const Domain& own = block_->domain;
@@ -136,13 +154,12 @@ std::string BlockChecker::check_place(const Operation& op) const {
   if (t.tensor->cols == own.axis && (t.col < own.first || t.col + t.cols > own.end())) return "its columns are not the block's";
   if (op.q_tile >= 0 && t.row / program_.tile().block_q != op.q_tile && !keys_side) return "its query tile is another";
   if (op.kv_tile >= 0 && keys_side && t.row / program_.tile().block_kv != op.kv_tile) return "its key tile is another";
-  if (op.iteration < -1 || op.wait_load < -1 || op.issue_after < -1) return "an index is below -1";
+  if (op.iteration < -1) return "an index is below -1";
   return {};
 }
 
 std::string BlockChecker::check_load(const Operation& op, std::int32_t self) {
-  if (op.issue_after >= self) return "it is issued after itself";
-  if (op.wait_load != -1) return "a load waits for a load";
+  const std::int32_t issued_after = waits_[static_cast<std::size_t>(self)];
   if (op.tile.tensor != tensor_of(op.dst)) return "its tensor is not its slot's";
   const int stages = program_.launches()[static_cast<std::size_t>(block_->launch)].needs.stages;
   // Registers are no ring, and neither is shared memory that is filled once and kept.
@@ -150,7 +167,7 @@ std::string BlockChecker::check_load(const Operation& op, std::int32_t self) {
   if (op.ring < 0 || (op.ring > 0 && !op.dst.is_ring()) || (reused && op.ring >= stages))
     return fmt::format("ring {} of {} buffers", op.ring, stages);
   Buffer& target = buffer(op.dst, op.ring);
-  if (op.issue_after < target.last_use) return fmt::format("its buffer is in use until {}", target.last_use);
+  if (issued_after < target.last_use) return fmt::format("its buffer is in use until {}", target.last_use);
   const std::int64_t sectors = count_sectors(layouts_[index(op.tile.tensor)], op.tile);
   if (op.bytes != sectors * sector_size) return fmt::format("{} bytes, but {} sectors", op.bytes, sectors);
   const bool shared = is_shared(*block_, op.dst);
@@ -164,7 +181,7 @@ std::string BlockChecker::check_load(const Operation& op, std::int32_t self) {
           return fmt::format("it reads row {}, column {} of {}, which nothing has written", op.tile.row + r, op.tile.col + c,
                              to_string(op.tile.tensor));
   // What a later load of the same elements reads must have been stored by an operation that is over when the load is issued.
-  for (std::int32_t n = self - 1; n > op.issue_after; --n) {
+  for (std::int32_t n = self - 1; n > issued_after; --n) {
     const Operation& earlier = block_->operations[static_cast<std::size_t>(n)];
     const bool same = writes_memory(earlier.kind) && earlier.tile.tensor == op.tile.tensor && earlier.tile.plane == op.tile.plane &&
                       earlier.tile.row == op.tile.row;
@@ -188,12 +205,13 @@ std::string BlockChecker::check_reads(const Operation& op, std::int32_t self) {
     if (is_shared(*block_, slot)) smem_read += element(slot.tensor()) * source.rows * source.cols * times;
   }
   // A kernel may wait for more than it reads here, but for no load that comes later.
-  if (op.wait_load < wait || op.wait_load >= self)
-    return fmt::format("it waits for load {}, but reads the bytes of load {}", op.wait_load, wait);
+  const std::int32_t waited = waits_[static_cast<std::size_t>(self)];
+  if (waited < wait) return fmt::format("it waits for load {}, but reads the bytes of load {}", waited, wait);
+  if (waited >= 0 && block_->operations[static_cast<std::size_t>(waited)].kind != OpKind::load)
+    return "it waits for what is no load";
   if (wait >= self) return "it waits for a later load";
   if (op.smem_read_bytes != smem_read)
     return fmt::format("{} bytes read from shared memory, not {}", op.smem_read_bytes, smem_read);
-  if (op.issue_after != -1) return "only loads are issued after something";
   return {};
 }
 

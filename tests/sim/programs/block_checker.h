@@ -41,6 +41,7 @@ class BlockChecker {
   static std::size_t index(Tensor tensor) { return tensor.index(); }
 
   std::int64_t element(Tensor tensor) const { return layouts_[index(tensor)].element_bytes; }
+  std::string check_tokens(const Operation& op, std::int32_t self);
   std::string check_place(const Operation& op) const;
   std::string check_load(const Operation& op, std::int32_t self);
   std::string check_store(const Operation& op);
@@ -58,6 +59,8 @@ class BlockChecker {
   std::array<std::vector<int>, most_tensors> stores_, additions_;
   std::vector<int> scores_;
   std::map<std::pair<Slot, std::int32_t>, Buffer> buffers_;  // of the block being walked
+  std::vector<std::int32_t> waits_;                          // of each of its operations: the one that it waits for
+  std::vector<std::int32_t> signals_;                        // of each token so far
   const BlockOperations* block_ = nullptr;
 };
 

@@ -175,8 +175,9 @@ TEST_CASE("programs: a block is the same however often and after whatever it is 
     CHECK(fresh.shared_slots == used.shared_slots);
     for (std::size_t n = 0; n < fresh.operations.size(); ++n) {
       CHECK(fresh.operations[n].tile == used.operations[n].tile);
-      CHECK(fresh.operations[n].wait_load == used.operations[n].wait_load);
-      CHECK(fresh.operations[n].issue_after == used.operations[n].issue_after);
+      CHECK(fresh.operations[n].wait_token == used.operations[n].wait_token);
+      CHECK(fresh.operations[n].wait_count == used.operations[n].wait_count);
+      CHECK(fresh.operations[n].signal_token == used.operations[n].signal_token);
     }
   }
 }
@@ -258,7 +259,7 @@ TEST_CASE(
     for (std::size_t i = 0; i < block.operations.size(); ++i) {
       if (block.operations[i].kind != OpKind::load) continue;
       loads.push_back(static_cast<std::int32_t>(i));
-      after.push_back(block.operations[i].issue_after);
+      after.push_back(waited_for(block, i));
     }
     REQUIRE(loads.size() >= 2 * 64);
     for (std::size_t i = 0; i < 64; ++i) {  // the first pass
