@@ -7,6 +7,7 @@
 #include <cmath>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,6 +20,7 @@
 #include <GLFW/glfw3.h>
 
 #include "app/model/assets.h"
+#include "app/model/lesson_shelf.h"
 #include "app/platform/display_loss.h"
 #include "app/platform/files.h"
 #include "app/platform/opengl_name.h"
@@ -113,6 +115,7 @@ struct Shell {
   float user_scale = 1;           // from the command line or the settings
   std::array<int, 4> windowed{};  // position and size before full screen
   bool full_screen = false;
+  bool offers_lessons = false;  // at the start
   std::array<GLFWcursor*, ImGuiMouseCursor_COUNT> cursors{};
 };
 
@@ -287,6 +290,9 @@ void remember(const Shell& shell, bool size = true) {
   settings.language = shell.session->view().workspace->language;
   settings.by_sm = shell.session->view().workspace->by_sm;
   settings.text_scale = shell.user_scale;
+  const LessonView lesson = shell.session->view().lesson;
+  settings.lessons_done.assign(lesson.done->begin(), lesson.done->end());
+  settings.lessons_offered = settings.lessons_offered || (shell.offers_lessons && !lesson.offered);
   if (size && !shell.full_screen) {
     float x = 1, y = 1;
     glfwGetWindowContentScale(shell.window, &x, &y);
@@ -301,6 +307,13 @@ void remember(const Shell& shell, bool size = true) {
 }
 
 const Shell* open_shell = nullptr;  // for the end of the display, which comes without a pointer
+
+/// Whether the window opens for the first time.
+bool first_start() {
+  const auto path = settings_path();
+  std::error_code code;
+  return path && !std::filesystem::exists(*path, code);
+}
 
 Session::Start start_of(const WindowOptions& options, const Settings& settings) {
   Session::Start start;
@@ -317,6 +330,9 @@ Session::Start start_of(const WindowOptions& options, const Settings& settings) 
   start.load_gpu = &load_gpu;
   start.load_text = [](const std::string& path) { return read_text_file(path); };
   start.measurements = load_measurements();
+  start.lessons = std::make_shared<const LessonShelf>(load_lesson_shelf());
+  start.lessons_done = {settings.lessons_done.begin(), settings.lessons_done.end()};
+  start.offer_lessons = options.lesson.empty() && !settings.lessons_offered && first_start();
   start.wake = [] { glfwPostEmptyEvent(); };
   return start;
 }
@@ -340,6 +356,7 @@ int run_window(const WindowOptions& options) {
   glfwMakeContextCurrent(window->get());
 
   Session session(start_of(options, settings));
+  if (!options.lesson.empty()) session.apply(OpenLesson{options.lesson, 0});
   AppFrame::Options frame_options;
   frame_options.shares = settings.shares;
   frame_options.languages = available_languages();
@@ -352,6 +369,7 @@ int run_window(const WindowOptions& options) {
   shell.frame = frame->get();
   shell.session = &session;
   shell.settings = settings;
+  shell.offers_lessons = session.view().lesson.offered;
   shell.user_scale = options.scale.value_or(settings.text_scale);
   glfwSetWindowUserPointer(window->get(), &shell);
   glfwSetWindowSizeLimits(window->get(), 640, 400, GLFW_DONT_CARE, GLFW_DONT_CARE);

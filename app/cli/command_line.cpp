@@ -65,7 +65,7 @@ Error unknown_argument(std::string_view argument, CommandKind command) {
   if (const FlagInfo* flag = find_flag(name)) {
     std::string takers;
     for (const CommandKind other : {CommandKind::window, CommandKind::simulate, CommandKind::render, CommandKind::sweep,
-                                    CommandKind::measure, CommandKind::validate, CommandKind::calibrate})
+                                    CommandKind::measure, CommandKind::validate, CommandKind::calibrate, CommandKind::lesson})
       if (takes(*flag, other)) takers += fmt::format("{}{}", takers.empty() ? "" : ", ", to_string(other));
     return Error{fmt::format("{} is not a flag of {}, but of {}", flag->name, to_string(command), takers)};
   }
@@ -127,6 +127,7 @@ class CommandLineBuilder {
                                        {"--markdown", &line_.markdown},
                                        {"--out", &line_.out},
                                        {"--panel", &line_.panel},
+                                       {"--lesson", &line_.lesson},
                                        {"--gpu", &line_.gpu},
                                        {"--algorithm", &line_.algorithm},
                                        {"--over", &line_.over},
@@ -275,6 +276,16 @@ class CommandLineBuilder {
   std::optional<Error> error_;
 };
 
+Status check_lesson_action(std::string_view action, std::string_view lesson) {
+  constexpr std::string_view actions[] = {"list", "check", "open"};
+  if (action.empty()) return Error{"lesson needs an action: tilescope lesson list, lesson check [ID] or lesson open ID"};
+  if (std::find(std::begin(actions), std::end(actions), action) == std::end(actions))
+    return Error{fmt::format("lesson cannot '{}': {}", printable(action), name_hint(action, actions))};
+  if (action == "open" && lesson.empty()) return Error{"lesson open needs an ID: see tilescope lesson list"};
+  if (action == "list" && !lesson.empty()) return Error{fmt::format("unexpected '{}' after lesson list", printable(lesson))};
+  return Done{};
+}
+
 CommandLine print(std::string text) {
   CommandLine line;
   line.command = CommandKind::print;
@@ -292,6 +303,12 @@ Result<CommandLine> parse_command_line(std::span<const std::string> arguments) {
   for (Parser& parser : parsers) {
     parser.app->allow_extras();
     add_flags(parser);
+  }
+  std::string action, lesson;
+  for (const Parser& parser : parsers) {
+    if (parser.command != CommandKind::lesson) continue;
+    parser.app->add_option("ACTION", action)->description("list, check or open")->type_name("");
+    parser.app->add_option("ID", lesson)->description("a lesson: number, name or file")->type_name("");
   }
   app.require_subcommand(0, 1);
   app.set_version_flag("--version", version_text(), "the version");
@@ -321,7 +338,12 @@ Result<CommandLine> parse_command_line(std::span<const std::string> arguments) {
     const auto extras = parser.app->remaining();
     if (!extras.empty()) return unknown_argument(extras.front(), parser.command);
   }
-  return CommandLineBuilder(texts, chosen->command).build();
+  Result<CommandLine> line = CommandLineBuilder(texts, chosen->command).build();
+  if (!line || chosen->command != CommandKind::lesson) return line;
+  if (const Status good = check_lesson_action(action, lesson); !good) return good.error();
+  line->lesson_action = std::move(action);
+  line->lesson = std::move(lesson);
+  return line;
 }
 
 }  // namespace tilescope

@@ -55,6 +55,7 @@ struct CommandLine {
   std::optional<PictureSize> size;
   std::optional<double> scale;
   std::optional<std::string> language;
+  std::string lesson_action, lesson;  // of `lesson`: list, check or open, and an id; of render: --lesson
 };
 
 /// Parses the arguments after the program's name.

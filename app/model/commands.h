@@ -17,6 +17,7 @@ namespace tilescope {
 
 enum class SweepQuantity : std::uint8_t;  // app/model/studies.h
 struct WindowState;                       // app/model/window_state.h
+struct LessonAnswer;                      // app/model/lesson_runs.h
 
 struct SetAlgorithm {
   std::string id;
@@ -141,6 +142,18 @@ struct OpenCase {
 struct OpenState {
   std::shared_ptr<const WindowState> state;
 };
+struct OpenLesson {
+  std::string id;  // number, name or file
+  std::size_t page = 0;
+};
+struct TurnLessonPage {
+  int direction = 1;
+};
+struct AnswerLesson {
+  std::shared_ptr<const LessonAnswer> answer;
+};  // the question of the page; then the run plays
+struct CloseLesson {};
+struct DeclineLessons {};  // the offer of the first start
 struct RunValidation {
   bool on = true;
 };                    // stop it, go on with it
@@ -151,7 +164,8 @@ using Command = std::variant<SetAlgorithm, SetRace, SetGpu, SetSpecValue, ResetS
                              SetBlockOrder, SetKeyOrder, SetInputs, SetMatrix, SetFocusSm, Step, SeekStep, SeekCycle, SetLanes,
                              LookIntoSms, FocusBlock, SetPlaying, SetSpeed, SetGrain, SelectRow, HoverTensor, SetThemeKind,
                              SetCenter, SetSweep, GoOnWithStudy, SetPresent, SetAlone, SetSide, CancelWork, ShowHelp, SetLanguage,
-                             OpenCase, OpenState, RunValidation, Measure, ShowProbe>;
+                             OpenCase, OpenState, OpenLesson, TurnLessonPage, AnswerLesson, CloseLesson, DeclineLessons, RunValidation,
+                             Measure, ShowProbe>;
 
 /// Everything in it is compiled in commands.cpp: what a variant of so many needs is much for the forty files that push.
 class Commands {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -92,9 +93,9 @@ Status add_question(const Lesson& lesson, const LessonQuestion& ask, const Evalu
 }  // namespace
 
 Result<FigureRun> StateRuns::run(const WindowState& state, const Progress& progress) {
-  Result<Opening> opening = opening_of(state, load_gpu_);
-  if (!opening) return opening.error();
-  const SimulationRequest& request = opening->start.request;
+  Result<StateRequest> asked = request_of(state, load_gpu_);
+  if (!asked) return asked.error();
+  const SimulationRequest& request = asked->request;
   const auto same = [&](const Known& known) {
     return same_request(known.asked, request) && known.asked.focus_sm == request.focus_sm;
   };
@@ -107,21 +108,14 @@ Result<FigureRun> StateRuns::run(const WindowState& state, const Progress& progr
     run.simulation = std::move(*made);
     know(request, run.simulation);
   }
-  run.inputs = opening->start.inputs;
+  if (const Status there = check_position(state, std::span(&run.simulation, 1)); !there) return there.error();
+  run.inputs = std::move(asked->inputs);
   run.focus_sm = timeline_key(run.simulation, request.focus_sm).sm;
   run.row = state.row;
-  const Trace& trace = *run.simulation->trace;
-  const std::int64_t last = trace.step_count(run.focus_sm);
   run.step = opening_step(*run.simulation, run.focus_sm);
-  if (const auto* step = std::get_if<WindowState::Step>(&state.position)) {
-    run.step = step->number;
-    if (run.step > last) return Error{fmt::format("there is no step {}: {} has steps 0 to {}", run.step, request.algorithm, last)};
-  }
-  if (const auto* cycle = std::get_if<WindowState::Cycle>(&state.position)) {
-    if (cycle->at > trace.end_cycle())
-      return Error{fmt::format("there is no cycle {}: {} ends at {:.0f}", cycle->at, request.algorithm, trace.end_cycle())};
-    run.step = trace.step_at_cycle(run.focus_sm, cycle->at);
-  }
+  if (const auto* step = std::get_if<WindowState::Step>(&state.position)) run.step = step->number;
+  if (const auto* cycle = std::get_if<WindowState::Cycle>(&state.position))
+    run.step = run.simulation->trace->step_at_cycle(run.focus_sm, cycle->at);
   return run;
 }
 
@@ -177,6 +171,7 @@ Result<TaskFigures> task_figures(const Lesson& lesson, std::size_t index, const 
 }
 
 bool is_complete(const LessonQuestion& question, const LessonAnswer& answer) {
+  if (!answer.given) return true;
   const auto options = static_cast<int>(question.options.size());
   const auto finite = [](double value) { return std::isfinite(value); };
   switch (question.kind) {

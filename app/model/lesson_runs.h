@@ -62,6 +62,7 @@ Result<TaskFigures> task_figures(const Lesson& lesson, std::size_t page, const F
 
 /// What a person answered; which field counts, the kind of the question says.
 struct LessonAnswer {
+  bool given = true;          // false: the answer was shown without one, as before a class
   int option = 0;             // of choice and point, from 0
   double number = 0;          // in the unit of the question
   std::vector<int> order;     // options, the first place first

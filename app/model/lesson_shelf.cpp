@@ -76,7 +76,7 @@ const LessonInfo* LessonShelf::find(std::string_view id) const {
 
 LessonShelf load_lesson_shelf() {
   LessonShelf shelf;
-  std::set<std::string> characters;
+  std::map<std::string, std::set<std::string>> characters;
   for (const fs::path& path : lesson_files()) {
     const auto [id, language] = id_and_language(path);
     if (id.empty()) continue;
@@ -92,9 +92,10 @@ LessonShelf load_lesson_shelf() {
       lesson.number = number_of(id);
     }
     shelf.lessons.back().languages.emplace(language, LessonInfo::Text{path.native(), head->title, head->minutes});
-    add_characters(*text, characters);
+    add_characters(*text, characters[language]);
   }
-  for (const std::string& character : characters) shelf.characters += character;
+  for (const auto& [language, found] : characters)
+    for (const std::string& character : found) shelf.characters[language] += character;
   return shelf;
 }
 

@@ -27,7 +27,7 @@ struct LessonInfo {
 struct LessonShelf {
   std::vector<LessonInfo> lessons;  // by id
   std::string problem;              // the first file that could not be read, as a sentence; empty if none
-  std::string characters;           // every character beyond ASCII of all lessons, for the fonts
+  std::map<std::string, std::string, std::less<>> characters;  // by language: every character beyond ASCII, for the fonts
 
   const LessonInfo* find(std::string_view id) const;
 };

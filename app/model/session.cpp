@@ -29,7 +29,9 @@ bool changes_state(const Command& command) {
   return !std::holds_alternative<OpenState>(command) && !std::holds_alternative<CancelWork>(command) &&
          !std::holds_alternative<HoverTensor>(command) && !std::holds_alternative<ShowHelp>(command) &&
          !std::holds_alternative<LookIntoSms>(command) && !std::holds_alternative<RunValidation>(command) &&
-         !std::holds_alternative<GoOnWithStudy>(command);
+         !std::holds_alternative<GoOnWithStudy>(command) && !std::holds_alternative<OpenLesson>(command) &&
+         !std::holds_alternative<TurnLessonPage>(command) && !std::holds_alternative<AnswerLesson>(command) &&
+         !std::holds_alternative<CloseLesson>(command) && !std::holds_alternative<DeclineLessons>(command);
 }
 
 /// With a window to draw, one core is left to the frame and the shown simulation.
@@ -47,6 +49,8 @@ Session::State::State(Start start)
           {start.threads, std::move(start.wake), [this](const Error& error) { workspace.notify(error); }, std::move(start.told)}),
       measured({worker, requested, playback, derived, workspace}, std::move(start.measurements), start.load_gpu,
                background_threads(start.threads)),
+      lessons({worker, playback, requested, workspace, measured}, std::move(start.lessons), std::move(start.lessons_done),
+              start.offer_lessons, start.load_gpu),
       studies(worker, background_threads(start.threads)) {
   requested.request = std::move(start.request);
   requested.gpu_base = requested.request.gpu;
@@ -179,6 +183,7 @@ void Session::State::tick(double seconds) {
   derived.free_retired();
   measured.take_finished();
   workspace.tick(seconds);
+  lessons.tick(seconds, opening_state.has_value());
   if (!playback.empty()) {
     playback.tick(seconds);
     show_step();
@@ -201,6 +206,8 @@ Session::Session(Start start) : state_(std::make_unique<State>(std::move(start))
 Session::~Session() = default;
 
 void Session::apply(const Command& command) {
+  if (const auto refusal = state_->lessons.refuses(command)) return state_->workspace.notify(*refusal);
+  if (moves_playhead(command)) state_->lessons.stop_reveal();
   if (state_->opening_state && changes_state(command)) state_->settle_opening();
   std::visit(*state_, command);
 }
@@ -210,7 +217,7 @@ void Session::tick(double seconds) {
 }
 
 bool Session::animating() const {
-  return state_->playback.playing() || state_->playback.moving() || !state_->worker.idle();
+  return state_->playback.playing() || state_->playback.moving() || state_->lessons.revealing() || !state_->worker.idle();
 }
 
 void Session::finish() {
@@ -232,6 +239,7 @@ SessionView Session::view() const {
   view.studies = &s.study_view;
   view.work = s.worker.view(Queue::shown);
   view.background_work = s.worker.view(Queue::background);
+  view.lesson = s.lessons.view();
   view.opening = s.opening_state.has_value();
   return view;
 }

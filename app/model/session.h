@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 
 namespace tilescope {
 
+struct LessonShelf;
 struct SweepResult;
 
 /// Reads a text file whole.
@@ -36,6 +38,9 @@ class Session {
     GpuLoader load_gpu = nullptr;
     TextLoader load_text = nullptr;
     Measurements measurements;  // recorded ones
+    std::shared_ptr<const LessonShelf> lessons;
+    std::set<std::string> lessons_done;  // ids
+    bool offer_lessons = false;          // until one is opened, or the offer is declined
     /// Without threads every piece of work is done inside tick(); tests and `render` use it so.
     bool threads = true;
     /// Called from the worker's thread when a result is there; may be empty.

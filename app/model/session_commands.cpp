@@ -282,6 +282,7 @@ void Session::State::operator()(const ShowHelp& command) {
 }
 void Session::State::operator()(const SetLanguage& command) {
   workspace.language = command.id;
+  lessons.follow_language();
 }
 
 // --- work -------------------------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "app/model/lesson_player.h"
 #include "app/model/opening.h"
 #include "app/model/session.h"
 #include "app/model/sm_findings.h"
@@ -45,6 +46,7 @@ struct Session::State {
   SmFindings sms{worker, retired};
   Derived derived{worker, retired, playback, requested};
   Measured measured;
+  LessonPlayer lessons;
   Studies studies;
   StudyView study_view;  // of this frame
 
@@ -77,6 +79,14 @@ struct Session::State {
   /// Something else was asked for meanwhile: it comes on top of the state, whatever becomes of its simulation.
   void settle_opening();
   void operator()(const OpenState& command);
+
+  // session_lessons.cpp
+  void show_scene(std::shared_ptr<const WindowState> scene);
+  void operator()(const OpenLesson& command);
+  void operator()(const TurnLessonPage& command);
+  void operator()(const AnswerLesson& command);
+  void operator()(const CloseLesson& command);
+  void operator()(const DeclineLessons& command);
 
   // session_commands.cpp
   void set_inputs(InputSource inputs);

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "app/model/lane.h"
+#include "app/model/lesson_view.h"
 #include "app/model/measured.h"
 #include "app/model/playback.h"
 #include "app/model/requested.h"
@@ -24,6 +25,7 @@ struct SessionView {
   const Workspace* workspace = nullptr;
   const StudyView* studies = nullptr;  // what the views of many simulations are made of
   WorkView work, background_work;      // for the lanes; for studies, validation and measurements
+  LessonView lesson;
   bool opening = false;                // a state is on its way: OpenState
 
   const Lane& lane() const { return lanes.back(); }  // the chosen algorithm

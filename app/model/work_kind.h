@@ -18,7 +18,8 @@ enum class WorkKind : std::uint8_t {
   variants,
   fit_maps,
   next_limit,
-  sweep
+  sweep,
+  lesson
 };
 
 }  // namespace tilescope

@@ -6,6 +6,9 @@
 
 #include <imgui_internal.h>
 
+#include "app/model/lesson.h"
+#include "app/model/lesson_runs.h"
+#include "app/model/lesson_shelf.h"
 #include "app/model/playhead.h"
 #include "app/ui/layout.h"
 
@@ -44,10 +47,27 @@ double next_speed(double speed, int direction) {
   return slower == playing_speeds.rend() ? playing_speeds.front() : *slower;
 }
 
+/// Page Up and Page Down turn the pages of a lesson; before a class, the next click shows the answer.
+void handle_lesson(const View& view, Commands& commands) {
+  if (pressed(ImGuiKey_PageUp)) commands.push(TurnLessonPage{-1});
+  if (!pressed(ImGuiKey_PageDown)) return;
+  if (!view.lesson.locked || !view.workspace->present) return commands.push(TurnLessonPage{1});
+  LessonAnswer none;
+  none.given = false;
+  commands.push(AnswerLesson{std::make_shared<const LessonAnswer>(none)});
+}
+
+/// Whether the arrows move the points of a curve.
+bool draws_curve(const View& view) {
+  if (view.lesson.lesson == nullptr || !view.lesson.locked) return false;
+  return view.lesson.lesson->pages[view.lesson.page].ask->kind == QuestionKind::draw;
+}
+
 void handle_steps(const View& view, Commands& commands) {
   const Grain grain = held(ImGuiMod_Ctrl) ? Grain::phase : held(ImGuiMod_Shift) ? Grain::tile : view.playback.grain;
-  if (pressed(ImGuiKey_RightArrow, true) || pressed(ImGuiKey_PageDown, true)) commands.push(Step{1, grain});
-  if (pressed(ImGuiKey_LeftArrow, true) || pressed(ImGuiKey_PageUp, true)) commands.push(Step{-1, grain});
+  const bool arrows = !draws_curve(view), pages = view.lesson.lesson == nullptr;
+  if ((arrows && pressed(ImGuiKey_RightArrow, true)) || (pages && pressed(ImGuiKey_PageDown, true))) commands.push(Step{1, grain});
+  if ((arrows && pressed(ImGuiKey_LeftArrow, true)) || (pages && pressed(ImGuiKey_PageUp, true))) commands.push(Step{-1, grain});
   if (pressed(ImGuiKey_Home)) commands.push(SeekStep{0});
   if (pressed(ImGuiKey_End) && !view.lanes.empty()) commands.push(SeekStep{view.lane().step_count});
   if (pressed(ImGuiKey_Space)) commands.push(SetPlaying{!view.playback.playing});
@@ -64,12 +84,14 @@ void handle_escape(const View& view, Commands& commands) {
   if (view.work.seconds > 0) return commands.push(CancelWork{});
   if (!view.workspace->alone.empty()) return commands.push(SetAlone{});
   if (view.workspace->present) return commands.push(SetPresent{false});
-  if (view.playback.playing) commands.push(SetPlaying{false});
+  if (view.playback.playing) return commands.push(SetPlaying{false});
+  if (view.lesson.offered) commands.push(DeclineLessons{});
 }
 
 }  // namespace
 
 float handle_keys(const View& view, std::string_view under_mouse, Commands& commands) {
+  if (view.lesson.lesson != nullptr) handle_lesson(view, commands);
   if (ImGui::GetIO().WantTextInput) return 1;
   const bool popup = ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel);
   if (held(ImGuiMod_Ctrl)) {
@@ -78,6 +100,8 @@ float handle_keys(const View& view, std::string_view under_mouse, Commands& comm
     if (pressed(ImGuiKey_0) || pressed(ImGuiKey_Keypad0)) return 0;
   }
   handle_steps(view, commands);
+  if (!popup && view.lesson.offered && pressed(ImGuiKey_Enter))
+    commands.push(OpenLesson{view.lesson.shelf->lessons.front().id, 0});
   if (!popup && pressed(ImGuiKey_Escape)) handle_escape(view, commands);
   if (pressed(ImGuiKey_F5)) commands.push(Measure{});
   if (pressed(ImGuiKey_F11)) commands.push(SetPresent{!view.workspace->present});
@@ -97,12 +121,13 @@ float handle_keys(const View& view, std::string_view under_mouse, Commands& comm
 }
 
 std::span<const KeyHelp> key_help() {
-  static constexpr std::array<KeyHelp, 18> rows = {{
+  static constexpr std::array<KeyHelp, 19> rows = {{
       {"Space", "Play or pause"},
       {"← →", "Step back or forward by the chosen step size"},
       {"⇧ ← →", "Step by one tile iteration"},
       {"Ctrl ← →", "Step by one launch"},
-      {"Page Up, Page Down", "Step with a clicker"},
+      {"Page Up, Page Down", "Step with a clicker; in a lesson: turn the page"},
+      {"Tab, ↑ ↓, Enter", "In a lesson: choose and answer"},
       {"Home, End", "First or last step"},
       {"+ −", "Faster or slower"},
       {"1 2 3 …", "Choose the middle view"},

@@ -18,6 +18,7 @@ std::span<const PanelInfo> panel_table() {
       {"fit", "Fit", &draw_fit_panel},
       {"sweep", "Sweep", &draw_sweep_panel},
       {"validate", "Validate", &draw_validate_panel},
+      {"lesson", "Lesson", &draw_lesson_panel},
   };
   return table;
 }

@@ -18,5 +18,7 @@ void draw_what_if_panel(const View& view, Commands& commands);
 void draw_fit_panel(const View& view, Commands& commands);
 void draw_sweep_panel(const View& view, Commands& commands);
 void draw_validate_panel(const View& view, Commands& commands);
+/// Beside the stage while a lesson is open.
+void draw_lesson_panel(const View& view, Commands& commands);
 
 }  // namespace tilescope

@@ -34,6 +34,8 @@ const char* words_of(WorkKind kind) {
       return tr("simulating without the bottleneck");
     case WorkKind::sweep:
       return tr("sweeping");
+    case WorkKind::lesson:
+      return tr("simulating for the lesson");
   }
   return "";
 }
@@ -44,6 +46,10 @@ std::string words_of(const ControlMessage& message) {
       break;
     case Notice::block_not_in_trace:
       return tr("The trace is too long to keep every block, and the block of this row is missing.");
+    case Notice::lesson_waits:
+      return tr("Answer the question first: the run waits for it.");
+    case Notice::lesson_holds:
+      return tr("This page of the lesson keeps the setting. Close the lesson to change it.");
   }
   return say(message.error.sentence);
 }
