@@ -9,7 +9,7 @@
 #include "app/model/assets.h"
 #include "app/model/lesson.h"
 #include "app/model/lesson_runs.h"
-#include "app/model/lesson_shelf.h"
+#include "app/model/lesson_list.h"
 #include "app/platform/headless_context.h"
 #include "app/platform/png.h"
 #include "app/platform/quiet_libraries.h"
@@ -48,7 +48,7 @@ Session::Start start_of(const RenderOptions& options) {
   start.language = options.language;
   start.load_gpu = &load_gpu;
   start.measurements = load_measurements();
-  if (!options.lesson.empty()) start.lessons = std::make_shared<const LessonShelf>(load_lesson_shelf());
+  if (!options.lesson.empty()) start.lessons = std::make_shared<const LessonList>(load_lesson_list());
   start.threads = false;
   if (options.told) start.told = [told = options.told](WorkKind kind, double fraction) { told(words_of(kind), fraction); };
   return start;

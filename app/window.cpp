@@ -20,7 +20,7 @@
 #include <GLFW/glfw3.h>
 
 #include "app/model/assets.h"
-#include "app/model/lesson_shelf.h"
+#include "app/model/lesson_list.h"
 #include "app/platform/display_loss.h"
 #include "app/platform/files.h"
 #include "app/platform/opengl_name.h"
@@ -330,7 +330,7 @@ Session::Start start_of(const WindowOptions& options, const Settings& settings) 
   start.load_gpu = &load_gpu;
   start.load_text = [](const std::string& path) { return read_text_file(path); };
   start.measurements = load_measurements();
-  start.lessons = std::make_shared<const LessonShelf>(load_lesson_shelf());
+  start.lessons = std::make_shared<const LessonList>(load_lesson_list());
   start.lessons_done = {settings.lessons_done.begin(), settings.lessons_done.end()};
   start.offer_lessons = options.lesson.empty() && !settings.lessons_offered && first_start();
   start.wake = [] { glfwPostEmptyEvent(); };

@@ -17,16 +17,16 @@ namespace tilescope {
 
 namespace {
 
-Result<LessonShelf> shelf_with_lessons() {
-  LessonShelf shelf = load_lesson_shelf();
-  if (!shelf.problem.empty()) return Error{shelf.problem};
-  if (shelf.lessons.empty()) return Error{"no lesson was found: set TILESCOPE_ASSETS to the folder of GPU specs and lessons"};
-  return shelf;
+Result<LessonList> list_with_lessons() {
+  LessonList list = load_lesson_list();
+  if (!list.problem.empty()) return Error{list.problem};
+  if (list.lessons.empty()) return Error{"no lesson was found: set TILESCOPE_ASSETS to the folder of GPU specs and lessons"};
+  return list;
 }
 
 /// A file of one language alone.
-std::vector<std::string> check_file(const std::string& path, const LessonShelf& shelf, const Measurements& measured) {
-  const auto lesson = load_lesson(shelf, path, "en");
+std::vector<std::string> check_file(const std::string& path, const LessonList& list, const Measurements& measured) {
+  const auto lesson = load_lesson(list, path, "en");
   if (!lesson) return {lesson.error().sentence};
   std::vector<std::string> found = check_digits(**lesson);
   StateRuns runs(&load_gpu);
@@ -38,11 +38,11 @@ std::vector<std::string> check_file(const std::string& path, const LessonShelf& 
 }  // namespace
 
 Status run_lesson_list(const CommandLine& line, std::FILE* out) {
-  const Result<LessonShelf> shelf = shelf_with_lessons();
-  if (!shelf) return shelf.error();
+  const Result<LessonList> list = list_with_lessons();
+  if (!list) return list.error();
   TextTable table("rllrl");
   table.row({"", "lesson", "title", "minutes", "languages"});
-  for (const LessonInfo& lesson : shelf->lessons) {
+  for (const LessonInfo& lesson : list->lessons) {
     std::string languages;
     for (const auto& [id, text] : lesson.languages) languages += (languages.empty() ? "" : ", ") + id;
     const LessonInfo::Text& text = lesson.text(line.language.value_or("en"));
@@ -61,12 +61,12 @@ Result<int> run_lesson_check(const CommandLine& line, std::FILE* out, std::FILE*
     if (const Status printed = print(out, text); !printed) return printed.error();
     return found.empty() ? exit_done : exit_did_not_hold;
   }
-  const Result<LessonShelf> shelf = shelf_with_lessons();
-  if (!shelf) return shelf.error();
-  std::vector<LessonInfo> lessons = shelf->lessons;
+  const Result<LessonList> list = list_with_lessons();
+  if (!list) return list.error();
+  std::vector<LessonInfo> lessons = list->lessons;
   if (!line.lesson.empty()) {
-    const LessonInfo* one = shelf->find(line.lesson);
-    if (one == nullptr) return load_lesson(*shelf, line.lesson, "en").error();
+    const LessonInfo* one = list->find(line.lesson);
+    if (one == nullptr) return load_lesson(*list, line.lesson, "en").error();
     lessons = {*one};
   }
   ProgressPrinter progress(err, line.quiet);
@@ -74,7 +74,7 @@ Result<int> run_lesson_check(const CommandLine& line, std::FILE* out, std::FILE*
   std::size_t failed = 0;
   for (std::size_t i = 0; i < lessons.size(); ++i) {
     progress.show(fmt::format("lesson check: {}, {} of {}", lessons[i].id, i + 1, lessons.size()));
-    const std::vector<std::string> found = check_lesson(*shelf, lessons[i], &load_gpu, measured);
+    const std::vector<std::string> found = check_lesson(*list, lessons[i], &load_gpu, measured);
     for (const std::string& each : found) text += each + '\n';
     if (!found.empty()) ++failed;
   }

@@ -24,7 +24,7 @@
 #include "app/cli/validate.h"
 #include "app/cli/window_options.h"
 #include "app/model/failure.h"
-#include "app/model/lesson_shelf.h"
+#include "app/model/lesson_list.h"
 #include "sim/core/refuse.h"
 #include "sim/core/text.h"
 #include "sim/engine/chrome_trace.h"
@@ -103,7 +103,7 @@ Result<int> open_window(const CommandLine& line, const Screens& screens) {
   options.inputs = std::move(request->inputs);
   options.lesson = line.lesson;
   if (!line.lesson.empty())
-    if (const auto lesson = load_lesson(load_lesson_shelf(), line.lesson, line.language.value_or("en")); !lesson) return lesson.error();
+    if (const auto lesson = load_lesson(load_lesson_list(), line.lesson, line.language.value_or("en")); !lesson) return lesson.error();
   return screens.open_window(options);
 }
 

@@ -216,7 +216,7 @@ std::vector<std::string> check_pages(const Lesson& lesson, StateRuns& runs, cons
   return findings.out;
 }
 
-std::vector<std::string> check_lesson(const LessonShelf& shelf, const LessonInfo& info, GpuLoader load_gpu,
+std::vector<std::string> check_lesson(const LessonList& list, const LessonInfo& info, GpuLoader load_gpu,
                                       const Measurements& measured) {
   std::vector<std::string> out;
   const auto add = [&](std::vector<std::string> found) { out.insert(out.end(), found.begin(), found.end()); };
@@ -227,7 +227,7 @@ std::vector<std::string> check_lesson(const LessonShelf& shelf, const LessonInfo
       out.push_back(fmt::format("{} has no text in '{}': add {}.{}.md", info.id, language, info.id, language));
       continue;
     }
-    const Result<std::shared_ptr<const Lesson>> lesson = load_lesson(shelf, info.id, language);
+    const Result<std::shared_ptr<const Lesson>> lesson = load_lesson(list, info.id, language);
     if (!lesson) {
       out.push_back(lesson.error().sentence);
       continue;

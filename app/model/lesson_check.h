@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "app/model/lesson_runs.h"
-#include "app/model/lesson_shelf.h"
+#include "app/model/lesson_list.h"
 
 namespace tilescope {
 
@@ -20,7 +20,7 @@ std::vector<std::string> check_digits(const Lesson& lesson);
 std::vector<std::string> check_pages(const Lesson& lesson, StateRuns& runs, const Measurements& measured);
 
 /// All of these for a lesson in every language that it has. Each finding is one sentence with file and line.
-std::vector<std::string> check_lesson(const LessonShelf& shelf, const LessonInfo& info, GpuLoader load_gpu,
+std::vector<std::string> check_lesson(const LessonList& list, const LessonInfo& info, GpuLoader load_gpu,
                                       const Measurements& measured);
 
 }  // namespace tilescope

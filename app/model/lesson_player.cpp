@@ -4,9 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "app/model/slots.h"
+#include "sim/core/refuse.h"
 
 namespace tilescope {
 
@@ -45,15 +44,15 @@ bool moves_playhead(const Command& command) {
          (playing != nullptr && playing->on);
 }
 
-LessonPlayer::LessonPlayer(const Sources& sources, std::shared_ptr<const LessonShelf> shelf, std::set<std::string> done, bool offered,
+LessonPlayer::LessonPlayer(const Sources& sources, std::shared_ptr<const LessonList> list, std::set<std::string> done, bool offered,
                            GpuLoader load_gpu)
-    : from_(sources), shelf_(std::move(shelf)), done_(std::move(done)), offered_(offered), load_gpu_(load_gpu) {}
+    : from_(sources), list_(std::move(list)), done_(std::move(done)), offered_(offered), load_gpu_(load_gpu) {}
 
 LessonView LessonPlayer::view() const {
   LessonView view;
-  view.shelf = shelf_ != nullptr && !shelf_->lessons.empty() ? shelf_.get() : nullptr;
+  view.list = list_ != nullptr && !list_->lessons.empty() ? list_.get() : nullptr;
   view.done = &done_;
-  view.offered = offered_ && view.shelf != nullptr;
+  view.offered = offered_ && view.list != nullptr;
   if (lesson_ == nullptr) return view;
   view.lesson = lesson_.get();
   view.page = page_;
@@ -71,11 +70,11 @@ LessonView LessonPlayer::view() const {
 // --- pages ------------------------------------------------------------------------------------------------------------------
 
 Result<std::shared_ptr<const WindowState>> LessonPlayer::open(const std::string& id, std::size_t page) {
-  const LessonShelf none;
-  auto loaded = load_lesson(shelf_ != nullptr ? *shelf_ : none, id, from_.workspace.language);
+  const LessonList none;
+  auto loaded = load_lesson(list_ != nullptr ? *list_ : none, id, from_.workspace.language);
   if (!loaded) return loaded.error();
   if (page >= (*loaded)->pages.size())
-    return Error{fmt::format("there is no page {}: the lesson has {}", page + 1, (*loaded)->pages.size())};
+    return refuse("there is no page {}: the lesson has {}", page + 1, (*loaded)->pages.size());
   lesson_ = std::move(*loaded);
   path_ = id;
   offered_ = false;
@@ -85,7 +84,7 @@ Result<std::shared_ptr<const WindowState>> LessonPlayer::open(const std::string&
   return state_of_page();
 }
 
-std::shared_ptr<const WindowState> LessonPlayer::turn(int direction) {
+std::shared_ptr<const WindowState> LessonPlayer::turn_page(int direction) {
   if (lesson_ == nullptr || (direction > 0 && locked())) return nullptr;
   if (direction > 0 ? page_ + 1 >= lesson_->pages.size() : page_ == 0) return nullptr;
   show_page(direction > 0 ? page_ + 1 : page_ - 1);
@@ -94,7 +93,7 @@ std::shared_ptr<const WindowState> LessonPlayer::turn(int direction) {
 
 void LessonPlayer::show_page(std::size_t page) {
   page_ = page;
-  ++turn_;
+  ++shown_;
   reveal_.reset();
   reveal_waits_ = false;
   figures_.reset();
@@ -124,12 +123,12 @@ void LessonPlayer::close() {
 
 void LessonPlayer::follow_language() {
   if (lesson_ == nullptr) return;
-  const LessonShelf none;
-  auto loaded = load_lesson(shelf_ != nullptr ? *shelf_ : none, path_, from_.workspace.language);
+  const LessonList none;
+  auto loaded = load_lesson(list_ != nullptr ? *list_ : none, path_, from_.workspace.language);
   if (!loaded || (*loaded)->pages.size() != lesson_->pages.size()) return;
   lesson_ = std::move(*loaded);
   // The figures are by expression, and the task's are of another text.
-  ++turn_;
+  ++shown_;
   figures_.reset();
   problem_.reset();
   under_way_ = task_under_way_ = false;
@@ -216,15 +215,15 @@ void LessonPlayer::ask_figures() {
   runs_->know(from_.requested.good_request, from_.playback.chosen().simulation);
   from_.worker.submit(
       Queue::background, slots::lesson, WorkKind::lesson,
-      [this, turn = turn_, lesson = lesson_, page = page_, runs = runs_, freed = std::make_shared<std::shared_ptr<StateRuns>>(std::move(old)),
+      [this, shown = shown_, lesson = lesson_, page = page_, runs = runs_, freed = std::make_shared<std::shared_ptr<StateRuns>>(std::move(old)),
        measured = *from_.measured.view().known](const Progress& progress) -> Worker::Deliver {
         freed->reset();
         auto made = page_figures(*lesson, page, *runs, measured, progress);
         if (!made && made.error().kind == Error::Kind::cancelled) return {};
         std::shared_ptr<const PageFigures> figures;
         if (made) figures = std::make_shared<const PageFigures>(std::move(*made));
-        return [this, turn, figures, error = made ? std::nullopt : std::optional(made.error())] {
-          if (turn != turn_) return;
+        return [this, shown, figures, error = made ? std::nullopt : std::optional(made.error())] {
+          if (shown != shown_) return;
           under_way_ = false;
           figures_ = figures;
           problem_ = error;
@@ -245,12 +244,12 @@ void LessonPlayer::ask_task() {
   live.row = from_.workspace.row;
   from_.worker.submit(
       Queue::background, slots::lesson_task, WorkKind::lesson,
-      [this, turn = turn_, lesson = lesson_, page = page_, runs = runs_, live,
+      [this, shown = shown_, lesson = lesson_, page = page_, runs = runs_, live,
        measured = *from_.measured.view().known](const Progress& progress) -> Worker::Deliver {
         auto made = task_figures(*lesson, page, live, *runs, measured, progress);
         if (!made && made.error().kind == Error::Kind::cancelled) return {};
-        return [this, turn, page, live, made] {
-          if (turn != turn_) return;
+        return [this, shown, page, live, made] {
+          if (shown != shown_) return;
           task_under_way_ = false;
           task_of_ = live.simulation;
           if (!made) {

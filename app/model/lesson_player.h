@@ -14,7 +14,7 @@
 
 #include "app/model/commands.h"
 #include "app/model/lesson_runs.h"
-#include "app/model/lesson_shelf.h"
+#include "app/model/lesson_list.h"
 #include "app/model/lesson_view.h"
 #include "app/model/measured.h"
 #include "app/model/playback.h"
@@ -36,7 +36,7 @@ class LessonPlayer {
     const Workspace& workspace;
     const Measured& measured;
   };
-  LessonPlayer(const Sources& sources, std::shared_ptr<const LessonShelf> shelf, std::set<std::string> done, bool offered,
+  LessonPlayer(const Sources& sources, std::shared_ptr<const LessonList> list, std::set<std::string> done, bool offered,
                GpuLoader load_gpu);
 
   LessonView view() const;
@@ -47,7 +47,7 @@ class LessonPlayer {
   /// Errors  those of load_lesson(); no such page. What was open stays.
   Result<std::shared_ptr<const WindowState>> open(const std::string& id, std::size_t page);
   /// Turns a page and returns the state that it shows; null where there is none to turn to, or the question is not answered.
-  std::shared_ptr<const WindowState> turn(int direction);
+  std::shared_ptr<const WindowState> turn_page(int direction);
   /// Takes an answer and lets the run play. An answer that lacks something, or a second one, is passed over.
   void answer(const LessonAnswer& answer);
   void close();
@@ -79,7 +79,7 @@ class LessonPlayer {
   void mark_done();
 
   Sources from_;
-  std::shared_ptr<const LessonShelf> shelf_;
+  std::shared_ptr<const LessonList> list_;
   std::set<std::string> done_;
   bool offered_ = false;
   GpuLoader load_gpu_;
@@ -94,7 +94,7 @@ class LessonPlayer {
   std::optional<Error> problem_;
   std::optional<TaskFigures> task_;
   std::shared_ptr<const Simulation> task_of_;  // whose task was asked for last
-  int turn_ = 0;                               // counts pages shown, so that what comes late is passed over
+  int shown_ = 0;                              // counts pages shown, so that what comes late is passed over
   bool under_way_ = false, task_under_way_ = false, reveal_waits_ = false;
   std::optional<Reveal> reveal_;
 };

@@ -11,14 +11,14 @@ namespace tilescope {
 
 struct Lesson;        // app/model/lesson.h
 struct LessonScene;   // app/model/lesson.h
-struct LessonShelf;   // app/model/lesson_shelf.h
+struct LessonList;   // app/model/lesson_list.h
 struct LessonAnswer;  // app/model/lesson_runs.h
 struct PageFigures;   // app/model/lesson_runs.h
 struct TaskFigures;   // app/model/lesson_runs.h
 
 /// What the panels read, until the session's next tick() or apply().
 struct LessonView {
-  const LessonShelf* shelf = nullptr;  // null: the program has no lessons here
+  const LessonList* list = nullptr;  // null: the program has no lessons here
   const std::set<std::string>* done = nullptr;  // lessons that were gone through
   bool offered = false;                // the first start offers the first lesson
 

@@ -14,7 +14,7 @@
 
 namespace tilescope {
 
-struct LessonShelf;
+struct LessonList;
 struct SweepResult;
 
 /// Reads a text file whole.
@@ -38,7 +38,7 @@ class Session {
     GpuLoader load_gpu = nullptr;
     TextLoader load_text = nullptr;
     Measurements measurements;  // recorded ones
-    std::shared_ptr<const LessonShelf> lessons;
+    std::shared_ptr<const LessonList> lessons;
     std::set<std::string> lessons_done;  // ids
     bool offer_lessons = false;          // until one is opened, or the offer is declined
     /// Without threads every piece of work is done inside tick(); tests and `render` use it so.

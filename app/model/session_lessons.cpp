@@ -16,7 +16,7 @@ void Session::State::operator()(const OpenLesson& command) {
 }
 
 void Session::State::operator()(const TurnLessonPage& command) {
-  show_scene(lessons.turn(command.direction));
+  show_scene(lessons.turn_page(command.direction));
 }
 
 void Session::State::operator()(const AnswerLesson& command) {

@@ -11,7 +11,7 @@
 #include <imgui_internal.h>
 
 #include "app/model/lesson.h"
-#include "app/model/lesson_shelf.h"
+#include "app/model/lesson_list.h"
 #include "app/ui/language.h"
 #include "app/ui/say.h"
 #include "app/views/chrome.h"
@@ -87,9 +87,9 @@ LayoutShares shown_shares(LayoutShares shares, const View& view, float height) {
 /// Returns every character of the current language and of its lessons, to bake the fonts.
 std::u32string language_characters(const View& view) {
   std::u32string out;
-  if (view.lesson.shelf != nullptr)
+  if (view.lesson.list != nullptr)
     for (const std::string_view id : {std::string_view("en"), std::string_view(view.workspace->language)})
-      if (const auto found = view.lesson.shelf->characters.find(id); found != view.lesson.shelf->characters.end())
+      if (const auto found = view.lesson.list->characters.find(id); found != view.lesson.list->characters.end())
         out += decode_utf8(found->second);
   if (const Language* language = language_in_use())
     for (const auto& [english, translated] : language->texts()) out += decode_utf8(translated);
@@ -334,7 +334,7 @@ void AppFrame::draw_look(const View& view, std::string_view panel, const Rect& f
 }
 
 void AppFrame::draw_offer(const View& view, Commands& commands) const {
-  const LessonInfo& first = view.lesson.shelf->lessons.front();
+  const LessonInfo& first = view.lesson.list->lessons.front();
   const LessonInfo::Text& text = first.text(view.workspace->language);
   const Rect& stage = layout_.stage;
   ImGui::SetNextWindowPos({stage.center().x, stage.max.y - theme_.gap}, ImGuiCond_Always, {0.5F, 1});

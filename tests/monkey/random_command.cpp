@@ -10,6 +10,7 @@
 #include <cxxabi.h>
 #include <fmt/format.h>
 
+#include "app/model/lesson_runs.h"
 #include "app/model/panel_ids.h"
 #include "app/model/studies.h"
 
@@ -186,6 +187,14 @@ struct Draw {
   ShowHelp operator()(Kind<ShowHelp>) const { return {random.chance(20)}; }
   SetLanguage operator()(Kind<SetLanguage>) const { return {random.pick<const char*>({"en", "en", "ko", "xx"})}; }
   OpenCase operator()(Kind<OpenCase>) const { return {gpu(), algorithm(), problem(), tile()}; }
+  OpenLesson operator()(Kind<OpenLesson>) const { return {random.pick<const char*>({"1", "1", "3", "99", ""}), random.below(3)}; }
+  TurnLessonPage operator()(Kind<TurnLessonPage>) const { return {coin() ? 1 : -1}; }
+  AnswerLesson operator()(Kind<AnswerLesson>) const {
+    LessonAnswer answer;
+    answer.given = coin();
+    answer.option = static_cast<int>(random.below(5)) - 1;
+    return {std::make_shared<const LessonAnswer>(answer)};
+  }
   RunValidation operator()(Kind<RunValidation>) const { return {coin()}; }
 };
 

@@ -167,14 +167,14 @@ void draw_head(const View& view, Commands& commands) {
   const Theme& theme = *view.theme;
   const LessonView& lesson = view.lesson;
   const ImVec2 at = ImGui::GetCursorScreenPos();
-  const float width = ImGui::GetContentRegionAvail().x, side = std::round(22 * theme.scale);
-  draw_text(ImGui::GetWindowDrawList(), theme.ui_small, {at, {at.x + width - side, at.y + side}}, theme.text_faint, lesson.lesson->title);
-  const Rect close = {{at.x + width - side, at.y}, {at.x + width, at.y + side}};
+  const float width = ImGui::GetContentRegionAvail().x, button = std::round(22 * theme.scale);
+  draw_text(ImGui::GetWindowDrawList(), theme.ui_small, {at, {at.x + width - button, at.y + button}}, theme.text_faint, lesson.lesson->title);
+  const Rect close = {{at.x + width - button, at.y}, {at.x + width, at.y + button}};
   if (hit_area("close", close)) commands.push(CloseLesson{});
   const bool hovered = ImGui::IsItemHovered();
   item_tooltip(theme, tr("Close the lesson"));
   draw_icon(ImGui::GetWindowDrawList(), Icon::close, close.center(), std::round(9 * theme.scale), hovered ? theme.text : theme.text_faint);
-  ImGui::Dummy({width, side});
+  ImGui::Dummy({width, button});
   draw_progress(theme, lesson);
   gap(theme, 2);
   ImGui::PushTextWrapPos(0);

@@ -54,6 +54,7 @@ struct OptionRow {
   std::string before, after;
   ImU32 fill = 0, border = 0, color = 0;
   bool ring = false, dot = false;  // a radio button
+  bool indented = false;           // as the rows with a mark are
   int mark = 0;                    // 1: right, -1: wrong
 };
 
@@ -65,7 +66,7 @@ Rect draw_option(const View& view, const OptionRow& row) {
   const float width = ImGui::GetContentRegionAvail().x, pad = std::round(8 * theme.scale), line = std::round(theme.ui->FontSize * 1.34F);
   float left = at.x + pad, right = at.x + width - pad;
   const float lead = std::round(20 * theme.scale);
-  if (row.ring || !row.before.empty() || row.mark != 0) left += lead;
+  if (row.ring || row.indented || !row.before.empty() || row.mark != 0) left += lead;
   const float swatch = std::round(9 * theme.scale);
   if (row.swatch) left += swatch + pad;
   if (!row.after.empty()) right -= text_width(theme.mono, row.after) + pad;
@@ -139,10 +140,9 @@ void draw_chosen(const View& view) {
     if (ask.kind == QuestionKind::point) row.swatch = tensor_named(view, plain_text(*row.text));
     if (figures != nullptr && static_cast<std::size_t>(i) < figures->values.size())
       row.after = figure_words(figures->values[static_cast<std::size_t>(i)], ask.unit);
-    row.ring = true;
     row.ring = figures == nullptr;
+    row.indented = true;
     row.mark = i == right ? 1 : own && right >= 0 ? -1 : 0;
-    if (row.mark == 0) row.before = " ";
     row.fill = i == right ? with_alpha(theme.good, 0.16F) : mix(theme.inset, theme.inset_border, 0.2F);
     row.border = own ? theme.accent : 0;
     row.color = i == right || own ? theme.text : theme.text_dim;
@@ -229,31 +229,31 @@ void draw_order(const View& view, QuestionDraft& draft, LessonKeys& keys) {
   }
   wrapped_text(theme.ui_small, theme.text_faint, tr("Drag the rows, or press Enter on one and move it with ↑ and ↓."));
   int from = -1, to = -1;  // exchanged after this frame's rows
-  for (int place = 0; place < count; ++place) {
+  for (int at_row = 0; at_row < count; ++at_row) {
     OptionRow row;
-    row.text = &ask.options[static_cast<std::size_t>(draft.order[static_cast<std::size_t>(place)])];
-    row.before = fmt::format("{}", place + 1);
-    const bool held = draft.held == place;
+    row.text = &ask.options[static_cast<std::size_t>(draft.order[static_cast<std::size_t>(at_row)])];
+    row.before = fmt::format("{}", at_row + 1);
+    const bool held = draft.held == at_row;
     row.fill = held ? theme.accent_soft : mix(theme.inset, theme.inset_border, 0.2F);
     row.border = held ? theme.accent : 0;
-    ImGui::PushID(draft.order[static_cast<std::size_t>(place)]);
+    ImGui::PushID(draft.order[static_cast<std::size_t>(at_row)]);
     const ImVec2 at = ImGui::GetCursorScreenPos();
     const Rect rect = draw_option(view, row);
     ImGui::SetCursorScreenPos(at);
     ImGui::InvisibleButton("row", {rect.width(), rect.height()});
     const float y = ImGui::GetIO().MousePos.y;
     if (ImGui::IsItemActive() && (y < rect.min.y || y > rect.max.y)) {
-      from = place;
-      to = y < rect.min.y ? place - 1 : place + 1;
+      from = at_row;
+      to = y < rect.min.y ? at_row - 1 : at_row + 1;
     }
     ImGui::PopID();
     keys.item(rect);
     if (held && !keys.here()) draft.held = -1;  // Tab went on
-    if (keys.entered()) draft.held = held ? -1 : place;
+    if (keys.entered()) draft.held = held ? -1 : at_row;
     if (held && keys.here()) {
       keys.take_arrows();
-      if (keys.pressed(ImGuiKey_DownArrow)) from = place, to = place + 1;
-      if (keys.pressed(ImGuiKey_UpArrow)) from = place, to = place - 1;
+      if (keys.pressed(ImGuiKey_DownArrow)) from = at_row, to = at_row + 1;
+      if (keys.pressed(ImGuiKey_UpArrow)) from = at_row, to = at_row - 1;
     }
     gap(theme, 1);
   }
@@ -271,18 +271,17 @@ void draw_ordered(const View& view) {
   const LessonAnswer& answer = *view.lesson.answer;
   std::vector<int> order = answer.order;
   if (figures != nullptr) order = right_order(*figures);
-  for (std::size_t place = 0; place < order.size(); ++place) {
-    const int option = order[place];
+  for (std::size_t at_row = 0; at_row < order.size(); ++at_row) {
+    const int option = order[at_row];
     const auto own = std::find(answer.order.begin(), answer.order.end(), option) - answer.order.begin();
     OptionRow row;
     row.text = &ask.options[static_cast<std::size_t>(option)];
     row.fill = mix(theme.inset, theme.inset_border, 0.2F);
-    row.before = " ";
+    row.indented = true;
     if (figures != nullptr) {
       row.after = figure_words(figures->values[static_cast<std::size_t>(option)], ask.unit);
       if (answer.given) {
-        row.before.clear();
-        row.mark = own == static_cast<std::ptrdiff_t>(place) ? 1 : -1;
+        row.mark = own == static_cast<std::ptrdiff_t>(at_row) ? 1 : -1;
       }
       if (row.mark > 0) row.fill = with_alpha(theme.good, 0.16F);
     }
@@ -290,7 +289,7 @@ void draw_ordered(const View& view) {
     const Rect rect = draw_option(view, row);
     ImGui::SetCursorScreenPos(at);
     ImGui::Dummy({rect.width(), rect.height()});
-    if (answer.given) item_tooltip(theme, say(tr("Your place: {}"), own + 1));
+    if (answer.given) item_tooltip(theme, say(tr("Your position: {}"), own + 1));
     gap(theme, 1);
   }
 }

@@ -15,7 +15,7 @@ struct QuestionDraft {
   int option = -1;
   std::string typed;
   std::vector<int> order;
-  int held = -1;  // the place whose option is moved
+  int held = -1;  // the row whose option is moved
   std::vector<double> drawn;
   int handle = 0;        // the point that the keys move
   bool touched = false;  // some point was moved

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "app/model/lesson.h"
-#include "app/model/lesson_shelf.h"
+#include "app/model/lesson_list.h"
 #include "app/model/playhead.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
@@ -272,9 +272,9 @@ void draw_lesson_menu(const View& view, Commands& commands) {
     return fmt::format("{}   {}", info.number, info.text(view.workspace->language).title);
   };
   const auto minutes = [&](const LessonInfo& info) { return say(tr("{} min"), info.text(view.workspace->language).minutes); };
-  for (const LessonInfo& info : lesson.shelf->lessons)
+  for (const LessonInfo& info : lesson.list->lessons)
     widest = std::max(widest, text_width(theme.ui, row_text(info)) + text_width(theme.ui, minutes(info)) + 52 * theme.scale);
-  for (const LessonInfo& info : lesson.shelf->lessons) {
+  for (const LessonInfo& info : lesson.list->lessons) {
     const bool open = lesson.lesson != nullptr && lesson.lesson->id == info.id;
     if (ImGui::Selectable(fmt::format("{}##{}", row_text(info), info.id).c_str(), open, 0, {widest, 0})) {
       commands.push(OpenLesson{info.id, 0});
@@ -296,7 +296,7 @@ void draw_lesson_menu(const View& view, Commands& commands) {
 }
 
 void draw_how(Bar& bar, const View& view, Commands& commands, std::span<const std::string> languages) {
-  if (view.lesson.shelf != nullptr && bar.popover(lessons_label(), "lessons", tr("Ten-minute lessons, each with questions"), {})) {
+  if (view.lesson.list != nullptr && bar.popover(lessons_label(), "lessons", tr("Ten-minute lessons, each with questions"), {})) {
     draw_lesson_menu(view, commands);
     ImGui::EndPopup();
   }
@@ -355,7 +355,7 @@ void draw_top_bar(const Rect& rect, const View& view, Commands& commands, std::s
   float right = 3 * (std::round(28 * theme.scale) + std::round(6 * theme.scale)) + std::round(8 * theme.scale);
   if (languages.size() > 1) right += text_width(theme.ui_bold, tr("EN")) + std::round(28 * theme.scale);
 
-  if (view.lesson.shelf != nullptr) right += text_width(theme.ui_bold, lessons_label()) + std::round(28 * theme.scale);
+  if (view.lesson.list != nullptr) right += text_width(theme.ui_bold, lessons_label()) + std::round(28 * theme.scale);
 
   if (!view.workspace->message) panel_state<ReadMessage>("read message").sentence.clear();
 

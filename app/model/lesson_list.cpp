@@ -1,5 +1,5 @@
 // Finds the lessons among the assets.
-#include "app/model/lesson_shelf.h"
+#include "app/model/lesson_list.h"
 
 #include <algorithm>
 #include <charconv>
@@ -7,10 +7,9 @@
 #include <set>
 #include <system_error>
 
-#include <fmt/format.h>
-
 #include "app/platform/asset_files.h"
 #include "app/platform/files.h"
+#include "sim/core/refuse.h"
 #include "sim/core/text.h"
 
 namespace tilescope {
@@ -63,7 +62,7 @@ const LessonInfo::Text& LessonInfo::text(std::string_view language) const {
   return languages.begin()->second;
 }
 
-const LessonInfo* LessonShelf::find(std::string_view id) const {
+const LessonInfo* LessonList::find(std::string_view id) const {
   const bool numbered = !id.empty() && id.find_first_not_of("0123456789") == std::string_view::npos;
   for (const LessonInfo& lesson : lessons) {
     const std::size_t dash = lesson.id.find('-');
@@ -74,8 +73,8 @@ const LessonInfo* LessonShelf::find(std::string_view id) const {
   return nullptr;
 }
 
-LessonShelf load_lesson_shelf() {
-  LessonShelf shelf;
+LessonList load_lesson_list() {
+  LessonList list;
   std::map<std::string, std::set<std::string>> characters;
   for (const fs::path& path : lesson_files()) {
     const auto [id, language] = id_and_language(path);
@@ -83,32 +82,32 @@ LessonShelf load_lesson_shelf() {
     const Result<std::string> text = read_text_file(path, largest_lesson_bytes);
     const Result<LessonHead> head = text ? parse_lesson_head(*text, path.native()) : text.error();
     if (!head) {
-      if (shelf.problem.empty()) shelf.problem = head.error().sentence;
+      if (list.problem.empty()) list.problem = head.error().sentence;
       continue;
     }
-    if (shelf.lessons.empty() || shelf.lessons.back().id != id) {
-      LessonInfo& lesson = shelf.lessons.emplace_back();
+    if (list.lessons.empty() || list.lessons.back().id != id) {
+      LessonInfo& lesson = list.lessons.emplace_back();
       lesson.id = id;
       lesson.number = number_of(id);
     }
-    shelf.lessons.back().languages.emplace(language, LessonInfo::Text{path.native(), head->title, head->minutes});
+    list.lessons.back().languages.emplace(language, LessonInfo::Text{path.native(), head->title, head->minutes});
     add_characters(*text, characters[language]);
   }
   for (const auto& [language, found] : characters)
-    for (const std::string& character : found) shelf.characters[language] += character;
-  return shelf;
+    for (const std::string& character : found) list.characters[language] += character;
+  return list;
 }
 
-Result<std::shared_ptr<const Lesson>> load_lesson(const LessonShelf& shelf, std::string_view id_or_path, std::string_view language) {
+Result<std::shared_ptr<const Lesson>> load_lesson(const LessonList& list, std::string_view id_or_path, std::string_view language) {
   fs::path path(id_or_path);
   std::string id = id_and_language(path).first;
   if (!id_or_path.ends_with(".md")) {
-    const LessonInfo* info = shelf.find(id_or_path);
+    const LessonInfo* info = list.find(id_or_path);
     if (info == nullptr) {
-      if (shelf.lessons.empty()) return Error{"no lesson was found: set TILESCOPE_ASSETS to the folder of GPU specs and lessons"};
+      if (list.lessons.empty()) return refuse("no lesson was found: set TILESCOPE_ASSETS to the folder of GPU specs and lessons");
       std::vector<std::string_view> names;
-      for (const LessonInfo& lesson : shelf.lessons) names.push_back(lesson.id);
-      return Error{fmt::format("there is no lesson '{}': {}", printable(id_or_path), name_hint(id_or_path, names))};
+      for (const LessonInfo& lesson : list.lessons) names.push_back(lesson.id);
+      return refuse("there is no lesson '{}': {}", printable(id_or_path), name_hint(id_or_path, names));
     }
     path = info->text(language).path;
     id = info->id;

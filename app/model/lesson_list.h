@@ -1,4 +1,4 @@
-// LessonShelf: the lessons that come with the program, by number, in each language.
+// LessonList: the lessons that come with the program, by number, in each language.
 #pragma once
 
 #include <map>
@@ -24,7 +24,7 @@ struct LessonInfo {
   const Text& text(std::string_view language) const;
 };
 
-struct LessonShelf {
+struct LessonList {
   std::vector<LessonInfo> lessons;  // by id
   std::string problem;              // the first file that could not be read, as a sentence; empty if none
   std::map<std::string, std::string, std::less<>> characters;  // by language: every character beyond ASCII, for the fonts
@@ -33,10 +33,10 @@ struct LessonShelf {
 };
 
 /// Reads the heads of assets/lessons/*.md.
-LessonShelf load_lesson_shelf();
+LessonList load_lesson_list();
 
 /// Loads a lesson by id ("01-why-memory"), number ("1") or path (ends in .md), in a language where it has it.
 /// Errors  no such lesson (with the nearest); those of read_text_file() and parse_lesson().
-Result<std::shared_ptr<const Lesson>> load_lesson(const LessonShelf& shelf, std::string_view id_or_path, std::string_view language);
+Result<std::shared_ptr<const Lesson>> load_lesson(const LessonList& list, std::string_view id_or_path, std::string_view language);
 
 }  // namespace tilescope
