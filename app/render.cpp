@@ -8,8 +8,8 @@
 
 #include "app/model/assets.h"
 #include "app/model/lesson.h"
-#include "app/model/lesson_runs.h"
 #include "app/model/lesson_list.h"
+#include "app/model/lesson_runs.h"
 #include "app/platform/headless_context.h"
 #include "app/platform/png.h"
 #include "app/platform/quiet_libraries.h"

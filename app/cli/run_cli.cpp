@@ -103,7 +103,8 @@ Result<int> open_window(const CommandLine& line, const Screens& screens) {
   options.inputs = std::move(request->inputs);
   options.lesson = line.lesson;
   if (!line.lesson.empty())
-    if (const auto lesson = load_lesson(load_lesson_list(), line.lesson, line.language.value_or("en")); !lesson) return lesson.error();
+    if (const auto lesson = load_lesson(load_lesson_list(), line.lesson, line.language.value_or("en")); !lesson)
+      return lesson.error();
   return screens.open_window(options);
 }
 

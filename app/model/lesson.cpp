@@ -184,7 +184,9 @@ class Block {
   std::optional<Error> error_;
 };
 
-std::string_view key_of(std::string_view pair) { return pair.substr(0, pair.find('=')); }
+std::string_view key_of(std::string_view pair) {
+  return pair.substr(0, pair.find('='));
+}
 
 class Reader {
  public:
@@ -230,11 +232,12 @@ class Reader {
   Error no_head() const { return fail(1, "a lesson begins with a block ```lesson that has title, minutes and goal"); }
 
   Status check_places(const MarkdownText& text) const {
-    if (text.fences.empty() || text.fences.front().info != "lesson")
-      return no_head();
-    if (!text.before.empty()) return fail(text.before.front().line, "this stands before the first page: begin a page with ## Heading");
+    if (text.fences.empty() || text.fences.front().info != "lesson") return no_head();
+    if (!text.before.empty())
+      return fail(text.before.front().line, "this stands before the first page: begin a page with ## Heading");
     if (text.pages.empty()) return fail(1, "the lesson has no page: begin one with ## Heading");
-    if (text.pages.size() > most_pages) return fail(text.pages.back().line, fmt::format("a lesson has at most {} pages", most_pages));
+    if (text.pages.size() > most_pages)
+      return fail(text.pages.back().line, fmt::format("a lesson has at most {} pages", most_pages));
     for (const Fence& fence : text.fences) {
       const bool head = fence.info == "lesson";
       if (head && &fence != &text.fences.front()) return fail(fence.line, "there is a second block lesson: remove it");
@@ -265,8 +268,8 @@ class Reader {
     // A newer version is said before its unknown keys.
     const auto version = static_cast<std::int64_t>(block.number("version", 1, 1, 1e9));
     if (version > newest_version)
-      return block.fail_key("version", fmt::format("the lesson is of version {}, and this program reads version {}: update it", version,
-                                                   newest_version));
+      return block.fail_key("version", fmt::format("the lesson is of version {}, and this program reads version {}: update it",
+                                                   version, newest_version));
     constexpr std::array<std::string_view, 4> keys = {"title", "minutes", "goal", "version"};
     block.allow(keys);
     lesson_.title = block.text("title");
@@ -325,13 +328,16 @@ class Reader {
     const std::string kind = block.text("kind");
     if (block.error()) return;
     const auto known = place_of(question_names, kind);
-    if (!known) return block.fail_key("kind", fmt::format("there is no question '{}': {}", printable(kind), name_hint(kind, question_names)));
+    if (!known)
+      return block.fail_key("kind", fmt::format("there is no question '{}': {}", printable(kind), name_hint(kind, question_names)));
     ask.kind = static_cast<QuestionKind>(*known);
     ask.question = block.prose("question");
     if (block.has("unit")) {
       const std::string name = block.text("unit");
-      if (const auto unit = figure_unit_from(name)) ask.unit = *unit;
-      else block.fail_key("unit", fmt::format("there is no unit '{}': {}", printable(name), figure_unit_hint(name)));
+      if (const auto unit = figure_unit_from(name))
+        ask.unit = *unit;
+      else
+        block.fail_key("unit", fmt::format("there is no unit '{}': {}", printable(name), figure_unit_hint(name)));
     }
     switch (ask.kind) {
       case QuestionKind::number:
@@ -366,9 +372,11 @@ class Reader {
       ask.answer = expression(block, "answer");
       return;
     }
-    for (std::string& value : block.texts("values", most_options)) ask.values.push_back({std::move(value), block.line_of("values")});
+    for (std::string& value : block.texts("values", most_options))
+      ask.values.push_back({std::move(value), block.line_of("values")});
     if (ask.values.size() != options.size())
-      block.fail_key("values", fmt::format("there are {} options and {} values: give one value an option", options.size(), ask.values.size()));
+      block.fail_key(
+          "values", fmt::format("there are {} options and {} values: give one value an option", options.size(), ask.values.size()));
     if (ask.kind == QuestionKind::order) return;
     const std::string pick = block.text("pick");
     ask.smallest = pick == "smallest";
@@ -495,7 +503,8 @@ class Reader {
       if (scene == nullptr) return fail(page.line, "the first page has no scene: add a block ```scene with a link");
       if (page.title.empty()) return fail(page.line, "the page has no title: write ## Heading");
       if (page.ask && !page.reveal) return fail(page.ask->line, "the question has no reveal: add a block ```reveal");
-      if (page.reveal && !page.ask) return fail(page.line, "the page has a reveal and no question: add a block ```ask, or use prose");
+      if (page.reveal && !page.ask)
+        return fail(page.line, "the page has a reveal and no question: add a block ```ask, or use prose");
       if (const Status known = check_expressions(page, *scene); !known) return known;
       if (page.ask && page.ask->kind == QuestionKind::draw)
         if (const Status made = make_points(*page.ask, *scene); !made) return made;

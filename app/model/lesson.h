@@ -57,9 +57,9 @@ struct LessonQuestion {
   LessonExpression answer;               // of number; of choice: the option's place, 1 first
   double tolerance = 0.1;                // relative
   FigureUnit unit = FigureUnit::number;
-  std::string x_key;                     // of draw: what varies from point to point
+  std::string x_key;  // of draw: what varies from point to point
   std::vector<double> xs;
-  std::vector<WindowState> points;       // one an x
+  std::vector<WindowState> points;  // one an x
   std::vector<std::vector<LessonVariant>> point_others;
   LessonExpression curve;
   int line = 0;

@@ -21,9 +21,28 @@ constexpr std::array languages = {std::string_view("en"), std::string_view("ko")
 /// The best two options differ by more than this, else the question has no answer.
 constexpr double least_difference = 0.01;
 /// Names with digits that are no numbers, besides those of GPUs and programs.
-constexpr auto names_with_digits = std::to_array<std::string_view>(
-    {"L1", "L2", "L3", "HBM2", "HBM3", "fp16", "bf16", "fp32", "fp64", "float32", "float64", "FlashAttention-1", "FlashAttention-2",
-     "FlashAttention-3", "FlashAttention1", "FlashAttention2", "H100", "H200", "A100", "4090", "RTX4090", "log2"});
+constexpr auto names_with_digits = std::to_array<std::string_view>({"L1",
+                                                                    "L2",
+                                                                    "L3",
+                                                                    "HBM2",
+                                                                    "HBM3",
+                                                                    "fp16",
+                                                                    "bf16",
+                                                                    "fp32",
+                                                                    "fp64",
+                                                                    "float32",
+                                                                    "float64",
+                                                                    "FlashAttention-1",
+                                                                    "FlashAttention-2",
+                                                                    "FlashAttention-3",
+                                                                    "FlashAttention1",
+                                                                    "FlashAttention2",
+                                                                    "H100",
+                                                                    "H200",
+                                                                    "A100",
+                                                                    "4090",
+                                                                    "RTX4090",
+                                                                    "log2"});
 
 class Findings {
  public:
@@ -87,7 +106,8 @@ std::vector<std::string> shape_of(const LessonPage& page) {
   std::vector<std::string> out;
   const auto figures = [&](std::string_view where, const Prose& prose) {
     std::vector<std::string> all;
-    for (const FigureText* figure : figures_of(prose)) all.push_back(fmt::format("{} : {}", figure->expression, to_string(figure->unit)));
+    for (const FigureText* figure : figures_of(prose))
+      all.push_back(fmt::format("{} : {}", figure->expression, to_string(figure->unit)));
     std::sort(all.begin(), all.end());  // another language has another order of words
     for (const std::string& each : all) out.push_back(fmt::format("figure of {}: {}", where, each));
   };
@@ -131,7 +151,8 @@ void check_options(const LessonQuestion& ask, const PageFigures& figures, Findin
   const auto options = static_cast<double>(ask.options.size());
   if (ask.kind == QuestionKind::choice && ask.values.empty()) {
     if (figures.answer < 1 || figures.answer > options || figures.answer != std::floor(figures.answer))
-      findings.add(ask.answer.line, fmt::format("the answer is {:g}: it must be the place of an option, 1 to {}", figures.answer, options));
+      findings.add(ask.answer.line,
+                   fmt::format("the answer is {:g}: it must be the place of an option, 1 to {}", figures.answer, options));
     return;
   }
   if (figures.values.size() < 2) return;
@@ -168,17 +189,19 @@ void check_task(const Lesson& lesson, std::size_t page, StateRuns& runs, const M
 std::vector<std::string> check_same_structure(const Lesson& a, const Lesson& b) {
   Findings findings(b);
   if (a.pages.size() != b.pages.size()) {
-    findings.add(b.pages.back().line, fmt::format("{} pages, but {} has {}", b.pages.size(), printable(a.origin, 200), a.pages.size()));
+    findings.add(b.pages.back().line,
+                 fmt::format("{} pages, but {} has {}", b.pages.size(), printable(a.origin, 200), a.pages.size()));
     return findings.out;
   }
-  if (a.minutes != b.minutes) findings.add(1, fmt::format("{} minutes, but {} in {}", b.minutes, a.minutes, printable(a.origin, 200)));
+  if (a.minutes != b.minutes)
+    findings.add(1, fmt::format("{} minutes, but {} in {}", b.minutes, a.minutes, printable(a.origin, 200)));
   for (std::size_t i = 0; i < a.pages.size(); ++i) {
     const std::vector<std::string> one = shape_of(a.pages[i]), other = shape_of(b.pages[i]);
     const auto [at_a, at_b] = std::mismatch(one.begin(), one.end(), other.begin(), other.end());
     if (at_a == one.end() && at_b == other.end()) continue;
-    findings.add(b.pages[i].line,
-                 fmt::format("page {} differs from {}: here '{}', there '{}'", i + 1, printable(a.origin, 200),
-                             at_b == other.end() ? "nothing" : printable(*at_b, 200), at_a == one.end() ? "nothing" : printable(*at_a, 200)));
+    findings.add(b.pages[i].line, fmt::format("page {} differs from {}: here '{}', there '{}'", i + 1, printable(a.origin, 200),
+                                              at_b == other.end() ? "nothing" : printable(*at_b, 200),
+                                              at_a == one.end() ? "nothing" : printable(*at_a, 200)));
   }
   return findings.out;
 }

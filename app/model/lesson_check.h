@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "app/model/lesson_runs.h"
 #include "app/model/lesson_list.h"
+#include "app/model/lesson_runs.h"
 
 namespace tilescope {
 

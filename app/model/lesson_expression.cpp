@@ -31,8 +31,10 @@ class Names {
     order.emplace_back(name);
     double value = std::numeric_limits<double>::quiet_NaN();
     if (lookup_ && !error) {
-      if (const Result<double> found = lookup_(name)) value = *found;
-      else error = found.error();
+      if (const Result<double> found = lookup_(name))
+        value = *found;
+      else
+        error = found.error();
     } else if (!lookup_) {
       value = 1;
     }

@@ -29,14 +29,18 @@ struct Figure {
   double (*of)(const Simulation&) = nullptr;  // null where the part or the step decides
 };
 
-double bytes_on(const Simulation& run, Link link) { return static_cast<double>(run.ledger.total(link).value); }
+double bytes_on(const Simulation& run, Link link) {
+  return static_cast<double>(run.ledger.total(link).value);
+}
 
 const LaunchResult& longest(const Simulation& run) {
   return *std::max_element(run.launches.begin(), run.launches.end(),
                            [](const LaunchResult& a, const LaunchResult& b) { return a.cycles < b.cycles; });
 }
 
-double hbm_bytes(const Simulation& run) { return bytes_on(run, Link::hbm_read) + bytes_on(run, Link::hbm_write); }
+double hbm_bytes(const Simulation& run) {
+  return bytes_on(run, Link::hbm_read) + bytes_on(run, Link::hbm_write);
+}
 
 double ridge_of(const Simulation& run) {
   for (const RooflineCeiling& ceiling : roofline_of(run.request.gpu, 0).ceilings)
@@ -87,8 +91,8 @@ constexpr std::array figures = {
 };
 
 constexpr std::array<std::string_view, 7> unit_names = {"tensor", "exp", "fp32", "l2", "hbm", "smem", "latency"};  // by Bound
-constexpr std::array<std::string_view, 13> cause_names = {"none", "program_order", "data", "buffer", "tensor",     "exp",   "fp32",
-                                                          "smem", "l2",            "hbm",  "barrier", "block_slot", "launch"};
+constexpr std::array<std::string_view, 13> cause_names = {
+    "none", "program_order", "data", "buffer", "tensor", "exp", "fp32", "smem", "l2", "hbm", "barrier", "block_slot", "launch"};
 constexpr std::array<std::string_view, 3> tile_names = {"empty", "partial", "full"};  // by TileVisibility
 constexpr std::array<std::string_view, 5> row_names = {"m", "m_old", "l", "l_old", "alpha"};
 constexpr std::array<std::string_view, 3> row_lists = {"S", "P", "O"};
@@ -213,7 +217,8 @@ Result<double> traffic_value(const Simulation& run, const Name& name) {
     if (place_of(known_tensors, name.part)) return 0.0;
     std::vector<std::string_view> names;
     for (const Tensor t : tensors) names.push_back(to_string(t));
-    return Error{fmt::format("{} has no tensor '{}': {}", run.request.algorithm, printable(name.part), name_hint(name.part, names))};
+    return Error{
+        fmt::format("{} has no tensor '{}': {}", run.request.algorithm, printable(name.part), name_hint(name.part, names))};
   }
   for (const Link link : links) bytes += static_cast<double>(run.ledger.total(*tensor, link).value);
   return bytes;
@@ -230,7 +235,8 @@ double waited(const FigureRun& run, std::size_t cause) {
 Result<double> tiles_value(const Simulation& run, std::size_t kind) {
   const AttentionProblem& problem = run.request.problem;
   const TileShape tile = run.program->tile();
-  const double all = count(problem.query_planes() * ceil_div(problem.seq_q, tile.block_q) * ceil_div(problem.seq_kv, tile.block_kv));
+  const double all =
+      count(problem.query_planes() * ceil_div(problem.seq_q, tile.block_q) * ceil_div(problem.seq_kv, tile.block_kv));
   const std::shared_ptr<const Mask> mask = mask_of(problem);
   if (mask == nullptr) return kind == static_cast<std::size_t>(TileVisibility::full) ? all : 0.0;
   const BlockMask blocks = block_mask_of(*mask, problem, tile);

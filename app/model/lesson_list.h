@@ -16,8 +16,8 @@ struct LessonInfo {
     std::string path, title;
     int minutes = 0;
   };
-  std::string id;                                       // "01-why-memory"
-  int number = 0;                                       // 1
+  std::string id;                                      // "01-why-memory"
+  int number = 0;                                      // 1
   std::map<std::string, Text, std::less<>> languages;  // by id: "en"
 
   /// In a language, else in English, else in the first there is.

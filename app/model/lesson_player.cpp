@@ -18,7 +18,9 @@ struct ChangedSetting {
   std::string operator()(const SetAlgorithm&) const { return "algorithm"; }
   std::string operator()(const SetGpu&) const { return "gpu"; }
   std::string operator()(const SetSpecValue& command) const { return command.assignment.substr(0, command.assignment.find('=')); }
-  std::string operator()(const ResetSpecValue& command) const { return command.key.empty() ? "every value of the GPU" : command.key; }
+  std::string operator()(const ResetSpecValue& command) const {
+    return command.key.empty() ? "every value of the GPU" : command.key;
+  }
   std::string operator()(const SetProblem& command) const { return command.control; }
   std::string operator()(const SetTile& command) const { return command.control; }
   std::string operator()(const SetBlocksPerSm&) const { return "blocks_per_sm"; }
@@ -73,8 +75,7 @@ Result<std::shared_ptr<const WindowState>> LessonPlayer::open(const std::string&
   const LessonList none;
   auto loaded = load_lesson(list_ != nullptr ? *list_ : none, id, from_.workspace.language);
   if (!loaded) return loaded.error();
-  if (page >= (*loaded)->pages.size())
-    return refuse("there is no page {}: the lesson has {}", page + 1, (*loaded)->pages.size());
+  if (page >= (*loaded)->pages.size()) return refuse("there is no page {}: the lesson has {}", page + 1, (*loaded)->pages.size());
   lesson_ = std::move(*loaded);
   path_ = id;
   offered_ = false;
@@ -213,22 +214,22 @@ void LessonPlayer::ask_figures() {
   // The runs of the page before are freed by the job, for that takes longer than a frame may.
   auto old = std::exchange(runs_, std::make_shared<StateRuns>(load_gpu_));
   runs_->know(from_.requested.good_request, from_.playback.chosen().simulation);
-  from_.worker.submit(
-      Queue::background, slots::lesson, WorkKind::lesson,
-      [this, shown = shown_, lesson = lesson_, page = page_, runs = runs_, freed = std::make_shared<std::shared_ptr<StateRuns>>(std::move(old)),
-       measured = *from_.measured.view().known](const Progress& progress) -> Worker::Deliver {
-        freed->reset();
-        auto made = page_figures(*lesson, page, *runs, measured, progress);
-        if (!made && made.error().kind == Error::Kind::cancelled) return {};
-        std::shared_ptr<const PageFigures> figures;
-        if (made) figures = std::make_shared<const PageFigures>(std::move(*made));
-        return [this, shown, figures, error = made ? std::nullopt : std::optional(made.error())] {
-          if (shown != shown_) return;
-          under_way_ = false;
-          figures_ = figures;
-          problem_ = error;
-        };
-      });
+  from_.worker.submit(Queue::background, slots::lesson, WorkKind::lesson,
+                      [this, shown = shown_, lesson = lesson_, page = page_, runs = runs_,
+                       freed = std::make_shared<std::shared_ptr<StateRuns>>(std::move(old)),
+                       measured = *from_.measured.view().known](const Progress& progress) -> Worker::Deliver {
+                        freed->reset();
+                        auto made = page_figures(*lesson, page, *runs, measured, progress);
+                        if (!made && made.error().kind == Error::Kind::cancelled) return {};
+                        std::shared_ptr<const PageFigures> figures;
+                        if (made) figures = std::make_shared<const PageFigures>(std::move(*made));
+                        return [this, shown, figures, error = made ? std::nullopt : std::optional(made.error())] {
+                          if (shown != shown_) return;
+                          under_way_ = false;
+                          figures_ = figures;
+                          problem_ = error;
+                        };
+                      });
 }
 
 /// After every simulation, once the question is answered.
@@ -242,24 +243,23 @@ void LessonPlayer::ask_task() {
   live.focus_sm = chosen.focus_sm;
   live.step = chosen.step;
   live.row = from_.workspace.row;
-  from_.worker.submit(
-      Queue::background, slots::lesson_task, WorkKind::lesson,
-      [this, shown = shown_, lesson = lesson_, page = page_, runs = runs_, live,
-       measured = *from_.measured.view().known](const Progress& progress) -> Worker::Deliver {
-        auto made = task_figures(*lesson, page, live, *runs, measured, progress);
-        if (!made && made.error().kind == Error::Kind::cancelled) return {};
-        return [this, shown, page, live, made] {
-          if (shown != shown_) return;
-          task_under_way_ = false;
-          task_of_ = live.simulation;
-          if (!made) {
-            problem_ = made.error();
-            return;
-          }
-          task_ = *made;
-          if (made->reached) reached_.insert_or_assign(page, *made);
-        };
-      });
+  from_.worker.submit(Queue::background, slots::lesson_task, WorkKind::lesson,
+                      [this, shown = shown_, lesson = lesson_, page = page_, runs = runs_, live,
+                       measured = *from_.measured.view().known](const Progress& progress) -> Worker::Deliver {
+                        auto made = task_figures(*lesson, page, live, *runs, measured, progress);
+                        if (!made && made.error().kind == Error::Kind::cancelled) return {};
+                        return [this, shown, page, live, made] {
+                          if (shown != shown_) return;
+                          task_under_way_ = false;
+                          task_of_ = live.simulation;
+                          if (!made) {
+                            problem_ = made.error();
+                            return;
+                          }
+                          task_ = *made;
+                          if (made->reached) reached_.insert_or_assign(page, *made);
+                        };
+                      });
 }
 
 }  // namespace tilescope

@@ -13,8 +13,8 @@
 #include <string>
 
 #include "app/model/commands.h"
-#include "app/model/lesson_runs.h"
 #include "app/model/lesson_list.h"
+#include "app/model/lesson_runs.h"
 #include "app/model/lesson_view.h"
 #include "app/model/measured.h"
 #include "app/model/playback.h"

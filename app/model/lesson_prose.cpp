@@ -19,11 +19,16 @@ struct UnitName {
   std::string_view name;
 };
 constexpr std::array unit_names = {
-    UnitName{FigureUnit::number, "number"},       UnitName{FigureUnit::bytes, "bytes"},
-    UnitName{FigureUnit::exact_bytes, "exact_bytes"}, UnitName{FigureUnit::capacity, "capacity"},
-    UnitName{FigureUnit::bandwidth, "bandwidth"}, UnitName{FigureUnit::cycles, "cycles"},
-    UnitName{FigureUnit::us, "us"},               UnitName{FigureUnit::flops, "flops"},
-    UnitName{FigureUnit::times, "times"},         UnitName{FigureUnit::percent, "percent"},
+    UnitName{FigureUnit::number, "number"},
+    UnitName{FigureUnit::bytes, "bytes"},
+    UnitName{FigureUnit::exact_bytes, "exact_bytes"},
+    UnitName{FigureUnit::capacity, "capacity"},
+    UnitName{FigureUnit::bandwidth, "bandwidth"},
+    UnitName{FigureUnit::cycles, "cycles"},
+    UnitName{FigureUnit::us, "us"},
+    UnitName{FigureUnit::flops, "flops"},
+    UnitName{FigureUnit::times, "times"},
+    UnitName{FigureUnit::percent, "percent"},
 };
 
 // The characters of the private use area stand for the figures of a text: U+E000 for the first one.
@@ -56,7 +61,11 @@ std::string_view trimmed(std::string_view text) {
 /// Bytes of a whole UTF-8 character at the front; 0 where there is none.
 std::size_t whole_character(std::string_view text) {
   const auto first = static_cast<unsigned char>(text.front());
-  const std::size_t count = first < 0x80 ? 1 : first >= 0xC2 && first < 0xE0 ? 2 : (first & 0xF0U) == 0xE0 ? 3 : first >= 0xF0 && first < 0xF5 ? 4 : 0;
+  const std::size_t count = first < 0x80                    ? 1
+                            : first >= 0xC2 && first < 0xE0 ? 2
+                            : (first & 0xF0U) == 0xE0       ? 3
+                            : first >= 0xF0 && first < 0xF5 ? 4
+                                                            : 0;
   if (count == 0 || text.size() < count) return 0;
   for (std::size_t i = 1; i < count; ++i)
     if ((static_cast<unsigned char>(text[i]) & 0xC0U) != 0x80U) return 0;
@@ -73,8 +82,10 @@ struct Marked {
     std::string out;
     for (std::size_t at = 0; at < part.size();) {
       const auto figure = mark_at(part, at);
-      if (figure && *figure < sources.size()) out += sources[*figure];
-      else out += part[at];
+      if (figure && *figure < sources.size())
+        out += sources[*figure];
+      else
+        out += part[at];
       at += figure ? mark_bytes : 1;
     }
     return out;
@@ -109,7 +120,8 @@ class Marker {
 
   Status take_figure() {
     const std::size_t end = std::min(text_.find('}', at_), text_.find('\n', at_));
-    if (end == std::string_view::npos || text_[end] != '}') return fail("a figure has no }: write {= expression : unit} on one line");
+    if (end == std::string_view::npos || text_[end] != '}')
+      return fail("a figure has no }: write {= expression : unit} on one line");
     const std::string_view inside = text_.substr(at_ + 2, end - at_ - 2);
     FigureText figure;
     figure.line = line_;
@@ -153,8 +165,12 @@ class Walker {
   Result<MarkdownText> walk() {
     MD_PARSER parser{};
     parser.flags = MD_FLAG_NOHTML | MD_FLAG_NOINDENTEDCODEBLOCKS | MD_FLAG_TABLES;
-    parser.enter_block = [](MD_BLOCKTYPE type, void* detail, void* self) { return static_cast<Walker*>(self)->enter(type, detail); };
-    parser.leave_block = [](MD_BLOCKTYPE type, void* detail, void* self) { return static_cast<Walker*>(self)->leave(type, detail); };
+    parser.enter_block = [](MD_BLOCKTYPE type, void* detail, void* self) {
+      return static_cast<Walker*>(self)->enter(type, detail);
+    };
+    parser.leave_block = [](MD_BLOCKTYPE type, void* detail, void* self) {
+      return static_cast<Walker*>(self)->leave(type, detail);
+    };
     parser.enter_span = [](MD_SPANTYPE type, void*, void* self) { return static_cast<Walker*>(self)->span(type, 1); };
     parser.leave_span = [](MD_SPANTYPE type, void*, void* self) { return static_cast<Walker*>(self)->span(type, -1); };
     parser.text = [](MD_TEXTTYPE type, const MD_CHAR* text, MD_SIZE size, void* self) {

@@ -14,18 +14,7 @@
 namespace tilescope {
 
 /// How a figure is written: with its unit.
-enum class FigureUnit : std::uint8_t {
-  number,
-  bytes,
-  exact_bytes,
-  capacity,
-  bandwidth,
-  cycles,
-  us,
-  flops,
-  times,
-  percent
-};
+enum class FigureUnit : std::uint8_t { number, bytes, exact_bytes, capacity, bandwidth, cycles, us, flops, times, percent };
 std::string_view to_string(FigureUnit unit);
 std::optional<FigureUnit> figure_unit_from(std::string_view name);
 /// "did you mean bytes?" for a name that is none.

@@ -134,7 +134,8 @@ Result<PageFigures> page_figures(const Lesson& lesson, std::size_t index, StateR
   for (const Prose& note : page.notes)
     if (const Status added = evaluator.add(note, out.shown); !added) return added.error();
   if (page.ask)
-    if (const Status added = add_question(lesson, *page.ask, evaluator, runs, measured, out, progress); !added) return added.error();
+    if (const Status added = add_question(lesson, *page.ask, evaluator, runs, measured, out, progress); !added)
+      return added.error();
   if (!page.reveal) return out;
   FigureRun then = *run;
   const std::int64_t last = then.simulation->trace->step_count(then.focus_sm);
@@ -142,7 +143,8 @@ Result<PageFigures> page_figures(const Lesson& lesson, std::size_t index, StateR
   if (page.reveal->play == LessonReveal::Play::step) {
     then.step = page.reveal->step;
     if (then.step > last)
-      return at_line(lesson, page.ask->line, Error{fmt::format("the reveal plays to step {}: the run has steps 0 to {}", then.step, last)});
+      return at_line(lesson, page.ask->line,
+                     Error{fmt::format("the reveal plays to step {}: the run has steps 0 to {}", then.step, last)});
   }
   names.set("", then);
   if (const Status added = evaluator.add(page.reveal->say, out.revealed); !added) return added.error();
@@ -198,7 +200,8 @@ int right_option(const LessonQuestion& question, const PageFigures& figures) {
     return static_cast<int>(std::lround(std::clamp(figures.answer, 1.0, most))) - 1;
   }
   const auto& values = figures.values;
-  const auto best = question.smallest ? std::min_element(values.begin(), values.end()) : std::max_element(values.begin(), values.end());
+  const auto best =
+      question.smallest ? std::min_element(values.begin(), values.end()) : std::max_element(values.begin(), values.end());
   return static_cast<int>(best - values.begin());
 }
 

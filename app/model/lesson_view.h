@@ -11,16 +11,16 @@ namespace tilescope {
 
 struct Lesson;        // app/model/lesson.h
 struct LessonScene;   // app/model/lesson.h
-struct LessonList;   // app/model/lesson_list.h
+struct LessonList;    // app/model/lesson_list.h
 struct LessonAnswer;  // app/model/lesson_runs.h
 struct PageFigures;   // app/model/lesson_runs.h
 struct TaskFigures;   // app/model/lesson_runs.h
 
 /// What the panels read, until the session's next tick() or apply().
 struct LessonView {
-  const LessonList* list = nullptr;  // null: the program has no lessons here
+  const LessonList* list = nullptr;             // null: the program has no lessons here
   const std::set<std::string>* done = nullptr;  // lessons that were gone through
-  bool offered = false;                // the first start offers the first lesson
+  bool offered = false;                         // the first start offers the first lesson
 
   const Lesson* lesson = nullptr;  // null: none is open
   std::size_t page = 0;

@@ -26,7 +26,7 @@ struct SessionView {
   const StudyView* studies = nullptr;  // what the views of many simulations are made of
   WorkView work, background_work;      // for the lanes; for studies, validation and measurements
   LessonView lesson;
-  bool opening = false;                // a state is on its way: OpenState
+  bool opening = false;  // a state is on its way: OpenState
 
   const Lane& lane() const { return lanes.back(); }  // the chosen algorithm
 };

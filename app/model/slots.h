@@ -20,6 +20,7 @@ inline constexpr int first_values = first_block + lanes_and_next;
 inline constexpr int freeing = first_values + lanes_and_next;
 
 // Queue::background: what was asked for by hand goes first
-inline constexpr int measure = 0, compare = 14, validate = 15, lesson = 50, lesson_task = 51, study = 100, next_limit = 101, exactness = 102;
+inline constexpr int measure = 0, compare = 14, validate = 15, lesson = 50, lesson_task = 51, study = 100, next_limit = 101,
+                     exactness = 102;
 
 }  // namespace tilescope::slots

@@ -38,7 +38,7 @@ struct LayoutShares {
 };
 
 struct Layout {
-  Rect lesson;                    // empty while none is open
+  Rect lesson;  // empty while none is open
   Rect top_bar, listing, stage, softmax, traffic, bottom, timeline, transport;
   bool one_column = false;        // listing, softmax and traffic share one rectangle, with side_tabs above
   Rect side_tabs;                 // empty with three columns

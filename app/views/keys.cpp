@@ -7,8 +7,8 @@
 #include <imgui_internal.h>
 
 #include "app/model/lesson.h"
-#include "app/model/lesson_runs.h"
 #include "app/model/lesson_list.h"
+#include "app/model/lesson_runs.h"
 #include "app/model/playhead.h"
 #include "app/ui/layout.h"
 
@@ -100,8 +100,7 @@ float handle_keys(const View& view, std::string_view under_mouse, Commands& comm
     if (pressed(ImGuiKey_0) || pressed(ImGuiKey_Keypad0)) return 0;
   }
   handle_steps(view, commands);
-  if (!popup && view.lesson.offered && pressed(ImGuiKey_Enter))
-    commands.push(OpenLesson{view.lesson.list->lessons.front().id, 0});
+  if (!popup && view.lesson.offered && pressed(ImGuiKey_Enter)) commands.push(OpenLesson{view.lesson.list->lessons.front().id, 0});
   if (!popup && pressed(ImGuiKey_Escape)) handle_escape(view, commands);
   if (pressed(ImGuiKey_F5)) commands.push(Measure{});
   if (pressed(ImGuiKey_F11)) commands.push(SetPresent{!view.workspace->present});

@@ -19,14 +19,16 @@ struct Suffix {
   double factor;
 };
 
-constexpr std::array byte_suffixes = {Suffix{"b", 1},          Suffix{"byte", 1},      Suffix{"bytes", 1},    Suffix{"kb", 1e3},
-                                      Suffix{"mb", 1e6},       Suffix{"gb", 1e9},      Suffix{"tb", 1e12},    Suffix{"k", 1e3},
-                                      Suffix{"m", 1e6},        Suffix{"g", 1e9},       Suffix{"kib", 1024.0}, Suffix{"mib", 1048576.0},
-                                      Suffix{"gib", 1073741824.0}};
+constexpr std::array byte_suffixes = {
+    Suffix{"b", 1},        Suffix{"byte", 1},        Suffix{"bytes", 1},         Suffix{"kb", 1e3}, Suffix{"mb", 1e6},
+    Suffix{"gb", 1e9},     Suffix{"tb", 1e12},       Suffix{"k", 1e3},           Suffix{"m", 1e6},  Suffix{"g", 1e9},
+    Suffix{"kib", 1024.0}, Suffix{"mib", 1048576.0}, Suffix{"gib", 1073741824.0}};
 constexpr std::array rate_suffixes = {Suffix{"gb/s", 1e9}, Suffix{"mb/s", 1e6}, Suffix{"tb/s", 1e12}, Suffix{"b/s", 1}};
-constexpr std::array time_suffixes = {Suffix{"ns", 1e-3}, Suffix{"us", 1}, Suffix{"µs", 1}, Suffix{"μs", 1}, Suffix{"ms", 1e3}, Suffix{"s", 1e6}};
+constexpr std::array time_suffixes = {Suffix{"ns", 1e-3}, Suffix{"us", 1},   Suffix{"µs", 1},
+                                      Suffix{"μs", 1},    Suffix{"ms", 1e3}, Suffix{"s", 1e6}};
 constexpr std::array times_suffixes = {Suffix{"×", 1}, Suffix{"x", 1}};
-constexpr std::array count_suffixes = {Suffix{"k", 1e3}, Suffix{"m", 1e6}, Suffix{"g", 1e9}, Suffix{"t", 1e12}, Suffix{"cycles", 1}, Suffix{"flop", 1}};
+constexpr std::array count_suffixes = {Suffix{"k", 1e3},  Suffix{"m", 1e6},    Suffix{"g", 1e9},
+                                       Suffix{"t", 1e12}, Suffix{"cycles", 1}, Suffix{"flop", 1}};
 constexpr std::array percent_suffixes = {Suffix{"%", 0.01}};
 
 std::span<const Suffix> suffixes_of(FigureUnit unit) {

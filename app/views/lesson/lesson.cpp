@@ -14,6 +14,7 @@
 #include "app/views/lesson/prose_text.h"
 #include "app/views/lesson/question.h"
 #include "app/views/panels.h"
+#include "sim/core/gpu_spec.h"
 
 namespace tilescope {
 
@@ -27,12 +28,15 @@ struct PanelState {
   QuestionDraft draft;
 };
 
-void gap(const Theme& theme, float points) { ImGui::Dummy({1, std::round(points * theme.scale)}); }
+void gap(const Theme& theme, float points) {
+  ImGui::Dummy({1, std::round(points * theme.scale)});
+}
 
 /// One segment a page, those behind filled.
 void draw_progress(const Theme& theme, const LessonView& lesson) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
-  const float width = ImGui::GetContentRegionAvail().x, height = std::max(3.0F, std::round(4 * theme.scale)), space = 2 * theme.scale;
+  const float width = ImGui::GetContentRegionAvail().x, height = std::max(3.0F, std::round(4 * theme.scale)),
+              space = 2 * theme.scale;
   const auto pages = static_cast<float>(lesson.lesson->pages.size());
   const float each = (width - space * (pages - 1)) / pages;
   for (std::size_t i = 0; i < lesson.lesson->pages.size(); ++i) {
@@ -93,6 +97,13 @@ void draw_reveal(const View& view) {
   if (view.lesson.revealing) text_item(theme.ui_small, theme.text_faint, tr("The run plays."));
 }
 
+/// A control by the name that it has in the window; `key` is its key in links.
+std::string control_of(std::string_view key) {
+  for (int i = 0; i <= static_cast<int>(Setting::set); ++i)
+    if (const auto setting = static_cast<Setting>(i); to_string(setting) == key) return control_name(setting);
+  return find_spec_key(key) != nullptr ? fmt::format("{} → {}", tr("GPU"), key) : std::string(key);
+}
+
 void draw_task(const View& view) {
   const Theme& theme = *view.theme;
   const LessonView& lesson = view.lesson;
@@ -102,7 +113,7 @@ void draw_task(const View& view) {
   const float width = ImGui::GetContentRegionAvail().x;
   draw_prose(theme, task.say, lesson.task != nullptr ? &lesson.task->shown : nullptr, width, theme.text);
   std::string free;
-  for (const std::string& key : task.free) free += (free.empty() ? "" : ", ") + key;
+  for (const std::string& key : task.free) free += (free.empty() ? "" : ", ") + control_of(key);
   wrapped_text(theme.ui_small, theme.text_dim, say(tr("You may change: {}"), free));
   if (lesson.reached != nullptr) {
     text_item(theme.ui_bold, theme.good, tr("Reached."));
@@ -151,11 +162,12 @@ void draw_way(const View& view, Commands& commands, LessonKeys& keys) {
   const std::string where = fmt::format("{}/{}", lesson.page + 1, pages);
   const Rect left = item_rect();
   const float right = ImGui::GetWindowPos().x + ImGui::GetWindowContentRegionMax().x;
-  draw_text(ImGui::GetWindowDrawList(), theme.ui_small, {{left.max.x, left.min.y}, {right - wide, left.max.y}}, theme.text_dim, where,
-            Align::center);
+  draw_text(ImGui::GetWindowDrawList(), theme.ui_small, {{left.max.x, left.min.y}, {right - wide, left.max.y}}, theme.text_dim,
+            where, Align::center);
   ImGui::SetCursorScreenPos({right - wide, left.min.y});
   ImGui::BeginDisabled(lesson.locked);
-  bool forward = pill(theme, next, !lesson.locked, lesson.locked ? tr("Answer the question first") : tr("The next page (Page Down)"), wide);
+  bool forward =
+      pill(theme, next, !lesson.locked, lesson.locked ? tr("Answer the question first") : tr("The next page (Page Down)"), wide);
   ImGui::EndDisabled();
   keys.item(item_rect());
   forward = (forward || keys.entered()) && !lesson.locked;
@@ -168,12 +180,14 @@ void draw_head(const View& view, Commands& commands) {
   const LessonView& lesson = view.lesson;
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float width = ImGui::GetContentRegionAvail().x, button = std::round(22 * theme.scale);
-  draw_text(ImGui::GetWindowDrawList(), theme.ui_small, {at, {at.x + width - button, at.y + button}}, theme.text_faint, lesson.lesson->title);
+  draw_text(ImGui::GetWindowDrawList(), theme.ui_small, {at, {at.x + width - button, at.y + button}}, theme.text_faint,
+            lesson.lesson->title);
   const Rect close = {{at.x + width - button, at.y}, {at.x + width, at.y + button}};
   if (hit_area("close", close)) commands.push(CloseLesson{});
   const bool hovered = ImGui::IsItemHovered();
   item_tooltip(theme, tr("Close the lesson"));
-  draw_icon(ImGui::GetWindowDrawList(), Icon::close, close.center(), std::round(9 * theme.scale), hovered ? theme.text : theme.text_faint);
+  draw_icon(ImGui::GetWindowDrawList(), Icon::close, close.center(), std::round(9 * theme.scale),
+            hovered ? theme.text : theme.text_faint);
   ImGui::Dummy({width, button});
   draw_progress(theme, lesson);
   gap(theme, 2);
@@ -209,7 +223,8 @@ void draw_lesson_panel(const View& view, Commands& commands) {
   const float way = std::round(26 * theme.scale) + std::round(10 * theme.scale);
   constexpr ImGuiWindowFlags flags = ImGuiWindowFlags_NoBackground | ImGuiWindowFlags_NoNav;
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {4 * theme.scale, 4 * theme.scale});
-  if (ImGui::BeginChild("page", {0, std::max(40.0F, ImGui::GetContentRegionAvail().y - way)}, ImGuiChildFlags_AlwaysUseWindowPadding, flags)) {
+  if (ImGui::BeginChild("page", {0, std::max(40.0F, ImGui::GetContentRegionAvail().y - way)},
+                        ImGuiChildFlags_AlwaysUseWindowPadding, flags)) {
     if (other) ImGui::SetScrollY(0);
     draw_page(view, commands, state, keys);
   }

@@ -7,7 +7,7 @@
 namespace tilescope {
 
 LessonKeys::LessonKeys(LessonFocus& focus, const Theme& theme, bool active)
-    : focus_(focus), theme_(theme), active_(active), moved_(focus.moved) {
+    : focus_(focus), theme_(theme), current_(focus.item), active_(active), moved_(focus.moved) {
   focus_.moved = false;
   if (!active_) return;
   enter_ = ImGui::IsKeyPressed(ImGuiKey_Enter, false) || ImGui::IsKeyPressed(ImGuiKey_KeypadEnter, false);
@@ -30,7 +30,7 @@ LessonKeys::~LessonKeys() {
 }
 
 bool LessonKeys::item(const Rect& rect) {
-  here_ = next_++ == focus_.item;
+  here_ = next_++ == current_;
   if (!here_) return false;
   if (focus_.shown)
     ImGui::GetWindowDrawList()->AddRect({rect.min.x - 2, rect.min.y - 2}, {rect.max.x + 2, rect.max.y + 2}, theme_.accent,

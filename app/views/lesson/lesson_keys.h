@@ -45,6 +45,7 @@ class LessonKeys {
  private:
   LessonFocus& focus_;
   const Theme& theme_;
+  int current_;  // of this frame: go() is for the next one
   bool active_, enter_ = false, here_ = false, arrows_taken_ = false, moved_ = false;
   int next_ = 0;
 };

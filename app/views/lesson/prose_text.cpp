@@ -112,7 +112,8 @@ class Writer {
     if (list_ == nullptr) return wide;
     const float y = y_ + 0.5F * (line_height() - piece.font->FontSize);
     if (piece.code)
-      list_->AddRectFilled({x - 2 * theme_.scale, y_ + theme_.scale}, {x + wide + 2 * theme_.scale, y_ + line_height() - theme_.scale},
+      list_->AddRectFilled({x - 2 * theme_.scale, y_ + theme_.scale},
+                           {x + wide + 2 * theme_.scale, y_ + line_height() - theme_.scale},
                            mix(theme_.inset, theme_.inset_border, 0.35F), 3 * theme_.scale);
     draw_text_at(list_, piece.font, {x, y}, piece.color, piece.text);
     return wide;
@@ -134,7 +135,8 @@ class Writer {
       list_->AddRectFilled({left_, y_}, {left_ + width_, below}, mix(theme_.inset, theme_.inset_border, 0.35F), 5 * theme_.scale);
       for (std::size_t i = 0; i < lines.size(); ++i)
         draw_text(list_, theme_.mono,
-                  {{left_ + pad, y_ + pad + static_cast<float>(i) * height}, {left_ + width_ - pad, y_ + pad + static_cast<float>(i + 1) * height}},
+                  {{left_ + pad, y_ + pad + static_cast<float>(i) * height},
+                   {left_ + width_ - pad, y_ + pad + static_cast<float>(i + 1) * height}},
                   color_, lines[i]);
     }
     y_ = below;
@@ -149,8 +151,8 @@ class Writer {
 
 }  // namespace
 
-float draw_prose_at(ImDrawList* list, const Theme& theme, const Prose& prose, const ExpressionValues* values, ImVec2 at, float width,
-                    ImU32 color) {
+float draw_prose_at(ImDrawList* list, const Theme& theme, const Prose& prose, const ExpressionValues* values, ImVec2 at,
+                    float width, ImU32 color) {
   return Writer(list, theme, values, at, width, color).write(prose);
 }
 

@@ -12,7 +12,7 @@ void draw_prose(const Theme& theme, const Prose& prose, const ExpressionValues* 
 /// Returns its height.
 float prose_height(const Theme& theme, const Prose& prose, const ExpressionValues* values, float width);
 /// Draws it at a place, without an item; returns its height.
-float draw_prose_at(ImDrawList* list, const Theme& theme, const Prose& prose, const ExpressionValues* values, ImVec2 at, float width,
-                    ImU32 color);
+float draw_prose_at(ImDrawList* list, const Theme& theme, const Prose& prose, const ExpressionValues* values, ImVec2 at,
+                    float width, ImU32 color);
 
 }  // namespace tilescope

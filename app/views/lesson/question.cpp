@@ -39,7 +39,8 @@ Tensor tensor_named(const View& view, std::string_view name) {
 void check_mark(ImDrawList* list, ImVec2 center, float size, ImU32 color, bool right) {
   const float s = size * 0.5F, width = std::max(1.5F, size * 0.16F);
   if (right) {
-    const ImVec2 points[] = {{center.x - s, center.y}, {center.x - 0.25F * s, center.y + 0.7F * s}, {center.x + s, center.y - 0.75F * s}};
+    const ImVec2 points[] = {
+        {center.x - s, center.y}, {center.x - 0.25F * s, center.y + 0.7F * s}, {center.x + s, center.y - 0.75F * s}};
     list->AddPolyline(points, 3, color, 0, width);
   } else {
     list->AddLine({center.x - 0.7F * s, center.y - 0.7F * s}, {center.x + 0.7F * s, center.y + 0.7F * s}, color, width);
@@ -63,7 +64,8 @@ Rect draw_option(const View& view, const OptionRow& row) {
   const Theme& theme = *view.theme;
   ImDrawList* list = ImGui::GetWindowDrawList();
   const ImVec2 at = ImGui::GetCursorScreenPos();
-  const float width = ImGui::GetContentRegionAvail().x, pad = std::round(8 * theme.scale), line = std::round(theme.ui->FontSize * 1.34F);
+  const float width = ImGui::GetContentRegionAvail().x, pad = std::round(8 * theme.scale),
+              line = std::round(theme.ui->FontSize * 1.34F);
   float left = at.x + pad, right = at.x + width - pad;
   const float lead = std::round(20 * theme.scale);
   if (row.ring || row.indented || !row.before.empty() || row.mark != 0) left += lead;
@@ -83,15 +85,16 @@ Rect draw_option(const View& view, const OptionRow& row) {
   if (!row.before.empty())
     draw_text(list, theme.mono, {{at.x + pad, at.y}, {at.x + pad + lead, at.y + pad + line}}, theme.text_dim, row.before);
   const float top = at.y + 0.5F * pad;
-  if (row.swatch)
-    draw_swatch(list, theme, {left - swatch - pad, std::round(top + 0.5F * (line - swatch))}, swatch, row.swatch);
+  if (row.swatch) draw_swatch(list, theme, {left - swatch - pad, std::round(top + 0.5F * (line - swatch))}, swatch, row.swatch);
   draw_prose_at(list, theme, *row.text, values_of(view), {left, top}, right - left, row.color != 0 ? row.color : theme.text);
   if (!row.after.empty())
     draw_text(list, theme.mono, {{right, at.y}, {rect.max.x - pad, at.y + pad + line}}, theme.text, row.after, Align::right);
   return rect;
 }
 
-void gap(const Theme& theme, float points) { ImGui::Dummy({1, std::round(points * theme.scale)}); }
+void gap(const Theme& theme, float points) {
+  ImGui::Dummy({1, std::round(points * theme.scale)});
+}
 
 // --- choice and point -------------------------------------------------------------------------------------------------------
 
@@ -166,9 +169,14 @@ void draw_number(const View& view, QuestionDraft& draft, LessonKeys& keys, bool&
   const float width = std::min(ImGui::GetContentRegionAvail().x - label, std::round(190 * theme.scale));
   const Rect rect = {at, {at.x + width, at.y + ImGui::GetFrameHeight()}};
   const bool here = keys.item(rect);
-  if (here && keys.just_moved()) ImGui::SetKeyboardFocusHere();
+  if (here && keys.just_moved()) {  // SetKeyboardFocusHere() is off where ImGui's navigation is
+    ImGuiContext& context = *ImGui::GetCurrentContext();
+    context.NavNextActivateId = ImGui::GetID("##number");
+    context.NavNextActivateFlags = ImGuiActivateFlags_PreferInput;
+  }
   ImGui::SetNextItemWidth(width);
-  if (ImGui::InputText("##number", &draft.typed, ImGuiInputTextFlags_EnterReturnsTrue | ImGuiInputTextFlags_CharsNoBlank)) submit = true;
+  if (ImGui::InputText("##number", &draft.typed, ImGuiInputTextFlags_EnterReturnsTrue | ImGuiInputTextFlags_CharsNoBlank))
+    submit = true;
   if (ImGui::IsItemActivated() && !here) keys.go(keys.last());
   if (!here && ImGui::IsItemActive() && keys.just_moved()) ImGui::ClearActiveID();
   if (!unit.empty()) {
@@ -177,7 +185,9 @@ void draw_number(const View& view, QuestionDraft& draft, LessonKeys& keys, bool&
     text_item(theme.ui, theme.text_dim, unit);
   }
   if (!draft.typed.empty() && !typed_quantity(draft.typed, ask.unit))
-    wrapped_text(theme.ui_small, theme.bad, ask.unit == FigureUnit::bytes ? tr("Type a number, such as 12 or 3.5MB.") : tr("Type a number, such as 12 or 3.5."));
+    wrapped_text(
+        theme.ui_small, theme.bad,
+        ask.unit == FigureUnit::bytes ? tr("Type a number, such as 12 or 3.5MB.") : tr("Type a number, such as 12 or 3.5."));
 }
 
 void draw_bar_row(const Theme& theme, const char* label, const std::string& value, double fraction, ImU32 color) {
@@ -197,7 +207,8 @@ std::string verdict(double own, double real, bool right) {
   if (own == real) return tr("Exactly right.");
   if (right) return say(tr("Right: {} off."), format_percent(error));
   const bool ratio = own > 0 && real > 0 && (own / real >= 2 || real / own >= 2);
-  if (ratio) return own > real ? say(tr("{}× too high."), format_times(own / real)) : say(tr("{}× too low."), format_times(real / own));
+  if (ratio)
+    return own > real ? say(tr("{}× too high."), format_times(own / real)) : say(tr("{}× too low."), format_times(real / own));
   return own > real ? say(tr("{} too high."), format_percent(error)) : say(tr("{} too low."), format_percent(error));
 }
 
@@ -280,9 +291,7 @@ void draw_ordered(const View& view) {
     row.indented = true;
     if (figures != nullptr) {
       row.after = figure_words(figures->values[static_cast<std::size_t>(option)], ask.unit);
-      if (answer.given) {
-        row.mark = own == static_cast<std::ptrdiff_t>(at_row) ? 1 : -1;
-      }
+      if (answer.given) { row.mark = own == static_cast<std::ptrdiff_t>(at_row) ? 1 : -1; }
       if (row.mark > 0) row.fill = with_alpha(theme.good, 0.16F);
     }
     const ImVec2 at = ImGui::GetCursorScreenPos();

@@ -118,9 +118,7 @@ void draw_curve_question(const View& view, QuestionDraft& draft, LessonKeys& key
   if (ImGui::IsItemActive()) {
     // The point nearest to the mouse across follows it, so that a stroke draws the whole curve.
     const ImVec2 mouse = ImGui::GetIO().MousePos;
-    const auto across = [&](int i) {
-      return std::fabs(curve.plot.at({ask.xs[static_cast<std::size_t>(i)], 0}).x - mouse.x);
-    };
+    const auto across = [&](int i) { return std::fabs(curve.plot.at({ask.xs[static_cast<std::size_t>(i)], 0}).x - mouse.x); };
     for (int i = 0; i < count; ++i)
       if (across(i) < across(draft.handle)) draft.handle = i;
     draft.drawn[static_cast<std::size_t>(draft.handle)] = std::clamp(curve.plot.y_at(mouse.y), 0.0, top);
@@ -140,7 +138,8 @@ void draw_curve_question(const View& view, QuestionDraft& draft, LessonKeys& key
   const std::vector<PlotPoint> points = points_of(ask, draft.drawn);
   curve.plot.curve(points, theme.accent, 2 * theme.scale);
   for (int i = 0; i < count; ++i)
-    curve.plot.marker(Marker::circle, points[static_cast<std::size_t>(i)], theme.accent, (i == draft.handle ? 6.0F : 4.5F) * theme.scale);
+    curve.plot.marker(Marker::circle, points[static_cast<std::size_t>(i)], theme.accent,
+                      (i == draft.handle ? 6.0F : 4.5F) * theme.scale);
   const PlotPoint& chosen = points[static_cast<std::size_t>(draft.handle)];
   curve.plot.label(chosen, figure_words(chosen.y, ask.unit), theme.text, Plot::Side::above, true);
   ImGui::Dummy({curve.area.width(), curve.area.height()});

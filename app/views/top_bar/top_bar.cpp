@@ -286,7 +286,8 @@ void draw_lesson_menu(const View& view, Commands& commands) {
     draw_text(list, theme.ui, {row.min, {row.max.x - 2.2F * mark, row.max.y}}, theme.text_dim, minutes(info), Align::right);
     if (!lesson.done->contains(info.id)) continue;
     const ImVec2 at = {row.max.x - mark, row.center().y};
-    const ImVec2 points[] = {{at.x - 0.5F * mark, at.y}, {at.x - 0.12F * mark, at.y + 0.36F * mark}, {at.x + 0.5F * mark, at.y - 0.36F * mark}};
+    const ImVec2 points[] = {
+        {at.x - 0.5F * mark, at.y}, {at.x - 0.12F * mark, at.y + 0.36F * mark}, {at.x + 0.5F * mark, at.y - 0.36F * mark}};
     list->AddPolyline(points, 3, theme.good, 0, std::max(1.5F, 1.8F * theme.scale));
     item_tooltip(theme, tr("Done"));
   }

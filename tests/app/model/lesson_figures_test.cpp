@@ -79,8 +79,9 @@ TEST_CASE("lesson figures: traffic, time and work are those of the simulation") 
 }
 
 TEST_CASE("lesson figures: a row's softmax is the tile machine's at that step") {
-  FigureRuns runs = runs_of("seq=4&head_dim=4&dtype=fp32&block_q=4&block_kv=2&q=2,0,0,0;2,0,0,0;2,0,0,0;2,0,0,0"
-                            "&k=0.6931472,0,0,0;1.386294,0,0,0;2.079442,0,0,0;2.772589,0,0,0&v=4,1,0,0;2,1,0,0;8,1,0,0;1,1,0,0&step=24&row=0");
+  FigureRuns runs = runs_of(
+      "seq=4&head_dim=4&dtype=fp32&block_q=4&block_kv=2&q=2,0,0,0;2,0,0,0;2,0,0,0;2,0,0,0"
+      "&k=0.6931472,0,0,0;1.386294,0,0,0;2.079442,0,0,0;2.772589,0,0,0&v=4,1,0,0;2,1,0,0;8,1,0,0;1,1,0,0&step=24&row=0");
   CHECK(value_of(runs, "row.O.0 / row.l") == doctest::Approx((2 * 4 + 4 * 2 + 8 * 8 + 16 * 1) / 30.0).epsilon(0.001));
   CHECK(value_of(runs, "error.self") < 1e-5);
   CHECK(refusal(runs, "row.O.9").find("4 columns") != std::string::npos);
@@ -125,7 +126,8 @@ TEST_CASE("lesson figures: a recorded case has its measured bytes and time") {
   REQUIRE_FALSE(known.bundles.empty());
   const MeasuredCase* flash2 = nullptr;
   for (const MeasuredCase& c : known.bundles.front()->bundle.cases)
-    if (c.kernel == "flash2" && c.problem.seq_q <= 1024 && !c.problem.has_mask() && c.counters.contains("hbm_read_bytes")) flash2 = &c;
+    if (c.kernel == "flash2" && c.problem.seq_q <= 1024 && !c.problem.has_mask() && c.counters.contains("hbm_read_bytes"))
+      flash2 = &c;
   REQUIRE(flash2 != nullptr);
   WindowState state;
   state.algorithm = "flash2";

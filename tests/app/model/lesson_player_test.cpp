@@ -3,8 +3,8 @@
 
 #include "app/model/assets.h"
 #include "app/model/lesson.h"
-#include "app/model/lesson_runs.h"
 #include "app/model/lesson_list.h"
+#include "app/model/lesson_runs.h"
 #include "tests/app/model/lesson_fixture.h"
 #include "tests/app/model/opened_session.h"
 #include "tests/app/temporary_folder.h"
@@ -30,9 +30,7 @@ struct Classroom {
   }()};
 
   LessonView lesson() const { return opened.view().lesson; }
-  SessionView answer(const LessonAnswer& given) {
-    return opened.after(AnswerLesson{std::make_shared<const LessonAnswer>(given)});
-  }
+  SessionView answer(const LessonAnswer& given) { return opened.after(AnswerLesson{std::make_shared<const LessonAnswer>(given)}); }
   std::int64_t step() const { return opened.view().lane().step; }
 };
 

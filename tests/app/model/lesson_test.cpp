@@ -104,7 +104,8 @@ TEST_CASE("lesson: every fault is a sentence with file and line") {
   CHECK(holds(refusal(changed("minutes = 1", "minutse = 1")), "did you mean minutes?"));
   CHECK(holds(refusal(changed("kind = \"choice\"", "kind = \"chioce\"")), "did you mean choice?"));
   CHECK(holds(refusal(changed("link = \"seq=16", "link = \"seqq=16")), "x.md:12: a link has no key 'seqq': did you mean seq?"));
-  CHECK(holds(refusal(changed("look = [\"stage\"", "look = [\"stagee\"")), "x.md:13: there is no panel 'stagee': did you mean stage?"));
+  CHECK(holds(refusal(changed("look = [\"stage\"", "look = [\"stagee\"")),
+              "x.md:13: there is no panel 'stagee': did you mean stage?"));
   CHECK(holds(refusal(changed("{= standard.hbm", "{= standrad.hbm")), "x.md:9: there is no figure 'standrad.hbm'"));
   CHECK(holds(refusal(changed("/ hbm : times}", "/ hbmm : times}")), "did you mean hbm?"));
   CHECK(holds(refusal(changed(": times}", ": tims}")), "x.md:9: there is no unit 'tims': did you mean times?"));
