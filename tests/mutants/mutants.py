@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Changes one operator at a time and counts how many of the changes the tests of the model notice.
+"""Changes one operator at a time and counts how many of the changes the tests notice: those of the model, then the recorded cases.
 
     tests/mutants/mutants.py [--folder sim] [--count 20] [--seed S] [--jobs 1] [--build build/mutants] [--only FILE:LINE:COLUMN]
                              [--leave-out PATTERN]      test cases that fail without any change
 
-Each job has a copy of the tree in the build folder. It changes one operator there, builds `test_sim`, runs it, and puts the line back.
+Each job has a copy of the tree in the build folder. It changes one operator there, builds `test_sim` and runs it; where that passes,
+the same with the sample of the recorded bundle that CI simulates (`test_validation`). Then it puts the line back.
 A mutant that does not compile is drawn again and not counted. The seed is printed: the same seed draws the same mutants.
 """
 import argparse
@@ -18,10 +19,12 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-CONFIGURE = ["cmake", "-S", ".", "-B", "build/mutant", "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DTILESCOPE_APP=OFF",
-             "-DTILESCOPE_KERNELS=OFF"]
-BUILD = ["cmake", "--build", "build/mutant", "--target", "test_sim"]
-TEST = ["build/mutant/tests/test_sim"]
+CONFIGURE = ["cmake", "-S", ".", "-B", "build/mutant", "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DTILESCOPE_CUDA=OFF",
+             f"-DTILESCOPE_IMGUI_DIR={ROOT / 'build/deps/imgui'}"]
+# Each is built and run where the one before passes.
+STAGES = [(["cmake", "--build", "build/mutant", "--target", "test_sim"], ["build/mutant/tests/test_sim", "--abort-after=1"]),
+          (["cmake", "--build", "build/mutant", "--target", "test_validation"],
+           ["build/mutant/tests/test_validation", "--source-file=*sample_test*"])]
 SECONDS_OF_A_TEST_RUN = 900
 
 # An operator with blanks around it: < of a template and * of a pointer have none.
@@ -49,9 +52,9 @@ def code_of(line):
     return re.sub(r"//.*", lambda m: "\0" * len(m.group()), line)
 
 
-def all_mutants(folder):
+def all_mutants(folder, headers):
     mutants = []
-    for path in sorted((ROOT / folder).rglob("*.cpp")):
+    for path in sorted(p for p in (ROOT / folder).rglob("*") if p.suffix == ".cpp" or (headers and p.suffix == ".h")):
         for number, line in enumerate(path.read_text().splitlines(), 1):
             if line.lstrip().startswith(("#", "//", "template", "static_assert")):
                 continue
@@ -70,20 +73,21 @@ def run(command, folder, seconds=None):
 
 
 def prepare(folder):
-    """Copies what test_sim is made of, and builds it once without a change."""
+    """Copies what the tests are made of, and builds them once without a change."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name in ("sim", "tests", "cmake", "assets", "kernels"):
+    for name in ("sim", "app", "shaders", "tests", "cmake", "assets", "kernels", "docs"):
         shutil.rmtree(folder / name, ignore_errors=True)
         # With times of their own: those of the tree are older than what an interrupted run left built.
         shutil.copytree(ROOT / name, folder / name, copy_function=shutil.copy)
     shutil.copy(ROOT / "CMakeLists.txt", folder)
-    for command in (CONFIGURE, BUILD):
+    for command in (CONFIGURE, *(build for build, _ in STAGES)):
         if run(command, folder) != 0:
             sys.exit(f"mutants: {' '.join(command)} fails in {folder} without any change")
-    unchanged = subprocess.run(TEST, cwd=folder, capture_output=True, text=True)
-    if unchanged.returncode != 0:
-        failing = sorted(set(re.findall(r"TEST CASE: +(.*)", unchanged.stdout)))
-        sys.exit("mutants: test_sim fails without any change: " + "; ".join(failing))
+    for _, test in STAGES:
+        unchanged = subprocess.run([part for part in test if part != "--abort-after=1"], cwd=folder, capture_output=True, text=True)
+        if unchanged.returncode != 0:
+            failing = sorted(set(re.findall(r"TEST CASE: +(.*)", unchanged.stdout)))
+            sys.exit(f"mutants: {test[0]} fails without any change: " + "; ".join(failing))
 
 
 def outcome(folder, mutant):
@@ -96,9 +100,12 @@ def outcome(folder, mutant):
     lines[mutant.line - 1] = line[:at] + mutant.new + line[at + len(mutant.old):]
     path.write_text("".join(lines))
     try:
-        if run(BUILD, folder) != 0:
-            return "does not compile"
-        return "lives" if run(TEST, folder, SECONDS_OF_A_TEST_RUN) == 0 else "noticed"
+        for build, test in STAGES:
+            if run(build, folder) != 0:
+                return "does not compile"
+            if run(test, folder, SECONDS_OF_A_TEST_RUN) != 0:
+                return "noticed"
+        return "lives"
     finally:
         path.write_text(text)
 
@@ -110,13 +117,15 @@ def main():
     options.add_argument("--seed", type=int, default=random.SystemRandom().randrange(2**32))
     options.add_argument("--jobs", type=int, default=1)
     options.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "mutants")
+    options.add_argument("--headers", action="store_true", help="headers too, after which much is built again")
     options.add_argument("--only", help="mutants of FILE:LINE or FILE:LINE:COLUMN alone")
     options.add_argument("--leave-out", help="test cases that fail without any change, as doctest's -tce")
     given = options.parse_args()
     if given.leave_out:
-        TEST.append(f"-tce={given.leave_out}")
+        for _, test in STAGES:
+            test.append(f"-tce={given.leave_out}")
 
-    mutants = all_mutants(given.folder)
+    mutants = all_mutants(given.folder, given.headers or bool(given.only))
     if given.only:
         mutants = [m for m in mutants if f"{m.file}:{m.line}:{m.column}:".startswith(given.only + ":")]
     random.Random(given.seed).shuffle(mutants)
