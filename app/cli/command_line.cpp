@@ -67,8 +67,9 @@ Error unknown_argument(std::string_view argument, CommandKind command) {
   const std::string_view name = argument.substr(0, argument.find('='));
   if (const FlagInfo* flag = find_flag(name)) {
     std::string takers;
-    for (const CommandKind other : {CommandKind::window, CommandKind::simulate, CommandKind::render, CommandKind::exported,
-                                    CommandKind::sweep, CommandKind::measure, CommandKind::validate, CommandKind::calibrate})
+    for (const CommandKind other :
+         {CommandKind::window, CommandKind::simulate, CommandKind::render, CommandKind::exported, CommandKind::sweep,
+          CommandKind::measure, CommandKind::validate, CommandKind::calibrate, CommandKind::lesson})
       if (takes(*flag, other)) takers += fmt::format("{}{}", takers.empty() ? "" : ", ", to_string(other));
     return Error{fmt::format("{} is not a flag of {}, but of {}", flag->name, to_string(command), takers)};
   }
@@ -137,6 +138,7 @@ class CommandLineBuilder {
                                        {"--open", &line_.open},
                                        {"--deck", &line_.deck},
                                        {"--sheet", &line_.sheet},
+                                       {"--lesson", &line_.lesson},
                                        {"--gpu", &line_.gpu},
                                        {"--algorithm", &line_.algorithm},
                                        {"--over", &line_.over},
@@ -365,6 +367,16 @@ Texts flags_of(const WindowState& s) {
   return out;
 }
 
+Status check_lesson_action(std::string_view action, std::string_view lesson) {
+  constexpr std::string_view actions[] = {"list", "check", "open"};
+  if (action.empty()) return Error{"lesson needs an action: tilescope lesson list, lesson check [ID] or lesson open ID"};
+  if (std::find(std::begin(actions), std::end(actions), action) == std::end(actions))
+    return Error{fmt::format("lesson cannot '{}': {}", printable(action), name_hint(action, actions))};
+  if (action == "open" && lesson.empty()) return Error{"lesson open needs an ID: see tilescope lesson list"};
+  if (action == "list" && !lesson.empty()) return Error{fmt::format("unexpected '{}' after lesson list", printable(lesson))};
+  return Done{};
+}
+
 CommandLine print(std::string text) {
   CommandLine line;
   line.command = CommandKind::print;
@@ -382,6 +394,12 @@ Result<CommandLine> parse_command_line(std::span<const std::string> arguments) {
   for (Parser& parser : parsers) {
     parser.app->allow_extras();
     add_flags(parser);
+  }
+  std::string action, lesson;
+  for (const Parser& parser : parsers) {
+    if (parser.command != CommandKind::lesson) continue;
+    parser.app->add_option("ACTION", action)->description("list, check or open")->type_name("");
+    parser.app->add_option("ID", lesson)->description("a lesson: number, name or file")->type_name("");
   }
   app.require_subcommand(0, 1);
   app.set_version_flag("--version", version_text(), "the version");
@@ -411,7 +429,12 @@ Result<CommandLine> parse_command_line(std::span<const std::string> arguments) {
     const auto extras = parser.app->remaining();
     if (!extras.empty()) return unknown_argument(extras.front(), parser.command);
   }
-  return CommandLineBuilder(texts, chosen->command).build();
+  Result<CommandLine> line = CommandLineBuilder(texts, chosen->command).build();
+  if (!line || chosen->command != CommandKind::lesson) return line;
+  if (const Status good = check_lesson_action(action, lesson); !good) return good.error();
+  line->lesson_action = std::move(action);
+  line->lesson = std::move(lesson);
+  return line;
 }
 
 Result<CommandLine> on_top_of(const WindowState& base, const CommandLine& line) {

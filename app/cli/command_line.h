@@ -75,6 +75,7 @@ struct CommandLine {
   std::shared_ptr<const WindowState> base;
   std::shared_ptr<const Deck> scenes;
   std::map<std::string, std::vector<std::string>, std::less<>> given;  // the texts behind each flag, as typed
+  std::string lesson_action, lesson;  // of `lesson`: list, check or open, and an id; of render: --lesson
 };
 
 /// Parses the arguments after the program's name.

@@ -13,7 +13,8 @@ constexpr unsigned bit(CommandKind command) {
 
 constexpr unsigned window = bit(CommandKind::window), simulate = bit(CommandKind::simulate), render = bit(CommandKind::render),
                    measure = bit(CommandKind::measure), validate = bit(CommandKind::validate),
-                   calibrate = bit(CommandKind::calibrate), sweep = bit(CommandKind::sweep), exported = bit(CommandKind::exported);
+                   calibrate = bit(CommandKind::calibrate), sweep = bit(CommandKind::sweep), exported = bit(CommandKind::exported),
+                   lesson = bit(CommandKind::lesson);
 constexpr unsigned problem = window | simulate | render | exported | sweep | measure | validate;
 constexpr unsigned model = window | simulate | render | exported | sweep | validate;
 constexpr unsigned masked = window | simulate | render | exported | sweep | validate;
@@ -104,6 +105,16 @@ constexpr std::array commands = {
                 "Takes a few seconds. Values that no micro-benchmark can see come from the shipped spec of the same name, or from "
                 "--gpu.\n"
                 "docs/calibration.md says how each value is measured."},
+    CommandInfo{CommandKind::lesson, "lesson", "list the lessons, check them, or open one: lesson list | check [ID] | open ID",
+                "Examples:\n"
+                "  tilescope lesson list\n"
+                "  tilescope lesson open 1\n"
+                "  tilescope lesson open 01-why-memory --language ko\n"
+                "  tilescope lesson check                                    every page of every lesson, in both languages\n"
+                "  tilescope lesson check 3\n"
+                "\n"
+                "ID is a number, a name or the path of an .md file. docs/lessons.md says how to write one.\n"
+                "Exit codes: 0 done, 1 a lesson does not hold, 2 wrong request, 3 no display for open."},
 };
 
 using enum FlagShape;
@@ -179,7 +190,7 @@ constexpr std::array flags = {
     FlagInfo{"--brief", "", "Output", "a fraction of the work, to see that it runs; the values are rough, and no spec is written",
              toggle, calibrate},
     FlagInfo{"--quiet", "", "Output", "no progress on standard error", toggle,
-             render | exported | sweep | measure | validate | calibrate},
+             render | exported | sweep | measure | validate | calibrate | lesson},
     FlagInfo{"--out", "FILE", "Output", "the file to write", value, render | exported | calibrate},
     FlagInfo{"--sheet", "NAME", "Output", "the table of a .csv: traffic, ledger, launches, steps, waits or bandwidth [traffic]",
              value, exported},
@@ -200,10 +211,12 @@ constexpr std::array flags = {
     FlagInfo{"--panel", "NAME", "Picture",
              "one panel only: listing, stage, softmax, traffic, timeline, race, presenter, or a view of the middle", value,
              render | exported},
-    FlagInfo{"--size", "WxH", "Picture", "width and height in pixels [1600x900]", value, picture},
-    FlagInfo{"--scale", "F", "Picture", "size of text and controls, 0.5 to 4 [1]", value, picture},
-    FlagInfo{"--theme", "NAME", "Picture", "dark or light [dark]", value, picture},
-    FlagInfo{"--language", "CODE", "Picture", "en or ko [en]", value, picture},
+    FlagInfo{"--lesson", "ID[:PAGE]", "Picture", "a page of a lesson [the first]; ID:PAGE:answered shows it after its question",
+             value, render},
+    FlagInfo{"--size", "WxH", "Picture", "width and height in pixels [1600x900]", value, picture | lesson},
+    FlagInfo{"--scale", "F", "Picture", "size of text and controls, 0.5 to 4 [1]", value, picture | lesson},
+    FlagInfo{"--theme", "NAME", "Picture", "dark or light [dark]", value, picture | lesson},
+    FlagInfo{"--language", "CODE", "Picture", "en or ko [en]", value, picture | lesson},
 };
 
 }  // namespace

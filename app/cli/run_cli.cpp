@@ -15,6 +15,7 @@
 #include "app/cli/calibrate.h"
 #include "app/cli/command_line.h"
 #include "app/cli/export.h"
+#include "app/cli/lesson.h"
 #include "app/cli/measure.h"
 #include "app/cli/output.h"
 #include "app/cli/report.h"
@@ -24,6 +25,7 @@
 #include "app/cli/validate.h"
 #include "app/cli/window_options.h"
 #include "app/model/failure.h"
+#include "app/model/lesson_list.h"
 #include "sim/core/refuse.h"
 #include "sim/core/text.h"
 #include "sim/engine/chrome_trace.h"
@@ -90,6 +92,10 @@ Result<int> open_window(const CommandLine& line, const Screens& screens) {
   options.state = state_of(line, *request);
   options.request = std::move(request->simulation);
   options.inputs = std::move(request->inputs);
+  options.lesson = line.lesson;
+  if (!line.lesson.empty())
+    if (const auto lesson = load_lesson(load_lesson_list(), line.lesson, line.language.value_or("en")); !lesson)
+      return lesson.error();
   return screens.open_window(options);
 }
 
@@ -121,6 +127,9 @@ Result<int> run(const CommandLine& typed, std::FILE* out, std::FILE* err, const 
       return run_measure(line, out, err);
     case CommandKind::calibrate:
       return code_of(run_calibrate(line, out, err));
+    case CommandKind::lesson:
+      if (line.lesson_action == "open") return open_window(line, screens);
+      return line.lesson_action == "list" ? code_of(run_lesson_list(line, out)) : run_lesson_check(line, out, err);
   }
   return exit_wrong_request;
 }

@@ -45,6 +45,7 @@ WindowOptions window_options(const CommandLine& line) {
 RenderOptions render_options(const CommandLine& line) {
   RenderOptions options = shared_options<RenderOptions>(line);
   options.panel = line.panel;
+  options.lesson = line.lesson;
   return options;
 }
 

@@ -20,6 +20,7 @@ enum class Notice;                        // app/model/workspace.h
 struct WindowState;                       // app/model/window_state.h
 struct Scene;                             // app/model/deck.h
 struct ExportChoice;                      // app/model/export_job.h
+struct LessonAnswer;                      // app/model/lesson_runs.h
 
 struct SetAlgorithm {
   std::string id;
@@ -223,6 +224,18 @@ struct StartExport {
   std::shared_ptr<const ExportChoice> choice;
 };
 struct StopExport {};  // the file is then what it was before
+struct OpenLesson {
+  std::string id;  // number, name or file
+  std::size_t page = 0;
+};
+struct TurnLessonPage {
+  int direction = 1;
+};
+struct AnswerLesson {
+  std::shared_ptr<const LessonAnswer> answer;
+};  // the question of the page; then the run plays
+struct CloseLesson {};
+struct DeclineLessons {};  // the offer of the first start
 struct RunValidation {
   bool on = true;
 };                    // stop it, go on with it
@@ -235,7 +248,8 @@ using Command = std::variant<
     LookIntoSms, FocusBlock, SetPlaying, SetSpeed, SetGrain, SelectRow, HoverTensor, SetThemeKind, SetCenter, SetSweep,
     GoOnWithStudy, SetPresent, SetAlone, SetSide, CancelWork, ShowHelp, SetLanguage, OpenCase, OpenState, OpenLink, Undo, Redo,
     ShowNotice, SetBlank, OpenDeck, SaveDeck, ShowScenes, ShowPresenter, BookmarkState, GoToScene, TurnPage, EditScene, MoveScene,
-    DeleteScene, AskClass, CountAnswer, PinRun, ImportCounters, StartExport, StopExport, RunValidation, Measure, ShowProbe>;
+    DeleteScene, AskClass, CountAnswer, OpenLesson, TurnLessonPage, AnswerLesson, CloseLesson, DeclineLessons, PinRun,
+    ImportCounters, StartExport, StopExport, RunValidation, Measure, ShowProbe>;
 
 /// Everything in it is compiled in commands.cpp: what a variant of so many needs is much for the forty files that push.
 class Commands {

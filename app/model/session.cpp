@@ -33,8 +33,8 @@ bool is_any(const Command& command) {
 bool changes_state(const Command& command) {
   return !is_any<OpenState, OpenLink, Undo, Redo, CancelWork, HoverTensor, ShowHelp, LookIntoSms, LookAtMask, AskVisit,
                  RunValidation, GoOnWithStudy, ShowNotice, SetBlank, OpenDeck, SaveDeck, ShowScenes, ShowPresenter, BookmarkState,
-                 GoToScene, TurnPage, EditScene, MoveScene, DeleteScene, AskClass, CountAnswer, PinRun, ImportCounters, StartExport,
-                 StopExport>(command);
+                 GoToScene, TurnPage, EditScene, MoveScene, DeleteScene, AskClass, CountAnswer, OpenLesson, TurnLessonPage,
+                 AnswerLesson, CloseLesson, DeclineLessons, PinRun, ImportCounters, StartExport, StopExport>(command);
 }
 
 /// With a window to draw, one core is left to the frame and the shown simulation.
@@ -59,6 +59,8 @@ Session::State::State(Start start)
                background_threads(start.threads)),
       pinned(worker, start.load_gpu),
       export_job(std::move(start.program)),
+      lessons({worker, playback, requested, workspace, measured}, std::move(start.lessons), std::move(start.lessons_done),
+              start.offer_lessons, start.load_gpu),
       studies(worker, background_threads(start.threads)) {
   requested.request = std::move(start.request);
   requested.gpu_base = requested.request.gpu;
@@ -199,6 +201,7 @@ void Session::State::tick(double seconds) {
   measured.take_finished();
   workspace.tick(seconds);
   export_job.tick();
+  lessons.tick(seconds, opening_state.has_value());
   if (!playback.empty()) {
     playback.tick(seconds);
     show_step();
@@ -229,6 +232,8 @@ Session::Session(Start start) : state_(std::make_unique<State>(std::move(start))
 Session::~Session() = default;
 
 void Session::apply(const Command& command) {
+  if (const auto refusal = state_->lessons.refuses(command)) return state_->workspace.notify(*refusal);
+  if (moves_playhead(command)) state_->lessons.stop_reveal();
   if (changes_state(command)) {
     if (state_->opening_state) state_->settle_opening();
     state_->last_gesture = state_->gesture;
@@ -242,7 +247,7 @@ void Session::tick(double seconds) {
 }
 
 bool Session::animating() const {
-  return state_->playback.playing() || state_->playback.moving() || !state_->worker.idle();
+  return state_->playback.playing() || state_->playback.moving() || state_->lessons.revealing() || !state_->worker.idle();
 }
 
 void Session::finish() {
@@ -272,6 +277,7 @@ SessionView Session::State::view() const {
   view.exporting = &export_job.view();
   view.mask = masks.view();
   view.pinned = pinned.view();
+  view.lesson = lessons.view();
   view.work = worker.view(Queue::shown);
   view.background_work = worker.view(Queue::background);
   view.opening = opening_state.has_value();

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 namespace tilescope {
 
 struct Deck;
+struct LessonList;
 struct SweepResult;
 
 /// Reads a text file whole.
@@ -50,6 +52,9 @@ class Session {
     TableLoader load_table = nullptr;
     Measurements measurements;  // recorded ones
     std::string program;        // what draws exports, a path; empty: nothing does
+    std::shared_ptr<const LessonList> lessons;
+    std::set<std::string> lessons_done;  // ids
+    bool offer_lessons = false;          // until one is opened, or the offer is declined
     /// Without threads every piece of work is done inside tick(); tests and `render` use it so.
     bool threads = true;
     /// Called from the worker's thread when a result is there; may be empty.

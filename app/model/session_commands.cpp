@@ -322,6 +322,7 @@ void Session::State::operator()(const ShowNotice& command) {
 }
 void Session::State::operator()(const SetLanguage& command) {
   workspace.language = command.id;
+  lessons.follow_language();
 }
 
 // --- work -------------------------------------------------------------------------------------------------------------------

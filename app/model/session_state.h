@@ -10,6 +10,7 @@
 #include "app/model/export_job.h"
 #include "app/model/history.h"
 #include "app/model/lecture.h"
+#include "app/model/lesson_player.h"
 #include "app/model/opening.h"
 #include "app/model/session.h"
 #include "app/model/sm_findings.h"
@@ -61,6 +62,7 @@ struct Session::State {
   Measured measured;
   Pinned pinned;
   ExportJob export_job;
+  LessonPlayer lessons;
   Studies studies;
   MaskStudy masks{worker};
   StudyView study_view;  // of this frame
@@ -119,6 +121,14 @@ struct Session::State {
   void operator()(const DeleteScene& command);
   void operator()(const AskClass& command);
   void operator()(const CountAnswer& command);
+
+  // session_lessons.cpp
+  void show_scene(std::shared_ptr<const WindowState> scene);
+  void operator()(const OpenLesson& command);
+  void operator()(const TurnLessonPage& command);
+  void operator()(const AnswerLesson& command);
+  void operator()(const CloseLesson& command);
+  void operator()(const DeclineLessons& command);
 
   // session_commands.cpp
   void set_inputs(InputSource inputs);

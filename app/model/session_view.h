@@ -7,6 +7,7 @@
 #include <span>
 
 #include "app/model/lane.h"
+#include "app/model/lesson_view.h"
 #include "app/model/mask_study.h"
 #include "app/model/measured.h"
 #include "app/model/pinned.h"
@@ -33,6 +34,7 @@ struct SessionView {
   const StudyView* studies = nullptr;  // what the views of many simulations are made of
   MaskView mask;                       // what the Mask view shows
   WorkView work, background_work;      // for the lanes; for studies, validation and measurements
+  LessonView lesson;
   bool opening = false;                // a state is on its way: OpenState
   bool can_undo = false, can_redo = false;
   std::uint64_t revision = 0;  // counts what may have changed the state

@@ -36,6 +36,7 @@ struct WindowOptions {
   std::optional<int> width, height;     // both or neither; logical pixels
   std::optional<float> scale;           // times that of the display
   std::optional<std::string> language;  // "en", "ko"
+  std::string lesson;                   // id, number or file of a lesson to open; empty: none
 };
 
 struct RenderOptions {
@@ -54,6 +55,7 @@ struct RenderOptions {
   int width = 1600, height = 900;  // of the picture, in pixels
   float scale = 1;
   std::string language = "en";
+  std::string lesson;                        // "ID", "ID:PAGE" or "ID:PAGE:answered"; empty: none
   std::string panel;                         // an id of panel_table() of the views; empty for the whole window
   std::shared_ptr<const SweepResult> swept;  // what the Sweep view shows; absent: its usual one
   SweepQuantity sweep_quantity{};

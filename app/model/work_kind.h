@@ -19,7 +19,8 @@ enum class WorkKind : std::uint8_t {
   fit_maps,
   next_limit,
   sweep,
-  pinned
+  pinned,
+  lesson
 };
 
 }  // namespace tilescope

@@ -6,11 +6,15 @@
 #include <utility>
 
 #include <epoxy/gl.h>
+#include <fmt/format.h>
 #include <imgui_impl_opengl3.h>
 #include <imgui_internal.h>
 
 #include "app/model/lecture.h"
+#include "app/model/lesson.h"
+#include "app/model/lesson_list.h"
 #include "app/ui/language.h"
+#include "app/ui/say.h"
 #include "app/ui/text_record.h"
 #include "app/views/caption.h"
 #include "app/views/chrome.h"
@@ -54,12 +58,13 @@ bool has_whole_window(const View& view) {
 /// Returns true for panels that can scroll.
 bool scrolls(std::string_view id) {
   return id == "listing" || id == "softmax" || id == "traffic" || id == "what_if" || id == "fit" || id == "compare" ||
-         id == "validate" || id == "presenter";
+         id == "validate" || id == "presenter" || id == "lesson";
 }
 
 /// Minimum size of a panel in points; below it the panel scrolls, for example with large text in a small window. 0: none.
 ImVec2 least_content(std::string_view id) {
   if (id == "softmax") return {190, 0};
+  if (id == "lesson") return {180, 0};
   if (id == "what_if") return {430, 0};
   if (id == "fit") return {500, 0};
   if (id == "compare") return {380, 0};
@@ -94,9 +99,13 @@ LayoutShares shown_shares(LayoutShares shares, const View& view, float height) {
   return shares;
 }
 
-/// Returns every character of the current language, to bake its fonts.
-std::u32string language_characters() {
+/// Returns every character of the current language and of its lessons, to bake the fonts.
+std::u32string language_characters(const View& view) {
   std::u32string out;
+  if (view.lesson.list != nullptr)
+    for (const std::string_view id : {std::string_view("en"), std::string_view(view.workspace->language)})
+      if (const auto found = view.lesson.list->characters.find(id); found != view.lesson.list->characters.end())
+        out += decode_utf8(found->second);
   if (const Language* language = language_in_use())
     for (const auto& [english, translated] : language->texts()) out += decode_utf8(translated);
   return out;
@@ -171,7 +180,7 @@ void AppFrame::update_theme(float width, float height) {
       use_language(language ? std::move(*language) : nullptr);
     }
     ImGui_ImplOpenGL3_DestroyFontsTexture();
-    fonts_.build(*ImGui::GetIO().Fonts, theme, language_characters());
+    fonts_.build(*ImGui::GetIO().Fonts, theme, language_characters({session_.view(), &theme}));
     ImGui_ImplOpenGL3_CreateFontsTexture();
     built_scale_ = scale;
     built_language_ = workspace.language;
@@ -297,7 +306,8 @@ void AppFrame::draw_splitters(const View& view) {
 
 void AppFrame::draw_window(const View& view, Commands& commands) {
   const ImVec2 size = ImGui::GetIO().DisplaySize;
-  layout_ = compute_layout(size.x, size.y, theme_.scale, shown_shares(options_.shares, view, size.y), view.workspace->present);
+  layout_ = compute_layout(size.x, size.y, theme_.scale, shown_shares(options_.shares, view, size.y), view.workspace->present,
+                           view.lesson.lesson != nullptr);
   ImGui::SetNextWindowPos({0, 0});
   ImGui::SetNextWindowSize(size);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(0, 0));
@@ -333,12 +343,18 @@ void AppFrame::draw_window(const View& view, Commands& commands) {
     if (!view.lanes.empty()) draw_place(place, view, commands);
   if (!has_whole_window(view)) {
     if (!view.lanes.empty()) draw_panel("timeline", layout_.timeline, view, commands);
+    draw_look(view, "timeline", layout_.timeline);
     draw_splitters(view);
+  }
+  if (view.lesson.lesson != nullptr) {
+    draw_frame(layout_.lesson);
+    draw_panel("lesson", layout_.lesson, view, commands);
   }
   draw_transport(layout_.transport, view, commands, !options_.caption);
   draw_panel_menu(view, commands);
   ImGui::End();
   say_missing_fonts();
+  if (view.lesson.offered) draw_offer(view, commands);
   if (view.workspace->help) draw_help(view, commands);
   draw_in_front(view, commands);
 }
@@ -384,6 +400,44 @@ void AppFrame::draw_in_front(const View& view, Commands& commands) {
   draw_pointer(view);
 }
 
+void AppFrame::draw_look(const View& view, std::string_view panel, const Rect& frame) const {
+  if (view.lesson.lesson == nullptr || view.lesson.scene->look.empty() || !view.workspace->alone.empty()) return;
+  const auto& look = view.lesson.scene->look;
+  const auto looked_at = [&](std::string_view id) { return std::find(look.begin(), look.end(), id) != look.end(); };
+  const bool middle = panel == "stage" && (looked_at("race") || looked_at(center_panel(view)));
+  if (looked_at(panel) || middle) {
+    ImGui::GetWindowDrawList()->AddRect(frame.min, frame.max, theme_.accent, theme_.rounding, 0, std::max(1.5F, 2 * theme_.scale));
+    return;
+  }
+  // A child of its own, because those of the panel are drawn over everything before them.
+  ImGui::SetCursorScreenPos(frame.min);
+  constexpr ImGuiWindowFlags veil = ImGuiWindowFlags_NoInputs | ImGuiWindowFlags_NoBackground | ImGuiWindowFlags_NoNav;
+  if (ImGui::BeginChild(fmt::format("veil {}", panel).c_str(), {frame.width(), frame.height()}, ImGuiChildFlags_None, veil))
+    ImGui::GetWindowDrawList()->AddRectFilled(frame.min, frame.max, with_alpha(theme_.panel, 0.5F), theme_.rounding);
+  ImGui::EndChild();
+}
+
+void AppFrame::draw_offer(const View& view, Commands& commands) const {
+  const LessonInfo& first = view.lesson.list->lessons.front();
+  const LessonInfo::Text& text = first.text(view.workspace->language);
+  const Rect& stage = layout_.stage;
+  ImGui::SetNextWindowPos({stage.center().x, stage.max.y - theme_.gap}, ImGuiCond_Always, {0.5F, 1});
+  ImGui::PushStyleColor(ImGuiCol_WindowBg, theme_.inset);
+  constexpr ImGuiWindowFlags flags = ImGuiWindowFlags_NoTitleBar | ImGuiWindowFlags_NoResize | ImGuiWindowFlags_NoMove |
+                                     ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoNav |
+                                     ImGuiWindowFlags_NoFocusOnAppearing;
+  if (ImGui::Begin("##offer", nullptr, flags)) {
+    ImGui::AlignTextToFramePadding();
+    text_item(theme_.ui, theme_.text, say(tr("New here? Lesson {}: {}, {} minutes."), first.number, text.title, text.minutes));
+    ImGui::SameLine(0, theme_.gap);
+    if (pill(theme_, tr("Start"), true, tr("Open the lesson (Enter)"))) commands.push(OpenLesson{first.id, 0});
+    ImGui::SameLine(0, theme_.gap * 0.5F);
+    if (pill(theme_, tr("No, thanks"), false, tr("Do not offer it again (Esc)"))) commands.push(DeclineLessons{});
+  }
+  ImGui::End();
+  ImGui::PopStyleColor();
+}
+
 void AppFrame::say_missing_fonts() const {
   constexpr double seconds = 20;
   if (!options_.say_missing_fonts || !fonts_.built_in() || ImGui::GetTime() > seconds) return;
@@ -398,9 +452,25 @@ std::vector<AppFrame::Place> AppFrame::places_of(const View& view) const {
   if (!view.workspace->alone.empty()) return {{view.workspace->alone, layout_.alone, layout_.alone}};
   if (has_whole_window(view)) return {{"stage", layout_.alone, layout_.alone}};
   std::vector<Place> places = {{"stage", layout_.stage, layout_.stage}};
-  if (view.workspace->present) {
+  if (view.workspace->present && view.lesson.lesson == nullptr) {
     places.push_back({"softmax", layout_.softmax, layout_.softmax});
     if (layout_.listing.height() > 0) places.push_back({"listing", layout_.listing, layout_.listing});
+    return places;
+  }
+  if (view.lesson.lesson != nullptr) {
+    const auto& look = view.lesson.scene->look;
+    const auto looked_at = [&](std::string_view id) { return std::find(look.begin(), look.end(), id) != look.end(); };
+    std::vector<std::string_view> beside;  // of the listing, the row and the traffic: what the page looks at goes first
+    for (const bool wanted : {true, false})
+      for (const std::string_view id : {side_panels[1], side_panels[2], side_panels[0]})
+        if (looked_at(id) == wanted) beside.push_back(id);
+    if (!layout_.one_column) {
+      if (beside[0] == side_panels[2] && beside[1] == side_panels[1]) std::swap(beside[0], beside[1]);
+      places.push_back({beside[0], layout_.softmax, layout_.softmax});
+      places.push_back({beside[1], layout_.traffic, layout_.traffic});
+    } else if (looked_at(beside[0]) && !looked_at("stage")) {
+      places.front().panel = beside[0];
+    }
     return places;
   }
   if (layout_.one_column)
@@ -438,6 +508,7 @@ void AppFrame::draw_place(const Place& place, const View& view, Commands& comman
     if (content.min.y > place.frame.min.y) draw_side_tabs(layout_.side_tabs, view, commands);
     draw_panel(std::string(place.panel).c_str(), content, view, commands);
   }
+  draw_look(view, place.panel, place.frame);
   const Rect title = {place.frame.min, {place.frame.max.x, place.frame.min.y + std::round(38 * theme_.scale)}};
   const bool free = !ImGui::IsAnyItemHovered() && !ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopup);
   if (free && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left) && title.contains(ImGui::GetIO().MousePos))

@@ -88,6 +88,10 @@ class AppFrame {
   void draw_place(const Place& place, const View& view, Commands& commands);
   void draw_panel(const char* id, const Rect& rect, const View& view, Commands& commands);
   void draw_splitters(const View& view);
+  /// Outlines what the lesson's page looks at and dims the rest.
+  void draw_look(const View& view, std::string_view panel, const Rect& frame) const;
+  /// The one line of the first start.
+  void draw_offer(const View& view, Commands& commands) const;
   /// Hides tooltips after a key press until the mouse moves, because they cover what changes.
   void rest_tooltips();
   /// Opens a panel's menu on a right click; copies texts.

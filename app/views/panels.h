@@ -22,5 +22,7 @@ void draw_validate_panel(const View& view, Commands& commands);
 void draw_mask_panel(const View& view, Commands& commands);
 /// Notes, the next scene and the time, for the presenter's own window.
 void draw_presenter_panel(const View& view, Commands& commands);
+/// Beside the stage while a lesson is open.
+void draw_lesson_panel(const View& view, Commands& commands);
 
 }  // namespace tilescope

@@ -13,6 +13,7 @@
 
 #include "app/model/export_job.h"
 #include "app/model/lecture.h"
+#include "app/model/lesson_runs.h"
 #include "app/model/panel_ids.h"
 #include "app/model/studies.h"
 
@@ -221,6 +222,14 @@ struct Draw {
   PinRun operator()(Kind<PinRun>) const { return {random.chance(80)}; }
   ImportCounters operator()(Kind<ImportCounters>) const { return {"/nonexistent.csv"}; }
   StartExport operator()(Kind<StartExport>) const { return {std::make_shared<const ExportChoice>()}; }
+  OpenLesson operator()(Kind<OpenLesson>) const { return {random.pick<const char*>({"1", "1", "3", "99", ""}), random.below(3)}; }
+  TurnLessonPage operator()(Kind<TurnLessonPage>) const { return {coin() ? 1 : -1}; }
+  AnswerLesson operator()(Kind<AnswerLesson>) const {
+    LessonAnswer answer;
+    answer.given = coin();
+    answer.option = static_cast<int>(random.below(5)) - 1;
+    return {std::make_shared<const LessonAnswer>(answer)};
+  }
   RunValidation operator()(Kind<RunValidation>) const { return {coin()}; }
 };
 

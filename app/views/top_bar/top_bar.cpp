@@ -7,6 +7,8 @@
 
 #include "app/model/export_job.h"
 #include "app/model/lecture.h"
+#include "app/model/lesson.h"
+#include "app/model/lesson_list.h"
 #include "app/model/playhead.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
@@ -288,8 +290,49 @@ void draw_share_menu(const View& view, Commands& commands) {
     commands.push(ShowPresenter{!view.lecture->presenter});
 }
 
+std::string lessons_label() {
+  return std::string(tr("Lessons")) + " ▾";
+}
+
+/// Number, title, minutes, and whether it was gone through.
+void draw_lesson_menu(const View& view, Commands& commands) {
+  const Theme& theme = *view.theme;
+  const LessonView& lesson = view.lesson;
+  float widest = 0;
+  const auto row_text = [&](const LessonInfo& info) {
+    return fmt::format("{}   {}", info.number, info.text(view.workspace->language).title);
+  };
+  const auto minutes = [&](const LessonInfo& info) { return say(tr("{} min"), info.text(view.workspace->language).minutes); };
+  for (const LessonInfo& info : lesson.list->lessons)
+    widest = std::max(widest, text_width(theme.ui, row_text(info)) + text_width(theme.ui, minutes(info)) + 52 * theme.scale);
+  for (const LessonInfo& info : lesson.list->lessons) {
+    const bool open = lesson.lesson != nullptr && lesson.lesson->id == info.id;
+    if (ImGui::Selectable(fmt::format("{}##{}", row_text(info), info.id).c_str(), open, 0, {widest, 0})) {
+      commands.push(OpenLesson{info.id, 0});
+      ImGui::CloseCurrentPopup();
+    }
+    const Rect row = item_rect();
+    const float mark = std::round(10 * theme.scale);
+    ImDrawList* list = ImGui::GetWindowDrawList();
+    draw_text(list, theme.ui, {row.min, {row.max.x - 2.2F * mark, row.max.y}}, theme.text_dim, minutes(info), Align::right);
+    if (!lesson.done->contains(info.id)) continue;
+    const ImVec2 at = {row.max.x - mark, row.center().y};
+    const ImVec2 points[] = {
+        {at.x - 0.5F * mark, at.y}, {at.x - 0.12F * mark, at.y + 0.36F * mark}, {at.x + 0.5F * mark, at.y - 0.36F * mark}};
+    list->AddPolyline(points, 3, theme.good, 0, std::max(1.5F, 1.8F * theme.scale));
+    item_tooltip(theme, tr("Done"));
+  }
+  if (lesson.lesson == nullptr) return;
+  ImGui::Separator();
+  if (ImGui::Selectable(tr("Close the lesson"))) commands.push(CloseLesson{});
+}
+
 void draw_how(Bar& bar, const View& view, Commands& commands, std::span<const std::string> languages, bool undo) {
   constexpr std::array<std::string_view, 1> controls = {"deck"};
+  if (view.lesson.list != nullptr && bar.popover(lessons_label(), "lessons", tr("Ten-minute lessons, each with questions"), {})) {
+    draw_lesson_menu(view, commands);
+    ImGui::EndPopup();
+  }
   if (undo) {
     if (bar.icon("##undo", Icon::undo, tr("Undo (Ctrl Z)"), false, view.can_undo)) commands.push(Undo{});
     if (bar.icon("##redo", Icon::redo, tr("Redo (Ctrl Y)"), false, view.can_redo)) commands.push(Redo{});
@@ -362,6 +405,8 @@ void draw_top_bar(const Rect& rect, const View& view, Commands& commands, std::s
   const float icons = undo ? 7 : 5;
   float right = icons * (std::round(28 * theme.scale) + std::round(6 * theme.scale)) + std::round(8 * theme.scale);
   if (languages.size() > 1) right += text_width(theme.ui_bold, tr("EN")) + std::round(28 * theme.scale);
+
+  if (view.lesson.list != nullptr) right += text_width(theme.ui_bold, lessons_label()) + std::round(28 * theme.scale);
 
   if (!view.workspace->message) panel_state<ReadMessage>("read message").sentence.clear();
 

@@ -53,6 +53,30 @@ TEST_CASE("layout: no panel overlaps another or leaves the window at any size") 
   }
 }
 
+TEST_CASE("layout: a lesson's column overlaps nothing, and leaves stage, row and traffic at 1280x720") {
+  for (const auto& [width, height] :
+       {std::pair{1280.0F, 720.0F}, {1600.0F, 900.0F}, {2560.0F, 1440.0F}, {800.0F, 500.0F}, {640.0F, 400.0F}}) {
+    CAPTURE(width);
+    const float scale = scale_of_window(width, height);
+    const Layout layout = compute_layout(width, height, scale, {}, false, true);
+    std::vector<const Rect*> panels = {&layout.lesson, &layout.stage, &layout.timeline, &layout.transport};
+    if (width >= 1280) {
+      CHECK_FALSE(layout.one_column);
+      panels.insert(panels.end(), {&layout.softmax, &layout.traffic});
+    }
+    for (const Rect* panel : panels) {
+      CHECK(panel->width() > 100);
+      CHECK(panel->height() > 20);
+      CHECK(panel->min.x >= 0);
+      CHECK(panel->max.x <= width);
+      CHECK(panel->max.y <= height);
+      for (const Rect* other : panels)
+        if (panel != other) CHECK_FALSE(overlap(*panel, *other));
+      for (const Rect& splitter : layout.splitters) CHECK_FALSE(overlap(*panel, splitter));
+    }
+  }
+}
+
 TEST_CASE("layout: at 1600x900 the columns have the widths of the design") {
   const Layout layout = compute_layout(1600, 900, 1, {}, false);
   CHECK(layout.listing.width() == doctest::Approx(300).epsilon(0.02));
