@@ -9,8 +9,8 @@
 
 #include "app/model/assets.h"
 #include "app/model/lecture.h"
-#include "app/model/state_file.h"
 #include "app/model/mask_tables.h"
+#include "app/model/state_file.h"
 #include "app/platform/files.h"
 #include "sim/core/refuse.h"
 #include "sim/core/text.h"

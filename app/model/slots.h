@@ -23,7 +23,6 @@ inline constexpr int mask_picture = freeing + 1, mask_elements = mask_picture + 
 
 // Queue::background: what was asked for by hand goes first
 inline constexpr int measure = 0, pinned = 13, compare = 14, validate = 15, lesson = 50, lesson_task = 51, mask_totals = 99,
-                     study = 100, next_limit = 101,
-                     exactness = 102;
+                     study = 100, next_limit = 101, exactness = 102;
 
 }  // namespace tilescope::slots

@@ -115,7 +115,7 @@ struct TraceState {
   std::vector<SmState> sms;
   std::vector<TileInFlight> flights;  // of all focused SMs
   std::vector<SlotState> slots;       // of the step's SM
-  TrafficTable traffic{};             // up to this moment, with the share of each flight that has crossed; exact when `traffic_exact`
+  TrafficTable traffic{};  // up to this moment, with the share of each flight that has crossed; exact when `traffic_exact`
   bool traffic_exact = true;
   std::array<std::int64_t, most_tensors> l2_resident{}, l2_dirty{};
   bool operator==(const TraceState&) const;

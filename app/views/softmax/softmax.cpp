@@ -172,8 +172,7 @@ void draw_before_change(ImDrawList* list, const Theme& theme, const SoftmaxFigur
   if (width < 3) return;
   for (std::size_t i = 0; i < figures.before_change.size(); ++i) {
     const float value = figures.before_change[i];
-    const std::int64_t bar =
-        figures.current_begin - figures.first_key + static_cast<std::int64_t>(i) - plot.shown.begin;
+    const std::int64_t bar = figures.current_begin - figures.first_key + static_cast<std::int64_t>(i) - plot.shown.begin;
     if (!std::isfinite(value) || bar < 0 || bar >= count) continue;
     const float x = area.min.x + static_cast<float>(bar) * width, y = std::floor(area.max.y - scale.share(value) * area.height());
     list->AddRectFilled({x, y}, {x + width - 1, y + thickness}, theme.text);
