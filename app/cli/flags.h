@@ -6,7 +6,7 @@
 
 namespace tilescope {
 
-enum class CommandKind { window, simulate, render, sweep, measure, validate, calibrate, print };
+enum class CommandKind { window, simulate, render, sweep, search, measure, validate, calibrate, print };
 
 /// A row of the command table. The window has none: it opens without a command.
 struct CommandInfo {

@@ -1,6 +1,7 @@
 // Turns a CommandLine into a request.
 #include "app/cli/request.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -170,6 +171,24 @@ Status settle_mask(const CommandLine& line, AttentionProblem& problem) {
 }
 
 }  // namespace
+
+Result<std::vector<std::string>> algorithms_of(const CommandLine& line) {
+  std::vector<std::string> ids;
+  if (!line.algorithm_given) {
+    for (const ProgramInfo& row : program_table())
+      if (!row.button.empty()) ids.emplace_back(row.id);
+    return ids;
+  }
+  std::string_view rest = line.algorithm;
+  while (true) {
+    const std::size_t comma = rest.find(',');
+    const std::string id(rest.substr(0, comma));
+    if (const auto known = find_program(id); !known) return known.error();
+    if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
+    if (comma == std::string_view::npos) return ids;
+    rest.remove_prefix(comma + 1);
+  }
+}
 
 Result<Request> make_request(const CommandLine& line) {
   if (const auto known = check_algorithm(line.algorithm); !known) return known.error();

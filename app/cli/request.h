@@ -16,4 +16,8 @@ struct Request {
 ///         refuses, matrices that contradict each other or the flags. simulate() checks what needs the tile program.
 Result<Request> make_request(const CommandLine& line);
 
+/// The ids of --algorithm, which commas separate; without it those with a button in the window.
+/// Errors  an unknown one
+Result<std::vector<std::string>> algorithms_of(const CommandLine& line);
+
 }  // namespace tilescope

@@ -19,6 +19,7 @@
 #include "app/cli/report.h"
 #include "app/cli/request.h"
 #include "app/cli/run_and_next_limit.h"
+#include "app/cli/search.h"
 #include "app/cli/sweep.h"
 #include "app/cli/validate.h"
 #include "app/cli/window_options.h"
@@ -119,6 +120,8 @@ Result<int> run(const CommandLine& line, std::FILE* out, std::FILE* err, const S
       return code_of(run_render(line, out, err, screens));
     case CommandKind::sweep:
       return run_sweep_command(line, out, err, screens);
+    case CommandKind::search:
+      return run_search(line, out, err);
     case CommandKind::validate:
       return run_validate(line, out, err);
     case CommandKind::measure:
