@@ -69,7 +69,7 @@ Error unknown_argument(std::string_view argument, CommandKind command) {
     std::string takers;
     for (const CommandKind other :
          {CommandKind::window, CommandKind::simulate, CommandKind::render, CommandKind::exported, CommandKind::sweep,
-          CommandKind::measure, CommandKind::validate, CommandKind::calibrate, CommandKind::lesson})
+          CommandKind::search, CommandKind::measure, CommandKind::validate, CommandKind::calibrate, CommandKind::lesson})
       if (takes(*flag, other)) takers += fmt::format("{}{}", takers.empty() ? "" : ", ", to_string(other));
     return Error{fmt::format("{} is not a flag of {}, but of {}", flag->name, to_string(command), takers)};
   }
@@ -226,6 +226,7 @@ class CommandLineBuilder {
     line_.block_q = whole("--block-q", 1, TileShape::most_rows);
     line_.block_kv = whole("--block-kv", 1, TileShape::most_rows);
     line_.stages = whole("--stages", 1, ProgramTile::most_stages);
+    line_.top = whole("--top", 1, 100000);
     line_.mask_block = whole("--mask-block", 1, largest_size);
     std::vector<std::string_view> orders;
     for (const BlockOrderInfo& row : block_orders()) orders.push_back(row.id);

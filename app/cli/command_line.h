@@ -53,6 +53,7 @@ struct CommandLine {
   std::optional<std::int64_t> probe_block, probe_row;
   bool brief = false, sample = false, quiet = false;
   std::string over, csv, png;
+  std::optional<std::int64_t> top;
   SweepQuantity quantity{};
   std::optional<std::int64_t> step;
   std::optional<StepRange> steps;  // of export

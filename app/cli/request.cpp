@@ -111,6 +111,25 @@ bool has_mask_flags(const CommandLine& line) {
 
 }  // namespace
 
+Result<std::vector<std::string>> algorithms_of(const CommandLine& line) {
+  std::vector<std::string> ids;
+  if (!line.algorithm_given) {
+    for (const ProgramInfo& row : program_table())
+      if (!row.button.empty()) ids.emplace_back(row.id);
+    if (!line.masks.empty() || !line.presets.empty() || line.score) ids.emplace_back("flex");
+    return ids;
+  }
+  std::string_view rest = line.algorithm;
+  while (true) {
+    const std::size_t comma = rest.find(',');
+    const std::string id(rest.substr(0, comma));
+    if (const auto known = find_program(id); !known) return known.error();
+    if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
+    if (comma == std::string_view::npos) return ids;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
 Result<Request> make_request(const CommandLine& line) {
   if (const auto known = check_algorithm(line.algorithm); !known) return known.error();
   auto gpu = load_gpu(line.gpu);

@@ -21,6 +21,7 @@
 #include "app/cli/report.h"
 #include "app/cli/request.h"
 #include "app/cli/run_and_next_limit.h"
+#include "app/cli/search.h"
 #include "app/cli/sweep.h"
 #include "app/cli/validate.h"
 #include "app/cli/window_options.h"
@@ -121,6 +122,8 @@ Result<int> run(const CommandLine& typed, std::FILE* out, std::FILE* err, const 
       return code_of(run_export(line, out, err, screens));
     case CommandKind::sweep:
       return run_sweep_command(line, out, err, screens);
+    case CommandKind::search:
+      return run_search(line, out, err);
     case CommandKind::validate:
       return run_validate(line, out, err);
     case CommandKind::measure:

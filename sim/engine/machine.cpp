@@ -27,6 +27,7 @@ Machine::Machine(const TileProgram& program, const SimulationRequest& request, M
     : program_(program),
       gpu_(request.gpu),
       block_order_(request.block_order),
+      give_up_after_(request.give_up_after_cycles > 0 ? request.give_up_after_cycles : never),
       memory_(memory),
       recorder_(recorder),
       builder_(builder),
@@ -454,7 +455,9 @@ Result<double> Machine::run_launch(int launch, int blocks_per_sm, double start, 
   auto last_call = std::chrono::steady_clock::now();
   for (int events = 1; next_event() != never; ++events) {
     go_on_with_event();
-    if (!progress || events % events_between_looks != 0) continue;
+    if (events % events_between_looks != 0) continue;
+    if (next_event() > give_up_after_) return Error{"the simulation was cancelled", Error::Kind::cancelled};
+    if (!progress) continue;
     const auto now = std::chrono::steady_clock::now();
     if (now - last_call < between_calls) continue;
     last_call = now;

@@ -236,6 +236,7 @@ class Machine {
   const TileProgram& program_;
   const GpuSpec& gpu_;
   const BlockOrder block_order_;
+  const double give_up_after_;  // cycles; infinite: never
   MemorySystem& memory_;
   Recorder& recorder_;
   ScheduleBuilder& builder_;

@@ -31,6 +31,8 @@ struct SimulationRequest {
   std::vector<int> also_in_focus;
   /// False if only totals are wanted. The trace then has no intervals, which take most of a small simulation's memory.
   bool keeps_intervals = true;
+  /// Cycles after which the simulation is cancelled: a search wants to know no more than that others are quicker. 0: never.
+  double give_up_after_cycles = 0;
 };
 
 enum class Bound : std::uint8_t { tensor, exp, fp32, l2, hbm, smem, latency };
