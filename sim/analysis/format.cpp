@@ -99,7 +99,7 @@ std::string format_rate(BytesPerCycle rate) {
 std::string format_cycles(Cycles cycles) {
   if (!std::isfinite(cycles.value)) return format_value(cycles.value);
   if (std::abs(cycles.value) < 9.95) return grouped(trimmed(fmt::format("{:.1f}", cycles.value)));
-  return grouped(fmt::format("{:.0f}", cycles.value));
+  return grouped(fmt::format("{:.0f}", std::round(cycles.value)));  // a half goes up, as in JSON
 }
 
 std::string format_time(Nanoseconds time) {

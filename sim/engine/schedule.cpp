@@ -314,7 +314,14 @@ void ScheduleBuilder::find_tokens(const BlockOperations& block, BlockSchedule& o
   waited_for(block, waited_, signals_);
   meetings_.assign(block.tokens.size(), -1);
   out.tokens.clear();
-  const auto group_of = [&](std::int32_t op) { return block.operations[static_cast<std::size_t>(op)].group; };
+  // Once a token, not once a wait: blocks of flash1 wait hundreds of thousands of times for a few tokens.
+  constexpr int nobody = -1, several = -2;
+  std::vector<int> signallers(block.tokens.size(), nobody);
+  for (std::size_t token = 0; token < signallers.size() && token < signals_.size(); ++token)
+    for (const std::int32_t each : signals_[token]) {
+      const int group = block.operations[static_cast<std::size_t>(each)].group;
+      signallers[token] = signallers[token] == nobody || signallers[token] == group ? group : several;
+    }
   for (std::size_t i = 0; i < waited_.size(); ++i) {
     const Operation& op = block.operations[i];
     if (op.wait_token < 0 || op.wait_count <= 0) continue;
@@ -322,9 +329,7 @@ void ScheduleBuilder::find_tokens(const BlockOperations& block, BlockSchedule& o
     const std::int32_t on = waited_[i];
     // If one group gives all signals, their order is that of the listing, and the wait is a moment of the stream. Signals of
     // several groups can come in any order, so the token is counted at run time.
-    if (on >= 0 && on < static_cast<std::int32_t>(i) &&
-        std::all_of(signals_[token].begin(), signals_[token].end(), [&](std::int32_t each) { return group_of(each) == op.group; }))
-      continue;
+    if (on >= 0 && on < static_cast<std::int32_t>(i) && (signallers[token] == nobody || signallers[token] == op.group)) continue;
     waited_[i] = -1;
     if (meetings_[token] >= 0) continue;
     meetings_[token] = static_cast<std::int16_t>(out.tokens.size());
