@@ -350,12 +350,24 @@ class StateSaver {
     saved_at_ = now;
     saved_ = view.revision;
     keeper_.save(window_state_of(view), false);
+    keep_scenes();
   }
   void close() {
     if (const SessionView view = session_.view(); !view.lanes.empty()) keeper_.save(window_state_of(view), true);
+    if (const std::string kept = keep_scenes(); !kept.empty())
+      std::fprintf(stderr, "tilescope: the deck was not saved; its scenes are in %s\n", kept.c_str());
   }
 
  private:
+  /// Writes scenes that no file has beside the state; where to, or nothing.
+  std::string keep_scenes() {
+    const Lecture& lecture = *session_.view().lecture;
+    const auto state = state_file_path();
+    if (!state || !lecture.changed()) return {};
+    const std::filesystem::path path = state->parent_path() / "unsaved-deck.toml";
+    return write_file(path, format_deck(lecture.deck())) ? path.native() : std::string();
+  }
+
   Session& session_;
   StateKeeper keeper_;
   std::chrono::steady_clock::time_point saved_at_;

@@ -69,7 +69,7 @@ void join_columns(Layout& layout, float scale) {
 /// is there where the window is high.
 Layout present_layout(float width, float height, float scale) {
   constexpr float caption_height = 30, transport_height = 40, timeline_height = 120, least_height_with_timeline = 680;
-  constexpr float least_row = 330, row_share = 0.3F, softmax_height = 400;
+  constexpr float least_row = 330, row_share = 0.3F, softmax_height = 400, least_listing = 200;
   const float down = std::min(1.0F, height / (420 * scale));
   const float gap = std::max(2.0F, std::round(8 * scale * down));
   Layout out;
@@ -81,7 +81,7 @@ Layout present_layout(float width, float height, float scale) {
   out.top_bar = {{0, 0}, {width, caption}};
   out.stage = {{gap, caption}, {x3 - gap, split}};
   const float column = split - caption, wanted = std::round(softmax_height * scale);
-  const bool listed = column - wanted - gap >= least_box * scale;
+  const bool listed = column - wanted - gap >= least_listing * scale;
   out.softmax = {{x3, caption}, {x4, listed ? caption + wanted : split}};
   if (listed) out.listing = {{x3, caption + wanted + gap}, {x4, split}};
   out.bottom = {{gap, split + gap}, {x4, low}};

@@ -22,6 +22,7 @@ void draw_choice(const View& view, Commands& commands, const ClassQuestion& ques
   ImGui::PushID(static_cast<int>(i));
   ImGui::TableNextRow();
   ImGui::TableNextColumn();
+  ImGui::AlignTextToFramePadding();
   text_item(theme.heading, right ? theme.good : theme.text, fmt::format("{}{}", question.choices[i], right ? "  ✓" : ""));
   ImGui::TableNextColumn();
   int typed = count;
@@ -36,6 +37,7 @@ void draw_choice(const View& view, Commands& commands, const ClassQuestion& ques
            right ? theme.good : theme.accent);
   ImGui::Dummy({width, height});
   ImGui::TableNextColumn();
+  ImGui::AlignTextToFramePadding();
   text_item(theme.mono, theme.text_dim, fmt::format("{:3.0f} %", 100 * share));
   ImGui::PopID();
 }

@@ -79,7 +79,7 @@ void draw_file(const View& view, Commands& commands, SceneFields& fields) {
 
 void draw_rows(const View& view, Commands& commands) {
   const Lecture& lecture = *view.lecture;
-  const float side = std::round(24 * view.theme->scale);
+  const float side = text_width(view.theme->ui, "↓") + 2 * ImGui::GetStyle().FramePadding.x;
   for (int i = 0; i < lecture.count(); ++i) {
     ImGui::PushID(i);
     const std::string label = fmt::format("{}  {}##row", i + 1, title_of(*lecture.at(i), i));
