@@ -1,7 +1,5 @@
-// Probe: records when and where blocks run, and one row's statistics. NoProbe replaces it in the plain kernel and compiles to
-// nothing.
-//
-//   Layout of the records: probe_layout.h.
+// Probe records when and where blocks run, and one row's statistics. In the plain kernel NoProbe takes its place and compiles to
+// nothing. Layout of the records: probe_layout.h.
 #pragma once
 
 #include "kernels/common/probe_layout.h"
@@ -13,9 +11,8 @@ struct BlockRecord {
 };
 static_assert(sizeof(BlockRecord) == probe_block_numbers * sizeof(unsigned long long));
 
-/// Recorder of the plain kernel: every call is empty and takes no register. launch() passes the kernel's arguments unwrapped,
-/// because
-/// flash1 compiles to different machine code when another struct wraps them.
+/// Recorder of the plain kernel: every call is empty and takes no register. launch() passes the kernel's arguments unwrapped:
+/// wrapped in another struct, they make flash1 compile to different machine code.
 struct NoProbe {
   struct Arguments {};
   template <class Own>

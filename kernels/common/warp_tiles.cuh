@@ -69,9 +69,8 @@ __device__ __forceinline__ void for_block_by_sector(const float* start, int coun
 /// Where a lane's ldmatrix rows start in a swizzled tile. Every offset added later is the same for all lanes.
 template <int row_bytes>
 struct LanePlaces {
-  std::uint32_t
-      rows_first;  // lane bit 3 selects the row half, bit 4 the chunk: left operands, and right operands loaded transposed
-  std::uint32_t chunks_first;  // lane bit 4 selects the row half, bit 3 the chunk: right operands
+  std::uint32_t rows_first;    // bit 3 selects the row half, bit 4 the chunk: left operands, transposed right ones
+  std::uint32_t chunks_first;  // bit 4 selects the row half, bit 3 the chunk: right operands
 
   __device__ __forceinline__ explicit LanePlaces(int lane)
       : rows_first(swizzled<row_bytes>((lane & 7) + (lane & 8), lane >> 4)),
@@ -123,7 +122,7 @@ __device__ __forceinline__ void multiply_transposed(float (&s)[m_tiles][s_tiles]
 }
 
 /// Sets s to -inf where a key is not visible. `visible` counts the tile's keys that the warp's first row sees; under a causal mask
-/// each further row sees one more. Rows past the end of Q may count keys past seq_kv: those are zeros, and nothing of such a row is
+/// each further row sees one more. Rows past the end of Q may count keys past seq_kv: those keys are zeros, and such rows are not
 /// stored.
 template <bool causal, int m_tiles, int s_tiles>
 __device__ __forceinline__ void mask_scores(float (&s)[m_tiles][s_tiles][4], int visible, int lane) {
