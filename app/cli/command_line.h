@@ -56,7 +56,7 @@ struct CommandLine {
   std::optional<std::int64_t> top;
   SweepQuantity quantity{};
   std::optional<std::int64_t> step;
-  std::optional<StepRange> steps;  // of export
+  std::optional<ExportSteps> steps;  // of export
   std::optional<Grain> grain;
   std::optional<int> fps;
   std::optional<double> seconds;

@@ -30,34 +30,58 @@ using Candidates = std::vector<SearchCandidate>;
 constexpr std::size_t tiles_in_every_order = 6;
 constexpr std::int64_t usual_rows = 10;
 
-/// Simulates what was not simulated yet. False once it was interrupted.
-bool simulate_all(Candidates& candidates, const CatchInterrupt& interrupt, ProgressPrinter& progress, const char* what) {
+/// The best times so far. A candidate that cannot be among them need not be simulated to its end.
+class BestTimes {
+ public:
+  explicit BestTimes(std::size_t count) : count_(count) {}
+  void add(double cycles) {
+    cycles_.insert(std::upper_bound(cycles_.begin(), cycles_.end(), cycles), cycles);
+    if (cycles_.size() > count_) cycles_.pop_back();
+  }
+  /// 0 while there are fewer than `count`.
+  double worst() const { return cycles_.size() < count_ ? 0 : cycles_.back(); }
+
+ private:
+  std::size_t count_;
+  std::vector<double> cycles_;
+};
+
+/// Simulates candidates, and gives up on those that are slower than the best. False once it was interrupted.
+bool simulate_all(Candidates& candidates, BestTimes& best, const CatchInterrupt& interrupt, ProgressPrinter& progress,
+                  const char* what) {
   std::vector<std::size_t> order(candidates.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::mutex printing;
+  std::mutex sharing;
   std::size_t done = 0;
   return on_cores(order, core_count(), [&](std::size_t i) {
-    Result<Outcome> outcome = simulate_outcome(candidates[i].request, [&](double) { return !interrupt.asked(); });
-    if (!outcome) return false;
-    const std::lock_guard lock(printing);
-    candidates[i].outcome = std::move(*outcome);
+    SimulationRequest request = candidates[i].request;
+    if (const std::lock_guard lock(sharing); !candidates[i].own) request.give_up_after_cycles = best.worst();
+    Result<Outcome> outcome = simulate_outcome(request, [&](double) { return !interrupt.asked(); });
+    if (interrupt.asked()) return false;
+    const std::lock_guard lock(sharing);
+    if (outcome && outcome->done()) best.add(outcome->cycles);
+    if (outcome) candidates[i].outcome = std::move(*outcome);
     progress.show(fmt::format("search: {} of {} {} simulated", ++done, candidates.size(), what));
-    return !interrupt.asked();
+    return true;
   });
 }
 
 struct Searched {
-  Candidates ranked;  // those that were simulated
-  bool whole = true;  // false after Ctrl-C
+  Candidates ranked;           // those that were simulated
+  std::size_t candidates = 0;  // with those that were given up
+  bool whole = true;           // false after Ctrl-C
 };
 
-Searched search(Candidates candidates, const CatchInterrupt& interrupt, ProgressPrinter& progress) {
+Searched search(Candidates candidates, std::size_t rows, const CatchInterrupt& interrupt, ProgressPrinter& progress) {
   Searched out;
-  out.whole = simulate_all(candidates, interrupt, progress, "tiles");
+  BestTimes best(std::max(rows, tiles_in_every_order));
+  out.candidates = candidates.size();
+  out.whole = simulate_all(candidates, best, interrupt, progress, "tiles");
   rank(candidates);
   if (out.whole) {
     Candidates orders = order_candidates(candidates, tiles_in_every_order);
-    out.whole = simulate_all(orders, interrupt, progress, "orders");
+    out.whole = simulate_all(orders, best, interrupt, progress, "orders");
+    out.candidates += orders.size();
     std::move(orders.begin(), orders.end(), std::back_inserter(candidates));
     rank(candidates);
   }
@@ -164,11 +188,12 @@ Result<int> run_search(const CommandLine& line, std::FILE* out, std::FILE* err) 
 
   ProgressPrinter progress(err, line.quiet);
   const CatchInterrupt interrupt;
-  const Searched searched = search(std::move(*candidates), interrupt, progress);
+  const auto wanted = static_cast<std::size_t>(line.top.value_or(usual_rows));
+  const Searched searched = search(std::move(*candidates), wanted, interrupt, progress);
   progress.end();
   if (!searched.whole) fmt::print(err, "search: stopped; the ranking is of {} candidates\n", searched.ranked.size());
   if (searched.ranked.empty()) return exit_interrupted;
-  const std::size_t rows = std::min(searched.ranked.size(), static_cast<std::size_t>(line.top.value_or(usual_rows)));
+  const std::size_t rows = std::min(searched.ranked.size(), wanted);
   const auto measured = measured_ns(searched.ranked, rows);
   Outputs outputs(out);
   if (line.json)

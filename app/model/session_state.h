@@ -88,7 +88,6 @@ struct Session::State {
   std::optional<Sentence> import_counters_of(const std::string& path);
   void show_step();
   void tick(double seconds);
-  SessionView view() const;
 
   // session_opening.cpp
   bool simulating() const { return requests > std::max(over, cancelled); }

@@ -65,7 +65,7 @@ struct RenderOptions {
 enum class ExportFormat { gif, mp4, svg, png, html };
 
 /// Steps of a run, as --steps gives them; without a `last` up to the end of the run.
-struct StepRange {
+struct ExportSteps {
   std::int64_t first = 0;
   std::optional<std::int64_t> last;
 };
@@ -74,7 +74,7 @@ struct StepRange {
 struct ExportOptions {
   RenderOptions picture;  // its step is not looked at
   ExportFormat format = ExportFormat::png;
-  std::optional<StepRange> steps;  // absent: the step at which the window opens
+  std::optional<ExportSteps> steps;  // absent: the step at which the window opens
   Grain grain = Grain::operation;
   int frames_per_second = 20;   // of motion from a step to the next, in .gif and .mp4
   double seconds_per_step = 1;  // motion and rest

@@ -436,7 +436,7 @@ void draw_presenting_bar(const Rect& rect, const View& view) {
   const Result<const ProgramInfo*> info = find_program(request.algorithm, p.pass);
   std::string text = info ? short_algorithm_title(**info) : request.algorithm;
   if (view.playback.race) text = std::string(tr("Race")) + " · " + text;
-  text += fmt::format("   {}   {}", gpu_label(view, Detail{}), problem_label(p, Detail{}));
+  text += fmt::format("   {}   {}", gpu_label(view, Detail{}), problem_label(request, Detail{}));
   if (const std::size_t arrow = text.find(" ▾"); arrow != std::string::npos) text.erase(arrow, std::string_view(" ▾").size());
   if (p.causal) text += std::string("   ") + tr("causal");
   text += fmt::format("   {}", tile_label(view));
