@@ -187,7 +187,7 @@ TEST_CASE("command line: problem flags may stand before the command") {
   CHECK(line.seq == 32);
   CHECK(line.heads == 2);
   CHECK(bad({"--seq", "32", "simulate", "--seq", "64"}) == "--seq is given more than once");
-  CHECK(bad({"--theme", "dark", "simulate"}) == "--theme is not a flag of simulate, but of the window, render, sweep");
+  CHECK(bad({"--theme", "dark", "simulate"}) == "--theme is not a flag of simulate, but of the window, render, sweep, lesson");
 }
 
 TEST_CASE("command line: an unknown flag or command is named, with the closest match") {
@@ -202,7 +202,7 @@ TEST_CASE("command line: an unknown flag or command is named, with the closest m
   CHECK(bad({"measure", "--probe-row", "3"}) == "--probe-row chooses the recorded row: it needs --probe FILE");
   CHECK(bad({"measure", "--probe-block", "3"}) == "--probe-block chooses the recorded row: it needs --probe FILE");
   CHECK(bad({"calibrate", "--brief", "--out", "g.toml"}) == "--brief measures too little for a spec: omit --brief or --out");
-  CHECK(bad({"frobnicate"}) == "unknown command 'frobnicate': there are simulate, render, sweep, measure, validate and calibrate");
+  CHECK(bad({"frobnicate"}) == "unknown command 'frobnicate': there are simulate, render, sweep, measure, validate, calibrate and lesson");
   CHECK(bad({"simulate", "flash1"}) == "unexpected 'flash1' after simulate");
   CHECK(bad({"simulate", "render"}) == "unexpected 'render' after simulate");
   CHECK(bad({"simulate", ""}) == "unexpected '' after simulate");
