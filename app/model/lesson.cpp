@@ -332,7 +332,8 @@ class Reader {
       return block.fail_key("kind", fmt::format("there is no question '{}': {}", printable(kind), name_hint(kind, question_names)));
     ask.kind = static_cast<QuestionKind>(*known);
     ask.question = block.prose("question");
-    if (block.has("unit")) {
+    ask.shows_values = block.has("unit");
+    if (ask.shows_values) {
       const std::string name = block.text("unit");
       if (const auto unit = figure_unit_from(name))
         ask.unit = *unit;

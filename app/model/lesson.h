@@ -57,7 +57,8 @@ struct LessonQuestion {
   LessonExpression answer;               // of number; of choice: the option's place, 1 first
   double tolerance = 0.1;                // relative
   FigureUnit unit = FigureUnit::number;
-  std::string x_key;  // of draw: what varies from point to point
+  bool shows_values = false;  // beside the options, after the answer: a unit was given
+  std::string x_key;          // of draw: what varies from point to point
   std::vector<double> xs;
   std::vector<WindowState> points;  // one an x
   std::vector<std::vector<LessonVariant>> point_others;

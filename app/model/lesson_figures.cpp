@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -38,8 +39,11 @@ const LaunchResult& longest(const Simulation& run) {
                            [](const LaunchResult& a, const LaunchResult& b) { return a.cycles < b.cycles; });
 }
 
-double hbm_bytes(const Simulation& run) {
-  return bytes_on(run, Link::hbm_read) + bytes_on(run, Link::hbm_write);
+/// As the Roofline view has it: with the bytes that moved until the end of the run.
+double intensity_of(const Simulation& run) {
+  for (const RooflinePoint& point : whole_kernel_points(run, roofline_points(run)))
+    if (point.level == "HBM") return point.intensity;
+  return std::numeric_limits<double>::infinity();
 }
 
 double ridge_of(const Simulation& run) {
@@ -77,7 +81,7 @@ constexpr std::array figures = {
     Figure{"Nk", Part::none, [](const Simulation& run) { return count(run.request.problem.seq_kv); }},
     Figure{"d", Part::none, [](const Simulation& run) { return count(run.request.problem.head_dim); }},
     Figure{"element_bytes", Part::none, [](const Simulation& run) { return count(element_bytes(run.request.problem.dtype)); }},
-    Figure{"intensity", Part::none, [](const Simulation& run) { return count(run.flops) / hbm_bytes(run); }},
+    Figure{"intensity", Part::none, &intensity_of},
     Figure{"ridge", Part::none, &ridge_of},
     Figure{"steps"},
     Figure{"step"},

@@ -118,7 +118,7 @@ void LessonPlayer::close() {
   lesson_.reset();
   answers_.clear();
   reached_.clear();
-  page_ = 0;
+  runs_.reset();
   show_page(0);
 }
 
@@ -164,7 +164,8 @@ void LessonPlayer::begin_reveal() {
   const Runner& runner = playback.chosen();
   motion.from = playback.cycle();
   motion.to = runner.simulation->trace->state_at(runner.focus_sm, motion.step).cycle;
-  if (reveal.play == LessonReveal::Play::end) motion.to = playback.end_cycle();
+  motion.to_end = reveal.play == LessonReveal::Play::end;
+  if (motion.to_end) motion.to = playback.end_cycle();
   const double steps = std::abs(static_cast<double>(motion.step - runner.step));
   motion.duration = std::clamp(steps * seconds_per_step, least_seconds, most_seconds);
   reveal_ = motion;
@@ -200,7 +201,8 @@ void LessonPlayer::tick(double seconds, bool opening) {
     if (part < 1) {
       from_.playback.set_cycle(motion.from + (motion.to - motion.from) * part);
     } else {
-      from_.playback.seek_step(motion.step);
+      // The SM in focus may be done before the run is.
+      motion.to_end ? from_.playback.set_cycle(motion.to) : from_.playback.seek_step(motion.step);
       reveal_.reset();
     }
   }

@@ -67,6 +67,7 @@ class LessonPlayer {
   struct Reveal {
     double from = 0, to = 0, duration = 1, elapsed = 0;  // cycles; seconds
     std::int64_t step = 0;
+    bool to_end = false;  // of the run
   };
 
   std::shared_ptr<const WindowState> state_of_page() const;

@@ -12,7 +12,7 @@ namespace {
 constexpr float least_left = 236, least_right = 290, least_bottom = 196, least_stage = 470, least_upper = 380, least_box = 120;
 constexpr float least_three = 1150;  // least width for three columns
 constexpr float least_side = 260, side_tabs_height = 26;
-constexpr float least_lesson = 300, lesson_share = 0.27F, most_lesson_share = 0.36F;
+constexpr float least_lesson = 300, most_lesson = 460, lesson_share = 0.27F, most_lesson_share = 0.36F;
 constexpr float least_bar = 0.66F;  // least part of a bar's height, for its buttons
 
 struct Measures {
@@ -116,7 +116,8 @@ float scale_of_window(float width, float height) {
 Layout compute_layout(float width, float height, float scale, const LayoutShares& shares, bool present, bool lesson) {
   if (present && !lesson) return present_layout(width, height, scale);
   const Measures m = measure(width, height, scale, present);
-  const float lesson_width = std::min(std::max(lesson_share * width, least_lesson * scale), most_lesson_share * width);
+  const float lesson_width =
+      std::min(std::clamp(lesson_share * width, least_lesson * scale, most_lesson * scale), most_lesson_share * width);
   const float left = std::round(lesson ? lesson_width : between(shares.left * width, m.left_min, m.left_max));
   const float right = m.one_column ? 0 : right_width(m, width, left, scale, shares);
   const float bottom = std::round(between(shares.bottom * height, m.bottom_min, m.bottom_max));

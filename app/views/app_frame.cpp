@@ -308,6 +308,7 @@ void AppFrame::draw_window(const View& view, Commands& commands) {
   const ImVec2 size = ImGui::GetIO().DisplaySize;
   layout_ = compute_layout(size.x, size.y, theme_.scale, shown_shares(options_.shares, view, size.y), view.workspace->present,
                            view.lesson.lesson != nullptr);
+  fit_column_to_lesson(view);
   ImGui::SetNextWindowPos({0, 0});
   ImGui::SetNextWindowSize(size);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(0, 0));
@@ -438,6 +439,19 @@ void AppFrame::draw_offer(const View& view, Commands& commands) const {
   ImGui::PopStyleColor();
 }
 
+/// Lines of code need more room than a row or the traffic.
+void AppFrame::fit_column_to_lesson(const View& view) {
+  if (view.lesson.lesson == nullptr || layout_.one_column) return;
+  const auto& look = view.lesson.scene->look;
+  if (std::find(look.begin(), look.end(), side_panels[0]) == look.end()) return;
+  constexpr float upper = 0.66F;
+  const float gap = layout_.traffic.min.y - layout_.softmax.max.y, top = layout_.softmax.min.y;
+  const float cut = std::round(top + upper * (layout_.traffic.max.y - top - gap));
+  layout_.softmax.max.y = cut;
+  layout_.traffic.min.y = cut + gap;
+  layout_.splitters[static_cast<std::size_t>(Splitter::softmax)] = {};
+}
+
 void AppFrame::say_missing_fonts() const {
   constexpr double seconds = 20;
   if (!options_.say_missing_fonts || !fonts_.built_in() || ImGui::GetTime() > seconds) return;
@@ -465,7 +479,8 @@ std::vector<AppFrame::Place> AppFrame::places_of(const View& view) const {
       for (const std::string_view id : {side_panels[1], side_panels[2], side_panels[0]})
         if (looked_at(id) == wanted) beside.push_back(id);
     if (!layout_.one_column) {
-      if (beside[0] == side_panels[2] && beside[1] == side_panels[1]) std::swap(beside[0], beside[1]);
+      const bool upside_down = beside[0] == side_panels[2] && beside[1] == side_panels[1];
+      if (upside_down || beside[1] == side_panels[0]) std::swap(beside[0], beside[1]);
       places.push_back({beside[0], layout_.softmax, layout_.softmax});
       places.push_back({beside[1], layout_.traffic, layout_.traffic});
     } else if (looked_at(beside[0]) && !looked_at("stage")) {

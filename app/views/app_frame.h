@@ -88,6 +88,7 @@ class AppFrame {
   void draw_place(const Place& place, const View& view, Commands& commands);
   void draw_panel(const char* id, const Rect& rect, const View& view, Commands& commands);
   void draw_splitters(const View& view);
+  void fit_column_to_lesson(const View& view);
   /// Outlines what the lesson's page looks at and dims the rest.
   void draw_look(const View& view, std::string_view panel, const Rect& frame) const;
   /// The one line of the first start.

@@ -146,6 +146,12 @@ void draw_page(const View& view, Commands& commands, PanelState& state, LessonKe
   if (page.task && !lesson.locked) draw_task(view);
 }
 
+/// A button of "the way" that cannot be used now is faint.
+Theme faint(Theme theme, bool disabled) {
+  if (disabled) theme.text = theme.text_faint;
+  return theme;
+}
+
 /// Back, how far one is, Next. Pinned below the page.
 void draw_way(const View& view, Commands& commands, LessonKeys& keys) {
   const Theme& theme = *view.theme;
@@ -153,7 +159,7 @@ void draw_way(const View& view, Commands& commands, LessonKeys& keys) {
   const std::size_t pages = lesson.lesson->pages.size();
   const bool last = lesson.page + 1 == pages;
   ImGui::BeginDisabled(lesson.page == 0);
-  bool back = pill(theme, tr("Back"), false, tr("The page before (Page Up)"));
+  bool back = pill(faint(theme, lesson.page == 0), tr("Back"), false, tr("The page before (Page Up)"));
   ImGui::EndDisabled();
   keys.item(item_rect());
   back = back || keys.entered();
@@ -222,7 +228,7 @@ void draw_lesson_panel(const View& view, Commands& commands) {
   LessonKeys keys(state.focus, theme, !popup && !view.workspace->help);
   const float way = std::round(26 * theme.scale) + std::round(10 * theme.scale);
   constexpr ImGuiWindowFlags flags = ImGuiWindowFlags_NoBackground | ImGuiWindowFlags_NoNav;
-  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {4 * theme.scale, 4 * theme.scale});
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {std::round(2 * theme.scale), std::round(4 * theme.scale)});
   if (ImGui::BeginChild("page", {0, std::max(40.0F, ImGui::GetContentRegionAvail().y - way)},
                         ImGuiChildFlags_AlwaysUseWindowPadding, flags)) {
     if (other) ImGui::SetScrollY(0);

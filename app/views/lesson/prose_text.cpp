@@ -95,7 +95,7 @@ class Writer {
     const float blank = text_width(theme_.ui, " ");
     for (const Word& word : words_of(block)) {
       float wide = 0;
-      for (const Piece& piece : word) wide += text_width(piece.font, piece.text);
+      for (const Piece& piece : word) wide += width_of(piece);
       if (word.empty() || (x > first && x + blank + wide > right)) {
         y_ += line_height();
         x = first;
@@ -107,15 +107,18 @@ class Writer {
     y_ += line_height();
   }
 
+  /// Code has some room around it.
+  float code_pad() const { return std::round(3 * theme_.scale); }
+  float width_of(const Piece& piece) const { return text_width(piece.font, piece.text) + (piece.code ? 2 * code_pad() : 0); }
+
   float draw_piece(const Piece& piece, float x) const {
-    const float wide = text_width(piece.font, piece.text);
+    const float wide = width_of(piece);
     if (list_ == nullptr) return wide;
     const float y = y_ + 0.5F * (line_height() - piece.font->FontSize);
     if (piece.code)
-      list_->AddRectFilled({x - 2 * theme_.scale, y_ + theme_.scale},
-                           {x + wide + 2 * theme_.scale, y_ + line_height() - theme_.scale},
+      list_->AddRectFilled({x, y_ + theme_.scale}, {x + wide, y_ + line_height() - theme_.scale},
                            mix(theme_.inset, theme_.inset_border, 0.35F), 3 * theme_.scale);
-    draw_text_at(list_, piece.font, {x, y}, piece.color, piece.text);
+    draw_text_at(list_, piece.font, {x + (piece.code ? code_pad() : 0), y}, piece.color, piece.text);
     return wide;
   }
 

@@ -52,7 +52,7 @@ void check_mark(ImDrawList* list, ImVec2 center, float size, ImU32 color, bool r
 struct OptionRow {
   const Prose* text = nullptr;
   Tensor swatch;
-  std::string before, after;
+  std::string before, note, after;
   ImU32 fill = 0, border = 0, color = 0;
   bool ring = false, dot = false;  // a radio button
   bool indented = false;           // as the rows with a mark are
@@ -72,6 +72,8 @@ Rect draw_option(const View& view, const OptionRow& row) {
   const float swatch = std::round(9 * theme.scale);
   if (row.swatch) left += swatch + pad;
   if (!row.after.empty()) right -= text_width(theme.mono, row.after) + pad;
+  const float after = right;
+  if (!row.note.empty()) right -= text_width(theme.ui_small, row.note) + pad;
   const float text = prose_height(theme, *row.text, values_of(view), right - left);
   const Rect rect = {at, {at.x + width, at.y + text + pad}};
   list->AddRectFilled(rect.min, rect.max, row.fill, 6 * theme.scale);
@@ -87,8 +89,10 @@ Rect draw_option(const View& view, const OptionRow& row) {
   const float top = at.y + 0.5F * pad;
   if (row.swatch) draw_swatch(list, theme, {left - swatch - pad, std::round(top + 0.5F * (line - swatch))}, swatch, row.swatch);
   draw_prose_at(list, theme, *row.text, values_of(view), {left, top}, right - left, row.color != 0 ? row.color : theme.text);
+  if (!row.note.empty())
+    draw_text(list, theme.ui_small, {{right, at.y}, {after - pad, at.y + pad + line}}, theme.text_faint, row.note, Align::right);
   if (!row.after.empty())
-    draw_text(list, theme.mono, {{right, at.y}, {rect.max.x - pad, at.y + pad + line}}, theme.text, row.after, Align::right);
+    draw_text(list, theme.mono, {{after, at.y}, {rect.max.x - pad, at.y + pad + line}}, theme.text, row.after, Align::right);
   return rect;
 }
 
@@ -141,7 +145,7 @@ void draw_chosen(const View& view) {
     OptionRow row;
     row.text = &ask.options[static_cast<std::size_t>(i)];
     if (ask.kind == QuestionKind::point) row.swatch = tensor_named(view, plain_text(*row.text));
-    if (figures != nullptr && static_cast<std::size_t>(i) < figures->values.size())
+    if (ask.shows_values && figures != nullptr && static_cast<std::size_t>(i) < figures->values.size())
       row.after = figure_words(figures->values[static_cast<std::size_t>(i)], ask.unit);
     row.ring = figures == nullptr;
     row.indented = true;
@@ -290,15 +294,15 @@ void draw_ordered(const View& view) {
     row.fill = mix(theme.inset, theme.inset_border, 0.2F);
     row.indented = true;
     if (figures != nullptr) {
-      row.after = figure_words(figures->values[static_cast<std::size_t>(option)], ask.unit);
+      if (ask.shows_values) row.after = figure_words(figures->values[static_cast<std::size_t>(option)], ask.unit);
       if (answer.given) { row.mark = own == static_cast<std::ptrdiff_t>(at_row) ? 1 : -1; }
+      if (row.mark < 0) row.note = say(tr("yours: {}"), own + 1);
       if (row.mark > 0) row.fill = with_alpha(theme.good, 0.16F);
     }
     const ImVec2 at = ImGui::GetCursorScreenPos();
     const Rect rect = draw_option(view, row);
     ImGui::SetCursorScreenPos(at);
     ImGui::Dummy({rect.width(), rect.height()});
-    if (answer.given) item_tooltip(theme, say(tr("Your position: {}"), own + 1));
     gap(theme, 1);
   }
 }
@@ -342,7 +346,9 @@ void draw_question(const View& view, Commands& commands, QuestionDraft& draft, L
   const std::optional<LessonAnswer> answer = answer_of(ask, draft);
   gap(theme, 1);
   ImGui::BeginDisabled(!answer);
-  if (pill(theme, tr("Answer"), answer.has_value())) submit = true;
+  Theme faint = theme;
+  if (!answer) faint.text = theme.text_faint;
+  if (pill(faint, tr("Answer"), answer.has_value())) submit = true;
   ImGui::EndDisabled();
   keys.item(item_rect());
   if (keys.entered()) submit = true;

