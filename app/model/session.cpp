@@ -73,6 +73,7 @@ Session::State::State(Start start)
   workspace.language = std::move(start.language);
   workspace.center = start.center;
   if (start.swept) studies.take(std::move(start.swept), start.sweep_quantity);
+  if (clock) ticked_at = clock();
   if (start.deck != nullptr) {
     lecture.take(*start.deck, std::move(start.deck_path));
     lecture.go(std::min(start.scene, lecture.count() - 1));
@@ -199,7 +200,9 @@ void Session::State::tick(double seconds) {
   worker.take_finished();
   derived.free_retired();
   measured.take_finished();
-  workspace.tick(seconds);
+  // A notice goes away while nothing moves, too.
+  const double now = clock ? clock() : 0;
+  workspace.tick(clock ? std::max(0.0, now - std::exchange(ticked_at, now)) : seconds);
   export_job.tick();
   lessons.tick(seconds, opening_state.has_value());
   if (!playback.empty()) {

@@ -53,6 +53,7 @@ struct Session::State {
   std::int64_t openings = 0;
   std::int64_t gesture = 0, last_gesture = 0;  // the present one, and that of the last change
   Lecture lecture;
+  double ticked_at = 0;            // by `clock`
   double lecture_since = -1;       // when the first page was turned
   std::string counters_to_import;  // a file that waits for the first simulation
   Retired retired;

@@ -8,9 +8,13 @@ namespace tilescope {
 
 namespace {
 
-constexpr double seconds_of_a_notice = 12;
+constexpr double seconds_of_a_notice = 12, seconds_of_good_news = 4;
 
 }  // namespace
+
+bool is_good(const ControlMessage& message) {
+  return message.notice != Notice::none && message.notice != Notice::block_not_in_trace;
+}
 
 void Workspace::refuse(std::string control, Error error) {
   message = ControlMessage{std::move(control), std::move(error)};
@@ -31,7 +35,7 @@ void Workspace::notify(Error error) {
 void Workspace::notify(Notice notice) {
   keep_refusal();
   message = ControlMessage{{}, {}, notice};
-  notice_until_ = clock_seconds + seconds_of_a_notice;
+  notice_until_ = clock_seconds + (is_good(*message) ? seconds_of_good_news : seconds_of_a_notice);
 }
 
 void Workspace::choose_row(int chosen) {

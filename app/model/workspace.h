@@ -21,6 +21,9 @@ struct ControlMessage {
   Notice notice = Notice::none;  // in place of the error
 };
 
+/// True of a notice that something was done.
+bool is_good(const ControlMessage& message);
+
 struct Workspace {
   int row = 0;              // the chosen row of the query tile
   bool row_chosen = false;  // by the user, or for them

@@ -351,9 +351,9 @@ ImU32 text_on(const Theme& theme, ImU32 fill) {
   return contrast_ratio(ink, seen) >= contrast_ratio(paper, seen) ? ink : paper;
 }
 
-void message_box(const Theme& theme, const char* id, ImVec2 at, float width, std::string_view sentence) {
+void message_box(const Theme& theme, const char* id, ImVec2 at, float width, std::string_view sentence, bool good) {
   ImGui::SetNextWindowPos(at);
-  ImGui::PushStyleColor(ImGuiCol_Border, theme.bad);
+  ImGui::PushStyleColor(ImGuiCol_Border, good ? theme.accent : theme.bad);
   constexpr ImGuiWindowFlags quiet = ImGuiWindowFlags_Tooltip | ImGuiWindowFlags_NoInputs | ImGuiWindowFlags_NoTitleBar |
                                      ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoResize | ImGuiWindowFlags_NoSavedSettings |
                                      ImGuiWindowFlags_AlwaysAutoResize;

@@ -111,7 +111,7 @@ std::string short_number(float value);
 /// Returns black or white, whichever contrasts more with `fill`.
 ImU32 text_on(const Theme& theme, ImU32 fill);
 
-/// A sentence in a red box over the panels, at most `width` wide, that takes no clicks.
-void message_box(const Theme& theme, const char* id, ImVec2 at, float width, std::string_view sentence);
+/// A sentence in a box over the panels, at most `width` wide, that takes no clicks; red unless it is `good` news.
+void message_box(const Theme& theme, const char* id, ImVec2 at, float width, std::string_view sentence, bool good = false);
 
 }  // namespace tilescope

@@ -156,7 +156,7 @@ class Bar {
     const float width = std::round(420 * theme_.scale);
     const float x = std::min(anchor.min.x, screen.Size.x - width - theme_.gap);
     const ImVec2 at = {std::max(theme_.gap, x), anchor.max.y + std::round(8 * theme_.scale)};
-    message_box(theme_, "##message", at, width, words_of(*view_.workspace->message));
+    message_box(theme_, "##message", at, width, words_of(*view_.workspace->message), is_good(*view_.workspace->message));
   }
 
   /// An icon that opens a popover under itself, as popover().
@@ -445,7 +445,8 @@ void draw_presenting_bar(const Rect& rect, const View& view) {
             theme.text_dim, text);
   if (view.workspace->message) {
     const float width = std::round(420 * theme.scale);
-    message_box(theme, "##message", {theme.gap, rect.max.y}, width, words_of(*view.workspace->message));
+    message_box(theme, "##message", {theme.gap, rect.max.y}, width, words_of(*view.workspace->message),
+                is_good(*view.workspace->message));
   }
 }
 
