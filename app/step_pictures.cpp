@@ -1,15 +1,25 @@
 // Sessions without threads: what is asked for is there in the same frame.
 #include "app/step_pictures.h"
 
+#include <algorithm>
+#include <charconv>
+#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "app/model/assets.h"
+#include "app/model/lesson.h"
+#include "app/model/lesson_list.h"
+#include "app/model/lesson_runs.h"
+#include "app/model/mask_tables.h"
+#include "app/model/window_state.h"
+#include "app/platform/files.h"
 #include "app/platform/quiet_libraries.h"
 #include "app/ui/language.h"
 #include "app/views/panel_table.h"
 #include "app/views/work_words.h"
+#include "sim/core/text.h"
 
 namespace tilescope {
 
@@ -32,16 +42,29 @@ Session::Start start_of(const RenderOptions& options) {
   Session::Start start;
   start.request = options.request;
   start.inputs = options.inputs;
+  start.deck = options.deck;
+  start.deck_path = options.deck_path;
+  start.scene = options.scene;
   start.step = options.step;
   start.race = options.race || options.panel == "race";
   start.center = center_view_from(options.panel).value_or(options.center);  // a single panel needs its view's study
+  if (options.state != nullptr) {
+    WindowState state = *options.state;
+    state.race = start.race;
+    state.center = start.center;
+    start.state = std::make_shared<const WindowState>(std::move(state));
+  }
   start.by_sm = options.by_sm;
+  start.counters = options.ncu;
   start.swept = options.swept;
   start.sweep_quantity = options.sweep_quantity;
   start.theme = options.theme;
   start.language = options.language;
   start.load_gpu = &load_gpu;
+  start.load_table = &load_table;
+  start.load_text = [](const std::string& path) { return read_text_file(path); };
   start.measurements = load_measurements();
+  if (!options.lesson.empty()) start.lessons = std::make_shared<const LessonList>(load_lesson_list());
   start.threads = false;
   if (options.told) start.told = [told = options.told](WorkKind kind, double fraction) { told(words_of(kind), fraction); };
   return start;
@@ -57,6 +80,57 @@ Status check_opened(const SessionView& view, std::optional<std::int64_t> step) {
   return Done{};
 }
 
+/// "ID:PAGE:answered" in its pieces.
+struct WantedPage {
+  std::string id;
+  std::size_t page = 0;
+  bool answered = false;
+};
+
+Result<WantedPage> wanted_page(const std::string& text) {
+  WantedPage wanted;
+  wanted.id = text.substr(0, text.find(':'));
+  std::string_view rest = std::string_view(text).substr(std::min(text.size(), wanted.id.size() + 1));
+  if (rest.ends_with(":answered")) {
+    wanted.answered = true;
+    rest.remove_suffix(std::string_view(":answered").size());
+  }
+  if (rest.empty()) return wanted;
+  const auto [end, code] = std::from_chars(rest.data(), rest.data() + rest.size(), wanted.page);
+  if (code != std::errc() || end != rest.data() + rest.size() || wanted.page == 0)
+    return Error{fmt::format("--lesson is '{}': write ID, ID:PAGE or ID:PAGE:answered", printable(text))};
+  --wanted.page;
+  return wanted;
+}
+
+/// Some answer, so that a picture shows one beside the simulated number.
+LessonAnswer any_answer(const LessonQuestion& ask, const PageFigures& figures) {
+  constexpr double too_much = 1.6;
+  LessonAnswer answer;
+  answer.number = too_much * figures.answer;
+  answer.order.resize(ask.options.size());
+  std::iota(answer.order.begin(), answer.order.end(), 0);
+  answer.drawn.assign(figures.curve.size(), figures.curve.empty() ? 0 : 0.5 * (figures.curve.front() + figures.curve.back()));
+  return answer;
+}
+
+Status open_lesson(Session& session, const std::string& text) {
+  const Result<WantedPage> wanted = wanted_page(text);
+  if (!wanted) return wanted.error();
+  session.apply(OpenLesson{wanted->id, wanted->page});
+  session.finish();
+  const SessionView view = session.view();
+  if (view.workspace->message) return view.workspace->message->error;
+  if (view.lesson.problem != nullptr) return *view.lesson.problem;
+  if (!wanted->answered || !view.lesson.locked || view.lesson.figures == nullptr) return Done{};
+  const LessonQuestion& ask = *view.lesson.lesson->pages[view.lesson.page].ask;
+  session.apply(AnswerLesson{std::make_shared<const LessonAnswer>(any_answer(ask, *view.lesson.figures))});
+  constexpr double longer_than_a_reveal = 60;
+  session.tick(longer_than_a_reveal);
+  session.finish();
+  return Done{};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<StepPictures>> StepPictures::make(const RenderOptions& options, bool caption) {
@@ -67,6 +141,8 @@ Result<std::unique_ptr<StepPictures>> StepPictures::make(const RenderOptions& op
   std::unique_ptr<StepPictures> out(new StepPictures(options, start_of(options)));
   out->session_.finish();
   if (const Status status = check_opened(out->session_.view(), options.step); !status) return status.error();
+  if (!options.lesson.empty())
+    if (const Status opened = open_lesson(out->session_, options.lesson); !opened) return opened.error();
 
   const QuietLibraries quiet;
   Result<std::unique_ptr<HeadlessContext>> context = HeadlessContext::make();

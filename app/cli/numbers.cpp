@@ -66,10 +66,10 @@ Result<PictureSize> picture_size(std::string_view flag, std::string_view text) {
   return PictureSize{static_cast<int>(width), static_cast<int>(height)};
 }
 
-Result<StepRange> step_range(std::string_view flag, std::string_view text) {
+Result<ExportSteps> step_range(std::string_view flag, std::string_view text) {
   const std::size_t colon = text.find(':');
   const std::string_view last = colon == std::string_view::npos ? text : text.substr(colon + 1);
-  StepRange range;
+  ExportSteps range;
   std::int64_t end = 0;
   bool good = read_whole(text.substr(0, colon), range.first) == std::errc() && range.first >= 0;
   if (last != "end") {

@@ -26,6 +26,6 @@ struct PictureSize {
 Result<PictureSize> picture_size(std::string_view flag, std::string_view text);
 
 /// Parses "3:40", "3:end", or "3". Errors  anything else, or a last step before the first.
-Result<StepRange> step_range(std::string_view flag, std::string_view text);
+Result<ExportSteps> step_range(std::string_view flag, std::string_view text);
 
 }  // namespace tilescope

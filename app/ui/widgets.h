@@ -66,6 +66,8 @@ Rect item_rect();
 
 /// Shows a tooltip for the last item while hovered: a bold title, then lines.
 void item_tooltip(const Theme& theme, std::string_view title, std::string_view body = {});
+/// Returns the text of the tooltip on screen; empty where there is none.
+std::string shown_tooltip();
 /// Shows a tooltip now, whatever is hovered.
 void show_tooltip(const Theme& theme, std::string_view title, std::string_view body = {});
 
@@ -86,6 +88,9 @@ enum class Icon {
   reset,
   chevron,
   cancel,
+  undo,
+  redo,
+  share,
   save
 };
 void draw_icon(ImDrawList* list, Icon icon, ImVec2 center, float size, ImU32 color);

@@ -31,6 +31,9 @@ class AppFrame {
     bool caption = false;                         // draw what is shown in place of the top bar, for exported pictures
     std::vector<std::string> languages = {"en"};  // for the language button
     bool say_missing_fonts = false;               // once, in the first seconds
+    bool follows = false;                         // beside another frame of the session, which lets its time pass
+    /// What the last window showed when it ended without being closed: offered once. Null: nothing.
+    std::shared_ptr<const WindowState> left_over;
   };
 
   /// Creates the ImGui context and the GL objects; needs a current GL context. `session` must outlive the frame.
@@ -42,6 +45,8 @@ class AppFrame {
 
   /// Returns the sink of input events, valid until the next AppFrame call.
   ImGuiIO& io();
+  /// Makes this frame's ImGui context the current one, where there are several.
+  void select();
   /// Advances by `seconds` and builds the next frame of `width` x `height` pixels without drawing it.
   void build(int width, int height, double seconds);
   /// Draws the built frame into the bound framebuffer.
@@ -83,8 +88,16 @@ class AppFrame {
   void draw_place(const Place& place, const View& view, Commands& commands);
   void draw_panel(const char* id, const Rect& rect, const View& view, Commands& commands);
   void draw_splitters(const View& view);
+  /// Outlines what the lesson's page looks at and dims the rest.
+  void draw_look(const View& view, std::string_view panel, const Rect& frame) const;
+  /// The one line of the first start.
+  void draw_offer(const View& view, Commands& commands) const;
   /// Hides tooltips after a key press until the mouse moves, because they cover what changes.
   void rest_tooltips();
+  /// Opens a panel's menu on a right click; copies texts.
+  void draw_panel_menu(const View& view, Commands& commands);
+  /// The offer, the list of scenes, the question, the pointer, the black screen.
+  void draw_in_front(const View& view, Commands& commands);
   void carry_out(Commands& commands);
 
   Session& session_;
@@ -102,6 +115,9 @@ class AppFrame {
   bool changed_ = false;  // a command was carried out after the frame was built
   double settling_ = 0;   // seconds of frames still wanted after input: tooltips wait, sizes settle
   float text_scale_change_ = 1;
+  std::int64_t presses_ = 0;  // of the mouse, so far
+  std::string copy_panel_;    // whose text goes to the clipboard with the next frame; empty: none
+  std::string menu_panel_;    // whose menu is open
   bool tooltips_rest_ = false;
 };
 

@@ -33,7 +33,7 @@ ExportOptions small_export(ExportFormat format) {
   options.picture.request.blocks_per_sm = 1;
   options.picture.width = 800;
   options.picture.height = 500;
-  options.steps = StepRange{2, 4};
+  options.steps = ExportSteps{2, 4};
   options.frames_per_second = 10;
   options.seconds_per_step = 0.5;
   return options;
@@ -142,7 +142,7 @@ TEST_CASE("export: a step drawn after others is the same as drawn alone") {
   ExportOptions options = small_export(ExportFormat::png);
   const auto many = exported(options);
   if (!many) return;
-  options.steps = StepRange{4, 4};
+  options.steps = ExportSteps{4, 4};
   const auto one = exported(options);
   REQUIRE(one->files.size() == 1);
   CHECK_FALSE(one->files.front().step);
@@ -153,7 +153,7 @@ TEST_CASE("export: a step drawn after others is the same as drawn alone") {
 
 TEST_CASE("export: a range is checked against the run, and the encoder before it") {
   ExportOptions options = small_export(ExportFormat::png);
-  options.steps = StepRange{0, 100000};
+  options.steps = ExportSteps{0, 100000};
   const Result<ExportedSteps> beyond = export_steps(options);
   REQUIRE_FALSE(beyond);
   CHECK(beyond.error().sentence.text().find("100000") != std::string::npos);
@@ -175,7 +175,7 @@ TEST_CASE("export: a vector picture is well formed and has its text as text") {
   for (const char* panel : {"", "stage", "softmax"}) {
     CAPTURE(panel);
     ExportOptions options = small_export(ExportFormat::svg);
-    options.steps = StepRange{4, 4};
+    options.steps = ExportSteps{4, 4};
     options.picture.panel = panel;
     const auto done = exported(options);
     if (!done) return;
@@ -196,7 +196,7 @@ TEST_CASE("export: another renderer draws a vector picture like the window, with
     for (ThemeKind theme : {ThemeKind::dark, ThemeKind::light}) {
       CAPTURE(panel);
       ExportOptions options = small_export(ExportFormat::svg);
-      options.steps = StepRange{4, 4};
+      options.steps = ExportSteps{4, 4};
       options.picture.panel = panel;
       options.picture.theme = theme;
       options.picture.width = 1600;

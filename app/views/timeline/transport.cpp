@@ -203,7 +203,7 @@ std::string hint_text(const View& view) {
     if (lane.step == lane.step_count && lane.step > 0 && view.playback.cycle < lane.simulation->cycles.value)
       return say(tr("SM {} is done, others still run: → to their end, or click one"), lane.focus_sm);
   }
-  return tr("Space play  ←→ step  ⇧ tile  Ctrl phase  R race  Z enlarge  F11 present  ? keys");
+  return tr("Space play  ←→ step  ⇧ tile  Ctrl phase  R race  Z enlarge  F5 present  ? keys");
 }
 
 }  // namespace
