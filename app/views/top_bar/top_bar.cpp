@@ -222,8 +222,7 @@ void draw_what(Bar& bar, const View& view, Commands& commands, const Detail& det
   }
   bar.skip(8);
   if (detail.captions) bar.caption(tr("Problem"), theme.ui_small, theme.text_dim);
-  if (bar.popover(problem_label(view.requested->request, detail), "problem", tr("Sizes, type and mask"),
-                  problem_controls)) {
+  if (bar.popover(problem_label(view.requested->request, detail), "problem", tr("Sizes, type and mask"), problem_controls)) {
     draw_problem_controls(view, commands);
     ImGui::EndPopup();
   }

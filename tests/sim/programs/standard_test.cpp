@@ -116,8 +116,7 @@ TEST_CASE("standard: where a row of S does not fit shared memory, S and the mask
   CHECK(run->ledger.total(mask, Link::l2_to_sm).value == 2 * 8 * 64 * 4096 * 2);
   const auto form = run->program->closed_form();
   REQUIRE(form);
-  for (const ClosedFormTerm& term : form->terms)
-    CHECK(run->ledger.total(term.tensor, term.link).value == term.bytes.value);
+  for (const ClosedFormTerm& term : form->terms) CHECK(run->ledger.total(term.tensor, term.link).value == term.bytes.value);
 }
 
 }  // namespace tilescope
