@@ -127,10 +127,18 @@ ImVec2 place_of(const ImFont* font, std::string_view text, std::size_t at, ImVec
   return {origin.x + text_width(font, before.substr(line_start)), origin.y + line * font->FontSize};
 }
 
+/// The list that a field of several lines draws its text into: that of the child window which it opens.
+ImDrawList* list_of_field(ImGuiID field) {
+  const ImGuiWindow* const here = ImGui::GetCurrentWindow();
+  for (ImGuiWindow* window : ImGui::GetCurrentContext()->Windows)
+    if (window->ParentWindow == here && window->ChildId == field) return window->DrawList;
+  return ImGui::GetWindowDrawList();
+}
+
 /// Draws the tokens over the field's own text, and underlines the column of an error.
 void draw_tokens(const Theme& theme, const Rect& field, std::string_view text, const TableList& tables, std::size_t fault_column,
                  float scrolled) {
-  ImDrawList* list = ImGui::GetWindowDrawList();
+  ImDrawList* list = list_of_field(ImGui::GetItemID());
   const ImVec2 padding = ImGui::GetStyle().FramePadding;
   const ImVec2 origin = {field.min.x + padding.x - scrolled, field.min.y + padding.y};
   const ImFont* font = theme.mono_small;
@@ -295,7 +303,7 @@ void draw_row(const View& view, Commands& commands, const Row& row, EditorState&
   ImGui::AlignTextToFramePadding();
   text_item(theme.ui_bold, theme.text, title);
   if (preset != nullptr) item_tooltip(theme, title, translated(preset->meaning));
-  ImGui::SameLine(ImGui::GetContentRegionAvail().x - 14 * theme.scale);
+  ImGui::SameLine(ImGui::GetContentRegionAvail().x - 26 * theme.scale);
   if (icon_button(theme, "remove", Icon::close, tr("Remove"))) commands.push(SetMasking{without(choice, row)});
   const auto& message = view.workspace->message;
   const bool refused = message && message->control == control;
@@ -353,7 +361,7 @@ void draw_tables(const View& view, Commands& commands, EditorState& state) {
     for (const std::int64_t length : table->shape) shape += fmt::format("{}{}", shape.empty() ? "" : "×", length);
     text_item(theme.mono_small, theme.text, fmt::format("{}  {}", table->name, shape));
     item_tooltip(theme, table->name, table->origin);
-    ImGui::SameLine(ImGui::GetContentRegionAvail().x - 14 * theme.scale);
+    ImGui::SameLine(ImGui::GetContentRegionAvail().x - 26 * theme.scale);
     if (icon_button(theme, "remove", Icon::close, tr("Remove"))) commands.push(SetMaskTable{table->name, {}});
     ImGui::PopID();
   }
