@@ -41,7 +41,9 @@ Result<std::string> profiled_gpu(const CommandLine& line, const std::string& tex
   return Error{"--ncu does not say which GPU was profiled: add --gpu, for example --gpu h200"};
 }
 
+/// "+1.2 %"; "12×" from ten times as much on.
 std::string error_text(double simulated, double measured) {
+  if (measured > 0 && simulated >= 10 * measured) return fmt::format("{}×", format_times(simulated / measured));
   if (measured > 0) return format_signed_percent(simulated / measured - 1);
   return simulated == 0 ? "0 %" : "nothing measured";
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "kernels/measure/ncu_csv.h"
 
@@ -13,7 +14,7 @@ using namespace tilescope;
 namespace {
 
 std::string fixture(const std::string& name) {
-  const std::ifstream file(std::string(TILESCOPE_SOURCE_DIR) + "/tests/fuzz/corpus/ncu_csv/" + name);
+  const std::ifstream file(fmt::format("{}/tests/fuzz/corpus/ncu_csv/{}", TILESCOPE_SOURCE_DIR, name));
   std::ostringstream text;
   text << file.rdbuf();
   REQUIRE_FALSE(text.str().empty());
@@ -37,8 +38,8 @@ double value(const NcuLaunch& launch, std::string_view key) {
   return found->value;
 }
 
-std::string long_row(const std::string& metric, const std::string& unit, const std::string& count) {
-  return "ID,Kernel Name,Metric Name,Metric Unit,Metric Value\n0,k," + metric + "," + unit + ",\"" + count + "\"\n";
+std::string long_row(std::string_view metric, std::string_view unit, std::string_view count) {
+  return fmt::format("ID,Kernel Name,Metric Name,Metric Unit,Metric Value\n0,k,{},{},\"{}\"\n", metric, unit, count);
 }
 
 NcuReport kernels(const std::vector<std::string>& names) {

@@ -45,9 +45,10 @@ TEST_CASE("imported counters: Traffic shows them beside the run that they were o
   REQUIRE(view.workspace->message.has_value());
   CHECK(view.workspace->message->error.sentence.text().find("dram__bytes_write.sum") != std::string::npos);
 
-  opened.after(SetProblem{with_rows(opened.view(), 32), "seq"});
+  const AttentionProblem profiled = opened.view().requested->request.problem;
+  opened.after(SetProblem{with_rows(opened.view(), profiled.seq_q / 2), "seq"});
   CHECK(opened.view().measured.imported == nullptr);
-  opened.after(SetProblem{with_rows(opened.view(), 16), "seq"});
+  opened.after(SetProblem{profiled, "seq"});
   CHECK(opened.view().measured.imported != nullptr);
 }
 

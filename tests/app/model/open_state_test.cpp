@@ -59,6 +59,7 @@ class SmallStates {
     s.theme = chance(50) ? ThemeKind::light : ThemeKind::dark;
     if (chance(50)) s.language = "ko";
     if (chance(40)) s.sweep = sweep();
+    if (chance(20)) s.pinned = chance(50) ? "heads=2&seq=16" : "algorithm=standard&seq=24";
     return s;
   }
   /// Where one can stand in the simulations of a state: in a race on a clock, else also at a step.
