@@ -9,8 +9,7 @@
 
 namespace tilescope::microbench {
 
-/// Returns a chain through `count` lines of 128 bytes in random order: the first word of each line is the word index of the next
-/// line.
+/// Returns a random chain through `count` lines of 128 bytes: the first word of each line is the word index of the next line.
 inline std::vector<std::uint32_t> random_chain(std::int64_t count) {
   std::vector<std::uint32_t> order(static_cast<std::size_t>(count)), chain(static_cast<std::size_t>(count * 32));
   std::iota(order.begin(), order.end(), 0U);

@@ -1,5 +1,4 @@
-// Effects of shared resources: copies into shared memory beside stores, L2 reads beside writes, reads of the same line by several
-// SMs.
+// Effects of sharing: copies into shared memory beside stores, L2 reads beside writes, reads of one line by several SMs.
 #pragma once
 
 #include <cstdint>
