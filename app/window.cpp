@@ -7,9 +7,13 @@
 #include <cmath>
 #include <csignal>
 #include <cstdio>
+#include <ctime>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+
+#include <unistd.h>
 
 #include <epoxy/gl.h>
 #include <fmt/format.h>
@@ -19,6 +23,11 @@
 #include <GLFW/glfw3.h>
 
 #include "app/model/assets.h"
+#include "app/model/lecture.h"
+#include "app/model/lesson_list.h"
+#include "app/model/mask_tables.h"
+#include "app/model/state_file.h"
+#include "app/platform/child_process.h"
 #include "app/platform/display_loss.h"
 #include "app/platform/files.h"
 #include "app/platform/opengl_name.h"
@@ -113,7 +122,9 @@ struct Shell {
   float user_scale = 1;           // from the command line or the settings
   std::array<int, 4> windowed{};  // position and size before full screen
   bool full_screen = false;
+  bool offers_lessons = false;  // at the start
   std::array<GLFWcursor*, ImGuiMouseCursor_COUNT> cursors{};
+  bool follows = false;  // the presenter's window
 };
 
 Shell& shell_of(GLFWwindow* window) {
@@ -136,10 +147,11 @@ void update_scale(const Shell& shell) {
 
 /// Builds, draws and shows one frame.
 void show_frame(const Shell& shell, double seconds) {
+  glfwMakeContextCurrent(shell.window);  // there may be the presenter's, too
   int width = 0, height = 0;
   glfwGetFramebufferSize(shell.window, &width, &height);
   if (width < 1 || height < 1) return;  // minimised
-  glfwSwapInterval(1);
+  glfwSwapInterval(shell.follows ? 0 : 1);
   shell.frame->build(width, height, seconds);
   glBindFramebuffer(GL_FRAMEBUFFER, 0);
   glViewport(0, 0, width, height);
@@ -177,6 +189,11 @@ void install_callbacks(GLFWwindow* window) {
   glfwSetWindowFocusCallback(window, [](GLFWwindow* w, int focused) {
     shell_of(w).frame->io();
     ImGui_ImplGlfw_WindowFocusCallback(w, focused);
+  });
+  glfwSetDropCallback(window, [](GLFWwindow* w, int count, const char** paths) {
+    shell_of(w).frame->io();
+    for (int i = 0; i < count; ++i)
+      if (std::string_view(paths[i]).ends_with(".csv")) shell_of(w).session->apply(ImportCounters{paths[i]});
   });
   glfwSetWindowContentScaleCallback(window, [](GLFWwindow* w, float, float) {
     update_scale(shell_of(w));
@@ -231,6 +248,132 @@ void follow_cursor(Shell& shell) {
   glfwSetCursor(shell.window, nullptr);
 }
 
+/// The presenter's own window: notes, next scene, time. It has its own OpenGL context and its own ImGui.
+class PresenterWindow {
+ public:
+  PresenterWindow(Session& session, GLFWwindow* main) : session_(session), main_(main) {}
+  PresenterWindow(const PresenterWindow&) = delete;
+  PresenterWindow& operator=(const PresenterWindow&) = delete;
+  ~PresenterWindow() { close(); }
+
+  /// Opens, draws or closes it, as the session wants; the main window's context is current again afterwards.
+  void follow() {
+    const bool wanted = session_.view().lecture->presenter;
+    if (wanted && shell_.window == nullptr && !open()) session_.apply(ShowPresenter{false});
+    if (!wanted) close();
+    if (shell_.window == nullptr) return;
+    if (glfwWindowShouldClose(shell_.window) == GLFW_TRUE) {
+      session_.apply(ShowPresenter{false});
+      return close();
+    }
+    glfwMakeContextCurrent(shell_.window);
+    frame_->io();
+    ImGui_ImplGlfw_NewFrame();
+    show_frame(shell_, 0.02);
+    glfwMakeContextCurrent(main_);
+  }
+
+ private:
+  bool open() {
+    constexpr int usual_width = 960, usual_height = 640;
+    Result<WindowHandle> made = open_window(usual_width, usual_height);
+    if (!made) return false;
+    window_ = std::move(*made);
+    place(window_.get());
+    glfwMakeContextCurrent(window_.get());
+    AppFrame::Options options;
+    options.panel = "presenter";
+    options.follows = true;
+    Result<std::unique_ptr<AppFrame>> frame = AppFrame::make(session_, options);
+    if (!frame) {
+      window_.reset();
+      glfwMakeContextCurrent(main_);
+      return false;
+    }
+    frame_ = std::move(*frame);
+    shell_.window = window_.get();
+    shell_.frame = frame_.get();
+    shell_.session = &session_;
+    shell_.follows = true;
+    glfwSetWindowTitle(window_.get(), "TileScope presenter");
+    glfwSetWindowUserPointer(window_.get(), &shell_);
+    ImGui_ImplGlfw_InitForOpenGL(window_.get(), false);
+    install_callbacks(window_.get());
+    update_scale(shell_);
+    glfwShowWindow(window_.get());
+    return true;
+  }
+
+  /// On the display that the audience does not see: presenting takes the first one.
+  static void place(GLFWwindow* window) {
+    int count = 0;
+    GLFWmonitor** monitors = glfwGetMonitors(&count);
+    if (count < 2) return;
+    int x = 0, y = 0;
+    glfwGetMonitorPos(monitors[1], &x, &y);
+    constexpr int inset = 40;
+    glfwSetWindowPos(window, x + inset, y + inset);
+  }
+
+  void close() {
+    if (shell_.window == nullptr) return;
+    glfwMakeContextCurrent(window_.get());
+    frame_->io();
+    ImGui_ImplGlfw_Shutdown();
+    frame_.reset();
+    window_.reset();
+    shell_.window = nullptr;
+    glfwMakeContextCurrent(main_);
+  }
+
+  Session& session_;
+  GLFWwindow* main_;
+  WindowHandle window_;
+  std::unique_ptr<AppFrame> frame_;
+  Shell shell_;
+};
+
+/// Saves what is shown now and then, where it may have changed.
+class StateSaver {
+ public:
+  explicit StateSaver(Session& session)
+      : session_(session), keeper_(StateKeeper::open(state_file_path(), static_cast<std::int64_t>(::getpid()))) {}
+
+  std::shared_ptr<const WindowState> left_over() const {
+    return keeper_.left_over() ? std::make_shared<const WindowState>(*keeper_.left_over()) : nullptr;
+  }
+  void follow() {
+    constexpr auto apart = std::chrono::seconds(3);
+    const auto now = std::chrono::steady_clock::now();
+    const SessionView view = session_.view();
+    if (now - saved_at_ < apart || view.revision == saved_ || view.lanes.empty() || view.playback.playing) return;
+    saved_at_ = now;
+    saved_ = view.revision;
+    keeper_.save(window_state_of(view), false);
+    keep_scenes();
+  }
+  void close() {
+    if (const SessionView view = session_.view(); !view.lanes.empty()) keeper_.save(window_state_of(view), true);
+    if (const std::string kept = keep_scenes(); !kept.empty())
+      std::fprintf(stderr, "tilescope: the deck was not saved; its scenes are in %s\n", kept.c_str());
+  }
+
+ private:
+  /// Writes scenes that no file has beside the state; where to, or nothing.
+  std::string keep_scenes() {
+    const Lecture& lecture = *session_.view().lecture;
+    const auto state = state_file_path();
+    if (!state || !lecture.changed()) return {};
+    const std::filesystem::path path = state->parent_path() / "unsaved-deck.toml";
+    return write_file(path, format_deck(lecture.deck())) ? path.native() : std::string();
+  }
+
+  Session& session_;
+  StateKeeper keeper_;
+  std::chrono::steady_clock::time_point saved_at_;
+  std::uint64_t saved_ = 0;
+};
+
 /// Minimum seconds per frame. On a virtual display swapping does not wait, and a core would spin.
 double least_frame_seconds() {
   GLFWmonitor* monitor = glfwGetPrimaryMonitor();
@@ -246,12 +389,13 @@ void end_on_signals() {
   for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, [](int) { asked_to_end = 1; });
 }
 
-void run_loop(Shell& shell, std::optional<QuietLibraries>& quiet) {
+void run_loop(Shell& shell, StateSaver& saver, std::optional<QuietLibraries>& quiet) {
   using Clock = std::chrono::steady_clock;
   const double least_seconds = least_frame_seconds();
   constexpr double blink_seconds = 0.25, signal_seconds = 0.5;  // longest waits between checks
   auto last = Clock::now();
   bool shown = false;
+  PresenterWindow presenter(*shell.session, shell.window);
   while (glfwWindowShouldClose(shell.window) == GLFW_FALSE && asked_to_end == 0) {
     if (shown && !shell.frame->wants_frame()) {
       // The worker posts an empty event when it has a result.
@@ -264,6 +408,7 @@ void run_loop(Shell& shell, std::optional<QuietLibraries>& quiet) {
     const auto now = Clock::now();
     const double seconds = std::min(0.1, std::chrono::duration<double>(now - last).count());
     last = now;
+    shell.frame->select();
     ImGui_ImplGlfw_NewFrame();
     show_frame(shell, seconds);
     if (!shown) {
@@ -274,6 +419,9 @@ void run_loop(Shell& shell, std::optional<QuietLibraries>& quiet) {
     follow_cursor(shell);
     follow_present(shell);
     follow_text_scale(shell);
+    presenter.follow();
+    shell.frame->select();
+    saver.follow();
     while (glfwGetWindowAttrib(shell.window, GLFW_ICONIFIED) == GLFW_TRUE && asked_to_end == 0)
       glfwWaitEventsTimeout(signal_seconds);
   }
@@ -287,6 +435,9 @@ void remember(const Shell& shell, bool size = true) {
   settings.language = shell.session->view().workspace->language;
   settings.by_sm = shell.session->view().workspace->by_sm;
   settings.text_scale = shell.user_scale;
+  const LessonView lesson = shell.session->view().lesson;
+  settings.lessons_done.assign(lesson.done->begin(), lesson.done->end());
+  settings.lessons_offered = settings.lessons_offered || (shell.offers_lessons && !lesson.offered);
   if (size && !shell.full_screen) {
     float x = 1, y = 1;
     glfwGetWindowContentScale(shell.window, &x, &y);
@@ -302,6 +453,13 @@ void remember(const Shell& shell, bool size = true) {
 
 const Shell* open_shell = nullptr;  // for the end of the display, which comes without a pointer
 
+/// Whether the window opens for the first time.
+bool first_start() {
+  const auto path = settings_path();
+  std::error_code code;
+  return path && !std::filesystem::exists(*path, code);
+}
+
 Session::Start start_of(const WindowOptions& options, const Settings& settings) {
   Session::Start start;
   start.request = options.request;
@@ -310,14 +468,40 @@ Session::Start start_of(const WindowOptions& options, const Settings& settings) 
   start.step = options.step;
   start.race = options.race;
   start.center = options.center;
+  start.counters = options.ncu;
   start.by_sm = options.by_sm.value_or(settings.by_sm);
   start.theme = options.theme.value_or(settings.theme);
   start.language = options.language.value_or(settings.language);
   start.gpu_ids = gpu_ids();
   start.load_gpu = &load_gpu;
   start.load_text = [](const std::string& path) { return read_text_file(path); };
+  start.load_table = &load_table;
   start.measurements = load_measurements();
+  start.save_text = [](const std::string& path, const std::string& text) { return write_file(path, text); };
+  start.clock = [] { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); };
+  start.time_of_day = [] {
+    const std::time_t now = std::time(nullptr);
+    std::tm local{};
+    return localtime_r(&now, &local) != nullptr ? fmt::format("{:02}:{:02}", local.tm_hour, local.tm_min) : std::string();
+  };
+  start.deck = options.deck;
+  start.deck_path = options.deck_path;
+  start.scene = options.scene;
+  if (options.state != nullptr) {
+    WindowState state = *options.state;
+    if (options.deck != nullptr) {  // the room's, and not the scene's
+      state.theme = start.theme;
+      state.language = start.language;
+    }
+    start.theme = state.theme;
+    start.language = state.language;
+    start.state = std::make_shared<const WindowState>(std::move(state));
+  }
+  start.lessons = std::make_shared<const LessonList>(load_lesson_list());
+  start.lessons_done = {settings.lessons_done.begin(), settings.lessons_done.end()};
+  start.offer_lessons = options.lesson.empty() && !settings.lessons_offered && first_start();
   start.wake = [] { glfwPostEmptyEvent(); };
+  start.program = this_program();
   return start;
 }
 
@@ -340,10 +524,14 @@ int run_window(const WindowOptions& options) {
   glfwMakeContextCurrent(window->get());
 
   Session session(start_of(options, settings));
+  StateSaver saver(session);
+  if (!options.lesson.empty()) session.apply(OpenLesson{options.lesson, 0});
   AppFrame::Options frame_options;
   frame_options.shares = settings.shares;
   frame_options.languages = available_languages();
   frame_options.say_missing_fonts = true;
+  // Who asks for a state of their own needs no other.
+  if (options.state == nullptr && options.deck == nullptr) frame_options.left_over = saver.left_over();
   Result<std::unique_ptr<AppFrame>> frame = AppFrame::make(session, frame_options);
   if (!frame) return give_up(frame.error().sentence);
 
@@ -352,6 +540,7 @@ int run_window(const WindowOptions& options) {
   shell.frame = frame->get();
   shell.session = &session;
   shell.settings = settings;
+  shell.offers_lessons = session.view().lesson.offered;
   shell.user_scale = options.scale.value_or(settings.text_scale);
   glfwSetWindowUserPointer(window->get(), &shell);
   glfwSetWindowSizeLimits(window->get(), 640, 400, GLFW_DONT_CARE, GLFW_DONT_CARE);
@@ -361,11 +550,12 @@ int run_window(const WindowOptions& options) {
   end_on_signals();
   open_shell = &shell;
   end_with_display([] { remember(*open_shell, false); });
-  run_loop(shell, quiet);
+  run_loop(shell, saver, quiet);
   quiet.reset();
   if (const std::string notice = (*frame)->fonts().notice(); !notice.empty())
     std::fprintf(stderr, "tilescope: %s\n", notice.c_str());
   remember(shell);
+  saver.close();
   ImGui_ImplGlfw_Shutdown();
   return 0;
 }

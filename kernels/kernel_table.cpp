@@ -229,6 +229,8 @@ Status supports(const KernelInfo& kernel, const AttentionProblem& p) {
     return refuse("kernel {} has head dimensions 64 and 128, not {}: use {} 64 or 128", kernel.id, p.head_dim, Setting::head_dim);
   if (p.pass != Pass::forward)
     return refuse("kernel {} runs forward, not {}: use {} forward", kernel.id, to_string(p.pass), Setting::pass);
+  if (p.mask) return refuse("kernel {} takes no mask: leave out {}", kernel.id, Setting::mask);
+  if (p.score_change) return refuse("kernel {} takes scores as they are: leave out {}", kernel.id, Setting::score);
   if (p.causal && !kernel.takes_causal) return refuse("kernel {} takes no mask: leave out {}", kernel.id, Setting::causal);
   if (p.seq_q > most_rows || p.seq_kv > most_rows)
     return refuse("kernel {} takes at most {} rows, not {}: use a smaller {}", kernel.id, most_rows, std::max(p.seq_q, p.seq_kv),

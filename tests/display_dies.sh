@@ -12,7 +12,7 @@ server=$!
 for _ in $(seq 100); do [ -s "$work/display" ] && break; sleep 0.1; done
 [ -s "$work/display" ] || { echo "skipped: Xvfb does not start here"; exit 77; }
 DISPLAY=:$(cat "$work/display")
-export DISPLAY XDG_CONFIG_HOME="$work/config" LIBGL_ALWAYS_SOFTWARE=1
+export DISPLAY XDG_CONFIG_HOME="$work/config" XDG_STATE_HOME="$work/state" LIBGL_ALWAYS_SOFTWARE=1
 
 "$tilescope" --theme light >"$work/output" 2>&1 &
 window=$!

@@ -11,7 +11,7 @@ Xvfb -displayfd 3 -screen 0 1280x720x24 -fbdir "$work" 3>"$work/display" >/dev/n
 for _ in $(seq 100); do [ -s "$work/display" ] && break; sleep 0.1; done
 [ -s "$work/display" ] || { echo "skipped: Xvfb does not start here"; exit 77; }
 DISPLAY=:$(cat "$work/display")
-export DISPLAY XDG_CONFIG_HOME="$work/config" LIBGL_ALWAYS_SOFTWARE=1
+export DISPLAY XDG_CONFIG_HOME="$work/config" XDG_STATE_HOME="$work/state" LIBGL_ALWAYS_SOFTWARE=1
 
 "$tilescope" --theme light >"$work/output" 2>&1 &
 window=$!
@@ -35,4 +35,15 @@ status=0
 wait $window || status=$?
 [ "$status" = 0 ] || { cat "$work/output"; echo "failed: exit code $status"; exit 1; }
 grep -q "theme = 'light'" "$work/config/tilescope/settings.toml" || { echo "failed: the theme was not remembered"; exit 1; }
-echo "opened, drew, closed, remembered"
+state=$work/state/tilescope/window.toml
+grep -q "closed = true" "$state" || { echo "failed: the state is not marked as closed"; exit 1; }
+
+# Killed while it runs, it leaves its state behind for the next window.
+rm "$state"
+"$tilescope" --open seq=96 >"$work/output" 2>&1 &
+window=$!
+for _ in $(seq 100); do [ -s "$state" ] && break; sleep 0.2; done
+kill -KILL $window
+wait $window || true
+grep -q "closed = false" "$state" && grep -q "seq=96" "$state" || { cat "$work/output"; echo "failed: no state is left behind"; exit 1; }
+echo "opened, drew, closed, remembered; killed, left its state"

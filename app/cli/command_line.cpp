@@ -3,6 +3,7 @@
 //   arguments ──CLI11──► texts by flag ──build()──► CommandLine
 #include "app/cli/command_line.h"
 
+#include <array>
 #include <limits>
 #include <map>
 #include <string_view>
@@ -12,6 +13,8 @@
 #include <CLI/CLI.hpp>
 
 #include "app/cli/help.h"
+#include "app/model/deck.h"
+#include "app/model/window_state.h"
 #include "sim/core/text.h"
 
 namespace tilescope {
@@ -19,7 +22,7 @@ namespace tilescope {
 namespace {
 
 /// The texts after each flag, in order; a toggle has one.
-using Texts = std::map<std::string_view, std::vector<std::string>>;
+using Texts = std::map<std::string, std::vector<std::string>, std::less<>>;
 
 const FlagInfo* find_flag(std::string_view name) {
   for (const FlagInfo& flag : flag_table())
@@ -64,8 +67,9 @@ Error unknown_argument(std::string_view argument, CommandKind command) {
   const std::string_view name = argument.substr(0, argument.find('='));
   if (const FlagInfo* flag = find_flag(name)) {
     std::string takers;
-    for (const CommandKind other : {CommandKind::window, CommandKind::simulate, CommandKind::render, CommandKind::sweep,
-                                    CommandKind::measure, CommandKind::validate, CommandKind::calibrate})
+    for (const CommandKind other :
+         {CommandKind::window, CommandKind::simulate, CommandKind::render, CommandKind::exported, CommandKind::sweep,
+          CommandKind::search, CommandKind::measure, CommandKind::validate, CommandKind::calibrate, CommandKind::lesson})
       if (takes(*flag, other)) takers += fmt::format("{}{}", takers.empty() ? "" : ", ", to_string(other));
     return Error{fmt::format("{} is not a flag of {}, but of {}", flag->name, to_string(command), takers)};
   }
@@ -97,7 +101,7 @@ Error misused_flag(std::string_view message) {
 std::optional<Error> collect(const Parser& parser, Texts& texts) {
   for (const auto& [flag, option] : parser.options) {
     if (option->count() == 0) continue;
-    std::vector<std::string>& values = texts[flag->name];
+    std::vector<std::string>& values = texts[std::string(flag->name)];
     if (!values.empty() && flag->shape != FlagShape::repeated) return Error{fmt::format("{} is given more than once", flag->name)};
     values.insert(values.end(), option->results().begin(), option->results().end());
     if (values.empty()) values.emplace_back();
@@ -112,7 +116,10 @@ std::optional<Error> collect(const Parser& parser, Texts& texts) {
 /// Turns texts into a CommandLine; keeps the first invalid text as the error.
 class CommandLineBuilder {
  public:
-  CommandLineBuilder(const Texts& texts, CommandKind command) : texts_(texts) { line_.command = command; }
+  CommandLineBuilder(const Texts& texts, CommandKind command) : texts_(texts) {
+    line_.command = command;
+    line_.given = texts;
+  }
 
   Result<CommandLine> build() {
     problem();
@@ -123,10 +130,15 @@ class CommandLineBuilder {
                                        {"--probe", &line_.probe},
                                        {"--samples", &line_.samples},
                                        {"--bundle", &line_.bundle},
+                                       {"--ncu", &line_.ncu},
                                        {"--list", &line_.list},
                                        {"--markdown", &line_.markdown},
                                        {"--out", &line_.out},
                                        {"--panel", &line_.panel},
+                                       {"--open", &line_.open},
+                                       {"--deck", &line_.deck},
+                                       {"--sheet", &line_.sheet},
+                                       {"--lesson", &line_.lesson},
                                        {"--gpu", &line_.gpu},
                                        {"--algorithm", &line_.algorithm},
                                        {"--over", &line_.over},
@@ -146,18 +158,34 @@ class CommandLineBuilder {
       if (const auto given = texts_.find(name); given != texts_.end()) *target = given->second;
     if (const std::string* given = text("--score")) line_.score = *given;
     if (!error_ && line_.command == CommandKind::render && line_.out.empty()) return Error{"render needs --out FILE.png"};
+    if (!error_ && line_.command == CommandKind::exported && line_.out.empty())
+      return Error{"export needs --out FILE: .gif, .mp4, .png, .svg, .html, .csv or .json"};
     line_.algorithm_given = text("--algorithm") != nullptr;
-    if (!error_ && line_.command == CommandKind::sweep && line_.over.empty())
+    if (!error_ && line_.command == CommandKind::sweep && line_.over.empty() && line_.open.empty())
       return Error{"sweep needs --over KEY=RANGE: for example --over seq=64:1024:x2"};
     if (!error_ && line_.probe.empty() && (line_.probe_block || line_.probe_row))
       return Error{
           fmt::format("{} chooses the recorded row: it needs --probe FILE", line_.probe_row ? "--probe-row" : "--probe-block")};
+    if (!error_ && line_.command == CommandKind::validate) check_validate();
     if (!error_ && line_.brief && !line_.out.empty()) return Error{"--brief measures too little for a spec: omit --brief or --out"};
     if (error_) return *error_;
     return std::move(line_);
   }
 
  private:
+  /// With --ncu one run of the flags is compared, without it the cases of a bundle.
+  void check_validate() {
+    constexpr std::array of_bundle = {"--bundle", "--list", "--sample", "--csv", "--markdown"};
+    for (const char* name : of_bundle)
+      if (!line_.ncu.empty() && text(name) != nullptr)
+        return keep(Error{fmt::format("--ncu compares one run, {} the cases of a bundle: give one of them", name)});
+    for (const auto& [name, values] : texts_)
+      if (const FlagInfo* flag = find_flag(name);
+          line_.ncu.empty() && flag != nullptr && (flag->group == "Problem" || flag->name == "--set"))
+        return keep(
+            Error{fmt::format("{} describes the run of --ncu FILE, and a bundle has its own problems: leave it out", name)});
+  }
+
   const std::string* text(std::string_view name) const {
     const auto found = texts_.find(name);
     return found == texts_.end() ? nullptr : &found->second.front();
@@ -198,6 +226,7 @@ class CommandLineBuilder {
     line_.block_q = whole("--block-q", 1, TileShape::most_rows);
     line_.block_kv = whole("--block-kv", 1, TileShape::most_rows);
     line_.stages = whole("--stages", 1, ProgramTile::most_stages);
+    line_.top = whole("--top", 1, 100000);
     line_.mask_block = whole("--mask-block", 1, largest_size);
     std::vector<std::string_view> orders;
     for (const BlockOrderInfo& row : block_orders()) orders.push_back(row.id);
@@ -217,7 +246,36 @@ class CommandLineBuilder {
     line_.quiet = text("--quiet") != nullptr;
   }
 
+  void steps() {
+    if (const std::string* given = text("--steps")) {
+      if (const auto range = step_range("--steps", *given))
+        line_.steps = *range;
+      else
+        keep(range.error());
+    }
+    constexpr std::string_view grains[] = {"operation", "tile", "phase"};
+    choice(
+        "--grain", grains,
+        [&](std::string_view name) -> std::optional<std::optional<Grain>> {
+          for (std::size_t i = 0; i < std::size(grains); ++i)
+            if (name == grains[i]) return static_cast<Grain>(i);
+          return std::nullopt;
+        },
+        line_.grain);
+    if (const auto fps = whole("--fps", 1, 60)) line_.fps = static_cast<int>(*fps);
+    if (const std::string* given = text("--seconds")) {
+      if (const auto seconds = real_number("--seconds", *given, 0.05, 60))
+        line_.seconds = *seconds;
+      else
+        keep(seconds.error());
+    }
+    line_.caption = text("--no-caption") == nullptr;
+  }
+
   void picture() {
+    steps();
+    if (const auto scene = whole("--scene", 1, static_cast<std::int64_t>(most_scenes))) line_.scene = static_cast<int>(*scene);
+    if (line_.scene && text("--deck") == nullptr) keep(Error{"--scene is a scene of a deck: it needs --deck FILE"});
     line_.step = whole("--step", 0, std::numeric_limits<std::int64_t>::max());
     line_.race = text("--race") != nullptr;
     if (const std::string* given = text("--seed")) {
@@ -275,6 +333,51 @@ class CommandLineBuilder {
   std::optional<Error> error_;
 };
 
+/// The flags that say the same as a state, where a command has them. A cycle, a row and the like have none.
+Texts flags_of(const WindowState& s) {
+  Texts out;
+  const auto put = [&](const char* flag, auto value) { out[flag] = {fmt::format("{}", value)}; };
+  put("--algorithm", s.algorithm);
+  put("--gpu", s.gpu);
+  for (const auto& [key, value] : s.spec_values) out["--set"].push_back(fmt::format("{}={}", key, value));
+  put("--batch", s.problem.batch);
+  put("--heads", s.problem.heads);
+  if (s.problem.kv_heads != s.problem.heads) put("--kv-heads", s.problem.kv_heads);
+  put("--seq", s.problem.seq_q);
+  if (s.problem.seq_kv != s.problem.seq_q) put("--seq-kv", s.problem.seq_kv);
+  put("--head-dim", s.problem.head_dim);
+  put("--dtype", to_string(s.problem.dtype));
+  if (s.problem.causal) put("--causal", "");
+  if (s.problem.pass != Pass::forward) put("--pass", to_string(s.problem.pass));
+  if (s.tile) {
+    put("--block-q", s.tile->block_q);
+    put("--block-kv", s.tile->block_kv);
+    if (s.tile->stages > 0) put("--stages", s.tile->stages);
+  }
+  if (s.blocks_per_sm) put("--blocks-per-sm", *s.blocks_per_sm);
+  put("--block-order", to_string(s.block_order));
+  put("--key-order", to_string(s.key_order));
+  put("--seed", s.seed);
+  if (s.race) put("--race", "");
+  if (const auto* step = std::get_if<WindowState::Step>(&s.position)) put("--step", step->number);
+  for (const CenterViewInfo& row : center_views())
+    if (row.view == s.center) put("--view", row.id);
+  put("--lanes", s.by_sm ? "sms" : "units");
+  put("--theme", s.theme == ThemeKind::light ? "light" : "dark");
+  put("--language", s.language);
+  return out;
+}
+
+Status check_lesson_action(std::string_view action, std::string_view lesson) {
+  constexpr std::string_view actions[] = {"list", "check", "open"};
+  if (action.empty()) return Error{"lesson needs an action: tilescope lesson list, lesson check [ID] or lesson open ID"};
+  if (std::find(std::begin(actions), std::end(actions), action) == std::end(actions))
+    return Error{fmt::format("lesson cannot '{}': {}", printable(action), name_hint(action, actions))};
+  if (action == "open" && lesson.empty()) return Error{"lesson open needs an ID: see tilescope lesson list"};
+  if (action == "list" && !lesson.empty()) return Error{fmt::format("unexpected '{}' after lesson list", printable(lesson))};
+  return Done{};
+}
+
 CommandLine print(std::string text) {
   CommandLine line;
   line.command = CommandKind::print;
@@ -292,6 +395,12 @@ Result<CommandLine> parse_command_line(std::span<const std::string> arguments) {
   for (Parser& parser : parsers) {
     parser.app->allow_extras();
     add_flags(parser);
+  }
+  std::string action, lesson;
+  for (const Parser& parser : parsers) {
+    if (parser.command != CommandKind::lesson) continue;
+    parser.app->add_option("ACTION", action)->description("list, check or open")->type_name("");
+    parser.app->add_option("ID", lesson)->description("a lesson: number, name or file")->type_name("");
   }
   app.require_subcommand(0, 1);
   app.set_version_flag("--version", version_text(), "the version");
@@ -321,7 +430,42 @@ Result<CommandLine> parse_command_line(std::span<const std::string> arguments) {
     const auto extras = parser.app->remaining();
     if (!extras.empty()) return unknown_argument(extras.front(), parser.command);
   }
-  return CommandLineBuilder(texts, chosen->command).build();
+  Result<CommandLine> line = CommandLineBuilder(texts, chosen->command).build();
+  if (!line || chosen->command != CommandKind::lesson) return line;
+  if (const Status good = check_lesson_action(action, lesson); !good) return good.error();
+  line->lesson_action = std::move(action);
+  line->lesson = std::move(lesson);
+  return line;
+}
+
+Result<CommandLine> on_top_of(const WindowState& base, const CommandLine& line) {
+  Texts texts = flags_of(base);
+  if (line.command == CommandKind::sweep && base.sweep) {
+    texts["--over"] = {base.sweep->axis};
+    std::string ids;
+    for (const std::string& id : base.sweep->algorithms) ids += fmt::format("{}{}", ids.empty() ? "" : ",", id);
+    texts["--algorithm"] = {ids};
+  }
+  // A file of one's own brings its sizes.
+  const auto given = [&](std::string_view flag) { return line.given.contains(flag); };
+  if (given("--q")) texts.erase("--seq");
+  if (given("--k") || given("--v")) texts.erase("--seq-kv");
+  if (given("--q") || given("--k") || given("--v")) texts.erase("--head-dim");
+  // The room's, and not the scene's.
+  if (!line.deck.empty())
+    for (const char* flag : {"--theme", "--language"}) texts.erase(flag);
+  if (const auto set = line.given.find("--set"); set != line.given.end())
+    texts["--set"].insert(texts["--set"].end(), set->second.begin(), set->second.end());
+  for (const auto& [flag, values] : line.given)
+    if (flag != "--set") texts[flag] = values;
+  std::erase_if(texts, [&](const auto& text) { return text.second.empty() || !takes(*find_flag(text.first), line.command); });
+  Result<CommandLine> out = CommandLineBuilder(texts, line.command).build();
+  if (!out) return out;
+  if (line.command == CommandKind::sweep && out->over.empty()) return Error{"sweep needs --over KEY=RANGE: the link has no sweep"};
+  out->base = std::make_shared<const WindowState>(base);
+  out->given = line.given;
+  out->scenes = line.scenes;
+  return out;
 }
 
 }  // namespace tilescope

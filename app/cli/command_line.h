@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,10 +14,14 @@
 #include "app/cli/numbers.h"
 #include "app/model/center_views.h"
 #include "app/model/studies.h"
+#include "app/model/window_options.h"
 #include "app/platform/theme_kind.h"
 #include "sim/core/attention_problem.h"
 
 namespace tilescope {
+
+struct Deck;         // app/model/deck.h
+struct WindowState;  // app/model/window_state.h
 
 struct CommandLine {
   CommandKind command = CommandKind::window;
@@ -42,12 +49,19 @@ struct CommandLine {
   std::string q_file, k_file, v_file;
 
   std::optional<std::string> json;  // empty or "-": standard output
-  std::string trace, suite, commit, probe, samples, bundle, list, markdown, out, panel;
+  std::string trace, suite, commit, probe, samples, bundle, ncu, list, markdown, out, panel;
   std::optional<std::int64_t> probe_block, probe_row;
   bool brief = false, sample = false, quiet = false;
   std::string over, csv, png;
+  std::optional<std::int64_t> top;
   SweepQuantity quantity{};
   std::optional<std::int64_t> step;
+  std::optional<ExportSteps> steps;  // of export
+  std::optional<Grain> grain;
+  std::optional<int> fps;
+  std::optional<double> seconds;
+  bool caption = true;
+  std::string sheet;
   bool race = false;
   CenterView view = CenterView::stage;
   std::optional<bool> by_sm;
@@ -55,11 +69,23 @@ struct CommandLine {
   std::optional<PictureSize> size;
   std::optional<double> scale;
   std::optional<std::string> language;
+
+  std::string open, deck;    // a link or a file, as typed
+  std::optional<int> scene;  // 1 first
+  /// What --open and --deck lead to, once read: every field that no flag gave is as it says.
+  std::shared_ptr<const WindowState> base;
+  std::shared_ptr<const Deck> scenes;
+  std::map<std::string, std::vector<std::string>, std::less<>> given;  // the texts behind each flag, as typed
+  std::string lesson_action, lesson;  // of `lesson`: list, check or open, and an id; of render: --lesson
 };
 
 /// Parses the arguments after the program's name.
 /// Errors  unknown command or flag (with the nearest one that exists), a flag without its value or given twice, an
 ///         invalid number or name; render and calibrate without --out.
 Result<CommandLine> parse_command_line(std::span<const std::string> arguments);
+
+/// The same command line on top of a state: it says what no flag gave. Sizes and the GPU are then all given.
+/// Errors  those of parse_command_line(); of the flags, a value that the command does not take.
+Result<CommandLine> on_top_of(const WindowState& base, const CommandLine& line);
 
 }  // namespace tilescope

@@ -16,9 +16,13 @@ namespace {
 template <class Options>
 Options shared_options(const CommandLine& line) {
   Options options;
+  options.deck = line.scenes;
+  options.deck_path = line.deck;
+  options.scene = line.scene.value_or(1) - 1;
   options.step = line.step;
   options.race = line.race;
   options.center = line.view;
+  options.ncu = line.ncu;
   if (line.by_sm) options.by_sm = *line.by_sm;
   if (line.theme) options.theme = *line.theme;
   if (line.size) {
@@ -41,6 +45,7 @@ WindowOptions window_options(const CommandLine& line) {
 RenderOptions render_options(const CommandLine& line) {
   RenderOptions options = shared_options<RenderOptions>(line);
   options.panel = line.panel;
+  options.lesson = line.lesson;
   return options;
 }
 

@@ -1,4 +1,4 @@
-// The start has the request; OpenState does the rest.
+// Turns a state into a request, and into the start of a session.
 #include "app/model/opening.h"
 
 #include <algorithm>
@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "app/model/mask_tables.h"
 #include "sim/core/refuse.h"
-#include "sim/core/text.h"
 
 namespace tilescope {
 
@@ -22,7 +22,7 @@ std::shared_ptr<const Matrix> kept(const std::optional<Matrix>& matrix) {
 }  // namespace
 
 Result<StateRequest> request_of(const WindowState& state, GpuLoader load_gpu) {
-  if (load_gpu == nullptr) return Error{fmt::format("no GPU can be loaded here, and the link has '{}'", printable(state.gpu))};
+  if (load_gpu == nullptr) return refuse("no GPU can be loaded here, and the state asks for {}", state.gpu);
   Result<GpuSpec> gpu = load_gpu(state.gpu);
   if (!gpu) return gpu.error();
   StateRequest out;
@@ -35,6 +35,13 @@ Result<StateRequest> request_of(const WindowState& state, GpuLoader load_gpu) {
   SimulationRequest& request = out.request;
   request.algorithm = state.algorithm;
   request.problem = state.problem;
+  request.masking.masks = state.masks;
+  request.masking.presets = state.presets;
+  request.masking.score = state.score;
+  auto tables = load_tables(state.tables);
+  if (!tables) return tables.error();
+  request.masking.tables = std::move(*tables);
+  if (const auto fault = find_mask_fault(request.masking, request.problem)) return error_of(*fault);
   if (const Status settled = settle_program(request); !settled) return settled.error();
   if (const Status good = check(request.problem); !good) return good.error();
   request.tile = state.tile;
@@ -45,7 +52,7 @@ Result<StateRequest> request_of(const WindowState& state, GpuLoader load_gpu) {
   request.focus_sm = state.focus_sm;
   const int sms = static_cast<int>(request.gpu.sm_count);
   if (state.focus_sm < 0 || state.focus_sm >= sms)
-    return Error{fmt::format("there is no SM {}: {} has SMs 0 to {}", state.focus_sm, request.gpu.id, sms - 1)};
+    return refuse("there is no SM {}: {} has SMs 0 to {}", state.focus_sm, request.gpu.id, sms - 1);
   out.inputs.seed = state.seed;
   out.inputs.spread = state.spread;
   out.inputs.q = kept(state.q);
@@ -58,22 +65,20 @@ Status check_position(const WindowState& state, std::span<const std::shared_ptr<
   if (const auto* step = std::get_if<WindowState::Step>(&state.position)) {
     const std::int64_t last = simulations.back()->trace->step_count(state.focus_sm);
     if (step->number < 0 || step->number > last)
-      return Error{fmt::format("step is {}: this run has steps 0 to {} on SM {}", step->number, last, state.focus_sm)};
+      return refuse("there is no step {}: this run has steps 0 to {} on SM {}", step->number, last, state.focus_sm);
   }
   if (const auto* cycle = std::get_if<WindowState::Cycle>(&state.position)) {
     double end = 0;
     for (const auto& simulation : simulations) end = std::max(end, simulation->trace->end_cycle());
-    if (!(cycle->at >= 0 && cycle->at <= end))
-      return Error{fmt::format("cycle is {}: this run has cycles 0 to {}", cycle->at, end)};
+    if (!(cycle->at >= 0 && cycle->at <= end)) return refuse("there is no cycle {}: this run ends at cycle {}", cycle->at, end);
   }
   return Done{};
 }
 
-Result<Opening> opening_of(const WindowState& state, GpuLoader load_gpu) {
+Result<Session::Start> opening_of(const WindowState& state, GpuLoader load_gpu) {
   Result<StateRequest> asked = request_of(state, load_gpu);
   if (!asked) return asked.error();
-  Opening opening;
-  Session::Start& start = opening.start;
+  Session::Start start;
   start.request = std::move(asked->request);
   start.gpu_source = state.gpu;
   start.inputs = std::move(asked->inputs);
@@ -84,8 +89,9 @@ Result<Opening> opening_of(const WindowState& state, GpuLoader load_gpu) {
   start.center = state.center;
   start.language = state.language;
   start.load_gpu = load_gpu;
-  opening.then.emplace_back(OpenState{std::make_shared<const WindowState>(state)});
-  return opening;
+  start.load_table = &load_table;
+  start.state = std::make_shared<const WindowState>(state);
+  return start;
 }
 
 }  // namespace tilescope

@@ -3,7 +3,6 @@
 
 #include <memory>
 #include <span>
-#include <vector>
 
 #include "app/model/session.h"
 #include "app/model/window_state.h"
@@ -25,13 +24,8 @@ Result<StateRequest> request_of(const WindowState& state, GpuLoader load_gpu);
 /// Errors  a step or a cycle beyond the end.
 Status check_position(const WindowState& state, std::span<const std::shared_ptr<const Simulation>> simulations);
 
-/// How a session is started, and what it is asked for then.
-struct Opening {
-  Session::Start start;
-  std::vector<Command> then;
-};
-
+/// How a session is started that shows the state.
 /// Errors  those of request_of().
-Result<Opening> opening_of(const WindowState& state, GpuLoader load_gpu);
+Result<Session::Start> opening_of(const WindowState& state, GpuLoader load_gpu);
 
 }  // namespace tilescope

@@ -24,12 +24,17 @@ bool only_focus_differs(const std::vector<Runner>& before, const Runner& now) {
   return same_request(was, is) && was.focus_sm != is.focus_sm;
 }
 
-/// False for what a state on its way does not have in it.
+template <class... Each>
+bool is_any(const Command& command) {
+  return (std::holds_alternative<Each>(command) || ...);
+}
+
+/// False for what a state on its way does not have in it, and for what opens another.
 bool changes_state(const Command& command) {
-  return !std::holds_alternative<OpenState>(command) && !std::holds_alternative<CancelWork>(command) &&
-         !std::holds_alternative<HoverTensor>(command) && !std::holds_alternative<ShowHelp>(command) &&
-         !std::holds_alternative<LookIntoSms>(command) && !std::holds_alternative<RunValidation>(command) &&
-         !std::holds_alternative<GoOnWithStudy>(command);
+  return !is_any<OpenState, OpenLink, Undo, Redo, CancelWork, HoverTensor, ShowHelp, LookIntoSms, LookAtMask, AskVisit,
+                 RunValidation, GoOnWithStudy, ShowNotice, SetBlank, OpenDeck, SaveDeck, ShowScenes, ShowPresenter, BookmarkState,
+                 GoToScene, TurnPage, EditScene, MoveScene, DeleteScene, AskClass, CountAnswer, OpenLesson, TurnLessonPage,
+                 AnswerLesson, CloseLesson, DeclineLessons, PinRun, ImportCounters, StartExport, StopExport>(command);
 }
 
 /// With a window to draw, one core is left to the frame and the shown simulation.
@@ -42,11 +47,20 @@ int background_threads(bool threads) {
 Session::State::State(Start start)
     : load_gpu(start.load_gpu),
       load_text(start.load_text),
+      load_table(start.load_table),
       first_step(start.step),
+      save_text(start.save_text),
+      clock(std::move(start.clock)),
+      time_of_day(std::move(start.time_of_day)),
+      counters_to_import(std::move(start.counters)),
       worker(
           {start.threads, std::move(start.wake), [this](const Error& error) { workspace.notify(error); }, std::move(start.told)}),
       measured({worker, requested, playback, derived, workspace}, std::move(start.measurements), start.load_gpu,
                background_threads(start.threads)),
+      pinned(worker, start.load_gpu),
+      export_job(std::move(start.program)),
+      lessons({worker, playback, requested, workspace, measured}, std::move(start.lessons), std::move(start.lessons_done),
+              start.offer_lessons, start.load_gpu),
       studies(worker, background_threads(start.threads)) {
   requested.request = std::move(start.request);
   requested.gpu_base = requested.request.gpu;
@@ -59,7 +73,12 @@ Session::State::State(Start start)
   workspace.language = std::move(start.language);
   workspace.center = start.center;
   if (start.swept) studies.take(std::move(start.swept), start.sweep_quantity);
+  if (start.deck != nullptr) {
+    lecture.take(*start.deck, std::move(start.deck_path));
+    lecture.go(std::min(start.scene, lecture.count() - 1));
+  }
   simulate_again({});
+  if (start.state != nullptr) (*this)(OpenState{start.state});
 }
 
 Session::State::~State() {
@@ -98,6 +117,7 @@ void Session::State::submit(Asked wanted, std::vector<std::shared_ptr<const Simu
 
 void Session::State::take_delivered(const Asked& asked, const std::optional<Error>& error, const std::vector<Arrival>& arrivals) {
   over = std::max(over, asked.number);
+  ++revision;
   // It had ended before the user cancelled: the picture stays, unless there is none.
   if (asked.number <= cancelled && !playback.empty()) return;
   const bool opens = opening_state && opening_state->number == asked.number;
@@ -156,6 +176,7 @@ void Session::State::take_simulations(const std::vector<Arrival>& arrivals) {
              : playback.set_step(std::clamp<std::int64_t>(step, 0, last), 0);
 
   say_misfit();
+  if (!counters_to_import.empty()) import_counters_of(std::exchange(counters_to_import, {}));
   if (going_to_probe) go_to_probe();
   if (going_to_block && going_to_block->sm == chosen.focus_sm) go_to_block();
 }
@@ -179,10 +200,16 @@ void Session::State::tick(double seconds) {
   derived.free_retired();
   measured.take_finished();
   workspace.tick(seconds);
+  export_job.tick();
+  lessons.tick(seconds, opening_state.has_value());
   if (!playback.empty()) {
     playback.tick(seconds);
     show_step();
     if (worker.take_finished(Queue::shown)) show_step();  // without threads, what was just asked for is there at once
+  }
+  if (workspace.center == CenterView::mask) {
+    masks.ask(requested.request);
+    if (worker.take_finished(Queue::quick)) masks.ask(requested.request);
   }
   measured.ask();
   // What the controls show may not be there yet; the studies are of what is on screen.
@@ -191,9 +218,13 @@ void Session::State::tick(double seconds) {
   const std::shared_ptr<const Simulation> none;
   const auto& baseline = race ? playback.runners().front().simulation : none;
   const auto& candidate = race ? playback.runners().back().simulation : none;
+  if (!playback.empty()) pinned.ask(playback.chosen().simulation, workspace.center == CenterView::compare);
   studies.ask_exactness(baseline, candidate, race ? requested.fitting_inputs(candidate->request.problem) : InputSource{});
   study_view = studies.view();
   derived.publish(sms);
+  if (playback.playing()) ++revision;
+  note_state();
+  tick_lecture();
 }
 
 Session::Session(Start start) : state_(std::make_unique<State>(std::move(start))) {}
@@ -201,7 +232,13 @@ Session::Session(Start start) : state_(std::make_unique<State>(std::move(start))
 Session::~Session() = default;
 
 void Session::apply(const Command& command) {
-  if (state_->opening_state && changes_state(command)) state_->settle_opening();
+  if (const auto refusal = state_->lessons.refuses(command)) return state_->workspace.notify(*refusal);
+  if (moves_playhead(command)) state_->lessons.stop_reveal();
+  if (changes_state(command)) {
+    if (state_->opening_state) state_->settle_opening();
+    state_->last_gesture = state_->gesture;
+  }
+  ++state_->revision;
   std::visit(*state_, command);
 }
 
@@ -210,7 +247,7 @@ void Session::tick(double seconds) {
 }
 
 bool Session::animating() const {
-  return state_->playback.playing() || state_->playback.moving() || !state_->worker.idle();
+  return state_->playback.playing() || state_->playback.moving() || state_->lessons.revealing() || !state_->worker.idle();
 }
 
 void Session::finish() {
@@ -220,19 +257,34 @@ void Session::finish() {
   } while (!state_->worker.idle());
 }
 
+void Session::set_gesture(std::int64_t gesture) {
+  state_->gesture = gesture;
+}
+
 SessionView Session::view() const {
-  const State& s = *state_;
+  return state_->view();
+}
+
+SessionView Session::State::view() const {
   SessionView view;
-  view.requested = &s.requested;
-  view.playback = s.playback.view();
-  view.playback.race = s.requested.race && s.derived.lanes().size() == 2;
-  view.lanes = s.derived.lanes();
-  view.measured = s.measured.view();
-  view.workspace = &s.workspace;
-  view.studies = &s.study_view;
-  view.work = s.worker.view(Queue::shown);
-  view.background_work = s.worker.view(Queue::background);
-  view.opening = s.opening_state.has_value();
+  view.requested = &requested;
+  view.playback = playback.view();
+  view.playback.race = requested.race && derived.lanes().size() == 2;
+  view.lanes = derived.lanes();
+  view.measured = measured.view();
+  view.workspace = &workspace;
+  view.studies = &study_view;
+  view.exporting = &export_job.view();
+  view.mask = masks.view();
+  view.pinned = pinned.view();
+  view.lesson = lessons.view();
+  view.work = worker.view(Queue::shown);
+  view.background_work = worker.view(Queue::background);
+  view.opening = opening_state.has_value();
+  view.can_undo = history.can_undo();
+  view.can_redo = history.can_redo();
+  view.revision = revision;
+  view.lecture = &lecture;
   return view;
 }
 

@@ -13,6 +13,7 @@ namespace tilescope {
 
 void Session::State::operator()(const OpenState& command) {
   if (command.state == nullptr) return;
+  last_gesture = -++openings;  // one entry of the history, whatever came a moment before
   const WindowState& state = *command.state;
   Result<StateRequest> asked = request_of(state, load_gpu);
   if (!asked) return workspace.notify(asked.error());
@@ -82,6 +83,7 @@ void Session::State::take_state(const WindowState& state, StateRequest asked) {
   workspace.present = state.present;
   workspace.theme = state.theme;
   workspace.language = state.language;
+  pinned.take(state.pinned);
   if (!state.sweep) return studies.choose_usual();
   if (Result<SweepAxis> axis = parse_sweep_axis(state.sweep->axis))
     studies.choose({std::move(*axis), state.sweep->algorithms, state.sweep->quantity});
@@ -98,6 +100,31 @@ void Session::State::settle_opening() {
   take_state(*settled.state, settled.asked);
   going_to_position = settled.state->position;
   position_from = settled.number;
+}
+
+void Session::State::operator()(const OpenLink& command) {
+  Result<WindowState> state = read_link(command.text);
+  if (!state) return workspace.notify(state.error());
+  (*this)(OpenState{std::make_shared<const WindowState>(std::move(*state))});
+}
+
+void Session::State::note_state() {
+  if (noted == revision || opening_state || simulating() || playback.playing() || playback.empty()) return;
+  noted = revision;
+  history.note(window_state_of(view()), {clock ? clock() : workspace.clock_seconds, std::exchange(last_gesture, 0)});
+}
+
+void Session::State::operator()(const Undo&) {
+  playback.stop();
+  // A request that was refused is no entry: the first undo takes the controls back to what is on screen.
+  const bool refused = !opening_state && !simulating() && history.now() != nullptr &&
+                       (!same_request(requested.request, requested.good_request) || requested.race != requested.good_race);
+  (*this)(OpenState{refused ? history.now() : history.undo()});
+}
+
+void Session::State::operator()(const Redo&) {
+  playback.stop();
+  (*this)(OpenState{history.redo()});
 }
 
 }  // namespace tilescope

@@ -7,6 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "app/model/export_job.h"
+#include "app/model/history.h"
+#include "app/model/lecture.h"
+#include "app/model/lesson_player.h"
 #include "app/model/opening.h"
 #include "app/model/session.h"
 #include "app/model/sm_findings.h"
@@ -24,6 +28,7 @@ struct Session::State {
   Playback playback;
   GpuLoader load_gpu = nullptr;
   TextLoader load_text = nullptr;
+  TableLoader load_table = nullptr;
   std::optional<std::int64_t> first_step;
   bool opened = false;                       // the first simulation is there
   int requests = 0, cancelled = 0;           // simulations asked for so far, and how many of them before the last CancelWork
@@ -40,15 +45,30 @@ struct Session::State {
   std::optional<OpeningState> opening_state;
   decltype(WindowState::position) going_to_position;  // with simulation `position_from`
   int position_from = 0;
+  TextSaver save_text = nullptr;
+  std::function<double()> clock;
+  std::function<std::string()> time_of_day;
+  History history;
+  std::uint64_t revision = 1, noted = 0;  // what may have changed the state, and how much of it the history has seen
+  std::int64_t openings = 0;
+  std::int64_t gesture = 0, last_gesture = 0;  // the present one, and that of the last change
+  Lecture lecture;
+  double lecture_since = -1;       // when the first page was turned
+  std::string counters_to_import;  // a file that waits for the first simulation
   Retired retired;
   Worker worker;
   SmFindings sms{worker, retired};
   Derived derived{worker, retired, playback, requested};
   Measured measured;
+  Pinned pinned;
+  ExportJob export_job;
+  LessonPlayer lessons;
   Studies studies;
+  MaskStudy masks{worker};
   StudyView study_view;  // of this frame
 
   // session.cpp
+  SessionView view() const;
   /// `known`, one a lane, are shown as they are; without them the request is simulated.
   void simulate_again(std::string control, std::vector<std::shared_ptr<const Simulation>> known = {});
   /// What a simulation was asked for with.
@@ -65,6 +85,7 @@ struct Session::State {
   void refused(const Error& error, const std::string& control);
   void take_simulations(const std::vector<Arrival>& arrivals);
   void say_misfit();
+  std::optional<Sentence> import_counters_of(const std::string& path);
   void show_step();
   void tick(double seconds);
 
@@ -77,6 +98,36 @@ struct Session::State {
   /// Something else was asked for meanwhile: it comes on top of the state, whatever becomes of its simulation.
   void settle_opening();
   void operator()(const OpenState& command);
+  void operator()(const OpenLink& command);
+  void operator()(const Undo& command);
+  void operator()(const Redo& command);
+  /// Lets the history see what is shown, where it is at rest.
+  void note_state();
+
+  // session_lecture.cpp
+  void open_scene(int index, bool from_behind);
+  void tick_lecture();
+  void operator()(const SetBlank& command);
+  void operator()(const OpenDeck& command);
+  void operator()(const SaveDeck& command);
+  void operator()(const ShowScenes& command);
+  void operator()(const ShowPresenter& command);
+  void operator()(const BookmarkState& command);
+  void operator()(const GoToScene& command);
+  void operator()(const TurnPage& command);
+  void operator()(const EditScene& command);
+  void operator()(const MoveScene& command);
+  void operator()(const DeleteScene& command);
+  void operator()(const AskClass& command);
+  void operator()(const CountAnswer& command);
+
+  // session_lessons.cpp
+  void show_scene(std::shared_ptr<const WindowState> scene);
+  void operator()(const OpenLesson& command);
+  void operator()(const TurnLessonPage& command);
+  void operator()(const AnswerLesson& command);
+  void operator()(const CloseLesson& command);
+  void operator()(const DeclineLessons& command);
 
   // session_commands.cpp
   void set_inputs(InputSource inputs);
@@ -92,6 +143,10 @@ struct Session::State {
   void operator()(const SetBlocksPerSm& command);
   void operator()(const SetBlockOrder& command);
   void operator()(const SetKeyOrder& command);
+  void operator()(const SetMasking& command);
+  void operator()(const SetMaskTable& command);
+  void operator()(const LookAtMask& command);
+  void operator()(const AskVisit& command);
   void operator()(const SetInputs& command);
   void operator()(const SetMatrix& command);
   void operator()(const SetFocusSm& command);
@@ -115,8 +170,13 @@ struct Session::State {
   void operator()(const SetSide& command);
   void operator()(const CancelWork& command);
   void operator()(const ShowHelp& command);
+  void operator()(const ShowNotice& command);
   void operator()(const SetLanguage& command);
   void operator()(const OpenCase& command);
+  void operator()(const PinRun& command);
+  void operator()(const ImportCounters& command);
+  void operator()(const StartExport& command);
+  void operator()(const StopExport& command);
   void operator()(const RunValidation& command);
   void operator()(const Measure& command);
   void operator()(const ShowProbe& command);

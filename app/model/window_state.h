@@ -35,6 +35,8 @@ struct WindowState {
   std::string gpu = "toy";                                 // an id, or the path of a file
   std::map<std::string, double, std::less<>> spec_values;  // by key: those that a person changed
   AttentionProblem problem;
+  std::vector<std::string> masks, presets, tables;  // as the flags of these names write them; tables by path
+  std::string score;
   std::optional<ProgramTile> tile;  // absent: the program's own
   std::optional<int> blocks_per_sm;
   BlockOrder block_order = BlockOrder::launch;
@@ -71,11 +73,17 @@ struct WindowState {
   std::string language = "en";
   std::optional<SweepState> sweep;  // absent: its usual one
 
+  /// The link of the run that is pinned, without a pinned run of its own.
+  std::optional<std::string> pinned;
+
   bool operator==(const WindowState&) const = default;
 };
 
 /// Collects the state from what a session shows: of a request that is refused or under way, the one on screen.
 WindowState window_state_of(const SessionView& view);
+
+/// The numbers of a GPU that a person changed, by key.
+std::map<std::string, double, std::less<>> changed_values(const GpuSpec& gpu);
 
 /// Writes a state as one line: key=value pairs with & between, in a fixed order, percent-encoded, without what is as by default.
 std::string to_link(const WindowState& state);
@@ -84,5 +92,11 @@ std::string to_link(const WindowState& state);
 /// and
 ///         sizes that check() refuses. What needs the GPU's file is left to whoever loads it.
 Result<WindowState> from_link(std::string_view link);
+
+/// Reads a link as a person hands it on: with spaces around it, with `tilescope:` or ? before it.
+Result<WindowState> read_link(std::string_view text);
+
+/// The keys of a link by which two states differ, in the order of a link.
+std::vector<std::string_view> changed_keys(const WindowState& a, const WindowState& b);
 
 }  // namespace tilescope

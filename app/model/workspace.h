@@ -12,7 +12,7 @@
 namespace tilescope {
 
 /// What the session itself has to say, which no error of the model says. The views put it into words.
-enum class Notice { none, block_not_in_trace };
+enum class Notice { none, block_not_in_trace, link_copied, text_copied, scene_kept, deck_saved, lesson_waits, lesson_holds };
 
 /// What stands beside the control that caused it; the last good simulation stays.
 struct ControlMessage {
@@ -34,6 +34,7 @@ struct Workspace {
   bool by_sm = false;                     // the timeline's lanes are SMs
   bool present = false;                   // large text, no controls but the transport
   bool help = false;                      // the sheet of keys is open
+  bool blank = false;                     // the screen is black
   std::optional<ControlMessage> message;
   double clock_seconds = 0;  // since the window opened
 

@@ -59,6 +59,34 @@ void draw_present(const Pen& pen) {
   pen.line(0.5F, 0.95F, 0, 0.7F);
 }
 
+/// An arrow that turns back; `side` -1 to the left, 1 to the right.
+void draw_turn(const Pen& pen, float side) {
+  pen.line(side * 0.85F, -0.3F, side * -0.35F, -0.3F);
+  pen.line(side * 0.85F, -0.3F, side * 0.4F, -0.75F);
+  pen.line(side * 0.85F, -0.3F, side * 0.4F, 0.15F);
+  const float from = side < 0 ? -0.5F * pi : 0.5F * pi;
+  pen.arc(side * -0.35F, 0.15F, 0.45F, from, from + pi);
+  pen.line(side * -0.35F, 0.6F, side * 0.3F, 0.6F);
+}
+
+/// Three nodes and the links between them.
+void draw_share(const Pen& pen) {
+  pen.line(-0.6F, 0, 0.6F, -0.65F);
+  pen.line(-0.6F, 0, 0.6F, 0.65F);
+  pen.disc(-0.65F, 0, 0.28F);
+  pen.disc(0.65F, -0.68F, 0.28F);
+  pen.disc(0.65F, 0.68F, 0.28F);
+}
+
+void draw_save(const Pen& pen) {  // an arrow into a tray
+  pen.line(0, -0.95F, 0, 0.3F);
+  pen.line(-0.45F, -0.15F, 0, 0.35F);
+  pen.line(0.45F, -0.15F, 0, 0.35F);
+  pen.line(-0.85F, 0.3F, -0.85F, 0.85F);
+  pen.line(0.85F, 0.3F, 0.85F, 0.85F);
+  pen.line(-0.85F, 0.85F, 0.85F, 0.85F);
+}
+
 void draw_question(const Pen& pen) {
   pen.arc(0, -0.4F, 0.5F, -1.0F * pi, 0.5F * pi);
   pen.line(0, 0.1F, 0, 0.42F);
@@ -107,6 +135,18 @@ void draw_icon(ImDrawList* list, Icon icon, ImVec2 center, float size, ImU32 col
     case Icon::cancel:
       pen.line(-0.65F, -0.65F, 0.65F, 0.65F);
       pen.line(-0.65F, 0.65F, 0.65F, -0.65F);
+      break;
+    case Icon::undo:
+      draw_turn(pen, -1);
+      break;
+    case Icon::redo:
+      draw_turn(pen, 1);
+      break;
+    case Icon::share:
+      draw_share(pen);
+      break;
+    case Icon::save:
+      draw_save(pen);
       break;
     case Icon::plus:
       pen.line(-0.75F, 0, 0.75F, 0);

@@ -12,6 +12,7 @@ namespace {
 constexpr float least_left = 236, least_right = 290, least_bottom = 196, least_stage = 470, least_upper = 380, least_box = 120;
 constexpr float least_three = 1150;  // least width for three columns
 constexpr float least_side = 260, side_tabs_height = 26;
+constexpr float least_lesson = 300, lesson_share = 0.27F, most_lesson_share = 0.36F;
 constexpr float least_bar = 0.66F;  // least part of a bar's height, for its buttons
 
 struct Measures {
@@ -64,18 +65,59 @@ void join_columns(Layout& layout, float scale) {
   for (const Splitter gone : {Splitter::right, Splitter::softmax}) layout.splitters[static_cast<std::size_t>(gone)] = {};
 }
 
+/// Presenting: a caption, the stage, beside it the numbers of the row and as much of the listing as there is room for. The timeline
+/// is there where the window is high.
+Layout present_layout(float width, float height, float scale) {
+  constexpr float caption_height = 30, transport_height = 40, timeline_height = 120, least_height_with_timeline = 680;
+  constexpr float least_row = 330, row_share = 0.3F, softmax_height = 400, least_listing = 200;
+  const float down = std::min(1.0F, height / (420 * scale));
+  const float gap = std::max(2.0F, std::round(8 * scale * down));
+  Layout out;
+  const float caption = std::round(caption_height * scale * down), transport = std::round(transport_height * scale * down);
+  const float timeline = height >= least_height_with_timeline * scale ? std::round(timeline_height * scale) : 0;
+  const float low = height - gap, split = low - transport - timeline - gap;
+  const float right = std::round(std::min(std::max(row_share * width, least_row * scale), 0.42F * width));
+  const float x3 = width - gap - right, x4 = width - gap;
+  out.top_bar = {{0, 0}, {width, caption}};
+  out.stage = {{gap, caption}, {x3 - gap, split}};
+  const float column = split - caption, wanted = std::round(softmax_height * scale);
+  const bool listed = column - wanted - gap >= least_listing * scale;
+  out.softmax = {{x3, caption}, {x4, listed ? caption + wanted : split}};
+  if (listed) out.listing = {{x3, caption + wanted + gap}, {x4, split}};
+  out.bottom = {{gap, split + gap}, {x4, low}};
+  out.timeline = {{gap, split + gap}, {x4, low - transport}};
+  out.transport = {{gap, low - transport}, {x4, low}};
+  out.alone = {{gap, caption}, {x4, out.transport.min.y - gap}};
+  return out;
+}
+
+/// The lesson takes the listing's column down to the lower edge; what is below the panels begins beside it.
+void give_room_to_lesson(Layout& layout, float gap, float low) {
+  const float left = layout.bottom.min.x, right = layout.stage.min.x;
+  layout.lesson = {{left, layout.top_bar.max.y + gap}, {right - gap, low}};
+  for (Rect* rect : {&layout.bottom, &layout.timeline, &layout.transport, &layout.alone}) rect->min.x = right;
+  layout.splitters[static_cast<std::size_t>(Splitter::left)] = {};
+  layout.splitters[static_cast<std::size_t>(Splitter::bottom)].min.x = right;
+  layout.listing = layout.side_tabs = {};
+  if (layout.one_column) layout.softmax = layout.traffic = {};
+}
+
 }  // namespace
 
 float scale_of_window(float width, float height) {
-  constexpr float usual_width = 1280, usual_height = 720, least = 0.6F, steps = 20;
-  const float fits = std::min(width / usual_width, height / usual_height);
+  constexpr float least_width = 1280, least_height = 720, design_width = 1600, design_height = 900;
+  constexpr float least = 0.6F, most = 2, steps = 20;
+  const float larger = std::min(width / design_width, height / design_height);
+  const float fits = larger > 1 ? 1 + (larger - 1) / 2 : std::min(1.0F, std::min(width / least_width, height / least_height));
   // The small number absorbs rounding.
-  return std::clamp(std::floor(fits * steps + 1e-3F) / steps, least, 1.0F);
+  return std::clamp(std::floor(fits * steps + 1e-3F) / steps, least, most);
 }
 
-Layout compute_layout(float width, float height, float scale, const LayoutShares& shares, bool present) {
+Layout compute_layout(float width, float height, float scale, const LayoutShares& shares, bool present, bool lesson) {
+  if (present && !lesson) return present_layout(width, height, scale);
   const Measures m = measure(width, height, scale, present);
-  const float left = std::round(between(shares.left * width, m.left_min, m.left_max));
+  const float lesson_width = std::min(std::max(lesson_share * width, least_lesson * scale), most_lesson_share * width);
+  const float left = std::round(lesson ? lesson_width : between(shares.left * width, m.left_min, m.left_max));
   const float right = m.one_column ? 0 : right_width(m, width, left, scale, shares);
   const float bottom = std::round(between(shares.bottom * height, m.bottom_min, m.bottom_max));
 
@@ -100,6 +142,7 @@ Layout compute_layout(float width, float height, float scale, const LayoutShares
   out.splitters[3] = {{x3, top + softmax}, {x4, top + softmax + m.gap}};
   out.alone = {{m.gap, top}, {x4, out.transport.min.y - m.gap}};
   if (m.one_column) join_columns(out, scale);
+  if (lesson) give_room_to_lesson(out, m.gap, low);
   return out;
 }
 

@@ -6,11 +6,20 @@
 
 #include <imgui_internal.h>
 
+#include "app/ui/panel_state.h"
+#include "app/ui/tab_stops.h"
+#include "app/ui/text_record.h"
 #include "sim/analysis/format.h"
 
 namespace tilescope {
 
 namespace {
+
+/// The text of the last tooltip, to be copied.
+struct ShownTooltip {
+  int frame = -2;
+  std::string text;
+};
 
 /// Returns the visible part of an ImGui label.
 std::string_view visible(std::string_view label) {
@@ -102,15 +111,18 @@ void draw_text(ImDrawList* list, ImFont* font, const Rect& rect, ImU32 color, st
   const float width = align == Align::left ? 0 : text_width(font, shown);
   const float x = align == Align::left ? rect.min.x : align == Align::right ? rect.max.x - width : rect.center().x - width * 0.5F;
   const float y = rect.center().y - font->FontSize * 0.5F;
+  record_text({x, y}, font->FontSize, text);
   list->AddText(font, font->FontSize, {snapped(x), snapped(y)}, color, shown.data(), shown.data() + shown.size());
 }
 
 float draw_text_at(ImDrawList* list, ImFont* font, ImVec2 at, ImU32 color, std::string_view text) {
+  record_text(at, font->FontSize, text);
   list->AddText(font, font->FontSize, {snapped(at.x), snapped(at.y)}, color, text.data(), text.data() + text.size());
   return text_width(font, text);
 }
 
 void text_item(ImFont* font, ImU32 color, std::string_view text) {
+  record_text(ImGui::GetCursorScreenPos(), font->FontSize, text);
   ImGui::PushFont(font);
   ImGui::PushStyleColor(ImGuiCol_Text, color);
   ImGui::TextUnformatted(text.data(), text.data() + text.size());
@@ -158,7 +170,7 @@ bool pill(const Theme& theme, const char* label, bool on, const char* tooltip, f
   const float height = std::round(26 * theme.scale);
   // As wide as the bold text, so that selecting moves nothing.
   const float own = std::max(text_width(theme.ui_bold, shown), text_width(theme.ui, shown)) + std::round(22 * theme.scale);
-  const bool clicked = ImGui::InvisibleButton(label, {width > 0 ? width : std::round(own), height});
+  bool clicked = ImGui::InvisibleButton(label, {width > 0 ? width : std::round(own), height});
   const bool hovered = ImGui::IsItemHovered(), held = ImGui::IsItemActive();
   const ButtonLook look = button_look(theme, on, hovered, held);
   const Rect rect = item_rect();
@@ -168,6 +180,7 @@ bool pill(const Theme& theme, const char* label, bool on, const char* tooltip, f
     list->AddRect(rect.min, rect.max, theme.accent, height * 0.5F, 0, std::max(1.0F, 1.5F * theme.scale));
   draw_text(list, font, {{rect.min.x + 4 * theme.scale, rect.min.y}, {rect.max.x - 4 * theme.scale, rect.max.y}}, look.text, shown,
             Align::center);
+  if (tab_stop(theme, rect, height * 0.5F)) clicked = true;
   if (tooltip != nullptr) item_tooltip(theme, tooltip);
   return clicked;
 }
@@ -195,6 +208,7 @@ std::optional<int> segmented(const Theme& theme, const char* id, std::span<const
     if (ImGui::IsItemFocused() && ImGui::GetIO().NavVisible)
       list->AddRect(rect.min, rect.max, theme.accent, height * 0.5F, 0, std::max(1.0F, 1.5F * theme.scale));
     draw_text(list, font, rect, on ? look.text : theme.text_dim, shown, Align::center);
+    if (tab_stop(theme, rect, height * 0.5F)) clicked = i;
     ImGui::PopID();
   }
   ImGui::PopID();
@@ -236,11 +250,42 @@ bool hit_area(const char* id, const Rect& rect) {
   return clicked;
 }
 
+namespace {
+
+/// Puts the tooltip of a line beside it, or below or above where it is too wide, so that the line and its neighbours stay readable.
+void put_tooltip_beside(const Theme& theme, const Rect& line) {
+  const ImVec2 window = ImGui::GetIO().DisplaySize;
+  const float gap = 8 * theme.scale, needed = std::round(400 * theme.scale) + gap;
+  const bool upper = line.center().y < 0.5F * window.y;
+  const float y = upper ? line.min.y : line.max.y, pivot = upper ? 0.0F : 1.0F;
+  if (line.max.x + needed <= window.x)
+    ImGui::SetNextWindowPos({line.max.x + gap, y}, ImGuiCond_Always, {0, pivot});
+  else if (line.min.x >= needed)
+    ImGui::SetNextWindowPos({line.min.x - gap, y}, ImGuiCond_Always, {1, pivot});
+  else
+    ImGui::SetNextWindowPos({std::clamp(ImGui::GetIO().MousePos.x, 0.0F, std::max(0.0F, window.x - needed)),
+                             upper ? line.max.y + gap : line.min.y - gap},
+                            ImGuiCond_Always, {0, pivot});
+}
+
+}  // namespace
+
 void item_tooltip(const Theme& theme, std::string_view title, std::string_view body) {
-  if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayShort | ImGuiHoveredFlags_NoSharedDelay)) show_tooltip(theme, title, body);
+  if (!ImGui::IsItemHovered(ImGuiHoveredFlags_DelayShort | ImGuiHoveredFlags_NoSharedDelay)) return;
+  constexpr float of_line = 6;  // times as wide as it is high
+  if (const Rect item = item_rect(); item.width() > of_line * item.height()) put_tooltip_beside(theme, item);
+  show_tooltip(theme, title, body);
+}
+
+std::string shown_tooltip() {
+  const auto& shown = panel_state<ShownTooltip>("tooltip");
+  return ImGui::GetFrameCount() - shown.frame <= 1 ? shown.text : std::string();
 }
 
 void show_tooltip(const Theme& theme, std::string_view title, std::string_view body) {
+  auto& shown = panel_state<ShownTooltip>("tooltip");
+  shown.frame = ImGui::GetFrameCount();
+  shown.text = std::string(title) + (title.empty() || body.empty() ? "" : "\n") + std::string(body);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(std::round(10 * theme.scale), std::round(8 * theme.scale)));
   if (ImGui::BeginTooltip()) {
     ImGui::PushTextWrapPos(std::round(380 * theme.scale));
@@ -265,9 +310,10 @@ bool icon_button(const Theme& theme, const char* id, Icon icon, const char* tool
   if (ImGui::IsItemFocused() && ImGui::GetIO().NavVisible)
     list->AddRect(rect.min, rect.max, theme.accent, std::round(8 * theme.scale), 0, std::max(1.0F, 1.5F * theme.scale));
   draw_icon(list, icon, rect.center(), std::round(12 * theme.scale), enabled ? look.text : theme.text_faint);
+  const bool pressed = enabled && tab_stop(theme, rect, std::round(8 * theme.scale));
   if (tooltip != nullptr && ImGui::IsItemHovered(ImGuiHoveredFlags_DelayShort | ImGuiHoveredFlags_AllowWhenDisabled))
     show_tooltip(theme, tooltip);
-  return clicked && enabled;
+  return (clicked && enabled) || pressed;
 }
 
 // --- drawing ----------------------------------------------------------------------------------------------------------------

@@ -66,10 +66,33 @@ Rect item_rect();
 
 /// Shows a tooltip for the last item while hovered: a bold title, then lines.
 void item_tooltip(const Theme& theme, std::string_view title, std::string_view body = {});
+/// Returns the text of the tooltip on screen; empty where there is none.
+std::string shown_tooltip();
 /// Shows a tooltip now, whatever is hovered.
 void show_tooltip(const Theme& theme, std::string_view title, std::string_view body = {});
 
-enum class Icon { first, back, play, pause, forward, last, sun, moon, help, present, close, plus, minus, reset, chevron, cancel };
+enum class Icon {
+  first,
+  back,
+  play,
+  pause,
+  forward,
+  last,
+  sun,
+  moon,
+  help,
+  present,
+  close,
+  plus,
+  minus,
+  reset,
+  chevron,
+  cancel,
+  undo,
+  redo,
+  share,
+  save
+};
 void draw_icon(ImDrawList* list, Icon icon, ImVec2 center, float size, ImU32 color);
 /// Adds a round icon button; `tooltip` names the action and its key.
 bool icon_button(const Theme& theme, const char* id, Icon icon, const char* tooltip, bool enabled = true, bool on = false);

@@ -16,6 +16,7 @@
 #include "app/ui/fonts.h"
 #include "app/ui/layout.h"
 #include "app/ui/quad_batch.h"
+#include "app/ui/svg.h"
 #include "app/views/view.h"
 
 namespace tilescope {
@@ -27,8 +28,12 @@ class AppFrame {
     float scale = 1;          // display scale times the user's
     LayoutShares shares;
     std::string panel;                            // draw only this one; empty: the whole window
+    bool caption = false;                         // draw what is shown in place of the top bar, for exported pictures
     std::vector<std::string> languages = {"en"};  // for the language button
     bool say_missing_fonts = false;               // once, in the first seconds
+    bool follows = false;                         // beside another frame of the session, which lets its time pass
+    /// What the last window showed when it ended without being closed: offered once. Null: nothing.
+    std::shared_ptr<const WindowState> left_over;
   };
 
   /// Creates the ImGui context and the GL objects; needs a current GL context. `session` must outlive the frame.
@@ -40,17 +45,23 @@ class AppFrame {
 
   /// Returns the sink of input events, valid until the next AppFrame call.
   ImGuiIO& io();
+  /// Makes this frame's ImGui context the current one, where there are several.
+  void select();
   /// Advances by `seconds` and builds the next frame of `width` x `height` pixels without drawing it.
   void build(int width, int height, double seconds);
   /// Draws the built frame into the bound framebuffer.
   void draw();
   /// Draws off screen and reads the pixels back.
   Result<Picture> draw_picture();
+  /// Writes the built frame as a vector picture; needs set_vector().
+  SvgPicture draw_svg(const std::string& prefix = {}) const;
 
   /// Returns true if the next frame differs without any input.
   bool wants_frame() const;
   /// Returns true while a text field has the keyboard, because its cursor blinks.
   bool typing() const;
+  /// From the next frame on: whether frames are built for draw_svg().
+  void set_vector(bool on) { vector_ = on; }
   void set_scale(float display_scale, float user_scale);
   float scale() const { return options_.scale; }
   const LayoutShares& shares() const { return options_.shares; }
@@ -77,8 +88,16 @@ class AppFrame {
   void draw_place(const Place& place, const View& view, Commands& commands);
   void draw_panel(const char* id, const Rect& rect, const View& view, Commands& commands);
   void draw_splitters(const View& view);
+  /// Outlines what the lesson's page looks at and dims the rest.
+  void draw_look(const View& view, std::string_view panel, const Rect& frame) const;
+  /// The one line of the first start.
+  void draw_offer(const View& view, Commands& commands) const;
   /// Hides tooltips after a key press until the mouse moves, because they cover what changes.
   void rest_tooltips();
+  /// Opens a panel's menu on a right click; copies texts.
+  void draw_panel_menu(const View& view, Commands& commands);
+  /// The offer, the list of scenes, the question, the pointer, the black screen.
+  void draw_in_front(const View& view, Commands& commands);
   void carry_out(Commands& commands);
 
   Session& session_;
@@ -92,9 +111,13 @@ class AppFrame {
   float built_scale_ = 0;  // what theme and fonts were made for
   std::string built_language_;
   bool gl_ready_ = false;
+  bool vector_ = false;
   bool changed_ = false;  // a command was carried out after the frame was built
   double settling_ = 0;   // seconds of frames still wanted after input: tooltips wait, sizes settle
   float text_scale_change_ = 1;
+  std::int64_t presses_ = 0;  // of the mouse, so far
+  std::string copy_panel_;    // whose text goes to the clipboard with the next frame; empty: none
+  std::string menu_panel_;    // whose menu is open
   bool tooltips_rest_ = false;
 };
 

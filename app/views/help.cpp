@@ -13,17 +13,23 @@ void draw_help(const View& view, Commands& commands) {
   ImGui::PushStyleColor(ImGuiCol_WindowBg, theme.inset);
   constexpr ImGuiWindowFlags flags = ImGuiWindowFlags_NoTitleBar | ImGuiWindowFlags_NoResize | ImGuiWindowFlags_NoMove |
                                      ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_AlwaysAutoResize |
-                                     ImGuiWindowFlags_NoCollapse;
+                                     ImGuiWindowFlags_NoCollapse | ImGuiWindowFlags_NoNav;
   if (ImGui::Begin("##help", nullptr, flags)) {
     panel_heading(theme, tr("Keys"), tr("Esc to close"));
     ImGui::PushStyleVar(ImGuiStyleVar_CellPadding, ImVec2(std::round(12 * theme.scale), std::round(4 * theme.scale)));
-    if (ImGui::BeginTable("keys", 2)) {
-      for (const KeyHelp& row : key_help()) {
+    // Two halves side by side: one column of all keys is higher than a projector.
+    const auto rows = key_help();
+    const std::size_t half = (rows.size() + 1) / 2;
+    if (ImGui::BeginTable("keys", 4)) {
+      for (std::size_t i = 0; i < half; ++i) {
         ImGui::TableNextRow();
-        ImGui::TableNextColumn();
-        text_item(theme.mono, theme.accent, tr(row.keys));
-        ImGui::TableNextColumn();
-        text_item(theme.ui, theme.text, tr(row.what));
+        for (const std::size_t at : {i, i + half}) {
+          if (at >= rows.size()) continue;
+          ImGui::TableNextColumn();
+          text_item(theme.mono, theme.accent, tr(rows[at].keys));
+          ImGui::TableNextColumn();
+          text_item(theme.ui, theme.text, tr(rows[at].what));
+        }
       }
       ImGui::EndTable();
     }

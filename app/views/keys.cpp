@@ -3,11 +3,19 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
+#include <fmt/format.h>
 #include <imgui_internal.h>
 
+#include "app/model/lecture.h"
+#include "app/model/lesson.h"
+#include "app/model/lesson_list.h"
+#include "app/model/lesson_runs.h"
 #include "app/model/playhead.h"
 #include "app/ui/layout.h"
+#include "app/ui/panel_state.h"
+#include "app/ui/tab_stops.h"
 
 namespace tilescope {
 
@@ -44,10 +52,31 @@ double next_speed(double speed, int direction) {
   return slower == playing_speeds.rend() ? playing_speeds.front() : *slower;
 }
 
+/// Page Up and Page Down turn the pages of a lesson; before a class, the next click shows the answer.
+void handle_lesson(const View& view, Commands& commands) {
+  if (pressed(ImGuiKey_PageUp)) commands.push(TurnLessonPage{-1});
+  if (!pressed(ImGuiKey_PageDown)) return;
+  if (!view.lesson.locked || !view.workspace->present) return commands.push(TurnLessonPage{1});
+  LessonAnswer none;
+  none.given = false;
+  commands.push(AnswerLesson{std::make_shared<const LessonAnswer>(none)});
+}
+
+/// Whether the arrows move the points of a curve.
+bool draws_curve(const View& view) {
+  if (view.lesson.lesson == nullptr || !view.lesson.locked) return false;
+  return view.lesson.lesson->pages[view.lesson.page].ask->kind == QuestionKind::draw;
+}
+
 void handle_steps(const View& view, Commands& commands) {
   const Grain grain = held(ImGuiMod_Ctrl) ? Grain::phase : held(ImGuiMod_Shift) ? Grain::tile : view.playback.grain;
-  if (pressed(ImGuiKey_RightArrow, true) || pressed(ImGuiKey_PageDown, true)) commands.push(Step{1, grain});
-  if (pressed(ImGuiKey_LeftArrow, true) || pressed(ImGuiKey_PageUp, true)) commands.push(Step{-1, grain});
+  const bool arrows = !draws_curve(view);
+  if (arrows && pressed(ImGuiKey_RightArrow, true)) commands.push(Step{1, grain});
+  if (arrows && pressed(ImGuiKey_LeftArrow, true)) commands.push(Step{-1, grain});
+  const bool repeats = view.lecture->count() == 0;  // a scene is turned once a press
+  const bool pages = view.lesson.lesson == nullptr;
+  if (pages && pressed(ImGuiKey_PageDown, repeats)) commands.push(TurnPage{1});
+  if (pages && pressed(ImGuiKey_PageUp, repeats)) commands.push(TurnPage{-1});
   if (pressed(ImGuiKey_Home)) commands.push(SeekStep{0});
   if (pressed(ImGuiKey_End) && !view.lanes.empty()) commands.push(SeekStep{view.lane().step_count});
   if (pressed(ImGuiKey_Space)) commands.push(SetPlaying{!view.playback.playing});
@@ -61,25 +90,65 @@ std::string next_side(std::string_view side) {
 
 void handle_escape(const View& view, Commands& commands) {
   if (view.workspace->help) return commands.push(ShowHelp{false});
+  if (view.lecture->asking) return commands.push(AskClass{false});
+  if (view.lecture->listed) return commands.push(ShowScenes{false});
   if (view.work.seconds > 0) return commands.push(CancelWork{});
   if (!view.workspace->alone.empty()) return commands.push(SetAlone{});
   if (view.workspace->present) return commands.push(SetPresent{false});
-  if (view.playback.playing) commands.push(SetPlaying{false});
+  if (view.playback.playing) return commands.push(SetPlaying{false});
+  if (view.lesson.offered) commands.push(DeclineLessons{});
+}
+
+/// A black screen goes away with the keys of a clicker, and takes no others.
+bool handle_blank(const View& view, Commands& commands) {
+  if (!view.workspace->blank) return false;
+  for (const ImGuiKey key : {ImGuiKey_B, ImGuiKey_Period, ImGuiKey_Escape, ImGuiKey_Space, ImGuiKey_PageDown, ImGuiKey_PageUp,
+                             ImGuiKey_LeftArrow, ImGuiKey_RightArrow})
+    if (pressed(key)) commands.push(SetBlank{false});
+  return true;
+}
+
+/// Undo, links and scenes.
+void handle_sharing(const View& view, Commands& commands) {
+  const bool back = held(ImGuiMod_Shift);
+  if (pressed(ImGuiKey_Z, true)) back ? commands.push(Redo{}) : commands.push(Undo{});
+  if (pressed(ImGuiKey_Y, true)) commands.push(Redo{});
+  if (pressed(ImGuiKey_D)) commands.push(BookmarkState{});
+  if (pressed(ImGuiKey_C) && !back && !view.lanes.empty()) copy_link(view, commands);
+  if (pressed(ImGuiKey_V)) paste_link(commands);
 }
 
 }  // namespace
 
+void copy_link(const View& view, Commands& commands) {
+  ImGui::SetClipboardText(fmt::format("tilescope:{}", to_link(window_state_of(view))).c_str());
+  commands.push(ShowNotice{Notice::link_copied});
+}
+
+void paste_link(Commands& commands) {
+  if (const char* text = ImGui::GetClipboardText(); text != nullptr && *text != '\0') commands.push(OpenLink{text});
+}
+
 float handle_keys(const View& view, std::string_view under_mouse, Commands& commands) {
+  if (view.lesson.lesson != nullptr) handle_lesson(view, commands);
   if (ImGui::GetIO().WantTextInput) return 1;
-  const bool popup = ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel);
+  // Esc closes a popover before this frame: the key is not for the window then.
+  auto& was_open = panel_state<bool>("popover was open");
+  const bool open = ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel);
+  const bool popup = std::exchange(was_open, open) || open;
   if (held(ImGuiMod_Ctrl)) {
     if (pressed(ImGuiKey_Equal) || pressed(ImGuiKey_KeypadAdd)) return 1.1F;
     if (pressed(ImGuiKey_Minus) || pressed(ImGuiKey_KeypadSubtract)) return 1 / 1.1F;
     if (pressed(ImGuiKey_0) || pressed(ImGuiKey_Keypad0)) return 0;
+    handle_sharing(view, commands);
   }
-  handle_steps(view, commands);
-  if (!popup && pressed(ImGuiKey_Escape)) handle_escape(view, commands);
-  if (pressed(ImGuiKey_F5)) commands.push(Measure{});
+  if (handle_blank(view, commands)) return 1;
+  if (!popup && view.lesson.lesson == nullptr && pressed(ImGuiKey_Tab, true)) move_tab_stop(held(ImGuiMod_Shift) ? -1 : 1);
+  // Inside a popover the arrows and Space go through its items, once they are in use.
+  if (!ImGui::GetIO().NavVisible) handle_steps(view, commands);
+  if (!popup && view.lesson.offered && pressed(ImGuiKey_Enter)) commands.push(OpenLesson{view.lesson.list->lessons.front().id, 0});
+  if (!popup && pressed(ImGuiKey_Escape) && !leave_tab_stops()) handle_escape(view, commands);
+  if (pressed(ImGuiKey_F5)) commands.push(SetPresent{true});
   if (pressed(ImGuiKey_F11)) commands.push(SetPresent{!view.workspace->present});
   if (pressed(ImGuiKey_F1) || typed('?')) commands.push(ShowHelp{!view.workspace->help});
   // Over an open menu, digits and letters belong to the menu.
@@ -91,28 +160,46 @@ float handle_keys(const View& view, std::string_view under_mouse, Commands& comm
   if (pressed(ImGuiKey_Z)) commands.push(SetAlone{std::string(view.workspace->alone.empty() ? under_mouse : "")});
   if (pressed(ImGuiKey_S)) commands.push(SetSide{next_side(view.workspace->side)});
   if (pressed(ImGuiKey_R)) commands.push(SetRace{!view.playback.race});
-  if (pressed(ImGuiKey_L)) commands.push(SetLanes{!view.workspace->by_sm});
+  if (pressed(ImGuiKey_L) && !view.workspace->present) commands.push(SetLanes{!view.workspace->by_sm});  // else the pointer
+  if (pressed(ImGuiKey_M)) commands.push(Measure{});
+  if (pressed(ImGuiKey_B) || typed('.')) commands.push(SetBlank{true});
+  if (pressed(ImGuiKey_Q)) commands.push(AskClass{!view.lecture->asking});
+  if (pressed(ImGuiKey_D)) commands.push(ShowScenes{!view.lecture->listed});
+  if (pressed(ImGuiKey_P)) commands.push(ShowPresenter{!view.lecture->presenter});
+  if (pressed(ImGuiKey_K)) commands.push(PinRun{});
   if (pressed(ImGuiKey_T)) commands.push(SetThemeKind{view.theme->kind == ThemeKind::dark ? ThemeKind::light : ThemeKind::dark});
   return 1;
 }
 
 std::span<const KeyHelp> key_help() {
-  static constexpr std::array<KeyHelp, 18> rows = {{
+  static constexpr std::array<KeyHelp, 30> rows = {{
       {"Space", "Play or pause"},
       {"← →", "Step back or forward by the chosen step size"},
       {"⇧ ← →", "Step by one tile iteration"},
       {"Ctrl ← →", "Step by one launch"},
-      {"Page Up, Page Down", "Step with a clicker"},
+      {"Page Up, Page Down", "Scene before or after, or a step: the keys of a clicker; in a lesson: turn the page"},
+      {"Tab, ↑ ↓, Enter", "In a lesson: choose and answer"},
       {"Home, End", "First or last step"},
       {"+ −", "Faster or slower"},
       {"1 2 3 …", "Choose the middle view"},
       {"Z", "Maximise the panel under the mouse (or double-click its title)"},
       {"S", "With large text: choose the side panel"},
       {"R", "Race against standard attention"},
+      {"K", "Pin the run on screen for the Compare view"},
       {"L", "Timeline rows: units of one SM, or all SMs"},
       {"T", "Dark or light"},
-      {"F5", "Measure this problem on this machine's GPU"},
-      {"F11", "Present: large text, no controls"},
+      {"M", "Measure this problem on this machine's GPU"},
+      {"F5, F11", "Present: large numbers, no controls"},
+      {"B .", "Black screen"},
+      {"L", "While presenting: hold for a pointer (or the middle mouse button)"},
+      {"Q", "Question to the class"},
+      {"D", "List of scenes"},
+      {"P", "Presenter's window"},
+      {"Ctrl D", "Keep this state as a scene"},
+      {"Ctrl C, Ctrl V", "Copy the link to this state, open a copied link"},
+      {"Ctrl ⇧ C", "Copy the panel under the mouse, or the tooltip, as text"},
+      {"Ctrl Z, Ctrl Y", "Undo, redo"},
+      {"Tab, Enter", "Next button; press it"},
       {"Ctrl + −", "Larger or smaller text; Ctrl 0 for the default"},
       {"Esc", "Cancel, close, or leave the presentation"},
       {"?", "This list"},

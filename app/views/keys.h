@@ -13,6 +13,11 @@ namespace tilescope {
 /// Returns the text-size factor of Ctrl with +, − or 0: 1 for no change, 0 for the default.
 float handle_keys(const View& view, std::string_view under_mouse, Commands& commands);
 
+/// Puts the link to what is shown on the clipboard.
+void copy_link(const View& view, Commands& commands);
+/// Opens the link on the clipboard.
+void paste_link(Commands& commands);
+
 /// A row of the key list.
 struct KeyHelp {
   const char* keys;

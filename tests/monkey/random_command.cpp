@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cmath>
+#include <memory>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -10,6 +11,9 @@
 #include <cxxabi.h>
 #include <fmt/format.h>
 
+#include "app/model/export_job.h"
+#include "app/model/lecture.h"
+#include "app/model/lesson_runs.h"
 #include "app/model/panel_ids.h"
 #include "app/model/studies.h"
 
@@ -186,6 +190,46 @@ struct Draw {
   ShowHelp operator()(Kind<ShowHelp>) const { return {random.chance(20)}; }
   SetLanguage operator()(Kind<SetLanguage>) const { return {random.pick<const char*>({"en", "en", "ko", "xx"})}; }
   OpenCase operator()(Kind<OpenCase>) const { return {gpu(), algorithm(), problem(), tile()}; }
+  /// A state near the one that is shown, possible or not.
+  OpenState operator()(Kind<OpenState>) const {
+    WindowState state = window_state_of(view);
+    if (coin()) state.problem = problem();
+    if (random.chance(30)) state.tile = tile();
+    if (random.chance(30)) state.gpu = gpu();
+    if (random.chance(30)) state.focus_sm = sm();
+    if (random.chance(30)) state.race = coin();
+    if (coin()) state.position = WindowState::Step{(*this)(Kind<SeekStep>{}).step};
+    if (random.chance(20)) state.position = WindowState::Cycle{(*this)(Kind<SeekCycle>{}).cycle};
+    return {std::make_shared<const WindowState>(std::move(state))};
+  }
+  OpenLink operator()(Kind<OpenLink>) const {
+    return {random.pick<const char*>({"", "tilescope:seq=32&step=3", "?gpu=h200&seq=64", "seq=0", "nonsense", "race=1&cycle=100"})};
+  }
+  SetBlank operator()(Kind<SetBlank>) const { return {coin()}; }
+  GoToScene operator()(Kind<GoToScene>) const { return {random.pick({0, 1, 2, 5, -1})}; }
+  TurnPage operator()(Kind<TurnPage>) const { return {coin() ? 1 : -1}; }
+  EditScene operator()(Kind<EditScene>) const {
+    Scene scene;
+    scene.state = window_state_of(view);
+    if (coin())
+      scene.steps = StepRange{static_cast<std::int64_t>(random.below(10)), static_cast<std::int64_t>(10 + random.below(9))};
+    return {random.pick({0, 1, 7}), std::make_shared<const Scene>(std::move(scene))};
+  }
+  MoveScene operator()(Kind<MoveScene>) const { return {random.pick({0, 1, 2, 9}), random.pick({0, 1, 2, -1})}; }
+  DeleteScene operator()(Kind<DeleteScene>) const { return {random.pick({0, 1, 9, -1})}; }
+  AskClass operator()(Kind<AskClass>) const { return {coin(), coin()}; }
+  CountAnswer operator()(Kind<CountAnswer>) const { return {random.pick({0, 1, 8, 9, -1}), random.pick({0, 3, -5, 1 << 30})}; }
+  PinRun operator()(Kind<PinRun>) const { return {random.chance(80)}; }
+  ImportCounters operator()(Kind<ImportCounters>) const { return {"/nonexistent.csv"}; }
+  StartExport operator()(Kind<StartExport>) const { return {std::make_shared<const ExportChoice>()}; }
+  OpenLesson operator()(Kind<OpenLesson>) const { return {random.pick<const char*>({"1", "1", "3", "99", ""}), random.below(3)}; }
+  TurnLessonPage operator()(Kind<TurnLessonPage>) const { return {coin() ? 1 : -1}; }
+  AnswerLesson operator()(Kind<AnswerLesson>) const {
+    LessonAnswer answer;
+    answer.given = coin();
+    answer.option = static_cast<int>(random.below(5)) - 1;
+    return {std::make_shared<const LessonAnswer>(answer)};
+  }
   RunValidation operator()(Kind<RunValidation>) const { return {coin()}; }
 };
 

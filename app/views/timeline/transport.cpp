@@ -203,14 +203,15 @@ std::string hint_text(const View& view) {
     if (lane.step == lane.step_count && lane.step > 0 && view.playback.cycle < lane.simulation->cycles.value)
       return say(tr("SM {} is done, others still run: → to their end, or click one"), lane.focus_sm);
   }
-  return tr("Space play  ←→ step  ⇧ tile  Ctrl phase  R race  Z enlarge  F11 present  ? keys");
+  return tr("Space play  ←→ step  ⇧ tile  Ctrl phase  R race  Z enlarge  F5 present  ? keys");
 }
 
 }  // namespace
 
-void draw_transport(const Rect& rect, const View& view, Commands& commands) {
+void draw_transport(const Rect& rect, const View& view, Commands& commands, bool controls) {
   const Theme& theme = *view.theme;
   Row row(rect, theme);
+  if (!controls) return draw_figures(row, rect, view, rect.max.x - theme.padding);
   draw_buttons(row, view, commands);
   draw_grain_and_speed(row, view, commands);
   float right = rect.max.x - theme.padding;

@@ -82,8 +82,8 @@ void draw_validate_counters(const Rect& area, const View& view, Commands& comman
   ImGui::BeginChild("counters", {area.width(), area.height()});
   if (view.measured.found == nullptr) {
     wrapped_text(theme.ui, theme.text_dim,
-                 tr("What the window shows was not measured. Click a case to open it, or press F5 to measure on this machine."));
-    if (pill(theme, tr("measure"), false, tr("run the real kernel on this machine's GPU (F5)"))) commands.push(Measure{});
+                 tr("What the window shows was not measured. Click a case to open it, or press M to measure on this machine."));
+    if (pill(theme, tr("measure"), false, tr("run the real kernel on this machine's GPU (M)"))) commands.push(Measure{});
     ImGui::EndChild();
     return;
   }
@@ -99,7 +99,7 @@ void draw_validate_counters(const Rect& area, const View& view, Commands& comman
   ImGui::Dummy({1, 3 * theme.scale});
   draw_counters(theme, found);
   ImGui::Dummy({1, 5 * theme.scale});
-  if (pill(theme, tr("measure"), false, tr("run the real kernel on this machine's GPU (F5)"))) commands.push(Measure{});
+  if (pill(theme, tr("measure"), false, tr("run the real kernel on this machine's GPU (M)"))) commands.push(Measure{});
   ImGui::EndChild();
 }
 

@@ -1,4 +1,4 @@
-// F5 on a real GPU, through the session as the window uses it; nothing to see where there is no GPU with a shipped spec.
+// Measuring on a real GPU, through the session as the window uses it; nothing to see where there is no GPU with a shipped spec.
 #include <algorithm>
 #include <chrono>
 #include <string>
@@ -35,7 +35,7 @@ double seconds_until(Session& session, There there) {
 
 }  // namespace
 
-TEST_CASE("measure live: F5 shows live figures, row and samples within a second once set up") {
+TEST_CASE("measure live: Measure shows live figures, row and samples within a second once set up") {
   const Result<DeviceInfo> device = find_device();
   if (!device) {
     skip_test(device.error().sentence);

@@ -9,12 +9,10 @@ using namespace tilescope;
 namespace {
 
 WindowState opened(const WindowState& state) {
-  auto opening = opening_of(state, &load_gpu);
-  REQUIRE_MESSAGE(opening, (opening ? "" : opening.error().sentence));
-  opening->start.threads = false;
-  Session session(std::move(opening->start));
-  session.finish();
-  for (const Command& command : opening->then) session.apply(command);
+  auto start = opening_of(state, &load_gpu);
+  REQUIRE_MESSAGE(start, (start ? "" : start.error().sentence));
+  start->threads = false;
+  Session session(std::move(*start));
   session.finish();
   CHECK_FALSE(session.view().workspace->message.has_value());
   return window_state_of(session.view());

@@ -118,7 +118,7 @@ TEST_CASE("validate view: opening a case changes everything in one go, and its m
   CHECK(measured_column_meaning(view).find("2000-01-02") != std::string::npos);
 }
 
-TEST_CASE("validate view: a case that is not there is a mark, not a crash; F5 without CUDA is a sentence") {
+TEST_CASE("validate view: a case that is not there is a mark, not a crash; measuring without CUDA is a sentence") {
   MeasurementBundle bundle = synthetic_bundle(toy());
   bundle.cases[1].kernel = "flash9";
   bundle.cases[2].counters.clear();

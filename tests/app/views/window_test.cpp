@@ -10,7 +10,9 @@
 #include <fmt/format.h>
 #include <imgui_internal.h>
 
+#include "app/model/lecture.h"
 #include "app/model/sm_lanes.h"
+#include "app/model/window_state.h"
 #include "app/platform/files.h"
 #include "app/platform/png.h"
 #include "app/window.h"
@@ -160,6 +162,94 @@ TEST_CASE("window: in a race, high SM rows show the operations of both runs") {
   check_picture(*script, "sms_race_zoomed");
 }
 
+TEST_CASE("window: Ctrl+C copies the link to what is shown, Ctrl+V opens it, Ctrl+Z and Ctrl+Y go back and forth") {
+  const auto script = WindowScript::open();
+  if (script == nullptr) return;
+  const WindowState first = window_state_of(script->view());
+  script->press(ImGuiKey_C, ImGuiMod_Ctrl);
+  script->frame().select();
+  const std::string link = ImGui::GetClipboardText();
+  CHECK(link == "tilescope:" + to_link(first));
+  script->press(ImGuiKey_RightArrow);
+  script->press(ImGuiKey_RightArrow);
+  script->press(ImGuiKey_T);
+  const WindowState later = window_state_of(script->view());
+  script->press(ImGuiKey_V, ImGuiMod_Ctrl);
+  CHECK(window_state_of(script->view()) == first);
+  script->press(ImGuiKey_Z, ImGuiMod_Ctrl);
+  CHECK(window_state_of(script->view()) == later);
+  script->press(ImGuiKey_Z, ImGuiMod_Ctrl);
+  script->press(ImGuiKey_Z, ImGuiMod_Ctrl);
+  CHECK(window_state_of(script->view()) == first);
+  script->press(ImGuiKey_Y, ImGuiMod_Ctrl);
+  script->press(ImGuiKey_Y, ImGuiMod_Ctrl);
+  CHECK(window_state_of(script->view()) == later);
+  ImGui::SetClipboardText("lunch at twelve");
+  script->press(ImGuiKey_V, ImGuiMod_Ctrl);
+  CHECK(window_state_of(script->view()) == later);
+  REQUIRE(script->view().workspace->message.has_value());
+}
+
+TEST_CASE("window: a panel and a tooltip copy as text, a row a line and a column a tab") {
+  const auto script = WindowScript::open(1280, 720);
+  if (script == nullptr) return;
+  const auto copied = [&] {
+    script->frame().io().AddKeyEvent(ImGuiMod_Shift, true);
+    script->press(ImGuiKey_C, ImGuiMod_Ctrl);
+    script->frame().io().AddKeyEvent(ImGuiMod_Shift, false);
+    script->settle();
+    script->frame().select();
+    return std::string(ImGui::GetClipboardText());
+  };
+  const Rect traffic = script->frame().layout().traffic;
+  script->move(traffic.max.x - 12, traffic.max.y - 6);
+  const std::string text = copied();
+  CAPTURE(text);
+  CHECK(text.find("Total\t") != std::string::npos);
+  CHECK(text.find("\nQ\t") != std::string::npos);
+  CHECK(text.find("tilescope:") == std::string::npos);
+}
+
+TEST_CASE("window: Tab goes through the buttons, Enter presses one, Esc leaves them") {
+  const auto script = WindowScript::open(1600, 900);
+  if (script == nullptr) return;
+  script->press(ImGuiKey_Tab);
+  script->press(ImGuiKey_Enter);
+  CHECK(script->view().requested->request.algorithm == "standard");
+  script->press(ImGuiKey_Tab);
+  script->press(ImGuiKey_Enter);
+  CHECK(script->view().requested->request.algorithm == "flash1");
+  const std::int64_t step = script->view().lane().step;
+  script->press(ImGuiKey_RightArrow);
+  CHECK(script->view().lane().step == step + 1);
+  script->press(ImGuiKey_Escape);
+  script->press(ImGuiKey_Enter);
+  CHECK(script->view().requested->request.algorithm == "flash1");
+  // To the GPU: three algorithms, Race, More.
+  for (int i = 0; i < 6; ++i) script->press(ImGuiKey_Tab);
+  script->press(ImGuiKey_Enter);
+  CHECK(ImGui::IsPopupOpen("gpu", ImGuiPopupFlags_AnyPopupId));
+  script->press(ImGuiKey_Escape);
+}
+
+TEST_CASE("window: presenting keeps the numbers of the row at 1280x720 and 1600x900") {
+  for (const auto& [width, height] : {std::pair{1280, 720}, {1600, 900}}) {
+    const auto script = WindowScript::open(width, height);
+    if (script == nullptr) return;
+    script->press(ImGuiKey_F5);
+    const Layout& layout = script->frame().layout();
+    CHECK(layout.softmax.height() > 0.4F * static_cast<float>(height));
+    CHECK(layout.stage.width() > 0.6F * static_cast<float>(width));
+    script->move(layout.softmax.center().x, layout.softmax.max.y - 6);
+    script->frame().io().AddKeyEvent(ImGuiMod_Shift, true);
+    script->press(ImGuiKey_C, ImGuiMod_Ctrl);
+    script->frame().select();
+    const std::string text = ImGui::GetClipboardText();
+    CAPTURE(text);
+    for (const char* label : {"\nm\t", "\nα\t", "\nl\t", "\nO["}) CHECK(text.find(label) != std::string::npos);
+  }
+}
+
 TEST_CASE("window: every key of the help sheet does what it says") {
   const auto script = WindowScript::open();
   if (script == nullptr) return;
@@ -190,10 +280,32 @@ TEST_CASE("window: every key of the help sheet does what it says") {
   CHECK(script->view().workspace->help);
   script->press(ImGuiKey_Escape);
   CHECK_FALSE(script->view().workspace->help);
-  script->press(ImGuiKey_F11);
-  CHECK(script->view().workspace->present);
+  for (const ImGuiKey key : {ImGuiKey_F5, ImGuiKey_F11}) {
+    script->press(key);
+    CHECK(script->view().workspace->present);
+    script->press(ImGuiKey_Escape);
+    CHECK_FALSE(script->view().workspace->present);
+  }
+  for (const ImGuiKey key : {ImGuiKey_B, ImGuiKey_Period}) {
+    if (key == ImGuiKey_Period)
+      script->type(".");
+    else
+      script->press(key);
+    CHECK(script->view().workspace->blank);
+    script->press(ImGuiKey_PageDown);
+    CHECK_FALSE(script->view().workspace->blank);
+  }
+  script->press(ImGuiKey_Q);
+  CHECK(script->view().lecture->asking);
   script->press(ImGuiKey_Escape);
-  CHECK_FALSE(script->view().workspace->present);
+  CHECK_FALSE(script->view().lecture->asking);
+  script->press(ImGuiKey_D);
+  CHECK(script->view().lecture->listed);
+  script->press(ImGuiKey_Escape);
+  CHECK_FALSE(script->view().lecture->listed);
+  script->press(ImGuiKey_D, ImGuiMod_Ctrl);
+  CHECK(script->view().lecture->count() == 1);
+  CHECK_FALSE(script->view().lecture->listed);
   script->press(ImGuiKey_T);
   CHECK(script->view().theme->kind == ThemeKind::light);
 }

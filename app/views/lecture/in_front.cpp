@@ -1,0 +1,94 @@
+// What a lecturer puts in front of the picture: a question to the class, a pointer, a black screen.
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "app/model/lecture.h"
+#include "app/ui/say.h"
+#include "app/views/chrome.h"
+
+namespace tilescope {
+
+namespace {
+
+/// A choice: its number, its text, how many raised a hand, and their share as a bar.
+void draw_choice(const View& view, Commands& commands, const ClassQuestion& question, std::size_t i, int all) {
+  const Theme& theme = *view.theme;
+  const Lecture& lecture = *view.lecture;
+  const bool right = lecture.answered && question.answer == static_cast<int>(i) + 1;
+  const int count = lecture.counts[i];
+  ImGui::PushID(static_cast<int>(i));
+  ImGui::TableNextRow();
+  ImGui::TableNextColumn();
+  ImGui::AlignTextToFramePadding();
+  text_item(theme.heading, right ? theme.good : theme.text, fmt::format("{}{}", question.choices[i], right ? "  ✓" : ""));
+  ImGui::TableNextColumn();
+  int typed = count;
+  ImGui::SetNextItemWidth(std::round(64 * theme.scale));
+  if (ImGui::InputInt("##count", &typed, 0)) commands.push(CountAnswer{static_cast<int>(i), typed});
+  item_tooltip(theme, tr("Raised hands"));
+  ImGui::TableNextColumn();
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float width = std::round(240 * theme.scale), height = ImGui::GetFrameHeight();
+  const double share = all > 0 ? static_cast<double>(count) / all : 0;
+  draw_bar(ImGui::GetWindowDrawList(), theme, {{at.x, at.y + height * 0.2F}, {at.x + width, at.y + height * 0.8F}}, share,
+           right ? theme.good : theme.accent);
+  ImGui::Dummy({width, height});
+  ImGui::TableNextColumn();
+  ImGui::AlignTextToFramePadding();
+  text_item(theme.mono, theme.text_dim, fmt::format("{:3.0f} %", 100 * share));
+  ImGui::PopID();
+}
+
+}  // namespace
+
+void draw_question(const View& view, Commands& commands) {
+  const Theme& theme = *view.theme;
+  const Lecture& lecture = *view.lecture;
+  const ClassQuestion question = question_of(lecture.shown());
+  const ImVec2 screen = ImGui::GetMainViewport()->Size;
+  ImGui::SetNextWindowPos({screen.x * 0.5F, screen.y * 0.5F}, ImGuiCond_Always, {0.5F, 0.5F});
+  ImGui::SetNextWindowSizeConstraints({std::round(360 * theme.scale), 0}, {screen.x * 0.9F, screen.y * 0.9F});
+  ImGui::PushStyleColor(ImGuiCol_WindowBg, theme.inset);
+  constexpr ImGuiWindowFlags flags = ImGuiWindowFlags_NoTitleBar | ImGuiWindowFlags_NoResize | ImGuiWindowFlags_NoMove |
+                                     ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_AlwaysAutoResize |
+                                     ImGuiWindowFlags_NoCollapse;
+  if (ImGui::Begin("##question", nullptr, flags)) {
+    text_item(theme.display, theme.text, question.text.empty() ? tr("Question to the class") : question.text);
+    ImGui::Dummy({0, theme.gap});
+    int all = 0;
+    for (std::size_t i = 0; i < question.choices.size() && i < most_choices; ++i) all += lecture.counts[i];
+    if (ImGui::BeginTable("choices", 4, ImGuiTableFlags_SizingFixedFit)) {
+      for (std::size_t i = 0; i < question.choices.size() && i < most_choices; ++i) draw_choice(view, commands, question, i, all);
+      ImGui::EndTable();
+    }
+    ImGui::Dummy({0, theme.gap});
+    if (question.answer > 0 && pill(theme, lecture.answered ? tr("Hide the answer") : tr("Show the answer"), lecture.answered,
+                                    tr("Marks the right choice")))
+      commands.push(AskClass{true, !lecture.answered});
+    if (question.answer > 0) ImGui::SameLine();
+    if (pill(theme, tr("Close"), false, tr("Back to the picture (Q)"))) commands.push(AskClass{false});
+  }
+  ImGui::End();
+  ImGui::PopStyleColor();
+}
+
+void draw_pointer(const View& view) {
+  const ImGuiIO& io = ImGui::GetIO();
+  const bool held =
+      ImGui::IsMouseDown(ImGuiMouseButton_Middle) || (view.workspace->present && !io.WantTextInput && ImGui::IsKeyDown(ImGuiKey_L));
+  if (!held || !ImGui::IsMousePosValid()) return;
+  const float radius = std::max(4.0F, std::round(7 * view.theme->scale));
+  ImDrawList* list = ImGui::GetForegroundDrawList();
+  list->AddCircleFilled(io.MousePos, radius * 2.2F, IM_COL32(255, 30, 30, 60));
+  list->AddCircleFilled(io.MousePos, radius, IM_COL32(255, 30, 30, 235));
+  list->AddCircle(io.MousePos, radius, IM_COL32(255, 255, 255, 200), 0, std::max(1.0F, view.theme->scale));
+}
+
+void draw_blank() {
+  ImGui::GetForegroundDrawList()->AddRectFilled({0, 0}, ImGui::GetMainViewport()->Size, IM_COL32(0, 0, 0, 255));
+}
+
+}  // namespace tilescope

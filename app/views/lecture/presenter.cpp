@@ -1,0 +1,79 @@
+// Presenter: what the audience does not see. Notes, the next scene, the time of day and the time since the first page.
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "app/model/lecture.h"
+#include "app/ui/say.h"
+#include "app/ui/widgets.h"
+#include "app/views/panels.h"
+
+namespace tilescope {
+
+namespace {
+
+std::string duration_text(double seconds) {
+  const auto whole = static_cast<std::int64_t>(seconds);
+  return whole < 3600 ? fmt::format("{}:{:02}", whole / 60, whole % 60)
+                      : fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+}
+
+std::string name_of(const Scene& scene, int index) {
+  return scene.title.empty() ? say(tr("Scene {}"), index + 1) : scene.title;
+}
+
+/// "Step 5 of 3 to 12" while a scene walks through its steps.
+std::string steps_text(const View& view, const Scene& scene) {
+  if (!scene.steps || view.lanes.empty()) return {};
+  return say(tr("Step {}; Page Down turns after step {}"), view.lane().step, scene.steps->last);
+}
+
+void draw_counts(const View& view, const ClassQuestion& question) {
+  const Theme& theme = *view.theme;
+  text_item(theme.ui_bold, theme.text, question.text.empty() ? tr("Question to the class") : question.text);
+  for (std::size_t i = 0; i < question.choices.size() && i < most_choices; ++i) {
+    const bool right = question.answer == static_cast<int>(i) + 1;
+    key_value_row(theme, fmt::format("{}  {}{}", i + 1, question.choices[i], right ? "  ✓" : ""),
+                  fmt::format("{}", view.lecture->counts[i]));
+  }
+}
+
+}  // namespace
+
+void draw_presenter_panel(const View& view, Commands&) {
+  const Theme& theme = *view.theme;
+  const Lecture& lecture = *view.lecture;
+  const Scene* scene = lecture.shown();
+  panel_heading(theme, tr("Presenter"),
+                scene != nullptr ? say(tr("scene {} of {}"), lecture.scene() + 1, lecture.count()) : std::string());
+  const float line = theme.display->FontSize * 1.4F;
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float width = ImGui::GetContentRegionAvail().x;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  draw_text(list, theme.display, {at, {at.x + width, at.y + line}}, theme.text, duration_text(lecture.seconds));
+  if (!lecture.clock.empty())
+    draw_text(list, theme.display, {at, {at.x + width, at.y + line}}, theme.text_dim, lecture.clock, Align::right);
+  ImGui::Dummy({width, line});
+  divider(theme);
+  if (scene == nullptr) {
+    wrapped_text(theme.heading, theme.text_dim,
+                 lecture.count() == 0 ? tr("No deck is open. Ctrl+D keeps what the window shows as a scene.")
+                                      : tr("Page Down shows the first scene."));
+    return;
+  }
+  wrapped_text(theme.display, theme.text, name_of(*scene, lecture.scene()));
+  if (const std::string steps = steps_text(view, *scene); !steps.empty()) text_item(theme.ui, theme.text_dim, steps);
+  ImGui::Dummy({0, theme.gap});
+  wrapped_text(theme.heading, theme.text, scene->notes);
+  if (lecture.asking || scene->question) {
+    divider(theme);
+    draw_counts(view, question_of(scene));
+  }
+  divider(theme);
+  if (const Scene* next = lecture.next())
+    wrapped_text(theme.heading, theme.text_dim, say(tr("Next: {}"), name_of(*next, lecture.scene() + 1)));
+  else
+    text_item(theme.heading, theme.text_dim, tr("This is the last scene."));
+}
+
+}  // namespace tilescope

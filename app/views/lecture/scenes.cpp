@@ -1,0 +1,167 @@
+// The list of scenes: opening and saving the deck, turning to a scene, putting them in order, and what one of them says.
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+
+#include <fmt/format.h>
+#include <misc/cpp/imgui_stdlib.h>
+
+#include "app/model/lecture.h"
+#include "app/ui/panel_state.h"
+#include "app/ui/say.h"
+#include "app/views/chrome.h"
+#include "app/views/work_words.h"
+
+namespace tilescope {
+
+namespace {
+
+/// The fields while they are typed into; `of` is the scene that they were filled from.
+struct SceneFields {
+  int index = -1;
+  Scene of;
+  std::string title, notes, steps, question, choices;
+  int answer = 0;
+  bool fresh = true;
+  std::string path;  // of the deck
+
+  void fill(int scene, const Scene& from) {
+    index = scene;
+    of = from;
+    title = from.title;
+    notes = from.notes;
+    steps = from.steps ? to_string(*from.steps) : std::string();
+    question = from.question ? from.question->text : std::string();
+    choices.clear();
+    if (from.question)
+      for (const std::string& choice : from.question->choices) choices += fmt::format("{}{}", choices.empty() ? "" : "\n", choice);
+    answer = from.question ? from.question->answer : 0;
+    fresh = false;
+  }
+  /// The scene with what is typed; steps that are no range leave those of before.
+  std::shared_ptr<const Scene> scene() const {
+    auto out = std::make_shared<Scene>();
+    out->title = title;
+    out->notes = notes;
+    out->state = of.state;
+    if (!steps.empty()) out->steps = step_range_from(steps) ? step_range_from(steps) : of.steps;
+    if (question.empty()) return out;
+    ClassQuestion& asked = out->question.emplace();
+    asked.text = question;
+    std::string_view rest = choices;
+    while (!rest.empty() && asked.choices.size() < most_choices) {
+      const std::string_view line = rest.substr(0, rest.find('\n'));
+      if (!line.empty()) asked.choices.emplace_back(line);
+      rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    }
+    asked.answer = std::clamp(answer, 0, static_cast<int>(asked.choices.size()));
+    return out;
+  }
+};
+
+std::string title_of(const Scene& scene, int index) {
+  return scene.title.empty() ? say(tr("Scene {}"), index + 1) : scene.title;
+}
+
+void draw_file(const View& view, Commands& commands, SceneFields& fields) {
+  const Theme& theme = *view.theme;
+  if (fields.path.empty()) fields.path = view.lecture->path();
+  const float buttons = std::round(150 * theme.scale);
+  ImGui::SetNextItemWidth(std::max(80 * theme.scale, ImGui::GetContentRegionAvail().x - buttons));
+  ImGui::InputTextWithHint("##deck path", tr("Path of a deck, such as lecture.toml"), &fields.path);
+  ImGui::SameLine();
+  if (pill(theme, tr("Open"), false, tr("Read this deck"))) commands.push(OpenDeck{fields.path});
+  ImGui::SameLine();
+  if (pill(theme, tr("Save"), view.lecture->changed(), tr("Write the deck to this file"))) commands.push(SaveDeck{fields.path});
+  control_message(view, "deck");
+}
+
+void draw_rows(const View& view, Commands& commands) {
+  const Lecture& lecture = *view.lecture;
+  const float side = text_width(view.theme->ui, "↓") + 2 * ImGui::GetStyle().FramePadding.x;
+  for (int i = 0; i < lecture.count(); ++i) {
+    ImGui::PushID(i);
+    const std::string label = fmt::format("{}  {}##row", i + 1, title_of(*lecture.at(i), i));
+    const float width = ImGui::GetContentRegionAvail().x - 3 * (side + ImGui::GetStyle().ItemSpacing.x);
+    if (ImGui::Selectable(label.c_str(), i == lecture.scene(), 0, {width, 0})) commands.push(GoToScene{i});
+    ImGui::SameLine();
+    if (ImGui::SmallButton("↑")) commands.push(MoveScene{i, i - 1});
+    item_tooltip(*view.theme, tr("One place up"));
+    ImGui::SameLine();
+    if (ImGui::SmallButton("↓")) commands.push(MoveScene{i, i + 1});
+    item_tooltip(*view.theme, tr("One place down"));
+    ImGui::SameLine();
+    if (ImGui::SmallButton("×")) commands.push(DeleteScene{i});
+    item_tooltip(*view.theme, tr("Remove this scene"));
+    ImGui::PopID();
+  }
+}
+
+void draw_fields(const View& view, Commands& commands, SceneFields& fields) {
+  const Theme& theme = *view.theme;
+  const float width = ImGui::GetContentRegionAvail().x;
+  bool done = false;
+  const auto after = [&] { done = done || ImGui::IsItemDeactivatedAfterEdit(); };
+  ImGui::SetNextItemWidth(width);
+  ImGui::InputTextWithHint("##title", tr("Title"), &fields.title);
+  after();
+  ImGui::InputTextMultiline("##notes", &fields.notes, {width, std::round(96 * theme.scale)});
+  after();
+  item_tooltip(theme, tr("Notes for the presenter"));
+  ImGui::SetNextItemWidth(width);
+  ImGui::InputTextWithHint("##steps", tr("Steps that Page Down walks through, such as 3:12"), &fields.steps);
+  after();
+  ImGui::SetNextItemWidth(width);
+  ImGui::InputTextWithHint("##question", tr("Question to the class"), &fields.question);
+  after();
+  if (!fields.question.empty()) {
+    ImGui::InputTextMultiline("##choices", &fields.choices, {width, std::round(72 * theme.scale)});
+    after();
+    item_tooltip(theme, tr("Choices, one a line"));
+    ImGui::SetNextItemWidth(std::round(110 * theme.scale));
+    ImGui::InputInt(tr("right choice"), &fields.answer);
+    after();
+  }
+  if (done) {
+    commands.push(EditScene{fields.index, fields.scene()});
+    fields.fresh = true;
+  }
+}
+
+}  // namespace
+
+void draw_scenes(const View& view, Commands& commands) {
+  const Theme& theme = *view.theme;
+  const Lecture& lecture = *view.lecture;
+  auto& fields = panel_state<SceneFields>("scenes");
+  if (const Scene* scene = lecture.shown(); scene != nullptr && (fields.index != lecture.scene() || !(fields.of == *scene)))
+    fields.fill(lecture.scene(), *scene);
+
+  const ImVec2 screen = ImGui::GetMainViewport()->Size;
+  const float width = std::min(std::round(430 * theme.scale), screen.x - 2 * theme.gap);
+  ImGui::SetNextWindowPos({screen.x - width - theme.gap, std::round(54 * theme.scale)});
+  ImGui::SetNextWindowSizeConstraints({width, 0}, {width, screen.y - std::round(110 * theme.scale)});
+  ImGui::PushStyleColor(ImGuiCol_WindowBg, theme.inset);
+  constexpr ImGuiWindowFlags flags = ImGuiWindowFlags_NoTitleBar | ImGuiWindowFlags_NoResize | ImGuiWindowFlags_NoMove |
+                                     ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_AlwaysAutoResize |
+                                     ImGuiWindowFlags_NoCollapse;
+  if (ImGui::Begin("##scenes", nullptr, flags)) {
+    panel_heading(theme, tr("Scenes"), tr("Esc to close"));
+    draw_file(view, commands, fields);
+    divider(theme);
+    if (lecture.count() == 0)
+      wrapped_text(theme.ui, theme.text_dim, tr("No scene yet. Ctrl+D keeps what the window shows as one."));
+    draw_rows(view, commands);
+    if (pill(theme, tr("Keep this state as a scene"), false, tr("Adds a scene after the one that is shown (Ctrl+D)")))
+      commands.push(BookmarkState{});
+    if (lecture.shown() != nullptr) {
+      divider(theme);
+      draw_fields(view, commands, fields);
+    }
+  }
+  ImGui::End();
+  ImGui::PopStyleColor();
+}
+
+}  // namespace tilescope

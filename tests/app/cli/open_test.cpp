@@ -1,0 +1,144 @@
+// --open and --deck: a link is what every command begins with, and flags say otherwise.
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "app/cli/request.h"
+#include "app/model/deck.h"
+#include "app/model/state_file.h"
+#include "tests/app/cli/run_program.h"
+#include "tests/app/temporary_folder.h"
+
+namespace tilescope {
+
+namespace {
+
+struct OpenedRequest {
+  Request request;
+  std::shared_ptr<const WindowState> state;
+  CommandLine line;
+};
+
+Result<OpenedRequest> opened(const std::vector<std::string>& arguments) {
+  const auto typed = parse_command_line(arguments);
+  REQUIRE_MESSAGE(typed, (typed ? "" : typed.error().sentence));
+  auto line = open_base(*typed);
+  if (!line) return line.error();
+  auto request = make_request(*line);
+  if (!request) return request.error();
+  auto state = state_of(*line, *request);
+  return OpenedRequest{std::move(*request), std::move(state), std::move(*line)};
+}
+
+OpenedRequest good(const std::vector<std::string>& arguments) {
+  auto request = opened(arguments);
+  REQUIRE_MESSAGE(request, (request ? "" : request.error().sentence));
+  return std::move(*request);
+}
+
+std::string bad(const std::vector<std::string>& arguments) {
+  const auto request = opened(arguments);
+  REQUIRE_FALSE(request);
+  return request.error().sentence.text();
+}
+
+const std::string link =
+    "algorithm=flash1&gpu=h200&l2.capacity_bytes=30000000&heads=4&kv_heads=2&seq=96&head_dim=32&causal=1&"
+    "block_q=16&block_kv=32&block_order=heads&seed=7&spread=0.5&step=9&grain=tile&sm=3&row=2&view=fit&"
+    "alone=softmax&lanes_by_sm=1&present=1&theme=light&language=ko";
+
+}  // namespace
+
+TEST_CASE("open: a link alone is the whole state") {
+  const OpenedRequest opened = good({"render", "--out", "x.png", "--open", link});
+  REQUIRE(opened.state != nullptr);
+  CHECK(to_link(*opened.state) == link);
+  CHECK(opened.request.simulation.algorithm == "flash1");
+  CHECK(opened.request.simulation.gpu.l2_capacity_bytes == 30000000);
+  CHECK(opened.request.simulation.focus_sm == 3);
+  CHECK(opened.request.inputs.spread == 0.5);
+  CHECK(good({"simulate"}).state == nullptr);
+  CHECK(to_link(*good({"--open", "tilescope:"}).state).empty());
+}
+
+TEST_CASE("open: other flags override the link, and leave the rest of it") {
+  const OpenedRequest opened =
+      good({"--open", link, "--seq", "64", "--step", "2", "--theme", "dark", "--set", "sm.count=8", "--view", "stage"});
+  WindowState expected = *from_link(link);
+  expected.problem.seq_q = expected.problem.seq_kv = 64;
+  expected.position = WindowState::Step{2};
+  expected.theme = ThemeKind::dark;
+  expected.center = CenterView::stage;
+  expected.spec_values["sm.count"] = 8;
+  CHECK(*opened.state == expected);
+  CHECK(good({"simulate", "--gpu", "toy", "--algorithm", "flash2", "--open", "gpu=h200&algorithm=flash1"})
+            .request.simulation.gpu.id == "toy");
+}
+
+TEST_CASE("open: the numbers of a link are its inputs, and a file replaces them with its sizes") {
+  const TemporaryFolder folder;
+  const std::string numbers = "seq=2&head_dim=2&q=1,2;3,4";
+  CHECK(good({"--open", numbers}).request.inputs.q->at(1, 0) == 3);
+  const OpenedRequest replaced = good({"--open", numbers, "--q", folder.file("q.csv", "5,6,7\n8,9,1\n2,3,4\n")});
+  CHECK(replaced.request.inputs.q->at(2, 2) == 4);
+  CHECK(replaced.request.simulation.problem.seq_q == 3);
+  CHECK(replaced.request.simulation.problem.head_dim == 3);
+}
+
+TEST_CASE("open: simulate, sweep and measure take what concerns them") {
+  const RunOutcome outcome = run_program({"simulate", "--open", "tilescope:?seq=32&head_dim=8&heads=2", "--json"});
+  REQUIRE_MESSAGE(outcome.code == 0, outcome.err);
+  const auto json = nlohmann::ordered_json::parse(outcome.out);
+  CHECK(json["problem"]["seq_q"] == 32);
+  CHECK(json["problem"]["heads"] == 2);
+  const auto typed = parse_command_line(
+      std::vector<std::string>{"sweep", "--open", "sweep=seq=16:64:x2&sweep_algorithms=standard,flash2&head_dim=8"});
+  REQUIRE(typed);
+  const auto sweep = open_base(*typed);
+  REQUIRE(sweep);
+  CHECK(sweep->over == "seq=16,32,64");
+  CHECK(sweep->algorithm == "standard,flash2");
+  CHECK(sweep->head_dim == 8);
+  CHECK(good({"sweep", "--over", "seq=16,32", "--open", "head_dim=8"}).line.over == "seq=16,32");
+  CHECK(bad({"sweep", "--open", "head_dim=8"}) == "sweep needs --over KEY=RANGE: the link has no sweep");
+  const CommandLine measure = good({"measure", "--open", "algorithm=standard&gpu=h200&heads=8&seq=256&head_dim=64&race=1"}).line;
+  CHECK(measure.algorithm == "standard");
+  CHECK(*measure.seq == 256);
+}
+
+TEST_CASE("open: what cannot be opened is one sentence") {
+  const TemporaryFolder folder;
+  CHECK(bad({"--open", "sqe=4"}) == "--open: a link has no key 'sqe': did you mean seq?");
+  CHECK(bad({"--open", folder.path("none.toml")}).find("there is no such file") != std::string::npos);
+  CHECK(bad({"--open", folder.file("half.toml", "schema = \"tilescope.window/1\"\nlink = \"seq=")}).find("half.toml, line 2") !=
+        std::string::npos);
+  CHECK(bad({"--open", folder.file("binary", std::string("a\0b", 3))}).find("it is binary, not text") != std::string::npos);
+  CHECK(bad({"--open", "seq=4", "--deck", "x.toml"}) == "--open and --deck each say what to begin with: give one of them");
+  const RunOutcome outcome = run_program({"render", "--open", "seq=32&step=99999", "--out", folder.path("x.png")});
+  CHECK(outcome.code == 2);
+  CHECK(outcome.err.find("there is no step 99999: ") != std::string::npos);
+}
+
+TEST_CASE("open: a deck begins with its first scene or the one asked for, in the theme of the flags") {
+  const TemporaryFolder folder;
+  Deck deck;
+  for (const char* scene : {"seq=32&theme=light", "seq=48&language=ko"}) deck.scenes.emplace_back().state = *from_link(scene);
+  deck.scenes.back().steps = StepRange{4, 9};
+  const std::string file = folder.file("deck.toml", format_deck(deck));
+  const OpenedRequest first = good({"--deck", file});
+  CHECK(first.request.simulation.problem.seq_q == 32);
+  CHECK_FALSE(first.line.theme.has_value());
+  CHECK(first.line.scenes->scenes.size() == 2);
+  const OpenedRequest second = good({"--deck", file, "--scene", "2"});
+  CHECK(second.request.simulation.problem.seq_q == 48);
+  CHECK(second.line.step == 4);
+  CHECK_FALSE(second.line.language.has_value());
+  CHECK(bad({"--deck", file, "--scene", "3"}).find("there is no scene 3") != std::string::npos);
+  const auto alone = parse_command_line(std::vector<std::string>{"--scene", "3"});
+  REQUIRE_FALSE(alone);
+  CHECK(alone.error().sentence.text() == "--scene is a scene of a deck: it needs --deck FILE");
+}
+
+}  // namespace tilescope
