@@ -61,7 +61,8 @@ struct NcuMatch {
 };
 /// Returns the report's row of each launch of a program. Matches by name first: the kernel's name must contain the launch's name
 /// or, for a single launch, the algorithm's, and rows must be in order. Else matches by order: the report must have one row a
-/// launch, or repeat the same kernels, of which the first run counts. Errors   no match: names the kernels
+/// launch, or repeat the same kernels, of which the first run counts.
+/// Errors   no match: names the kernels
 Result<NcuMatch> match_ncu_launches(const NcuReport& report, std::span<const std::string> launches, std::string_view algorithm,
                                     std::string_view origin);
 
