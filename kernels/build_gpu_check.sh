@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Builds tilescope_gpu_check and libtilescope_bench.so with nothing but nvcc, g++ and the headers of {fmt} and nlohmann-json: for a GPU machine without our packages.
-# Usage: kernels/build_gpu_check.sh [OUT_DIR]     FMT_INCLUDE: folder that holds fmt/ and nlohmann/, where they are not the system's
-#        CUDA_ARCH: GPU to compile for, 90 when not given
+# Builds tilescope_gpu_check and libtilescope_bench.so on a GPU machine without CMake and our packages: needs nvcc, g++, {fmt} and
+# nlohmann-json.
+# Usage: kernels/build_gpu_check.sh [OUT_DIR]     FMT_INCLUDE: folder with fmt/ and nlohmann/, if they are not the system's
+#        CUDA_ARCH: GPU to compile for, 90 by default
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 out=${1:-$root/build/gpu_check}

@@ -1,7 +1,7 @@
-// What instructions cost a quarter of an SM, alone and beside others: mma.sync, FFMA, FMNMX, ex2, packing, ldmatrix.
+// Instruction throughput of one SM sub-partition, alone and mixed: mma.sync, FFMA, FMNMX, ex2, packing, ldmatrix.
 //
-//   A warp repeats a body of so many instructions of each kind, all independent of one another, evenly mixed. With enough warps a
-//   quarter the time of a body is what its instructions take together: the throughput of the mix.
+//   A warp repeats a body that mixes a fixed number of instructions of each kind evenly; all are independent. With two or more
+//   warps on a sub-partition, the time of a body is the throughput of the mix rather than any latency.
 #include "kernels/calibrate/arithmetic.h"
 #include "kernels/calibrate/bench_timer.cuh"
 #include "kernels/common/tensor_core.cuh"
@@ -12,15 +12,15 @@ namespace {
 
 constexpr int bodies = 200;
 
-/// Instructions of each kind in a body.
+/// Number of instructions of each kind in a body.
 template <int mma_count, int fma_count, int add_count, int max_count, int exp_count, int pack_count, int matrix_count>
 struct Mix {
   static constexpr int mma = mma_count, fma = fma_count, add = add_count, max = max_count, exp = exp_count, pack = pack_count,
                        matrix = matrix_count;
-  static constexpr int slots = 48;  // a body is cut into so many slots, over which each kind is spread evenly
+  static constexpr int slots = 48;  // a body has 48 slots; each kind is spread evenly over them
 };
 
-/// What a warp works on: two row tiles of A, eight fragments of B, sixteen sums, as in the product of a warp's tile.
+/// The operands of a warp: two row tiles of A, eight fragments of B and sixteen sums, as in a warp's share of a product.
 struct Registers {
   float acc[16][4], f[8], g[8], e[8];
   std::uint32_t a[2][4], b[8][4], p[8];
@@ -80,7 +80,7 @@ __device__ __forceinline__ float total_of(const Registers& r) {
   return sum;
 }
 
-/// Warps 0-3, 8-11 … of a block run mix A, the others mix B: one of each kind in every quarter.
+/// Warps 0-3, 8-11 … run mix A, the others mix B, so every sub-partition has warps of both.
 template <class T, class A, class B>
 __global__ __launch_bounds__(384) void mix_kernel(std::int64_t* cycles, float* out, std::uint32_t seed) {
   __shared__ __align__(128) std::uint32_t tile[1024];
@@ -100,7 +100,7 @@ __global__ __launch_bounds__(384) void mix_kernel(std::int64_t* cycles, float* o
   if (threadIdx.x % 32 == 0) cycles[warp * 2] = start, cycles[warp * 2 + 1] = end;
 }
 
-/// Cycles of a body in a quarter of an SM that `warps` warps share: from the first start to the last end, over all their bodies.
+/// Returns the cycles of a body on a sub-partition with `warps` warps: from the first start to the last end, over all bodies.
 template <class T, class A, class B>
 Result<double> cycles_of(int warps) {
   const int threads = warps * 128;
@@ -117,7 +117,7 @@ Result<double> cycles_of(int warps) {
       });
 }
 
-/// One product after another, each adding to the same sums.
+/// Runs dependent products: each adds to the same sums.
 template <class T>
 __global__ void chain_kernel(std::int64_t* cycles, float* out) {
   __shared__ __align__(128) std::uint32_t tile[1024];
@@ -130,7 +130,7 @@ __global__ void chain_kernel(std::int64_t* cycles, float* out) {
   out[threadIdx.x] = total_of(r);
 }
 
-/// One FFMA after another.
+/// Runs dependent FFMAs.
 __global__ void dependent_kernel(std::int64_t* cycles, float* out) {
   float f = threadIdx.x * 0.01f;
   const std::int64_t start = cycle_counter();
@@ -140,7 +140,7 @@ __global__ void dependent_kernel(std::int64_t* cycles, float* out) {
   out[threadIdx.x] = f;
 }
 
-/// Loads of 4 bytes a lane, `stride` words apart: 1 wants all banks, 32 all of one.
+/// Loads 4 bytes a lane, `stride` words apart: stride 1 uses all banks, stride 32 only one.
 __global__ void stride_kernel(std::int64_t* cycles, float* out, int stride) {
   __shared__ std::uint32_t words[32 * 32];
   for (int i = threadIdx.x; i < 1024; i += blockDim.x) words[i] = i;
@@ -161,7 +161,7 @@ __global__ void stride_kernel(std::int64_t* cycles, float* out, int stride) {
   out[threadIdx.x] = static_cast<float>(sum);
 }
 
-/// Cycles that thread 0 of one block of `threads` counted.
+/// Launches one block of `threads` threads and returns the cycles that its thread 0 counted.
 template <class Launch>
 Result<double> counted(int threads, Launch launch) {
   auto cycles = DeviceArray<std::int64_t>::make(1);
@@ -184,15 +184,15 @@ constexpr double quarters = 4, lanes = 32, mma_flops = 2 * 16 * 8 * 16, count = 
 Result<ArithmeticRates> arithmetic_rates() {
   using H = device::half_type;
   using Mma = Mix<48, 0, 0, 0, 0, 0, 0>;
-  using Product = Mix<48, 0, 0, 0, 0, 0, 12>;     // with its operands from shared memory
-  using Softmax = Mix<0, 24, 24, 24, 24, 12, 0>;  // an element: scale, maximum, ex2, sum, half a packing
+  using Product = Mix<48, 0, 0, 0, 0, 0, 12>;     // a product with operands from shared memory
+  using Softmax = Mix<0, 24, 24, 24, 24, 12, 0>;  // one element: scale, maximum, ex2, sum, half a packing
   using Fma = Mix<0, 192, 0, 0, 0, 0, 0>;
   using Max = Mix<0, 0, 0, 192, 0, 0, 0>;
   using Exp = Mix<0, 0, 0, 0, 48, 0, 0>;
   using Pack = Mix<0, 0, 0, 0, 0, 192, 0>;
   using Matrices = Mix<0, 0, 0, 0, 0, 0, 8>;
   ArithmeticRates rates;
-  // A body's cycles in a quarter that two warps share, into what an SM does a cycle.
+  // Converts the cycles of a body into the work of an SM a cycle.
   const auto rate = [&](double& to, double work, const Result<double>& body) -> Status {
     if (!body) return body.error();
     to = work / *body;
@@ -209,7 +209,7 @@ Result<ArithmeticRates> arithmetic_rates() {
   const Result<double> alone = cycles_of<H, Product, Product>(2), beside = cycles_of<H, Product, Softmax>(2);
   if (!alone) return alone.error();
   if (!beside) return beside.error();
-  // In `beside` one warp of the two has the products, and its body is one of two.
+  // In `beside` only one of the two warps runs products, so one body of two is a product's.
   rates.product_issue_cycles = (2 * *beside - *alone) / (Softmax::fma + Softmax::add + Softmax::max + Softmax::exp + Softmax::pack);
   using Mixed = Mix<48, 24, 24, 24, 24, 12, 12>;
   const Result<double> only = cycles_of<H, Mma, Mma>(2), mixed = cycles_of<H, Mixed, Mixed>(2);

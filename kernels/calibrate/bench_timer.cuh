@@ -1,4 +1,4 @@
-// What the micro-benchmarks share: launching, cycles of one SM, nanoseconds by events, errors as sentences.
+// Shared by the micro-benchmarks: device arrays, repeated launches, cycle and event timing, errors as sentences.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -32,7 +32,7 @@ double mean(const std::vector<T>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-/// From the first start to the last end; starts and ends take turns.
+/// Returns the time from the first start to the last end; starts and ends alternate in the list.
 inline double spanned(const std::vector<std::int64_t>& starts_and_ends) {
   std::int64_t first = starts_and_ends[0], last = starts_and_ends[1];
   for (std::size_t i = 0; i < starts_and_ends.size(); i += 2) {
@@ -42,7 +42,7 @@ inline double spanned(const std::vector<std::int64_t>& starts_and_ends) {
   return static_cast<double>(last - first);
 }
 
-/// An array on the device, filled with the same byte.
+/// An array on the device, filled with one byte value.
 template <class T>
 class DeviceArray {
  public:
@@ -69,7 +69,7 @@ class DeviceArray {
   DeviceMemory memory_;
 };
 
-/// Runs `launch` once to warm up and `repeats` times, each followed by `read`, whose median it returns.
+/// Runs `launch` and `read` once to warm up, then `repeats` times. Returns the median of what `read` returned.
 template <class Launch, class Read>
 Result<double> repeated(int repeats, std::string_view what, Launch launch, Read read) {
   std::vector<double> values;
@@ -83,8 +83,8 @@ Result<double> repeated(int repeats, std::string_view what, Launch launch, Read 
   return median(std::move(values));
 }
 
-/// Nanoseconds between two events around `launch`, median of `repeats` after one to warm up; `before` is launched ahead of the
-/// first event, where the GPU shall be busy until the host has made all launches.
+/// Returns the nanoseconds between two events around `launch`: the median of `repeats` after one warm-up. `before` runs ahead of
+/// the first event; a long kernel there keeps the GPU busy until the host has queued all launches.
 template <class Launch, class Before>
 Result<double> event_ns(int repeats, std::string_view what, Launch launch, Before before) {
   cudaEvent_t start = nullptr, end = nullptr;

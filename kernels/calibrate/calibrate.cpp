@@ -1,4 +1,4 @@
-// The steps of a calibration: which micro-benchmark gives which values.
+// Runs the steps of a calibration and turns each micro-benchmark into spec values with notes.
 #include "kernels/calibrate/calibrate.h"
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ struct Setup {
   const CalibrationEffort& effort;
 };
 
-/// To four digits: more would only be noise.
+/// Rounds to four significant digits; further digits are noise.
 double rounded(double value) {
   double scale = 1;
   while (std::abs(value) * scale < 1000) scale *= 10;
@@ -72,7 +72,7 @@ Status add_arithmetic(const Setup&, Values& values) {
   return Done{};
 }
 
-/// "m16n8k16 fp16 2679, bf16 2678; m16n8k8 fp16 1790": the rates of one place of the left factor.
+/// Formats rates as "m16n8k16 fp16 2679, bf16 2678; m16n8k8 fp16 1790", for a left factor in registers or in shared memory.
 std::string by_shape(const std::vector<ProductRate>& rates, bool left_in_registers) {
   std::string text, shape;
   for (const ProductRate& rate : rates) {
@@ -120,7 +120,7 @@ Status add_latencies(const Setup& setup, Values& values) {
   if (!lines) return lines.error();
   const Result<TileLatency> tile = tile_latency(device);
   if (!tile) return tile.error();
-  // From one SM, half of the lines are near and half are far.
+  // Half of the lines are near to an SM and half are far, so the sorted halves are the two groups.
   double near = 0, far = 0;
   std::vector<double> near_of_sm;
   const auto count = static_cast<std::ptrdiff_t>(lines->lines), half = count / 2;
@@ -157,7 +157,7 @@ Status add_l2(const Setup& setup, Values& values) {
   const Result<double> one_write = shared_write_rate(1, 64 * kib, 64), all_write = shared_write_rate(sms, 64 * kib, 64);
   for (const Result<double>* each : {&one, &all, &one_write, &all_write})
     if (!*each) return each->error();
-  // The largest size at which data that SMs of both sides read in turn still come at nearly full speed.
+  // Finds the largest size that still streams at 90 % of the best rate: own data of each SM, and data that all SMs read in turn.
   double shared_mib = 0, own_mib = 0;
   for (const ReadPattern pattern : {ReadPattern::own, ReadPattern::rotating}) {
     double best = 0;
@@ -190,7 +190,7 @@ Status add_sharing(const Setup& setup, Values& values) {
   const Result<double> both = shared_copy_rate(device.sm_count, 128 * kib, 64);
   for (const Result<double>* each : {&issued, &both})
     if (!*each) return each->error();
-  // Few enough tiles that their lines are read again soon, and enough that an SM's port is not what holds reads up.
+  // Few enough tiles that SMs read the same lines soon after one another, yet enough that an SM's port does not limit the reads.
   constexpr int very_many = 2048, tiles[] = {64, 128, 256}, blocks[] = {4, 10};
   std::vector<double> cycles;
   for (const int blocks_a_sm : blocks) {
@@ -250,7 +250,7 @@ Status add_launches(const Setup& setup, Values& values) {
   const DeviceInfo& device = setup.device;
   const Result<LaunchCosts> launches = launch_costs(setup.effort.launches, setup.effort.launch_repeats);
   if (!launches) return launches.error();
-  constexpr int threads = 128, alone_bytes = 130000;  // so much shared memory that an SM has one block at a time
+  constexpr int threads = 128, alone_bytes = 130000;  // so much shared memory that an SM runs one block at a time
   const Result<BlockCosts> blocks =
       block_costs(device, threads, std::min<int>(alone_bytes, static_cast<int>(device.shared_bytes_per_block)));
   if (!blocks) return blocks.error();
@@ -260,7 +260,7 @@ Status add_launches(const Setup& setup, Values& values) {
   if (!interval) return interval.error();
   const Result<FetchCycles> fetch = fetch_cycles(device, std::min(setup.effort.launch_repeats, 9));
   if (!fetch) return fetch.error();
-  // A launch begins with the start of a block, which is counted by itself.
+  // A launch includes the start of a block, which has its own value.
   const double start_ns = blocks->gap_cycles / device.sm_clock_hz * 1e9;
   values.push_back(
       {"launch.first_ns", rounded(launches->first_ns - start_ns),

@@ -1,4 +1,4 @@
-// Puts measured values into a spec.
+// Puts measured values into a GPU spec.
 #include "kernels/calibrate/calibrate.h"
 #include "sim/core/refuse.h"
 
@@ -12,7 +12,7 @@ Result<GpuSpec> calibrated_spec(GpuSpec base, const std::vector<CalibratedValue>
       return Error{fmt::format("a measured value is out of range: {}", set.error().sentence)};
     base.provenance.insert_or_assign(std::string(value.key), Provenance{Source::measured, value.note});
   }
-  // Another GPU than the one the groups are of: which SM is next to which partition is then not known.
+  // If the SM count differs from the spec's groups, the SMs' partitions are unknown. Assume half of the SMs on each.
   int grouped = 0;
   for (const SmGroup& group : base.sm_groups) grouped += group.sms;
   if (const int sms = static_cast<int>(base.sm_count); grouped != sms) {

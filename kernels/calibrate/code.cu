@@ -1,4 +1,4 @@
-// Machine code and parameters that are met for the first time: straight lines of FFMAs, run twice.
+// Measures cold instruction fetches: straight-line FFMAs, run twice.
 #include "kernels/calibrate/bench_timer.cuh"
 #include "kernels/calibrate/code.h"
 #include "kernels/measure/timing.h"
@@ -7,7 +7,7 @@ namespace tilescope::microbench {
 
 namespace {
 
-/// Each instruction waits for the one before, as about half of those of a kernel do: code that follows is on its way meanwhile.
+/// Runs dependent FFMAs. About half of a kernel's instructions wait for the one before; meanwhile the fetch of later code proceeds.
 template <int kib>
 __global__ void code_kernel(float factor, float addend, std::int64_t* cycles, float* out) {
   constexpr int instructions = kib * 1024 / 16;
@@ -30,7 +30,7 @@ __global__ void code_kernel(float factor, float addend, std::int64_t* cycles, fl
   if (x == 12345.f) *out = x;
 }
 
-/// The slowest block's first time less the slowest block's second.
+/// Returns the slowest block's first time minus the slowest block's second time.
 template <int kib>
 Result<double> first_beyond_second(const DeviceInfo& device, const DeviceMemory& scratch, int repeats) {
   auto cycles = DeviceArray<std::int64_t>::make(std::int64_t{device.sm_count} * 2);

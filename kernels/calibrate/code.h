@@ -1,17 +1,17 @@
-// What the first block of a launch on an SM waits for: code and parameters that are not there yet.
+// Cost of cold instruction fetches: the first block of a launch on an SM waits for code that is not yet in the caches.
 #pragma once
 
 #include "kernels/device.h"
 
 namespace tilescope::microbench {
 
-/// By how many cycles straight-line code takes longer the first time than the second, by its size: 4, 16 and 64 KiB.
+/// Extra cycles of the first run of straight-line code over the second, for 4, 16 and 64 KiB of code.
 struct FetchCycles {
   double small = 0, medium = 0, large = 0;
-  double middle = 0;  // the median of these
+  double middle = 0;  // median of the three
 };
-/// All SMs at once, one block each, after a flush of the L2.
-/// Errors  those of the device.
+/// Measures all SMs at once, one block each, after an L2 flush.
+/// Errors   those of the device
 Result<FetchCycles> fetch_cycles(const DeviceInfo& device, int repeats);
 
 }  // namespace tilescope::microbench

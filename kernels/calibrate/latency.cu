@@ -1,4 +1,4 @@
-// Latency of shared memory, L1, L2 (near and far) and HBM: one thread follows a chain of addresses.
+// Measures the latency of shared memory, L1, L2 (near and far) and HBM: one thread follows a chain of addresses.
 #include "kernels/calibrate/bench_timer.cuh"
 #include "kernels/calibrate/latency.h"
 #include "kernels/calibrate/random_chain.h"
@@ -44,7 +44,7 @@ __global__ void chase_shared_kernel(int hops, std::int64_t* cycles, std::uint32_
   out[0] = at;
 }
 
-/// The latency of each of `lines` lines from the SM of each block: a chain that stays in one line.
+/// Measures each of `lines` lines from the SM of each block, with a chain of loads that stays in one line.
 __global__ void line_latency_kernel(const std::uint32_t* data, int lines, int stride, int hops, float* cycles, std::uint32_t* sms,
                                     std::uint32_t* out) {
   if (threadIdx.x != 0) return;
@@ -54,7 +54,7 @@ __global__ void line_latency_kernel(const std::uint32_t* data, int lines, int st
     std::int64_t start = 0;
     for (int i = 0; i <= hops; ++i) {
       asm volatile("ld.global.cg.u32 %0, [%1];" : "=r"(at) : "l"(from + at) : "memory");
-      if (i == 0) start = cycle_counter() + at;  // the first hop brings the line near
+      if (i == 0) start = cycle_counter() + at;  // the first hop brings a copy into the near partition
     }
     cycles[blockIdx.x * lines + line] = static_cast<float>(cycle_counter() + at - start) / static_cast<float>(hops);
   }
@@ -64,7 +64,7 @@ __global__ void line_latency_kernel(const std::uint32_t* data, int lines, int st
 
 constexpr int tile_bytes = 16 << 10, tile_threads = 128, tiles_of_a_run = 64;
 
-/// Cycles until a whole tile is there: of tiles that come for the first time, then of the same ones again.
+/// Counts the cycles until a whole tile has arrived: first for new tiles, then for the same tiles again.
 __global__ void tile_kernel(const char* tiles, std::int64_t* cycles) {
   __shared__ __align__(128) char shared[tile_bytes];
   const std::uint32_t to = device::shared_address(shared) + threadIdx.x * 16;
@@ -116,7 +116,7 @@ Result<double> l2_latency() {
   return chase<Level::l2>(2 << 20, 16384, 8192);
 }
 Result<double> hbm_latency(const DeviceInfo& device) {
-  // Each run goes on where the last one stopped, in a chain through several times the L2.
+  // Each run continues where the last one stopped, in a chain of four times the L2's size, so every line is new.
   return chase<Level::l2>(device.l2_bytes * 4, 1024, 8192, true);
 }
 
@@ -164,7 +164,7 @@ Result<double> shared_latency() {
 Result<LineLatencies> line_latencies(const DeviceInfo& device) {
   LineLatencies found;
   found.lines = 256;
-  auto data = DeviceArray<std::uint32_t>::make(std::int64_t{found.lines} * 1024);  // a line each 4 KiB
+  auto data = DeviceArray<std::uint32_t>::make(std::int64_t{found.lines} * 1024);  // one line every 4 KiB
   if (!data) return data.error();
   auto cycles = DeviceArray<float>::make(std::int64_t{device.sm_count} * found.lines);
   if (!cycles) return cycles.error();

@@ -1,4 +1,4 @@
-// Latencies of the memory hierarchy, in SM cycles.
+// Latencies of the memory hierarchy in SM cycles, per dependent load.
 #pragma once
 
 #include <vector>
@@ -9,16 +9,16 @@ namespace tilescope::microbench {
 
 Result<double> shared_latency();
 Result<double> l1_latency();
-/// Mean over lines, near and far.
+/// Returns the mean over lines in the near and the far partition.
 Result<double> l2_latency();
 Result<double> hbm_latency(const DeviceInfo& device);
-/// From when a block asks for a tile of 16 KiB to when all of it is there: as late as the latest of its lines. Medians of 64 tiles.
+/// Latency of a 16 KiB tile: from a block's first request until the last of the tile's lines has arrived. Medians of 64 tiles.
 struct TileLatency {
   double from_hbm = 0, from_l2 = 0;
 };
 Result<TileLatency> tile_latency(const DeviceInfo& device);
 
-/// Latency of a number of L2 lines from each SM: cycles[sm * lines + line], and which SM a row is.
+/// Latency of L2 lines from each SM: cycles[row * lines + line], and the SM of each row.
 struct LineLatencies {
   int lines = 0;
   std::vector<int> sms;

@@ -1,4 +1,4 @@
-// What it costs to launch, to start a block and to meet at a barrier; and the clock that the SMs keep under load.
+// Measures launches, block starts, barriers, and the clock that the SMs keep under load.
 #include "kernels/calibrate/launching.h"
 
 #include "kernels/calibrate/bench_timer.cuh"
@@ -9,13 +9,13 @@ namespace tilescope::microbench {
 
 namespace {
 
-/// Lasts so many cycles.
+/// Spins for `cycles` cycles.
 __global__ void lasting_kernel(int cycles) {
   const std::int64_t start = cycle_counter();
   while (cycle_counter() - start < cycles) {}
 }
 
-/// Blocks that only say when they started and ended, by the cycle counter of their SM.
+/// Records when and where each block started and ended, by the cycle counter of its SM.
 __global__ void stamp_kernel(std::int64_t* stamps, std::uint32_t* sms, int work) {
   extern __shared__ char shared[];
   const std::int64_t start = cycle_counter();
@@ -36,7 +36,7 @@ __global__ void barrier_kernel(int rounds, std::int64_t* cycles) {
   if (threadIdx.x == 0) cycles[0] = cycle_counter() - start;
 }
 
-/// Products and exponentials on random numbers, as long as asked for: what heats a chip as attention does.
+/// Runs products and exponentials on random numbers, a mix that draws as much power as attention.
 __global__ __launch_bounds__(256) void load_kernel(int rounds, std::uint32_t seed, float* out, std::int64_t* stamps) {
   std::uint32_t state = seed ^ (blockIdx.x * 7919 + threadIdx.x * 104729 + 1);
   auto random = [&] {
@@ -72,7 +72,7 @@ __global__ __launch_bounds__(256) void load_kernel(int rounds, std::uint32_t see
   }
 }
 
-/// Goes straight to the runtime: what launch() does beside would be measured too.
+/// Calls the runtime directly, because the checks of launch() would be measured too.
 void launch_empty(PlannedLaunch& empty, int blocks) {
   void* arguments[] = {empty.arguments.data()};
   cudaLaunchKernel(empty.function, dim3(static_cast<unsigned>(blocks)), dim3(128), arguments, 0, nullptr);
@@ -87,8 +87,8 @@ Result<LaunchCosts> launch_costs(int many, int repeats) {
     for (int i = 0; i < many; ++i) launch_empty(nothing, 1);
   });
   if (!empty) return empty.error();
-  // Kernels that last long enough for the next launch to be waiting when they end.
-  // What does not grow with their length is not theirs.
+  // Each kernel lasts long enough for the next launch to be queued when it ends. One kernel of N cycles and one of 2 N share the
+  // fixed cost, so 2 t(N) - t(2 N) is that cost.
   constexpr int cycles = 40000, ahead = 200000;
   const int few = std::max(2, many / 4);
   const auto lasting = [repeats](int n, int each) {
@@ -109,7 +109,7 @@ Result<LaunchCosts> launch_costs(int many, int repeats) {
 }
 
 Result<BlockCosts> block_costs(const DeviceInfo& device, int threads, int shared_bytes) {
-  // Several blocks an SM, one at a time: the time from the end of one to the start of the next.
+  // Each SM runs several blocks, one at a time; the gap is the time from the end of one to the start of the next.
   constexpr int blocks_of_sm = 8, work = 4000;
   const int blocks = device.sm_count * blocks_of_sm;
   auto stamps = DeviceArray<std::int64_t>::make(std::int64_t{blocks} * 2);
@@ -135,7 +135,7 @@ Result<BlockCosts> block_costs(const DeviceInfo& device, int threads, int shared
 }
 
 Result<double> block_interval_ns(const DeviceInfo& device) {
-  // Empty blocks, far more than there are places: what each of them adds.
+  // Empty blocks, far more than fit at once: the difference of the two grids gives the cost of one block.
   constexpr int fewer = 32, more = 160;
   PlannedLaunch nothing = plan_empty();
   const auto blocks = [&](int each) {

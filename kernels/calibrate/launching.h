@@ -1,4 +1,4 @@
-// Costs of launches, blocks and barriers, and the clock under load.
+// Costs of launches, block starts and barriers, and the SM clock under load.
 #pragma once
 
 #include <vector>
@@ -8,11 +8,11 @@
 namespace tilescope::microbench {
 
 struct LaunchCosts {
-  double first_ns = 0;     // that two events around a kernel show beyond what it lasts
-  double interval_ns = 0;  // from one launch to the next, as fast as the host makes them
-  double gap_ns = 0;       // from the end of a kernel to the start of the next one of its stream
+  double first_ns = 0;     // time between two events around a kernel, minus the kernel's own
+  double interval_ns = 0;  // between two launches, as fast as the host issues them
+  double gap_ns = 0;       // from the end of a kernel to the start of the next on its stream
 };
-/// `many` launches in a row, medians of `repeats`.
+/// Measures `many` launches in a row; medians of `repeats`.
 Result<LaunchCosts> launch_costs(int many, int repeats);
 
 struct BlockCosts {
@@ -20,17 +20,17 @@ struct BlockCosts {
 };
 Result<BlockCosts> block_costs(const DeviceInfo& device, int threads, int shared_bytes);
 
-/// From giving out a block to giving out the next, wherever it goes.
+/// Returns the time between two blocks that the block scheduler starts, on any SM.
 Result<double> block_interval_ns(const DeviceInfo& device);
 
-/// One __syncthreads() of a block that does nothing else.
+/// Returns the cycles of one __syncthreads() in a block that does nothing else.
 Result<double> barrier_cycles(int threads);
 
 struct LoadedClock {
-  std::vector<double> hz;      // one launch after another
-  double flops_per_cycle = 0;  // of one SM, in the last of them
+  std::vector<double> hz;      // one value a launch
+  double flops_per_cycle = 0;  // of one SM, in the last launch
 };
-/// Keeps all SMs at products and exponentials of random numbers for about `seconds`.
+/// Runs products and exponentials of random numbers on all SMs for about `seconds`.
 Result<LoadedClock> loaded_clock(const DeviceInfo& device, double seconds);
 
 }  // namespace tilescope::microbench

@@ -1,4 +1,4 @@
-// Bandwidth of HBM, of the L2 and of one SM's port, and the part of the L2 that data read by every SM can have.
+// Measures the bandwidth of HBM, of the L2 and of one SM's port, and the L2 capacity left for data that every SM reads.
 #include "kernels/calibrate/bench_timer.cuh"
 #include "kernels/calibrate/memory.h"
 
@@ -8,14 +8,14 @@ namespace {
 
 constexpr int threads = 512;
 
-/// 16 bytes past the L1, which the compiler may neither narrow nor leave out.
+/// Loads 16 bytes past the L1. The asm keeps the compiler from narrowing or removing the load.
 __device__ __forceinline__ std::uint32_t fetch(const uint4* from) {
   uint4 v;
   asm volatile("ld.global.cg.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(from) : "memory");
   return v.x ^ v.y ^ v.z ^ v.w;
 }
 
-/// Each thread reads 16 bytes at a time, four of them in flight.
+/// Reads with 16-byte loads, four of them in flight a thread.
 __global__ void read_kernel(const uint4* from, std::int64_t count, std::uint32_t* out) {
   const std::int64_t stride = std::int64_t{gridDim.x} * blockDim.x;
   std::uint32_t sum = 0;
@@ -35,23 +35,23 @@ __global__ void write_kernel(uint4* to, std::int64_t count, std::uint32_t value)
     to[i] = make_uint4(value, static_cast<std::uint32_t>(i), value, ~value);
 }
 
-/// A thread a piece: so many blocks that each only comes and goes.
+/// Copies 16 bytes a thread, so the grid has many short blocks.
 __global__ void copy_kernel(const uint4* from, uint4* to, std::int64_t count) {
   const std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (i < count) to[i] = __ldcg(from + i);
 }
 
-/// Which pieces a block reads in a round.
+/// Which 16-byte pieces a block reads in a round.
 enum class Pattern { same, own, rotating };
 
-/// `rounds` times, a block reads `count` pieces: the same as all others (same), its own (own), or in each round those that another
-/// block had in the round before (rotating), so that all are read by SMs of both sides in turn.
+/// Reads `count` pieces in each of `rounds` rounds: the same for all blocks, its own, or those that another block read in the round
+/// before. When rotating, SMs of both partitions read all data in turn.
 template <Pattern pattern>
 __global__ void shared_read_kernel(const uint4* from, int count, int rounds, std::int64_t* cycles, std::uint32_t* out) {
   std::uint32_t sum = 0;
   std::int64_t start = cycle_counter();
   for (int round = -1; round < rounds; ++round) {
-    if (round == 0) __syncthreads(), start = cycle_counter();  // the round before brought everything into the L2
+    if (round == 0) __syncthreads(), start = cycle_counter();  // round -1 filled the L2
     const int turn = pattern == Pattern::same  ? 0
                      : pattern == Pattern::own ? blockIdx.x
                                                : (blockIdx.x + (round + 1) * 37) % gridDim.x;
@@ -81,14 +81,14 @@ struct TilesArguments {
   const char* from;
   char* to;  // null: nothing is written
   int tiles, lines;
-  unsigned* next;              // tile that nobody has taken
-  unsigned long long* cycles;  // that blocks waited for tiles, in all
+  unsigned* next;              // first tile that no block has taken
+  unsigned long long* cycles;  // total cycles that blocks waited for tiles
   std::uint32_t* never;
 };
 
 constexpr int tile_threads = 128, tiles_taken = 8;
 
-/// A block takes eight tiles that follow one another, waits for each and then writes as much, each thread `loads` times 16 bytes.
+/// Takes eight consecutive tiles at a time, waits for each, then writes as many bytes: `loads` times 16 bytes a thread.
 template <int loads>
 __global__ __launch_bounds__(tile_threads) void tiles_kernel(const TilesArguments a) {
   extern __shared__ char alone[];
@@ -128,7 +128,7 @@ struct TilesRun {
   double cycles_a_tile = 0, ns = 0;
 };
 
-/// With so many blocks an SM, after one run to warm up.
+/// Runs tiles_kernel with `blocks_per_sm` blocks an SM, after one warm-up run.
 Result<TilesRun> run_tiles(const DeviceInfo& device, TilesArguments arguments, int blocks_per_sm) {
   auto counts = DeviceArray<unsigned long long>::make(2);
   if (!counts) return counts.error();
@@ -137,7 +137,7 @@ Result<TilesRun> run_tiles(const DeviceInfo& device, TilesArguments arguments, i
   arguments.never = arguments.next + 1;
   auto* const kernel = arguments.lines <= 16 ? tiles_kernel<1> : tiles_kernel<4>;
   const int shared_bytes =
-      static_cast<int>(device.shared_bytes_per_block) / blocks_per_sm - 2048;  // so much that no more blocks fit
+      static_cast<int>(device.shared_bytes_per_block) / blocks_per_sm - 2048;  // so much that no further block fits
   cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
   const Result<double> ns = event_ns(
       1, "reading tiles beside writes", [&] { kernel<<<device.sm_count * blocks_per_sm, tile_threads, shared_bytes>>>(arguments); },

@@ -1,4 +1,4 @@
-// Bandwidths of the memory hierarchy outside the SM.
+// Bandwidths of HBM, of the L2 and of one SM's L2 port.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +9,21 @@ namespace tilescope::microbench {
 
 /// Bytes a second.
 struct HbmBandwidth {
-  double read = 0, write = 0, copy = 0;  // a copy counts what it reads and what it writes
+  double read = 0, write = 0, copy = 0;  // copy counts both directions
 };
-/// `bytes` are read, written and copied; to be more than the L2 holds many times over.
+/// Measures HBM bandwidth on `bytes` bytes, which must be many times the L2.
 Result<HbmBandwidth> hbm_bandwidth(const DeviceInfo& device, std::int64_t bytes);
 
-/// What a tile of `lines` lines (4, 16 or 64) from HBM comes later, in cycles, for each unit of the part of its time that HBM
-/// spends on writes: one to four blocks an SM read tiles, one after the other, and write as much or nothing. A byte written takes
-/// from HBM's time what a copy takes beyond its reads.
+/// Returns how many cycles a tile of `lines` lines (4, 16 or 64) from HBM is delayed by concurrent writes. The delay is divided by
+/// the fraction of HBM's time that the writes take. One to four blocks an SM read tiles and write as many bytes, or none.
+/// HBM's time for a written byte is what a copy takes beyond its reads.
 Result<double> write_wait_cycles(const DeviceInfo& device, int lines, const HbmBandwidth& rates);
 
 enum class ReadPattern { same, own, rotating };
-/// Bytes a cycle of one SM while `blocks` SMs read: all the same bytes, each its own, or each those of another SM in turn.
+/// Returns the bytes a cycle that one SM reads while `blocks` SMs read. The pattern is the same bytes for all, own bytes for each,
+/// or in each round the bytes of another SM.
 Result<double> shared_read_rate(ReadPattern pattern, int blocks, std::int64_t bytes_a_block, int rounds);
-/// Bytes a cycle of one SM when each of `blocks` SMs writes its own bytes over and over.
+/// Returns the bytes a cycle that one SM writes while each of `blocks` SMs writes its own bytes repeatedly.
 Result<double> shared_write_rate(int blocks, std::int64_t bytes_a_block, int rounds);
 
 }  // namespace tilescope::microbench

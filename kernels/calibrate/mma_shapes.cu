@@ -1,4 +1,4 @@
-// mma.sync by shape and type: 48 independent-enough products a body on registers, two warps a quarter.
+// Measures mma.sync by shape and type: 48 products a body with operands in registers, two warps on each sub-partition.
 #include "kernels/calibrate/bench_timer.cuh"
 #include "kernels/calibrate/products.h"
 
@@ -45,7 +45,7 @@ struct Tf32 {
   }
 };
 
-/// Sixteen independent sums, two row tiles and four pairs of columns, as a warp's tile has them.
+/// Runs products with sixteen independent sums: two row tiles times four pairs of columns, as in a warp's tile.
 template <class Op>
 __global__ __launch_bounds__(warps * 32) void mma_kernel(std::int64_t* cycles, float* out) {
   float sums[16][4] = {};

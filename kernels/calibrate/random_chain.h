@@ -1,4 +1,4 @@
-// random_chain(): addresses that lead through all lines of a buffer, for latencies.
+// random_chain(): a pointer chain through all lines of a buffer, to measure latency.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace tilescope::microbench {
 
-/// A chain through `count` lines of 128 bytes in random order: the first word of a line says at which word the next one begins.
+/// Returns a random chain through `count` lines of 128 bytes: the first word of each line is the word index of the next line.
 inline std::vector<std::uint32_t> random_chain(std::int64_t count) {
   std::vector<std::uint32_t> order(static_cast<std::size_t>(count)), chain(static_cast<std::size_t>(count * 32));
   std::iota(order.begin(), order.end(), 0U);

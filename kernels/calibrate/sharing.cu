@@ -1,4 +1,4 @@
-// Measures what is slower, or quicker, because others do the same at the same time.
+// Measures how concurrent work slows or speeds up copies, L2 accesses and blocks.
 #include "kernels/calibrate/sharing.h"
 
 #include "kernels/calibrate/bench_timer.cuh"
@@ -12,8 +12,7 @@ constexpr int lanes = 32, piece = 16, copy_bytes = lanes * piece;
 
 constexpr int beside_warps = 8, beside_stores = 8, beside_rounds = 400, beside_copies = 128, beside_ring = 8, beside_batch = 4;
 
-/// Half the warps store to shared memory, a word a lane, all the time; the others copy in the meantime, if there are copies to
-/// make.
+/// Half the warps store to shared memory, one word a lane, without pause; the other half makes `copies` copies meanwhile.
 __global__ void copy_beside_kernel(const char* from, int copies, std::int64_t* cycles) {
   __shared__ __align__(128) char landing[beside_warps * beside_ring * copy_bytes];
   __shared__ std::uint32_t words[beside_warps * beside_stores * lanes];
@@ -44,7 +43,7 @@ __global__ void copy_beside_kernel(const char* from, int copies, std::int64_t* c
 
 constexpr int both_threads = 1024, in_flight = 4;
 
-/// The lower half of the threads reads the block's first half over and over, the upper half writes the second.
+/// The lower half of the threads reads the first half of the block's area repeatedly; the upper half writes the second half.
 __global__ void copy_in_l2_kernel(char* area, int half_bytes, int rounds, std::int64_t* cycles, std::uint32_t* out) {
   constexpr int half = both_threads / 2, stride = half * piece;
   const bool writes = threadIdx.x >= half;
@@ -100,14 +99,14 @@ __global__ void drawn_kernel(const char* from, int tiles, int rounds, std::int64
   if (threadIdx.x == 0) cycles[blockIdx.x] = cycle_counter() - start;
 }
 
-/// Of one block: where and when it ran.
+/// Where and when one block ran.
 struct Stay {
   std::int64_t sm, start, end;
 };
 
 constexpr int phase_threads = 128, phase_rounds = 20, phase_length = 8, chains = 8;
 
-/// Products, then exponentials and multiply-adds that need them, in turn.
+/// Alternates phases of products and of exponentials and multiply-adds that depend on them.
 __global__ void phases_kernel(Stay* stays, float* out) {
   const std::int64_t start = cycle_counter();
   float sums[chains][4] = {}, x[chains];
@@ -204,7 +203,7 @@ double merge_cycles(double rate, double apart, int tiles) {
 }
 
 Result<double> ends_apart(const DeviceInfo& device) {
-  // So much shared memory that two fit an SM.
+  // Enough shared memory that exactly two blocks fit on an SM.
   const auto shared = static_cast<int>(device.shared_bytes_per_sm * 2 / 5);
   const int blocks = 2 * device.sm_count;
   if (Status set = checked(cudaFuncSetAttribute(phases_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared),

@@ -1,9 +1,10 @@
-// wgmma.mma_async by shape and type: two warpgroups on one SM, each with sums of its own, the right factor shared.
+// Measures wgmma.mma_async by shape and type: two warpgroups on one SM, each with its own sums, sharing the right factor.
 //
-//   left factor   64 x 64 elements of 16 bits (64 x 32 of tf32) in shared memory, or a warpgroup's registers
-//   right factor  n rows of 128 bytes: 4 steps of k, 32 bytes each; both swizzled by 128 bytes, as TMA writes them
+//   left factor   64 x 64 elements of 16 bits (64 x 32 of tf32), in shared memory or in a warpgroup's registers
+//   right factor  n rows of 128 bytes: 4 steps of k, 32 bytes each
+//   Tiles in shared memory have the 128-byte swizzle, as TMA writes them.
 //
-// The instruction exists on compute capability 9.0 alone: this file is compiled for sm_90a and for nothing else.
+// This file is compiled for sm_90a only: the instruction exists on compute capability 9.0 alone.
 #include "kernels/calibrate/bench_timer.cuh"
 #include "kernels/calibrate/products.h"
 
@@ -14,7 +15,7 @@ namespace {
 constexpr int rounds = 64, steps = 16, groups = 2, threads = groups * 128;
 constexpr int row_bytes = 128, left_bytes = 64 * row_bytes;
 
-// The registers of the sums, 32, 64 or 128 of them, and the places of what follows them among an asm's operands.
+// asm operands: the 32, 64 or 128 registers of the sums and their placeholders.
 #define SUMS_8(i) \
   "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), "+f"(d[i + 7])
 #define SUMS_32(i) SUMS_8(i), SUMS_8(i + 8), SUMS_8(i + 16), SUMS_8(i + 24)
@@ -33,7 +34,7 @@ constexpr int row_bytes = 128, left_bytes = 64 * row_bytes;
   "%95,%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111,%112,%113,%114,%115,%116,%117,%118,%119,%120," \
   "%121,%122,%123,%124,%125,%126,%127"
 
-/// `tail`: what follows the factors; 16-bit types also say that neither factor is transposed.
+/// `tail` holds the operands after the factors; for 16-bit types they also say that neither factor is transposed.
 #define TILESCOPE_WGMMA(Name, columns, count, first, second, third, fourth, fifth, inner, word, label, tail, register_tail) \
   struct Name {                                                                                                             \
     static constexpr int n = columns, k = inner;                                                                            \
@@ -62,8 +63,8 @@ TILESCOPE_WGMMA(Tf32Of128, 128, 64, 64, 65, 66, 67, 68, 8, "tf32", "tf32", "", "
 TILESCOPE_WGMMA(Tf32Of256, 256, 128, 128, 129, 130, 131, 132, 8, "tf32", "tf32", "", "")
 #undef TILESCOPE_WGMMA
 
-/// A matrix descriptor: address, 1024 bytes from eight rows to the next eight, 128-byte swizzle.
-/// Source  PTX ISA, Matrix Descriptor Format of wgmma
+/// Returns a matrix descriptor: address, 1024 bytes between groups of eight rows, 128-byte swizzle.
+/// Source   PTX ISA, Matrix Descriptor Format of wgmma
 __device__ __forceinline__ std::uint64_t descriptor(std::uint32_t address) {
   return (address & 0x3ffffu) >> 4 | std::uint64_t{1} << 16 | std::uint64_t{8 * row_bytes >> 4} << 32 | std::uint64_t{1} << 62;
 }
@@ -87,7 +88,7 @@ __global__ __launch_bounds__(threads) void wgmma_kernel(std::int64_t* cycles, fl
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 #pragma unroll
     for (int step = 0; step < steps; ++step) {
-      const std::uint64_t along = step % 4 * 2;  // 32 bytes of k, in units of 16
+      const std::uint64_t along = step % 4 * 2;  // a step of k is 32 bytes, in units of 16
       if constexpr (from_registers)
         Op::multiply(sums, a, right + along);
       else

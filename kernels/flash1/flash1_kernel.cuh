@@ -49,8 +49,7 @@ struct Flash1Turn {
   int key_tile, first_row, number;
 };
 
-/// Runs one inner step of one warp: its 16 rows of Q and O against the whole tile of K and V. m is in powers of e, as in global
-/// memory.
+/// Runs one inner step of one warp: its 16 rows of Q and O against the whole tile of K and V. m is in powers of e, as stored.
 template <class Shape, class Recorder>
 __device__ __forceinline__ void flash1_step(const Flash1Arguments& arguments, char* q_rows, char* o_rows, std::uint32_t k_tile,
                                             std::uint32_t v_tile, float* l_rows, float* m_rows, int visible, bool masked, int lane,

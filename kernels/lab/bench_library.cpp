@@ -1,11 +1,12 @@
-// A C door to the kernels for beside_pytorch.py: device addresses in, an error sentence or nothing out.
+// A C interface to the kernels for beside_pytorch.py: device addresses in, an error sentence or null out.
 #include <string>
 
 #include "kernels/kernel_table.h"
 
 extern "C" {
 
-/// Sizes in the order of AttentionProblem; addresses in the order of DeviceTensors. Null where all is well, else why not.
+/// Runs a kernel. Sizes are in the order of AttentionProblem, addresses in that of DeviceTensors. Returns null or the error
+/// sentence.
 const char* tilescope_run(const char* id, const long long* sizes, int is_bf16, int causal, void* const* addresses, void* stream) {
   using namespace tilescope;
   static thread_local std::string sentence;

@@ -1,8 +1,8 @@
-"""flash2 and the standard kernels beside PyTorch's attention back ends, in one run on one GPU: median ms, TFLOP/s, ratios.
+"""Compares flash2 and the standard kernels with PyTorch's attention back ends in one run on one GPU: median ms, TFLOP/s, ratios.
 
 Usage: python3 kernels/lab/beside_pytorch.py LIBRARY [OUT.json]
 LIBRARY is libtilescope_bench.so (target tilescope_bench). Needs PyTorch with CUDA, and Triton for its timer.
-The shapes are those that attention libraries are usually compared on: 16k tokens, hidden size 2048, fp16, forward.
+The shapes are the usual ones for comparing attention libraries: 16k tokens, hidden size 2048, fp16, forward.
 """
 import ctypes
 import json
@@ -53,7 +53,7 @@ def measure(dim, n, causal):
     run("flash2", q, k, v, fused, causal)
     expected = sdpa(SDPBackend.FLASH_ATTENTION, q, k, v, causal)
     error = ((fused["o"].float() - expected.float()).norm() / expected.float().norm()).item()
-    # Twice, before and after, so that a drift of the clock shows and favours nobody.
+    # PyTorch runs before and after flash2, so that a drifting clock favours neither.
     row = dict(d=dim, n=n, batch=batch, heads=heads, causal=causal, error=error)
     first = milliseconds(lambda: sdpa(SDPBackend.FLASH_ATTENTION, q, k, v, causal))
     row["flash2_ms"] = milliseconds(lambda: run("flash2", q, k, v, fused, causal))

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds tilescope_l2_policy with nothing but nvcc, g++ and the headers of {fmt}: for a GPU machine without our packages.
-# Usage: kernels/lab/build_l2_policy.sh OUT_DIR     FMT_INCLUDE: folder that holds fmt/, where it is not the system's
-#        CUDA_ARCH: GPU to compile for, 90 when not given
+# Builds tilescope_l2_policy on a GPU machine without CMake and our packages: needs only nvcc, g++ and the headers of {fmt}.
+# Usage: kernels/lab/build_l2_policy.sh OUT_DIR     FMT_INCLUDE: folder with fmt/, if it is not the system's
+#        CUDA_ARCH: GPU to compile for, 90 by default
 set -euo pipefail
 out=$1 arch=${CUDA_ARCH:-90}
 cd "$(dirname "$0")/../.."

@@ -1,8 +1,8 @@
-"""Draws shapes to judge the model by: lines for the table in kernels/measure/suite.cpp, on the list "judge". Same seed, same lines.
+"""Draws random shapes for the list "judge": lines for the table in kernels/measure/suite.cpp. The same seed gives the same lines.
 
 Usage: python3 kernels/lab/draw_shapes.py SEED
-Lengths, batches and heads are even on a log scale; half of the lengths are whole tiles of 64. What would take the H200 longer than a
-moment, or more than 4 GiB of S, is drawn again. When a list has been judged by, call its cases "build" in the table, and draw another.
+Lengths, batches and heads are uniform on a log scale; half of the lengths are multiples of 64. A shape that would take long on an H200,
+or needs more than 4 GiB for S, is drawn again. After a validation by this list, move its cases to "build" in the table and draw new ones.
 """
 import math
 import random

@@ -5,8 +5,8 @@ Usage: kernel_profile.py [--check] [ID...]     all kernels where no id is given
   Needs nvcc (on PATH, or NVCC=...). With cuobjdump beside it, instructions are counted by pipe too; without it, the counts of
   builds whose machine code has not changed are kept, and those of others are left out with a warning.
   --check writes nothing, and exits with 1 where a file differs from the compiled kernel.
-What a file holds after the line "# Read by hand" is kept as it is.
-kernels/common/profile.toml holds only such rows, for what several kernels share.
+Text after the line "# Read by hand" is kept unchanged.
+kernels/common/profile.toml holds only such rows, for code that several kernels share.
 """
 import argparse
 import hashlib
@@ -25,8 +25,8 @@ ARCHITECTURE = "sm_90"
 FLAGS = ["-std=c++20", "-O3", "-DNDEBUG", f"-arch={ARCHITECTURE}", "-cubin"]
 MARK = "# Read by hand"
 
-# The launches of each kernel: name of the launch, name of the device function. A launch that another kernel's row compiles is not
-# here; the part that is read by hand names it.
+# The launches of each kernel: name of the launch, name of the device function. A launch that belongs to another kernel is missing
+# here; the part read by hand names it.
 LAUNCHES = {
     "matmul_naive": {"product": "matmul_naive_kernel"},
     "matmul_tiled": {"product": "scores_kernel"},
@@ -39,7 +39,7 @@ LAUNCHES = {
     "flash2_descending": {"attention": "flash2_kernel"},
 }
 
-# Pipes by the first word of an instruction. What is not here is counted as "other".
+# Pipes by the opcode of an instruction. Other opcodes count as "other".
 PIPES = {
     "tensor": {"HMMA", "IMMA", "QGMMA", "HGMMA"},
     "fp32": {"FADD", "FMUL", "FFMA", "HADD2", "HMUL2", "HFMA2", "IMAD"},
@@ -53,7 +53,7 @@ PIPES = {
     "uniform": {"UMOV", "UIADD3", "UIMAD", "ULEA", "ULOP3", "USEL", "USHF", "UISETP", "ULDC", "UP2UR", "UPLOP3", "USETP", "UPRMT", "UF2F", "VOTEU"},
 }
 PIPE_OF = {word: pipe for pipe, words in PIPES.items() for word in words}
-UNKNOWN = set()  # instructions that were seen and are in no pipe
+UNKNOWN = set()  # opcodes in the machine code that PIPES lacks
 
 
 class Fail(Exception):
@@ -61,7 +61,7 @@ class Fail(Exception):
 
 
 def sections(cubin):
-    """Yields (name, content) of each section of an ELF file."""
+    """Yields (name, content) of each section of a 64-bit ELF file."""
     offset, = struct.unpack_from("<Q", cubin, 40)
     count, names_index = struct.unpack_from("<HH", cubin, 60)
     headers = [struct.unpack_from("<IIQQQQIIQQ", cubin, offset + 64 * i) for i in range(count)]
@@ -73,7 +73,7 @@ def sections(cubin):
 
 
 def max_threads(info):
-    """Threads of a block from .nv.info: the attribute MAX_THREADS, which __launch_bounds__ sets."""
+    """Returns the threads of a block from .nv.info: the attribute MAX_THREADS, which __launch_bounds__ sets."""
     at = 0
     while at + 4 <= len(info):
         form, attribute, size = struct.unpack_from("<BBH", info, at)
@@ -85,7 +85,7 @@ def max_threads(info):
 
 
 def executed(text):
-    """The instructions of a function, without the NOPs that fill its section up: 128-bit words as (low, high)."""
+    """Returns the instructions of a function without the NOPs that pad its section, as 128-bit words (low, high)."""
     words = [struct.unpack_from("<QQ", text, at) for at in range(0, len(text), 16)]
     nop = 0x918
     while words and words[-1][0] & 0xfff == nop:
@@ -94,7 +94,7 @@ def executed(text):
 
 
 def stall_of(word):
-    """Cycles that the compiler lets pass before the next instruction: bits 105 to 108 (Volta to Hopper)."""
+    """Returns the stall count of an instruction: bits 105 to 108 (Volta to Hopper)."""
     return word[1] >> 41 & 15
 
 
@@ -137,7 +137,7 @@ def compile_one(nvcc, source, folder):
 
 
 def builds_of(kernel, nvcc, cuobjdump, folder):
-    """Every plain build of the kernel's launches, sorted."""
+    """Returns every build of the kernel's launches without the probe, sorted."""
     sources = [s for s in sorted((ROOT / "kernels" / kernel).glob("*.cu")) if "_probed" not in s.stem]
     builds = []
     for source in sources:
@@ -178,7 +178,7 @@ def as_toml(value):
 
 
 def kept_pipes(text):
-    """Instructions by pipe that an earlier run wrote, by the hash of the machine code."""
+    """Returns the counts by pipe that an earlier run wrote, keyed by the hash of the machine code."""
     kept = {}
     for part in text.split("[[build]]")[1:]:
         pipe, code = re.search(r"^by_pipe = (.*)$", part, re.M), re.search(r'^code = "(.*)"$', part, re.M)

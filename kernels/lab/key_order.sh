@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Measures what the order of the key tiles does to HBM: flash2, and flash2_descending, which starts at the diagonal.
-# Usage: kernels/lab/key_order.sh OUT_DIR     Needs nvcc, ncu, and a python3 with PyTorch; FMT_INCLUDE as for build_gpu_check.sh.
+# Measures how the order of the key tiles changes HBM traffic: flash2 against flash2_descending, which starts at the diagonal.
+# Usage: kernels/lab/key_order.sh OUT_DIR     Needs nvcc, ncu and a python3 with PyTorch; FMT_INCLUDE as for build_gpu_check.sh.
 # h200-key-order-2026-11-23.txt was recorded with an earlier build of the descending kernel, which spilled up to 13 registers.
 set -euo pipefail
 out=$1 root=$(cd "$(dirname "$0")/../.." && pwd)

@@ -1,4 +1,4 @@
-// L2Lab: the kernels that touch lines, and how sides of SMs and homes of lines are found by the latency of a first touch.
+// L2Lab: the kernels that touch lines. The latency of a first touch reveals the side of each SM and the home of each line.
 #include "kernels/lab/l2_lab.h"
 
 #include <fmt/format.h>
@@ -32,7 +32,7 @@ struct TouchArguments {
   std::uint32_t* never;
 };
 
-/// Eight threads a line, 64 lines a block at a time.
+/// Touches lines with eight threads a line, 64 lines a block at a time.
 __global__ __launch_bounds__(threads) void touch_kernel(const TouchArguments a) {
   extern __shared__ char alone[];
   const Rank own = a.ranks[microbench::sm_number()];
@@ -75,7 +75,7 @@ struct StreamArguments {
   std::uint32_t* never;
 };
 
-/// Eight threads a line, four lines a thread in flight.
+/// Streams lines with eight threads a line and four lines in flight a thread.
 __global__ __launch_bounds__(threads) void stream_kernel(const StreamArguments a) {
   extern __shared__ char alone[];
   constexpr int step = threads / threads_of_a_line, in_flight = 4;
@@ -113,7 +113,7 @@ __global__ __launch_bounds__(threads) void stream_kernel(const StreamArguments a
   if (sum == 0x12345678u) *a.never = sum;
 }
 
-/// Cycles of one load of each line, one after the other; the lines are shared out in runs among those that take part.
+/// Measures one load of each line, one after another. The lines are divided into contiguous runs among the participating SMs.
 __global__ void latency_kernel(const char* buffer, const char* same_page, int lines, const Rank* ranks, int only_sm,
                                std::uint16_t* cycles, std::uint32_t* never) {
   extern __shared__ volatile std::uint32_t arrived[];
@@ -209,7 +209,7 @@ Result<L2Lab> L2Lab::make(int buffer_mib) {
   return Result<L2Lab>(std::move(lab));
 }
 
-/// SM 0 brings lines in. An SM of its side then finds them all near; one of the other side finds those far that are homed there.
+/// Loads lines on SM 0. An SM of the same side then finds them all near; an SM of the other side finds its own home's lines far.
 Status L2Lab::find_sides() {
   sms_.resize(static_cast<std::size_t>(device_.sm_count));
   auto* const cycles = static_cast<std::uint16_t*>(touches_.address());
@@ -254,7 +254,7 @@ Status L2Lab::find_sides() {
   return set(ranks_, flat.data(), flat.size() * sizeof(Rank));
 }
 
-/// Blocks of a cluster are on one GPC.
+/// Finds the SMs of each GPC: all blocks of a cluster run on one GPC.
 Status L2Lab::find_gpcs() {
   std::vector<int> parent(sms_.size());
   std::iota(parent.begin(), parent.end(), 0);
@@ -295,7 +295,8 @@ Status L2Lab::find_gpcs() {
   return Done{};
 }
 
-/// A mebibyte at a time: one side brings it in, the other side's first touch is quick where the line is homed with it.
+/// Finds the home of each line, one MiB at a time: one side loads it, then the other side's first touch is fast for lines at home
+/// there.
 Status L2Lab::find_homes() {
   const std::int64_t lines = buffer_.bytes() / line_bytes;
   homes_.resize(static_cast<std::size_t>(lines));
@@ -405,7 +406,7 @@ const L2Lab::Rank* L2Lab::ranks(Who who) const {
 
 std::array<double, 2> L2Lab::rates(const Steps& prepare, const Stream& stream) {
   constexpr int repeats = 5;
-  constexpr std::int64_t cycles_at = 1 << 12;  // bytes into touches_, beyond `never`
+  constexpr std::int64_t cycles_at = 1 << 12;  // byte offset in touches_, after `never`
   std::array<std::vector<double>, 2> found;
   StreamArguments a{};
   a.buffer = static_cast<char*>(buffer_.address());

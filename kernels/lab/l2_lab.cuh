@@ -1,4 +1,4 @@
-// What kernels of the L2 lab share: one block an SM, loads that the L1 does not keep, their cycles.
+// Shared by the kernels of the L2 lab: one block an SM, loads past the L1, cycles of a load.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace tilescope {
 
-inline constexpr int alone_bytes = 200 << 10;  // so much shared memory that an SM has one block
+inline constexpr int alone_bytes = 200 << 10;  // so much shared memory that an SM runs one block
 inline constexpr std::int64_t line_bytes = 128;
 
 __device__ __forceinline__ std::uint32_t mixed(std::uint32_t x) {
@@ -24,11 +24,12 @@ __device__ __forceinline__ std::uint32_t loaded(const char* from) {
   return value;
 }
 
-/// Cycles of a load into `at`, which waits for the load into it before: all that is loaded is even.
+/// Returns the cycles of a load into `at`. It depends on the previous load into `at`; all loaded values are even, so the address is
+/// `from` itself.
 __device__ __forceinline__ std::int64_t cycles_of_load(const char* from, std::uint32_t& at, volatile std::uint32_t& arrived) {
   const std::int64_t start = microbench::cycle_counter();
   at = loaded(from + (at & 1));
-  arrived = at;  // waits for the load, so that the clock is read after it
+  arrived = at;  // forces the load to finish before the clock is read
   return microbench::cycle_counter() - start;
 }
 

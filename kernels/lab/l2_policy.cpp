@@ -1,7 +1,7 @@
-// tilescope_l2_policy: what an L2 keeps, copies and writes back, by experiments on single lines; prints tables of MiB.
+// tilescope_l2_policy: experiments on single lines that show what an L2 keeps, copies and writes back; prints tables of MiB.
 //
 //   tilescope_l2_policy [SECTION...]     all sections when none is named
-// Needs an NVIDIA GPU of two L2 partitions and permission to read its counters. The tables that sim/memory relies on are
+// Needs an NVIDIA GPU with two L2 partitions and permission to read its counters. The tables that sim/memory relies on are
 // kernels/lab/measured/h200-l2-*.txt.
 #include <fmt/format.h>
 

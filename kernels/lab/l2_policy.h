@@ -1,4 +1,4 @@
-// The sections of tilescope_l2_policy, each a table on standard output, and what they are written with.
+// The sections of tilescope_l2_policy, each of which prints a table, and their shared helpers.
 #pragma once
 
 #include <string_view>
@@ -7,47 +7,47 @@
 
 namespace tilescope {
 
-// Where things are: sides and GPCs of SMs, homes of lines, SMs of blocks.   l2_policy_places.cpp
+// Placement: sides and GPCs of SMs, homes of lines, SMs of blocks.   l2_policy_places.cpp
 void machine(L2Lab& lab);
 void order(L2Lab& lab);
 void spread(L2Lab& lab);
 
-// What stays when others are read.   l2_policy_reads.cpp
+// Reads: which lines survive while others are read.   l2_policy_reads.cpp
 void copies(L2Lab& lab);
 void survival(L2Lab& lab);
 void cyclic(L2Lab& lab);
 void hot(L2Lab& lab);
 void random_order(L2Lab& lab);
 
-// How fast lines cross.   l2_policy_fabric.cpp
+// Fabric: bandwidth between the partitions.   l2_policy_fabric.cpp
 void fabric(L2Lab& lab);
 
-// Where writes go, and when they leave.   l2_policy_writes.cpp
+// Writes: where written lines are stored, and when they are written back.   l2_policy_writes.cpp
 void writes(L2Lab& lab);
 void parts(L2Lab& lab);
 void dirty(L2Lab& lab);
 
-// Reads and writes together, round after round.   l2_policy_rounds.cpp
+// Rounds: reads and writes mixed, repeated.   l2_policy_rounds.cpp
 void mixed(L2Lab& lab);
 void occupancy(L2Lab& lab);
 void update(L2Lab& lab);
 void update_half(L2Lab& lab);
 void behind(L2Lab& lab);
 
-// Which lines share a set, and what reads and writes do to one set.   l2_policy_sets.cpp
+// Sets: which lines share a set, and how reads and writes replace lines of a set.   l2_policy_sets.cpp
 void sets(L2Lab& lab);
 
-/// A pass by `who` over `mib` of the lines from `first` MiB on; `shift` as in Touch.
+/// Returns one pass of `who` over `mib` MiB of the lines, starting at `first` MiB; `shift` as in Touch.
 Touch read_of(Lines lines, double first, double mib, Who who, int shift = 0);
 Touch write_of(Lines lines, double first, double mib, Who who, int shift = 0);
 inline const L2Lab::Steps nothing = [] {};
 
-/// Which lines, read by whom: what several sections go through.
+/// A choice of lines and readers, which several sections iterate over.
 struct Setting {
   std::string_view name;
   Lines lines;
   Who who;
-  double most;  // MiB of it that fit the buffer beside 4 more
+  double most;  // MiB of these lines that fit in the buffer beside 4 more
 };
 inline constexpr Setting settings[] = {{"all lines, SMs share them", Lines::all, Who::all, 130},
                                        {"home 0, read by side 0", Lines::home0, Who::side0, 70},

@@ -1,4 +1,4 @@
-// tilescope_l2_policy: how fast lines cross from one partition to the other.
+// tilescope_l2_policy, section fabric: bandwidth between the two partitions.
 #include <fmt/format.h>
 
 #include <array>
@@ -13,7 +13,7 @@ void fabric(L2Lab& lab) {
   title(
       "fabric: bytes a cycle at which side 0 and side 1 get on with so many MiB each, 0 where a side rests, and with what the "
       "last size has over the first; all of it in its home before");
-  constexpr std::array sizes = {4.0, 8.0, 12.0};  // MiB: with the copies they fit a partition
+  constexpr std::array sizes = {4.0, 8.0, 12.0};  // MiB; lines and their copies fit in a partition
   constexpr auto no_lines = std::nullopt;
   using ByLines = std::array<std::optional<Lines>, 2>;
   using Writes = std::array<bool, 2>;
@@ -47,7 +47,7 @@ void fabric(L2Lab& lab) {
       if (mib == sizes.front()) first = rates;
       fmt::print("  {:.0f}: {:4.0f} {:4.0f}", mib, rates[0], rates[1]);
     }
-    // Without what every pass takes before the first line has come.
+    // The difference of two sizes removes the constant start-up time of a pass.
     const auto without_start = [&](std::size_t side) {
       if (!c.lines[side]) return 0.0;
       return (sizes.back() - sizes.front()) / (sizes.back() / rates[side] - sizes.front() / first[side]);

@@ -1,4 +1,4 @@
-// tilescope_l2_policy: on which side each SM is and each line at home, and which SMs blocks go to.
+// tilescope_l2_policy, placement: the side of each SM, the home of each line, the SM of each block.
 #include <fmt/format.h>
 
 #include <algorithm>

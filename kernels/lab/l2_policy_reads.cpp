@@ -1,4 +1,4 @@
-// tilescope_l2_policy: what stays in the L2 when other lines are read.
+// tilescope_l2_policy, reads: which lines stay in the L2 while others are read.
 #include <fmt/format.h>
 
 #include <cstdint>

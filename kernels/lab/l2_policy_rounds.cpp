@@ -1,4 +1,4 @@
-// tilescope_l2_policy: footprints that are read and written round after round.
+// tilescope_l2_policy, rounds: working sets that are read and written repeatedly.
 #include <fmt/format.h>
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace tilescope {
 
-/// What a flash-like kernel does to the L2, with nothing but reads and writes: lines that all read, and lines of one SM each.
+/// Imitates the L2 accesses of a flash kernel with plain reads and writes: lines that every SM reads, and lines of one SM each.
 void mixed(L2Lab& lab) {
   title(
       "mixed: 4 MiB read by each side, then [M read by each side, R read once, W written once], then the 4 read by each side "
@@ -93,7 +93,7 @@ void mixed(L2Lab& lab) {
                       [&] { lab.touch(read_of(Lines::all, 0, 4, Who::each_side)); }));
 }
 
-/// How much of partition 0 other lines take, and how evenly: the later the lines of before are lost, the less is taken.
+/// Shows how much of partition 0 other lines occupy, and how evenly: the later the earlier lines are evicted, the less is occupied.
 void occupancy(L2Lab& lab) {
   title(
       "occupancy: 2 MiB of home 0 read by side 0, then what stands there, then M of home 0 read by side 0; part of the 2 that is "
@@ -179,7 +179,8 @@ void update_half(L2Lab& lab) {
   }
 }
 
-/// A chunk written, and the chunk that was written so many MiB before read: what a consumer behind its producer finds.
+/// Writes a chunk, then reads the chunk written a given number of MiB earlier: the access pattern of a consumer behind its
+/// producer.
 void behind(L2Lab& lab) {
   title("behind: 80 rounds of [2 MiB written, the 2 MiB written so many MiB before read], the last 40 counted, a byte of them");
   constexpr double chunk = 2;

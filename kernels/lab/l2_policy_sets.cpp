@@ -1,4 +1,4 @@
-// tilescope_l2_policy: which lines fall on the same set, and what reads and writes do to one set.
+// tilescope_l2_policy, section sets: which lines share a set, and how reads and writes replace the lines of one set.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -42,14 +42,14 @@ void print_sizes(const L2Lab& lab, const SetMap& map, int partition) {
              std::int64_t{map.count} * l2_ways * 128, lab.device().l2_bytes / 2);
 }
 
-/// Over sets, mean of the windows that were added.
+/// Statistics over the sets, averaged over the added windows.
 struct Evenness {
   double mean = 0, variance = 0, covariance = 0, variance_of_both = 0;
 };
 
 void add_window(Evenness& all, double part, const L2Lab& lab, const SetMap& map, int partition, std::size_t first,
                 std::size_t lines) {
-  std::vector<std::array<double, 2>> counts(static_cast<std::size_t>(map.count));  // of home lines, of copies
+  std::vector<std::array<double, 2>> counts(static_cast<std::size_t>(map.count));  // lines of this home, copies of the other
   for (std::size_t line = first; line < first + lines; ++line)
     if (map.set_of[line] >= 0) ++counts[static_cast<std::size_t>(map.set_of[line])][lab.homes()[line] == partition ? 0 : 1];
   const double sets = map.count;
@@ -76,7 +76,7 @@ void print_evenness(const L2Lab& lab, const SetMap& map, int partition) {
   }
 }
 
-/// A line of each set: home lines h0, h1..., and lines of the other home c0, c1..., of which the partition has copies.
+/// Line lists with one line of each set: home lines h0, h1, ... and copies c0, c1, ... of lines of the other home.
 struct SetLines {
   static constexpr std::size_t each = 32;
   std::array<LineList, each> home, copies;
@@ -111,7 +111,7 @@ int number_of(std::string_view text, int k) {
   return number;
 }
 
-/// "R0h1-k W1c0": side 0 reads home lines h1 to hk of each set, then side 1 writes copy line c0.
+/// Runs a program of steps: "R0h1-k W1c0" means that side 0 reads home lines h1 to hk of each set, then side 1 writes copy line c0.
 void run(L2Lab& lab, const SetLines& lines, std::string_view steps, int k) {
   while (!steps.empty()) {
     const std::string_view step = steps.substr(0, steps.find(' '));

@@ -1,4 +1,4 @@
-// tilescope_l2_policy: where written lines go, how many may be dirty, and what parts of sectors cost.
+// tilescope_l2_policy, writes: where written lines are stored, how many can be dirty, and what partial sectors cost.
 #include <fmt/format.h>
 
 #include <string>

@@ -1,4 +1,4 @@
-// find_sets: passes of random reads on the device, and the correlation of what was read with what was lost, by counts of bits.
+// find_sets: random read passes on the device, and the correlation of reads with evictions by counting bits.
 #include "kernels/lab/l2_sets.h"
 
 #include <algorithm>
@@ -18,9 +18,9 @@ using microbench::DeviceArray;
 
 constexpr int passes = 8192, words = passes / 32, targets_of_a_block = 16;
 constexpr std::uint32_t all_drawn = 1 << 16;
-constexpr float least_z = 6, own_z = 99;  // lines of one set have about 11; of 4e9 pairs 4 are beyond 6 by chance
+constexpr float least_z = 6, own_z = 99;  // lines of one set reach about 11; by chance, 4 of 4e9 pairs exceed 6
 
-/// Lines that the SMs of one side go through.
+/// The lines that the SMs of one side visit.
 struct Listed {
   const char* buffer;
   const std::uint32_t* lines;
@@ -29,7 +29,7 @@ struct Listed {
   std::uint32_t* never;
 };
 
-/// A bit of each item in each pass; those of 32 passes are a word.
+/// One bit for each item and pass; a word holds 32 passes.
 struct BitTable {
   std::uint32_t* words;  // [passes / 32][items]
   int* ones;             // [items]
@@ -37,7 +37,7 @@ struct BitTable {
 };
 
 struct Pair {
-  std::uint32_t target, at;  // in their lists
+  std::uint32_t target, at;  // positions in their lists
   float z;
 };
 
@@ -51,7 +51,7 @@ __device__ bool drawn(int at, std::uint32_t pass, std::uint32_t density) {
   return (mixed(static_cast<std::uint32_t>(at) * 0x9e3779b1u ^ mixed(pass + 77)) & (all_drawn - 1)) < density;
 }
 
-/// One sector of each line that is drawn.
+/// Reads one sector of each drawn line.
 __global__ void read_drawn(const Listed a, std::uint32_t pass, std::uint32_t density) {
   const L2Lab::Rank own = a.ranks[microbench::sm_number()];
   if (own.rank < 0) return;
@@ -62,7 +62,7 @@ __global__ void read_drawn(const Listed a, std::uint32_t pass, std::uint32_t den
   if (sum == 0x12345678u) *a.never = sum;
 }
 
-/// A warp has one load in flight. `lost` has a bit set where a line took more than `most_cycles`; null: not asked.
+/// Times each line, with one load in flight a warp. Sets a bit in `lost` for a line slower than `most_cycles`; `lost` may be null.
 __global__ void time_lines(const Listed a, std::uint32_t pass, int most_cycles, std::uint32_t* lost, std::uint16_t* cycles) {
   extern __shared__ volatile std::uint32_t arrived[];
   const L2Lab::Rank own = a.ranks[microbench::sm_number()];
@@ -71,7 +71,7 @@ __global__ void time_lines(const Listed a, std::uint32_t pass, int most_cycles, 
   std::uint32_t at = 0;
   for (int i = own.rank * warps + warp; i < a.count; i += own.of * warps) {
     const std::uint32_t line = a.lines[i];
-    arrived[warp] = line;  // waits for it, so that it is not timed
+    arrived[warp] = line;  // waits for the line number, so that its load is not timed
     const std::int64_t took = min(cycles_of_load(a.buffer + line * line_bytes, at, arrived[warp]), std::int64_t{65535});
     cycles[i] = static_cast<std::uint16_t>(took);
     if (lost != nullptr && took > most_cycles) atomicOr(lost + pass / 32 * a.count + i, 1u << pass % 32);
@@ -98,13 +98,13 @@ __global__ void count_bits(const BitTable table) {
   }
 }
 
-/// In standard deviations: how many more passes have both than two independent events would share.
+/// Returns by how many standard deviations the passes with both events exceed those of independent events.
 __device__ float z_of(int both, int ones, int others) {
   const float a = static_cast<float>(ones) / passes, b = static_cast<float>(others) / passes;
   return (static_cast<float>(both) - a * b * passes) * rsqrtf(a * (1 - a) * b * (1 - b) * passes + 1e-6f);
 }
 
-/// Sixteen targets a row of blocks, a thread for each line of the pool.
+/// Correlates sixteen targets a row of blocks, with one thread for each line of the pool.
 __global__ void correlate(const BitTable lost, const BitTable pool, const Pairs found) {
   __shared__ std::uint32_t of_target[targets_of_a_block][words];
   const int first = static_cast<int>(blockIdx.y) * targets_of_a_block, targets = min(targets_of_a_block, lost.items - first);
@@ -148,7 +148,7 @@ std::vector<T> read_back(L2Lab& lab, const DeviceArray<T>& array) {
   return std::vector<T>(static_cast<std::size_t>(array.count()));
 }
 
-/// Targets against a pool of lines of one home, all read by the SMs of one side.
+/// Tests targets against a pool of lines of one home, all read by the SMs of one side.
 class Trial {
  public:
   Trial(L2Lab& lab, Who who, const LineList& targets, const LineList& pool)
@@ -158,7 +158,7 @@ class Trial {
         targets_{lab.buffer(), targets.numbers(), targets.count, lab.ranks(who), never_.data()},
         pool_{lab.buffer(), pool.numbers(), pool.count, lab.ranks(who), never_.data()} {}
 
-  /// Lines of the pool that push targets out.
+  /// Returns the pairs of a target and a pool line that evicts it.
   std::vector<Pair> pairs() {
     const int targets = targets_.count, pool = pool_.count;
     const auto lost = room_for<std::uint32_t>(lab_, std::int64_t{words} * targets);
@@ -194,7 +194,7 @@ class Trial {
     lab_.note(checked(cudaGetLastError(), "timing lines of sets"));
   }
 
-  /// After a flush all miss, and then all hit. What takes twice the quickest is a miss for certain.
+  /// Returns the latency limit of a hit. After a flush every load misses, then every load hits; twice the fastest is surely a miss.
   int most_cycles_of_a_hit() {
     std::vector<double> both;
     lab_.flush();
@@ -217,7 +217,8 @@ class Trial {
     return static_cast<double>(lost) / (repeats * targets_.count);
   }
 
-  /// All are tried: targets late in the pool are lost less often where nearly all of it is drawn, they themselves too.
+  /// Returns the read density that evicts half of the targets. Every density is tried, because the loss is not monotonic: at high
+  /// density most targets are read again as pool lines.
   std::uint32_t density_that_loses_half() {
     constexpr std::uint32_t step = all_drawn / 64;
     std::uint32_t best = 0;
@@ -263,7 +264,7 @@ class SetFinder {
     float z;
   };
 
-  /// Lines at home here that are on no set yet; where one page has many of them, later pages wait for what those will say.
+  /// Returns lines of this home without a set. When a page has many of them, later pages wait for the sets found in this round.
   std::vector<std::uint32_t> next_targets() {
     constexpr std::size_t most = 8192, many = 4000, page_lines = 16384;
     std::vector<std::uint32_t> targets;
@@ -274,7 +275,7 @@ class SetFinder {
     return targets;
   }
 
-  /// The target and its mates go to the set of the target, else to the one that most mates are on, else to a new one.
+  /// Adds a target and its mates to the target's set, else to the set of most mates, else to a new set.
   void join(std::uint32_t target, const std::vector<Mate>& mates) {
     int set = map_.set_of[target];
     if (set < 0) set = set_of_most(mates);
@@ -296,7 +297,7 @@ class SetFinder {
     map_.set_of[mate.line] = set;
   }
 
-  /// No line pushes another out of a set that has a way for each.
+  /// Drops sets with no more lines than ways: lines of such a set could not evict one another.
   void drop_small_sets() {
     std::vector<int> lines(static_cast<std::size_t>(map_.count)), number(lines.size(), -1);
     const auto at = [](int set) { return static_cast<std::size_t>(set); };
@@ -314,7 +315,7 @@ class SetFinder {
   Who who_;
   std::uint32_t next_ = 0;
   std::array<std::vector<std::uint32_t>, 2> pools_;  // by home
-  std::vector<float> z_;                             // by line, of the target that brought it to its set
+  std::vector<float> z_;                             // by line: z of the target that put it on its set
   SetMap map_;
 };
 

@@ -1,7 +1,7 @@
-// Which lines fall on the same set of a partition of the L2, found by which of them push which others out.
+// Finds which lines share a set of an L2 partition, from which lines evict which others.
 //
-//   targets read ─► a random half of the pool's lines read ─► each target timed: lost or not      8192 such passes
-//   a line of the pool that makes a target's loss more likely is on the target's set
+//   read targets ─► read a random half of the pool's lines ─► time each target: still in the L2 or evicted      8192 such passes
+//   A pool line that makes a target's eviction more likely is on the target's set.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,18 @@
 
 namespace tilescope {
 
-inline constexpr int l2_ways = 16;  // the programs of section sets show them
+inline constexpr int l2_ways = 16;  // section "sets" of tilescope_l2_policy shows the 16 ways
 
-/// Sets of one partition. A line at home there is on one; a line of the other home is on one too, once this side has a copy of it.
+/// The sets of one partition. A line at home in the partition is on one set. A line of the other home is too, once this side holds
+/// a copy of it.
 struct SetMap {
   int count = 0;
-  std::vector<std::int32_t> set_of;  // by line of the buffer; -1: on none that was found
+  std::vector<std::int32_t> set_of;  // by line of the buffer; -1: no set was found
 };
 
-/// Sets of `partition` over the first `lines` lines of the buffer, read by the SMs of its side alone.
-/// Limits  the lines of either home must be twice what the partition holds, or more
-/// Errors  no set; see lab.status()
+/// Returns the sets of `partition` over the first `lines` lines of the buffer, read by the SMs of its side only.
+/// Limits   the lines of each home must be at least twice the partition's capacity
+/// Errors   an empty map: see lab.status()
 SetMap find_sets(L2Lab& lab, int partition, std::uint32_t lines);
 
 }  // namespace tilescope

@@ -3,7 +3,7 @@
 Usage: python3 kernels/lab/merge_bundles.py SUITE OUT.json PART.json...
 Each part is what `tilescope measure --suite` wrote for some lines of SUITE. The cases of OUT.json are in the order of SUITE.
 The date is the earliest of the parts. Fails if the parts disagree on the GPU, its driver or the commit, or if a case is missing or
-measured twice. The text of a case is copied, not formatted again.
+measured twice. The text of each case is copied unchanged.
 """
 import json
 import sys

@@ -1,4 +1,4 @@
-"""HBM traffic of kernels whose tensors take about the L2's size, in many places of memory, launch by launch.
+"""Counts the HBM traffic of kernels whose tensors are near the L2's capacity, at many addresses, launch by launch.
 
 run LIBRARY      runs every case; under ncu, as near_capacity.sh does
 table NCU_CSV    prints the median, least and most of each case
@@ -33,7 +33,7 @@ CASES = [case("standard", 2, 4, 4, 2000, 2000, 64, True),
          case("flash1", 2, 24, 6, 2941, 2941, 64, False, True),
          case("flash1", 6, 8, 4, 2312, 2312, 128, True, True),
          case("flash1", 3, 17, 17, 1536, 384, 128)]
-# Row lengths around whole lines, with and without a causal mask; and heads that carry P past the L2.
+# Row lengths around multiples of a line, with and without a causal mask; then head counts that push P beyond the L2.
 CASES += [case("standard", 4, 12, 6, n, n, 64, True, True, 6) for n in (704, 712, 720, 729, 736, 752, 768)]
 CASES += [case("standard", 3, 8, 4, n, n, 64, True, False, 6) for n in (729, 768)]
 CASES += [case("standard", 6, h, h // 2, 448, 448, 64, True, True, 6) for h in (10, 14, 16, 18, 20, 22, 24, 28)]
@@ -76,7 +76,7 @@ def run(library):
             at = scattered(tensor_bytes(c))
             order = ("q", "k", "v", "s", "p", "o", "lse", "m", "l")
             addresses = (ctypes.c_void_p * 9)(*(pool.data_ptr() + at[x] * PAGE if x in at else None for x in order))
-            other.sum()  # four times the L2: what was there is gone, and nothing is dirty
+            other.sum()  # four times the L2: evicts everything and leaves clean lines
             torch.cuda.synchronize()
             torch.cuda.profiler.start()
             error = launch(c["kernel"].encode(), (ctypes.c_longlong * 6)(*c["sizes"]), int(c["bf16"]), int(c["causal"]), addresses,

@@ -1,12 +1,11 @@
-// What it costs a warp to merge its part of a row after its lanes parted ways: clocks in copies of softmax_safe and softmax_online,
-// for rows that fill the last turn of their warps (multiples of 256 keys) and rows that do not.
+// Measures what divergence costs a warp when it merges its part of a row: clocks in copies of softmax_safe and softmax_online, for
+// rows that fill the last iteration of their warps (multiples of 256 keys) and rows that do not.
 //
-//   nvcc -O3 -std=c++20 --expt-relaxed-constexpr --expt-extended-lambda -arch=sm_90 -I. kernels/lab/parted_lanes.cu -o
-//   parted_lanes
-//   ./parted_lanes
+//   nvcc -O3 -std=c++20 --expt-relaxed-constexpr --expt-extended-lambda -arch=sm_90 -I. kernels/lab/parted_lanes.cu -o lanes
+//   ./lanes
 //
-// Prints, for blocks that are alone on their SM and for full SMs, the cycles from the end of the pass to the end of each merge: of
-// the warp for which that is shortest, since the others wait for it.
+// Prints the cycles from the end of the pass to the end of each merge, for blocks alone on their SM and for full SMs. The warp with
+// the shortest time counts, since the others wait for it.
 #include <algorithm>
 #include <array>
 #include <cstdio>

@@ -25,7 +25,7 @@ def table(values, dtype=torch.int32):
 
 
 def documents(n):
-    """Documents of 700, 300, 1100, 50, 513 tokens in turn: the number of each token's, and where each begins, with the end."""
+    """Returns each token's document and the offsets of the documents, with the end. Lengths cycle through 700, 300, 1100, 50, 513."""
     lengths, doc, offsets = [700, 300, 1100, 50, 513], [], [0]
     while len(doc) < n:
         length = min(lengths[(len(offsets) - 1) % 5], n - len(doc))
@@ -35,7 +35,7 @@ def documents(n):
 
 
 def ancestors(n):
-    """A binary tree in order of breadth: 1 where the column is an ancestor of the row, or the row itself."""
+    """Returns the matrix of a binary tree in breadth-first order: 1 if the column is the row or one of its ancestors."""
     seen = [[0] * n for _ in range(n)]
     for i in range(n):
         at = i
@@ -64,7 +64,7 @@ def near(width, height, kernel, x_of, y_of):
 
 
 def sliding_tiles(q, kv, sizes, kernels, position):
-    """True where the key's tile lies in the window of kernel tiles around the query's, moved inside the canvas."""
+    """Returns whether the key's tile is in the window of `kernels` tiles around the query's tile; the window is shifted to lie inside the canvas."""
     seen = None
     for axis, (size, kernel) in enumerate(zip(sizes, kernels)):
         left, right = kernel // 2, kernel // 2 + kernel % 2 - 1
@@ -181,7 +181,7 @@ def inputs():
 
 
 def write_values(out, kind, text, score, mask, heads=(0, 3)):
-    torch._dynamo.reset()  # its guards miss what a function captures: it would run an older expression of the same form
+    torch._dynamo.reset()  # its guards ignore captured variables, so it would reuse a compiled expression of the same form
     q, k, v = inputs()
     blocks = create_block_mask(mask, None, HEADS, N, N, device=DEVICE) if mask else None
     o, lse = flex_attention(q, k, v, score_mod=score, block_mask=blocks, enable_gqa=True, return_lse=True)

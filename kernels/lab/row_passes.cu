@@ -1,11 +1,11 @@
-// How long each pass of softmax_safe and softmax_online takes a block, alone on its SM and beside others; and how long a hit of the
-// L2 takes beside what HBM does.
+// Measures how long each pass of softmax_safe and softmax_online takes a block, alone on its SM and beside others, and the latency
+// of an L2 hit beside HBM traffic.
 //
 //   nvcc -O3 -std=c++20 --expt-relaxed-constexpr --expt-extended-lambda -arch=sm_90 -I. kernels/lab/row_passes.cu -o row_passes
 //   ./row_passes
 //
-// Prints the mean cycles of each pass with its merge, and of the whole block the tenth and the ninetieth percentile; then cycles a
-// hop of a chain of hits while other blocks stream.
+// Prints the mean cycles of each pass with its merge, the 10th and 90th percentile of the whole block, and the cycles of a hit
+// while other blocks stream.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -57,7 +57,7 @@ __global__ __launch_bounds__(device::ladder_threads) void clocked_kernel(const d
   if (threadIdx.x == 0) cycles[std::int64_t{blockIdx.y} * gridDim.x + blockIdx.x] = own;
 }
 
-/// The L2 then holds other lines, and none that is dirty.
+/// Fills the L2 with other, clean lines.
 __global__ void read_kernel(const uint4* from, std::int64_t count, std::uint32_t* never) {
   std::uint32_t sum = 0;
   for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += std::int64_t{gridDim.x} * blockDim.x)
@@ -112,7 +112,7 @@ constexpr std::array stream_names = {"nothing", "reads of HBM", "copies", "write
 constexpr std::int64_t streamed_at_once = 2048;
 constexpr int chain_lines = 1024, hops = 4000;
 
-/// The first `chasers` blocks each follow a chain of lines that are in the L2; the others stream for five million cycles.
+/// The first `chasers` blocks each follow a chain of lines in the L2; the other blocks stream for five million cycles.
 template <Stream stream>
 __global__ __launch_bounds__(128) void chase_kernel(const Buffers buffers, const std::uint32_t* chain, int chasers,
                                                     unsigned long long* waited, unsigned long long* moved) {
@@ -198,7 +198,7 @@ int main() {
   for (const bool cold : {false, true})
     for (const Shape shape : {Shape{1, sms, 1024}, Shape{1, sms, 4096}, Shape{1, sms, 8192}, Shape{1, 4 * sms, 4096},
                               Shape{1, 16 * sms, 4096}, Shape{16, 4096, 4096}, Shape{4, 5568, 5568}, Shape{2, 8192, 8192}}) {
-      if (!cold && shape.rows > 16 * sms) continue;  // does not stay in the L2
+      if (!cold && shape.rows > 16 * sms) continue;  // too large to stay in the L2
       if (!print_passes<Passes::online>("online", shape, cold, buffers)) return 1;
       if (!print_passes<Passes::safe>("safe", shape, cold, buffers)) return 1;
     }

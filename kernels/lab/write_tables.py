@@ -28,7 +28,7 @@ def better_standard(row):
 
 
 def speed_up(pytorch):
-    """Gives the speed-up of flash2 over the better standard kernel, by N."""
+    """Returns the speed-up of flash2 over the better standard kernel, by N."""
     rows = []
     for n in sorted({r["n"] for r in pytorch["rows"]}):
         cells = [f"{n:,}".replace(",", " ")]
@@ -55,7 +55,7 @@ def beside_pytorch(pytorch):
 
 
 def suite(bundle):
-    """Counts cases by kernel, and gives the spread of repeats."""
+    """Returns the number of cases of each kernel and the spread of their repeats."""
     def spread(s):
         return (s[2] - s[1]) / 2 / s[0] if s[0] else 0
 

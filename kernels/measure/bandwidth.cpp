@@ -1,4 +1,4 @@
-// Keeps of the samples what belongs to the kernel.
+// Cuts the samples to those that belong to the kernel.
 #include "kernels/measure/bandwidth.h"
 
 #include <algorithm>
@@ -7,9 +7,9 @@ namespace tilescope {
 
 namespace {
 
-/// Whether a sample has more than a trace of traffic.
+/// Returns a test for samples with more than a trace of traffic.
 auto busy_in(const std::vector<BandwidthSample>& samples) {
-  constexpr double noticeable = 0.02;  // of the busiest sample
+  constexpr double noticeable = 0.02;  // fraction of the busiest sample
   double most = 0;
   for (const BandwidthSample& s : samples) most = std::max(most, s.read_bytes + s.write_bytes);
   return [most](const BandwidthSample& s) { return s.read_bytes + s.write_bytes > noticeable * most; };

@@ -1,4 +1,4 @@
-// Measurement bundles to JSON and back.
+// Converts measurement bundles to JSON and back.
 #include "kernels/measure/bundle.h"
 
 #include "kernels/measure/json_fields.h"
@@ -8,7 +8,7 @@ namespace tilescope {
 namespace {
 
 constexpr std::string_view schema = "tilescope.measurements/1";
-constexpr int bundle_cases_case = 3;  // levels that get a line a member
+constexpr int bundle_cases_case = 3;  // outer levels that are written with one member a line
 
 }  // namespace
 

@@ -9,9 +9,9 @@
 
 namespace tilescope {
 
-/// Schema "tilescope.measurements/1", one case a line block, keys as the members of MeasuredCase.
+/// Returns schema "tilescope.measurements/1": one line block a case, keys as in MeasuredCase.
 std::string to_json(const MeasurementBundle& bundle);
-/// Errors  not JSON; another schema; a key that is missing or of another kind: names the case and the key.
+/// Errors   not JSON; another schema; a missing key or one of another type: names the case and the key
 Result<MeasurementBundle> bundle_from_json(std::string_view text);
 
 }  // namespace tilescope

@@ -25,7 +25,7 @@ bool is_matrix(Tensor tensor) {
   return tensor == tensors::s || tensor == tensors::p;
 }
 
-/// Elements that the kernel is not asked to write: tiles of S and P that no query of the tile's rows sees.
+/// Returns whether the kernel may leave an element unwritten: it lies in a tile of S or P that no row of the tile sees.
 bool is_skipped(const KernelInfo& kernel, const AttentionProblem& p, Tensor tensor, std::int64_t i) {
   if (!is_matrix(tensor) || !p.causal || kernel.is_library) return false;
   const TileShape tile = kernel.tile(p);
@@ -34,7 +34,7 @@ bool is_skipped(const KernelInfo& kernel, const AttentionProblem& p, Tensor tens
   return column / tile.block_kv * tile.block_kv >= p.visible_keys(last);
 }
 
-/// Whether S at `i` is masked away: it must be -inf there where the kernel masks, and may be anything where P does it.
+/// Returns whether S at `i` is masked. It must be -inf where the kernel masks S, and may be anything where the softmax does.
 bool is_masked(const AttentionProblem& p, Tensor tensor, std::int64_t i) {
   return tensor == tensors::s && p.causal && i % p.seq_kv >= p.visible_keys(i / p.seq_kv % p.seq_q);
 }
@@ -48,7 +48,7 @@ const std::vector<double>& expected_of(const HostReference& r, Tensor tensor) {
 }
 
 double bound_of(const AttentionProblem& p, Tensor tensor) {
-  if (tensor == tensors::l) return 2e-3;  // a sum of up to seq_kv terms near 1, taken relative to itself below
+  if (tensor == tensors::l) return 2e-3;  // relative to itself below: a sum of up to seq_kv terms near 1
   if (is_statistic(tensor)) return 1e-4;
   return p.dtype == DataType::fp16 ? 2e-3 : 1.6e-2;
 }
@@ -67,7 +67,8 @@ Result<std::vector<double>> got_of(const DeviceMemory& memory, DataType type, Te
   return values;
 }
 
-/// Takes what pads the rows of S or P off `got`. Returns how much of it is not -inf in S, 0 in P; a library leaves that of S alone.
+/// Removes the padding of S or P from `got`. Returns how many padding elements are wrong: not -inf in S, not 0 in P. A library
+/// leaves the padding of S alone.
 std::int64_t take_off_pad(const KernelInfo& kernel, const AttentionProblem& p, Tensor tensor, std::vector<double>& got) {
   const std::int64_t pitch = row_pitch(p.seq_kv, p.dtype), rows = p.query_planes() * p.seq_q;
   if (!is_matrix(tensor) || pitch == p.seq_kv) return 0;
@@ -115,7 +116,7 @@ TensorError compare(const KernelInfo& kernel, const AttentionProblem& p, Tensor 
 
 namespace {
 
-/// What a kernel is run on: the numbers, and where they are on the device.
+/// The inputs of a check on the host, and its tensors on the device.
 struct Given {
   HostInputs inputs;
   DeviceProblem tensors;
@@ -148,7 +149,7 @@ Result<KernelCheck> compared(const KernelInfo& kernel, const AttentionProblem& p
   return result;
 }
 
-/// What the probe says of the row beside float64: m and l after its last tile.
+/// Compares the probe's m and l of the followed row, after its last tile, with float64.
 void compare_row(const KernelInfo& kernel, const ProbeResult& probe, const HostReference& expected, KernelCheck& check) {
   const auto index = static_cast<std::size_t>(probe.plane * probe.problem.seq_q + probe.query);
   const double m = expected.m[index], l = expected.l[index];
@@ -166,7 +167,7 @@ void compare_row(const KernelInfo& kernel, const ProbeResult& probe, const HostR
     return probe.steps.empty() == empty
                ? void()
                : fail(fmt::format("row {} of block {} has {} steps", probe.row, probe.block, probe.steps.size()));
-  // S that passes through memory is rounded to the problem's type before it comes to the softmax.
+  // A kernel that stores S rounds it to the problem's type before the softmax, so its statistics are less exact.
   const bool rounds_scores = std::find(kernel.outputs.begin(), kernel.outputs.end(), tensors::s) != kernel.outputs.end();
   const double once = !rounds_scores ? 1e-4 : probe.problem.dtype == DataType::fp16 ? 4e-3 : 3e-2;
   const ProbedStep& last = probe.steps.back();

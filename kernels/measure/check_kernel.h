@@ -1,4 +1,4 @@
-// Whether a kernel computes what it should: its outputs against float64, on poisoned memory.
+// Checks a kernel's outputs against a float64 reference, on memory poisoned with NaNs.
 #pragma once
 
 #include <string>
@@ -13,21 +13,22 @@ struct TensorError {
   Tensor tensor = tensors::o;
   double relative = 0;  // ‖got − expected‖ / ‖expected‖; for lse, m and l the largest absolute error
   double bound = 0;
-  std::int64_t unwritten = 0;  // elements that are not what they must be at all: poison, or finite where infinite is right
+  std::int64_t unwritten = 0;  // elements still poisoned, or finite where infinity is right
 };
 
 struct KernelCheck {
   std::vector<TensorError> errors;
   bool holds = true;
-  std::string sentence;  // what does not hold; empty where all does
+  std::string sentence;  // the failed check; empty if all hold
 };
 
-/// Runs the kernel on seeded inputs and compares every output. For small problems: the reference is on the host.
-/// Errors  those of launching. A wrong result is no error but a check that does not hold.
+/// Runs the kernel on seeded inputs and compares every output. The reference runs on the host, so problems must be small.
+/// Errors   those of launching. A wrong result is not an error: its check does not hold
 Result<KernelCheck> check_kernel(const KernelInfo& kernel, const AttentionProblem& problem, std::uint64_t seed);
 
-/// The same for the kernel with the probe compiled in: outputs, and that every block said where it ran and each followed row ended
-/// with the m and l of float64. The row is picked by the seed. Errors  those of launching; a kernel without a probe.
+/// Checks the probed kernel too: its outputs, that every block recorded where it ran, and that the followed row ends with the
+/// float64 m and l. The seed picks the row.
+/// Errors   those of launching; a kernel without a probe
 Result<KernelCheck> check_probed_kernel(const KernelInfo& kernel, const AttentionProblem& problem, std::uint64_t seed);
 
 }  // namespace tilescope

@@ -1,4 +1,4 @@
-// The SM clock from pairs of cycle counter and global timer.
+// Computes the SM clock from pairs of cycle counter and global timer.
 #include "kernels/measure/clock_gauge.h"
 
 namespace tilescope {
@@ -41,7 +41,7 @@ double ClockGauge::hertz() const {
   const auto mean = [](const Sum& sum, double value) { return sum.readings > 0 ? value / sum.readings : 0; };
   const double cycles = mean(work_, work_.cycles) - mean(empty_, empty_.cycles),
                ns = mean(work_, work_.ns) - mean(empty_, empty_.ns);
-  // Work that takes no longer than nothing has no clock of its own.
+  // Work shorter than the overhead gives no clock of its own; use the uncorrected one.
   return (ns > 0 && cycles > 0 ? cycles / ns : work_.cycles / work_.ns) * 1e9;
 }
 

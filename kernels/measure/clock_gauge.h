@@ -1,25 +1,26 @@
-// The SM clock while something ran, without a profiler: cycle counter and global timer of every SM, read before and after.
+// The SM clock during some work, without a profiler: every SM's cycle counter and global timer, read before and after.
 //
-//   marks │ event │ work │ event │ marks        what it took, and what lies between the marks anyway
-//   marks │ event │ empty│ event │ marks        what lies between them anyway
+//   marks │ event │ work │ event │ marks        the work and the overhead between the marks
+//   marks │ event │ empty│ event │ marks        the overhead alone
 //
-// A GPU lowers its clock within microseconds of a product's start and raises it as soon after the end, so that of a short kernel
-// the ways between the marks, at a higher clock, would be half of what is read. The second line is taken from the first.
+// The overhead must be subtracted: a GPU lowers its clock within microseconds of the start of tensor-core work and raises it as
+// fast afterwards, so a short kernel's reading would be half overhead at a higher clock.
 #pragma once
 
 #include "kernels/device.h"
 
 namespace tilescope {
 
-/// begin() … end(), any number of times with work between them, and with as many empty kernels; hertz() is the clock of the work.
+/// Averages over any number of begin() … end() pairs around the work, and as many around an empty kernel. hertz() is the work's
+/// clock.
 class ClockGauge {
  public:
   enum class Between : std::uint8_t { work, empty };
   static Result<ClockGauge> make(const DeviceInfo& device);
   Status begin();
-  /// Waits for what was launched since begin().
+  /// Waits for everything launched since begin().
   Status end(Between between = Between::work);
-  /// Cycles over time of the work alone, means over all SMs that were read both times; 0 before the first end().
+  /// Returns cycles over time of the work alone, averaged over the SMs read both times; 0 before the first end().
   double hertz() const;
 
  private:
@@ -31,13 +32,13 @@ class ClockGauge {
   Sum work_, empty_;
 };
 
-/// One SM's counters at one moment.
+/// One SM's counters at one time.
 struct ClockMark {
   std::uint64_t cycles = 0, ns = 0;
 };
-/// Writes a ClockMark of every SM to `marks`, by SM number. SMs that no block landed on keep what was there.
+/// Writes a ClockMark of every SM to `marks`, indexed by SM number. An SM that no block lands on keeps its old mark.
 PlannedLaunch plan_clock_marks(const DeviceMemory& marks, int sm_count);
-/// A kernel that does nothing.
+/// Plans a kernel that does nothing.
 PlannedLaunch plan_empty();
 
 }  // namespace tilescope

@@ -15,7 +15,7 @@ __global__ void clock_marks_kernel(const ClockMarksArguments arguments) {
   unsigned long long cycles, ns;
   asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
   asm volatile("mov.u64 %0, %%globaltimer;\n\tmov.u64 %1, %%clock64;" : "=l"(ns), "=l"(cycles));
-  if (sm < arguments.sm_count) arguments.to[sm] = make_ulonglong2(cycles, ns);  // one store: a pair stays a pair
+  if (sm < arguments.sm_count) arguments.to[sm] = make_ulonglong2(cycles, ns);  // one 16-byte store keeps the pair consistent
 }
 
 struct EmptyArguments {};
@@ -28,7 +28,7 @@ PlannedLaunch plan_empty() {
 }
 
 PlannedLaunch plan_clock_marks(const DeviceMemory& marks, int sm_count) {
-  constexpr int blocks_per_sm = 4;  // the scheduler spreads blocks; more than one each, so that none is left out
+  constexpr int blocks_per_sm = 4;  // several blocks an SM, because the scheduler may skip one
   device::ClockMarksArguments arguments{};
   arguments.to = static_cast<ulonglong2*>(marks.address());
   arguments.sm_count = static_cast<unsigned>(sm_count);

@@ -1,4 +1,4 @@
-// The table of counters.
+// Lists the counters: key, metric, factor, meaning.
 #include "kernels/measure/counters.h"
 
 namespace tilescope {

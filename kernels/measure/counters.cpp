@@ -1,4 +1,4 @@
-// Hardware counters by CUPTI's range profiler: one user range around the kernel, replayed by us until every pass is in.
+// Reads hardware counters with CUPTI's range profiler: one user range around the kernel, replayed until every pass is done.
 #include "kernels/measure/counters.h"
 
 #include <cuda_runtime_api.h>
@@ -19,7 +19,8 @@ namespace {
 
 constexpr int most_passes = 64;
 
-/// Metrics that a chip has, each tried on a host object of its own, because a failed one can spoil the others.
+/// Returns the metrics that a chip has. Each one is tried on a host object of its own, because a failed metric can spoil the
+/// others.
 Result<std::vector<std::string>> known_metrics(const CuptiLibrary& cupti, const std::string& chip,
                                                const std::vector<std::uint8_t>& availability, std::span<const std::string> metrics,
                                                std::vector<std::string>& unknown) {
@@ -32,7 +33,7 @@ Result<std::vector<std::string>> known_metrics(const CuptiLibrary& cupti, const 
   return known;
 }
 
-/// The context that the runtime made; the driver is asked through the runtime, so that nothing links against it.
+/// Returns the runtime's context. Asking the driver through the runtime avoids linking against the driver.
 Result<CUcontext> current_context() {
   void* function = nullptr;
   cudaDriverEntryPointQueryResult found{};
@@ -79,7 +80,7 @@ Result<CounterPlan> plan_counters(std::string_view chip_name, std::span<const st
   return plan;
 }
 
-/// One set, configured: what the hardware is told, and where its answer goes.
+/// A configured counter set: its configuration for the hardware and the image that receives the data.
 struct ConfiguredSet {
   std::vector<std::string> metrics;
   std::unique_ptr<CuptiHost> host;
@@ -133,7 +134,7 @@ Result<CounterSession> CounterSession::open() {
   CounterSession session;
   session.impl_.reset(new Impl{*opened, {}, {}, {}, {}, nullptr});
   if (Status started = session.impl_->start_profiler(); !started) return started.error();
-  // What can be refused is refused now, and not in the middle of a measurement.
+  // Configure now, so that a refusal comes before the measurement and not in the middle of it.
   if (Result<ConfiguredSet*> all = session.impl_->configured(session.impl_->known_of(CounterSet::all)); !all) return all.error();
   return session;
 }
@@ -222,7 +223,7 @@ Status CounterSession::Impl::one_pass(const std::function<Status()>& prepare, co
 }
 
 Status CounterSession::Impl::use(ConfiguredSet& set) {
-  // Asked for again each time: the profiler lays out the data image for the metrics that it was last asked the size for.
+  // The size must be queried each time: the profiler lays out the data image for the metrics of the latest size query.
   std::vector<const char*> names = c_names(set.metrics);
   auto size =
       cupti_params<CUpti_RangeProfiler_GetCounterDataSize_Params>(CUpti_RangeProfiler_GetCounterDataSize_Params_STRUCT_SIZE);

@@ -1,4 +1,4 @@
-// CUPTI's host half: knows the metrics of a chip, makes configuration images, and turns raw counters into numbers. Needs no GPU.
+// CUPTI's host half: the metrics of a chip, configuration images, and the conversion of raw counters to numbers. Needs no GPU.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ inline std::vector<const char*> c_names(std::span<const std::string> names) {
   return pointers;
 }
 
-/// The host object of one chip: knows metrics, makes configuration images and turns raw counters into numbers.
+/// Owns the CUPTI host object of one chip.
 class CuptiHost {
  public:
   CuptiHost(const CuptiLibrary& cupti, CUpti_Profiler_Host_Object* object) : cupti_(&cupti), object_(object) {}
@@ -69,7 +69,7 @@ class CuptiHost {
     return static_cast<int>(p.numOfPasses);
   }
 
-  /// The metrics of one range, or of one sample, out of a counter data image.
+  /// Returns the metrics of one range or one sample from a counter data image.
   Result<std::vector<double>> evaluate(const std::vector<std::uint8_t>& data, std::span<const std::string> metrics,
                                        std::size_t range) const {
     std::vector<const char*> names = c_names(metrics);

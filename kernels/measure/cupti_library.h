@@ -1,5 +1,4 @@
-// libcupti, opened at run time: the functions we use by name, and errors as sentences. Only files that have CUPTI's headers include
-// this.
+// libcupti, opened at run time: its functions by name, and its errors as sentences. Include this only where CUPTI's headers exist.
 #pragma once
 
 #include <cuda.h>
@@ -39,7 +38,7 @@ struct CuptiLibrary {
   decltype(&::cuptiRangeProfilerPushRange) range_push = nullptr;
   decltype(&::cuptiRangeProfilerPopRange) range_pop = nullptr;
   decltype(&::cuptiRangeProfilerDecodeData) range_decode = nullptr;
-  // Sampling; null in a CUPTI that has none.
+  // PM sampling; null in a CUPTI without it.
   decltype(&::cuptiPmSamplingGetCounterAvailability) sampling_availability = nullptr;
   decltype(&::cuptiPmSamplingEnable) sampling_enable = nullptr;
   decltype(&::cuptiPmSamplingDisable) sampling_disable = nullptr;
@@ -53,7 +52,7 @@ struct CuptiLibrary {
   decltype(&::cuptiPmSamplingCounterDataGetSampleInfo) sample_info = nullptr;
   bool can_sample = false;
 
-  /// Errors  no libcupti, or one without the range profiler: says where was looked.
+  /// Errors   no libcupti, or one without the range profiler: says where it was searched
   static Result<CuptiLibrary> open();
 
   Error error(CUptiResult code, std::string_view doing) const;
@@ -63,7 +62,7 @@ struct CuptiLibrary {
   }
 };
 
-/// A parameter block as CUPTI wants it: zeros, and its own size first.
+/// Returns a zeroed CUPTI parameter block with its size set, as CUPTI requires.
 template <class Params>
 Params cupti_params(std::size_t size) {
   Params params{};

@@ -1,4 +1,4 @@
-// The tensors of one problem on the device.
+// Allocates, fills and poisons the tensors of one problem.
 #include "kernels/measure/device_problem.h"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ std::size_t place(Tensor tensor) {
   return tensor.index();
 }
 
-/// Rows of `layout` as they lie on the device, from rows without a pad.
+/// Returns rows in the device layout, with padding, from rows without it.
 std::vector<std::uint16_t> padded(const std::vector<std::uint16_t>& rows, const TensorLayout& layout, DataType type) {
   if (layout.pad == 0) return rows;
   const auto cols = static_cast<std::ptrdiff_t>(layout.cols);

@@ -1,5 +1,4 @@
-// The tensors of one problem on the device: those that a kernel reads, filled, the pad of S with -inf; those that it writes,
-// poisoned with NaNs.
+// The tensors of one problem on the device. Inputs are filled, with -inf in the padding of S; outputs are poisoned with NaNs.
 #pragma once
 
 #include <array>
@@ -11,13 +10,13 @@ namespace tilescope {
 
 class DeviceProblem {
  public:
-  /// Errors  out of device memory: says what all tensors take together.
+  /// Errors   out of device memory: says how much all tensors need together
   static Result<DeviceProblem> make(const KernelInfo& kernel, const AttentionProblem& problem, const HostInputs& inputs);
-  /// The same with seeded numbers made on the device, for problems too large to make on the host.
+  /// Does the same with seeded numbers generated on the device, for problems too large to generate on the host.
   static Result<DeviceProblem> make_seeded(const KernelInfo& kernel, const AttentionProblem& problem, std::uint64_t seed);
 
   DeviceTensors tensors() const;
-  /// Replaces one plane of an input without a pad; `bits` are its rows one after the other.
+  /// Replaces one plane of an input without padding; `bits` holds its rows one after another.
   Status write_plane(Tensor tensor, std::int64_t plane, const std::vector<std::uint16_t>& bits);
   /// Fills every output with NaNs again.
   Status poison();
@@ -30,7 +29,7 @@ class DeviceProblem {
   std::array<DeviceMemory, most_tensors> memory_;
 };
 
-/// Writes seeded, normally distributed elements to the rows of a tensor in device memory, and -inf after each, where it has a pad.
+/// Plans a kernel that fills a tensor's rows with seeded, normally distributed elements, and their padding with -inf.
 PlannedLaunch plan_random(const DeviceMemory& memory, const TensorLayout& layout, DataType type, std::uint64_t seed);
 
 }  // namespace tilescope

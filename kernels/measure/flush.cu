@@ -1,4 +1,4 @@
-// Reads a scratch buffer several times the L2, so that a kernel measured next finds its data in HBM only.
+// Reads a scratch buffer of several L2 sizes, so that the next kernel finds its data only in HBM.
 #include "kernels/device.h"
 
 namespace tilescope {
@@ -8,10 +8,10 @@ namespace device {
 struct FlushArguments {
   const uint4* from;
   std::int64_t count;
-  unsigned* never;  // keeps the reads from being left out
+  unsigned* never;  // never written; keeps the compiler from removing the reads
 };
 
-/// Reads, and does not write: lines left behind are clean, so none of them is written back while the next kernel runs.
+/// Only reads: the lines it leaves in the L2 are clean, so the next kernel causes no write-back of them.
 __global__ __launch_bounds__(256) void flush_kernel(const FlushArguments arguments) {
   unsigned sum = 0;
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * 256 + threadIdx.x; i < arguments.count;

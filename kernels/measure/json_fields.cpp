@@ -1,4 +1,4 @@
-// The parts of reading and writing recorded files that know nothing of their structs.
+// The parts of reading and writing recorded files that are independent of the structs.
 #include "kernels/measure/json_fields.h"
 
 #include "sim/core/document.h"

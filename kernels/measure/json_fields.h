@@ -1,9 +1,9 @@
-// Structs to JSON and back by one description each, for the files that are recorded: bundles, probes, bandwidths.
+// Converts structs to JSON and back with one description each, for recorded files: bundles, probes, bandwidth records.
 //
-//   describe(fields, value)   names a struct's members: an object         void describe(auto& fields, SameAs<Tile> auto& tile)
-//   elements(fields, value)   lists them: an array, for what there are thousands of
+//   describe(fields, value)   names a struct's members: a JSON object     void describe(auto& fields, SameAs<Tile> auto& tile)
+//   elements(fields, value)   lists them: a JSON array, for structs that a file has thousands of
 //
-//   Both are found by their arguments, so a file describes its own structs before it uses Writer and Reader.
+//   Writer and Reader find both by argument-dependent lookup, so a file must declare its own descriptions before it uses them.
 #pragma once
 
 #include <fmt/format.h>
@@ -89,7 +89,7 @@ class JsonWriter {
   }
 };
 
-/// Reads members, and keeps the first thing that is wrong with its path; what follows is passed over.
+/// Reads members. Keeps the first error with its path and skips everything after it.
 class JsonReader {
  public:
   using Json = nlohmann::ordered_json;
@@ -103,7 +103,7 @@ class JsonReader {
     if (found == json_.end()) return fail(path_of(key), "is missing");
     read(path_of(key), *found, value);
   }
-  /// A member that older files lack.
+  /// Reads a member that older files lack.
   template <class T>
   void optional(const char* key, T& value) {
     if (json_.is_object() && json_.contains(key)) (*this)(key, value);
@@ -154,7 +154,7 @@ class JsonReader {
     for (const auto& [key, element] : json.items()) read(fmt::format("{}.{}", path, key), element, value[key]);
   }
 
-  // What cannot be, though every part of it is of the right kind.
+  // Rejects values that are impossible as a whole, although every member has the right type.
   template <class T>
   void judge(const std::string&, const T&) {}
   void judge(const std::string& path, const AttentionProblem& value);
@@ -167,7 +167,7 @@ class JsonReader {
   std::size_t next_ = 0;
 };
 
-/// What describe() names, as an object: {"batch":1, …} of a problem.
+/// Returns the members that describe() names as an object: {"batch":1, …} for a problem.
 template <class T>
 nlohmann::ordered_json json_of(const T& value) {
   JsonWriter writer;
@@ -175,14 +175,14 @@ nlohmann::ordered_json json_of(const T& value) {
   return std::move(writer.json);
 }
 
-/// JSON with the outer `levels` of objects and lists one member a line, and what is inside of them on that line.
+/// Formats JSON with one member a line in the outer `levels` of objects and lists; inner levels stay on that line.
 std::string json_lines(const nlohmann::ordered_json& json, int levels);
 
-/// The JSON of a file, with its schema checked. `what`: "a measurement bundle".
-/// Errors  not JSON; another schema.
+/// Parses a recorded file and checks its schema. `what` names it in errors: "a measurement bundle".
+/// Errors   not JSON; another schema
 Result<nlohmann::ordered_json> parse_recorded(std::string_view text, std::string_view schema, std::string_view what);
 
-/// A recorded struct to JSON, and back.
+/// Converts a recorded struct to the text of its file (recorded_from: and back).
 template <class T>
 std::string recorded_text(const T& value, std::string_view schema, int levels) {
   JsonWriter writer;

@@ -71,17 +71,17 @@ Result<std::unique_ptr<Library>> open() {
   return library;
 }
 
-/// Opened once; a library that cannot be opened stays so for the life of the program.
+/// Opens the library once; a failure lasts for the life of the program.
 Result<Library*> library() {
   static Result<std::unique_ptr<Library>> opened = open();
   if (!opened) return opened.error();
   return opened->get();
 }
 
-/// One row-major matrix of a batch. The library is column-major, so it sees each matrix transposed.
+/// A batch of row-major matrices. cuBLASLt is column-major, so it sees each matrix transposed.
 struct Matrix {
   const void* data;
-  std::int64_t rows, cols, pitch;  // from a row to the next: pitch elements
+  std::int64_t rows, cols, pitch;  // pitch: elements from one row to the next
   std::int64_t stride() const { return rows * pitch; }
 };
 
@@ -101,7 +101,7 @@ struct Layout {
   ~Layout() { library.layout_destroy(layout); }
 };
 
-/// C = factor A op(B), all row-major; in the library's eyes C^T = op(B^T) A^T.
+/// Queues C = factor A op(B), all row-major. cuBLASLt computes the transposed C^T = factor op(B)^T A^T.
 Status multiply(const Matrix& a, const Matrix& b, bool transpose_b, const Matrix& c, float factor, std::int64_t batch,
                 DataType dtype, StreamHandle stream) {
   Result<Library*> opened = library();

@@ -1,14 +1,15 @@
-// The two products of attention by NVIDIA's cuBLASLt, opened at run time: the library baseline of standard_cublas.
+// The two products of attention by NVIDIA's cuBLASLt, opened at run time, for the library baseline standard_cublas.
 #pragma once
 
 #include "kernels/device.h"
 
 namespace tilescope {
 
-/// S = scale Q K^T. Query heads that share keys are one tall matrix, because they are neighbours.
-/// Errors  no libcublasLt on this machine; a shape for which it has no algorithm.
+/// Queues S = scale Q K^T. Query heads that share keys are adjacent in memory, so they form one tall matrix.
+/// Errors   no libcublasLt on this machine; no algorithm for the shape
 Status multiply_scores(const AttentionProblem& problem, const DeviceTensors& tensors, StreamHandle stream);
-/// O = P V.
+/// Queues O = P V.
+/// Errors   those of multiply_scores()
 Status multiply_output(const AttentionProblem& problem, const DeviceTensors& tensors, StreamHandle stream);
 
 }  // namespace tilescope

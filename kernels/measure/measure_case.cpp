@@ -20,9 +20,9 @@ namespace tilescope {
 namespace {
 
 constexpr std::uint64_t seed =
-    1;  // traffic does not depend on it; time hardly, and random numbers draw the power that real ones do
+    1;  // traffic does not depend on the seed, and time hardly: random numbers draw the power of real data
 constexpr int least_repeats = 5;
-constexpr double longest_timing_ns = 4e8;  // of one kernel's repeats; where a run is longer there are fewer
+constexpr double longest_timing_ns = 4e8;  // total of a kernel's repeats; a longer run is repeated less often
 
 using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) {
@@ -37,7 +37,7 @@ std::string without_counters(const Error& error) {
   return error.sentence.text() + "; time and correctness go on without counters";
 }
 
-/// NaN where it was not read.
+/// Returns a counter's value; NaN if it was not read.
 double value_of(const CounterReading& reading, std::string_view key) {
   const std::span<const Counter> table = counter_table();
   for (std::size_t i = 0; i < table.size(); ++i)
@@ -45,7 +45,7 @@ double value_of(const CounterReading& reading, std::string_view key) {
   return std::nan("");
 }
 
-/// The tensors of one measurement, and what is done with them.
+/// The tensors of one measurement and the steps that use them.
 class Run {
  public:
   Run(const KernelInfo& kernel, const AttentionProblem& problem, DeviceProblem tensors, const DeviceMemory& scratch)
@@ -63,9 +63,9 @@ class Run {
   Status launches(int repeats, MeasuredCase& measured) const;
   Status counters(CounterSession& session, const MeasureOptions& options, const std::function<bool()>& go_on,
                   MeasuredCase& measured) const;
-  /// HBM's bytes from a cold L2: read and written by the kernel, and written by it and a flush after it.
+  /// Returns the bytes of HBM from a cold L2: read and written by the kernel, and written by the kernel and a flush after it.
   Result<std::array<double, 3>> hbm_bytes(CounterSession& session) const;
-  /// HBM's bytes that the kernel and a flush after it write; NaN where the chip does not count them.
+  /// Returns the bytes that the kernel and a flush after it write to HBM; NaN if the chip does not count them.
   Result<double> written_after_flush(CounterSession& session) const;
   std::int64_t bytes() const { return tensors_.bytes(); }
 
@@ -84,7 +84,7 @@ Spread in_ns(const Timing& timing) {
   return spread_of(std::move(ns));
 }
 
-/// Runs the kernel until the clock has come up from idle.
+/// Runs the kernel until the clock has left its idle value.
 Status Run::warm_up() const {
   constexpr double warm_up_seconds = 0.05;
   const auto start = Clock::now();
@@ -124,7 +124,7 @@ Status Run::times(const DeviceInfo& device, int repeats, MeasuredCase& measured)
 }
 
 Status Run::launches(int repeats, MeasuredCase& measured) const {
-  if (kernel_.plan == nullptr) return Done{};  // a library's launches are its own affair
+  if (kernel_.plan == nullptr) return Done{};  // a library kernel's launches are unknown
   const LaunchPlan plan = kernel_.plan(problem_, tensors_.tensors());
   Result<std::vector<CompiledNeeds>> needs = compiled_launches(kernel_, problem_);
   if (!needs) return needs.error();
@@ -182,7 +182,7 @@ Status Run::counters(CounterSession& session, const MeasureOptions& options, con
     const Result<CounterReading> reading = session.read(CounterSet::all, flush_first, run_kernel);
     if (!reading) return reading.error();
     collect(*reading, cold);
-    if (repeat == 0) cold.erase("smem_bytes");  // holds what ran since the last measurement: see CounterSet
+    if (repeat == 0) cold.erase("smem_bytes");  // includes earlier kernels: see CounterSet
     measured.counter_passes = reading->passes;
     if (!go_on()) return cancelled();
   }
@@ -218,17 +218,17 @@ Result<double> Run::written_after_flush(CounterSession& session) const {
   return value_of(*reading, "hbm_write_bytes");
 }
 
-/// Counts HBM's bytes with the tensors in other places; `runs` holds those of the places so far.
+/// Counts the bytes of HBM with the tensors at other addresses. `runs` keeps the earlier tensors allocated.
 Status count_elsewhere(const KernelInfo& kernel, const AttentionProblem& problem, const DeviceMemory& scratch, int placements,
                        const std::function<bool()>& go_on, CounterSession& session, std::deque<Run>& runs, MeasuredCase& measured) {
   const auto read = measured.counters.find("hbm_read_bytes"), written = measured.counters.find("hbm_write_bytes");
-  if (read == measured.counters.end() || written == measured.counters.end()) return Done{};  // the chip does not count them
+  if (read == measured.counters.end() || written == measured.counters.end()) return Done{};  // the chip lacks these counters
   const std::array spreads = {&read->second, &written->second, &measured.hbm_write_after_flush_bytes};
   std::array<std::vector<double>, spreads.size()> medians;
   for (std::size_t i = 0; i < spreads.size(); ++i) medians[i].push_back(spreads[i]->median);
   while (static_cast<int>(runs.size()) < placements) {
     Result<DeviceProblem> tensors = DeviceProblem::make_seeded(kernel, problem, seed);
-    if (!tensors) break;  // no room beside the others: these are the places there are
+    if (!tensors) break;  // memory is full: use the addresses so far
     runs.emplace_back(kernel, problem, std::move(*tensors), scratch);
     const auto bytes = runs.back().hbm_bytes(session);
     if (!bytes) return bytes.error();
@@ -236,12 +236,12 @@ Status count_elsewhere(const KernelInfo& kernel, const AttentionProblem& problem
     if (!go_on()) return cancelled();
   }
   measured.placements = static_cast<int>(medians.front().size());
-  if (measured.placements == 1) return Done{};  // the spread over the repeats says more
+  if (measured.placements == 1) return Done{};  // keep the spread over the repeats
   for (std::size_t i = 0; i < spreads.size(); ++i) *spreads[i] = spread_of(std::move(medians[i]));
   return Done{};
 }
 
-/// Whether what stays in the L2 depends on where tensors of so many bytes lie.
+/// Returns whether the tensors are near the L2's size, so that what stays in the L2 depends on their addresses.
 bool near_size_of_l2(std::int64_t bytes, const DeviceInfo& device) {
   constexpr double least = 0.4, most = 20;
   const double part = static_cast<double>(bytes) / static_cast<double>(device.l2_bytes);
@@ -282,7 +282,7 @@ Result<MeasuredCase> MeasuringSession::measure(const KernelInfo& kernel, const A
   if (!go_on(0, "making the tensors")) return cancelled();
   Result<DeviceProblem> tensors = DeviceProblem::make_seeded(kernel, problem, seed);
   if (!tensors) return tensors.error();
-  std::deque<Run> runs;  // of each place in memory
+  std::deque<Run> runs;  // one for each set of addresses
   runs.emplace_back(kernel, problem, std::move(*tensors), scratch_);
   const Run& run = runs.front();
   MeasuredCase measured;
@@ -299,7 +299,7 @@ Result<MeasuredCase> MeasuringSession::measure(const KernelInfo& kernel, const A
 
   start = Clock::now();
   if (!go_on(0.3, "reading counters")) return cancelled();
-  if (!counters_ && options.counter_repeats > 0) open_counters();  // what was refused before may be granted now
+  if (!counters_ && options.counter_repeats > 0) open_counters();  // retry: permission may have been granted since
   measured.refused = refused_;
   if (counters_ && options.counter_repeats > 0) {
     int read = 0;

@@ -1,4 +1,4 @@
-// Reads both forms row by row; a metric's unit decides its scale.
+// Reads both forms row by row. The unit of a metric decides its scale.
 #include "kernels/measure/ncu_csv.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace tilescope {
 
 namespace {
 
-// Names of one key, the best first. "Duration" and "Elapsed Cycles" are those of ncu's details page.
+// Names for each key, best first. "Duration" and "Elapsed Cycles" are from ncu's details page.
 constexpr std::array<std::string_view, 2> hbm_read = {"dram__bytes_read.sum", "dram__sectors_read.sum"};
 constexpr std::array<std::string_view, 2> hbm_write = {"dram__bytes_write.sum", "dram__sectors_write.sum"};
 constexpr std::array<std::string_view, 2> l2_to_sm = {"l1tex__m_xbar2l1tex_read_bytes.sum", "l1tex__m_xbar2l1tex_read_sectors.sum"};
@@ -35,7 +35,7 @@ constexpr std::array metrics = {
     NcuMetric{"hbm_write_bytes", hbm_write},
     NcuMetric{"l2_to_sm_bytes", l2_to_sm},
     NcuMetric{"sm_to_l2_bytes", sm_to_l2},
-    // After the coalescer: fewer than the bytes that reach the SMs, where neighbouring SMs ask for the same.
+    // Counted after the coalescer: fewer than the bytes that reach the SMs, if neighbouring SMs request the same data.
     NcuMetric{"l2_lookup_read_bytes", lookups, false},
     NcuMetric{"profiled_ns", time},
     NcuMetric{"cycles", cycles, false},
@@ -45,7 +45,7 @@ constexpr std::array metrics = {
 constexpr double sector_bytes = 32;
 
 struct Column {
-  std::size_t metric = 0, rank = 0;  // which name of which row of the table
+  std::size_t metric = 0, rank = 0;  // index in `metrics`, and index of the name
 };
 
 std::optional<Column> column_of(std::string_view name) {
@@ -55,7 +55,7 @@ std::optional<Column> column_of(std::string_view name) {
   return std::nullopt;
 }
 
-/// What a unit is worth in ours; nullopt for an unknown one. An empty unit is the base unit of the metric.
+/// Returns the factor from a unit to ours; nullopt for an unknown one. An empty unit is the base unit of the metric.
 std::optional<double> scale_of(std::string_view key, std::string_view name, std::string_view unit) {
   struct Unit {
     std::string_view name;
@@ -92,7 +92,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-/// "1,234.5" without its separators; nullopt where they do not stand before groups of three digits.
+/// Returns "1,234.5" as "1234.5"; nullopt if the separators do not delimit groups of three digits.
 std::optional<std::string> without_separators(std::string_view text) {
   std::string out;
   const std::size_t point = std::min(text.find('.'), text.size());
@@ -108,20 +108,20 @@ std::optional<std::string> without_separators(std::string_view text) {
 
 /// A value as ncu prints it.
 struct Number {
-  bool good = false;            // a count, or the sign that none was collected
-  std::optional<double> count;  // absent in the latter case
+  bool good = false;            // a count, or a mark that none was collected
+  std::optional<double> count;  // absent if none was collected
 };
 
 Number number_of(std::string_view text) {
   text = trimmed(text);
-  text = trimmed(text.substr(0, text.find('(')));  // behind it are the values of single instances
+  text = trimmed(text.substr(0, text.find('(')));  // the values of single instances follow
   constexpr std::array<std::string_view, 5> none = {"", "n/a", "N/A", "nan", "-nan"};
   if (std::find(none.begin(), none.end(), text) != none.end()) return {true, std::nullopt};
   const auto plain = without_separators(text);
   if (!plain) return {};
   double value = 0;
   const auto [end, code] = std::from_chars(plain->data(), plain->data() + plain->size(), value);
-  constexpr double most = 9e18;  // what a count of bytes can be
+  constexpr double most = 9e18;  // largest plausible count of bytes
   if (code != std::errc() || end != plain->data() + plain->size() || !(value >= 0 && value <= most)) return {};
   return {true, value};
 }
@@ -160,7 +160,7 @@ class Reader {
     return found == header_.end() ? absent : static_cast<std::size_t>(found - header_.begin());
   }
 
-  /// What the profiled program and ncu print comes before it.
+  /// Skips the output of the profiled program and of ncu before the header.
   Status find_header() {
     while (!csv_.done()) {
       header_ = csv_.next_row();
@@ -249,11 +249,11 @@ class Reader {
   std::string origin_;
   std::vector<std::string> header_, units_;
   std::size_t id_ = absent, kernel_ = absent, process_ = absent, name_ = absent, unit_ = absent, value_ = absent, device_ = absent;
-  std::vector<std::optional<Column>> columns_;  // of the wide form
+  std::vector<std::optional<Column>> columns_;  // columns of the wide form
   NcuReport report_;
   std::map<std::string, std::size_t> index_;                    // launches by process and ID
-  std::vector<std::map<std::string_view, std::size_t>> ranks_;  // of the names that a launch's values were read from
-  std::size_t at_ = 0;                                          // the launch taken last
+  std::vector<std::map<std::string_view, std::size_t>> ranks_;  // rank of the name that each value was read from
+  std::size_t at_ = 0;                                          // launch of the latest row
 };
 
 std::string lowered(std::string_view text) {

@@ -13,14 +13,14 @@ namespace tilescope {
 
 namespace {
 
-constexpr std::uint32_t most_samples = 1 << 13;  // a kernel gets 400 to 800, and quiet around it a few more
+constexpr std::uint32_t most_samples = 1 << 13;  // a kernel gets 400 to 800, plus a few idle ones around it
 constexpr std::size_t hardware_buffer_bytes = std::size_t{8} << 20;
 constexpr double finest_ns = 1000, coarsest_ns = 128000;
 constexpr double samples_wanted = 400;
 constexpr std::uint64_t seed = 1;
 const std::string metrics[] = {"dram__bytes_read.sum", "dram__bytes_write.sum"};
 
-/// The sampler of device 0, switched on while it lives.
+/// The sampler of device 0, enabled for its lifetime.
 class Sampler {
  public:
   explicit Sampler(const CuptiLibrary& cupti) : cupti_(&cupti) {}
@@ -133,7 +133,7 @@ Result<std::vector<BandwidthSample>> Sampler::read() {
   if (Status s = cupti_->checked(cupti_->sampling_info(&info), "counting the samples"); !s) return s.error();
   std::vector<BandwidthSample> samples;
   std::uint64_t origin = 0;
-  // The first reaches back to when sampling was set up, flush and all.
+  // Skip sample 0: it reaches back to the setup of the sampling and includes the flush.
   for (std::size_t i = 1; i < info.numCompletedSamples; ++i) {
     auto one = cupti_params<CUpti_PmSampling_CounterData_GetSampleInfo_Params>(
         CUpti_PmSampling_CounterData_GetSampleInfo_Params_STRUCT_SIZE);
@@ -144,7 +144,7 @@ Result<std::vector<BandwidthSample>> Sampler::read() {
     if (Status s = cupti_->checked(cupti_->sample_info(&one), "reading a sample"); !s) return s.error();
     const Result<std::vector<double>> values = host_->evaluate(data_, metrics, i);
     if (!values) return values.error();
-    if (i == 1) origin = one.startTimestamp;  // subtracted as whole numbers: a double does not hold nanoseconds since 1970
+    if (i == 1) origin = one.startTimestamp;  // integer subtraction: a double cannot hold nanoseconds since 1970
     samples.push_back({static_cast<double>(one.startTimestamp - origin), static_cast<double>(one.endTimestamp - origin),
                        (*values)[0], (*values)[1]});
   }
@@ -178,7 +178,7 @@ Result<BandwidthRecord> sample_bandwidth(const KernelInfo& kernel, const Attenti
   record.kernel_ns = time->median_ms * 1e6;
   Sampler sampler(*cupti);
   if (Status opened = sampler.open(knowledge); !opened) return opened.error();
-  // The finest interval that the chip takes, powers of two apart.
+  // Intervals are powers of two apart.
   record.interval_ns =
       std::max(finest_ns, finest_ns * std::exp2(std::floor(std::log2(record.kernel_ns / samples_wanted / finest_ns))));
   Status configured = sampler.configure(record.interval_ns);

@@ -1,4 +1,4 @@
-// Probes a kernel, and makes sense of what it recorded.
+// Probes a kernel and decodes its records.
 #include "kernels/measure/probe.h"
 
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ struct Span {
   void take(std::uint64_t from, std::uint64_t to) { begin = std::min(begin, from), end = std::max(end, to); }
 };
 
-/// Of one SM, over all its blocks.
+/// The time span of one SM over all its blocks.
 struct SmSpan {
   Span cycles, ns;
 };
@@ -34,7 +34,7 @@ const std::uint64_t* block_record(const ProbeRecords& records, std::int64_t bloc
   return records.blocks.data() + block * probe_block_numbers;
 }
 
-/// Cycles over nanoseconds from the first block's start to the last one's end, over all SMs.
+/// Returns the clock: cycles over nanoseconds from the first block's start to the last block's end, over all SMs.
 double clock_of(const std::map<std::uint64_t, SmSpan>& by_sm) {
   double cycles = 0, ns = 0;
   for (const auto& [sm, spans] : by_sm) {
@@ -44,7 +44,7 @@ double clock_of(const std::map<std::uint64_t, SmSpan>& by_sm) {
   return ns > 0 ? cycles * 1e9 / ns : 0;
 }
 
-/// The intervals of one warp of one slot; an iteration that was not run has no ticks.
+/// Adds the intervals of one warp of one slot. An iteration that did not run has no ticks.
 void add_intervals(const std::uint64_t* ticks, const ProbeShape& shape, int warp, std::uint64_t origin, ProbedSmBlock& block) {
   const auto add = [&](ProbeStage stage, std::int64_t iteration, std::uint64_t from, std::uint64_t to) {
     if (from > 0 && from >= origin && to >= from)
@@ -59,7 +59,7 @@ void add_intervals(const std::uint64_t* ticks, const ProbeShape& shape, int warp
   add(ProbeStage::store, shape.iterations, own[2], own[3]);
 }
 
-/// The blocks of one launch that were on the SM looked into.
+/// Adds the blocks of one launch that ran on the observed SM.
 void add_sm_blocks(const ProbeRecords& records, const ProbeShape& shape, int launch, const std::map<std::uint64_t, SmSpan>& by_sm,
                    ProbeResult& result) {
   const std::int64_t per_warp = (shape.iterations + 1) * probe_events, per_slot = per_warp * shape.warps;
@@ -85,7 +85,7 @@ void add_steps(const ProbeRecords& records, const ProbeShape& shape, ProbeResult
     const float* const row = records.row.data() + step * probe_row_numbers;
     double l = 0;
     for (int lane = 2; lane < probe_row_numbers; ++lane) l += static_cast<double>(row[lane]);
-    if (l == 0) break;  // the row sees no further tile
+    if (l == 0) break;  // the row sees no more tiles
     result.steps.push_back({static_cast<double>(row[0]), l, static_cast<double>(row[1])});
   }
 }
@@ -124,7 +124,7 @@ void decode_probe(std::span<const ProbeRecords> records, std::span<const ProbeSh
 
 namespace {
 
-/// Puts the caller's numbers into the planes that the row is made of.
+/// Writes the caller's numbers to the planes that the followed row depends on.
 Status write_inputs(const AttentionProblem& p, std::int64_t plane, const ProbeInputs& inputs, DeviceProblem& tensors) {
   const struct {
     Tensor tensor;
@@ -144,7 +144,7 @@ Status write_inputs(const AttentionProblem& p, std::int64_t plane, const ProbeIn
   return Done{};
 }
 
-/// Median time of one launch, each after a run of itself; `prepare` is not timed.
+/// Returns the median time of one launch, each timed after an untimed run of itself and of `prepare`.
 Result<double> median_ns(const PlannedLaunch& planned, int repeats, const std::function<Status()>& prepare) {
   Result<Stopwatch> watch = Stopwatch::make();
   if (!watch) return watch.error();
@@ -164,8 +164,8 @@ Result<double> median_ns(const PlannedLaunch& planned, int repeats, const std::f
   return ns[ns.size() / 2];
 }
 
-/// The time of each launch without and with the probe. Slots are given out anew each time, so that every timed run records; the
-/// plain kernel gets the same treatment.
+/// Times each launch without and with the probe. The slots are freed each time, so that every timed run records; the plain kernel
+/// gets the same treatment.
 Status time_launches(const LaunchPlan& plain, ProbeRun& run, int repeats, ProbeResult& result) {
   const auto prepare = [&] { return run.free_slots(); };
   for (std::size_t i = 0; i < plain.size(); ++i) {
@@ -242,7 +242,7 @@ Result<ProbeResult> run_probe(const KernelInfo& kernel, const AttentionProblem& 
   Result<ProbeRun> run = ProbeRun::make(kernel, problem, tensors->tensors(), shapes, place);
   if (!run) return run.error();
   const LaunchPlan plain = kernel.plan(problem, tensors->tensors());
-  if (Status ran = run_once(plain); !ran) return ran.error();  // later launches read what earlier ones wrote
+  if (Status ran = run_once(plain); !ran) return ran.error();  // fills S and P, which later launches read
   if (Status timed = time_launches(plain, *run, request.repeats, result); !timed) return timed.error();
   if (Status ran = run_and_decode(*run, shapes, result); !ran) return ran.error();
   if (!result.sm_blocks.empty() || request.sm) return result;

@@ -1,6 +1,4 @@
-// Probing a kernel: where its blocks ran, what one SM did when, and m, l and alpha of one row as the kernel had them.
-//
-//   run_probe() ── ProbeRun (device) ──► ProbeRecords, one a launch ── decode_probe() ──► ProbeResult
+// Probes a kernel: where and when its blocks ran, the stages of one SM, and m, l and alpha of one row as the kernel computed them.
 #pragma once
 
 #include <cstdint>
@@ -15,22 +13,22 @@
 namespace tilescope {
 
 struct ProbeRequest {
-  std::optional<std::int64_t> block;  // of the launch that has the softmax; absent: of the first plane, the one that sees most keys
-  std::optional<std::int64_t> row;    // of the block's, the row to follow; absent: the first of the block's last tile
-  std::optional<int> sm;              // to look into; absent: the first, or where that had no work the one that had the block
-  int repeats = 10;                   // of timing the kernel without and with the probe
+  std::optional<std::int64_t> block;  // block of the softmax launch; absent: of the first plane, the one that sees most keys
+  std::optional<std::int64_t> row;    // row of the block to follow; absent: the first of the block's last query tile
+  std::optional<int> sm;              // SM to observe; absent: SM 0, or the block's SM if SM 0 had no work
+  int repeats = 10;                   // timed runs without and with the probe
 };
 
-/// Fills `values` with a row of Q, K or V that the kernel is to read; empty: random numbers made on the device.
+/// Fills `values` with one row of Q, K or V. An empty function means random numbers generated on the device.
 using ProbeInputs = std::function<void(Tensor tensor, std::int64_t plane, std::int64_t row, std::span<float> values)>;
 
-/// Runs the kernel with the probe compiled in, once from a warm L2; and both kernels by events, to say what the probe costs.
-/// `inputs` are asked for the plane of the row; what other planes hold changes nothing of it, and is random.
-/// Errors  a kernel without a probe; a problem that it does not take; a block, row or SM that is not there; out of device memory.
+/// Runs the probed kernel once from a warm L2, and times both kernels with events to show what the probe costs. `inputs` supplies
+/// the plane of the followed row; other planes do not influence it and are random.
+/// Errors   a kernel without a probe; a problem that it does not take; an unknown block, row or SM; out of device memory
 Result<ProbeResult> run_probe(const KernelInfo& kernel, const AttentionProblem& problem, const ProbeRequest& request,
                               const ProbeInputs& inputs);
 
-/// Fills in blocks, sm_blocks, steps and the clock. `result` has problem, sm, block and row already.
+/// Fills in blocks, sm_blocks, steps and the clock. `result` must have problem, sm, block and row.
 void decode_probe(std::span<const ProbeRecords> records, std::span<const ProbeShape> shapes, ProbeResult& result);
 
 }  // namespace tilescope

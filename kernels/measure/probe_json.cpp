@@ -1,4 +1,4 @@
-// Probes and bandwidth records to JSON and back.
+// Converts probes and bandwidth records to JSON and back.
 #include "kernels/measure/probe_json.h"
 
 #include "kernels/measure/json_fields.h"
@@ -8,7 +8,7 @@ namespace tilescope {
 namespace {
 
 constexpr std::string_view probe_schema = "tilescope.probe/2", bandwidth_schema = "tilescope.bandwidth/1";
-constexpr int record_list = 2;  // levels that get a line a member
+constexpr int record_list = 2;  // outer levels that are written with one member a line
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// What a kernel recorded of itself as JSON: assets/measured/<gpu>-probe-*.json and <gpu>-hbm-*.json; read with or without CUDA.
+// Probe and bandwidth records as JSON: assets/measured/<gpu>-probe-*.json and <gpu>-hbm-*.json; needs no CUDA.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace tilescope {
 
 /// Schema "tilescope.probe/2".
 std::string to_json(const ProbeResult& probe);
-/// Errors  not JSON; another schema; a key that is missing or of another kind: names it.
+/// Errors   not JSON; another schema; a missing key or one of another type: names it
 Result<ProbeResult> probe_from_json(std::string_view text);
 
 /// Schema "tilescope.bandwidth/1".

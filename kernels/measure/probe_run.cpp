@@ -1,4 +1,4 @@
-// Device memory of a probe, and reading it back.
+// Allocates a probe's device memory and reads it back.
 #include "kernels/measure/probe_run.h"
 
 #include <algorithm>
@@ -8,8 +8,8 @@ namespace tilescope {
 namespace {
 
 constexpr std::int64_t word = sizeof(std::uint64_t);
-constexpr std::int64_t most_recorded_blocks = 64;                  // blocks of one SM that are recorded
-constexpr std::int64_t most_tick_bytes = std::int64_t{256} << 20;  // fewer, where a block has very many iterations
+constexpr std::int64_t most_recorded_blocks = 64;                  // recorded blocks of one SM
+constexpr std::int64_t most_tick_bytes = std::int64_t{256} << 20;  // fewer blocks are recorded when iterations are many
 
 Result<DeviceMemory> zeroed(std::int64_t bytes) {
   Result<DeviceMemory> memory = DeviceMemory::allocate(std::max(bytes, word));

@@ -1,4 +1,4 @@
-// A probed kernel's launches with the memory that they record into.
+// The launches of a probed kernel and the device memory they record into.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 
 namespace tilescope {
 
-/// What one launch recorded, laid out as kernels/common/probe_layout.h says.
+/// Records of one launch, in the layout of kernels/common/probe_layout.h.
 struct ProbeRecords {
   std::vector<std::uint64_t> blocks, ticks;
   std::vector<float> row;
 };
 
-/// Which row of which block of the launch that has the statistics, and the SM to look into.
+/// The followed row and its block, in the launch that has the statistics, and the observed SM.
 struct ProbedPlace {
   std::int64_t block = 0, row = 0;
   int sm = 0;
@@ -28,11 +28,11 @@ class ProbeRun {
                                std::span<const ProbeShape> shapes, const ProbedPlace& place);
 
   const LaunchPlan& plan() const { return plan_; }
-  /// Gives all slots out anew, so that every run records.
+  /// Frees all slots, so that the next run records too.
   Status free_slots();
-  /// Forgets what was recorded.
+  /// Zeroes the records.
   Status clear();
-  /// Records of every launch; waits for nothing.
+  /// Copies the records of every launch to the host. The caller must have waited for the launches.
   Result<std::vector<ProbeRecords>> read() const;
 
  private:

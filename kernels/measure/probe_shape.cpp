@@ -1,4 +1,4 @@
-// The shapes of the probed launches, as the kernels are written.
+// Shapes of the probed launches, matching the ticks in the kernels.
 #include "kernels/measure/probe_shape.h"
 
 #include <algorithm>

@@ -1,5 +1,4 @@
-// What each launch of a probed kernel records: how many blocks, warps and iterations, what lies between the ticks, whose row is
-// where.
+// The dimensions of each launch's probe records: blocks, warps, iterations, the stages between ticks, and each block's rows.
 #pragma once
 
 #include <cstdint>
@@ -16,27 +15,28 @@ namespace tilescope {
 struct ProbeShape {
   std::string_view launch;
   int warps = 4;
-  std::int64_t blocks = 0;                                // of the whole grid
-  std::int64_t iterations = 1;                            // of a block, at most
-  std::span<const ProbeStage> stages;                     // between the ticks of an iteration
-  std::int64_t steps = 0;                                 // statistics of a row, at most; 0 where the launch has none
-  std::int64_t seq_q = 0, tile_rows = 0, group_rows = 0;  // a plane's rows in tiles, a tile's in groups, one group a block
+  std::int64_t blocks = 0;             // of the whole grid
+  std::int64_t iterations = 1;         // maximum of a block
+  std::span<const ProbeStage> stages;  // stages between the ticks of an iteration
+  std::int64_t steps = 0;              // maximum statistics of a row; 0: the launch has none
+  std::int64_t seq_q = 0, tile_rows = 0,
+               group_rows = 0;  // a plane has tiles of rows, a tile has groups of rows, a block has one group
 
   std::int64_t blocks_a_plane() const;
-  std::int64_t first_row(std::int64_t block) const;  // of its plane
-  std::int64_t rows(std::int64_t block) const;       // 0 for a block that has nothing to do
-  /// The block that has a row of a plane, and which of the block's rows it is.
+  std::int64_t first_row(std::int64_t block) const;  // within its plane
+  std::int64_t rows(std::int64_t block) const;       // 0 for an idle block
+  /// Returns the block that owns a row of a plane, and the row's index within the block.
   std::pair<std::int64_t, std::int64_t> place_of(std::int64_t plane, std::int64_t query) const;
 };
 
-// Of the rows of the kernel table.
+// The rows of the kernel table point to these.
 std::vector<ProbeShape> standard_probe_shapes(const AttentionProblem& problem, const TileShape& tile);
 std::vector<ProbeShape> flash1_probe_shapes(const AttentionProblem& problem, const TileShape& tile);
 std::vector<ProbeShape> flash2_probe_shapes(const AttentionProblem& problem, const TileShape& tile);
 
-/// One a launch; empty for a kernel without a probe.
+/// Returns one shape a launch; none for a kernel without a probe.
 std::vector<ProbeShape> probe_shapes(const KernelInfo& kernel, const AttentionProblem& problem);
-/// Index of the launch that has the statistics.
+/// Returns the index of the launch that has the statistics.
 int row_launch_of(std::span<const ProbeShape> shapes);
 
 }  // namespace tilescope

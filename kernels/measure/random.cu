@@ -1,4 +1,4 @@
-// Seeded, normally distributed elements written on the device, for problems too large to make on the host.
+// Fills tensors with seeded, normally distributed elements on the device, for problems too large to generate on the host.
 #include "kernels/common/tensor_core.cuh"
 #include "kernels/measure/device_problem.h"
 
@@ -12,7 +12,7 @@ struct RandomArguments {
   std::uint64_t seed;
 };
 
-/// A counter turned into 64 random bits (the finaliser of SplitMix64), so that an element depends on its place and the seed alone.
+/// Hashes a counter to 64 random bits (the finaliser of SplitMix64), so that an element depends only on its index and the seed.
 __device__ __forceinline__ std::uint64_t mixed(std::uint64_t x) {
   x += 0x9e3779b97f4a7c15u;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -30,7 +30,7 @@ __global__ __launch_bounds__(256) void random_kernel(const RandomArguments argum
   const float radius = sqrtf(-2.f * logf(u));
   float sine, cosine;
   sincospif(angle, &sine, &cosine);
-  const std::int64_t col = i * 2 % arguments.pitch;  // a pitch is even: pairs do not straddle rows
+  const std::int64_t col = i * 2 % arguments.pitch;  // the pitch is even, so a pair never straddles two rows
   static_cast<std::uint32_t*>(arguments.to)[i] = pack<T>(col < arguments.cols ? radius * cosine : minus_infinity(),
                                                          col + 1 < arguments.cols ? radius * sine : minus_infinity());
 }

@@ -1,4 +1,4 @@
-// Runs the float64 reference over every row of a problem.
+// Computes the float64 reference for every row of a problem.
 #include "kernels/measure/reference.h"
 
 #include <random>

@@ -1,4 +1,4 @@
-// The suite, as the table that it is, and its reader.
+// The suite as a table, and its parser.
 #include "kernels/measure/suite.h"
 
 #include <fmt/format.h>
@@ -14,9 +14,9 @@ namespace tilescope {
 
 namespace {
 
-// The two lists hold no shape twice. "build" may be looked at while the model is made, and was; "judge" is what
-// `kernels/lab/draw_shapes.py 20261126` drew, and is looked at when the model stands. Once judged by, its shapes go to "build"
-// and new ones are drawn.
+// No shape is on both lists. "build" may be used while the model is developed. "judge" was drawn by
+// `kernels/lab/draw_shapes.py 20261126` and is only looked at once the model is fixed. After that its shapes move to "build", and
+// new ones are drawn.
 constexpr std::string_view table = R"(
 # kernel          B   H  Hkv    Nq     Nk   d  type  mask    list
 flash2            1   1   1    128    128  64  fp16  full    build

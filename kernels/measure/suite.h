@@ -1,4 +1,4 @@
-// The suite: which kernels are measured on which problems, and which of these the time model may be developed on.
+// The suite: kernels and problems to measure, and which of them may be used to develop the time model.
 #pragma once
 
 #include <string>
@@ -13,16 +13,17 @@ namespace tilescope {
 struct SuiteCase {
   std::string kernel;
   AttentionProblem problem;
-  std::string list;  // "build": for developing the time model; "judge": kept for judging it
+  std::string list;  // "build": to develop the time model; "judge": held out to validate it
 
   bool operator==(const SuiteCase&) const = default;
 };
 
-/// Our own: every kernel, N from 128 to 65536, ragged, causal, grouped heads, both types and head dimensions.
+/// Returns the built-in suite: every kernel, N from 128 to 65536, ragged, causal, grouped heads, both types and head dimensions.
 const std::vector<SuiteCase>& default_suite();
 
-/// One case a line: kernel batch heads kv_heads seq_q seq_kv head_dim fp16|bf16 full|causal build|judge. '#' starts a comment.
-/// Errors  a line that is not such a case, or that its kernel does not take; no case at all: names the line.
+/// Parses one case a line: kernel batch heads kv_heads seq_q seq_kv head_dim fp16|bf16 full|causal build|judge. '#' starts a
+/// comment.
+/// Errors   an invalid line; a case that its kernel does not take; no case at all: names the line
 Result<std::vector<SuiteCase>> suite_from_text(std::string_view text);
 std::string to_text(const SuiteCase& one);
 

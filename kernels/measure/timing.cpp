@@ -1,4 +1,4 @@
-// Times kernels by events.
+// Times kernels with events.
 #include "kernels/measure/timing.h"
 
 #include <fmt/format.h>
@@ -13,8 +13,8 @@ namespace tilescope {
 
 namespace {
 
-constexpr int empty_repeats = 10;          // of what the clock is read around while nothing runs
-constexpr std::int64_t scratch_of_l2 = 4;  // times the L2: two partitions may each keep a copy, twice over to be sure
+constexpr int empty_repeats = 10;          // empty kernels that calibrate the clock gauge
+constexpr std::int64_t scratch_of_l2 = 4;  // times the L2: each of two partitions may keep a copy; twice that for safety
 
 }  // namespace
 
@@ -34,8 +34,8 @@ Result<Timing> time_kernel(const KernelInfo& kernel, const AttentionProblem& pro
   for (int i = 0; i < options.warm_ups; ++i)
     if (Status launched = launch(kernel, problem, tensors, nullptr); !launched) return launched.error();
   Timing timing;
-  const std::size_t launches = kernel.plan == nullptr ? 1 : kernel.plan(problem, tensors).size();  // a library's are its own affair
-  // What runs before the timed kernel also gives the host the time to queue it: no wait for a launch falls between the events.
+  const std::size_t launches = kernel.plan == nullptr ? 1 : kernel.plan(problem, tensors).size();  // a library kernel counts as one
+  // The kernel before the timed one also hides the host's launch time, so no launch latency falls between the events.
   const auto once = [&](ClockGauge::Between between) -> Result<double> {
     const Status before =
         options.l2 == L2State::cold ? launch(plan_flush(scratch), nullptr) : launch(kernel, problem, tensors, nullptr);

@@ -1,4 +1,4 @@
-// How long a kernel takes, by events around it, without a profiler.
+// Times a kernel with events around it, without a profiler.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@ struct TimingOptions {
   int warm_ups = 5;
   int repeats = 20;
   L2State l2 = L2State::warm;
-  ClockGauge* gauge = nullptr;  // reads the clock just outside of each repeat's events
+  ClockGauge* gauge = nullptr;  // reads the clock just outside each repeat's events
 };
 
 struct Timing {
@@ -23,16 +23,16 @@ struct Timing {
   std::vector<double> repeats_ms;  // as measured
 };
 
-/// Scratch memory of several times the L2, whose reading leaves a clean L2 with nothing of the problem in it.
+/// Allocates scratch memory of several L2 sizes. Reading it leaves a clean L2 without lines of the problem.
 Result<DeviceMemory> flush_scratch(const DeviceInfo& device);
 
-/// Times the whole kernel (all its launches) on the default stream. From a warm L2: right after a run of the same kernel.
-/// Errors  those of launching. `scratch` must be there where the L2 is to be cold.
+/// Times all launches of the kernel on the default stream. A warm L2 is the state right after a run of the same kernel.
+/// Errors   those of launching
+/// Limits   a cold L2 needs `scratch`
 Result<Timing> time_kernel(const KernelInfo& kernel, const AttentionProblem& problem, const DeviceTensors& tensors,
                            const DeviceMemory& scratch, const TimingOptions& options);
 
-/// Floating-point operations of attention as it is usually counted: 4 B H Nq Nk D, half of it with a mask; a single product half of
-/// either.
+/// Returns the usual FLOP count of attention: 4 B H Nq Nk D, half of it with a causal mask. A single product counts half.
 double nominal_flops(const KernelInfo& kernel, const AttentionProblem& problem);
 
 }  // namespace tilescope

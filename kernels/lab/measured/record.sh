@@ -23,7 +23,7 @@ shape_columns=170
 heading() { printf '\n%s\n' "$1"; shift; for command in "$@"; do printf '   $ %s\n' "$command"; done; printf '\n'; }
 indent() { sed 's/^/   /; s/ *$//'; }
 
-# All four tools at once; each says how it ended.
+# Runs all four tools in parallel; each prints how it ended.
 sanitize() {
   local name=$1 pids=() tool summary
   shift

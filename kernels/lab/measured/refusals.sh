@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What the program says where it is refused: no GPU, no memory, another program profiling, a user without rights. Takes half a minute.
+# Records what the program says when something is refused: no GPU, no memory, another profiler, a user without rights. Takes half a
+# minute.
 #
 # Usage: kernels/lab/measured/refusals.sh TILESCOPE > kernels/lab/measured/<gpu>-refusals-DATE.txt
 # Needs an NVIDIA GPU, root (for another user), and a python3 with PyTorch (to fill the memory).
@@ -10,7 +11,7 @@ trap 'rm -rf "$work"' EXIT
 chmod 755 "$work"
 shown=tilescope
 
-# Runs the program, with what it says of counters, result, samples or itself.
+# Runs the program and prints its lines about counters, result, samples and errors.
 try() {
   local title=$1 status
   shift
