@@ -76,7 +76,7 @@ constexpr ListingLine listing[] = {
     {1, "for each key tile j", Tensor(), "pass 1", "The first pass finds maximum and sum."},
     {2, "load Sⱼ → shared", tensors::s, "Sⱼ: R × Bc",
      "The scores come back. The row then stays in shared memory, so this is read once."},
-    {2, "load maskⱼ → registers", mask_tensor, "maskⱼ: R × Bc",
+    {2, "load maskⱼ", mask_tensor, "maskⱼ: R × Bc",
      "Only with a mask of its own: a matrix as large as S, read once more for every head."},
     {2, "S = S + mask", tensors::s, "S = S + mask, 0 or −∞",
      "Hidden pairs were computed all the same: nothing tells the kernel to skip them."},

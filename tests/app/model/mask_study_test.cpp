@@ -133,7 +133,7 @@ TEST_CASE("mask study: elements of a rectangle are those of the mask") {
 TEST_CASE("mask study: a tile's visit names its block, its SM and its step, and a hidden tile is skipped") {
   Opened opened;
   opened.after(SetMasking{condition("q >= kv && q - kv < 4")});
-  SessionView view = opened.after(AskVisit{0, 15, 0});
+  SessionView view = opened.after(AskVisit{0, 63, 0});
   REQUIRE(view.mask.visit);
   CHECK(view.mask.visit->op == -1);
   view = opened.after(AskVisit{0, 13, 12});
