@@ -172,8 +172,8 @@ void draw_way(const View& view, Commands& commands, LessonKeys& keys) {
             where, Align::center);
   ImGui::SetCursorScreenPos({right - wide, left.min.y});
   ImGui::BeginDisabled(lesson.locked);
-  bool forward =
-      pill(theme, next, !lesson.locked, lesson.locked ? tr("Answer the question first") : tr("The next page (Page Down)"), wide);
+  bool forward = pill(faint(theme, lesson.locked), next, !lesson.locked,
+                      lesson.locked ? tr("Answer the question first") : tr("The next page (Page Down)"), wide);
   ImGui::EndDisabled();
   keys.item(item_rect());
   forward = (forward || keys.entered()) && !lesson.locked;
