@@ -3,5 +3,6 @@
 #include "app/window.h"
 
 int main(int argc, char** argv) {
-  return tilescope::run_cli(argc, argv, stdout, stderr, {&tilescope::run_window, &tilescope::render_picture});
+  return tilescope::run_cli(argc, argv, stdout, stderr,
+                            {&tilescope::run_window, &tilescope::render_picture, &tilescope::export_steps});
 }

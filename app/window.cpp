@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdio>
 #include <ctime>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,7 +24,10 @@
 
 #include "app/model/assets.h"
 #include "app/model/lecture.h"
+#include "app/model/lesson_list.h"
+#include "app/model/mask_tables.h"
 #include "app/model/state_file.h"
+#include "app/platform/child_process.h"
 #include "app/platform/display_loss.h"
 #include "app/platform/files.h"
 #include "app/platform/opengl_name.h"
@@ -118,6 +122,7 @@ struct Shell {
   float user_scale = 1;           // from the command line or the settings
   std::array<int, 4> windowed{};  // position and size before full screen
   bool full_screen = false;
+  bool offers_lessons = false;  // at the start
   std::array<GLFWcursor*, ImGuiMouseCursor_COUNT> cursors{};
   bool follows = false;  // the presenter's window
 };
@@ -184,6 +189,11 @@ void install_callbacks(GLFWwindow* window) {
   glfwSetWindowFocusCallback(window, [](GLFWwindow* w, int focused) {
     shell_of(w).frame->io();
     ImGui_ImplGlfw_WindowFocusCallback(w, focused);
+  });
+  glfwSetDropCallback(window, [](GLFWwindow* w, int count, const char** paths) {
+    shell_of(w).frame->io();
+    for (int i = 0; i < count; ++i)
+      if (std::string_view(paths[i]).ends_with(".csv")) shell_of(w).session->apply(ImportCounters{paths[i]});
   });
   glfwSetWindowContentScaleCallback(window, [](GLFWwindow* w, float, float) {
     update_scale(shell_of(w));
@@ -425,6 +435,9 @@ void remember(const Shell& shell, bool size = true) {
   settings.language = shell.session->view().workspace->language;
   settings.by_sm = shell.session->view().workspace->by_sm;
   settings.text_scale = shell.user_scale;
+  const LessonView lesson = shell.session->view().lesson;
+  settings.lessons_done.assign(lesson.done->begin(), lesson.done->end());
+  settings.lessons_offered = settings.lessons_offered || (shell.offers_lessons && !lesson.offered);
   if (size && !shell.full_screen) {
     float x = 1, y = 1;
     glfwGetWindowContentScale(shell.window, &x, &y);
@@ -440,6 +453,13 @@ void remember(const Shell& shell, bool size = true) {
 
 const Shell* open_shell = nullptr;  // for the end of the display, which comes without a pointer
 
+/// Whether the window opens for the first time.
+bool first_start() {
+  const auto path = settings_path();
+  std::error_code code;
+  return path && !std::filesystem::exists(*path, code);
+}
+
 Session::Start start_of(const WindowOptions& options, const Settings& settings) {
   Session::Start start;
   start.request = options.request;
@@ -448,12 +468,14 @@ Session::Start start_of(const WindowOptions& options, const Settings& settings) 
   start.step = options.step;
   start.race = options.race;
   start.center = options.center;
+  start.counters = options.ncu;
   start.by_sm = options.by_sm.value_or(settings.by_sm);
   start.theme = options.theme.value_or(settings.theme);
   start.language = options.language.value_or(settings.language);
   start.gpu_ids = gpu_ids();
   start.load_gpu = &load_gpu;
   start.load_text = [](const std::string& path) { return read_text_file(path); };
+  start.load_table = &load_table;
   start.measurements = load_measurements();
   start.save_text = [](const std::string& path, const std::string& text) { return write_file(path, text); };
   start.clock = [] { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); };
@@ -475,7 +497,11 @@ Session::Start start_of(const WindowOptions& options, const Settings& settings) 
     start.language = state.language;
     start.state = std::make_shared<const WindowState>(std::move(state));
   }
+  start.lessons = std::make_shared<const LessonList>(load_lesson_list());
+  start.lessons_done = {settings.lessons_done.begin(), settings.lessons_done.end()};
+  start.offer_lessons = options.lesson.empty() && !settings.lessons_offered && first_start();
   start.wake = [] { glfwPostEmptyEvent(); };
+  start.program = this_program();
   return start;
 }
 
@@ -499,6 +525,7 @@ int run_window(const WindowOptions& options) {
 
   Session session(start_of(options, settings));
   StateSaver saver(session);
+  if (!options.lesson.empty()) session.apply(OpenLesson{options.lesson, 0});
   AppFrame::Options frame_options;
   frame_options.shares = settings.shares;
   frame_options.languages = available_languages();
@@ -513,6 +540,7 @@ int run_window(const WindowOptions& options) {
   shell.frame = frame->get();
   shell.session = &session;
   shell.settings = settings;
+  shell.offers_lessons = session.view().lesson.offered;
   shell.user_scale = options.scale.value_or(settings.text_scale);
   glfwSetWindowUserPointer(window->get(), &shell);
   glfwSetWindowSizeLimits(window->get(), 640, 400, GLFW_DONT_CARE, GLFW_DONT_CARE);

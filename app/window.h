@@ -14,4 +14,8 @@ int run_window(const WindowOptions& options);
 ///         no EGL.
 Result<RenderedPicture> render_picture(const RenderOptions& options);
 
+/// Draws steps of one run: a file, or one a step.
+/// Errors  those of render_picture(); more pictures than a file or a folder should have; no encoder
+Result<ExportedSteps> export_steps(const ExportOptions& options);
+
 }  // namespace tilescope

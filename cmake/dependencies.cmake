@@ -19,6 +19,13 @@ find_package(Freetype REQUIRED)
 pkg_check_modules(EPOXY REQUIRED IMPORTED_TARGET epoxy)
 pkg_check_modules(EGL REQUIRED IMPORTED_TARGET egl)
 pkg_check_modules(FONTCONFIG REQUIRED IMPORTED_TARGET fontconfig)
+pkg_check_modules(MUPARSER REQUIRED IMPORTED_TARGET muparser)
+pkg_check_modules(MD4C REQUIRED IMPORTED_TARGET md4c)
+# Films: the headers say which versions are opened when one is written, see app/platform/video_libraries.h.
+pkg_check_modules(VIDEO QUIET libavcodec libavformat libavutil libswscale)
+if(NOT VIDEO_FOUND)
+  message(STATUS "libavcodec, libavformat, libavutil and libswscale are not installed: no .gif and .mp4")
+endif()
 find_path(STB_INCLUDE_DIR stb_image_write.h PATH_SUFFIXES stb REQUIRED)
 
 set(TILESCOPE_IMGUI_DIR "" CACHE PATH "Folder with the source of Dear ImGui 1.90 or later")

@@ -7,10 +7,11 @@ what=${1:-run}
 
 packages=(cmake ninja-build g++ pkg-config
   libglfw3-dev libepoxy-dev libegl-dev libegl-mesa0 libgl1-mesa-dri libfreetype-dev libfontconfig-dev
-  libcli11-dev libtomlplusplus-dev nlohmann-json3-dev libfmt-dev libstb-dev
+  libcli11-dev libtomlplusplus-dev nlohmann-json3-dev libfmt-dev libstb-dev libmd4c-dev libmuparser-dev
+  libavcodec-dev libavformat-dev libavutil-dev libswscale-dev
   fonts-inter fonts-jetbrains-mono fonts-noto-cjk)
 [ "$what" = test ] && packages+=(doctest-dev libbenchmark-dev xvfb clang-format
-  python3 aspell aspell-en)
+  python3 aspell aspell-en librsvg2-bin)
 
 as_root() {
   if [ "$(id -u)" = 0 ]; then "$@"

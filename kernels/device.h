@@ -1,6 +1,6 @@
-// The NVIDIA device, seen without CUDA headers: what it is, its memory, and launching planned kernels on it.
+// The NVIDIA device behind an interface without CUDA headers: properties, memory, launches and event timing.
 //
-//   A build without CUDA has the same functions; each returns an error that says so.
+//   In a build without CUDA every function returns no_cuda_error().
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@
 
 namespace tilescope {
 
-/// Whether this build has CUDA kernels at all; a device may still be absent.
+/// Returns whether this build contains CUDA kernels. A device may still be absent.
 bool built_with_cuda();
-/// The error of every device function in a build without CUDA.
+/// Returns the error of every device function in a build without CUDA.
 Error no_cuda_error();
 
 struct DeviceInfo {
@@ -25,20 +25,20 @@ struct DeviceInfo {
   std::int64_t l2_bytes = 0, memory_bytes = 0, free_bytes = 0;
   std::int64_t shared_bytes_per_block = 0, shared_bytes_per_sm = 0;
   int registers_per_sm = 0, threads_per_sm = 0, blocks_per_sm = 0;
-  double sm_clock_hz = 0, memory_clock_hz = 0;  // the highest the device runs at
-  std::string driver_version, runtime_version;  // "13.0"; of CUDA
+  double sm_clock_hz = 0, memory_clock_hz = 0;  // maximum clocks
+  std::string driver_version, runtime_version;  // CUDA versions, such as "13.0"
 };
 
-/// The first device that kernels here run on.
-/// Errors  no driver, no device, driver too old for this build, compute capability below 8.0: each says what is there and what is
-/// needed.
+/// Returns the properties of device 0.
+/// Errors   no driver, no device, driver too old for this build, compute capability below 8.0: each names what is there and what is
+///          needed
 Result<DeviceInfo> find_device();
 
-/// Device memory that frees itself. Starts filled with 0xff bytes, which are NaNs in every type here.
+/// Owns device memory. New memory is filled with 0xff bytes, a NaN in every element type, so unwritten outputs show.
 class DeviceMemory {
  public:
   DeviceMemory() = default;
-  /// Errors  out of device memory: says how much was asked for and how much is free.
+  /// Errors   out of device memory: says how much was requested and how much is free
   static Result<DeviceMemory> allocate(std::int64_t bytes);
 
   void* address() const { return memory_.get(); }
@@ -55,31 +55,31 @@ class DeviceMemory {
   std::int64_t bytes_ = 0;
 };
 
-/// A stream, as CUDA has it; null is the default one.
+/// A cudaStream_t; null is the default stream.
 using StreamHandle = void*;
 
 Status launch(const PlannedLaunch& launch, StreamHandle stream);
-/// Waits for the stream, and reports what went wrong on it.
+/// Waits for the stream and returns the first error on it.
 Status wait_for(StreamHandle stream);
 
-/// What the compiler made of a kernel.
+/// On-chip needs of a compiled kernel, from the CUDA runtime.
 struct CompiledNeeds {
   std::string name;
   int threads = 0, registers = 0;
   std::int64_t shared_bytes = 0;  // static and dynamic
-  std::int64_t local_bytes = 0;   // of a thread: spills
-  int blocks_per_sm = 0;          // by the occupancy calculator of the driver
+  std::int64_t local_bytes = 0;   // local memory a thread: spilled registers
+  int blocks_per_sm = 0;          // from the runtime's occupancy calculator
 };
 Result<CompiledNeeds> compiled_needs(const PlannedLaunch& launch);
 
-/// Two events around work on a stream.
+/// Times work on a stream with two CUDA events.
 class Stopwatch {
  public:
   static Result<Stopwatch> make();
   Status start(StreamHandle stream);
-  /// Marks the end of the work; does not wait, so that what follows can be queued.
+  /// Marks the end of the work. Does not wait, so the caller can queue more work.
   Status end(StreamHandle stream);
-  /// Milliseconds from start() to end(); waits for the work.
+  /// Waits for the work and returns the milliseconds from start() to end().
   Result<double> elapsed();
 
  private:
@@ -90,7 +90,7 @@ class Stopwatch {
   std::unique_ptr<Events, Destroy> events_;
 };
 
-/// Reads `scratch` (several times the L2) so that what the L2 holds afterwards is clean and nobody's.
+/// Reads `scratch`, several times the L2's size. Afterwards the L2 holds only clean lines of `scratch`.
 PlannedLaunch plan_flush(const DeviceMemory& scratch);
 
 }  // namespace tilescope

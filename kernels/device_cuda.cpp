@@ -1,4 +1,4 @@
-// The NVIDIA device through the CUDA runtime.
+// Implements kernels/device.h with the CUDA runtime.
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
@@ -15,7 +15,7 @@ std::string version_text(int version) {
 }
 
 Error error_of(cudaError_t code, std::string_view doing) {
-  cudaGetLastError();  // a reported error does not show up again in the next call
+  cudaGetLastError();  // clears the error, so that the next call does not report it again
   return {fmt::format("{} failed on the GPU: {} ({})", doing, cudaGetErrorString(code), cudaGetErrorName(code)),
           Error::Kind::machine_lacks};
 }
@@ -31,7 +31,7 @@ int attribute(cudaDeviceAttr name) {
   return value;
 }
 
-/// Lets a kernel have its shared memory where that is more than every device grants unasked.
+/// Raises the kernel's limit of dynamic shared memory: without opting in, CUDA grants 48 KiB a block.
 Status allow_shared(const PlannedLaunch& launch) {
   if (launch.shared_bytes <= 48 * 1024) return Done{};
   const int most = attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);

@@ -1,4 +1,4 @@
-// The rows of the kernel table, the checks they share, and launching.
+// Lists every kernel, checks problems against it and launches it.
 #include "kernels/kernel_table.h"
 
 #include <fmt/format.h>
@@ -32,13 +32,13 @@ constexpr Tensor s_p_o[] = {tensors::s, tensors::p, tensors::o};
 
 constexpr std::int64_t most_grid_yz = 65535;
 constexpr std::int64_t most_grid_x = 2147483647;
-constexpr std::int64_t most_rows = std::int64_t{1} << 30;  // row arithmetic in the kernels is 32 bits wide
+constexpr std::int64_t most_rows = std::int64_t{1} << 30;  // the kernels compute row indices in 32 bits
 
 std::int64_t row_bytes(const AttentionProblem& p) {
   return p.head_dim * 2;
 }
 
-/// A launch as it was compiled, but for dynamic shared memory.
+/// Returns the needs of a launch: the compiled function's, plus the dynamic shared memory that the problem asks for.
 LaunchNeeds compiled(std::string_view name, const KernelBuild& build, std::int64_t dynamic_shared_bytes, int stages,
                      int warps_sharing_rows) {
   return {name,   build.threads,      build.registers,  build.static_shared_bytes + dynamic_shared_bytes,
@@ -47,7 +47,7 @@ LaunchNeeds compiled(std::string_view name, const KernelBuild& build, std::int64
 
 std::vector<LaunchNeeds> flash2_needs_of(const KernelBuild& build, const AttentionProblem& p) {
   const TileShape tile = flash2_kernel_tile(p);
-  // Q, two buffers each of K and V, L, and four barriers.
+  // Shared memory: Q, two buffers each for K and V, L, and four 8-byte barriers.
   return {compiled("attention", build, (tile.block_q + 4 * tile.block_kv) * row_bytes(p) + tile.block_q * 4 + 32, 2, 4)};
 }
 std::vector<LaunchNeeds> flash2_needs(const AttentionProblem& p) {
@@ -229,6 +229,8 @@ Status supports(const KernelInfo& kernel, const AttentionProblem& p) {
     return refuse("kernel {} has head dimensions 64 and 128, not {}: use {} 64 or 128", kernel.id, p.head_dim, Setting::head_dim);
   if (p.pass != Pass::forward)
     return refuse("kernel {} runs forward, not {}: use {} forward", kernel.id, to_string(p.pass), Setting::pass);
+  if (p.mask) return refuse("kernel {} takes no mask: leave out {}", kernel.id, Setting::mask);
+  if (p.score_change) return refuse("kernel {} takes scores as they are: leave out {}", kernel.id, Setting::score);
   if (p.causal && !kernel.takes_causal) return refuse("kernel {} takes no mask: leave out {}", kernel.id, Setting::causal);
   if (p.seq_q > most_rows || p.seq_kv > most_rows)
     return refuse("kernel {} takes at most {} rows, not {}: use a smaller {}", kernel.id, most_rows, std::max(p.seq_q, p.seq_kv),

@@ -1,6 +1,4 @@
-// The table of kernels: one row an id, the same ids as the tile programs, with what each takes, needs and writes.
-//
-//   kernel_table() ── find_kernel("flash2") ──► KernelInfo ── supports() ─► launch() on device tensors
+// The table of kernels: id, inputs, outputs, on-chip needs and launches. A kernel and the tile program it runs share an id.
 #pragma once
 
 #include <span>
@@ -14,14 +12,14 @@
 
 namespace tilescope {
 
-/// What one launch needs on chip, as the kernel was written; compiled_launches() says what the compiler made of it.
+/// What one launch needs on chip, as the model assumes it. compiled_launches() returns what the compiler reports.
 struct LaunchNeeds {
   std::string_view name;
-  int threads = 0, registers = 0;  // registers as compiled for sm_90
+  int threads = 0, registers = 0;  // registers a thread, compiled for sm_90
   std::int64_t shared_bytes = 0;   // static and dynamic
-  int stages = 1;                  // buffers of a ring
+  int stages = 1;                  // buffers of the shared-memory ring
   int warps_sharing_rows = 1;      // warps that read the same right operand, each for its own rows
-  std::int64_t local_bytes = 0;    // stack of a thread, where the compiler spills
+  std::int64_t local_bytes = 0;    // local memory a thread: spilled registers
 };
 
 struct KernelTraffic;  // kernels/kernel_traffic.h
@@ -29,25 +27,24 @@ struct ProbeShape;     // kernels/measure/probe_shape.h
 
 struct KernelInfo {
   std::string_view id;
-  std::string_view summary;                 // one sentence: the one new thing over the row before
+  std::string_view summary;                 // one sentence: what it adds over the row before
   std::span<const Tensor> inputs, outputs;  // outputs include S and P where they pass through global memory
   bool takes_causal = true;
-  bool is_library = false;  // its products are a library's: traffic and needs are not ours to say
+  bool is_library = false;  // the products are cuBLASLt's: traffic and needs are unknown
   TileShape (*tile)(const AttentionProblem&);
   std::vector<LaunchNeeds> (*needs)(const AttentionProblem&);
-  /// Closed form of one plane's traffic; null for a library's.
+  /// Returns the traffic of one plane (one head of one batch) in closed form; null for a library kernel.
   KernelTraffic (*plane_traffic)(const AttentionProblem&, const TileShape&) = nullptr;
-  LaunchPlan (*plan)(const AttentionProblem&, const DeviceTensors&) = nullptr;  // null for a library's
-  /// The same launches with the probe compiled in (kernels/measure/probe.h), and what each of them records; null where a kernel has
-  /// none.
+  LaunchPlan (*plan)(const AttentionProblem&, const DeviceTensors&) = nullptr;  // null for a library kernel
+  /// The same launches with the probe compiled in (kernels/measure/probe.h), and what each of them records; null without a probe.
   LaunchPlan (*plan_probed)(const AttentionProblem&, const DeviceTensors&, std::span<const ProbeBuffers>) = nullptr;
   std::vector<ProbeShape> (*probe_shapes)(const AttentionProblem&, const TileShape&) = nullptr;
-  std::string_view variant_of = {};  // id of the tile program that it runs in another order; empty: the program of its own id
+  std::string_view variant_of = {};  // the tile program it runs with another key order; empty: the program of its own id
   KeyOrder key_order = KeyOrder::ascending;
 
-  /// Id of the tile program whose blocks move the same tiles; a library's kernel has none.
+  /// Returns the id of the tile program whose blocks move the same tiles. A library kernel has none.
   std::string_view program() const { return variant_of.empty() ? id : variant_of; }
-  /// The tile as that program takes it.
+  /// Returns the tile and the key order, as that program takes them.
   ProgramTile program_tile(const AttentionProblem& problem) const {
     ProgramTile shape = tile(problem);
     shape.key_order = key_order;
@@ -56,21 +53,24 @@ struct KernelInfo {
 };
 
 std::span<const KernelInfo> kernel_table();
-/// Errors  unknown id: names those there are, without the variants.
+/// Finds a kernel by its id.
+/// Errors   unknown id: lists the known ones, without variants
 Result<const KernelInfo*> find_kernel(std::string_view id);
-/// Returns the kernel that runs a program in this order: its own, or a variant.
-/// Errors  those of find_kernel(); no kernel of this order.
+/// Returns the kernel that runs a program in the given key order: the program's own kernel or a variant.
+/// Errors   those of find_kernel(id); no kernel visits the keys in this order
 Result<const KernelInfo*> find_kernel(std::string_view program, KeyOrder order);
 
-/// Errors  type, head dimension, pass, mask, tile or size that the kernel does not take: each says what it takes.
+/// Checks that the kernel takes the problem (and the tile).
+/// Errors   type, head dimension, pass, mask, tile or size that the kernel does not take: each names what it takes
 Status supports(const KernelInfo& kernel, const AttentionProblem& problem);
 Status supports(const KernelInfo& kernel, const AttentionProblem& problem, const TileShape& tile);
 
-/// Launches every launch of the kernel on the stream; does not wait.
-/// Errors  those of supports(); a tensor that it needs is missing; the device's.
+/// Queues all launches of the kernel on the stream and returns without waiting.
+/// Errors   those of supports(); a missing tensor; those of the device
 Status launch(const KernelInfo& kernel, const AttentionProblem& problem, const DeviceTensors& tensors, StreamHandle stream);
 
-/// What the compiler made of each launch.
+/// Returns registers, shared memory and occupancy of each launch, as compiled.
+/// Errors   those of supports() and of the device
 Result<std::vector<CompiledNeeds>> compiled_launches(const KernelInfo& kernel, const AttentionProblem& problem);
 
 }  // namespace tilescope

@@ -1,4 +1,4 @@
-// Closed forms of the kernels' traffic.
+// Computes each kernel's traffic in closed form, with causal masks and ragged tiles.
 #include "kernels/kernel_traffic.h"
 
 #include <algorithm>
@@ -12,13 +12,13 @@ namespace {
 
 constexpr std::int64_t element = 2, statistic = 4;
 
-/// Sums over the query tiles of one head: what they visit.
+/// What the query tiles of one head visit, summed over the tiles.
 struct Visits {
-  std::int64_t rows = 0;        // rows of tiles that see a key
-  std::int64_t keys = 0;        // keys in the visited tiles
-  std::int64_t rows_tiles = 0;  // rows x visited tiles
-  std::int64_t rows_keys = 0;   // rows x keys: the part of S that exists
-  std::int64_t matrix = 0;      // the same with what pads its rows
+  std::int64_t rows = 0;        // rows of the tiles that see at least one key
+  std::int64_t keys = 0;        // keys of the visited key tiles
+  std::int64_t rows_tiles = 0;  // rows times visited key tiles
+  std::int64_t rows_keys = 0;   // rows times visited keys: the part of S that is computed
+  std::int64_t matrix = 0;      // rows_keys with the padding of each row of S
 };
 
 Visits visits_of(const AttentionProblem& p, const TileShape& tile) {
@@ -79,7 +79,7 @@ KernelTraffic standard_traffic(const AttentionProblem& p, const TileShape& tile)
 
 KernelTraffic flash1_traffic(const AttentionProblem& p, const TileShape& tile) {
   const Visits v = visits_of(p, tile);
-  const std::int64_t step = row_bytes(p) + 2 * statistic;  // O, l and m of a row
+  const std::int64_t step = row_bytes(p) + 2 * statistic;  // one row's O, l and m, which cross in every step
   return {2 * p.seq_kv * row_bytes(p) + v.rows_tiles * (row_bytes(p) + step), (p.seq_q + v.rows_tiles) * step};
 }
 

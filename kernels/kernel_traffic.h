@@ -1,4 +1,4 @@
-// Closed forms of what each kernel moves between the L2 and the SMs, as its header states them.
+// Closed forms of the traffic between the L2 and the SMs. Each kernel's header states its own form for the unmasked case.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@ struct KernelTraffic {
   std::int64_t l2_to_sm_bytes = 0, sm_to_l2_bytes = 0;
 };
 
-// Traffic of one plane, for the rows of the kernel table.
+// Traffic of one plane (one head of one batch); the rows of the kernel table point here.
 KernelTraffic naive_traffic(const AttentionProblem& problem, const TileShape& tile);
 KernelTraffic tiled_traffic(const AttentionProblem& problem, const TileShape& tile);
 KernelTraffic safe_traffic(const AttentionProblem& problem, const TileShape& tile);
@@ -21,8 +21,9 @@ KernelTraffic standard_traffic(const AttentionProblem& problem, const TileShape&
 KernelTraffic flash1_traffic(const AttentionProblem& problem, const TileShape& tile);
 KernelTraffic flash2_traffic(const AttentionProblem& problem, const TileShape& tile);
 
-/// Units   bytes. Statistics of a row are counted without the sectors that two tiles share
-/// Errors  none; nothing for a library's kernel
+/// Returns the traffic of a whole problem; nothing for a library kernel.
+/// Units    bytes
+/// Leaves out  sectors that two query tiles share at the edges of m, l and lse: they are counted once
 std::optional<KernelTraffic> kernel_traffic(const KernelInfo& kernel, const AttentionProblem& problem);
 
 }  // namespace tilescope

@@ -1,4 +1,4 @@
-// What a build without CUDA has in place of device and kernels: the same functions, each of which says that there are none.
+// Stands in for the device and the kernels in a build without CUDA: every function returns no_cuda_error() or an empty list.
 #include "kernels/common/probe_layout.h"
 #include "kernels/device.h"
 #include "kernels/measure/bandwidth.h"

@@ -1,4 +1,4 @@
-// PlannedLaunch: one kernel launch with everything but the stream; a kernel of the table is a list of these.
+// PlannedLaunch: one kernel launch, complete except for its stream. A kernel of the table is a list of planned launches.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace tilescope {
 
-/// Device addresses of the tensors of one problem, laid out as sim/core/tensor.h says. A kernel uses those it names.
+/// Device addresses of a problem's tensors, in the layouts of sim/core/tensor.h. A kernel reads only the members it names.
 struct DeviceTensors {
   const void* q = nullptr;
   const void* k = nullptr;
@@ -28,14 +28,14 @@ struct DeviceTensors {
 
 struct PlannedLaunch {
   std::string_view name;
-  const void* function = nullptr;  // the kernel's host-side handle
+  const void* function = nullptr;  // host-side handle of the kernel
   std::array<std::int64_t, 3> grid{1, 1, 1};
   int threads = 0;
   std::int64_t shared_bytes = 0;  // dynamic
   alignas(16) std::array<std::byte, 128> arguments{};
 };
 
-/// Every kernel here takes one struct by value.
+/// Returns a launch that copies `arguments`: every kernel takes one struct by value.
 template <class Arguments>
 PlannedLaunch planned(std::string_view name, const void* function, std::array<std::int64_t, 3> grid, int threads,
                       std::int64_t shared_bytes, const Arguments& arguments) {
@@ -45,7 +45,7 @@ PlannedLaunch planned(std::string_view name, const void* function, std::array<st
   return launch;
 }
 
-/// The lengths and heads of a problem, under the names that the arguments of every attention kernel give them.
+/// Copies the problem's lengths and heads into the arguments; all attention kernels use the same member names.
 template <class Arguments>
 void set_lengths_and_heads(Arguments& arguments, const AttentionProblem& problem) {
   arguments.seq_q = static_cast<int>(problem.seq_q);
@@ -54,8 +54,8 @@ void set_lengths_and_heads(Arguments& arguments, const AttentionProblem& problem
   arguments.kv_heads = static_cast<int>(problem.kv_heads);
 }
 
-// What each kernel file gives. Nothing is touched on the device; tensors may be null where only needs are asked for.
-// A build without CUDA gives empty lists.
+// The launches of each kernel. Planning touches no device memory, so the tensors may be null when only the needs are wanted.
+// A build without CUDA returns empty lists.
 using LaunchPlan = std::vector<PlannedLaunch>;
 LaunchPlan plan_flash2(const AttentionProblem& problem, const DeviceTensors& tensors);
 LaunchPlan plan_flash2_descending(const AttentionProblem& problem, const DeviceTensors& tensors);
@@ -66,7 +66,7 @@ LaunchPlan plan_softmax_online(const AttentionProblem& problem, const DeviceTens
 LaunchPlan plan_softmax_fused(const AttentionProblem& problem, const DeviceTensors& tensors);
 LaunchPlan plan_matmul_naive(const AttentionProblem& problem, const DeviceTensors& tensors);
 LaunchPlan plan_matmul_tiled(const AttentionProblem& problem, const DeviceTensors& tensors);
-/// The softmax between two library products: S is not masked yet, and P must be whole.
+/// The softmax between two library products. It masks S itself, because the library does not, and writes all of P.
 PlannedLaunch plan_masked_softmax(const AttentionProblem& problem, const DeviceTensors& tensors);
 
 }  // namespace tilescope

@@ -3,6 +3,7 @@
 //   arguments ──CLI11──► texts by flag ──build()──► CommandLine
 #include "app/cli/command_line.h"
 
+#include <array>
 #include <limits>
 #include <map>
 #include <string_view>
@@ -66,8 +67,9 @@ Error unknown_argument(std::string_view argument, CommandKind command) {
   const std::string_view name = argument.substr(0, argument.find('='));
   if (const FlagInfo* flag = find_flag(name)) {
     std::string takers;
-    for (const CommandKind other : {CommandKind::window, CommandKind::simulate, CommandKind::render, CommandKind::sweep,
-                                    CommandKind::measure, CommandKind::validate, CommandKind::calibrate})
+    for (const CommandKind other :
+         {CommandKind::window, CommandKind::simulate, CommandKind::render, CommandKind::exported, CommandKind::sweep,
+          CommandKind::search, CommandKind::measure, CommandKind::validate, CommandKind::calibrate, CommandKind::lesson})
       if (takes(*flag, other)) takers += fmt::format("{}{}", takers.empty() ? "" : ", ", to_string(other));
     return Error{fmt::format("{} is not a flag of {}, but of {}", flag->name, to_string(command), takers)};
   }
@@ -128,12 +130,15 @@ class CommandLineBuilder {
                                        {"--probe", &line_.probe},
                                        {"--samples", &line_.samples},
                                        {"--bundle", &line_.bundle},
+                                       {"--ncu", &line_.ncu},
                                        {"--list", &line_.list},
                                        {"--markdown", &line_.markdown},
                                        {"--out", &line_.out},
                                        {"--panel", &line_.panel},
                                        {"--open", &line_.open},
                                        {"--deck", &line_.deck},
+                                       {"--sheet", &line_.sheet},
+                                       {"--lesson", &line_.lesson},
                                        {"--gpu", &line_.gpu},
                                        {"--algorithm", &line_.algorithm},
                                        {"--over", &line_.over},
@@ -153,18 +158,34 @@ class CommandLineBuilder {
       if (const auto given = texts_.find(name); given != texts_.end()) *target = given->second;
     if (const std::string* given = text("--score")) line_.score = *given;
     if (!error_ && line_.command == CommandKind::render && line_.out.empty()) return Error{"render needs --out FILE.png"};
+    if (!error_ && line_.command == CommandKind::exported && line_.out.empty())
+      return Error{"export needs --out FILE: .gif, .mp4, .png, .svg, .html, .csv or .json"};
     line_.algorithm_given = text("--algorithm") != nullptr;
     if (!error_ && line_.command == CommandKind::sweep && line_.over.empty() && line_.open.empty())
       return Error{"sweep needs --over KEY=RANGE: for example --over seq=64:1024:x2"};
     if (!error_ && line_.probe.empty() && (line_.probe_block || line_.probe_row))
       return Error{
           fmt::format("{} chooses the recorded row: it needs --probe FILE", line_.probe_row ? "--probe-row" : "--probe-block")};
+    if (!error_ && line_.command == CommandKind::validate) check_validate();
     if (!error_ && line_.brief && !line_.out.empty()) return Error{"--brief measures too little for a spec: omit --brief or --out"};
     if (error_) return *error_;
     return std::move(line_);
   }
 
  private:
+  /// With --ncu one run of the flags is compared, without it the cases of a bundle.
+  void check_validate() {
+    constexpr std::array of_bundle = {"--bundle", "--list", "--sample", "--csv", "--markdown"};
+    for (const char* name : of_bundle)
+      if (!line_.ncu.empty() && text(name) != nullptr)
+        return keep(Error{fmt::format("--ncu compares one run, {} the cases of a bundle: give one of them", name)});
+    for (const auto& [name, values] : texts_)
+      if (const FlagInfo* flag = find_flag(name);
+          line_.ncu.empty() && flag != nullptr && (flag->group == "Problem" || flag->name == "--set"))
+        return keep(
+            Error{fmt::format("{} describes the run of --ncu FILE, and a bundle has its own problems: leave it out", name)});
+  }
+
   const std::string* text(std::string_view name) const {
     const auto found = texts_.find(name);
     return found == texts_.end() ? nullptr : &found->second.front();
@@ -205,6 +226,7 @@ class CommandLineBuilder {
     line_.block_q = whole("--block-q", 1, TileShape::most_rows);
     line_.block_kv = whole("--block-kv", 1, TileShape::most_rows);
     line_.stages = whole("--stages", 1, ProgramTile::most_stages);
+    line_.top = whole("--top", 1, 100000);
     line_.mask_block = whole("--mask-block", 1, largest_size);
     std::vector<std::string_view> orders;
     for (const BlockOrderInfo& row : block_orders()) orders.push_back(row.id);
@@ -224,7 +246,34 @@ class CommandLineBuilder {
     line_.quiet = text("--quiet") != nullptr;
   }
 
+  void steps() {
+    if (const std::string* given = text("--steps")) {
+      if (const auto range = step_range("--steps", *given))
+        line_.steps = *range;
+      else
+        keep(range.error());
+    }
+    constexpr std::string_view grains[] = {"operation", "tile", "phase"};
+    choice(
+        "--grain", grains,
+        [&](std::string_view name) -> std::optional<std::optional<Grain>> {
+          for (std::size_t i = 0; i < std::size(grains); ++i)
+            if (name == grains[i]) return static_cast<Grain>(i);
+          return std::nullopt;
+        },
+        line_.grain);
+    if (const auto fps = whole("--fps", 1, 60)) line_.fps = static_cast<int>(*fps);
+    if (const std::string* given = text("--seconds")) {
+      if (const auto seconds = real_number("--seconds", *given, 0.05, 60))
+        line_.seconds = *seconds;
+      else
+        keep(seconds.error());
+    }
+    line_.caption = text("--no-caption") == nullptr;
+  }
+
   void picture() {
+    steps();
     if (const auto scene = whole("--scene", 1, static_cast<std::int64_t>(most_scenes))) line_.scene = static_cast<int>(*scene);
     if (line_.scene && text("--deck") == nullptr) keep(Error{"--scene is a scene of a deck: it needs --deck FILE"});
     line_.step = whole("--step", 0, std::numeric_limits<std::int64_t>::max());
@@ -319,6 +368,16 @@ Texts flags_of(const WindowState& s) {
   return out;
 }
 
+Status check_lesson_action(std::string_view action, std::string_view lesson) {
+  constexpr std::string_view actions[] = {"list", "check", "open"};
+  if (action.empty()) return Error{"lesson needs an action: tilescope lesson list, lesson check [ID] or lesson open ID"};
+  if (std::find(std::begin(actions), std::end(actions), action) == std::end(actions))
+    return Error{fmt::format("lesson cannot '{}': {}", printable(action), name_hint(action, actions))};
+  if (action == "open" && lesson.empty()) return Error{"lesson open needs an ID: see tilescope lesson list"};
+  if (action == "list" && !lesson.empty()) return Error{fmt::format("unexpected '{}' after lesson list", printable(lesson))};
+  return Done{};
+}
+
 CommandLine print(std::string text) {
   CommandLine line;
   line.command = CommandKind::print;
@@ -336,6 +395,12 @@ Result<CommandLine> parse_command_line(std::span<const std::string> arguments) {
   for (Parser& parser : parsers) {
     parser.app->allow_extras();
     add_flags(parser);
+  }
+  std::string action, lesson;
+  for (const Parser& parser : parsers) {
+    if (parser.command != CommandKind::lesson) continue;
+    parser.app->add_option("ACTION", action)->description("list, check or open")->type_name("");
+    parser.app->add_option("ID", lesson)->description("a lesson: number, name or file")->type_name("");
   }
   app.require_subcommand(0, 1);
   app.set_version_flag("--version", version_text(), "the version");
@@ -365,7 +430,12 @@ Result<CommandLine> parse_command_line(std::span<const std::string> arguments) {
     const auto extras = parser.app->remaining();
     if (!extras.empty()) return unknown_argument(extras.front(), parser.command);
   }
-  return CommandLineBuilder(texts, chosen->command).build();
+  Result<CommandLine> line = CommandLineBuilder(texts, chosen->command).build();
+  if (!line || chosen->command != CommandKind::lesson) return line;
+  if (const Status good = check_lesson_action(action, lesson); !good) return good.error();
+  line->lesson_action = std::move(action);
+  line->lesson = std::move(lesson);
+  return line;
 }
 
 Result<CommandLine> on_top_of(const WindowState& base, const CommandLine& line) {

@@ -14,6 +14,7 @@
 #include "app/cli/numbers.h"
 #include "app/model/center_views.h"
 #include "app/model/studies.h"
+#include "app/model/window_options.h"
 #include "app/platform/theme_kind.h"
 #include "sim/core/attention_problem.h"
 
@@ -48,12 +49,19 @@ struct CommandLine {
   std::string q_file, k_file, v_file;
 
   std::optional<std::string> json;  // empty or "-": standard output
-  std::string trace, suite, commit, probe, samples, bundle, list, markdown, out, panel;
+  std::string trace, suite, commit, probe, samples, bundle, ncu, list, markdown, out, panel;
   std::optional<std::int64_t> probe_block, probe_row;
   bool brief = false, sample = false, quiet = false;
   std::string over, csv, png;
+  std::optional<std::int64_t> top;
   SweepQuantity quantity{};
   std::optional<std::int64_t> step;
+  std::optional<ExportSteps> steps;  // of export
+  std::optional<Grain> grain;
+  std::optional<int> fps;
+  std::optional<double> seconds;
+  bool caption = true;
+  std::string sheet;
   bool race = false;
   CenterView view = CenterView::stage;
   std::optional<bool> by_sm;
@@ -68,6 +76,7 @@ struct CommandLine {
   std::shared_ptr<const WindowState> base;
   std::shared_ptr<const Deck> scenes;
   std::map<std::string, std::vector<std::string>, std::less<>> given;  // the texts behind each flag, as typed
+  std::string lesson_action, lesson;  // of `lesson`: list, check or open, and an id; of render: --lesson
 };
 
 /// Parses the arguments after the program's name.

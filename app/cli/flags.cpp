@@ -13,12 +13,14 @@ constexpr unsigned bit(CommandKind command) {
 
 constexpr unsigned window = bit(CommandKind::window), simulate = bit(CommandKind::simulate), render = bit(CommandKind::render),
                    measure = bit(CommandKind::measure), validate = bit(CommandKind::validate),
-                   calibrate = bit(CommandKind::calibrate), sweep = bit(CommandKind::sweep);
-constexpr unsigned problem = window | simulate | render | sweep | measure;
-constexpr unsigned model = window | simulate | render | sweep;
-constexpr unsigned masked = simulate | render;
-constexpr unsigned values = window | render;
-constexpr unsigned picture = window | render | sweep;
+                   calibrate = bit(CommandKind::calibrate), sweep = bit(CommandKind::sweep), search = bit(CommandKind::search),
+                   exported = bit(CommandKind::exported), lesson = bit(CommandKind::lesson);
+constexpr unsigned problem = window | simulate | render | exported | sweep | search | measure | validate;
+constexpr unsigned tiled = window | simulate | render | exported | sweep | measure | validate;
+constexpr unsigned model = window | simulate | render | exported | sweep | validate;
+constexpr unsigned masked = window | simulate | render | exported | sweep | search | validate;
+constexpr unsigned values = window | render | exported;
+constexpr unsigned picture = window | render | exported | sweep;
 
 constexpr std::array commands = {
     CommandInfo{
@@ -40,6 +42,19 @@ constexpr std::array commands = {
                 "  tilescope render --gpu h200 --algorithm standard --seq 4096 --head-dim 64 --lanes sms --out sms.png\n"
                 "\n"
                 "Equal options write equal bytes."},
+    CommandInfo{CommandKind::exported, "export",
+                "write steps as a film, pictures, a vector picture or a page, or a table or trace of the run; needs no display",
+                "Examples:\n"
+                "  tilescope export --steps 0:40 --out flash2.gif\n"
+                "  tilescope export --algorithm standard --steps 0:end --grain tile --out standard.mp4\n"
+                "  tilescope export --panel stage --steps 12 --theme light --out stage.svg\n"
+                "  tilescope export --steps 0:30 --out step.png                 step-00.png, step-01.png, …\n"
+                "  tilescope export --steps 0:40 --out flash2.html              a page that steps with the arrow keys\n"
+                "  tilescope export --gpu h200 --seq 4096 --head-dim 64 --sheet waits --out waits.csv\n"
+                "  tilescope export --out trace.json                            for https://ui.perfetto.dev\n"
+                "\n"
+                "The file's ending chooses the format: .gif .mp4 .png .svg .html .csv .json. A film eases from step to step.\n"
+                "Exit codes: 0 done, 2 wrong request, 3 no OpenGL, or no encoder for this format."},
     CommandInfo{CommandKind::sweep, "sweep",
                 "simulate over a range of one value, on all cores; prints a table, CSV, JSON or a picture",
                 "Examples:\n"
@@ -54,6 +69,16 @@ constexpr std::array commands = {
                 "block_kv, shared_bytes (M) and every key of --set. An existing --csv or --json file of the same sweep is "
                 "continued.\n"
                 "Ctrl-C keeps the finished points (exit code 130); the same command continues."},
+    CommandInfo{
+        CommandKind::search, "search", "rank tiles, buffers and orders by predicted time, on all cores",
+        "Examples:\n"
+        "  tilescope search --gpu h200 --heads 16 --seq 4096 --head-dim 128 --causal\n"
+        "  tilescope search --gpu h200 --algorithm flash2 --heads 32 --seq 8192 --head-dim 64 --top 20 --json ranking.json\n"
+        "  tilescope search --gpu h200 --preset sliding_window:w=256 --algorithm flex --heads 8 --seq 16384 --head-dim 64\n"
+        "\n"
+        "Simulates every tile that fits, with one to three buffers, then the six best in every order of blocks and keys.\n"
+        "`own` is the kernel as it stands. On the GPU that is searched for, kernels among the rows are measured too.\n"
+        "Ctrl-C ranks what was simulated by then (exit code 130)."},
     CommandInfo{
         CommandKind::measure, "measure", "run the real kernel and read the hardware counters; needs an NVIDIA GPU",
         "Examples:\n"
@@ -77,6 +102,7 @@ constexpr std::array commands = {
         "  tilescope validate --list build                           only the cases of one list\n"
         "  tilescope validate --sample                               some cases of every kernel, in a minute\n"
         "  tilescope validate --csv results.csv --markdown docs/validation.md\n"
+        "  tilescope validate --ncu profile.csv --gpu h200 --heads 16 --seq 4096 --head-dim 64     your own profile\n"
         "\n"
         "Needs no GPU. Every case is simulated, on all cores. A figure is within its bound, within the hardware's own spread,\n"
         "a known miss, or fails. Known misses are listed in a file beside the bundle; with --gpu they do not apply.\n"
@@ -90,6 +116,16 @@ constexpr std::array commands = {
                 "Takes a few seconds. Values that no micro-benchmark can see come from the shipped spec of the same name, or from "
                 "--gpu.\n"
                 "docs/calibration.md says how each value is measured."},
+    CommandInfo{CommandKind::lesson, "lesson", "list the lessons, check them, or open one: lesson list | check [ID] | open ID",
+                "Examples:\n"
+                "  tilescope lesson list\n"
+                "  tilescope lesson open 1\n"
+                "  tilescope lesson open 01-why-memory --language ko\n"
+                "  tilescope lesson check                                    every page of every lesson, in both languages\n"
+                "  tilescope lesson check 3\n"
+                "\n"
+                "ID is a number, a name or the path of an .md file. docs/lessons.md says how to write one.\n"
+                "Exit codes: 0 done, 1 a lesson does not hold, 2 wrong request, 3 no display for open."},
 };
 
 using enum FlagShape;
@@ -97,8 +133,8 @@ using enum FlagShape;
 constexpr std::array flags = {
     FlagInfo{"--open", "LINK|FILE", "Problem", "a state of the window by its link, or a file with one; other flags override it",
              value, problem},
-    FlagInfo{"--algorithm", "ID", "Problem", "program to run [flash2]; listed below; sweep takes several, separated by commas",
-             value, problem},
+    FlagInfo{"--algorithm", "ID", "Problem",
+             "program to run [flash2]; listed below; sweep and search take several, separated by commas", value, problem},
     FlagInfo{"--batch", "B", "Problem", "batch size [1]", value, problem},
     FlagInfo{"--heads", "H", "Problem", "query heads [1]", value, problem},
     FlagInfo{"--kv-heads", "H", "Problem", "key and value heads, shared evenly by the query heads [--heads]", value, problem},
@@ -118,25 +154,26 @@ constexpr std::array flags = {
              "queries and keys of a block of flex's lists [128 where the tile divides it, else the tile]", value, masked},
     FlagInfo{"--pass", "PASS", "Problem", "forward, backward or both: flash2 backward is flash2_backward [forward]", value,
              problem},
-    FlagInfo{"--block-q", "BR", "Problem", "query rows of a tile [that of the program on this GPU]", value, problem},
-    FlagInfo{"--block-kv", "BC", "Problem", "key rows of a tile [that of the program on this GPU]", value, problem},
+    FlagInfo{"--block-q", "BR", "Problem", "query rows of a tile [that of the program on this GPU]", value, tiled},
+    FlagInfo{"--block-kv", "BC", "Problem", "key rows of a tile [that of the program on this GPU]", value, tiled},
     FlagInfo{"--stages", "S", "Problem", "buffers of the ring of K and V, 1 to 8, where the kernel has one [that of the kernel]",
              value, model},
     FlagInfo{"--block-order", "NAME", "Problem", "launch, heads, reversed, longest or grouped: which blocks come first [launch]",
              value, model},
     FlagInfo{"--key-order", "NAME", "Problem", "ascending or descending: how a block walks its key tiles [ascending]", value,
-             problem},
+             tiled},
     FlagInfo{"--blocks-per-sm", "K", "Problem", "blocks that share an SM [as many as fit]", value, model},
-    FlagInfo{"--gpu", "ID|FILE", "GPU", "a GPU by name, or a .toml file of your own [toy]", value, model | calibrate | validate},
-    FlagInfo{"--set", "KEY=VALUE", "GPU", "change one number of the GPU; may be given many times", repeated, model},
+    FlagInfo{"--gpu", "ID|FILE", "GPU", "a GPU by name, or a .toml file of your own [toy]", value, model | search | calibrate},
+    FlagInfo{"--set", "KEY=VALUE", "GPU", "change one number of the GPU; may be given many times", repeated, model | search},
     FlagInfo{"--seed", "N", "Values", "seed of the random Q, K and V [1]; values never change the traffic", value, values},
     FlagInfo{"--q", "FILE.csv", "Values", "a Q of your own; gives --seq and --head-dim", value, values},
     FlagInfo{"--k", "FILE.csv", "Values", "a K of your own; gives --seq-kv", value, values},
     FlagInfo{"--v", "FILE.csv", "Values", "a V of your own; gives --seq-kv", value, values},
     FlagInfo{"--json", "[FILE]", "Output", "one JSON object, to FILE or in place of the table", optional_value,
-             simulate | sweep | measure | validate},
+             simulate | sweep | search | measure | validate},
     FlagInfo{"--over", "KEY=RANGE", "Output", "range: seq=256:65536:x2 doubles, head_dim=32:128:+32 adds, block_q=16,64 lists",
              value, sweep},
+    FlagInfo{"--top", "N", "Output", "rows of the table [10]", value, search},
     FlagInfo{"--csv", "FILE", "Output", "one row per point or case; a file of the same sweep is continued", value,
              sweep | validate},
     FlagInfo{"--png", "FILE", "Output", "picture of the Sweep view", value, sweep},
@@ -155,28 +192,43 @@ constexpr std::array flags = {
     FlagInfo{"--commit", "HASH", "Output", "commit of the kernels, stored in the bundle", value, measure},
     FlagInfo{"--bundle", "FILE", "Output", "the measurement bundle to hold the model against [that of assets/measured]", value,
              validate},
+    FlagInfo{"--ncu", "FILE.csv", "Output",
+             "counters of Nsight Compute (ncu --csv) beside the simulation of the problem flags, in place of a bundle", value,
+             validate | values},
     FlagInfo{"--list", "NAME", "Output", "only the cases of this list of the bundle: build or judge [all]", value, validate},
     FlagInfo{"--sample", "", "Output", "only a stratified sample: every kernel, every ratio of HBM reads to the L2", toggle,
              validate},
     FlagInfo{"--markdown", "FILE", "Output", "the page docs/validation.md", value, validate},
     FlagInfo{"--brief", "", "Output", "a fraction of the work, to see that it runs; the values are rough, and no spec is written",
              toggle, calibrate},
-    FlagInfo{"--quiet", "", "Output", "no progress on standard error", toggle, render | sweep | measure | validate | calibrate},
-    FlagInfo{"--out", "FILE", "Output", "the file to write", value, render | calibrate},
-    FlagInfo{"--deck", "FILE", "Picture", "the scenes of a lecture; Page Up and Page Down turn them", value, values},
-    FlagInfo{"--scene", "N", "Picture", "scene of --deck to begin with, 1 first [1]", value, values},
-    FlagInfo{"--step", "N", "Picture", "the step to show; 0 is before anything ran [a few steps in]", value, values},
+    FlagInfo{"--quiet", "", "Output", "no progress on standard error", toggle,
+             render | exported | sweep | search | measure | validate | calibrate | lesson},
+    FlagInfo{"--out", "FILE", "Output", "the file to write", value, render | exported | calibrate},
+    FlagInfo{"--sheet", "NAME", "Output", "the table of a .csv: traffic, ledger, launches, steps, waits or bandwidth [traffic]",
+             value, exported},
+    FlagInfo{"--steps", "A:B", "Picture", "the steps to show, both included; a single one, or A:end [a few steps in]", value,
+             exported},
+    FlagInfo{"--grain", "NAME", "Picture", "from a shown step to the next: operation, tile or phase [operation]", value, exported},
+    FlagInfo{"--seconds", "S", "Picture", "of a film: how long a step takes, motion and rest [1]", value, exported},
+    FlagInfo{"--fps", "F", "Picture", "of a film: frames per second, 1 to 60 [20]", value, exported},
+    FlagInfo{"--no-caption", "", "Picture", "without algorithm, GPU, problem, step and line above the picture", toggle, exported},
+    FlagInfo{"--deck", "FILE", "Picture", "the scenes of a lecture; Page Up and Page Down turn them", value, window | render},
+    FlagInfo{"--scene", "N", "Picture", "scene of --deck to begin with, 1 first [1]", value, window | render},
+    FlagInfo{"--step", "N", "Picture", "the step to show; 0 is before anything ran [a few steps in]", value, window | render},
     FlagInfo{"--race", "", "Picture", "standard attention beside the algorithm, on one clock", toggle, values, "--compare"},
-    FlagInfo{"--view", "NAME", "Picture", "what the middle shows: stage, roofline, what_if, fit, sweep or validate [stage]", value,
-             values},
+    FlagInfo{"--view", "NAME", "Picture",
+             "what the middle shows: stage, roofline, what_if, fit, sweep, compare, validate or mask [stage]", value, values},
     FlagInfo{"--lanes", "NAME", "Picture", "the lanes of the timeline: units of the SM in focus, or sms, all of them [units]",
              value, values},
     FlagInfo{"--panel", "NAME", "Picture",
-             "one panel only: listing, stage, softmax, traffic, timeline, race, presenter, or a view of the middle", value, render},
-    FlagInfo{"--size", "WxH", "Picture", "width and height in pixels [1600x900]", value, picture},
-    FlagInfo{"--scale", "F", "Picture", "size of text and controls, 0.5 to 4 [1]", value, picture},
-    FlagInfo{"--theme", "NAME", "Picture", "dark or light [dark]", value, picture},
-    FlagInfo{"--language", "CODE", "Picture", "en or ko [en]", value, picture},
+             "one panel only: listing, stage, softmax, traffic, timeline, race, presenter, or a view of the middle", value,
+             render | exported},
+    FlagInfo{"--lesson", "ID[:PAGE]", "Picture", "a page of a lesson [the first]; ID:PAGE:answered shows it after its question",
+             value, render},
+    FlagInfo{"--size", "WxH", "Picture", "width and height in pixels [1600x900]", value, picture | lesson},
+    FlagInfo{"--scale", "F", "Picture", "size of text and controls, 0.5 to 4 [1]", value, picture | lesson},
+    FlagInfo{"--theme", "NAME", "Picture", "dark or light [dark]", value, picture | lesson},
+    FlagInfo{"--language", "CODE", "Picture", "en or ko [en]", value, picture | lesson},
 };
 
 }  // namespace

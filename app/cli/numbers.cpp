@@ -66,4 +66,20 @@ Result<PictureSize> picture_size(std::string_view flag, std::string_view text) {
   return PictureSize{static_cast<int>(width), static_cast<int>(height)};
 }
 
+Result<ExportSteps> step_range(std::string_view flag, std::string_view text) {
+  const std::size_t colon = text.find(':');
+  const std::string_view last = colon == std::string_view::npos ? text : text.substr(colon + 1);
+  ExportSteps range;
+  std::int64_t end = 0;
+  bool good = read_whole(text.substr(0, colon), range.first) == std::errc() && range.first >= 0;
+  if (last != "end") {
+    good = good && read_whole(last, end) == std::errc() && end >= 0;
+    range.last = end;
+  }
+  if (!good) return Error{fmt::format("{} is '{}': write FIRST:LAST, such as 0:40 or 0:end", flag, printable(text))};
+  if (range.last && *range.last < range.first)
+    return Error{fmt::format("{} is {}: the last step comes before the first", flag, printable(text))};
+  return range;
+}
+
 }  // namespace tilescope

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "app/model/window_options.h"
 #include "sim/core/result.h"
 
 namespace tilescope {
@@ -23,5 +24,8 @@ struct PictureSize {
 };
 /// Parses "1600x900". Errors  not two numbers with an x between, or a side outside 64 to 8192.
 Result<PictureSize> picture_size(std::string_view flag, std::string_view text);
+
+/// Parses "3:40", "3:end", or "3". Errors  anything else, or a last step before the first.
+Result<ExportSteps> step_range(std::string_view flag, std::string_view text);
 
 }  // namespace tilescope

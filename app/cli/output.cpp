@@ -52,6 +52,7 @@ std::vector<NamedFile> inputs_of(const CommandLine& line) {
                                         {"--k", line.k_file},
                                         {"--v", line.v_file},
                                         {"--bundle", line.bundle},
+                                        {"--ncu", line.ncu},
                                         {"--suite", line.suite == "default" ? "" : line.suite}});
   for (const std::string& table : line.tables)
     if (const std::size_t at = table.find('='); at != std::string::npos && at + 1 < table.size())

@@ -10,7 +10,8 @@
 namespace tilescope {
 
 /// Shows one line in place on a terminal. Elsewhere it prints a line at most every ten seconds, so that a log stays short and work
-/// that is done sooner says nothing.
+/// that is done sooner says nothing. With TILESCOPE_PROGRESS=lines it prints a line as often as on a terminal, for a program to
+/// read.
 class ProgressPrinter {
  public:
   using Clock = std::chrono::steady_clock;
@@ -30,7 +31,7 @@ class ProgressPrinter {
  private:
   std::FILE* err_;
   std::function<Clock::time_point()> now_;
-  bool quiet_, terminal_, shown_ = false;
+  bool quiet_, terminal_, often_, shown_ = false;
   Clock::time_point last_;
 };
 

@@ -106,7 +106,7 @@ std::string launches(const Simulation& simulation) {
   for (std::size_t i = 0; i < simulation.launches.size(); ++i) {
     const LaunchResult& launch = simulation.launches[i];
     table.row({launch.name, format_count(launch.blocks), format_count(launch.threads), format_capacity(Bytes(launch.shared_bytes)),
-               format_count(launch.blocks_per_sm), limited_by(simulation, i), fmt::format("{:.2f}", launch.waves),
+               format_count(launch.blocks_per_sm), limited_by(simulation, i), format_times(launch.waves),
                format_cycles(launch.cycles)});
   }
   return table.text("");
@@ -173,8 +173,9 @@ std::string limit_text(const NextLimit& limit) {
   if (!limit.outcome.done()) return command_words(limit.outcome.refusal);
   const double faster = limit.outcome.time_ns > 0 ? limit.before_ns / limit.outcome.time_ns : 1;
   const std::string speed = faster < 1.005 ? std::string("same time") : fmt::format("{}× faster", format_times(faster));
-  return fmt::format("{} ({}), then limited by {}", format_time(Nanoseconds(limit.outcome.time_ns)), speed,
-                     to_string(limit.outcome.bound));
+  const std::string without = fmt::format("{} ({})", format_time(Nanoseconds(limit.outcome.time_ns)), speed);
+  return limit.decides() ? fmt::format("{}, then limited by {}", without, to_string(limit.outcome.bound))
+                         : without + ": no single bottleneck";
 }
 
 std::string results(const Simulation& simulation, const NextLimit* limit, const HostCost& cost) {

@@ -9,12 +9,11 @@
 
 #include "app/model/assets.h"
 #include "app/model/lecture.h"
+#include "app/model/mask_tables.h"
 #include "app/model/state_file.h"
 #include "app/platform/files.h"
+#include "sim/core/refuse.h"
 #include "sim/core/text.h"
-#include "sim/masks/expression_mask.h"
-#include "sim/masks/presets.h"
-#include "sim/masks/score_change.h"
 
 namespace tilescope {
 
@@ -110,78 +109,26 @@ bool has_mask_flags(const CommandLine& line) {
   return !line.masks.empty() || !line.presets.empty() || line.score || line.mask_block;
 }
 
-/// Reads the tables of --table.
-Result<TableList> read_tables(const CommandLine& line) {
-  TableList tables;
-  for (const std::string& given : line.tables) {
-    const std::size_t at = given.find('=');
-    if (at == std::string::npos || at == 0 || at + 1 == given.size())
-      return Error{fmt::format("--table is '{}': write NAME=FILE, for example doc=documents.csv", printable(given))};
-    const std::string name = given.substr(0, at), file = given.substr(at + 1);
-    if (const std::string why = table_name_fault(name); !why.empty()) return Error{fmt::format("--table: {}", why)};
-    for (const auto& other : tables)
-      if (other->name == name) return Error{fmt::format("--table: {} is given twice", name)};
-    const bool binary = file.ends_with(".npy");
-    const auto content = binary ? read_binary_file(file) : read_text_file(file);
-    if (!content) return content.error();
-    auto table = binary ? parse_npy_table(name, *content, file) : parse_csv_table(name, *content, file);
-    if (!table) return table.error();
-    tables.push_back(std::make_shared<const CapturedTable>(std::move(*table)));
-  }
-  return tables;
-}
-
-Error in_flag(std::string_view flag, std::string_view text, const Error& error) {
-  constexpr std::size_t most_shown = 60;
-  return Error{fmt::format("{} '{}': {}", flag, printable(text, most_shown), error.sentence.text())};
-}
-
-/// Fills in the mask and the change of scores. All masks must hold, and --causal is one of them.
-Status settle_mask(const CommandLine& line, AttentionProblem& problem) {
-  const auto tables = read_tables(line);
-  if (!tables) return tables.error();
-  const ExprSizes sizes = sizes_of(problem);
-  struct Source {
-    std::string flag, shown, text;
-  };
-  std::vector<Source> masks, scores;
-  for (const std::string& text : line.masks) masks.push_back({"--mask", text, text});
-  for (const std::string& name : line.presets) {
-    const auto text = preset_text(name);
-    if (!text) return Error{fmt::format("--preset: {}", text.error().sentence.text())};
-    if (!text->mask.empty()) masks.push_back({"--preset", name, text->mask});
-    if (!text->score.empty()) scores.push_back({"--preset", name, text->score});
-  }
-  if (line.score) scores.push_back({"--score", *line.score, *line.score});
-  if (scores.size() > 1)
-    return Error{fmt::format("{} {} and {} {} both change the score: write one --score", scores[0].flag, printable(scores[0].shown),
-                             scores[1].flag, printable(scores[1].shown))};
-  std::vector<Expression> conditions;
-  if (line.causal && !masks.empty()) masks.insert(masks.begin(), {"--causal", "", "kv <= q + NK - N"});
-  for (const Source& source : masks) {
-    auto expression = parse_mask_expression(source.text, sizes, *tables);
-    if (!expression) return in_flag(source.flag, source.shown, expression.error());
-    conditions.push_back(std::move(*expression));
-  }
-  problem.mask_block = line.mask_block.value_or(0);
-  if (!conditions.empty()) {
-    auto mask = ExpressionMask::make(all_of(conditions));
-    if (!mask)
-      return in_flag(masks.size() > 1 ? "--mask and others" : masks.front().flag,
-                     masks.size() > 1 ? all_of(conditions).text : masks.front().shown, mask.error());
-    problem.mask = *mask;
-  }
-  for (const Source& source : scores) {
-    auto expression = parse_score_expression(source.text, sizes, *tables);
-    if (!expression) return in_flag(source.flag, source.shown, expression.error());
-    auto change = ScoreChange::make(std::move(*expression), mask_of(problem).get());
-    if (!change) return in_flag(source.flag, source.shown, change.error());
-    problem.score_change = *change;
-  }
-  return Done{};
-}
-
 }  // namespace
+
+Result<std::vector<std::string>> algorithms_of(const CommandLine& line) {
+  std::vector<std::string> ids;
+  if (!line.algorithm_given) {
+    for (const ProgramInfo& row : program_table())
+      if (!row.button.empty()) ids.emplace_back(row.id);
+    if (!line.masks.empty() || !line.presets.empty() || line.score) ids.emplace_back("flex");
+    return ids;
+  }
+  std::string_view rest = line.algorithm;
+  while (true) {
+    const std::size_t comma = rest.find(',');
+    const std::string id(rest.substr(0, comma));
+    if (const auto known = find_program(id); !known) return known.error();
+    if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
+    if (comma == std::string_view::npos) return ids;
+    rest.remove_prefix(comma + 1);
+  }
+}
 
 Result<Request> make_request(const CommandLine& line) {
   if (const auto known = check_algorithm(line.algorithm); !known) return known.error();
@@ -204,12 +151,24 @@ Result<Request> make_request(const CommandLine& line) {
   if (const auto good = check(problem); !good) return good.error();
   // Only flex has lists and changes of scores, and it is the mask's own kernel.
   const std::string algorithm = has_mask_flags(line) && !line.algorithm_given ? "flex" : line.algorithm;
-  if (line.mask_block && algorithm != "flex")
-    return Error{fmt::format("--mask-block is the block of flex's lists: {} has none", algorithm)};
-  if (!line.tables.empty() && !has_mask_flags(line))
-    return Error{"--table is read by --mask, --score and --preset: give one of them"};
-  if (has_mask_flags(line))
-    if (const auto settled = settle_mask(line, problem); !settled) return settled.error();
+  if (line.mask_block && algorithm != "flex" && line.command != CommandKind::sweep)
+    return refuse("{} is the block of flex's lists: {} has none", Setting::mask_block, algorithm);
+  MaskChoice& masking = request.simulation.masking;
+  masking.masks = line.masks;
+  masking.presets = line.presets;
+  masking.score = line.score.value_or("");
+  if (!line.tables.empty() && masking.empty())
+    return refuse("{} is read by {}, {} and {}: give one of them", Setting::table, Setting::mask, Setting::score, Setting::preset);
+  auto tables = load_tables(line.tables);
+  if (!tables) return tables.error();
+  masking.tables = std::move(*tables);
+  problem.mask_block = line.mask_block.value_or(0);
+  if (const auto fault = find_mask_fault(masking, problem)) {
+    constexpr std::size_t most_shown = 60;
+    if (fault->text.empty()) return fault->error;
+    return Error{
+        fault->error.sentence.after(fmt::format("--{} '{}': ", to_string(fault->where), printable(fault->text, most_shown)))};
+  }
 
   request.simulation.algorithm = algorithm;
   if (const auto settled = settle_program(request.simulation); !settled) return settled.error();

@@ -25,5 +25,8 @@ Result<CommandLine> open_base(CommandLine line);
 
 /// The whole state that --open or --deck leads to, with what flags say instead; null without them.
 std::shared_ptr<const WindowState> state_of(const CommandLine& line, const Request& request);
+/// The ids of --algorithm, which commas separate; without it those with a button in the window.
+/// Errors  an unknown one
+Result<std::vector<std::string>> algorithms_of(const CommandLine& line);
 
 }  // namespace tilescope

@@ -14,15 +14,19 @@
 
 #include "app/cli/calibrate.h"
 #include "app/cli/command_line.h"
+#include "app/cli/export.h"
+#include "app/cli/lesson.h"
 #include "app/cli/measure.h"
 #include "app/cli/output.h"
 #include "app/cli/report.h"
 #include "app/cli/request.h"
 #include "app/cli/run_and_next_limit.h"
+#include "app/cli/search.h"
 #include "app/cli/sweep.h"
 #include "app/cli/validate.h"
 #include "app/cli/window_options.h"
 #include "app/model/failure.h"
+#include "app/model/lesson_list.h"
 #include "sim/core/refuse.h"
 #include "sim/core/text.h"
 #include "sim/engine/chrome_trace.h"
@@ -82,25 +86,17 @@ Status run_render(const CommandLine& line, std::FILE* out, std::FILE* err, const
   return Done{};
 }
 
-/// Returns the window's default problem: small enough to show every number, with one block per SM, so that stepping follows one
-/// block to its end.
-CommandLine with_opening_problem(CommandLine line) {
-  const bool sized = line.seq || line.seq_kv || line.head_dim || line.block_q || line.block_kv;
-  const bool has_matrix = !line.q_file.empty() || !line.k_file.empty() || !line.v_file.empty();
-  if (sized || has_matrix || line.algorithm != "flash2" || line.gpu != "toy") return line;
-  line.seq = 16;
-  line.head_dim = line.block_q = line.block_kv = 4;
-  if (!line.blocks_per_sm) line.blocks_per_sm = 1;
-  return line;
-}
-
 Result<int> open_window(const CommandLine& line, const Screens& screens) {
-  auto request = make_request(with_opening_problem(line));
+  auto request = make_request(line);
   if (!request) return request.error();
   WindowOptions options = window_options(line);
   options.state = state_of(line, *request);
   options.request = std::move(request->simulation);
   options.inputs = std::move(request->inputs);
+  options.lesson = line.lesson;
+  if (!line.lesson.empty())
+    if (const auto lesson = load_lesson(load_lesson_list(), line.lesson, line.language.value_or("en")); !lesson)
+      return lesson.error();
   return screens.open_window(options);
 }
 
@@ -122,14 +118,21 @@ Result<int> run(const CommandLine& typed, std::FILE* out, std::FILE* err, const 
       return code_of(run_simulate(line, out));
     case CommandKind::render:
       return code_of(run_render(line, out, err, screens));
+    case CommandKind::exported:
+      return code_of(run_export(line, out, err, screens));
     case CommandKind::sweep:
       return run_sweep_command(line, out, err, screens);
+    case CommandKind::search:
+      return run_search(line, out, err);
     case CommandKind::validate:
       return run_validate(line, out, err);
     case CommandKind::measure:
       return run_measure(line, out, err);
     case CommandKind::calibrate:
       return code_of(run_calibrate(line, out, err));
+    case CommandKind::lesson:
+      if (line.lesson_action == "open") return open_window(line, screens);
+      return line.lesson_action == "list" ? code_of(run_lesson_list(line, out)) : run_lesson_check(line, out, err);
   }
   return exit_wrong_request;
 }

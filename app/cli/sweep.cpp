@@ -3,14 +3,13 @@
 #include "app/cli/command_words.h"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <csignal>
 #include <filesystem>
 #include <set>
 
 #include <fmt/format.h>
 
+#include "app/cli/interrupt.h"
 #include "app/cli/output.h"
 #include "app/cli/progress.h"
 #include "app/cli/request.h"
@@ -25,42 +24,6 @@
 namespace tilescope {
 
 namespace {
-
-std::atomic<bool> interrupted = false;
-static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may only touch what is lock free");
-
-/// Makes Ctrl-C set `interrupted` instead of ending the program.
-class CatchInterrupt {
- public:
-  CatchInterrupt() {
-    interrupted = false;
-    before_ = std::signal(SIGINT, [](int) { interrupted = true; });
-  }
-  ~CatchInterrupt() { std::signal(SIGINT, before_); }
-  CatchInterrupt(const CatchInterrupt&) = delete;
-  CatchInterrupt& operator=(const CatchInterrupt&) = delete;
-
- private:
-  void (*before_)(int);
-};
-
-Result<std::vector<std::string>> algorithms_of(const CommandLine& line) {
-  std::vector<std::string> ids;
-  if (!line.algorithm_given) {
-    for (const ProgramInfo& row : program_table())
-      if (!row.button.empty()) ids.emplace_back(row.id);
-    return ids;
-  }
-  std::string_view rest = line.algorithm;
-  while (true) {
-    const std::size_t comma = rest.find(',');
-    const std::string id(rest.substr(0, comma));
-    if (const auto known = find_program(id); !known) return known.error();
-    if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
-    if (comma == std::string_view::npos) return ids;
-    rest.remove_prefix(comma + 1);
-  }
-}
 
 Result<SweepRequest> sweep_request(const CommandLine& line) {
   SweepRequest sweep;
@@ -194,17 +157,17 @@ Result<int> run_sweep_command(const CommandLine& line, std::FILE* out, std::FILE
   Growing<SweepResult> sweep(std::move(begun));
   Status problem = Done{};
   ProgressPrinter progress(err, line.quiet);
-  const CatchInterrupt catching;
+  CatchInterrupt interrupt;
   auto written = std::chrono::steady_clock::now();
   const bool whole = run_sweep(
-      sweep, core_count(), [&] { return interrupted.load(); },
+      sweep, core_count(), [&] { return interrupt.asked(); },
       [&](const SweepResult& now) {
         progress.show(fmt::format("sweep: {} of {} points{}", now.done(), total,
                                   before > 0 ? fmt::format(", {} of them from before", before) : ""));
         constexpr auto apart = std::chrono::seconds(1);
         if (std::chrono::steady_clock::now() - written < apart || !problem) return;
         problem = files.write(now);
-        if (!problem) interrupted = true;  // a full disk: later points could not be stored
+        if (!problem) interrupt.stop();  // a full disk: later points could not be stored
         written = std::chrono::steady_clock::now();
       });
   progress.end();

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "app/cli/csv_field.h"
 #include "app/cli/help.h"
 #include "kernels/measure/json_fields.h"
 #include "sim/core/csv.h"
@@ -65,6 +67,15 @@ std::optional<Bound> bound_from(std::string_view name) {
   return std::nullopt;
 }
 
+/// FNV-1a over a table's elements.
+std::uint64_t content_hash(const CapturedTable& table) {
+  std::uint64_t hash = 0xcbf29ce484222325U;
+  const auto add = [&](std::uint32_t value) { hash = (hash ^ value) * 0x100000001b3U; };
+  for (const std::int32_t value : table.integers) add(static_cast<std::uint32_t>(value));
+  for (const float value : table.reals) add(std::bit_cast<std::uint32_t>(value));
+  return hash;
+}
+
 /// Returns everything that determines the points; equal values mean the same sweep.
 Json asked_of(const SweepRequest& request) {
   Json gpu = {{"id", request.base.gpu.id}};
@@ -81,19 +92,18 @@ Json asked_of(const SweepRequest& request) {
   // Only if not the default, so that older files can continue.
   if (request.base.tile && request.base.tile->stages > 0) asked["tile"]["stages"] = request.base.tile->stages;
   if (request.base.block_order != BlockOrder::launch) asked["block_order"] = to_string(request.base.block_order);
+  if (const MaskChoice& masking = request.base.masking; !masking.empty()) {
+    Json tables = Json::array();
+    for (const auto& table : masking.tables)
+      tables.push_back({{"name", table->name}, {"shape", table->shape}, {"hash", content_hash(*table)}});
+    asked["masking"] = {{"masks", masking.masks},
+                        {"presets", masking.presets},
+                        {"score", masking.score},
+                        {"tables", tables},
+                        {"mask_block", request.base.problem.mask_block}};
+  }
   if (request.base.blocks_per_sm) asked["blocks_per_sm"] = *request.base.blocks_per_sm;
   return asked;
-}
-
-/// Quotes a CSV field; sentences may have commas and quotes.
-std::string csv_field(std::string_view text) {
-  if (text.find_first_of(",\"\n") == std::string_view::npos) return std::string(text);
-  std::string out = "\"";
-  for (char c : text) {
-    if (c == '"') out += '"';
-    out += c == '\n' ? ' ' : c;
-  }
-  return out + '"';
 }
 
 /// Returns the theory's bytes, or 0.

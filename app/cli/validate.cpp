@@ -8,6 +8,7 @@
 
 #include "app/cli/output.h"
 #include "app/cli/progress.h"
+#include "app/cli/validate_ncu.h"
 #include "app/cli/validation_report.h"
 #include "app/model/assets.h"
 #include "app/model/measurements.h"
@@ -50,6 +51,7 @@ Result<std::vector<MeasuredCase>> chosen_cases(const MeasurementBundle& bundle, 
 }  // namespace
 
 Result<int> run_validate(const CommandLine& line, std::FILE* out, std::FILE* err) {
+  if (!line.ncu.empty()) return run_validate_ncu(line, out);
   const Result<KnownBundle> known = find_bundle(line.bundle);
   if (!known) return known.error();
   if (const Status apart = check_outputs_spare(line, known->path); !apart) return apart.error();

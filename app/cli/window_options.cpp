@@ -22,6 +22,7 @@ Options shared_options(const CommandLine& line) {
   options.step = line.step;
   options.race = line.race;
   options.center = line.view;
+  options.ncu = line.ncu;
   if (line.by_sm) options.by_sm = *line.by_sm;
   if (line.theme) options.theme = *line.theme;
   if (line.size) {
@@ -44,6 +45,7 @@ WindowOptions window_options(const CommandLine& line) {
 RenderOptions render_options(const CommandLine& line) {
   RenderOptions options = shared_options<RenderOptions>(line);
   options.panel = line.panel;
+  options.lesson = line.lesson;
   return options;
 }
 

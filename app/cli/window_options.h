@@ -17,6 +17,7 @@ RenderOptions render_options(const CommandLine& line);
 struct Screens {
   int (*open_window)(const WindowOptions& options);
   Result<RenderedPicture> (*render_picture)(const RenderOptions& options);
+  Result<ExportedSteps> (*export_steps)(const ExportOptions& options) = nullptr;
 };
 
 /// Draws the picture. Says on `err` how far long work is.

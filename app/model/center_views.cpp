@@ -12,7 +12,9 @@ std::span<const CenterViewInfo> center_views() {
       CenterViewInfo{CenterView::what_if, "what_if", "What if", "The same kernel on a modified GPU"},
       CenterViewInfo{CenterView::fit, "fit", "Fit", "Tiles that fit an SM, and their times"},
       CenterViewInfo{CenterView::sweep, "sweep", "Sweep", "Bytes and time over a range, with the theory"},
+      CenterViewInfo{CenterView::compare, "compare", "Compare", "The pinned run beside the one on screen (P pins)"},
       CenterViewInfo{CenterView::validate, "validate", "Validate", "Every recorded case, simulated against measured"},
+      CenterViewInfo{CenterView::mask, "mask", "Mask", "Which blocks of queries and keys the mask leaves, and what they cost"},
   };
   return table;
 }

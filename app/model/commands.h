@@ -19,6 +19,8 @@ enum class SweepQuantity : std::uint8_t;  // app/model/studies.h
 enum class Notice;                        // app/model/workspace.h
 struct WindowState;                       // app/model/window_state.h
 struct Scene;                             // app/model/deck.h
+struct ExportChoice;                      // app/model/export_job.h
+struct LessonAnswer;                      // app/model/lesson_runs.h
 
 struct SetAlgorithm {
   std::string id;
@@ -51,6 +53,24 @@ struct SetBlockOrder {
 };
 struct SetKeyOrder {
   KeyOrder order = KeyOrder::ascending;
+};
+/// Masks and a change of scores. What cannot be parsed is refused and leaves those before.
+struct SetMasking {
+  MaskChoice choice;
+};
+struct SetMaskTable {
+  std::string name, path;
+};  // from .csv or .npy; an empty path takes it away
+/// What the Mask view looks at: a plane, and the elements of a rectangle of it.
+struct LookAtMask {
+  std::int64_t plane = 0;
+  TileRange queries, keys;  // empty: no elements
+  bool operator==(const LookAtMask&) const = default;
+};
+/// Asks who visits the tile of this query and key.
+struct AskVisit {
+  std::int64_t plane = 0, query = 0, key = 0;
+  bool operator==(const AskVisit&) const = default;
 };
 struct SetInputs {
   InputSource inputs;
@@ -86,6 +106,7 @@ struct FocusBlock {
   int sm = 0, launch = 0;
   std::int64_t block = 0;
   double start = 0;  // when the block began: its place among the runs of the trace
+  int op = -1;       // of the block's operations the one to go to; -1: its first
 };                   // its SM into focus, and the clock to its first operation
 struct SetPlaying {
   bool on = false;
@@ -190,6 +211,31 @@ struct AskClass {
 struct CountAnswer {
   int choice = 0, count = 0;
 };
+/// Keeps the run on screen, for the Compare view; it takes the place of the one that was pinned.
+struct PinRun {
+  bool on = true;  // false: none is pinned
+};
+/// Counters that Nsight Compute wrote, beside the run on screen: read_ncu_csv().
+struct ImportCounters {
+  std::string path;
+};
+/// What is shown, as a file; SessionView::exporting says how far it is.
+struct StartExport {
+  std::shared_ptr<const ExportChoice> choice;
+};
+struct StopExport {};  // the file is then what it was before
+struct OpenLesson {
+  std::string id;  // number, name or file
+  std::size_t page = 0;
+};
+struct TurnLessonPage {
+  int direction = 1;
+};
+struct AnswerLesson {
+  std::shared_ptr<const LessonAnswer> answer;
+};  // the question of the page; then the run plays
+struct CloseLesson {};
+struct DeclineLessons {};  // the offer of the first start
 struct RunValidation {
   bool on = true;
 };                    // stop it, go on with it
@@ -198,11 +244,13 @@ struct ShowProbe {};  // the row that the real kernel recorded, on the numbers t
 
 using Command =
     std::variant<SetAlgorithm, SetRace, SetGpu, SetSpecValue, ResetSpecValue, SetProblem, SetTile, SetBlocksPerSm, SetBlockOrder,
-                 SetKeyOrder, SetInputs, SetMatrix, SetFocusSm, Step, SeekStep, SeekCycle, SetLanes, LookIntoSms, FocusBlock,
-                 SetPlaying, SetSpeed, SetGrain, SelectRow, HoverTensor, SetThemeKind, SetCenter, SetSweep, GoOnWithStudy,
-                 SetPresent, SetAlone, SetSide, CancelWork, ShowHelp, SetLanguage, OpenCase, OpenState, OpenLink, Undo, Redo,
-                 ShowNotice, SetBlank, OpenDeck, SaveDeck, ShowScenes, ShowPresenter, BookmarkState, GoToScene, TurnPage, EditScene,
-                 MoveScene, DeleteScene, AskClass, CountAnswer, RunValidation, Measure, ShowProbe>;
+                 SetKeyOrder, SetMasking, SetMaskTable, LookAtMask, AskVisit, SetInputs, SetMatrix, SetFocusSm, Step, SeekStep,
+                 SeekCycle, SetLanes, LookIntoSms, FocusBlock, SetPlaying, SetSpeed, SetGrain, SelectRow, HoverTensor, SetThemeKind,
+                 SetCenter, SetSweep, GoOnWithStudy, SetPresent, SetAlone, SetSide, CancelWork, ShowHelp, SetLanguage, OpenCase,
+                 OpenState, OpenLink, Undo, Redo, ShowNotice, SetBlank, OpenDeck, SaveDeck, ShowScenes, ShowPresenter,
+                 BookmarkState, GoToScene, TurnPage, EditScene, MoveScene, DeleteScene, AskClass, CountAnswer, OpenLesson,
+                 TurnLessonPage, AnswerLesson, CloseLesson, DeclineLessons, PinRun, ImportCounters, StartExport, StopExport,
+                 RunValidation, Measure, ShowProbe>;
 
 /// Everything in it is compiled in commands.cpp: what a variant of so many needs is much for the forty files that push.
 class Commands {

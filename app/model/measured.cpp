@@ -6,6 +6,7 @@
 #include <mutex>
 #include <utility>
 
+#include "app/model/imported_counters.h"
 #include "app/model/live_measurement.h"
 #include "kernels/measure/measure_case.h"
 
@@ -60,6 +61,9 @@ void Measured::find() {
   if (found_for_ == simulation) return;
   found_for_ = simulation;
   found_ = find_case(known_, *simulation);
+  imported_ = nullptr;
+  for (const auto& imported : all_imported_)
+    if (imported_ == nullptr && is_of(*imported, *simulation)) imported_ = imported;
   probes_ = find_probes(known_, *simulation);
   bandwidth_ = find_bandwidth(known_, *simulation);
   probe_ = compare_asked_ = nullptr;
@@ -176,6 +180,11 @@ void Measured::run_validation(bool on) {
 
 void Measured::cancel() {
   validation_.stopped = from_.workspace.center == CenterView::validate && !validation_.complete();
+}
+
+void Measured::keep_imported(ImportedCounters imported) {
+  all_imported_.insert(all_imported_.begin(), std::make_shared<const ImportedCounters>(std::move(imported)));
+  found_for_ = nullptr;
 }
 
 // --- measuring --------------------------------------------------------------------------------------------------------------

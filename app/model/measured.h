@@ -16,13 +16,13 @@
 
 namespace tilescope {
 
-/// Loads a GPU by id or path; given by main, so that the session knows no files.
-using GpuLoader = Result<GpuSpec> (*)(std::string_view id_or_path);
+struct ImportedCounters;  // app/model/imported_counters.h
 
 /// What the panels read of it, until the session's next tick() or apply().
 struct MeasuredView {
   const Measurements* known = nullptr;          // every bundle that is known
   const FoundCase* found = nullptr;             // the measured case of the chosen lane; null where there is none
+  const ImportedCounters* imported = nullptr;   // what Nsight Compute counted of it; null where no file was opened
   const KnownProbe* probe = nullptr;            // what its real kernel recorded of itself; null where there is nothing
   const ProbeComparison* compared = nullptr;    // the probe's row beside the tile machine's; null while that is worked out
   const KnownBandwidth* bandwidth = nullptr;    // HBM samples of its real kernel; null where there are none
@@ -43,7 +43,7 @@ class Measured {
   Measured(const Sources& sources, Measurements known, GpuLoader load_gpu, int threads);
 
   MeasuredView view() const {
-    return {&known_, found_ ? &*found_ : nullptr, probe_.get(), compared_.get(), bandwidth_.get(), &validation_};
+    return {&known_, found_ ? &*found_ : nullptr, imported_.get(), probe_.get(), compared_.get(), bandwidth_.get(), &validation_};
   }
 
   /// Takes in what was validated and measured since.
@@ -53,6 +53,8 @@ class Measured {
   /// Lets a comparison be asked for again.
   void forget_requests() { compare_asked_ = nullptr; }
 
+  /// Keeps counters of Nsight Compute; the newest of a run are shown.
+  void keep_imported(ImportedCounters imported);
   /// Measures what is shown on this machine's GPU.
   void measure();
   /// Validates, or stops validating.
@@ -77,7 +79,9 @@ class Measured {
   GpuLoader load_gpu_;
   int threads_;
   Measurements known_;
-  std::shared_ptr<const Simulation> found_for_;  // whose case `found_` is
+  std::vector<std::shared_ptr<const ImportedCounters>> all_imported_;  // the newest first
+  std::shared_ptr<const ImportedCounters> imported_;                   // of what is shown
+  std::shared_ptr<const Simulation> found_for_;                        // whose case `found_` is
   std::optional<FoundCase> found_;
   std::vector<std::shared_ptr<const KnownProbe>> probes_;  // of the same
   std::shared_ptr<const KnownProbe> probe_, compare_asked_;

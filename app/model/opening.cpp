@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "app/model/mask_tables.h"
 #include "sim/core/refuse.h"
 
 namespace tilescope {
@@ -34,6 +35,13 @@ Result<StateRequest> request_of(const WindowState& state, GpuLoader load_gpu) {
   SimulationRequest& request = out.request;
   request.algorithm = state.algorithm;
   request.problem = state.problem;
+  request.masking.masks = state.masks;
+  request.masking.presets = state.presets;
+  request.masking.score = state.score;
+  auto tables = load_tables(state.tables);
+  if (!tables) return tables.error();
+  request.masking.tables = std::move(*tables);
+  if (const auto fault = find_mask_fault(request.masking, request.problem)) return error_of(*fault);
   if (const Status settled = settle_program(request); !settled) return settled.error();
   if (const Status good = check(request.problem); !good) return good.error();
   request.tile = state.tile;
@@ -81,6 +89,7 @@ Result<Session::Start> opening_of(const WindowState& state, GpuLoader load_gpu) 
   start.center = state.center;
   start.language = state.language;
   start.load_gpu = load_gpu;
+  start.load_table = &load_table;
   start.state = std::make_shared<const WindowState>(state);
   return start;
 }

@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "sim/numerics/inputs.h"
 
 namespace tilescope {
@@ -20,6 +22,16 @@ void Requested::set_gpu(std::string source, GpuSpec gpu) {
   request.tile.reset();  // those of the kernel on that GPU: what suits a toy suits no H200
   request.blocks_per_sm.reset();
   request.focus_sm = 0;
+}
+
+void Requested::set_masking(MaskChoice choice) {
+  // Of the forward programs only flex has lists of blocks and changes of scores; another may be chosen afterwards.
+  const auto row = find_program(request.algorithm);
+  if (request.masking.empty() && !choice.empty() && row && (*row)->family == "attention" && (*row)->pass == Pass::forward)
+    request.algorithm = "flex";
+  request.masking = std::move(choice);
+  request.problem.mask = nullptr;  // made anew from the choice
+  request.problem.score_change = nullptr;
 }
 
 Status Requested::set_spec_value(std::string_view assignment) {
@@ -44,9 +56,18 @@ void Requested::open_case(std::optional<GpuSpec> other_gpu, std::string algorith
   }
   request.algorithm = std::move(algorithm);
   request.problem = problem;
+  request.masking = {};
   request.tile = tile;
   request.blocks_per_sm.reset();
   race = false;
+}
+
+std::string mask_control(Setting where, std::size_t index) {
+  return where == Setting::score ? "score" : fmt::format("{}.{}", to_string(where), index);
+}
+
+bool is_mask_control(std::string_view control) {
+  return control == "score" || control == "table" || control.starts_with("mask") || control.starts_with("preset");
 }
 
 std::shared_ptr<const Matrix>& matrix_of(InputSource& inputs, Meaning tensor) {

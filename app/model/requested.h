@@ -12,6 +12,9 @@
 
 namespace tilescope {
 
+/// Loads a GPU by id or path; given by main, so that the session knows no files.
+using GpuLoader = Result<GpuSpec> (*)(std::string_view id_or_path);
+
 struct Requested {
   SimulationRequest request;  // what the controls show; may be newer than the simulation on screen
   bool race = false;
@@ -27,6 +30,8 @@ struct Requested {
 
   /// Takes another GPU, with the tile and the blocks per SM that its kernel has.
   void set_gpu(std::string source, GpuSpec gpu);
+  /// Takes masks and a change of scores, with the program that has them where the one before takes none.
+  void set_masking(MaskChoice choice);
   /// "l2.capacity_bytes=0". Errors  those of set_spec_value().
   Status set_spec_value(std::string_view assignment);
   /// Gives a key of the GPU back what its file says; every key where `key` is empty.
@@ -46,6 +51,10 @@ struct Requested {
   /// Asks again for what is on screen.
   void back_to_good();
 };
+
+/// The control of a text of a mask's choice, which messages are of: "mask.0", "preset.1", "score"; and whether one is.
+std::string mask_control(Setting where, std::size_t index);
+bool is_mask_control(std::string_view control);
 
 /// The slot of Q, K or V in a source of inputs.
 std::shared_ptr<const Matrix>& matrix_of(InputSource& inputs, Meaning tensor);

@@ -31,9 +31,10 @@ bool is_any(const Command& command) {
 
 /// False for what a state on its way does not have in it, and for what opens another.
 bool changes_state(const Command& command) {
-  return !is_any<OpenState, OpenLink, Undo, Redo, CancelWork, HoverTensor, ShowHelp, LookIntoSms, RunValidation, GoOnWithStudy,
-                 ShowNotice, SetBlank, OpenDeck, SaveDeck, ShowScenes, ShowPresenter, BookmarkState, GoToScene, TurnPage, EditScene,
-                 MoveScene, DeleteScene, AskClass, CountAnswer>(command);
+  return !is_any<OpenState, OpenLink, Undo, Redo, CancelWork, HoverTensor, ShowHelp, LookIntoSms, LookAtMask, AskVisit,
+                 RunValidation, GoOnWithStudy, ShowNotice, SetBlank, OpenDeck, SaveDeck, ShowScenes, ShowPresenter, BookmarkState,
+                 GoToScene, TurnPage, EditScene, MoveScene, DeleteScene, AskClass, CountAnswer, OpenLesson, TurnLessonPage,
+                 AnswerLesson, CloseLesson, DeclineLessons, PinRun, ImportCounters, StartExport, StopExport>(command);
 }
 
 /// With a window to draw, one core is left to the frame and the shown simulation.
@@ -46,14 +47,20 @@ int background_threads(bool threads) {
 Session::State::State(Start start)
     : load_gpu(start.load_gpu),
       load_text(start.load_text),
+      load_table(start.load_table),
       first_step(start.step),
       save_text(start.save_text),
       clock(std::move(start.clock)),
       time_of_day(std::move(start.time_of_day)),
+      counters_to_import(std::move(start.counters)),
       worker(
           {start.threads, std::move(start.wake), [this](const Error& error) { workspace.notify(error); }, std::move(start.told)}),
       measured({worker, requested, playback, derived, workspace}, std::move(start.measurements), start.load_gpu,
                background_threads(start.threads)),
+      pinned(worker, start.load_gpu),
+      export_job(std::move(start.program)),
+      lessons({worker, playback, requested, workspace, measured}, std::move(start.lessons), std::move(start.lessons_done),
+              start.offer_lessons, start.load_gpu),
       studies(worker, background_threads(start.threads)) {
   requested.request = std::move(start.request);
   requested.gpu_base = requested.request.gpu;
@@ -170,6 +177,7 @@ void Session::State::take_simulations(const std::vector<Arrival>& arrivals) {
              : playback.set_step(std::clamp<std::int64_t>(step, 0, last), 0);
 
   say_misfit();
+  if (!counters_to_import.empty()) import_counters_of(std::exchange(counters_to_import, {}));
   if (going_to_probe) go_to_probe();
   if (going_to_block && going_to_block->sm == chosen.focus_sm) go_to_block();
 }
@@ -195,10 +203,16 @@ void Session::State::tick(double seconds) {
   // A notice goes away while nothing moves, too.
   const double now = clock ? clock() : 0;
   workspace.tick(clock ? std::max(0.0, now - std::exchange(ticked_at, now)) : seconds);
+  export_job.tick();
+  lessons.tick(seconds, opening_state.has_value());
   if (!playback.empty()) {
     playback.tick(seconds);
     show_step();
     if (worker.take_finished(Queue::shown)) show_step();  // without threads, what was just asked for is there at once
+  }
+  if (workspace.center == CenterView::mask) {
+    masks.ask(requested.request);
+    if (worker.take_finished(Queue::quick)) masks.ask(requested.request);
   }
   measured.ask();
   // What the controls show may not be there yet; the studies are of what is on screen.
@@ -207,6 +221,7 @@ void Session::State::tick(double seconds) {
   const std::shared_ptr<const Simulation> none;
   const auto& baseline = race ? playback.runners().front().simulation : none;
   const auto& candidate = race ? playback.runners().back().simulation : none;
+  if (!playback.empty()) pinned.ask(playback.chosen().simulation, workspace.center == CenterView::compare);
   studies.ask_exactness(baseline, candidate, race ? requested.fitting_inputs(candidate->request.problem) : InputSource{});
   study_view = studies.view();
   derived.publish(sms);
@@ -220,6 +235,8 @@ Session::Session(Start start) : state_(std::make_unique<State>(std::move(start))
 Session::~Session() = default;
 
 void Session::apply(const Command& command) {
+  if (const auto refusal = state_->lessons.refuses(command)) return state_->workspace.notify(*refusal);
+  if (moves_playhead(command)) state_->lessons.stop_reveal();
   if (changes_state(command)) {
     if (state_->opening_state) state_->settle_opening();
     state_->last_gesture = state_->gesture;
@@ -233,7 +250,7 @@ void Session::tick(double seconds) {
 }
 
 bool Session::animating() const {
-  return state_->playback.playing() || state_->playback.moving() || !state_->worker.idle();
+  return state_->playback.playing() || state_->playback.moving() || state_->lessons.revealing() || !state_->worker.idle();
 }
 
 void Session::finish() {
@@ -260,6 +277,10 @@ SessionView Session::State::view() const {
   view.measured = measured.view();
   view.workspace = &workspace;
   view.studies = &study_view;
+  view.exporting = &export_job.view();
+  view.mask = masks.view();
+  view.pinned = pinned.view();
+  view.lesson = lessons.view();
   view.work = worker.view(Queue::shown);
   view.background_work = worker.view(Queue::background);
   view.opening = opening_state.has_value();

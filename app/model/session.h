@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,10 +15,13 @@
 namespace tilescope {
 
 struct Deck;
+struct LessonList;
 struct SweepResult;
 
 /// Reads a text file whole.
 using TextLoader = Result<std::string> (*)(const std::string& path);
+/// Reads a table that expressions may read.
+using TableLoader = Result<CapturedTable> (*)(const std::string& name, const std::string& path);
 
 /// Writes a text file whole.
 using TextSaver = Status (*)(const std::string& path, const std::string& text);
@@ -35,7 +39,8 @@ class Session {
     std::string deck_path;
     int scene = 0;  // of the deck, 0 first
     bool race = false;
-    bool by_sm = false;  // lanes of the timeline
+    bool by_sm = false;    // lanes of the timeline
+    std::string counters;  // a CSV of Nsight Compute beside the first simulation; empty: none
     ThemeKind theme = ThemeKind::dark;
     CenterView center = CenterView::stage;
     std::shared_ptr<const SweepResult> swept;  // what the Sweep view shows first; absent: its usual one, when it is opened
@@ -44,7 +49,12 @@ class Session {
     std::vector<std::string> gpu_ids;
     GpuLoader load_gpu = nullptr;
     TextLoader load_text = nullptr;
+    TableLoader load_table = nullptr;
     Measurements measurements;  // recorded ones
+    std::string program;        // what draws exports, a path; empty: nothing does
+    std::shared_ptr<const LessonList> lessons;
+    std::set<std::string> lessons_done;  // ids
+    bool offer_lessons = false;          // until one is opened, or the offer is declined
     /// Without threads every piece of work is done inside tick(); tests and `render` use it so.
     bool threads = true;
     /// Called from the worker's thread when a result is there; may be empty.

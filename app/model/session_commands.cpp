@@ -4,8 +4,11 @@
 
 #include <fmt/format.h>
 
+#include "app/model/imported_counters.h"
 #include "app/model/session_state.h"
+#include "app/model/window_state.h"
 #include "sim/core/refuse.h"
+#include "sim/masks/mask_choice.h"
 
 namespace tilescope {
 
@@ -25,14 +28,15 @@ std::optional<std::size_t> find_run(const Trace& trace, int launch, std::int64_t
   return std::nullopt;
 }
 
-/// The first interval of a run, where the SM's intervals were kept so far.
-std::optional<std::size_t> first_interval(const Trace& trace, int sm, std::size_t run) {
+/// The interval of a run's operation, or its first for -1, where the SM's intervals were kept so far.
+std::optional<std::size_t> interval_of_run(const Trace& trace, int sm, std::size_t run, int op) {
   const auto intervals = trace.intervals(sm);
   const BlockRun& block = trace.runs()[run];
   auto at = std::lower_bound(intervals.begin(), intervals.end(), block.start,
                              [](const Interval& interval, double t) { return interval.start < t; });
   for (; at != intervals.end() && at->start <= block.end; ++at)
-    if (at->run == static_cast<std::int32_t>(run)) return static_cast<std::size_t>(at - intervals.begin());
+    if (at->run == static_cast<std::int32_t>(run) && (op < 0 || at->op == op))
+      return static_cast<std::size_t>(at - intervals.begin());
   return std::nullopt;
 }
 
@@ -128,6 +132,39 @@ void Session::State::operator()(const OpenCase& command) {
   simulate_again("algorithm");
 }
 
+void Session::State::operator()(const SetMasking& command) {
+  if (requested.request.masking == command.choice) return;
+  if (const auto fault = find_mask_fault(command.choice, requested.request.problem))
+    return workspace.refuse(mask_control(fault->where, fault->index), fault->error);
+  if (workspace.message && is_mask_control(workspace.message->control)) workspace.message.reset();
+  const std::string before = requested.request.algorithm;
+  requested.set_masking(command.choice);
+  if (requested.request.algorithm != before) workspace.row_chosen = workspace.row_by_user = false;
+  simulate_again("mask");
+}
+
+void Session::State::operator()(const SetMaskTable& command) {
+  MaskChoice choice = requested.request.masking;
+  std::erase_if(choice.tables, [&](const auto& table) { return table->name == command.name; });
+  if (!command.path.empty() && load_table != nullptr) {
+    Result<CapturedTable> table = load_table(command.name, command.path);
+    if (!table) return workspace.refuse("table", table.error());
+    choice.tables.push_back(std::make_shared<const CapturedTable>(std::move(*table)));
+  }
+  if (workspace.message && is_mask_control(workspace.message->control)) workspace.message.reset();
+  (*this)(SetMasking{std::move(choice)});
+}
+
+void Session::State::operator()(const LookAtMask& command) {
+  masks.look(command);
+}
+
+void Session::State::operator()(const AskVisit& command) {
+  if (playback.empty()) return;
+  const Runner& runner = playback.chosen();
+  masks.set_visit(command, find_visit(*runner.simulation, runner.focus_sm, command));
+}
+
 // --- values -----------------------------------------------------------------------------------------------------------------
 
 void Session::State::set_inputs(InputSource inputs) {
@@ -214,7 +251,7 @@ void Session::State::go_to_block() {
   const Trace& trace = *runner.simulation->trace;
   const auto run = find_run(trace, goal.launch, goal.block, goal.start);
   if (!run) return;
-  const auto first = first_interval(trace, runner.focus_sm, *run);
+  const auto first = interval_of_run(trace, runner.focus_sm, *run, goal.op);
   if (!first || playback.race()) return playback.set_cycle(trace.runs()[*run].start);
   playback.set_step(trace.step_of_interval(runner.focus_sm, *first), 0);
 }
@@ -285,6 +322,7 @@ void Session::State::operator()(const ShowNotice& command) {
 }
 void Session::State::operator()(const SetLanguage& command) {
   workspace.language = command.id;
+  lessons.follow_language();
 }
 
 // --- work -------------------------------------------------------------------------------------------------------------------
@@ -299,6 +337,42 @@ void Session::State::operator()(const SetSweep& command) {
 void Session::State::operator()(const GoOnWithStudy&) {
   studies.go_on();
 }
+void Session::State::operator()(const PinRun& command) {
+  if (playback.empty()) return;
+  command.on ? pinned.pin(window_state_of(view()), playback.chosen().simulation) : pinned.unpin();
+}
+void Session::State::operator()(const ImportCounters& command) {
+  if (playback.empty()) {
+    counters_to_import = command.path;
+    return;
+  }
+  if (const auto missing = import_counters_of(command.path)) workspace.notify(Error{*missing});
+}
+
+/// Returns which metrics the file lacks.
+std::optional<Sentence> Session::State::import_counters_of(const std::string& path) {
+  if (load_text == nullptr) return std::nullopt;
+  const Result<std::string> text = load_text(path);
+  if (!text) {
+    workspace.notify(text.error());
+    return std::nullopt;
+  }
+  Result<ImportedCounters> imported = import_counters(*text, path, *playback.chosen().simulation);
+  if (!imported) {
+    workspace.notify(imported.error());
+    return std::nullopt;
+  }
+  std::optional<Sentence> missing = missing_metrics(*imported);
+  measured.keep_imported(std::move(*imported));
+  return missing;
+}
+void Session::State::operator()(const StartExport& command) {
+  if (playback.empty() || command.choice == nullptr) return;
+  export_job.start(window_state_of(view()), *command.choice);
+}
+void Session::State::operator()(const StopExport&) {
+  export_job.stop();
+}
 void Session::State::operator()(const RunValidation& command) {
   measured.run_validation(command.on);
 }
@@ -311,6 +385,7 @@ void Session::State::operator()(const CancelWork&) {
   worker.cancel(Queue::background);
   studies.stop();
   measured.cancel();
+  pinned.cancel();
   derived.forget_requests();
   measured.forget_requests();
   sms.cancel();

@@ -83,6 +83,7 @@ void Session::State::take_state(const WindowState& state, StateRequest asked) {
   workspace.present = state.present;
   workspace.theme = state.theme;
   workspace.language = state.language;
+  pinned.take(state.pinned);
   if (!state.sweep) return studies.choose_usual();
   if (Result<SweepAxis> axis = parse_sweep_axis(state.sweep->axis))
     studies.choose({std::move(*axis), state.sweep->algorithms, state.sweep->quantity});

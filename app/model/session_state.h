@@ -7,8 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "app/model/export_job.h"
 #include "app/model/history.h"
 #include "app/model/lecture.h"
+#include "app/model/lesson_player.h"
 #include "app/model/opening.h"
 #include "app/model/session.h"
 #include "app/model/sm_findings.h"
@@ -26,6 +28,7 @@ struct Session::State {
   Playback playback;
   GpuLoader load_gpu = nullptr;
   TextLoader load_text = nullptr;
+  TableLoader load_table = nullptr;
   std::optional<std::int64_t> first_step;
   bool opened = false;                       // the first simulation is there
   int requests = 0, cancelled = 0;           // simulations asked for so far, and how many of them before the last CancelWork
@@ -50,17 +53,23 @@ struct Session::State {
   std::int64_t openings = 0;
   std::int64_t gesture = 0, last_gesture = 0;  // the present one, and that of the last change
   Lecture lecture;
-  double ticked_at = 0;       // by `clock`
-  double lecture_since = -1;  // when the first page was turned
+  double ticked_at = 0;            // by `clock`
+  double lecture_since = -1;       // when the first page was turned
+  std::string counters_to_import;  // a file that waits for the first simulation
   Retired retired;
   Worker worker;
   SmFindings sms{worker, retired};
   Derived derived{worker, retired, playback, requested};
   Measured measured;
+  Pinned pinned;
+  ExportJob export_job;
+  LessonPlayer lessons;
   Studies studies;
+  MaskStudy masks{worker};
   StudyView study_view;  // of this frame
 
   // session.cpp
+  SessionView view() const;
   /// `known`, one a lane, are shown as they are; without them the request is simulated.
   void simulate_again(std::string control, std::vector<std::shared_ptr<const Simulation>> known = {});
   /// What a simulation was asked for with.
@@ -77,9 +86,9 @@ struct Session::State {
   void refused(const Error& error, const std::string& control);
   void take_simulations(const std::vector<Arrival>& arrivals);
   void say_misfit();
+  std::optional<Sentence> import_counters_of(const std::string& path);
   void show_step();
   void tick(double seconds);
-  SessionView view() const;
 
   // session_opening.cpp
   bool simulating() const { return requests > std::max(over, cancelled); }
@@ -113,6 +122,14 @@ struct Session::State {
   void operator()(const AskClass& command);
   void operator()(const CountAnswer& command);
 
+  // session_lessons.cpp
+  void show_scene(std::shared_ptr<const WindowState> scene);
+  void operator()(const OpenLesson& command);
+  void operator()(const TurnLessonPage& command);
+  void operator()(const AnswerLesson& command);
+  void operator()(const CloseLesson& command);
+  void operator()(const DeclineLessons& command);
+
   // session_commands.cpp
   void set_inputs(InputSource inputs);
   void go_to_block();
@@ -127,6 +144,10 @@ struct Session::State {
   void operator()(const SetBlocksPerSm& command);
   void operator()(const SetBlockOrder& command);
   void operator()(const SetKeyOrder& command);
+  void operator()(const SetMasking& command);
+  void operator()(const SetMaskTable& command);
+  void operator()(const LookAtMask& command);
+  void operator()(const AskVisit& command);
   void operator()(const SetInputs& command);
   void operator()(const SetMatrix& command);
   void operator()(const SetFocusSm& command);
@@ -153,6 +174,10 @@ struct Session::State {
   void operator()(const ShowNotice& command);
   void operator()(const SetLanguage& command);
   void operator()(const OpenCase& command);
+  void operator()(const PinRun& command);
+  void operator()(const ImportCounters& command);
+  void operator()(const StartExport& command);
+  void operator()(const StopExport& command);
   void operator()(const RunValidation& command);
   void operator()(const Measure& command);
   void operator()(const ShowProbe& command);

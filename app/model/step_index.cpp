@@ -19,6 +19,9 @@ StepLabel label_of(const Operation& operation, std::int32_t waits_for) {
   label.row = operation.tile.row;
   label.col = operation.tile.col;
   label.waits_for = waits_for;
+  label.instructions = operation.instructions;
+  label.trips = operation.trips;
+  label.barriers = operation.barriers;
   return label;
 }
 

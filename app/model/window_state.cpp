@@ -12,11 +12,13 @@
 
 #include <fmt/format.h>
 
+#include "app/model/mask_tables.h"
 #include "app/model/panel_ids.h"
 #include "app/model/playhead.h"
 #include "sim/analysis/sweep.h"
 #include "sim/core/refuse.h"
 #include "sim/core/text.h"
+#include "sim/masks/expression.h"
 
 namespace tilescope {
 
@@ -220,6 +222,13 @@ Status read_panel(WindowState& s, std::string_view key, std::string_view text, s
   return Done{};
 }
 
+Status read_expression(std::string_view key, std::string_view text, std::string& into) {
+  if (text.empty() || text.size() > most_expression_bytes || text.find('\0') != std::string_view::npos)
+    return bad_value(key, text, fmt::format("1 to {} characters", most_expression_bytes));
+  into = std::string(text);
+  return Done{};
+}
+
 ProgramTile& tile_of(WindowState& s) {
   if (!s.tile) s.tile = ProgramTile(0, 0);
   return *s.tile;
@@ -261,6 +270,10 @@ constexpr std::array keys = {
         [](WindowState& s, Text key, Text text) { return read_enum(key, text, type_names, s.problem.dtype); }},
     Key{"causal", [](const WindowState& s) { return when(s.problem.causal); },
         [](WindowState& s, Text key, Text text) { return read_on(key, text, s.problem.causal); }},
+    Key{"mask_block", [](const WindowState& s) { return unless(std::int64_t{0}, s.problem.mask_block); },
+        [](WindowState& s, Text key, Text text) { return read_whole(key, text, 1, largest_size, s.problem.mask_block); }},
+    Key{"score", [](const WindowState& s) { return unless(std::string(), s.score); },
+        [](WindowState& s, Text key, Text text) { return read_expression(key, text, s.score); }},
     Key{"pass",
         [](const WindowState& s) { return s.problem.pass == Pass::forward ? std::nullopt : Written(to_string(s.problem.pass)); },
         [](WindowState& s, Text key, Text text) { return read_enum(key, text, pass_names, s.problem.pass); }},
@@ -384,7 +397,28 @@ constexpr std::array keys = {
           return std::string(quantity_names[static_cast<std::size_t>(s.sweep->quantity)]);
         },
         [](WindowState& s, Text key, Text text) { return read_enum(key, text, quantity_names, sweep_of(s).quantity); }},
+    Key{"pinned", [](const WindowState& s) { return s.pinned; },
+        [](WindowState& s, Text key, Text text) -> Status {
+          if (text.starts_with("pinned=") || text.find("&pinned=") != Text::npos)
+            return Error{fmt::format("{}: a pinned run has no pinned run of its own: take the inner one out", key)};
+          const Result<WindowState> run = from_link(text);
+          if (!run) return Error{fmt::format("{}: {}", key, run.error().sentence)};
+          s.pinned = to_link(*run);
+          return Done{};
+        }},
 };
+
+/// Keys that may be given several times, in order. They are written before the step, as the request's others.
+struct ListKey {
+  std::string_view name;
+  std::vector<std::string> WindowState::*member;
+};
+constexpr std::array list_keys = {ListKey{"mask", &WindowState::masks}, ListKey{"preset", &WindowState::presets},
+                                  ListKey{"table", &WindowState::tables}};
+
+bool may_repeat(std::string_view name) {
+  return std::any_of(list_keys.begin(), list_keys.end(), [&](const ListKey& row) { return row.name == name; });
+}
 
 Status read_spec_value(WindowState& state, const SpecKey& row, std::string_view text) {
   double value = 0;
@@ -397,9 +431,12 @@ Status read_spec_value(WindowState& state, const SpecKey& row, std::string_view 
 Status read_pair(WindowState& state, std::string_view name, std::string_view text) {
   for (const Key& key : keys)
     if (key.name == name) return key.read(state, name, text);
+  for (const ListKey& row : list_keys)
+    if (row.name == name) return read_expression(name, text, (state.*row.member).emplace_back());
   if (const SpecKey* row = find_spec_key(name)) return read_spec_value(state, *row, text);
   std::vector<std::string_view> names;
   for (const Key& key : keys) names.push_back(key.name);
+  for (const ListKey& row : list_keys) names.push_back(row.name);
   for (const SpecKey& row : spec_keys()) names.push_back(row.key);
   const auto nearest = nearest_name(name, names);
   return Error{nearest ? fmt::format("a link has no key '{}': did you mean {}?", printable(name), *nearest)
@@ -433,6 +470,9 @@ std::string to_link(const WindowState& state) {
   };
   for (const Key& key : keys) {
     if (const Written value = key.write(state)) add(key.name, *value);
+    if (key.name == "causal")
+      for (const ListKey& row : list_keys)
+        for (const std::string& value : state.*row.member) add(row.name, value);
     if (key.name != "gpu") continue;
     for (const auto& [name, value] : state.spec_values) add(name, fmt::format("{}", value));
   }
@@ -453,7 +493,8 @@ Result<WindowState> from_link(std::string_view link) {
     const std::string_view key = pair.substr(0, equals);
     const auto value = decoded(pair.substr(equals + 1));
     if (!value) return bad_value(key, pair.substr(equals + 1), "percent-encoded, with two digits after each %");
-    if (!given.emplace(key).second) return Error{fmt::format("{} is given twice in the link: give it once", printable(key))};
+    if (!given.emplace(key).second && !may_repeat(key))
+      return Error{fmt::format("{} is given twice in the link: give it once", printable(key))};
     if (const Status read = read_pair(state, key, *value); !read) return read.error();
   }
   if (!given.contains("kv_heads")) state.problem.kv_heads = state.problem.heads;
@@ -504,6 +545,12 @@ WindowState window_state_of(const SessionView& view) {
   state.gpu = on_screen ? asked.good_gpu_source : asked.gpu_source;
   state.spec_values = changed_values(request.gpu);
   state.problem = request.problem;
+  state.problem.mask = nullptr;  // its text is in the link
+  state.problem.score_change = nullptr;
+  state.masks = request.masking.masks;
+  state.presets = request.masking.presets;
+  state.score = request.masking.score;
+  state.tables = to_text(request.masking.tables);
   state.tile = request.tile;
   if (state.tile) state.tile->key_order = KeyOrder::ascending;  // the request's own decides
   state.blocks_per_sm = request.blocks_per_sm;
@@ -534,6 +581,7 @@ WindowState window_state_of(const SessionView& view) {
   if (view.studies->chosen_by_user)
     state.sweep = SweepState{to_string(view.studies->sweep_choice.axis), view.studies->sweep_choice.algorithms,
                              view.studies->sweep_choice.quantity};
+  if (view.pinned.run != nullptr) state.pinned = view.pinned.run->link;
   return state;
 }
 

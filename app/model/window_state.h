@@ -35,6 +35,8 @@ struct WindowState {
   std::string gpu = "toy";                                 // an id, or the path of a file
   std::map<std::string, double, std::less<>> spec_values;  // by key: those that a person changed
   AttentionProblem problem;
+  std::vector<std::string> masks, presets, tables;  // as the flags of these names write them; tables by path
+  std::string score;
   std::optional<ProgramTile> tile;  // absent: the program's own
   std::optional<int> blocks_per_sm;
   BlockOrder block_order = BlockOrder::launch;
@@ -70,6 +72,9 @@ struct WindowState {
   ThemeKind theme = ThemeKind::dark;
   std::string language = "en";
   std::optional<SweepState> sweep;  // absent: its usual one
+
+  /// The link of the run that is pinned, without a pinned run of its own.
+  std::optional<std::string> pinned;
 
   bool operator==(const WindowState&) const = default;
 };

@@ -18,7 +18,9 @@ enum class WorkKind : std::uint8_t {
   variants,
   fit_maps,
   next_limit,
-  sweep
+  sweep,
+  pinned,
+  lesson
 };
 
 }  // namespace tilescope

@@ -13,6 +13,8 @@
 #include <fontconfig/fontconfig.h>
 #include <ft2build.h>
 #include FT_FREETYPE_H
+#include FT_ADVANCES_H
+#include FT_TRUETYPE_TABLES_H
 #include <imgui_freetype.h>
 
 #include "sim/programs/tile_program.h"
@@ -251,7 +253,26 @@ ImFont* FontLibrary::bake(ImFontAtlas& atlas, const std::vector<const Face*>& ch
     font = atlas.AddFontFromMemoryTTF(data, static_cast<int>(faces[k]->bytes.size()), config.SizePixels, &config,
                                       ranges_.back().data());
   }
+  baked_.push_back({font, em_pixels, std::move(faces), std::move(wanted)});
   return font;
+}
+
+FontLibrary::Drawn FontLibrary::drawn(const ImFont* font, char32_t code_point) const {
+  const auto baked = std::find_if(baked_.begin(), baked_.end(), [&](const Baked& b) { return b.font == font; });
+  if (baked == baked_.end()) return {};
+  const bool ascii = code_point >= 0x20 && code_point <= 0x7E;
+  for (std::size_t k = 0; k < baked->faces.size(); ++k) {
+    const auto& characters = baked->characters[k];
+    const bool here = std::binary_search(characters.begin(), characters.end(), static_cast<ImWchar>(code_point));
+    if (!here && !(ascii && k == 0)) continue;
+    FT_Face face = baked->faces[k]->ft;
+    const auto* os2 = static_cast<const TT_OS2*>(FT_Get_Sfnt_Table(face, FT_SFNT_OS2));
+    FT_Fixed advance = 0;
+    FT_Get_Advance(face, FT_Get_Char_Index(face, code_point), FT_LOAD_NO_SCALE, &advance);
+    return {face->family_name != nullptr ? face->family_name : "", os2 != nullptr ? os2->usWeightClass : 400, baked->em_pixels,
+            baked->em_pixels * static_cast<float>(advance) / static_cast<float>(face->units_per_EM)};
+  }
+  return {};
 }
 
 std::string FontLibrary::notice() const {
@@ -262,6 +283,7 @@ std::string FontLibrary::notice() const {
 void FontLibrary::build(ImFontAtlas& atlas, Theme& theme, std::u32string_view text) {
   atlas.Clear();
   ranges_.clear();
+  baked_.clear();
   missing_.clear();
   const std::u32string needed = needed_code_points(text);
   const std::vector<const Face*> regular = chain(ui_family, false, false), bold = chain(ui_family, true, false);

@@ -29,6 +29,15 @@ class FontLibrary {
   /// Without font files it uses ImGui's own font and replaces missing characters by similar ones.
   void build(ImFontAtlas& atlas, Theme& theme, std::u32string_view text);
 
+  /// The face that draws a character of a baked font, for pictures that name fonts.
+  struct Drawn {
+    std::string_view family;           // empty for the built-in font
+    int weight = 400;                  // as CSS has it
+    float em_pixels = 0, advance = 0;  // of the baked size; the advance as the face has it, not rounded to pixels
+    bool operator==(const Drawn&) const = default;
+  };
+  Drawn drawn(const ImFont* font, char32_t code_point) const;
+
   /// Names missing families and their replacement in one sentence; empty if all are installed.
   std::string notice() const;
   /// Returns true if the last build() found no font file.
@@ -45,7 +54,16 @@ class FontLibrary {
   std::vector<const Face*> chain(const char* family, bool bold, bool mono);
   ImFont* bake(ImFontAtlas& atlas, const std::vector<const Face*>& faces, bool bold, float em_pixels, std::u32string_view text);
 
+  /// A baked font: its faces, and which characters each of them draws.
+  struct Baked {
+    const ImFont* font = nullptr;
+    float em_pixels = 0;
+    std::vector<const Face*> faces;
+    std::vector<std::vector<ImWchar>> characters;  // sorted; of the first face beside ASCII
+  };
+
   std::unique_ptr<Finder> finder_;
+  std::vector<Baked> baked_;
   std::vector<std::unique_ptr<Face>> faces_;
   std::vector<std::vector<ImWchar>> ranges_;  // must outlive building the atlas
   std::vector<std::string> warnings_;         // one per missing family

@@ -78,6 +78,15 @@ void draw_share(const Pen& pen) {
   pen.disc(0.65F, 0.68F, 0.28F);
 }
 
+void draw_save(const Pen& pen) {  // an arrow into a tray
+  pen.line(0, -0.95F, 0, 0.3F);
+  pen.line(-0.45F, -0.15F, 0, 0.35F);
+  pen.line(0.45F, -0.15F, 0, 0.35F);
+  pen.line(-0.85F, 0.3F, -0.85F, 0.85F);
+  pen.line(0.85F, 0.3F, 0.85F, 0.85F);
+  pen.line(-0.85F, 0.85F, 0.85F, 0.85F);
+}
+
 void draw_question(const Pen& pen) {
   pen.arc(0, -0.4F, 0.5F, -1.0F * pi, 0.5F * pi);
   pen.line(0, 0.1F, 0, 0.42F);
@@ -135,6 +144,9 @@ void draw_icon(ImDrawList* list, Icon icon, ImVec2 center, float size, ImU32 col
       break;
     case Icon::share:
       draw_share(pen);
+      break;
+    case Icon::save:
+      draw_save(pen);
       break;
     case Icon::plus:
       pen.line(-0.75F, 0, 0.75F, 0);

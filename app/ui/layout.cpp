@@ -12,6 +12,7 @@ namespace {
 constexpr float least_left = 236, least_right = 290, least_bottom = 196, least_stage = 470, least_upper = 380, least_box = 120;
 constexpr float least_three = 1150;  // least width for three columns
 constexpr float least_side = 260, side_tabs_height = 26;
+constexpr float least_lesson = 300, lesson_share = 0.27F, most_lesson_share = 0.36F;
 constexpr float least_bar = 0.66F;  // least part of a bar's height, for its buttons
 
 struct Measures {
@@ -90,19 +91,33 @@ Layout present_layout(float width, float height, float scale) {
   return out;
 }
 
+/// The lesson takes the listing's column down to the lower edge; what is below the panels begins beside it.
+void give_room_to_lesson(Layout& layout, float gap, float low) {
+  const float left = layout.bottom.min.x, right = layout.stage.min.x;
+  layout.lesson = {{left, layout.top_bar.max.y + gap}, {right - gap, low}};
+  for (Rect* rect : {&layout.bottom, &layout.timeline, &layout.transport, &layout.alone}) rect->min.x = right;
+  layout.splitters[static_cast<std::size_t>(Splitter::left)] = {};
+  layout.splitters[static_cast<std::size_t>(Splitter::bottom)].min.x = right;
+  layout.listing = layout.side_tabs = {};
+  if (layout.one_column) layout.softmax = layout.traffic = {};
+}
+
 }  // namespace
 
 float scale_of_window(float width, float height) {
-  constexpr float usual_width = 1280, usual_height = 720, least = 0.6F, steps = 20;
-  const float fits = std::min(width / usual_width, height / usual_height);
+  constexpr float least_width = 1280, least_height = 720, design_width = 1600, design_height = 900;
+  constexpr float least = 0.6F, most = 2, steps = 20;
+  const float larger = std::min(width / design_width, height / design_height);
+  const float fits = larger > 1 ? 1 + (larger - 1) / 2 : std::min(1.0F, std::min(width / least_width, height / least_height));
   // The small number absorbs rounding.
-  return std::clamp(std::floor(fits * steps + 1e-3F) / steps, least, 1.0F);
+  return std::clamp(std::floor(fits * steps + 1e-3F) / steps, least, most);
 }
 
-Layout compute_layout(float width, float height, float scale, const LayoutShares& shares, bool present) {
-  if (present) return present_layout(width, height, scale);
+Layout compute_layout(float width, float height, float scale, const LayoutShares& shares, bool present, bool lesson) {
+  if (present && !lesson) return present_layout(width, height, scale);
   const Measures m = measure(width, height, scale, present);
-  const float left = std::round(between(shares.left * width, m.left_min, m.left_max));
+  const float lesson_width = std::min(std::max(lesson_share * width, least_lesson * scale), most_lesson_share * width);
+  const float left = std::round(lesson ? lesson_width : between(shares.left * width, m.left_min, m.left_max));
   const float right = m.one_column ? 0 : right_width(m, width, left, scale, shares);
   const float bottom = std::round(between(shares.bottom * height, m.bottom_min, m.bottom_max));
 
@@ -127,6 +142,7 @@ Layout compute_layout(float width, float height, float scale, const LayoutShares
   out.splitters[3] = {{x3, top + softmax}, {x4, top + softmax + m.gap}};
   out.alone = {{m.gap, top}, {x4, out.transport.min.y - m.gap}};
   if (m.one_column) join_columns(out, scale);
+  if (lesson) give_room_to_lesson(out, m.gap, low);
   return out;
 }
 

@@ -9,6 +9,8 @@
 //   │ timeline, and below it in the same frame: transport       │
 //   └───────────────────────────────────────────────────────────┘
 //
+// While a lesson is open it has a column of its own at the left, as high as the window, in the place of the listing.
+//
 // If large text leaves no room for three columns, one side column shows the listing, the row or the traffic, chosen by tabs.
 // A maximised panel takes everything between the bars.
 #pragma once
@@ -36,6 +38,7 @@ struct LayoutShares {
 };
 
 struct Layout {
+  Rect lesson;  // empty while none is open
   Rect top_bar, listing, stage, softmax, traffic, bottom, timeline, transport;
   bool one_column = false;        // listing, softmax and traffic share one rectangle, with side_tabs above
   Rect side_tabs;                 // empty with three columns
@@ -43,15 +46,15 @@ struct Layout {
   std::array<Rect, 4> splitters;  // by Splitter; empty if not shown
 };
 
-/// Returns the scale of a window in points: 1 from 1280x720 up, smaller below, at least 0.6, which is still readable. It changes in
-/// steps of 1/20, because each step bakes the fonts again.
+/// Returns the scale of a window in points: 1 from 1280x720 to 1600x900, smaller below, at least 0.6, which is still readable. In a
+/// larger window text takes half of what is more. It changes in steps of 1/20, because each step bakes the fonts again.
 float scale_of_window(float width, float height);
 
 /// Computes every panel's rectangle. While presenting, a caption stands in place of the top bar, and what there is no room for is
 /// empty: the traffic, the listing, the timeline.
 /// Units  pixels; `scale` is the theme's
 /// Limits  every rectangle but `alone` lies in the window and none overlaps another, from 320x240 up, save the three of one column.
-Layout compute_layout(float width, float height, float scale, const LayoutShares& shares, bool present);
+Layout compute_layout(float width, float height, float scale, const LayoutShares& shares, bool present, bool lesson = false);
 
 /// Returns the fractions after dragging `splitter` to (x, y), limited to what compute_layout() can show.
 LayoutShares drag_splitter(LayoutShares shares, Splitter splitter, float x, float y, float width, float height, float scale,

@@ -123,6 +123,12 @@ void QuadRenderer::record(ImDrawList* list, std::shared_ptr<const QuadBatch> bat
   list->AddCallback(ImDrawCallback_ResetRenderState, nullptr);
 }
 
+QuadRenderer::Drawn QuadRenderer::drawn_by(const ImDrawCmd& command) {
+  if (command.UserCallback != &QuadRenderer::draw_callback) return {};
+  const auto& recorded = *static_cast<const Recorded*>(command.UserCallbackData);
+  return {recorded.batch.get(), recorded.offset};
+}
+
 void QuadRenderer::draw_callback(const ImDrawList*, const ImDrawCmd* command) {
   const auto& recorded = *static_cast<const Recorded*>(command->UserCallbackData);
   const ImDrawData& frame = *ImGui::GetDrawData();

@@ -79,6 +79,13 @@ class QuadRenderer {
   /// Drops the previous frame's batches; call before ImGui::NewFrame.
   void new_frame();
 
+  /// A batch of the frame that `command` draws; its batch is null for any other command.
+  struct Drawn {
+    const QuadBatch* batch = nullptr;
+    ImVec2 offset;
+  };
+  static Drawn drawn_by(const ImDrawCmd& command);
+
  private:
   friend void draw_quads(ImDrawList*, QuadBatch&&);
   friend void draw_quads(ImDrawList*, std::shared_ptr<const QuadBatch>, ImVec2);

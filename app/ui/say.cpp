@@ -56,6 +56,16 @@ const char* control_name(Setting setting) {
       return tr("suite");
     case Setting::set:
       return tr("What if");
+    case Setting::mask:
+      return tr("mask");
+    case Setting::score:
+      return tr("score change");
+    case Setting::preset:
+      return tr("preset");
+    case Setting::table:
+      return tr("table");
+    case Setting::mask_block:
+      return tr("mask block");
   }
   return "";
 }

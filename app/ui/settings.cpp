@@ -1,6 +1,7 @@
 // Reads and writes the settings file.
 #include "app/ui/settings.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <sstream>
@@ -47,6 +48,14 @@ Settings parse_settings(std::string_view toml_text) {
   if (table["window"]["theme"].value<std::string>() == "light") out.theme = ThemeKind::light;
   if (const auto language = table["window"]["language"].value<std::string>(); language && language->size() <= 8)
     out.language = *language;
+  out.lessons_offered = table["lessons"]["offered"].value<bool>().value_or(false);
+  if (const toml::array* done = table["lessons"]["done"].as_array()) {
+    constexpr std::size_t most = 100, longest = 80;
+    for (const toml::node& id : *done)
+      if (const auto text = id.value<std::string>(); text && text->size() <= longest && out.lessons_done.size() < most)
+        out.lessons_done.push_back(*text);
+    std::sort(out.lessons_done.begin(), out.lessons_done.end());
+  }
   return out;
 }
 
@@ -63,7 +72,13 @@ std::string format_settings(const Settings& s) {
   layout.insert("bottom", static_cast<double>(s.shares.bottom));
   layout.insert("softmax", static_cast<double>(s.shares.softmax));
   layout.insert("lanes", s.by_sm ? "sms" : "units");
+  toml::array done;
+  for (const std::string& id : s.lessons_done) done.push_back(id);
+  toml::table lessons;
+  lessons.insert("offered", s.lessons_offered);
+  lessons.insert("done", std::move(done));
   toml::table all;
+  all.insert("lessons", std::move(lessons));
   all.insert("layout", std::move(layout));
   all.insert("window", std::move(window));
   std::ostringstream text;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "app/ui/layout.h"
 #include "app/ui/theme.h"
@@ -15,9 +16,11 @@ struct Settings {
   LayoutShares shares;
   ThemeKind theme = ThemeKind::dark;
   std::string language = "en";
-  bool by_sm = false;              // lanes of the timeline
-  int width = 1600, height = 900;  // of the window, in points
-  float text_scale = 1;            // times the display's own
+  bool by_sm = false;                     // lanes of the timeline
+  int width = 1600, height = 900;         // of the window, in points
+  float text_scale = 1;                   // times the display's own
+  std::vector<std::string> lessons_done;  // ids, sorted
+  bool lessons_offered = false;           // the first lesson was opened or declined
   bool operator==(const Settings&) const = default;
 };
 

@@ -250,8 +250,31 @@ bool hit_area(const char* id, const Rect& rect) {
   return clicked;
 }
 
+namespace {
+
+/// Puts the tooltip of a line beside it, or below or above where it is too wide, so that the line and its neighbours stay readable.
+void put_tooltip_beside(const Theme& theme, const Rect& line) {
+  const ImVec2 window = ImGui::GetIO().DisplaySize;
+  const float gap = 8 * theme.scale, needed = std::round(400 * theme.scale) + gap;
+  const bool upper = line.center().y < 0.5F * window.y;
+  const float y = upper ? line.min.y : line.max.y, pivot = upper ? 0.0F : 1.0F;
+  if (line.max.x + needed <= window.x)
+    ImGui::SetNextWindowPos({line.max.x + gap, y}, ImGuiCond_Always, {0, pivot});
+  else if (line.min.x >= needed)
+    ImGui::SetNextWindowPos({line.min.x - gap, y}, ImGuiCond_Always, {1, pivot});
+  else
+    ImGui::SetNextWindowPos({std::clamp(ImGui::GetIO().MousePos.x, 0.0F, std::max(0.0F, window.x - needed)),
+                             upper ? line.max.y + gap : line.min.y - gap},
+                            ImGuiCond_Always, {0, pivot});
+}
+
+}  // namespace
+
 void item_tooltip(const Theme& theme, std::string_view title, std::string_view body) {
-  if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayShort | ImGuiHoveredFlags_NoSharedDelay)) show_tooltip(theme, title, body);
+  if (!ImGui::IsItemHovered(ImGuiHoveredFlags_DelayShort | ImGuiHoveredFlags_NoSharedDelay)) return;
+  constexpr float of_line = 6;  // times as wide as it is high
+  if (const Rect item = item_rect(); item.width() > of_line * item.height()) put_tooltip_beside(theme, item);
+  show_tooltip(theme, title, body);
 }
 
 std::string shown_tooltip() {

@@ -90,7 +90,8 @@ enum class Icon {
   cancel,
   undo,
   redo,
-  share
+  share,
+  save
 };
 void draw_icon(ImDrawList* list, Icon icon, ImVec2 center, float size, ImU32 color);
 /// Adds a round icon button; `tooltip` names the action and its key.

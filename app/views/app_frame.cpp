@@ -6,12 +6,17 @@
 #include <utility>
 
 #include <epoxy/gl.h>
+#include <fmt/format.h>
 #include <imgui_impl_opengl3.h>
 #include <imgui_internal.h>
 
 #include "app/model/lecture.h"
+#include "app/model/lesson.h"
+#include "app/model/lesson_list.h"
 #include "app/ui/language.h"
+#include "app/ui/say.h"
 #include "app/ui/text_record.h"
+#include "app/views/caption.h"
 #include "app/views/chrome.h"
 #include "app/views/keys.h"
 #include "app/views/panel_table.h"
@@ -45,17 +50,24 @@ const PanelInfo* find_panel(std::string_view id) {
   return nullptr;
 }
 
+/// Returns true where one panel has all the room: a maximised one, or a view about the whole run, which has no step.
+bool has_whole_window(const View& view) {
+  return !view.workspace->alone.empty() || view.workspace->center != CenterView::stage;
+}
+
 /// Returns true for panels that can scroll.
 bool scrolls(std::string_view id) {
-  return id == "listing" || id == "softmax" || id == "traffic" || id == "what_if" || id == "fit" || id == "validate" ||
-         id == "presenter";
+  return id == "listing" || id == "softmax" || id == "traffic" || id == "what_if" || id == "fit" || id == "compare" ||
+         id == "validate" || id == "presenter" || id == "lesson";
 }
 
 /// Minimum size of a panel in points; below it the panel scrolls, for example with large text in a small window. 0: none.
 ImVec2 least_content(std::string_view id) {
   if (id == "softmax") return {190, 0};
+  if (id == "lesson") return {180, 0};
   if (id == "what_if") return {430, 0};
   if (id == "fit") return {500, 0};
+  if (id == "compare") return {380, 0};
   if (id == "roofline" || id == "sweep") return {500, 385};  // room for a plot below the text
   if (id == "validate") return {310, 0};                     // its switches
   if (id == "timeline" || scrolls(id)) return {0, 0};
@@ -87,9 +99,13 @@ LayoutShares shown_shares(LayoutShares shares, const View& view, float height) {
   return shares;
 }
 
-/// Returns every character of the current language, to bake its fonts.
-std::u32string language_characters() {
+/// Returns every character of the current language and of its lessons, to bake the fonts.
+std::u32string language_characters(const View& view) {
   std::u32string out;
+  if (view.lesson.list != nullptr)
+    for (const std::string_view id : {std::string_view("en"), std::string_view(view.workspace->language)})
+      if (const auto found = view.lesson.list->characters.find(id); found != view.lesson.list->characters.end())
+        out += decode_utf8(found->second);
   if (const Language* language = language_in_use())
     for (const auto& [english, translated] : language->texts()) out += decode_utf8(translated);
   return out;
@@ -164,7 +180,7 @@ void AppFrame::update_theme(float width, float height) {
       use_language(language ? std::move(*language) : nullptr);
     }
     ImGui_ImplOpenGL3_DestroyFontsTexture();
-    fonts_.build(*ImGui::GetIO().Fonts, theme, language_characters());
+    fonts_.build(*ImGui::GetIO().Fonts, theme, language_characters({session_.view(), &theme}));
     ImGui_ImplOpenGL3_CreateFontsTexture();
     built_scale_ = scale;
     built_language_ = workspace.language;
@@ -184,6 +200,7 @@ void AppFrame::build(int width, int height, double seconds) {
   io.DisplaySize = {static_cast<float>(width), static_cast<float>(height)};
   io.DisplayFramebufferScale = {1, 1};
   io.DeltaTime = std::max(1e-4F, static_cast<float>(seconds));
+  set_vector_style(vector_);
   ImGui_ImplOpenGL3_NewFrame();
   quads_->new_frame();
   ImGui::NewFrame();
@@ -289,7 +306,8 @@ void AppFrame::draw_splitters(const View& view) {
 
 void AppFrame::draw_window(const View& view, Commands& commands) {
   const ImVec2 size = ImGui::GetIO().DisplaySize;
-  layout_ = compute_layout(size.x, size.y, theme_.scale, shown_shares(options_.shares, view, size.y), view.workspace->present);
+  layout_ = compute_layout(size.x, size.y, theme_.scale, shown_shares(options_.shares, view, size.y), view.workspace->present,
+                           view.lesson.lesson != nullptr);
   ImGui::SetNextWindowPos({0, 0});
   ImGui::SetNextWindowSize(size);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(0, 0));
@@ -303,30 +321,40 @@ void AppFrame::draw_window(const View& view, Commands& commands) {
 
   if (!options_.panel.empty()) {
     const float gap = theme_.gap;
-    const Rect whole{{gap, gap}, {size.x - gap, size.y - gap}};
+    const float top = options_.caption ? caption_height(theme_, size.x) : 0;
+    const Rect whole{{gap, top + gap}, {size.x - gap, size.y - gap}};
+    if (options_.caption && !view.lanes.empty()) draw_caption({{0, 0}, {size.x, top}}, view);
     draw_frame(whole);
     if (!view.lanes.empty()) draw_panel(options_.panel.c_str(), whole, view, commands);
     ImGui::End();
     return;
   }
 
-  if (view.workspace->present)
+  if (options_.caption && !view.lanes.empty())
     draw_caption(layout_.top_bar, view);
+  else if (view.workspace->present)
+    draw_presenting_bar(layout_.top_bar, view);
   else
     draw_top_bar(layout_.top_bar, view, commands, options_.languages);
   const std::vector<Place> places = places_of(view);
   for (const Place& place : places) draw_frame(place.frame);
-  draw_frame(view.workspace->alone.empty() ? layout_.bottom : layout_.transport);
+  draw_frame(has_whole_window(view) ? layout_.transport : layout_.bottom);
   for (const Place& place : places)
     if (!view.lanes.empty()) draw_place(place, view, commands);
-  if (view.workspace->alone.empty()) {
+  if (!has_whole_window(view)) {
     if (!view.lanes.empty()) draw_panel("timeline", layout_.timeline, view, commands);
+    draw_look(view, "timeline", layout_.timeline);
     draw_splitters(view);
   }
-  draw_transport(layout_.transport, view, commands);
+  if (view.lesson.lesson != nullptr) {
+    draw_frame(layout_.lesson);
+    draw_panel("lesson", layout_.lesson, view, commands);
+  }
+  draw_transport(layout_.transport, view, commands, !options_.caption);
   draw_panel_menu(view, commands);
   ImGui::End();
   say_missing_fonts();
+  if (view.lesson.offered) draw_offer(view, commands);
   if (view.workspace->help) draw_help(view, commands);
   draw_in_front(view, commands);
 }
@@ -372,6 +400,44 @@ void AppFrame::draw_in_front(const View& view, Commands& commands) {
   draw_pointer(view);
 }
 
+void AppFrame::draw_look(const View& view, std::string_view panel, const Rect& frame) const {
+  if (view.lesson.lesson == nullptr || view.lesson.scene->look.empty() || !view.workspace->alone.empty()) return;
+  const auto& look = view.lesson.scene->look;
+  const auto looked_at = [&](std::string_view id) { return std::find(look.begin(), look.end(), id) != look.end(); };
+  const bool middle = panel == "stage" && (looked_at("race") || looked_at(center_panel(view)));
+  if (looked_at(panel) || middle) {
+    ImGui::GetWindowDrawList()->AddRect(frame.min, frame.max, theme_.accent, theme_.rounding, 0, std::max(1.5F, 2 * theme_.scale));
+    return;
+  }
+  // A child of its own, because those of the panel are drawn over everything before them.
+  ImGui::SetCursorScreenPos(frame.min);
+  constexpr ImGuiWindowFlags veil = ImGuiWindowFlags_NoInputs | ImGuiWindowFlags_NoBackground | ImGuiWindowFlags_NoNav;
+  if (ImGui::BeginChild(fmt::format("veil {}", panel).c_str(), {frame.width(), frame.height()}, ImGuiChildFlags_None, veil))
+    ImGui::GetWindowDrawList()->AddRectFilled(frame.min, frame.max, with_alpha(theme_.panel, 0.5F), theme_.rounding);
+  ImGui::EndChild();
+}
+
+void AppFrame::draw_offer(const View& view, Commands& commands) const {
+  const LessonInfo& first = view.lesson.list->lessons.front();
+  const LessonInfo::Text& text = first.text(view.workspace->language);
+  const Rect& stage = layout_.stage;
+  ImGui::SetNextWindowPos({stage.center().x, stage.max.y - theme_.gap}, ImGuiCond_Always, {0.5F, 1});
+  ImGui::PushStyleColor(ImGuiCol_WindowBg, theme_.inset);
+  constexpr ImGuiWindowFlags flags = ImGuiWindowFlags_NoTitleBar | ImGuiWindowFlags_NoResize | ImGuiWindowFlags_NoMove |
+                                     ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoNav |
+                                     ImGuiWindowFlags_NoFocusOnAppearing;
+  if (ImGui::Begin("##offer", nullptr, flags)) {
+    ImGui::AlignTextToFramePadding();
+    text_item(theme_.ui, theme_.text, say(tr("New here? Lesson {}: {}, {} minutes."), first.number, text.title, text.minutes));
+    ImGui::SameLine(0, theme_.gap);
+    if (pill(theme_, tr("Start"), true, tr("Open the lesson (Enter)"))) commands.push(OpenLesson{first.id, 0});
+    ImGui::SameLine(0, theme_.gap * 0.5F);
+    if (pill(theme_, tr("No, thanks"), false, tr("Do not offer it again (Esc)"))) commands.push(DeclineLessons{});
+  }
+  ImGui::End();
+  ImGui::PopStyleColor();
+}
+
 void AppFrame::say_missing_fonts() const {
   constexpr double seconds = 20;
   if (!options_.say_missing_fonts || !fonts_.built_in() || ImGui::GetTime() > seconds) return;
@@ -384,10 +450,27 @@ void AppFrame::say_missing_fonts() const {
 
 std::vector<AppFrame::Place> AppFrame::places_of(const View& view) const {
   if (!view.workspace->alone.empty()) return {{view.workspace->alone, layout_.alone, layout_.alone}};
+  if (has_whole_window(view)) return {{"stage", layout_.alone, layout_.alone}};
   std::vector<Place> places = {{"stage", layout_.stage, layout_.stage}};
-  if (view.workspace->present) {
+  if (view.workspace->present && view.lesson.lesson == nullptr) {
     places.push_back({"softmax", layout_.softmax, layout_.softmax});
     if (layout_.listing.height() > 0) places.push_back({"listing", layout_.listing, layout_.listing});
+    return places;
+  }
+  if (view.lesson.lesson != nullptr) {
+    const auto& look = view.lesson.scene->look;
+    const auto looked_at = [&](std::string_view id) { return std::find(look.begin(), look.end(), id) != look.end(); };
+    std::vector<std::string_view> beside;  // of the listing, the row and the traffic: what the page looks at goes first
+    for (const bool wanted : {true, false})
+      for (const std::string_view id : {side_panels[1], side_panels[2], side_panels[0]})
+        if (looked_at(id) == wanted) beside.push_back(id);
+    if (!layout_.one_column) {
+      if (beside[0] == side_panels[2] && beside[1] == side_panels[1]) std::swap(beside[0], beside[1]);
+      places.push_back({beside[0], layout_.softmax, layout_.softmax});
+      places.push_back({beside[1], layout_.traffic, layout_.traffic});
+    } else if (looked_at(beside[0]) && !looked_at("stage")) {
+      places.front().panel = beside[0];
+    }
     return places;
   }
   if (layout_.one_column)
@@ -401,7 +484,7 @@ std::vector<AppFrame::Place> AppFrame::places_of(const View& view) const {
 
 std::string_view AppFrame::panel_under_mouse(const View& view) const {
   const ImVec2 mouse = ImGui::GetIO().MousePos;
-  if (layout_.timeline.contains(mouse)) return "timeline";
+  if (!has_whole_window(view) && layout_.timeline.contains(mouse)) return "timeline";
   for (const Place& place : places_of(view))
     if (place.frame.contains(mouse)) return place.panel;
   return "stage";
@@ -425,6 +508,7 @@ void AppFrame::draw_place(const Place& place, const View& view, Commands& comman
     if (content.min.y > place.frame.min.y) draw_side_tabs(layout_.side_tabs, view, commands);
     draw_panel(std::string(place.panel).c_str(), content, view, commands);
   }
+  draw_look(view, place.panel, place.frame);
   const Rect title = {place.frame.min, {place.frame.max.x, place.frame.min.y + std::round(38 * theme_.scale)}};
   const bool free = !ImGui::IsAnyItemHovered() && !ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopup);
   if (free && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left) && title.contains(ImGui::GetIO().MousePos))
@@ -438,6 +522,11 @@ void AppFrame::draw() {
   glClearColor(ground.x, ground.y, ground.z, 1);
   glClear(GL_COLOR_BUFFER_BIT);
   ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
+}
+
+SvgPicture AppFrame::draw_svg(const std::string& prefix) const {
+  ImGui::SetCurrentContext(context_);
+  return to_svg(*ImGui::GetDrawData(), *ImGui::GetIO().Fonts, fonts_, theme_.background, prefix);
 }
 
 Result<Picture> AppFrame::draw_picture() {

@@ -16,6 +16,7 @@
 #include "app/ui/fonts.h"
 #include "app/ui/layout.h"
 #include "app/ui/quad_batch.h"
+#include "app/ui/svg.h"
 #include "app/views/view.h"
 
 namespace tilescope {
@@ -27,6 +28,7 @@ class AppFrame {
     float scale = 1;          // display scale times the user's
     LayoutShares shares;
     std::string panel;                            // draw only this one; empty: the whole window
+    bool caption = false;                         // draw what is shown in place of the top bar, for exported pictures
     std::vector<std::string> languages = {"en"};  // for the language button
     bool say_missing_fonts = false;               // once, in the first seconds
     bool follows = false;                         // beside another frame of the session, which lets its time pass
@@ -51,11 +53,15 @@ class AppFrame {
   void draw();
   /// Draws off screen and reads the pixels back.
   Result<Picture> draw_picture();
+  /// Writes the built frame as a vector picture; needs set_vector().
+  SvgPicture draw_svg(const std::string& prefix = {}) const;
 
   /// Returns true if the next frame differs without any input.
   bool wants_frame() const;
   /// Returns true while a text field has the keyboard, because its cursor blinks.
   bool typing() const;
+  /// From the next frame on: whether frames are built for draw_svg().
+  void set_vector(bool on) { vector_ = on; }
   void set_scale(float display_scale, float user_scale);
   float scale() const { return options_.scale; }
   const LayoutShares& shares() const { return options_.shares; }
@@ -82,6 +88,10 @@ class AppFrame {
   void draw_place(const Place& place, const View& view, Commands& commands);
   void draw_panel(const char* id, const Rect& rect, const View& view, Commands& commands);
   void draw_splitters(const View& view);
+  /// Outlines what the lesson's page looks at and dims the rest.
+  void draw_look(const View& view, std::string_view panel, const Rect& frame) const;
+  /// The one line of the first start.
+  void draw_offer(const View& view, Commands& commands) const;
   /// Hides tooltips after a key press until the mouse moves, because they cover what changes.
   void rest_tooltips();
   /// Opens a panel's menu on a right click; copies texts.
@@ -101,6 +111,7 @@ class AppFrame {
   float built_scale_ = 0;  // what theme and fonts were made for
   std::string built_language_;
   bool gl_ready_ = false;
+  bool vector_ = false;
   bool changed_ = false;  // a command was carried out after the frame was built
   double settling_ = 0;   // seconds of frames still wanted after input: tooltips wait, sizes settle
   float text_scale_change_ = 1;

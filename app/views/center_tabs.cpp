@@ -26,11 +26,12 @@ void draw_bound(const Rect& rect, const View& view) {
   const NextLimit* limit = view.studies->limit && view.studies->limit->outcome.done() ? view.studies->limit.get() : nullptr;
   const double tensor = run.utilisation[static_cast<std::size_t>(Bound::tensor)];
   const double busy = run.utilisation[static_cast<std::size_t>(run.bound)];
-  const std::string alone = say(tr("Bottleneck: {}"), bound_name(run.bound));
+  const std::string alone = bottleneck_text(run.bound, limit);
   const std::string now = run.bound == Bound::latency ? alone : alone + say(tr(" ({} busy)"), format_percent(busy));
   std::vector<std::string> texts = {now, alone};
   if (limit != nullptr) {
-    const std::string without = say(tr(". Without it: {}"), speed_text(limit->outcome.time_ns, limit->before_ns));
+    const std::string without = limit->decides() ? say(tr(". Without it: {}"), speed_text(limit->outcome.time_ns, limit->before_ns))
+                                                 : ". " + next_limit_text(*limit);
     texts.insert(texts.begin(), {now + ". " + next_limit_text(*limit), now + without, alone + without});
   }
   for (const std::string& text : texts) {
@@ -101,7 +102,8 @@ void draw_center_tabs(const Rect& rect, const View& view, Commands& commands) {
   if (clicked) commands.push(SetCenter{center_views()[static_cast<std::size_t>(*clicked)].view});
   const float tabs = fits ? tabs_width(theme, titles) : tabs_width(theme, {titles[chosen]}) + text_width(theme.ui_small, " ▾");
   const float right = rect.min.x + theme.padding + tabs, bottom = top + std::round(20 * scale);
-  draw_bound({{right + std::round(14 * scale), top}, {rect.max.x - view.theme->padding, bottom}}, view);
+  // It is half of many answers.
+  if (!view.lesson.locked) draw_bound({{right + std::round(14 * scale), top}, {rect.max.x - view.theme->padding, bottom}}, view);
 }
 
 void draw_side_tabs(const Rect& rect, const View& view, Commands& commands) {

@@ -19,13 +19,14 @@ void draw_center_tabs(const Rect& rect, const View& view, Commands& commands);
 float center_tabs_height(const Theme& theme);
 /// Draws the tabs of the side panels that share one column.
 void draw_side_tabs(const Rect& rect, const View& view, Commands& commands);
-/// Draws first, back, play, forward, last; step size; speed; position; bytes so far.
-void draw_transport(const Rect& rect, const View& view, Commands& commands);
+/// Draws first, back, play, forward, last; step size; speed; position; bytes so far. A picture of the window has no use for the
+/// controls.
+void draw_transport(const Rect& rect, const View& view, Commands& commands, bool controls = true);
 /// Draws the key list over everything.
 void draw_help(const View& view, Commands& commands);
 
 /// Draws algorithm, GPU and problem in one line, in place of the top bar while presenting.
-void draw_caption(const Rect& rect, const View& view);
+void draw_presenting_bar(const Rect& rect, const View& view);
 /// Draws the list of scenes over the right side.
 void draw_scenes(const View& view, Commands& commands);
 /// Draws the scene's question to the class, with what was counted.
@@ -42,6 +43,7 @@ void draw_problem_controls(const View& view, Commands& commands);
 void draw_tile_controls(const View& view, Commands& commands);
 void draw_gpu_controls(const View& view, Commands& commands);
 void draw_input_controls(const View& view, Commands& commands);
+void draw_export_controls(const View& view, Commands& commands);
 
 /// Adds a whole number that can be dragged, halved, doubled or typed. Returns true while it changes.
 bool number_field(const Theme& theme, const char* label, const char* id, const char* tooltip, std::int64_t& value, std::int64_t low,

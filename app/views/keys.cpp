@@ -9,6 +9,9 @@
 #include <imgui_internal.h>
 
 #include "app/model/lecture.h"
+#include "app/model/lesson.h"
+#include "app/model/lesson_list.h"
+#include "app/model/lesson_runs.h"
 #include "app/model/playhead.h"
 #include "app/ui/layout.h"
 #include "app/ui/panel_state.h"
@@ -49,13 +52,31 @@ double next_speed(double speed, int direction) {
   return slower == playing_speeds.rend() ? playing_speeds.front() : *slower;
 }
 
+/// Page Up and Page Down turn the pages of a lesson; before a class, the next click shows the answer.
+void handle_lesson(const View& view, Commands& commands) {
+  if (pressed(ImGuiKey_PageUp)) commands.push(TurnLessonPage{-1});
+  if (!pressed(ImGuiKey_PageDown)) return;
+  if (!view.lesson.locked || !view.workspace->present) return commands.push(TurnLessonPage{1});
+  LessonAnswer none;
+  none.given = false;
+  commands.push(AnswerLesson{std::make_shared<const LessonAnswer>(none)});
+}
+
+/// Whether the arrows move the points of a curve.
+bool draws_curve(const View& view) {
+  if (view.lesson.lesson == nullptr || !view.lesson.locked) return false;
+  return view.lesson.lesson->pages[view.lesson.page].ask->kind == QuestionKind::draw;
+}
+
 void handle_steps(const View& view, Commands& commands) {
   const Grain grain = held(ImGuiMod_Ctrl) ? Grain::phase : held(ImGuiMod_Shift) ? Grain::tile : view.playback.grain;
-  if (pressed(ImGuiKey_RightArrow, true)) commands.push(Step{1, grain});
-  if (pressed(ImGuiKey_LeftArrow, true)) commands.push(Step{-1, grain});
+  const bool arrows = !draws_curve(view);
+  if (arrows && pressed(ImGuiKey_RightArrow, true)) commands.push(Step{1, grain});
+  if (arrows && pressed(ImGuiKey_LeftArrow, true)) commands.push(Step{-1, grain});
   const bool repeats = view.lecture->count() == 0;  // a scene is turned once a press
-  if (pressed(ImGuiKey_PageDown, repeats)) commands.push(TurnPage{1});
-  if (pressed(ImGuiKey_PageUp, repeats)) commands.push(TurnPage{-1});
+  const bool pages = view.lesson.lesson == nullptr;
+  if (pages && pressed(ImGuiKey_PageDown, repeats)) commands.push(TurnPage{1});
+  if (pages && pressed(ImGuiKey_PageUp, repeats)) commands.push(TurnPage{-1});
   if (pressed(ImGuiKey_Home)) commands.push(SeekStep{0});
   if (pressed(ImGuiKey_End) && !view.lanes.empty()) commands.push(SeekStep{view.lane().step_count});
   if (pressed(ImGuiKey_Space)) commands.push(SetPlaying{!view.playback.playing});
@@ -74,7 +95,8 @@ void handle_escape(const View& view, Commands& commands) {
   if (view.work.seconds > 0) return commands.push(CancelWork{});
   if (!view.workspace->alone.empty()) return commands.push(SetAlone{});
   if (view.workspace->present) return commands.push(SetPresent{false});
-  if (view.playback.playing) commands.push(SetPlaying{false});
+  if (view.playback.playing) return commands.push(SetPlaying{false});
+  if (view.lesson.offered) commands.push(DeclineLessons{});
 }
 
 /// A black screen goes away with the keys of a clicker, and takes no others.
@@ -108,6 +130,7 @@ void paste_link(Commands& commands) {
 }
 
 float handle_keys(const View& view, std::string_view under_mouse, Commands& commands) {
+  if (view.lesson.lesson != nullptr) handle_lesson(view, commands);
   if (ImGui::GetIO().WantTextInput) return 1;
   // Esc closes a popover before this frame: the key is not for the window then.
   auto& was_open = panel_state<bool>("popover was open");
@@ -120,9 +143,10 @@ float handle_keys(const View& view, std::string_view under_mouse, Commands& comm
     handle_sharing(view, commands);
   }
   if (handle_blank(view, commands)) return 1;
-  if (!popup && pressed(ImGuiKey_Tab, true)) move_tab_stop(held(ImGuiMod_Shift) ? -1 : 1);
+  if (!popup && view.lesson.lesson == nullptr && pressed(ImGuiKey_Tab, true)) move_tab_stop(held(ImGuiMod_Shift) ? -1 : 1);
   // Inside a popover the arrows and Space go through its items, once they are in use.
   if (!ImGui::GetIO().NavVisible) handle_steps(view, commands);
+  if (!popup && view.lesson.offered && pressed(ImGuiKey_Enter)) commands.push(OpenLesson{view.lesson.list->lessons.front().id, 0});
   if (!popup && pressed(ImGuiKey_Escape) && !leave_tab_stops()) handle_escape(view, commands);
   if (pressed(ImGuiKey_F5)) commands.push(SetPresent{true});
   if (pressed(ImGuiKey_F11)) commands.push(SetPresent{!view.workspace->present});
@@ -142,23 +166,26 @@ float handle_keys(const View& view, std::string_view under_mouse, Commands& comm
   if (pressed(ImGuiKey_Q)) commands.push(AskClass{!view.lecture->asking});
   if (pressed(ImGuiKey_D)) commands.push(ShowScenes{!view.lecture->listed});
   if (pressed(ImGuiKey_P)) commands.push(ShowPresenter{!view.lecture->presenter});
+  if (pressed(ImGuiKey_K)) commands.push(PinRun{});
   if (pressed(ImGuiKey_T)) commands.push(SetThemeKind{view.theme->kind == ThemeKind::dark ? ThemeKind::light : ThemeKind::dark});
   return 1;
 }
 
 std::span<const KeyHelp> key_help() {
-  static constexpr std::array<KeyHelp, 28> rows = {{
+  static constexpr std::array<KeyHelp, 30> rows = {{
       {"Space", "Play or pause"},
       {"← →", "Step back or forward by the chosen step size"},
       {"⇧ ← →", "Step by one tile iteration"},
       {"Ctrl ← →", "Step by one launch"},
-      {"Page Up, Page Down", "Scene before or after, or a step: the keys of a clicker"},
+      {"Page Up, Page Down", "Scene before or after, or a step: the keys of a clicker; in a lesson: turn the page"},
+      {"Tab, ↑ ↓, Enter", "In a lesson: choose and answer"},
       {"Home, End", "First or last step"},
       {"+ −", "Faster or slower"},
       {"1 2 3 …", "Choose the middle view"},
       {"Z", "Maximise the panel under the mouse (or double-click its title)"},
       {"S", "With large text: choose the side panel"},
       {"R", "Race against standard attention"},
+      {"K", "Pin the run on screen for the Compare view"},
       {"L", "Timeline rows: units of one SM, or all SMs"},
       {"T", "Dark or light"},
       {"M", "Measure this problem on this machine's GPU"},

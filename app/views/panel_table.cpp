@@ -17,8 +17,11 @@ std::span<const PanelInfo> panel_table() {
       {"what_if", "What if", &draw_what_if_panel},
       {"fit", "Fit", &draw_fit_panel},
       {"sweep", "Sweep", &draw_sweep_panel},
+      {"compare", "Compare", &draw_compare_panel},
       {"validate", "Validate", &draw_validate_panel},
+      {"mask", "Mask", &draw_mask_panel},
       {"presenter", "Presenter", &draw_presenter_panel},
+      {"lesson", "Lesson", &draw_lesson_panel},
   };
   return table;
 }

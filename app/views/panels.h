@@ -17,8 +17,12 @@ void draw_roofline_panel(const View& view, Commands& commands);
 void draw_what_if_panel(const View& view, Commands& commands);
 void draw_fit_panel(const View& view, Commands& commands);
 void draw_sweep_panel(const View& view, Commands& commands);
+void draw_compare_panel(const View& view, Commands& commands);
 void draw_validate_panel(const View& view, Commands& commands);
+void draw_mask_panel(const View& view, Commands& commands);
 /// Notes, the next scene and the time, for the presenter's own window.
 void draw_presenter_panel(const View& view, Commands& commands);
+/// Beside the stage while a lesson is open.
+void draw_lesson_panel(const View& view, Commands& commands);
 
 }  // namespace tilescope

@@ -137,8 +137,16 @@ std::string speed_text(double now, double before) {
   return tr("same time");
 }
 
+std::string bottleneck_text(Bound bound, const NextLimit* limit) {
+  if (limit == nullptr || !limit->outcome.done() || limit->decides()) return say(tr("Bottleneck: {}"), bound_name(bound));
+  if (bound == Bound::latency) return tr("No single bottleneck");
+  return say(tr("No single bottleneck, busiest: {}"), bound_name(bound));
+}
+
 std::string next_limit_text(const NextLimit& limit) {
   const std::string faster = speed_text(limit.outcome.time_ns, limit.before_ns);
+  // Slightly slower is another order of the blocks, not what was lifted.
+  if (!limit.decides()) return limit.change() < 0 ? say(tr("Without it: {}"), faster) : std::string(tr("Without it: no faster"));
   switch (limit.outcome.bound) {
     case Bound::tensor:
       return say(tr("Without it: {}, then limited by the tensor cores"), faster);

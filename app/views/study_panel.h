@@ -43,5 +43,7 @@ const char* bound_name(Bound bound);
 std::string speed_text(double now, double before);
 /// Returns "Without it: 20× faster, then limited by the FP32 units".
 std::string next_limit_text(const NextLimit& limit);
+/// Returns "Bottleneck: HBM bandwidth", or what is only the busiest where lifting it saves little. `limit` may be null.
+std::string bottleneck_text(Bound bound, const NextLimit* limit);
 
 }  // namespace tilescope

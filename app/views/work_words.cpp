@@ -34,6 +34,10 @@ const char* words_of(WorkKind kind) {
       return tr("simulating without the bottleneck");
     case WorkKind::sweep:
       return tr("sweeping");
+    case WorkKind::pinned:
+      return tr("simulating the pinned run");
+    case WorkKind::lesson:
+      return tr("simulating for the lesson");
   }
   return "";
 }
@@ -52,6 +56,10 @@ std::string words_of(const ControlMessage& message) {
       return tr("Kept as a scene: D shows the list.");
     case Notice::deck_saved:
       return tr("The deck is saved.");
+    case Notice::lesson_waits:
+      return tr("Answer the question first: the run waits for it.");
+    case Notice::lesson_holds:
+      return tr("This page of the lesson keeps the setting. Close the lesson to change it.");
   }
   return say(message.error.sentence);
 }

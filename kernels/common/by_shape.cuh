@@ -1,4 +1,4 @@
-// Picks the element type and the head dimension that a kernel is compiled for.
+// Selects the instantiation of a kernel for the problem's element type and head dimension.
 #pragma once
 
 #include "kernels/common/tensor_core.cuh"
@@ -6,7 +6,7 @@
 
 namespace tilescope {
 
-/// plan.operator()<T, d>() for the problem's type and head dimension.
+/// Calls plan.operator()<T, d>() with the problem's type and head dimension.
 template <class Plan>
 PlannedLaunch by_shape(const AttentionProblem& problem, Plan plan) {
   const bool small = problem.head_dim == 64;

@@ -1,5 +1,5 @@
-// What a kernel records about itself when it is probed, laid out as probe_layout.h says; in the plain kernel all of this is
-// nothing.
+// Probe records when and where blocks run, and one row's statistics. In the plain kernel NoProbe takes its place and compiles to
+// nothing. Layout of the records: probe_layout.h.
 #pragma once
 
 #include "kernels/common/probe_layout.h"
@@ -11,8 +11,8 @@ struct BlockRecord {
 };
 static_assert(sizeof(BlockRecord) == probe_block_numbers * sizeof(unsigned long long));
 
-/// The plain kernel's: every call is nothing, and takes no register. What is launched is the kernel's own arguments, of their own
-/// type: wrapped in another one, flash1 compiles to other machine code.
+/// Recorder of the plain kernel: every call is empty and takes no register. launch() passes the kernel's arguments unwrapped:
+/// wrapped in another struct, they make flash1 compile to different machine code.
 struct NoProbe {
   struct Arguments {};
   template <class Own>
@@ -36,7 +36,7 @@ struct ProbeArguments {
   BlockRecord* blocks;
   unsigned long long* ticks;
   float* row;
-  unsigned* slots_taken;  // by blocks on the SM looked into
+  unsigned* slots_taken;  // counts the blocks that started on the observed SM
   int sm, iterations, slots;
   int block, row_of_block;
 };
@@ -53,7 +53,8 @@ inline ProbeArguments probe_arguments(const ProbeBuffers& buffers) {
           buffers.row_of_block};
 }
 
-/// Addresses are worked out anew at each tick, from what lies in shared memory: registers are what the kernels are short of.
+/// Recorder of the probed kernel. It keeps its state in shared memory and recomputes addresses at each tick, because the kernels
+/// have no registers to spare.
 class Probe {
  public:
   using Arguments = ProbeArguments;
@@ -68,7 +69,7 @@ class Probe {
     return {own, probe};
   }
 
-  /// `first_row`: of the rows of the block, the first that this lane has a part of. Synchronises the block.
+  /// Takes the first row of the block that this lane holds a part of. Synchronises the block.
   template <class Own>
   __device__ __forceinline__ Probe(const Launch<Own>& launched, int first_row, int warp, int lane)
       : arguments_(launched.probe), warp_(warp), lane_(lane) {
@@ -94,9 +95,9 @@ class Probe {
   __device__ __forceinline__ void tick(int iteration, int event) const {
     if (in_) *place(iteration, event) = cycles();
   }
-  /// One of the block's own four moments.
+  /// Records one of the block's four events: entry, loop begins, loop ends, output stored.
   __device__ __forceinline__ void mark(int event) const { tick(arguments_.iterations, event); }
-  /// m and alpha of row `first_row + index` after a tile of keys; four lanes have a part of a row.
+  /// Records m and alpha of row `first_row + index` after a key tile. Four lanes share a row; the first of them writes.
   __device__ __forceinline__ void statistics(int step, int index, float m, float alpha) const {
     if (index == followed_ && (lane_ & 3) == 0) {
       arguments_.row[step * probe_row_numbers] = m;
@@ -119,7 +120,7 @@ class Probe {
   __device__ __forceinline__ unsigned long long* place(int iteration, int event) const {
     return ticks() + iteration * probe_events + event;
   }
-  /// Where this warp writes; only the lane that writes sets and reads it.
+  /// Returns where this warp writes its ticks. Only lane 0 sets and reads it.
   __device__ __forceinline__ unsigned long long*& ticks() const {
     constexpr int most_warps = 8;
     __shared__ unsigned long long* of_warp[most_warps];
@@ -150,7 +151,7 @@ class Probe {
 
   const Arguments& arguments_;
   int warp_, lane_;
-  int followed_ = -1;  // which of the rows that this lane has a part of, if any
+  int followed_ = -1;  // index of the followed row among this lane's rows; -1: none
   bool in_ = false;
 };
 

@@ -1,9 +1,9 @@
-// Where a probed kernel writes what it records, launch by launch; host and device agree on it here.
+// Layout of a probe's records, one set a launch; host and device share it.
 //
-//   blocks  [block][5]                         SM + 1, start and end by the global timer, start and end by the SM's cycle counter
-//   ticks   [slot][warp][iterations + 1][8]    cycle counter; a slot is a block on the SM looked into. In row `iterations`: entry,
-//                                              loop begins, loop ends, everything stored, and the block + 1
-//   row     [step][6]                          m, alpha, and l as the four lanes that share the row hold it
+//   blocks  [block][5]                         SM + 1; start and end by the global timer; start and end by the SM's cycle counter
+//   ticks   [slot][warp][iterations + 1][8]    cycle counter; a slot is one block on the observed SM. Row `iterations` holds entry,
+//                                              loop begins, loop ends, output stored, and the block's index + 1
+//   row     [step][6]                          m, alpha, and l as the four lanes of the row hold it
 #pragma once
 
 #include <span>
@@ -14,7 +14,7 @@ namespace tilescope {
 
 inline constexpr int probe_block_numbers = 5, probe_events = 8, probe_row_numbers = 6;
 
-/// Device memory of one launch, zeroed, and what is to be looked into.
+/// Zeroed device memory for one launch, and the SM, block and row to observe.
 struct ProbeBuffers {
   void* blocks = nullptr;
   void* ticks = nullptr;
@@ -24,7 +24,7 @@ struct ProbeBuffers {
   int block = 0, row_of_block = 0;
 };
 
-// The kernels with the probe compiled in; one entry of `buffers` a launch.
+// The kernels with the probe compiled in. `buffers` has one entry a launch.
 LaunchPlan plan_flash2_probed(const AttentionProblem& problem, const DeviceTensors& tensors, std::span<const ProbeBuffers> buffers);
 LaunchPlan plan_flash1_probed(const AttentionProblem& problem, const DeviceTensors& tensors, std::span<const ProbeBuffers> buffers);
 LaunchPlan plan_standard_probed(const AttentionProblem& problem, const DeviceTensors& tensors,

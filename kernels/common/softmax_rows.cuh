@@ -1,9 +1,9 @@
-// What the softmaxes of one row a block share: the row, its passes and its launch. Keys come in tiles of 128.
+// Shared by softmax_safe, softmax_online and softmax_fused: one block a row, keys in tiles of 128.
 //
-//   Each pass fetches the row again, past the L1, because that is the point: softmax_safe, softmax_online and softmax_fused
-//   read every element of S 3, 2 and 1 times.
-//   Rows of S and P are `pitch` elements apart, see row_pitch() in sim/core/tensor.h. What is after the last key of S is -inf,
-//   which changes neither maximum nor sum and comes out as 0.
+//   Every pass fetches the row again, past the L1, to make the passes visible as traffic: the three kernels read each element of S
+//   3, 2 and 1 times.
+//   Rows of S and P are `pitch` elements apart, see row_pitch() in sim/core/tensor.h. The padding of S is -inf: it changes neither
+//   the maximum nor the sum, and its P is 0.
 #pragma once
 
 #include "kernels/standard/rows_kernel.cuh"
@@ -21,7 +21,7 @@ struct LadderArguments {
 
 inline constexpr int ladder_threads = 128, ladder_keys = 128;
 
-/// The row that a block owns.
+/// The row of S and P that the block owns.
 template <class T>
 struct LadderRow {
   const T* s;
@@ -33,7 +33,7 @@ struct LadderRow {
     s = static_cast<const T*>(arguments.s) + start;
     p = static_cast<T*>(arguments.p) + start;
   }
-  /// One pass: visit(score in powers of two) for every element that falls to this thread.
+  /// Runs one pass: calls visit(score * log2(e)) for each element of this thread.
   template <class Visit>
   __device__ __forceinline__ void pass(Visit visit) const {
     for_each_piece(pitch, threadIdx.x, ladder_threads, [&](int c) {
@@ -43,7 +43,7 @@ struct LadderRow {
       for (int i = 0; i < piece.size; ++i) visit(to_float(piece.value[i]) * log2_e);
     });
   }
-  /// The last pass: P = exp(S - m) / l.
+  /// Runs the last pass: writes P = exp(S - m) / l.
   __device__ __forceinline__ void write(MaxSum all) const {
     const float inverse = all.sum == 0.f ? 0.f : 1.f / all.sum, most = all.max == minus_infinity() ? 0.f : all.max;
     for_each_piece(pitch, threadIdx.x, ladder_threads, [&](int c) {
@@ -57,7 +57,7 @@ struct LadderRow {
   }
 };
 
-/// One block a row; `shared_bytes` is dynamic.
+/// Plans one block a row, with `shared_bytes` of dynamic shared memory.
 inline PlannedLaunch plan_row_softmax(const AttentionProblem& problem, const DeviceTensors& tensors, const void* function,
                                       std::int64_t shared_bytes) {
   LadderArguments arguments{};

@@ -1,8 +1,8 @@
-// What every tensor-core kernel here is made of: 16-bit element types, ldmatrix, mma.sync, cp.async and the shared-memory swizzle.
+// Building blocks of the tensor-core kernels: 16-bit element types, ldmatrix, mma.sync, cp.async, mbarrier and the swizzle.
 //
-//   A shared tile has rows of 64 or 128 elements (128 or 256 bytes). Its 16-byte chunks are permuted inside each row:
-//   chunk c of row r lies at place c ^ (r & 7), so that the eight rows of an 8x8 matrix that ldmatrix reads at one chunk
-//   column fall on all 32 banks, and so do the eight chunks of a row that cp.async writes.
+//   A shared tile has rows of 64 or 128 elements (128 or 256 bytes). The swizzle permutes the 16-byte chunks of each row:
+//   chunk c of row r is stored at position c ^ (r & 7). Both access patterns are then free of bank conflicts: the eight rows that
+//   ldmatrix reads at one chunk column fall on all 32 banks, and so do the eight chunks of a row that cp.async writes.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -26,7 +26,7 @@ __device__ __forceinline__ std::uint32_t shared_address(const void* pointer) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
 }
 
-/// Byte offset of 16-byte chunk `chunk` of row `row` in a swizzled tile whose rows have `row_bytes` bytes.
+/// Returns the byte offset of 16-byte chunk `chunk` of row `row` in a swizzled tile with rows of `row_bytes` bytes.
 template <int row_bytes>
 __device__ __forceinline__ constexpr std::uint32_t swizzled(int row, int chunk) {
   return static_cast<std::uint32_t>(row * row_bytes + ((chunk ^ (row & 7)) << 4));
@@ -46,7 +46,7 @@ __device__ __forceinline__ void load_matrices_transposed(std::uint32_t (&r)[4], 
                : "memory");
 }
 
-/// d = a b + c on one 16x8x16 tile; fp32 sums.
+/// Computes d = a b + c on one 16x8x16 tile, with fp32 accumulation.
 template <class T>
 __device__ __forceinline__ void mma(float (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1,
                                     const float (&c)[4]);
@@ -67,7 +67,7 @@ __device__ __forceinline__ void mma<bfloat_type>(float (&d)[4], const std::uint3
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]));
 }
 
-/// Two floats rounded to T, `low` in the lower half.
+/// Rounds two floats to T and packs them, `low` in the lower half.
 template <class T>
 __device__ __forceinline__ std::uint32_t pack(float low, float high);
 
@@ -107,14 +107,14 @@ __device__ __forceinline__ bfloat_type from_float<bfloat_type>(float value) {
   return __float2bfloat16_rn(value);
 }
 
-/// 2^x by the special-function unit; 2^-inf is 0.
+/// Returns 2^x from the special-function unit; 2^-inf is 0.
 __device__ __forceinline__ float exp2_fast(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
 
-/// Starts a 16-byte copy past the L1 and the registers. Where `present` is false nothing is read and zeros are written.
+/// Starts a 16-byte cp.async, which bypasses the L1 and the registers. If `present` is false, it reads nothing and writes zeros.
 __device__ __forceinline__ void copy_async(std::uint32_t shared, const void* global) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared), "l"(global) : "memory");
 }
@@ -130,14 +130,14 @@ __device__ __forceinline__ void copy_async_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(left) : "memory");
 }
 
-/// Barriers in shared memory: a phase ends when `arrivals` have come; waiting for phase p means waiting for parity p & 1.
+/// An mbarrier in shared memory. A phase completes after `arrivals` arrivals; to wait for phase p, wait for parity p & 1.
 __device__ __forceinline__ void barrier_start(std::uint32_t barrier, int arrivals) {
   asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }
 __device__ __forceinline__ void barrier_arrive(std::uint32_t barrier) {
   asm volatile("{ .reg .b64 state; mbarrier.arrive.shared.b64 state, [%0]; }" ::"r"(barrier) : "memory");
 }
-/// Arrives when every copy that this thread has started so far has landed.
+/// Arrives once all copies that this thread has started so far have landed.
 __device__ __forceinline__ void barrier_arrive_after_copies(std::uint32_t barrier) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(barrier) : "memory");
 }
@@ -152,7 +152,7 @@ __device__ __forceinline__ void barrier_wait(std::uint32_t barrier, std::uint32_
                : "memory");
 }
 
-/// Maximum and sum over the four lanes that hold one row of an accumulator.
+/// Returns the maximum (the sum) over the four lanes that hold one accumulator row.
 __device__ __forceinline__ float quad_max(float x) {
   x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 1));
   return fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 2));

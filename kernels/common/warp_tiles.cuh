@@ -1,19 +1,19 @@
-// Tiles as one warp handles them: copies into and out of swizzled shared memory, and products of tiles that lie there.
+// Warp-level tile operations: copies into and out of swizzled shared memory, products of shared tiles, masking.
 //
-//   The lanes of an accumulator of mma.m16n8k16 (rows g and g + 8, g = lane / 4; columns 2t and 2t + 1, t = lane % 4):
+//   Accumulator layout of mma.m16n8k16, with g = lane / 4 and t = lane % 4:
 //
-//        acc[0] acc[1]   row g        acc[2] acc[3]   row g + 8
+//        acc[0] acc[1]   row g        acc[2] acc[3]   row g + 8        columns 2t and 2t + 1
 //
-//   Two neighbouring accumulators, packed to 16 bits, are the left operand of the next product: that is how P goes straight from
-//   the softmax to the tensor cores.
+//   Two neighbouring accumulators, packed to 16 bits, form the left operand of the next product. So P goes from the softmax to the
+//   tensor cores without passing through shared memory.
 #pragma once
 
 #include "kernels/common/tensor_core.cuh"
 
 namespace tilescope::device {
 
-/// One warp copies `tile_rows` contiguous rows, of which the first `rows` exist, into a swizzled shared tile; the rest become
-/// zeros.
+/// Copies `tile_rows` contiguous rows into a swizzled shared tile, one warp. Only the first `rows` exist; the others become zeros.
+/// `whole` promises that all exist and drops the check.
 template <int row_bytes, int tile_rows, bool whole>
 __device__ __forceinline__ void copy_rows(std::uint32_t shared, const char* global, int rows, int lane) {
   constexpr int row_chunks = row_bytes / 16, rows_a_step = 32 / row_chunks, steps = tile_rows / rows_a_step;
@@ -22,7 +22,7 @@ __device__ __forceinline__ void copy_rows(std::uint32_t shared, const char* glob
   const char* const from = global + lane * 16;
 #pragma unroll
   for (int i = 0; i < steps; ++i) {
-    // A step of 2 or 4 rows flips bits of the swizzle that the lane's own row does not touch.
+    // A step of 2 or 4 rows flips swizzle bits that the lane's own row leaves alone, so one XOR gives the new position.
     const std::uint32_t place = (to ^ (((i * rows_a_step) & 7) << 4)) + (shared + i * 512);
     if constexpr (whole)
       copy_async(place, from + i * 512);
@@ -31,7 +31,7 @@ __device__ __forceinline__ void copy_rows(std::uint32_t shared, const char* glob
   }
 }
 
-/// Writes the first `rows` of `tile_rows` rows of a swizzled shared tile to contiguous rows, 16 bytes a lane.
+/// Writes the first `rows` of a swizzled shared tile's `tile_rows` rows to contiguous global rows, 16 bytes a lane.
 template <int row_bytes, int tile_rows>
 __device__ __forceinline__ void store_rows(char* global, const char* shared, int rows, int lane) {
   constexpr int row_chunks = row_bytes / 16, rows_a_step = 32 / row_chunks;
@@ -45,20 +45,20 @@ __device__ __forceinline__ void store_rows(char* global, const char* shared, int
   }
 }
 
-/// Elements from `pointer` back to the sector it lies in, for elements of `bytes` bytes.
+/// Returns how many elements of `bytes` bytes lie between the start of the 32-byte sector and `pointer`.
 __device__ __forceinline__ int elements_into_sector(const void* pointer, int bytes) {
   return static_cast<int>(reinterpret_cast<std::uintptr_t>(pointer) % 32) / bytes;
 }
 
-/// Calls `visit(i)` for i in [0, count), spread over `threads` threads so that no two warps touch the same sector of `start`.
-/// The turns are the same for all lanes: were they counted by lane, lanes could part ways and ask for a sector twice.
+/// Calls `visit(i)` for i in [0, count) on `threads` threads, so that no two warps touch the same sector of `start`.
+/// All lanes run the same number of iterations: with a bound per lane, lanes could diverge and request one sector twice.
 template <int threads, int element_bytes, class Visit>
 __device__ __forceinline__ void for_each_by_sector(const void* start, int count, int thread, Visit visit) {
   for (int base = -elements_into_sector(start, element_bytes); base < count; base += threads)
     if (const int i = base + thread; i >= 0 && i < count) visit(i);
 }
 
-/// The same for at most `threads` numbers of 4 bytes, which is two turns: whole sectors, and what is left of the last one.
+/// Does the same for at most `threads` 4-byte elements, unrolled to two iterations: the second covers the last, partial sector.
 template <int threads, class Visit>
 __device__ __forceinline__ void for_block_by_sector(const float* start, int count, int thread, Visit visit) {
   const int i = thread - elements_into_sector(start, 4);
@@ -66,28 +66,28 @@ __device__ __forceinline__ void for_block_by_sector(const float* start, int coun
   if (i + threads < count) visit(i + threads);
 }
 
-/// Where a lane's ldmatrix rows begin in a swizzled tile; what is added to these is the same for all lanes.
+/// Where a lane's ldmatrix rows start in a swizzled tile. Every offset added later is the same for all lanes.
 template <int row_bytes>
 struct LanePlaces {
-  std::uint32_t rows_first;    // rows by lane bit 3, chunks by bit 4: left operands, and transposed right ones
-  std::uint32_t chunks_first;  // rows by lane bit 4, chunks by bit 3: right operands
+  std::uint32_t rows_first;    // bit 3 selects the row half, bit 4 the chunk: left operands, transposed right ones
+  std::uint32_t chunks_first;  // bit 4 selects the row half, bit 3 the chunk: right operands
 
   __device__ __forceinline__ explicit LanePlaces(int lane)
       : rows_first(swizzled<row_bytes>((lane & 7) + (lane & 8), lane >> 4)),
         chunks_first(swizzled<row_bytes>((lane & 7) + ((lane >> 4) << 3), (lane >> 3) & 1)) {}
 
-  /// Chunk pair `step` of the lane's row: the swizzle is an exclusive or, so stepping is one too.
+  /// Returns the address of chunk pair `step` of the lane's row. The swizzle is an XOR, so a step is one too.
   static __device__ __forceinline__ std::uint32_t stepped(std::uint32_t place, int step, std::uint32_t base) {
     return (place ^ ((step & 3) << 5)) + (base + ((step >> 2) << 7));
   }
 };
 
-/// s = A B^T of one warp: A has 16 m_tiles rows, B 8 s_tiles rows, both swizzled tiles of rows of `row_bytes` bytes.
+/// Computes s = A B^T for one warp, from two swizzled tiles: A has 16 m_tiles rows, B has 8 s_tiles rows of `row_bytes` bytes.
 template <class T, int row_bytes, int m_tiles, int s_tiles>
 __device__ __forceinline__ void multiply_transposed(float (&s)[m_tiles][s_tiles][4], const LanePlaces<row_bytes>& places,
                                                     std::uint32_t a_shared, std::uint32_t b_shared) {
   constexpr int k_steps = row_bytes / 32;
-  // Fragments of B are fetched a turn ahead, at most 64 rows of B a turn: more would not fit the registers beside s.
+  // Fragments of B are fetched one iteration ahead, at most 64 rows at a time: more would not fit in registers beside s.
   constexpr int b_rows = s_tiles / 2 < 4 ? s_tiles / 2 : 4, parts = s_tiles / 2 / b_rows, turns = k_steps * parts;
   static_assert(parts * b_rows * 2 == s_tiles);
   const float zero[4] = {0.f, 0.f, 0.f, 0.f};
@@ -121,8 +121,9 @@ __device__ __forceinline__ void multiply_transposed(float (&s)[m_tiles][s_tiles]
   }
 }
 
-/// s = -inf where a key is not visible. `visible` is how many of the tile's keys the warp's first row sees; where causal, each
-/// further row sees one more. (No row of a problem sees beyond seq_kv; rows past the end of Q may, and see zeros there.)
+/// Sets s to -inf where a key is not visible. `visible` counts the tile's keys that the warp's first row sees; under a causal mask
+/// each further row sees one more. Rows past the end of Q may count keys past seq_kv: those keys are zeros, and such rows are not
+/// stored.
 template <bool causal, int m_tiles, int s_tiles>
 __device__ __forceinline__ void mask_scores(float (&s)[m_tiles][s_tiles][4], int visible, int lane) {
   const int limit = visible - 2 * (lane & 3) + (causal ? lane / 4 : 0);

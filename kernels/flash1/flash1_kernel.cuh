@@ -1,8 +1,7 @@
-// The device code of flash1: one block a head; keys are the outer loop, so O, l and m cross to global memory and back in every
-// step.
+// Device code of flash1: one block a head. Keys are the outer loop, so each inner step loads and stores O, l and m of a query tile.
 //
 //   4 warps of 16 rows. Shared memory holds the four tiles of the paper: Q and O [Br,d], K and V [Bc,d].
-//   O is kept there in the problem's type, as in global memory; l and m are fp32.
+//   O has the problem's type in shared memory too, as in global memory; l and m are fp32.
 #pragma once
 
 #include "kernels/common/by_shape.cuh"
@@ -32,7 +31,7 @@ struct Flash1Shape {
   static constexpr int shared_bytes = 2 * q_bytes + 2 * kv_bytes + 2 * br * 4;
 };
 
-/// 16 rows of O from global memory into a swizzled shared tile, past the L1: this block wrote them a moment ago.
+/// Loads 16 rows of O into a swizzled shared tile, past the L1: each inner step reads from the L2 what an earlier one stored.
 template <int row_bytes>
 __device__ __forceinline__ void fetch_rows(char* shared, const char* global, int rows, int lane) {
   constexpr int row_chunks = row_bytes / 16, rows_a_step = 32 / row_chunks;
@@ -45,12 +44,13 @@ __device__ __forceinline__ void fetch_rows(char* shared, const char* global, int
   }
 }
 
-/// Which inner step of the block it is.
+/// Identifies one inner step of the block.
 struct Flash1Turn {
   int key_tile, first_row, number;
 };
 
-/// One inner step for one warp: 16 rows of Q and O against the whole tile of K and V. m is in powers of e, as in global memory.
+/// Runs one inner step of one warp: its 16 rows of Q and O against the whole tile of K and V. m is in powers of e, as in global
+/// memory.
 template <class Shape, class Recorder>
 __device__ __forceinline__ void flash1_step(const Flash1Arguments& arguments, char* q_rows, char* o_rows, std::uint32_t k_tile,
                                             std::uint32_t v_tile, float* l_rows, float* m_rows, int visible, bool masked, int lane,
@@ -76,7 +76,7 @@ __device__ __forceinline__ void flash1_step(const Flash1Arguments& arguments, ch
     float most = minus_infinity();
 #pragma unroll
     for (int n = 0; n < s_tiles; ++n) most = fmaxf(most, fmaxf(s[0][n][half * 2], s[0][n][half * 2 + 1]));
-    most = quad_max(most) * scale_log2;  // of this tile alone
+    most = quad_max(most) * scale_log2;  // maximum over this tile only
     const float base = most == minus_infinity() ? 0.f : most;
     float sum = 0.f;
 #pragma unroll
@@ -101,7 +101,7 @@ __device__ __forceinline__ void flash1_step(const Flash1Arguments& arguments, ch
     __syncwarp();
     if ((lane & 3) == 0) {
       l_rows[row] = l_new;
-      m_rows[row] = m_new == m_old ? m_rows[row] : m_new * ln_2;  // an unchanged maximum keeps its bits
+      m_rows[row] = m_new == m_old ? m_rows[row] : m_new * ln_2;  // keep an unchanged maximum bit for bit
     }
   }
   probe.tick(turn.number, 3);
@@ -170,7 +170,7 @@ __global__ __launch_bounds__(Shape::threads) void flash1_kernel(
 
   for (int j = 0; j < key_tiles; ++j) {
     const int first_key = j * Shape::bc, keys = min(Shape::bc, seq_kv - first_key);
-    // The first query tile one of whose rows sees key `first_key`.
+    // First query tile with a row that sees key `first_key`.
     const int first_tile = arguments.causal ? max(0, first_key - (seq_kv - seq_q)) / Shape::br : 0;
     if (first_tile >= query_tiles) break;
     probe.tick(j * query_tiles + first_tile, 0);
@@ -200,7 +200,7 @@ __global__ __launch_bounds__(Shape::threads) void flash1_kernel(
       __syncthreads();
       for_each_by_sector<threads, 4>(l + first_row, rows, thread, [&](int r) { l[first_row + r] = l_tile[r]; });
       for_each_by_sector<threads, 4>(m + first_row, rows, thread, [&](int r) { m[first_row + r] = m_tile[r]; });
-      __syncthreads();  // the statistics may be replaced, and after the last step K and V too
+      __syncthreads();  // the next step overwrites l and m, or K and V
       probe.tick(turn.number, 5);
     }
   }

@@ -1,4 +1,4 @@
-// flash1 with the probe compiled in: the same code, recording what it does.
+// flash1 with the probe compiled in (kernels/common/probe.cuh).
 #include "kernels/flash1/flash1_kernel.cuh"
 
 namespace tilescope {

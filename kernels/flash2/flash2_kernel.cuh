@@ -1,12 +1,12 @@
-// The device code of flash2: one block a tile of query rows, K and V through a ring in shared memory, everything else in registers.
+// Device code of flash2: one block a query tile. K and V pass through a ring in shared memory; everything else stays in registers.
 //
-//   warp w owns rows_per_warp query rows for the whole kernel, so warps exchange nothing:
+//   Warp w owns rows_per_warp query rows for the whole kernel, so the warps exchange no data:
 //
 //     shared     Q [Br,d]   K ring [stages][Bc,d]   V ring [stages][Bc,d]      all swizzled (tensor_core.cuh)
 //     registers  S [rows,Bc] fp32 ── row max, exp2 ──► P 16-bit, 16 keys at a time ──► O += P V, O [rows,d] fp32
 //
-//   Order inside an iteration: S = Q K^T, row maxima, then for each slice of 16 keys the products O += P V with the exponentials of
-//   the *next* slice between them, so that the special-function unit works while the tensor core does.
+//   One iteration: S = Q K^T, row maxima, then O += P V in slices of 16 keys. The exponentials of the next slice are interleaved
+//   with the products of the current one, so that the special-function unit and the tensor cores work at the same time.
 #pragma once
 
 #include <type_traits>
@@ -28,10 +28,10 @@ struct Flash2Arguments {
   float scale;
 };
 
-/// The order in which a block visits its key tiles. Descending starts at the diagonal of a causal mask, as FlashAttention-2 does.
+/// Order in which a block visits its key tiles. Descending starts at the diagonal of a causal mask, as FlashAttention-2 does.
 enum class KeyTileOrder { ascending, descending };
 
-/// What a build of the kernel is made of.
+/// Compile-time parameters of one build of the kernel.
 template <class Element, int dim, int block_rows, int block_keys, int warp_count, int ring, int blocks, bool is_causal,
           KeyTileOrder tile_order>
 struct Flash2Shape {
@@ -39,11 +39,11 @@ struct Flash2Shape {
   static constexpr int d = dim, br = block_rows, bc = block_keys, warps = warp_count, stages = ring, min_blocks = blocks;
   static constexpr bool causal = is_causal;
   static constexpr bool descending = tile_order == KeyTileOrder::descending;
-  static constexpr int key_step = descending ? -bc : bc;  // from one visited key tile to the next
+  static constexpr int key_step = descending ? -bc : bc;  // keys from one visited tile to the next
   static constexpr int threads = warps * 32;
   static constexpr int row_bytes = d * 2;
   static constexpr int row_chunks = d / 8;           // 16-byte chunks
-  static constexpr int m_tiles = br / (16 * warps);  // of 16 rows, per warp
+  static constexpr int m_tiles = br / (16 * warps);  // tiles of 16 rows, per warp
   static constexpr int rows_per_warp = 16 * m_tiles;
   static constexpr int q_bytes = br * row_bytes, kv_bytes = bc * row_bytes, step_bytes = key_step * row_bytes;
   static constexpr int barrier_bytes = 2 * stages * 8;
@@ -52,7 +52,7 @@ struct Flash2Shape {
   static_assert(bc % (8 * warps) == 0, "a warp copies whole swizzle periods");
 };
 
-/// One warp's share of the work, and what it keeps in registers.
+/// One warp's rows: what it keeps in registers, and the steps of an iteration.
 template <class Shape>
 struct Flash2Warp {
   using T = typename Shape::T;
@@ -60,7 +60,7 @@ struct Flash2Warp {
 
   float o[m_tiles][o_tiles][4];
   float s[m_tiles][s_tiles][4];
-  float row_max[m_tiles][2], row_sum[m_tiles][2];  // this lane's part of the sum
+  float row_max[m_tiles][2], row_sum[m_tiles][2];  // row_sum: this lane's part only
   LanePlaces<Shape::row_bytes> places;
 
   __device__ __forceinline__ explicit Flash2Warp(int lane) : places(lane) {
@@ -75,7 +75,7 @@ struct Flash2Warp {
     }
   }
 
-  /// Row maxima of S, and l and O rescaled to them. `offset` becomes max * scale, what exp2 subtracts.
+  /// Updates the row maxima from S and rescales l and O to them. `offset` becomes max * scale, which exp2 subtracts.
   template <class Recorder>
   __device__ __forceinline__ void maxima(float (&offset)[m_tiles][2], float scale_log2, const Recorder& probe, int tile) {
     float alpha[m_tiles][2];
@@ -88,7 +88,7 @@ struct Flash2Warp {
 #pragma unroll
         for (int n = 1; n < s_tiles; ++n) x = fmaxf(x, fmaxf(s[mt][n][half * 2], s[mt][n][half * 2 + 1]));
         const float before = row_max[mt][half], now = fmaxf(before, quad_max(x));
-        // A row that has seen no key yet has maximum -inf; any finite offset makes its exponentials 0.
+        // A row that has seen no key has maximum -inf. Any finite offset makes its exponentials 0, where -inf would give NaN.
         const float finite = Shape::causal && now == minus_infinity() ? 0.f : now;
         row_max[mt][half] = now;
         offset[mt][half] = finite * scale_log2;
@@ -96,7 +96,7 @@ struct Flash2Warp {
         probe.statistics(tile, mt * 16 + half * 8, now * scale_log2 * ln_2, alpha[mt][half]);
         moved |= now != before;
       }
-    // In a long row the maximum soon stops moving; then alpha is 1 and there is nothing to rescale.
+    // In a long row the maximum soon stops changing. Then alpha is 1 and the rescale can be skipped.
     if (__any_sync(0xffffffffu, moved)) {
 #pragma unroll
       for (int mt = 0; mt < m_tiles; ++mt)
@@ -112,7 +112,7 @@ struct Flash2Warp {
     }
   }
 
-  /// Register `index` (0 … 4 m_tiles - 1) of slice `slice` of P = exp2(S scale - offset), added to the row sums.
+  /// Computes register `index` (0 … 4 m_tiles - 1) of a slice of P = exp2(S scale - offset) and adds it to the row sums.
   __device__ __forceinline__ void exponentials(std::uint32_t (&p)[m_tiles][4], int slice, int index,
                                                const float (&offset)[m_tiles][2], float scale_log2) {
     const int mt = index / 4, part = index % 4, half = part & 1;
@@ -123,8 +123,8 @@ struct Flash2Warp {
     p[mt][part] = pack<T>(x, y);
   }
 
-  /// O += P V, slice by slice. V of a slice is loaded once for all rows, and each fragment replaced by the next slice's when its
-  /// last product is issued; the exponentials of the next slice stand between the products of this one.
+  /// Computes O += P V, slice by slice. Each V fragment serves all rows of the warp, and the next slice's fragment replaces it
+  /// right after its last product. The exponentials of the next slice are interleaved with the products of this one.
   __device__ __forceinline__ void accumulate(std::uint32_t v_shared, const float (&offset)[m_tiles][2], float scale_log2) {
     constexpr int slices = Shape::bc / 16, groups = o_tiles / 2, parts = 4 * m_tiles, turns = groups * m_tiles;
     std::uint32_t p[2][m_tiles][4], b[groups][4];
@@ -150,7 +150,7 @@ struct Flash2Warp {
       }
   }
 
-  /// O / l into this warp's rows of the Q tile (nobody else reads them), log-sum-exp into `lse_shared`.
+  /// Writes O / l over this warp's rows of the Q tile, which no other warp reads, and the log-sum-exp to `lse_shared`.
   __device__ __forceinline__ void finish(char* own_rows, float* lse_shared, float scale_log2, int lane) {
 #pragma unroll
     for (int mt = 0; mt < m_tiles; ++mt)
@@ -168,14 +168,14 @@ struct Flash2Warp {
   }
 };
 
-/// Which tile of which head a block has.
+/// The query tile and the head that a block owns.
 template <class Shape>
 struct Flash2Place {
   int first_row, head, batch;
 
   __device__ __forceinline__ Flash2Place() : first_row(blockIdx.x * Shape::br), head(blockIdx.y), batch(blockIdx.z) {}
 
-  /// The same, read from the hardware anew: at the end of the kernel, so that nothing of it is kept in registers through the loop.
+  /// Reads the block's indices from the hardware again at the end of the kernel, so that no register holds them through the loop.
   static __device__ __forceinline__ Flash2Place again() {
     Flash2Place place;
     asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(place.first_row));
@@ -184,18 +184,18 @@ struct Flash2Place {
     place.first_row *= Shape::br;
     return place;
   }
-  /// Index of the tile's first row among all rows of Q, O and L.
+  /// Returns the index of the tile's first row among all rows of Q, O and L.
   __device__ __forceinline__ std::int64_t row(const Flash2Arguments& arguments) const {
     return (static_cast<std::int64_t>(batch) * arguments.heads + head) * arguments.seq_q + first_row;
   }
-  /// Index of the first row of its keys among all rows of K and V.
+  /// Returns the index of the head's first key row among all rows of K and V.
   __device__ __forceinline__ std::int64_t kv_row(const Flash2Arguments& arguments) const {
     return (static_cast<std::int64_t>(batch) * arguments.kv_heads + head / (arguments.heads / arguments.kv_heads)) *
            arguments.seq_kv;
   }
 };
 
-/// A tile of rows that sees no key: nothing is loaded.
+/// Writes O = 0 and L = -inf for a query tile that sees no key. Loads nothing.
 template <class Shape>
 __device__ __forceinline__ void write_empty(const Flash2Arguments& arguments, const Flash2Place<Shape>& place, int rows,
                                             int thread) {
@@ -215,8 +215,7 @@ __global__ __launch_bounds__(Shape::threads, Shape::min_blocks) void flash2_kern
   char* const v_ring = k_ring + Shape::stages * Shape::kv_bytes;
   float* const lse_tile = reinterpret_cast<float*>(v_ring + Shape::stages * Shape::kv_bytes);
 
-  // Shuffles, so that the compiler knows what is the same for a whole warp, and keeps the lane instead of working it out again and
-  // again.
+  // The shuffles tell the compiler that `warp` is uniform across the warp, and stop it from recomputing `lane` at every use.
   const int thread = threadIdx.x, lane = __shfl_sync(0xffffffffu, thread & 31, thread & 31),
             warp = __shfl_sync(0xffffffffu, thread >> 5, 0);
   const Recorder probe(arguments, warp * Shape::rows_per_warp + lane / 4, warp, lane);
@@ -228,11 +227,11 @@ __global__ __launch_bounds__(Shape::threads, Shape::min_blocks) void flash2_kern
   const float scale_log2 = arguments.scale * log2_e;
 
   const int warp_row = warp * Shape::rows_per_warp;
-  // Keys visible to the first row of the warp; each further row sees one more.
+  // Keys that the warp's first row sees; each further row sees one more.
   const int first_visible = first_row + warp_row + 1 + seq_kv - seq_q;
   auto tiles_for = [&](int keys) { return max(0, min(keys, seq_kv) + Shape::bc - 1) / Shape::bc; };
   const int tiles = Shape::causal ? tiles_for(first_row + rows + seq_kv - seq_q) : tiles_for(seq_kv);
-  // This warp's last tile, and the first one it has to mask in.
+  // The number of tiles this warp works on, and the first tile it must mask.
   const int warp_tiles = Shape::causal ? min(tiles, tiles_for(first_visible + Shape::rows_per_warp - 1)) : tiles;
   const int first_masked = (Shape::causal ? max(0, min(first_visible, seq_kv)) : seq_kv) / Shape::bc;
 
@@ -242,8 +241,8 @@ __global__ __launch_bounds__(Shape::threads, Shape::min_blocks) void flash2_kern
   }
   probe.mark(0);
 
-  // full[stage]: every thread's copies of the tile have landed. empty[stage]: every thread has read its part of the tile; one lane
-  // could arrive for its warp, but racecheck follows no order through __syncwarp and another lane's arrival.
+  // full[stage] completes when all copies of the tile have landed, empty[stage] when every thread has finished reading the tile.
+  // One arrival a warp would do for `empty`, but racecheck does not follow the order from __syncwarp to another lane's arrival.
   const std::uint32_t full = shared_address(lse_tile + Shape::br), empty = full + Shape::stages * 8;
   if (thread == 0) {
 #pragma unroll
@@ -252,7 +251,7 @@ __global__ __launch_bounds__(Shape::threads, Shape::min_blocks) void flash2_kern
       barrier_start(empty + i * 8, Shape::threads);
     }
   }
-  // Tiles are numbered in the order of the visit: tile j lies j steps from the first one, and only the last of all keys is ragged.
+  // Tiles are numbered in visiting order: tile j is j steps from the first one. Only the tile of the last keys can be ragged.
   const int first_key = Shape::descending ? (tiles - 1) * Shape::bc : 0;
   const int keys_left = seq_kv - first_key;
   const std::int64_t first_byte = static_cast<std::int64_t>(first_key) * Shape::row_bytes;
@@ -270,8 +269,8 @@ __global__ __launch_bounds__(Shape::threads, Shape::min_blocks) void flash2_kern
   const char* const q = static_cast<const char*>(arguments.q) + (place.row(arguments) + warp_row) * Shape::row_bytes;
   copy_rows<Shape::row_bytes, Shape::rows_per_warp, false>(shared_address(own_rows), q, rows - warp_row, lane);
   copy_async_commit();
-  __syncthreads();  // the barriers are there
-  // Without a mask there always is a tile; asking costs nothing, and ptxas then finds a register more.
+  __syncthreads();  // the barriers are initialised
+  // Without a mask there is always a tile. The test stays because it costs nothing and leaves ptxas one register more.
   if (Shape::causal || tiles > 0) {
     copy_part(Ragged(), k_plane, k_ring, 0);
     copy_part(Ragged(), v_plane, v_ring, 0);
@@ -283,8 +282,8 @@ __global__ __launch_bounds__(Shape::threads, Shape::min_blocks) void flash2_kern
   copy_async_wait<1>();
   __syncwarp();
 
-  // Tile j + 1 is copied while tile j is worked on: K once S is done, V once the maxima are. `whole`: both tiles are, and nothing
-  // is masked.
+  // Prefetch of tile j + 1: the copy of K starts once S is computed, that of V once the maxima are. `whole` promises that both
+  // tiles are whole and that tile j needs no mask.
   auto copy_next_k = [&](auto whole, int j) {
     if (decltype(whole)::value || j + 1 < tiles) {
       barrier_wait(empty + ((j + 1) % Shape::stages) * 8, (((j + 1) / Shape::stages) & 1) ^ 1);
@@ -321,12 +320,12 @@ __global__ __launch_bounds__(Shape::threads, Shape::min_blocks) void flash2_kern
       for (int mt = 0; mt < Shape::m_tiles; ++mt)
 #pragma unroll
         for (int half = 0; half < 2; ++half) probe.sums(j, mt * 16 + half * 8, work.row_sum[mt][half]);
-    __syncwarp();  // the lanes part ways no further than this, so that in the end none still reads Q, whose rows O takes
+    __syncwarp();  // reconverge: in the end no lane may still read Q, because finish() overwrites its rows with O
     barrier_arrive(empty + stage * 8);
   };
   probe.mark(1);
-  // A warp passes by the tiles that only later warps see: the block still needs its part of the copies. Both orders spell this out,
-  // because ptxas schedules the ascending kernel differently where it is one function.
+  // A warp skips the tiles that only later warps see, but still copies its part of them for the block. Both orders repeat this
+  // code, because ptxas schedules the ascending kernel differently when the loop is a shared function.
   int j = 0;
   if constexpr (Shape::descending) {
     for (; j < tiles - warp_tiles; ++j) {

@@ -1,4 +1,4 @@
-// The launch of a compiled flash2 kernel on the tensors of a problem.
+// Plans the launch of a compiled flash2 kernel on the tensors of a problem.
 #pragma once
 
 #include "kernels/flash2/flash2_kernel.cuh"

@@ -1,4 +1,4 @@
-// flash2 with the probe compiled in: the same code, recording what it does; bf16.
+// flash2 for bf16 with the probe compiled in (kernels/common/probe.cuh).
 #include "kernels/flash2/flash2_kernel.cuh"
 #include "kernels/flash2/flash2_variants.h"
 

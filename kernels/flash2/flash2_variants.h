@@ -1,4 +1,4 @@
-// Handles of the compiled flash2 kernels. One source file a type and head dimension, so that they compile side by side.
+// Handles of the compiled flash2 kernels. Each type and head dimension has its own source file, so that they compile in parallel.
 #pragma once
 
 namespace tilescope {

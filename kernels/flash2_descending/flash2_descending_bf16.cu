@@ -1,4 +1,4 @@
-// flash2 from the last visible key tile down, for bf16.
+// flash2_descending for bf16.
 #include "kernels/flash2/flash2_kernel.cuh"
 #include "kernels/flash2_descending/flash2_descending_variants.h"
 

@@ -1,4 +1,4 @@
-// Handles of the compiled flash2_descending kernels. One source file a type, so that they compile side by side.
+// Handles of the compiled flash2_descending kernels. Each type has its own source file, so that they compile in parallel.
 #pragma once
 
 #include "kernels/flash2/flash2_variants.h"

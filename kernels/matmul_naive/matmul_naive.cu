@@ -1,4 +1,4 @@
-// matmul_naive: S = scale Q K^T where each row of Q meets a K tile that is loaded for it alone.
+// matmul_naive: S = scale Q K^T without reuse: every row of Q loads the whole K tile again.
 #include "kernels/common/by_shape.cuh"
 #include "kernels/common/warp_tiles.cuh"
 #include "kernels/matmul_tiled/scores_arguments.h"
@@ -7,13 +7,13 @@ namespace tilescope {
 
 namespace device {
 
-/// A block has a 128 x 128 tile of S to make, as in the tiled product, but keeps nothing from one row to the next.
+/// A block computes a 128 x 128 tile of S, as in matmul_tiled, but keeps nothing from one row to the next.
 template <class Element, int dim>
 struct NaiveShape {
   using T = Element;
   static constexpr int br = 128, bc = 128, threads = 128, d = dim, row_bytes = dim * 2;
   static constexpr int shared_bytes = (1 + bc) * row_bytes;
-  static constexpr int blocks_per_sm = dim == 64 ? 10 : 6;  // at least: the more, the less it matters that each waits for K
+  static constexpr int blocks_per_sm = dim == 64 ? 10 : 6;  // at least; the other blocks hide one block's wait for K
 };
 
 template <class Shape>
@@ -48,20 +48,23 @@ __global__ __launch_bounds__(Shape::threads, Shape::blocks_per_sm) void matmul_n
 #pragma unroll
       for (int i = 0; i < 8; ++i) sum += to_float(reinterpret_cast<const T*>(&a)[i]) * to_float(reinterpret_cast<const T*>(&b)[i]);
     }
-    // The pad of a row is written too, as what nobody sees.
+    // The padding of a row is written too, with -inf, which no later read can see.
     if (first_key + thread < arguments.pitch)
       s[r * pitch] = from_float<T>(thread < keys ? sum * arguments.scale : minus_infinity());
-    __syncthreads();  // q and K have been read
+    __syncthreads();  // every thread has read q and K
   }
 }
 
 }  // namespace device
 
-/// S = scale * Q K^T, a row of Q at a time.
+/// Computes S = scale * Q K^T, one row of Q at a time: each thread owns one key and sums one dot product on the FP32 units.
 /// Shapes   q [B,Hq,Nq,D]   k [B,Hkv,Nk,D]   s [B,Hq,Nq,Nk], rows pitch = row_pitch(Nk) elements apart
 /// Types    q,k,s fp16 or bf16; sums fp32
 /// Limits   D is 64 or 128; Hq % Hkv == 0; 16-byte aligned; sm_80 or later
 /// Traffic  l2_to_sm = B Hq (ceil(Nk/Bc) Nq + Nq Nk) D * 2 bytes     sm_to_l2 = B Hq Nq pitch * 2 bytes
+/// Errors   none: supports() rejects other problems before the launch
+/// Source   our own
+/// New      the first rung of the products: the traffic without reuse
 LaunchPlan plan_matmul_naive(const AttentionProblem& problem, const DeviceTensors& tensors) {
   return {by_shape(problem, [&]<class T, int d>() {
     using Shape = device::NaiveShape<T, d>;

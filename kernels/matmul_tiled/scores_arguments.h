@@ -1,4 +1,4 @@
-// What the kernels that make S = scale Q K^T are launched with, by tiles of Q or by rows.
+// Arguments of the kernels that compute S = scale Q K^T: matmul_naive and the tiled scores kernel.
 #pragma once
 
 #include "kernels/planned_launch.h"

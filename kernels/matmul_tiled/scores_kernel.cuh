@@ -1,8 +1,9 @@
-// S = scale Q K^T, one block a tile of S: the tiled product, and the first launch of standard attention.
+// Device code of S = scale Q K^T, one block a tile of S: matmul_tiled, and the first launch of standard attention.
 //
-//   8 warps: 4 along the rows, 2 along the keys; a warp makes 32 x 64 numbers. All of d is loaded at once.
-//   Rows of S are `pitch` elements apart, see row_pitch() in sim/core/tensor.h; what is after the last key is written -inf.
-//   Traffic  l2_to_sm = B Hq (ceil(Nk/Bc) Nq + ceil(Nq/Br) Nk) d e     sm_to_l2 = B Hq Nq pitch e, when nothing is masked.
+//   8 warps, 4 along the rows and 2 along the keys; each computes 32 x 64 elements. A block loads all of d at once.
+//   Rows of S are `pitch` elements apart, see row_pitch() in sim/core/tensor.h. The padding after the last key is written as -inf.
+//   Traffic  l2_to_sm = B Hq (ceil(Nk/Bc) Nq + ceil(Nq/Br) Nk) d e     sm_to_l2 = B Hq Nq pitch e, when nothing is masked;
+//            e = 2 bytes an element.
 #pragma once
 
 #include "kernels/common/by_shape.cuh"
@@ -19,11 +20,11 @@ struct ScoresShape {
   static constexpr int shared_bytes = (br + bc) * row_bytes;
 };
 
-/// Writes the [rows, cols] part of S that exists from a swizzled shared tile of 128 columns; `cols` is a multiple of 8.
+/// Writes the existing [rows, cols] part of S from a swizzled shared tile of 128 columns. `cols` is a multiple of 8.
 template <class T, int threads, int tile_rows>
 __device__ __forceinline__ void store_scores(T* to, std::int64_t pitch, const char* shared, int rows, int cols, int thread) {
   constexpr int row_chunks = 16, rows_a_step = threads / row_chunks;
-  static_assert(rows_a_step % 8 == 0);  // so that a thread's chunks are swizzled alike
+  static_assert(rows_a_step % 8 == 0);  // so that all chunks of a thread have the same swizzle
   const int row = thread / row_chunks, chunk = thread % row_chunks;
   if (chunk * 8 >= cols) return;
   T* at = to + row * pitch + chunk * 8;
@@ -48,7 +49,7 @@ __global__ __launch_bounds__(Shape::threads,
   const int seq_q = arguments.seq_q, seq_kv = arguments.seq_kv;
   const int first_row = blockIdx.y * Shape::br, first_key = blockIdx.x * Shape::bc;
   const int rows = min(Shape::br, seq_q - first_row), keys = min(Shape::bc, seq_kv - first_key);
-  // With a causal mask the blocks wholly above the diagonal have nothing to do.
+  // Under a causal mask, blocks entirely above the diagonal have nothing to do.
   const int visible_last = first_row + rows + seq_kv - seq_q;
   if (arguments.causal && visible_last <= first_key) return probe.end();
   probe.tick(0, 0);
@@ -71,8 +72,9 @@ __global__ __launch_bounds__(Shape::threads,
   float s[2][8][4];
   multiply_transposed<T, row_bytes>(s, LanePlaces<row_bytes>(lane), shared_address(shared) + warp_row * row_bytes,
                                     shared_address(k_tile) + warp_key * row_bytes);
-  // The pad is masked too: nobody sees it.
-  const int visible = arguments.causal ? first_row + 1 + seq_kv - seq_q - first_key : keys;  // of the tile's keys, to its first row
+  // The padding is masked too, which is harmless: no row sees it.
+  const int visible =
+      arguments.causal ? first_row + 1 + seq_kv - seq_q - first_key : keys;  // keys of the tile that its first row sees
   if (visible < Shape::bc) {
     if (arguments.causal)
       mask_scores<true>(s, visible + warp_row - warp_key, lane);
@@ -80,7 +82,7 @@ __global__ __launch_bounds__(Shape::threads,
       mask_scores<false>(s, visible - warp_key, lane);
   }
   probe.tick(0, 2);
-  __syncthreads();  // Q and K have been read; their place takes S
+  __syncthreads();  // Q and K have been read; S overwrites them
 
 #pragma unroll
   for (int mt = 0; mt < 2; ++mt)

@@ -1,4 +1,4 @@
-// The launch of the tiled product S = scale Q K^T, which matmul_tiled is and standard begins with.
+// Plans the tiled product S = scale Q K^T: all of matmul_tiled, and the first launch of standard.
 #pragma once
 
 #include "kernels/planned_launch.h"

@@ -1,4 +1,4 @@
-// softmax_fused: one pass over a row, times V, so that P is never stored.
+// softmax_fused: one pass over a row of S that also multiplies by V, so P is never stored.
 #include "kernels/common/by_shape.cuh"
 #include "kernels/common/softmax_rows.cuh"
 
@@ -14,7 +14,7 @@ struct FusedShape {
   static constexpr int shared_bytes = stages * v_bytes;
 };
 
-/// One pass: S once, times V in the same pass; O is exact over the keys seen so far after every tile.
+/// Reads S once and multiplies by V in the same pass. After every tile, O is exact for the keys seen so far.
 template <class Shape>
 __global__ __launch_bounds__(ladder_threads) void softmax_fused_kernel(const LadderArguments arguments) {
   using T = typename Shape::T;
@@ -37,7 +37,7 @@ __global__ __launch_bounds__(ladder_threads) void softmax_fused_kernel(const Lad
     copy_async_commit();
   };
 
-  // Thread (group, chunk) sums over every groups-th key for 8 columns of O.
+  // Thread (group, chunk) sums every groups-th key into 8 columns of O.
   const int group = thread / row_chunks, chunk = thread % row_chunks;
   float o[8] = {};
   float m = minus_infinity(), l = 0.f;
@@ -68,7 +68,7 @@ __global__ __launch_bounds__(ladder_threads) void softmax_fused_kernel(const Lad
       for (int i = 0; i < 8; ++i) o[i] += weight[key] * to_float(values[i]);
     }
     m = m_new, l = l_new;
-    __syncthreads();  // weights and the buffer of V may be replaced
+    __syncthreads();  // the next tile overwrites the weights and a V buffer
   }
   copy_async_wait<0>();
 #pragma unroll
@@ -84,12 +84,14 @@ __global__ __launch_bounds__(ladder_threads) void softmax_fused_kernel(const Lad
 
 }  // namespace device
 
-/// O = softmax(S) V by rows, one pass.
+/// Computes O = softmax(S) V row by row, in one pass.
 /// Shapes   s [B,Hq,Nq,Nk], rows pitch = row_pitch(Nk) elements apart   v [B,Hkv,Nk,D]   o [B,Hq,Nq,D]
-/// Types    fp16 or bf16; sums and weights fp32
-/// Limits   D is 64 or 128
+/// Types    s,v,o fp16 or bf16; sums and weights fp32
+/// Limits   D is 64 or 128; Hq % Hkv == 0; 16-byte aligned; the padding of S is -inf; sm_80 or later
 /// Traffic  l2_to_sm = B Hq (Nq pitch + Nq Nk D) * 2 bytes     sm_to_l2 = B Hq Nq D * 2 bytes
-/// Source   New over softmax_online: times V in the same pass, so P is never stored
+/// Errors   none: supports() rejects other problems before the launch
+/// Source   our own
+/// New      over softmax_online: multiplies by V in the same pass, so P is never stored
 LaunchPlan plan_softmax_fused(const AttentionProblem& problem, const DeviceTensors& tensors) {
   return {by_shape(problem, [&]<class T, int d>() {
     using Shape = device::FusedShape<T, d>;

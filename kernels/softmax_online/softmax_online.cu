@@ -1,14 +1,14 @@
-// softmax_online: two passes over a row: maximum and sum together, then the result.
+// softmax_online: two passes over a row of S: maximum and sum together, then the result.
 #include "kernels/common/softmax_rows.cuh"
 
 namespace tilescope {
 
 namespace device {
 
-/// Two passes: maximum and sum together, the sum rescaled whenever the maximum moves; the result.
+/// Runs two passes: maximum and sum, rescaling the sum whenever the maximum changes, then the result.
 template <class T>
 __global__ __launch_bounds__(ladder_threads) void softmax_online_kernel(const LadderArguments arguments) {
-  __shared__ float scratch[32];  // 8 are used; shared memory comes in units of 128 bytes
+  __shared__ float scratch[32];  // 8 are used; shared memory is allocated in units of 128 bytes
   const LadderRow<T> row(arguments);
   MaxSum mine;
   row.pass([&](float x) { mine.add(x); });
@@ -17,11 +17,14 @@ __global__ __launch_bounds__(ladder_threads) void softmax_online_kernel(const La
 
 }  // namespace device
 
-/// P = softmax(S) by rows, two passes: maximum and sum together, result.
-/// Shapes   s,p [B,Hq,Nq,Nk], rows pitch = row_pitch(Nk) elements apart, the pad of S -inf
-/// Types    fp16 or bf16; sums fp32
+/// Computes P = softmax(S) row by row, in two passes: maximum and sum together, then the result.
+/// Shapes   s,p [B,Hq,Nq,Nk], rows pitch = row_pitch(Nk) elements apart
+/// Types    s,p fp16 or bf16; sums fp32
+/// Limits   16-byte aligned; the padding of S is -inf; sm_80 or later
 /// Traffic  l2_to_sm = 2 B Hq Nq pitch * 2 bytes     sm_to_l2 = B Hq Nq pitch * 2 bytes
-/// Source   arXiv:1805.02867, Algorithm 3. New over softmax_safe: the sum is rescaled whenever the maximum moves
+/// Errors   none: supports() rejects other problems before the launch
+/// Source   arXiv:1805.02867, Algorithm 3
+/// New      over softmax_safe: rescales the sum when the maximum changes, which saves one pass
 LaunchPlan plan_softmax_online(const AttentionProblem& problem, const DeviceTensors& tensors) {
   return {device::plan_row_softmax(problem, tensors,
                                    problem.dtype == DataType::fp16

@@ -1,8 +1,9 @@
-// O = P V, one block a tile of query rows: the third launch of standard attention.
+// Device code of O = P V, one block a query tile: the third launch of standard attention.
 //
-//   8 warps of 16 rows; tiles of P and V come through a ring of two buffers.
+//   8 warps of 16 rows. Tiles of P and V pass through a ring of two buffers.
 //   Rows of P are `pitch` elements apart, see row_pitch() in sim/core/tensor.h.
-//   Traffic  l2_to_sm = B Hq (Nq pitch + ceil(Nq/Br) Nk d) e     sm_to_l2 = B Hq Nq d e, when nothing is masked.
+//   Traffic  l2_to_sm = B Hq (Nq pitch + ceil(Nq/Br) Nk d) e     sm_to_l2 = B Hq Nq d e, when nothing is masked;
+//            e = 2 bytes an element.
 #pragma once
 
 #include "kernels/common/by_shape.cuh"
@@ -29,8 +30,8 @@ struct OutputShape {
   static constexpr int shared_bytes = stages * (p_bytes + v_bytes);
 };
 
-/// A warp's 16 rows of a tile of P, `pitch` elements apart in global memory: `rows` of them exist, and `cols` of their columns.
-/// What is read beyond those is the pad, which is 0.
+/// Starts the copy of a warp's 16 rows of a P tile, `pitch` elements apart in global memory. Only `rows` rows and `cols` columns
+/// exist; a chunk that straddles the last column also reads padding, which is 0.
 template <class T>
 __device__ __forceinline__ void copy_weights(char* shared, const T* from, std::int64_t pitch, int rows, int cols, int lane) {
 #pragma unroll
@@ -85,7 +86,7 @@ __global__ __launch_bounds__(Shape::threads) void output_kernel(
   for (int j = 0; j < tiles; ++j) {
     probe.tick(j, 0);
     copy_async_wait<0>();
-    __syncthreads();  // tile j is here, and nobody reads the buffer of tile j - 1 any more
+    __syncthreads();  // tile j has landed, and all warps are done with tile j - 1
     probe.tick(j, 1);
     copy(j + 1);
     probe.tick(j, 2);

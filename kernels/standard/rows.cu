@@ -1,4 +1,4 @@
-// The softmax by rows that stands between the two products of standard attention; see rows_kernel.cuh.
+// Plans the row softmax between the two products of standard attention. The device code is in rows_kernel.cuh.
 #include "kernels/standard/rows_kernel.cuh"
 
 namespace tilescope {

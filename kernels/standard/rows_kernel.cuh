@@ -1,9 +1,9 @@
-// P = softmax(S) by rows, a few rows a block: the second launch of standard attention.
+// Device code of P = softmax(S), up to 4 rows a block of 4 warps: the second launch of standard attention.
 //
-//   A block of 4 warps owns up to 4 rows. Rows that fit shared memory stay there, so S is read once; else it is read twice.
-//   Rows of S and P are `pitch` elements apart, see row_pitch() in sim/core/tensor.h; what is after the last key of P is written 0.
-//   Traffic  l2_to_sm = B Hq Nq pitch e (twice that when a row does not fit)     sm_to_l2 = B Hq Nq pitch e, when nothing is
-//   masked.
+//   Rows that fit in shared memory stay there, so S is read once. Longer rows are read twice.
+//   Rows of S and P are `pitch` elements apart, see row_pitch() in sim/core/tensor.h. The padding of P is written as 0.
+//   Traffic  l2_to_sm = B Hq Nq pitch e (twice that when a row does not fit)     sm_to_l2 = B Hq Nq pitch e
+//            when nothing is masked; e = 2 bytes an element.
 #pragma once
 
 #include "kernels/common/probe.cuh"
@@ -16,14 +16,14 @@ struct RowsArguments {
   const void* s;
   void* p;
   int seq_q, seq_kv, pitch;
-  int tile_rows, tile_keys;  // of the products around it: what a row of a tile visits
-  int group_rows;            // rows a block owns
-  bool kept;                 // rows stay in shared memory
-  bool causal;               // tiles above the diagonal are neither read nor written
-  bool mask;                 // S itself is not masked: mask here, and write whole rows of P
+  int tile_rows, tile_keys;  // tile of the two products, which decides what a row visits
+  int group_rows;            // rows of one block
+  bool kept;                 // rows are kept in shared memory
+  bool causal;               // skip the tiles above the diagonal
+  bool mask;                 // S is not masked: mask here, and write whole rows of P
 };
 
-/// Maximum and sum of exponentials so far, in powers of two.
+/// Running maximum and sum of exponentials, in powers of two.
 struct MaxSum {
   float max = minus_infinity(), sum = 0.f;
 
@@ -33,7 +33,7 @@ struct MaxSum {
     sum = sum * exp2_fast(max - m) + exp2_fast(x - m);
     max = m;
   }
-  /// m = max, d = d1 e^(m1-m) + d2 e^(m2-m)
+  /// Combines two partial results: m = max(m1, m2), d = d1 2^(m1-m) + d2 2^(m2-m).
   __device__ __forceinline__ void merge(MaxSum other) {
     const float m = fmaxf(max, other.max);
     if (m == minus_infinity()) return;
@@ -42,8 +42,8 @@ struct MaxSum {
   }
 };
 
-/// The same on every lane of the warps [first_warp, first_warp + warps) that share a row; `scratch` holds 2 floats a warp of the
-/// block.
+/// Returns the row's combined maximum and sum on every lane of the warps [first_warp, first_warp + warps) that share the row.
+/// `scratch` holds 2 floats for each warp of the block.
 __device__ __forceinline__ MaxSum merged(MaxSum mine, float* scratch, int warp, int first_warp, int warps) {
 #pragma unroll
   for (int step = 16; step > 0; step /= 2) {
@@ -52,7 +52,7 @@ __device__ __forceinline__ MaxSum merged(MaxSum mine, float* scratch, int warp, 
     other.sum = __shfl_xor_sync(0xffffffffu, mine.sum, step);
     mine.merge(other);
   }
-  __syncthreads();  // the scratch of the time before has been read
+  __syncthreads();  // the previous call's scratch has been read
   if (threadIdx.x % 32 == 0) scratch[2 * warp] = mine.max, scratch[2 * warp + 1] = mine.sum;
   __syncthreads();
   MaxSum all;
@@ -64,13 +64,13 @@ __device__ __forceinline__ MaxSum merged(MaxSum mine, float* scratch, int warp, 
   return all;
 }
 
-/// Neighbouring elements that one lane moves at once.
+/// Eight neighbouring elements, which a lane moves as 16 bytes.
 template <class T>
 struct Piece {
   static constexpr int size = 8;
   T value[size];
 
-  /// From global memory, past the L1: what is read twice is fetched twice.
+  /// Loads from global memory past the L1, so that a row read twice shows as traffic twice.
   __device__ __forceinline__ void fetch(const T* from) { words() = __ldcg(reinterpret_cast<const uint4*>(from)); }
   __device__ __forceinline__ void read(const T* from) { words() = *reinterpret_cast<const uint4*>(from); }
   __device__ __forceinline__ void write(T* to) const { *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(value); }
@@ -79,7 +79,7 @@ struct Piece {
   __device__ __forceinline__ uint4& words() { return *reinterpret_cast<uint4*>(value); }
 };
 
-/// Calls visit(column) so that pieces there cover the columns below `width` of a row of S or P.
+/// Calls visit(column) for the first column of each piece of this thread, covering `width` columns of a row.
 template <class Visit>
 __device__ __forceinline__ void for_each_piece(int width, int thread, int threads, Visit visit) {
   for (int c = thread * 8; c < width; c += threads * 8) visit(c);
@@ -102,18 +102,19 @@ __global__ __launch_bounds__(128) void rows_kernel(const typename Recorder::temp
   auto visible = [&](int r) { return arguments.causal ? max(0, min(r + 1 + seq_kv - seq_q, seq_kv)) : seq_kv; };
   const int tile_keys = arguments.tile_keys, pitch = arguments.pitch;
   const int visited = (visible(tile_end - 1) + tile_keys - 1) / tile_keys * tile_keys;
-  const int seen = arguments.mask ? visible(row) : min(seq_kv, visited);  // columns that are read
-  const int width = arguments.mask ? pitch : min(pitch, visited);         // columns that are written
+  const int seen = arguments.mask ? visible(row) : min(seq_kv, visited);  // columns to read
+  const int width = arguments.mask ? pitch : min(pitch, visited);         // columns to write
   const std::int64_t start = (static_cast<std::int64_t>(blockIdx.y) * seq_q + row) * pitch;
   const T* const s = static_cast<const T*>(arguments.s) + start;
   T* const p = static_cast<T*>(arguments.p) + start;
   T* const kept = arguments.kept ? reinterpret_cast<T*>(shared) + static_cast<std::int64_t>(slot) * pitch : nullptr;
 
-  constexpr int nobody = 1 << 30;  // one lane of those that have a row says what came of it
+  constexpr int nobody = 1 << 30;  // one thread records each row's statistics
   const Recorder probe(arguments, thread == 0 ? slot : nobody, warp, threadIdx.x % 32);
   probe.tick(0, 0);
 
-  // A kept row is looked at twice, which costs nothing outside the SM: maximum first, then the sum. Else both at once.
+  // A kept row is visited twice, first for the maximum and then for the sum: shared memory makes that free outside the SM. A row
+  // that is not kept gets both in one pass.
   MaxSum mine;
   if (works)
     for_each_piece(seen, thread, threads, [&](int c) {
@@ -148,7 +149,7 @@ __global__ __launch_bounds__(128) void rows_kernel(const typename Recorder::temp
   probe.statistics(0, 0, all.max * ln_2, 0.f);
   probe.sums(0, 0, all.sum);
   probe.tick(0, 2);
-  if constexpr (!Recorder::on)  // a probed block ends together
+  if constexpr (!Recorder::on)  // the probe synchronises the whole block at its end
     if (!works) return;
   const float inverse = all.sum == 0.f ? 0.f : 1.f / all.sum;
   for_each_piece(Recorder::on && !works ? 0 : width, thread, threads, [&](int c) {

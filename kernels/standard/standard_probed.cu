@@ -1,4 +1,4 @@
-// The three launches of standard with the probe compiled in: the same code, recording what it does.
+// The three launches of standard with the probe compiled in (kernels/common/probe.cuh).
 #include "kernels/matmul_tiled/scores_kernel.cuh"
 #include "kernels/standard/output_kernel.cuh"
 #include "kernels/standard/rows_kernel.cuh"

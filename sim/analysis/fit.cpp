@@ -1,4 +1,4 @@
-// The map of tiles: sizes, needs and limits of every cell.
+// Builds the maps: sizes, needs and limits of every cell.
 #include "sim/analysis/fit.h"
 
 #include <algorithm>
@@ -11,9 +11,9 @@ namespace tilescope {
 
 namespace {
 
-constexpr int most_registers = 255;  // of a thread, on every GPU modelled
+constexpr int most_registers = 255;  // per thread, on every GPU modelled
 
-/// Powers of two from an eighth of `usual` to four times as much, no longer than the sequence needs; `usual` itself among them.
+/// Returns `usual` and the powers of two from usual / 8 to 4 usual that the sequence can fill.
 std::vector<std::int64_t> sides(std::int64_t usual, std::int64_t sequence) {
   std::vector<std::int64_t> out = {usual};
   std::int64_t enough = 1;
@@ -34,7 +34,7 @@ FitCell::Stop stop_of(const KernelNeeds& needs, const GpuSpec& gpu) {
   return FitCell::Stop::threads;
 }
 
-/// fp32 numbers of S and O that a thread keeps.
+/// Returns how many fp32 elements of S and O a thread holds.
 double accumulators(const AttentionProblem& problem, const TileShape& tile, const KernelNeeds& needs) {
   return static_cast<double>(tile.block_q * (tile.block_kv + problem.head_dim)) / needs.threads;
 }
@@ -91,9 +91,9 @@ std::size_t FitMap::simulated() const {
 
 namespace {
 
-/// Buffers of the kernel's ring with the tile that it takes by itself; 0 where none of its launches has a ring.
+/// Returns the buffers of the kernel's ring with its usual tile; 0 if no launch has a ring.
 int own_stages(const ProgramInfo& info, const SimulationRequest& request, const TileShape& usual) {
-  // A ring is there where the number of buffers can be chosen.
+  // A launch has a ring if it accepts another number of buffers.
   ProgramTile other = usual;
   other.stages = 3;
   const auto program = info.make(request.problem, usual, request.gpu), changed = info.make(request.problem, other, request.gpu);
@@ -108,7 +108,7 @@ FitMap make_map(const ProgramInfo& info, const SimulationRequest& request, const
   map.request = request;
   map.stages = stages;
   map.usual = {usual.block_q, usual.block_kv, stages};
-  // A side of 1 is what the algorithm is, not a choice: a softmax of one row, a product without tiles.
+  // Br = 1 is part of the algorithm, not a choice: a softmax by rows, a product without tiles.
   map.q_matters = usual.block_q > 1;
   map.block_q = map.q_matters ? sides(usual.block_q, request.problem.seq_q) : std::vector<std::int64_t>{usual.block_q};
   map.block_kv = sides(usual.block_kv, request.problem.seq_kv);
@@ -133,7 +133,7 @@ Result<FitMaps> make_fit_maps(const SimulationRequest& request) {
   SimulationRequest half = request, full = request;
   if (request.problem.dtype == DataType::fp32) half.problem.dtype = DataType::fp16;
   full.problem.dtype = DataType::fp32;
-  // One set of sizes for all maps, around the tile of the kernel, which is of 16 bits: so they can be compared.
+  // All maps have the same sizes, around the 16-bit kernel's tile, so that they can be compared.
   const TileShape usual = (*info)->default_tile(half.problem, half.gpu);
   const int own = own_stages(**info, half, usual);
   std::vector<int> stages = {own};

@@ -1,4 +1,4 @@
-// How quantities are written for a person.
+// Formatting of quantities for people.
 #include "sim/analysis/format.h"
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@ namespace tilescope {
 
 namespace {
 
-/// Digits in groups of three; four-digit numbers are grouped too, so that columns of figures line up.
+/// Groups digits by three. Four-digit numbers are grouped too, so that columns of figures line up.
 std::string grouped(std::string digits) {
   const std::size_t start = !digits.empty() && digits.front() == '-' ? 1 : 0;
   const std::size_t point = std::min(digits.find('.'), digits.size());
@@ -24,7 +24,7 @@ std::string grouped(std::string digits) {
   return digits;
 }
 
-/// Without the zeros that say nothing: "64.0" is "64".
+/// Removes trailing zeros after the point: "64.0" becomes "64".
 std::string trimmed(std::string digits) {
   if (digits.find('.') == std::string::npos) return digits;
   digits.erase(digits.find_last_not_of('0') + 1);
@@ -32,7 +32,7 @@ std::string trimmed(std::string digits) {
   return digits == "-0" ? "0" : digits;
 }
 
-/// Decimals that leave three significant digits; rounding to 1000 counts as four digits, which the callers' units avoid.
+/// Returns the decimals for three significant digits. Callers choose the unit so that nothing rounds to 1000.
 int decimals_for(double magnitude) {
   return magnitude < 9.995 ? 2 : magnitude < 99.95 ? 1 : 0;
 }
@@ -42,7 +42,7 @@ struct Step {
   std::string_view unit;
 };
 
-/// `value` in the largest unit that it fills, the next one up where rounding would show four digits.
+/// Formats `value` in the largest unit that it fills; in the next larger one if rounding would give four digits.
 std::string in_steps(double value, std::span<const Step> steps, bool keep_zeros) {
   if (std::isnan(value)) return "—";
   const double magnitude = std::abs(value);
@@ -55,7 +55,7 @@ std::string in_steps(double value, std::span<const Step> steps, bool keep_zeros)
   return grouped(std::move(digits)) + (unit.empty() ? "" : " ") + std::string(unit);
 }
 
-/// Three significant digits, and more before the point where there are more.
+/// Formats three significant digits, and all digits before the point.
 std::string significant(double value) {
   const double magnitude = std::abs(value);
   if (!std::isfinite(value)) return format_value(value);
@@ -99,7 +99,7 @@ std::string format_rate(BytesPerCycle rate) {
 std::string format_cycles(Cycles cycles) {
   if (!std::isfinite(cycles.value)) return format_value(cycles.value);
   if (std::abs(cycles.value) < 9.95) return grouped(trimmed(fmt::format("{:.1f}", cycles.value)));
-  return grouped(fmt::format("{:.0f}", cycles.value));
+  return grouped(fmt::format("{:.0f}", std::round(cycles.value)));  // a half goes up, as in JSON
 }
 
 std::string format_time(Nanoseconds time) {
@@ -157,7 +157,7 @@ std::string format_value(double value) {
   } else {
     digits = fmt::format("{:.2g}", value);
   }
-  // "1e-05" is 1e−5.
+  // Turn "1e-05" into "1e−5".
   if (const std::size_t e = digits.find('e'); e != std::string::npos) {
     const std::size_t power = e + 2;
     while (power + 1 < digits.size() && digits[power] == '0') digits.erase(power, 1);
@@ -173,11 +173,11 @@ std::string format_cell(double value, int width) {
   const auto room = static_cast<std::size_t>(width);
   if (std::isnan(value)) return room >= 3 ? "NaN" : "?";
   if (std::isinf(value)) return value > 0 ? "∞" : room >= 2 ? "-∞" : "∞";
-  // As many decimals as there is room for, at most three; the zero before the point is the first thing to go.
+  // Use as many decimals as fit, at most three. Drop the zero before the point before dropping a decimal.
   for (int decimals = std::min(3, width); decimals >= 0; --decimals) {
     std::string digits = fmt::format("{:.{}f}", value, decimals);
     if (digits.find_first_not_of("-0.") == std::string::npos) {
-      if (decimals > 0) continue;  // it rounds to zero: no row of zeros
+      if (decimals > 0) continue;  // show "0" rather than "0.00"
       return "0";
     }
     if (digits.size() <= room) return digits;

@@ -1,4 +1,4 @@
-// formula_with_numbers: one operation's arithmetic, as a line that a student can check with a calculator.
+// formula_with_numbers(): the arithmetic of one operation as a line that a student can check with a calculator.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -80,7 +80,7 @@ class FormulaWriter {
   }
 
  private:
-  /// A slot as the operation finds it.
+  /// Returns the value of a slot before the operation changes it.
   std::shared_ptr<const Matrix> before(Slot slot) const { return history_.value(slot, slot == operation_.dst ? op_ - 1 : op_); }
 
   static float entry_of(const std::shared_ptr<const Matrix>& m, int r, int c) {
@@ -90,7 +90,7 @@ class FormulaWriter {
   float element(Slot slot) const { return entry_of(before(slot), row_, col_); }
   float result() const { return entry_of(history_.value(operation_.dst, op_), row_, col_); }
 
-  /// "P[3,0]", or the bare name of what has one number a row.
+  /// Returns the name of an element, such as "P[3,0]"; only the tile's name if it has one number per row.
   std::string entry(Slot slot) const {
     if (operation_.cols == 1 && tensor_of(slot)->cols == Axis::one) return std::string(to_string(slot));
     return fmt::format("{}[{},{}]", to_string(slot), row_, col_);
@@ -118,7 +118,7 @@ class FormulaWriter {
     first += is_negative(second) ? fmt::format(" {} ", minus_sign) : " + ";
     return first + format_value(std::abs(second));
   }
-  /// "1.204 − 1.871", and a plus where two signs would meet.
+  /// Formats "1.204 − 1.871"; a plus replaces the double sign before a negative number.
   static std::string difference(float from, float what) {
     std::string text = format_value(from);
     text += is_negative(what) ? " + " : fmt::format(" {} ", minus_sign);

@@ -1,4 +1,4 @@
-// Access counts from sums over query tiles; nothing here looks at the operations of a program.
+// Access counts from sums over query tiles, independent of the operations of any program.
 #include "sim/analysis/io_complexity.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace tilescope {
 
 namespace {
 
-/// The sums that the counts are made of, as real numbers; products of them pass 2^63 for the largest problems.
+/// The sums in the counts, as doubles: their products exceed 2^63 for the largest problems.
 struct Sums {
   double rows, rows_pairs, keys, rows_keys, planes, queries, all_keys, dim;
 
@@ -133,8 +133,8 @@ double flops_of(const Sums& sums) {
   return 4 * sums.planes * sums.dim * sums.rows_keys;
 }
 
-/// The smallest whole M with which flash1 moves no more than `bytes`. Only Bc = ⌈M/4d⌉ matters, and longer key tiles never make it
-/// move more, so the search is over Bc.
+/// Returns the smallest whole M with which flash1 moves at most `bytes`. M matters only through Bc = ⌈M/4d⌉, and a longer key tile
+/// never moves more, so this is a binary search over Bc.
 std::optional<double> smallest_memory(const AttentionProblem& problem, double bytes) {
   const auto memory_of = [&](std::int64_t columns) { return static_cast<double>(4 * problem.head_dim * (columns - 1) + 1); };
   const auto moved = [&](std::int64_t columns) {

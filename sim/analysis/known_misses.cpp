@@ -1,4 +1,4 @@
-// Reads the list of known misses, and finds the entries that are stale.
+// Reads the list of known misses, and finds stale entries.
 #include "sim/analysis/known_misses.h"
 
 #include <algorithm>

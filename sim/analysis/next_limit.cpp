@@ -6,7 +6,7 @@
 namespace tilescope {
 
 GpuSpec without_limit(GpuSpec gpu, Bound bound) {
-  // To the model a rate of 0 is a resource that takes no time.
+  // The model takes a rate of 0 as a resource without limit.
   switch (bound) {
     case Bound::tensor:
       gpu.sm_tensor_flops_per_cycle = gpu.sm_mma_flops_per_cycle = 0;

@@ -1,4 +1,4 @@
-// What is kept of a simulation.
+// Extracts the outcome of a simulation, and compares requests.
 #include "sim/analysis/outcome.h"
 
 #include <algorithm>
@@ -39,8 +39,15 @@ bool same_numbers(const GpuSpec& a, const GpuSpec& b) {
 }
 
 bool same_request(const SimulationRequest& a, const SimulationRequest& b) {
-  return a.algorithm == b.algorithm && a.problem == b.problem && a.tile == b.tile && a.blocks_per_sm == b.blocks_per_sm &&
-         a.block_order == b.block_order && a.key_order == b.key_order && a.gpu.id == b.gpu.id && same_numbers(a.gpu, b.gpu);
+  // Masks made twice from one choice are two objects, and mean the same.
+  AttentionProblem of_a = a.problem, of_b = b.problem;
+  if (!a.masking.empty() && a.masking == b.masking) {
+    of_a.mask = of_b.mask = nullptr;
+    of_a.score_change = of_b.score_change = nullptr;
+  }
+  return a.algorithm == b.algorithm && of_a == of_b && a.masking == b.masking && a.tile == b.tile &&
+         a.blocks_per_sm == b.blocks_per_sm && a.block_order == b.block_order && a.key_order == b.key_order &&
+         a.gpu.id == b.gpu.id && same_numbers(a.gpu, b.gpu);
 }
 
 }  // namespace tilescope

@@ -1,4 +1,4 @@
-// Outcome: the few figures that studies of many simulations keep of each, and the comparison of two GPUs by their numbers.
+// Outcome: the few figures that a study keeps of each of its simulations, and comparisons of requests and GPUs.
 #pragma once
 
 #include <array>
@@ -10,18 +10,18 @@
 namespace tilescope {
 
 struct Outcome {
-  Sentence refusal;  // why there is no simulation, as a sentence; empty where there is one
+  Sentence refusal;  // why it was not simulated; empty if it was
   TileShape tile;
-  int blocks_per_sm = 0;                   // of the launch that takes longest
+  int blocks_per_sm = 0;                   // of the longest launch
   std::array<double, link_count> bytes{};  // by Link
-  double hbm_write_after_flush_bytes = 0;  // hbm_write and what is still dirty in the L2 at the end
+  double hbm_write_after_flush_bytes = 0;  // hbm_write plus the bytes still dirty in the L2 at the end
   double cycles = 0, time_ns = 0;
   double flops = 0;
   Bound bound = Bound::latency;
 
   bool done() const { return refusal.empty(); }
   double on(Link link) const { return bytes[static_cast<std::size_t>(link)]; }
-  /// Both directions; of HBM with what a flush writes, so that it does not depend on where the run happens to end.
+  /// Return both directions together. hbm() includes what a flush writes back, so that the end of the run does not matter.
   double hbm() const { return on(Link::hbm_read) + hbm_write_after_flush_bytes; }
   double sm_link() const { return on(Link::l2_to_sm) + on(Link::sm_to_l2); }
   bool operator==(const Outcome&) const = default;
@@ -29,13 +29,13 @@ struct Outcome {
 
 Outcome outcome_of(const Simulation& simulation);
 
-/// Simulates and keeps the figures; what simulate() refuses is an outcome too.
-/// Errors  cancelled.
+/// Simulates a request and keeps its figures. A request that simulate() refuses gives an outcome with its refusal.
+/// Errors  cancelled
 Result<Outcome> simulate_outcome(const SimulationRequest& request, const Progress& progress = {});
 
-/// Whether every number of the model is the same; where the numbers are from does not matter.
+/// Returns whether all numbers of two GPUs are equal; their sources may differ.
 bool same_numbers(const GpuSpec& a, const GpuSpec& b);
-/// Whether the two ask for the same simulation, apart from the SM in focus.
+/// Returns whether two requests ask for the same simulation, apart from the focused SM.
 bool same_request(const SimulationRequest& a, const SimulationRequest& b);
 
 }  // namespace tilescope

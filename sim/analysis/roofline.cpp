@@ -1,4 +1,4 @@
-// Ceilings from a GPU's numbers, points from a simulation's ledger.
+// Computes ceilings from a GPU's numbers and points from a simulation's ledger.
 #include "sim/analysis/roofline.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct Work {
   double flops = 0, exps = 0, scalar = 0;
 };
 
-/// The products and exponentials of a launch; every plane does the same.
+/// Counts the work of a launch: that of one plane times the number of planes, since all planes do the same.
 Work work_of(const TileProgram& program, int launch) {
   const AttentionProblem& p = program.problem();
   Work work;
@@ -46,7 +46,7 @@ double ledger_bytes(const Simulation& simulation, int launch, Tensor tensor, Lin
   return static_cast<double>(simulation.ledger.total(launch, tensor, link).value);
 }
 
-/// What crossed the level while the launch ran.
+/// Counts the bytes at a level while the launch ran.
 void count_bytes(RooflinePoint& point, const Simulation& simulation, int launch, const Level& level) {
   for (Tensor tensor : simulation.program->tensors()) {
     TensorShare share{tensor, 0};
@@ -104,7 +104,7 @@ Roofline roofline_of(const GpuSpec& gpu, double flops_per_exp) {
 
 namespace {
 
-/// Rates and limits from operations, bytes and time; `busy_seconds` of it the level was at work, where that is known.
+/// Computes the rates and limits of a point from its work, bytes and time. `busy_seconds` is the level's busy time, 0 if unknown.
 void place(RooflinePoint& point, double seconds, double busy_seconds, const RooflineCeiling& ceiling,
            const RooflineCeiling& tensor) {
   point.intensity = point.flops / point.bytes;
@@ -156,7 +156,7 @@ std::vector<RooflinePoint> whole_kernel_points(const Simulation& simulation, con
   const double seconds = simulation.cycles.value / gpu.sm_clock_hz;
   std::vector<RooflinePoint> points;
   if (!(seconds > 0)) return points;
-  // Every launch has its work once; it counts at a level even where the launch carries no bytes there.
+  // A launch has one point per level: count its work once. It counts at every level, even if the launch moves no bytes there.
   double flops = 0, exps = 0, scalar = 0;
   for (std::size_t i = 0; i < launches.size(); ++i) {
     const bool first = std::none_of(launches.begin(), launches.begin() + static_cast<std::ptrdiff_t>(i),

@@ -1,4 +1,4 @@
-// Roofline: the ceilings of a GPU, and where each launch of a simulation stands under them.
+// Roofline: the ceilings of a GPU, and the point of each launch of a simulation under them.
 #pragma once
 
 #include <string>
@@ -8,62 +8,62 @@
 
 namespace tilescope {
 
-/// A bandwidth (a slope) or a rate of arithmetic (a flat line).
+/// A ceiling: a bandwidth (a slope) or an arithmetic rate (a flat line).
 struct RooflineCeiling {
   enum class Kind : std::uint8_t { bandwidth, compute };
   Kind kind = Kind::bandwidth;
   std::string name;      // "HBM", "L2", "shared memory"; "tensor cores", "wgmma", "exponentials"
-  double rate = 0;       // bytes a second, or floating-point operations a second
-  double ridge = 0;      // of a bandwidth: operations a byte from which on the tensor cores are the limit
-  double copy_rate = 0;  // of HBM: where as much is written as is read; `rate` is for reading alone, the most there is
-  /// What this ceiling lets through at `intensity` operations a byte.
+  double rate = 0;       // bytes per second, or FLOP per second
+  double ridge = 0;      // bandwidth: the intensity, in FLOP per byte, at which it meets the tensor-core ceiling
+  double copy_rate = 0;  // HBM: rate with equal reads and writes; `rate` is that of reads alone, the highest
+  /// Returns the FLOP per second that this ceiling allows at `intensity` FLOP per byte.
   double at(double intensity) const { return kind == Kind::bandwidth ? rate * intensity : rate; }
 };
 
 struct Roofline {
-  std::vector<RooflineCeiling> ceilings;  // levels that the GPU lacks are left out
+  std::vector<RooflineCeiling> ceilings;  // without levels that the GPU lacks
 };
 
-/// "tensor cores" is what mma.sync reaches, which every kernel here uses; "wgmma" is there where the GPU has it.
-/// `flops_per_exp`: the operations that go with one exponential, 4d for attention; it turns the rate of the exponential unit into
-/// operations a second. 0 leaves that ceiling out.
+/// Returns the ceilings of a GPU. "tensor cores" is the rate of mma.sync, which every kernel here uses; "wgmma" is present if the
+/// GPU has it. `flops_per_exp` is the FLOP per exponential, 4d for attention; it converts the exponential rate to FLOP per second.
+/// 0 leaves that ceiling out.
 Roofline roofline_of(const GpuSpec& gpu, double flops_per_exp);
 
-/// What a tensor has of a launch's bytes at a level, both directions.
+/// A tensor's bytes at a level during a launch, both directions together.
 struct TensorShare {
   Tensor tensor;
   double bytes = 0;
 };
 
-/// One launch at one level of memory, with the bytes that moved from its start to its end. At HBM these are not all its own: an L2
-/// writes back what earlier launches left in it, and keeps some of what this one writes for later ones.
+/// One launch at one memory level, with the bytes that moved between its start and its end. At HBM they are not all its own: the L2
+/// writes back data of earlier launches, and keeps some of this launch's data until a later one.
 struct RooflinePoint {
   std::string launch;
-  std::string level;  // name of the bandwidth ceiling it stands under
+  std::string level;  // name of its bandwidth ceiling
   double flops = 0, bytes = 0, exps = 0;
   double scalar_flops = 0;  // fp32 operations outside the products: maxima, sums, rescaling
-  /// Everything counted once: a launch without products has its place under the roofline by this.
+  /// Counts all operations. A launch without products is placed under the roofline by this number.
   double operations() const { return flops + scalar_flops + exps; }
-  double intensity = 0;         // operations a byte
-  double flops_per_second = 0;  // reached, in simulated time
-  double bytes_per_second = 0;  // the height of a launch without products is its bandwidth
-  double level_rate = 0;        // bytes a second of the level at this mix of reads and writes: never more than its ceiling
-  double ceiling = 0;           // what this level and the tensor cores let through at this intensity, in operations a second
-  double fraction = 0;          // of the level's bandwidth or of the tensor cores, whichever is nearer to its limit
+  double intensity = 0;         // FLOP of the products per byte
+  double flops_per_second = 0;  // reached in simulated time
+  double bytes_per_second = 0;  // reached in simulated time
+  double level_rate = 0;        // bandwidth of the level at this mix of reads and writes, at most its ceiling
+  double ceiling = 0;           // FLOP per second that this level and the tensor cores allow at this intensity
+  double fraction = 0;          // share used of the level's bandwidth or of the tensor cores, whichever is larger
   double busy() const { return level_rate > 0 ? bytes_per_second / level_rate : 0; }
-  double earlier_bytes = 0;          // of HBM: written back for earlier launches
-  double later_bytes = 0;            // not in `bytes`: what this launch wrote and a later one's time sees written back
-  std::vector<TensorShare> tensors;  // of the ledger, most bytes first
+  double earlier_bytes = 0;          // HBM: bytes written back for earlier launches
+  double later_bytes = 0;            // HBM: bytes of this launch that are written back during later ones; not in `bytes`
+  std::vector<TensorShare> tensors;  // from the ledger, most bytes first
 };
 
-/// A point for each launch and level that carries bytes. Emits the blocks of one plane to learn what each launch computes.
+/// Returns a point for each launch and each level that carries bytes. It emits the blocks of one plane to count the work.
 std::vector<RooflinePoint> roofline_points(const Simulation& simulation);
 
-/// The products of a run over what mma.sync could multiply on all SMs in its time, 0 … 1. Less than utilisation[tensor], which also
-/// has the time that other instructions take from the tensor cores.
+/// Returns the products of a run over the peak of mma.sync on all SMs in its time, 0 … 1. It is below utilisation[tensor], which
+/// includes the time that other instructions block the tensor cores.
 double product_share(const Simulation& simulation);
 
-/// A point for each level with the launches of `launches` added up, over the time of the whole run, gaps between launches too.
+/// Returns a point for each level, summed over `launches`. The time is that of the whole run, gaps between launches included.
 std::vector<RooflinePoint> whole_kernel_points(const Simulation& simulation, const std::vector<RooflinePoint>& launches);
 
 }  // namespace tilescope

@@ -1,4 +1,4 @@
-// Collects one row's values from a block's history.
+// Collects the values of one row from a block's history.
 #include "sim/analysis/softmax_row.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ struct IterationRange {
   int first = 0, last = -1;
 };
 
-/// Whether an operation reads or writes the tile of scores.
+/// Returns whether an operation reads or writes the tile of scores.
 bool touches_scores(const Operation& o) {
   return o.dst.is(Meaning::score) || o.src[0].is(Meaning::score) || o.src[1].is(Meaning::score);
 }
@@ -59,10 +59,10 @@ class RowReader {
     return range;
   }
 
-  /// The query rows that this iteration works on.
+  /// Finds the query rows of this iteration.
   void find_queries() {
     const Domain& own = history_.operations().domain;
-    // A block of keys is at no query before its first query tile.
+    // A block that owns keys has no query rows before its first query tile.
     first_query_ = own.axis == Axis::query ? own.first : 0;
     std::int64_t rows = own.axis == Axis::query ? own.count : std::min(program_.tile().block_q, program_.problem().seq_q);
     for (int i = range_.first; i <= range_.last; ++i) {
@@ -76,7 +76,7 @@ class RowReader {
     row_ = std::clamp(row_, 0, static_cast<int>(std::max<std::int64_t>(0, rows - 1)));
   }
 
-  /// The row's number in a row vector after operation `op`.
+  /// Returns the row's entry of a row vector after operation `op`.
   std::optional<float> number(Slot slot, int op) const {
     if (slot == Slot::none) return std::nullopt;
     const auto value = history_.value(slot, op);
@@ -89,7 +89,7 @@ class RowReader {
     const auto first = value->values.begin() + static_cast<std::ptrdiff_t>(std::min(row_, value->rows - 1)) * value->cols;
     return {first, first + value->cols};
   }
-  /// The last operation of the iteration, up to the one shown, that fulfils `wanted`; -1 where there is none.
+  /// Returns the last operation of the iteration, up to `op_`, that satisfies `wanted`; -1 if there is none.
   template <class Wanted>
   int last_of(Wanted wanted) const {
     for (int i = op_; i >= range_.first; --i)
@@ -100,8 +100,8 @@ class RowReader {
     if (slot == Slot::none) return -1;
     return last_of([slot](const Operation& o) { return o.dst == slot; });
   }
-  /// When the slot held what this iteration starts from: after its load where the iteration loads it, else before the iteration.
-  /// -2 where the load is still to come.
+  /// Returns the operation after which the slot holds the iteration's initial value: its load if the iteration has one (-2 if that
+  /// is still to come), otherwise the last operation before the iteration.
   int starting_point(Slot slot) const {
     for (int i = range_.first; i <= range_.last; ++i)
       if (operation(i).kind == OpKind::load && operation(i).dst == slot) return i <= op_ ? i : -2;
@@ -150,7 +150,7 @@ class RowReader {
     result.keys_seen = std::min(visible(result.query), first_key);
     find_other_order(result);
     if (!seen_.empty()) result.keys_seen = std::count(seen_.begin(), seen_.end(), true);
-    if (!has_scores()) {  // the last launch of standard attention: only P is there
+    if (!has_scores()) {  // the last launch of standard attention has only P
       if (last_write(tile(Meaning::output)) >= 0) result.keys_seen = std::min(visible(result.query), first_key + tile_keys);
       return;
     }
@@ -170,8 +170,8 @@ class RowReader {
     result.keys_seen = seen_.empty() ? keys : std::count(seen_.begin(), seen_.end(), true);
   }
 
-  /// Marks the keys of the earlier tiles, where those are not all the ones below this tile: the tiles of a list, or descending
-  /// ones.
+  /// Marks the keys of earlier tiles in `seen_`, unless these are exactly the tiles below this one. With block lists or a
+  /// descending order they are not.
   void find_other_order(const SoftmaxRow& result) {
     std::vector<bool> visited(static_cast<std::size_t>(result.kv_tile) + 1, false);
     const std::int32_t q_tile = operation(range_.last).q_tile;
@@ -194,15 +194,14 @@ class RowReader {
     }
   }
 
-  /// A row costs about a millisecond: scores and output are those of the same one where it has as many keys.
+  /// Returns a reference row, cached: it costs about a millisecond, and scores and output need the same one.
   const ReferenceRow& exact_row(const ReferencePlane& exact, std::int64_t query, std::int64_t keys) {
     if (exact_keys_ != keys) exact_row_ = exact.row(query, keys);
     exact_keys_ = keys;
     return exact_row_;
   }
 
-  /// Scores of the key tiles before this one, for the same queries.
-  /// `keys` are those that will have been seen with the scores of this tile.
+  /// Adds the scores of earlier key tiles for the same queries. `keys` counts the keys seen once this tile's scores are computed.
   void add_earlier_scores(SoftmaxRow& result, const ReferencePlane* exact, std::int64_t keys) {
     const std::int64_t tile_keys = program_.tile().block_kv;
     const auto add = [&](std::int64_t key, float value) {
@@ -217,7 +216,7 @@ class RowReader {
           add(key, static_cast<float>(row.scores[static_cast<std::size_t>(key)]));
       return;
     }
-    // The last operation on S in each earlier tile of these queries; later passes over the same keys replace earlier ones.
+    // The last operation on S in each earlier tile of these queries. A later pass over the same keys replaces an earlier one.
     std::map<std::int32_t, int> last_on;
     const std::int32_t q_tile = operation(range_.last).q_tile;
     for (int i = 0; i < range_.first; ++i) {
@@ -238,7 +237,7 @@ class RowReader {
     std::optional<double> divisor = 1.0;
     const Division division = division_of_output();
     if (division == Division::at_end && result.kv_tile >= 0) divisor = number(tile(Meaning::row_sum), op_);
-    if (division == Division::none && result.keys_seen < visible(result.query)) return;  // weights of all keys, sum of a few
+    if (division == Division::none && result.keys_seen < visible(result.query)) return;  // P is normalised over all keys
     if (!divisor) return;
     result.exact_so_far = !seen_.empty() && result.kv_tile >= 0 ? exact.row(result.query, seen_).output
                                                                 : exact_row(exact, result.query, result.keys_seen).output;
@@ -253,7 +252,7 @@ class RowReader {
   }
 
   enum class Division : std::uint8_t { none, every_tile, at_end };
-  /// The last division tells: a program that divides in every tile does so in the last one too.
+  /// Returns when the program divides O by l. The last division decides: a program that divides in every tile does so in the last.
   Division division_of_output() const {
     for (auto o = operations_.rbegin(); o != operations_.rend(); ++o)
       if (o->kind == OpKind::divide && o->dst.is(Meaning::output)) return o->kv_tile >= 0 ? Division::every_tile : Division::at_end;
@@ -272,7 +271,7 @@ class RowReader {
     return program_.problem().visible_keys(query, own.axis == Axis::query ? own.plane : 0);
   }
 
-  /// The program's whole tile of that meaning.
+  /// Returns the program's on-chip tile with that meaning.
   Slot tile(Meaning meaning) const { return program_.schema().tile(meaning); }
 
   const TileProgram& program_;
@@ -281,8 +280,8 @@ class RowReader {
   int op_, row_;
   IterationRange range_;
   std::int64_t first_query_ = 0;
-  std::vector<bool> seen_;   // keys of the tiles so far, where these are not the first ones; else empty
-  std::int32_t plane_ = -1;  // of these queries
+  std::vector<bool> seen_;   // keys of the tiles so far; empty if these are the first tiles
+  std::int32_t plane_ = -1;  // plane of the queries
   std::int64_t exact_keys_ = -1;
   ReferenceRow exact_row_;
 };

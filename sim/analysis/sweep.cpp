@@ -1,4 +1,4 @@
-// Ranges of a sweep, the request of each of its points, and the theory beside it.
+// Parses ranges, makes the request of each point, and computes the theory for it.
 #include "sim/analysis/sweep.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace tilescope {
 namespace {
 
 constexpr std::size_t most_values = 200;
-constexpr int most_steps = 100'000;  // a step may be too small to lead to another number at all
+constexpr int most_steps = 100'000;  // a step may be too small to change the value at all
 constexpr std::int64_t largest_size = (std::int64_t{1} << 31) - 1;
 
 constexpr std::array keys = {
@@ -76,7 +76,7 @@ Error not_a_number(std::string_view key, std::string_view text) {
   return Error{fmt::format("the range of {} has '{}', which is not a number; example: 16:8192:x2", key, printable(text))};
 }
 
-/// from:to, from:to:xF or from:to:+S.
+/// Expands from:to, from:to:xF or from:to:+S.
 Result<std::vector<double>> expand(std::string_view key, std::span<const std::string_view> parts, bool whole) {
   const auto from = number(parts[0]), to = number(parts[1]);
   if (!from) return not_a_number(key, parts[0]);
@@ -183,7 +183,7 @@ Result<SimulationRequest> request_at(const SweepRequest& sweep, std::string_view
   request.algorithm = std::string(algorithm);
   const std::string& key = sweep.axis.key;
   if (key == "shared_bytes") {
-    // An SM has what a block has and the reserve, as before; the tile follows.
+    // An SM keeps its reserve beyond what a block can have. The tile follows M.
     const double beyond = request.gpu.sm_shared_bytes - request.gpu.sm_shared_bytes_per_block;
     if (const auto set = set_spec_value(request.gpu, fmt::format("sm.shared_bytes={}", value + std::max(0.0, beyond))); !set)
       return set.error();

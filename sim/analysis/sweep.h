@@ -1,7 +1,7 @@
-// Sweep: one number of a request runs through a range; for each value and each algorithm the bytes and the time, beside the theory.
+// Sweep: one number of a request runs through a range. Each value and algorithm gives bytes and time, compared with the theory.
 //
-//   "seq=256:65536:x2" ── parse_sweep_axis() ──► SweepAxis ── request_at() ──► SimulationRequest ── simulate_outcome() ──►
-//   SweepResult
+//   "seq=256:65536:x2" ── parse_sweep_axis() ──► SweepAxis ── request_at() ──► SimulationRequest
+//                                                                  └── simulate_outcome() ──► SweepResult
 #pragma once
 
 #include <optional>
@@ -15,26 +15,26 @@
 
 namespace tilescope {
 
-/// A number that can be swept beside the keys of a GPU.
+/// A number of the request that can be swept. The keys of a GPU can be swept too.
 struct SweepKey {
   std::string_view key;      // "seq", "head_dim", …
   std::string_view meaning;  // one sentence
   std::int64_t minimum = 1, maximum = 1;
 };
-/// seq (queries, and keys too where they are as many), seq_kv, head_dim, batch, heads, block_q, block_kv, stages, shared_bytes (M:
-/// the shared memory that a block can have).
+/// Returns the sweep keys: seq (queries, and keys too if there are as many), seq_kv, head_dim, batch, heads, block_q, block_kv,
+/// stages, and shared_bytes (M, the most shared memory of a block).
 std::span<const SweepKey> sweep_keys();
 
 struct SweepAxis {
   std::string key = "seq";     // of sweep_keys() or of spec_keys()
-  std::vector<double> values;  // rising
+  std::vector<double> values;  // ascending
   bool operator==(const SweepAxis&) const = default;
 };
 
-/// "seq=256:65536:x2" (times 2), "head_dim=32:256:+32" (32 more), "seq=256:4096" (times 2), "block_q=16,32,128" (just these).
-/// Errors  an unknown key, no range, not a number, a range that runs backward or never ends, values the key cannot have, over 200.
+/// Parses "seq=256:65536:x2" (factor 2), "head_dim=32:256:+32" (step 32), "seq=256:4096" (factor 2) or "block_q=16,32,128" (list).
+/// Errors  an unknown key, no range, not a number, a range that is backward or infinite, a value out of range, over 200 values
 Result<SweepAxis> parse_sweep_axis(std::string_view text);
-/// The axis as parse_sweep_axis() reads it: "seq=256,512,1024".
+/// Returns the axis as parse_sweep_axis() reads it: "seq=256,512,1024".
 std::string to_string(const SweepAxis& axis);
 
 struct SweepRequest {
@@ -45,14 +45,13 @@ struct SweepRequest {
 };
 bool same_sweep(const SweepRequest& a, const SweepRequest& b);
 
-/// The request of one point. A tile of the base that is swept over, or that the axis would make meaningless, gives way to the
-/// program's own.
-/// Errors  an algorithm that is unknown; a value that the key cannot have.
+/// Returns the request of one point. The program's default replaces the tile of the base if the axis would make it meaningless.
+/// Errors  an unknown algorithm; a value that the key cannot have
 Result<SimulationRequest> request_at(const SweepRequest& sweep, std::string_view algorithm, double value);
 
 struct SweepResult {
   SweepRequest request;
-  std::vector<std::optional<Outcome>> points;  // algorithm by algorithm; absent: not simulated yet
+  std::vector<std::optional<Outcome>> points;  // algorithm by algorithm; absent until simulated
 
   explicit SweepResult(SweepRequest asked) : request(std::move(asked)), points(request.size()) {}
   std::size_t index(std::size_t algorithm, std::size_t value) const { return algorithm * request.axis.values.size() + value; }
@@ -61,13 +60,13 @@ struct SweepResult {
   bool complete() const { return done() == points.size(); }
 };
 
-/// The paper's count for a point: what crosses between slow and fast memory. nullopt where the algorithm is none of the paper's.
+/// Returns the paper's access count for a point; nullopt if the algorithm has none.
 std::optional<AccessCount> theory_at(const SweepRequest& sweep, std::string_view algorithm, double value);
 
-/// Where HBM traffic comes within a tenth of the paper's count (from below, going up), or leaves it: what the L2 did not hold.
+/// Where the L2 stops helping: from there on, HBM traffic is within a tenth of the paper's count, which has no L2.
 struct L2Parting {
-  std::optional<std::size_t> joins;  // first value at which the L2 saves less than a tenth, after one at which it saved more
-  double saved_at_end = 0;  // share of the count that the L2 keeps off HBM at the last value; negative where HBM carries more
+  std::optional<std::size_t> joins;  // first value from which the L2 saves less than a tenth, after one at which it saved more
+  double saved_at_end = 0;           // share of the count that the L2 saves at the last value; negative if HBM carries more
 };
 std::optional<L2Parting> l2_parting(const SweepResult& result, std::size_t algorithm);
 

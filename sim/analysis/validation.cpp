@@ -1,4 +1,4 @@
-// Simulated against measured.
+// Compares simulated with measured figures, and summarises the errors.
 #include "sim/analysis/validation.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, figure_count> figure_names = {
 
 constexpr std::array<std::string_view, verdict_count> verdict_names = {"within", "within_spread", "known_miss", "fails"};
 
-/// Kernels whose products are a library's, and the program that reads and writes the same tensors.
+/// A kernel whose products a library computes, and the program that reads and writes the same tensors.
 struct LibraryKernel {
   std::string_view kernel, algorithm;
 };
@@ -34,7 +34,7 @@ double total(const Simulation& simulation, Link link) {
   return static_cast<double>(simulation.ledger.total(link).value);
 }
 
-/// Mean ranks, from 1.
+/// Returns the ranks of the values, from 1; ties share their mean rank.
 std::vector<double> ranks(std::span<const double> values) {
   std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), 0);
@@ -66,7 +66,7 @@ GroupSummary summarise_group(std::string name, std::span<const CaseValidation> r
   return group;
 }
 
-/// The members of each group in the order in which its name first appears.
+/// Groups the cases by name, in the order in which the names first appear.
 template <class NameOf>
 std::vector<std::pair<std::string, std::vector<std::size_t>>> grouped(std::span<const MeasuredCase> cases, NameOf name_of) {
   std::vector<std::pair<std::string, std::vector<std::size_t>>> groups;
@@ -170,7 +170,7 @@ Bytes kv_in_flight(const Simulation& simulation) {
     const LaunchResult& launch = simulation.launches[i];
     const std::int64_t resident = static_cast<std::int64_t>(simulation.request.gpu.sm_count) * launch.blocks_per_sm;
     const std::int64_t per_plane = std::max<std::int64_t>(1, launch.blocks / planes);
-    // At the worst the first and the last of them are the ends of two planes' rows of blocks.
+    // In the worst case the resident blocks begin with the last block of one plane and end with the first block of another.
     const std::int64_t in_flight = std::min(planes, ceil_div(std::min(resident, launch.blocks) - 1, per_plane) + 1);
     std::int64_t bytes = 0;
     for (const Tensor tensor : simulation.program->inputs()) {
@@ -228,8 +228,8 @@ CaseValidation compare(const SimulatedFigures& simulated, const MeasuredCase& me
   }
   add(Figure::hbm_read, counter(measured, "hbm_read_bytes"),
       unless_library(out.kv_fits() ? hbm_read_bound_in_l2 : hbm_read_bound_beyond_l2), measured.placements);
-  // The program alone defines what is in HBM after a flush. What is there at the kernel's end depends on when the L2 chose to
-  // write. So the bound stands on the first wherever it was read.
+  // L2 write-back timing is undefined, so HBM writes at the kernel's end are too. After a flush the program alone decides them. So
+  // the bound applies to the flushed figure if it was measured.
   const bool flushed = measured.hbm_write_after_flush_bytes.median > 0;
   add(Figure::hbm_write, counter(measured, "hbm_write_bytes"), flushed ? std::nullopt : unless_library(hbm_write_bound),
       measured.placements);
@@ -253,7 +253,7 @@ Result<CaseValidation> simulate_case(const GpuSpec& gpu, const MeasuredCase& mea
   request.problem = measured.problem;
   request.tile = measured.tile;
   request.gpu = gpu;
-  // What HBM and launches take is in seconds, and does not follow the clock of the SMs.
+  // HBM and launch times are in seconds, so they do not scale with the SM clock.
   if (measured.sm_clock_hz > 0) request.gpu.sm_clock_hz = measured.sm_clock_hz;
   request.keeps_intervals = false;
   const auto simulated = simulate(request, progress);

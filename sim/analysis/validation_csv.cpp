@@ -1,4 +1,4 @@
-// Writes and reads the table, and holds results against an accepted one.
+// Writes and reads the table, and compares results with an accepted one.
 #include "sim/analysis/validation_csv.h"
 
 #include <algorithm>
@@ -50,7 +50,7 @@ std::string line_of(std::span<const std::string> fields) {
   return line + '\n';
 }
 
-/// Reads the fields of one row; the first that cannot be read is kept as the error.
+/// Reads the fields of one row, and keeps an error about the first one that is malformed.
 class RowReader {
  public:
   RowReader(std::span<const std::string> names, std::span<const std::string> fields, int line)
@@ -95,7 +95,7 @@ std::string name_of(std::string_view kernel, std::string_view problem) {
   return fmt::format("{}, {}", kernel, problem);
 }
 
-/// One sentence for each case without a row and each row without a case.
+/// Returns a sentence for each case without a row and each row without a case.
 std::vector<std::string> unmatched(std::span<const ValidationRow> rows, std::span<const MeasuredCase> cases) {
   std::vector<std::string> out;
   for (const MeasuredCase& c : cases)
@@ -110,7 +110,7 @@ std::string verdict_name(const std::optional<Verdict>& verdict) {
   return verdict ? std::string(to_string(*verdict)) : std::string("no bound");
 }
 
-/// Mean errors now and as accepted, over the same figures.
+/// Mean errors of the results and of the accepted table, over the same figures.
 struct Means {
   std::string name;
   Figure figure{};
@@ -221,7 +221,7 @@ std::vector<std::string> regressions(std::span<const ValidationRow> accepted, st
       }
     }
   }
-  constexpr double rounding = 1e-6;  // of the errors in the table
+  constexpr double rounding = 1e-6;  // rounding of the errors in the table
   for (const Means& mean : means) {
     const double now = mean.now / mean.count, before = mean.accepted / mean.count;
     if (now - before >= mean_growth_limit - rounding)
@@ -233,7 +233,7 @@ std::vector<std::string> regressions(std::span<const ValidationRow> accepted, st
 
 std::vector<std::string> differences(std::span<const ValidationRow> rows, std::span<const MeasuredCase> cases,
                                      std::span<const CaseValidation> results) {
-  constexpr double rounding = 1e-9;  // of the figure
+  constexpr double rounding = 1e-9;  // relative to the figure
   std::vector<std::string> out;
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const std::string name = name_of(cases[i].kernel, short_text(cases[i].problem));

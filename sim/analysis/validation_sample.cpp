@@ -1,4 +1,4 @@
-// Strata and the choice of cases in each.
+// Groups cases into strata and chooses cases from each.
 #include "sim/analysis/validation_sample.h"
 
 #include <algorithm>
@@ -11,18 +11,18 @@ namespace tilescope {
 
 namespace {
 
-constexpr double cheap_elements = 130e6;  // of S: about half a second to three seconds of one core
+constexpr double cheap_elements = 130e6;  // of S; such a case takes about half a second to three seconds of one core
 constexpr std::size_t more_of_a_stratum = 3;
 
 enum class Regime : std::uint8_t { fits, near, beyond };
 
-/// HBM reads from a cold L2 against its capacity.
+/// Classifies HBM reads from a cold L2 by the capacity of the L2.
 Regime regime_of(double hbm_read_bytes, double l2_bytes) {
-  constexpr double fits = 0.5, near = 4;  // parts of the L2
+  constexpr double fits = 0.5, near = 4;  // multiples of the L2's capacity
   return hbm_read_bytes < fits * l2_bytes ? Regime::fits : hbm_read_bytes < near * l2_bytes ? Regime::near : Regime::beyond;
 }
 
-/// Elements of S: what the work of a simulation grows with.
+/// Returns the elements of S, which the work of a simulation is proportional to.
 double elements_of(const MeasuredCase& measured) {
   const AttentionProblem& p = measured.problem;
   return static_cast<double>(p.query_planes()) * static_cast<double>(p.seq_q) * static_cast<double>(p.seq_kv);

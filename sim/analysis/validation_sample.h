@@ -1,4 +1,4 @@
-// A stratified sample of a bundle: a part that is simulated in a minute and meets every kernel in every regime.
+// A stratified sample of a bundle: it takes a minute to simulate and has every kernel in every regime.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,10 @@
 
 namespace tilescope {
 
-/// Chooses cases by kernel, by measured HBM reads against the L2 (fit, near, beyond), and by mask. Of each stratum it takes the
-/// cheapest case and up to three more that are cheap, spread evenly over their sizes. Cheap known misses are all in it.
-/// Leaves out  kernels of a library, and cases without counters.
-/// Returns indices into the bundle's cases, in ascending order.
+/// Returns the indices of the sampled cases, in ascending order. A stratum is a kernel, a regime of measured HBM reads relative to
+/// the L2 (fits, near, beyond), and whether there is a mask. From each come the cheapest case and up to three more cheap ones,
+/// spread evenly over their sizes. All cheap known misses are included.
+/// Leaves out  library kernels, and cases without counters
 std::vector<std::size_t> sample_cases(const MeasurementBundle& bundle, std::span<const KnownMiss> known);
 
 }  // namespace tilescope

@@ -11,7 +11,7 @@ namespace tilescope {
 
 namespace {
 
-/// A key and the factor on it, or the value that takes its place.
+/// A key, and the factor on its value or the new value.
 struct Change {
   std::string_view key;
   double factor = 1;
@@ -24,7 +24,7 @@ struct Row {
   int count = 1;
 };
 
-constexpr double unlimited = 1024.0 * 1024 * 1024 * 1024;  // the largest L2 that a spec may have: over any tensor here
+constexpr double unlimited = 1024.0 * 1024 * 1024 * 1024;  // the largest L2 that a spec may have, larger than any tensor here
 
 const std::array rows = {
     Row{"l2_unlimited", "Unlimited L2", "What does the limited L2 capacity cost?", {Change{"l2.capacity_bytes", 1, unlimited}, {}}},
@@ -59,10 +59,10 @@ const std::array rows = {
     Row{"launch_free", "Free launches", "What do the gaps between launches cost?", {Change{"launch.overhead_ns", 1, 0}, {}}},
 };
 
-/// nullopt where nothing would change.
+/// Returns the change of a row; nullopt if it would change nothing.
 std::optional<WhatIf> apply(const Row& row, const SimulationRequest& real) {
   WhatIf what{row.id, row.title, row.asks, {}, real};
-  what.request.tile = chosen_tile(real);  // what another tile would bring is another question
+  what.request.tile = chosen_tile(real);  // change one thing only: keep the tile
   bool differs = false;
   for (int i = 0; i < row.count; ++i) {
     const Change& change = row.changes[static_cast<std::size_t>(i)];
@@ -74,13 +74,12 @@ std::optional<WhatIf> apply(const Row& row, const SimulationRequest& real) {
     what.assignments.push_back(fmt::format("{}={}", change.key, then));
   }
   if (!differs) return std::nullopt;
-  // A larger SM first: a block cannot have more than its SM.
   for (const std::string& assignment : what.assignments)
     if (!set_spec_value(what.request.gpu, assignment)) return std::nullopt;
   return what;
 }
 
-/// Another order of the blocks of the same kernel on the same machine.
+/// Another block order of the same kernel on the same GPU.
 struct OrderRow {
   std::string_view id;
   BlockOrder order;
@@ -105,7 +104,7 @@ void add_orders(const SimulationRequest& real, const TileProgram& program, std::
   for (const OrderRow& row : order_rows) {
     if (row.causal_only && !real.problem.causal) continue;
     if (row.order == BlockOrder::heads && planes < 2) continue;
-    // One group is the order `longest`.
+    // With a single group this is the order `longest`.
     if (row.order == BlockOrder::grouped && planes_that_fit(real.problem, real.gpu) >= planes) continue;
     WhatIf what{row.id, row.title, row.asks, {}, real};
     what.request.block_order = row.order;
@@ -154,8 +153,7 @@ std::size_t WhatIfTable::done() const {
 
 double WhatIfTable::noise() const {
   if (!base || !base->done() || base->time_ns <= 0) return 0;
-  // A faster unit cannot cost time on a real machine, nor a slower one save it: what the model says of them is another order of
-  // events.
+  // Real hardware never loses time by a faster unit or gains by a slower one. In the model a changed order of events can do so.
   constexpr std::array faster = {"hbm_double", "l2_double", "exp_double", "tensor_double"};
   std::optional<double> order;
   double impossible = 0;

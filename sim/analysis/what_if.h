@@ -1,5 +1,4 @@
-// What if: the same kernel and problem on a machine that is changed in one way, so that the difference says what that one thing
-// costs.
+// What-if studies: the same kernel and problem with one change of the GPU or the order. The difference in time is what it costs.
 #pragma once
 
 #include <optional>
@@ -16,28 +15,27 @@ namespace tilescope {
 struct WhatIf {
   std::string_view id;     // "l2_unlimited"
   std::string_view title;  // "Unlimited L2"
-  std::string_view asks;   // what the difference answers, one sentence
-  std::vector<std::string>
-      assignments;  // "hbm.bytes_per_second=2.4e12": what --set would be given; empty where the problem or the order changes
-  SimulationRequest request;  // the changed one
+  std::string_view asks;   // the question that the difference answers
+  /// Arguments of --set, such as "hbm.bytes_per_second=2.4e12"; empty if the problem or an order changes.
+  std::vector<std::string> assignments;
+  SimulationRequest request;  // with the change
 };
 
-/// The changes that mean something on this GPU and problem, each with the tile of the real one; `real` has the GPU as its file has
-/// it.
+/// Returns the changes that make a difference on this GPU and problem, each with the tile of `real`. `real` has an unmodified GPU.
 std::vector<WhatIf> what_ifs(const SimulationRequest& real);
 
-/// A change and what came of it.
+/// A change and its outcome.
 struct WhatIfRow {
   WhatIf what;
   std::optional<Outcome> outcome;
 };
 struct WhatIfTable {
   SimulationRequest real;
-  std::optional<Outcome> base;  // of `real`
+  std::optional<Outcome> base;  // outcome of `real`
   std::vector<WhatIfRow> rows;
   std::size_t done() const;
-  /// Returns the fraction of the run's time below which a change says nothing: the least that another block order changes it, or
-  /// what a faster unit costs or a slower one gains, where that is more. 0 until such a row is simulated.
+  /// Returns the relative change of time below which a result is noise: the smallest effect of another block order, or, if larger,
+  /// the largest slowdown by a faster unit or speedup by a slower one. 0 until such a row is simulated.
   double noise() const;
 };
 

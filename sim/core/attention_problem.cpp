@@ -13,7 +13,7 @@ namespace tilescope {
 
 namespace {
 
-constexpr std::int64_t largest_size = std::int64_t{1} << 31;  // rows and columns are kept in 32 bits
+constexpr std::int64_t largest_size = std::int64_t{1} << 31;  // TileRef holds rows and columns in 32 bits
 constexpr double largest_tensor_bytes = 70368744177664.0;     // 2^46: 64 TiB
 
 }  // namespace

@@ -1,4 +1,4 @@
-// AttentionProblem: the sizes and the element type of one attention call, and the tile a program cuts it into.
+// AttentionProblem: the sizes and the element type of one attention call. TileShape: the tile that a program cuts it into.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +24,11 @@ std::optional<Pass> pass_from(std::string_view name);
 class Mask;         // sim/masks/mask.h
 class ScoreChange;  // sim/masks/score_change.h
 
-/// O = softmax(scale * Q K^T + mask) V.
-/// Shapes  q,o [batch,heads,seq_q,head_dim]  k,v [batch,kv_heads,seq_kv,head_dim], contiguous, row-major
-/// Limits  1 <= head_dim <= 256; heads % kv_heads == 0. Query head h reads key head h / (heads / kv_heads).
-///         causal aligns bottom right: query i sees keys j <= i + seq_kv - seq_q.
+/// Describes one attention call.
+/// Equation  O = softmax(scale * Q K^T + mask) V
+/// Shapes    q,o [batch,heads,seq_q,head_dim]  k,v [batch,kv_heads,seq_kv,head_dim], contiguous, row-major
+/// Limits    1 <= head_dim <= 256; heads % kv_heads == 0. Query head h reads key head h / (heads / kv_heads).
+///           A causal mask aligns bottom right: query i sees keys j <= i + seq_kv - seq_q.
 struct AttentionProblem {
   std::int64_t batch = 1;
   std::int64_t heads = 1;
@@ -38,24 +39,23 @@ struct AttentionProblem {
   DataType dtype = DataType::fp16;
   bool causal = false;
   Pass pass = Pass::forward;
-  std::shared_ptr<const Mask> mask;                 // in place of `causal`; null: as `causal` says
-  std::shared_ptr<const ScoreChange> score_change;  // of every score, before the mask; null: none
-  std::int64_t mask_block = 0;                      // queries and keys of a block of the mask's lists; 0: see mask_block_of()
+  std::shared_ptr<const Mask> mask;                 // replaces `causal`; null: `causal` decides
+  std::shared_ptr<const ScoreChange> score_change;  // applied to every score before the mask; null: none
+  std::int64_t mask_block = 0;                      // edge of a block in the mask's block lists; 0: see mask_block_of()
 
   bool operator==(const AttentionProblem&) const = default;
 
   double scale() const;  // 1 / sqrt(head_dim)
-  /// Planes (batch x heads) of the query side.
+  /// Counts the planes (batch x heads) of Q.
   std::int64_t query_planes() const { return batch * heads; }
-  /// The [batch,kv_heads] plane that query plane `plane` reads.
+  /// Returns the plane of K and V (batch x kv_heads) that query plane `plane` reads.
   std::int64_t kv_plane_of(std::int64_t plane) const { return (plane / heads) * kv_heads + (plane % heads) / (heads / kv_heads); }
   bool has_mask() const { return causal || mask != nullptr; }
-  /// Keys up to the last one that query `row` of a plane sees: [0, visible_keys(row)). A mask of its own may leave out some of
-  /// these.
+  /// Returns the end of the key range that query `row` sees: one past the last visible key. `mask` may hide keys before it.
   std::int64_t visible_keys(std::int64_t row, std::int64_t plane = 0) const;
 };
 
-/// Rows of Q (Br) and rows of K and V (Bc) that a block works on at a time.
+/// The rows of Q (Br) and the rows of K and V (Bc) in one tile.
 struct TileShape {
   static constexpr std::int64_t most_rows = 4096;
   std::int64_t block_q = 16;
@@ -63,11 +63,12 @@ struct TileShape {
   bool operator==(const TileShape&) const = default;
 };
 
-/// A block of the lists that a program walks: problem.mask_block where given; else 128 where the tile divides that and both of its
-/// lengths are at least 64, as those of kernels are; else the tile.
+/// Returns the block size of the mask's block lists: problem.mask_block if it is set. Otherwise 128 x 128, as in the kernels, if
+/// both edges of the tile are at least 64 and divide 128. Otherwise the tile itself.
 TileShape mask_block_of(const AttentionProblem& problem, const TileShape& tile);
 
-/// Errors  zero, negative or absurd sizes (any tensor over 2^46 bytes), head_dim over 256, heads not divisible by kv_heads.
+/// Checks the sizes.
+/// Errors  a size below 1, any tensor over 2^46 bytes, head_dim over 256, heads not divisible by kv_heads
 Status check(const AttentionProblem& problem);
 Status check(const TileShape& tile);
 

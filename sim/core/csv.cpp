@@ -1,4 +1,4 @@
-// Goes through a line once, field by field.
+// Splits each line in one pass, field by field.
 #include "sim/core/csv.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ void skip_blanks(std::string_view& text) {
 }  // namespace
 
 CsvReader::CsvReader(std::string_view text, CsvDialect dialect) : rest_(text), dialect_(dialect) {
-  if (rest_.starts_with("\xEF\xBB\xBF")) rest_.remove_prefix(3);  // the mark that spreadsheets put in front of UTF-8
+  if (rest_.starts_with("\xEF\xBB\xBF")) rest_.remove_prefix(3);  // the byte order mark that spreadsheets write
 }
 
 std::string_view CsvReader::next_line() {
@@ -36,7 +36,7 @@ std::vector<std::string> CsvReader::next_row() {
   if (dialect_.blanks_separate) skip_blanks(line);
   std::vector<std::string> fields;
   const auto separates = [&](char c) { return dialect_.separators.find(c) != std::string_view::npos; };
-  bool open = !line.empty();  // a field begins here, if only an empty one after a separator
+  bool open = !line.empty();  // another field follows; after a trailing separator it is empty
   while (open) {
     open = false;
     std::string field;
@@ -57,7 +57,7 @@ std::vector<std::string> CsvReader::next_row() {
     fields.push_back(std::move(field));
     if (dialect_.blanks_separate) skip_blanks(line);
     if (line.empty()) break;
-    open = true;  // after blanks alone, too
+    open = true;  // blanks alone may have ended the field
     if (separates(line.front())) line.remove_prefix(1);
     if (dialect_.blanks_separate) skip_blanks(line);
   }

@@ -1,4 +1,4 @@
-// CsvReader: rows of fields from text; the one reader of every CSV that the program takes.
+// CsvReader splits CSV text into rows of fields. All CSV input of the program goes through it.
 #pragma once
 
 #include <string>
@@ -7,12 +7,12 @@
 
 namespace tilescope {
 
-/// What separates fields, and what else a line may hold.
+/// The separators and the syntax that a CSV text may use.
 struct CsvDialect {
   std::string_view separators = ",";
-  bool quotes = true;            // "a,b" is one field; a quote in it is written twice
-  bool blanks_separate = false;  // and stand around a separator without a meaning
-  char comment = '\0';           // what begins one, to the end of the line; 0: there are none
+  bool quotes = true;            // "a,b" is one field; a quote inside it is written twice
+  bool blanks_separate = false;  // blanks separate fields too, and are ignored next to a separator
+  char comment = '\0';           // starts a comment that runs to the end of the line; 0: no comments
 };
 
 class CsvReader {
@@ -20,11 +20,11 @@ class CsvReader {
   CsvReader(std::string_view text, CsvDialect dialect);
 
   bool done() const { return rest_.empty(); }
-  /// Takes the next line as it is, without its end.
+  /// Takes the next line unsplit, without its line break.
   std::string_view next_line();
-  /// Takes the next line as fields: none where it is empty.
+  /// Takes the next line and splits it; an empty line has no fields.
   std::vector<std::string> next_row();
-  /// Of the line taken last, counted from 1.
+  /// Returns the number of the last line taken, counted from 1.
   int line() const { return line_; }
 
  private:

@@ -1,4 +1,4 @@
-// DeviceId: one of several GPUs that run a program together.
+// DeviceId names one of the GPUs that run a program together.
 #pragma once
 
 #include <compare>
@@ -7,7 +7,7 @@
 
 namespace tilescope {
 
-/// A device by its number, counted from 0. A program on one GPU runs on device 0.
+/// The number of a device, counted from 0. A program on one GPU runs on device 0.
 struct DeviceId {
   std::int32_t number = 0;
   constexpr std::size_t index() const { return static_cast<std::size_t>(number); }

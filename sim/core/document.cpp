@@ -12,12 +12,12 @@ namespace tilescope {
 
 namespace {
 
-/// Walks a document as its parser would, up to the first mistake, where the parser stops too.
+/// Scans a document up to the first syntax error. The parser stops there too, so nesting behind it cannot hurt.
 class DepthScanner {
  public:
   DepthScanner(std::string_view text, DocumentKind kind) : text_(text), toml_(kind == DocumentKind::toml) {}
 
-  /// The line at which the document is too deep; 0 where it is not.
+  /// Returns the first line that is nested too deeply; 0 if there is none.
   std::size_t too_deep_at() {
     while (at_ < text_.size() && !too_deep_) step();
     if (!too_deep_) return 0;
@@ -61,7 +61,7 @@ class DepthScanner {
     if (!too_deep_) ++at_;
   }
 
-  /// A bracket nests one level, and its key as many more as it has dots. In a header every part of the name is a level.
+  /// Enters a bracket: one level, plus one for each dot in its key. In a table header every part of the name is a level.
   void open() {
     if (toml_ && open_ == 0 && line_is_empty_) {
       in_header_ = true;
@@ -92,22 +92,22 @@ class DepthScanner {
     at_ += mark.size();
     while (at_ < text_.size() && !next_is(mark)) {
       const bool escape = quote == '"' && text_[at_] == '\\';
-      if (toml_ && mark.size() == 1 && text_[at_] == '\n') return;  // not a string after all
+      if (toml_ && mark.size() == 1 && text_[at_] == '\n') return;  // unterminated: a one-line string cannot hold a line break
       at_ += escape ? 2 : 1;
     }
     at_ = std::min(at_ + mark.size(), text_.size());
-    // Up to two quotes may stand before the three that end a long string.
+    // TOML allows up to two quotes right before the three that end a multi-line string.
     for (int i = 0; i < 2 && mark.size() == 3 && at_ < text_.size() && text_[at_] == quote; ++i) ++at_;
   }
 
   std::string_view text_;
   bool toml_;
   std::size_t at_ = 0;
-  std::array<int, deepest_document> levels_{};  // what each open bracket added to depth_
+  std::array<int, deepest_document> levels_{};  // the levels that each open bracket added to depth_
   int open_ = 0, depth_ = 0;
-  int dots_ = 0;      // since the last bracket, comma, equals sign or end of a line: those of a key
-  int key_dots_ = 0;  // those of the key whose value comes next
-  int header_ = 0;    // levels of the table that the lines below belong to
+  int dots_ = 0;      // dots of the current key: since the last bracket, comma, equals sign or line break
+  int key_dots_ = 0;  // dots of the key whose value comes next
+  int header_ = 0;    // levels of the current table header
   bool in_header_ = false, line_is_empty_ = true, too_deep_ = false;
 };
 

@@ -1,4 +1,4 @@
-// Rounds to fp16 and bf16 by integer and float arithmetic on the bits, ties to even.
+// Rounding to fp16 and bf16 with integer and float arithmetic on the bits, ties to even.
 #include "sim/core/element.h"
 
 #include <bit>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr float smallest_normal = 6.103515625e-05F;  // of fp16: 2^-14
 
-/// Drops the low `dropped` bits of a finite value's mantissa, nearest, ties to even; a carry runs into the exponent as it must.
+/// Rounds away the low `dropped` mantissa bits of a finite value, ties to even. A carry into the exponent is correct.
 inline std::uint32_t drop_bits(std::uint32_t bits, int dropped) {
   const std::uint32_t half = (1U << (dropped - 1)) - 1 + ((bits >> dropped) & 1U);
   return (bits + half) & ~((1U << dropped) - 1);
@@ -26,14 +26,14 @@ inline float round_to_fp16(float value) {
   constexpr float overflow = 65520.0F;  // halfway between the largest fp16 and the next power of two
   const float magnitude = std::fabs(value);
   const float normal = std::bit_cast<float>(drop_bits(std::bit_cast<std::uint32_t>(magnitude), 13));
-  // Floats in [0.5, 1) are 2^-24 apart, as the subnormals of fp16 are: the addition does the rounding.
+  // Floats in [0.5, 1) are 2^-24 apart, like the subnormals of fp16, so adding 0.5 rounds.
   const float subnormal = (magnitude + 0.5F) - 0.5F;
   float rounded = magnitude < smallest_normal ? subnormal : normal;
   rounded = magnitude >= overflow ? HUGE_VALF : rounded;
   return value == value ? std::copysign(rounded, value) : value;
 }
 
-/// Bits of a value that fp16 has.
+/// Encodes a value that fp16 represents exactly.
 std::uint16_t fp16_bits(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const auto sign = static_cast<std::uint16_t>((bits >> 16) & 0x8000);

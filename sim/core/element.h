@@ -1,4 +1,4 @@
-// fp16 and bf16 on the host: rounding, and one element to its bits and back. Nothing here uses a half type of the compiler.
+// fp16 and bf16 on the host: rounding, and conversion to bits and back. No compiler has to offer a half type for it.
 #pragma once
 
 #include <cstdint>
@@ -8,16 +8,16 @@
 
 namespace tilescope {
 
-/// Rounds to the nearest value of the type, ties to even. fp32 stays as it is.
+/// Rounds to the nearest value of the type, ties to even. fp32 values do not change.
 float round_to(DataType type, float value);
-/// Rounds every value.
+/// Rounds every value in place.
 void round_all(DataType type, std::span<float> values);
-/// Returns true where rounding changes nothing at all.
+/// Returns whether rounding to the type changes no value.
 constexpr bool keeps_every_float(DataType type) {
   return type == DataType::fp32;
 }
 
-// fp16 or bf16:
+// Both take fp16 or bf16 only.
 std::uint16_t to_bits(DataType type, float value);
 float from_bits(DataType type, std::uint16_t bits);
 

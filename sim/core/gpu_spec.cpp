@@ -1,4 +1,4 @@
-// Reads GPU specs from TOML text: every number in its range, and every number with where it is from.
+// Reads GPU specs from TOML text. Every number must be in its range and must state its source.
 #include "sim/core/gpu_spec.h"
 
 #include <algorithm>
@@ -22,7 +22,8 @@ constexpr double gib = 1024.0 * 1024 * 1024;
 
 constexpr std::array key_rows = {
     SpecKey{"sm.count", &GpuSpec::sm_count, 1, 4096, true, "Streaming multiprocessors (SMs)."},
-    SpecKey{"sm.clock_hz", &GpuSpec::sm_clock_hz, 1e6, 1e11, false, "Clock of the SMs, in Hz; every rate a cycle counts in it."},
+    SpecKey{"sm.clock_hz", &GpuSpec::sm_clock_hz, 1e6, 1e11, false,
+            "Clock of the SMs, in Hz; all cycles are cycles of this clock."},
     SpecKey{"sm.registers", &GpuSpec::sm_registers, 1024, 1 << 24, true, "32-bit registers of one SM."},
     SpecKey{"sm.max_threads", &GpuSpec::sm_max_threads, 32, 1 << 16, true, "Threads that one SM holds at once."},
     SpecKey{"sm.max_blocks", &GpuSpec::sm_max_blocks, 1, 1024, true, "Thread blocks that one SM holds at once."},
@@ -30,96 +31,97 @@ constexpr std::array key_rows = {
     SpecKey{"sm.shared_bytes_per_block", &GpuSpec::sm_shared_bytes_per_block, 256, gib, true,
             "The most shared memory one block can have, in bytes."},
     SpecKey{"sm.tensor_flops_per_cycle", &GpuSpec::sm_tensor_flops_per_cycle, 1, 1e7, false,
-            "Dense tensor-core rate of one SM, fp16 or bf16 in and fp32 accumulated, in FLOP a cycle."},
+            "Dense tensor-core rate of one SM, fp16 or bf16 in, fp32 accumulation, in FLOP a cycle."},
     SpecKey{"sm.fp32_flops_per_cycle", &GpuSpec::sm_fp32_flops_per_cycle, 1, 1e7, false,
             "FP32 rate of one SM, a fused multiply-add counted as two, in FLOP a cycle."},
     SpecKey{"sm.exps_per_cycle", &GpuSpec::sm_exps_per_cycle, 0.01, 1e6, false, "Exponentials of one SM, a cycle."},
     SpecKey{"sm.shared_bytes_per_cycle", &GpuSpec::sm_shared_bytes_per_cycle, 0.01, 1e6, false,
             "Shared-memory bandwidth of one SM, in bytes a cycle."},
     SpecKey{"sm.l2_bytes_per_cycle", &GpuSpec::sm_l2_bytes_per_cycle, 0.01, 1e6, false,
-            "What one SM reads from the L2, in bytes a cycle."},
+            "Bandwidth from the L2 to one SM, in bytes a cycle."},
     SpecKey{"sm.quarters", &GpuSpec::sm_quarters, 1, 64, true,
-            "Parts of an SM with a scheduler, a tensor core and pipes of their own; a warp stays in one."},
+            "Sub-partitions of an SM, each with a scheduler, a tensor core and its own pipes; a warp stays in one."},
     SpecKey{"sm.mma_flops_per_cycle", &GpuSpec::sm_mma_flops_per_cycle, 1, 1e7, false,
-            "What mma.sync reaches on one SM, in FLOP a cycle; it can be less than the tensor-core rate."},
+            "Rate of mma.sync on one SM, in FLOP a cycle; it can be less than the tensor-core rate."},
     SpecKey{"sm.wgmma_flops_per_cycle", &GpuSpec::sm_wgmma_flops_per_cycle, 0, 1e7, false,
-            "What wgmma reaches on one SM with 16-bit factors, in FLOP a cycle; 0 where there is none. No kernel here uses it."},
+            "Rate of wgmma on one SM with 16-bit operands, in FLOP a cycle; 0 if the GPU has none. No kernel here uses it."},
     SpecKey{"sm.issues_per_cycle", &GpuSpec::sm_issues_per_cycle, 0, 1e4, false,
-            "Warp instructions that one SM starts, a cycle; 0 for no limit."},
+            "Warp instructions that one SM issues a cycle; 0 for no limit."},
     SpecKey{"sm.alu_lanes_per_cycle", &GpuSpec::sm_alu_lanes_per_cycle, 0, 1e6, false,
             "Maxima, comparisons and conversions of one SM, a cycle; 0 for no limit."},
     SpecKey{"sm.product_issue_cycles", &GpuSpec::sm_product_issue_cycles, 0, 100, false,
-            "Cycles of a quarter's tensor core that an instruction of another warp takes from it."},
+            "Cycles that an instruction of another warp blocks the tensor core of its sub-partition."},
     SpecKey{"sm.product_mixed_cycles", &GpuSpec::sm_product_mixed_cycles, 0, 100, false,
-            "Cycles of it that an instruction between the products of a warp takes."},
+            "Cycles that an instruction between the products of its own warp blocks the tensor core."},
     SpecKey{"sm.dependent_cycles", &GpuSpec::sm_dependent_cycles, 0, 1e6, false,
-            "From an arithmetic instruction to one that needs its result, in cycles."},
+            "Latency from an arithmetic instruction to one that needs its result, in cycles."},
     SpecKey{"sm.product_latency_cycles", &GpuSpec::sm_product_latency_cycles, 0, 1e6, false,
             "Latency of one tensor-core instruction, in cycles."},
-    SpecKey{"sm.barrier_cycles", &GpuSpec::sm_barrier_cycles, 0, 1e6, false, "A barrier of all warps of a block, in cycles."},
+    SpecKey{"sm.barrier_cycles", &GpuSpec::sm_barrier_cycles, 0, 1e6, false,
+            "Cost of a barrier of all warps of a block, in cycles."},
     SpecKey{"sm.store_bytes_per_cycle", &GpuSpec::sm_store_bytes_per_cycle, 0.01, 1e6, false,
-            "What one SM writes to the L2, in bytes a cycle."},
+            "Bandwidth from one SM to the L2, in bytes a cycle."},
     SpecKey{"sm.copy_bytes_per_cycle", &GpuSpec::sm_copy_bytes_per_cycle, 0, 1e6, false,
-            "What one SM asks for by copies into shared memory, in bytes a cycle; 0 where they are as fast as shared memory."},
+            "Rate at which one SM requests copies into shared memory, in bytes a cycle; 0 for the bandwidth of shared memory."},
     SpecKey{"sm.shared_latency_cycles", &GpuSpec::sm_shared_latency_cycles, 0, 1e6, false, "Latency of shared memory, in cycles."},
     SpecKey{"sm.block_start_cycles", &GpuSpec::sm_block_start_cycles, 0, 1e6, false,
-            "From a free slot on an SM to the first instruction of the next block, in cycles."},
+            "Time from a free slot on an SM to the first instruction of the next block, in cycles."},
     SpecKey{"l2.capacity_bytes", &GpuSpec::l2_capacity_bytes, 0, 1024 * gib, true,
             "Size of the L2, in bytes; 0 for a GPU without one."},
     SpecKey{"l2.partitions", &GpuSpec::l2_partitions, 1, 2, true,
-            "Halves of the L2 that keep their own copies of what their SMs read: 1 or 2."},
+            "Partitions of the L2, 1 or 2; each keeps its own copy of the data that its SMs read."},
     SpecKey{"l2.sector_bytes", &GpuSpec::l2_sector_bytes, 32, 32, true,
-            "What memory traffic is counted in, in bytes: 32 on every GPU modelled."},
-    SpecKey{"l2.line_bytes", &GpuSpec::l2_line_bytes, 128, 128, true, "A cache line, in bytes: 128 on every GPU modelled."},
+            "Size of a sector, the unit of memory traffic, in bytes: 32 on every GPU modelled."},
+    SpecKey{"l2.line_bytes", &GpuSpec::l2_line_bytes, 128, 128, true, "Size of a cache line, in bytes: 128 on every GPU modelled."},
     SpecKey{"l2.usable_fraction", &GpuSpec::l2_usable_fraction, 0.1, 1, false,
-            "The part of the capacity that holds data, 0.1 to 1: fewer sets than the capacity says may be in use."},
+            "Share of the capacity that holds data, 0.1 to 1; the GPU may use fewer sets than the capacity suggests."},
     SpecKey{"l2.ways", &GpuSpec::l2_ways, 0, 1024, true,
-            "Lines of a set of the L2, out of which the least recently used goes; 0 where a partition is one set."},
+            "Lines in a set of the L2, which evicts its least recently used line; 0 if a partition is one set."},
     SpecKey{"l2.dirty_fraction", &GpuSpec::l2_dirty_fraction, 0.01, 1, false,
-            "The part of a set that may wait to be written to HBM, 0 to 1."},
+            "Share of a set that may be dirty, 0 to 1; the L2 writes back what exceeds it."},
     SpecKey{"l2.bytes_per_cycle", &GpuSpec::l2_bytes_per_cycle, 0.01, 1e9, false,
-            "What all SMs together read from the L2, in bytes a cycle."},
+            "Read bandwidth of the L2 for all SMs together, in bytes a cycle."},
     SpecKey{"l2.write_bytes_per_cycle", &GpuSpec::l2_write_bytes_per_cycle, 0.01, 1e9, false,
-            "What all SMs together write to the L2, in bytes a cycle."},
+            "Write bandwidth of the L2 for all SMs together, in bytes a cycle."},
     SpecKey{"l2.copy_bytes_per_cycle", &GpuSpec::l2_copy_bytes_per_cycle, 0, 1e9, false,
-            "What all SMs together read and write in the L2, as much of each, in bytes a cycle; 0 where neither slows the other."},
+            "L2 bandwidth of equal reads and writes, both counted, in bytes a cycle; 0 if they do not slow each other."},
     SpecKey{"l2.merge_cycles", &GpuSpec::l2_merge_cycles, 0, 1e6, false,
-            "Reads of a line that come so soon after another one are answered with it, in cycles."},
+            "Window after the first read of a line, in cycles, in which further reads share its look-up."},
     SpecKey{"l2.fabric_bytes_per_cycle", &GpuSpec::l2_fabric_bytes_per_cycle, 0, 1e9, false,
-            "What crosses from one partition of the L2 to the other, either way, in bytes a cycle; 0 where that slows nothing."},
+            "Bandwidth between the two L2 partitions, each direction, in bytes a cycle; 0 for no limit."},
     SpecKey{"l2.latency_cycles", &GpuSpec::l2_latency_cycles, 0, 1e6, false,
             "Latency of a hit in the near partition of the L2, in cycles."},
     SpecKey{"l2.far_latency_cycles", &GpuSpec::l2_far_latency_cycles, 0, 1e6, false,
-            "Latency of a hit in the far partition of the L2, in cycles; that of the near one where there is one partition."},
+            "Latency of a hit in the far partition of the L2, in cycles; equal to the near one if there is one partition."},
     SpecKey{"hbm.bytes_per_second", &GpuSpec::hbm_bytes_per_second, 1e6, 1e16, false, "Peak bandwidth of HBM, in bytes a second."},
     SpecKey{"hbm.sustained_fraction", &GpuSpec::hbm_sustained_fraction, 0.01, 1, false,
-            "The part of that peak which a plain copy reaches, 0 to 1."},
+            "Share of the peak HBM bandwidth that a plain copy reaches, 0 to 1."},
     SpecKey{"hbm.read_fraction", &GpuSpec::hbm_read_fraction, 0.01, 1, false,
-            "The part of that peak which reading alone reaches, 0 to 1."},
+            "Share of the peak HBM bandwidth that reads alone reach, 0 to 1."},
     SpecKey{"hbm.capacity_bytes", &GpuSpec::hbm_capacity_bytes, 1, 1024 * 1024 * gib, true, "Size of HBM, in bytes."},
-    SpecKey{"hbm.latency_cycles", &GpuSpec::hbm_latency_cycles, 0, 1e6, false, "Latency of a read that HBM answers, in cycles."},
+    SpecKey{"hbm.latency_cycles", &GpuSpec::hbm_latency_cycles, 0, 1e6, false, "Latency of a read from HBM, in cycles."},
     SpecKey{"hbm.tile_latency_cycles", &GpuSpec::hbm_tile_latency_cycles, 0, 1e6, false,
-            "Latency of the latest line of a tile of 16 KiB that comes from HBM, in cycles; 0 where all come at once."},
-    SpecKey{"hbm.write_wait_cycles", &GpuSpec::hbm_write_wait_cycles, 0, 1e6, false,
-            "What 2 KiB from HBM come later, in cycles, times the part of its time that HBM spends on writes; 0 where reads do not "
-            "wait."},
+            "Latency of the last line of a 16 KiB tile from HBM, in cycles; 0 if all lines arrive together."},
+    SpecKey{
+        "hbm.write_wait_cycles", &GpuSpec::hbm_write_wait_cycles, 0, 1e6, false,
+        "Extra latency of a 2 KiB read while HBM only writes, in cycles; the model scales it by the write share of HBM's time."},
     SpecKey{"launch.overhead_ns", &GpuSpec::launch_overhead_ns, 0, 1e9, false,
-            "Between two dependent launches of one stream, in nanoseconds."},
+            "Gap between two dependent launches of one stream, in nanoseconds."},
     SpecKey{"launch.interval_ns", &GpuSpec::launch_interval_ns, 0, 1e9, false,
-            "From one launch to the next, as fast as the host can make them, in nanoseconds."},
+            "Time from one launch to the next at the host's fastest rate, in nanoseconds."},
     SpecKey{"launch.first_ns", &GpuSpec::launch_first_ns, 0, 1e9, false,
-            "What two events around an empty kernel show, in nanoseconds."},
+            "Time between two events around an empty kernel, in nanoseconds."},
     SpecKey{"launch.fetch_cycles", &GpuSpec::launch_fetch_cycles, 0, 1e6, false,
-            "What the first blocks of a launch wait on each SM for its code and parameters, in cycles."},
+            "Time that an SM's first blocks wait for the code and parameters of the launch, in cycles."},
     SpecKey{"launch.block_cycles", &GpuSpec::launch_block_cycles, 0, 1e6, false,
-            "From the start of a block to that of the next, whatever SM it goes to, in cycles."},
+            "Time from one block launch to the next anywhere on the GPU, in cycles."},
 };
 
 constexpr std::array link_rows = {
     SpecKey{"link.bytes_per_second", &GpuSpec::link_bytes_per_second, 0, 1e16, false,
-            "What a device reads from another one over the link between them, one direction, in bytes a second; 0 for no link."},
+            "Bandwidth of the link to another device, one direction, in bytes a second; 0 for no link."},
     SpecKey{"link.latency_cycles", &GpuSpec::link_latency_cycles, 0, 1e6, false,
-            "What a read over the link to another device takes longer, in cycles."},
+            "Extra latency of a read over the link to another device, in cycles."},
 };
 
 constexpr std::array<std::pair<std::string_view, Source>, 4> source_names = {
@@ -133,9 +135,9 @@ std::vector<std::string_view> key_names() {
   return names;
 }
 
-/// What is wrong with `value` for this key; nullopt when nothing is.
+/// Returns a sentence if `value` is not allowed for the key.
 std::optional<std::string> objection(const SpecKey& key, double value) {
-  if (!(value >= key.minimum && value <= key.maximum)) {  // so written that NaN is refused
+  if (!(value >= key.minimum && value <= key.maximum)) {  // negated, so that NaN is refused
     if (key.minimum == key.maximum) return fmt::format("{} is {}: the model only knows {}", key.key, value, key.minimum);
     return fmt::format("{} is {}: it must be from {} to {}", key.key, value, key.minimum, key.maximum);
   }
@@ -143,7 +145,7 @@ std::optional<std::string> objection(const SpecKey& key, double value) {
   return std::nullopt;
 }
 
-/// Turns one TOML document into a GpuSpec; every method that returns false has left the reason in `error_`.
+/// Turns one TOML document into a GpuSpec. A method that returns false has set `error_`.
 class SpecReader {
  public:
   explicit SpecReader(std::string_view origin) : origin_(printable(origin, 200)) {}
@@ -238,7 +240,7 @@ class SpecReader {
     return true;
   }
 
-  /// What is wrong with the groups beside the other values; nullopt when nothing is.
+  /// Returns a sentence if the groups contradict sm.count or l2.partitions.
   std::optional<std::string> groups_objection() const {
     double sms = 0;
     int side = 0;
@@ -253,7 +255,7 @@ class SpecReader {
     return std::nullopt;
   }
 
-  /// The value of an entry whose source and note are good, which are kept; null where they are not.
+  /// Returns the value of an entry and keeps its source and note; null if the entry is malformed.
   const toml::node* sourced_value(std::string_view name, const toml::node& node) {
     const toml::table* table = node.as_table();
     if (table == nullptr) {

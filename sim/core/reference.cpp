@@ -1,4 +1,4 @@
-// Float64 attention from the definition.
+// Float64 attention from its definition.
 #include "sim/core/reference.h"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ ReferenceRow AttentionReference::row_of_query(std::int64_t query, std::span<cons
   const std::size_t end = visible(query, keys);
   ReferenceRow row;
   row.scores.assign(all, 0.0);
-  constexpr std::size_t together = 512;  // scores that stay in the nearest cache while all of the dimension goes over them
+  constexpr std::size_t together = 512;  // scores that stay in the L1 cache during the loop over the head dimension
   for (std::size_t first = 0; first < end; first += together) {
     const std::size_t last = std::min(end, first + together);
     for (std::size_t t = 0; t < q.size(); ++t) {

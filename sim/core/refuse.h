@@ -1,4 +1,4 @@
-// refuse(): a refusal whose pattern is checked against its values at compile time.
+// refuse() makes an Error from a pattern and its values. The compiler checks the pattern against the values.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 
 namespace tilescope {
 
-/// What a pattern prints of a value: whole numbers, other numbers, text, or the name of a setting.
+/// The type that a pattern formats for a T: std::int64_t, double, text, or the name of a setting.
 template <class T>
 using Printed = std::conditional_t<
     std::same_as<T, Setting>, std::string_view,
@@ -26,7 +26,8 @@ Sentence::Value kept(const T& value) {
     return Printed<T>(value);
 }
 
-/// Refuses a request: `pattern` says what is wrong and what to do; settings stand in it as Setting, named by whoever shows it.
+/// Returns an Error. `pattern` says what is wrong and what to do. Pass a setting as Setting: the command line and the window each
+/// print their own name for it.
 template <class... T>
 Error refuse(fmt::format_string<Printed<T>...> pattern, const T&... values) {
   const fmt::string_view text = pattern;

@@ -1,4 +1,4 @@
-// Result<T>: a value, or an error that is one sentence a user can act on.
+// Result<T>: a value, or an error with one sentence that a user can act on.
 #pragma once
 
 #include <cassert>
@@ -9,7 +9,7 @@
 
 namespace tilescope {
 
-/// What a user can cause. `wrong_request` ends the program with exit code 2, `machine_lacks` with 3.
+/// An error that a user can cause. `wrong_request` ends the program with exit code 2, `machine_lacks` with 3.
 struct Error {
   enum class Kind { wrong_request, machine_lacks, cancelled };
   Sentence sentence;
@@ -43,7 +43,7 @@ class [[nodiscard]] Result {
 };
 
 struct Done {};
-/// For functions that either work or say why not.
+/// The result of a function that returns nothing but may fail.
 using Status = Result<Done>;
 
 }  // namespace tilescope

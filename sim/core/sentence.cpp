@@ -1,3 +1,4 @@
+// Formats a sentence with the caller's names and language.
 #include "sim/core/sentence.h"
 
 #include <fmt/args.h>
@@ -41,6 +42,16 @@ std::string_view to_string(Setting setting) {
       return "suite";
     case Setting::set:
       return "set";
+    case Setting::mask:
+      return "mask";
+    case Setting::score:
+      return "score";
+    case Setting::preset:
+      return "preset";
+    case Setting::table:
+      return "table";
+    case Setting::mask_block:
+      return "mask_block";
   }
   return "";
 }

@@ -1,4 +1,5 @@
-// Sentence: what is wrong, as a pattern with its values, so that the command line and the window each put it into their own words.
+// Sentence: an error message as a pattern with its values, so that the command line and the window can name settings and translate
+// it in their own way.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@
 
 namespace tilescope {
 
-/// A setting of a request. The command line writes `--seq` for it, the window `N`.
+/// A setting of a request. The command line prints `--seq` where the window prints `N`.
 enum class Setting : std::uint8_t {
   batch,
   heads,
@@ -29,10 +30,15 @@ enum class Setting : std::uint8_t {
   blocks_per_sm,
   key_order,
   suite,
-  set
+  set,
+  mask,
+  score,
+  preset,
+  table,
+  mask_block
 };
 
-/// "seq", "block_q": the name of a setting in JSON, and in a sentence that nobody has put into other words.
+/// Returns the name of a setting in JSON and in Sentence::text(), such as "block_q".
 std::string_view to_string(Setting setting);
 
 class Sentence {
@@ -40,22 +46,22 @@ class Sentence {
   using Value = std::variant<std::int64_t, double, std::string, Setting>;
 
   Sentence() = default;
-  /// A sentence in words of its own: it reads the same everywhere.
+  /// Holds fixed text, which reads the same everywhere.
   Sentence(std::string words) : pattern_(std::move(words)) {}
   Sentence(const char* words) : pattern_(words) {}
 
-  /// A pattern of {fmt} with its values; refuse() checks it at compile time.
+  /// Holds a {fmt} pattern with its values; refuse() checks it at compile time.
   Sentence(std::string_view pattern, std::vector<Value> values)
       : pattern_(pattern), values_(std::move(values)), is_pattern_(true) {}
 
-  /// The same with `where` before it: "line 3 of the suite: ".
+  /// Returns the sentence with `where` in front of it, such as "line 3 of the suite: ".
   Sentence after(std::string_view where) const;
 
   bool empty() const { return pattern_.empty(); }
 
-  /// With the settings named as in JSON.
+  /// Formats the sentence with the JSON names of its settings.
   std::string text() const;
-  /// `name` returns the text of a setting, `translate` the pattern in another language.
+  /// Formats the sentence. `name` returns the text of a setting, `translate` the pattern in another language.
   std::string text(const std::function<std::string(Setting)>& name,
                    const std::function<std::string(const std::string&)>& translate = nullptr) const;
   operator std::string() const { return text(); }

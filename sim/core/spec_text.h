@@ -1,4 +1,4 @@
-// A GPU spec as TOML text, as parse_gpu_spec() reads it.
+// spec_text() writes a GPU spec as TOML text that parse_gpu_spec() reads.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace tilescope {
 
-/// `heading` is the first line, a comment.
+/// Returns the TOML text of `spec`, with `heading` as a comment in the first line.
 std::string spec_text(const GpuSpec& spec, std::string_view heading);
 
 }  // namespace tilescope

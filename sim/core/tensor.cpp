@@ -20,7 +20,7 @@ std::string_view to_string(Link link) {
 
 namespace {
 
-/// Elements along an axis, and those of a tile.
+/// The length of an axis and of a tile along it, in elements.
 struct Extent {
   std::int64_t length = 1, tile = 1;
 };
@@ -76,7 +76,7 @@ TensorLayouts tensor_layouts(const AttentionProblem& problem, const TileShape& t
 
 namespace {
 
-/// Sectors of the byte range [first, first + length), length > 0.
+/// Counts the sectors of the byte range [first, first + length), length > 0.
 std::int64_t sectors_of_range(std::int64_t first, std::int64_t length) {
   return (first + length - 1) / sector_size - first / sector_size + 1;
 }
@@ -91,8 +91,8 @@ std::int64_t sectors_touched(const TensorLayout& layout, const TileRef& tile) {
   if (length == row_bytes) return sectors_of_range(first, tile.rows * row_bytes);
   if (row_bytes % sector_size == 0) return tile.rows * sectors_of_range(first, length);
 
-  // Rows start at changing places in a sector, and two neighbouring rows can share one. What a row adds to the row before it
-  // depends only on where it starts, and that repeats after at most 32 rows.
+  // Rows start at different offsets in a sector, and neighbouring rows can share a sector. How many new sectors a row touches
+  // depends only on its offset, and the offsets repeat after at most 32 rows.
   const auto added = [&](std::int64_t r) {
     const std::int64_t begin = first + r * row_bytes;
     const std::int64_t shared = r > 0 && (begin - row_bytes + length - 1) / sector_size == begin / sector_size ? 1 : 0;

@@ -1,4 +1,4 @@
-// Tensors in HBM, the links bytes travel on, and where each tensor lies: the one place that turns a tile into sectors.
+// Tensors in HBM, their layouts, and the links that carry bytes. Only this file turns a tile into sectors.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace tilescope {
 
-/// What a tensor stands for. A meaning has one colour and one explanation in every program; `gradient` of a TensorSpec marks dL/dX.
+/// What a tensor stands for. A meaning has the same colour and explanation in every program. TensorSpec::gradient marks dL/dX.
 enum class Meaning : std::uint8_t {
   query,
   key,
@@ -29,27 +29,27 @@ enum class Meaning : std::uint8_t {
 };
 inline constexpr int meaning_count = 12;
 
-/// What rows or columns count, and so how many there are and how a tile cuts them.
-enum class Axis : std::uint8_t { one, query, key, head, query_block, key_block };  // blocks: of the mask's lists
-/// Whether planes are those of the queries, B x H, those of the keys, B x Hkv, or those of the mask: one where all see the same
-/// keys.
+/// What the rows or columns of a tensor count. It decides their number and how a tile cuts them.
+enum class Axis : std::uint8_t { one, query, key, head, query_block, key_block };  // *_block: a block of the mask's block lists
+/// The planes of a tensor: B x H for queries, B x Hkv for keys. A mask has one plane for all heads, or batch and heads if it
+/// depends on them.
 enum class Planes : std::uint8_t { query, key, mask };
 
-/// A tensor as a program declares it. Programs that mean the same tensor share the declaration.
+/// A program's declaration of a tensor. Programs with the same tensor share the declaration.
 struct TensorSpec {
   std::string_view name;  // "dQ"
   Meaning meaning = Meaning::query;
-  std::uint8_t index = 0;  // among the tensors of its program, below most_tensors
+  std::uint8_t index = 0;  // unique among the tensors of a program, below most_tensors
   Planes planes = Planes::query;
   Axis rows = Axis::query, cols = Axis::head;
-  std::optional<DataType> type;  // the problem's type when absent
+  std::optional<DataType> type;  // if absent, the problem's type
   bool gradient = false;
 };
 
-/// Tensors of one program at most.
+/// The most tensors that a program can declare.
 inline constexpr int most_tensors = 24;
 
-/// A tensor of a program: a handle to its declaration, which must outlive it. Empty by default.
+/// A handle to the declaration of a tensor, which must outlive it. Empty by default.
 class Tensor {
  public:
   constexpr Tensor() = default;
@@ -61,13 +61,13 @@ class Tensor {
   constexpr const TensorSpec* operator->() const { return spec_; }
   constexpr std::size_t index() const { return spec_ != nullptr ? spec_->index : 0; }
   constexpr bool means(Meaning meaning) const { return spec_ != nullptr && spec_->meaning == meaning && !spec_->gradient; }
-  /// Whether both stand for the same thing, perhaps in different programs.
+  /// Returns whether both stand for the same thing, possibly in different programs.
   constexpr bool means_as(Tensor other) const {
     return spec_ != nullptr && other.spec_ != nullptr && spec_->meaning == other.spec_->meaning &&
            spec_->gradient == other.spec_->gradient;
   }
   friend constexpr bool operator==(Tensor a, Tensor b) { return a.spec_ == b.spec_; }
-  /// In the order in which a program declares them.
+  /// Orders tensors as their program declares them.
   friend constexpr bool operator<(Tensor a, Tensor b) { return a.index() < b.index(); }
 
  private:
@@ -77,7 +77,7 @@ std::string_view to_string(Tensor tensor);  // its name, "?" for none
 
 enum class Link : std::uint8_t { hbm_read, hbm_write, l2_to_sm, sm_to_l2, smem_read, smem_write, peer_read };
 inline constexpr int link_count = 7;
-/// The links inside a device; peer_read is the one from another device, which a run on one device does not have.
+/// The links inside a device. peer_read connects devices, so a run on one device does not have it.
 inline constexpr std::array<Link, 6> all_links = {Link::hbm_read, Link::hbm_write, Link::l2_to_sm,
                                                   Link::sm_to_l2, Link::smem_read, Link::smem_write};
 std::string_view to_string(Link link);  // "hbm_read", …
@@ -94,18 +94,18 @@ struct TileRef {
   bool operator==(const TileRef&) const = default;
 };
 
-/// Elements from one row of S or P to the next: the keys, rounded up to whole sectors. So every row starts on a sector, is moved
-/// in whole vectors, and no store leaves a sector half written, which the hardware would fill from HBM.
+/// Returns the elements from one row of S or P to the next: the keys, rounded up to whole sectors. Every row then starts on a
+/// sector and no store writes half a sector, which the hardware would have to complete from HBM.
 constexpr std::int64_t row_pitch(std::int64_t seq_kv, DataType type) {
   return ceil_div(seq_kv * element_bytes(type), sector_size) * sector_size / element_bytes(type);
 }
 
-/// Where a tensor lies. Planes are contiguous, rows follow one another, every tensor starts on a line.
+/// How a tensor lies in memory: planes are contiguous, rows follow one another, every tensor starts on a line.
 struct TensorLayout {
   std::int64_t planes = 0, rows = 0, cols = 0;
-  std::int64_t pad = 0;  // elements after a row's last column, up to the next row: S and P have them, see row_pitch()
+  std::int64_t pad = 0;  // unused elements at the end of a row of S or P, see row_pitch()
   std::int64_t element_bytes = 2;
-  /// The rectangle that the memory model tracks as one unit; every access is a part of one or more of these.
+  /// The rectangle that the memory model tracks as one unit. Every access covers parts of one or more of these.
   std::int64_t tile_rows = 1, tile_cols = 1;
 
   std::int64_t row_bytes() const { return (cols + pad) * element_bytes; }
@@ -115,11 +115,11 @@ struct TensorLayout {
 
 TensorLayout tensor_layout(const AttentionProblem& problem, const TileShape& tile, Tensor tensor);
 
-/// Layouts of a program's tensors, by index; those that it does not have are empty.
+/// The layouts of a program's tensors, by index; the layouts of other indices are empty.
 using TensorLayouts = std::array<TensorLayout, most_tensors>;
 TensorLayouts tensor_layouts(const AttentionProblem& problem, const TileShape& tile, std::span<const Tensor> tensors);
 
-/// 32-byte sectors that `tile` touches, each counted once. Exact for every alignment.
+/// Counts the 32-byte sectors that `tile` touches, each once. Exact for every alignment.
 std::int64_t sectors_touched(const TensorLayout& layout, const TileRef& tile);
 
 }  // namespace tilescope

@@ -1,4 +1,4 @@
-// Quoting what a user typed, and guessing what was meant.
+// Sanitizing of a user's text, and suggestions by edit distance.
 #include "sim/core/text.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace tilescope {
 
 namespace {
 
-/// Bytes of the well-formed UTF-8 character at the front of `text`; 0 when there is none.
+/// Returns the length of the well-formed UTF-8 character at the front of `text`; 0 if there is none.
 std::size_t character_bytes(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(0);
@@ -28,7 +28,7 @@ std::size_t character_bytes(std::string_view text) {
   return count;
 }
 
-/// Edits (insert, delete, replace, swap of neighbours) from `a` to `b`, letters' case aside.
+/// Counts the edits (insert, delete, replace, swap of neighbours) from `a` to `b`, ignoring case.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   const auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
   std::vector<std::size_t> before, above(b.size() + 1), row(b.size() + 1);
@@ -65,12 +65,12 @@ std::string printable(std::string_view text, std::size_t limit) {
 }
 
 std::optional<std::string> nearest_name(std::string_view word, std::span<const std::string_view> candidates) {
-  constexpr std::size_t longest_word = 64;  // nobody mistypes more, and the comparison stays cheap
+  constexpr std::size_t longest_word = 64;  // bounds the cost of the comparison; no name is as long
   if (word.empty() || word.size() > longest_word) return std::nullopt;
   std::optional<std::string> nearest;
   std::size_t fewest = 0;
   for (std::string_view candidate : candidates) {
-    // Half a name is a likelier slip than three wrong letters.
+    // An incomplete name is more likely than three wrong letters.
     const bool beginning = word.size() >= 3 && candidate.starts_with(word);
     const std::size_t edits = beginning ? 1 : edit_distance(word, candidate);
     const std::size_t allowed = std::max<std::size_t>(1, std::max(word.size(), candidate.size()) / 3);

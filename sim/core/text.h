@@ -1,4 +1,4 @@
-// Small helpers for sentences: quoting what a user typed, and guessing what was meant.
+// Helpers for error messages: they quote a user's text and suggest the name that was meant.
 #pragma once
 
 #include <optional>
@@ -8,13 +8,13 @@
 
 namespace tilescope {
 
-/// `text` fit for one line of a message: control characters and broken UTF-8 become '?', what is beyond `limit` bytes becomes "…".
+/// Returns `text` fit for one line of a message: '?' replaces control characters and broken UTF-8, "…" what exceeds `limit` bytes.
 std::string printable(std::string_view text, std::size_t limit = 60);
 
-/// The candidate that differs from `word` by the fewest typing slips; nullopt when none is near enough to be what was meant.
+/// Returns the candidate with the fewest typing errors relative to `word`; nullopt if none is close.
 std::optional<std::string> nearest_name(std::string_view word, std::span<const std::string_view> candidates);
 
-/// "did you mean X?" where there is a near candidate, else "there are A, B and C".
+/// Returns "did you mean X?" if a candidate is close, otherwise "there are A, B and C".
 std::string name_hint(std::string_view word, std::span<const std::string_view> candidates);
 
 }  // namespace tilescope

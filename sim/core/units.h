@@ -1,4 +1,4 @@
-// Units as types: a quantity only adds to its own kind; `.value` is the way out of the type system.
+// Units as types: a quantity adds only to its own kind. `.value` leaves the type system.
 #pragma once
 
 #include <compare>
@@ -29,17 +29,17 @@ struct Quantity {
 };
 
 using Bytes = Quantity<struct BytesTag, std::int64_t>;
-/// SM clock cycles. Fractional, because bandwidths are not whole numbers of bytes a cycle.
+/// SM clock cycles; fractional, because bandwidths are not whole numbers of bytes a cycle.
 using Cycles = Quantity<struct CyclesTag, double>;
 using Nanoseconds = Quantity<struct NanosecondsTag, double>;
 using BytesPerCycle = Quantity<struct BytesPerCycleTag, double>;
 using Hertz = Quantity<struct HertzTag, double>;
 
-/// Cycles that `bytes` take at `rate`.
+/// Returns the cycles that `bytes` take at `rate`.
 constexpr Cycles operator/(Bytes bytes, BytesPerCycle rate) {
   return Cycles(static_cast<double>(bytes.value) / rate.value);
 }
-/// Wall time of `cycles` at `clock`.
+/// Returns the time of `cycles` at `clock`.
 constexpr Nanoseconds to_nanoseconds(Cycles cycles, Hertz clock) {
   return Nanoseconds(cycles.value * 1e9 / clock.value);
 }

@@ -1,4 +1,4 @@
-// The orders, as arithmetic on block numbers.
+// The block orders as arithmetic on block numbers.
 #include "sim/engine/block_order.h"
 
 #include <algorithm>

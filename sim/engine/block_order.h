@@ -1,6 +1,7 @@
-// Block order: in which order the blocks of a launch are given to the SMs. The kernels here launch them plane by plane (a plane is
-// a head of a batch), query tile by query tile; another order changes what blocks in flight share, and when the long ones of a
-// causal mask begin.
+// BlockOrder: the order in which a launch hands its blocks to the SMs.
+//
+// The kernels here go plane by plane (a plane is one head of one batch), query tile by query tile. Another order changes which data
+// resident blocks share, and when the long blocks of a causal mask start.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +15,11 @@
 namespace tilescope {
 
 enum class BlockOrder : std::uint8_t {
-  launch,    // as the kernel has them
-  heads,     // heads fastest: the first tile of every head, then the second of every head
-  reversed,  // head by head, the last tile first: with a causal mask the longest
-  longest,   // heads fastest and the last tile first: the longest of all heads before any shorter one
-  grouped,   // as longest, but only over as many heads at a time as their K and V fit the L2
+  launch,    // kernel default
+  heads,     // interleave heads: the first tile of every head, then the second of every head
+  reversed,  // head by head, last tile first; a causal mask makes the last tile the longest
+  longest,   // interleave heads, last tile first: the longest tiles of all heads come before any shorter one
+  grouped,   // longest, within groups of heads whose K and V fit the L2
 };
 
 struct BlockOrderInfo {
@@ -30,17 +31,17 @@ std::span<const BlockOrderInfo> block_orders();
 std::string_view to_string(BlockOrder order);
 std::optional<BlockOrder> block_order_from(std::string_view id);
 
-/// Planes of queries whose K and V together fit what one partition of the L2 can hold; without an L2 those that share one K and V.
-/// At least one.
+/// Returns the number of query planes whose K and V together fit one partition of the L2; at least those that share one K and V.
+/// Without an L2 it returns only those.
 std::int64_t planes_that_fit(const AttentionProblem& problem, const GpuSpec& gpu);
 
 /// The order of one launch: a permutation of its blocks.
 class BlockSequence {
  public:
-  /// `planes` planes follow each other in launch order, each with as many blocks; where they do not, the order stays that of the
-  /// launch.
+  /// In launch order, `planes` planes follow one another with equally many blocks each. If `planes` does not divide `blocks`, the
+  /// sequence is the launch order.
   BlockSequence(BlockOrder order, std::int64_t blocks, std::int64_t planes, std::int64_t group);
-  /// The number, in launch order, of the block that comes `turn`-th.
+  /// Returns the launch-order number of the block that comes `turn`-th in this order.
   std::int64_t at(std::int64_t turn) const;
 
  private:

@@ -14,9 +14,9 @@ namespace tilescope {
 namespace {
 
 constexpr int machine_process = 0;       // launches and counters; SM n is process n + 1
-constexpr int lanes_a_unit = 1'000'000;  // room in the numbering of threads
+constexpr int lanes_a_unit = 1'000'000;  // distance between the thread numbers of two units
 
-/// Text as it stands in a JSON string.
+/// Escapes text for a JSON string.
 std::string quoted(std::string_view text) {
   std::string result;
   for (char c : text) {
@@ -43,7 +43,8 @@ class Writer {
     event(R"({{"ph":"M","name":"{}_name","pid":{},"tid":{},"args":{{"name":"{}"}}}})", what, process, thread, quoted(name));
     event(R"({{"ph":"M","name":"{}_sort_index","pid":{},"tid":{},"args":{{"sort_index":{}}}}})", what, process, thread, order);
   }
-  /// On whole nanoseconds, which is all that Perfetto keeps: rounded there, start and length apart, neighbours would overlap.
+  /// Rounds to whole nanoseconds, the resolution of Perfetto. Perfetto would round start and length separately, so that neighbours
+  /// could overlap.
   double microseconds(double cycles) const { return std::round(cycles * scale_ * 1e3) / 1e3; }
   std::string take(std::string_view about) {
     return fmt::format("{{\"displayTimeUnit\":\"ns\",\"otherData\":{{\"program\":\"{}\"}},\"traceEvents\":[{}\n]}}\n",
@@ -67,7 +68,7 @@ std::string op_text(const Operation& op) {
   return fmt::format("{} {}", to_string(op.kind), to_string(op.dst));
 }
 
-/// Slices of one lane may not overlap: the first lane of the unit that is free takes the next one.
+/// Returns the first free lane of a unit. Slices on one lane must not overlap.
 std::size_t free_lane(std::vector<double>& lanes, const Interval& interval) {
   std::size_t lane = 0;
   while (lane < lanes.size() && lanes[lane] > interval.start) ++lane;
@@ -92,7 +93,7 @@ void write_sm(Writer& out, const Simulation& simulation, int sm) {
   const int process = sm + 1;
   out.name("process", process, 0, fmt::format("SM {}", sm), process);
 
-  // Lanes are given out in order of time; operations are looked up block by block, each block written out once.
+  // Assign lanes in order of time, but write events run by run, so that each block's operations are emitted only once.
   std::array<std::vector<double>, unit_count> lanes;
   std::vector<int> thread(intervals.size());
   for (std::size_t i = 0; i < intervals.size(); ++i) {
@@ -128,7 +129,7 @@ void write_counters(Writer& out, const Simulation& simulation) {
   const auto rate = [&](const TrafficTable& bin, Link link) {
     std::int64_t bytes = 0;
     for (const auto& row : bin) bytes += row[static_cast<std::size_t>(link)];
-    return static_cast<double>(bytes) / ns;  // bytes a nanosecond are GB/s
+    return static_cast<double>(bytes) / ns;  // bytes per nanosecond = GB/s
   };
   for (std::size_t i = 0; i < bins.traffic.size(); ++i) {
     const double time = out.microseconds(static_cast<double>(i) * bins.width);

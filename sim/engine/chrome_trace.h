@@ -1,4 +1,4 @@
-// to_chrome_trace(): a simulation in the Trace Event format, which Perfetto and chrome://tracing open.
+// to_chrome_trace() writes a simulation in the Trace Event format for Perfetto and chrome://tracing.
 #pragma once
 
 #include <string>
@@ -7,8 +7,9 @@
 
 namespace tilescope {
 
-/// A process for each SM in focus, a lane for each of its units (several for copies and stores that overlap), the launches, and
-/// counters of HBM and L2 bandwidth. Units: microseconds, GB/s.
+/// Returns the JSON text. It has a process for each focused SM, with one lane per unit, or several where copies or stores overlap.
+/// It also has the launches and counters of HBM and L2 bandwidth.
+/// Units  microseconds, GB/s
 std::string to_chrome_trace(const Simulation& simulation);
 
 }  // namespace tilescope

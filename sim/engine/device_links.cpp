@@ -1,4 +1,4 @@
-// Homes of tiles, and the queues of links.
+// The homes of tiles, and the queue of each link.
 #include "sim/engine/device_links.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Several machines whose events are processed in one order of time, ties to the lower device.
+// Runs the machines of several devices together: their events are processed in time order, ties go to the lower device.
 #include "sim/engine/devices.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace tilescope {
 
 namespace {
 
-/// All that one device has for itself.
+/// The model of one device.
 struct Device {
   ScheduleBuilder builder;
   Recorder recorder;
@@ -43,7 +43,8 @@ Status check_setup(const GpuSpec& gpu, const TileProgram& program, const DeviceS
   return Done{};
 }
 
-/// All blocks of a launch cut a tensor alike, but for the last one of a plane.
+/// Checks that no load crosses two devices. The first and the last block suffice: only the last block of a plane cuts a tensor
+/// differently.
 Status check_tiles(const TileProgram& program, const TensorHomes& homes) {
   BlockOperations block;
   for (std::size_t i = 0; i < program.launches().size(); ++i)

@@ -1,4 +1,4 @@
-// Counts the instructions of each kind of operation.
+// Instruction counts of each kind of operation.
 #include "sim/engine/instructions.h"
 
 #include <algorithm>
@@ -9,11 +9,12 @@ namespace {
 
 constexpr double lanes = 32;
 constexpr double mma_flops = 2 * 16 * 8 * 16;
-constexpr double wide_bytes = 16 * lanes;  // of a 16-byte copy, and of ldmatrix of four matrices
-constexpr double with_address = 2;         // an instruction and one that works out its address
-constexpr double copy_cost = 3;            // two for the address: it is wider, and guarded
+constexpr double wide_bytes = 16 * lanes;  // bytes of a warp's 16-byte copy, and of ldmatrix.x4
+constexpr double with_address = 2;         // the instruction and one for its address
+constexpr double copy_cost = 3;            // the copy and two for its address, which is 64 bits wide and guarded
 
-/// Rows of a tensor-core tile: two in a group of four lanes, hence eight a warp instruction. A row kernel has none.
+/// Returns the warp instructions for one value per row: in a tensor-core tile each covers eight rows. A row kernel has fewer rows
+/// and counts 0.
 double row_groups(const Operation& op) {
   return op.rows >= 8 ? op.rows / 8.0 : 0;
 }
@@ -33,7 +34,7 @@ void count_product(Instructions& counts, const Operation& op, const KernelNeeds&
     return;
   }
   if (needs.instruction == ProductInstruction::wgmma) {
-    // Its factors come from shared memory by themselves.
+    // wgmma reads shared memory itself, so it needs no ldmatrix.
     const auto whole = [](std::int32_t n, std::int32_t of) { return static_cast<double>((n + of - 1) / of); };
     constexpr std::int32_t rows = 64, widest = 256, columns = 8, depth = 16;
     constexpr double warps = 4;
@@ -44,7 +45,7 @@ void count_product(Instructions& counts, const Operation& op, const KernelNeeds&
   add(counts, counts.mma + with_address * static_cast<double>(op.smem_read_bytes) / wide_bytes);
 }
 
-/// Copies into shared memory go past the registers. What comes to registers is converted to fp32 there, element by element.
+/// Copies into shared memory bypass the registers. Elements loaded into registers are converted to fp32 one by one.
 void count_load(Instructions& counts, const Operation& op, const BlockOperations& block, DataType type) {
   add(counts, copy_cost * static_cast<double>(op.bytes) / wide_bytes);
   if (is_shared(block, op.dst) || type == DataType::fp32) return;
@@ -52,10 +53,10 @@ void count_load(Instructions& counts, const Operation& op, const BlockOperations
   if (type == DataType::fp16)
     add(counts, elements), counts.widened = elements;
   else
-    add(counts, 1.5 * elements, elements);  // bf16 is shifted into place, every other one after it was taken out
+    add(counts, 1.5 * elements, elements);  // bf16: a shift for each element, after an extraction for every other one
 }
 
-/// A tile of sums is packed and crosses shared memory, so that its rows leave in whole sectors.
+/// An fp32 tile is packed to 16 bits and staged through shared memory, so that its rows leave in whole sectors.
 void count_store(Instructions& counts, const Operation& op, DataType type) {
   add(counts, copy_cost * static_cast<double>(op.bytes) / wide_bytes);
   const double pairs = static_cast<double>(op.tile.rows) * op.tile.cols / 2 / lanes;
@@ -68,20 +69,20 @@ void count_arithmetic(Instructions& counts, const Operation& op) {
   const double groups = row_groups(op);
   switch (op.kind) {
     case OpKind::mask:
-      return add(counts, 1.5 * elements, 1.5 * elements);  // one comparison for two rows, and one selection an element
-    case OpKind::modify:                                   // an estimate: one instruction an operation, and the exponentials
+      return add(counts, 1.5 * elements, 1.5 * elements);  // one comparison for two rows, one select per element
+    case OpKind::modify:                                   // estimate: one instruction per node of the expression, and ex2
       return add(counts, elements * op.inner + static_cast<double>(op.exps) / lanes, 0, static_cast<double>(op.exps) / lanes);
     case OpKind::row_max:
-      return add(counts, summed + 6 * groups, summed + 3 * groups);  // two shuffles and their maxima, the old one, its scale
+      return add(counts, summed + 6 * groups, summed + 3 * groups);  // two shuffles with maxima, the old maximum, the scale
     case OpKind::exp:
       return add(counts, elements * 1.5 + static_cast<double>(op.exps) / lanes, 0.5 * elements,
-                 static_cast<double>(op.exps) / lanes);  // scale and subtract, half a packing, ex2
+                 static_cast<double>(op.exps) / lanes);  // one multiply-add, half a pack, one ex2
     case OpKind::exp_rows:
       return add(counts, 2 * groups, 0, groups);
     case OpKind::row_sum:
       return add(counts, summed + groups);
     case OpKind::fill:
-      return add(counts, elements / 2);  // two registers at a time
+      return add(counts, elements / 2);  // one instruction clears two registers
     case OpKind::rescale:
     case OpKind::divide:
     case OpKind::add:
@@ -93,19 +94,19 @@ void count_arithmetic(Instructions& counts, const Operation& op) {
     case OpKind::log_sum_exp:
       return add(counts, 6 * groups, 0, groups);
     default:
-      return;  // a copy of a register is only a name
+      return;  // copies between registers are renamings of the compiler
   }
 }
 
-/// Whether the columns of a tile are keys: S and P.
+/// Returns whether the columns of a tile are keys, as in S and P.
 bool has_keys(Slot slot) {
   return slot != Slot::none && slot.tensor()->cols == Axis::key;
 }
-/// Whether its rows are keys: K, V and their gradients.
+/// Returns whether the rows of a tile are keys, as in K, V and their gradients.
 bool has_key_rows(Slot slot) {
   return slot != Slot::none && slot.tensor()->rows == Axis::key;
 }
-/// Whether its rows are vectors of a head: Q, K, V, O.
+/// Returns whether the rows of a tile, along axis `rows`, are head vectors, as in Q, K, V and O.
 bool has_head_rows(Slot slot, Axis rows) {
   return slot != Slot::none && slot.tensor()->rows == rows && slot.tensor()->cols == Axis::head;
 }
@@ -117,7 +118,7 @@ Operation as_executed(const Operation& op, const BlockOperations& block, const K
   const auto rows = std::max(op.rows, block.whole_rows), keys = block.whole_keys;
   Operation whole = op;
   if (op.kind == OpKind::load) {
-    // Addresses and guards of every row; what is not there is not fetched.
+    // The kernel computes addresses and guards for every row, but fetches only rows that exist.
     if (has_head_rows(op.dst, Axis::query)) whole.rows = rows;
     if (has_head_rows(op.dst, Axis::key)) whole.rows = std::max(op.rows, keys);
     whole.bytes = op.bytes * whole.rows / op.rows;
@@ -140,8 +141,7 @@ Operation as_executed(const Operation& op, const BlockOperations& block, const K
     whole.exps = op.exps * elements(whole) / elements(op);
     if (op.kind == OpKind::matmul) {
       whole.flops = std::int64_t{2} * elements(whole) * whole.inner;
-      // Each side of a product is read whole, as often as before: the left one by all warps of its rows, the right one by all of
-      // its keys.
+      // The product reads both whole operands. All warps that share rows read the right one, all that share keys the left one.
       const auto read = [&](const Operation& o) {
         const std::int64_t left = is_shared(block, o.src[0]) ? std::int64_t{o.rows} * o.inner * needs.warps_sharing_keys : 0;
         const std::int64_t right = is_shared(block, o.src[1]) ? std::int64_t{o.cols} * o.inner * needs.warps_sharing_rows : 0;

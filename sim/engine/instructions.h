@@ -1,12 +1,11 @@
-// What a tile operation is made of: warp instructions by the pipe that executes them.
+// Instructions: the warp instructions of a tile operation, by the pipe that executes them.
 //
-//   An SM has so many quarters, each with a scheduler that starts one instruction a cycle and four pipes behind it:
+//   An SM has sub-partitions (sm.quarters), each with a scheduler that issues one instruction a cycle to four pipes:
 //     tensor   mma.sync 16 x 8 x 16, wgmma     alu   maxima, comparisons, conversions to 16 bits
-//     exp      ex2                              fp32  multiplications and additions, and whatever else only takes its turn
+//     exp      ex2                              fp32  multiplications, additions, and everything that needs only an issue slot
 //
-// The counts are those of a tensor-core kernel as it has to be written: an accumulator of mma.sync holds two rows in a group of
-// four lanes, operands come by ldmatrix, tiles by 16-byte copies. What a kernel does beyond that its program says
-// (Operation::instructions).
+// The counts follow from how a tensor-core kernel must be written: a group of four lanes holds two rows of an mma.sync accumulator,
+// operands come by ldmatrix, tiles by 16-byte copies. A program adds its kernel's further instructions (Operation::instructions).
 #pragma once
 
 #include "sim/programs/tile_program.h"
@@ -14,17 +13,18 @@
 namespace tilescope {
 
 struct Instructions {
-  double issued = 0;                 // of all kinds
-  double mma = 0, alu = 0, exp = 0;  // of these
-  double wgmma_flops = 0;            // of whole instructions of wgmma: 64 rows, a multiple of 8 columns, 16 summed at a time
-  double fp32 = 0;                   // likewise: multiply-adds, multiplications and additions
-  double widened = 0;                // conversions from fp16, which take the FP32 pipe at the rate of conversions
+  double issued = 0;                 // all kinds together
+  double mma = 0, alu = 0, exp = 0;  // part of `issued`
+  double wgmma_flops = 0;            // FLOP of whole wgmma instructions: 64 rows, a multiple of 8 columns, depth 16
+  double fp32 = 0;                   // part of `issued`: multiply-adds, multiplications and additions
+  double widened = 0;                // conversions from fp16; they occupy the FP32 pipe at the ALU rate
 };
 
-/// The operation as the kernel executes it: on the whole tile where the block has only a part of it. What it moves stays.
+/// Returns the operation that the kernel executes: the whole tile, even where the block has only a part of it. It is for counting
+/// instructions; the bytes that move are those of `op`.
 Operation as_executed(const Operation& op, const BlockOperations& block, const KernelNeeds& needs);
 
-/// Warp instructions of all warps of the block.
+/// Counts the warp instructions of `op`, all warps of the block together.
 Instructions instructions_of(const Operation& op, const BlockOperations& block, const KernelNeeds& needs, DataType type);
 
 }  // namespace tilescope

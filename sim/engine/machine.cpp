@@ -1,4 +1,4 @@
-// The event loop: which block does what next, and how long it takes.
+// The event loop: picks the next operation of each SM and computes how long it takes.
 #include "sim/engine/machine.h"
 
 #include <algorithm>
@@ -14,10 +14,10 @@ namespace tilescope {
 
 namespace {
 
-constexpr double first_part = 1.0 / 8;  // of what is interleaved with a product: one slice of keys
+constexpr double first_part = 1.0 / 8;  // share of an interleaved operation before the product may start: one slice of keys
 constexpr std::array<std::uint8_t, no_pipe + 1> every_pipe = {0, 1, 2, 3, 4};
-constexpr int events_between_looks = 512;            // at the clock, for progress
-constexpr std::size_t most_shapes_size = 128 << 20;  // bytes of schedules kept for blocks to come
+constexpr int events_between_looks = 512;            // reading the host's clock at every event would be slow
+constexpr std::size_t most_shapes_size = 128 << 20;  // bytes of cached schedules
 constexpr std::chrono::milliseconds between_calls{10};
 
 }  // namespace
@@ -27,6 +27,7 @@ Machine::Machine(const TileProgram& program, const SimulationRequest& request, M
     : program_(program),
       gpu_(request.gpu),
       block_order_(request.block_order),
+      give_up_after_(request.give_up_after_cycles > 0 ? request.give_up_after_cycles : never),
       memory_(memory),
       recorder_(recorder),
       builder_(builder),
@@ -78,7 +79,7 @@ void Machine::schedule_block(Resident& block, std::int64_t number) {
     made->count_classes();
     positions_.add(*made);
     if ((shapes_size_ += made->size()) > most_shapes_size) {
-      shapes_.clear();  // blocks under way keep theirs
+      shapes_.clear();  // running blocks keep theirs alive
       shapes_size_ = made->size();
     }
     block.shared = shapes_[place->shape] = std::move(made);
@@ -88,7 +89,7 @@ void Machine::schedule_block(Resident& block, std::int64_t number) {
 
 void Machine::start_block(int sm, Resident& block, double time, WaitCause cause) {
   const std::int64_t number = first_block_ + sequence_.at(next_block_++);
-  // Blocks are given out one after another, wherever they go.
+  // The GPU launches one block at a time, whatever SM it goes to.
   time = std::max(time, next_start_);
   next_start_ = time + gpu_.launch_block_cycles;
   block.run = recorder_.begin_run(
@@ -125,7 +126,7 @@ void Machine::start_group(int sm, Resident& block, std::size_t number, double ti
   if (block.focused) block.landed_by.resize(schedule.loads.size());
   block.start = time;
   block.start_cause = cause;
-  // Whoever comes first on an SM finds neither the launch's code nor its parameters there.
+  // The first blocks on an SM wait until the launch's code and parameters are fetched.
   const double fetched = cause == WaitCause::launch ? gpu_.launch_fetch_cycles : 0;
   block.compute_end = block.issued = block.drained = time + gpu_.sm_block_start_cycles + fetched;
   Sm& owner = sms_[static_cast<std::size_t>(sm)];
@@ -154,7 +155,7 @@ void Machine::record(int sm, const Resident& block, const Interval& interval, st
   recorder_.interval(sm, noted, operation.tile, operation.iteration, has_ring ? operation.ring : 0, slot);
 }
 
-void Machine::record_compute(int sm_index, const Resident& block, double start, double end) {
+void Machine::record_compute(int sm_index, const Resident& block, double start, double end, double streams) {
   const Sm& sm = sms_[static_cast<std::size_t>(sm_index)];
   const ScheduledOp op = block.stream->compute[block.next_compute];
   const OpClass& c = builder_.op_class(op.number());
@@ -164,7 +165,8 @@ void Machine::record_compute(int sm_index, const Resident& block, double start, 
   interval.ready = block.next_compute == 0 ? block.start : block.compute_end;
   interval.unit = c.unit;
   if (c.timing.store) interval.bytes = c.bytes;
-  // One wait can have several reasons, one after the other: it is told by the one that took longest.
+  interval.streams = static_cast<float>(streams);
+  // A wait can have several causes in sequence; report the longest one.
   constexpr WaitCause by_server[] = {WaitCause::tensor, WaitCause::exp, WaitCause::fp32};
   const auto server = static_cast<std::size_t>(c.timing.server);
   const double data = ready_time(block, op);
@@ -177,7 +179,7 @@ void Machine::record_compute(int sm_index, const Resident& block, double start, 
                                                                                                    : WaitCause::smem;
   else if (for_data > for_start)
     interval.cause = op.wait != OperationStream::at_once ? block.landed_by[static_cast<std::size_t>(op.wait) - 1]
-                                                         : WaitCause::barrier;  // for a token
+                                                         : WaitCause::barrier;  // a token of another group
   else
     interval.cause = block.start_cause;
   record(sm_index, block, interval, block.stream->op_of_compute[block.next_compute]);
@@ -188,7 +190,7 @@ inline void Machine::compute(int sm_index, Resident& block, double start, TurnKe
   Sm& sm = sms_[static_cast<std::size_t>(sm_index)];
   const OpTiming* const timings = builder_.timings();
   double until = sm.turns.wish(block.slot).load;
-  // It goes on while it starts before its own next load, and before the rival or at the same time where it is older.
+  // Continue while the next operation starts before the block's own next load and before the rival's turn. Ties go to the older.
   const std::uint64_t before_rival = order_of(time_of(rival)) + (sm.turns.whose_turn(block.slot) <= whose(rival) ? 1 : 0);
   const std::uint8_t* const pipe_in_turn = sm.turns.is_oldest(block.slot) ? pipe_of_oldest_.data() : every_pipe.data();
   const Resident* const other = plain ? &sm.slots.front() + (1 - block.slot) : nullptr;
@@ -196,8 +198,8 @@ inline void Machine::compute(int sm_index, Resident& block, double start, TurnKe
   const ScheduledOp* next = block.ops + block.next_compute;
   const ScheduledOp* const end_of_ops = block.ops + block.op_count;
   const OpTiming* timing = timings + next->number();
-  float issued = 0;  // of the latest operation that takes turns of the schedulers, and how long that took
-  double issued_in = 1;
+  float issued = 0;      // instructions of the latest operation that issues any
+  double issued_in = 1;  // its duration
   for (;;) {
     const ScheduledOp op = *next;
     double longer = 0;
@@ -209,14 +211,14 @@ inline void Machine::compute(int sm_index, Resident& block, double start, TurnKe
       issued = timing->issued;
       issued_in = duration;
     }
-    // The oldest block does not wait until a younger one is done with the pipe: for as long they take turns.
+    // The oldest block does not wait for a younger one to leave the pipe. They share it, so the operation takes longer instead.
     const double beside = std::min(std::max(0.0, sm.free[timing->pipe[block.ahead]] - start), duration);
     double end = start + duration + beside;
     if (timing->product && block.ahead != 0) {
       end = std::max(end, block.ahead_end + timing->duration * first_part);
       block.ahead_end = block.ahead = 0;
     }
-    // Out of turn it has the pipe only when that is free.
+    // The trace shows the pipe as busy only once it is free of the younger block's operation.
     const double busy_from = std::max(start, sm.free[timing->pipe[0]]), busy_to = busy_from + timing->shown;
     recorder_.operation(op.number(), busy_from, busy_to, busy_to);
     if (is_recording_) note_operation(block, op, busy_from, busy_to);
@@ -238,7 +240,7 @@ inline void Machine::compute(int sm_index, Resident& block, double start, TurnKe
     const TokenUse* const token =
         plain || block.tokens_of_compute == nullptr ? nullptr : block.tokens_of_compute + (next - block.ops);
     const bool met = token != nullptr && signal(sm, block, *token, end);
-    if (++next == end_of_ops || met) break;  // or another group may go on now, before this one does
+    if (++next == end_of_ops || met) break;  // a signalled group may now go first
     timing = timings + next->number();
     if (timing->store) break;
     double ready = std::max(end, block.times[next->wait]);
@@ -265,7 +267,7 @@ void Machine::land(int sm, Resident& block, double time, std::uint32_t at, Trans
   const OpTiming& timing = builder_.timings()[access.op_class];
   Sm& owner = sms_[static_cast<std::size_t>(sm)];
   take_pipes(owner, timing, time);
-  // What it writes into shared memory takes the pipe there, on average from now on.
+  // The copy occupies the memory pipe of its SM. When exactly its lines land is not modelled; from now on is right on average.
   if (timing.smem_cycles > 0)
     transfer.end = std::max(
         transfer.end, owner.memory_pipe.serve(owner.memory_pipe.copies_free, time, timing.smem_cycles) + gpu_.l2_latency_cycles);
@@ -280,6 +282,7 @@ void Machine::land(int sm, Resident& block, double time, std::uint32_t at, Trans
       interval.cause = access.after == OperationStream::at_once ? block.start_cause : WaitCause::buffer;
     interval.bytes = builder_.op_class(access.op_class).bytes;
     interval.hbm_bytes = transfer.hbm_bytes;
+    interval.streams = static_cast<float>(transfer.streams);
     record(sm, block, interval, block.stream->op_of_load[at]);
   }
   block.issued = time;
@@ -292,16 +295,16 @@ void Machine::store(int sm, Resident& block, double time) {
   const Transfer transfer = memory_.store(sm, time, block.stream->stores[block.next_store++], block.origin);
   const ScheduledOp op = block.ops[block.next_compute];
   const OpTiming& timing = builder_.timings()[op.number()];
-  // The tile crosses shared memory first: what leaves does so from the middle of the operation on.
+  // The tile is staged through shared memory first, so it leaves from the middle of the operation on.
   const double landed = transfer.end + (builder_.instructions_wait() ? timing.duration / 2 : 0);
   block.drained = std::max(block.drained, landed);
-  if (block.focused) record_compute(sm, block, time, landed);
+  if (block.focused) record_compute(sm, block, time, landed, transfer.streams);
   const std::uint32_t at = block.next_compute++;
   Sm& owner = sms_[static_cast<std::size_t>(sm)];
   const double duration = timing.duration + crowded(owner, block, timing, time);
   note_issue_rate(block, timing.issued, duration);
   block.compute_end = std::max(time + duration, take_all(owner, timing, time));
-  if (op.signals()) *block.next_signal++ = block.compute_end;  // what it stores has been read
+  if (op.signals()) *block.next_signal++ = block.compute_end;  // the stored buffer has been read
   if (block.tokens_of_compute != nullptr) signal(owner, block, block.tokens_of_compute[at], block.compute_end);
 }
 
@@ -339,7 +342,7 @@ void Machine::finish(int sm, Resident& block, double time) {
   block.next = Next::nothing;
   block.stream = nullptr;
   sms_[static_cast<std::size_t>(sm)].turns.clear(block.slot);
-  if (--block.block->groups_left > 0) return;  // events come in order of time: the last group ends the block
+  if (--block.block->groups_left > 0) return;  // events come in time order, so the last group ends the block
   recorder_.end_run(block.run, time);
   launch_end_ = std::max(launch_end_, time);
   ++finished_;
@@ -356,7 +359,7 @@ double Machine::run_ahead(int sm_index) {
       next_of_sm_[static_cast<std::size_t>(sm_index)] = &block;
       return turn.time;
     }
-    if (sm.slots.size() == 2 && !block.focused && block.tokens_of_compute == nullptr)  // most of all
+    if (sm.slots.size() == 2 && !block.focused && block.tokens_of_compute == nullptr)  // the common case
       compute<true>(sm_index, block, turn.time, turn.rival);
     else
       compute<false>(sm_index, block, turn.time, turn.rival);
@@ -382,7 +385,7 @@ void Machine::begin_launch(int launch, int blocks_per_sm, double start, std::int
   first_block_ = first;
   blocks_ = count;
   const AttentionProblem& problem = program_.problem();
-  // A part of a launch need not be whole planes, which the other orders go by.
+  // The other orders permute whole planes, and a part of a launch need not consist of these.
   const BlockOrder order = count == spec.blocks() ? block_order_ : BlockOrder::launch;
   sequence_ = BlockSequence(order, blocks_, problem.query_planes(), planes_that_fit(problem, gpu_));
   next_block_ = finished_ = 0;
@@ -403,7 +406,7 @@ void Machine::begin_launch(int launch, int blocks_per_sm, double start, std::int
   }
   const std::size_t groups = builder_.group_count();
   are_crowded_ = static_cast<std::size_t>(blocks_per_sm) * groups > 1;
-  // The first wave goes round the SMs; after it a block goes where a slot is free first.
+  // The first wave goes round robin over the SMs. Later blocks go to the first free slot.
   for (std::size_t slot = 0; slot < static_cast<std::size_t>(blocks_per_sm) && next_block_ < blocks_; ++slot) {
     if (const std::int64_t left = blocks_ - next_block_; left < static_cast<std::int64_t>(sms_.size())) {
       for (const int sm : sms_of_part(gpu_, static_cast<int>(left)))
@@ -452,7 +455,9 @@ Result<double> Machine::run_launch(int launch, int blocks_per_sm, double start, 
   auto last_call = std::chrono::steady_clock::now();
   for (int events = 1; next_event() != never; ++events) {
     go_on_with_event();
-    if (!progress || events % events_between_looks != 0) continue;
+    if (events % events_between_looks != 0) continue;
+    if (next_event() > give_up_after_) return Error{"the simulation was cancelled", Error::Kind::cancelled};
+    if (!progress) continue;
     const auto now = std::chrono::steady_clock::now();
     if (now - last_call < between_calls) continue;
     last_call = now;

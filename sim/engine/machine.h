@@ -1,13 +1,14 @@
-// Machine: all SMs running all blocks of all launches of a program, in order of time.
+// Machine: the event loop. It runs all blocks of a program's launches on all SMs, in order of time.
 //
-//   an SM       resident blocks, each with two streams:  loads  ─► in order, each once its buffer is free
-//                                                         compute and stores ─► in order, each once its load has landed
-//               servers (tensor, exp, fp32, shared-memory port) that the blocks share, the oldest block first; of tensor and
-//               exp it has half as soon as it wants it. Schedulers, whose turns each operation takes from the others
-//   the rest    MemorySystem, shared by all SMs
+//   an SM      resident blocks, each with two in-order streams:  loads: each waits until its buffer is free
+//                                                                 compute and stores: each waits until its load has landed
+//              pipes (tensor, exp, fp32, shared-memory port) that the blocks share; the oldest block goes first. On the tensor
+//              and exp pipes it never waits for a younger block: the two share the pipe while both use it
+//              schedulers: operations of different blocks slow one another down by the issue slots that they take
+//   the rest   MemorySystem, shared by all SMs
 //
-// Between two events that others can notice (a load, a store, a block's end) an SM runs ahead on its own; those events are
-// processed in order of time over all SMs, ties by SM. So the L2 sees accesses in the order in which they happen.
+// An SM runs ahead on its own between events that other SMs can notice: a load, a store, the end of a block. These events are
+// processed in order of time over all SMs, ties by SM number. So the L2 sees accesses in the order in which they happen.
 #pragma once
 
 #include <algorithm>
@@ -27,13 +28,13 @@
 
 namespace tilescope {
 
-/// The pipe of an SM through which shared memory is read and written, copies land there and stores leave, instruction by
-/// instruction. Operations have it one after the other, and so have copies; of the two kinds each has every other turn.
+/// The memory pipe of an SM: accesses to shared memory, landing copies and leaving stores go through it. Operations queue behind
+/// operations, copies behind copies. While both kinds wait, each gets every other cycle.
 struct MemoryPipe {
-  double free = 0;         // of all that was asked for
-  double copies_free = 0;  // of copies
+  double free = 0;         // when all requests are served
+  double copies_free = 0;  // when all copies are served
 
-  /// Asks for `cycles` of it from `start` on, where its own kind has it until `own_free`. Returns when it has had them.
+  /// Queues `cycles` of work at `start`, behind its own kind, which is served at `own_free`. Returns when the work is done.
   double serve(double& own_free, double start, double cycles) {
     if (cycles <= 0) return start;
     free = std::max(free, start) + cycles;
@@ -52,53 +53,52 @@ class Machine {
   Result<double> run_launch(int launch, int blocks_per_sm, double start, const Progress& progress, double done_before,
                             double share);
 
-  // The same, event by event, for machines that share something: the one whose event is next goes on.
-  /// Begins a launch with the blocks [first, first + count) of it.
+  // run_launch() event by event, for machines that share memory: the machine with the earliest next event processes it.
+  /// Begins a launch with its blocks [first, first + count).
   void begin_launch(int launch, int blocks_per_sm, double start, std::int64_t first, std::int64_t count);
-  /// When the next event is; infinite where none is left.
+  /// Returns the time of the next event; infinite if none is left.
   double next_event() const { return order_.time(); }
   void go_on_with_event();
-  /// When the last block ended.
-  /// Errors  blocks that wait for ever
+  /// Returns when the last block ended.
+  /// Errors  blocks that wait forever
   Result<double> end_launch() const;
-  /// Whose SMs these are: blocks are recorded as that device's.
+  /// Records the blocks as those of `device`.
   void set_device(DeviceId device) { device_ = device; }
 
-  /// Loads after which an SM went on by a stretch that it had gone through before.
+  /// Counts the loads after which an SM replayed a recorded stretch.
   std::int64_t replayed_loads() const { return replayed_; }
 
  private:
   static constexpr double never = TurnOrder::never;
   enum class Next : std::uint8_t { nothing, compute, load, store, finish };
   struct alignas(64) Resident {
-    // The first two cache lines are all that the event loop touches.
+    // The event loop touches only the first two cache lines.
     const ScheduledOp* ops = nullptr;
     const ScheduledAccess* loads = nullptr;
-    double* times = nullptr;  // of each moment of the stream; never where it has not come
+    double* times = nullptr;  // when each moment of the stream came; `never` for moments to come
     std::uint32_t op_count = 0, load_count = 0;
     std::uint32_t next_compute = 0, next_load = 0, next_store = 0;
-    double* next_signal = nullptr;  // of times
-    double compute_end = 0;         // of the latest compute operation
-    double issued = 0;              // of the latest load
-    double drained = 0;             // of all loads and stores so far
-    double issue_rate = 0;          // of a scheduler's turns, the part that its latest operation takes
-    double ahead_end = 0;           // of what is interleaved with the next product, 0 where nothing is
+    double* next_signal = nullptr;  // next signal to set in `times`
+    double compute_end = 0;         // end of the latest compute operation
+    double issued = 0;              // issue of the latest load
+    double drained = 0;             // when all loads and stores so far have landed
+    double issue_rate = 0;          // share of a scheduler's issue slots that the latest operation takes
+    double ahead_end = 0;           // end of the operations interleaved with the next product; 0 if there are none
     BlockOrigin origin;
     std::uint32_t slot = 0;
-    Next next = Next::nothing;  // what happens next
+    Next next = Next::nothing;
     bool focused = false;
-    std::uint8_t ahead = 0;  // 1 while something is interleaved with the next product
+    std::uint8_t ahead = 0;  // 1 while an operation is interleaved with the next product
     WaitCause start_cause = WaitCause::launch;
     std::int32_t run = -1;
-    const TokenUse *tokens_of_compute = nullptr, *tokens_of_loads = nullptr;  // null where the block has no tokens
-    const OperationStream* stream = nullptr;                                  // of the block's schedule, which is `own` or `shared`
+    const TokenUse *tokens_of_compute = nullptr, *tokens_of_loads = nullptr;          // null if the block has no tokens
+    const OperationStream* stream = nullptr;                                          // this group's part of the schedule
     const OperationStream::Position *positions = nullptr, *load_positions = nullptr;  // of the stream
-    Resident* block = nullptr;  // the first group of the block, which has what all of them share
-    // Of the block: groups that are not over yet, the tokens' names, and of each token when it was signalled, by how often.
-    std::size_t groups_left = 0;
-    const BlockSchedule* schedule = nullptr;
-    std::vector<std::vector<double>> signalled;
-    double start = 0;  // when it was given the slot
+    Resident* block = nullptr;                   // the block's first group, which holds the state that all its groups share:
+    std::size_t groups_left = 0;                 // groups still running
+    const BlockSchedule* schedule = nullptr;     // `own` or `shared`
+    std::vector<std::vector<double>> signalled;  // by token: the time of each of its signals
+    double start = 0;                            // when the block got its slot
     BlockSchedule own;
     std::shared_ptr<const BlockSchedule> shared;
     std::vector<double> moments;
@@ -106,61 +106,61 @@ class Machine {
     BlockOperations operations;        // while focused
   };
   struct Sm {
-    std::array<double, no_pipe + 1> free{};  // when the port and each pipe is free for an operation, by number
+    std::array<double, no_pipe + 1> free{};  // when the port and each pipe is free, by number
     MemoryPipe memory_pipe;
     TurnOrder turns;
     std::vector<Resident> slots;
-    // The stretch that it is in, which began at `since`; -1 where that is not known. While `is_behind` all else that the stretch
-    // changes is as before it, but for the numbers of operations, loads and signals.
+    // The stretch that the SM is in since `since`; -1 if unknown. While `is_behind`, only the next_* counters of its blocks are
+    // current; catch_up() brings the other state up to date.
     std::int32_t stretch = -1;
     double since = 0;
     bool is_behind = false;
   };
   void start_block(int sm, Resident& block, double time, WaitCause cause);
   void start_group(int sm, Resident& group, std::size_t number, double time, WaitCause cause);
-  /// Finds or makes the schedule of a block; writes its operations out only where there is need.
+  /// Finds or builds the schedule of a block. It emits the block's operations only for a new shape or a focused SM.
   void schedule_block(Resident& block, std::int64_t number);
-  /// When a token was signalled as often as an operation waits for; never where it was not yet.
+  /// Returns when a token reached the signal count that `use` waits for; `never` if it has not yet.
   static double token_time(const Resident& group, const TokenUse& use) {
     if (use.wait < 0 || use.count <= 0) return 0;
     const std::vector<double>& times = group.block->signalled[static_cast<std::size_t>(use.wait)];
     return times.size() < static_cast<std::size_t>(use.count) ? never : times[static_cast<std::size_t>(use.count) - 1];
   }
-  /// When the block's next load is due.
+  /// Returns when the block can issue its next load.
   static double load_time(const Resident& block) {
     if (block.next_load == block.load_count) return never;
     const double time = std::max(block.issued, block.times[block.loads[block.next_load].after]);
     return block.tokens_of_loads == nullptr ? time : std::max(time, token_time(block, block.tokens_of_loads[block.next_load]));
   }
-  /// When its data and the operation before allow a compute operation or a store of the block; never where its load was not issued.
+  /// Returns when the data and the preceding operation of `op` are done; `never` if its load has not been issued.
   static double ready_time(const Resident& block, ScheduledOp op) {
     const double ready = std::max(block.compute_end, block.times[op.wait]);
     return block.tokens_of_compute == nullptr ? ready
                                               : std::max(ready, token_time(block, block.tokens_of_compute[block.next_compute]));
   }
-  /// Signals the token of an operation that is over at `time`, and looks again at the other groups of the block. Returns whether
-  /// there was one.
+  /// Signals the token of an operation that ended at `time` and refreshes the other groups of the block. Returns whether the
+  /// operation has a token to signal.
   bool signal(Sm& sm, const Resident& group, const TokenUse& use, double time);
-  /// Why the launch cannot go on: a group and the token that it waits for.
+  /// Returns an error that names a stuck group and the token that it waits for.
   Error deadlock() const;
-  /// The pipe that an operation of the block has to wait for: any block, and the oldest one.
+  /// Returns the pipe that an operation of the block waits for: first if the block is any but the oldest, then if it is the oldest.
   std::array<std::uint8_t, 2> pipes_for(const Resident& block, const OpTiming& timing) const {
     const std::uint8_t pipe = timing.pipe[block.ahead];
     return {pipe, pipe_of_oldest_[pipe]};
   }
   void refresh(Sm& sm, Resident& block);
-  /// Runs an SM until its next event is one that others can notice, and returns when that is.
+  /// Runs an SM up to its next event that other SMs can notice; returns the time of that event.
   double run_ahead(int sm);
-  /// Runs compute operations of a block for as long as it is the first of its SM to do something.
-  /// `plain` where the SM has two blocks, of one group each, and this one is out of focus.
+  /// Runs compute operations of a block while they start before those of every other block of the SM.
+  /// `plain` is the fast path: two blocks on the SM, one group each, and this block is out of focus.
   template <bool plain>
   void compute(int sm, Resident& block, double start, TurnKey rival);
   void load(int sm, Resident& block, double time);
-  /// What a load brings about on its SM.
+  /// Applies a load that lands with `transfer` to its SM.
   void land(int sm, Resident& block, double time, std::uint32_t at, Transfer transfer);
   void store(int sm, Resident& block, double time);
   void finish(int sm, Resident& block, double time);
-  /// The part of the schedulers' turns that the other blocks of an SM take at `start`.
+  /// Returns the share of the issue slots that the other blocks of an SM take at `start`.
   static double taken_by_others(const Sm& sm, const Resident& block, double start) {
     if (sm.slots.size() == 2) {  // most kernels on most GPUs
       const Resident& other = (&sm.slots.front())[1 - block.slot];
@@ -171,40 +171,41 @@ class Machine {
       if (&other != &block && other.compute_end > start) taken += other.issue_rate;
     return taken;
   }
-  /// By how much an operation that starts at `start` takes longer because warps of other blocks take turns of the schedulers.
+  /// Returns by how much an operation that starts at `start` is delayed because warps of other blocks take issue slots.
   double crowded(const Sm& sm, const Resident& block, const OpTiming& timing, double start) const {
     if (!are_crowded_ || timing.issued <= 0) return 0;
-    // A scheduler has one turn a cycle.
+    // A scheduler issues one instruction a cycle, so others can take at most every slot.
     return std::max(0.0, timing.issued * std::min(taken_by_others(sm, block, start), 1.0) - timing.spare);
   }
-  /// Notes how many turns of the schedulers the latest operation of a block takes, over its `duration`.
+  /// Stores the share of issue slots that the latest operation of a block takes over its `duration`.
   void note_issue_rate(Resident& block, float issued, double duration) const {
     if (are_crowded_ && issued > 0)
       block.issue_rate = issued * warps_a_scheduler_[static_cast<std::size_t>(&block - block.block)] / duration;
   }
   void record(int sm, const Resident& block, const Interval& interval, std::int32_t op);
-  void record_compute(int sm, const Resident& block, double start, double end);
-  /// Takes the pipes of an SM for the work of what starts at `start`.
+  /// `streams` is that of a store.
+  void record_compute(int sm, const Resident& block, double start, double end, double streams = 0);
+  /// Occupies the pipes of an SM for an operation that starts at `start`.
   static void take_pipes(Sm& sm, const OpTiming& timing, double start) {
     for (std::size_t i = 0; i < timing.work.size(); ++i) sm.free[1 + i] = std::max(sm.free[1 + i], start) + timing.work[i];
   }
-  /// Takes them and the memory pipe for an operation that starts at `start`, and returns when it has had the latter.
+  /// Occupies the pipes and the memory pipe; returns when the memory pipe is done with the operation.
   static double take_all(Sm& sm, const OpTiming& timing, double start) {
     take_pipes(sm, timing, start);
     return sm.memory_pipe.serve(sm.free[smem_port], start, timing.smem_cycles);
   }
-  // Of stretches (replay.cpp).
-  /// Where a block is, with `next_load` the load that comes next.
+  // Recording and replaying of stretches: replay.cpp.
+  /// Returns the position of a block whose next load is `next_load`.
   static StretchPosition position_of(const Resident& block, std::uint32_t next_load) {
     const OperationStream::Position &op = block.positions[block.next_compute], &load = block.load_positions[next_load];
     const auto landed = static_cast<std::uint32_t>(static_cast<std::int32_t>(next_load) - op.waited_for),
                given = static_cast<std::uint32_t>(block.next_signal - block.times) - static_cast<std::uint32_t>(load.waited_for);
     return {std::uint64_t{op.number} << 32 | load.number, std::uint64_t{landed} << 32 | given};
   }
-  /// How an SM stands, counted from `time`. False where that cannot be told.
+  /// Fills in the state of an SM relative to `time`. Returns false if a key cannot describe it.
   static bool key_of(const Sm& sm, double time, StretchKey& key);
   bool may_replay(const Sm& sm) const;
-  /// Whether a stretch that begins at `time` ends within the binade and has its data when it looks for them.
+  /// Returns whether a stretch that begins at `time` stays within the binade and all its data arrive before their deadlines.
   bool is_in_time(const Sm& sm, const Stretch& stretch, double time) const {
     bool is = time + stretch.latest < binade_end_;
     for (std::size_t i = 0; i < stretch.deadline_count; ++i) {
@@ -216,39 +217,42 @@ class Machine {
   }
   void note_wait(std::uint32_t slot, const Resident& block, ScheduledOp op);
   void note_operation(const Resident& block, ScheduledOp op, double from, double to);
-  /// Keeps what was recorded from `time` to the `next` load. Returns its number; -1 where it depends on when data landed.
+  /// Stores the stretch recorded from the load at `time` to the load at `next`. Returns its number; -1 if it cannot be replayed,
+  /// for example because it depends on when data landed.
   std::int32_t keep_stretch(const Sm& sm, double time, double next, const Resident& next_block);
-  /// From a load at `time` to the next event that others can notice. Returns when that is.
+  /// Runs an SM from a load at `time` to its next event that other SMs can notice; returns the time of that event.
   double go_on(int sm, double time);
-  /// The same, by stretch `number`.
+  /// Does the same by replaying stretch `number`.
   double accept(Sm& sm, std::int32_t number, double time);
-  /// Does the load at `time` and what follows by the successor of the SM's stretch. False where that cannot be: nothing is done.
+  /// Processes the load at `time` and replays the successor of the SM's stretch. Returns false, with the load still to be done, if
+  /// there is no successor that fits.
   bool replay(int sm, double time, double& next);
   /// Brings an SM that is behind to the end of its stretch.
   void catch_up(int sm);
-  /// Forgets all stretches: times from `time` on have another unit.
+  /// Forgets all stretches: from `time` on, doubles have another resolution.
   void begin_binade(double time);
-  double part_done() const;  // of the launch that is running, 0..1
+  double part_done() const;  // of the running launch, 0..1
 
   const TileProgram& program_;
   const GpuSpec& gpu_;
   const BlockOrder block_order_;
+  const double give_up_after_;  // cycles; infinite: never
   MemorySystem& memory_;
   Recorder& recorder_;
   ScheduleBuilder& builder_;
   std::vector<Sm> sms_;
   std::array<std::uint8_t, no_pipe + 1> pipe_of_oldest_{};
   SmOrder order_;
-  std::vector<Resident*> next_of_sm_;  // whose turn it is on each SM
-  // The launch that is running.
+  std::vector<Resident*> next_of_sm_;  // the block with the next event of each SM
+  // The running launch.
   int launch_ = 0;
   BlockSequence sequence_{BlockOrder::launch, 1, 1, 1};
   DeviceId device_;
   std::int64_t first_block_ = 0, blocks_ = 0, next_block_ = 0, finished_ = 0;
   std::vector<double> warps_a_scheduler_;  // of each group of a block
-  bool are_crowded_ = false;               // more than one on an SM
+  bool are_crowded_ = false;               // several groups share an SM
   double launch_end_ = 0;
-  double next_start_ = 0;  // of the next block, at the earliest
+  double next_start_ = 0;  // earliest start of the next block
   BlockOperations scratch_;
   StretchPositions positions_;
   StretchTable stretches_;
@@ -258,8 +262,9 @@ class Machine {
   std::array<const double*, most_stretch_slots> signals_at_start_{};
   std::int64_t replayed_ = 0;
   bool is_recording_ = false, is_kept_ = false;
-  int looked_for_ = 0, found_ = 0, resting_ = 0;  // loads that looked for a stretch, and found it; loads that do not look
-  // Schedules by shape, of this launch.
+  // Loads that looked for a stretch, those that found one, and loads left that do not look.
+  int looked_for_ = 0, found_ = 0, resting_ = 0;
+  // Schedules of this launch, by block shape.
   std::unordered_map<std::int64_t, std::shared_ptr<const BlockSchedule>> shapes_;
   std::size_t shapes_size_ = 0;
 };

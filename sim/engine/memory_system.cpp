@@ -1,4 +1,4 @@
-// Loads, stores and write-backs: their bytes and when they land.
+// Loads, stores and write-backs: their bytes, and when they land.
 #include "sim/engine/memory_system.h"
 
 #include <algorithm>
@@ -12,10 +12,10 @@ namespace tilescope {
 
 namespace {
 
-constexpr double reads_remembered = 8;      // of a tile, in the mean of the time between two; a power of two
-constexpr double writes_remembered = 2000;  // cycles, in the part of its time that HBM writes
+constexpr double reads_remembered = 8;      // window of the mean time between reads of a tile; a power of two, see below
+constexpr double writes_remembered = 2000;  // decay time of HBM's write share, in cycles
 
-/// Cycles a byte; a rate of 0 means that the level is not there to slow anything.
+/// Returns the cycles per byte; 0 for a rate of 0, which means no limit.
 double per(double rate) {
   return rate > 0 ? 1 / rate : 0;
 }
@@ -25,13 +25,13 @@ std::uint64_t mixed(std::uint64_t key, std::int64_t part) {
   return key ^ key >> 32;
 }
 
-/// The less there is in all, the finer it is tracked: where all of it nearly fits the L2 it matters what of a tile stays. That is
-/// so above all for what comes back after everything else of its kind was written; there a quarter of the bytes makes a difference
-/// of 2 to 5 % of HBM reads, and less than a quarter hardly any.
+/// Chooses the size of tracked tiles: the smaller the tensors, the finer. If they nearly fit the L2, it matters which part of a
+/// tile stays. That holds most for tensors that the program writes and reads again: a quarter of the tile size changes their HBM
+/// reads by 2 to 5 %, and smaller tiles change hardly more.
 TrackedBytes tracked_bytes(const GpuSpec& gpu, const TensorLayouts& layouts, std::span<const Tensor> tensors, bool comes_back) {
   TrackedBytes tracked;
   if (gpu.l2_ways <= 0) return tracked;
-  // About as many tiles of all tensors, so that simulating stays quick.
+  // A bound on the total number of tiles keeps the simulation fast.
   const std::int64_t tiles = comes_back ? 131072 : 32768;
   if (comes_back) tracked.least /= 4;
   std::int64_t all = 0;
@@ -52,12 +52,12 @@ MemorySystem::MemorySystem(const GpuSpec& gpu, const TensorLayouts& layouts, con
     : l2_read_cycles_per_byte_(gpu.has_l2() ? per(gpu.l2_bytes_per_cycle) : 0),
       l2_write_cycles_per_byte_(gpu.has_l2() && gpu.l2_write_bytes_per_cycle > 0 ? per(gpu.l2_write_bytes_per_cycle)
                                                                                  : l2_read_cycles_per_byte_),
-      // What a copy takes beyond its reads is what its writes take from other reads.
+      // A copy of equal reads and writes takes 2 / rate cycles a byte. What its reads do not need is what its writes cost reads.
       l2_beside_cycles_per_byte_(gpu.has_l2() ? std::max(0.0, 2 * per(gpu.l2_copy_bytes_per_cycle) - l2_read_cycles_per_byte_) : 0),
       l2_merge_cycles_(gpu.has_l2() ? gpu.l2_merge_cycles : 0),
       fabric_cycles_per_byte_(per(gpu.l2_fabric_bytes_per_cycle)),
       hbm_read_cycles_per_byte_(per(gpu.hbm_read_rate().value)),
-      // Likewise, turning round included.
+      // Likewise; so the cost of a write includes the bus turnaround.
       hbm_write_cycles_per_byte_(2 * per(gpu.hbm_rate().value) - hbm_read_cycles_per_byte_),
       near_latency_(gpu.has_l2() ? gpu.l2_latency_cycles : 0),
       far_latency_(gpu.has_l2() ? std::max(gpu.l2_far_latency_cycles, gpu.l2_latency_cycles) : 0),
@@ -85,7 +85,7 @@ Transfer MemorySystem::finish(double cycle, double port_end, double l2_end, doub
   Transfer transfer;
   const double served = std::max(port_end, l2_end) + latency;
   transfer.end = std::max(served, hbm_end);
-  // Latency alone decides where nothing had to queue or to stream for longer than the way takes.
+  // Blame bandwidth only if queueing and streaming took longer than the latency itself.
   if (hbm_end >= served)
     transfer.limit = hbm_end - cycle > 2 * hbm_latency_ ? WaitCause::hbm : WaitCause::data;
   else
@@ -126,7 +126,7 @@ double MemorySystem::part_looked_up(const TileRef& tile, double cycle) {
   }
   readers.seen = std::min(readers.seen + 1, reads_remembered);
   const double differs = cycle - readers.cycle - readers.apart;
-  // The product is the same to the bit, and a division takes longer than all the rest.
+  // Multiplying by the reciprocal of a power of two gives the same bits and is faster than a division.
   readers.apart += readers.seen == reads_remembered ? differs * (1 / reads_remembered) : differs / readers.seen;
   readers.cycle = cycle;
   return readers.apart / (readers.apart + l2_merge_cycles_);
@@ -167,7 +167,8 @@ inline MemorySystem::L2Read MemorySystem::read_l2(int side, double cycle, const 
     ledger_.add(op.launch, op.tensor, Link::hbm_read, op.line, access.hbm_read_bytes, device_);
   }
   const double served = std::max(l2_end, cross(side, cycle, access.crossed_bytes));
-  return {served, hbm_end, access.crossed_bytes != 0 ? far_latency_ : near_latency_, access.hbm_read_bytes};
+  return {served, hbm_end, access.crossed_bytes != 0 ? far_latency_ : near_latency_, access.hbm_read_bytes,
+          std::max(l2_cycles, static_cast<double>(access.hbm_read_bytes) * hbm_read_cycles_per_byte_)};
 }
 
 Transfer MemorySystem::load(int sm, double cycle, const ScheduledAccess& where, const BlockOrigin& origin) {
@@ -182,8 +183,9 @@ Transfer MemorySystem::load(int sm, double cycle, const ScheduledAccess& where, 
   const L2Read read = read_l2(sides_[static_cast<std::size_t>(sm)], cycle, op, tile);
   Transfer transfer = finish(cycle, port_end, read.served, read.hbm_end, read.latency);
   transfer.hbm_bytes = read.hbm_bytes;
-  recorder_.operation(where.op_class, port_end - port_cycles, port_end, transfer.end);
-  if (transfer.hbm_bytes != 0) recorder_.traffic(transfer.end, op.tensor, Link::hbm_read, transfer.hbm_bytes);
+  transfer.streams = std::max(port_cycles, read.streams);
+  recorder_.operation(where.op_class, port_end - port_cycles, port_end, transfer.end, transfer.streams);
+  if (transfer.hbm_bytes != 0) recorder_.traffic(transfer.end, op.tensor, Link::hbm_read, transfer.hbm_bytes, transfer.streams);
   if (cache_) {
     if (cache_->any_evicted()) write_back(cycle, op.launch);
     recorder_.l2_after(cycle, cache_->resident(), cache_->dirty());
@@ -196,7 +198,7 @@ Transfer MemorySystem::load_from(DeviceId home, int sm, double cycle, std::uint3
   MemorySystem& far = links_->memory(home);
   const double port_end = serve(ports_[static_cast<std::size_t>(sm)].in, cycle, op.busy_cycles);
   port_busy_ += op.busy_cycles;
-  // The link enters the home's L2 on one side, whatever SM asks.
+  // The link is attached to one side of the home's L2, whatever SM reads.
   const L2Read read = far.read_l2(0, cycle, op, tile);
   const double served = std::max(read.served, links_->cross(home, device_, cycle, op.bytes));
   Transfer transfer = finish(cycle, port_end, served, read.hbm_end + links_->latency(), read.latency + links_->latency());
@@ -219,12 +221,12 @@ Transfer MemorySystem::store(int sm, double cycle, const ScheduledAccess& where,
   const auto bytes = static_cast<double>(op.bytes);
   const double port_cycles = op.busy_cycles, l2_cycles = bytes * l2_write_cycles_per_byte_;
   const double port_end = serve(port.out, cycle, port_cycles);
-  // Reads that come later wait for it, for as long as it is in their way; writes wait for writes alone.
+  // A write delays later reads by the read time that it costs. Writes wait only for writes.
   double l2_end = serve(l2_write_free_, cycle, l2_cycles);
   serve(l2_read_free_, cycle, bytes * l2_beside_cycles_per_byte_);
   port_busy_ += port_cycles;
   l2_write_busy_ += l2_cycles;
-  double hbm_end = 0;
+  double hbm_end = 0, streams = std::max(port_cycles, l2_cycles);
   if (cache_) {
     const int side = sides_[static_cast<std::size_t>(sm)];
     recorder_.l2_before(cycle, cache_->resident(), cache_->dirty());
@@ -237,13 +239,15 @@ Transfer MemorySystem::store(int sm, double cycle, const ScheduledAccess& where,
     const double hbm_cycles = bytes * hbm_write_cycles_per_byte_;
     hbm_busy_ += hbm_cycles;
     hbm_bytes_ += bytes;
+    streams = std::max(streams, hbm_cycles);
     hbm_end = serve(hbm_free_, std::max(cycle, hbm_end), hbm_cycles) + hbm_latency_;
   }
-  const Transfer transfer = finish(cycle, port_end, l2_end, hbm_end, near_latency_);
-  recorder_.operation(where.op_class, port_end - port_cycles, port_end, transfer.end);
+  Transfer transfer = finish(cycle, port_end, l2_end, hbm_end, near_latency_);
+  transfer.streams = streams;
+  recorder_.operation(where.op_class, port_end - port_cycles, port_end, transfer.end, transfer.streams);
   if (!cache_) {
     ledger_.add(op.launch, op.tensor, Link::hbm_write, op.line, op.bytes, device_);
-    recorder_.traffic(transfer.end, op.tensor, Link::hbm_write, op.bytes);
+    recorder_.traffic(transfer.end, op.tensor, Link::hbm_write, op.bytes, transfer.streams);
   }
   return transfer;
 }

@@ -1,4 +1,4 @@
-// Puts a trace in order, and answers questions about steps.
+// Builds the indices of a trace, and answers queries about steps.
 #include "sim/engine/recorded_trace.h"
 
 #include <algorithm>
@@ -10,8 +10,7 @@ namespace tilescope {
 
 namespace {
 
-/// A stable sort of what is nearly in order, as a trace is: each goes back to its place, past the few that come after it. Where
-/// that takes too long after all, the library's sort goes on from there.
+/// Sorts stably by insertion, which is fast because a trace is nearly sorted. If it takes too many steps, std::stable_sort goes on.
 template <class Less>
 void sort_nearly_sorted(std::vector<std::uint32_t>& order, const Less& less) {
   std::size_t steps_left = 16 * order.size();
@@ -49,12 +48,12 @@ void RecordedTrace::order_focus(FocusedSm& focus) const {
   std::iota(order.begin(), order.end(), Index{0});
   const auto& intervals = focus.intervals;
   sort_nearly_sorted(order, [&](Index a, Index b) {
-    // What takes no time comes before what begins with it.
+    // Operations of zero length come before others with the same start.
     const bool a_lasts = intervals[a].end > intervals[a].start, b_lasts = intervals[b].end > intervals[b].start;
     return std::tie(intervals[a].start, a_lasts, intervals[a].run, intervals[a].op) <
            std::tie(intervals[b].start, b_lasts, intervals[b].run, intervals[b].op);
   });
-  // In place, round each cycle of places: few change.
+  // Permute in place, cycle by cycle: few elements move.
   for (Index first = 0; first < order.size(); ++first) {
     if (order[first] == first) continue;
     const Interval interval = focus.intervals[first];
@@ -85,7 +84,7 @@ void RecordedTrace::index_focus(SmIndex& index) const {
       index.units[static_cast<std::size_t>(unit)].push_back(i);
     }
   }
-  // Block run by block run, and of each in order of its operations, which is nearly that of time.
+  // Order by run, then by operation. Counting sort first: within a run, time order is nearly operation order.
   std::vector<Index> by_op(intervals.size()), next_of_run(data_.runs.size() + 1, 0);
   for (const Interval& interval : intervals) ++next_of_run[static_cast<std::size_t>(interval.run) + 1];
   std::partial_sum(next_of_run.begin(), next_of_run.end(), next_of_run.begin());
@@ -128,7 +127,7 @@ void RecordedTrace::index_boundaries(SmIndex& index, const std::vector<Index>& b
   const auto& notes = index.data->notes;
   std::vector<std::int64_t> step_of(intervals.size());
   for (std::size_t i = 0; i < index.steps.size(); ++i) step_of[index.steps[i]] = static_cast<std::int64_t>(i) + 1;
-  // An iteration begins with its first operation on the tile: its loads were issued long before.
+  // An iteration begins with its first operation that is no load, because loads are issued far ahead.
   std::int32_t run = -1, iteration = 0;
   bool fresh = false;
   for (Index i : by_op) {

@@ -1,11 +1,11 @@
-// RecordedTrace: a TraceData put in order, so that any moment can be looked at without walking there.
+// RecordedTrace: an indexed TraceData, so that the state at any moment is a few look-ups away.
 //
-//   What a question is answered from (all built once, never changed, so any number of threads may ask):
-//     blocks at a moment       runs by SM and slot; those of a slot do not overlap      binary search
-//     operations under way     per SM and unit, by start; those of a compute unit do not overlap
-//     transfers under way      per SM by start, with the latest end so far              walk back while one can still be in the air
-//     buffers                  per run and buffer, the operations that fill it          binary search
-//     traffic up to a moment   every event with sums at each 64th, or sums over bins
+//   The indices are built once and never change, so any number of threads may use them:
+//     blocks at a moment        runs by SM and slot; runs of a slot do not overlap       binary search
+//     operations at a moment    by SM, unit and start; those of a unit do not overlap    binary search
+//     transfers in flight       by SM and start, with the latest end so far              walk back from the moment
+//     buffers                   by run and buffer: the operations that fill it           binary search
+//     traffic up to a moment    all events, with sums at every 64th; or sums over bins
 #pragma once
 
 #include <array>
@@ -38,7 +38,7 @@ class RecordedTrace final : public Trace {
  private:
   static constexpr std::size_t events_a_sum = 64;
   using Index = std::uint32_t;
-  /// Operations that fill one buffer of one block, in order: writers[first, last).
+  /// The operations that fill one buffer of one block, in order: writers[first, last).
   struct Buffer {
     Slot slot = Slot::none;
     std::int32_t ring = 0;
@@ -57,7 +57,7 @@ class RecordedTrace final : public Trace {
     std::vector<RunRecord> runs;                       // by run
     std::vector<Buffer> buffers;
     std::vector<Index> writers;
-    std::vector<std::int64_t> tile_steps, phase_steps;  // where an iteration, a launch begins
+    std::vector<std::int64_t> tile_steps, phase_steps;  // steps at which an iteration or a launch begins
   };
   struct L2Table {
     TensorBytes resident{}, dirty{};
@@ -87,11 +87,11 @@ class RecordedTrace final : public Trace {
   TraceData data_;
   std::vector<int> focused_;
   std::vector<SmIndex> index_;
-  // Runs of (SM, slot), in order: run_lists_[first_of_list_[sm * slots_ + slot] …).
+  // The runs of each (SM, slot), in order: run_lists_[first_of_list_[sm * slots_ + slot] …).
   std::int32_t slots_ = 1;
   std::vector<std::int32_t> run_lists_;
   std::vector<std::size_t> first_of_list_;
-  std::vector<TrafficTable> traffic_sums_;  // exact: before each 64th event; else before each bin
+  std::vector<TrafficTable> traffic_sums_;  // exact: sum before each 64th event; otherwise before each bin
   std::vector<L2Table> l2_sums_;
 };
 

@@ -7,11 +7,11 @@ namespace tilescope {
 
 namespace {
 
-constexpr int most_focused_sms = 8;  // of a GPU this small, every SM is in focus
+constexpr int most_focused_sms = 8;  // on a GPU this small, every SM is in focus
 constexpr std::size_t many_intervals = 1 << 16;
 constexpr double first_width = 16;  // cycles; a power of two, so that a bin's edges are exact
 
-/// Calls f(tensor, link, bytes) for each flow of an operation, HBM apart.
+/// Calls f(tensor, link, bytes) for each flow of an operation except HBM's.
 template <class F>
 void for_each_flow(const OpClass& op, F&& f) {
   if (!op.moves) return;
@@ -55,7 +55,7 @@ void Recorder::interval(int sm, const Interval& interval, const TileRef& tile, s
   const int focus = focus_of_[static_cast<std::size_t>(sm)];
   if (focus < 0) return;
   FocusedSm& focused = data_.focus[static_cast<std::size_t>(focus)];
-  // Many will be more: room that is not used costs nothing, growing step by step would move them all each time.
+  // Many intervals become more. Reserved pages cost nothing until used, while each reallocation would copy them all.
   if (focused.intervals.size() == many_intervals) {
     focused.intervals.reserve(most_intervals / data_.focus.size());
     focused.notes.reserve(most_intervals / data_.focus.size());
@@ -97,7 +97,7 @@ void Recorder::merge_bins() {
   TimeBins& bins = data_.bins;
   bins.width *= 2;
   bins_a_cycle_ /= 2;
-  // Past the last bin there is only zero, and nothing that the L2 would have been noted to hold.
+  // A missing partner of the last bin counts as zero traffic and unchanged L2 contents.
   const std::size_t old_size = bins.traffic.size(), size = (old_size + 1) / 2;
   for (std::size_t i = 0; i < size; ++i) {
     const std::size_t a = 2 * i, b = 2 * i + 1;
@@ -116,7 +116,7 @@ void Recorder::merge_bins() {
   bins.l2_resident_bytes.resize(size);
   bins.l2_dirty_bytes.resize(size);
   counts_.resize(size);
-  l2_bin_ /= 2;  // a bin of which only the first half is known is filled again
+  l2_bin_ /= 2;  // a bin with only its first half known is filled again
   l2_end_ = static_cast<double>(l2_bin_ + 1) * bins.width;
 }
 
@@ -148,7 +148,7 @@ void Recorder::come_near(std::size_t bin) {
   near_counts_ = counts_[bin].data();
 }
 
-void Recorder::operation_slowly(std::uint32_t op_class, double start, double busy_end, double end) {
+void Recorder::operation_slowly(std::uint32_t op_class, double start, double busy_end, double end, double streams) {
   const std::size_t bin = bin_of(end);
   if (!data_.exact && op_class < counted_classes) {
     come_near(bin);
@@ -159,7 +159,7 @@ void Recorder::operation_slowly(std::uint32_t op_class, double start, double bus
   }
   const OpClass& op = builder_.op_class(op_class);
   busy(op.unit, start, busy_end, busy_end == end ? bin : bin_of(busy_end));
-  for_each_flow(op, [&](Tensor tensor, Link link, std::int64_t bytes) { add(bin, end, tensor, link, bytes); });
+  for_each_flow(op, [&](Tensor tensor, Link link, std::int64_t bytes) { add(bin, end, tensor, link, bytes, streams); });
 }
 
 void Recorder::spread_counts() {
@@ -175,9 +175,10 @@ void Recorder::spread_counts() {
     }
 }
 
-void Recorder::event(double time, Tensor tensor, Link link, std::int64_t bytes) {
+void Recorder::event(double time, Tensor tensor, Link link, std::int64_t bytes, double streams) {
   if (data_.traffic.size() >= most_events) return drop_events();
-  data_.traffic.push_back({time, bytes, tensor, link});
+  data_.traffic.push_back({time, bytes, tensor, link, static_cast<float>(streams)});
+  data_.longest_stream = std::max(data_.longest_stream, streams);
 }
 
 void Recorder::note_l2(double time, const TensorBytes& resident, const TensorBytes& dirty) {
@@ -202,7 +203,7 @@ TraceData Recorder::finish(double end, std::vector<LaunchTime> launches, const T
   const std::size_t last = bin_of(end);
   spread_counts();
   fill_l2(last + 1, resident, dirty);
-  // A bin beyond the end was made ready but never used.
+  // grow() makes bins in advance; drop the unused ones.
   TimeBins& bins = data_.bins;
   bins.traffic.resize(last + 1);
   bins.busy_cycles.resize(last + 1);

@@ -1,10 +1,10 @@
-// Recorder: takes down what happens while a simulation runs: block runs, intervals of focused SMs, sums over time.
+// Recorder collects the trace while a simulation runs: block runs, intervals of focused SMs, sums over time.
 //
-// It keeps to a budget whatever the size of the problem:
+// Its memory is bounded, whatever the size of the problem:
 //   bins of time       at most 2048; when time outgrows them, neighbours are merged and the width doubles
-//   intervals          about 2 million: past that only the SM asked for stays in focus, and of it the blocks that had begun
-//   block runs         4 million: past that only those of focused SMs
-//   events             200,000: with more, what happened up to a moment is read from the bins
+//   intervals          about 2 million; after that only the requested SM stays in focus, with the blocks that had begun
+//   block runs         4 million; after that only those of focused SMs
+//   events             200,000; with more, the traffic up to a moment comes from the bins
 #pragma once
 
 #include <array>
@@ -24,38 +24,38 @@ class Recorder {
   static constexpr std::size_t most_intervals = 2'000'000;
   static constexpr std::size_t most_runs = 4'000'000;
   static constexpr std::size_t most_events = 200'000;
-  // Most operations begin and end in the bin that the last one was in, and are of one of a few classes: those are only counted,
-  // by bin and class, and their bytes and cycles are added up at the end.
+  // Most operations lie in the same bin as the last one and belong to one of a few classes. These are only counted, by bin and
+  // class; finish() adds up their bytes and cycles.
   static constexpr std::uint32_t counted_classes = 64;
 
-  /// `focus_sm` stays in focus; so do those of `also` and every SM of a small GPU while there is room.
+  /// `focus_sm` always stays in focus. The SMs of `also`, and all SMs of a small GPU, stay while there is room.
   Recorder(int sm_count, int focus_sm, std::span<const Tensor> tensors, const ScheduleBuilder& builder,
            std::span<const int> also = {});
 
-  /// A block begins. Returns its run, or -1 where runs are no longer kept.
+  /// Records the start of a block. Returns its run; -1 if runs are no longer kept.
   std::int32_t begin_run(const BlockRun& run);
   void end_run(std::int32_t run, double end);
-  /// Whether the intervals of a block that begins now on `sm` are to be kept.
+  /// Returns whether to record the intervals of a block that now starts on `sm`.
   bool wants_intervals(int sm) const {
     return keeps_intervals_ && focus_of_[static_cast<std::size_t>(sm)] >= 0 && interval_count_ < most_intervals;
   }
   void keep_no_intervals() { keeps_intervals_ = false; }
-  /// `slot` is what the operation writes, or what a store leaves from; `ring` its buffer.
+  /// Records an interval. `slot` is the tile that the operation writes or a store reads; `ring` is its buffer.
   void interval(int sm, const Interval& interval, const TileRef& tile, std::int32_t iteration, std::int32_t ring, Slot slot);
 
-  /// An operation of a class that occupies its unit from `start` to `busy_end` and whose bytes have moved by `end`.
-  /// A compute operation is over when its unit is free; a load or a store lands after it has left the SM's port.
-  void operation(std::uint32_t op_class, double start, double busy_end, double end) {
+  /// Adds an operation that occupies its unit from `start` to `busy_end` and whose bytes move in the last `streams` cycles before
+  /// `end`. A compute operation ends when its unit is free; a load or a store lands after it has left the SM's port.
+  void operation(std::uint32_t op_class, double start, double busy_end, double end, double streams = 0) {
     if (start >= near_begin_ && end < near_end_ && op_class < counted_classes)
       ++near_counts_[op_class];
     else
-      operation_slowly(op_class, start, busy_end, end);
+      operation_slowly(op_class, start, busy_end, end, streams);
   }
-  /// Operations from `start` to `end` are in the bin that the last one was in: they need only be counted, by class.
+  /// Returns whether operations from `start` to `end` lie in the bin of the last one, so that counting them is enough.
   bool is_near(double start, double end) const { return start >= near_begin_ && end < near_end_; }
   void count_near(std::uint32_t op_class, std::uint32_t count) { near_counts_[op_class] += count; }
-  void traffic(double time, Tensor tensor, Link link, std::int64_t bytes);
-  /// What the L2 holds when an access at `time` begins, and when it is over.
+  void traffic(double time, Tensor tensor, Link link, std::int64_t bytes, double streams = 0);
+  /// Record the contents of the L2 before and after an access at `time`.
   void l2_before(double time, const TensorBytes& resident, const TensorBytes& dirty) {
     if (time >= l2_end_) fill_l2(bin_of(time), resident, dirty);
   }
@@ -63,7 +63,7 @@ class Recorder {
     if (data_.exact) note_l2(time, resident, dirty);
   }
 
-  /// Everything, once the last launch has ended at `end`.
+  /// Returns the recorded data after the last launch has ended at `end`.
   TraceData finish(double end, std::vector<LaunchTime> launches, const TrafficTable& total, const TensorBytes& resident,
                    const TensorBytes& dirty);
 
@@ -74,15 +74,15 @@ class Recorder {
   }
   std::size_t grow(double time);
   void merge_bins();
-  void operation_slowly(std::uint32_t op_class, double start, double busy_end, double end);
+  void operation_slowly(std::uint32_t op_class, double start, double busy_end, double end, double streams);
   void come_near(std::size_t bin);
   void spread_counts();
-  void add(std::size_t bin, double time, Tensor tensor, Link link, std::int64_t bytes);
+  void add(std::size_t bin, double time, Tensor tensor, Link link, std::int64_t bytes, double streams);
   /// `last` is the bin of `end`.
   void busy(Unit unit, double start, double end, std::size_t last);
   void fill_l2(std::size_t bin, const TensorBytes& resident, const TensorBytes& dirty);
   void note_l2(double time, const TensorBytes& resident, const TensorBytes& dirty);
-  void event(double time, Tensor tensor, Link link, std::int64_t bytes);
+  void event(double time, Tensor tensor, Link link, std::int64_t bytes, double streams);
   void drop_events();
   void narrow_focus();
 
@@ -96,21 +96,21 @@ class Recorder {
   std::uint32_t* near_counts_ = nullptr;
   int focus_sm_;
   double bins_a_cycle_ = 0;
-  std::size_t l2_bin_ = 0;     // bins before it have their L2 contents
-  double l2_end_ = 0;          // where that bin ends
+  std::size_t l2_bin_ = 0;     // first bin without L2 contents
+  double l2_end_ = 0;          // end of that bin
   std::vector<int> focus_of_;  // by SM: index into data_.focus, -1 out of focus
   std::size_t interval_count_ = 0;
   bool keeps_intervals_ = true;
   TensorBytes noted_resident_{}, noted_dirty_{};
 };
 
-inline void Recorder::add(std::size_t bin, double time, Tensor tensor, Link link, std::int64_t bytes) {
+inline void Recorder::add(std::size_t bin, double time, Tensor tensor, Link link, std::int64_t bytes, double streams) {
   data_.bins.traffic[bin][tensor.index()][static_cast<std::size_t>(link)] += bytes;
-  if (data_.exact) event(time, tensor, link, bytes);
+  if (data_.exact) event(time, tensor, link, bytes, streams);
 }
 
-inline void Recorder::traffic(double time, Tensor tensor, Link link, std::int64_t bytes) {
-  add(bin_of(time), time, tensor, link, bytes);
+inline void Recorder::traffic(double time, Tensor tensor, Link link, std::int64_t bytes, double streams) {
+  add(bin_of(time), time, tensor, link, bytes, streams);
 }
 
 }  // namespace tilescope

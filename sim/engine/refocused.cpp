@@ -1,4 +1,4 @@
-// A trace that answers from another one, with what only the other SMs in focus show left out.
+// A view of another trace that hides what is known only of the other focused SMs.
 #include "sim/engine/refocused.h"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ class RefocusedTrace final : public Trace {
   std::int64_t step_of_interval(int sm, std::size_t interval) const override { return whole_->step_of_interval(sm, interval); }
 
  private:
-  /// Without the flights and the busy units of other SMs, which are known of SMs in focus only.
+  /// Removes the flights and busy units of other SMs, because a trace has these only for focused SMs.
   TraceState alone(TraceState state) const {
     const int sm = focused_[0];
     std::erase_if(state.flights, [sm](const TileInFlight& flight) { return flight.sm != sm; });

@@ -1,4 +1,4 @@
-// refocused(): a simulation seen from another of the SMs whose intervals it kept, as if that one alone had been asked for.
+// refocused() changes the focused SM of a simulation without running it again.
 #pragma once
 
 #include <memory>
@@ -7,9 +7,9 @@
 
 namespace tilescope {
 
-/// What simulating again with `sm` in focus would give, without doing so: the same bits for every step of that SM. Shares the
-/// trace of `simulation`, which lives on. nullptr where the intervals of that SM were not kept, or so many blocks ran that traces
-/// with other SMs in focus keep others of them.
+/// Returns the simulation as if only `sm` had been in focus: every step has the same bits. The result shares the trace of
+/// `simulation`. Returns nullptr if the intervals of `sm` were not kept, or if there were too many blocks: which of them a trace
+/// keeps then depends on the focus.
 std::shared_ptr<const Simulation> refocused(const std::shared_ptr<const Simulation>& simulation, int sm);
 
 }  // namespace tilescope

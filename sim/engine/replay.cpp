@@ -1,4 +1,4 @@
-// Machine: replays the stretches that an SM has gone through before (see stretches.h).
+// Machine's recording and replaying of stretches (see stretches.h).
 #include <algorithm>
 #include <utility>
 
@@ -9,7 +9,7 @@ namespace tilescope {
 namespace {
 
 constexpr std::size_t most_stretches = 1 << 15;
-// Where few loads find their stretch, so many go by without looking for one.
+// If less than half of a trial's loads find a stretch, the next loads do not look for one.
 constexpr int loads_of_a_trial = 4096, loads_of_a_rest = 1 << 17;
 constexpr std::uint64_t is_ahead = 1, is_oldest = 2, one_signal = 4;
 
@@ -58,7 +58,7 @@ bool Machine::may_replay(const Sm& sm) const {
 
 void Machine::note_wait(std::uint32_t slot, const Resident& block, ScheduledOp op) {
   if (op.wait == OperationStream::at_once || block.times[op.wait] == never) return;
-  // It must have landed before anyone asks when the operation can begin.
+  // The stretch is valid only if the data landed before the operation first asked for them.
   const double deadline = std::max(block.compute_end, recorded_from_);
   is_kept_ = is_kept_ && block.times[op.wait] <= deadline && recorded_.deadline_count < Stretch::most_deadlines;
   if (!is_kept_) return;
@@ -226,7 +226,7 @@ void Machine::catch_up(int sm_index) {
       note(block.next_load + 1 + static_cast<std::uint32_t>(n), slot.signals[n]);
     refresh(sm, block);
   }
-  run_ahead(sm_index);  // to whose turn is next
+  run_ahead(sm_index);  // finds the next block
 }
 
 void Machine::begin_binade(double time) {

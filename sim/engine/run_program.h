@@ -1,4 +1,4 @@
-// run_program(): simulate() for a program that is already made, such as one that is in no table.
+// run_program() is simulate() for a given program object, for example one that is not in the program table.
 #pragma once
 
 #include <memory>
@@ -9,18 +9,19 @@
 
 namespace tilescope {
 
-/// Runs `program` as `request` says, with the tile and the algorithm that the request names already decided.
-/// Errors  those of simulate() that concern the GPU, occupancy, memory and size; cancelled.
+/// Runs `program` as `request` says; the program decides the algorithm and the tile.
+/// Errors  those of simulate() about the GPU, occupancy, memory and size; cancelled
 Result<std::shared_ptr<const Simulation>> run_program(SimulationRequest request, const ProgramInfo& info,
                                                       std::shared_ptr<const TileProgram> program, const Progress& progress = {});
 
-// Parts of it, for runs on several devices too.
-/// Checks the request and fills it in, and with it `simulation`. Returns the blocks per SM of each launch.
+// The parts of run_program() that runs on several devices use too.
+
+/// Checks and completes the request, and starts to fill `simulation`. Returns the blocks per SM of each launch.
 Result<std::vector<int>> prepare(SimulationRequest& request, const ProgramInfo& info, std::shared_ptr<const TileProgram> program,
                                  Simulation& simulation);
-/// What the first block of a launch loads and stores, all of them do.
+/// Returns which tensors the program reads and writes. The first block of a launch stands for all, which use the same tensors.
 TensorUse use_of(const TileProgram& program);
-/// Adds the bytes and the work that follow from how often each operation occurs on a device.
+/// Adds bytes and work to `simulation`: those of each operation class times its count on `device`.
 void count_operations(Simulation& simulation, const std::vector<OpClass>& classes, DeviceId device);
 
 }  // namespace tilescope

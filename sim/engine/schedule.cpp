@@ -1,4 +1,4 @@
-// Sorts a block's operations into streams and works out each distinct operation once.
+// Sorts a block's operations into streams, and computes the cost of each distinct operation once.
 #include "sim/engine/schedule.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace tilescope {
 
 namespace {
 
-/// Cycles for one unit of work; a rate of 0 means that the resource is not modelled.
+/// Returns the cycles per unit of work; 0 for a rate of 0, which means that the resource is not modelled.
 double per(double rate) {
   return rate > 0 ? 1 / rate : 0;
 }
@@ -24,7 +24,7 @@ std::size_t hash(const OpClass::Key& key) {
   return h ^ (h >> 32);
 }
 
-/// Written out, because std::array's comparison is a call to memcmp, which costs more than all the rest.
+/// Compares two keys inline: std::array's operator== calls memcmp, which dominated the cost of a look-up.
 bool same(const OpClass::Key& a, const OpClass::Key& b) {
   std::int64_t differ = 0;
   for (std::size_t i = 0; i < a.size(); ++i) differ |= a[i] ^ b[i];
@@ -34,7 +34,7 @@ bool same(const OpClass::Key& a, const OpClass::Key& b) {
 OpClass::Key key_of(const Operation& op, const BlockOperations& block) {
   const auto byte = [](auto value, int place) { return static_cast<std::int64_t>(value) << (8 * place); };
   const auto pair = [](std::int64_t low, std::int64_t high) { return low | high << 32; };
-  // Only a matmul has 2^32 flops or more, and it has no exponentials: the last word tells them apart.
+  // Only a matmul has 2^32 FLOP or more, and it has no exponentials. So the word that combines them stays unambiguous.
   return {byte(op.kind, 0) | byte(op.line, 1) | byte(op.dst.index(), 2) | byte(op.src[0].index(), 3) | byte(op.src[1].index(), 4) |
               byte(op.tile.tensor.index(), 5) | byte(block.launch, 6) | byte(op.sectors_at_once, 7),
           pair(op.rows, op.cols),
@@ -48,15 +48,15 @@ OpClass::Key key_of(const Operation& op, const BlockOperations& block) {
                op.round_trips << 24 | op.barriers << 16 | op.group << 8 | op.share << 1 | (op.ahead ? 1 : 0))};
 }
 
-/// Of what is in no stream.
+/// Marks a load that waits for nothing.
 constexpr std::int32_t no_ordinal = std::numeric_limits<std::int32_t>::min();
 
-/// The landing of a load, of which ordinal_ has -1 - its place in the stream of loads.
+/// Returns the landing moment of a load, from its entry -1 - n in ordinal_.
 std::int32_t landing(std::int32_t ordinal) {
   return OperationStream::landing(static_cast<std::size_t>(-1 - ordinal));
 }
 
-/// The pipe that an operation waits for: that of its unit, which for products in fp32 is not the tensor core.
+/// Returns the pipe that an operation waits for: that of its unit, except that fp32 products do not use the tensor core.
 Server server_of(const OpClass& c) {
   switch (c.unit) {
     case Unit::tensor:
@@ -81,7 +81,7 @@ ScheduleBuilder::ScheduleBuilder(const GpuSpec& gpu, const AttentionProblem& pro
       problem_(problem),
       table_(64, 0) {
   classes_.reserve(64);
-  classes_.emplace_back();  // a class that no operation has, so that the first guess is always there
+  classes_.emplace_back();  // a class that no operation matches, so that the first guess exists
   classes_.front().key.fill(-1);
   timings_.emplace_back();
 }
@@ -101,14 +101,15 @@ void ScheduleBuilder::set_work(OpClass& c, const Operation& op, const BlockOpera
   of(Server::fp32) = std::max(
       {counts.issued * per(gpu_.sm_issues_per_cycle), counts.alu * lanes * per(gpu_.sm_alu_lanes_per_cycle),
        counts.fp32 * 2 * lanes * per(gpu_.sm_fp32_flops_per_cycle) + counts.widened * lanes * per(gpu_.sm_alu_lanes_per_cycle)});
-  // Overhead products every other instruction takes its turn from the tensor core, more of it where it belongs to another warp.
+  // With mma.sync every other instruction delays the tensor core of its sub-partition. The cost depends on whether the instruction
+  // stands between products of its own warp (mixed) or belongs to another warp.
   const bool mixed = counts.mma > 0 || op.ahead;
   const double turn = mixed ? gpu_.sm_product_mixed_cycles : gpu_.sm_product_issue_cycles;
   const bool in_the_way = needs.has_products && needs.instruction == ProductInstruction::mma_sync;
   const double taken = in_the_way ? others * turn / gpu_.sm_quarters : 0;
   if (counts.mma > 0) of(Server::tensor) += taken;
-  // A block with fewer warps than quarters leaves some of them idle; and a warp cannot start its own instructions one a cycle. What
-  // stands beside the arithmetic is on a warp's way to the next operation, however idle the pipes are.
+  // A block with fewer warps than sub-partitions leaves some idle, and a warp cannot issue one instruction every cycle. Overhead
+  // instructions delay a warp's next operation even when the pipes are idle, so they are added on top.
   const double warps = needs.threads / lanes, spread = gpu_.sm_quarters / std::min(gpu_.sm_quarters, warps);
   const double beside = op.instructions * instruction_cycles(needs),
                own = counts.issued / warps * instruction_cycles(needs) - beside;
@@ -117,12 +118,12 @@ void ScheduleBuilder::set_work(OpClass& c, const Operation& op, const BlockOpera
   if (instructions_wait()) c.timing.issued = static_cast<float>(counts.issued / warps);
 }
 
-/// The last warp comes so much later to a meeting than the others: by the stall counters, what a warp waits at one is 35 to 125
-/// cycles, four times what an empty one takes.
+/// The delay of the slowest warp at a barrier, in shared-memory latencies. By the stall counters a warp waits 35 to 125 cycles at a
+/// barrier, four times as long as at one that all warps reach together.
 constexpr double drift_trips = 2;
 
-/// From an instruction of a warp to its next, on average: a cycle of its own, what it waits for the one before, and the turns of
-/// the other warps of its block in that quarter, each of which is in the way once in as many cycles.
+/// Returns the mean cycles from an instruction of a warp to its next: its issue slot, the wait for the previous result, and the
+/// issue slots that the block's other warps on its sub-partition take meanwhile.
 double ScheduleBuilder::instruction_cycles(const KernelNeeds& needs) const {
   if (!instructions_wait() || gpu_.sm_issues_per_cycle <= 0) return 0;
   const double turn = gpu_.sm_quarters / gpu_.sm_issues_per_cycle;
@@ -146,9 +147,9 @@ void ScheduleBuilder::begin_launch(const KernelNeeds& needs) {
   setup_.duration = needs.setup_instructions * instruction_cycles(needs) + needs.setup_trips * gpu_.sm_shared_latency_cycles;
 }
 
-/// From the last instruction of an operation to the first that can use its result.
+/// Returns the latency from the last instruction of an operation to the first that can use its result.
 double ScheduleBuilder::latency_of(const OpClass& c, const Operation& op, const BlockOperations& block) const {
-  const double farthest = std::max(gpu_.l2_latency_cycles, gpu_.l2_far_latency_cycles);  // of what a warp asks for at once
+  const double farthest = std::max(gpu_.l2_latency_cycles, gpu_.l2_far_latency_cycles);  // one round trip asks for many lines
   double cycles = op.barriers * gpu_.sm_barrier_cycles + op.round_trips * farthest;
   if (instructions_wait()) cycles += (op.trips + drift_trips * op.barriers) * gpu_.sm_shared_latency_cycles;
   if (op.kind == OpKind::barrier) cycles += std::max(gpu_.sm_barrier_cycles, gpu_.sm_shared_latency_cycles);
@@ -156,7 +157,7 @@ double ScheduleBuilder::latency_of(const OpClass& c, const Operation& op, const 
     cycles += gpu_.sm_product_latency_cycles;
     if (is_shared(block, op.src[1])) cycles += gpu_.sm_shared_latency_cycles;
   }
-  // Two shuffles, each as long as a way to shared memory and back.
+  // A row maximum needs two shuffles, each with the latency of shared memory.
   if ((op.kind == OpKind::row_max || op.kind == OpKind::row_sum) && op.rows >= 8 && gpu_.sm_product_latency_cycles > 0)
     cycles += op.kind == OpKind::row_max ? 2 * gpu_.sm_shared_latency_cycles : 0;
   return cycles;
@@ -170,7 +171,7 @@ void ScheduleBuilder::set_shared_memory(OpClass& c, const Operation& op, const B
   const bool first = is_shared(block, op.src[0]), second = is_shared(block, op.src[1]);
   if (!first && second) c.smem_read_tensor[0] = tensor_of(op.src[1]);
   if (first && second) {
-    // A warp reads only its own rows of the first operand; all the rest is the second one, read again by every warp.
+    // A warp reads only its own rows of the first operand. The rest are reads of the second operand, repeated by every warp.
     const std::int64_t own = op.kind == OpKind::matmul
                                  ? std::int64_t{op.rows} * op.inner * element_bytes(problem_.dtype) * block.warps_sharing_keys
                                  : op.smem_read_bytes / 2;
@@ -180,36 +181,37 @@ void ScheduleBuilder::set_shared_memory(OpClass& c, const Operation& op, const B
   }
 }
 
-constexpr std::int64_t wavefront_bytes = 128;  // a word for each lane
+constexpr std::int64_t wavefront_bytes = 128;  // one word per lane
 
-/// Which of an SM's pipes must be free before an operation can begin.
+/// Sets the pipe and the port that must be free before an operation can begin.
 void ScheduleBuilder::set_pipes(OpTiming& timing) const {
   if (timing.smem_cycles > 0) timing.port = smem_port;
-  if (timing.store) {  // its instructions take their turn
+  if (timing.store) {  // its instructions need issue slots, which belong to fp32
     timing.pipe.fill(timing.work[static_cast<std::size_t>(Server::fp32)] > 0 ? pipe_of(Server::fp32) : no_pipe);
     return;
   }
   timing.pipe.fill(pipe_of(timing.server));
-  // What a kernel does between an interleaved operation and its product stands before all but the first part of the former.
+  // Work between an interleaved operation and its product runs while the interleaved operation still holds the pipe.
   if (!timing.product && instructions_wait()) timing.pipe[1] = no_pipe;
 }
 
-/// At once: the warps of a kernel without products each wait for what they asked for themselves.
+/// Returns how many lines a load waits for at a time. In a kernel without products each warp waits only for its own lines.
 double ScheduleBuilder::lines_waited_for(const Operation& op) const {
   if (op.sectors_at_once > 0) return std::max(1.0, op.sectors_at_once * sector_size / gpu_.l2_line_bytes);
   const double waiting = needs_.has_products ? 1 : needs_of(op).threads / 32.0;
   return std::max(1.0, static_cast<double>(op.bytes) / gpu_.l2_line_bytes / waiting);
 }
 
-/// The more lines are waited for, the later the latest of them comes: measured for one and for those of a tile of 16 KiB, and taken
-/// as the logarithm of their number between.
+/// Returns the latency of the last line of a load from HBM. It grows with the number of lines: measured for one line and for a
+/// 16 KiB tile, and interpolated by the logarithm of the number.
 double ScheduleBuilder::hbm_latency_of(const Operation& op) const {
   constexpr double measured_lines = 16 * 1024 / 128.0;
   const double spread = std::max(0.0, gpu_.hbm_tile_latency_cycles - gpu_.hbm_latency_cycles);
   return gpu_.hbm_latency_cycles + spread * std::min(1.0, std::log(lines_waited_for(op)) / std::log(measured_lines));
 }
 
-/// Measured for 4, 16 and 64 lines: from two on it grows with the logarithm of their number.
+/// Returns the extra latency of a load while HBM only writes. Measurements with 4, 16 and 64 lines fit a logarithm that starts at
+/// two lines.
 double ScheduleBuilder::hbm_write_wait_of(const Operation& op) const {
   return gpu_.hbm_write_wait_cycles * std::max(0.0, std::log2(lines_waited_for(op) / 2) / std::log2(16.0 / 2));
 }
@@ -217,7 +219,7 @@ double ScheduleBuilder::hbm_write_wait_of(const Operation& op) const {
 OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& block) const {
   const KernelNeeds& needs = needs_of(op);
   OpClass c;
-  // A GPU for teaching does what is there.
+  // A GPU for teaching computes only the part of a tile that exists.
   const Operation executed = instructions_wait() ? as_executed(op, block, needs) : op;
   c.kind = op.kind;
   c.unit = unit_of(op);
@@ -237,7 +239,7 @@ OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& 
   if (op.kind == OpKind::matmul && !c.timing.product) c.unit = Unit::fp32;
   set_shared_memory(c, op, block);
   std::int64_t through_shared = executed.smem_read_bytes + op.smem_write_bytes;
-  // A tile of sums is written there and read again, which is the kernel's way and no traffic of the algorithm.
+  // A tile of sums is staged through shared memory. That costs time but is not traffic of the algorithm.
   if (writes_memory(op.kind) && op.tile.cols > 1 && !is_shared(block, op.src[0]) && needs.has_products && instructions_wait())
     through_shared += 2 * std::int64_t{op.tile.rows} * op.tile.cols * element_bytes(problem_.dtype);
   if (instructions_wait()) through_shared += static_cast<std::int64_t>(executed.wavefronts) * needs.threads / 32 * wavefront_bytes;
@@ -247,7 +249,7 @@ OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& 
   c.timing.duration += latency_of(c, executed, block);
   c.timing.shown = c.timing.server == Server::none ? c.timing.duration : c.timing.work[static_cast<std::size_t>(c.timing.server)];
   const bool moves = moves_tile(op.kind);
-  // One pipe of an SM carries what goes to shared memory and what goes to the L2: a store is in both, one after the other.
+  // One pipe of an SM carries both shared-memory and L2 traffic. A store uses it twice: for its staging and to leave the SM.
   if (instructions_wait() && moves) {
     const double byte = c.timing.store             ? cycles_per_store_byte_
                         : is_shared(block, op.dst) ? cycles_per_copied_byte_
@@ -301,7 +303,7 @@ BlockOrigin ScheduleBuilder::origin(const Domain& domain) const {
   if (domain.axis != Axis::key)
     return {domain.plane, static_cast<std::int32_t>(problem_.kv_plane_of(domain.plane)), domain.axis, domain.first,
             static_cast<std::int32_t>(mask_plane_of(problem_, domain.plane))};
-  // The first of the query planes that read this plane of keys.
+  // The first query plane that reads this plane of keys.
   const std::int64_t group = problem_.heads / problem_.kv_heads;
   const std::int64_t plane = domain.plane / problem_.kv_heads * problem_.heads + domain.plane % problem_.kv_heads * group;
   return {static_cast<std::int32_t>(plane), domain.plane, domain.axis, domain.first,
@@ -312,16 +314,22 @@ void ScheduleBuilder::find_tokens(const BlockOperations& block, BlockSchedule& o
   waited_for(block, waited_, signals_);
   meetings_.assign(block.tokens.size(), -1);
   out.tokens.clear();
-  const auto group_of = [&](std::int32_t op) { return block.operations[static_cast<std::size_t>(op)].group; };
+  // Once a token, not once a wait: blocks of flash1 wait hundreds of thousands of times for a few tokens.
+  constexpr int nobody = -1, several = -2;
+  std::vector<int> signallers(block.tokens.size(), nobody);
+  for (std::size_t token = 0; token < signallers.size() && token < signals_.size(); ++token)
+    for (const std::int32_t each : signals_[token]) {
+      const int group = block.operations[static_cast<std::size_t>(each)].group;
+      signallers[token] = signallers[token] == nobody || signallers[token] == group ? group : several;
+    }
   for (std::size_t i = 0; i < waited_.size(); ++i) {
     const Operation& op = block.operations[i];
     if (op.wait_token < 0 || op.wait_count <= 0) continue;
     const auto token = static_cast<std::size_t>(op.wait_token);
     const std::int32_t on = waited_[i];
-    // Signals of one group come in the order of the listing; those of several in whatever order the groups come.
-    if (on >= 0 && on < static_cast<std::int32_t>(i) &&
-        std::all_of(signals_[token].begin(), signals_[token].end(), [&](std::int32_t each) { return group_of(each) == op.group; }))
-      continue;
+    // If one group gives all signals, their order is that of the listing, and the wait is a moment of the stream. Signals of
+    // several groups can come in any order, so the token is counted at run time.
+    if (on >= 0 && on < static_cast<std::int32_t>(i) && (signallers[token] == nobody || signallers[token] == op.group)) continue;
     waited_[i] = -1;
     if (meetings_[token] >= 0) continue;
     meetings_[token] = static_cast<std::int16_t>(out.tokens.size());
@@ -364,7 +372,7 @@ void ScheduleBuilder::build(const BlockOperations& block, BlockSchedule& out) {
     }
     if (op.kind == OpKind::load) {
       if (waited >= 0) {
-        // For now the entry of the compute stream, or the load as in ordinal_.
+        // Preliminary: an index into the compute stream, or a load as in ordinal_. The last loop turns it into a moment.
         access.after = ordinal_[static_cast<std::size_t>(waited)];
         if (access.after >= 0) stream.compute[static_cast<std::size_t>(access.after)].op_class |= ScheduledOp::signal_bit;
       } else {
@@ -377,14 +385,14 @@ void ScheduleBuilder::build(const BlockOperations& block, BlockSchedule& out) {
       continue;
     }
     ordinal_[i] = static_cast<std::int32_t>(stream.compute.size());
-    // An operation of its own group that is no load is over in any case.
+    // Compute is in order, so an operation of its own group is over anyway unless it is a load.
     const bool for_load = waited >= 0 && ordinal_[static_cast<std::size_t>(waited)] < 0;
     stream.compute.push_back({op_class, for_load ? landing(ordinal_[static_cast<std::size_t>(waited)]) : OperationStream::at_once});
     stream.op_of_compute.push_back(static_cast<std::int32_t>(i));
     if (has_tokens) stream.tokens_of_compute.push_back(tokens);
     if (writes_memory(op.kind)) stream.stores.push_back(access);
   }
-  // The signals are numbered once all loads are known.
+  // Signals are numbered after the loads, whose count is known only now.
   for (OperationStream& stream : out.groups) {
     stream.signals = 0;
     for (std::size_t i = 0; i < stream.compute.size(); ++i)

@@ -1,10 +1,10 @@
-// BlockSchedule: what the timing model needs of a block's operations, eight bytes an operation instead of over a hundred.
+// BlockSchedule: a block's operations as the timing model needs them, in eight bytes each instead of over a hundred.
 //
-//   BlockOperations ──ScheduleBuilder──► stream of compute and stores (in order)   each entry: class, load it waits for
-//                                        stream of loads              (in order)   each entry: class, where, what frees its buffer
+//   BlockOperations ──ScheduleBuilder──► stream of compute and stores (in order)   entry: class, load that it waits for
+//                                        stream of loads              (in order)   entry: class, tile, moment that frees its buffer
 //
-// A program repeats a handful of operations with the same sizes millions of times. Each distinct one is an OpClass, which holds
-// its duration and its bytes; counting the classes gives totals without looking at an operation twice.
+// A program repeats a handful of distinct operations millions of times. Each distinct one is an OpClass with its duration and its
+// bytes. The count of each class then gives all totals.
 #pragma once
 
 #include <algorithm>
@@ -19,84 +19,83 @@
 
 namespace tilescope {
 
-/// The pipes of an SM that its blocks share. fp32 stands for all other arithmetic, and starts every instruction.
+/// The pipes of an SM that its blocks share. fp32 stands for all other arithmetic and for the issue slots.
 enum class Server : std::uint8_t { tensor, exp, fp32, none };
 inline constexpr int server_count = 3;
 
-/// The pipes and the shared-memory port by number, the port first; the last is always free.
+/// Numbers of the shared-memory port and the pipes. The port is first; no_pipe, the last, is always free.
 inline constexpr std::uint8_t smem_port = 0, no_pipe = server_count + 1;
 constexpr std::uint8_t pipe_of(Server server) {
   return static_cast<std::uint8_t>(1 + static_cast<int>(server));
 }
 static_assert(pipe_of(Server::none) == no_pipe);
 
-/// What the event loop needs of an operation, and no more, so that all of it stays in the nearest cache: one line of it each.
+/// The timing of an operation class: one host cache line, so that the event loop's working set stays in the L1 cache.
 struct alignas(64) OpTiming {
-  double smem_cycles = 0;                   // of the shared-memory port, what a load or a store sends through it included
-  std::array<double, server_count> work{};  // cycles that each pipe is taken for, as if the SM were one
-  double duration = 0;                      // from its start to when the next of its block can begin, where nothing is in its way
-  double shown = 0;                         // of its duration, what its unit's lane shows: the time that its pipe is taken
-  Server server = Server::none;             // which it waits for
+  double smem_cycles = 0;                   // of the memory pipe, including the bytes of a load or a store
+  std::array<double, server_count> work{};  // cycles of each pipe, with all sub-partitions counted as one
+  double duration = 0;                      // from its start to the earliest start of the block's next operation
+  double shown = 0;                         // cycles that its pipe is occupied, which its unit's lane shows
+  Server server = Server::none;             // the pipe that it waits for
   bool store = false;
-  bool ahead = false;  // the product that follows may begin after its first part
+  bool ahead = false;  // interleaved with the next product, which may begin after its first part
   bool product = false;
-  // Which must be free for it, by number: `pipe` in turn, and while an operation ahead of the next product is under way.
+  // The pipe and the port that it waits for. `pipe` depends on whether an operation interleaved with the next product is running.
   std::array<std::uint8_t, 2> pipe = {no_pipe, no_pipe};
   std::uint8_t port = no_pipe;
-  // Instructions of each of its warps, and by how much something else than their turns one after another decides how long it takes.
+  // Instructions of each warp, and the part of `duration` beyond issuing them, which absorbs lost issue slots.
   float issued = 0, spare = 0;
 };
 static_assert(sizeof(OpTiming) == 64);
 
 struct OpClass {
   using Key = std::array<std::int64_t, 9>;
-  Key key{};  // everything below follows from it
+  Key key{};  // determines everything below
   OpTiming timing;
-  double busy_cycles = 0;  // that its lane shows: its duration, or the time in the SM's port
-  double bank_cycles = 0;  // of the shared-memory port, for what is read and written in shared memory itself
+  double busy_cycles = 0;  // occupied time that its lane shows: of its pipe, or of the SM's port
+  double bank_cycles = 0;  // of the memory pipe, for reads and writes of shared memory
   Unit unit = Unit::sync;
   OpKind kind = OpKind::barrier;
   // For the ledger and the bins.
   std::uint8_t line = 0, launch = 0;
-  Tensor tensor;  // load, store: what moves
+  Tensor tensor;  // load, store: the tensor that moves
   std::array<Tensor, 2> smem_read_tensor;
   Tensor smem_write_tensor;
   std::array<std::int64_t, 2> smem_read{};
   std::int64_t smem_write = 0;
   std::int64_t bytes = 0;
-  bool moves = false;                         // any of these
-  double hbm_latency = 0;                     // load: of the latest of its lines, where they come from HBM; cycles
-  double hbm_write_wait = 0;                  // the same: beyond it where HBM does nothing but write; cycles
-  std::int32_t tile_rows = 0, tile_cols = 0;  // load, store: of the rectangle
+  bool moves = false;                         // any of these bytes is nonzero, or it is a load or a store
+  double hbm_latency = 0;                     // load: latency of its last line from HBM, in cycles
+  double hbm_write_wait = 0;                  // load: extra latency while HBM only writes, in cycles
+  std::int32_t tile_rows = 0, tile_cols = 0;  // load, store: size of the tile
   std::int64_t flops = 0, exps = 0;
   bool on_tensor_cores = false;  // a product
-  // How often it occurs, and which class came after it last time: the first guess for the next one.
-  std::int64_t count = 0;
-  std::uint32_t next = 0;
+  std::int64_t count = 0;        // how often it occurs
+  std::uint32_t next = 0;        // the class that followed last time, as a guess for the next look-up
 };
 
 struct ScheduledOp {
   static constexpr std::uint32_t signal_bit = 0x80000000U;
-  std::uint32_t op_class = 0;  // with signal_bit: some load waits for its end
-  std::int32_t wait = 0;       // moment that it waits for: the landing of a load
+  std::uint32_t op_class = 0;  // with signal_bit if a load waits for its end
+  std::int32_t wait = 0;       // the moment that it waits for: a landing, or at_once
   std::uint32_t number() const { return op_class & ~signal_bit; }
   bool signals() const { return (op_class & signal_bit) != 0; }
 };
 
-/// A load or a store. Its plane counts from the block's own on that side; rows and columns along the domain's axis count from the
-/// domain's first. So blocks of one shape share a schedule.
+/// A load or a store. Its plane is relative to the block's plane; its rows or columns along the domain's axis are relative to the
+/// domain's first row. So all blocks of one shape share a schedule.
 struct ScheduledAccess {
   std::int32_t plane = 0, row = 0, col = 0;
-  std::int32_t after = 0;  // load: moment before which it is not issued
+  std::int32_t after = 0;  // load: the moment that it waits for
   std::uint32_t op_class = 0;
 };
 
-/// Where the accesses of a schedule start from.
+/// The origin of a block's accesses, which turns those of a schedule into tiles.
 struct BlockOrigin {
   std::int32_t plane = 0, kv_plane = 0;
   Axis axis = Axis::query;
   std::int32_t first = 0;
-  std::int32_t mask_plane = 0;  // whose lists it walks
+  std::int32_t mask_plane = 0;  // plane of the mask's block lists
 
   std::int32_t plane_of(Tensor tensor) const {
     return tensor->planes == Planes::key ? kv_plane : tensor->planes == Planes::mask ? mask_plane : plane;
@@ -105,46 +104,44 @@ struct BlockOrigin {
   std::int32_t col_of(Tensor tensor) const { return tensor->cols == axis ? first : 0; }
 };
 
-/// What an operation has to do with tokens by which groups meet: a token that is signalled and waited for within one group is a
-/// moment of its stream.
+/// The tokens of an operation that synchronise groups of warps. A token within one group is a moment of its stream instead.
 struct TokenUse {
   std::int16_t wait = -1, signal = -1;
-  std::int32_t count = 0;  // of signals waited for
+  std::int32_t count = 0;  // the signals that it waits for
 };
 
-/// What one group of warps does.
+/// The operations of one group of warps.
 ///
-/// What its operations wait for is numbered, so that a wait is one look into a table of times: moment 0 is over from the start,
-/// then comes the landing of each load, then the end of each operation that signals.
+/// Everything that they wait for is a numbered moment, so that a wait is one look-up in a table of times. Moment 0 is past from the
+/// start, then follow the landing of each load and the end of each operation that signals.
 struct OperationStream {
   static constexpr std::int32_t at_once = 0;
   static constexpr std::int32_t landing(std::size_t load) { return static_cast<std::int32_t>(1 + load); }
   std::int32_t signal(std::size_t n) const { return static_cast<std::int32_t>(1 + loads.size() + n); }
   std::size_t moments() const { return 1 + loads.size() + signals; }
 
-  std::vector<ScheduledOp> compute;  // stores among them
+  std::vector<ScheduledOp> compute;  // includes stores
   std::vector<ScheduledAccess> loads, stores;
   std::size_t signals = 0;
-  // Which operation each entry of compute and loads is.
+  // Index in the block's operations of each entry of compute and loads.
   std::vector<std::int32_t> op_of_compute, op_of_load;
-  /// Where the block is before an entry: positions with one number are followed by the same (0: not known), and `waited_for` is the
-  /// moment that the entries before waited for last.
+  /// The position before an entry. Positions with equal numbers are followed by the same entries (0: unknown). `waited_for` is the
+  /// latest moment that the earlier entries waited for.
   struct Position {
     std::uint32_t number = 0;
     std::int32_t waited_for = 0;
   };
-  std::vector<Position> positions, load_positions;  // of compute and of loads, and beyond them; empty where they were not numbered
-  // As many as there are of those; empty where the block has no tokens.
-  std::vector<TokenUse> tokens_of_compute, tokens_of_loads;
+  std::vector<Position> positions, load_positions;           // of compute and of loads, and of their ends; empty if not numbered
+  std::vector<TokenUse> tokens_of_compute, tokens_of_loads;  // parallel to compute and loads; empty if the block has no tokens
 };
 
 struct BlockSchedule {
   std::vector<OperationStream> groups;
-  std::vector<std::string_view> tokens;  // by which its groups meet
+  std::vector<std::string_view> tokens;  // names of the tokens between groups
   // How often each class occurs; filled by count_classes().
   std::vector<std::pair<std::uint32_t, std::int64_t>> class_counts;
   void count_classes();
-  /// Bytes of host memory that it takes.
+  /// Returns its size in host memory, in bytes.
   std::size_t size() const;
 };
 
@@ -152,19 +149,19 @@ class ScheduleBuilder {
  public:
   ScheduleBuilder(const GpuSpec& gpu, const AttentionProblem& problem);
 
-  /// The blocks that follow are of a launch with these needs.
+  /// Starts a launch; the next blocks have these needs.
   void begin_launch(const KernelNeeds& needs);
-  /// Whether the GPU's instructions wait for one another at all. Where they do not (a GPU for teaching) an operation is its work,
-  /// in the order of the listing.
+  /// Returns whether the GPU models instruction latencies. On GPUs for teaching it does not: an operation then costs only the work
+  /// of its line in the listing.
   bool instructions_wait() const { return gpu_.sm_dependent_cycles > 0; }
-  /// What a block of this launch does before its first operation.
+  /// Returns the cost of a block of this launch before its first operation.
   const OpTiming& setup() const { return setup_; }
-  /// Groups of warps of a block of this launch, and the warps of one.
+  /// Return the number of warp groups in a block of this launch, and the warps of one.
   std::size_t group_count() const { return group_needs_.size(); }
   double warps_of(std::size_t group) const { return group_needs_[group].threads / 32.0; }
-  /// Replaces `out`, which keeps its memory. Adds the block to the counts.
+  /// Builds the schedule of a block and adds the block to the class counts. Reuses the memory of `out`.
   void build(const BlockOperations& block, BlockSchedule& out);
-  /// Adds another block with this schedule to the counts.
+  /// Adds another block with this schedule to the class counts.
   void count_again(const BlockSchedule& schedule);
   BlockOrigin origin(const Domain& domain) const;
   const OpClass& op_class(std::uint32_t index) const { return classes_[index]; }
@@ -195,15 +192,15 @@ class ScheduleBuilder {
   AttentionProblem problem_;
   std::vector<OpClass> classes_;
   std::vector<OpTiming> timings_;     // of each class
-  std::vector<std::uint32_t> table_;  // open addressing over classes_, a power of two; 0 is free, else index + 1
+  std::vector<std::uint32_t> table_;  // open addressing over classes_, a power of two; 0: free, otherwise index + 1
   std::uint32_t previous_ = 0;
-  /// Sets `waited_` and `meetings_`, and names the tokens of the latter.
+  /// Fills `waited_` and `meetings_`, and names the tokens between groups.
   void find_tokens(const BlockOperations& block, BlockSchedule& out);
 
-  std::vector<std::int32_t> ordinal_;  // of each operation in its stream, -1 - n where it is load n
-  std::vector<std::int32_t> waited_;   // of each operation: the one of its own group whose signal it waits for; -1: none
+  std::vector<std::int32_t> ordinal_;  // by operation: its index in its stream; -1 - n for load n
+  std::vector<std::int32_t> waited_;   // by operation: the operation of its own group that it waits for; -1: none
   std::vector<std::vector<std::int32_t>> signals_;
-  std::vector<std::int16_t> meetings_;  // of each token: its number among those by which groups meet; -1: it is none
+  std::vector<std::int16_t> meetings_;  // by token: its number among the tokens between groups; -1: within one group
 };
 
 }  // namespace tilescope

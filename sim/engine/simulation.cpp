@@ -14,9 +14,9 @@ namespace tilescope {
 
 namespace {
 
-constexpr double largest_schedule_bytes = 2e9;  // that the model's own book-keeping may take
+constexpr double largest_schedule_bytes = 2e9;  // host memory that the schedules may take
 
-/// "137.4 GB": decimal, as HBM capacity is sold.
+/// Formats decimal units, as HBM capacity is sold: "137.4 GB".
 std::string decimal_bytes(double bytes) {
   constexpr const char* units[] = {"B", "kB", "MB", "GB", "TB"};
   std::size_t unit = 0;
@@ -33,7 +33,7 @@ std::string list_of(const std::vector<Tensor>& tensors) {
   return text;
 }
 
-/// Those in HBM, in the order in which the program declares them.
+/// Returns the tensors that the program has in HBM, in the order of their declaration.
 std::vector<Tensor> tensors_of(const TileProgram& program) {
   std::vector<Tensor> found;
   for (Tensor tensor : program.tensors())
@@ -41,11 +41,11 @@ std::vector<Tensor> tensors_of(const TileProgram& program) {
   return found;
 }
 
-/// Beyond Q, K, V and O, and the gradients of these: what a caller neither gives nor asks for.
+/// Returns whether a tensor is neither an input nor a result of attention: all but Q, K, V, O and their gradients.
 bool is_extra(Tensor tensor) {
   const bool asked_for = tensor->meaning == Meaning::query || tensor->meaning == Meaning::key ||
                          tensor->meaning == Meaning::value || tensor->meaning == Meaning::output;
-  return !asked_for || tensor->type.has_value();  // the fp32 sums of a gradient are not the gradient
+  return !asked_for || tensor->type.has_value();  // an fp32 accumulator of a gradient is extra
 }
 
 Status check_gpu(const SimulationRequest& request) {
@@ -59,7 +59,7 @@ Status check_gpu(const SimulationRequest& request) {
   return Done{};
 }
 
-/// A number of buffers can be chosen only where the kernel has a ring of them.
+/// Refuses a number of stages for a kernel without a ring of buffers.
 Status check_stages(const TileProgram& program, const ProgramInfo& info) {
   const std::int64_t asked = program.tile().stages;
   if (asked == 0 || std::any_of(program.launches().begin(), program.launches().end(),
@@ -82,7 +82,7 @@ std::string_view to_string(Occupancy::Limit limit) {
   return "";
 }
 
-/// Blocks per SM of each launch; fills in the request's own number: the most that any launch holds.
+/// Returns the blocks per SM of each launch. Sets the request's number to the largest of them if it has none.
 Result<std::vector<int>> blocks_per_sm(SimulationRequest& request, const TileProgram& program) {
   std::vector<int> fits;
   Occupancy most;
@@ -132,7 +132,8 @@ Error too_large(const SimulationRequest& request, double operations, double bloc
       decimal_bytes(largest_schedule_bytes), Setting::block_q, Setting::block_kv, Setting::seq);
 }
 
-/// A program whose blocks are very long (flash1 walks all pairs of tiles in one block) would fill the host's memory.
+/// Refuses programs whose blocks are so long that their schedules would fill the host's memory. A block of flash1, for example,
+/// visits all pairs of tiles.
 Status check_size(const SimulationRequest& request, const TileProgram& program, const std::vector<int>& per_sm) {
   const AttentionProblem& p = program.problem();
   const double pairs = static_cast<double>(ceil_div(p.seq_q, program.tile().block_q)) *
@@ -142,7 +143,7 @@ Status check_size(const SimulationRequest& request, const TileProgram& program, 
     const std::int64_t blocks = program.launches()[i].blocks();
     if (blocks < 1) continue;
     const double at_once = std::min(static_cast<double>(blocks), per_sm[i] * request.gpu.sm_count);
-    // Before a block is written out even once: some twenty operations a pair of tiles.
+    // A first estimate, at about twenty operations per pair of tiles, avoids emitting a block that is far too long.
     const double guess = 20 * pairs / static_cast<double>(blocks);
     if (guess * sizeof(Operation) > largest_schedule_bytes) return too_large(request, guess, 1, guess * sizeof(Operation));
     double operations = 0, bytes = 0;
@@ -250,7 +251,7 @@ Result<std::shared_ptr<const Simulation>> run_program(SimulationRequest request,
   const double share = 1.0 / static_cast<double>(launches.size());
   std::vector<LaunchTime> times;
   for (std::size_t i = 0; i < launches.size(); ++i) {
-    // The host makes launches one after another, and a kernel starts when it is launched and the one before it is over.
+    // A kernel starts when the host has launched it and the previous one has ended.
     const double start = i == 0 ? 0 : std::max(times.back().end + gap.value, static_cast<double>(i) * interval.value);
     const HbmUse before = memory.hbm_use(start);
     const Result<double> end =
@@ -265,7 +266,7 @@ Result<std::shared_ptr<const Simulation>> run_program(SimulationRequest request,
                                     after.bytes - before.bytes, after.busy_cycles - before.busy_cycles});
   }
 
-  // What a launch costs before its first block begins is no part of the trace.
+  // The trace starts with the first block, so it does not show the cost of the first launch.
   const double end = times.back().end;
   simulation->cycles = Cycles(end) + to_cycles(Nanoseconds(request.gpu.launch_first_ns), request.gpu.clock());
   simulation->time = to_nanoseconds(simulation->cycles, request.gpu.clock());
@@ -301,6 +302,8 @@ Result<std::shared_ptr<const Simulation>> simulate(const SimulationRequest& aske
   if (const Status status = check(asked.problem); !status) return status.error();
   SimulationRequest request = asked;
   if (const Status status = settle_program(request); !status) return status.error();
+  const auto go_on = [&progress] { return !progress || progress(0); };
+  if (const Status status = settle_masks(request.masking, request.problem, {.go_on = go_on}); !status) return status.error();
   const Result<const ProgramInfo*> info = find_program(request.algorithm, request.problem.pass);
   if (const Status status = check_gpu(request); !status) return status.error();
   Result<std::unique_ptr<TileProgram>> program = (*info)->make(request.problem, *chosen_tile(request), request.gpu);

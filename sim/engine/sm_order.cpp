@@ -1,4 +1,4 @@
-// SMs in groups: sides, and how few blocks are spread.
+// The groups of SMs, and how they share a partial wave.
 #include "sim/engine/sm_order.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ std::vector<SmGroup> groups_of(const GpuSpec& gpu) {
   int grouped = 0;
   for (const SmGroup& group : gpu.sm_groups) grouped += group.sms;
   if (grouped == sms) return gpu.sm_groups;
-  // The groups are of another number of SMs: nothing better is known than that half of them are on a side.
+  // sm.count was changed, so the groups no longer fit. Assume that each partition is next to half of the SMs.
   return {{sms / 2, 0}, {sms - sms / 2, 1}};
 }
 

@@ -1,7 +1,8 @@
-// Which SMs blocks are dealt to, and the side of the L2 that each SM is on. SMs are numbered in the order of dealing.
+// The SMs that receive the blocks of a wave, and the L2 partition next to each SM. SMs are numbered in launch order.
 //
-//   all SMs get a block        group 0, group 1, … : one block an SM
-//   fewer blocks than SMs      group 0 is filled; the others get a block in turn, and the blocks of a group have numbers in a row
+//   all SMs get a block        group 0, group 1, … : one block per SM
+//   fewer blocks than SMs      group 0 is filled first; the rest goes round robin to the other groups; the blocks of a group have
+//                              consecutive numbers
 #pragma once
 
 #include <vector>
@@ -10,9 +11,9 @@
 
 namespace tilescope {
 
-/// By SM.
+/// Returns the L2 partition next to each SM.
 std::vector<int> sm_sides(const GpuSpec& gpu);
-/// The SMs that get the `blocks` last blocks of a first wave, fewer than there are SMs, in order of the blocks' numbers.
+/// Returns the SMs that receive the last `blocks` blocks of the first wave, fewer than there are SMs, in block order.
 std::vector<int> sms_of_part(const GpuSpec& gpu, int blocks);
 
 }  // namespace tilescope

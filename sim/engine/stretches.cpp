@@ -1,4 +1,4 @@
-// Numbers positions, and finds stretches by key.
+// The numbering of positions, and the hash table of stretches.
 #include "sim/engine/stretches.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace tilescope {
 
 namespace {
 
-constexpr std::size_t most_numbered = 1 << 20;  // operations of a schedule; of a longer one positions are not numbered
+constexpr std::size_t most_numbered = 1 << 20;  // operations of a stream; the positions of longer ones are not numbered
 static_assert(offsetof(StretchKey, slots) + most_stretch_slots * sizeof(StretchSlot) == sizeof(StretchKey));
 
 using KeyWords = std::array<std::uint64_t, sizeof(StretchKey) / sizeof(std::uint64_t)>;
@@ -33,7 +33,7 @@ std::uint32_t StretchPositions::pair(std::uint32_t first, std::uint32_t second) 
   return pairs_.try_emplace(std::uint64_t{first} << 32 | second, static_cast<std::uint32_t>(pairs_.size() + 1)).first->second;
 }
 
-/// A number for each run of `ahead` codes, a power of two: by pairs, then pairs of pairs. 0 where fewer are left.
+/// Numbers each run of `ahead` codes, a power of two, by doubling: pairs, then pairs of pairs. 0 if fewer codes are left.
 std::vector<std::uint32_t> StretchPositions::number(std::vector<std::uint32_t> codes, std::size_t ahead) {
   for (std::size_t step = 1; step < ahead; step *= 2)
     for (std::size_t i = 0; i < codes.size(); ++i) {
@@ -46,13 +46,13 @@ std::vector<std::uint32_t> StretchPositions::number(std::vector<std::uint32_t> c
 void StretchPositions::add(BlockSchedule& schedule) {
   for (OperationStream& stream : schedule.groups) {
     if (stream.compute.size() > most_numbered) return;
-    // Each is told from the one before, so that where it stands in the stream makes no difference.
+    // Moments are coded relative to the previous one, so that equal runs at different points of the stream get equal numbers.
     std::vector<std::uint32_t> codes;
     std::int32_t latest = stream.signal(0);
     for (const ScheduledAccess& load : stream.loads) {
       stream.load_positions.push_back({0, latest});
       const bool waits = load.after != OperationStream::at_once;
-      // What waits for another load depends on when that lands.
+      // A load that waits for another load depends on its landing time, which no key holds.
       const bool known = !waits || load.after >= stream.signal(0);
       codes.push_back(known ? pair(load.op_class, waits ? static_cast<std::uint32_t>(load.after - latest + 1) : 0) : 0);
       if (waits && known) latest = load.after;

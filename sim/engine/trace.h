@@ -1,15 +1,13 @@
-// Trace: what a simulation recorded, immutable; any step can be looked at in any order and gives the same bits.
+// Trace: the recording of a simulation. It is immutable, and state_at() gives the same bits in whatever order steps are visited.
 //
-//   steps follow the SM in focus: step k is the k-th operation to be over (by end, then start) on that SM (all its blocks), so that
-//   the clock never runs backward from a step to the next. intervals() are by start: a step's own is in its TraceState.
-//   The clock of a step is the END of its operation, so that its result can be seen at rest; everything else in the machine is
-//   shown at that clock. Step 0 is the machine before anything ran.
-//
-//   A trace keeps to a budget. Past 2 million intervals only the SM asked for stays in focus, and of it the blocks that had begun;
-//   past 4 million blocks only those of focused SMs are kept as runs. Sums over time (bins) are always complete.
-//   Every function may be called from several threads at once, and what it returns depends on its arguments alone.
-//
-//   A trace is of one device; SMs are numbered from 0 on each. Of a run on several devices each has its own (devices.h).
+//   steps     Steps follow the focused SM: step k is the k-th of its operations by end, then start, over all its blocks. So time
+//             never goes backward from one step to the next. Step 0 is the machine before anything ran.
+//   time      The time of a step is the end of its operation, so that its result is visible. The rest of the machine is shown at
+//             that time. intervals() are ordered by start; a step's own interval is in its TraceState.
+//   budget    After 2 million intervals only the requested SM stays in focus, with the blocks that had begun. After 4 million
+//             blocks only those of focused SMs become runs. The bins are always complete.
+//   threads   Every function may be called from several threads at once; its result depends only on its arguments.
+//   devices   A trace covers one device, with SMs numbered from 0. A run on several devices has one trace each (devices.h).
 #pragma once
 
 #include <array>
@@ -26,7 +24,7 @@ namespace tilescope {
 
 enum class Grain : std::uint8_t { operation, tile, phase };
 
-/// Why an operation did not start earlier; of several reasons the one that took longest.
+/// Why an operation did not start earlier; of several causes, the longest.
 enum class WaitCause : std::uint8_t {
   none,
   program_order,
@@ -47,30 +45,31 @@ std::string_view to_string(WaitCause cause);
 /// One block on one SM, from its start to the end of its last operation.
 struct BlockRun {
   std::int32_t launch = 0;
-  std::int32_t sm = 0, slot = 0;  // slot: which of the SM's resident blocks
+  std::int32_t sm = 0, slot = 0;  // slot: number among the resident blocks of the SM
   std::int64_t block = 0;
   double start = 0, end = 0;  // cycles
-  DeviceId device;            // whose SM it is
+  DeviceId device;            // of the SM
 };
 
 /// One operation of one block on a focused SM.
 struct Interval {
-  double start = 0, end = 0;  // cycles; a load from issue to landing
-  double ready = 0;           // when its predecessor in the block was done: start - ready is the wait
+  double start = 0, end = 0;  // cycles; of a load: issue and landing
+  double ready = 0;           // end of its predecessor in the block; start - ready is the wait
   std::int32_t run = 0;       // index into Trace::runs()
   std::int32_t op = 0;        // index into the block's operations
   OpKind kind = OpKind::barrier;
   Unit unit = Unit::sync;
   WaitCause cause = WaitCause::none;
+  float streams = 0;           // of a transfer: its last cycles, in which its bytes cross; before them it waits
   std::int64_t bytes = 0;      // on l2_to_sm or sm_to_l2
-  std::int64_t hbm_bytes = 0;  // of these, read from HBM
+  std::int64_t hbm_bytes = 0;  // part of `bytes` read from HBM
 };
 
 struct LaunchTime {
   double start = 0, end = 0;  // cycles
 };
 
-/// Sums over equal bins of time, all SMs together.
+/// Sums over equal bins of time, for all SMs together.
 struct TimeBins {
   double width = 0;                                                                       // cycles
   std::vector<TrafficTable> traffic;                                                      // bytes that landed in each bin
@@ -78,32 +77,32 @@ struct TimeBins {
   std::vector<std::array<std::int64_t, most_tensors>> l2_resident_bytes, l2_dirty_bytes;  // at the bin's end
 };
 
-/// A tile on its way over a link at a given moment.
+/// A tile in flight at a given moment.
 struct TileInFlight {
   TileRef tile;
   bool to_sm = true;    // false: a store
-  double progress = 0;  // 0 leaves, 1 arrived
+  double progress = 0;  // share of its bytes that have crossed; 0 while it waits for latency or for other transfers
   std::int32_t sm = 0;
   Slot slot = Slot::none;
   std::int64_t bytes = 0, hbm_bytes = 0;
 };
 
-/// One buffer on the focused SM.
+/// One buffer of an on-chip tile on the focused SM.
 struct SlotState {
   Slot slot = Slot::none;
   std::int32_t ring = 0;
-  std::int32_t run = 0;  // which resident block's
-  bool valid = false;    // holds data
-  bool arriving = false;
-  double progress = 0;
-  TileRef tile;          // what it holds or is about to hold
-  std::int32_t op = -1;  // of the run: the operation that fills it
+  std::int32_t run = 0;   // the resident block that owns it
+  bool valid = false;     // holds data
+  bool arriving = false;  // is being filled
+  double progress = 0;    // of a load: share of its bytes that have landed; else of the operation's time
+  TileRef tile;           // the tile that it holds or receives
+  std::int32_t op = -1;   // the operation of the run that fills it
 };
 
 struct SmState {
-  std::int32_t run = -1;        // index into runs() of the block longest resident; -1 when idle
-  std::int32_t resident = 0;    // blocks
-  double progress = 0;          // of `run`, 0..1 by time
+  std::int32_t run = -1;        // the block resident longest, as an index into runs(); -1: idle
+  std::int32_t resident = 0;    // number of resident blocks
+  double progress = 0;          // of `run`, 0..1, by time
   std::uint8_t busy_units = 0;  // bit per Unit; only for SMs in focus
 };
 
@@ -114,9 +113,9 @@ struct TraceState {
   std::int32_t run = -1, op = -1;  // the step's operation; -1 at step 0
   std::optional<Interval> interval;
   std::vector<SmState> sms;
-  std::vector<TileInFlight> flights;  // focused SMs
-  std::vector<SlotState> slots;       // SM of the step
-  TrafficTable traffic{};             // so far; exact when `traffic_exact`
+  std::vector<TileInFlight> flights;  // of all focused SMs
+  std::vector<SlotState> slots;       // of the step's SM
+  TrafficTable traffic{};  // up to this moment, with the share of each flight that has crossed; exact when `traffic_exact`
   bool traffic_exact = true;
   std::array<std::int64_t, most_tensors> l2_resident{}, l2_dirty{};
   bool operator==(const TraceState&) const;
@@ -128,26 +127,26 @@ class Trace {
 
   virtual double end_cycle() const = 0;
   virtual std::span<const LaunchTime> launches() const = 0;
-  /// Every block (see above), in order of start. Index = run id.
+  /// Returns the blocks in order of start, within the budget above. A run id is an index into it.
   virtual std::span<const BlockRun> runs() const = 0;
   virtual const TimeBins& bins() const = 0;
 
-  /// SMs whose every interval is kept: all of them on a small GPU, else the one asked for.
+  /// Returns the SMs whose intervals are kept: all on a small GPU, otherwise the requested ones.
   virtual std::span<const int> focused_sms() const = 0;
-  /// In order of start. Empty for an SM out of focus.
+  /// Returns the intervals of an SM in order of start; none for an SM out of focus.
   virtual std::span<const Interval> intervals(int sm) const = 0;
 
-  /// Steps follow `sm`, which must be in focus.
-  virtual std::int64_t step_count(int sm) const = 0;  // steps are 0 … step_count
-  /// Random access; costs at most a millisecond at any size.
+  /// Returns the last step of `sm`, which must be in focus. Its steps are 0 … step_count.
+  virtual std::int64_t step_count(int sm) const = 0;
+  /// Returns the state at a step. Random access: at most a millisecond at any size.
   virtual TraceState state_at(int sm, std::int64_t step) const = 0;
-  /// The same, at any moment between two steps (for motion).
+  /// Returns the state at any moment, also between two steps (for motion).
   virtual TraceState state_at_cycle(int sm, double cycle) const = 0;
-  /// The next step (direction +1) or the previous (-1) at which a new operation, tile iteration or phase begins; clamped.
+  /// Returns the next (direction +1) or previous (-1) step at which an operation, tile iteration or phase begins; clamped.
   virtual std::int64_t seek(int sm, std::int64_t from, Grain grain, int direction) const = 0;
-  /// The last step that had ended by `cycle`.
+  /// Returns the last step that ended by `cycle`.
   virtual std::int64_t step_at_cycle(int sm, double cycle) const = 0;
-  /// The step whose operation is interval `interval` of intervals(sm); steps that end together are in the intervals' order.
+  /// Returns the step of interval `interval` of intervals(sm). Steps that end together keep the order of their intervals.
   virtual std::int64_t step_of_interval(int sm, std::size_t interval) const = 0;
 };
 

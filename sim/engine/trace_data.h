@@ -1,4 +1,4 @@
-// TraceData: what a simulation leaves behind for its trace, before it is put in order.
+// TraceData: the raw recording of a simulation, before RecordedTrace orders and indexes it.
 #pragma once
 
 #include <array>
@@ -9,22 +9,22 @@
 
 namespace tilescope {
 
-/// What an interval's operation touched, so that a state needs no second look at the program. Two million of them are kept: handles
-/// are indices here, into the tables of their SM.
+/// The tile and the buffer of an interval's operation, so that a state needs no look at the program. Up to two million are kept,
+/// so it holds small indices into the tables of FocusedSm instead of handles.
 struct OpNote {
   std::int32_t plane = 0, row = 0, rows = 0, col = 0, cols = 0;
   std::int32_t iteration = -1;
   std::int32_t ring = 0;    // buffer of the slot
-  std::uint8_t tensor = 0;  // what the tile is a piece of
-  std::uint8_t slot = 0;    // what it writes; for a store: the slot it leaves from
+  std::uint8_t tensor = 0;  // tensor of the tile
+  std::uint8_t slot = 0;    // the slot that it writes; for a store, the slot that it reads
 };
 
-/// A focused SM's operations: one interval and one note each.
+/// The operations of a focused SM: one interval and one note each.
 struct FocusedSm {
   int sm = 0;
   std::vector<Interval> intervals;
   std::vector<OpNote> notes;
-  std::array<Tensor, most_tensors> tensors;  // by index, as far as they occurred
+  std::array<Tensor, most_tensors> tensors;  // by index; set once they occur
   std::array<Slot, most_slots> tiles;
 
   void add(const Interval& interval, const TileRef& tile, std::int32_t iteration, std::int32_t ring, Slot slot) {
@@ -43,13 +43,14 @@ struct FocusedSm {
 
 /// Bytes that crossed a link at a moment.
 struct TrafficEvent {
-  double time = 0;
+  double time = 0;  // its last byte has crossed
   std::int64_t bytes = 0;
   Tensor tensor;
   Link link = Link::hbm_read;
+  float streams = 0;  // cycles before that in which its bytes cross, evenly
 };
 
-/// What an access changed in the L2.
+/// The change of the L2's contents by one access.
 struct L2Event {
   double time = 0;
   std::int64_t resident = 0, dirty = 0;  // differences
@@ -63,8 +64,9 @@ struct TraceData {
   std::vector<BlockRun> runs;
   TimeBins bins;
   std::vector<FocusedSm> focus;
-  bool exact = true;  // the two below hold every event
+  bool exact = true;  // `traffic` and `l2` hold every event
   std::vector<TrafficEvent> traffic;
+  double longest_stream = 0;  // cycles, of those events
   std::vector<L2Event> l2;
   TrafficTable total{};
 };

@@ -1,7 +1,6 @@
-// The whole machine at one moment: RecordedTrace's answer to state_at().
+// RecordedTrace's state of the whole machine at one moment.
 //
-// A thing that ends at the moment itself has ended; a block or an operation is still shown at the moment of its own end, so that
-// the result of a step can be seen at rest.
+// A transfer that ends at the moment has landed. A block or an operation is still shown at its end, so that its result is visible.
 #include <algorithm>
 #include <cmath>
 
@@ -13,6 +12,12 @@ namespace {
 
 double part(double cycle, double start, double end) {
   return end > start ? std::clamp((cycle - start) / (end - start), 0.0, 1.0) : 1;
+}
+
+/// The part of the bytes that have crossed of a transfer that ends at `end`.
+double crossing(double cycle, double end, double streams) {
+  if (cycle >= end) return 1;
+  return streams > 0 ? std::clamp(1 - (end - cycle) / streams, 0.0, 1.0) : 0;
 }
 
 bool same(const TileInFlight& a, const TileInFlight& b) {
@@ -112,7 +117,7 @@ void RecordedTrace::add_flights(TraceState& state, const SmIndex& index) const {
     TileInFlight flight;
     flight.tile = index.data->tile(i);
     flight.to_sm = interval.kind == OpKind::load;
-    flight.progress = part(state.cycle, interval.start, interval.end);
+    flight.progress = crossing(state.cycle, interval.end, interval.streams);
     flight.sm = index.data->sm;
     flight.slot = index.data->slot(i);
     flight.bytes = interval.bytes;
@@ -146,9 +151,11 @@ void RecordedTrace::add_slots(TraceState& state, const SmIndex& index) const {
       SlotState slot{buffer.slot, buffer.ring, run, true, false, 1, index.data->tile(i), intervals[i].op};
       if (intervals[i].end > state.cycle) {
         slot.arriving = true;
-        slot.progress = part(state.cycle, intervals[i].start, intervals[i].end);
-        // A load overwrites what was there; an operation works on it.
-        slot.valid = intervals[i].kind != OpKind::load && after - first > 1;
+        const bool loads = intervals[i].kind == OpKind::load;
+        slot.progress = loads ? crossing(state.cycle, intervals[i].end, intervals[i].streams)
+                              : part(state.cycle, intervals[i].start, intervals[i].end);
+        // A load overwrites the old contents; an operation works on them.
+        slot.valid = !loads && after - first > 1;
       }
       state.slots.push_back(slot);
     }
@@ -179,6 +186,12 @@ void RecordedTrace::add_traffic_from_events(TraceState& state) const {
       const TrafficEvent& event = data_.traffic[i];
       state.traffic[event.tensor.index()][static_cast<std::size_t>(event.link)] += event.bytes;
     }
+  }
+  // An event is noted when its last byte has crossed; the part before counts as it crosses.
+  for (auto event = until; event != data_.traffic.end() && event->time < state.cycle + data_.longest_stream; ++event) {
+    const double part = crossing(state.cycle, event->time, event->streams);
+    state.traffic[event->tensor.index()][static_cast<std::size_t>(event->link)] +=
+        static_cast<std::int64_t>(part * static_cast<double>(event->bytes));
   }
   const auto l2_until = std::partition_point(data_.l2.begin(), data_.l2.end(), [&](const auto& e) { return e.time < state.cycle; });
   const auto l2_count = static_cast<std::size_t>(l2_until - data_.l2.begin());

@@ -1,10 +1,9 @@
-// TurnOrder: which block of an SM does something next, and when.
+// TurnOrder picks the block of an SM that does something next, and when. SmOrder picks the SM.
 //
-//   each slot   ready ──► the pipes in its way are free ──► its turn      or a load that is due before that
+//   each slot   ready ──► its pipe and port are free ──► its turn      or a load that is due before that
 //
-// Of several blocks whose turn comes at one moment the oldest goes first, and for some pipes it need not wait at all. So an SM does
-// it: of warps that want one pipe it serves the oldest for as long as that has something for it (docs/calibration.md, "Who goes
-// first on an SM").
+// Ties go to the oldest block, and on some pipes the oldest block never waits. The hardware does the same: of the warps that want a
+// pipe it serves the oldest as long as that has instructions (docs/calibration.md, "Who goes first on an SM").
 #pragma once
 
 #include <algorithm>
@@ -18,12 +17,11 @@
 
 namespace tilescope {
 
-/// A moment and whose turn it is then, as one number that orders them: earlier first, ties to the lower number. Times are never
-/// negative, and such doubles are in the order of their bits. So two turns are compared, and the lower one taken, without a branch:
-/// which of two it is, is a coin toss to the processor.
+/// A time and a block as one number: earlier times first, ties to the lower block key. Times are never negative, so their bits
+/// order them. The smaller of two turns is thus found without a branch, which the host could not predict.
 __extension__ using TurnKey = unsigned __int128;
 
-/// A number that orders moments as their times do.
+/// Returns the bits of a time, which order like the times.
 constexpr std::uint64_t order_of(double time) {
   return std::bit_cast<std::uint64_t>(time);
 }
@@ -40,11 +38,12 @@ constexpr std::uint64_t whose(TurnKey turn) {
 class TurnOrder {
  public:
   static constexpr double never = std::numeric_limits<double>::infinity();
-  /// What a block does next.
+  /// The next operation and the next load of a block.
   struct Wish {
-    double ready = never;  // not before
-    double load = never;   // a load of the block is due; it comes first if it is not later
-    // Must be free, by their places among what next() is given; `pipe` for any block, and for the oldest one.
+    double ready = never;  // earliest start of the operation
+    double load = never;   // time of the load; ties go to the load
+    // The pipe and the port that must be free, as indices into the times that next() gets. `pipe` depends on the block's age: for
+    // any block but the oldest, and for the oldest one.
     std::array<std::uint8_t, 2> pipe = {0, 0};
     std::uint8_t port = 0;
   };
@@ -52,20 +51,20 @@ class TurnOrder {
     std::size_t slot = 0;
     double time = never;
     bool load_first = false;
-    TurnKey rival = turn_key(never, 0);  // whose turn comes after this one if no pipe is taken meanwhile
+    TurnKey rival = turn_key(never, 0);  // the turn after this one, if no pipe is taken meanwhile
   };
 
-  /// Nothing happens in any of `count` slots, at most 2^16.
+  /// Starts with `count` empty slots, at most 2^16.
   void reset(std::size_t count) {
     slots_.assign(count, Slot{});
     for (std::size_t slot = 0; slot < count; ++slot) slots_[slot].whose = no_age << slot_bits | slot;
   }
-  /// Slot `slot` has another block; higher ages are younger.
+  /// Puts a block into slot `slot`; a higher age is younger.
   void set_age(std::size_t slot, std::uint64_t age) {
     slots_[slot].whose = age << slot_bits | slot;
     find_oldest();
   }
-  /// Slot `slot` has no block any more.
+  /// Empties slot `slot`.
   void clear(std::size_t slot) {
     slots_[slot].wish = {};
     set_age(slot, no_age);
@@ -73,14 +72,14 @@ class TurnOrder {
   bool is_oldest(std::size_t slot) const { return slots_[slot].oldest != 0; }
   void set(std::size_t slot, const Wish& wish) { slots_[slot].wish = wish; }
   const Wish& wish(std::size_t slot) const { return slots_[slot].wish; }
-  /// When what slot `slot` wishes for can begin, loads apart, where the pipes are free from `pipes`.
+  /// Returns when the operation of slot `slot` can start, given when each pipe is free.
   double start_of(std::size_t slot, const Wish& wish, std::span<const double> pipes) const {
     return std::max(wish.ready, std::max(pipes[wish.pipe[slots_[slot].oldest]], pipes[wish.port]));
   }
-  /// Whose turn it is when it is that of `slot`, and that turn at `time`, to compare with a rival.
+  /// Return the block key of a slot (age, then slot), and its turn at `time`, to compare with a rival.
   std::uint64_t whose_turn(std::size_t slot) const { return slots_[slot].whose; }
   TurnKey key(std::size_t slot, double time) const { return turn_key(time, whose_turn(slot)); }
-  /// Whose turn is next, where the pipes are free from `pipes`.
+  /// Returns the next block to issue, given when each pipe is free.
   Turn next(std::span<const double> pipes) const;
 
  private:
@@ -94,17 +93,17 @@ class TurnOrder {
   void find_oldest() {
     std::uint64_t oldest = no_age;
     for (const Slot& slot : slots_) oldest = std::min(oldest, slot.whose >> slot_bits);
-    // The groups of one block are as old as each other. Where nothing is, the first slot stands for the oldest.
+    // The groups of one block have the same age. If all slots are empty, the first one counts as the oldest.
     for (Slot& slot : slots_) slot.oldest = slot.whose >> slot_bits == oldest && oldest != no_age ? 1 : 0;
     if (oldest == no_age) slots_.front().oldest = 1;
   }
   std::vector<Slot> slots_;
 };
 
-/// Which of many SMs has the next event, ties to the lower SM: a tournament, in which only the path of one SM is played again.
+/// Finds the SM with the next event, ties to the lower SM. A tournament tree: a change replays only the path of one SM to the root.
 class SmOrder {
  public:
-  /// None of `count` SMs has an event.
+  /// Starts with `count` SMs without events.
   void reset(std::size_t count) {
     leaves_ = std::bit_ceil(count);
     times_.assign(2 * leaves_, order_of(TurnOrder::never));
@@ -120,7 +119,7 @@ class SmOrder {
     std::uint64_t first = times[at] = order_of(time);
     auto winner = static_cast<std::uint32_t>(sm);
     while (at > 1) {
-      // Of two at one time the left one wins. Without a branch, which would be mispredicted every other time.
+      // Ties go to the left. Branch-free, because the branch would be unpredictable.
       const std::uint64_t rival = times[at ^ 1];
       const std::uint64_t loses = std::uint64_t{0} - (rival < first + (at & 1) ? 1 : 0);
       winner ^= (winner ^ winners[at ^ 1]) & static_cast<std::uint32_t>(loses);
@@ -132,14 +131,14 @@ class SmOrder {
   }
 
  private:
-  // Of each node, 1 the root, with 2n and 2n + 1 below n: when its next event is, as order_of() has it, and on which SM.
+  // By node of the tree (1 is the root, 2n and 2n + 1 are below n): time of its next event, as order_of() returns it, and the SM.
   std::size_t leaves_ = 1;
   std::vector<std::uint64_t> times_;
   std::vector<std::uint32_t> winners_;
 };
 
 inline TurnOrder::Turn TurnOrder::next(std::span<const double> pipes) const {
-  if (slots_.size() == 2) {  // most kernels on most GPUs, and no loop is as quick
+  if (slots_.size() == 2) {  // the common case; faster than the loop
     const Slot &a = slots_[0], &b = slots_[1];
     const double start_a = start_of(0, a.wish, pipes), start_b = start_of(1, b.wish, pipes);
     const TurnKey turn_a = turn_key(std::min(a.wish.load, start_a), a.whose),

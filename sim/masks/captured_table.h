@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,13 +23,18 @@ struct CapturedTable {
   static constexpr std::int64_t most_elements = std::int64_t{1} << 26;
 
   std::string name;
+  std::string origin;  // the file that it was read from, as given
   ValueType type = ValueType::integer;
   std::vector<std::int64_t> shape;
   std::vector<std::int32_t> integers;  // of an integer table; 0 and 1 of a boolean one
   std::vector<float> reals;            // of a real table
 
+  bool operator==(const CapturedTable&) const = default;
   std::int64_t elements() const { return static_cast<std::int64_t>(type == ValueType::real ? reals.size() : integers.size()); }
 };
+
+/// What expressions may read: each name once.
+using TableList = std::vector<std::shared_ptr<const CapturedTable>>;
 
 /// Makes a one-dimensional integer table.
 CapturedTable make_table(std::string name, std::vector<std::int32_t> values);

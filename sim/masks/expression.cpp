@@ -1,4 +1,4 @@
-// The language of masks and score changes: tokens, types, the parser, and the printer.
+// The language of masks and score changes: types, the parser, and the printer.
 #include "sim/masks/expression.h"
 
 #include <algorithm>
@@ -14,8 +14,10 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/refuse.h"
 #include "sim/core/text.h"
 #include "sim/masks/evaluate.h"
+#include "sim/masks/expression_tokens.h"
 
 namespace tilescope {
 
@@ -43,7 +45,7 @@ constexpr ExprFunction functions[] = {
 };
 
 constexpr ExprNameInfo names[] = {
-    {"score", "q·k times scale, before the mask; only in --score"},
+    {"score", "q·k times scale, before the mask; only in a score change"},
     {"b", "batch element"},
     {"h", "query head"},
     {"q", "query, counted from 0"},
@@ -60,129 +62,6 @@ constexpr ExprNameInfo names[] = {
 static_assert(std::size(names) == expr_name_count);
 
 constexpr std::string_view reductions[] = {"sum", "any", "all", "min", "max"};
-constexpr std::string_view words[] = {"let", "in", "and", "or", "not", "true", "false", "sum", "any", "all"};
-
-enum class TokenKind : std::uint8_t { end, name, integer, real, symbol };
-
-struct Token {
-  TokenKind kind = TokenKind::end;
-  std::string_view text;
-  std::uint32_t column = 1;
-  double number = 0;
-};
-
-/// What cannot be parsed, as an exception inside this file: the parser has many levels, and all of them end there.
-struct Fault {
-  std::string sentence;
-};
-
-[[noreturn]] void fail(std::uint32_t column, const std::string& sentence) {
-  throw Fault{fmt::format("column {}: {}", column, sentence)};
-}
-
-bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
-/// Characters that people paste, and what the language writes for them.
-constexpr std::pair<std::string_view, std::string_view> typographic[] = {{"\u2264", "<="}, {"\u2265", ">="}, {"\u2260", "!="},
-                                                                         {"\u2227", "&&"}, {"\u2228", "||"}, {"\u00AC", "!"},
-                                                                         {"\u2212", "-"},  {"\u00B7", "*"},  {"\u00D7", "*"}};
-
-constexpr std::string_view symbols[] = {"<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "//", "..", "+", "-", "*", "/", "%", "&",
-                                        "|",  "^",  "~",  "<",  ">",  "!",  "?",  ":",  "(",  ")",  "[", "]", ",", ";", "="};
-
-class Lexer {
- public:
-  explicit Lexer(std::string_view text) : text_(text) {}
-
-  std::vector<Token> tokens() {
-    std::vector<Token> found;
-    for (;;) {
-      while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\n' || text_[at_] == '\r')) ++at_;
-      Token token = next();
-      found.push_back(token);
-      if (token.kind == TokenKind::end) return found;
-    }
-  }
-
- private:
-  Token next() {
-    Token token;
-    token.column = static_cast<std::uint32_t>(at_ + 1);
-    if (at_ == text_.size()) return token;
-    const char c = text_[at_];
-    const std::size_t begin = at_;
-    if (is_letter(c)) {
-      while (at_ < text_.size() && (is_letter(text_[at_]) || is_digit(text_[at_]))) ++at_;
-      token.kind = TokenKind::name;
-      token.text = text_.substr(begin, at_ - begin);
-      return token;
-    }
-    if (is_digit(c) || (c == '.' && at_ + 1 < text_.size() && is_digit(text_[at_ + 1]))) return number(token);
-    for (std::string_view symbol : symbols)
-      if (text_.substr(at_).starts_with(symbol)) {
-        at_ += symbol.size();
-        token.kind = TokenKind::symbol;
-        token.text = symbol;
-        return token;
-      }
-    for (const auto& [glyph, written] : typographic)
-      if (text_.substr(at_).starts_with(glyph)) fail(token.column, fmt::format("'{}' is written {} here", glyph, written));
-    std::size_t glyph_bytes = 1;
-    while (at_ + glyph_bytes < text_.size() && (static_cast<unsigned char>(text_[at_ + glyph_bytes]) & 0xC0U) == 0x80U)
-      ++glyph_bytes;
-    fail(token.column, fmt::format("'{}' is no part of an expression", printable(text_.substr(at_, glyph_bytes), 4)));
-  }
-
-  Token number(Token token) {
-    const std::size_t begin = at_;
-    if (text_.substr(at_).starts_with("0x")) {
-      at_ += 2;
-      std::uint64_t value = 0;
-      const auto [end, code] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value, 16);
-      if (code != std::errc() || value > 0x7fffffffU)
-        fail(token.column, "a hexadecimal number has 1 to 8 digits, at most 0x7fffffff");
-      at_ = static_cast<std::size_t>(end - text_.data());
-      token.kind = TokenKind::integer;
-      token.number = static_cast<double>(value);
-      token.text = text_.substr(begin, at_ - begin);
-      return token;
-    }
-    const auto digits = [&] {
-      while (at_ < text_.size() && is_digit(text_[at_])) ++at_;
-    };
-    digits();
-    bool real = false;
-    if (at_ < text_.size() && text_[at_] == '.' && !text_.substr(at_).starts_with("..")) real = true, ++at_, digits();
-    if (at_ < text_.size() && (text_[at_] == 'e' || text_[at_] == 'E')) {
-      const std::size_t mark = at_++;
-      if (at_ < text_.size() && (text_[at_] == '+' || text_[at_] == '-')) ++at_;
-      const std::size_t first = at_;
-      digits();
-      if (at_ == first)
-        at_ = mark;
-      else
-        real = true;
-    }
-    token.text = text_.substr(begin, at_ - begin);
-    if (at_ < text_.size() && is_letter(text_[at_]))
-      fail(token.column, fmt::format("'{}' is neither a number nor a name", printable(text_.substr(begin, at_ + 1 - begin), 20)));
-    const auto [end, code] = std::from_chars(token.text.data(), token.text.data() + token.text.size(), token.number);
-    if (code == std::errc::result_out_of_range) fail(token.column, fmt::format("{} is beyond a float", printable(token.text, 30)));
-    token.kind = real ? TokenKind::real : TokenKind::integer;
-    if (!real && token.number > std::numeric_limits<std::int32_t>::max())
-      fail(token.column,
-           fmt::format("{} does not fit 32 bits: write {}.0 for a float", printable(token.text, 30), printable(token.text, 30)));
-    return token;
-  }
-
-  std::string_view text_;
-  std::size_t at_ = 0;
-};
 
 /// How tightly an operator binds; as in C.
 struct Binary {
@@ -224,19 +103,20 @@ class Parser {
     out_.text = std::string(text);
     out_.sizes = sizes;
     out_.tables = tables;
-    tokens_ = Lexer(out_.text).tokens();
+    tokens_ = tokens_of(out_.text);
   }
 
   Expression parse(ValueType wanted) {
     while (is_word("let")) definition();
-    if (peek().kind == TokenKind::end) fail(peek().column, "the expression is missing");
+    if (peek().kind == TokenKind::end) fail(refuse("column {}: the expression is missing", peek().column));
     std::int32_t root = expression();
     if (is_symbol(";")) ++at_;
     if (peek().kind != TokenKind::end) unexpected("an operator");
     if (wanted == ValueType::boolean && type(root) != ValueType::boolean)
-      fail(1, fmt::format("a mask is a condition, and this is {}: compare it, as in q >= kv", with_article(type(root))));
+      fail(refuse("column {}: a mask is a condition, and this is {}: compare it, as in q >= kv", 1, with_article(type(root))));
     if (wanted == ValueType::real) {
-      if (type(root) == ValueType::boolean) fail(1, "a score is a number, and this is a bool: write where(condition, score, -inf)");
+      if (type(root) == ValueType::boolean)
+        fail(refuse("column {}: a score is a number, and this is a bool: write where(condition, score, -inf)", 1));
       root = as_real(root);
     }
     finish(root);
@@ -258,9 +138,9 @@ class Parser {
   bool is_word(std::string_view word) const { return peek().kind == TokenKind::name && peek().text == word; }
   [[noreturn]] void unexpected(std::string_view wanted) const {
     const Token& token = peek();
-    if (token.kind == TokenKind::end) fail(token.column, fmt::format("the expression ends where {} is needed", wanted));
-    if (token.text == "=") fail(token.column, "'=' defines a name after let: write == to compare");
-    fail(token.column, fmt::format("'{}' stands where {} is needed", printable(token.text, 30), wanted));
+    if (token.kind == TokenKind::end) fail(refuse("column {}: the expression ends where {} is needed", token.column, wanted));
+    if (token.text == "=") fail(refuse("column {}: '=' defines a name after let: write == to compare", token.column));
+    fail(refuse("column {}: '{}' stands where {} is needed", token.column, printable(token.text, 30), wanted));
   }
   void expect(std::string_view symbol) {
     if (!is_symbol(symbol)) unexpected(fmt::format("'{}'", symbol));
@@ -269,7 +149,8 @@ class Parser {
 
   void step() {
     if (++steps_ > most_parse_steps)
-      fail(peek().column, fmt::format("loops and functions come to more than {} parts: use smaller bounds", most_parse_steps));
+      fail(
+          refuse("column {}: loops and functions come to more than {} parts: use smaller bounds", peek().column, most_parse_steps));
   }
 
   /// Counts one level of nesting for as long as it lives.
@@ -277,7 +158,7 @@ class Parser {
    public:
     explicit Level(Parser& parser) : parser_(parser) {
       if (++parser_.depth_ > most_expression_depth)
-        fail(parser_.peek().column, fmt::format("the expression is nested more than {} deep", most_expression_depth));
+        fail(refuse("column {}: the expression is nested more than {} deep", parser_.peek().column, most_expression_depth));
     }
     ~Level() { --parser_.depth_; }
     Level(const Level&) = delete;
@@ -305,17 +186,17 @@ class Parser {
     const auto [found, is_new] = same_.try_emplace(std::move(key), static_cast<std::int32_t>(out_.nodes.size()));
     if (!is_new) return found->second;
     if (out_.nodes.size() >= most_expression_nodes)
-      fail(node.column, fmt::format("the expression has more than {} operations with its loops and functions written out",
-                                    most_expression_nodes));
+      fail(refuse("column {}: the expression has more than {} operations with its loops and functions written out", node.column,
+                  most_expression_nodes));
     const ExprInputs<double> inputs{&out_.sizes, &out_.tables, {}, 0};
     known_.push_back(evaluate_node<double>(node, known_, inputs));
     if (node.dependence == 0 && known_.back().fault) {
       bool own = true;
       for (std::size_t i = 0; i < node.operands; ++i) own = own && !known(node.args[i]).fault;
-      if (own && node.op != ExprOp::element) fail(node.column, "this divides by zero");
+      if (own && node.op != ExprOp::element) fail(refuse("column {}: this divides by zero", node.column));
       if (own) {
         const CapturedTable& table = *out_.tables[static_cast<std::size_t>(node.integer)];
-        fail(node.column, fmt::format("this index is outside {}", shape_of(table)));
+        fail(refuse("column {}: this index is outside {}", node.column, shape_of(table)));
       }
     }
     out_.nodes.push_back(node);
@@ -360,15 +241,17 @@ class Parser {
   }
   void needs_number(std::int32_t node, std::string_view what, std::uint32_t column) const {
     if (type(node) == ValueType::boolean)
-      fail(column, fmt::format("{} takes numbers, and this is a bool: write where(condition, 1, 0)", what));
+      fail(refuse("column {}: {} takes numbers, and this is a bool: write where(condition, 1, 0)", column, what));
   }
   void needs_integer(std::int32_t node, std::string_view what, std::uint32_t column) const {
     needs_number(node, what, column);
-    if (type(node) == ValueType::real) fail(column, fmt::format("{} takes ints, and this is a float: write int(floor(x))", what));
+    if (type(node) == ValueType::real)
+      fail(refuse("column {}: {} takes ints, and this is a float: write int(floor(x))", column, what));
   }
   void needs_condition(std::int32_t node, std::string_view what, std::uint32_t column) const {
     if (type(node) != ValueType::boolean)
-      fail(column, fmt::format("{} takes conditions, and this is {}: compare it, as in x != 0", what, with_article(type(node))));
+      fail(refuse("column {}: {} takes conditions, and this is {}: compare it, as in x != 0", column, what,
+                  with_article(type(node))));
   }
   /// Makes both of one numeric type.
   ValueType agree(std::int32_t& a, std::int32_t& b) {
@@ -396,7 +279,7 @@ class Parser {
           return make(op, ValueType::boolean, column, {a, b});
         }
         if (type(a) == ValueType::boolean || type(b) == ValueType::boolean)
-          fail(column, fmt::format("{} takes two ints or two conditions: put the comparison in brackets", what));
+          fail(refuse("column {}: {} takes two ints or two conditions: put the comparison in brackets", column, what));
         [[fallthrough]];
       case ExprOp::shift_left:
       case ExprOp::shift_right:
@@ -414,7 +297,7 @@ class Parser {
       case ExprOp::greater:
       case ExprOp::greater_equal:
         if (type(a) == ValueType::boolean && is_comparison(out_.nodes[static_cast<std::size_t>(a)].op))
-          fail(column, "a comparison cannot be chained: write a < b && b < c");
+          fail(refuse("column {}: a comparison cannot be chained: write a < b && b < c", column));
         needs_number(a, what, column);
         needs_number(b, what, column);
         agree(a, b);
@@ -424,7 +307,7 @@ class Parser {
         needs_number(b, what, column);
         a = as_real(a);
         b = as_real(b);
-        if (dependence(b) == 0 && known(b).real == 0) fail(column, "this divides by zero");
+        if (dependence(b) == 0 && known(b).real == 0) fail(refuse("column {}: this divides by zero", column));
         return make(row.op, ValueType::real, column, {a, b});
       default: {
         needs_number(a, what, column);
@@ -451,8 +334,8 @@ class Parser {
   std::int32_t choose(std::int32_t condition, std::int32_t yes, std::int32_t no, std::uint32_t column) {
     needs_condition(condition, "a choice", column);
     if ((type(yes) == ValueType::boolean) != (type(no) == ValueType::boolean))
-      fail(column, fmt::format("both results of a choice need one type: these are {} and {}", with_article(type(yes)),
-                               with_article(type(no))));
+      fail(refuse("column {}: both results of a choice need one type: these are {} and {}", column, with_article(type(yes)),
+                  with_article(type(no))));
     const ValueType both = agree(yes, no);
     return make(ExprOp::select, both, column, {condition, yes, no});
   }
@@ -537,7 +420,8 @@ class Parser {
     for (int n = 0; n < expr_name_count; ++n) {
       if (names[n].name != token.text) continue;
       const auto name = static_cast<ExprName>(n);
-      if (name == ExprName::score && !has_score_) fail(token.column, "a mask knows no score: use --score to change scores");
+      if (name == ExprName::score && !has_score_)
+        fail(refuse("column {}: a mask knows no score: use {} to change scores", token.column, Setting::score));
       ExprNode node;
       node.op = ExprOp::name;
       node.name = name;
@@ -561,7 +445,7 @@ class Parser {
     const auto nearest = nearest_name(token.text, candidates);
     const std::string hint = nearest ? fmt::format("did you mean {}?", *nearest)
                                      : "the names are b, h, q, kv, B, H, HKV, N, NK, D, scale, inf and those of --table";
-    fail(token.column, fmt::format("unknown name '{}': {}", printable(token.text, 40), hint));
+    fail(refuse("column {}: unknown name '{}': {}", token.column, printable(token.text, 40), hint));
   }
 
   std::vector<std::int32_t> arguments(std::string_view of, std::size_t wanted, std::uint32_t column, std::string_view close) {
@@ -574,14 +458,14 @@ class Parser {
     }
     if (found.size() != wanted) {
       const std::string_view unit = close == "]" ? (wanted == 1 ? "index" : "indices") : wanted == 1 ? "value" : "values";
-      fail(column, fmt::format("{} takes {} {}, not {}", of, wanted, unit, found.size()));
+      fail(refuse("column {}: {} takes {} {}, not {}", column, of, wanted, unit, found.size()));
     }
     ++at_;
     return found;
   }
 
   std::int32_t function(const ExprFunction& row, const Token& token) {
-    if (!is_symbol("(")) fail(token.column, fmt::format("{} is a function: write {}(x)", row.name, row.name));
+    if (!is_symbol("(")) fail(refuse("column {}: {} is a function: write {}(x)", token.column, row.name, row.name));
     ++at_;
     std::vector<std::int32_t> args = arguments(row.name, static_cast<std::size_t>(row.operands), token.column, ")");
     if (row.op == ExprOp::select) return choose(args[0], args[1], args[2], token.column);
@@ -611,8 +495,8 @@ class Parser {
   std::int32_t element(std::size_t table, const Token& token) {
     const CapturedTable& of = *out_.tables[table];
     if (!is_symbol("["))
-      fail(token.column, fmt::format("{} is a table with {} {}: write {}[q]", of.name, of.shape.size(),
-                                     of.shape.size() == 1 ? "dimension" : "dimensions", of.name));
+      fail(refuse("column {}: {} is a table with {} {}: write {}[q]", token.column, of.name, of.shape.size(),
+                  of.shape.size() == 1 ? "dimension" : "dimensions", of.name));
     ++at_;
     const std::vector<std::int32_t> args = arguments(of.name, of.shape.size(), token.column, "]");
     ExprNode node;
@@ -623,7 +507,7 @@ class Parser {
     for (const std::int32_t arg : args) {
       needs_integer(arg, fmt::format("an index of {}", of.name), token.column);
       if ((dependence(arg) & depends_on_score) != 0)
-        fail(token.column, fmt::format("an index of {} may not depend on the score", of.name));
+        fail(refuse("column {}: an index of {} may not depend on the score", token.column, of.name));
       node.args[node.operands++] = arg;
     }
     return add(node);
@@ -631,8 +515,8 @@ class Parser {
 
   std::int32_t call(const Entry& entry, const Token& token) {
     if (!is_symbol("("))
-      fail(token.column, fmt::format("{} is a function: write {}({})", entry.name, entry.name,
-                                     entry.parameters.empty() ? "" : entry.parameters.front()));
+      fail(refuse("column {}: {} is a function: write {}({})", token.column, entry.name, entry.name,
+                  entry.parameters.empty() ? "" : entry.parameters.front()));
     ++at_;
     const Level level(*this);
     const Entry callee = entry;  // the arguments may be calls, which move the entries
@@ -659,7 +543,8 @@ class Parser {
     const std::uint32_t column = peek().column;
     const std::int32_t node = binary(1);
     needs_integer(node, "the bound of a loop", column);
-    if (dependence(node) != 0) fail(column, "the bound of a loop must be constant: it may not use b, h, q, kv or score");
+    if (dependence(node) != 0)
+      fail(refuse("column {}: the bound of a loop must be constant: it may not use b, h, q, kv or score", column));
     return known(node).integer;
   }
 
@@ -674,12 +559,13 @@ class Parser {
     const std::int64_t end = bound();
     expect(":");
     if (end - first > most_loop_rounds)
-      fail(token.column, fmt::format("the loop has {} rounds: at most {}", end - first, most_loop_rounds));
+      fail(refuse("column {}: the loop has {} rounds: at most {}", token.column, end - first, most_loop_rounds));
     const std::size_t body = at_, entry = entries_.size();
     std::int32_t result = -1;
     std::size_t after = body;
     if (first >= end) {
-      if (token.text == "min" || token.text == "max") fail(token.column, fmt::format("{} over no rounds has no value", token.text));
+      if (token.text == "min" || token.text == "max")
+        fail(refuse("column {}: {} over no rounds has no value", token.column, token.text));
       skip_to_close();
       after = at_;
       result = token.text == "sum" ? constant(0, ValueType::integer, token.column)
@@ -725,12 +611,12 @@ class Parser {
   }
 
   void check_new_name(const Token& token) const {
-    if (token.kind != TokenKind::name) fail(token.column, "a name is needed here");
-    if (const std::string why = table_name_fault(token.text); !why.empty()) fail(token.column, why);
+    if (token.kind != TokenKind::name) fail(refuse("column {}: a name is needed here", token.column));
+    if (const std::string why = table_name_fault(token.text); !why.empty()) fail(refuse("column {}: {}", token.column, why));
     for (const Entry& entry : entries_)
-      if (entry.name == token.text) fail(token.column, fmt::format("'{}' is already defined", printable(token.text, 40)));
+      if (entry.name == token.text) fail(refuse("column {}: '{}' is already defined", token.column, printable(token.text, 40)));
     for (const auto& table : out_.tables)
-      if (table->name == token.text) fail(token.column, fmt::format("'{}' is already a table", printable(token.text, 40)));
+      if (table->name == token.text) fail(refuse("column {}: '{}' is already a table", token.column, printable(token.text, 40)));
   }
 
   void definition() {
@@ -747,7 +633,7 @@ class Parser {
         if (!entry.parameters.empty()) expect(",");
         check_new_name(peek());
         if (std::find(entry.parameters.begin(), entry.parameters.end(), peek().text) != entry.parameters.end())
-          fail(peek().column, fmt::format("'{}' is already a parameter", printable(peek().text, 40)));
+          fail(refuse("column {}: '{}' is already a parameter", peek().column, printable(peek().text, 40)));
         entry.parameters.push_back(peek().text);
         ++at_;
       }
@@ -801,15 +687,15 @@ class Parser {
 
 Result<Expression> parsed(std::string_view text, const ExprSizes& sizes, const TableList& tables, ValueType wanted) {
   if (text.size() > most_expression_bytes)
-    return Error{fmt::format("the expression has {} characters: at most {}", text.size(), most_expression_bytes)};
+    return refuse("the expression has {} characters: at most {}", text.size(), most_expression_bytes);
   for (std::size_t t = 0; t < tables.size(); ++t) {
     if (const std::string why = table_name_fault(tables[t]->name); !why.empty()) return Error{why};
     for (std::size_t u = 0; u < t; ++u)
-      if (tables[u]->name == tables[t]->name) return Error{fmt::format("table {} is given twice", tables[t]->name)};
+      if (tables[u]->name == tables[t]->name) return refuse("table {} is given twice", tables[t]->name);
   }
   try {
     return Parser(text, sizes, tables, wanted == ValueType::real).parse(wanted);
-  } catch (const Fault& fault) { return Error{fault.sentence}; }
+  } catch (const ExprFault& fault) { return fault.error; }
 }
 
 /// Text of a number that reads back as the same.
@@ -890,15 +776,14 @@ std::span<const ExprNameInfo> expression_names() {
 
 std::string table_name_fault(std::string_view name) {
   const std::string shown = printable(name, 40);
-  if (name.empty() || !is_letter(name.front()) ||
-      !std::all_of(name.begin(), name.end(), [](char c) { return is_letter(c) || is_digit(c); }))
+  const std::vector<Token> tokens = readable_tokens(name);
+  if (tokens.size() != 1 || tokens.front().kind != TokenKind::name || tokens.front().text != name)
     return fmt::format("'{}' is not a name: use letters, digits and _", shown);
   for (const ExprNameInfo& row : names)
     if (row.name == name) return fmt::format("'{}' already means {}", shown, row.meaning);
   for (const ExprFunction& row : functions)
     if (row.name == name) return fmt::format("'{}' is a function of the language", shown);
-  for (std::string_view word : words)
-    if (word == name) return fmt::format("'{}' is a word of the language", shown);
+  if (is_language_word(name)) return fmt::format("'{}' is a word of the language", shown);
   return {};
 }
 

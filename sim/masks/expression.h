@@ -93,8 +93,6 @@ struct ExprSizes {
 };
 ExprSizes sizes_of(const AttentionProblem& problem);
 
-using TableList = std::vector<std::shared_ptr<const CapturedTable>>;
-
 struct Expression {
   std::string text;  // as typed
   std::vector<ExprNode> nodes;

@@ -109,7 +109,7 @@ struct ExpressionMask::Worker {
       const TileRange kv = !halve_keys ? keys : part % 2 == 1 ? second_half(keys) : first_half(keys);
       seen |= decide(q, kv, by_analysis, count);
       if (seen.mixed() && !all) break;
-      if (!fault.empty() || looked_at > most_looked_at) break;
+      if (!fault.empty() || looked_at > most_looked_at || stop_asked()) break;
     }
     return seen;
   }
@@ -137,12 +137,21 @@ struct ExpressionMask::Worker {
     const std::int64_t middle_row = box.first_row + (rows_of_box + 1) / 2, middle_col = box.first_col + (cols_of_box + 1) / 2;
     for (int part = 0; part < 4; ++part) {
       if ((part >= 2 && rows_of_box == 1) || (part % 2 == 1 && cols_of_box == 1)) continue;
-      if (!fault.empty() || looked_at > most_looked_at) return;
+      if (!fault.empty() || looked_at > most_looked_at || stop_asked()) return;
       TileBox quarter = box;
       if (rows_of_box > 1) (part >= 2 ? quarter.first_row : quarter.end_row) = middle_row;
       if (cols_of_box > 1) (part % 2 == 1 ? quarter.first_col : quarter.end_col) = middle_col;
       walk(tile, quarter, found);
     }
+  }
+
+  /// Asks every now and then whether to go on.
+  bool stop_asked() {
+    constexpr std::int64_t apart = std::int64_t{1} << 16;  // elements: below a millisecond
+    if (go_on == nullptr || stopped || looked_at < next_asked) return stopped;
+    next_asked = looked_at + apart;
+    stopped = !(*go_on)();
+    return stopped;
   }
 
   const Expression& expression;
@@ -151,6 +160,9 @@ struct ExpressionMask::Worker {
   ExpressionEvaluator<float> elements;
   std::int64_t current = -1, b = 0, h = 0;
   std::int64_t looked_at = 0;
+  const std::function<bool()>* go_on = nullptr;
+  std::int64_t next_asked = 0;
+  bool stopped = false;
   std::string fault;  // of the first element that has one
 };
 
@@ -221,16 +233,21 @@ ExpressionMask::ExpressionMask(Expression expression)
     : expression_(std::move(expression)), ranges_(ranges_of(expression_.tables)) {}
 ExpressionMask::~ExpressionMask() = default;
 
-Result<std::shared_ptr<const ExpressionMask>> ExpressionMask::make(Expression expression) {
+Result<std::shared_ptr<const ExpressionMask>> ExpressionMask::make(Expression expression, const MaskScope& scope) {
   const std::shared_ptr<ExpressionMask> mask(new ExpressionMask(std::move(expression)));
   const ExprSizes& sizes = mask->expression_.sizes;
   const MaskPlanes planes = mask->planes();
   Worker worker(*mask);
+  worker.go_on = scope.go_on ? &scope.go_on : nullptr;
   const TileBox all{0, ceil_div(sizes.seq_q, checked_tile), 0, ceil_div(sizes.seq_kv, checked_tile), TileVisibility::empty, false};
   for (std::int64_t b = 0; b < (planes.by_batch ? sizes.batch : 1); ++b)
     for (std::int64_t h = 0; h < (planes.by_head ? sizes.heads : 1); ++h) {
+      if (scope.plane &&
+          (b != (planes.by_batch ? *scope.plane / sizes.heads : 0) || h != (planes.by_head ? *scope.plane % sizes.heads : 0)))
+        continue;
       worker.set_plane(b * sizes.heads + h);
       worker.walk({checked_tile, checked_tile}, all, [](const TileBox&) {});
+      if (worker.stopped) return Error{"cancelled", Error::Kind::cancelled};
       if (!worker.fault.empty()) return Error{worker.fault};
       if (worker.looked_at > most_looked_at)
         return Error{

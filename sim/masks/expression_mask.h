@@ -22,8 +22,8 @@ class ExpressionMask final : public Mask {
  public:
   /// Looks at every block once, so that no element is at fault later.
   /// Errors  an index outside a table or a division by zero, with its element; a mask of which so many elements would have to be
-  ///         looked at that it takes minutes
-  static Result<std::shared_ptr<const ExpressionMask>> make(Expression expression);
+  ///         looked at that it takes minutes; cancelled
+  static Result<std::shared_ptr<const ExpressionMask>> make(Expression expression, const MaskScope& scope = {});
   ~ExpressionMask() override;
 
   const Expression& expression() const { return expression_; }

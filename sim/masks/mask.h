@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "sim/core/attention_problem.h"
@@ -21,6 +22,7 @@ namespace tilescope {
 struct TileRange {
   std::int64_t first = 0, count = 0;
   std::int64_t end() const { return first + count; }
+  bool operator==(const TileRange&) const = default;
 };
 
 enum class TileVisibility : std::uint8_t {
@@ -40,6 +42,12 @@ struct TileBox {
   TileVisibility visibility = TileVisibility::empty;
   bool by_analysis = false;  // decided without looking at elements
   std::int64_t tiles() const { return (end_row - first_row) * (end_col - first_col); }
+};
+
+/// How much of a mask is looked at before it is used.
+struct MaskScope {
+  std::optional<std::int64_t> plane = {};  // this one alone, for a picture of it, and no score; absent: all
+  std::function<bool()> go_on = {};        // asked now and then; false cancels
 };
 
 class Mask {

@@ -1,4 +1,4 @@
-// Ledger: bytes by device, launch, tensor, link and listing line.
+// Ledger counts bytes by device, launch, tensor, link and listing line.
 #pragma once
 
 #include <array>
@@ -11,16 +11,16 @@
 
 namespace tilescope {
 
-/// Bytes by tensor and link; what the traffic panel shows.
+/// Bytes by tensor and link, as the traffic panel shows them.
 using TrafficTable = std::array<std::array<std::int64_t, link_count>, most_tensors>;
 
 struct LedgerEntry {
   int launch = 0;
   Tensor tensor;
   Link link = Link::hbm_read;
-  int line = 0;  // 0 for bytes that no line asks for (evictions of dirty lines)
+  int line = 0;  // 0 for bytes that no line asks for: evicted dirty lines
   std::int64_t bytes = 0;
-  DeviceId device;  // of bytes in HBM their home, of all others the device whose SM they are for
+  DeviceId device;  // HBM bytes: the device that holds them; all others: the device of the SM
 };
 
 class Ledger {
@@ -38,7 +38,7 @@ class Ledger {
   Bytes total(DeviceId device, Tensor tensor, Link link) const;
   TrafficTable table() const;
   TrafficTable table(DeviceId device) const;
-  /// Every entry that is not zero, in order of device, launch, tensor, link, line.
+  /// Lists all nonzero entries, ordered by device, launch, tensor, link and line.
   std::vector<LedgerEntry> entries() const;
 
  private:

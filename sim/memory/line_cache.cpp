@@ -1,4 +1,4 @@
-// The line-grain L2.
+// Look-up, eviction and write-back of the reference L2 model.
 #include "sim/memory/line_cache.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@ namespace tilescope {
 
 namespace {
 
-/// Mixes all bits of an address, so that no stride favours one place.
+/// Hashes an address, so that no stride prefers one set or partition.
 std::uint64_t mixed(std::uint64_t x) {
   x *= 0xff51afd7ed558ccdU;
   x ^= x >> 33;
@@ -117,7 +117,7 @@ void LineCache::for_each_line(const TileRef& tile, F&& f) const {
   const std::int64_t row_bytes = layout.row_bytes();
   const std::int64_t first_row = tile.plane * layout.rows + tile.row;
   std::uint64_t line = 0;
-  std::uint8_t sectors = 0;  // of `line`, which the next row may still add to: rows follow each other in memory
+  std::uint8_t sectors = 0;  // of `line`; kept open across rows, because the next row may continue the same line
   for (std::int64_t row = first_row; row < first_row + tile.rows; ++row) {
     const std::uint64_t begin =
         first_byte_[tile.tensor.index()] + static_cast<std::uint64_t>(row * row_bytes + tile.col * layout.element_bytes);

@@ -1,10 +1,13 @@
-// LineCache: the L2 line by line, as plainly as it can be said; the oracle that the tile-grain model is held against on small
-// problems.
+// LineCache: the reference L2 model, one entry per 128-byte line. Tests compare TileCache with it on small problems.
 //
-// 128-byte lines of four 32-byte sectors; one or two partitions; a line's home is a hash of its address; an access through the
-// partition that is not its home leaves a copy there, and a write takes the other side's copy away; a partition is one set, or
-// sets of so many lines by another hash; a set evicts its least recently used line, and writes back its dirty lines used longest
-// ago where too much of it is dirty. Slow on purpose.
+//   lines        128 bytes, in four 32-byte sectors
+//   partitions   one or two; a hash of its address decides a line's home. An access through the other partition leaves a copy
+//                there; a write invalidates the copy in the partition that it did not come through
+//   sets         one per partition, or sets of CachePolicy::ways lines, chosen by another hash
+//   eviction     least recently used line of the set; a set with too many dirty sectors writes back its least recently used
+//                dirty lines
+//
+// It is simple rather than fast.
 #pragma once
 
 #include <cstdint>
@@ -22,19 +25,19 @@ class LineCache {
  public:
   LineCache(const TensorLayouts& layouts, Bytes capacity, int partitions, CachePolicy policy = {});
 
-  /// Reads or writes every sector that the tile touches. Returns the bytes read from HBM (none for a write).
+  /// Reads every sector that the tile touches through partition `side`; returns the bytes read from HBM. write() reads none.
   std::int64_t read(const TileRef& tile, int side);
   void write(const TileRef& tile, int side);
 
   std::int64_t hbm_read_bytes() const { return hbm_read_; }
-  /// Dirty bytes evicted so far, and those still in the cache.
+  /// Return the dirty bytes written back so far, and those still in the cache.
   std::int64_t hbm_write_bytes() const { return hbm_write_; }
   std::int64_t dirty_bytes() const;
 
  private:
   struct Line {
     std::uint64_t number = 0;
-    std::uint8_t present = 0, dirty = 0;  // a bit a sector
+    std::uint8_t present = 0, dirty = 0;  // one bit per sector
   };
   struct Set {
     std::list<Line> recent;  // most recently used first
@@ -49,19 +52,19 @@ class LineCache {
   Line& use(int partition, std::uint64_t line);
   void drop(int partition, std::uint64_t line);
   void clean(Set& set, Line& line);
-  /// As in TileCache: where the line used longest ago is dirty it is written back and stays, and the clean one used longest ago
-  /// goes.
+  /// Returns the line to evict, as TileCache does: a dirty least recently used line is written back and gets a second chance,
+  /// and the least recently used clean line goes instead.
   std::list<Line>::iterator pick_victim(Set& set);
   void read_line(std::uint64_t line, std::uint8_t sectors, int side);
   void write_line(std::uint64_t line, std::uint8_t sectors, int side);
-  /// Calls f(line, sectors) for each line that the tile touches, each sector once.
+  /// Calls f(line, sectors) for each line that the tile touches; each sector appears once.
   template <class F>
   void for_each_line(const TileRef& tile, F&& f) const;
 
   TensorLayouts layouts_;
   std::array<std::uint64_t, most_tensors> first_byte_{};
   std::size_t lines_of_set_;
-  std::int64_t dirty_limit_;  // sectors of a set
+  std::int64_t dirty_limit_;  // dirty sectors allowed in a set
   std::vector<Partition> partitions_;
   std::int64_t hbm_read_ = 0, hbm_write_ = 0;
 };

@@ -1,4 +1,4 @@
-// The tile-grain L2: look-up, least-recently-used lists, fetches, copies and evictions.
+// The tile-grain L2: look-up, LRU lists, fetches, copies, evictions and write-backs.
 #include "sim/memory/tile_cache.h"
 
 #include <algorithm>
@@ -7,9 +7,9 @@ namespace tilescope {
 
 namespace {
 
-constexpr std::uint32_t most_sets = 1 << 14;  // of a partition
-// Runs of tiles that go on side by side: addresses then fall on sets about as unevenly as on an H200, where 2 to 32 MiB come with a
-// variance of 0.3 to 0.5 lines of a home a set (kernels/lab/measured/h200-sets-2026-11-22.txt).
+constexpr std::uint32_t most_sets = 1 << 14;  // per partition
+// Two interleaved runs of tiles load the sets about as unevenly as an H200 does: for 2 to 32 MiB its home lines per set have a
+// variance of 0.3 to 0.5 (kernels/lab/measured/h200-sets-2026-11-22.txt).
 constexpr std::uint64_t interleaved_runs = 2;
 
 bool is_prime(std::uint32_t n) {
@@ -30,7 +30,7 @@ std::uint64_t mixed(std::uint64_t x) {
 
 TileCache::TileCache(const TileMap& map, Bytes capacity, int partitions, CachePolicy policy) : map_(map), two_(partitions >= 2) {
   const std::int64_t of_partition = two_ ? capacity.value / 2 : capacity.value;
-  // As many tiles a set as a real one has lines: what varies from set to set then varies as much.
+  // A set holds as many tiles as a hardware set holds lines, so that its load varies as much.
   const std::int64_t node_bytes = policy.tile_bytes / (two_ ? 2 : 1);
   if (policy.ways > 0 && node_bytes > 0)
     set_count_ = static_cast<std::uint32_t>(std::clamp<std::int64_t>(of_partition / (policy.ways * node_bytes), 1, most_sets));
@@ -44,7 +44,7 @@ TileCache::TileCache(const TileMap& map, Bytes capacity, int partitions, CachePo
   table_shift_ = 64 - 8;
 }
 
-/// A run of as many tiles as there are sets has one in each; where it begins and how it goes on is a matter of its address.
+/// Returns the set of a tile. A run of set_count_ tiles visits every set once, from a first set and with a step that a hash picks.
 std::uint16_t TileCache::set_for(std::uint64_t key) const {
   if (!in_sets()) return 0;
   const std::uint64_t index = key / interleaved_runs, place = index % set_count_;
@@ -94,7 +94,7 @@ void TileCache::erase_if_empty(std::uint32_t entry) {
   const std::size_t wrap = table_.size() - 1;
   std::size_t hole = place_of(entries_[entry].geometry.key);
   while (table_[hole].entry != entry) hole = (hole + 1) & wrap;
-  // Close the gap, so that a search never stops short of a key that lies behind it.
+  // Close the gap, so that no search stops before a key that lies behind it.
   for (std::size_t at = (hole + 1) & wrap; table_[at].entry != none; at = (at + 1) & wrap) {
     const std::size_t home = place_of(table_[at].key);
     if (((at - home) & wrap) >= ((at - hole) & wrap)) {
@@ -237,7 +237,7 @@ std::uint32_t TileCache::pick_victim(const Set& set) {
 std::uint64_t TileCache::slices_of(std::uint32_t number, std::int64_t least_bytes) {
   const Entry& entry = entries_[number >> 2];
   std::uint64_t slices = 0, left = node(number).present;
-  // So many hold less for certain, and need not be added up one by one.
+  // These slices hold too little in any case, so their bytes need no counting.
   const std::int64_t each = entry.geometry.sectors_each;
   std::int64_t too_few = 0;
   if (each != 0 && each != TileGeometry::uneven) too_few = (least_bytes - 1) / ((two_ ? each / 2 + each % 2 : each) * sector_size);
@@ -287,7 +287,7 @@ void TileCache::read_missing(std::uint32_t entry, std::uint64_t slices, std::uin
     result.hbm_read_bytes += fetch_home(far_home, missing);
     install(copy, missing);
   }
-  // The sets are named before the first of them shrinks: the entry may go with it.
+  // Look up both sets before one shrinks: the eviction may erase this entry.
   Set &of_near = set_of(home), &of_far_home = set_of(far_home);
   shrink(of_far_home);
   shrink(of_near);
@@ -302,7 +302,7 @@ TileAccess TileCache::read(const TileRef& tile, int side) {
     result.arrival = std::max(result.arrival, arrivals_[entry]);
     const Node* const nodes = &nodes_[entry].at[from * 2];
     if (!two_ || (slices & ~(nodes[0].present & nodes[1].present)) != 0) return read_missing(entry, slices, from, result);
-    // Most reads: all of it is near.
+    // The common case: everything is present on the reading side.
     Set& set = set_of(home);
     touch(home, set);
     touch(home + 1, set);
@@ -321,7 +321,7 @@ void TileCache::write_home(std::uint32_t number, std::uint64_t slices) {
   if (dirty != 0) unlink_dirty(number);
   dirty |= slices;
   link_dirty(number);
-  // To the nearest whole node, so that on average as much is dirty as the limit says.
+  // Stop at the node count nearest to the limit, so that the dirty bytes meet it on average.
   while (set.dirty_bytes > set.dirty_limit) {
     const std::uint32_t oldest = set.dirty.tail;
     const std::int64_t less = bytes(entries_[oldest >> 2], oldest & 3, entries_[oldest >> 2].dirty[oldest >> 1 & 1]);

@@ -1,4 +1,4 @@
-// How many sectors the slices of a tracked tile own.
+// The geometry of tracked tiles, and the sectors of their slices.
 #include "sim/memory/tile_map.h"
 
 #include <algorithm>
@@ -19,13 +19,12 @@ std::int64_t tiles_tracked_together(std::int64_t rows, std::int64_t row_bytes, i
   return std::max<std::int64_t>(1, std::min(wanted, possible));
 }
 
-/// Sectors whose first byte lies in [first, end).
+/// Counts the sectors whose first byte lies in [first, end).
 std::int64_t sectors_starting_in(std::int64_t first, std::int64_t end) {
   return ceil_div(end, sector_size) - ceil_div(first, sector_size);
 }
 
-/// Bits that are set. Most masks are a single slice or a whole tile, and a processor without an instruction for it (the one that is
-/// compiled for) would call a function.
+/// Counts the set bits. std::popcount is a function call on baseline x86-64, and most masks are a single slice anyway.
 int count_bits(std::uint64_t mask) {
   if ((mask & (mask - 1)) == 0) return mask != 0;
   mask -= mask >> 1 & 0x5555555555555555U;
@@ -34,7 +33,7 @@ int count_bits(std::uint64_t mask) {
   return static_cast<int>(mask * 0x0101010101010101U >> 56);
 }
 
-/// Slices i of a mask for which i and `parity` differ in their lowest bit.
+/// Returns the mask of the slices whose number differs from `parity` in the lowest bit.
 std::uint64_t odd_slices(int parity) {
   return parity != 0 ? 0x5555555555555555U : 0xaaaaaaaaaaaaaaaaU;
 }
@@ -52,7 +51,7 @@ TileMap::TileMap(const TensorLayouts& layouts, TrackedBytes tracked) {
     std::int64_t cols = std::min(layout.tile_cols, layout.cols);
     while (tracked.most > 0 && rows % 2 == 0 && rows * cols * layout.element_bytes > tracked.most) rows /= 2;
     const bool full_width = cols == layout.cols;
-    // A tile thinner than a sector would own nothing: neighbours are tracked together.
+    // A tile thinner than a sector might own no sector at all, so neighbours are joined.
     std::int64_t rows_of_a_sector = 1;
     if (full_width) {
       rows_of_a_sector = ceil_div(sector_size, row_bytes);

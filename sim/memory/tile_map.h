@@ -1,12 +1,11 @@
-// TileMap: cuts every tensor into the tiles that the L2 model tracks, each tile into at most 64 slices of rows.
+// TileMap cuts every tensor into the tiles that the L2 model tracks, and each tile into at most 64 slices of rows.
 //
-// A tracked tile is TensorLayout's, or a part of its rows where that is large, or where it is small several of them, one below the
-// other (TrackedBytes); each has slices of its own.
+// A tracked tile is the tile of TensorLayout. A large one is cut into several, small ones are joined vertically (TrackedBytes).
 //
-//   TileRef (any rectangle) ──for_each_part──► (tile key, mask of slices) …    one part for each tracked tile it meets
+//   TileRef (any rectangle) ──for_each_part──► (tile key, mask of slices) …    one part for each tracked tile that it overlaps
 //
-// A sector belongs to the one slice that holds its first byte, so that the slices of a tensor add up to its sectors exactly,
-// whatever the alignment; a sector that straddles two slices is not asked for by the second.
+// A sector belongs to the slice that holds its first byte, so the slices of a tensor add up to its sectors exactly, for every
+// alignment. The price: an access to only the second of two slices misses a sector that straddles them.
 #pragma once
 
 #include <array>
@@ -16,50 +15,50 @@
 
 namespace tilescope {
 
-/// What the cache needs to know of one tracked tile in order to size any set of its slices.
+/// The geometry of a tracked tile, from which the cache computes the size of any set of its slices.
 struct TileGeometry {
   static constexpr std::uint32_t uneven = 0xffffffff;
 
   std::uint64_t key = 0;
-  std::uint32_t sectors_each = 0;  // of every slice but the last; `uneven` when slices differ
+  std::uint32_t sectors_each = 0;  // of every slice but the last; `uneven` if slices differ
   std::uint32_t sectors_last = 0;
   std::uint8_t last_slice = 0;
-  std::uint8_t parity = 0;  // which half takes the odd sector of slice 0
-  std::uint8_t tensor = 0;  // its index
+  std::uint8_t parity = 0;  // the half that gets the odd sector of slice 0
+  std::uint8_t tensor = 0;  // index
 };
 
-/// Of a tracked tile.
+/// The wanted size of a tracked tile.
 struct TrackedBytes {
-  std::int64_t least = 2048;  // smaller ones are tracked together: book-keeping costs as much for a tile of 64 bytes as for 64 KiB
-  std::int64_t most = 0;      // larger ones are cut, as far as halving their rows goes; 0: none is
+  std::int64_t least = 2048;  // smaller tiles are joined: bookkeeping costs the same for 64 bytes and for 64 KiB
+  std::int64_t most = 0;      // larger tiles are cut by halving their rows, while these are even; 0: no limit
 };
 
 class TileMap {
  public:
   explicit TileMap(const TensorLayouts& layouts, TrackedBytes tracked = {});
 
-  /// Calls f(key, slices) for each tracked tile that `tile` meets.
+  /// Calls f(key, slices) for each tracked tile that `tile` overlaps.
   template <class F>
   void for_each_part(const TileRef& tile, F&& f) const;
 
   TileGeometry geometry(std::uint64_t key) const;
-  /// Of one tracked tile.
+  /// Returns the size of a tracked tile of `tensor`.
   std::int64_t tile_bytes(Tensor tensor) const {
     const Grid& grid = grids_[tensor.index()];
     return std::int64_t{grid.tile_rows} * grid.tile_cols * grid.layout.element_bytes;
   }
-  /// Sectors owned by a set of slices; with `half` 0 or 1, the part of them homed in that partition. The halves add up.
+  /// Counts the sectors of a set of slices. sectors_of_half() counts those whose home is partition `half`; the halves add up.
   std::int64_t sectors(const TileGeometry& tile, std::uint64_t slices) const;
   std::int64_t sectors_of_half(const TileGeometry& tile, std::uint64_t slices, int half) const;
 
  private:
   struct Grid {
     TensorLayout layout;
-    std::uint32_t tile_rows = 1, tile_cols = 1;  // as tracked: at least a sector
+    std::uint32_t tile_rows = 1, tile_cols = 1;  // of a tracked tile: at least a sector
     std::uint32_t down = 0, across = 0;          // tiles in a plane
-    int slice_shift = 0;                         // rows of a slice, as a power of two
-    int row_shift = -1;                          // of tile_rows where that is a power of two: dividing is slow
-    bool even = false;                           // every slice starts and ends on a sector
+    int slice_shift = 0;                         // log2 of the rows of a slice
+    int row_shift = -1;                          // log2 of tile_rows; -1 if that is no power of two. Avoids a slow division
+    bool even = false;                           // every slice starts and ends on a sector boundary
   };
   std::int64_t slice_sectors(const TileGeometry& tile, int slice) const;
   static std::uint64_t slice_mask(int first, int last) { return (~std::uint64_t{0} >> (63 - last)) & (~std::uint64_t{0} << first); }

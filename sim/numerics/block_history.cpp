@@ -14,7 +14,7 @@ namespace tilescope {
 
 namespace {
 
-/// What a store or an addition leaves in HBM.
+/// Applies a store or a reduce-add to HBM.
 void leave_in_hbm(const BlockMachine& machine, HbmImage& image, const Operation& op, std::int32_t index) {
   if (!writes_memory(op.kind)) return;
   MatrixPtr values = machine.stored(op);
@@ -30,7 +30,7 @@ Error cancelled() {
   return {"the run was cancelled", Error::Kind::cancelled};
 }
 
-/// Asks `progress` about every few milliseconds' worth of work.
+/// Calls `progress` once per few milliseconds of work.
 class Reporter {
  public:
   Reporter(const Progress& progress, std::size_t operations) : progress_(progress), operations_(operations) {}
@@ -53,7 +53,7 @@ Error fault_of(const BlockOperations& block, std::size_t index, const std::strin
                       to_string(block.operations[index].kind), what)};
 }
 
-/// A load's values and the oldest of the stores they come from; -1 for the program's inputs and for earlier launches.
+/// The values of a load, and the oldest store that they come from; -1 for the program's inputs and for earlier launches.
 struct Loaded {
   MatrixPtr values;
   std::int32_t oldest_stamp = -1;
@@ -71,7 +71,7 @@ Loaded bring(BlockMachine& machine, const HbmImage& image, const Operation& op) 
   return loaded;
 }
 
-/// Values of slots by operation; entries are in order.
+/// The values of each slot, in order of the operations that set them.
 struct SlotRecords {
   std::array<std::vector<std::pair<std::int32_t, MatrixPtr>>, most_slots> by_slot;
 
@@ -86,7 +86,7 @@ struct SlotRecords {
   }
 };
 
-/// Calls visit(index, operation, loaded, effect) after each operation, and before(index) before it.
+/// Runs all operations. Calls before(index) before each one and visit(index, operation, loaded, effect) after it.
 template <class Before, class Visit>
 Status run_all(BlockMachine& machine, const BlockOperations& block, HbmImage& image, const Progress& progress, Before before,
                Visit visit) {
@@ -121,7 +121,7 @@ class KeptHistory final : public BlockHistory {
   SlotRecords records_;
 };
 
-/// Operations that are run again together: what they read that others wrote is kept.
+/// A range of operations that are rerun together. It keeps the values that they read from before its start.
 struct Segment {
   struct Live {
     BufferName name;
@@ -137,7 +137,7 @@ struct Segment {
   std::vector<Live> live;
   std::vector<KeptLoad> loads;
 
-  /// Takes over the segment right after this one; what this one makes itself need not be kept for it.
+  /// Joins the next segment to this one. Values that this segment produces need not be kept for it.
   void absorb(const Segment& next) {
     for (const Live& entry : next.live) {
       const bool known = std::any_of(live.begin(), live.end(), [&](const Live& mine) { return mine.name == entry.name; });
@@ -163,7 +163,7 @@ class CheckpointedHistory final : public BlockHistory {
     if (event < 0) return nullptr;
     if (const std::optional<MatrixPtr> kept = find(slot, event)) return *kept;
     const std::scoped_lock running(running_);
-    if (const std::optional<MatrixPtr> kept = find(slot, event)) return *kept;  // another thread was here first
+    if (const std::optional<MatrixPtr> kept = find(slot, event)) return *kept;  // another thread has just run it
     if (brings_input(slot, event)) {
       MatrixPtr tile = machine_->input(block_.operations[static_cast<std::size_t>(event)].tile);
       const std::scoped_lock lock(mutex_);
@@ -185,7 +185,7 @@ class CheckpointedHistory final : public BlockHistory {
  private:
   static constexpr std::size_t most_segments = 16, most_inputs = 32;
   template <class Key, class Value>
-  using Recent = std::vector<std::pair<Key, Value>>;  // the latest first
+  using Recent = std::vector<std::pair<Key, Value>>;  // most recently used first
 
   template <class Key, class Value>
   static void keep(Recent<Key, Value>& recent, Key key, Value value, std::size_t most) {
@@ -200,7 +200,7 @@ class CheckpointedHistory final : public BlockHistory {
     return &recent.front().second;
   }
 
-  /// The operation after which a slot stands for what it stands for after `op`; -1 where it holds nothing.
+  /// Returns the operation that gave the slot the value that it has after `op`; -1 if it holds nothing.
   std::int32_t event_of(Slot slot, int op) const {
     const auto& events = events_[slot.index()];
     const auto after = std::upper_bound(events.begin(), events.end(), op);
@@ -211,7 +211,7 @@ class CheckpointedHistory final : public BlockHistory {
                                        [](std::int32_t o, const Segment& segment) { return o < segment.first; });
     return static_cast<std::size_t>(next - segments_.begin()) - 1;
   }
-  /// What a load brings of the program's inputs need not be run for.
+  /// Returns whether the value is a loaded input tile, which is available without a rerun.
   bool brings_input(Slot slot, std::int32_t event) const {
     const Operation& op = block_.operations[static_cast<std::size_t>(event)];
     return op.kind == OpKind::load && op.dst == slot && machine_->is_input(op.tile.tensor);
@@ -241,7 +241,7 @@ class CheckpointedHistory final : public BlockHistory {
         const bool is_kept = kept != segment.loads.end() && kept->op == static_cast<std::int32_t>(i);
         loaded = is_kept ? (kept++)->values : bring(*machine_, image, op).values;
       }
-      // It ran once without a fault, on the same bits.
+      // No fault is possible: the operation has already run once on the same bits.
       [[maybe_unused]] const std::string fault = machine_->execute(op, static_cast<std::int32_t>(i), loaded, effect);
       leave_in_hbm(*machine_, image, op, static_cast<std::int32_t>(i));
       records.note(machine_->slots(), effect, static_cast<std::int32_t>(i));
@@ -252,15 +252,15 @@ class CheckpointedHistory final : public BlockHistory {
   std::unique_ptr<BlockMachine> machine_;
   BlockOperations block_;
   std::vector<Segment> segments_;
-  std::array<std::vector<std::int32_t>, most_slots> events_;  // operations after which a slot stands for another value
-  // value() is const, and asked by two threads: one that draws, and one that runs segments ahead of it.
-  mutable std::mutex running_;  // the machine
-  mutable std::mutex mutex_;    // what is kept; never held for long
+  std::array<std::vector<std::int32_t>, most_slots> events_;  // by slot: the operations that changed its value
+  // Two threads call value(): one draws, the other reruns segments ahead of it.
+  mutable std::mutex running_;  // guards the machine
+  mutable std::mutex mutex_;    // guards the caches; never held for long
   mutable Recent<std::size_t, std::shared_ptr<const SlotRecords>> segments_kept_;
   mutable Recent<std::int32_t, MatrixPtr> inputs_;
 };
 
-/// Collects the segments of a block while it runs, and thins them out when they grow beyond the budget.
+/// Collects the segments of a block while it runs, and joins neighbours when they exceed the budget.
 class Checkpointer {
  public:
   Checkpointer(BlockMachine& machine, std::size_t budget) : machine_(machine), budget_(budget) {}
@@ -277,7 +277,7 @@ class Checkpointer {
     Segment& segment = segments_.back();
     for (const BufferName& name : effect.read) {
       if (std::find(written_.begin(), written_.end(), name) != written_.end()) continue;
-      written_.push_back(name);  // its value at the start is known now
+      written_.push_back(name);  // its value at the segment's start is now recorded
       segment.live.push_back({name, start_.buffer(name.slot, name.ring)});
     }
     if (effect.written.slot != Slot::none && std::find(written_.begin(), written_.end(), effect.written) == written_.end())
@@ -339,8 +339,8 @@ class Checkpointer {
   std::size_t budget_;
   std::int32_t iteration_ = -1;
   std::int64_t iterations_ = 0, stride_ = 1;
-  SlotFile start_;                   // holds the values at the segment's start alive until it is known which are read
-  std::vector<BufferName> written_;  // buffers whose value at the segment's start is known, or of no use any more
+  SlotFile start_;                   // the values at the segment's start, kept alive until all reads are known
+  std::vector<BufferName> written_;  // buffers whose value at the segment's start is recorded or overwritten
   std::vector<Segment> segments_;
   std::array<std::vector<std::int32_t>, most_slots> events_;
   std::unordered_set<const Matrix*> counted_;

@@ -1,4 +1,4 @@
-// Runs the operations of one block and remembers its slots: every value of a small block, checkpoints of a large one.
+// Runs the operations of one block and keeps the values of its slots: all of them for a small block, checkpoints for a large one.
 #pragma once
 
 #include <cstddef>
@@ -11,16 +11,16 @@
 
 namespace tilescope {
 
-/// Above this a block's history is checkpoints, from which one iteration is run again when its values are asked for.
+/// The largest history that keeps every value. A larger one keeps checkpoints and reruns an iteration when its values are read.
 inline constexpr std::size_t history_budget_bytes = std::size_t{256} << 20;
 
-/// Runs a block without remembering anything but its stores.
-/// Errors  a program that reads what nothing wrote; cancelled
+/// Runs a block and keeps only its stores.
+/// Errors  a faulty program, such as one that reads elements that nothing wrote; cancelled
 Status run_operations(BlockMachine& machine, const BlockOperations& block, HbmImage& image, const Progress& progress = {});
 
-/// Runs a block and remembers its slots. Where every value together is more than `budget_bytes`, checkpoints of all iterations are
-/// kept; where these are more than twice the budget, of every 2nd, 4th … iteration.
-/// Errors  as run_operations
+/// Runs a block and keeps the values of its slots. If they exceed `budget_bytes`, it keeps a checkpoint of every iteration; if
+/// these exceed twice the budget, only of every 2nd, 4th, … iteration.
+/// Errors  those of run_operations()
 Result<std::shared_ptr<const BlockHistory>> record_block(std::unique_ptr<BlockMachine> machine, BlockOperations block,
                                                          HbmImage& image, std::size_t budget_bytes, const Progress& progress = {});
 

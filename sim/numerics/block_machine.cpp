@@ -27,7 +27,7 @@ Buffer& SlotFile::buffer(Slot slot, std::int32_t ring) {
 }
 
 std::int32_t SlotFile::choose(Slot slot, std::int32_t ring) const {
-  // An operation names one buffer for all its ring operands; slots that are no rings have one buffer and take that.
+  // An operation names one ring buffer for all its operands. A slot without a ring uses its only buffer.
   const auto& buffers = rings[at(slot)];
   const auto r = static_cast<std::size_t>(ring);
   return ring >= 0 && r < buffers.size() && buffers[r].values != nullptr ? ring : current[at(slot)];
@@ -53,7 +53,7 @@ MatrixPtr BlockMachine::input(const TileRef& tile) {
   MatrixPtr& made = made_[{tile.tensor, tile.plane, tile.row, tile.rows, tile.col, tile.cols}];
   if (made != nullptr) return made;
   const auto made_now = [&] {
-    if (tables_ && tile.tensor.means(Meaning::table)) return tables_->tile(tile);
+    if (tables_ && (tile.tensor.means(Meaning::table) || tile.tensor.means(Meaning::bias))) return tables_->tile(tile);
     return ForwardResults::has(tile.tensor) ? forward_.tile(tile) : input_tile(inputs_, problem_, tile);
   };
   MatrixPtr values = std::make_shared<Matrix>(made_now());
@@ -71,7 +71,7 @@ std::string BlockMachine::execute(const Operation& op, std::int32_t index, const
   effect.changed.clear();
   effect.written = {};
   if (op.kind == OpKind::load) {
-    // Loaded tiles are shared with the inputs and the image; copied only when an operation updates them in place.
+    // Loaded tiles are shared with the inputs and the image. An operation that updates one in place copies it first.
     Buffer& buffer = slots_.buffer(op.dst, op.ring);
     buffer = {std::const_pointer_cast<Matrix>(loaded), index};
     slots_.current[at(op.dst)] = op.ring;
@@ -102,7 +102,7 @@ std::string BlockMachine::execute(const Operation& op, std::int32_t index, const
   if (updates) effect.read.push_back({op.dst, ring});
   if (!updates) {
     buffer.values = std::make_shared<Matrix>(op.rows, op.cols);
-  } else if (buffer.values.use_count() > 1) {  // somebody keeps the old values
+  } else if (buffer.values.use_count() > 1) {  // the old values are shared
     buffer.values = std::make_shared<Matrix>(*buffer.values);
   }
   buffer.writer = index;

@@ -1,4 +1,4 @@
-// BlockMachine: the on-chip tiles of one block and the execution of its operations, one at a time, in listing order.
+// BlockMachine holds the on-chip tiles of one block and executes its operations one by one, in listing order.
 #pragma once
 
 #include <array>
@@ -17,19 +17,19 @@
 
 namespace tilescope {
 
-/// One buffer of a slot, and which operation filled it.
+/// One buffer of a slot, and the operation that filled it.
 struct Buffer {
   std::shared_ptr<Matrix> values;
   std::int32_t writer = -1;
 };
 
-/// Every slot's ring of buffers, and the one of them that stands for the slot: the last that was written or read.
+/// Every slot's ring of buffers. The current buffer of a slot is the one last written or read.
 struct SlotFile {
   std::array<std::vector<Buffer>, most_slots> rings;
   std::array<std::int32_t, most_slots> current{};
 
   Buffer& buffer(Slot slot, std::int32_t ring);
-  /// The buffer of `slot` that an operation naming ring buffer `ring` works on.
+  /// Returns the buffer of `slot` that an operation with ring buffer `ring` uses.
   std::int32_t choose(Slot slot, std::int32_t ring) const;
   MatrixPtr value(Slot slot) const;
 };
@@ -40,11 +40,11 @@ struct BufferName {
   bool operator==(const BufferName&) const = default;
 };
 
-/// What an operation did to the slots.
+/// The effect of an operation on the slots.
 struct Effect {
-  std::vector<BufferName> read;  // includes dst where it is updated
-  BufferName written;            // Slot::none where nothing was
-  std::vector<Slot> changed;     // slots that stand for another value now
+  std::vector<BufferName> read;  // includes dst if the operation updates it
+  BufferName written;            // Slot::none if nothing was written
+  std::vector<Slot> changed;     // slots with a new current value
 };
 
 class BlockMachine {
@@ -54,12 +54,12 @@ class BlockMachine {
   SlotFile& slots() { return slots_; }
   const AttentionProblem& problem() const { return problem_; }
   bool is_input(Tensor tensor) const { return (inputs_mask_ >> tensor.index() & 1U) != 0; }
-  /// A tile of a tensor that the program is given.
+  /// Returns a tile of an input tensor.
   MatrixPtr input(const TileRef& tile);
 
-  /// Executes operation `index`. `loaded` is what a load brings. An empty sentence, or what is wrong with the program.
+  /// Executes operation `index`. `loaded` holds the values of a load. Returns a sentence if the program is faulty, otherwise "".
   std::string execute(const Operation& operation, std::int32_t index, const MatrixPtr& loaded, Effect& effect);
-  /// The bits that a store leaves in HBM; nullptr where its slot holds nothing.
+  /// Returns the values that a store writes to HBM, rounded; nullptr if its slot holds nothing.
   MatrixPtr stored(const Operation& operation) const;
 
  private:
@@ -67,11 +67,11 @@ class BlockMachine {
   TileShape tile_;
   std::uint32_t inputs_mask_ = 0;
   InputSource inputs_;
-  std::shared_ptr<const TableValues> tables_;  // null: the program has none
+  std::shared_ptr<const TableValues> tables_;  // null if the program has none
   ForwardResults forward_;
   TileArithmetic arithmetic_;
   SlotFile slots_;
-  // The same K and V tiles are asked for by every query tile; dropped as a whole when there are too many.
+  // A cache: every query tile loads the same K and V tiles. It is emptied when it grows too large.
   std::map<std::tuple<Tensor, std::int32_t, std::int32_t, std::int32_t, std::int32_t, std::int32_t>, MatrixPtr> made_;
   std::size_t made_bytes_ = 0;
 };

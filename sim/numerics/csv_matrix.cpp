@@ -1,4 +1,4 @@
-// Reads the matrices that a user types or loads: CSV with any of the usual separators.
+// Reads matrices that a user types or loads, as CSV with any of the usual separators.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -19,14 +19,14 @@ Error at_line(std::string_view origin, int line, std::string_view what) {
   return {fmt::format("{}, line {}: {}", origin, line, what)};
 }
 
-/// What can be shown of a user's text in a sentence: short, and without control characters.
+/// Shortens a user's text for an error message, and replaces control characters.
 std::string shown(std::string_view text) {
   std::string result;
   for (char c : text.substr(0, 20)) result += c >= ' ' && c < 127 ? c : '?';
   return text.size() > 20 ? result + "..." : result;
 }
 
-/// One field as a number.
+/// Parses one field as a number.
 Result<float> number_of(std::string_view word, std::string_view origin, int line) {
   if (word.empty()) return at_line(origin, line, "a number is missing between two separators: write 0 where there is none");
   std::string_view digits = word;

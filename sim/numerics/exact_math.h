@@ -1,4 +1,4 @@
-// Exponential, logarithm, cosine and sine from IEEE operations alone, so that every machine and compiler shows the same digits.
+// Exponential, logarithm, cosine and sine from IEEE operations alone, so that every machine and compiler computes the same digits.
 #pragma once
 
 #include <bit>
@@ -7,14 +7,14 @@
 
 namespace tilescope {
 
-/// e^x, correct to the last bit of a float but for rare ties. Written without branches, so that a loop over it vectorises.
+/// Returns e^x, correctly rounded to float except near rare ties. It has no branches, so that loops over it vectorise.
 /// Limits  e^-inf is 0, overflow is inf, NaN stays NaN
 inline float exact_exp(float x) {
   constexpr double log2_e = 1.44269504088896340736;
   constexpr double ln2_high = 0.693147180369123816490;  // the low 21 bits are zero: n * ln2_high is exact
   constexpr double ln2_low = 1.90821492927058770002e-10;
   constexpr double to_integer = 6755399441055744.0;  // 1.5 * 2^52: adding it leaves the integer in the low bits
-  // Beyond these the float result is 0 or inf anyway, and 2^n stays a normal double.
+  // Outside these limits the float result is 0 or inf. Inside, 2^n is a normal double.
   double wide = static_cast<double>(x);
   wide = wide > -110.0 ? wide : -110.0;
   wide = wide < 90.0 ? wide : 90.0;
@@ -36,13 +36,13 @@ inline float exact_exp(float x) {
   return x == x ? result : x;
 }
 
-/// Natural logarithm, to about 1e-16.
-/// Limits  0 gives -inf, inf gives inf, less than 0 and NaN give NaN
+/// Returns the natural logarithm, to about 1e-16.
+/// Limits  0 gives -inf, inf gives inf, negative values and NaN give NaN
 inline double exact_log(double x) {
   if (!(x > 0)) return x == 0 ? -HUGE_VAL : std::nan("");
   if (x > 1.7976931348623157e308) return x;
   double scale = 0;
-  if (x < 2.2250738585072014e-308) {  // subnormal: the exponent field does not say how small it is
+  if (x < 2.2250738585072014e-308) {  // subnormal: scale it up, so that the exponent field is valid
     x *= 18014398509481984.0;         // 2^54
     scale = -54;
   }
@@ -62,7 +62,8 @@ struct CosSin {
   double cosine, sine;
 };
 
-/// cos and sin of 2 pi turns for turns in [0, 1), to about 1e-11.
+/// Returns the cosine and sine of 2 pi `turns`, to about 1e-11.
+/// Limits  turns in [0, 1)
 inline CosSin exact_cos_sin(double turns) {
   const int quadrant = static_cast<int>(turns * 4 + 0.5);
   const double angle = (turns - quadrant * 0.25) * 6.28318530717958647693;  // within pi/4 of zero

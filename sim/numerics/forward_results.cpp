@@ -1,4 +1,4 @@
-// Rows of the reference, kept while there is room: every key tile asks for all of them again.
+// Caches rows of the reference within a budget, because every key tile reads all of them again.
 #include "sim/numerics/forward_results.h"
 
 #include "sim/core/element.h"

@@ -1,5 +1,5 @@
-// What the forward pass left in HBM for a backward program that runs alone: O, L, m, l and P of the float64 reference, rounded
-// once.
+// ForwardResults provides the results of the forward pass to a backward program that runs alone: O, L, m, l and P of the float64
+// reference, rounded once.
 #pragma once
 
 #include <map>
@@ -18,13 +18,14 @@ class ForwardResults {
     return tensor.means(Meaning::output) || tensor.means(Meaning::log_sum_exp) || tensor.means(Meaning::row_max) ||
            tensor.means(Meaning::row_sum) || tensor.means(Meaning::probability);
   }
+  /// Returns a tile of a tensor for which has() is true.
   /// Types  O and P are rounded to the problem's type; statistics are fp32
   Matrix tile(const TileRef& tile);
 
  private:
   struct Row {
     float log_sum_exp = 0, maximum = 0, sum = 0;
-    std::vector<float> output, probabilities;  // the latter where they were asked for
+    std::vector<float> output, probabilities;  // probabilities only if requested
     bool known = false;
   };
   struct Plane {

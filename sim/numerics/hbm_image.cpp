@@ -1,4 +1,4 @@
-// Stored tiles in order of place; a load that is no stored tile is put together from those it overlaps.
+// Stored tiles ordered by position. A load that matches no stored tile is assembled from the tiles that it overlaps.
 #include "sim/numerics/hbm_image.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ HbmImage::Found HbmImage::load(const TileRef& tile) const {
     const Entry* entry;
   };
   std::vector<Piece> pieces;
-  // Nothing that starts further than the largest tile before this one can reach into it.
+  // A stored tile that overlaps this one starts at most one largest tile before it.
   const std::int32_t col_end = tile.col + tile.cols, row_end = tile.row + tile.rows;
   const std::int32_t first_row = tile.row - stored.largest_rows + 1;
   auto at = stored.tiles.lower_bound({tile.plane, tile.col - stored.largest_cols + 1, first_row, 0, 0});

@@ -1,4 +1,4 @@
-// HbmImage: what stores have left in HBM, as the tiles that were stored; loads are answered from them, whatever their shape.
+// HbmImage: the contents of HBM as the list of stored tiles. A load may have any shape.
 #pragma once
 
 #include <array>
@@ -16,21 +16,21 @@ using MatrixPtr = std::shared_ptr<const Matrix>;
 
 class HbmImage {
  public:
-  /// Later stores win where tiles overlap. `stamp` says who stored, for `Found`.
+  /// Stores a tile; later stores win where tiles overlap. `stamp` identifies the store in `Found`.
   void store(const TileRef& tile, MatrixPtr values, std::int32_t stamp);
 
-  /// Gives every tile stored so far the stamp -1: from here on they are what was there before.
+  /// Sets the stamp of all tiles to -1, which marks them as older than every later store.
   void settle();
 
   struct Found {
-    MatrixPtr values;               // what was never stored is 0
-    std::int64_t missing = 0;       // elements of the tile that were never stored
-    std::int32_t oldest_stamp = 0;  // of the stores that the values come from
+    MatrixPtr values;               // 0 for elements that were never stored
+    std::int64_t missing = 0;       // number of elements that were never stored
+    std::int32_t oldest_stamp = 0;  // the oldest stamp among the values' stores
   };
   Found load(const TileRef& tile) const;
 
  private:
-  // Columns before rows: a load of a row of tiles, the common case, then finds what it needs side by side.
+  // Columns come before rows, so that load() can skip from one column of tiles to the next.
   struct Key {
     std::int32_t plane, col, row, rows, cols;
     auto operator<=>(const Key&) const = default;  // NOLINT(modernize-use-nullptr): sees a 0 in what the compiler writes

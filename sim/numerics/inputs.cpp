@@ -1,4 +1,4 @@
-// Where Q, K, V and S come from: a counter-based generator, so that any element can be had on its own.
+// Generates Q, K, V, dO and S with a counter-based generator, so that any element can be computed on its own.
 #include "sim/numerics/inputs.h"
 
 #include <fmt/format.h>
@@ -30,10 +30,10 @@ std::uint64_t row_key(std::uint64_t seed, Tensor tensor, std::int64_t plane, std
 }
 
 struct NormalPair {
-  double even, odd;  // of an even column and the one after it
+  double even, odd;  // values of an even column and of the next one
 };
 
-/// Two normal values from one 64-bit hash: half of it is the radius, half the angle (Box and Muller).
+/// Returns two normal values from one 64-bit hash by the Box-Muller transform: 32 bits for the radius, 32 for the angle.
 NormalPair normal_pair(std::uint64_t key, std::int64_t even_col) {
   const std::uint64_t bits = mixed(key + static_cast<std::uint64_t>(even_col));
   constexpr double per_unit = 1.0 / 4294967296.0;
@@ -60,10 +60,11 @@ const Matrix* user_matrix(const InputSource& inputs, Tensor tensor) {
   return nullptr;
 }
 
-/// Q, K or V; what lies outside a user's matrix is 0.
+/// Returns a tile of Q, K, V or dO. Elements outside a user's matrix are 0.
 Matrix given_tile(const InputSource& inputs, DataType type, const TileRef& tile) {
   Matrix result(tile.rows, tile.cols);
-  if (tile.tensor.means(Meaning::table)) return result;  // of the program, which alone knows them
+  // Only the program has the values of its tables and of a dense mask.
+  if (tile.tensor.means(Meaning::table) || tile.tensor.means(Meaning::bias)) return result;
   const Matrix* user = user_matrix(inputs, tile.tensor);
   for (int r = 0; r < tile.rows; ++r) {
     float* out = &result.values[static_cast<std::size_t>(r) * static_cast<std::size_t>(tile.cols)];
@@ -80,7 +81,8 @@ Matrix given_tile(const InputSource& inputs, DataType type, const TileRef& tile)
   return result;
 }
 
-/// S = scale * Q K^T in float64. Each sum runs over the head dimension in order, so that one element alone gives the same bits.
+/// Returns a tile of S = scale * Q K^T, computed in float64. Each sum runs in order over the head dimension, so that an element
+/// has the same bits in every tile.
 Matrix score_tile(const InputSource& inputs, const AttentionProblem& problem, const TileRef& tile) {
   const auto dim = static_cast<std::int32_t>(problem.head_dim);
   const auto kv_plane = static_cast<std::int32_t>(problem.kv_plane_of(tile.plane));

@@ -1,4 +1,4 @@
-// Tiles of the tensors that a program is given: seeded normal values, or a user's matrix; made when asked for, never stored.
+// Tiles of a program's input tensors: seeded normal values or a user's matrix, generated on demand.
 #pragma once
 
 #include "sim/core/result.h"
@@ -7,12 +7,13 @@
 
 namespace tilescope {
 
-/// The values of one rectangle of Q, K, V, dO, (for the softmax programs) S, or (for a backward program) of what the forward pass
-/// left; the same bits as InputSource::value one by one.
-/// Types  every value is rounded to the problem's type; S is the rounded product of the rounded Q and K
+/// Returns a tile of Q, K, V or dO, of S for the softmax programs, or of the forward results for a backward program. The bits are
+/// those of InputSource::value() for each element.
+/// Types  values are rounded to the problem's type, forward statistics to fp32; S is the rounded product of the rounded Q and K
 Matrix input_tile(const InputSource& inputs, const AttentionProblem& problem, const TileRef& tile);
 
-/// Errors  a user's matrix that has another shape than the problem: both shapes.
+/// Checks the user's matrices.
+/// Errors  a matrix whose shape is not the problem's: both shapes
 Status check(const InputSource& inputs, const AttentionProblem& problem);
 
 }  // namespace tilescope

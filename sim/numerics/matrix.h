@@ -1,4 +1,4 @@
-// Matrix: a small row-major float matrix, what a slot holds.
+// Matrix: a small row-major float matrix, the value of a slot.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// Walks back from what a block loads to the blocks that stored it.
+// Walks back from the tiles that a block loads to the blocks that stored them.
 #include "sim/numerics/producers.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace tilescope {
 
 namespace {
 
-/// The smallest box around everything that is read of a tensor.
+/// The bounding box of all tiles that are read of a tensor.
 struct Hull {
   static constexpr std::int64_t far = std::numeric_limits<std::int64_t>::max();
   std::int64_t plane = far, plane_end = 0, row = far, row_end = 0, col = far, col_end = 0;
@@ -47,7 +47,7 @@ bool stores_into(const BlockOperations& block, const Needs& needs) {
                      [&](const Operation& op) { return writes_memory(op.kind) && needs[op.tile.tensor.index()].meets(op.tile); });
 }
 
-/// What of each plane along `axis` holds all that is needed.
+/// Returns one slice along `axis` for each plane that may hold needed data.
 std::vector<Slice> slices_of(const TileProgram& program, const Needs& needs, Axis axis) {
   const AttentionProblem& p = program.problem();
   const std::int64_t group = p.heads / p.kv_heads;
@@ -55,7 +55,7 @@ std::vector<Slice> slices_of(const TileProgram& program, const Needs& needs, Axi
   for (Tensor tensor : program.tensors()) {
     const Hull& need = needs[tensor.index()];
     if (need.empty()) continue;
-    // The same heads on the other side, where the tensor's planes are not those of the axis.
+    // If the tensor's planes are not those of the axis, convert between query and key planes of the same heads.
     std::int64_t from = need.plane, to = need.plane_end;
     if (axis == Axis::query && tensor->planes == Planes::key) from *= group, to *= group;
     if (axis == Axis::key && tensor->planes == Planes::query) from = from / group, to = (to - 1) / group + 1;
@@ -70,7 +70,7 @@ std::vector<Slice> slices_of(const TileProgram& program, const Needs& needs, Axi
   return slices;
 }
 
-/// Where the blocks of a launch are, and a binary search over them.
+/// Locates the blocks of a launch by binary search.
 class BlockFinder {
  public:
   using Place = std::pair<std::int64_t, std::int64_t>;  // plane, first row
@@ -82,7 +82,7 @@ class BlockFinder {
     program_.emit_block(launch_, block, probe_);
     return {probe_.domain.plane, probe_.domain.first};
   }
-  /// The first block of [low, high) whose place fulfils `wanted`, which no block before it does; `high` where there is none.
+  /// Returns the first block of [low, high) whose place satisfies the monotone predicate `wanted`; `high` if none does.
   template <class Wanted>
   std::int64_t first_where(std::int64_t low, std::int64_t high, Wanted wanted) const {
     while (low < high) {
@@ -124,7 +124,8 @@ std::vector<std::int64_t> blocks_of(const TileProgram& program, int launch, cons
   }
   const BlockFinder finder(program, launch);
   using Place = BlockFinder::Place;
-  // The last block that starts at or before the slice says where the tile that owns its first row begins; several may share it.
+  // The last block that starts at or before the slice owns its first row. Blocks that start with it may share these rows, so the
+  // search goes back to the first of them.
   const std::int64_t after = finder.first_where(0, blocks, [&](const Place& at) { return at > Place(slice.plane, slice.first); });
   const Place owner = after == 0 ? Place(slice.plane, 0) : finder.place(after - 1);
   const Place begin = owner.first == slice.plane ? owner : Place(slice.plane, 0);

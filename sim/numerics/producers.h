@@ -1,4 +1,4 @@
-// Which blocks of earlier launches wrote what a block reads; found by plane and rows, without emitting the whole grid.
+// Finds the blocks of earlier launches that produce a block's data. It searches by plane and rows instead of emitting the grid.
 #pragma once
 
 #include <cstdint>
@@ -8,19 +8,19 @@
 
 namespace tilescope {
 
-/// Rows [first, end) along an axis, on one plane of that axis.
+/// Rows [first, end) of one plane, along the query or the key axis.
 struct Slice {
   Axis axis = Axis::query;
   std::int64_t plane = 0, first = 0, end = 0;
 };
 
-/// Blocks of `launch` whose domains are along the slice's axis and share a row with it, in launch order.
-/// Limits  unless the launch is mixed, the blocks of a plane follow one another, and own rows that never go back
+/// Returns the blocks of `launch` whose domains overlap the slice, in launch order.
+/// Limits  unless the launch is mixed, the blocks of a plane are consecutive, and their first rows never decrease
 std::vector<std::int64_t> blocks_of(const TileProgram& program, int launch, const Slice& slice);
-/// The axes along which blocks of a launch own rows.
+/// Returns the axes along which the blocks of a launch own rows.
 std::vector<Axis> axes_of(const LaunchSpec& launch);
 
-/// For each launch before the block's own, the blocks that must run first, in launch order.
+/// Returns, for each launch before that of `block`, the blocks that must run first, in launch order.
 std::vector<std::vector<std::int64_t>> producers_of(const TileProgram& program, const BlockOperations& block);
 
 }  // namespace tilescope

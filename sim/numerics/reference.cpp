@@ -1,4 +1,4 @@
-// Gives the reference the inputs of a tile program.
+// Feeds the inputs of a tile program to the reference.
 #include "sim/numerics/reference.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ bool has_input(const TileProgram& program, Meaning meaning) {
   return std::any_of(inputs.begin(), inputs.end(), [&](Tensor tensor) { return tensor.means(meaning); });
 }
 
-/// K or V of a plane.
+/// Returns K or V as query plane `plane` reads it.
 std::vector<float> key_side(const AttentionProblem& problem, const InputSource& inputs, std::int64_t plane, Tensor tensor) {
   return input_tile(inputs, problem,
                     {tensor, static_cast<std::int32_t>(problem.kv_plane_of(plane)), 0, static_cast<std::int32_t>(problem.seq_kv), 0,
@@ -25,7 +25,7 @@ std::vector<float> key_side(const AttentionProblem& problem, const InputSource& 
       .values;
 }
 
-/// A plain matrix product has no mask.
+/// Returns whether the program applies the mask; a plain matrix product does not.
 AttentionReference::Masked masked(const TileProgram& program) {
   return has_input(program, Meaning::score) || has_input(program, Meaning::value) ? AttentionReference::Masked::yes
                                                                                   : AttentionReference::Masked::no;

@@ -1,4 +1,4 @@
-// The float64 reference of a tile program: sim/core/reference.h on the program's own inputs.
+// The float64 reference of a tile program: sim/core/reference.h on the program's inputs.
 #pragma once
 
 #include "sim/core/reference.h"
@@ -6,16 +6,16 @@
 
 namespace tilescope {
 
-/// The rows of one plane.
+/// Computes reference rows of one plane.
 class ReferencePlane {
  public:
   ReferencePlane(const TileProgram& program, const InputSource& inputs, std::int64_t plane);
-  /// Of attention: Q, K and V are given, S is not.
+  /// The reference of attention, with Q, K and V as inputs.
   ReferencePlane(const AttentionProblem& problem, const InputSource& inputs, std::int64_t plane);
   ReferenceRow row(std::int64_t query) const { return row(query, problem_.seq_kv); }
-  /// The same over the first `keys` keys only, as if there were no others: what an online algorithm must hold after them.
+  /// Returns the row over the first `keys` keys only: an online algorithm must hold these values after as many keys.
   ReferenceRow row(std::int64_t query, std::int64_t keys) const { return row(query, keys, nullptr); }
-  /// The same over the keys that `seen` marks, one entry a key: for a program that visits its tiles in another order.
+  /// Returns the row over the keys that `seen` marks (one entry a key), for programs that visit tiles in another order.
   ReferenceRow row(std::int64_t query, const std::vector<bool>& seen) const { return row(query, problem_.seq_kv, &seen); }
 
  private:

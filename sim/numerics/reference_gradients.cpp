@@ -1,4 +1,4 @@
-// Float64 gradients of attention, row by row of the queries.
+// Float64 gradients of attention, one query row at a time.
 #include "sim/numerics/reference_gradients.h"
 
 #include <cmath>
@@ -61,7 +61,7 @@ ReferenceGradients reference_gradients(const AttentionProblem& p, const InputSou
 Matrix reference_gradient_plane(const AttentionProblem& p, const InputSource& inputs, std::int64_t plane, Tensor tensor) {
   const bool by_key = tensor->planes == Planes::key;
   const std::int64_t group = p.heads / p.kv_heads;
-  // Every query head that reads a key head adds its part.
+  // dK and dV are sums over all query heads that read the key head.
   const std::int64_t first = by_key ? plane / p.kv_heads * p.heads + plane % p.kv_heads * group : plane;
   const auto of = [&](const ReferenceGradients& all) -> const std::vector<double>& {
     if (!tensor->gradient) return all.row_dot;

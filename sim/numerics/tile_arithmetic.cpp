@@ -1,4 +1,4 @@
-// The arithmetic of the tile machine. Products are packed into panels that the compiler can keep in vector registers.
+// The arithmetic of the tile machine. Products work on packed panels whose sums fit into vector registers.
 #include "sim/numerics/tile_arithmetic.h"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ namespace tilescope {
 namespace {
 
 constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
-constexpr std::size_t panel_rows = 4, panel_cols = 8;  // 4 x 8 sums fill half of the vector registers of the oldest x86-64
+constexpr std::size_t panel_rows = 4, panel_cols = 8;  // 4 x 8 sums fill half of the vector registers of baseline x86-64
 
 std::size_t index(int r, int cols) {
   return static_cast<std::size_t>(r) * static_cast<std::size_t>(cols);
@@ -28,7 +28,7 @@ float* row_of(Matrix& m, int r) {
   return &m.values[index(r, m.cols)];
 }
 
-/// Eight sums side by side, added in pairs at the end: vectorises, and loses less than one long sum.
+/// Adds in eight partial sums, joined in pairs at the end: it vectorises, and rounds less than one long sum.
 float sum_of_row(const float* values, int count) {
   std::array<float, 8> sums{};
   int c = 0;
@@ -44,7 +44,7 @@ float max_of_row(const float* values, int count) {
   return largest;
 }
 
-/// e^(value - maximum); what is masked gives 0, even in a row where everything is.
+/// Computes e^(value - maximum). Masked values give 0, even in a row that is masked entirely.
 void exp_of_row(const float* values, float maximum, int count, float* out) {
   if (maximum == minus_infinity) {
     std::fill_n(out, count, 0.0F);
@@ -53,7 +53,7 @@ void exp_of_row(const float* values, float maximum, int count, float* out) {
   for (int c = 0; c < count; ++c) out[c] = exact_exp(values[c] - maximum);
 }
 
-/// Sums of a panel of 4 rows with a panel of 8 columns, each in the order of the inner dimension.
+/// Multiplies a panel of 4 rows with a panel of 8 columns. Each sum runs in order of the inner dimension.
 void multiply_panels(const float* a, const float* b, std::size_t inner, float* sums) {
   std::array<float, panel_rows * panel_cols> total{};
   for (std::size_t k = 0; k < inner; ++k, a += panel_rows, b += panel_cols)
@@ -75,7 +75,7 @@ std::string product_fault(const Operation& op, const Matrix& a, const Matrix& b)
                      op.rows, op.cols, op.inner);
 }
 
-/// Operands that are one number a row.
+/// Returns a sentence if an operand that must have one number per row has another shape.
 std::string column_fault(const Operation& op, const Operands& src, std::initializer_list<std::size_t> which) {
   for (std::size_t i : which)
     if (src[i] != nullptr && (src[i]->rows != op.rows || src[i]->cols != 1))
@@ -88,7 +88,7 @@ std::string same_shape_fault(const Operation& op, Slot slot, const Matrix& m) {
   return fmt::format("{} is {}, not {} x {}", to_string(slot), shape(m), op.rows, op.cols);
 }
 
-/// The operands that an operation cannot do without.
+/// Returns the bit mask of the operands that an operation requires.
 std::size_t needed_operands(OpKind kind) {
   switch (kind) {
     case OpKind::matmul:
@@ -296,7 +296,7 @@ void TileArithmetic::multiply(const Operation& op, const Matrix& a, const Matrix
              inner = static_cast<std::size_t>(op.inner);
   const std::size_t row_panels = (rows + panel_rows - 1) / panel_rows, col_panels = (cols + panel_cols - 1) / panel_cols;
 
-  // Panels are padded with zeros: the sums of the padding are computed and never looked at.
+  // Panels are padded with zeros; the sums of the padding are computed but not used.
   const float* from = rounded(op.src[0], a);
   a_panels_.assign(row_panels * panel_rows * inner, 0.0F);
   const std::size_t row_step = op.transpose_left ? 1 : inner, inner_step = op.transpose_left ? rows : 1;

@@ -1,4 +1,4 @@
-// What each kind of operation does to the values of its tiles: the arithmetic of the tile machine, without its memory.
+// The arithmetic of the tile machine: the effect of each kind of operation on the values of its tiles.
 #pragma once
 
 #include <array>
@@ -15,36 +15,35 @@ namespace tilescope {
 
 using Operands = std::array<const Matrix*, 4>;
 
-/// True where the operation changes dst rather than replacing it.
+/// Returns whether the operation updates dst in place instead of replacing it.
 bool updates_destination(const Operation& operation);
 
-/// What is wrong with the operands of an operation: a missing one, or shapes that do not match; empty when nothing is.
-/// `dst` is looked at only where the operation updates it.
+/// Returns a sentence if an operand is missing or its shape does not match, otherwise "". `dst` matters only if it is updated.
 std::string operand_fault(const Operation& operation, const Operands& src, const Matrix* dst);
 
 class TileArithmetic {
  public:
   explicit TileArithmetic(const AttentionProblem& problem) : problem_(problem), mask_(mask_of(problem)) {}
 
-  /// Carries out one operation on chip (not a load, store or barrier).
-  /// Shapes  `dst` has the operation's shape, and its old values where it is updated
+  /// Executes one on-chip operation; loads, stores and barriers do nothing.
+  /// Shapes  `dst` has the operation's shape, and its old values if the operation updates it
   /// Types   operands of a product are rounded to the problem's type; everything else, sums included, is fp32
   void apply(const Operation& operation, const Operands& src, Matrix& dst);
-  /// What a value that no softmax can take came from; empty where there was none.
+  /// Returns a sentence about the first NaN that a score expression produced; "" if there was none.
   const std::string& fault() const { return fault_; }
 
  private:
   void multiply(const Operation& operation, const Matrix& a, const Matrix& b, Matrix& dst);
   void mask(const Operation& operation, Matrix& dst) const;
   void modify(const Operation& operation, Matrix& dst);
-  /// The values as a product takes them, in `rounded_` where they had to be rounded.
+  /// Returns the values as operands of a product: rounded, in `rounded_`, unless they have the problem's type already.
   const float* rounded(Slot slot, const Matrix& m);
 
   AttentionProblem problem_;
   std::shared_ptr<const Mask> mask_;
   std::string fault_;
 
-  // Kept between products only to save allocations.
+  // Members only to avoid an allocation for each product.
   std::vector<float> a_panels_, b_panels_;
   Matrix rounded_;
 };

@@ -1,4 +1,4 @@
-// run_block and run_plane: the blocks that must run, in order, on one image of HBM.
+// run_block() and run_plane(): they run the required blocks in order, on one image of HBM.
 #include "sim/numerics/tile_machine.h"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@ namespace tilescope {
 
 namespace {
 
-/// `progress` for one part of the work, which is `share` of it and begins at `begin`.
+/// Returns the progress callback for a part of the work that begins at `begin` and is `share` of the whole.
 Progress part_of(const Progress& progress, double begin, double share) {
   if (!progress) return {};
   return [&progress, begin, share](double fraction) { return progress(begin + fraction * share); };
@@ -37,13 +37,13 @@ Status run_in_order(const TileProgram& program, BlockMachine& machine, const std
   return Done{};
 }
 
-/// Whether a launch has blocks that own keys. These read all query heads that share a key head.
+/// Returns whether any launch has blocks that own keys. Such a block reads all query heads that share its key head.
 bool has_key_blocks(const TileProgram& program) {
   const auto launches = program.launches();
   return std::any_of(launches.begin(), launches.end(), [](const LaunchSpec& l) { return l.mixed || l.axis == Axis::key; });
 }
 
-/// Every block of a launch that works on the heads of one plane of `tensor`.
+/// Returns the blocks of a launch that work on the heads of one plane of `tensor`.
 std::vector<std::int64_t> blocks_on_plane(const TileProgram& program, int launch, Tensor tensor, std::int64_t plane) {
   const AttentionProblem& p = program.problem();
   const std::int64_t group = p.heads / p.kv_heads, kv_plane = tensor->planes == Planes::key ? plane : plane / group;
@@ -81,7 +81,7 @@ Result<std::shared_ptr<const BlockHistory>> run_block(const TileProgram& program
   program.emit_block(launch, block, operations);
   auto machine = std::make_unique<BlockMachine>(program, inputs);
   HbmImage image;
-  constexpr double before = 0.8;  // an earlier launch works on every key, a block of the last one only sums up
+  constexpr double before = 0.8;  // share of the earlier launches, for progress: they visit all keys, the last block only sums up
   const auto producers = producers_of(program, operations);
   const bool alone = std::all_of(producers.begin(), producers.end(), [](const auto& numbers) { return numbers.empty(); });
   if (Status status = run_in_order(program, *machine, producers, image, part_of(progress, 0, before)); !status)
@@ -115,7 +115,7 @@ double relative_error(const Matrix& a, const Matrix& b) {
   double difference = 0, size = 0;
   for (std::size_t i = 0; i < a.values.size(); ++i) {
     if (a.values[i] == b.values[i]) {
-      // Equal infinities, as the L of a row that sees no key, are no error and have no size.
+      // Equal infinities, such as L of a row that sees no key, count neither as an error nor in the norm.
       if (std::isfinite(b.values[i])) size += static_cast<double>(b.values[i]) * b.values[i];
       continue;
     }

@@ -1,7 +1,7 @@
-// The tensors and on-chip tiles that forward attention and its parts share, under the letters of the papers.
+// The tensors and on-chip tiles of forward attention and its parts, named by the letters of the papers.
 //
-// A program declares the ones that it has in its Schema, and others of its own beside them. Programs, their theory, kernels and
-// tests include this file; everything else asks a Schema.
+// A program lists those that it uses in its Schema, and may add its own. Only programs, their theory, kernels and tests include
+// this file; all other code asks a Schema.
 #pragma once
 
 #include "sim/programs/operation.h"

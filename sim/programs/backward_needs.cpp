@@ -12,8 +12,8 @@ namespace tilescope {
 namespace {
 
 constexpr std::int64_t warp_threads = 32;
-constexpr std::int64_t rows_of_warp = 16;           // what one tensor-core instruction covers
-constexpr std::int64_t registers_beside_sums = 63;  // as the compiled flash2 has
+constexpr std::int64_t rows_of_warp = 16;           // rows of one mma.sync
+constexpr std::int64_t registers_beside_sums = 63;  // as in the compiled flash2
 constexpr std::int64_t least_registers = 24, most_registers = 255;
 constexpr std::int64_t scratch_bytes = 128;
 constexpr double large_shared_bytes = 99 * 1024;
@@ -22,7 +22,7 @@ std::int64_t warps_for(std::int64_t rows, std::int64_t rows_a_warp, std::int64_t
   return std::clamp(ceil_div(rows, rows_a_warp), std::int64_t{1}, most);
 }
 
-/// Warps of a block of tile pairs: up to four along the queries and two along the keys.
+/// Returns the needs of a block that multiplies tile pairs, with up to four warps along the queries and two along the keys.
 KernelNeeds pair_needs(const TileShape& tile, std::int64_t sums) {
   KernelNeeds needs;
   needs.warps_sharing_rows = static_cast<int>(warps_for(tile.block_q, rows_of_warp, 4));
@@ -42,7 +42,7 @@ std::int64_t pair_bytes(const AttentionProblem& problem, const TileShape& tile) 
   return tile.block_q * tile.block_kv * element_bytes(problem.dtype);
 }
 
-/// As many buffers of `stage_bytes` as `tile` asks for; where it does not, two if they fit beside `fixed_bytes`, else one.
+/// Sets the buffers of `stage_bytes`: as many as `tile` says; if it does not, two if they fit with `fixed_bytes`, otherwise one.
 void set_stages(KernelNeeds& needs, std::int64_t fixed_bytes, std::int64_t stage_bytes, const ProgramTile& tile,
                 const GpuSpec& gpu) {
   const auto both = static_cast<double>(fixed_bytes + 2 * stage_bytes);
@@ -57,7 +57,7 @@ bool fits(const KernelNeeds& needs, const GpuSpec& gpu) {
   return why_block_does_not_fit(needs, gpu).empty();
 }
 
-/// Halves the longer side until `fits`; at 1 x 1 it stays, and occupancy() says what is missing.
+/// Halves the longer edge of a tile until it fits. If even 1 x 1 does not, occupancy() reports why.
 template <class Fits>
 TileShape shrink(TileShape tile, Fits fits) {
   while (!fits(tile) && (tile.block_q > 1 || tile.block_kv > 1)) {
@@ -78,7 +78,7 @@ TileShape published_tile(const AttentionProblem& problem, const GpuSpec& gpu) {
 KernelNeeds row_pass_needs(const AttentionProblem& problem, const TileShape& tile) {
   KernelNeeds needs;
   needs.threads = static_cast<int>(warps_for(tile.block_q, rows_of_warp, 8) * warp_threads);
-  // O and dO of its rows in 16 bits, or the fp32 sums.
+  // A thread holds O and dO of its rows in 16 bits, or fp32 sums.
   const std::int64_t held = ceil_div(tile.block_q * problem.head_dim, needs.threads);
   needs.registers_per_thread = static_cast<int>(std::clamp(32 + held, least_registers, most_registers));
   needs.has_products = false;
@@ -96,7 +96,8 @@ KernelNeeds flash2_backward_needs(const AttentionProblem& problem, const Program
 
 KernelNeeds two_pass_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
   const std::int64_t row = row_bytes(problem);
-  // A block of keys is that of flash2_backward. A block of queries keeps Q and dO, and K and V pass; dS stays in registers.
+  // A block that owns keys is that of flash2_backward. A block that owns queries keeps Q and dO and streams K and V; its dS stays
+  // in registers.
   const std::int64_t keys_fixed = (tile.block_q + 2 * tile.block_kv) * row + 2 * pair_bytes(problem, tile);
   const std::int64_t keys_stage = tile.block_q * row, queries_fixed = 2 * tile.block_q * row,
                      queries_stage = 2 * tile.block_kv * row;

@@ -1,4 +1,4 @@
-// What backward programs share: which query tiles a key tile visits, where a block of keys works, and the launch that makes D.
+// The common parts of backward programs: the query tiles that a key tile visits, the blocks that own keys, and the launch for D.
 #pragma once
 
 #include <algorithm>
@@ -11,13 +11,13 @@
 
 namespace tilescope {
 
-/// A query tile that a block of keys visits.
+/// A query tile that a block with a key tile visits.
 struct QueryTile {
   std::int64_t index = 0;
-  bool partial = false;  // to be masked element by element
+  bool partial = false;  // must be masked element by element
 };
 
-/// The query tiles that see some key of tile `j`, in the order in which forward programs visit keys.
+/// Returns the query tiles that see some key of tile `j`, ordered like the key tiles of forward programs.
 inline std::vector<QueryTile> query_visits(const TileGrid& grid, std::int64_t plane, std::int64_t j) {
   std::vector<QueryTile> found;
   for (std::int64_t i = 0; i < grid.query_tiles; ++i)
@@ -27,11 +27,11 @@ inline std::vector<QueryTile> query_visits(const TileGrid& grid, std::int64_t pl
   return found;
 }
 
-/// Query heads that read one key head.
+/// Returns the number of query heads that read one key head.
 inline std::int64_t group_of(const AttentionProblem& problem) {
   return problem.heads / problem.kv_heads;
 }
-/// The first of the query planes that read a plane of keys.
+/// Returns the first query plane that reads a plane of keys.
 inline std::int64_t first_query_plane(const AttentionProblem& problem, std::int64_t kv_plane) {
   return kv_plane / problem.kv_heads * problem.heads + kv_plane % problem.kv_heads * group_of(problem);
 }
@@ -39,7 +39,7 @@ inline std::int64_t key_planes(const AttentionProblem& problem) {
   return problem.batch * problem.kv_heads;
 }
 
-/// What a block of key tile `j` visits, of every query head of its group.
+/// A query tile and its plane. group_visits() returns those that key tile `j` visits, over all query heads that read its key head.
 struct GroupVisit {
   std::int64_t plane = 0;
   QueryTile tile;
@@ -52,7 +52,8 @@ inline std::vector<GroupVisit> group_visits(const TileGrid& grid, std::int64_t k
   return found;
 }
 
-/// The place of a block that owns key tile `j`. Without a mask every whole tile does the same; a causal mask makes each its own.
+/// Returns the place of a block that owns key tile `j`. If `alike`, and without a mask, all whole tiles share a shape. Otherwise
+/// every tile has its own.
 inline std::optional<BlockPlace> place_of_keys(const BlockPlan& plan, std::int64_t kv_plane, std::int64_t j, bool alike) {
   const AttentionProblem& problem = plan.grid.problem;
   if (!plan.rows_are_whole(tensors::q) || problem.mask) return std::nullopt;
@@ -63,7 +64,7 @@ inline std::optional<BlockPlace> place_of_keys(const BlockPlan& plan, std::int64
   return place;
 }
 
-/// D = rowsum(dO ∘ O) of the rows of a block.
+/// Emits D = rowsum(dO ∘ O) for the rows of a block.
 struct RowDotLines {
   LineId load_o, load_d_o, dot, store;
 };
@@ -76,11 +77,11 @@ inline void emit_row_dot(BlockBuilder& b, const RowDotLines& lines) {
   b.store(lines.store, tiles::row_dot);
 }
 
-/// The gradients of a block of keys from one query tile, P made again from L.
+/// The listing lines of emit_key_gradients().
 struct KeyGradientLines {
   LineId load_q, load_stats, scores, mask, exp, load_d_o, d_v, d_p, subtract, d_s, d_k;
 };
-/// `with_d_s` emits what else is made of dS, before dK is.
+/// Emits what one query tile adds to dK and dV of a block; P is recomputed from L. `with_d_s` emits further uses of dS before dK.
 template <class WithGradient>
 void emit_key_gradients(BlockBuilder& b, const KeyGradientLines& lines, float scale, bool masked, const WithGradient& with_d_s) {
   b.load(lines.load_q, tiles::q_ring);

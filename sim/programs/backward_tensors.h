@@ -1,7 +1,6 @@
-// The gradients of attention, what a backward pass sums up on its way to them, and its tiles on chip.
+// The gradients of attention, their accumulators, and the on-chip tiles of a backward pass.
 //
-// A tile that stays while others pass by has one buffer; the ones that pass are rings. An index is unique within a program, and
-// within a run of both its passes.
+// A tile that stays on chip has one buffer; streamed tiles are rings. An index is unique in a program, and in a run of both passes.
 #pragma once
 
 #include "sim/programs/attention_tensors.h"
@@ -21,7 +20,7 @@ inline constexpr TensorSpec d_s{.name = "dS", .meaning = Meaning::score, .index 
 inline constexpr TensorSpec d_p{.name = "dP", .meaning = Meaning::probability, .index = 14, .cols = Axis::key, .gradient = true};
 inline constexpr TensorSpec row_dot{
     .name = "D", .meaning = Meaning::row_dot, .index = 15, .cols = Axis::one, .type = DataType::fp32};
-/// The fp32 sum of the parts of dQ that blocks of keys add to it.
+/// The fp32 accumulator of dQ, to which the blocks that own keys add.
 inline constexpr TensorSpec d_q_acc{
     .name = "dQ_acc", .meaning = Meaning::query, .index = 16, .type = DataType::fp32, .gradient = true};
 }  // namespace declared
@@ -53,7 +52,7 @@ inline constexpr TileSpec d_s_ring{.name = "dS", .tensor = tensors::d_s, .index 
 inline constexpr TileSpec d_q{.name = "dQ", .tensor = tensors::d_q, .index = 25};
 inline constexpr TileSpec d_k{.name = "dK", .tensor = tensors::d_k, .index = 26};
 inline constexpr TileSpec d_v{.name = "dV", .tensor = tensors::d_v, .index = 27};
-/// What a pair of tiles adds to dQ, in registers.
+/// The contribution of a tile pair to dQ, in registers.
 inline constexpr TileSpec d_q_part{.name = "dSK", .tensor = tensors::d_q_acc, .index = 28, .part = TilePart::of_tile};
 inline constexpr TileSpec d_q_acc{.name = "dQ_acc", .tensor = tensors::d_q_acc, .index = 29};
 inline constexpr TileSpec d_o_o{.name = "dO∘O", .tensor = tensors::d_o, .index = 30, .part = TilePart::of_tile};

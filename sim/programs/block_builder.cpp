@@ -1,4 +1,4 @@
-// Writes operations: their tiles, bytes, work, waits and buffers follow from the slots they name.
+// Emits operations. Their tiles, bytes, work, waits and buffers follow from their slots.
 #include "sim/programs/block_builder.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ BlockBuilder::BlockBuilder(BlockOperations& out, const BlockPlan& plan, const Ke
   out.tokens = plan.tokens;
   out.shared_slots = shared;
   out.warps_sharing_keys = key_warps_;
-  // Tensor-core kernels have the tile compiled in: rows and keys beyond the end are zeros, and are multiplied like all others.
+  // Tensor-core kernels are compiled for a tile size: they multiply the zeros beyond the end of a sequence like other elements.
   out.whole_rows = needs.has_products ? static_cast<std::int32_t>(plan.grid.tile.block_q) : 0;
   out.whole_keys = needs.has_products ? static_cast<std::int32_t>(plan.grid.tile.block_kv) : 0;
   filled_by_.fill(-1);
@@ -106,7 +106,7 @@ std::int64_t BlockBuilder::bytes(const TileRef& tile) const {
 }
 
 Operation& BlockBuilder::next(OpKind kind, LineId line, Slot dst) {
-  // Copying a blank one is several times faster than constructing it, and 21 million of them are made in a large simulation.
+  // Copying a blank operation is several times faster than constructing one. A large simulation makes 21 million of them.
   out_.operations.push_back(blank_);
   Operation& op = out_.operations.back();
   op.kind = kind;
@@ -307,8 +307,8 @@ void BlockBuilder::repeat(std::int32_t turn, std::int64_t times, std::int64_t st
   std::vector<Operation>& operations = out_.operations;
   const std::int32_t period = index() + 1 - turn;
   const auto op_at = [&](std::int32_t n) -> Operation& { return operations[static_cast<std::size_t>(n)]; };
-  // What frees a buffer of the second turn is known once the next turn asks for it: as in the first one. Then a turn has so many
-  // signals of each token.
+  // An operation that frees a buffer signals only once a later load needs the buffer. The latest turn has no successor yet, so take
+  // its signals from the turn before. Then count the signals of each token in a turn.
   for (std::int32_t n = turn; n <= index(); ++n)
     if (op_at(n - period).signal_token >= 0) signal(n, op_at(n - period).signal_token);
   std::array<std::int32_t, BufferToken::count> signals{};

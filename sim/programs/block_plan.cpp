@@ -1,4 +1,4 @@
-// Layouts and row sizes of a problem's tensors.
+// Computes the layouts, row sizes and token names of a program.
 #include "sim/programs/block_plan.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// BlockPlan: what is worked out once a program, so that writing out a block costs additions only.
+// BlockPlan: everything that is computed once per program, so that emitting a block needs only additions.
 #pragma once
 
 #include <array>
@@ -11,9 +11,9 @@
 
 namespace tilescope {
 
-/// The two tokens of a buffer on chip, by number: `full` and `empty`.
+/// The numbers of the two tokens of an on-chip buffer, `full` and `empty`.
 struct BufferToken {
-  /// Buffers of a ring that are filled again and again; a ring in which every buffer is filled once may have any number.
+  /// The most buffers of a ring whose buffers are refilled. A ring that fills each buffer once may have any number.
   static constexpr std::size_t most_stages = 8;
 
   static constexpr std::size_t buffer(Slot slot, std::int32_t ring) {
@@ -27,28 +27,28 @@ struct BufferToken {
 struct BlockPlan {
   TileGrid grid;
   TensorLayouts layouts;
-  /// Bytes of a row where every row is whole sectors, 0 elsewhere.
+  /// Bytes of a tensor's row if rows are whole sectors, otherwise 0.
   std::array<std::int64_t, most_tensors> whole_row_bytes{};
   std::int32_t head_dim = 0;
   std::int64_t element = 2;
   float scale = 1;
 
-  std::vector<Slot> tiles;                      // of the program
-  std::vector<Slot> along_queries, along_keys;  // tiles that move with the current query tile, and with the current key tile
+  std::vector<Slot> tiles;                      // all of the program
+  std::vector<Slot> along_queries, along_keys;  // those that depend on the current query tile, and on the current key tile
   std::vector<std::string> tokens;              // names, by BufferToken
 
   BlockPlan(const AttentionProblem& problem, const ProgramTile& tile, const Schema& schema);
 
-  /// Whether a tile of these tensors moves as many bytes in every plane and from every row.
+  /// Returns whether tiles of these tensors move the same number of bytes at every plane and row.
   template <class... Tensors>
   bool rows_are_whole(const Tensors&... tensors) const {
     return ((whole_row_bytes[Tensor(tensors).index()] != 0) && ...);
   }
-  /// Where in a sector the statistics of a row start, 0 to 7: tiles that start alike move as many bytes.
+  /// Returns the position of a row's fp32 statistic in its sector, 0 to 7. Tiles that start at equal positions move equal bytes.
   std::int64_t place_in_sector(std::int64_t plane, std::int64_t row) const {
     return (plane * grid.problem.seq_q + row) % (sector_size / 4);
   }
-  /// A place, with the block's rows and `what` else its operations depend on as its shape.
+  /// Returns a block's place. Its shape encodes the number of rows and `what`, which holds everything else that matters.
   BlockPlace place(std::int64_t plane, TileRange rows, std::int64_t what) const {
     return {what * (TileShape::most_rows + 1) + rows.count, query_rows(plane, rows)};
   }

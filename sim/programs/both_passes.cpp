@@ -1,4 +1,4 @@
-// both_passes(): forward and backward as one run. What forward stores stays in HBM, and backward reads it there.
+// both_passes() joins a forward and a backward program into one. The backward launches read the forward results from HBM.
 #include <algorithm>
 #include <utility>
 

@@ -1,4 +1,4 @@
-// The sums that closed forms are made of.
+// The sums over tiles in closed forms.
 #include "sim/programs/closed_form.h"
 
 #include <algorithm>
@@ -12,10 +12,10 @@ namespace tilescope {
 
 namespace {
 
-/// Whether some query of [first, end) sees some key of [key, key_end): element by element where it is small, so that it owes
-/// nothing to Mask::tile().
+/// Returns whether some query of [first, end) sees some key of [key, key_end). Small problems are tested element by element, so
+/// that the closed form does not depend on Mask::tile().
 bool sees_any(const AttentionProblem& p, std::int64_t first, std::int64_t end, std::int64_t key, std::int64_t key_end) {
-  constexpr std::int64_t most_elements = 1 << 20;  // of a problem; a larger one takes the mask's own word, which tests hold it to
+  constexpr std::int64_t most_elements = 1 << 20;  // of S; larger problems use Mask::tile(), which has tests of its own
   if (p.seq_q * p.seq_kv > most_elements)
     return p.mask->tile(0, {first, end - first}, {key, key_end - key}) != TileVisibility::empty;
   for (std::int64_t row = first; row < end; ++row)
@@ -24,13 +24,13 @@ bool sees_any(const AttentionProblem& p, std::int64_t first, std::int64_t end, s
   return false;
 }
 
-/// Bytes of whole sectors that keys [first, end) touch in a row of S.
+/// Returns the bytes of the sectors that keys [first, end) touch in a row of S.
 std::int64_t tile_row_bytes(const AttentionProblem& p, std::int64_t first, std::int64_t end) {
   const std::int64_t element = element_bytes(p.dtype);
   return ceil_div(end * element, sector_size) * sector_size - first * element / sector_size * sector_size;
 }
 
-/// The sums for a mask of its own, the same for every plane.
+/// Returns the sums for an expression mask that is the same for every plane.
 VisitSums masked_visit_sums(const AttentionProblem& p, const TileShape& tile) {
   VisitSums sums;
   for (std::int64_t first = 0; first < p.seq_q; first += tile.block_q) {
@@ -55,17 +55,17 @@ VisitSums masked_visit_sums(const AttentionProblem& p, const TileShape& tile) {
   return sums;
 }
 
-/// Keys of the tiles that the query tile ending before row `end` visits.
+/// Returns the number of keys in the tiles that the query tile ending before row `end` visits.
 std::int64_t visited_keys(const AttentionProblem& p, const TileShape& tile, std::int64_t end) {
   const std::int64_t seen = p.causal ? std::clamp<std::int64_t>(end + p.seq_kv - p.seq_q, 0, p.seq_kv) : p.seq_kv;
   return std::min(p.seq_kv, ceil_div(seen, tile.block_kv) * tile.block_kv);
 }
 
-/// Bytes of whole sectors that tiles of `block_kv` touch in the first `keys` elements of a row of S.
+/// Returns the bytes of the sectors that tiles of `block_kv` touch in the first `keys` elements of a row of S.
 std::int64_t row_tile_bytes(const AttentionProblem& p, const TileShape& tile, std::int64_t keys) {
   const std::int64_t element = element_bytes(p.dtype);
   if (tile.block_kv * element % sector_size == 0) return ceil_div(keys * element, sector_size) * sector_size;
-  // A sector that two tiles share is touched by both.
+  // Two tiles that share a sector both touch it.
   std::int64_t sum = 0;
   for (std::int64_t first = 0; first < keys; first += tile.block_kv) {
     sum += tile_row_bytes(p, first, std::min(first + tile.block_kv, p.seq_kv));
@@ -73,7 +73,7 @@ std::int64_t row_tile_bytes(const AttentionProblem& p, const TileShape& tile, st
   return sum;
 }
 
-/// Key tiles that the query tile [first, end) visits.
+/// Counts the key tiles that the query tile [first, end) visits.
 std::int64_t visited_tiles(const AttentionProblem& p, const TileShape& tile, std::int64_t first, std::int64_t end) {
   if (!p.mask) return ceil_div(visited_keys(p, tile, end), tile.block_kv);
   std::int64_t count = 0;
@@ -87,8 +87,8 @@ std::int64_t visited_tiles(const AttentionProblem& p, const TileShape& tile, std
 VisitSums visit_sums(const AttentionProblem& p, const TileShape& tile) {
   if (p.mask) return masked_visit_sums(p, tile);
   VisitSums sums;
-  sums.seen_keys = p.seq_kv;                      // the last query of a causal problem sees every key
-  std::int64_t known_keys = -1, known_bytes = 0;  // neighbouring tiles often end alike
+  sums.seen_keys = p.seq_kv;                      // also with a causal mask: the last query sees every key
+  std::int64_t known_keys = -1, known_bytes = 0;  // cached, because neighbouring tiles often visit equally many keys
   for (std::int64_t first = 0; first < p.seq_q; first += tile.block_q) {
     const std::int64_t end = std::min(first + tile.block_q, p.seq_q);
     const std::int64_t rows = end - first;
@@ -125,7 +125,7 @@ std::int64_t rows_pairs_of_keys(const AttentionProblem& p, const TileShape& tile
 }
 
 std::int64_t statistic_bytes(const AttentionProblem& p, const TileShape& tile, Visits visits) {
-  // Planes of Nq numbers start at one of eight places in a sector, and each place gives one sum.
+  // A plane of Nq numbers starts at one of eight positions in a sector. All planes with the same position have the same sum.
   constexpr std::int64_t places = sector_size / 4;
   const std::int64_t planes = p.batch * p.heads;
   std::int64_t sum = 0;

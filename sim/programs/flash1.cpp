@@ -1,4 +1,4 @@
-// flash1: FlashAttention-1 forward, to the letter. Keys are the outer loop, so O, l and m are read and written in every inner step.
+// flash1: FlashAttention-1 forward, exactly as published. Keys are the outer loop, so every inner step reads and writes O, l and m.
 //
 //   l2_to_sm = B·Hq·(2·Nk·d + 2·⌈Nk/Bc⌉·Nq·d)·e + 2·B·Hq·⌈Nk/Bc⌉·Nq·4           without a mask
 //   sm_to_l2 = B·Hq·(1 + ⌈Nk/Bc⌉)·Nq·d·e + 2·B·Hq·(1 + ⌈Nk/Bc⌉)·Nq·4
@@ -42,8 +42,8 @@ enum class Line {
 };
 constexpr ListingLine listing[] = {
     {0, "for each query tile i", Tensor(), "i = 0 … ⌈Nq/Br⌉ − 1",
-     "One block has a whole head. Before it starts, its output and statistics are emptied in HBM."},
-    {1, "O = 0, l = 0, m = −∞", tensors::o, "O = 0, l = 0, m = −∞", "The values that stand for no key seen yet."},
+     "One block handles a whole head. First it zeroes its output and statistics in HBM."},
+    {1, "O = 0, l = 0, m = −∞", tensors::o, "O = 0, l = 0, m = −∞", "The initial values, before any key."},
     {1, "store Oᵢ, lᵢ, mᵢ → HBM", tensors::o, "Oᵢ: Br × d, lᵢ, mᵢ: Br",
      "They must be in HBM, because the inner loop reads them from there."},
     {0, "for each key tile j", Tensor(), "j = 0 … ⌈Nk/Bc⌉ − 1", "Keys and values are the outer loop: each is loaded once."},
@@ -53,15 +53,15 @@ constexpr ListingLine listing[] = {
      "With a causal mask pairs wholly above the diagonal are skipped."},
     {2, "load Qᵢ → shared", tensors::q, "Qᵢ: Br × d, Br = min(Bc, d)", "All of Q once for each key tile."},
     {2, "load Oᵢ, lᵢ, mᵢ", tensors::o, "Oᵢ: Br × d, lᵢ, mᵢ: Br",
-     "The result so far comes back from HBM. This is the price of having keys outside; FlashAttention-2 turns the loops round."},
+     "The result so far comes back from HBM. This is the price of keys as the outer loop; FlashAttention-2 swaps the loops."},
     {2, "S = τ Qᵢ Kⱼᵀ", tensors::s, "S = τ Q Kᵀ, τ = 1/√d", "The tile of scores exists only on chip."},
     {2, "mask S where key > query", tensors::s, "S[r,c] = −∞ if c > r + Nk − Nq", "Only on tiles that the diagonal crosses."},
     {2, "m̃ = rowmax S", tensors::m, "m̃ = max S", "The maximum of this tile alone."},
     {2, "P̃ = exp(S − m̃)", tensors::p, "P̃ = exp(S − m̃)", "As seen from the maximum of this tile."},
     {2, "l̃ = rowsum P̃", tensors::l, "l̃ = Σ P̃", "The sum of this tile alone."},
     {2, "m′ = max(m, m̃)", tensors::m, "m′ = max(m, m̃)", "The maximum of all keys seen so far."},
-    {2, "α = exp(m − m′)", tensors::m, "α = exp(m − m′)", "Brings what was there to the new maximum."},
-    {2, "β = exp(m̃ − m′)", tensors::m, "β = exp(m̃ − m′)", "Brings this tile to the new maximum. One of α and β is 1."},
+    {2, "α = exp(m − m′)", tensors::m, "α = exp(m − m′)", "Rescales the earlier result to the new maximum."},
+    {2, "β = exp(m̃ − m′)", tensors::m, "β = exp(m̃ − m′)", "Rescales this tile to the new maximum. One of α and β is 1."},
     {2, "l′ = α l + β l̃", tensors::l, "l′ = α·l + β·l̃", "Two sums with different maxima become one."},
     {2, "PV = β P̃ Vⱼ", tensors::o, "PV = diag(β)·P̃·V", "What this tile adds, not yet divided by the sum."},
     {2, "O = (l α O + PV) / l′", tensors::o, "O = diag(1/l′)·(diag(l·α)·O + PV)",
@@ -72,7 +72,7 @@ constexpr ListingLine listing[] = {
 
 static_assert(std::size(listing) == static_cast<std::size_t>(Line::count));
 
-/// S and P exist on chip alone.
+/// S and P exist only on chip.
 Schema declared() {
   using namespace tensors;
   return {{q, k, v, s, p, o, m, l},
@@ -82,23 +82,23 @@ Schema declared() {
            tiles::l_tile, tiles::alpha, tiles::beta, tiles::o, tiles::pv}};
 }
 
-/// What the kernel does beside its arithmetic, in one step.
+/// The kernel's overhead instructions in one inner step.
 struct Flash1Overhead {
   explicit Flash1Overhead(const AttentionProblem& problem) {
     const KernelProfile& kernel = kernel_profile(id);
-    const Overhead addresses = kernel.overhead("attention", "addresses", problem);  // and guards, of loads and of stores
+    const Overhead addresses = kernel.overhead("attention", "addresses", problem);  // addresses and guards of loads and stores
     scores = addresses + kernel.overhead("attention", "scores", problem);
     statistics = kernel.overhead("attention", "statistics", problem);
-    // The compiler cannot know that an element of O that it writes to shared memory is not the next one that it reads: one way
-    // there and back after another, two elements of 16 rows at a time.
+    // The compiler must assume that an element of O written to shared memory is the next one read. So the round trips to shared
+    // memory cannot overlap; each carries two elements of 16 rows.
     const int of_128_columns = kernel.overhead("attention", "rescale_of_128_columns", problem).trips;
     rescale.trips = static_cast<int>(problem.head_dim * of_128_columns / 128);
     store = addresses + kernel.overhead("attention", "store", problem);
   }
   Overhead scores;
-  Overhead statistics;  // shuffles, and l and m of the rows
+  Overhead statistics;  // shuffles, and updates of l and m
   Overhead rescale;
-  Overhead store;  // O goes through shared memory
+  Overhead store;  // O is staged through shared memory
 };
 
 class Flash1 final : public TileProgram {
@@ -113,7 +113,7 @@ class Flash1 final : public TileProgram {
     const TileGrid& grid = plan_.grid;
     BlockBuilder b(out, plan_, launches_.front().needs, launch, block, BlockPlan::query_rows(block, {0, problem_.seq_q}),
                    slot_bits(tiles::q, tiles::k, tiles::v));
-    std::int32_t written = -1;  // the last store: O, l and m of HBM are whole after it
+    std::int32_t written = -1;  // the last store; O, l and m are complete in HBM after it
     for (std::int64_t i = 0; i < grid.query_tiles; ++i) {
       b.queries(i, grid.queries(i));
       b.fill(Line::init, tiles::o, 0.0F);
@@ -126,7 +126,7 @@ class Flash1 final : public TileProgram {
     std::int64_t n = 0;
     for (std::int64_t turn = 0; turn < grid.key_tiles; ++turn) {
       const std::int64_t j = grid.key_order == KeyOrder::ascending ? turn : grid.key_tiles - 1 - turn;
-      bool loaded = false;  // a key tile that no query sees is never loaded
+      bool loaded = false;  // a key tile that no query tile visits is never loaded
       for (std::int64_t i = 0; i < grid.query_tiles; ++i) {
         const TileVisibility seen = grid.visibility(block, i, j);
         if (seen == TileVisibility::empty) continue;
@@ -154,9 +154,9 @@ class Flash1 final : public TileProgram {
   std::optional<ClosedForm> closed_form() const override;
 
  private:
-  /// `written` is the store after which O, l and m may be read again.
+  /// Emits one tile pair; its loads of O, l and m wait for the store `written`. Returns its last store.
   std::int32_t emit_pair(BlockBuilder& b, bool masked, std::int32_t written) const {
-    // With 128 columns the compiled kernel asks for l once O is there, and for m once l is; with 64 for all three at once.
+    // With 128 columns the compiled kernel requests l after O has arrived, and m after l; with 64 it requests all three at once.
     const bool in_turn = problem_.head_dim > 64;
     b.load(Line::load_q, tiles::q, written);
     const std::int32_t o = b.load(Line::load_o, tiles::o, written);

@@ -1,5 +1,5 @@
-// flash1_backward: the gradients of flash1, to the letter. Keys are the outer loop and queries the inner one, as forward, so dQ is
-// read and written in HBM in every inner step.
+// flash1_backward: the gradients of flash1, exactly as published. Keys are the outer loop and queries the inner one, as in the
+// forward pass, so every inner step reads and writes dQ in HBM.
 //
 //   l2_to_sm = B·Hkv·2·Nk·d·e + B·Hq·⌈Nk/Bc⌉·Nq·(4·d·e + 8)                 [K, V; Q, O, dO, dQ, l, m]     without a mask
 //   sm_to_l2 = B·Hkv·4·Nk·d·e + B·Hq·(1 + ⌈Nk/Bc⌉)·Nq·d·e                   [dK, dV; dQ; each zeroed first]
@@ -47,8 +47,7 @@ enum class Line {
   count
 };
 constexpr ListingLine listing[] = {
-    {0, "for each query tile i", Tensor(), "i = 0 … ⌈Nq/Br⌉ − 1",
-     "One block has a whole head. Before it starts, dQ is zeroed in HBM."},
+    {0, "for each query tile i", Tensor(), "i = 0 … ⌈Nq/Br⌉ − 1", "One block handles a whole head. First it zeroes dQ in HBM."},
     {1, "dQ = 0", tensors::d_q, "dQ = 0", "dQ collects a part from every key tile."},
     {1, "store dQᵢ → HBM", tensors::d_q, "dQᵢ: Br × d", "The inner loop reads it from there."},
     {0, "for each key tile j", Tensor(), "j = 0 … ⌈Nk/Bc⌉ − 1", "dK and dV are zeroed too, as the paper has it."},
@@ -61,17 +60,17 @@ constexpr ListingLine listing[] = {
     {1, "for each query tile i", Tensor(), "i = 0 … ⌈Nq/Br⌉ − 1",
      "With a causal mask pairs wholly above the diagonal are skipped."},
     {2, "load Qᵢ → shared", tensors::q, "Qᵢ: Br × d, Br = min(Bc, d)", "All of Q once for each key tile."},
-    {2, "load Oᵢ", tensors::o, "Oᵢ: Br × d", "Only to make D, again in every inner step. FlashAttention-2 makes D once."},
+    {2, "load Oᵢ", tensors::o, "Oᵢ: Br × d", "Needed only for D, in every inner step. FlashAttention-2 computes D once."},
     {2, "load dOᵢ → shared", tensors::d_o, "dOᵢ: Br × d", "All of dO once for each key tile."},
     {2, "load dQᵢ", tensors::d_q, "dQᵢ: Br × d", "The sum so far comes back from HBM."},
-    {2, "load lᵢ, mᵢ", tensors::l, "lᵢ, mᵢ: Br", "What the forward pass kept of the softmax."},
-    {2, "S = τ Qᵢ Kⱼᵀ", tensors::s, "S = τ Q Kᵀ, τ = 1/√d", "The scores are made again instead of being read from HBM."},
+    {2, "load lᵢ, mᵢ", tensors::l, "lᵢ, mᵢ: Br", "The softmax statistics that the forward pass saved."},
+    {2, "S = τ Qᵢ Kⱼᵀ", tensors::s, "S = τ Q Kᵀ, τ = 1/√d", "The scores are recomputed instead of read from HBM."},
     {2, "mask S where key > query", tensors::s, "S[r,c] = −∞ if c > r + Nk − Nq", "Only on tiles that the diagonal crosses."},
     {2, "P = exp(S − m)", tensors::p, "P = exp(S − m)", "With the final maximum of each row."},
     {2, "P = P / l", tensors::p, "P = diag(1/l)·P", "With the final sum: the probabilities of the forward pass."},
     {2, "dṼ = dṼ + Pᵀ dOᵢ", tensors::d_v, "dV = dV + Pᵀ·dO", "The second product."},
     {2, "dP = dOᵢ Vⱼᵀ", tensors::d_p, "dP = dO·Vᵀ", "The third product."},
-    {2, "D = rowsum(dO ∘ O)", tensors::row_dot, "D = Σ dO·O", "Stands for the row sum of P∘dP over all keys, seen or not."},
+    {2, "D = rowsum(dO ∘ O)", tensors::row_dot, "D = Σ dO·O", "Equals the row sum of P∘dP over all keys."},
     {2, "dP = dP − D", tensors::d_p, "dP = dP − D", "A row of P sums to 1, so only differences within the row count."},
     {2, "dS = P ∘ dP", tensors::d_s, "dS = P∘(dP − D)", "The derivative of softmax."},
     {2, "dQᵢ = dQᵢ + τ dS Kⱼ", tensors::d_q, "dQ = dQ + τ dS·K", "The fourth product."},
@@ -106,7 +105,7 @@ class Flash1Backward final : public TileProgram {
     BlockBuilder b(out, plan_, launches_.front().needs, launch, block, BlockPlan::along(Axis::key, block, {0, problem_.seq_kv}),
                    slot_bits(tiles::q, tiles::k_kept, tiles::v_kept, tiles::d_o, tiles::p_kept, tiles::d_s));
     const std::int64_t first = first_query_plane(problem_, block), end = first + group_of(problem_);
-    std::int32_t written = -1;  // the last store of dQ: all of it in HBM is whole after it
+    std::int32_t written = -1;  // the last store of dQ, after which all of dQ is complete in HBM
     b.keys(-1, {});
     for (std::int64_t plane = first; plane < end; ++plane)
       for (std::int64_t i = 0; i < grid.query_tiles; ++i) {
@@ -127,7 +126,7 @@ class Flash1Backward final : public TileProgram {
     for (std::int64_t turn = 0; turn < grid.key_tiles; ++turn) {
       const std::int64_t j = grid.key_order == KeyOrder::ascending ? turn : grid.key_tiles - 1 - turn;
       const std::vector<GroupVisit> visits = ascending_visits(block, j);
-      if (visits.empty()) continue;  // a key tile that no query sees is never loaded
+      if (visits.empty()) continue;  // a key tile that no query tile visits is never loaded
       b.keys(j, grid.keys(j));
       b.queries(-1, {});
       b.iteration(n, 0);
@@ -157,7 +156,7 @@ class Flash1Backward final : public TileProgram {
   std::optional<ClosedForm> closed_form() const override;
 
  private:
-  /// Only the outer loop follows --key-order.
+  /// Returns the visits of a key tile in ascending order: only the outer loop follows --key-order.
   std::vector<GroupVisit> ascending_visits(std::int64_t kv_plane, std::int64_t j) const {
     std::vector<GroupVisit> visits = group_visits(plan_.grid, kv_plane, j);
     std::sort(visits.begin(), visits.end(), [](const GroupVisit& a, const GroupVisit& b) {
@@ -166,7 +165,7 @@ class Flash1Backward final : public TileProgram {
     return visits;
   }
 
-  /// `written` is the store after which dQ may be read again; returns the next one.
+  /// Emits one tile pair; its load of dQ waits for the store `written`. Returns its own store of dQ.
   std::int32_t emit_pair(BlockBuilder& b, bool masked, std::int32_t written) const {
     b.load(Line::load_q, tiles::q);
     b.load(Line::load_o, tiles::o);

@@ -1,4 +1,5 @@
-// flash2: FlashAttention-2 forward. Query tiles are the grid; O stays unscaled in registers until the end; only L is kept.
+// flash2: FlashAttention-2 forward. One thread block per query tile; O stays unscaled in registers until the end; only O and L are
+// stored.
 //
 //   l2_to_sm = B·Hq·(Nq·d + 2·Σᵢ Wᵢ·d)·e      sm_to_l2 = B·Hq·(Nq·d·e + Nq·4)      Wᵢ: keys in the tiles that tile i visits
 #include <limits>
@@ -44,7 +45,7 @@ constexpr ListingLine listing[] = {
     {0, "for each key tile j", Tensor(), "j = 0 … ⌈Nk/Bc⌉ − 1",
      "With a causal mask the loop ends at the diagonal: tiles above it are never loaded."},
     {1, "load Kⱼ → shared", tensors::k, "Kⱼ: Bc × d",
-     "K and V are rings of buffers: while one tile is worked on the next is on its way."},
+     "K and V have rings of buffers: the next tile is in flight while this one is used."},
     {1, "S = τ Qᵢ Kⱼᵀ", tensors::s, "S = τ Q Kᵀ, τ = 1/√d",
      "The tile of scores exists only in registers. Standard attention writes all of S to HBM."},
     {1, "mask S where key > query", tensors::s, "S[r,c] = −∞ if c > r + Nk − Nq",
@@ -52,21 +53,21 @@ constexpr ListingLine listing[] = {
     {1, "m′ = max(m, rowmax S)", tensors::m, "m′ = max(m, max S)", "The largest score so far. It only grows."},
     {1, "P = exp(S − m′)", tensors::p, "P = exp(S − m′)", "Never above 1, so nothing overflows, whatever the scores are."},
     {1, "α = exp(m − m′)", tensors::m, "α = exp(m − m′)",
-     "What earlier tiles must be multiplied by, now that the maximum has moved. It is 1 when the maximum stayed."},
+     "Rescale factor for the earlier tiles. It is 1 if the maximum did not change."},
     {1, "l = α l + rowsum P", tensors::l, "l = α·l + Σ P", "The sum of all exponentials so far, as seen from the new maximum."},
     {1, "O = α O", tensors::o, "O = diag(α)·O",
-     "The output so far is brought to the new maximum. It is not divided by l yet: that is done once, at the end."},
+     "Rescales the output so far to the new maximum. The division by l comes once, at the end."},
     {1, "load Vⱼ → shared", tensors::v, "Vⱼ: Bc × d", "Asked for early, needed only now."},
     {1, "O = O + P Vⱼ", tensors::o, "O = O + P·V", "The second product. P goes from registers straight into the tensor core."},
     {1, "m = m′", tensors::m, "m = m′", "The new maximum is the old one of the next tile."},
     {0, "O = O / l,  L = m + log l", tensors::o, "O = O / l, L = m + log l",
-     "One division a row instead of one a tile. L is all that the backward pass needs to make P again."},
+     "One division per row instead of one per tile. L is all that the backward pass needs to recompute P."},
     {0, "store Oᵢ, Lᵢ → HBM", tensors::o, "Oᵢ: Br × d, Lᵢ: Br", "Each element of O is written exactly once."},
 };
 
 static_assert(std::size(listing) == static_cast<std::size_t>(Line::count));
 
-/// S, P, m and l exist on chip alone.
+/// S, P, m and l exist only on chip.
 Schema declared() {
   using namespace tensors;
   return {{q, k, v, s, p, o, lse, m, l},

@@ -1,5 +1,5 @@
-// flash2_backward: the gradients of flash2. A block owns a key tile and sums its dK and dV; what it finds of dQ it adds to fp32
-// sums in HBM, through the L2.
+// flash2_backward: the gradients of flash2. A block owns a key tile and accumulates its dK and dV. It adds its part of dQ to an
+// fp32 accumulator in HBM, through the L2.
 //
 //   l2_to_sm = B·Hkv·2·Nk·d·e [K, V] + B·Hq·⌈Nk/Bc⌉·Nq·(2·d·e + 8) [Q, dO, L, D] + B·Hq·2·Nq·d·e [O, dO] + B·Hq·4·Nq·d [dQ_acc]
 //   sm_to_l2 = B·Hq·⌈Nk/Bc⌉·Nq·4·d [added] + B·Hkv·2·Nk·d·e [dK, dV] + B·Hq·Nq·(4·d [zeros] + 4 [D] + d·e [dQ])   without a mask
@@ -63,12 +63,12 @@ constexpr ListingLine listing[] = {
     {1, "load Vⱼ → shared", tensors::v, "Vⱼ: Bc × d", "Stays on chip."},
     {1, "for each query tile i", Tensor(), "i = 0 … ⌈Nq/Br⌉ − 1, of every query head that reads this key head",
      "With a causal mask the loop starts at the diagonal: earlier queries see no key of this tile."},
-    {2, "load Qᵢ → shared", tensors::q, "Qᵢ: Br × d", "A ring of buffers: the next tile is on its way while this one is used."},
-    {2, "load Lᵢ, Dᵢ", tensors::lse, "Lᵢ, Dᵢ: Br", "All that was kept of the softmax, and one number a row."},
-    {2, "S = τ Qᵢ Kⱼᵀ", tensors::s, "S = τ Q Kᵀ, τ = 1/√d", "The scores are made again instead of being read from HBM."},
+    {2, "load Qᵢ → shared", tensors::q, "Qᵢ: Br × d", "A ring of buffers: the next tile is in flight while this one is used."},
+    {2, "load Lᵢ, Dᵢ", tensors::lse, "Lᵢ, Dᵢ: Br", "L is all that the forward pass saved of the softmax; D is one number per row."},
+    {2, "S = τ Qᵢ Kⱼᵀ", tensors::s, "S = τ Q Kᵀ, τ = 1/√d", "The scores are recomputed instead of read from HBM."},
     {2, "mask S where key > query", tensors::s, "S[r,c] = −∞ if c > r + Nk − Nq", "Only on tiles that the diagonal crosses."},
     {2, "P = exp(S − L)", tensors::p, "P = exp(S − L)",
-     "The final probabilities at once: L holds maximum and sum, so nothing is running and nothing is rescaled."},
+     "The final probabilities at once: L holds maximum and sum, so nothing is rescaled."},
     {2, "load dOᵢ → shared", tensors::d_o, "dOᵢ: Br × d", "Asked for early, needed only now."},
     {2, "dV = dV + Pᵀ dOᵢ", tensors::d_v, "dV = dV + Pᵀ·dO", "The second product."},
     {2, "dP = dOᵢ Vⱼᵀ", tensors::d_p, "dP = dO·Vᵀ", "The third product: how much each weight matters."},
@@ -87,7 +87,7 @@ constexpr ListingLine listing[] = {
 
 static_assert(std::size(listing) == static_cast<std::size_t>(Line::count));
 
-/// S, P, dP and dS exist on chip alone.
+/// S, P, dP and dS exist only on chip.
 Schema declared() {
   using namespace tensors;
   return {{q, k, v, s, p, o, lse, d_o, d_q, d_k, d_v, d_s, d_p, row_dot, d_q_acc},

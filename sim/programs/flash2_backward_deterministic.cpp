@@ -1,5 +1,5 @@
-// flash2_backward_deterministic: flash2_backward with additions in a fixed order. A block walks a run of key tiles in order and
-// adds to a copy of dQ's sums that is its own; the last launch adds the copies up in order.
+// flash2_backward_deterministic: flash2_backward with additions in a fixed order. A block visits a run of key tiles in order and
+// adds to its own copy of dQ's accumulator. The last launch sums the copies in order.
 //
 //   l2_to_sm, sm_to_l2 = those of flash2_backward + B·Hq·(copies − 1)·4·Nq·d each [copies read; zeros]
 #include "sim/programs/backward_needs.h"
@@ -65,12 +65,12 @@ constexpr ListingLine listing[] = {
     {1, "load Vⱼ → shared", tensors::v, "Vⱼ: Bc × d", "Stays on chip for this key tile."},
     {1, "for each query tile i", Tensor(), "i = 0 … ⌈Nq/Br⌉ − 1, of every query head that reads this key head",
      "With a causal mask the loop starts at the diagonal: earlier queries see no key of this tile."},
-    {2, "load Qᵢ → shared", tensors::q, "Qᵢ: Br × d", "A ring of buffers: the next tile is on its way while this one is used."},
-    {2, "load Lᵢ, Dᵢ", tensors::lse, "Lᵢ, Dᵢ: Br", "All that was kept of the softmax, and one number a row."},
-    {2, "S = τ Qᵢ Kⱼᵀ", tensors::s, "S = τ Q Kᵀ, τ = 1/√d", "The scores are made again instead of being read from HBM."},
+    {2, "load Qᵢ → shared", tensors::q, "Qᵢ: Br × d", "A ring of buffers: the next tile is in flight while this one is used."},
+    {2, "load Lᵢ, Dᵢ", tensors::lse, "Lᵢ, Dᵢ: Br", "L is all that the forward pass saved of the softmax; D is one number per row."},
+    {2, "S = τ Qᵢ Kⱼᵀ", tensors::s, "S = τ Q Kᵀ, τ = 1/√d", "The scores are recomputed instead of read from HBM."},
     {2, "mask S where key > query", tensors::s, "S[r,c] = −∞ if c > r + Nk − Nq", "Only on tiles that the diagonal crosses."},
     {2, "P = exp(S − L)", tensors::p, "P = exp(S − L)",
-     "The final probabilities at once: L holds maximum and sum, so nothing is running and nothing is rescaled."},
+     "The final probabilities at once: L holds maximum and sum, so nothing is rescaled."},
     {2, "load dOᵢ → shared", tensors::d_o, "dOᵢ: Br × d", "Asked for early, needed only now."},
     {2, "dV = dV + Pᵀ dOᵢ", tensors::d_v, "dV = dV + Pᵀ·dO", "The second product."},
     {2, "dP = dOᵢ Vⱼᵀ", tensors::d_p, "dP = dO·Vᵀ", "The third product: how much each weight matters."},
@@ -91,12 +91,12 @@ constexpr ListingLine listing[] = {
 static_assert(std::size(listing) == static_cast<std::size_t>(Line::count));
 
 constexpr std::int64_t most_copies = 4;
-/// The sums of dQ, one copy a run of key tiles. The first is that of flash2_backward.
+/// The accumulators of dQ, one copy per run of key tiles. The first is that of flash2_backward.
 constexpr TensorSpec second{.name = "dQ_acc₂", .meaning = Meaning::query, .index = 17, .type = DataType::fp32, .gradient = true};
 constexpr TensorSpec third{.name = "dQ_acc₃", .meaning = Meaning::query, .index = 18, .type = DataType::fp32, .gradient = true};
 constexpr TensorSpec fourth{.name = "dQ_acc₄", .meaning = Meaning::query, .index = 19, .type = DataType::fp32, .gradient = true};
 constexpr std::array<Tensor, most_copies> gradient_sums = {tensors::d_q_acc, Tensor(second), Tensor(third), Tensor(fourth)};
-/// What a pair of tiles adds to a copy; in the last launch the copy itself. The indices are free in flash2 too.
+/// The contribution of a tile pair to a copy; in the last launch, the copy itself. flash2 uses none of these indices.
 constexpr TileSpec second_part{.name = "dSK", .tensor = second, .index = 8, .part = TilePart::of_tile};
 constexpr TileSpec third_part{.name = "dSK", .tensor = third, .index = 10, .part = TilePart::of_tile};
 constexpr TileSpec fourth_part{.name = "dSK", .tensor = fourth, .index = 11, .part = TilePart::of_tile};
@@ -105,13 +105,13 @@ constexpr std::array<Slot, most_copies> parts = {tiles::d_q_part, Slot(second_pa
 std::int64_t key_tiles_of(const AttentionProblem& problem, const TileShape& tile) {
   return ceil_div(problem.seq_kv, tile.block_kv);
 }
-/// Key tiles of a run: as many runs as give every SM a block.
+/// Returns the key tiles in a run. There are as many runs as it takes to give every SM a block, up to most_copies.
 std::int64_t tiles_of_run(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu) {
   const std::int64_t wanted = ceil_div(static_cast<std::int64_t>(gpu.sm_count), key_planes(problem));
   return ceil_div(key_tiles_of(problem, tile), std::clamp(wanted, std::int64_t{1}, most_copies));
 }
 
-/// S, P, dP and dS exist on chip alone.
+/// S, P, dP and dS exist only on chip.
 Schema declared(std::int64_t copies) {
   using namespace tensors;
   Schema schema{{q, k, v, s, p, o, lse, d_o, d_q, d_k, d_v, d_s, d_p, row_dot},

@@ -1,8 +1,8 @@
-// flash2_backward_two_pass: the gradients of flash2 without additions in memory. One launch has two kinds of block: blocks of keys
-// sum dK and dV, blocks of queries sum dQ, and both make S, P and dS for themselves.
+// flash2_backward_two_pass: the gradients of flash2 without additions in memory. One launch has two kinds of block: those that own
+// keys accumulate dK and dV, those that own queries accumulate dQ. Both compute S, P and dS.
 //
-//   l2_to_sm = B·Hkv·2·Nk·d·e + B·Hq·⌈Nk/Bc⌉·Nq·(2·d·e + 8)   [blocks of keys]
-//            + B·Hq·(Nq·(2·d·e + 8) + ⌈Nq/Br⌉·2·Nk·d·e)       [blocks of queries]     + B·Hq·2·Nq·d·e [O, dO for D]
+//   l2_to_sm = B·Hkv·2·Nk·d·e + B·Hq·⌈Nk/Bc⌉·Nq·(2·d·e + 8)   [blocks that own keys]
+//            + B·Hq·(Nq·(2·d·e + 8) + ⌈Nq/Br⌉·2·Nk·d·e)       [blocks that own queries]     + B·Hq·2·Nq·d·e [O, dO for D]
 //   sm_to_l2 = B·Hkv·2·Nk·d·e [dK, dV] + B·Hq·Nq·(d·e [dQ] + 4 [D])                     without a mask
 #include "sim/programs/backward_needs.h"
 #include "sim/programs/backward_parts.h"
@@ -69,7 +69,7 @@ constexpr ListingLine listing[] = {
     {1, "for each query tile i", Tensor(), "i = 0 … ⌈Nq/Br⌉ − 1, of every query head that reads this key head",
      "With a causal mask the loop starts at the diagonal."},
     {2, "load Qᵢ → shared", tensors::q, "Qᵢ: Br × d", "A ring of buffers."},
-    {2, "load Lᵢ, Dᵢ", tensors::lse, "Lᵢ, Dᵢ: Br", "All that was kept of the softmax, and one number a row."},
+    {2, "load Lᵢ, Dᵢ", tensors::lse, "Lᵢ, Dᵢ: Br", "L is all that the forward pass saved of the softmax; D is one number per row."},
     {2, "S = τ Qᵢ Kⱼᵀ", tensors::s, "S = τ Q Kᵀ, τ = 1/√d", "The first of seven products."},
     {2, "mask S where key > query", tensors::s, "S[r,c] = −∞ if c > r + Nk − Nq", "Only on tiles that the diagonal crosses."},
     {2, "P = exp(S − L)", tensors::p, "P = exp(S − L)", "The final probabilities at once."},
@@ -148,7 +148,7 @@ class TwoPass final : public TileProgram {
     const TileGrid& grid = plan_.grid;
     Work work{Axis::query, block / grid.query_tiles, block % grid.query_tiles};
     if (launch == gradient_launch) work = work_of(block);
-    // Odd numbers are blocks of queries.
+    // Blocks that own queries have odd shapes, the others even ones.
     if (work.axis == Axis::key) {
       std::optional<BlockPlace> place = place_of_keys(plan_, work.plane, work.tile, true);
       if (place) place->shape *= 2;
@@ -165,12 +165,13 @@ class TwoPass final : public TileProgram {
   std::optional<ClosedForm> closed_form() const override;
 
  private:
-  /// What a block of the mixed launch owns: a tile along an axis, on a plane of that axis.
+  /// The tile that a block of the mixed launch owns: along an axis, on a plane of that axis.
   struct Work {
     Axis axis = Axis::key;
     std::int64_t plane = 0, tile = 0;
   };
-  /// Of each key head the blocks of keys come first, then those of the queries of its heads, as in FlexAttention's kernel.
+  /// Returns the work of a block. For each key head the blocks that own keys come first, then those that own rows of its query
+  /// heads, as in FlexAttention's kernel.
   Work work_of(std::int64_t block) const {
     const TileGrid& grid = plan_.grid;
     const std::int64_t each = launches_[gradient_launch].grid_x, kv_plane = block / each, x = block % each;

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/refuse.h"
 #include "sim/masks/block_mask.h"
 #include "sim/masks/score_change.h"
 #include "sim/programs/attention_tensors.h"
@@ -315,8 +316,8 @@ Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const
   if (Status status = check_request(id, problem, tile, CausalMask::taken, ScoreChanges::taken); !status) return status.error();
   const TileShape block = mask_block_of(problem, tile);
   if (problem.has_mask() && (block.block_q % tile.block_q != 0 || block.block_kv % tile.block_kv != 0))
-    return Error{fmt::format("--mask-block is {}, and the tile is {}x{}: the block must be a multiple of both lengths",
-                             problem.mask_block, tile.block_q, tile.block_kv)};
+    return refuse("{} is {}, and the tile is {}x{}: the block must be a multiple of both lengths", Setting::mask_block,
+                  problem.mask_block, tile.block_q, tile.block_kv);
   return std::unique_ptr<TileProgram>(std::make_unique<Flex>(problem, tile, gpu));
 }
 

@@ -1,4 +1,4 @@
-// Threads, registers, shared memory and default tiles of every kernel.
+// The threads, registers, shared memory and default tile of every kernel.
 #include "sim/programs/kernel_needs.h"
 
 #include <algorithm>
@@ -13,13 +13,13 @@ namespace tilescope {
 namespace {
 
 constexpr std::int64_t warp_threads = 32;
-constexpr std::int64_t rows_of_warp = 16;                           // what one tensor-core instruction covers
-constexpr std::int64_t least_registers = 24, most_registers = 255;  // of a thread
-constexpr double large_shared_bytes = 99 * 1024;                    // what every GPU with kernels of ours has
+constexpr std::int64_t rows_of_warp = 16;                           // rows of one mma.sync
+constexpr std::int64_t least_registers = 24, most_registers = 255;  // per thread
+constexpr double large_shared_bytes = 99 * 1024;                    // every GPU that runs our kernels has at least this
 constexpr std::int64_t most_block_threads = 1024;
-constexpr double kept_rows_bytes = 163 * 1024;  // of the softmax launch: what the least GPU it is compiled for has, see rows.cu
+constexpr double kept_rows_bytes = 163 * 1024;  // of the softmax launch: that of the smallest GPU in its build, see rows.cu
 
-/// From one row of S or P to the next.
+/// Returns the bytes from one row of S or P to the next.
 std::int64_t score_row_bytes(const AttentionProblem& problem) {
   return row_pitch(problem.seq_kv, problem.dtype) * element_bytes(problem.dtype);
 }
@@ -28,12 +28,12 @@ std::int64_t warps_for(std::int64_t rows, std::int64_t rows_a_warp, std::int64_t
   return std::clamp(ceil_div(rows, rows_a_warp), std::int64_t{1}, most);
 }
 
-/// fp32 numbers that a block keeps in registers: with the tile of this problem, and with what the kernel was compiled for.
+/// The fp32 accumulators of a block: with the requested tile, and with the tile that the kernel was compiled for.
 struct BlockSums {
   std::int64_t asked, compiled;
 };
 
-/// Needs of a launch as it was compiled, but for shared memory.
+/// Returns the compiled needs of a launch, without shared memory.
 KernelNeeds needs_of(const KernelBuild& build, const LaunchReading& reading) {
   KernelNeeds needs;
   needs.threads = build.threads;
@@ -45,21 +45,21 @@ KernelNeeds needs_of(const KernelBuild& build, const LaunchReading& reading) {
   return needs;
 }
 
-/// Another tile takes as many registers more or less as a thread keeps sums.
+/// Sets the threads, and corrects the registers by the change in accumulators per thread.
 void set_threads(KernelNeeds& needs, std::int64_t threads, const BlockSums& sums) {
   const std::int64_t more = ceil_div(sums.asked, threads) - ceil_div(sums.compiled, std::int64_t{needs.threads});
   needs.registers_per_thread = static_cast<int>(std::clamp(needs.registers_per_thread + more, least_registers, most_registers));
   needs.threads = static_cast<int>(threads);
 }
 
-/// `row_warps` warps share the keys' side of a product, each for its own rows.
+/// Sets the warps of a product: `row_warps` along the rows, which share the right operand, and `key_warps` along the keys.
 void set_warps(KernelNeeds& needs, std::int64_t row_warps, std::int64_t key_warps, const BlockSums& sums) {
   set_threads(needs, row_warps * key_warps * warp_threads, sums);
   needs.warps_sharing_rows = static_cast<int>(row_warps);
   needs.warps_sharing_keys = static_cast<int>(key_warps);
 }
 
-/// As many buffers of `stage_bytes` beside `fixed_bytes` as `tile` asks for; where it does not, two if they fit, else one.
+/// Sets the buffers of `stage_bytes`: as many as `tile` says; if it does not, two if they fit with `fixed_bytes`, otherwise one.
 void set_stages(KernelNeeds& needs, std::int64_t fixed_bytes, std::int64_t stage_bytes, const ProgramTile& tile,
                 const GpuSpec& gpu) {
   const auto both = static_cast<double>(fixed_bytes + 2 * stage_bytes);
@@ -71,7 +71,7 @@ bool is_large(const GpuSpec& gpu) {
   return gpu.sm_shared_bytes_per_block >= large_shared_bytes;
 }
 
-/// Halves the longer side of `tile` until `fits`; at 1 x 1 it stays, and occupancy() says what is missing.
+/// Halves the longer edge of a tile until it fits. If even 1 x 1 does not, occupancy() reports why.
 template <class Fits>
 TileShape shrink(TileShape tile, Fits fits) {
   while (!fits(tile) && (tile.block_q > 1 || tile.block_kv > 1)) {
@@ -85,7 +85,7 @@ bool fits(const KernelNeeds& needs, const GpuSpec& gpu) {
   return why_block_does_not_fit(needs, gpu).empty();
 }
 
-/// A default tile also leaves a thread its registers: past the limit the kernel would spill.
+/// Returns whether the needs fit and stay below the register limit, where the kernel would spill.
 bool fits_well(const KernelNeeds& needs, const GpuSpec& gpu) {
   return needs.registers_per_thread < most_registers && fits(needs, gpu);
 }
@@ -120,7 +120,7 @@ KernelNeeds untiled_needs(const AttentionProblem& problem, const TileShape& tile
   KernelNeeds needs = needs_of(kernel.build("product", problem), kernel.reading("product", problem));
   needs.has_products = false;
   needs.converted_factors = 2;
-  // A thread has one key of the row, and sums all of it.
+  // A thread computes the whole sum of one key.
   set_threads(needs, warps_for(tile.block_kv, warp_threads, 4) * warp_threads,
               {tile.block_kv, scores_kernel_tile(problem).block_kv});
   needs.shared_bytes = (1 + tile.block_kv) * problem.head_dim * element_bytes(problem.dtype);
@@ -160,18 +160,18 @@ KernelNeeds flash1_needs(const AttentionProblem& problem, const TileShape& tile,
   const KernelProfile& kernel = kernel_profile("flash1");
   const TileShape own = flash1_kernel_tile(problem);
   KernelNeeds needs = needs_of(kernel.build("attention", problem), kernel.reading("attention", problem));
-  // S and PV are in registers; Q, O, K, V, l and m are shared.
+  // S and PV are in registers; Q, O, K, V, l and m are in shared memory.
   set_warps(needs, warps_for(tile.block_q, rows_of_warp, 4), 1,
             {tile.block_q * (tile.block_kv + problem.head_dim), own.block_q * (own.block_kv + compiled_head_dim(problem))});
   const std::int64_t row_bytes = problem.head_dim * element_bytes(problem.dtype);
-  // The paper's tile is rounded up, so that four of them can be a little more than its fast memory: there O is left out.
+  // The paper rounds its tile up, so that four tiles can exceed its fast memory a little. Without an L2, O is therefore left out.
   needs.shared_bytes = gpu.has_l2() ? 2 * (tile.block_q + tile.block_kv) * row_bytes + 2 * tile.block_q * 4
                                     : (tile.block_q + 2 * tile.block_kv) * row_bytes;
   return needs;
 }
 
 KernelNeeds flash2_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
-  constexpr std::int64_t barrier_bytes = 16;  // of a stage: full and empty
+  constexpr std::int64_t barrier_bytes = 16;  // two mbarriers per stage: full and empty
   const KernelProfile& kernel = kernel_profile("flash2");
   const TileShape own = flash2_kernel_tile(problem);
   const std::int64_t row_bytes = problem.head_dim * element_bytes(problem.dtype);
@@ -196,14 +196,14 @@ KernelNeeds fused_softmax_needs(const AttentionProblem& problem, const ProgramTi
   KernelNeeds needs = needs_of(kernel.build("softmax", problem), kernel.reading("softmax", problem));
   needs.has_products = false;
   needs.converted_factors = 1;
-  // A thread sums 8 columns of O over every n-th key; the n partial sums of a row meet in shared memory at the end.
+  // A thread sums 8 columns of O over every n-th key. At the end the n partial sums of a row are added in shared memory.
   const std::int64_t columns = 8, threads = needs.threads, row_bytes = problem.head_dim * element_bytes(problem.dtype);
   set_threads(needs, threads, {tile.block_q * columns * threads, own.block_q * columns * threads});
-  // With more rows fewer threads share one: there is always one sum a thread and column, and at least one a column of O.
+  // With more rows, fewer threads share one. There is always one sum per thread and column, and at least one per column of O.
   const auto weights_and_sums = [&](const TileShape& shape, std::int64_t head_dim) {
     return (shape.block_q * shape.block_kv + std::max(threads * columns, shape.block_q * head_dim)) * 4;
   };
-  // Beside those the compiled kernel has some scratch.
+  // The compiled kernel also has some scratch memory.
   const std::int64_t fixed = kernel.build("softmax", problem).static_shared_bytes + weights_and_sums(tile, problem.head_dim) -
                              weights_and_sums(own, compiled_head_dim(problem));
   set_stages(needs, fixed, tile.block_kv * row_bytes, tile, gpu);
@@ -243,7 +243,7 @@ TileShape flash2_tile(const AttentionProblem& problem, const GpuSpec& gpu) {
   TileShape wish = {16, 16};
   if (is_large(gpu))
     wish = problem.dtype == DataType::fp32 || problem.head_dim > 128 ? TileShape{64, 64} : flash2_kernel_tile(problem);
-  // At these sizes a thread keeps 192 sums at most, which just fits its registers.
+  // With these tiles a thread holds at most 192 accumulators, which just fit its registers.
   return shrink(wish, [&](const TileShape& tile) { return fits(flash2_needs(problem, tile, gpu), gpu); });
 }
 

@@ -1,4 +1,4 @@
-// Finds the row of a profile that belongs to a launch and a problem.
+// Finds the row of a profile for a launch and a problem.
 #include "sim/programs/kernel_profile.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ bool is_of(const Row& row, std::string_view launch, const AttentionProblem& prob
   return row.launch == launch && (row.head_dim == 0 || row.head_dim == compiled_head_dim(problem));
 }
 
-/// A missing row is our own mistake: the contract tests build every program, and so ask for every row.
+/// Aborts on a missing row, which is a bug. The contract tests build every program, so they look up every row.
 template <class Row>
 const Row& found(const Row* row) {
   assert(row != nullptr);

@@ -1,7 +1,6 @@
-// What the compiler made of each kernel: the numbers of kernels/<id>/profile.toml, known without a toolkit.
+// KernelProfile: the compiled properties of each kernel, from kernels/<id>/profile.toml. They need no CUDA toolkit.
 //
-//   kernels/<id>/profile.toml ── cmake/kernel_profiles.awk, at build time ──► kernel_profiles() ── kernel_profile("flash2") ──►
-//   programs
+//   kernels/<id>/profile.toml ── cmake/kernel_profiles.awk, at build time ──► kernel_profiles() ──► kernel_profile("flash2")
 #pragma once
 
 #include <array>
@@ -14,12 +13,12 @@
 
 namespace tilescope {
 
-/// What each warp of a kernel executes beside the arithmetic of an operation, counted in its machine code (SASS).
-///   instructions  all of them, on the way from one operation to the next
-///   trips         ways to shared memory that cannot overlap; round_trips: to the L2
-///   barriers      all warps of the block wait for each other
-///   alu, exps     of the instructions, those on the pipe of maxima and conversions, and on the pipe of exponentials
-///   wavefronts    what shuffles and broadcast reads take of the memory pipe
+/// Overhead instructions per warp, besides the arithmetic of an operation, counted in the SASS.
+///   instructions  all of them, from one operation to the next
+///   trips         round trips to shared memory that cannot overlap; round_trips: to the L2
+///   barriers      barriers of all warps of the block
+///   alu, exps     part of `instructions`: those on the ALU pipe (maxima, conversions) and on the exponential pipe
+///   wavefronts    wavefronts of shuffles and broadcast reads in the memory pipe
 struct Overhead {
   int instructions = 0, trips = 0, barriers = 0, round_trips = 0, alu = 0, exps = 0, wavefronts = 0;
 
@@ -36,21 +35,21 @@ struct Overhead {
   }
 };
 
-/// One compiled function, as kernels/lab/kernel_profile.py read it from the cubin.
+/// One compiled function, as read from the cubin by kernels/lab/kernel_profile.py.
 struct KernelBuild {
   std::string_view launch;
   DataType dtype = DataType::fp16;
   std::int64_t head_dim = 0;        // 0: one function for all
-  std::optional<bool> causal = {};  // none: one function for both
+  std::optional<bool> causal = {};  // absent: one function for both
   int threads = 0, registers = 0;
   std::int64_t static_shared_bytes = 0;
   std::int64_t local_bytes = 0;  // stack of a thread
   int spill_store_bytes = 0, spill_load_bytes = 0;
-  int instructions = 0;  // of the code
-  int stall_cycles = 0;  // sum of the stall counts that the compiler wrote beside them
+  int instructions = 0;  // in the code
+  int stall_cycles = 0;  // sum of the stall counts that the compiler encoded in them
 };
 
-/// What was read by hand in a launch's machine code; the names are those of KernelNeeds.
+/// Properties of a launch that were read by hand from its SASS; the names are those of KernelNeeds.
 struct LaunchReading {
   std::string_view launch;
   std::optional<DataType> dtype = {};
@@ -60,15 +59,15 @@ struct LaunchReading {
   double multiply_add_instructions = 0;
 };
 
-/// Overhead of one operation, read by hand in the machine code.
+/// The overhead of one operation, read by hand from the SASS.
 struct OverheadReading {
   std::string_view launch, at;  // "attention", "store"
   std::int64_t head_dim = 0;
-  int times = 1;  // an element executes the instructions of the operation so often
+  int times = 1;  // how often the kernel executes the operation's instructions per element
   Overhead what;
 };
 
-/// The head dimension of the kernel that runs this problem; of the nearest one where none does: 64 up to 64, and 128 above.
+/// Returns the head dimension of the kernel that runs the problem, or of the nearest kernel: 64 up to 64, and 128 above.
 std::int64_t compiled_head_dim(const AttentionProblem& problem);
 
 struct KernelProfile {
@@ -77,9 +76,9 @@ struct KernelProfile {
   std::span<const LaunchReading> readings;
   std::span<const OverheadReading> overheads;
 
-  /// Returns the function that a launch runs. fp32 has no kernel: it gets the build of the type that takes more registers.
+  /// Returns the build of a launch. fp32 has no kernel, so it gets the build of the type with more registers.
   const KernelBuild& build(std::string_view launch, const AttentionProblem& problem) const;
-  /// The same for what was read by hand; fp32 gets the reading of fp16.
+  /// Return the values that were read by hand; fp32 gets those of fp16.
   const LaunchReading& reading(std::string_view launch, const AttentionProblem& problem) const;
   const OverheadReading& overhead_reading(std::string_view launch, std::string_view at, const AttentionProblem& problem) const;
   const Overhead& overhead(std::string_view launch, std::string_view at, const AttentionProblem& problem) const {
@@ -87,7 +86,7 @@ struct KernelProfile {
   }
 };
 
-/// One row a profile.toml, sorted by id; "common" has what several kernels share.
+/// Returns one row per profile.toml, sorted by id. "common" has the values that several kernels share.
 std::span<const KernelProfile> kernel_profiles();
 const KernelProfile& kernel_profile(std::string_view id);
 

@@ -1,7 +1,6 @@
-// matmul_naive, matmul_tiled: S = τ Q Kᵀ without and with reuse of what was loaded, because tiling is what everything else stands
-// on.
+// matmul_naive, matmul_tiled: S = τ Q Kᵀ without and with reuse of loaded data. All other programs build on tiling.
 //
-//   naive  l2_to_sm = B·Hq·(⌈Nk/Bc⌉·Nq + Nq·Nk)·d·e            each row of Q meets a K that is loaded for it alone
+//   naive  l2_to_sm = B·Hq·(⌈Nk/Bc⌉·Nq + Nq·Nk)·d·e            K is loaded again for each row of Q
 //   tiled  l2_to_sm = B·Hq·(⌈Nk/Bc⌉·Nq + ⌈Nq/Br⌉·Nk)·d·e       a K tile is loaded once for Br rows
 #include <type_traits>
 
@@ -19,7 +18,7 @@ namespace {
 enum class NaiveLine { row_loop, load_q, load_k, scores, store, count };
 constexpr ListingLine naive_listing[] = {
     {0, "for each row r of the tile", Tensor(), "r = 0 … Br − 1",
-     "The block has the same tile of S to make as the tiled product, but keeps nothing from one row to the next."},
+     "The block computes the same tile of S as the tiled product, but keeps nothing from one row to the next."},
     {1, "load q → shared", tensors::q, "q: 1 × d", "One row of Q."},
     {1, "load Kⱼ → shared", tensors::k, "Kⱼ: Bc × d", "The same K tile again, for every row."},
     {1, "s = τ q Kⱼᵀ", tensors::s, "s = τ q Kᵀ, τ = 1/√d", "Each loaded element of K is used for one multiplication."},
@@ -51,7 +50,7 @@ class Matmul final : public TileProgram {
   Matmul(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec&)
       : TileProgram(problem, tile, declared()), plan_(problem, tile, schema()), scores_(problem) {
     const KernelProfile& naive = kernel_profile("matmul_naive");
-    // Keys are read four pieces of 16 bytes at a time, and with each the same piece of q, two wavefronts long.
+    // The kernel reads four 16-byte pieces of K at a time, and with each the matching piece of q, which takes two wavefronts.
     const auto pieces = static_cast<int>(problem.head_dim / 8);
     untiled_ = naive.overhead("product", "scores", problem) + Overhead{.trips = (pieces + 3) / 4, .wavefronts = 2 * pieces};
     untiled_store_ = naive.overhead("product", "store", problem);
@@ -73,7 +72,7 @@ class Matmul final : public TileProgram {
     for (std::int64_t n = 0; n < steps; ++n) {
       b.iteration(n, 0);
       b.queries(i, tiled ? rows : TileRange{rows.first + n, 1});
-      const std::int32_t before = b.latest();  // the untiled product asks for nothing before the row before has left
+      const std::int32_t before = b.latest();  // the untiled product loads nothing before it has stored the previous row
       b.load(Line::load_q, tiles::q, before);
       b.load(Line::load_k, tiles::k, before);
       b.matmul(Line::scores, tiles::s, tiles::q, tiles::k, {.transpose = true, .factor = plan_.scale});
@@ -123,7 +122,7 @@ Result<std::unique_ptr<TileProgram>> make_tiled(const AttentionProblem& problem,
 }  // namespace
 
 ProgramInfo matmul_naive_program() {
-  return {"matmul_naive", "Matrix product, untiled", "matmul",  "", "S = τ Q Kᵀ, each row of Q with a K of its own.",
+  return {"matmul_naive", "Matrix product, untiled", "matmul",  "", "S = τ Q Kᵀ; K is loaded again for each row of Q.",
           naive_listing,  untiled_matmul_tile,       make_naive};
 }
 

@@ -1,4 +1,4 @@
-// What flash2 and flex share: what a key tile does to a block's m, l and O once its scores are there.
+// The online softmax step that flash2 and flex share: from the scores of a key tile to the new m, l and O.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 
 namespace tilescope {
 
-/// The kernel rescales O only where the maximum of one of a warp's rows moved. Of exchangeable scores the largest of j + 1 tiles is
-/// in the last one with probability 1 / (j + 1); over all `tiles` of a block of `block_q` rows, in eighths.
+/// Estimates how often the kernel rescales O, in eighths: a warp skips it unless the maximum of one of its rows grew. With
+/// exchangeable scores, the maximum of the first j tiles lies in the j-th with probability 1 / j. Averaged over all `tiles`.
 inline int eighths_moved(std::int64_t block_q, std::int64_t tiles) {
   constexpr double warps = 4;
   const double rows = std::max(1.0, static_cast<double>(block_q) / warps);
@@ -23,7 +23,7 @@ inline int eighths_moved(std::int64_t block_q, std::int64_t tiles) {
 struct OnlineSoftmaxLines {
   LineId row_max, exp, alpha, row_sum, rescale, load_v, weigh, keep_max;
 };
-/// From the scores of a key tile to the new m, l and O. V is asked for after operation `after`; -1: at once.
+/// Emits the step. V is loaded after operation `after`; -1: at once.
 inline void emit_online_softmax(BlockBuilder& b, const OnlineSoftmaxLines& lines, int moved, std::int32_t after = -1) {
   b.row_max(lines.row_max, tiles::m_new, tiles::m, tiles::s);
   b.exp(lines.exp, tiles::p, tiles::s, tiles::m_new);

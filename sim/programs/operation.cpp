@@ -1,4 +1,4 @@
-// Names, units and colours of operations and slots.
+// Names, units and waits of operations, and checks of schemas.
 #include "sim/programs/operation.h"
 
 #include <algorithm>
@@ -122,7 +122,7 @@ std::int32_t waited_for(const BlockOperations& block, std::size_t at) {
   const auto is_it = [&](const Operation& other) {
     return other.signal_token == op.wait_token && other.signal_count == op.wait_count;
   };
-  for (std::size_t i = at; i-- > 0;)  // mostly just before
+  for (std::size_t i = at; i-- > 0;)  // usually close before it
     if (is_it(block.operations[i])) return static_cast<std::int32_t>(i);
   for (std::size_t i = at; i < block.operations.size(); ++i)
     if (is_it(block.operations[i])) return static_cast<std::int32_t>(i);

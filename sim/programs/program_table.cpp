@@ -131,10 +131,10 @@ Status check_request(std::string_view id, const AttentionProblem& problem, const
   if (Status status = check(tile); !status) return status;
   if (problem.pass != Pass::forward) return refuse("{} has no {} pass: use {} forward", id, to_string(problem.pass), Setting::pass);
   if (problem.has_mask() && mask == CausalMask::refused)
-    return problem.mask ? Error{fmt::format("{} has no mask: leave --mask out, or choose an attention algorithm", id)}
+    return problem.mask ? refuse("{} has no mask: leave {} out, or choose an attention algorithm", id, Setting::mask)
                         : refuse("{} has no causal mask: leave {} out, or choose an attention algorithm", id, Setting::causal);
   if (problem.score_change && scores == ScoreChanges::refused)
-    return Error{fmt::format("{} takes scores as they are: use --algorithm flex with --score", id)};
+    return refuse("{} takes scores as they are: use {} flex with {}", id, Setting::algorithm, Setting::score);
   if (problem.mask)
     if (Status status = problem.mask->fits(problem); !status) return status;
   if (problem.score_change)
@@ -148,7 +148,8 @@ Result<Occupancy> occupancy(const TileProgram& program, const LaunchSpec& launch
     return refuse("tile {}x{} at head_dim {} {}: use a smaller {} or {}", program.tile().block_q, program.tile().block_kv,
                   program.problem().head_dim, why, Setting::block_q, Setting::block_kv);
 
-  if (needs.has_products && gpu.product_flops_per_cycle(needs.instruction) <= 0)
+  // A rate of 0 of mma.sync is a resource that takes no time; of wgmma it is one that is not there.
+  if (needs.has_products && needs.instruction == ProductInstruction::wgmma && gpu.product_flops_per_cycle(needs.instruction) <= 0)
     return refuse("the products of {} are made by wgmma, which {} does not have: use an H100 or an H200", launch.name, gpu.id);
 
   const auto fits = [](double available, std::int64_t each) {

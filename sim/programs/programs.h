@@ -1,4 +1,4 @@
-// The programs, one function a row of the table, and what their makers share.
+// The programs, with one function per row of the table, and the checks that their factories share.
 #pragma once
 
 #include <memory>
@@ -23,18 +23,19 @@ ProgramInfo softmax_fused_program();
 ProgramInfo matmul_naive_program();
 ProgramInfo matmul_tiled_program();
 
-/// One program with the launches of both: forward first, and its outputs stay in HBM for backward.
+/// Returns a program with the launches of both. The forward results stay in HBM for the backward launches.
 std::unique_ptr<TileProgram> both_passes(std::unique_ptr<TileProgram> forward, std::unique_ptr<TileProgram> backward,
                                          int forward_lines);
 
 enum class CausalMask : std::uint8_t { taken, refused };
 enum class ScoreChanges : std::uint8_t { taken, refused };
-/// Errors  those of the problem and of the tile; a pass that is not forward; a mask or a change of scores where none is taken, or
-///         one that was made for other sizes.
+/// Checks a request.
+/// Errors  those of the problem and of the tile; a pass that is not forward; a mask or a score change that the program does not
+///         take, or that was made for other sizes
 Status check_request(std::string_view id, const AttentionProblem& problem, const ProgramTile& tile, CausalMask mask,
                      ScoreChanges scores = ScoreChanges::refused);
 
-/// make() of a row of the table for a program that is built from problem, tile and GPU.
+/// Implements ProgramInfo::make for a program that is constructed from problem, tile and GPU.
 template <class Program>
 Result<std::unique_ptr<TileProgram>> make_program(std::string_view id, CausalMask mask, const AttentionProblem& problem,
                                                   const ProgramTile& tile, const GpuSpec& gpu) {
@@ -42,7 +43,7 @@ Result<std::unique_ptr<TileProgram>> make_program(std::string_view id, CausalMas
   return std::unique_ptr<TileProgram>(std::make_unique<Program>(problem, tile, gpu));
 }
 
-/// The same for a backward pass: with a mask, and without a pass named too.
+/// Does the same for a backward program. It takes a mask, and `problem.pass` may be forward or backward.
 template <class Program>
 Result<std::unique_ptr<TileProgram>> make_backward(std::string_view id, AttentionProblem problem, const ProgramTile& tile,
                                                    const GpuSpec& gpu) {

@@ -1,4 +1,4 @@
-// What the kernel of the tiled product does beside its arithmetic: the product alone, and the first launch of standard attention.
+// The overhead instructions of the tiled product's kernel, which matmul_tiled and the first launch of standard attention share.
 #pragma once
 
 #include "sim/programs/kernel_profile.h"
@@ -10,9 +10,9 @@ class ScoresOverhead {
   explicit ScoresOverhead(const AttentionProblem& problem)
       : whole_(of("scores", problem)), pad_(of("pad", problem)), store_(of("store", problem)) {}
 
-  /// Places in shared memory, and the first operands from there. Where keys end inside the tile, the pad is masked beside them.
+  /// Returns the overhead of a product: shared-memory addresses and the first operands; if the keys end in the tile, pad masking.
   Overhead product(bool ends_inside) const { return ends_inside ? whole_ + pad_ : whole_; }
-  /// Scale, and the way through shared memory.
+  /// Returns the overhead of its store: the scaling, and the staging through shared memory.
   const Overhead& store() const { return store_; }
 
  private:

@@ -1,8 +1,8 @@
-// softmax_safe, softmax_online, softmax_fused: softmax of the rows of S in three passes, in two, and in one with V.
+// softmax_safe, softmax_online, softmax_fused: the softmax of the rows of S in three passes, in two, and in one together with V.
 //
-//   safe    l2_to_sm = 3·B·Hq·Nq·Nk′·e   sm_to_l2 = B·Hq·Nq·Nk′·e     4 accesses an element
+//   safe    l2_to_sm = 3·B·Hq·Nq·Nk′·e   sm_to_l2 = B·Hq·Nq·Nk′·e     4 accesses per element
 //   online  l2_to_sm = 2·B·Hq·Nq·Nk′·e   sm_to_l2 = B·Hq·Nq·Nk′·e     3
-//   fused   l2_to_sm = B·Hq·(Nq·Nk′ + ⌈Nq/Br⌉·Nk·d)·e   sm_to_l2 = B·Hq·Nq·d·e: S once, and no P at all
+//   fused   l2_to_sm = B·Hq·(Nq·Nk′ + ⌈Nq/Br⌉·Nk·d)·e   sm_to_l2 = B·Hq·Nq·d·e     1: P is never stored
 //                                                                    Nk′: Nk in whole sectors, see row_pitch()
 #include <limits>
 #include <type_traits>
@@ -48,7 +48,7 @@ constexpr ListingLine safe_listing[] = {
     {0, "for each key tile j", Tensor(), "pass 3: the result", "With the sum known, the row can be divided."},
     {1, "load Sⱼ → registers", tensors::s, "Sⱼ: Br × Bc", "The third time."},
     {1, "P = exp(S − m)", tensors::p, "P = exp(S − m)",
-     "The same exponentials, worked out again because there was no room to keep them."},
+     "The same exponentials, recomputed because there was no room to keep them."},
     {1, "P = P / l", tensors::p, "P = P / l", "The row now sums to 1."},
     {1, "store Pⱼ → HBM", tensors::p, "Pⱼ: Br × Bc", "Three loads and a store for each element."},
 };
@@ -72,12 +72,11 @@ enum class OnlineLine {
 constexpr ListingLine online_listing[] = {
     {0, "m = −∞, l = 0", tensors::m, "m = −∞, l = 0", "A row at a time; maximum and sum start empty."},
     {0, "for each key tile j", Tensor(), "pass 1: maximum and sum together",
-     "The new thing: the sum is corrected whenever the maximum moves, so both take one pass."},
+     "New: the sum is rescaled whenever the maximum grows, so one pass computes both."},
     {1, "load Sⱼ → registers", tensors::s, "Sⱼ: Br × Bc", "The first time that the row is read."},
     {1, "m′ = max(m, rowmax S)", tensors::m, "m′ = max(m, max S)", "The largest score so far."},
     {1, "P̃ = exp(S − m′)", tensors::p, "P̃ = exp(S − m′)", "As seen from the maximum so far."},
-    {1, "α = exp(m − m′)", tensors::m, "α = exp(m − m′)",
-     "What the sum so far must be multiplied by: all its terms had e^−m and need e^−m′."},
+    {1, "α = exp(m − m′)", tensors::m, "α = exp(m − m′)", "Rescale factor for the sum so far: its terms have e^−m and need e^−m′."},
     {1, "l = α l + rowsum P̃", tensors::l, "l = α·l + Σ P̃", "The sum of all exponentials so far, exact at every step."},
     {1, "m = m′", tensors::m, "m = m′", "The new maximum is the old one of the next tile."},
     {0, "for each key tile j", Tensor(), "pass 2: the result",
@@ -90,14 +89,13 @@ constexpr ListingLine online_listing[] = {
 
 enum class FusedLine { init, loop, load_v, load_s, row_max, exp, alpha, row_sum, divide, rescale, weigh, keep, store, count };
 constexpr ListingLine fused_listing[] = {
-    {0, "m = −∞, l = 0, O = 0", tensors::o, "m = −∞, l = 0, O = 0",
-     "The row of P is never wanted for itself, only times V. So keep O instead."},
+    {0, "m = −∞, l = 0, O = 0", tensors::o, "m = −∞, l = 0, O = 0", "Only P times V is needed, never P itself. So keep O instead."},
     {0, "for each key tile j", Tensor(), "the only pass", "Softmax alone cannot be one pass; softmax times V can."},
-    {1, "load Vⱼ → shared", tensors::v, "Vⱼ: Bc × d", "The rows of V that these scores weigh; the next tile's are on their way."},
+    {1, "load Vⱼ → shared", tensors::v, "Vⱼ: Bc × d", "The rows of V for these scores; the next tile is in flight."},
     {1, "load Sⱼ → shared", tensors::s, "Sⱼ: Br × Bc", "The only time that the row is read."},
     {1, "m′ = max(m, rowmax S)", tensors::m, "m′ = max(m, max S)", "The largest score so far."},
     {1, "P = exp(S − m′)", tensors::p, "P = exp(S − m′)", "As seen from the maximum so far."},
-    {1, "α = exp(m − m′)", tensors::m, "α = exp(m − m′)", "What everything so far must be multiplied by."},
+    {1, "α = exp(m − m′)", tensors::m, "α = exp(m − m′)", "Rescale factor for everything so far."},
     {1, "l′ = α l + rowsum P", tensors::l, "l′ = α·l + Σ P", "The sum of all exponentials so far."},
     {1, "P = P / l′", tensors::p, "P = P / l′", "The weights of this tile, as if it were the last one."},
     {1, "O = O (l/l′) α", tensors::o, "O = diag(l·α/l′)·O", "The output so far, corrected for the new maximum and the new sum."},
@@ -131,8 +129,8 @@ constexpr std::string_view id_of(Kind kind) {
   return kind == Kind::safe ? "softmax_safe" : kind == Kind::online ? "softmax_online" : "softmax_fused";
 }
 
-/// What the kernels do beside their arithmetic. `warps` of the four have an element of a row; warps without one skip the
-/// exponentials of their shuffles.
+/// The overhead instructions of the kernels. Only `warps` of the four warps have elements of a row and execute the exponentials of
+/// a merge.
 struct SoftmaxOverhead {
   SoftmaxOverhead() = default;
   SoftmaxOverhead(Kind kind, const AttentionProblem& problem, int warps, bool short_row) {
@@ -154,15 +152,15 @@ struct SoftmaxOverhead {
     exp_times = kernel.overhead_reading("softmax", "exp", problem).times;
   }
   Overhead init;
-  /// Merges what the threads have of a row, through shuffles and shared memory: of the fused softmax in every tile. Lanes that part
-  /// ways meet in the shuffles: 64 instructions of one warp in four, for which the others wait.
+  /// Merges the threads' partial results of a row through shuffles and shared memory; the fused softmax does so in every tile.
+  /// Diverged lanes reconverge in the shuffles: one warp in four executes 64 instructions more, and the others wait for it.
   Overhead merge;
-  Overhead tile;     // of another tile; a row too short for the loop that the compiler unrolled four times takes more
-  Overhead weights;  // fused: beside a wavefront for each key whose row of V a warp adds
-  int row_max_times = 1, exp_times = 1;  // online: looks whether the maximum is still -inf; each thread corrects its own sum
+  Overhead tile;                         // of each other tile; more for rows that are too short for the fourfold unrolled loop
+  Overhead weights;                      // fused: besides one wavefront per key whose row of V a warp adds
+  int row_max_times = 1, exp_times = 1;  // online: a test for a maximum of -inf; each thread rescales its own sum
 };
 
-/// What the three share: the grid, the tiles and the closed form.
+/// The three programs, which share the grid, the tiles and the closed form.
 template <Kind kind>
 class Softmax final : public TileProgram {
  public:
@@ -176,7 +174,7 @@ class Softmax final : public TileProgram {
     if (kind == Kind::safe && gpu.sm_dependent_cycles > 0) turns_at_once_ = 4;
     if (kind != Kind::fused && gpu.sm_dependent_cycles > 0) set_warps(needs);
     overhead_ = SoftmaxOverhead(kind, problem, warps_, plan_.grid.key_tiles < 4 * tiles_in_registers(needs, tile));
-    // A thread has eight columns of O.
+    // A thread holds eight columns of O.
     overhead_.weights.wavefronts += static_cast<int>(tile.block_kv * ceil_div(problem.head_dim, std::int64_t{8}) / needs.threads);
     launches_ = {{"softmax", plan_.grid.query_tiles, problem.query_planes(), 1, needs, 1, static_cast<int>(Line::count)}};
   }
@@ -184,7 +182,7 @@ class Softmax final : public TileProgram {
   void emit_block(int launch, std::int64_t block, BlockOperations& out) const override {
     const std::int64_t i = block % plan_.grid.query_tiles;
     const TileRange rows = plan_.grid.queries(i);
-    // Without V a row passes through registers, a few elements a thread.
+    // Without V, a row passes through registers, a few elements per thread.
     const std::uint32_t shared = kind == Kind::fused ? slot_bits(tiles::s, tiles::v) : 0;
     BlockBuilder b(out, plan_, launches_.front().needs, launch, block, BlockPlan::query_rows(block / plan_.grid.query_tiles, rows),
                    shared);
@@ -194,7 +192,7 @@ class Softmax final : public TileProgram {
     b.fill(Line::init, tiles::l, 0.0F);
     if constexpr (kind == Kind::fused) b.fill(Line::init, tiles::o, 0.0F);
     out.iterations = static_cast<std::int32_t>(passes * plan_.grid.key_tiles);
-    std::int32_t before = -1;  // the operation that ends the turns before those that are fetched
+    std::int32_t before = -1;  // the last operation before the tiles that are now fetched together
     for (std::int64_t n = 0; n < passes * plan_.grid.key_tiles; ++n) {
       const std::int64_t j = n % plan_.grid.key_tiles;
       b.keys(j, plan_.grid.keys(j));
@@ -250,9 +248,9 @@ class Softmax final : public TileProgram {
       emit_fused(b);
   }
 
-  /// Whether tile j is the first of those that are fetched together. What all threads have in registers is a turn of the row,
-  /// fetched when the one before it is done. The compiler unrolled the passes of the safe softmax that only read: what is left of
-  /// the row over a multiple of so many turns comes first, a turn at a time, then so many are fetched at once.
+  /// Returns whether tile j is the first of the tiles that are fetched together. The threads' registers hold one turn of the row,
+  /// fetched when the previous turn is done. The compiler unrolled the read-only passes of the safe softmax by turns_at_once_: the
+  /// remainder comes first, one turn at a time, then turns_at_once_ turns are fetched together.
   bool is_fetched_first(std::int64_t pass, std::int64_t j) const {
     if (j % buffers_ != 0) return false;
     if (pass + 1 == passes) return true;
@@ -260,7 +258,7 @@ class Softmax final : public TileProgram {
     return turn < left_over || (turn - left_over) % turns_at_once_ == 0;
   }
 
-  /// A warp executes an element for all its lanes, whether the row has something for them or not.
+  /// Sets the warps with elements, and the share of the last tile: a warp executes its instructions for idle lanes too.
   void set_warps(const KernelNeeds& needs) {
     const std::int64_t at_once = elements_of_turn, row = problem_.seq_kv, before = (plan_.grid.key_tiles - 1) * tile_.block_kv;
     const std::int64_t executed = ceil_div(row, at_once) * at_once - before;
@@ -270,7 +268,7 @@ class Softmax final : public TileProgram {
 
   void merge(BlockBuilder& b, bool last) const { b.overhead(last ? overhead_.merge : overhead_.tile); }
 
-  /// A tile of S into registers, with the other tiles of the turns that are fetched together in this pass.
+  /// Loads a tile of S into registers, as one of the tiles that are fetched together in this pass.
   void fetch(BlockBuilder& b, Line line, std::int64_t pass, std::int32_t before) const {
     b.load_after(line, tiles::s, before);
     b.asked_at_once((pass + 1 == passes ? 1 : turns_at_once_) * elements_of_turn);
@@ -317,7 +315,7 @@ class Softmax final : public TileProgram {
   }
 
   void emit_fused(BlockBuilder& b) const {
-    const std::int32_t before = b.latest();  // the scores have one place, and are asked for once it is free
+    const std::int32_t before = b.latest();  // S has one buffer, so its load waits for the previous tile
     b.load(Line::load_v, tiles::v);
     b.load(Line::load_s, tiles::s, before);
     b.row_max(Line::row_max, tiles::m_new, tiles::m, tiles::s);
@@ -337,10 +335,10 @@ class Softmax final : public TileProgram {
   static constexpr std::int64_t most_share = 1 << 12;
 
   BlockPlan plan_;
-  std::int64_t buffers_ = 1;        // of S, and of V
-  std::int64_t turns_at_once_ = 1;  // of the row that are fetched together where a pass only reads
-  int last_share_ = 8;              // eighths of its instructions that the last tile of a row takes
-  int warps_ = 4;                   // that have an element of a row
+  std::int64_t buffers_ = 1;        // of S and of V
+  std::int64_t turns_at_once_ = 1;  // turns of the row that a read-only pass fetches together
+  int last_share_ = 8;              // instructions of a row's last tile, in eighths
+  int warps_ = 4;                   // warps with elements of a row
   SoftmaxOverhead overhead_;
 };
 

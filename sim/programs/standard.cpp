@@ -3,8 +3,12 @@
 //   scores: Q, K → S        softmax: S → P        output: P, V → O
 //   l2_to_sm = B·Hq·(Σᵢ Jᵢ·rowsᵢ·d + Σᵢ Wᵢ·d + Σᵢ rowsᵢ·Wᵢ′  [S]  + Σᵢ rowsᵢ·Wᵢ′  [P] + Σᵢ Wᵢ·d  [V])·e
 //   sm_to_l2 = B·Hq·(2·Σᵢ rowsᵢ·Wᵢ′ + Nq·d)·e                        Wᵢ′: Wᵢ in whole sectors, see row_pitch()
+//
+// A mask of its own is a matrix in HBM, 0 or −∞ for each pair, that the softmax adds: nothing is skipped, and l2_to_sm grows by
+// B·Hq·Nq·Nk′·e.
 #include <limits>
 
+#include "sim/masks/score_change.h"
 #include "sim/programs/attention_tensors.h"
 #include "sim/programs/block_builder.h"
 #include "sim/programs/closed_form.h"
@@ -18,17 +22,26 @@ namespace {
 
 constexpr std::string_view id = "standard";
 
+/// The mask as frameworks hand it over: a number for each pair of query and key, in the problem's type.
+constexpr TensorSpec mask_spec{.name = "mask", .meaning = Meaning::bias, .index = 9, .planes = Planes::mask, .cols = Axis::key};
+constexpr Tensor mask_tensor = mask_spec;
+constexpr TileSpec mask_tile_spec{.name = "mask", .tensor = mask_spec, .index = 17};
+constexpr Slot mask_tile = mask_tile_spec;
+
 enum class Line {
   pairs,
   load_q,
   load_k,
   scores,
+  modify,
   mask,
   store_s,
   rows,
   init,
   sum_loop,
   load_s,
+  load_mask,
+  add_mask,
   row_max,
   exp_for_sum,
   alpha,
@@ -54,6 +67,8 @@ constexpr ListingLine listing[] = {
     {1, "load Qᵢ → shared", tensors::q, "Qᵢ: Br × d", "Every block of the same row of tiles loads the same Q tile again."},
     {1, "load Kⱼ → shared", tensors::k, "Kⱼ: Bc × d", "And every block of the same column the same K tile."},
     {1, "S = τ Qᵢ Kⱼᵀ", tensors::s, "S = τ Q Kᵀ, τ = 1/√d", "An ordinary tiled matrix product."},
+    {1, "S = f(S, b, h, q, kv)", tensors::s, "S[r,c] = f(S[r,c], b, h, q, kv)",
+     "Only where scores are changed: element by element, before they leave the chip."},
     {1, "mask S where key > query", tensors::s, "S[r,c] = −∞ if c > r + Nk − Nq", "Only on tiles that the diagonal crosses."},
     {1, "store Sᵢⱼ → HBM", tensors::s, "Sᵢⱼ: Br × Bc", "N × N scores leave the chip. This is what FlashAttention does away with."},
     {0, "for each group of rows, a block:", Tensor(), "R rows of S a block", "The second launch: softmax, a few rows a block."},
@@ -61,6 +76,10 @@ constexpr ListingLine listing[] = {
     {1, "for each key tile j", Tensor(), "pass 1", "The first pass finds maximum and sum."},
     {2, "load Sⱼ → shared", tensors::s, "Sⱼ: R × Bc",
      "The scores come back. The row then stays in shared memory, so this is read once."},
+    {2, "load maskⱼ → registers", mask_tensor, "maskⱼ: R × Bc",
+     "Only with a mask of its own: a matrix as large as S, read once more for every head."},
+    {2, "S = S + mask", tensors::s, "S = S + mask, 0 or −∞",
+     "Hidden pairs were computed all the same: nothing tells the kernel to skip them."},
     {2, "m′ = max(m, rowmax S)", tensors::m, "m′ = max(m, max S)", "The largest score so far."},
     {2, "P̃ = exp(S − m′)", tensors::p, "P̃ = exp(S − m′)", "Only its sum is kept in this pass."},
     {2, "α = exp(m − m′)", tensors::m, "α = exp(m − m′)", "What the sum so far must be multiplied by."},
@@ -83,13 +102,38 @@ constexpr ListingLine listing[] = {
 
 static_assert(std::size(listing) == static_cast<std::size_t>(Line::count));
 
-Schema declared() {
+Schema declared(const AttentionProblem& problem) {
   using namespace tensors;
-  return {{q, k, v, s, p, o, m, l},
-          {q, k, v},
-          {s, p, o},
-          {tiles::q, tiles::k, tiles::v, tiles::s, tiles::p, tiles::m, tiles::m_new, tiles::l, tiles::alpha, tiles::o}};
+  Schema schema = {{q, k, v, s, p, o, m, l},
+                   {q, k, v},
+                   {s, p, o},
+                   {tiles::q, tiles::k, tiles::v, tiles::s, tiles::p, tiles::m, tiles::m_new, tiles::l, tiles::alpha, tiles::o}};
+  if (!problem.mask) return schema;
+  schema.tensors.push_back(mask_tensor);
+  schema.inputs.push_back(mask_tensor);
+  schema.tiles.push_back(mask_tile);
+  return schema;
 }
+
+/// 0 where a key is visible, else −∞.
+class MaskValues final : public TableValues {
+ public:
+  explicit MaskValues(const AttentionProblem& problem) : mask_(problem.mask), heads_(problem.heads) {}
+
+  Matrix tile(const TileRef& tile) const override {
+    const std::int64_t of_batch = mask_->planes().by_head ? heads_ : 1;
+    const std::int64_t plane = tile.plane / of_batch * heads_ + tile.plane % of_batch;
+    Matrix values(tile.rows, tile.cols);
+    for (int r = 0; r < tile.rows; ++r)
+      for (int c = 0; c < tile.cols; ++c)
+        values.at(r, c) = mask_->visible(plane, tile.row + r, tile.col + c) ? 0.0F : -std::numeric_limits<float>::infinity();
+    return values;
+  }
+
+ private:
+  std::shared_ptr<const Mask> mask_;
+  std::int64_t heads_;
+};
 
 /// What the kernels of the second and third launch do beside their arithmetic.
 struct StandardOverhead {
@@ -114,12 +158,13 @@ enum LaunchIndex { scores_launch, softmax_launch, output_launch };
 class Standard final : public TileProgram {
  public:
   Standard(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu)
-      : TileProgram(problem, tile, declared()),
+      : TileProgram(problem, tile, declared(problem)),
         plan_(problem, tile, schema()),
         softmax_(softmax_rows(problem, tile, gpu)),
         scores_(problem),
         overhead_(problem) {
     // Row groups do not straddle query tiles: the scores of a query tile end where that tile's last row does.
+    if (problem.score_change) cost_ = problem.score_change->cost();
     groups_of_tile_ = ceil_div(tile.block_q, softmax_.rows);
     const TileGrid& grid = plan_.grid;
     // The kernel launches groups for whole tiles; those of a last tile that the sequence cuts short have no rows, and end at once.
@@ -147,10 +192,24 @@ class Standard final : public TileProgram {
   }
 
   std::optional<BlockPlace> place_of(int launch, std::int64_t block) const override;
+  std::shared_ptr<const TableValues> tables() const override {
+    return dense() ? std::make_shared<const MaskValues>(problem_) : nullptr;
+  }
   std::optional<ClosedForm> closed_form() const override;
 
  private:
   static bool launches_whole_tiles(const GpuSpec& gpu) { return gpu.sm_dependent_cycles > 0; }
+  /// Whether the mask is a matrix in HBM. The causal one is a comparison in the kernel, which skips tiles.
+  bool dense() const { return problem_.mask != nullptr; }
+  TileVisibility visibility(std::int64_t plane, std::int64_t i, std::int64_t j) const {
+    return dense() ? TileVisibility::full : plan_.grid.visibility(plane, i, j);
+  }
+  std::vector<KeyTile> visits(std::int64_t plane, std::int64_t i) const {
+    if (!dense()) return plan_.grid.visits(plane, i);
+    std::vector<KeyTile> all;
+    for (std::int64_t j = 0; j < plan_.grid.key_tiles; ++j) all.push_back({j, false});
+    return all;
+  }
   const KernelNeeds& needs(int launch) const { return launches_[static_cast<std::size_t>(launch)].needs; }
 
   void emit_scores(std::int64_t block, BlockOperations& out) const {
@@ -161,7 +220,7 @@ class Standard final : public TileProgram {
     const TileRange rows = grid.queries(i), keys = grid.keys(j);
     BlockBuilder b(out, plan_, needs(scores_launch), scores_launch, block, BlockPlan::query_rows(plane, rows),
                    slot_bits(tiles::q, tiles::k));
-    const TileVisibility seen = grid.visibility(plane, i, j);
+    const TileVisibility seen = visibility(plane, i, j);
     if (seen == TileVisibility::empty) return;
     out.iterations = 1;
     b.queries(i, rows);
@@ -172,6 +231,7 @@ class Standard final : public TileProgram {
     b.matmul(Line::scores, tiles::s, tiles::q, tiles::k, {.transpose = true, .factor = plan_.scale});
     const bool masked = seen == TileVisibility::partial;  // by the diagonal; the pad of S goes with it
     b.overhead(scores_.product(!masked && keys.count < tile_.block_kv));
+    if (problem_.score_change) b.modify(Line::modify, tiles::s, cost_.operations, cost_.exps);
     if (masked) b.mask(Line::mask, tiles::s);
     b.store(Line::store_s, tiles::s);
     b.overhead(scores_.store());
@@ -192,12 +252,12 @@ class Standard final : public TileProgram {
     const TileRange rows = grid.queries(i);
     BlockBuilder b(out, plan_, needs(output_launch), output_launch, block, BlockPlan::query_rows(plane, rows),
                    slot_bits(tiles::p, tiles::v));
-    const std::vector<KeyTile> visits = grid.visits(plane, i);
-    out.iterations = static_cast<std::int32_t>(visits.size());
+    const std::vector<KeyTile> visited = visits(plane, i);
+    out.iterations = static_cast<std::int32_t>(visited.size());
     b.queries(i, rows);
     b.fill(Line::init_output, tiles::o, 0.0F);
     const auto alike = [&](const KeyTile& tile) { return grid.is_whole(tile); };
-    b.walk_keys(visits, needs(output_launch).stages, alike, [&](const KeyTile&) {
+    b.walk_keys(visited, needs(output_launch).stages, alike, [&](const KeyTile&) {
       b.load(Line::load_p, tiles::p);
       b.load(Line::load_v, tiles::v);
       b.matmul(Line::weigh, tiles::o, tiles::p, tiles::v, {.accumulate = true});
@@ -212,6 +272,7 @@ class Standard final : public TileProgram {
   ScoresOverhead scores_;
   StandardOverhead overhead_;
   std::int64_t groups_of_tile_ = 1;
+  ScoreCost cost_;
 };
 
 void Standard::emit_softmax(std::int64_t block, BlockOperations& out) const {
@@ -221,8 +282,8 @@ void Standard::emit_softmax(std::int64_t block, BlockOperations& out) const {
   const TileRange rows = rows_of_group(group);
   const std::int64_t plane = block / launches_[softmax_launch].grid_x;
   BlockBuilder b(out, plan_, needs(softmax_launch), softmax_launch, block, BlockPlan::query_rows(plane, rows), slot_bits(tiles::s));
-  const std::vector<KeyTile> visits = grid.visits(plane, i);
-  const auto visited = static_cast<std::int64_t>(visits.size());
+  const std::vector<KeyTile> key_tiles = visits(plane, i);
+  const auto visited = static_cast<std::int64_t>(key_tiles.size());
   if (visited == 0 || rows.count == 0) return;
   out.iterations = static_cast<std::int32_t>(2 * visited);
   const std::int64_t stages = softmax_.kept ? visited : needs(softmax_launch).stages;  // a kept row has a place for each tile
@@ -231,6 +292,7 @@ void Standard::emit_softmax(std::int64_t block, BlockOperations& out) const {
   Overhead merges = overhead_.merges;
   if (ends_inside_turn(std::min(visited * tile_.block_kv, row_pitch(problem_.seq_kv, problem_.dtype))))
     merges += overhead_.parted_merge;
+  if (dense()) b.mask_list(mask_plane_of(problem_, plane), 0, 0);
   b.queries(i, rows);
   b.fill(Line::init, tiles::m, -std::numeric_limits<float>::infinity());
   b.overhead(merges);
@@ -239,7 +301,7 @@ void Standard::emit_softmax(std::int64_t block, BlockOperations& out) const {
   // The last turn of a row costs its threads the same where half of them have nothing to do.
   const auto cut_short = [&](std::int64_t j) { return j + 1 == visited && visited % at_once != 0; };
   const auto visit = [&](std::int64_t n) {
-    const std::int64_t j = visits[static_cast<std::size_t>(n)].index;
+    const std::int64_t j = key_tiles[static_cast<std::size_t>(n)].index;
     b.keys(j, grid.keys(j));
   };
   std::int32_t seen = b.latest();
@@ -251,6 +313,11 @@ void Standard::emit_softmax(std::int64_t block, BlockOperations& out) const {
     if (j % at_once == 0) seen = b.latest();
     b.load(Line::load_s, tiles::s, seen);
     b.asked_at_once(elements_of_turn);
+    if (dense()) {
+      b.load_after(Line::load_mask, mask_tile, seen);
+      b.asked_at_once(elements_of_turn);
+      b.add(Line::add_mask, tiles::s, mask_tile);
+    }
     b.row_max(Line::row_max, tiles::m_new, tiles::m, tiles::s);
     b.overhead(cut_short(j) ? guards + overhead_.half_empty_turn : guards);
     b.exp(Line::exp_for_sum, tiles::p, tiles::s, tiles::m_new);
@@ -267,6 +334,11 @@ void Standard::emit_softmax(std::int64_t block, BlockOperations& out) const {
       b.select(tiles::s, first_load + static_cast<std::int32_t>(j) * stride);
     else
       b.load(Line::load_s_again, tiles::s), b.asked_at_once(elements_of_turn);
+    if (dense() && !softmax_.kept) {
+      b.load_after(Line::load_mask, mask_tile, b.latest());
+      b.asked_at_once(elements_of_turn);
+      b.add(Line::add_mask, tiles::s, mask_tile);
+    }
     b.exp(Line::exp, tiles::p, tiles::s, tiles::m);
     b.overhead(cut_short(j) ? guards + overhead_.half_empty_turn : guards);
     b.divide(Line::divide, tiles::p, tiles::l);
@@ -279,17 +351,17 @@ std::optional<BlockPlace> Standard::place_of(int launch, std::int64_t block) con
   const TileGrid& grid = plan_.grid;
   if (launch == softmax_launch) {
     const std::int64_t groups = launches_[softmax_launch].grid_x, group = block % groups, plane = block / groups;
-    return plan_.place(plane, rows_of_group(group), grid.row_class(plane, group / groups_of_tile_));
+    return plan_.place(plane, rows_of_group(group), dense() ? 0 : grid.row_class(plane, group / groups_of_tile_));
   }
   if (launch == output_launch) {
     const std::int64_t i = block % grid.query_tiles, plane = block / grid.query_tiles;
-    return plan_.place(plane, grid.queries(i), grid.row_class(plane, i));
+    return plan_.place(plane, grid.queries(i), dense() ? 0 : grid.row_class(plane, i));
   }
   const std::int64_t j = block % grid.key_tiles, i = block / grid.key_tiles % grid.query_tiles;
   const std::int64_t plane = block / (grid.key_tiles * grid.query_tiles);
   // Seen whole: as in every other query tile. Not seen: nothing to do. Else the mask is that of i and j.
   std::int64_t what = j;
-  if (const TileVisibility seen = grid.visibility(plane, i, j); seen == TileVisibility::empty)
+  if (const TileVisibility seen = visibility(plane, i, j); seen == TileVisibility::empty)
     what = grid.key_tiles;
   else if (seen == TileVisibility::partial)
     what = (1 + grid.row_class(plane, i)) * (grid.key_tiles + 1) + j;
@@ -297,17 +369,19 @@ std::optional<BlockPlace> Standard::place_of(int launch, std::int64_t block) con
 }
 
 std::optional<ClosedForm> Standard::closed_form() const {
-  if (!head_tiles_are_whole(problem_, tile_) || !planes_are_alike(problem_)) return std::nullopt;
-  const VisitSums sums = visit_sums(problem_, tile_);
+  if (!head_tiles_are_whole(problem_, tile_)) return std::nullopt;
+  AttentionProblem visited = problem_;  // a dense mask hides no tile
+  if (dense()) visited.mask = nullptr, visited.causal = false;
+  const VisitSums sums = visit_sums(visited, tile_);
   const std::int64_t planes = problem_.query_planes();
   const std::int64_t row_bytes = problem_.head_dim * element_bytes(problem_.dtype);
   const Bytes matrix(planes * sums.matrix_bytes), keys(planes * sums.keys * row_bytes);
-  const std::string square = matrix_formula(problem_);
-  const std::string kv = formula_for(problem_, "B·Hq·⌈Nq/Br⌉·Nk·d·e", "B·Hq·d·e·Σᵢ min(Nk, Bc·⌈vis(i)/Bc⌉)");
+  const std::string square = matrix_formula(visited);
+  const std::string kv = formula_for(visited, "B·Hq·⌈Nq/Br⌉·Nk·d·e", "B·Hq·d·e·Σᵢ min(Nk, Bc·⌈vis(i)/Bc⌉)");
   ClosedForm form;
   form.terms = {
       {tensors::q, Link::l2_to_sm, Bytes(planes * sums.rows_pairs * row_bytes),
-       formula_for(problem_, "B·Hq·⌈Nk/Bc⌉·Nq·d·e", "B·Hq·d·e·Σᵢ rowsᵢ·⌈vis(i)/Bc⌉")},
+       formula_for(visited, "B·Hq·⌈Nk/Bc⌉·Nq·d·e", "B·Hq·d·e·Σᵢ rowsᵢ·⌈vis(i)/Bc⌉")},
       {tensors::k, Link::l2_to_sm, keys, kv},
       {tensors::v, Link::l2_to_sm, keys, kv},
       {tensors::s, Link::sm_to_l2, matrix, square},
@@ -317,13 +391,16 @@ std::optional<ClosedForm> Standard::closed_form() const {
       {tensors::o, Link::sm_to_l2, Bytes(planes * problem_.seq_q * row_bytes), "B·Hq·Nq·d·e"},
   };
   form.flops = planes * 4 * problem_.head_dim * sums.rows_keys;
-  form.exps = planes * (2 * sums.rows_keys + sums.rows_pairs);
+  if (dense())
+    form.terms.push_back({mask_tensor, Link::l2_to_sm, matrix * (softmax_.kept ? 1 : 2), softmax_.kept ? square : "2·" + square});
+  form.exps = planes * ((2 + cost_.exps) * sums.rows_keys + sums.rows_pairs);
   form.order = "Θ(Nd + N²)";
   return form;
 }
 
 Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
-  return make_program<Standard>(id, CausalMask::taken, problem, tile, gpu);
+  if (Status status = check_request(id, problem, tile, CausalMask::taken, ScoreChanges::taken); !status) return status.error();
+  return std::unique_ptr<TileProgram>(std::make_unique<Standard>(problem, tile, gpu));
 }
 
 }  // namespace

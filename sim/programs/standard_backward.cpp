@@ -1,5 +1,5 @@
-// standard_backward: the gradients of standard attention in five launches. P is read as the forward pass left it; dP and dS go to
-// HBM and back.
+// standard_backward: the gradients of standard attention in five launches. P comes from the forward pass; dP and dS go to HBM and
+// back.
 //
 //   dV: P, dO → dV      dP: dO, V → dP      dS: P, dP → dS      dQ: dS, K → dQ      dK: dS, Q → dK
 //   l2_to_sm = B·Hq·5·Nq·Nk·e [P twice, dP, dS twice] + …      sm_to_l2 = B·Hq·2·Nq·Nk·e [dP, dS] + …      without a mask
@@ -80,7 +80,7 @@ constexpr ListingLine listing[] = {
      "The same number as rowsum(dO∘O), which needs no N × N matrix. FlashAttention makes it that way."},
     {1, "for each key tile j", Tensor(), "pass 2", "The second pass has the sum of the whole row."},
     {2, "load Pⱼ, dPⱼ → shared again", tensors::p, "Pⱼ, dPⱼ: R × Bc",
-     "Only where not even one row of both fits shared memory: then both are read a second time."},
+     "Only if shared memory cannot hold one row of both: then both are read a second time."},
     {2, "dS = dP − D", tensors::d_s, "dS = dP − D", "A row of P sums to 1, so only differences within the row count."},
     {2, "dS = P ∘ dS", tensors::d_s, "dS = P∘(dP − D)", "The derivative of softmax."},
     {2, "store dSⱼ → HBM", tensors::d_s, "dSⱼ: R × Bc", "N × N numbers leave the chip."},
@@ -103,11 +103,11 @@ constexpr ListingLine listing[] = {
 
 static_assert(std::size(listing) == static_cast<std::size_t>(Line::count));
 
-/// P∘dP of a tile, on its way into D.
+/// P∘dP of a tile, whose row sums are added to D.
 constexpr TileSpec declared_p_d_p{.name = "P∘dP", .tensor = tensors::d_p, .index = 28, .part = TilePart::of_tile};
 constexpr Slot p_d_p = declared_p_d_p;
 
-/// D exists on chip alone.
+/// D exists only on chip.
 Schema declared() {
   using namespace tensors;
   return {{q, k, v, p, d_o, d_q, d_k, d_v, d_s, d_p, row_dot},
@@ -124,7 +124,7 @@ class StandardBackward final : public TileProgram {
   StandardBackward(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu)
       : TileProgram(problem, tile, declared()), plan_(problem, tile, schema()), rows_(gradient_rows(problem, tile, gpu)) {
     const TileGrid& grid = plan_.grid;
-    // Row groups do not straddle query tiles: the scores of a query tile end where that tile's last row does.
+    // Row groups do not straddle query tiles, because each query tile visits its own set of key tiles.
     groups_of_tile_ = ceil_div(tile.block_q, rows_.rows);
     const std::int64_t last_rows = grid.queries(grid.query_tiles - 1).count;
     const std::int64_t groups = (grid.query_tiles - 1) * groups_of_tile_ + ceil_div(last_rows, rows_.rows);
@@ -167,7 +167,7 @@ class StandardBackward final : public TileProgram {
 
   std::optional<BlockPlace> place_of(int launch, std::int64_t block) const override {
     const TileGrid& grid = plan_.grid;
-    // Tiles of P and dS may share sectors with their neighbours, so each key tile is taken for itself.
+    // Tiles of P and dS may share sectors with their neighbours, so every key tile has its own shape.
     if (launch == d_v_launch || launch == d_k_launch)
       return place_of_keys(plan_, block / grid.key_tiles, block % grid.key_tiles, false);
     if (!plan_.rows_are_whole(tensors::q)) return std::nullopt;
@@ -190,7 +190,7 @@ class StandardBackward final : public TileProgram {
  private:
   const KernelNeeds& needs(int launch) const { return launches_[static_cast<std::size_t>(launch)].needs; }
 
-  /// dV = Pᵀ dO or dK = τ dSᵀ Q, by key tile.
+  /// Emits dV = Pᵀ dO or dK = τ dSᵀ Q for a key tile.
   void emit_keys(int launch, std::int64_t block, BlockOperations& out) const {
     const TileGrid& grid = plan_.grid;
     const std::int64_t j = block % grid.key_tiles, kv_plane = block / grid.key_tiles;
@@ -257,7 +257,7 @@ class StandardBackward final : public TileProgram {
     const auto visited = static_cast<std::int64_t>(visits.size());
     if (visited == 0 || rows.count == 0) return;
     out.iterations = static_cast<std::int32_t>(2 * visited);
-    const std::int64_t stages = rows_.kept ? visited : needs(d_s_launch).stages;  // a kept row has a place for each tile
+    const std::int64_t stages = rows_.kept ? visited : needs(d_s_launch).stages;  // a kept row has a buffer for each tile
     b.queries(i, rows);
     b.fill(Line::init_row, tiles::row_dot, 0.0F);
     const auto visit = [&](std::int64_t n) {

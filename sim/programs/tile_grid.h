@@ -1,4 +1,4 @@
-// TileGrid: how a problem falls into tiles of queries and keys, and which key tiles a query tile visits, in which order.
+// TileGrid: the query and key tiles of a problem, and the key tiles that a query tile visits, in order.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace tilescope {
 /// A key tile that a block visits.
 struct KeyTile {
   std::int64_t index = 0;
-  bool partial = false;  // to be masked element by element
+  bool partial = false;  // must be masked element by element
 };
 
 struct TileGrid {
@@ -41,7 +41,7 @@ struct TileGrid {
   TileVisibility visibility(std::int64_t plane, std::int64_t i, std::int64_t j) const {
     return mask->tile(plane, queries(i), keys(j));
   }
-  /// The key tiles that query tile `i` of a plane visits, in order.
+  /// Returns the key tiles that query tile `i` of a plane visits, in order.
   std::vector<KeyTile> visits(std::int64_t plane, std::int64_t i) const {
     std::vector<KeyTile> found;
     for (std::int64_t j = 0; j < key_tiles; ++j)
@@ -50,7 +50,7 @@ struct TileGrid {
     if (key_order == KeyOrder::descending) std::reverse(found.begin(), found.end());
     return found;
   }
-  /// Query tiles of as many rows and of one number visit the same tiles in the same way.
+  /// Returns the class of a query tile. Tiles with equal class and number of rows visit the same key tiles in the same way.
   std::int64_t row_class(std::int64_t plane, std::int64_t i) const { return mask->row_class(plane, i); }
 
  private:

@@ -162,6 +162,9 @@ std::vector<Command> commands(const std::string& source) {
        exit_check_did_not_hold,
        false},
       {"render", "render --out @a.png", {"a.png"}, 0, false, false},
+      {"export .csv", "export --seq 16 --sheet steps --out @a.csv", {"a.csv"}},
+      {"export .html", "export --size 320x200 --steps 3:4 --quiet --out @a.html", {"a.html"}, 0, false, false},
+      {"export .gif", "export --size 320x200 --steps 3:4 --fps 5 --seconds 0.2 --quiet --out @a.gif", {"a.gif"}, 0, false, false},
   };
 }
 

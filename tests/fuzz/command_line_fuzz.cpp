@@ -19,7 +19,10 @@ void check_line(const CommandLine& line) {
   fuzz_check(!line.step || *line.step >= 0, "an accepted step is not negative");
   fuzz_check(!line.size || (line.size->width >= 64 && line.size->height >= 64), "an accepted picture has pixels");
   fuzz_check(!line.scale || (*line.scale >= 0.5 && *line.scale <= 4), "an accepted scale is in its range");
-  fuzz_check(line.command != CommandKind::render || !line.out.empty(), "a picture has a file");
+  fuzz_check((line.command != CommandKind::render && line.command != CommandKind::exported) || !line.out.empty(),
+             "a picture has a file");
+  fuzz_check(!line.steps || (line.steps->first >= 0 && line.steps->last.value_or(line.steps->first) >= line.steps->first),
+             "accepted steps are in order");
   fuzz_check((line.command == CommandKind::print) == !line.text.empty(), "only --help and --version print a text");
 }
 

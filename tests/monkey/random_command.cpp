@@ -11,7 +11,9 @@
 #include <cxxabi.h>
 #include <fmt/format.h>
 
+#include "app/model/export_job.h"
 #include "app/model/lecture.h"
+#include "app/model/lesson_runs.h"
 #include "app/model/panel_ids.h"
 #include "app/model/studies.h"
 
@@ -217,6 +219,17 @@ struct Draw {
   DeleteScene operator()(Kind<DeleteScene>) const { return {random.pick({0, 1, 9, -1})}; }
   AskClass operator()(Kind<AskClass>) const { return {coin(), coin()}; }
   CountAnswer operator()(Kind<CountAnswer>) const { return {random.pick({0, 1, 8, 9, -1}), random.pick({0, 3, -5, 1 << 30})}; }
+  PinRun operator()(Kind<PinRun>) const { return {random.chance(80)}; }
+  ImportCounters operator()(Kind<ImportCounters>) const { return {"/nonexistent.csv"}; }
+  StartExport operator()(Kind<StartExport>) const { return {std::make_shared<const ExportChoice>()}; }
+  OpenLesson operator()(Kind<OpenLesson>) const { return {random.pick<const char*>({"1", "1", "3", "99", ""}), random.below(3)}; }
+  TurnLessonPage operator()(Kind<TurnLessonPage>) const { return {coin() ? 1 : -1}; }
+  AnswerLesson operator()(Kind<AnswerLesson>) const {
+    LessonAnswer answer;
+    answer.given = coin();
+    answer.option = static_cast<int>(random.below(5)) - 1;
+    return {std::make_shared<const LessonAnswer>(answer)};
+  }
   RunValidation operator()(Kind<RunValidation>) const { return {coin()}; }
 };
 

@@ -130,7 +130,7 @@ void draw_column(const View& view, Commands& commands, const RaceColumn& column,
   const std::string percent = format_percent(end_of(lane) > 0 ? view.playback.cycle / end_of(lane) : 0);
   const std::string marker =
       done ? first_that_fits(marker_font, column.finish.width(),
-                             {fill_in(tr("Finished at {} cycles"), {format_cycles(Cycles(end_of(lane)))}), tr("Finished")})
+                             {fill_in(tr("Finished in {}"), {format_time(lane.simulation->time)}), tr("Finished")})
            : first_that_fits(marker_font, column.finish.width(), {fill_in(tr("{} done"), {percent}), percent});
   draw_text(context.list, marker_font, column.finish, done ? theme.good : theme.text_dim, marker, Align::right);
   if (column.strip.height() > 0) draw_strip(context.list, theme, column.strip, lane);
@@ -139,10 +139,9 @@ void draw_column(const View& view, Commands& commands, const RaceColumn& column,
   const double hbm = bytes_now(lane, Link::hbm_read, Link::hbm_write), l2 = bytes_now(lane, Link::l2_to_sm, Link::sm_to_l2);
   const double cycles = std::min(view.playback.cycle, end_of(lane));
   const auto bytes = [](double value) { return format_bytes(Bytes(static_cast<std::int64_t>(value))); };
-  const Counter counters[] = {
-      {"HBM", "HBM", hbm, bytes_total(lane, Link::hbm_read, Link::hbm_write), scales[0], bytes(hbm)},
-      {tr("L2 ↔ SMs"), "L2", l2, bytes_total(lane, Link::l2_to_sm, Link::sm_to_l2), scales[1], bytes(l2)},
-      {tr("cycles"), tr("cycles"), cycles, end_of(lane), scales[2], format_cycles(Cycles(std::floor(cycles)))}};
+  const Counter counters[] = {{"HBM", "HBM", hbm, bytes_total(lane, Link::hbm_read, Link::hbm_write), scales[0], bytes(hbm)},
+                              {tr("L2 ↔ SMs"), "L2", l2, bytes_total(lane, Link::l2_to_sm, Link::sm_to_l2), scales[1], bytes(l2)},
+                              {tr("cycles"), tr("cycles"), cycles, end_of(lane), scales[2], format_cycles(Cycles(cycles))}};
   ImGui::PushID(index);
   draw_counter(context.list, theme, context.metrics, column.counters[0], counters[0], lane, Link::hbm_read, Link::hbm_write);
   draw_counter(context.list, theme, context.metrics, column.counters[1], counters[1], lane, Link::l2_to_sm, Link::sm_to_l2);
@@ -223,7 +222,7 @@ void draw_verdict(const View& view, const RaceLayout& layout, const StageMetrics
                        short_hbm}),
       traffic_verdict(
           {bytes_total(left, Link::l2_to_sm, Link::sm_to_l2), bytes_total(right, Link::l2_to_sm, Link::sm_to_l2), l2, short_l2}),
-      time_verdict(end_of(left), end_of(right)),
+      time_verdict(left.simulation->time.value, right.simulation->time.value),
   };
   const bool both = finished(view, left) && finished(view, right), one = finished(view, left) || finished(view, right);
   const float scale = theme.scale;

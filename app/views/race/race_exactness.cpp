@@ -8,6 +8,7 @@
 #include "app/ui/quad_batch.h"
 #include "app/ui/say.h"
 #include "app/ui/widgets.h"
+#include "app/views/chrome.h"
 #include "app/views/stage/cell_picture.h"
 #include "sim/analysis/format.h"
 
@@ -21,7 +22,7 @@ std::string error_text(double difference) {
 
 /// One of the three pictures.
 struct Picture {
-  std::string title;
+  std::string title, shorter;
   const Matrix* values = nullptr;
   const Matrix* minus = nullptr;  // of a difference: what is taken off
 };
@@ -89,7 +90,10 @@ void draw_exactness(const View& view, const Rect& rect, const StageMetrics& metr
   const std::string first = translated(view.lanes.front().simulation->info->title);
   const std::string second = translated(view.lanes.back().simulation->info->title);
   const Rect line = {{rect.min.x + pad, rect.min.y + 2 * scale}, {rect.max.x - pad, rect.min.y + 2 * scale + metrics.small_line}};
-  for (const std::string& text : exactness_sentences(exact, first, second)) {
+  const std::vector<std::string> sentences = exactness_sentences(exact, first, second);
+  hit_area("same answer", line);
+  item_tooltip(theme, sentences.back(), sentences.front());
+  for (const std::string& text : sentences) {
     if (text_width(theme.ui_small, text) > line.width()) continue;
     draw_text(list, theme.ui_small, line, exact.same_answer() ? theme.good : theme.bad, text, Align::center);
     break;
@@ -97,12 +101,16 @@ void draw_exactness(const View& view, const Rect& rect, const StageMetrics& metr
   if (rect.max.y < line.max.y + metrics.small_line) return;
   double largest = 0;
   for (const float value : exact.reference.values) largest = std::max(largest, std::fabs(static_cast<double>(value)));
-  const std::array pictures = {Picture{say(tr("O: {}"), first), &exact.first}, Picture{say(tr("O: {}"), second), &exact.second},
-                               Picture{say(tr("Difference, at most {}"), error_text(exact.between)), &exact.first, &exact.second}};
+  const auto short_title = [&](const Lane& lane) { return say(tr("O: {}"), short_algorithm_title(*lane.simulation->info)); };
+  const std::array pictures = {Picture{say(tr("O: {}"), first), short_title(view.lanes.front()), &exact.first},
+                               Picture{say(tr("O: {}"), second), short_title(view.lanes.back()), &exact.second},
+                               Picture{say(tr("Difference, at most {}"), error_text(exact.between)),
+                                       say(tr("± {}"), error_text(exact.between)), &exact.first, &exact.second}};
   for (std::size_t i = 0; i < pictures.size(); ++i) {
     const CellSpan x = cell_span(line.min.x, line.max.x + metrics.gap, static_cast<int>(pictures.size()), static_cast<int>(i));
     const Rect title = {{x.begin, line.max.y}, {x.end - metrics.gap, line.max.y + metrics.small_line}};
-    draw_text(list, theme.ui_small, title, theme.text_dim, pictures[i].title);
+    draw_text(list, theme.ui_small, title, theme.text_dim,
+              first_that_fits(theme.ui_small, title.width(), {pictures[i].title, pictures[i].shorter}));
     const Rect cells = {{title.min.x, title.max.y + 1 * scale}, {title.max.x, rect.max.y - 5 * scale}};
     if (cells.height() < 4 || cells.width() < 4) continue;
     draw_picture(list, theme, cells, pictures[i], i < 2 ? largest : exact.between);

@@ -202,6 +202,8 @@ void label_roof(Plot& plot, const View& view, const RooflineStudy& study) {
     const bool slope = ceiling.kind == RooflineCeiling::Kind::bandwidth;
     const std::string rate = slope ? format_bandwidth(ceiling.rate) : format_short(ceiling.rate, "FLOP/s");
     std::string text = fmt::format("{} {}", ceiling_name(ceiling.name), rate);
+    if (slope && ceiling.copy_rate > 0 && !nearly(ceiling.rate, ceiling.copy_rate))
+      text = say(tr("{} {}, reads only"), ceiling_name(ceiling.name), rate);
     if (ceiling.name == "tensor cores" && ceiling_of(study.roof, "wgmma") != nullptr)
       text = say(tr("Tensor cores, mma.sync {}"), rate);
     const RooflineCeiling* wgmma = ceiling_of(study.roof, "wgmma");

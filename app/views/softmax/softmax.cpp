@@ -47,6 +47,8 @@ void heading(const View& view, Commands& commands, const SoftmaxParts& parts, in
   const float left = at.x + width - picker;
   draw_text(list, theme.ui_small, {{left - 60 * theme.scale, at.y}, {left - 6 * theme.scale, at.y + height}}, theme.text_faint,
             tr("Row"), Align::right);
+  hit_area("row name", {{left - 44 * theme.scale, at.y}, {left, at.y + height}});
+  item_tooltip(theme, tr("Row"), tr("A row of this block's tile: one query. Softmax works on each row by itself."));
   const auto small_button = [&](const char* id, Icon icon, float x, int to, const char* tooltip) {
     const Rect rect = {{x, at.y - 2 * theme.scale}, {x + button, at.y + height + 2 * theme.scale}};
     if (hit_area(id, rect) && to >= 0 && to < rows) commands.push(SelectRow{to});
@@ -82,14 +84,43 @@ ScoreScale scale_of(const std::vector<float>& scores) {
   return scale;
 }
 
-void draw_bars(ImDrawList* list, const Theme& theme, const SoftmaxFigures& figures, const Rect& area, const ScoreScale& scale) {
-  const auto count = static_cast<std::int64_t>(figures.bars.size());
-  if (count == 0) return;
-  const auto bars = area.width() >= static_cast<float>(2 * count) ? count : static_cast<std::int64_t>(area.width() / 2);
+/// A bar narrower than this cannot be told from its neighbours.
+constexpr float least_bar_width = 2;
+
+/// Parts of the plot: the axis at the left, the bars with their keys below, and where the row has too many keys for bars of their
+/// own only this tile's, with the distribution of all scores seen so far beside them.
+struct ScorePlot {
+  Rect bars, keys, spread;  // `spread` is empty where every key has its bar
+  ScoreRange shown;
+};
+
+ScorePlot score_plot(const Theme& theme, const SoftmaxFigures& figures, const Rect& area) {
+  ScorePlot plot;
+  const float axis = text_width(theme.mono_tiny, "−00.0") + 3 * theme.scale, line = theme.mono_tiny->FontSize + 2 * theme.scale;
+  const bool with_keys = area.height() > 2.6F * line;
+  plot.bars = {{area.min.x + axis, area.min.y}, {area.max.x, area.max.y - (with_keys ? line : 0)}};
+  plot.shown = shown_keys(figures, static_cast<std::int64_t>(plot.bars.width() / (least_bar_width * theme.scale)));
+  if (!plot.shown.whole) {
+    plot.spread = plot.bars;
+    plot.spread.min.x = std::round(plot.bars.max.x - 0.3F * plot.bars.width());
+    plot.bars.max.x = plot.spread.min.x - theme.gap;
+  }
+  if (with_keys) plot.keys = {{plot.bars.min.x, plot.bars.max.y + theme.scale}, {plot.bars.max.x, area.max.y}};
+  return plot;
+}
+
+void draw_bars(ImDrawList* list, const Theme& theme, const SoftmaxFigures& figures, const ScorePlot& plot,
+               const ScoreScale& scale) {
+  const Rect& area = plot.bars;
+  const std::int64_t count = plot.shown.end - plot.shown.begin;
+  if (count <= 0) return;
+  const auto most = std::max<std::int64_t>(1, static_cast<std::int64_t>(area.width() / least_bar_width));
+  const std::int64_t bars = std::min(count, most);
   const float width = area.width() / static_cast<float>(bars), gap = width > 4 ? std::round(theme.scale) : width > 3 ? 0.5F : 0;
   const ImU32 color = theme.color(tensor_of(figures.parts.bars));
   for (std::int64_t bar = 0; bar < bars; ++bar) {
-    const std::int64_t first = bar * count / bars, last = std::max(first + 1, (bar + 1) * count / bars);
+    const std::int64_t first = plot.shown.begin + bar * count / bars;
+    const std::int64_t last = std::max(first + 1, plot.shown.begin + (bar + 1) * count / bars);
     // Several keys in one bar: a bar from the least to the largest, and from zero if all have one sign.
     float top = -INFINITY, least = INFINITY;
     for (std::int64_t key = first; key < last; ++key) {
@@ -111,20 +142,77 @@ void draw_bars(ImDrawList* list, const Theme& theme, const SoftmaxFigures& figur
   }
 }
 
-/// Draws the zero line, and the ends of the axis at the left.
-void draw_axis(ImDrawList* list, const Theme& theme, const Rect& area, const ScoreScale& scale) {
+/// Draws how often each score occurs among those seen so far, on the axis of the bars; this tile's part is brighter.
+void draw_spread(ImDrawList* list, const Theme& theme, const SoftmaxFigures& figures, const ScorePlot& plot,
+                 const ScoreScale& scale) {
+  const Rect& area = plot.spread;
+  if (area.width() <= 0) return;
+  const int bins = std::max(4, static_cast<int>(area.height() / (4 * theme.scale)));
+  const ScoreSpread spread = score_spread(figures, scale.low, scale.high, bins);
+  const std::int64_t most = *std::max_element(spread.seen.begin(), spread.seen.end());
+  if (most <= 0) return;
+  const ImU32 color = theme.color(tensor_of(figures.parts.bars));
+  const float height = area.height() / static_cast<float>(bins);
+  for (int bin = 0; bin < bins; ++bin) {
+    const auto at = static_cast<std::size_t>(bin);
+    const float bottom = area.max.y - static_cast<float>(bin) * height, top = bottom - height + std::max(0.5F, 0.5F * theme.scale);
+    const auto x = [&](std::int64_t n) { return area.min.x + area.width() * static_cast<float>(n) / static_cast<float>(most); };
+    list->AddRectFilled({area.min.x, top}, {x(spread.seen[at]), bottom}, with_alpha(color, 0.5F));
+    list->AddRectFilled({area.min.x, top}, {x(spread.tile[at]), bottom}, color);
+  }
+}
+
+/// Draws where the scores of this tile were before the change of scores: a line across each bar.
+void draw_before_change(ImDrawList* list, const Theme& theme, const SoftmaxFigures& figures, const ScorePlot& plot,
+                        const ScoreScale& scale) {
+  const Rect& area = plot.bars;
+  const std::int64_t count = plot.shown.end - plot.shown.begin;
+  const float width = area.width() / static_cast<float>(std::max<std::int64_t>(1, count));
+  const float thickness = std::max(1.0F, std::round(1.5F * theme.scale));
+  if (width < 3) return;
+  for (std::size_t i = 0; i < figures.before_change.size(); ++i) {
+    const float value = figures.before_change[i];
+    const std::int64_t bar = figures.current_begin - figures.first_key + static_cast<std::int64_t>(i) - plot.shown.begin;
+    if (!std::isfinite(value) || bar < 0 || bar >= count) continue;
+    const float x = area.min.x + static_cast<float>(bar) * width, y = std::floor(area.max.y - scale.share(value) * area.height());
+    list->AddRectFilled({x, y}, {x + width - 1, y + thickness}, theme.text);
+  }
+}
+
+/// Draws the zero line, the scores at the left, and the keys below.
+void draw_axes(ImDrawList* list, const Theme& theme, const SoftmaxFigures& figures, const ScorePlot& plot,
+               const ScoreScale& scale) {
+  const Rect& area = plot.bars;
+  const float end = plot.spread.width() > 0 ? plot.spread.max.x : area.max.x;
   const float zero = std::floor(area.max.y - scale.share(0) * area.height()), line = std::max(1.0F, std::floor(theme.scale));
-  list->AddRectFilled({area.min.x, zero}, {area.max.x, zero + line}, theme.text_faint);
+  list->AddRectFilled({area.min.x, zero}, {end, zero + line}, theme.text_faint);
   const float height = theme.mono_tiny->FontSize;
-  if (area.height() < 5 * height) return;
-  const auto mark = [&](double value, float top) {
-    const std::string text = format_value(std::round(value * 10) / 10);
-    const float width = text_width(theme.mono_tiny, text);
-    list->AddRectFilled({area.min.x, top}, {area.min.x + width + 2 * theme.scale, top + height}, with_alpha(theme.panel, 0.8F));
-    draw_text(list, theme.mono_tiny, {{area.min.x, top}, {area.min.x + width + 1, top + height}}, theme.text_dim, text);
+  const auto mark = [&](double value, float middle) {
+    const float top = std::clamp(middle - height / 2, area.min.y, area.max.y - height);
+    draw_text(list, theme.mono_tiny, {{area.min.x - 60 * theme.scale, top}, {area.min.x - 3 * theme.scale, top + height}},
+              theme.text_dim, format_value(std::round(value * 10) / 10), Align::right);
   };
-  if (scale.high > 0) mark(scale.high, area.min.y);
-  if (scale.low < 0) mark(scale.low, area.max.y - height);
+  const bool room_above = zero - area.min.y > 1.6F * height, room_below = area.max.y - zero > 1.6F * height;
+  mark(0, zero);
+  if (scale.high > 0 && room_above) mark(scale.high, area.min.y);
+  if (scale.low < 0 && room_below) mark(scale.low, area.max.y);
+  if (plot.keys.height() <= 0) return;
+  const std::int64_t count = plot.shown.end - plot.shown.begin, origin = figures.first_key + plot.shown.begin;
+  const auto x_of = [&](std::int64_t key) {
+    return area.min.x + area.width() * static_cast<float>(key - origin) / static_cast<float>(std::max<std::int64_t>(1, count));
+  };
+  const float begin = std::clamp(x_of(figures.current_begin), area.min.x, area.max.x),
+              finish = std::clamp(x_of(figures.current_end), area.min.x, area.max.x);
+  if (plot.shown.whole && finish > begin)  // the tile, on the axis
+    list->AddRectFilled({begin, plot.keys.min.y}, {finish, plot.keys.min.y + 2 * theme.scale}, theme.highlight);
+  const std::string first = say(tr("key {}"), format_count(origin)), last = format_count(origin + count - 1);
+  draw_text(list, theme.mono_tiny, plot.keys, theme.text_faint, first);
+  draw_text(list, theme.mono_tiny, plot.keys, theme.text_faint, last, Align::right);
+  const std::string tile = fmt::format("{}–{}", figures.current_begin, figures.current_end - 1);
+  const float tile_width = text_width(theme.mono_tiny, tile), left = (begin + finish - tile_width) / 2;
+  if (plot.shown.whole && finish > begin && left > plot.keys.min.x + text_width(theme.mono_tiny, first) + 4 * theme.scale &&
+      left + tile_width < plot.keys.max.x - text_width(theme.mono_tiny, last) - 4 * theme.scale)
+    draw_text(list, theme.mono_tiny, {{left, plot.keys.min.y}, {left + tile_width + 1, plot.keys.max.y}}, theme.text_dim, tile);
 }
 
 void draw_dashed(ImDrawList* list, const Theme& theme, float x0, float x1, float y, ImU32 color) {
@@ -140,7 +228,7 @@ const char* bars_caption(const SoftmaxParts& parts) {
 }
 
 /// Draws the caption of the bars, with the old and new maximum.
-void draw_bars_caption(ImDrawList* list, const Theme& theme, const SoftmaxFigures& figures, const Rect& rect) {
+void draw_bars_caption(ImDrawList* list, const Theme& theme, const SoftmaxFigures& figures, const Rect& rect, bool only_tile) {
   float right = rect.max.x;
   if (figures.parts.maximum && (!figures.known || figures.moves_maximum)) {
     const bool room = rect.width() > 250 * theme.scale;
@@ -155,13 +243,19 @@ void draw_bars_caption(ImDrawList* list, const Theme& theme, const SoftmaxFigure
       right -= old_column + 8 * theme.scale;
     }
   }
-  draw_text(list, theme.ui_small, {rect.min, {right, rect.max.y}}, theme.text_faint, bars_caption(figures.parts));
+  draw_text(list, theme.ui_small, {rect.min, {right, rect.max.y}}, theme.text_faint,
+            only_tile ? first_that_fits(theme.ui_small, right - rect.min.x,
+                                        {figures.current_end > figures.current_begin ? tr("this tile's scores, right: all so far")
+                                                                                     : tr("part of the row, right: all so far"),
+                                         tr("right: all so far")})
+                      : std::string(bars_caption(figures.parts)));
 }
 
-void bar_tooltip(const Theme& theme, const SoftmaxFigures& figures, const Rect& area) {
-  const auto count = static_cast<std::int64_t>(figures.bars.size());
-  const float share = (ImGui::GetIO().MousePos.x - area.min.x) / area.width();
-  const auto index = std::clamp<std::int64_t>(static_cast<std::int64_t>(share * static_cast<float>(count)), 0, count - 1);
+void bar_tooltip(const Theme& theme, const SoftmaxFigures& figures, const ScorePlot& plot) {
+  const std::int64_t count = plot.shown.end - plot.shown.begin;
+  const float share = (ImGui::GetIO().MousePos.x - plot.bars.min.x) / plot.bars.width();
+  const std::int64_t index =
+      plot.shown.begin + std::clamp<std::int64_t>(static_cast<std::int64_t>(share * static_cast<float>(count)), 0, count - 1);
   const std::int64_t key = figures.first_key + index;
   const float value = figures.bars[static_cast<std::size_t>(index)];
   const bool current = key >= figures.current_begin && key < figures.current_end;
@@ -169,6 +263,10 @@ void bar_tooltip(const Theme& theme, const SoftmaxFigures& figures, const Rect& 
   if (!std::isnan(value)) {
     body = say(figures.parts.bars.is(Meaning::probability) ? tr("weight {}") : tr("score {}"), format_value(value));
     add_line(body, current ? tr("in this tile") : key < figures.seen ? tr("in an earlier tile") : tr("not reached yet"));
+    if (const std::int64_t at = key - figures.current_begin;
+        current && at >= 0 && at < static_cast<std::int64_t>(figures.before_change.size()))
+      add_line(body, say(tr("score {} before the change"),
+                         format_value(static_cast<double>(figures.before_change[static_cast<std::size_t>(at)]))));
     if (std::isinf(value)) add_line(body, tr("Masked: this query does not see this key"));
   }
   for (const RowScore& score : figures.row.scores)
@@ -183,22 +281,32 @@ void draw_scores(const View& view, const SoftmaxFigures& figures, float height) 
   const float width = ImGui::GetContentRegionAvail().x, caption = theme.ui_small->FontSize + 4 * theme.scale;
   ImGui::InvisibleButton("scores", {width, height});
   const bool hovered = ImGui::IsItemHovered();
-  draw_bars_caption(list, theme, figures, {at, {at.x + width, at.y + caption}});
   const Rect area = {{at.x, at.y + caption + 2 * theme.scale}, {at.x + width, at.y + height}};
-  list->AddRectFilled({area.min.x, area.max.y}, {area.max.x, area.max.y + std::max(1.0F, std::floor(theme.scale))},
-                      theme.panel_border);
-  if (area.height() < 8 || !figures.known || figures.bars.empty()) return;
+  const bool drawn = area.height() >= 8 && figures.known && !figures.bars.empty();
+  const ScorePlot plot = drawn ? score_plot(theme, figures, area) : ScorePlot{};
+  draw_bars_caption(list, theme, figures, {at, {at.x + width, at.y + caption}}, drawn && !plot.shown.whole);
+  if (!drawn) return;
   ScoreScale scale = scale_of(figures.bars);
+  if (!figures.before_change.empty()) {
+    const ScoreScale before = scale_of(figures.before_change);
+    scale.low = std::min(scale.low, before.low), scale.high = std::max(scale.high, before.high);
+  }
   if (figures.parts.bars.is(Meaning::probability)) scale.low = 0;
-  draw_bars(list, theme, figures, area, scale);
-  draw_axis(list, theme, area, scale);
+  draw_bars(list, theme, figures, plot, scale);
+  draw_before_change(list, theme, figures, plot, scale);
+  draw_spread(list, theme, figures, plot, scale);
+  draw_axes(list, theme, figures, plot, scale);
+  const float end = plot.spread.width() > 0 ? plot.spread.max.x : plot.bars.max.x;
   const auto line = [&](const std::optional<float>& value, ImU32 color) {
     if (value && std::isfinite(*value))
-      draw_dashed(list, theme, area.min.x, area.max.x, area.max.y - scale.share(*value) * area.height(), color);
+      draw_dashed(list, theme, plot.bars.min.x, end, plot.bars.max.y - scale.share(*value) * plot.bars.height(), color);
   };
   line(figures.row.m_old, theme.text_dim);
   line(figures.row.m_new, theme.highlight);
-  if (hovered && area.contains(ImGui::GetIO().MousePos)) bar_tooltip(theme, figures, area);
+  if (hovered && plot.bars.contains(ImGui::GetIO().MousePos)) bar_tooltip(theme, figures, plot);
+  if (hovered && plot.spread.contains(ImGui::GetIO().MousePos))
+    show_tooltip(theme, tr("Scores seen so far"),
+                 tr("How many keys have each score. This tile's are brighter. The bars at the left are this tile's keys alone."));
 }
 
 /// Draws a line: a letter, its old and new value, and the formula at the right.
@@ -378,8 +486,8 @@ void draw_softmax_panel(const View& view, Commands& commands) {
   const float kernel_rows = kernel_rows_height(view, whole - count * (smallest + gap) - footer - gap);
   const float room = whole - (kernel_rows > 0 ? kernel_rows + gap : 0);
   const float line_height =
-      std::floor(std::clamp((room - footer) * 0.46F / std::max(1.0F, count) - gap, smallest, theme.row_height));
-  draw_scores(view, figures, std::clamp(room - count * (line_height + gap) - footer - gap, 30 * theme.scale, 260 * theme.scale));
+      std::floor(std::clamp((room - footer) * 0.4F / std::max(1.0F, count) - gap, smallest, theme.row_height));
+  draw_scores(view, figures, std::max(room - count * (line_height + gap) - footer - gap, 30 * theme.scale));
   std::optional<Tensor> under_mouse;
   for (const Statistic& line : lines) {
     const bool clicked = draw_statistic(theme, line, line_height);

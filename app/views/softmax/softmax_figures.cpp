@@ -61,9 +61,41 @@ const SoftmaxParts& SoftmaxReader::parts_of(const Lane& lane) {
   return parts_;
 }
 
+ScoreRange shown_keys(const SoftmaxFigures& figures, std::int64_t most) {
+  const auto count = static_cast<std::int64_t>(figures.bars.size());
+  const std::int64_t begin = std::clamp<std::int64_t>(figures.current_begin - figures.first_key, 0, count);
+  const std::int64_t end = std::clamp<std::int64_t>(figures.current_end - figures.first_key, begin, count);
+  if (count <= most) return {0, count, true};
+  if (begin == end) {  // between tiles: the keys that come next, or at the end the last ones
+    const std::int64_t next =
+        std::clamp<std::int64_t>(figures.seen - figures.first_key, 0, count - std::max<std::int64_t>(most, 1));
+    return {next, next + std::max<std::int64_t>(most, 1), false};
+  }
+  return {begin, end, false};
+}
+
+ScoreSpread score_spread(const SoftmaxFigures& figures, float low, float high, int bins) {
+  ScoreSpread spread{std::vector<std::int64_t>(static_cast<std::size_t>(bins)),
+                     std::vector<std::int64_t>(static_cast<std::size_t>(bins))};
+  for (std::size_t i = 0; i < figures.bars.size(); ++i) {
+    const float score = figures.bars[i];
+    const std::int64_t key = figures.first_key + static_cast<std::int64_t>(i);
+    const bool current = key >= figures.current_begin && key < figures.current_end;
+    if (!std::isfinite(score) || (!current && key >= figures.seen)) continue;
+    const auto bin = static_cast<std::size_t>(
+        std::clamp(static_cast<int>((score - low) / (high - low) * static_cast<float>(bins)), 0, bins - 1));
+    ++spread.seen[bin];
+    if (current) ++spread.tile[bin];
+  }
+  return spread;
+}
+
 const SoftmaxFigures& SoftmaxReader::read(const Lane& lane, int row) {
   if (!lane.operations) {
     *this = SoftmaxReader();
+    // Before the first step: what the first launch's blocks will have.
+    if (lane.timeline && lane.timeline->stage_facts && !lane.timeline->stage_facts->shapes.empty())
+      figures_.parts = softmax_parts(lane.timeline->stage_facts->shapes.front().slots);
     return figures_;
   }
   const bool same_block = lane.history && history_.lock() == lane.history;
@@ -122,6 +154,7 @@ void SoftmaxReader::read_values(const Lane& lane) {
     figures_.output_by = done.kind;
     break;
   }
+  read_before_change(lane);
   const std::int64_t tile_keys = lane.simulation->program->tile().block_kv;
   figures_.current_begin = figures_.current_end = 0;
   figures_.seen = figures_.row.keys_seen;
@@ -134,6 +167,21 @@ void SoftmaxReader::read_values(const Lane& lane) {
     figures_.current_begin = figures_.seen;
     figures_.current_end = figures_.seen + tile_keys;
     break;
+  }
+}
+
+/// The operation before a change of scores left what was changed.
+void SoftmaxReader::read_before_change(const Lane& lane) {
+  const auto& operations = lane.operations->operations;
+  figures_.before_change.clear();
+  for (int op = op_;
+       op > 0 && operations[static_cast<std::size_t>(op)].iteration == operations[static_cast<std::size_t>(op_)].iteration; --op) {
+    const Operation& changed = operations[static_cast<std::size_t>(op)];
+    if (changed.kind != OpKind::modify) continue;
+    const auto tile = lane.history->value(changed.dst, op - 1);
+    if (!tile || row_ >= tile->rows) return;
+    for (int c = 0; c < tile->cols; ++c) figures_.before_change.push_back(tile->at(row_, c));
+    return;
   }
 }
 

@@ -29,11 +29,28 @@ struct SoftmaxFigures {
   std::vector<float> bars;     // the final row of S (or P) over all keys; NaN for skipped keys
   std::int64_t seen = 0;       // keys before this tile
   std::int64_t current_begin = 0, current_end = 0;
+  std::vector<float> before_change;  // the current tile's scores before the change of scores; empty without one
   /// True if this iteration changes them.
   bool moves_maximum = false, moves_sum = false, moves_output = false;
   OpKind output_by = OpKind::barrier;  // last operation of this iteration that changed O; barrier: none yet
   bool checked = false;                // compared with float64
 };
+
+/// A range of SoftmaxFigures::bars.
+struct ScoreRange {
+  std::int64_t begin = 0, end = 0;
+  bool whole = true;
+};
+/// Returns which of the row's keys have a bar where there is room for `most`: all of them, or this tile's, or as many as fit where
+/// there is no tile.
+ScoreRange shown_keys(const SoftmaxFigures& figures, std::int64_t most);
+
+/// How many keys have a score in each of equal bins: of those seen so far, this tile included, and of this tile.
+struct ScoreSpread {
+  std::vector<std::int64_t> seen, tile;
+};
+/// Limits  masked and skipped keys count nowhere; low < high
+ScoreSpread score_spread(const SoftmaxFigures& figures, float low, float high, int bins);
 
 /// Caches what stays equal between steps of one block.
 class SoftmaxReader {
@@ -44,6 +61,7 @@ class SoftmaxReader {
  private:
   void read_values(const Lane& lane);
   void read_bars(const Lane& lane);
+  void read_before_change(const Lane& lane);
   const SoftmaxParts& parts_of(const Lane& lane);
 
   std::weak_ptr<const Simulation> parts_simulation_;

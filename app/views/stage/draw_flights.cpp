@@ -21,6 +21,8 @@ struct Token {
   float tail = 0;  // unshared part of it, from the port to its buffer
   ImVec2 center;
   float size = 0;
+  /// None of its bytes has crossed: latency, or others come first.
+  bool waits() const { return flight->progress <= 0; }
 };
 
 /// Returns a flight's destination buffer in the shown block, or -1.
@@ -38,7 +40,7 @@ bool together(const Token& token, const TileInFlight& flight, int ring) {
   const TileInFlight& other = *token.flight;
   return other.sm == flight.sm && other.to_sm == flight.to_sm && other.tile.tensor == flight.tile.tensor && token.ring == ring &&
          (ring < 0 || other.tile == flight.tile) && (other.hbm_bytes > 0) == (flight.hbm_bytes > 0) &&
-         std::abs(other.progress - flight.progress) < 0.08;
+         (other.progress > 0) == (flight.progress > 0) && std::abs(other.progress - flight.progress) < 0.08;
 }
 
 void add_flight(const StageContext& context, const TileInFlight& flight, std::vector<Token>& tokens) {
@@ -75,10 +77,12 @@ std::vector<Token> tokens_of(const StageContext& context) {
       const float apart = tokens[i].size + context.px(2);
       const float ahead = tokens[j].left - tokens[j].tail;
       const bool same_end = tokens[i].ring == tokens[j].ring && tokens[i].flight->slot == tokens[j].flight->slot;
-      if (!share || (ahead < 0 && !same_end)) continue;  // beyond the port, paths to different buffers separate
+      if (!share || tokens[i].waits() || (ahead < 0 && !same_end))
+        continue;  // beyond the port, paths to different buffers separate
       tokens[i].left = std::max(tokens[i].left, ahead + apart + tokens[i].tail);
     }
-    tokens[i].center = tokens[i].path.at(tokens[i].path.length() - tokens[i].left);
+    tokens[i].center =
+        tokens[i].waits() ? tokens[i].path.points.front() : tokens[i].path.at(tokens[i].path.length() - tokens[i].left);
   }
   return tokens;
 }
@@ -119,11 +123,14 @@ void tip_token(StageContext& context, const Token& token) {
       token.count > 1 ? fill_in(tr("{} tiles of {}"), {std::to_string(token.count), std::string(to_string(flight.tile.tensor))})
                       : tile_name(layout, flight.tile);
   std::string body = format_exact_bytes(Bytes(flight.bytes)) + "\n";
+  if (token.waits()) body += std::string(tr("Waiting: no byte has crossed yet")) + "\n";
   body += flight.to_sm ? fill_in(tr("{} from HBM, the rest L2 hits"), {format_exact_bytes(Bytes(flight.hbm_bytes))})
                        : std::string(tr("Stays in the L2 until evicted"));
-  context.tip(
-      fill_in(flight.to_sm ? tr("{} in flight to SM {}") : tr("{} in flight from SM {}"), {name, std::to_string(flight.sm)}),
-      std::move(body), flight.tile.tensor);
+  context.tip(fill_in(token.waits()  ? tr("{} requested for SM {}")
+                      : flight.to_sm ? tr("{} in flight to SM {}")
+                                     : tr("{} in flight from SM {}"),
+                      {name, std::to_string(flight.sm)}),
+              std::move(body), flight.tile.tensor);
 }
 
 }  // namespace
@@ -146,18 +153,20 @@ void draw_flights(StageContext& context) {
     context.quads.add({.min = rect.min,
                        .max = rect.max,
                        .radius = context.px(4),
-                       .fill = color,
-                       .border = theme.text,
+                       .fill = token.waits() ? mix(theme.inset, color, 0.25F) : color,
+                       .border = token.waits() ? color : theme.text,
                        .border_width = context.px(1),
-                       .glow = context.px(7),
-                       .glow_color = with_alpha(color, 0.6F)});
+                       .glow = token.waits() ? 0 : context.px(7),
+                       .glow_color = with_alpha(color, 0.6F),
+                       .dashed = token.waits()});
     if (context.hit(rect)) tip_token(context, token);
   }
   context.flush();
   std::vector<Rect> taken;
   for (const Token& token : tokens) {
     const Tensor tensor = token.flight->tile.tensor;
-    draw_text(context.list, theme.ui_small, rect_of(token), text_on(theme, theme.color(tensor)), to_string(tensor), Align::center);
+    draw_text(context.list, theme.ui_small, rect_of(token),
+              token.waits() ? theme.text_color(tensor) : text_on(theme, theme.color(tensor)), to_string(tensor), Align::center);
     draw_label(context, token, taken);
   }
 }

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/model/key_visits.h"
+#include "app/model/step_index.h"
 #include "app/ui/meanings.h"
 #include "app/ui/widgets.h"
 #include "app/views/stage/stage_context.h"
@@ -10,6 +12,18 @@
 namespace tilescope {
 
 namespace {
+
+/// Updates the cached key tiles of the step's block.
+const std::vector<std::int32_t>& visited_of_step(const StageContext& context) {
+  StageCache& cache = context.cache;
+  const Lane& lane = context.lane;
+  if (cache.visited_of != lane.operations || cache.visited_for != lane.operation->q_tile) {
+    cache.visited_of = lane.operations;
+    cache.visited_for = lane.operation->q_tile;
+    cache.visited = visited_key_tiles(*lane.operations, lane.operation->q_tile);
+  }
+  return cache.visited;
+}
 
 std::string focus_title(const StageContext& context) {
   const Lane& lane = context.lane;
@@ -33,8 +47,12 @@ std::string focus_title(const StageContext& context) {
   }
   const bool one_tile = owns_keys && lane.operations->domain.count <= tile.block_kv;  // which the block's name says
   if (lane.operation->kv_tile >= 0 && !one_tile) {
-    title.append(" · ").append(
-        fill_in(tr("key tile {}"), {tile_of(lane.operation->kv_tile, ceil_div(problem.seq_kv, tile.block_kv))}));
+    const auto& slots = context.shape().slots;  // a block without a row maximum is of a product
+    const bool masked = problem.has_mask() && std::any_of(slots.begin(), slots.end(), [](const SlotShape& slot) {
+                          return slot.slot.is(Meaning::row_max) || slot.slot.is(Meaning::row_max, TilePart::updated);
+                        });
+    title.append(" · ").append(fill_in(tr("key tile {}"), {key_tile_text(visited_of_step(context), lane.operation->kv_tile,
+                                                                         ceil_div(problem.seq_kv, tile.block_kv), masked)}));
   }
   return title;
 }
@@ -48,6 +66,8 @@ std::string step_cost(const StageContext& context) {
   constexpr double shown_least = 0.05;  // shorter stalls would print as 0
   text.append(" · ").append(
       fill_in(tr("{} cycles"), {length > 0 && length < shown_least ? std::string("< 0.1") : format_cycles(Cycles(length))}));
+  if (const Operation& done = *context.lane.operation; beside_is_telling(done.instructions))
+    text.append(" · ").append(fill_in(tr("with {} other instructions a warp"), {std::to_string(done.instructions)}));
   const double waited = interval->start - interval->ready;
   if (waited >= 1 && interval->cause != WaitCause::none && interval->cause != WaitCause::program_order) {
     text.append(" · ").append(
@@ -215,9 +235,10 @@ void draw_shared_slot(StageContext& context, const SlotBox& box) {
   draw_text(context.list, theme.ui_bold, {box.label.min, {box.label.min.x + name_width, box.label.max.y}},
             with_alpha(theme.text_color(tensor), valid || arriving ? 1 : 0.6F), name);
   const Rect rest = {{box.label.min.x + name_width + context.px(6), box.label.min.y}, box.label.max};
-  const std::string note = arriving && !valid ? fill_in(tr("arriving {}"), {format_percent(state->progress)})
-                           : valid            ? bytes
-                                              : tr("empty");
+  const std::string note = arriving && !valid && state->progress > 0 ? fill_in(tr("arriving {}"), {format_percent(state->progress)})
+                           : arriving && !valid                      ? tr("waiting")
+                           : valid                                   ? bytes
+                                                                     : tr("empty");
   if (text_width(theme.ui_small, note) <= rest.width())
     draw_text(context.list, theme.ui_small, rest, theme.text_dim, note, Align::right);
 
@@ -247,6 +268,14 @@ void draw_chosen_row(StageContext& context) {
 }
 
 }  // namespace
+
+std::string key_tile_text(const std::vector<std::int32_t>& visited, std::int32_t tile, std::int64_t all, bool masked) {
+  const auto place = std::find(visited.begin(), visited.end(), tile) - visited.begin() + 1;
+  const auto count = static_cast<std::int64_t>(visited.size());
+  if (count == all || !masked) return fill_in("{} ({}/{})", {std::to_string(tile), std::to_string(tile + 1), std::to_string(all)});
+  return fill_in(tr("{} ({} of {} visited, {} in all)"),
+                 {std::to_string(tile), std::to_string(place), std::to_string(count), std::to_string(all)});
+}
 
 void draw_focus_box(StageContext& context) {
   const Theme& theme = context.theme;

@@ -42,7 +42,7 @@ void draw_direction(StageContext& context, const Rect& rect, bool up) {
 /// Returns the tensor in flight over the port of `sm`, which colours its stripe.
 ImU32 port_color(const StageContext& context, int sm, bool to_sm) {
   for (const TileInFlight& flight : context.lane.state.flights) {
-    if (flight.sm == sm && flight.to_sm == to_sm) return context.theme.color(flight.tile.tensor);
+    if (flight.sm == sm && flight.to_sm == to_sm && flight.progress > 0) return context.theme.color(flight.tile.tensor);
   }
   return context.theme.accent;
 }

@@ -159,6 +159,28 @@ std::vector<const TileInFlight*> flights_by_cell(const StageContext& context, co
   return found;
 }
 
+/// Returns, per drawn row of K's or V's box, whether the mask hides all of it from the block on screen: that never loads it.
+std::vector<bool> skipped_rows(const StageContext& context, const TensorBox& box, const TensorLayout& layout) {
+  std::vector<bool> skipped(static_cast<std::size_t>(box.shown_rows), false);
+  const BlockOperations* block = context.lane.operations;
+  if (!context.problem().has_mask() || block == nullptr || block->domain.axis != Axis::query || box.tensor->rows != Axis::key ||
+      box.tensor->planes != Planes::key)
+    return skipped;
+  bool any = false;
+  std::vector<bool> loaded(skipped.size(), false);
+  for (const Operation& op : block->operations) {
+    if (op.kind != OpKind::load || op.tile.tensor != box.tensor) continue;
+    any = true;
+    const auto cell = [&](std::int64_t row) {
+      return static_cast<std::size_t>(cell_of(static_cast<int>(row / layout.tile_rows), box.grid_rows, box.shown_rows));
+    };
+    for (std::size_t at = cell(op.tile.row); at <= cell(op.tile.row + std::max(op.tile.rows, 1) - 1); ++at) loaded[at] = true;
+  }
+  // A launch that has nothing to do with this tensor skips none of it.
+  for (std::size_t row = 0; any && row < loaded.size(); ++row) skipped[row] = !loaded[row];
+  return skipped;
+}
+
 std::string cell_title(const TensorBox& box, int row, int col) {
   const auto range = [](int cell, int count, int shown) {
     const auto [first, end] = tiles_of(cell, count, shown);
@@ -171,7 +193,7 @@ std::string cell_title(const TensorBox& box, int row, int col) {
 }
 
 void tip_cell(StageContext& context, const TensorBox& box, const TensorShape& tensor, const CellHistory& cell, double crossed,
-              int row, int col) {
+              int row, int col, bool skipped) {
   const double cycle = context.lane.state.cycle;
   std::string body =
       fill_in(tr("{} per tile"),
@@ -182,6 +204,7 @@ void tip_cell(StageContext& context, const TensorBox& box, const TensorShape& te
                                                                         : tr("Loaded {} times so far by this SM, {} in total"),
                                      {std::to_string(reads), std::to_string(all_reads)}));
   }
+  if (skipped) body.append("\n").append(tr("This thread block skips it: the mask hides all of it"));
   if (all_writes > 0)
     body.append("\n").append(
         fill_in(tr("Stored {} times so far, {} in total"), {std::to_string(writes), std::to_string(all_writes)}));
@@ -193,7 +216,7 @@ void tip_cell(StageContext& context, const TensorBox& box, const TensorShape& te
 }
 
 void draw_cell(StageContext& context, const TensorBox& box, const TensorShape& tensor, const CellHistory& cell,
-               const TileInFlight* flight, double crossed, int row, int col) {
+               const TileInFlight* flight, double crossed, int row, int col, bool skipped) {
   const Theme& theme = context.theme;
   const CellSpan x = cell_span(box.cells.min.x, box.cells.max.x, box.shown_cols, col),
                  y = cell_span(box.cells.min.y, box.cells.max.y, box.shown_rows, row);
@@ -201,7 +224,7 @@ void draw_cell(StageContext& context, const TensorBox& box, const TensorShape& t
   const Rect rect = {{x.begin, y.begin}, {x.end - (box.shown_cols > 1 ? std::min(gap, 1.0F) : 0), y.end - gap}};
   const CellLook look = look_of(tensor, cell, context.lane.state.cycle, crossed);
   const float strength = context.emphasis(box.tensor);
-  const bool glows = flight && (!flight->to_sm || flight->progress < 0.6);
+  const bool glows = flight && flight->progress > 0;
   context.quads.add({.min = rect.min,
                      .max = rect.max,
                      .radius = context.px(std::min(3.0F, 0.25F * rect.height())),
@@ -215,9 +238,10 @@ void draw_cell(StageContext& context, const TensorBox& box, const TensorShape& t
                      .fill_fraction = static_cast<float>(look.filled),
                      .glow = glows ? context.px(8) : 0,
                      .glow_color = with_alpha(theme.color(box.tensor), 0.7F),
+                     .hatch = skipped ? Hatch::cross : Hatch::none,
                      .dashed = look.in_l2 && !glows});
   if (!context.hit(rect)) return;
-  tip_cell(context, box, tensor, cell, crossed, row, col);
+  tip_cell(context, box, tensor, cell, crossed, row, col, skipped);
   const auto next = cell.next_use(context.lane.state.cycle);
   if (next && ImGui::IsMouseClicked(ImGuiMouseButton_Left)) context.commands.push(SeekCycle{*next});
 }
@@ -263,7 +287,7 @@ void draw_absent(StageContext& context, const TensorBox& box, const TensorShape&
                           : Rect{{upper.min.x, box.cells.min.y}, {upper.max.x, box.cells.max.y}};
   if (both && text_width(theme.ui_small, tr("Never stored")) <= upper.width())
     draw_text(context.list, theme.ui_small, upper, theme.text_dim, tr("Never stored"), Align::center);
-  const std::string saved = fill_in(tr("a {} tensor"), {format_capacity(tensor.layout.bytes())});
+  const std::string saved = fill_in(tr("{} if stored"), {format_capacity(tensor.layout.bytes())});
   const std::string shorter = format_capacity(tensor.layout.bytes());
   const std::string& shown = text_width(theme.ui_small, saved) <= lower.width() ? saved : shorter;
   if (lower.height() >= line && text_width(theme.ui_small, shown) <= lower.width())
@@ -283,10 +307,12 @@ void draw_tensor(StageContext& context, const TensorBox& box, const TensorShape&
   if (box.here) {
     const std::vector<const TileInFlight*> flights = flights_by_cell(context, box, tensor.layout);
     const double crossed = crossed_part(context, box.tensor);
+    const std::vector<bool> skipped = skipped_rows(context, box, tensor.layout);
     for (int row = 0; row < box.shown_rows; ++row) {
       for (int col = 0; col < box.shown_cols; ++col) {
         const auto index = static_cast<std::size_t>(row * box.shown_cols + col);
-        draw_cell(context, box, tensor, cells.cell(row, col), flights[index], crossed, row, col);
+        draw_cell(context, box, tensor, cells.cell(row, col), flights[index], crossed, row, col,
+                  skipped[static_cast<std::size_t>(row)]);
       }
     }
     context.flush();
@@ -302,6 +328,22 @@ void draw_tensor(StageContext& context, const TensorBox& box, const TensorShape&
                          format_capacity(tensor.layout.bytes())}),
                 box.tensor);
   }
+}
+
+/// Says what HBM is, and its three bandwidths: nominal, usable, and the mean of this run.
+std::string hbm_text(const Simulation& run) {
+  const GpuSpec& gpu = run.request.gpu;
+  const double bytes = static_cast<double>((run.ledger.total(Link::hbm_read) + run.ledger.total(Link::hbm_write)).value);
+  const double seconds = run.time.value * 1e-9;
+  std::string text = tr("The GPU's main memory: large, and the farthest from the SMs.");
+  text.append("\n").append(fill_in(tr("Nominal: {}"), {format_bandwidth(gpu.hbm_bytes_per_second)}));
+  text.append("\n").append(fill_in(tr("Usable, reads and writes mixed: {} ({})"),
+                                   {format_bandwidth(gpu.hbm_rate().value * gpu.sm_clock_hz), format_rate(gpu.hbm_rate())}));
+  if (gpu.hbm_read_rate().value != gpu.hbm_rate().value)
+    text.append("\n").append(
+        fill_in(tr("Usable, reads only: {}"), {format_bandwidth(gpu.hbm_read_rate().value * gpu.sm_clock_hz)}));
+  if (seconds > 0) text.append("\n").append(fill_in(tr("Mean of this run: {}"), {format_bandwidth(bytes / seconds)}));
+  return text;
 }
 
 std::string capacity_text(double bytes) {
@@ -385,7 +427,11 @@ void draw_hbm(StageContext& context) {
     y += line + context.px(1);
   };
   write(theme.ui_bold, theme.text, "HBM");
-  write(theme.ui_small, theme.text_dim, format_rate(gpu.hbm_rate()));
+  const float hbm_top = y;
+  const std::string usable = format_bandwidth(gpu.hbm_rate().value * gpu.sm_clock_hz);
+  write(theme.ui_small, theme.text_dim,
+        context.alone ? usable : first_that_fits(theme.ui_small, label.width(), {fill_in(tr("{} usable"), {usable}), usable}));
+  if (y > hbm_top && context.hit({label.min, {label.max.x, y}})) context.tip("HBM", hbm_text(context.simulation()));
   if (problem.query_planes() > 1) {
     write(theme.ui_small, theme.text_dim,
           fill_in(tr("plane {} of {}"), {format_count(context.cache.history->plane() + 1), format_count(problem.query_planes())}));

@@ -20,13 +20,21 @@ const OtherSm& state_of(StageContext& context, int sm) {
   return other;
 }
 
+/// Says why an SM shows no operation: it is out of focus, or its last block is over.
+const char* resting_text(const StageContext& context, int sm) {
+  const auto index = static_cast<std::size_t>(sm);
+  const auto& sms = context.lane.state.sms;
+  if (index < sms.size() && sms[index].resident > 0) return tr("busy; click for its operations");
+  return context.simulation().trace->intervals(sm).empty() ? tr("Idle") : tr("done");
+}
+
 std::string activity_text(StageContext& context, int sm) {
   const SmActivity activity = sm_activity(*context.simulation().trace, sm, context.lane.state.cycle);
   if (activity.doing) {
     const BlockOperations& block = operations_of_run(context, activity.doing->run);
     return operation_text(context.simulation(), block.operations[static_cast<std::size_t>(activity.doing->op)]);
   }
-  if (!activity.next) return tr("done");
+  if (!activity.next) return resting_text(context, sm);
   const BlockOperations& block = operations_of_run(context, activity.next->run);
   const std::int32_t load = waited_for(block, static_cast<std::size_t>(activity.next->op));
   if (activity.next->cause == WaitCause::data && load >= 0) {
@@ -131,7 +139,8 @@ void draw_card(StageContext& context, const SmBox& box) {
     draw_chips(context, {{left, top}, {right, top + height}}, other.state, busy);
   }
   context.flush();
-  draw_bar(context.list, theme, bar, sm.run >= 0 ? sm.progress : 0, theme.accent);
+  const bool over = sm.run < 0 && !activity.doing && !activity.next;
+  draw_bar(context.list, theme, bar, sm.run >= 0 ? sm.progress : over ? 1 : 0, theme.accent);
   draw_text(context.list, theme.ui, title_line, theme.text, first_that_fits(theme.ui, title_line.width(), {title, name}));
   draw_text(context.list, theme.ui_small, doing, theme.text_dim, activity_text(context, box.sm));
   if (hovered) {

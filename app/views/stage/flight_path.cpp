@@ -28,7 +28,7 @@ const SmBox* card_of(const StageLayout& layout, int sm) {
 }
 
 /// Returns a tile's position in the L2. Each SM has its own track, so that simultaneous tiles do not overlap.
-ImVec2 place_in_l2(const StageLayout& layout, float lane, int sm, int focus_sm) {
+ImVec2 place_in_l2(const StageLayout& layout, const TensorBox& tensor, int sm, int focus_sm) {
   std::size_t tracks = 1, track = 0;
   for (const SmBox& box : layout.sms) {
     if (box.port.width() <= 0) continue;
@@ -36,7 +36,8 @@ ImVec2 place_in_l2(const StageLayout& layout, float lane, int sm, int focus_sm) 
     ++tracks;
   }
   const float index = static_cast<float>(track), part = (index + 1) / (static_cast<float>(tracks) + 1);
-  return {lane + 0.3F * layout.l2.height() * index, layout.l2.min.y + part * layout.l2.height()};
+  const float apart = std::min(0.3F * layout.l2.height(), 0.8F * tensor.cells.width() / static_cast<float>(tracks));
+  return {std::min(tensor.lane.center().x + apart * index, tensor.cells.max.x), layout.l2.min.y + part * layout.l2.height()};
 }
 
 /// Returns the path from the level below up to the SM.
@@ -62,12 +63,14 @@ bool add_port(FlightPath& path, const StageLayout& layout, const TileInFlight& f
 
 float FlightPath::length() const {
   float sum = 0;
-  for (std::size_t i = 1; i < points.size(); ++i) sum += distance(points[i - 1], points[i]);
+  for (std::size_t i = 1; i < points.size(); ++i)
+    if (i != jump) sum += distance(points[i - 1], points[i]);
   return sum;
 }
 
 ImVec2 FlightPath::at(float along) const {
   for (std::size_t i = 1; i < points.size(); ++i) {
+    if (i == jump) continue;
     const float part = distance(points[i - 1], points[i]);
     if (along <= part && part > 0) {
       const float t = std::max(along, 0.0F) / part;
@@ -85,17 +88,17 @@ std::optional<FlightPath> flight_path(const StageLayout& layout, const TileInFli
   FlightPath path;
   const ImVec2 home = flight.tile.plane == shown_plane ? tile_place(*box, tensor, flight.tile) : box->label.center();
   const bool from_hbm = !layout.has_l2 || (flight.to_sm && flight.hbm_bytes > 0);
-  const ImVec2 in_l2 = layout.has_l2 ? place_in_l2(layout, box->lane.center().x, flight.sm, focus_sm) : home;
+  const ImVec2 in_l2 = layout.has_l2 ? place_in_l2(layout, *box, flight.sm, focus_sm) : home;
   if (from_hbm) path.points.push_back(home);
   if (from_hbm && layout.has_l2) path.points.push_back({box->lane.center().x, layout.hbm.min.y});
   if (layout.has_l2) path.points.push_back(in_l2);
   if (!add_port(path, layout, flight, focus_sm, ring)) return std::nullopt;
-  // Inside the L2 a tile moves horizontally, then up its port.
-  if (layout.has_l2) {
-    const std::size_t port = (from_hbm ? 3U : 1U);
-    path.points.insert(path.points.begin() + static_cast<std::ptrdiff_t>(port), ImVec2{path.points[port].x, in_l2.y});
+  // Inside the L2 there is nothing to see of it.
+  if (layout.has_l2) path.jump = from_hbm ? 3 : 1;
+  if (!flight.to_sm) {
+    std::reverse(path.points.begin(), path.points.end());
+    if (path.jump > 0) path.jump = path.points.size() - path.jump;
   }
-  if (!flight.to_sm) std::reverse(path.points.begin(), path.points.end());
   return path;
 }
 

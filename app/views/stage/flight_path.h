@@ -11,6 +11,7 @@ namespace tilescope {
 
 struct FlightPath {
   std::vector<ImVec2> points;
+  std::size_t jump = 0;  // the point before which a tile is not drawn: it changes from its tensor's lane to the SM's port; 0: none
   float length() const;
   /// Returns the point at `distance` from the start, clamped to the ends.
   ImVec2 at(float distance) const;

@@ -24,9 +24,10 @@ double port_rate(const Trace& trace, int sm, double cycle, bool to_sm) {
   double rate = 0;
   for (std::ptrdiff_t i = end - 1; i >= 0 && i >= end - look_back; --i) {
     const Interval& interval = intervals[static_cast<std::size_t>(i)];
-    if (interval.kind != (to_sm ? OpKind::load : OpKind::store) || interval.end <= cycle || interval.end <= interval.start)
-      continue;
-    rate += static_cast<double>(interval.bytes) / (interval.end - interval.start);
+    if (interval.kind != (to_sm ? OpKind::load : OpKind::store) || interval.end <= cycle || interval.streams <= 0 ||
+        interval.end - interval.streams > cycle)
+      continue;  // it is over, or none of its bytes has crossed yet
+    rate += static_cast<double>(interval.bytes) / static_cast<double>(interval.streams);
   }
   return rate;
 }

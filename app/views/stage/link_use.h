@@ -5,7 +5,7 @@
 
 namespace tilescope {
 
-/// Returns the mean bytes per cycle of the loads (or stores) of `sm` in flight at `cycle`; 0 if it is not in focus.
+/// Returns the bytes per cycle of the loads (or stores) of `sm` whose bytes cross at `cycle`; 0 if it is not in focus.
 double port_rate(const Trace& trace, int sm, double cycle, bool to_sm);
 
 /// Returns bytes per cycle of one tensor on one link, all SMs, in the bin of `cycle`.

@@ -100,15 +100,19 @@ RaceLayout layout_race(const Rect& area, const StageMetrics& metrics, bool with_
   const float figures_height = whole ? std::clamp(0.105F * area.height(), 54 * scale, 88 * scale) : 44 * scale;
   const float verdict_height = figures_height + (whole ? metrics.small_line : 0);
   layout.verdict = {area.min, {area.max.x, std::round(area.min.y + verdict_height)}};
+  // Where the stages need the room, what shows that the answers are the same stands beside the figures.
+  const bool roomy = area.height() >= 480 * scale, beside = with_exactness && whole && !roomy;
+  if (beside) {
+    layout.verdict.max.x = std::round(area.min.x + 0.58F * area.width());
+    layout.exactness = {{layout.verdict.max.x + gap, area.min.y}, {area.max.x, layout.verdict.max.y}};
+  }
   if (whole)
     layout.reason = {{area.min.x + pad, std::round(layout.verdict.max.y - metrics.small_line) - 3 * scale},
-                     {area.max.x - pad, layout.verdict.max.y - 3 * scale}};
+                     {layout.verdict.max.x - pad, layout.verdict.max.y - 3 * scale}};
   float top = layout.verdict.max.y + (whole ? gap : 0.5F * gap);
   const float bottom = area.max.y;
-  if (with_exactness && whole && area.height() >= 420 * scale) {
-    // Where the stages need the room, the sentence stands alone, or is left out.
-    const bool roomy = area.height() >= 480 * scale;
-    const float pictures = roomy ? metrics.small_line + std::clamp(0.1F * area.height(), 36 * scale, 96 * scale) + pad : 4 * scale;
+  if (with_exactness && whole && roomy) {
+    const float pictures = metrics.small_line + std::clamp(0.1F * area.height(), 36 * scale, 96 * scale) + pad;
     layout.exactness = {{area.min.x, top}, {area.max.x, std::round(top + metrics.small_line + pictures)}};
     top = layout.exactness.max.y + gap;
   }

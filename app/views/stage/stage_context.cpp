@@ -1,6 +1,7 @@
 // Updates the stage's caches and answers queries about the step.
 #include "app/views/stage/stage_context.h"
 
+#include "app/model/step_index.h"
 #include "app/model/timeline_data.h"
 #include "app/ui/widgets.h"
 #include "app/views/stage/race_layout.h"
@@ -207,7 +208,11 @@ std::string block_name(const StageContext& context, int launch, std::int64_t blo
 std::string operation_text(const Simulation& simulation, const Operation& operation) {
   const auto& listing = simulation.info->listing;
   if (operation.line < 1 || operation.line > listing.size()) return std::string(to_string(operation.kind));
-  return std::string(listing[operation.line - 1U].text);
+  std::string text(listing[operation.line - 1U].text);
+  // A line can stand for far more than it says, and then takes most of a launch.
+  if (!moves_tile(operation.kind) && beside_is_telling(operation.instructions))
+    text.append(operation.trips > 0 ? tr(" + shuffles") : tr(" + set-up"));
+  return text;
 }
 
 float ease(float t) {

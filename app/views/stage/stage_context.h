@@ -45,7 +45,10 @@ struct StageCache {
   std::map<int, CachedPicture> pictures;               // by index of the slot box
   std::map<int, OtherSm> others;                       // by SM
   std::map<std::int32_t, BlockOperations> operations;  // by run, of the other SMs
-  bool lit_by_us = false;                              // the highlighted tensor is hovered here
+  const BlockOperations* visited_of = nullptr;         // the key tiles that it visits for a query tile
+  std::int32_t visited_for = -1;
+  std::vector<std::int32_t> visited;
+  bool lit_by_us = false;  // the highlighted tensor is hovered here
 };
 
 /// One frame.
@@ -99,6 +102,9 @@ const BlockOperations& operations_of_run(StageContext& context, std::int32_t run
 
 /// Returns "head 1, query tile 3", adapted to the launch.
 std::string block_name(const StageContext& context, int launch, std::int64_t block);
+/// Returns which key tile of `all` the block works on, in its order: "2 (3/4)", or "2 (3 of 5 visited, 256 in all)" where a mask
+/// leaves some out. Without one, `masked` is false: a block of a product then works on one tile of all.
+std::string key_tile_text(const std::vector<std::int32_t>& visited, std::int32_t tile, std::int64_t all, bool masked);
 /// Returns the listing text of `operation`.
 std::string operation_text(const Simulation& simulation, const Operation& operation);
 /// Returns `resident` over the L2's usable capacity; 1 is full.

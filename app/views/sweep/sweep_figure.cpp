@@ -69,6 +69,7 @@ struct MeasuredPoint {
 std::vector<MeasuredPoint> measured_of(const View& view, const SweepResult& result, std::size_t algorithm, SweepQuantity quantity) {
   std::vector<MeasuredPoint> out;
   if (view.requested == nullptr || !same_numbers(result.request.base.gpu, view.requested->gpu_base)) return out;
+  if (!result.request.base.masking.empty()) return out;  // no case was recorded with a mask of its own
   for (double value : result.request.axis.values) {
     const auto request = request_at(result.request, result.request.algorithms[algorithm], value);
     if (!request || !same_numbers(request->gpu, result.request.base.gpu)) continue;
@@ -255,7 +256,11 @@ SweepWords sweep_words(const SweepResult& result, SweepQuantity quantity) {
                     : quantity == SweepQuantity::hbm ? tr("HBM traffic of {}: {} at {} = {} and {} at {}")
                                                      : tr("L2↔SM traffic of {}: {} at {} = {} and {} at {}");
   if (algorithms >= 2) {
-    const std::size_t first = 0, last = algorithms - 1;
+    // The baseline against the algorithm on screen, or against the last where that is not drawn.
+    const auto chosen = std::find(request.algorithms.begin() + 1, request.algorithms.end(), request.base.algorithm);
+    const std::size_t first = 0, last = chosen == request.algorithms.end()
+                                            ? algorithms - 1
+                                            : static_cast<std::size_t>(chosen - request.algorithms.begin());
     if (const auto at = last_common(result, first, last)) {
       const double a = sweep_value(*result.at(first, *at), quantity), b = sweep_value(*result.at(last, *at), quantity);
       words.finding = say(both, axis_symbol(request.axis.key), axis_value(request.axis.key, request.axis.values[*at]),

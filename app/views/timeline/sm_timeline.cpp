@@ -91,10 +91,13 @@ void draw_launch_bars(ImDrawList* list, const SmPanelState& state, const View& v
       break;
     }
   }
-  std::string over = say(tr("Done at {}"), time_of(bars.end, clock_of(view, row)));
-  if (view.playback.race)
-    if (const double other = view.lanes[1 - row.group].simulation->trace->end_cycle(); other > bars.end)
-      over += say(tr(" ({}× faster)"), format_times(other / bars.end));
+  // Of a simulation the time of the whole run: what the first launch costs before it begins is not on the axis.
+  const bool simulated = bars.end == simulation.trace->end_cycle();
+  std::string over = say(tr("Done in {}"), simulated ? format_time(simulation.time) : time_of(bars.end, clock_of(view, row)));
+  if (view.playback.race) {
+    const double own = simulation.time.value, other = view.lanes[1 - row.group].simulation->time.value;
+    if (other > own) over += say(tr(" ({}× faster)"), format_times(other / own));
+  }
   if (window.end >= bars.end && end + 2 * pad + text_width(font, over) < layout.plot.max.x)
     draw_text(list, font, {{end + pad, row.rect.min.y}, {layout.plot.max.x, row.rect.max.y}}, theme.text, over);
   const double playhead = std::floor(window.x_of(view.playback.cycle, layout.plot.min.x, layout.plot.width()));

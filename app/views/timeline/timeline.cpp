@@ -130,6 +130,18 @@ void show_hover(const View& view, const TimelineState& state, const TimelineLayo
   }
 }
 
+/// Explains the row whose name the mouse is on.
+void show_name(const View& view, const TimelineLayout& layout) {
+  if (!ImGui::IsWindowHovered()) return;
+  const ImVec2 mouse = ImGui::GetIO().MousePos;
+  for (const TimelineRow& row : layout.rows) {
+    const Rect name = {{layout.area.min.x, row.rect.min.y}, {layout.plot.min.x, row.rect.max.y}};
+    if (!name.contains(mouse)) continue;
+    if (const HoverText text = row_meaning(row); !text.title.empty()) show_tooltip(*view.theme, text.title, text.body);
+    return;
+  }
+}
+
 /// Draws the switch between Units and SM.
 void lanes_switch(const View& view, const TimelineLayout& layout, Commands& commands) {
   const Theme& theme = *view.theme;
@@ -230,7 +242,10 @@ void draw_timeline_panel(const View& view, Commands& commands) {
                         {{layout.plot.min.x, at.y + size.y - measured + 4 * theme.scale}, {layout.plot.max.x, at.y + size.y}});
   unit_switch(state, view, layout);
   lanes_switch(view, layout, commands);
-  if (hovered) show_hover(view, state, layout);
+  if (hovered)
+    show_hover(view, state, layout);
+  else
+    show_name(view, layout);
   if (hovered)
     if (const HoverText text = sm_hover(state.sms, view, layout, state.window, ImGui::GetIO().MousePos); !text.title.empty())
       show_tooltip(theme, text.title, text.body);

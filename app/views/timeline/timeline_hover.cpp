@@ -39,6 +39,10 @@ HoverText bar_text(const Simulation& simulation, const TimelineData& data, std::
   if (interval.bytes > 0 && interval.kind == OpKind::load)
     text.body += interval.hbm_bytes > 0 ? say(tr(", {} from HBM"), format_exact_bytes(Bytes(interval.hbm_bytes)))
                                         : std::string(tr(", all L2 hits"));
+  if (beside_is_telling(label.instructions))
+    add_line(text.body,
+             say(tr("Includes {} instructions a warp beside this line: addresses, {} shuffles or shared-memory trips, {} barriers"),
+                 label.instructions, label.trips, label.barriers));
   if (const std::string wait = wait_sentence(simulation, data, i); !wait.empty()) add_line(text.body, wait);
   const BlockRun& run = simulation.trace->runs()[static_cast<std::size_t>(interval.run)];
   add_line(text.body, say(tr("Block {} on SM {}, step {}"), format_count(run.block), run.sm,
@@ -115,6 +119,37 @@ const char* lane_name(Unit unit) {
   return "";
 }
 
+HoverText row_meaning(const TimelineRow& row) {
+  if (row.kind == TimelineRow::Kind::hbm)
+    return {tr("HBM bandwidth"),
+            tr("Bytes between HBM, the GPU's main memory, and the L2, of all SMs. The number is the usable bandwidth.")};
+  if (row.kind == TimelineRow::Kind::l2)
+    return {tr("L2 bandwidth"), tr("Bytes between the L2, the cache of all SMs, and the SMs. The number is the usable bandwidth.")};
+  if (row.kind != TimelineRow::Kind::unit) return {};
+  const char* meaning = "";
+  switch (timeline_units[row.unit]) {
+    case Unit::copy:
+      meaning = tr("Loads: tiles on their way from HBM or the L2 into this SM. The SM computes meanwhile.");
+      break;
+    case Unit::tensor:
+      meaning = tr("Tensor cores: the matrix products Q Kᵀ and P V.");
+      break;
+    case Unit::exp:
+      meaning = tr("Exponential unit: the exponentials of the softmax.");
+      break;
+    case Unit::fp32:
+      meaning = tr("FP32 units: scaling, maxima, sums and masks.");
+      break;
+    case Unit::store:
+      meaning = tr("Stores: tiles on their way from this SM to the L2.");
+      break;
+    case Unit::sync:
+      meaning = tr("Barriers: all warps of the block wait for the slowest.");
+      break;
+  }
+  return {lane_name(timeline_units[row.unit]), meaning};
+}
+
 std::string wait_sentence(const Simulation& simulation, const TimelineData& data, std::size_t i) {
   const auto intervals = simulation.trace->intervals(data.steps->sm);
   const double waited = intervals[i].start - intervals[i].ready;
@@ -170,7 +205,7 @@ HoverText curve_hover(const Simulation& simulation, const TimelineData& data, co
   HoverText text;
   text.title = fmt::format("{} {}", hbm ? "HBM" : "L2", format_bandwidth(rate * clock));
   text.body =
-      say(tr("{} of the sustained {} ({}; peak {})"), format_percent(rate / curve.ceiling), format_bandwidth(curve.ceiling * clock),
+      say(tr("{} of the usable {} ({} of {})"), format_percent(rate / curve.ceiling), format_bandwidth(curve.ceiling * clock),
           format_rate(BytesPerCycle(rate)), format_rate(BytesPerCycle(curve.ceiling)));
   add_line(text.body, say(tr("Around cycle {}, all SMs"),
                           format_cycles(Cycles(window.cycle_at(mouse.x, layout.plot.min.x, layout.plot.width())))));

@@ -37,5 +37,7 @@ std::string range_text(double from, double to);
 
 /// Returns the name of a row in the current language.
 const char* lane_name(Unit unit);
+/// Says what a row shows, for the tooltip of its name.
+HoverText row_meaning(const TimelineRow& row);
 
 }  // namespace tilescope

@@ -42,8 +42,8 @@ void draw_name(ImDrawList* list, ImFont* font, float size, const Rect& rect, ImU
 }  // namespace
 
 float lane_name_size(const ImFont* font, float lane_height) {
-  constexpr float least_part = 0.5F;
-  const float size = std::min(font->FontSize, lane_height / name_line);
+  constexpr float least_part = 0.5F, hangul_line = 0.95F;  // Korean syllables fill their line
+  const float size = std::min(font->FontSize, lane_height / (language_in_use() != nullptr ? hangul_line : name_line));
   return size >= least_part * font->FontSize ? size : 0;
 }
 

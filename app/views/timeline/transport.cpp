@@ -208,9 +208,10 @@ std::string hint_text(const View& view) {
 
 }  // namespace
 
-void draw_transport(const Rect& rect, const View& view, Commands& commands) {
+void draw_transport(const Rect& rect, const View& view, Commands& commands, bool controls) {
   const Theme& theme = *view.theme;
   Row row(rect, theme);
+  if (!controls) return draw_figures(row, rect, view, rect.max.x - theme.padding);
   draw_buttons(row, view, commands);
   draw_grain_and_speed(row, view, commands);
   float right = rect.max.x - theme.padding;

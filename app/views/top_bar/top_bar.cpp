@@ -5,7 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "app/model/export_job.h"
 #include "app/model/lecture.h"
+#include "app/model/lesson.h"
+#include "app/model/lesson_list.h"
 #include "app/model/playhead.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
@@ -38,11 +41,13 @@ std::string gpu_label(const View& view, const Detail& detail) {
   return fmt::format("{}{} · {:.0f} {} ▾", gpu.id, changed ? "*" : "", gpu.sm_count, gpu.sm_count == 1 ? tr("SM") : tr("SMs"));
 }
 
-std::string problem_label(const AttentionProblem& p, const Detail& detail) {
+std::string problem_label(const SimulationRequest& request, const Detail& detail) {
+  const AttentionProblem& p = request.problem;
   std::string heads = p.heads == p.kv_heads ? fmt::format("{}", p.heads) : fmt::format("{}/{}", p.heads, p.kv_heads);
   std::string rows = p.seq_q == p.seq_kv ? fmt::format("{}", p.seq_q) : fmt::format("{}×{}", p.seq_q, p.seq_kv);
-  if (!detail.sizes) return fmt::format("N {}  d {}", rows, p.head_dim);
-  return fmt::format("B {}  H {}  N {}  d {}  {}", p.batch, heads, rows, p.head_dim, to_string(p.dtype));
+  const std::string masked = request.masking.empty() ? std::string() : fmt::format("  · {}", tr("mask"));
+  if (!detail.sizes) return fmt::format("N {}  d {}{}", rows, p.head_dim, masked);
+  return fmt::format("B {}  H {}  N {}  d {}  {}{}", p.batch, heads, rows, p.head_dim, to_string(p.dtype), masked);
 }
 
 std::string tile_label(const View& view) {
@@ -112,6 +117,7 @@ class Bar {
   bool icon(const char* id, Icon kind, const char* tooltip, bool on = false, bool enabled = true) {
     place(28);
     const bool clicked = icon_button(theme_, id, kind, tooltip, enabled, on);
+    last_ = item_rect();
     advance(6);
     return clicked;
   }
@@ -229,8 +235,7 @@ void draw_what(Bar& bar, const View& view, Commands& commands, const Detail& det
   }
   bar.skip(8);
   if (detail.captions) bar.caption(tr("Problem"), theme.ui_small, theme.text_dim);
-  if (bar.popover(problem_label(view.requested->request.problem, detail), "problem", tr("Sizes, type and mask"),
-                  problem_controls)) {
+  if (bar.popover(problem_label(view.requested->request, detail), "problem", tr("Sizes, type and mask"), problem_controls)) {
     draw_problem_controls(view, commands);
     ImGui::EndPopup();
   }
@@ -284,8 +289,49 @@ void draw_share_menu(const View& view, Commands& commands) {
     commands.push(ShowPresenter{!view.lecture->presenter});
 }
 
+std::string lessons_label() {
+  return std::string(tr("Lessons")) + " ▾";
+}
+
+/// Number, title, minutes, and whether it was gone through.
+void draw_lesson_menu(const View& view, Commands& commands) {
+  const Theme& theme = *view.theme;
+  const LessonView& lesson = view.lesson;
+  float widest = 0;
+  const auto row_text = [&](const LessonInfo& info) {
+    return fmt::format("{}   {}", info.number, info.text(view.workspace->language).title);
+  };
+  const auto minutes = [&](const LessonInfo& info) { return say(tr("{} min"), info.text(view.workspace->language).minutes); };
+  for (const LessonInfo& info : lesson.list->lessons)
+    widest = std::max(widest, text_width(theme.ui, row_text(info)) + text_width(theme.ui, minutes(info)) + 52 * theme.scale);
+  for (const LessonInfo& info : lesson.list->lessons) {
+    const bool open = lesson.lesson != nullptr && lesson.lesson->id == info.id;
+    if (ImGui::Selectable(fmt::format("{}##{}", row_text(info), info.id).c_str(), open, 0, {widest, 0})) {
+      commands.push(OpenLesson{info.id, 0});
+      ImGui::CloseCurrentPopup();
+    }
+    const Rect row = item_rect();
+    const float mark = std::round(10 * theme.scale);
+    ImDrawList* list = ImGui::GetWindowDrawList();
+    draw_text(list, theme.ui, {row.min, {row.max.x - 2.2F * mark, row.max.y}}, theme.text_dim, minutes(info), Align::right);
+    if (!lesson.done->contains(info.id)) continue;
+    const ImVec2 at = {row.max.x - mark, row.center().y};
+    const ImVec2 points[] = {
+        {at.x - 0.5F * mark, at.y}, {at.x - 0.12F * mark, at.y + 0.36F * mark}, {at.x + 0.5F * mark, at.y - 0.36F * mark}};
+    list->AddPolyline(points, 3, theme.good, 0, std::max(1.5F, 1.8F * theme.scale));
+    item_tooltip(theme, tr("Done"));
+  }
+  if (lesson.lesson == nullptr) return;
+  ImGui::Separator();
+  if (ImGui::Selectable(tr("Close the lesson"))) commands.push(CloseLesson{});
+}
+
 void draw_how(Bar& bar, const View& view, Commands& commands, std::span<const std::string> languages, bool undo) {
   constexpr std::array<std::string_view, 1> controls = {"deck"};
+  if (view.lesson.list != nullptr && bar.popover(lessons_label(), "lessons", tr("Ten-minute lessons, each with questions"), {})) {
+    draw_lesson_menu(view, commands);
+    ImGui::EndPopup();
+  }
   if (undo) {
     if (bar.icon("##undo", Icon::undo, tr("Undo (Ctrl Z)"), false, view.can_undo)) commands.push(Undo{});
     if (bar.icon("##redo", Icon::redo, tr("Redo (Ctrl Y)"), false, view.can_redo)) commands.push(Redo{});
@@ -308,6 +354,13 @@ void draw_how(Bar& bar, const View& view, Commands& commands, std::span<const st
   const bool dark = view.theme->kind == ThemeKind::dark;
   if (bar.icon("##theme", Icon::moon, tr("Dark or light (T)")))
     commands.push(SetThemeKind{dark ? ThemeKind::light : ThemeKind::dark});
+  const bool exporting = view.exporting != nullptr && view.exporting->running;
+  if (bar.icon("##export", Icon::save, tr("Export: pictures, films, pages, tables"), exporting || ImGui::IsPopupOpen("export")))
+    ImGui::OpenPopup("export");
+  if (bar.popover_here("export", {})) {
+    draw_export_controls(view, commands);
+    ImGui::EndPopup();
+  }
   if (bar.icon("##present", Icon::present, tr("Present (F5)"))) commands.push(SetPresent{true});
   if (bar.icon("##help", Icon::help, tr("Keys (?)"), view.workspace->help)) commands.push(ShowHelp{!view.workspace->help});
 }
@@ -323,7 +376,7 @@ float width_with(const View& view, const Detail& detail) {
       if (!info.button.empty()) width += pill_width(translated(info.button));
   if (detail.some_in_list()) width += pill_width("…");
   if (detail.captions) width += text_width(t.ui_small, tr("GPU")) + text_width(t.ui_small, tr("Problem")) + 24 * t.scale;
-  width += pill_width(gpu_label(view, detail)) + pill_width(problem_label(view.requested->request.problem, detail));
+  width += pill_width(gpu_label(view, detail)) + pill_width(problem_label(view.requested->request, detail));
   if (detail.inputs) width += pill_width(tr("inputs"));
   if (detail.blocks) width += pill_width(tile_label(view));
   if (detail.causal) width += pill_width(tr("Causal off"));
@@ -348,9 +401,11 @@ void draw_top_bar(const Rect& rect, const View& view, Commands& commands, std::s
   ImGui::GetWindowDrawList()->AddRectFilled(rect.min, rect.max, theme.panel);
   constexpr float width_for_undo = 1500;
   const bool undo = rect.width() >= width_for_undo * theme.scale;
-  const float icons = undo ? 6 : 4;
+  const float icons = undo ? 7 : 5;
   float right = icons * (std::round(28 * theme.scale) + std::round(6 * theme.scale)) + std::round(8 * theme.scale);
   if (languages.size() > 1) right += text_width(theme.ui_bold, tr("EN")) + std::round(28 * theme.scale);
+
+  if (view.lesson.list != nullptr) right += text_width(theme.ui_bold, lessons_label()) + std::round(28 * theme.scale);
 
   if (!view.workspace->message) panel_state<ReadMessage>("read message").sentence.clear();
 
@@ -374,14 +429,14 @@ void draw_top_bar(const Rect& rect, const View& view, Commands& commands, std::s
     bar.toast({{theme.gap, rect.max.y}, {theme.gap, rect.max.y}});
 }
 
-void draw_caption(const Rect& rect, const View& view) {
+void draw_presenting_bar(const Rect& rect, const View& view) {
   const Theme& theme = *view.theme;
   const SimulationRequest& request = view.requested->request;
   const AttentionProblem& p = request.problem;
   const Result<const ProgramInfo*> info = find_program(request.algorithm, p.pass);
   std::string text = info ? short_algorithm_title(**info) : request.algorithm;
   if (view.playback.race) text = std::string(tr("Race")) + " · " + text;
-  text += fmt::format("   {}   {}", gpu_label(view, Detail{}), problem_label(p, Detail{}));
+  text += fmt::format("   {}   {}", gpu_label(view, Detail{}), problem_label(request, Detail{}));
   if (const std::size_t arrow = text.find(" ▾"); arrow != std::string::npos) text.erase(arrow, std::string_view(" ▾").size());
   if (p.causal) text += std::string("   ") + tr("causal");
   text += fmt::format("   {}", tile_label(view));

@@ -4,8 +4,10 @@
 #include <array>
 #include <cmath>
 
+#include "app/model/imported_counters.h"
 #include "app/ui/say.h"
 #include "sim/analysis/format.h"
+#include "sim/core/text.h"
 
 namespace tilescope {
 
@@ -25,14 +27,43 @@ std::int64_t whole(double value) {
   return std::llround(value);
 }
 
+MeasuredTotal imported_total(const Simulation& simulation, const ImportedCounters& imported, LinkChoice choice) {
+  MeasuredTotal out;
+  const CaseValidation compared = compare_imported(simulation, imported);
+  for (const MeasuredLink& link : measured_links) {
+    const auto& c = compared.figure(link.figure);
+    if (link.choice != choice || !c) continue;
+    out.known = true;
+    out.bytes = whole(c->measured.median);
+    out.within = c->within();
+    out.details = say(tr("Nsight Compute: {}"), format_exact_bytes(Bytes(out.bytes)));
+    add_line(out.details, imported.metric(fmt::format("{}_bytes", to_string(link.figure))));
+    if (std::isfinite(c->error()))
+      add_line(out.details, say(tr("Simulated against measured: {}"), format_signed_percent(c->error())));
+  }
+  if (const auto lookups = imported.sum("l2_lookup_read_bytes"); lookups && choice == LinkChoice::l2_to_sm)
+    add_line(out.details, say(tr("Looked up in the L2, after the coalescer: {}"), format_exact_bytes(Bytes(whole(*lookups)))));
+  return out;
+}
+
 }  // namespace
 
 const char* measured_heading(const View& view) {
+  if (view.measured.imported != nullptr) return tr("Nsight Compute");
   if (view.measured.found == nullptr) return tr("Measured");
   return view.measured.found->bundle->live ? tr("Live") : tr("Recorded");
 }
 
 std::string measured_column_meaning(const View& view) {
+  if (const ImportedCounters* imported = view.measured.imported) {
+    std::string text = say(tr("Counters of Nsight Compute, from {}"), printable(imported->path, 80));
+    add_line(text, imported->match.by_name ? tr("Launches matched by name:") : tr("Launches matched by order:"));
+    for (const std::string& line : match_lines(*imported)) add_line(text, line);
+    if (imported->launches.size() > 1)
+      add_line(text, tr("By default ncu flushes the L2 before every launch: HBM has no bound here."));
+    if (const auto missing = missing_metrics(*imported)) add_line(text, say(*missing));
+    return text;
+  }
   if (view.measured.found == nullptr)
     return tr("This problem was not measured. Open a recorded case from the Validate view, or press M to measure on this GPU.");
   const KnownBundle& known = *view.measured.found->bundle;
@@ -42,6 +73,7 @@ std::string measured_column_meaning(const View& view) {
 
 MeasuredTotal measured_total(const View& view, LinkChoice choice) {
   MeasuredTotal out;
+  if (view.measured.imported != nullptr) return imported_total(*view.lane().simulation, *view.measured.imported, choice);
   if (view.measured.found == nullptr) return out;
   const CaseValidation compared = compare(*view.lane().simulation, view.measured.found->measured());
   for (const MeasuredLink& link : measured_links) {

@@ -8,7 +8,7 @@
 
 namespace tilescope {
 
-/// "recorded", "live", or "measured" over a column of dashes.
+/// "recorded", "live", "Nsight Compute", or "measured" over a column of dashes.
 const char* measured_heading(const View& view);
 /// Where and when it was measured, or what to do for a measurement.
 std::string measured_column_meaning(const View& view);

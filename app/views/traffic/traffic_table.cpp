@@ -56,6 +56,8 @@ void draw_header(ImDrawList* list, const View& view, const Columns& columns, flo
   const Theme& theme = *view.theme;
   const bool least = choice == LinkChoice::hbm_read && view.lane().simulation->request.gpu.has_l2();
   const std::string measured_meaning = measured_column_meaning(view);
+  const std::string brief = view.measured.imported != nullptr ? "Nsight" : measured_heading(view);
+  const std::string measured = first_that_fits(theme.ui_small, columns.width, {measured_heading(view), brief});
   struct Head {
     float edge;
     const char* text;
@@ -66,7 +68,7 @@ void draw_header(ImDrawList* list, const View& view, const Columns& columns, flo
       Head{columns.formula, least ? tr("Minimum") : tr("Formula"),
            least ? tr("Every input crosses at least once, because the L2 starts cold. The L2 decides the rest.")
                  : tr("The closed form of this program, independent of the simulation.")},
-      Head{columns.measured, measured_heading(view), measured_meaning.c_str()}};
+      Head{columns.measured, measured.c_str(), measured_meaning.c_str()}};
   for (const Head& head : heads) {
     if (head.edge <= 0) continue;
     const Rect rect = {{head.edge - columns.width, top}, {head.edge, top + height}};

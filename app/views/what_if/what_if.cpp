@@ -55,8 +55,8 @@ std::string finding(const WhatIfTable& table, const NextLimit* limit) {
     if (best == nullptr || row.outcome->time_ns < best->outcome->time_ns) best = &row;
     if (worst == nullptr || row.outcome->time_ns > worst->outcome->time_ns) worst = &row;
   }
-  std::string now = say(tr("{}: {}. Bottleneck: {}"), algorithm_title(table.real.algorithm),
-                        format_time(Nanoseconds(table.base->time_ns)), bound_name(table.base->bound));
+  std::string now = say(tr("{}: {}. {}"), algorithm_title(table.real.algorithm), format_time(Nanoseconds(table.base->time_ns)),
+                        bottleneck_text(table.base->bound, limit));
   if (limit != nullptr) now += ". " + next_limit_text(*limit);
   if (best == nullptr) return now;
   const double gain = best->outcome->time_ns / table.base->time_ns - 1, loss = worst->outcome->time_ns / table.base->time_ns - 1;
@@ -86,7 +86,7 @@ Columns columns_of(const Theme& theme, float left, float width) {
   c.l2 = c.bound - (c.has_l2 ? 132 : 0) * unit;
   c.hbm = c.l2 - (c.has_hbm ? 132 : 0) * unit;
   c.has_bar = !narrow;
-  c.bar = c.hbm - (narrow ? 0 : 96 * unit);
+  c.bar = c.hbm - (narrow ? 0 : std::max(96 * unit, 0.3F * width - 100 * unit));
   c.time = c.bar - 128 * unit;
   c.title = left;
   return c;

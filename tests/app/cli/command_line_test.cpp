@@ -116,6 +116,22 @@ TEST_CASE("command line: buffers and block order work with every command that si
   CHECK(good({"simulate"}).block_order == BlockOrder::launch);
 }
 
+TEST_CASE("command line: every flag of export is parsed") {
+  const CommandLine line = good({"export", "--steps", "3:40", "--grain", "tile", "--fps", "25", "--seconds", "0.5", "--no-caption",
+                                 "--out", "a.gif", "--panel", "stage", "--size", "640x480"});
+  CHECK(line.command == CommandKind::exported);
+  CHECK(line.steps->first == 3);
+  CHECK(line.steps->last == 40);
+  CHECK(line.grain == Grain::tile);
+  CHECK(line.fps == 25);
+  CHECK(line.seconds == 0.5);
+  CHECK_FALSE(line.caption);
+  CHECK(line.out == "a.gif");
+  CHECK_FALSE(good({"export", "--steps", "3:end", "--out", "a.gif"}).steps->last);
+  CHECK(good({"export", "--steps", "7", "--out", "a.gif"}).steps->last == 7);
+  CHECK(good({"export", "--sheet", "waits", "--out", "a.csv"}).sheet == "waits");
+}
+
 TEST_CASE("command line: every flag of render is parsed") {
   const CommandLine line = good({"render", "--out=p.png", "--step=12", "--size=1280x720", "--theme=light", "--panel=stage",
                                  "--compare", "--scale=1.5", "--language=ko", "--seed=7", "--q=q.csv", "--k=k.csv", "--v=v.csv"});
@@ -129,7 +145,7 @@ TEST_CASE("command line: every flag of render is parsed") {
   CHECK(good({"--lanes=units"}).by_sm == false);
   CHECK(good({"--race"}).race);
   CHECK_FALSE(good({}).race);
-  CHECK(bad({"simulate", "--compare"}) == "--race is not a flag of simulate, but of the window, render");
+  CHECK(bad({"simulate", "--compare"}) == "--race is not a flag of simulate, but of the window, render, export");
   CHECK(good({"--race", "--compare"}).race);
   CHECK(line.panel == "stage");
   CHECK(line.race);
@@ -167,7 +183,7 @@ TEST_CASE("command line: problem flags may stand before the command") {
   CHECK(line.seq == 32);
   CHECK(line.heads == 2);
   CHECK(bad({"--seq", "32", "simulate", "--seq", "64"}) == "--seq is given more than once");
-  CHECK(bad({"--theme", "dark", "simulate"}) == "--theme is not a flag of simulate, but of the window, render, sweep");
+  CHECK(bad({"--theme", "dark", "simulate"}) == "--theme is not a flag of simulate, but of the window, render, export, sweep");
 }
 
 TEST_CASE("command line: an unknown flag or command is named, with the closest match") {
@@ -177,12 +193,13 @@ TEST_CASE("command line: an unknown flag or command is named, with the closest m
   CHECK(bad({"simulate", "--frobnicate"}) == "unknown flag --frobnicate: see tilescope simulate --help");
   CHECK(bad({"--frobnicate"}) == "unknown flag --frobnicate: see tilescope --help");
   CHECK(bad({"-x"}) == "unknown flag -x: see tilescope --help");
-  CHECK(bad({"simulate", "--panel", "stage"}) == "--panel is not a flag of simulate, but of render");
+  CHECK(bad({"simulate", "--panel", "stage"}) == "--panel is not a flag of simulate, but of render, export");
   CHECK(bad({"simulat"}) == "unknown command 'simulat': did you mean simulate?");
   CHECK(bad({"measure", "--probe-row", "3"}) == "--probe-row chooses the recorded row: it needs --probe FILE");
   CHECK(bad({"measure", "--probe-block", "3"}) == "--probe-block chooses the recorded row: it needs --probe FILE");
   CHECK(bad({"calibrate", "--brief", "--out", "g.toml"}) == "--brief measures too little for a spec: omit --brief or --out");
-  CHECK(bad({"frobnicate"}) == "unknown command 'frobnicate': there are simulate, render, sweep, measure, validate and calibrate");
+  CHECK(bad({"frobnicate"}) ==
+        "unknown command 'frobnicate': there are simulate, render, export, sweep, measure, validate and calibrate");
   CHECK(bad({"simulate", "flash1"}) == "unexpected 'flash1' after simulate");
   CHECK(bad({"simulate", "render"}) == "unexpected 'render' after simulate");
   CHECK(bad({"simulate", ""}) == "unexpected '' after simulate");

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include <doctest/doctest.h>
@@ -158,6 +159,17 @@ TEST_CASE("executable: a copy next to its assets finds them anywhere") {
   CHECK(help.text.find("GPUs (--gpu): toy\n") != std::string::npos);
   const Outcome run = shell("cd / && env -u TILESCOPE_ASSETS " + folder.path("tilescope") + " simulate --json");
   CHECK(run.code == 0);
+}
+
+TEST_CASE("executable: a killed export leaves the old file whole and nothing beside it") {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("a.gif", "before");
+  const Outcome killed = shell("timeout -s KILL 1 " + program + " export --steps 0:60 --out '" + file + "' 2>&1");
+  if (killed.code == 3) return skip_test(killed.text);
+  std::string left;
+  std::getline(std::ifstream(file), left);
+  CHECK(left == "before");
+  CHECK(folder.entries() == 1);
 }
 
 }  // namespace tilescope

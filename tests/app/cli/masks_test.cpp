@@ -62,7 +62,10 @@ TEST_CASE("masks: several masks and --causal must all hold, and a program that t
   const Json standard = simulated({"--algorithm", "standard", "--mask", "q >= kv"});
   CHECK(standard["algorithm"] == "standard");
   CHECK(standard["mask"]["full_blocks"] == 6);
-  CHECK(standard["traffic"]["l2_to_sm_bytes"] == simulated({"--algorithm", "standard", "--causal"})["traffic"]["l2_to_sm_bytes"]);
+  // The dense mask is a matrix as large as S, and nothing is skipped.
+  const Json full = simulated({"--algorithm", "standard"});
+  CHECK(standard["traffic"]["l2_to_sm_bytes"] == full["traffic"]["l2_to_sm_bytes"].get<std::int64_t>() + 64 * 64 * 2);
+  CHECK(simulated({"--algorithm", "standard", "--score", "score * 2.0"})["score"] == "score * 2.0");
 }
 
 TEST_CASE("masks: a score change alters no byte, and presets and tables reach the request") {
@@ -117,6 +120,21 @@ TEST_CASE("masks: a table that cannot be read is one line") {
         std::string::npos);
   CHECK(refusal({"--table", "a=" + few}) == "--table is read by --mask, --score and --preset: give one of them");
   CHECK(refusal({"--mask", "a[q] >= 0", "--table", "a=" + few, "--json", few}).find("few.csv") != std::string::npos);
+}
+
+TEST_CASE("masks: a sweep takes them, makes them anew at every length, and continues only its own file") {
+  const TemporaryFolder folder;
+  const std::string file = folder.path("sweep.csv");
+  const auto sweep = [&](std::string mask) {
+    return run_program(
+        {"sweep", "--over", "seq=64,128,256", "--algorithm", "flex,flash2", "--quiet", "--mask", std::move(mask), "--csv", file});
+  };
+  RunOutcome outcome = sweep("q >= kv && q - kv < 32");
+  REQUIRE_MESSAGE(outcome.code == 0, outcome.err);
+  CHECK(sweep("q >= kv && q - kv < 32").code == 0);
+  outcome = sweep("q >= kv");
+  CHECK(outcome.code == 2);
+  CHECK(outcome.err.find("holds another sweep") != std::string::npos);
 }
 
 }  // namespace tilescope

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,9 +15,11 @@
 #include "app/cli/command_line.h"
 #include "app/cli/output.h"
 #include "app/cli/report.h"
+#include "app/cli/request.h"
 #include "app/model/assets.h"
 #include "app/platform/files.h"
 #include "kernels/measure/bundle.h"
+#include "sim/engine/simulation.h"
 #include "sim/programs/tile_program.h"
 #include "tests/app/cli/run_program.h"
 #include "tests/app/temporary_folder.h"
@@ -134,6 +137,31 @@ TEST_CASE("cli: --help and --version print and do nothing else") {
   CHECK(help.code == 0);
   CHECK(help.err == "");
   CHECK(help.out.find("--blocks-per-sm") != std::string::npos);
+}
+
+TEST_CASE("cli: the window opens on what simulate has without arguments") {
+  static std::optional<SimulationRequest> opened;
+  const auto open = [](const WindowOptions& options) {
+    opened = options.request;
+    return 0;
+  };
+  char name[] = "tilescope";
+  char* arguments[] = {name};
+  REQUIRE(run_cli(1, arguments, stdout, stderr, {open, &render_picture}) == 0);
+  REQUIRE(opened);
+  const auto line = parse_command_line(std::vector<std::string>{"simulate"});
+  REQUIRE(line);
+  const auto request = make_request(*line);
+  REQUIRE(request);
+  const auto of_window = simulate(*opened);
+  const auto of_command = simulate(request->simulation);
+  REQUIRE(of_window);
+  REQUIRE(of_command);
+  CHECK(opened->algorithm == request->simulation.algorithm);
+  CHECK(opened->problem == request->simulation.problem);
+  CHECK((*of_window)->program->tile() == (*of_command)->program->tile());
+  CHECK((*of_window)->launches[0].blocks_per_sm == (*of_command)->launches[0].blocks_per_sm);
+  CHECK((*of_window)->cycles.value == (*of_command)->cycles.value);
 }
 
 TEST_CASE("cli: simulate prints simulated bytes next to closed forms") {

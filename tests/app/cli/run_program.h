@@ -35,7 +35,7 @@ inline RunOutcome run_program(std::vector<std::string> arguments, std::FILE* out
   std::FILE* err = std::tmpfile();
   REQUIRE(err != nullptr);
   RunOutcome outcome;
-  outcome.code = run_cli(static_cast<int>(arguments.size()), argv.data(), out, err, {&run_window, &render_picture});
+  outcome.code = run_cli(static_cast<int>(arguments.size()), argv.data(), out, err, {&run_window, &render_picture, &export_steps});
   outcome.err = drained(err);
   return outcome;
 }

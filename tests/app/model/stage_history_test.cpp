@@ -254,6 +254,27 @@ TEST_CASE("link use: an SM's port is idle before its first load and after its la
   CHECK(most > 0);
 }
 
+TEST_CASE("link use: a port carries bytes only while they are counted, and never more than it can") {
+  const auto simulation = run("flash2");
+  const Trace& trace = *simulation->trace;
+  const double peak = simulation->request.gpu.sm_l2_bytes_per_cycle;
+  const auto total = [&](double cycle) {
+    std::int64_t sum = 0;
+    const TraceState state = trace.state_at_cycle(0, cycle);
+    for (const auto& by_link : state.traffic) sum += by_link[static_cast<std::size_t>(Link::l2_to_sm)];
+    return sum;
+  };
+  for (const Interval& load : trace.intervals(0)) {
+    if (load.kind != OpKind::load) continue;
+    CHECK(load.streams > 0);
+    CHECK(load.bytes <= peak * load.streams * 1.001);
+  }
+  for (int i = 1; i <= 200; ++i) {
+    const double cycle = trace.end_cycle() * i / 200;
+    if (port_rate(trace, 0, cycle, true) > 0) CHECK(total(cycle + 1) > total(cycle - 1));
+  }
+}
+
 TEST_CASE("SM activity: at the end of an operation, the SM is doing that operation") {
   const auto simulation = run("flash2");
   const Trace& trace = *simulation->trace;
@@ -313,6 +334,32 @@ TEST_CASE("flight path: a load from HBM starts at its tile and ends in its buffe
   REQUIRE(store);
   CHECK(near(store->points.front(), layout.find(tiles::o)->cells.center()));
   CHECK(layout.l2.contains(store->points.back()));
+}
+
+TEST_CASE("flight path: a tile is drawn in its tensor's lane or on its SM's port, never across the L2") {
+  const auto simulation = run("flash2");
+  const StageLayout layout = layout_of(*simulation, 1);
+  TileInFlight flight;
+  flight.slot = tiles::v;
+  flight.bytes = 512;
+  const TensorBox& lane = *layout.find(tensors::v);
+  for (const std::int64_t hbm_bytes : {0, 512})
+    for (const int sm : {0, 1, 2, 3})
+      for (const bool to_sm : {true, false}) {
+        flight.tile = {tensors::v, 0, 16, 16, 0, 16};
+        flight.sm = sm;
+        flight.to_sm = to_sm;
+        flight.hbm_bytes = to_sm ? hbm_bytes : 0;
+        const auto path = flight_path(
+            layout, flight, tensor_layout(simulation->program->problem(), simulation->program->tile(), tensors::v), 1, 0, 0);
+        REQUIRE(path);
+        for (int i = 0; i <= 100; ++i) {
+          const ImVec2 at = path->at(path->length() * static_cast<float>(i) / 100);
+          if (at.y <= layout.l2.min.y || at.y >= layout.l2.max.y) continue;
+          CHECK(at.x >= lane.cells.min.x);
+          CHECK(at.x <= lane.cells.max.x);
+        }
+      }
 }
 
 TEST_CASE("flight path: without an L2 a tile goes straight from HBM to its SM") {

@@ -22,13 +22,17 @@ class RandomStates {
  public:
   explicit RandomStates(std::uint64_t seed) : random_(seed) {}
 
-  WindowState next() {
+  WindowState next(bool may_pin = true) {
     WindowState s;
     if (coin()) s.algorithm = pick(program_table()).id;
     if (coin()) s.gpu = coin() ? "h200" : text();
     for (const SpecKey& row : spec_keys())
       if (number(0, 9) == 0) s.spec_values[std::string(row.key)] = spec_value(row);
     problem(s.problem);
+    for (auto member : {&WindowState::masks, &WindowState::presets, &WindowState::tables})
+      for (std::int64_t i = number(-2, 2); i > 0; --i) (s.*member).push_back(text());
+    if (coin()) s.score = text();
+    if (coin()) s.problem.mask_block = number(1, 512);
     if (coin()) s.tile = ProgramTile(number(1, 4096), number(1, 4096), coin() ? number(1, 8) : 0);
     if (coin()) s.blocks_per_sm = static_cast<int>(number(1, 1024));
     if (coin()) s.block_order = pick(block_orders()).order;
@@ -54,6 +58,7 @@ class RandomStates {
     s.theme = coin() ? ThemeKind::light : ThemeKind::dark;
     if (coin()) s.language = "ko";
     if (coin()) s.sweep = sweep();
+    if (may_pin && number(0, 3) == 0) s.pinned = to_link(next(false));
     return s;
   }
   std::int64_t number(std::int64_t low, std::int64_t high) {
@@ -129,8 +134,9 @@ TEST_CASE("window state: a link holds everything, in one form, whatever the orde
     REQUIRE_MESSAGE(back, (back ? "" : back.error().sentence));
     REQUIRE(*back == state);
     REQUIRE(to_link(*back) == link);
-    // The first pair goes to the end.
-    if (const std::size_t cut = link.find('&'); cut != std::string::npos) {
+    // The first pair goes to the end; of a key that is given twice the order counts.
+    const bool twice = link.starts_with("mask=") || link.starts_with("preset=") || link.starts_with("table=");
+    if (const std::size_t cut = link.find('&'); cut != std::string::npos && !twice) {
       const auto turned = from_link(link.substr(cut + 1) + "&" + link.substr(0, cut));
       REQUIRE_MESSAGE(turned, (turned ? "" : turned.error().sentence));
       REQUIRE(*turned == state);
@@ -230,4 +236,27 @@ TEST_CASE("window state: the panels that it stores are those of the table") {
   std::vector<std::string_view> ids;
   for (const PanelInfo& panel : panel_table()) ids.push_back(panel.id);
   CHECK(std::vector<std::string_view>(panel_ids.begin(), panel_ids.end()) == ids);
+}
+
+TEST_CASE("window state: masks, presets and tables are keys that may be given several times, and tables are paths") {
+  Opened opened;
+  MaskChoice choice;
+  choice.masks = {"q >= kv && q - kv < 4", "kv != 3"};
+  choice.presets = {"sliding_window:window=2"};
+  choice.score = "score / 2.0";
+  CapturedTable table = make_table("doc", std::vector<std::int32_t>(16, 0));
+  table.origin = "some/documents.csv";
+  choice.tables = {std::make_shared<const CapturedTable>(table)};
+  const WindowState state = window_state_of(opened.after(SetMasking{choice}));
+  CHECK(state.masks == choice.masks);
+  CHECK(state.tables == std::vector<std::string>{"doc=some/documents.csv"});
+  const std::string link = to_link(state);
+  CHECK(link.find("mask=q%20%3E%3D%20kv%20%26%26%20q%20-%20kv%20%3C%204&mask=kv%20%21%3D%203&preset=sliding_window:window%3D2&"
+                  "table=doc%3Dsome/documents.csv") != std::string::npos);
+  CHECK(link.find("score=score%20/%202.0") != std::string::npos);
+  const auto back = from_link(link);
+  REQUIRE(back);
+  CHECK(*back == state);
+  CHECK(refusal("mask=").find("mask is ''") != std::string::npos);
+  CHECK(refusal("mask_block=0").find("mask_block is '0'") != std::string::npos);
 }

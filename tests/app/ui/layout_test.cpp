@@ -53,6 +53,30 @@ TEST_CASE("layout: no panel overlaps another or leaves the window at any size") 
   }
 }
 
+TEST_CASE("layout: a lesson's column overlaps nothing, and leaves stage, row and traffic at 1280x720") {
+  for (const auto& [width, height] :
+       {std::pair{1280.0F, 720.0F}, {1600.0F, 900.0F}, {2560.0F, 1440.0F}, {800.0F, 500.0F}, {640.0F, 400.0F}}) {
+    CAPTURE(width);
+    const float scale = scale_of_window(width, height);
+    const Layout layout = compute_layout(width, height, scale, {}, false, true);
+    std::vector<const Rect*> panels = {&layout.lesson, &layout.stage, &layout.timeline, &layout.transport};
+    if (width >= 1280) {
+      CHECK_FALSE(layout.one_column);
+      panels.insert(panels.end(), {&layout.softmax, &layout.traffic});
+    }
+    for (const Rect* panel : panels) {
+      CHECK(panel->width() > 100);
+      CHECK(panel->height() > 20);
+      CHECK(panel->min.x >= 0);
+      CHECK(panel->max.x <= width);
+      CHECK(panel->max.y <= height);
+      for (const Rect* other : panels)
+        if (panel != other) CHECK_FALSE(overlap(*panel, *other));
+      for (const Rect& splitter : layout.splitters) CHECK_FALSE(overlap(*panel, splitter));
+    }
+  }
+}
+
 TEST_CASE("layout: at 1600x900 the columns have the widths of the design") {
   const Layout layout = compute_layout(1600, 900, 1, {}, false);
   CHECK(layout.listing.width() == doctest::Approx(300).epsilon(0.02));
@@ -122,9 +146,13 @@ TEST_CASE("layout: while presenting a caption stands in place of the top bar and
   CHECK(presented.stage.height() > plain.stage.height());
 }
 
-TEST_CASE("layout: full size from 1280x720 up; smaller windows shrink in steps, to 0.6 at least") {
+TEST_CASE("layout: full size from 1280x720 up; smaller windows shrink to 0.6 at least, and larger ones have larger text") {
   CHECK(scale_of_window(1280, 720) == 1);
-  CHECK(scale_of_window(3840, 2160) == 1);
+  CHECK(scale_of_window(1600, 900) == 1);
+  CHECK(scale_of_window(1600, 1400) == 1);
+  CHECK(scale_of_window(1920, 1080) == doctest::Approx(1.1));
+  CHECK(scale_of_window(2560, 1440) == doctest::Approx(1.3));
+  CHECK(scale_of_window(3840, 2160) == doctest::Approx(1.7));
   CHECK(scale_of_window(1279, 720) == doctest::Approx(0.95));
   CHECK(scale_of_window(1024, 640) == doctest::Approx(0.8));
   CHECK(scale_of_window(1600, 540) == doctest::Approx(0.75));

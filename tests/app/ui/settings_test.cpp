@@ -37,6 +37,8 @@ Settings unusual() {
   settings.theme = ThemeKind::light;
   settings.language = "ko";
   settings.by_sm = true;
+  settings.lessons_done = {"01-why-memory", "05-six-trips"};
+  settings.lessons_offered = true;
   settings.width = 1280;
   settings.height = 720;
   settings.text_scale = 1.5F;

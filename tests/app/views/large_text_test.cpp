@@ -149,7 +149,7 @@ TEST_CASE("large text: tabs that do not fit become a list") {
 }
 
 TEST_CASE("large text: a view that does not fit scrolls both ways") {
-  const auto script = WindowScript::open(1280, 720, 2);
+  const auto script = WindowScript::open(800, 500, 3);
   if (script == nullptr) return;
   for (const CenterView center : {CenterView::roofline, CenterView::what_if}) {
     script->command(SetCenter{center});

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <random>
 
+#include "app/views/timeline/timeline_hover.h"
 #include "app/views/timeline/timeline_picture.h"
 #include "sim/programs/attention_tensors.h"
 
@@ -34,6 +35,21 @@ TimeBins bins_of(double width, const std::vector<std::int64_t>& reads) {
 }
 
 }  // namespace
+
+TEST_CASE("timeline: the name of every row explains what the row shows") {
+  TimelineShape shape;
+  shape.groups = 1;
+  shape.least_lane = 8;
+  const TimelineLayout layout = lay_out_timeline({{0, 0}, {900, 300}}, shape);
+  int named = 0;
+  for (const TimelineRow& row : layout.rows) {
+    const HoverText text = row_meaning(row);
+    CHECK_FALSE(text.title.empty());
+    CHECK_FALSE(text.body.empty());
+    ++named;
+  }
+  CHECK(named >= 7);  // HBM, L2, copy, tensor, exp, scale and sum, store
+}
 
 TEST_CASE("timeline: zooming keeps the cycle under the mouse fixed") {
   const std::uint32_t seed = std::random_device{}();

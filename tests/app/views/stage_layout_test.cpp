@@ -304,8 +304,21 @@ TEST_CASE("race layout: two equal columns and a verdict, nothing overlapping") {
   }
 }
 
-TEST_CASE("race layout: O of both runs lies between the verdict and the columns, and only where stages have room") {
-  for (const Rect area : {Rect{{10, 20}, {850, 520}}, Rect{{0, 0}, {1500, 1000}}, Rect{{0, 0}, {600, 420}}}) {
+TEST_CASE("race layout: at 1280x720 O of both runs stands beside the figures, and the columns keep their room") {
+  for (const Rect area : {Rect{{0, 0}, {684, 402}}, Rect{{0, 0}, {600, 420}}, Rect{{3, 5}, {803, 480}}}) {
+    const RaceLayout layout = layout_race(area, metrics_at(1), true), without = layout_race(area, metrics_at(1));
+    REQUIRE(layout.exactness.height() > 0);
+    CHECK(layout.exactness.width() > 240);
+    CHECK(layout.exactness.height() > 66);  // two lines and the pictures
+    check_apart({{"verdict", layout.verdict}, {"exactness", layout.exactness}, {"left", layout.columns[0].box}});
+    check_inside({{"verdict", layout.verdict}, {"exactness", layout.exactness}}, area, "the panel");
+    check_inside({{"reason", layout.reason}}, layout.verdict, "the verdict");
+    CHECK(layout.columns[0].stage.height() == without.columns[0].stage.height());
+  }
+}
+
+TEST_CASE("race layout: O of both runs lies between the verdict and the columns where the stages have room") {
+  for (const Rect area : {Rect{{10, 20}, {850, 520}}, Rect{{0, 0}, {1500, 1000}}}) {
     const RaceLayout layout = layout_race(area, metrics_at(1), true), without = layout_race(area, metrics_at(1));
     CHECK(without.exactness.height() == 0);
     REQUIRE(layout.exactness.height() > 0);

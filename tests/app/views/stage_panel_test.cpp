@@ -69,6 +69,13 @@ const T* find_command(const std::vector<Command>& commands) {
 
 }  // namespace
 
+TEST_CASE("stage: a key tile says how many of all the block visits where a mask leaves some out") {
+  CHECK(key_tile_text({0, 1, 2, 3}, 2, 4, true) == "2 (3/4)");
+  CHECK(key_tile_text({0, 2, 5, 6, 9}, 5, 256, true) == "5 (3 of 5 visited, 256 in all)");
+  CHECK(key_tile_text({0}, 0, 32, true) == "0 (1 of 1 visited, 32 in all)");
+  CHECK(key_tile_text({3}, 3, 4, false) == "3 (4/4)");  // a product's block
+}
+
 TEST_CASE("stage panel: draws every program on every GPU at many steps, with and without values, in both themes") {
   for (ThemeKind kind : {ThemeKind::dark, ThemeKind::light}) {
     for (const GpuSpec& gpu : {toy_gpu(), h200_gpu(), textbook_gpu()}) {

@@ -1,6 +1,7 @@
 // Clicks in the views of many simulations, by the events a person would cause: a slider moved, a tile of the fit taken, an
 // algorithm of the sweep switched off, a case of the bundle opened.
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include <doctest/doctest.h>
@@ -27,9 +28,9 @@ ImGuiID within(ImGuiID outer, const char* label) {
 
 /// The first place of the middle panel, row by row, where the pointer is over item `id`.
 std::optional<ImVec2> place_of(WindowScript& script, ImGuiID id) {
-  const Rect area = script.frame().layout().stage;
-  for (float y = area.min.y + 4; y < area.max.y; y += 9)
-    for (float x = area.min.x + 12; x < area.max.x; x += 24) {
+  const Rect area = script.frame().layout().alone;
+  for (float y = area.min.y + 4; y < area.max.y; y += 12)
+    for (float x = area.min.x + 12; x < area.max.x; x += 40) {
       script.hover(x, y);
       if (ImGui::GetCurrentContext()->HoveredId == id) return ImVec2(x, y);
     }
@@ -37,6 +38,23 @@ std::optional<ImVec2> place_of(WindowScript& script, ImGuiID id) {
 }
 
 }  // namespace
+
+TEST_CASE("window: a view about the whole run has all the room; listing, row and timeline belong to the stage") {
+  const auto script = WindowScript::open(1280, 720);
+  if (script == nullptr) return;
+  for (const CenterViewInfo& row : center_views()) {
+    if (row.view == CenterView::validate) continue;  // simulates every recorded case
+    script->command(SetCenter{row.view});
+    const bool stage = row.view == CenterView::stage;
+    for (const char* panel : {"/listing_", "/softmax_", "/traffic_", "/timeline_"}) {
+      CAPTURE(panel);
+      CHECK((child_window(panel) != nullptr) == stage);
+    }
+    const ImGuiWindow* middle = child_window("/" + std::string(row.id) + "_");
+    REQUIRE(middle != nullptr);
+    if (!stage) CHECK(middle->Size.x > 1240);
+  }
+}
 
 TEST_CASE("what if: moving the slider changes the GPU and shows the result") {
   const auto script = WindowScript::open(1280, 720);

@@ -49,6 +49,7 @@ TEST_CASE("format: capacity is binary, bandwidth decimal") {
 }
 
 TEST_CASE("format: cycles and counts are grouped with a thin space") {
+  CHECK(format_cycles(Cycles(1972.5)) == "1\u2009973");  // as JSON rounds it
   CHECK(format_cycles(Cycles(5120)) == "5\u2009120");
   CHECK(format_cycles(Cycles(123456789)) == "123\u2009456\u2009789");
   CHECK(format_cycles(Cycles(999)) == "999");

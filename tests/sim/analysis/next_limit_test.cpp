@@ -45,6 +45,10 @@ TEST_CASE("next limit: of a run that HBM holds up it is the run without HBM's ti
   CHECK(next->outcome.bound != Bound::hbm);
   CHECK(next->outcome.tile == (*real)->program->tile());
   CHECK(next->change() < -0.5);
+  CHECK(next->decides());
+  NextLimit little = *next;
+  little.outcome.time_ns = 0.981 * little.before_ns;
+  CHECK_FALSE(little.decides());
   CHECK(next->change() == doctest::Approx(next->outcome.time_ns / (*real)->time.value - 1));
 }
 

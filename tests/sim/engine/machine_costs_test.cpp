@@ -110,7 +110,7 @@ TEST_CASE("costs: what a load writes into shared memory and what an operation re
   CHECK(next_starts(100) == 100 + 100 + 50);
 }
 
-TEST_CASE("records: a tile in flight is as far as its time says, and an SM has all blocks that are on it") {
+TEST_CASE("records: a tile in flight waits, then streams until it has landed, and an SM has all blocks that are on it") {
   GpuSpec gpu = toy_gpu();
   gpu.sm_count = 1;
   const auto run = run_fake(
@@ -118,7 +118,11 @@ TEST_CASE("records: a tile in flight is as far as its time says, and an SM has a
       2);
   REQUIRE(run);
   const Interval first = interval_of(**run, 0);
-  const TraceState state = (*run)->trace->state_at_cycle(0, first.start + (first.end - first.start) / 4);
+  REQUIRE(first.streams < first.end - first.start);
+  const TraceState waiting = (*run)->trace->state_at_cycle(0, first.start + 1);
+  REQUIRE_FALSE(waiting.flights.empty());
+  CHECK(waiting.flights[0].progress == 0);
+  const TraceState state = (*run)->trace->state_at_cycle(0, first.end - first.streams * 3 / 4);
   REQUIRE_FALSE(state.flights.empty());
   CHECK(state.flights[0].progress == doctest::Approx(0.25));
   CHECK(state.sms[0].resident == 2);

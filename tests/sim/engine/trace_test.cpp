@@ -327,7 +327,7 @@ TEST_CASE("trace: a buffer is arriving while its load is in the air, then holds 
   CHECK(trace.state_at_cycle(0, 100).flights.empty());
   const TraceState flying = trace.state_at_cycle(0, 354);
   REQUIRE(flying.flights.size() == 1);
-  CHECK(flying.flights[0].progress == doctest::Approx(0.5));
+  CHECK(flying.flights[0].progress == 0);  // latency: it waits
   CHECK(flying.flights[0].to_sm);
   CHECK(flying.flights[0].hbm_bytes == 512);
   CHECK(flying.flights[0].slot == tiles::k);
@@ -336,7 +336,7 @@ TEST_CASE("trace: a buffer is arriving while its load is in the air, then holds 
   CHECK(flying.slots[0].ring == 1);
   CHECK(flying.slots[0].arriving);
   CHECK_FALSE(flying.slots[0].valid);
-  CHECK(flying.slots[0].progress == doctest::Approx(0.5));
+  CHECK(flying.slots[0].progress == 0);
   CHECK(flying.slots[0].tile == TileRef{tensors::k, 0, 32, 16, 0, 16});
   CHECK(flying.slots[0].op == 0);  // the load
   CHECK(flying.sms[0].resident == 1);
@@ -345,6 +345,14 @@ TEST_CASE("trace: a buffer is arriving while its load is in the air, then holds 
   CHECK(flying.sms[1].resident == 0);
   CHECK(flying.sms[1].run == -1);
   CHECK(flying.traffic == TrafficTable{});
+  const float streams = trace.intervals(0)[0].streams;
+  REQUIRE(streams > 1);
+  REQUIRE(streams < 508);
+  const TraceState streaming = trace.state_at_cycle(0, 608 - streams / 2);
+  CHECK(streaming.flights[0].progress == doctest::Approx(0.5));
+  CHECK(streaming.slots[0].progress == doctest::Approx(0.5));
+  for (const Link link : {Link::hbm_read, Link::l2_to_sm})  // what is in the buffer is what the counters count
+    CHECK(streaming.traffic[Tensor(tensors::k).index()][static_cast<std::size_t>(link)] == 256);
   const TraceState landed = trace.state_at(0, 1);
   CHECK(landed.cycle == 608);
   CHECK(landed.flights.empty());
@@ -359,7 +367,7 @@ TEST_CASE("trace: a buffer is arriving while its load is in the air, then holds 
   CHECK(computing.slots[1].slot == tiles::s);
   CHECK(computing.slots[1].arriving);
   CHECK(computing.sms[0].busy_units == 1U << static_cast<int>(Unit::tensor));
-  const TraceState leaving = trace.state_at_cycle(0, 756);
+  const TraceState leaving = trace.state_at_cycle(0, 864 - trace.intervals(0)[2].streams / 2);
   REQUIRE(leaving.flights.size() == 1);
   CHECK_FALSE(leaving.flights[0].to_sm);
   CHECK(leaving.flights[0].slot == tiles::o);

@@ -139,7 +139,7 @@ TEST_CASE("expression: a mistake is one sentence that begins with its column") {
   CHECK(mistake("q - kw") == "column 5: unknown name 'kw': did you mean kv?");
   CHECK(mistake("q - kv", true) == "column 1: a mask is a condition, and this is an int: compare it, as in q >= kv");
   CHECK(mistake("q < kv") == "column 1: a score is a number, and this is a bool: write where(condition, score, -inf)");
-  CHECK(mistake("score > 0", true) == "column 1: a mask knows no score: use --score to change scores");
+  CHECK(mistake("score > 0", true) == "column 1: a mask knows no score: use score to change scores");
   CHECK(mistake("0 <= q < 5", true) == "column 8: a comparison cannot be chained: write a < b && b < c");
   CHECK(mistake("q = kv", true) == "column 3: '=' defines a name after let: write == to compare");
   CHECK(mistake("q && kv", true) == "column 3: '&&' takes conditions, and this is an int: compare it, as in x != 0");

@@ -286,14 +286,14 @@ TEST_CASE("flex: what it cannot take is answered with a sentence") {
   AttentionProblem odd = problem;
   odd.mask_block = 24;
   CHECK(refusal("flex", odd, ProgramTile(16, 16)) ==
-        "--mask-block is 24, and the tile is 16x16: the block must be a multiple of both lengths");
+        "mask_block is 24, and the tile is 16x16: the block must be a multiple of both lengths");
   AttentionProblem longer = problem;
   longer.seq_q = longer.seq_kv = 128;
   for (const std::string_view id : {"flex", "flash2", "standard"})
     CHECK(refusal(id, longer, ProgramTile(16, 16)).find("the mask was made for batch 1, heads 1, kv heads 1, 64 queries") == 0);
   AttentionProblem changed = problem;
   changed.score_change = score_from(problem, "score / 2");
-  CHECK(refusal("flash2", changed, ProgramTile(16, 16)) == "flash2 takes scores as they are: use --algorithm flex with --score");
+  CHECK(refusal("flash2", changed, ProgramTile(16, 16)) == "flash2 takes scores as they are: use algorithm flex with score");
   AttentionProblem nan = problem;
   nan.score_change = score_from(problem, "kv == 3 ? log(-abs(score) - 1) : score");
   const auto program = flex(nan, ProgramTile(16, 16));

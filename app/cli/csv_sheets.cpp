@@ -1,0 +1,136 @@
+// One function a table.
+#include "app/cli/csv_sheets.h"
+
+#include <array>
+#include <map>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "app/cli/csv_field.h"
+#include "app/model/step_index.h"
+
+namespace tilescope {
+
+namespace {
+
+std::string_view launch_name(const Simulation& simulation, int launch) {
+  return simulation.launches[static_cast<std::size_t>(launch)].name;
+}
+
+std::string line_text(const Simulation& simulation, int line) {
+  const auto listing = simulation.info->listing;
+  const bool there = line >= 1 && line <= static_cast<int>(listing.size());
+  return there ? csv_field(listing[static_cast<std::size_t>(line) - 1].text) : std::string();
+}
+
+std::string traffic(const Simulation& simulation) {
+  std::string out = "tensor,link,bytes,closed_form_bytes,formula\n";
+  const std::optional<ClosedForm> form = simulation.program->closed_form();
+  for (Tensor tensor : simulation.program->tensors())
+    for (Link link : all_links) {
+      const std::int64_t bytes = simulation.ledger.total(tensor, link).value;
+      std::optional<std::int64_t> expected;
+      std::string formula;
+      if (form)
+        for (const ClosedFormTerm& term : form->terms) {
+          if (term.tensor != tensor || term.link != link) continue;
+          expected = expected.value_or(0) + term.bytes.value;
+          formula += (formula.empty() ? "" : " + ") + term.formula;
+        }
+      if (bytes == 0 && !expected) continue;
+      out += fmt::format("{},{},{},{},{}\n", to_string(tensor), to_string(link), bytes,
+                         expected ? fmt::format("{}", *expected) : std::string(), csv_field(formula));
+    }
+  return out;
+}
+
+std::string ledger(const Simulation& simulation) {
+  std::string out = "launch,launch_name,tensor,link,line,line_text,bytes\n";
+  for (const LedgerEntry& entry : simulation.ledger.entries())
+    out += fmt::format("{},{},{},{},{},{},{}\n", entry.launch + 1, csv_field(launch_name(simulation, entry.launch)),
+                       to_string(entry.tensor), to_string(entry.link), entry.line, line_text(simulation, entry.line), entry.bytes);
+  return out;
+}
+
+std::string launches(const Simulation& simulation) {
+  std::string out = "launch,name,blocks,threads,shared_bytes,blocks_per_sm,waves,start_cycle,end_cycle,cycles,hbm_bytes\n";
+  const auto times = simulation.trace->launches();
+  for (std::size_t i = 0; i < simulation.launches.size(); ++i) {
+    const LaunchResult& launch = simulation.launches[i];
+    out += fmt::format("{},{},{},{},{},{},{:.4f},{:.1f},{:.1f},{:.1f},{:.0f}\n", i + 1, csv_field(launch.name), launch.blocks,
+                       launch.threads, launch.shared_bytes, launch.blocks_per_sm, launch.waves, times[i].start, times[i].end,
+                       launch.cycles.value, launch.hbm_bytes);
+  }
+  return out;
+}
+
+std::string steps(const Simulation& simulation) {
+  std::string out = "step,sm,launch,block,line,line_text,unit,start_cycle,end_cycle,waited_cycles,cause,bytes,hbm_read_bytes\n";
+  const Trace& trace = *simulation.trace;
+  const int sm = trace.focused_sms().front();
+  const StepIndex index = make_step_index(simulation, sm);
+  const auto intervals = trace.intervals(sm);
+  std::vector<std::string> rows(intervals.size());
+  for (std::size_t i = 0; i < intervals.size(); ++i) {
+    const Interval& interval = intervals[i];
+    const BlockRun& run = trace.runs()[static_cast<std::size_t>(interval.run)];
+    const int line = index.labels[i].line;
+    const std::int64_t step = trace.step_of_interval(sm, i);
+    rows[static_cast<std::size_t>(step) - 1] =
+        fmt::format("{},{},{},{},{},{},{},{:.1f},{:.1f},{:.1f},{},{},{}\n", step, sm, run.launch + 1, run.block, line,
+                    line_text(simulation, line), csv_field(to_string(interval.unit)), interval.start, interval.end,
+                    interval.start - interval.ready, csv_field(to_string(interval.cause)), interval.bytes, interval.hbm_bytes);
+  }
+  for (const std::string& row : rows) out += row;
+  return out;
+}
+
+std::string waits(const Simulation& simulation) {
+  std::string out = "sm,unit,cause,operations,waited_cycles\n";
+  struct Sum {
+    std::int64_t operations = 0;
+    double cycles = 0;
+  };
+  const Trace& trace = *simulation.trace;
+  const int sm = trace.focused_sms().front();
+  std::map<std::pair<Unit, WaitCause>, Sum> sums;
+  for (const Interval& interval : trace.intervals(sm)) {
+    if (interval.start <= interval.ready) continue;
+    Sum& sum = sums[{interval.unit, interval.cause}];
+    ++sum.operations;
+    sum.cycles += interval.start - interval.ready;
+  }
+  for (const auto& [key, sum] : sums)
+    out += fmt::format("{},{},{},{},{:.1f}\n", sm, csv_field(to_string(key.first)), csv_field(to_string(key.second)),
+                       sum.operations, sum.cycles);
+  return out;
+}
+
+std::string bandwidth(const Simulation& simulation) {
+  std::string out = "start_cycle,end_cycle";
+  for (Link link : all_links) out += fmt::format(",{}_bytes", to_string(link));
+  out += '\n';
+  const TimeBins& bins = simulation.trace->bins();
+  for (std::size_t i = 0; i < bins.traffic.size(); ++i) {
+    out += fmt::format("{:.1f},{:.1f}", static_cast<double>(i) * bins.width, static_cast<double>(i + 1) * bins.width);
+    for (Link link : all_links) {
+      std::int64_t bytes = 0;
+      for (const auto& by_link : bins.traffic[i]) bytes += by_link[static_cast<std::size_t>(link)];
+      out += fmt::format(",{}", bytes);
+    }
+    out += '\n';
+  }
+  return out;
+}
+
+constexpr std::array sheets = {CsvSheet{"traffic", &traffic}, CsvSheet{"ledger", &ledger}, CsvSheet{"launches", &launches},
+                               CsvSheet{"steps", &steps},     CsvSheet{"waits", &waits},   CsvSheet{"bandwidth", &bandwidth}};
+
+}  // namespace
+
+std::span<const CsvSheet> csv_sheets() {
+  return sheets;
+}
+
+}  // namespace tilescope

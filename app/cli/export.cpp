@@ -1,0 +1,143 @@
+// Formats, names of numbered files, and what each format takes.
+#include "app/cli/export.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "app/cli/csv_sheets.h"
+#include "app/cli/output.h"
+#include "app/cli/progress.h"
+#include "app/cli/request.h"
+#include "sim/core/text.h"
+#include "sim/engine/chrome_trace.h"
+
+namespace tilescope {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A format by its ending. Without an ExportFormat it is text about the whole run.
+struct Format {
+  std::string_view ending;
+  std::optional<ExportFormat> drawn;
+};
+constexpr std::array formats = {Format{".gif", ExportFormat::gif},   Format{".mp4", ExportFormat::mp4},
+                                Format{".png", ExportFormat::png},   Format{".svg", ExportFormat::svg},
+                                Format{".html", ExportFormat::html}, Format{".csv", std::nullopt},
+                                Format{".json", std::nullopt}};
+
+Result<Format> format_of(const std::string& file) {
+  std::string ending = fs::path(file).extension().native();
+  std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::string known;
+  for (const Format& format : formats) {
+    if (format.ending == ending) return format;
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", format.ending);
+  }
+  return Error{fmt::format("--out is {}: its ending chooses the format, one of {}", printable(file, 200), known)};
+}
+
+/// Errors  a flag that the format has no use for
+Status check_flags(const CommandLine& line, const Format& format) {
+  const bool film = format.drawn == ExportFormat::gif || format.drawn == ExportFormat::mp4;
+  struct Use {
+    std::string_view flag;
+    bool given, used;
+  };
+  const bool drawn = format.drawn.has_value();
+  for (const Use& use : {Use{"--steps", line.steps.has_value(), drawn},
+                         {"--grain", line.grain.has_value(), drawn},
+                         {"--panel", !line.panel.empty(), drawn},
+                         {"--size", line.size.has_value(), drawn},
+                         {"--seconds", line.seconds.has_value(), film},
+                         {"--fps", line.fps.has_value(), film},
+                         {"--no-caption", !line.caption, drawn},
+                         {"--sheet", !line.sheet.empty(), format.ending == ".csv"}})
+    if (use.given && !use.used) return Error{fmt::format("{} means nothing for {}: leave it out", use.flag, format.ending)};
+  return Done{};
+}
+
+Result<const CsvSheet*> sheet_of(const std::string& name) {
+  std::vector<std::string_view> names;
+  for (const CsvSheet& sheet : csv_sheets()) {
+    if (sheet.name == (name.empty() ? "traffic" : name)) return &sheet;
+    names.push_back(sheet.name);
+  }
+  return Error{fmt::format("--sheet is '{}': {}", printable(name), name_hint(name, names))};
+}
+
+/// "step.png" and step 7 of 120: "step-007.png".
+std::string numbered(const std::string& file, std::int64_t step, std::int64_t last) {
+  fs::path path(file);
+  const std::string name =
+      fmt::format("{}-{:0{}}{}", path.stem().native(), step, fmt::format("{}", last).size(), path.extension().native());
+  return path.replace_filename(name).native();
+}
+
+Status write_text(const CommandLine& line, const Format& format, const SimulationRequest& request, std::FILE* out) {
+  const auto sheet = sheet_of(line.sheet);
+  if (!sheet) return sheet.error();
+  const auto simulation = simulate(request);
+  if (!simulation) return simulation.error();
+  return write_or_print(line.out, format.ending == ".csv" ? (*sheet)->text(**simulation) : to_chrome_trace(**simulation), out);
+}
+
+ExportOptions export_options(const CommandLine& line, ExportFormat format) {
+  ExportOptions options;
+  options.format = format;
+  options.steps = line.steps;
+  if (line.grain) options.grain = *line.grain;
+  if (line.fps) options.frames_per_second = *line.fps;
+  if (line.seconds) options.seconds_per_step = *line.seconds;
+  options.caption = line.caption;
+  options.picture = render_options(line);
+  return options;
+}
+
+Status write_steps(const CommandLine& line, ExportOptions options, std::FILE* err, const Screens& screens) {
+  ProgressPrinter progress(err, line.quiet);
+  std::mutex one_at_a_time;
+  options.picture.told = [&](const std::string& what, double fraction) {
+    const std::lock_guard lock(one_at_a_time);
+    progress.show(fmt::format("export: {}, {:.0f} %", what, 100 * fraction));
+  };
+  Result<ExportedSteps> steps = screens.export_steps(options);
+  progress.end();
+  if (!steps) return steps.error();
+  Outputs outputs(nullptr);
+  for (ExportedSteps::File& file : steps->files) {
+    const std::string name = file.step ? numbered(line.out, *file.step, steps->last_step) : line.out;
+    if (Status added = outputs.add(name, file.bytes); !added) return added;
+    file.bytes = {};
+  }
+  if (Status written = outputs.finish(); !written) return written;
+  say_notice({{}, steps->notice}, err);
+  return Done{};
+}
+
+}  // namespace
+
+Status run_export(const CommandLine& line, std::FILE* out, std::FILE* err, const Screens& screens) {
+  const Result<Format> format = format_of(line.out);
+  if (!format) return format.error();
+  if (Status used = check_flags(line, *format); !used) return used;
+  if (const auto sheet = sheet_of(line.sheet); !sheet) return sheet.error();
+  auto request = make_request(line);
+  if (!request) return request.error();
+  if (!format->drawn) return write_text(line, *format, request->simulation, out);
+  ExportOptions options = export_options(line, *format->drawn);
+  options.picture.request = std::move(request->simulation);
+  options.picture.inputs = std::move(request->inputs);
+  return write_steps(line, std::move(options), err, screens);
+}
+
+}  // namespace tilescope

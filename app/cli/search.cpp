@@ -1,0 +1,207 @@
+// `tilescope search`: candidates, progress, measurements beside them, table.
+#include "app/cli/search.h"
+
+#include <algorithm>
+#include <mutex>
+#include <numeric>
+#include <optional>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "app/cli/command_words.h"
+#include "app/cli/interrupt.h"
+#include "app/cli/output.h"
+#include "app/cli/progress.h"
+#include "app/cli/request.h"
+#include "app/cli/text_table.h"
+#include "app/model/parallel.h"
+#include "kernels/measure/measure_case.h"
+#include "sim/analysis/format.h"
+#include "sim/analysis/search.h"
+
+namespace tilescope {
+
+namespace {
+
+using Candidates = std::vector<SearchCandidate>;
+
+/// Tiles of which the orders are tried too.
+constexpr std::size_t tiles_in_every_order = 6;
+constexpr std::int64_t usual_rows = 10;
+
+/// The best times so far. A candidate that cannot be among them need not be simulated to its end.
+class BestTimes {
+ public:
+  explicit BestTimes(std::size_t count) : count_(count) {}
+  void add(double cycles) {
+    cycles_.insert(std::upper_bound(cycles_.begin(), cycles_.end(), cycles), cycles);
+    if (cycles_.size() > count_) cycles_.pop_back();
+  }
+  /// 0 while there are fewer than `count`.
+  double worst() const { return cycles_.size() < count_ ? 0 : cycles_.back(); }
+
+ private:
+  std::size_t count_;
+  std::vector<double> cycles_;
+};
+
+/// Simulates candidates, and gives up on those that are slower than the best. False once it was interrupted.
+bool simulate_all(Candidates& candidates, BestTimes& best, const CatchInterrupt& interrupt, ProgressPrinter& progress,
+                  const char* what) {
+  std::vector<std::size_t> order(candidates.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::mutex sharing;
+  std::size_t done = 0;
+  return on_cores(order, core_count(), [&](std::size_t i) {
+    SimulationRequest request = candidates[i].request;
+    if (const std::lock_guard lock(sharing); !candidates[i].own) request.give_up_after_cycles = best.worst();
+    Result<Outcome> outcome = simulate_outcome(request, [&](double) { return !interrupt.asked(); });
+    if (interrupt.asked()) return false;
+    const std::lock_guard lock(sharing);
+    if (outcome && outcome->done()) best.add(outcome->cycles);
+    if (outcome) candidates[i].outcome = std::move(*outcome);
+    progress.show(fmt::format("search: {} of {} {} simulated", ++done, candidates.size(), what));
+    return true;
+  });
+}
+
+struct Searched {
+  Candidates ranked;           // those that were simulated
+  std::size_t candidates = 0;  // with those that were given up
+  bool whole = true;           // false after Ctrl-C
+};
+
+Searched search(Candidates candidates, std::size_t rows, const CatchInterrupt& interrupt, ProgressPrinter& progress) {
+  Searched out;
+  BestTimes best(std::max(rows, tiles_in_every_order));
+  out.candidates = candidates.size();
+  out.whole = simulate_all(candidates, best, interrupt, progress, "tiles");
+  rank(candidates);
+  if (out.whole) {
+    Candidates orders = order_candidates(candidates, tiles_in_every_order);
+    out.whole = simulate_all(orders, best, interrupt, progress, "orders");
+    out.candidates += orders.size();
+    std::move(orders.begin(), orders.end(), std::back_inserter(candidates));
+    rank(candidates);
+  }
+  candidates.erase(std::find_if(candidates.begin(), candidates.end(), [](const SearchCandidate& c) { return !c.done(); }),
+                   candidates.end());
+  out.ranked = std::move(candidates);
+  return out;
+}
+
+/// The kernel that runs a candidate as it stands; null where none does.
+const KernelInfo* kernel_of(const SearchCandidate& candidate) {
+  const SimulationRequest& request = candidate.request;
+  if (!candidate.own || request.block_order != BlockOrder::launch) return nullptr;
+  const auto kernel = find_kernel(request.algorithm, request.key_order);
+  if (!kernel) return nullptr;
+  return supports(**kernel, request.problem, *request.tile) ? *kernel : nullptr;
+}
+
+/// Times of those of the first `rows` that have a kernel, where this machine has the GPU that was searched for; by row.
+std::vector<std::optional<double>> measured_ns(const Candidates& ranked, std::size_t rows) {
+  std::vector<std::optional<double>> out(rows);
+  const auto has_kernel = [](const SearchCandidate& c) { return kernel_of(c) != nullptr; };
+  if (std::none_of(ranked.begin(), ranked.begin() + static_cast<std::ptrdiff_t>(rows), has_kernel)) return out;
+  auto session = MeasuringSession::open();
+  if (!session || session->empty_bundle().gpu != ranked.front().request.gpu.id) return out;
+  constexpr MeasureOptions options = {.time_repeats = 20, .counter_repeats = 0, .warm_repeats = 0};
+  for (std::size_t i = 0; i < rows; ++i) {
+    const KernelInfo* const kernel = kernel_of(ranked[i]);
+    if (kernel == nullptr) continue;
+    if (const auto measured = session->measure(*kernel, ranked[i].request.problem, options, nullptr))
+      out[i] = measured->time_cold_ns.median;
+  }
+  return out;
+}
+
+/// The kernel as it stands, which the others are compared with: of several algorithms the quickest.
+const SearchCandidate* own_of(const Candidates& ranked) {
+  const auto found = std::find_if(ranked.begin(), ranked.end(), [](const SearchCandidate& c) { return c.own; });
+  return found == ranked.end() ? nullptr : &*found;
+}
+
+std::string table_of(const Searched& searched, std::size_t rows, const std::vector<std::optional<double>>& measured) {
+  const SearchCandidate* const own = own_of(searched.ranked);
+  const bool any_measured = std::any_of(measured.begin(), measured.end(), [](const auto& m) { return m.has_value(); });
+  TextTable table("rllrllrrlrr");
+  table.row({"", "algorithm", "tile", "buffers", "blocks", "keys", "HBM", "time", "bottleneck", own != nullptr ? "against own" : "",
+             any_measured ? "measured" : ""});
+  const auto row = [&](std::size_t place) {
+    const SearchCandidate& c = searched.ranked[place];
+    const std::string against = own != nullptr && own != &c
+                                    ? fmt::format("{:+.1f} %", 100 * (c.outcome->time_ns / own->outcome->time_ns - 1))
+                                : c.own ? "own"
+                                        : "";
+    table.row(
+        {fmt::format("{}", place + 1), c.request.algorithm, fmt::format("{}x{}", c.outcome->tile.block_q, c.outcome->tile.block_kv),
+         c.request.tile->stages > 0 ? fmt::format("{}", c.request.tile->stages) : "", std::string(to_string(c.request.block_order)),
+         std::string(to_string(c.request.key_order)), format_bytes(Bytes(static_cast<std::int64_t>(c.outcome->hbm()))),
+         format_time(Nanoseconds(c.outcome->time_ns)), std::string(to_string(c.outcome->bound)), against,
+         place < measured.size() && measured[place] ? format_time(Nanoseconds(*measured[place])) : ""});
+  };
+  for (std::size_t i = 0; i < rows; ++i) row(i);
+  if (const auto place = own != nullptr ? static_cast<std::size_t>(own - searched.ranked.data()) : 0; place >= rows) row(place);
+  const std::string how = any_measured ? ", and measured where a kernel is built for them" : "";
+  constexpr auto formula = "A tile that no kernel is built for needs what its program's formula says.";
+  return table.text("") + fmt::format("\n{} candidates. Times are predicted{}. {}\n", searched.candidates, how, formula);
+}
+
+std::string json_of(const Searched& searched, const std::vector<std::optional<double>>& measured) {
+  using Json = nlohmann::ordered_json;
+  Json rows = Json::array();
+  for (std::size_t i = 0; i < searched.ranked.size(); ++i) {
+    const SearchCandidate& c = searched.ranked[i];
+    Json row = {{"algorithm", c.request.algorithm},
+                {"tile", {{"block_q", c.outcome->tile.block_q}, {"block_kv", c.outcome->tile.block_kv}}},
+                {"stages", c.request.tile->stages},
+                {"block_order", to_string(c.request.block_order)},
+                {"key_order", to_string(c.request.key_order)},
+                {"own", c.own},
+                {"blocks_per_sm", c.outcome->blocks_per_sm},
+                {"hbm_bytes", c.outcome->hbm()},
+                {"cycles", c.outcome->cycles},
+                {"ns", c.outcome->time_ns},
+                {"bound_by", to_string(c.outcome->bound)}};
+    if (i < measured.size() && measured[i]) row["measured_ns"] = *measured[i];
+    rows.push_back(std::move(row));
+  }
+  return Json{{"schema", "tilescope.search/1"}, {"whole", searched.whole}, {"ranked", rows}}.dump(1) + "\n";
+}
+
+}  // namespace
+
+Result<int> run_search(const CommandLine& line, std::FILE* out, std::FILE* err) {
+  auto algorithms = algorithms_of(line);
+  if (!algorithms) return algorithms.error();
+  // Of the programs only flex takes every mask and change of scores.
+  if (!line.algorithm_given && (!line.masks.empty() || !line.presets.empty() || line.score)) *algorithms = {"flex"};
+  CommandLine one = line;
+  one.algorithm = algorithms->front();
+  one.algorithm_given = true;
+  const auto request = make_request(one);
+  if (!request) return request.error();
+  auto candidates = tile_candidates(request->simulation, *algorithms);
+  if (!candidates) return candidates.error();
+
+  ProgressPrinter progress(err, line.quiet);
+  const CatchInterrupt interrupt;
+  const auto wanted = static_cast<std::size_t>(line.top.value_or(usual_rows));
+  const Searched searched = search(std::move(*candidates), wanted, interrupt, progress);
+  progress.end();
+  if (!searched.whole) fmt::print(err, "search: stopped; the ranking is of {} candidates\n", searched.ranked.size());
+  if (searched.ranked.empty()) return exit_interrupted;
+  const std::size_t rows = std::min(searched.ranked.size(), wanted);
+  const auto measured = measured_ns(searched.ranked, rows);
+  Outputs outputs(out);
+  if (line.json)
+    if (const Status added = outputs.add(*line.json, json_of(searched, measured)); !added) return added.error();
+  if (!standard_output_taken(line))
+    if (const Status added = outputs.add("-", table_of(searched, rows, measured)); !added) return added.error();
+  if (const Status finished = outputs.finish(); !finished) return finished.error();
+  return searched.whole ? exit_done : exit_interrupted;
+}
+
+}  // namespace tilescope

@@ -1,0 +1,238 @@
+// export_steps(): many steps of one run as pictures, a film or a page, without a display.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "app/platform/animation.h"
+#include "app/platform/png.h"
+#include "app/step_page.h"
+#include "app/step_pictures.h"
+#include "app/ui/say.h"
+#include "app/views/caption.h"
+#include "app/window.h"
+
+namespace tilescope {
+
+namespace {
+
+constexpr std::int64_t most_files = 500, most_film_frames = 20000;
+/// The way from a step to the next, as in the window.
+constexpr double motion_seconds = 0.32;
+
+bool is_film(ExportFormat format) {
+  return format == ExportFormat::gif || format == ExportFormat::mp4;
+}
+
+/// Hears how far the drawing is.
+class Told {
+ public:
+  Told(const std::function<void(const std::string&, double)>& told, std::int64_t first, std::int64_t last)
+      : told_(told), first_(first), last_(std::max(last, first + 1)) {}
+  void at(const char* what, std::int64_t step) const {
+    if (told_) told_(what, std::clamp(static_cast<double>(step - first_) / static_cast<double>(last_ - first_), 0.0, 1.0));
+  }
+
+ private:
+  const std::function<void(const std::string&, double)>& told_;
+  std::int64_t first_, last_;
+};
+
+/// The steps at which pictures are at rest.
+struct Stops {
+  std::int64_t first = 0, last = 0;
+  bool to_the_end = false;  // of the run, which in a race can be after the chosen algorithm's last step
+};
+
+Result<Stops> stops_of(const ExportOptions& options, const SessionView& view) {
+  const std::int64_t end = view.lane().step_count;
+  if (!options.steps) return Stops{view.lane().step, view.lane().step, false};
+  const Stops stops{options.steps->first, options.steps->last.value_or(end), !options.steps->last};
+  for (std::int64_t step : {stops.first, stops.last})
+    if (step > end)
+      return Error{fmt::format("there is no step {}: {} has steps 0 to {}", step, view.requested->request.algorithm, end)};
+  return stops;
+}
+
+/// Goes to the stop after the present one. False where that was the last.
+bool set_out(StepPictures& pictures, const Stops& stops, Grain grain) {
+  if (!stops.to_the_end && pictures.view().playback.step >= stops.last) return false;
+  return pictures.set_out(grain);
+}
+
+void arrive(StepPictures& pictures) {
+  while (pictures.moving()) pictures.pass(motion_seconds);
+}
+
+/// Colours of some steps of the range stand for those of all.
+Result<Palette> palette_of(StepPictures& pictures, const Stops& stops, const Told& told) {
+  constexpr std::int64_t samples = 8;
+  PaletteBuilder builder;
+  const std::int64_t count = std::min(samples, stops.last - stops.first + 1);
+  for (std::int64_t i = 0; i < count; ++i) {
+    told.at("colours", stops.first);
+    pictures.seek(stops.first + (count > 1 ? i * (stops.last - stops.first) / (count - 1) : 0));
+    const Result<Picture> picture = pictures.draw();
+    if (!picture) return picture.error();
+    builder.add(*picture);
+  }
+  return builder.build();
+}
+
+Error too_many(std::int64_t most, const char* what) {
+  return Error{
+      fmt::format("these steps are more than {} {}: choose fewer --steps, or a coarser --grain tile or phase", most, what)};
+}
+
+/// Draws the way to a stop and the rest there.
+Status film_stop(StepPictures& pictures, const ExportOptions& options, Animation& film, std::int64_t& frames) {
+  const int fps = options.frames_per_second;
+  const int whole = std::max(1, static_cast<int>(std::lround(options.seconds_per_step * fps)));
+  const double motion = std::min(motion_seconds, 0.6 * options.seconds_per_step);
+  int drawn = 0;
+  while (pictures.moving() && drawn + 1 < whole) {
+    pictures.pass(motion_seconds / motion / fps);
+    if (!pictures.moving()) break;
+    const Result<Picture> picture = pictures.draw();
+    if (!picture) return picture.error();
+    if (Status added = film.add(*picture, 1); !added) return added;
+    ++drawn;
+  }
+  arrive(pictures);
+  const Result<Picture> picture = pictures.draw();
+  if (!picture) return picture.error();
+  frames += whole;
+  return film.add(*picture, whole - drawn);
+}
+
+Result<ExportedSteps> export_film(StepPictures& pictures, const ExportOptions& options, const Stops& stops) {
+  const Told told(options.picture.told, stops.first, stops.last);
+  Animation::Options how;
+  how.kind = options.format == ExportFormat::gif ? AnimationKind::gif : AnimationKind::mp4;
+  how.width = options.picture.width;
+  how.height = options.picture.height;
+  how.frames_per_second = options.frames_per_second;
+  if (how.kind == AnimationKind::gif) {
+    Result<Palette> palette = palette_of(pictures, stops, told);
+    if (!palette) return palette.error();
+    how.palette = std::move(*palette);
+  }
+  Result<std::unique_ptr<Animation>> film = Animation::make(how);
+  if (!film) return film.error();
+  pictures.seek(stops.first);
+  std::int64_t frames = 0;
+  do {
+    told.at("frames", pictures.view().playback.step);
+    if (frames > most_film_frames) return too_many(most_film_frames, "frames");
+    if (Status shown = film_stop(pictures, options, **film, frames); !shown) return shown.error();
+  } while (set_out(pictures, stops, options.grain));
+  Result<std::string> bytes = (*film)->finish();
+  if (!bytes) return bytes.error();
+  ExportedSteps out;
+  out.files.push_back({std::nullopt, std::move(*bytes)});
+  out.notice = (*film)->notice();
+  return out;
+}
+
+Result<std::string> draw_file(StepPictures& pictures, ExportFormat format) {
+  if (format == ExportFormat::svg) return pictures.draw_svg().svg;
+  const Result<Picture> picture = pictures.draw();
+  if (!picture) return picture.error();
+  return encode_png(*picture);
+}
+
+Result<ExportedSteps> export_files(StepPictures& pictures, const ExportOptions& options, const Stops& stops) {
+  const Told told(options.picture.told, stops.first, stops.last);
+  ExportedSteps out;
+  pictures.set_vector(options.format == ExportFormat::svg);
+  if (options.steps) pictures.seek(stops.first);
+  do {
+    told.at("pictures", pictures.view().playback.step);
+    if (static_cast<std::int64_t>(out.files.size()) >= most_files) return too_many(most_files, "files");
+    arrive(pictures);
+    Result<std::string> bytes = draw_file(pictures, options.format);
+    if (!bytes) return bytes.error();
+    out.files.push_back({pictures.view().playback.step, std::move(*bytes)});
+  } while (set_out(pictures, stops, options.grain));
+  if (out.files.size() == 1) out.files.front().step.reset();
+  return out;
+}
+
+/// Without the head of a file of its own, and with ids that no other step has.
+std::string inline_svg(const StepPictures& pictures, std::int64_t step) {
+  std::string svg = pictures.draw_svg(fmt::format("s{}-", step)).svg;
+  return svg.erase(0, svg.find("<svg"));
+}
+
+/// Each step as text and a picture; vector pictures where they are the smaller ones.
+Result<ExportedSteps> export_page(StepPictures& pictures, const ExportOptions& options, const Stops& stops) {
+  const Told told(options.picture.told, stops.first, stops.last);
+  std::vector<PageStep> steps;
+  bool vector = true;
+  pictures.set_vector(true);
+  if (options.steps) pictures.seek(stops.first);
+  do {
+    told.at("pictures", pictures.view().playback.step);
+    if (static_cast<std::int64_t>(steps.size()) >= most_files) return too_many(most_files, "steps of a page");
+    arrive(pictures);
+    PageStep step = page_step(pictures.view());
+    if (vector) step.picture = inline_svg(pictures, step.step);
+    if (steps.empty() || !vector) {
+      pictures.set_vector(false);
+      const Result<Picture> drawn = pictures.draw();
+      if (!drawn) return drawn.error();
+      std::string png = page_picture(encode_png(*drawn), fmt::format("{}, {}", step.heading, step.line));
+      if (steps.empty()) vector = step.picture.size() <= png.size();
+      if (!vector) step.picture = std::move(png);
+      pictures.set_vector(vector);
+    }
+    steps.push_back(std::move(step));
+  } while (set_out(pictures, stops, options.grain));
+  PageHead head;
+  const View view{pictures.view(), nullptr};
+  head.title = caption_run(view);
+  head.problem = caption_problem(view);
+  head.language = options.picture.language;
+  head.dark = options.picture.theme == ThemeKind::dark;
+  if (view.playback.race)
+    for (const Lane& lane : view.lanes) head.runs.push_back(translated(lane.simulation->info->title));
+  ExportedSteps out;
+  out.files.push_back({std::nullopt, step_page(head, steps)});
+  return out;
+}
+
+/// What can be refused before anything is simulated.
+Status check_format(const ExportOptions& options) {
+  if (!is_film(options.format)) return Done{};
+  const int width = options.picture.width, height = options.picture.height;
+  if (options.format == ExportFormat::mp4 && (width % 2 != 0 || height % 2 != 0))
+    return Error{
+        fmt::format("--size is {}x{}: the sides of an .mp4 are even; use {}x{}", width, height, width / 2 * 2, height / 2 * 2)};
+  return Animation::check(options.format == ExportFormat::gif ? AnimationKind::gif : AnimationKind::mp4);
+}
+
+}  // namespace
+
+Result<ExportedSteps> export_steps(const ExportOptions& options) {
+  if (Status possible = check_format(options); !possible) return possible.error();
+  RenderOptions picture = options.picture;
+  if (options.steps) picture.step = options.steps->first;
+  const bool page = options.format == ExportFormat::html;
+  const bool caption = options.caption && !(page && !picture.panel.empty());  // a page has it as text, too
+  const Result<std::unique_ptr<StepPictures>> pictures = StepPictures::make(picture, caption);
+  if (!pictures) return pictures.error();
+  const Result<Stops> stops = stops_of(options, (*pictures)->view());
+  if (!stops) return stops.error();
+  const std::int64_t last_step = (*pictures)->view().lane().step_count;
+  Result<ExportedSteps> out = is_film(options.format)                ? export_film(**pictures, options, *stops)
+                              : options.format == ExportFormat::html ? export_page(**pictures, options, *stops)
+                                                                     : export_files(**pictures, options, *stops);
+  if (!out) return out;
+  out->last_step = last_step;
+  if (const std::string fonts = (*pictures)->notice(); !fonts.empty()) out->notice += (out->notice.empty() ? "" : "; ") + fonts;
+  return out;
+}
+
+}  // namespace tilescope

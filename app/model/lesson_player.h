@@ -1,0 +1,102 @@
+// LessonPlayer: the lesson that is open, its page and answers; it holds the run until a question is answered, and then plays it.
+//
+//   OpenLesson ─► page ─► its scene (OpenState) ─► question: run held ─► AnswerLesson ─► the run plays, the numbers stand beside
+//                  ▲                                                                       the answer ─► task: a few free controls
+//                  └────────────────────────────── TurnLessonPage ◄────────────────────────────────────────────────┘
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "app/model/commands.h"
+#include "app/model/lesson_list.h"
+#include "app/model/lesson_runs.h"
+#include "app/model/lesson_view.h"
+#include "app/model/measured.h"
+#include "app/model/playback.h"
+#include "app/model/requested.h"
+#include "app/model/worker.h"
+#include "app/model/workspace.h"
+
+namespace tilescope {
+
+/// Whether a command moves the playhead, or lets it move.
+bool moves_playhead(const Command& command);
+
+class LessonPlayer {
+ public:
+  struct Sources {
+    Worker& worker;
+    Playback& playback;
+    const Requested& requested;
+    const Workspace& workspace;
+    const Measured& measured;
+  };
+  LessonPlayer(const Sources& sources, std::shared_ptr<const LessonList> list, std::set<std::string> done, bool offered,
+               GpuLoader load_gpu);
+
+  LessonView view() const;
+  /// Whether the session must go on ticking.
+  bool revealing() const { return reveal_.has_value(); }
+
+  /// Opens a lesson at a page and returns the state that it shows.
+  /// Errors  those of load_lesson(); no such page. What was open stays.
+  Result<std::shared_ptr<const WindowState>> open(const std::string& id, std::size_t page);
+  /// Turns a page and returns the state that it shows; null where there is none to turn to, or the question is not answered.
+  std::shared_ptr<const WindowState> turn_page(int direction);
+  /// Takes an answer and lets the run play. An answer that lacks something, or a second one, is passed over.
+  void answer(const LessonAnswer& answer);
+  void close();
+  void decline_offer() { offered_ = false; }
+  /// The same lesson in the language in use.
+  void follow_language();
+
+  /// Why a command is not carried out now; nullopt where it is.
+  std::optional<Notice> refuses(const Command& command) const;
+  /// A command that moves the playhead ends the reveal's own motion.
+  void stop_reveal() { reveal_.reset(); }
+
+  /// Takes finished work in, begins what is missing, and moves the reveal on. `opening`: the scene is not on screen yet.
+  void tick(double seconds, bool opening);
+
+ private:
+  struct Reveal {
+    double from = 0, to = 0, duration = 1, elapsed = 0;  // cycles; seconds
+    std::int64_t step = 0;
+  };
+
+  std::shared_ptr<const WindowState> state_of_page() const;
+  void show_page(std::size_t page);
+  bool locked() const;
+  bool is_free(std::string_view key) const;
+  void begin_reveal();
+  void ask_figures();
+  void ask_task();
+  void mark_done();
+
+  Sources from_;
+  std::shared_ptr<const LessonList> list_;
+  std::set<std::string> done_;
+  bool offered_ = false;
+  GpuLoader load_gpu_;
+
+  std::shared_ptr<const Lesson> lesson_;
+  std::string path_;  // what it was opened by
+  std::size_t page_ = 0;
+  std::map<std::size_t, LessonAnswer> answers_;  // by page
+  std::map<std::size_t, TaskFigures> reached_;
+  std::shared_ptr<StateRuns> runs_;  // of the page; used by one job at a time
+  std::shared_ptr<const PageFigures> figures_;
+  std::optional<Error> problem_;
+  std::optional<TaskFigures> task_;
+  std::shared_ptr<const Simulation> task_of_;  // whose task was asked for last
+  int shown_ = 0;                              // counts pages shown, so that what comes late is passed over
+  bool under_way_ = false, task_under_way_ = false, reveal_waits_ = false;
+  std::optional<Reveal> reveal_;
+};
+
+}  // namespace tilescope

@@ -1,0 +1,82 @@
+// What a page of a lesson needs of the model: its runs, the values of its expressions, and whether an answer is right.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "app/model/lesson.h"
+#include "app/model/lesson_figures.h"
+#include "app/model/measured.h"
+
+namespace tilescope {
+
+/// Simulates states, each request once.
+class StateRuns {
+ public:
+  explicit StateRuns(GpuLoader load_gpu) : load_gpu_(load_gpu) {}
+
+  /// A simulation that is there already, and the request as it was asked.
+  void know(SimulationRequest asked, std::shared_ptr<const Simulation> simulation) {
+    known_.push_back({std::move(asked), std::move(simulation)});
+  }
+
+  /// The run of a state, standing where the state says.
+  /// Errors  those of the GPU's loader and of simulate(); a step or a cycle beyond the end.
+  Result<FigureRun> run(const WindowState& state, const Progress& progress);
+
+ private:
+  struct Known {
+    SimulationRequest asked;
+    std::shared_ptr<const Simulation> simulation;
+  };
+  GpuLoader load_gpu_;
+  std::vector<Known> known_;
+};
+
+/// Values by expression.
+using ExpressionValues = std::map<std::string, double, std::less<>>;
+
+/// The values of a page: those of its texts at the scene's step, those of its reveal where that plays to, and of its question.
+struct PageFigures {
+  ExpressionValues shown, revealed;
+  std::vector<double> values;  // of the options
+  double answer = 0;           // of number; of choice: the place of the right option, 1 first
+  std::vector<double> curve;   // of draw, by point
+};
+
+/// Runs what a page names, and evaluates all of it.
+/// Errors  each with file and line: what a run or an expression is refused for.
+Result<PageFigures> page_figures(const Lesson& lesson, std::size_t page, StateRuns& runs, const Measurements& measured,
+                                 const Progress& progress);
+
+/// The same of the page's task, in the simulation on screen.
+struct TaskFigures {
+  bool reached = false;
+  ExpressionValues shown;  // of `say`, and of `done` where the goal is reached
+};
+Result<TaskFigures> task_figures(const Lesson& lesson, std::size_t page, const FigureRun& live, StateRuns& runs,
+                                 const Measurements& measured, const Progress& progress);
+
+/// What a person answered; which field counts, the kind of the question says.
+struct LessonAnswer {
+  bool given = true;          // false: the answer was shown without one, as before a class
+  int option = 0;             // of choice and point, from 0
+  double number = 0;          // in the unit of the question
+  std::vector<int> order;     // options, the first place first
+  std::vector<double> drawn;  // a value at each x
+  bool operator==(const LessonAnswer&) const = default;
+};
+
+/// Whether an answer has what its question asks for.
+bool is_complete(const LessonQuestion& question, const LessonAnswer& answer);
+/// The right option of choice and point, from 0.
+int right_option(const LessonQuestion& question, const PageFigures& figures);
+/// The options by value, largest first.
+std::vector<int> right_order(const PageFigures& figures);
+/// Whether the answer is right; a drawn curve is within a half of the real one everywhere.
+bool is_right(const LessonQuestion& question, const LessonAnswer& answer, const PageFigures& figures);
+
+}  // namespace tilescope

@@ -1,0 +1,37 @@
+// LessonView: what the panels read of the lesson that is open.
+#pragma once
+
+#include <cstddef>
+#include <set>
+#include <string>
+
+#include "sim/core/result.h"
+
+namespace tilescope {
+
+struct Lesson;        // app/model/lesson.h
+struct LessonScene;   // app/model/lesson.h
+struct LessonList;    // app/model/lesson_list.h
+struct LessonAnswer;  // app/model/lesson_runs.h
+struct PageFigures;   // app/model/lesson_runs.h
+struct TaskFigures;   // app/model/lesson_runs.h
+
+/// What the panels read, until the session's next tick() or apply().
+struct LessonView {
+  const LessonList* list = nullptr;             // null: the program has no lessons here
+  const std::set<std::string>* done = nullptr;  // lessons that were gone through
+  bool offered = false;                         // the first start offers the first lesson
+
+  const Lesson* lesson = nullptr;  // null: none is open
+  std::size_t page = 0;
+  const LessonScene* scene = nullptr;    // of the page
+  const LessonAnswer* answer = nullptr;  // of the page's question; null until it is given
+  const PageFigures* figures = nullptr;  // null while they are worked out
+  const Error* problem = nullptr;        // why there are none
+  const TaskFigures* task = nullptr;     // of the simulation on screen; null while it is worked out, and without a task
+  const TaskFigures* reached = nullptr;  // when the goal was last reached; null: not yet
+  bool locked = false;                   // the run is held until the question is answered
+  bool revealing = false;                // the run plays to where the reveal stops
+};
+
+}  // namespace tilescope

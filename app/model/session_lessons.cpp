@@ -1,0 +1,34 @@
+// Lessons in a running session: a page's scene is a state that opens.
+#include <utility>
+
+#include "app/model/session_state.h"
+
+namespace tilescope {
+
+void Session::State::show_scene(std::shared_ptr<const WindowState> scene) {
+  if (scene != nullptr) (*this)(OpenState{std::move(scene)});
+}
+
+void Session::State::operator()(const OpenLesson& command) {
+  auto scene = lessons.open(command.id, command.page);
+  if (!scene) return workspace.notify(scene.error());
+  show_scene(std::move(*scene));
+}
+
+void Session::State::operator()(const TurnLessonPage& command) {
+  show_scene(lessons.turn_page(command.direction));
+}
+
+void Session::State::operator()(const AnswerLesson& command) {
+  if (command.answer != nullptr) lessons.answer(*command.answer);
+}
+
+void Session::State::operator()(const CloseLesson&) {
+  lessons.close();
+}
+
+void Session::State::operator()(const DeclineLessons&) {
+  lessons.decline_offer();
+}
+
+}  // namespace tilescope

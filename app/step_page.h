@@ -1,0 +1,38 @@
+// step_page(): steps of a run as one page that opens from disk: pictures, captions and byte counters, stepped with the arrow keys.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/model/session_view.h"
+
+namespace tilescope {
+
+/// A step as the page shows it. Texts are in the language in use.
+struct PageStep {
+  std::int64_t step = 0;
+  std::string heading, line, why;  // "Step 12 of 84", the line of the listing, and why it exists
+  struct Counter {
+    std::string name;
+    std::vector<std::string> bytes;  // by run: one, or two in a race
+  };
+  std::vector<Counter> counters;
+  std::string picture;  // <svg> or <img>
+};
+
+/// Describes the present step of a session; the picture is left to the caller.
+PageStep page_step(const SessionView& view);
+
+struct PageHead {
+  std::string title, problem, language;
+  bool dark = true;
+  std::vector<std::string> runs;  // names of the runs, in a race
+};
+
+/// Returns the whole page. Without scripts it shows all steps, one below the other.
+std::string step_page(const PageHead& head, const std::vector<PageStep>& steps);
+
+/// <img> with the PNG in it.
+std::string page_picture(const std::string& png, const std::string& description);
+
+}  // namespace tilescope

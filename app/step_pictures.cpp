@@ -1,0 +1,201 @@
+// Sessions without threads: what is asked for is there in the same frame.
+#include "app/step_pictures.h"
+
+#include <algorithm>
+#include <charconv>
+#include <numeric>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "app/model/assets.h"
+#include "app/model/lesson.h"
+#include "app/model/lesson_list.h"
+#include "app/model/lesson_runs.h"
+#include "app/model/mask_tables.h"
+#include "app/model/window_state.h"
+#include "app/platform/files.h"
+#include "app/platform/quiet_libraries.h"
+#include "app/ui/language.h"
+#include "app/views/panel_table.h"
+#include "app/views/work_words.h"
+#include "sim/core/text.h"
+
+namespace tilescope {
+
+namespace {
+
+/// Sizes, scroll positions and highlights settle within a few frames, without session time.
+constexpr int frames_to_open = 12, frames_to_settle = 3;
+
+Status check_panel(const std::string& id) {
+  if (id.empty()) return Done{};
+  std::string known;
+  for (const PanelInfo& panel : panel_table()) {
+    if (panel.id == id) return Done{};
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", panel.id);
+  }
+  return Error{fmt::format("there is no panel '{}': choose one of {}, or leave --panel out for the whole window", id, known)};
+}
+
+Session::Start start_of(const RenderOptions& options) {
+  Session::Start start;
+  start.request = options.request;
+  start.inputs = options.inputs;
+  start.deck = options.deck;
+  start.deck_path = options.deck_path;
+  start.scene = options.scene;
+  start.step = options.step;
+  start.race = options.race || options.panel == "race";
+  start.center = center_view_from(options.panel).value_or(options.center);  // a single panel needs its view's study
+  if (options.state != nullptr) {
+    WindowState state = *options.state;
+    state.race = start.race;
+    state.center = start.center;
+    start.state = std::make_shared<const WindowState>(std::move(state));
+  }
+  start.by_sm = options.by_sm;
+  start.counters = options.ncu;
+  start.swept = options.swept;
+  start.sweep_quantity = options.sweep_quantity;
+  start.theme = options.theme;
+  start.language = options.language;
+  start.load_gpu = &load_gpu;
+  start.load_table = &load_table;
+  start.load_text = [](const std::string& path) { return read_text_file(path); };
+  start.measurements = load_measurements();
+  if (!options.lesson.empty()) start.lessons = std::make_shared<const LessonList>(load_lesson_list());
+  start.threads = false;
+  if (options.told) start.told = [told = options.told](WorkKind kind, double fraction) { told(words_of(kind), fraction); };
+  return start;
+}
+
+/// Errors  those of simulate(); a step out of range
+Status check_opened(const SessionView& view, std::optional<std::int64_t> step) {
+  if (view.workspace->message) return view.workspace->message->error;
+  if (view.lanes.empty()) return Error{"nothing was simulated"};
+  const std::int64_t last = view.lane().step_count;
+  if (step && (*step < 0 || *step > last))
+    return Error{fmt::format("there is no step {}: {} has steps 0 to {}", *step, view.requested->request.algorithm, last)};
+  return Done{};
+}
+
+/// "ID:PAGE:answered" in its pieces.
+struct WantedPage {
+  std::string id;
+  std::size_t page = 0;
+  bool answered = false;
+};
+
+Result<WantedPage> wanted_page(const std::string& text) {
+  WantedPage wanted;
+  wanted.id = text.substr(0, text.find(':'));
+  std::string_view rest = std::string_view(text).substr(std::min(text.size(), wanted.id.size() + 1));
+  if (rest.ends_with(":answered")) {
+    wanted.answered = true;
+    rest.remove_suffix(std::string_view(":answered").size());
+  }
+  if (rest.empty()) return wanted;
+  const auto [end, code] = std::from_chars(rest.data(), rest.data() + rest.size(), wanted.page);
+  if (code != std::errc() || end != rest.data() + rest.size() || wanted.page == 0)
+    return Error{fmt::format("--lesson is '{}': write ID, ID:PAGE or ID:PAGE:answered", printable(text))};
+  --wanted.page;
+  return wanted;
+}
+
+/// Some answer, so that a picture shows one beside the simulated number.
+LessonAnswer any_answer(const LessonQuestion& ask, const PageFigures& figures) {
+  constexpr double too_much = 1.6;
+  LessonAnswer answer;
+  answer.number = too_much * figures.answer;
+  answer.order.resize(ask.options.size());
+  std::iota(answer.order.begin(), answer.order.end(), 0);
+  answer.drawn.assign(figures.curve.size(), figures.curve.empty() ? 0 : 0.5 * (figures.curve.front() + figures.curve.back()));
+  return answer;
+}
+
+Status open_lesson(Session& session, const std::string& text) {
+  const Result<WantedPage> wanted = wanted_page(text);
+  if (!wanted) return wanted.error();
+  session.apply(OpenLesson{wanted->id, wanted->page});
+  session.finish();
+  const SessionView view = session.view();
+  if (view.workspace->message) return view.workspace->message->error;
+  if (view.lesson.problem != nullptr) return *view.lesson.problem;
+  if (!wanted->answered || !view.lesson.locked || view.lesson.figures == nullptr) return Done{};
+  const LessonQuestion& ask = *view.lesson.lesson->pages[view.lesson.page].ask;
+  session.apply(AnswerLesson{std::make_shared<const LessonAnswer>(any_answer(ask, *view.lesson.figures))});
+  constexpr double longer_than_a_reveal = 60;
+  session.tick(longer_than_a_reveal);
+  session.finish();
+  return Done{};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<StepPictures>> StepPictures::make(const RenderOptions& options, bool caption) {
+  if (const Status status = check_panel(options.panel); !status) return status.error();
+  const Result<std::shared_ptr<const Language>> language = load_language(options.language);
+  if (!language) return language.error();
+  use_language(*language);
+  std::unique_ptr<StepPictures> out(new StepPictures(options, start_of(options)));
+  out->session_.finish();
+  if (const Status status = check_opened(out->session_.view(), options.step); !status) return status.error();
+  if (!options.lesson.empty())
+    if (const Status opened = open_lesson(out->session_, options.lesson); !opened) return opened.error();
+
+  const QuietLibraries quiet;
+  Result<std::unique_ptr<HeadlessContext>> context = HeadlessContext::make();
+  if (!context) return context.error();
+  out->context_ = std::move(*context);
+  AppFrame::Options frame_options;
+  frame_options.scale = options.scale;
+  frame_options.panel = options.panel;
+  frame_options.caption = caption;
+  Result<std::unique_ptr<AppFrame>> frame = AppFrame::make(out->session_, frame_options);
+  if (!frame) return frame.error();
+  out->frame_ = std::move(*frame);
+  out->build(frames_to_open);
+  // The first picture compiles shaders, and drivers print then.
+  if (const Result<Picture> first = out->draw(); !first) return first.error();
+  return out;
+}
+
+void StepPictures::build(int frames, double seconds) {
+  for (int i = 0; i < frames; ++i) frame_->build(options_.width, options_.height, i == 0 ? seconds : 0);
+}
+
+void StepPictures::seek(std::int64_t step) {
+  session_.apply(SeekStep{step});
+  session_.finish();
+  build(frames_to_settle);
+}
+
+void StepPictures::set_vector(bool on) {
+  frame_->set_vector(on);
+  build(1);
+}
+
+bool StepPictures::set_out(Grain grain) {
+  const PlaybackView before = view().playback;
+  session_.apply(Step{1, grain});
+  const PlaybackView after = view().playback;
+  return after.step != before.step || after.goal != before.goal;
+}
+
+bool StepPictures::moving() const {
+  return session_.view().playback.motion < 1;
+}
+
+void StepPictures::pass(double seconds) {
+  build(1, seconds);
+  if (moving()) return;
+  session_.finish();
+  build(frames_to_settle);
+}
+
+Result<Picture> StepPictures::draw() {
+  return frame_->draw_picture();
+}
+
+}  // namespace tilescope

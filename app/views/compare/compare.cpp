@@ -1,0 +1,257 @@
+// The Compare view: the pinned run beside the one on screen, the largest differences first.
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <set>
+
+#include "app/model/window_state.h"
+#include "app/ui/panel_state.h"
+#include "app/ui/say.h"
+#include "app/ui/widgets.h"
+#include "app/views/compare/compare_sheet.h"
+#include "app/views/light_tensor.h"
+#include "app/views/panels.h"
+#include "app/views/study_panel.h"
+
+namespace tilescope {
+namespace {
+
+struct CompareState {
+  std::weak_ptr<const RunComparison> known;
+  std::string language;  // that the sheet is in: its own name for itself
+  CompareSheet sheet;
+  std::set<std::size_t> unfolded;  // sections whose equal rows are shown
+};
+
+void refresh(CompareState& state, const std::shared_ptr<const RunComparison>& comparison) {
+  if (state.known.lock() == comparison && state.language == tr("EN")) return;
+  state.known = comparison;
+  state.language = tr("EN");
+  state.sheet = compare_sheet(*comparison);
+}
+
+/// Puts a state into the window, in the theme and the language of now.
+void open(WindowState state, const View& view, Commands& commands) {
+  const Workspace& now = *view.workspace;
+  state.theme = now.theme;
+  state.language = now.language;
+  state.present = now.present;
+  commands.push(OpenState{std::make_shared<const WindowState>(std::move(state))});
+}
+
+void open_pinned(const View& view, Commands& commands) {
+  WindowState state = *view.pinned.run->state;
+  state.pinned = view.pinned.run->link;
+  open(std::move(state), view, commands);
+}
+
+/// The run on screen is pinned, the pinned one opened.
+void swap_runs(const View& view, Commands& commands) {
+  WindowState present = window_state_of(view), state = *view.pinned.run->state;
+  present.pinned.reset();
+  state.pinned = to_link(present);
+  state.center = CenterView::compare;
+  commands.push(PinRun{});
+  open(std::move(state), view, commands);
+}
+
+void draw_buttons(const View& view, Commands& commands) {
+  const Theme& theme = *view.theme;
+  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {std::round(6 * theme.scale), std::round(4 * theme.scale)});
+  const float right = ImGui::GetCursorScreenPos().x + ImGui::GetContentRegionAvail().x;
+  const auto next = [&](const char* label) {
+    const float width = text_width(theme.ui_bold, label) + 28 * theme.scale;
+    if (ImGui::GetItemRectMax().x + ImGui::GetStyle().ItemSpacing.x + width <= right) ImGui::SameLine();
+  };
+  if (pill(theme, tr("Pin this run"), view.pinned.run == nullptr, tr("Keep the run on screen (K)"))) commands.push(PinRun{});
+  if (view.pinned.run != nullptr) {
+    next(tr("Swap"));
+    if (pill(theme, tr("Swap"), false, tr("Open the pinned run and pin the one on screen"))) swap_runs(view, commands);
+    next(tr("Open pinned"));
+    if (pill(theme, tr("Open pinned"), false, tr("Show the pinned run as it was"))) open_pinned(view, commands);
+    next(tr("Unpin"));
+    if (pill(theme, tr("Unpin"), false, tr("Forget the pinned run"))) commands.push(PinRun{false});
+  }
+  ImGui::PopStyleVar();
+  ImGui::Dummy({0, std::round(2 * theme.scale)});
+}
+
+/// Right edges of the columns.
+struct Columns {
+  float left, name, pinned, present, difference, ratio;
+};
+
+Columns columns_of(float left, float width) {
+  const auto at = [&](float part) { return std::floor(left + part * width); };
+  return {left, at(0.36F), at(0.54F), at(0.72F), at(0.87F), left + width};
+}
+
+float line_height(const Theme& theme) {
+  return theme.ui_small->FontSize + std::round(6 * theme.scale);
+}
+
+float draw_headings(const Theme& theme, const Columns& c, float top) {
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const float height = line_height(theme), pad = std::round(8 * theme.scale);
+  const auto heading = [&](float left, float right, const char* text) {
+    draw_text(list, theme.ui_small, {{left + pad, top}, {right, top + height}}, theme.text_faint, text, Align::right);
+  };
+  heading(c.name, c.pinned, tr("Pinned"));
+  heading(c.pinned, c.present, tr("Present"));
+  heading(c.present, c.difference, tr("Difference"));
+  heading(c.difference, c.ratio, tr("Ratio"));
+  return top + height;
+}
+
+ImU32 color_of(const Theme& theme, CompareRow::Tone tone) {
+  return tone == CompareRow::Tone::better ? theme.good : tone == CompareRow::Tone::worse ? theme.bad : theme.text_dim;
+}
+
+/// Returns the row's tensor while the mouse is over it.
+std::optional<Tensor> draw_row(const View& view, const CompareRow& row, const Columns& c, float top, int id, bool equal) {
+  const Theme& theme = *view.theme;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const float bottom = top + line_height(theme), pad = std::round(8 * theme.scale);
+  const Rect rect = {{c.left - 4 * theme.scale, top}, {c.ratio, bottom}};
+  ImGui::PushID(id);
+  hit_area("row", rect);
+  ImGui::PopID();
+  const bool hovered = ImGui::IsItemHovered();
+  const bool lit = hovered || (row.tensor && view.workspace->hovered_tensor == row.tensor);
+  if (lit) list->AddRectFilled(rect.min, rect.max, theme.accent_soft, 4 * theme.scale);
+  if (hovered) show_tooltip(theme, row.name, row.details);
+  float name = c.left;
+  if (row.tensor) {
+    const float swatch = std::round(9 * theme.scale);
+    draw_swatch(list, theme, {name, std::floor((top + bottom - swatch) * 0.5F)}, swatch, row.tensor);
+    name += swatch + std::round(6 * theme.scale);
+  }
+  const ImU32 text = equal ? theme.text_faint : theme.text;
+  draw_text(list, theme.ui_small, {{name, top}, {c.name, bottom}}, equal ? theme.text_faint : theme.text_dim, row.name);
+  // A setting or a bottleneck is words, and may take the room of the figures it has not.
+  const bool words = row.difference.empty() && row.ratio.empty() && !equal;
+  ImFont* const font = words ? theme.ui_small : theme.mono_small;
+  const auto cell = [&](float from, float to, ImU32 color, std::string_view value) {
+    draw_text(list, font, {{from + pad, top}, {to, bottom}}, color, value, Align::right);
+  };
+  cell(c.name, c.pinned, text, row.pinned);
+  cell(c.pinned, c.present, text, row.present);
+  cell(c.present, c.difference, color_of(theme, row.tone), row.difference);
+  cell(c.difference, c.ratio, color_of(theme, row.tone), row.ratio);
+  return hovered && row.tensor ? std::optional(row.tensor) : std::nullopt;
+}
+
+/// A line "12 rows equal" that shows or hides them.
+void draw_fold(const Theme& theme, const CompareSection& section, bool open, const Columns& c, float top, CompareState& state,
+               std::size_t index) {
+  const std::string text = open                         ? std::string(tr("Hide equal rows"))
+                           : section.equal_count() == 1 ? std::string(tr("1 row equal"))
+                                                        : say(tr("{} rows equal"), section.equal_count());
+  const Rect rect = {{c.left, top}, {c.left + text_width(theme.ui_small, text), top + line_height(theme)}};
+  ImGui::PushID(static_cast<int>(index));
+  const bool clicked = hit_area("fold", rect);
+  ImGui::PopID();
+  const bool hovered = !section.equal.empty() && ImGui::IsItemHovered();
+  if (hovered) item_tooltip(theme, text, open ? tr("Click to hide them") : tr("Click to show them"));
+  draw_text(ImGui::GetWindowDrawList(), theme.ui_small, rect, hovered ? theme.accent : theme.text_faint, text);
+  if (!clicked || section.equal.empty()) return;
+  if (open)
+    state.unfolded.erase(index);
+  else
+    state.unfolded.insert(index);
+}
+
+std::size_t rows_of(const CompareState& state, std::size_t index) {
+  const CompareSection& section = state.sheet.sections[index];
+  const bool open = state.unfolded.contains(index);
+  return 1 + section.differing.size() + (section.equal_count() > 0 ? 1 : 0) + (open ? section.equal.size() : 0);
+}
+
+/// Returns the lower edge.
+float draw_section(const View& view, CompareState& state, std::size_t index, const Columns& c, float top,
+                   std::optional<Tensor>& under_mouse) {
+  const Theme& theme = *view.theme;
+  const CompareSection& section = state.sheet.sections[index];
+  const float height = line_height(theme);
+  const bool open = state.unfolded.contains(index);
+  ImGui::PushID(static_cast<int>(index));
+  draw_text(ImGui::GetWindowDrawList(), theme.ui_bold, {{c.left, top}, {c.ratio, top + height}}, theme.text, section.title);
+  float y = top + height;
+  int id = 0;
+  const auto draw = [&](const CompareRow& row, bool equal) {
+    if (const auto tensor = draw_row(view, row, c, y, id++, equal)) under_mouse = tensor;
+    y += height;
+  };
+  for (const CompareRow& row : section.differing) draw(row, false);
+  if (open)
+    for (const CompareRow& row : section.equal) draw(row, true);
+  if (section.equal_count() > 0) {
+    draw_fold(theme, section, open, c, y, state, index);
+    y += height;
+  }
+  ImGui::PopID();
+  return y + std::round(8 * theme.scale);
+}
+
+/// In one column or two, as the room allows; returns the tensor under the mouse.
+std::optional<Tensor> draw_sections(const View& view, CompareState& state) {
+  const Theme& theme = *view.theme;
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float width = ImGui::GetContentRegionAvail().x, between = std::round(36 * theme.scale);
+  const bool two = width >= 1000 * theme.scale;
+  const float column = two ? std::floor((width - between) * 0.5F) : width;
+  std::size_t all = 0;
+  for (std::size_t i = 0; i < state.sheet.sections.size(); ++i) all += rows_of(state, i);
+  std::optional<Tensor> under_mouse;
+  float left = at.x, lowest = at.y;
+  Columns columns = columns_of(left, column);
+  float y = draw_headings(theme, columns, at.y);
+  std::size_t drawn = 0;
+  bool second = false;
+  for (std::size_t i = 0; i < state.sheet.sections.size(); ++i) {
+    const std::size_t rows = rows_of(state, i);
+    // To the other column where that leaves both about as long.
+    if (two && !second && drawn > 0 && 2 * drawn + rows > all) {
+      second = true;
+      left += column + between;
+      columns = columns_of(left, column);
+      y = draw_headings(theme, columns, at.y);
+    }
+    y = draw_section(view, state, i, columns, y, under_mouse);
+    drawn += rows;
+    lowest = std::max(lowest, y);
+  }
+  ImGui::SetCursorScreenPos(at);
+  ImGui::Dummy({width, lowest - at.y});  // where the rows need more than there is, the panel scrolls
+  return under_mouse;
+}
+
+}  // namespace
+
+void draw_compare_panel(const View& view, Commands& commands) {
+  const PinnedView& pinned = view.pinned;
+  auto& state = panel_state<CompareState>("compare");
+  if (pinned.run == nullptr) {
+    study_head(
+        view, tr("Pin a run, then change anything"),
+        tr("Press P to pin the run on screen. Then change the tile, the GPU, the algorithm or the mask: this view shows what "
+           "differs, with both figures."));
+    return draw_buttons(view, commands);
+  }
+  if (pinned.comparison == nullptr) {
+    const bool cancelled = pinned.refused != nullptr && pinned.refused->kind == Error::Kind::cancelled;
+    study_head(view,
+               cancelled                   ? std::string(tr("The pinned run was cancelled. Come back to this view to simulate it."))
+               : pinned.refused != nullptr ? say(pinned.refused->sentence)
+                                           : std::string(tr("Simulating the pinned run…")),
+               {});
+    return draw_buttons(view, commands);
+  }
+  refresh(state, pinned.comparison);
+  study_head(view, state.sheet.finding, state.sheet.detail);
+  draw_buttons(view, commands);
+  light_tensor(view, commands, draw_sections(view, state));
+}
+
+}  // namespace tilescope

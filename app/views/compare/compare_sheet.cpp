@@ -1,0 +1,295 @@
+// Puts a comparison into rows.
+#include "app/views/compare/compare_sheet.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "app/ui/language.h"
+#include "app/ui/say.h"
+#include "app/views/study_panel.h"
+#include "app/views/timeline/timeline_hover.h"
+#include "sim/analysis/format.h"
+#include "sim/analysis/validation.h"
+
+namespace tilescope {
+
+namespace {
+
+std::string setting_name(std::string_view key) {
+  constexpr std::array settings = {Setting::batch,   Setting::heads,    Setting::kv_heads, Setting::seq,
+                                   Setting::seq_kv,  Setting::head_dim, Setting::dtype,    Setting::pass,
+                                   Setting::block_q, Setting::block_kv, Setting::stages,   Setting::key_order};
+  for (const Setting setting : settings)
+    if (to_string(setting) == key) return control_name(setting);
+  if (key == "algorithm") return tr("Algorithm");
+  if (key == "gpu") return tr("GPU");
+  if (key == "mask") return tr("Mask");
+  if (key == "score") return tr("Score change");
+  if (key == "block_order") return tr("Block order");
+  return std::string(key);  // a number of the GPU
+}
+
+std::string setting_text(std::string_view key, const std::string& value) {
+  if (value.empty()) return tr("none");
+  return key == "algorithm" ? algorithm_title(value) : value;
+}
+
+const char* link_name(Link link) {
+  switch (link) {
+    case Link::hbm_read:
+      return tr("HBM read");
+    case Link::hbm_write:
+      return tr("HBM write");
+    case Link::l2_to_sm:
+      return tr("L2→SM");
+    case Link::sm_to_l2:
+      return tr("SM→L2");
+    case Link::smem_read:
+      return tr("Shared memory read");
+    case Link::smem_write:
+      return tr("Shared memory write");
+    case Link::peer_read:
+      return tr("Read from another device");
+  }
+  return "";
+}
+
+std::string figure_name(const ComparedFigure& f) {
+  switch (f.figure) {
+    case RunFigure::time:
+      return tr("Time");
+    case RunFigure::cycles:
+      return tr("SM cycles");
+    case RunFigure::flops:
+      return "FLOP";
+    case RunFigure::exps:
+      return tr("Exponentials");
+    case RunFigure::link_bytes:
+      return say(tr("{}, all tensors"), link_name(f.link));
+    case RunFigure::tensor_bytes:
+      return fmt::format("{}, {}", to_string(f.tensor), link_name(f.link));
+    case RunFigure::flushed_bytes:
+      return tr("HBM write, after a flush");
+    case RunFigure::busy:
+      return bound_name(f.bound);
+    case RunFigure::launch_cycles:
+      return say(tr("{}: SM cycles"), f.launch);
+    case RunFigure::launch_blocks:
+      return say(tr("{}: blocks"), f.launch);
+    case RunFigure::waves:
+      return say(tr("{}: waves"), f.launch);
+    case RunFigure::threads:
+      return say(tr("{}: threads per block"), f.launch);
+    case RunFigure::registers:
+      return say(tr("{}: registers per thread"), f.launch);
+    case RunFigure::shared_bytes:
+      return say(tr("{}: shared memory per block"), f.launch);
+    case RunFigure::stages:
+      return say(tr("{}: K, V buffers"), f.launch);
+    case RunFigure::blocks_per_sm:
+      return say(tr("{}: blocks per SM"), f.launch);
+    case RunFigure::peak_hbm:
+      return tr("HBM for all tensors");
+    case RunFigure::extra_hbm:
+      return tr("HBM beyond inputs and outputs");
+    case RunFigure::wait_cycles:
+      return cause_text(f.cause);
+  }
+  return {};
+}
+
+Bytes whole_bytes(double value) {
+  return Bytes(std::llround(value));
+}
+
+std::string figure_text(RunFigure figure, double value) {
+  switch (figure) {
+    case RunFigure::time:
+      return format_time(Nanoseconds(value));
+    case RunFigure::cycles:
+    case RunFigure::launch_cycles:
+    case RunFigure::wait_cycles:
+      return format_cycles(Cycles(value));
+    case RunFigure::flops:
+      return format_short(value, "FLOP");
+    case RunFigure::exps:
+      return format_short(value);
+    case RunFigure::link_bytes:
+    case RunFigure::tensor_bytes:
+    case RunFigure::flushed_bytes:
+      return format_bytes(whole_bytes(value));
+    case RunFigure::busy:
+      return format_percent(value);
+    case RunFigure::waves:
+      return fmt::format("{:.2f}", value);
+    case RunFigure::shared_bytes:
+    case RunFigure::peak_hbm:
+    case RunFigure::extra_hbm:
+      return format_capacity(whole_bytes(value));
+    default:
+      return format_count(std::llround(value));
+  }
+}
+
+std::string text_or_dash(RunFigure figure, const std::optional<double>& value) {
+  return value ? figure_text(figure, *value) : "–";
+}
+
+std::string difference_text(const ComparedFigure& f) {
+  const double difference = f.difference(), size = std::abs(difference);
+  if (f.figure == RunFigure::busy) {
+    std::string points = format_signed_percent(difference);
+    if (points.ends_with(" %")) points.resize(points.size() - 2);
+    return say(tr("{} pp"), points);
+  }
+  return fmt::format("{}{}", difference < 0 ? minus_sign : std::string_view("+"), figure_text(f.figure, size));
+}
+
+/// "−38 %", "4.0×", "1/4.0"; nothing where one side is zero.
+std::string ratio_text(const ComparedFigure& f) {
+  const double first = f.first.value_or(0), second = f.second.value_or(0);
+  if (f.figure == RunFigure::busy || first <= 0 || second <= 0) return {};
+  const double ratio = second / first;
+  if (ratio >= 2) return fmt::format("{}×", format_times(ratio));
+  if (ratio <= 0.5) return fmt::format("1/{}", format_times(1 / ratio));
+  return format_signed_percent(ratio - 1);
+}
+
+CompareRow row_of(const ComparedFigure& f) {
+  CompareRow row;
+  row.name = figure_name(f);
+  row.tensor = f.tensor;
+  row.pinned = text_or_dash(f.figure, f.first);
+  row.present = text_or_dash(f.figure, f.second);
+  if (!f.equal()) {
+    row.difference = difference_text(f);
+    row.ratio = ratio_text(f);
+    if (less_is_better(f.figure)) row.tone = f.difference() < 0 ? CompareRow::Tone::better : CompareRow::Tone::worse;
+  }
+  const bool bytes = group_of(f.figure) == FigureGroup::bytes;
+  const auto exact = [&](const std::optional<double>& value) {
+    return value && bytes ? format_exact_bytes(whole_bytes(*value)) : text_or_dash(f.figure, value);
+  };
+  row.details = say(tr("Pinned: {}"), exact(f.first));
+  add_line(row.details, say(tr("Present: {}"), exact(f.second)));
+  return row;
+}
+
+const char* limit_name(Occupancy::Limit limit) {
+  switch (limit) {
+    case Occupancy::Limit::blocks:
+      return tr("blocks");
+    case Occupancy::Limit::threads:
+      return tr("threads");
+    case Occupancy::Limit::registers:
+      return tr("registers");
+    case Occupancy::Limit::shared:
+      return tr("shared memory");
+  }
+  return "";
+}
+
+/// "registers", what stops an SM from holding more blocks of a launch.
+std::string limit_text(const Simulation& run, std::string_view launch) {
+  for (const LaunchSpec& spec : run.program->launches()) {
+    if (spec.name != launch) continue;
+    const Result<Occupancy> fits = occupancy(*run.program, spec, run.request.gpu);
+    return fits ? limit_name(fits->limit) : "–";
+  }
+  return "–";
+}
+
+const char* group_title(FigureGroup group) {
+  switch (group) {
+    case FigureGroup::time:
+      return tr("Time and work");
+    case FigureGroup::bytes:
+      return tr("Bytes per tensor and link");
+    case FigureGroup::busy:
+      return tr("Busy, of the run");
+    case FigureGroup::launches:
+      return tr("Launches");
+    case FigureGroup::on_chip:
+      return tr("On-chip needs and memory");
+    case FigureGroup::waits:
+      return tr("Waits on the SM in focus, cycles of all its blocks");
+  }
+  return "";
+}
+
+CompareSection settings_of(const RunComparison& comparison) {
+  CompareSection section;
+  section.title = tr("Settings");
+  for (const SettingDifference& setting : comparison.settings)
+    section.differing.push_back(
+        {setting_name(setting.key),
+         {},
+         setting_text(setting.key, setting.first),
+         setting_text(setting.key, setting.second),
+         {},
+         {},
+         CompareRow::Tone::plain,
+         fmt::format("{} → {}", setting_text(setting.key, setting.first), setting_text(setting.key, setting.second))});
+  section.more_equal = comparison.equal_settings;
+  return section;
+}
+
+CompareRow bound_row(const RunComparison& comparison) {
+  CompareRow row;
+  row.name = tr("Bottleneck");
+  row.pinned = bound_name(comparison.first->bound);
+  row.present = bound_name(comparison.second->bound);
+  row.details = fmt::format("{} → {}", row.pinned, row.present);
+  return row;
+}
+
+double bytes_over(const Simulation& run, Link up, Link down) {
+  return static_cast<double>(run.ledger.total(up).value + run.ledger.total(down).value);
+}
+
+std::string change_text(double now, double before) {
+  if (now == before) return tr("same");
+  if (before <= 0 || now <= 0) return figure_text(RunFigure::link_bytes, now);
+  return ratio_text({.figure = RunFigure::link_bytes, .first = before, .second = now});
+}
+
+}  // namespace
+
+std::string run_title(const Simulation& simulation) {
+  const ProgramTile& tile = simulation.program->tile();
+  return say(tr("{}, {}, {}×{} on {}"), translated(simulation.info->title), short_text(simulation.request.problem), tile.block_q,
+             tile.block_kv, simulation.request.gpu.id);
+}
+
+CompareSheet compare_sheet(const RunComparison& comparison) {
+  const Simulation &pinned = *comparison.first, &present = *comparison.second;
+  CompareSheet sheet;
+  sheet.finding =
+      say(tr("{}: {} instead of {}. HBM bytes: {}. L2↔SM bytes: {}"), speed_text(present.time.value, pinned.time.value),
+          format_time(present.time), format_time(pinned.time),
+          change_text(bytes_over(present, Link::hbm_read, Link::hbm_write), bytes_over(pinned, Link::hbm_read, Link::hbm_write)),
+          change_text(bytes_over(present, Link::l2_to_sm, Link::sm_to_l2), bytes_over(pinned, Link::l2_to_sm, Link::sm_to_l2)));
+  sheet.detail = say(tr("Pinned: {}. Present: {}."), run_title(pinned), run_title(present));
+
+  sheet.sections.push_back(settings_of(comparison));
+  for (const FigureGroup group : all_figure_groups) {
+    CompareSection section;
+    section.title = group_title(group);
+    for (const ComparedFigure& figure : comparison.of(group)) {
+      CompareRow row = row_of(figure);
+      if (figure.figure == RunFigure::blocks_per_sm)
+        add_line(row.details, say(tr("Limited by {} (pinned), {} (present)"), limit_text(pinned, figure.launch),
+                                  limit_text(present, figure.launch)));
+      (figure.equal() ? section.equal : section.differing).push_back(std::move(row));
+    }
+    if (group == FigureGroup::time) {
+      auto& rows = pinned.bound == present.bound ? section.equal : section.differing;
+      rows.insert(rows.begin(), bound_row(comparison));
+    }
+    if (!section.differing.empty() || section.equal_count() > 0) sheet.sections.push_back(std::move(section));
+  }
+  return sheet;
+}
+
+}  // namespace tilescope

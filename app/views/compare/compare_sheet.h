@@ -1,0 +1,39 @@
+// CompareSheet: the Compare view's sections as text — settings, time, bytes, busy units, launches, on-chip needs and waits.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/analysis/run_comparison.h"
+
+namespace tilescope {
+
+struct CompareRow {
+  std::string name;
+  Tensor tensor;                  // whose colour stands before the name; may be none
+  std::string pinned, present;    // "–" where a run has no such thing
+  std::string difference, ratio;  // empty for settings
+  enum class Tone { plain, better, worse } tone = Tone::plain;
+  std::string details;  // exact figures, for the tooltip
+};
+
+struct CompareSection {
+  std::string title;
+  std::vector<CompareRow> differing;  // the largest difference first
+  std::vector<CompareRow> equal;
+  std::size_t more_equal = 0;  // that are not worth a row: settings
+  std::size_t equal_count() const { return equal.size() + more_equal; }
+};
+
+struct CompareSheet {
+  std::string finding, detail;
+  std::vector<CompareSection> sections;  // none is empty
+};
+
+CompareSheet compare_sheet(const RunComparison& comparison);
+
+/// "FlashAttention-2, B1 H16 N4096 d64 fp16, 128×64 on h200".
+std::string run_title(const Simulation& simulation);
+
+}  // namespace tilescope

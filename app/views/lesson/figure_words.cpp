@@ -1,0 +1,129 @@
+// Units of lessons, written and read.
+#include "app/views/lesson/figure_words.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <span>
+
+#include "app/ui/say.h"
+#include "sim/analysis/format.h"
+
+namespace tilescope {
+
+namespace {
+
+struct Suffix {
+  std::string_view name;
+  double factor;
+};
+
+constexpr std::array byte_suffixes = {
+    Suffix{"b", 1},        Suffix{"byte", 1},        Suffix{"bytes", 1},         Suffix{"kb", 1e3}, Suffix{"mb", 1e6},
+    Suffix{"gb", 1e9},     Suffix{"tb", 1e12},       Suffix{"k", 1e3},           Suffix{"m", 1e6},  Suffix{"g", 1e9},
+    Suffix{"kib", 1024.0}, Suffix{"mib", 1048576.0}, Suffix{"gib", 1073741824.0}};
+constexpr std::array rate_suffixes = {Suffix{"gb/s", 1e9}, Suffix{"mb/s", 1e6}, Suffix{"tb/s", 1e12}, Suffix{"b/s", 1}};
+constexpr std::array time_suffixes = {Suffix{"ns", 1e-3}, Suffix{"us", 1},   Suffix{"µs", 1},
+                                      Suffix{"μs", 1},    Suffix{"ms", 1e3}, Suffix{"s", 1e6}};
+constexpr std::array times_suffixes = {Suffix{"×", 1}, Suffix{"x", 1}};
+constexpr std::array count_suffixes = {Suffix{"k", 1e3},  Suffix{"m", 1e6},    Suffix{"g", 1e9},
+                                       Suffix{"t", 1e12}, Suffix{"cycles", 1}, Suffix{"flop", 1}};
+constexpr std::array percent_suffixes = {Suffix{"%", 0.01}};
+
+std::span<const Suffix> suffixes_of(FigureUnit unit) {
+  switch (unit) {
+    case FigureUnit::bytes:
+    case FigureUnit::exact_bytes:
+    case FigureUnit::capacity:
+      return byte_suffixes;
+    case FigureUnit::bandwidth:
+      return rate_suffixes;
+    case FigureUnit::us:
+      return time_suffixes;
+    case FigureUnit::times:
+      return times_suffixes;
+    case FigureUnit::percent:
+      return percent_suffixes;
+    case FigureUnit::number:
+    case FigureUnit::cycles:
+    case FigureUnit::flops:
+      break;
+  }
+  return count_suffixes;
+}
+
+Bytes whole(double bytes) {
+  return Bytes(static_cast<std::int64_t>(std::llround(std::clamp(bytes, -9e18, 9e18))));
+}
+
+}  // namespace
+
+std::string figure_words(double value, FigureUnit unit) {
+  switch (unit) {
+    case FigureUnit::bytes:
+      return format_bytes(whole(value));
+    case FigureUnit::exact_bytes:
+      return format_exact_bytes(whole(value));
+    case FigureUnit::capacity:
+      return format_capacity(whole(value));
+    case FigureUnit::bandwidth:
+      return format_bandwidth(value);
+    case FigureUnit::cycles:
+      return say(tr("{} cycles"), format_cycles(Cycles(value)));
+    case FigureUnit::us:
+      return format_time(Nanoseconds(value * 1e3));
+    case FigureUnit::flops:
+      return format_short(value, "FLOP");
+    case FigureUnit::times:
+      return format_times(value) + "×";
+    case FigureUnit::percent:
+      return format_percent(value);
+    case FigureUnit::number:
+      break;
+  }
+  constexpr double most_grouped = 1e15, least_grouped = 1000;
+  const bool grouped = std::abs(value) >= least_grouped && std::abs(value) < most_grouped;
+  if (grouped || value == std::round(value)) return format_count(std::llround(std::clamp(value, -most_grouped, most_grouped)));
+  return format_value(value);
+}
+
+const char* unit_label(FigureUnit unit) {
+  switch (unit) {
+    case FigureUnit::bytes:
+    case FigureUnit::exact_bytes:
+    case FigureUnit::capacity:
+      return tr("bytes");
+    case FigureUnit::bandwidth:
+      return "B/s";
+    case FigureUnit::cycles:
+      return tr("cycles");
+    case FigureUnit::us:
+      return "µs";
+    case FigureUnit::flops:
+      return "FLOP";
+    case FigureUnit::times:
+      return "×";
+    case FigureUnit::percent:
+      return "%";
+    case FigureUnit::number:
+      break;
+  }
+  return "";
+}
+
+std::optional<double> typed_quantity(std::string_view text, FigureUnit unit) {
+  while (text.starts_with(' ') || text.starts_with('+')) text.remove_prefix(1);
+  double value = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (code != std::errc() || !std::isfinite(value)) return std::nullopt;
+  std::string rest;
+  for (const char* at = end; at != text.data() + text.size(); ++at)
+    if (*at != ' ') rest += *at >= 'A' && *at <= 'Z' ? static_cast<char>(*at - 'A' + 'a') : *at;
+  if (rest.empty()) return unit == FigureUnit::percent ? value / 100 : value;
+  for (const Suffix& suffix : suffixes_of(unit))
+    if (suffix.name == rest) return value * suffix.factor;
+  return std::nullopt;
+}
+
+}  // namespace tilescope

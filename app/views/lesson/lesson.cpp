@@ -1,0 +1,237 @@
+// The lesson panel: a page's text, its question, the answer beside the simulated one, its task, and the way to the next page.
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include <fmt/format.h>
+#include <imgui_internal.h>
+
+#include "app/model/lesson.h"
+#include "app/model/lesson_runs.h"
+#include "app/ui/panel_state.h"
+#include "app/ui/say.h"
+#include "app/views/lesson/lesson_keys.h"
+#include "app/views/lesson/prose_text.h"
+#include "app/views/lesson/question.h"
+#include "app/views/panels.h"
+#include "sim/core/gpu_spec.h"
+
+namespace tilescope {
+
+namespace {
+
+struct PanelState {
+  const Lesson* lesson = nullptr;
+  std::size_t page = 0;
+  bool answered = false;
+  LessonFocus focus;
+  QuestionDraft draft;
+};
+
+void gap(const Theme& theme, float points) {
+  ImGui::Dummy({1, std::round(points * theme.scale)});
+}
+
+/// One segment a page, those behind filled.
+void draw_progress(const Theme& theme, const LessonView& lesson) {
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float width = ImGui::GetContentRegionAvail().x, height = std::max(3.0F, std::round(4 * theme.scale)),
+              space = 2 * theme.scale;
+  const auto pages = static_cast<float>(lesson.lesson->pages.size());
+  const float each = (width - space * (pages - 1)) / pages;
+  for (std::size_t i = 0; i < lesson.lesson->pages.size(); ++i) {
+    const float x = at.x + static_cast<float>(i) * (each + space);
+    const ImU32 color = i < lesson.page    ? mix(theme.accent, theme.panel, 0.45F)
+                        : i == lesson.page ? theme.accent
+                                           : mix(theme.inset, theme.inset_border, 0.6F);
+    ImGui::GetWindowDrawList()->AddRectFilled({x, at.y}, {x + each, at.y + height}, color, 0.5F * height);
+  }
+  ImGui::Dummy({width, height});
+}
+
+/// Opens a box over what follows; end_box() draws it behind.
+struct Box {
+  ImVec2 at;
+  float width = 0;
+};
+Box begin_box(const Theme& theme) {
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  Box box{ImGui::GetCursorScreenPos(), ImGui::GetContentRegionAvail().x};
+  list->ChannelsSplit(2);
+  list->ChannelsSetCurrent(1);
+  const float pad = std::round(10 * theme.scale);
+  ImGui::SetCursorScreenPos({box.at.x + pad, box.at.y + pad});
+  ImGui::BeginGroup();
+  // What is inside asks for the room that is left: narrower by the padding on both sides.
+  ImGuiWindow* window = ImGui::GetCurrentWindow();
+  window->ContentRegionRect.Max.x -= pad;
+  window->WorkRect.Max.x -= pad;
+  return box;
+}
+void end_box(const Theme& theme, const Box& box, ImU32 border) {
+  const float pad = std::round(10 * theme.scale);
+  ImGuiWindow* window = ImGui::GetCurrentWindow();
+  window->ContentRegionRect.Max.x += pad;
+  window->WorkRect.Max.x += pad;
+  ImGui::EndGroup();
+  const float bottom = ImGui::GetItemRectMax().y + pad;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  list->ChannelsSetCurrent(0);
+  list->AddRectFilled(box.at, {box.at.x + box.width, bottom}, theme.inset, 8 * theme.scale);
+  list->AddRect(box.at, {box.at.x + box.width, bottom}, border, 8 * theme.scale, 0, std::max(1.0F, 1.5F * theme.scale));
+  list->ChannelsMerge();
+  ImGui::SetCursorScreenPos({box.at.x, bottom});
+  ImGui::Dummy({1, 1});
+}
+
+void draw_problem(const View& view) {
+  if (view.lesson.problem == nullptr) return;
+  wrapped_text(view.theme->ui_small, view.theme->bad, say(view.lesson.problem->sentence));
+}
+
+void draw_reveal(const View& view) {
+  const Theme& theme = *view.theme;
+  const LessonPage& page = view.lesson.lesson->pages[view.lesson.page];
+  const ExpressionValues* values = view.lesson.figures != nullptr ? &view.lesson.figures->revealed : nullptr;
+  draw_prose(theme, page.reveal->say, values, ImGui::GetContentRegionAvail().x, theme.text);
+  if (view.lesson.revealing) text_item(theme.ui_small, theme.text_faint, tr("The run plays."));
+}
+
+/// A control by the name that it has in the window; `key` is its key in links.
+std::string control_of(std::string_view key) {
+  for (int i = 0; i <= static_cast<int>(Setting::set); ++i)
+    if (const auto setting = static_cast<Setting>(i); to_string(setting) == key) return control_name(setting);
+  return find_spec_key(key) != nullptr ? fmt::format("{} → {}", tr("GPU"), key) : std::string(key);
+}
+
+void draw_task(const View& view) {
+  const Theme& theme = *view.theme;
+  const LessonView& lesson = view.lesson;
+  const LessonTry& task = *lesson.lesson->pages[lesson.page].task;
+  const Box box = begin_box(theme);
+  text_item(theme.ui_bold, theme.accent, tr("Try it"));
+  const float width = ImGui::GetContentRegionAvail().x;
+  draw_prose(theme, task.say, lesson.task != nullptr ? &lesson.task->shown : nullptr, width, theme.text);
+  std::string free;
+  for (const std::string& key : task.free) free += (free.empty() ? "" : ", ") + control_of(key);
+  wrapped_text(theme.ui_small, theme.text_dim, say(tr("You may change: {}"), free));
+  if (lesson.reached != nullptr) {
+    text_item(theme.ui_bold, theme.good, tr("Reached."));
+    draw_prose(theme, task.done, &lesson.reached->shown, width, theme.text);
+  }
+  end_box(theme, box, lesson.reached != nullptr ? theme.good : theme.inset_border);
+}
+
+void draw_page(const View& view, Commands& commands, PanelState& state, LessonKeys& keys) {
+  const Theme& theme = *view.theme;
+  const LessonView& lesson = view.lesson;
+  const LessonPage& page = lesson.lesson->pages[lesson.page];
+  const float width = ImGui::GetContentRegionAvail().x;
+  if (!page.prose.empty()) {
+    draw_prose(theme, page.prose, lesson.figures != nullptr ? &lesson.figures->shown : nullptr, width, theme.text);
+    gap(theme, 4);
+  }
+  draw_problem(view);
+  if (page.ask) {
+    const Box box = begin_box(theme);
+    lesson.answer == nullptr ? draw_question(view, commands, state.draft, keys) : draw_answered(view);
+    if (lesson.answer != nullptr) {
+      gap(theme, 2);
+      divider(theme);
+      draw_reveal(view);
+    }
+    end_box(theme, box, lesson.answer == nullptr ? theme.accent : theme.inset_border);
+    gap(theme, 4);
+  }
+  if (page.task && !lesson.locked) draw_task(view);
+}
+
+/// Back, how far one is, Next. Pinned below the page.
+void draw_way(const View& view, Commands& commands, LessonKeys& keys) {
+  const Theme& theme = *view.theme;
+  const LessonView& lesson = view.lesson;
+  const std::size_t pages = lesson.lesson->pages.size();
+  const bool last = lesson.page + 1 == pages;
+  ImGui::BeginDisabled(lesson.page == 0);
+  bool back = pill(theme, tr("Back"), false, tr("The page before (Page Up)"));
+  ImGui::EndDisabled();
+  keys.item(item_rect());
+  back = back || keys.entered();
+  const char* next = last ? tr("Finish") : tr("Next");
+  const float wide = text_width(theme.ui_bold, next) + std::round(22 * theme.scale);
+  const std::string where = fmt::format("{}/{}", lesson.page + 1, pages);
+  const Rect left = item_rect();
+  const float right = ImGui::GetWindowPos().x + ImGui::GetWindowContentRegionMax().x;
+  draw_text(ImGui::GetWindowDrawList(), theme.ui_small, {{left.max.x, left.min.y}, {right - wide, left.max.y}}, theme.text_dim,
+            where, Align::center);
+  ImGui::SetCursorScreenPos({right - wide, left.min.y});
+  ImGui::BeginDisabled(lesson.locked);
+  bool forward =
+      pill(theme, next, !lesson.locked, lesson.locked ? tr("Answer the question first") : tr("The next page (Page Down)"), wide);
+  ImGui::EndDisabled();
+  keys.item(item_rect());
+  forward = (forward || keys.entered()) && !lesson.locked;
+  if (back && lesson.page > 0) commands.push(TurnLessonPage{-1});
+  if (forward) last ? commands.push(CloseLesson{}) : commands.push(TurnLessonPage{1});
+}
+
+void draw_head(const View& view, Commands& commands) {
+  const Theme& theme = *view.theme;
+  const LessonView& lesson = view.lesson;
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float width = ImGui::GetContentRegionAvail().x, button = std::round(22 * theme.scale);
+  draw_text(ImGui::GetWindowDrawList(), theme.ui_small, {at, {at.x + width - button, at.y + button}}, theme.text_faint,
+            lesson.lesson->title);
+  const Rect close = {{at.x + width - button, at.y}, {at.x + width, at.y + button}};
+  if (hit_area("close", close)) commands.push(CloseLesson{});
+  const bool hovered = ImGui::IsItemHovered();
+  item_tooltip(theme, tr("Close the lesson"));
+  draw_icon(ImGui::GetWindowDrawList(), Icon::close, close.center(), std::round(9 * theme.scale),
+            hovered ? theme.text : theme.text_faint);
+  ImGui::Dummy({width, button});
+  draw_progress(theme, lesson);
+  gap(theme, 2);
+  ImGui::PushTextWrapPos(0);
+  text_item(theme.heading, theme.text, lesson.lesson->pages[lesson.page].title);
+  ImGui::PopTextWrapPos();
+}
+
+}  // namespace
+
+void draw_lesson_panel(const View& view, Commands& commands) {
+  const Theme& theme = *view.theme;
+  const LessonView& lesson = view.lesson;
+  if (lesson.lesson == nullptr) return text_item(theme.ui, theme.text_dim, tr("No lesson is open."));
+  auto& state = panel_state<PanelState>("lesson");
+  const bool other = state.lesson != lesson.lesson || state.page != lesson.page;
+  const bool answered = lesson.answer != nullptr;
+  if (other) state.draft = {};
+  if (other || state.answered != answered) {
+    // To the first option, or, once there is nothing to answer, to the last item: Next.
+    constexpr int past_the_end = 1000;
+    state.focus.item = lesson.locked ? 0 : past_the_end;
+    state.focus.moved = true;
+  }
+  state.lesson = lesson.lesson;
+  state.page = lesson.page;
+  state.answered = answered;
+
+  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {0, std::round(5 * theme.scale)});
+  draw_head(view, commands);
+  const bool popup = ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel);
+  LessonKeys keys(state.focus, theme, !popup && !view.workspace->help);
+  const float way = std::round(26 * theme.scale) + std::round(10 * theme.scale);
+  constexpr ImGuiWindowFlags flags = ImGuiWindowFlags_NoBackground | ImGuiWindowFlags_NoNav;
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {4 * theme.scale, 4 * theme.scale});
+  if (ImGui::BeginChild("page", {0, std::max(40.0F, ImGui::GetContentRegionAvail().y - way)},
+                        ImGuiChildFlags_AlwaysUseWindowPadding, flags)) {
+    if (other) ImGui::SetScrollY(0);
+    draw_page(view, commands, state, keys);
+  }
+  ImGui::EndChild();
+  ImGui::PopStyleVar();
+  draw_way(view, commands, keys);
+  ImGui::PopStyleVar();
+}
+
+}  // namespace tilescope

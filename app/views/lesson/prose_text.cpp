@@ -1,0 +1,168 @@
+// Words of several fonts on lines: a word never breaks, and lines break at blanks only.
+#include "app/views/lesson/prose_text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "app/ui/widgets.h"
+#include "app/views/lesson/figure_words.h"
+
+namespace tilescope {
+
+namespace {
+
+/// Text of one font that stays on one line.
+struct Piece {
+  std::string text;
+  ImFont* font = nullptr;
+  ImU32 color = 0;
+  bool code = false;
+};
+/// Pieces without a blank between them.
+using Word = std::vector<Piece>;
+
+class Writer {
+ public:
+  /// `list` null: measures only.
+  Writer(ImDrawList* list, const Theme& theme, const ExpressionValues* values, ImVec2 at, float width, ImU32 color)
+      : list_(list), theme_(theme), values_(values), left_(at.x), top_(at.y), y_(at.y), width_(width), color_(color) {}
+
+  float write(const Prose& prose) {
+    for (const ProseBlock& block : prose) {
+      if (y_ > top_) y_ += std::round(gap_before(block) * theme_.scale);
+      block.kind == ProseBlock::Kind::code ? write_code(block) : write_block(block);
+    }
+    return y_ - top_;
+  }
+
+ private:
+  static float gap_before(const ProseBlock& block) {
+    return block.kind == ProseBlock::Kind::item ? 3 : block.kind == ProseBlock::Kind::heading ? 10 : 7;
+  }
+
+  std::vector<Word> words_of(const ProseBlock& block) const {
+    std::vector<Word> words;
+    bool glue = false;  // the next piece belongs to the last word
+    const auto add = [&](Piece piece) {
+      if (!glue || words.empty()) words.emplace_back();
+      words.back().push_back(std::move(piece));
+      glue = true;
+    };
+    for (const ProseRun& run : block.runs) {
+      const bool heading = block.kind == ProseBlock::Kind::heading;
+      ImFont* const font = run.code ? theme_.mono : run.bold || heading ? theme_.ui_bold : theme_.ui;
+      if (run.figure) {
+        add({value_of(*run.figure), theme_.ui_bold, theme_.accent, run.code});
+        continue;
+      }
+      std::string_view rest = run.text;
+      while (!rest.empty()) {
+        const std::size_t end = std::min(rest.find_first_of(" \n\t"), rest.size());
+        if (end > 0) add({std::string(rest.substr(0, end)), font, color_, run.code});
+        if (end < rest.size()) glue = false;
+        if (end < rest.size() && rest[end] == '\n') words.emplace_back();  // an empty word ends the line
+        rest.remove_prefix(std::min(rest.size(), end + 1));
+      }
+    }
+    return words;
+  }
+
+  std::string value_of(const FigureText& figure) const {
+    if (values_ == nullptr) return "…";
+    const auto found = values_->find(figure.expression);
+    return found == values_->end() ? "…" : figure_words(found->second, figure.unit);
+  }
+
+  float line_height() const { return std::round(theme_.ui->FontSize * 1.34F); }
+
+  void write_block(const ProseBlock& block) {
+    const float step = std::round(16 * theme_.scale);
+    const float indent = static_cast<float>(block.depth) * step;
+    if (block.kind == ProseBlock::Kind::item && list_ != nullptr) {
+      const float middle = y_ + 0.5F * line_height(), x = left_ + indent - 0.55F * step;
+      if (block.number > 0)
+        draw_text_at(list_, theme_.ui_small, {left_ + indent - step, middle - 0.5F * theme_.ui_small->FontSize}, theme_.text_dim,
+                     fmt::format("{}", block.number));
+      else
+        list_->AddCircleFilled({x, middle}, std::max(1.5F, 2 * theme_.scale), theme_.text_dim);
+    }
+    const float first = left_ + indent, right = left_ + width_;
+    float x = first;
+    const float blank = text_width(theme_.ui, " ");
+    for (const Word& word : words_of(block)) {
+      float wide = 0;
+      for (const Piece& piece : word) wide += text_width(piece.font, piece.text);
+      if (word.empty() || (x > first && x + blank + wide > right)) {
+        y_ += line_height();
+        x = first;
+      }
+      if (word.empty()) continue;
+      if (x > first) x += blank;
+      for (const Piece& piece : word) x += draw_piece(piece, x);
+    }
+    y_ += line_height();
+  }
+
+  float draw_piece(const Piece& piece, float x) const {
+    const float wide = text_width(piece.font, piece.text);
+    if (list_ == nullptr) return wide;
+    const float y = y_ + 0.5F * (line_height() - piece.font->FontSize);
+    if (piece.code)
+      list_->AddRectFilled({x - 2 * theme_.scale, y_ + theme_.scale},
+                           {x + wide + 2 * theme_.scale, y_ + line_height() - theme_.scale},
+                           mix(theme_.inset, theme_.inset_border, 0.35F), 3 * theme_.scale);
+    draw_text_at(list_, piece.font, {x, y}, piece.color, piece.text);
+    return wide;
+  }
+
+  void write_code(const ProseBlock& block) {
+    std::string all;
+    for (const ProseRun& run : block.runs) all += run.figure ? value_of(*run.figure) : run.text;
+    while (all.ends_with('\n')) all.pop_back();
+    std::vector<std::string> lines;
+    for (std::size_t at = 0; at <= all.size();) {
+      const std::size_t end = std::min(all.find('\n', at), all.size());
+      lines.push_back(all.substr(at, end - at));
+      at = end + 1;
+    }
+    const float pad = std::round(6 * theme_.scale), height = std::round(theme_.mono->FontSize * 1.3F);
+    const float below = y_ + 2 * pad + static_cast<float>(lines.size()) * height;
+    if (list_ != nullptr) {
+      list_->AddRectFilled({left_, y_}, {left_ + width_, below}, mix(theme_.inset, theme_.inset_border, 0.35F), 5 * theme_.scale);
+      for (std::size_t i = 0; i < lines.size(); ++i)
+        draw_text(list_, theme_.mono,
+                  {{left_ + pad, y_ + pad + static_cast<float>(i) * height},
+                   {left_ + width_ - pad, y_ + pad + static_cast<float>(i + 1) * height}},
+                  color_, lines[i]);
+    }
+    y_ = below;
+  }
+
+  ImDrawList* list_;
+  const Theme& theme_;
+  const ExpressionValues* values_;
+  float left_, top_, y_, width_;
+  ImU32 color_;
+};
+
+}  // namespace
+
+float draw_prose_at(ImDrawList* list, const Theme& theme, const Prose& prose, const ExpressionValues* values, ImVec2 at,
+                    float width, ImU32 color) {
+  return Writer(list, theme, values, at, width, color).write(prose);
+}
+
+float prose_height(const Theme& theme, const Prose& prose, const ExpressionValues* values, float width) {
+  return draw_prose_at(nullptr, theme, prose, values, {0, 0}, width, 0);
+}
+
+void draw_prose(const Theme& theme, const Prose& prose, const ExpressionValues* values, float width, ImU32 color) {
+  const float height = draw_prose_at(ImGui::GetWindowDrawList(), theme, prose, values, ImGui::GetCursorScreenPos(), width, color);
+  ImGui::Dummy({width, height});
+}
+
+}  // namespace tilescope

@@ -1,0 +1,18 @@
+// draw_prose(): a text of a lesson, wrapped, with its figures in it.
+#pragma once
+
+#include "app/model/lesson_prose.h"
+#include "app/model/lesson_runs.h"
+#include "app/ui/theme.h"
+
+namespace tilescope {
+
+/// Adds the text as one ImGui item, `width` wide. A figure without a value yet is "…".
+void draw_prose(const Theme& theme, const Prose& prose, const ExpressionValues* values, float width, ImU32 color);
+/// Returns its height.
+float prose_height(const Theme& theme, const Prose& prose, const ExpressionValues* values, float width);
+/// Draws it at a place, without an item; returns its height.
+float draw_prose_at(ImDrawList* list, const Theme& theme, const Prose& prose, const ExpressionValues* values, ImVec2 at,
+                    float width, ImU32 color);
+
+}  // namespace tilescope

@@ -1,0 +1,382 @@
+// Choice, number, point and order; curves are in question_curve.cpp.
+#include "app/views/lesson/question.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include <fmt/format.h>
+#include <imgui_internal.h>
+#include <imgui_stdlib.h>
+
+#include "app/model/lesson.h"
+#include "app/ui/say.h"
+#include "app/views/lesson/figure_words.h"
+#include "app/views/lesson/prose_text.h"
+#include "sim/analysis/format.h"
+
+namespace tilescope {
+
+namespace {
+
+const LessonQuestion& question_of(const View& view) {
+  return *view.lesson.lesson->pages[view.lesson.page].ask;
+}
+
+const ExpressionValues* values_of(const View& view) {
+  return view.lesson.figures != nullptr ? &view.lesson.figures->shown : nullptr;
+}
+
+/// The tensor of the program on screen that an option of "point" names.
+Tensor tensor_named(const View& view, std::string_view name) {
+  if (view.lanes.empty()) return {};
+  for (const Tensor tensor : view.lane().simulation->program->tensors())
+    if (to_string(tensor) == name) return tensor;
+  return {};
+}
+
+void check_mark(ImDrawList* list, ImVec2 center, float size, ImU32 color, bool right) {
+  const float s = size * 0.5F, width = std::max(1.5F, size * 0.16F);
+  if (right) {
+    const ImVec2 points[] = {
+        {center.x - s, center.y}, {center.x - 0.25F * s, center.y + 0.7F * s}, {center.x + s, center.y - 0.75F * s}};
+    list->AddPolyline(points, 3, color, 0, width);
+  } else {
+    list->AddLine({center.x - 0.7F * s, center.y - 0.7F * s}, {center.x + 0.7F * s, center.y + 0.7F * s}, color, width);
+    list->AddLine({center.x - 0.7F * s, center.y + 0.7F * s}, {center.x + 0.7F * s, center.y - 0.7F * s}, color, width);
+  }
+}
+
+/// A row of the options: what stands before its text, and after it.
+struct OptionRow {
+  const Prose* text = nullptr;
+  Tensor swatch;
+  std::string before, after;
+  ImU32 fill = 0, border = 0, color = 0;
+  bool ring = false, dot = false;  // a radio button
+  bool indented = false;           // as the rows with a mark are
+  int mark = 0;                    // 1: right, -1: wrong
+};
+
+/// Draws the row at the cursor and returns where it is; adds no item.
+Rect draw_option(const View& view, const OptionRow& row) {
+  const Theme& theme = *view.theme;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float width = ImGui::GetContentRegionAvail().x, pad = std::round(8 * theme.scale),
+              line = std::round(theme.ui->FontSize * 1.34F);
+  float left = at.x + pad, right = at.x + width - pad;
+  const float lead = std::round(20 * theme.scale);
+  if (row.ring || row.indented || !row.before.empty() || row.mark != 0) left += lead;
+  const float swatch = std::round(9 * theme.scale);
+  if (row.swatch) left += swatch + pad;
+  if (!row.after.empty()) right -= text_width(theme.mono, row.after) + pad;
+  const float text = prose_height(theme, *row.text, values_of(view), right - left);
+  const Rect rect = {at, {at.x + width, at.y + text + pad}};
+  list->AddRectFilled(rect.min, rect.max, row.fill, 6 * theme.scale);
+  if (row.border != 0) list->AddRect(rect.min, rect.max, row.border, 6 * theme.scale, 0, std::max(1.0F, theme.scale));
+  const ImVec2 lead_at = {at.x + pad + 0.35F * lead, at.y + 0.5F * (pad + line)};
+  if (row.ring) {
+    list->AddCircle(lead_at, 5.5F * theme.scale, row.dot ? theme.accent : theme.text_dim, 0, std::max(1.0F, 1.5F * theme.scale));
+    if (row.dot) list->AddCircleFilled(lead_at, 3 * theme.scale, theme.accent);
+  }
+  if (row.mark != 0) check_mark(list, lead_at, 9 * theme.scale, row.mark > 0 ? theme.good : theme.bad, row.mark > 0);
+  if (!row.before.empty())
+    draw_text(list, theme.mono, {{at.x + pad, at.y}, {at.x + pad + lead, at.y + pad + line}}, theme.text_dim, row.before);
+  const float top = at.y + 0.5F * pad;
+  if (row.swatch) draw_swatch(list, theme, {left - swatch - pad, std::round(top + 0.5F * (line - swatch))}, swatch, row.swatch);
+  draw_prose_at(list, theme, *row.text, values_of(view), {left, top}, right - left, row.color != 0 ? row.color : theme.text);
+  if (!row.after.empty())
+    draw_text(list, theme.mono, {{right, at.y}, {rect.max.x - pad, at.y + pad + line}}, theme.text, row.after, Align::right);
+  return rect;
+}
+
+void gap(const Theme& theme, float points) {
+  ImGui::Dummy({1, std::round(points * theme.scale)});
+}
+
+// --- choice and point -------------------------------------------------------------------------------------------------------
+
+void draw_choices(const View& view, QuestionDraft& draft, LessonKeys& keys) {
+  const Theme& theme = *view.theme;
+  const LessonQuestion& ask = question_of(view);
+  const bool point = ask.kind == QuestionKind::point;
+  const int count = static_cast<int>(ask.options.size());
+  // A tensor under the mouse, on the stage or anywhere else, is pointed at by a click.
+  if (point && view.workspace->hovered_tensor && ImGui::IsMouseClicked(ImGuiMouseButton_Left) && !ImGui::IsWindowHovered())
+    for (int i = 0; i < count; ++i)
+      if (plain_text(ask.options[static_cast<std::size_t>(i)]) == to_string(*view.workspace->hovered_tensor)) draft.option = i;
+  for (int i = 0; i < count; ++i) {
+    const Prose& option = ask.options[static_cast<std::size_t>(i)];
+    OptionRow row;
+    row.text = &option;
+    row.ring = true;
+    row.dot = draft.option == i;
+    if (point) row.swatch = tensor_named(view, plain_text(option));
+    row.fill = row.dot ? theme.accent_soft : mix(theme.inset, theme.inset_border, 0.2F);
+    row.border = row.dot ? theme.accent : 0;
+    ImGui::PushID(i);
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    const Rect rect = draw_option(view, row);
+    ImGui::SetCursorScreenPos(at);
+    const bool clicked = ImGui::InvisibleButton("option", {rect.width(), rect.height()});
+    if (ImGui::IsItemHovered()) ImGui::GetWindowDrawList()->AddRect(rect.min, rect.max, theme.accent, 6 * theme.scale);
+    ImGui::PopID();
+    keys.item(rect);
+    if (clicked || keys.entered()) draft.option = i;
+    if (keys.entered()) keys.go(count);  // "Answer" comes after the options
+    gap(theme, 1);
+  }
+}
+
+void draw_chosen(const View& view) {
+  const Theme& theme = *view.theme;
+  const LessonQuestion& ask = question_of(view);
+  const PageFigures* figures = view.lesson.figures;
+  const LessonAnswer& answer = *view.lesson.answer;
+  const int right = figures != nullptr ? right_option(ask, *figures) : -1;
+  for (int i = 0; i < static_cast<int>(ask.options.size()); ++i) {
+    const bool own = answer.given && answer.option == i;
+    OptionRow row;
+    row.text = &ask.options[static_cast<std::size_t>(i)];
+    if (ask.kind == QuestionKind::point) row.swatch = tensor_named(view, plain_text(*row.text));
+    if (figures != nullptr && static_cast<std::size_t>(i) < figures->values.size())
+      row.after = figure_words(figures->values[static_cast<std::size_t>(i)], ask.unit);
+    row.ring = figures == nullptr;
+    row.indented = true;
+    row.mark = i == right ? 1 : own && right >= 0 ? -1 : 0;
+    row.fill = i == right ? with_alpha(theme.good, 0.16F) : mix(theme.inset, theme.inset_border, 0.2F);
+    row.border = own ? theme.accent : 0;
+    row.color = i == right || own ? theme.text : theme.text_dim;
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    const Rect rect = draw_option(view, row);
+    ImGui::SetCursorScreenPos(at);
+    ImGui::Dummy({rect.width(), rect.height()});
+    if (own) item_tooltip(theme, tr("Your answer"));
+    gap(theme, 1);
+  }
+}
+
+// --- number -----------------------------------------------------------------------------------------------------------------
+
+void draw_number(const View& view, QuestionDraft& draft, LessonKeys& keys, bool& submit) {
+  const Theme& theme = *view.theme;
+  const LessonQuestion& ask = question_of(view);
+  const std::string unit = unit_label(ask.unit);
+  const float label = unit.empty() ? 0 : text_width(theme.ui, unit) + theme.gap;
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float width = std::min(ImGui::GetContentRegionAvail().x - label, std::round(190 * theme.scale));
+  const Rect rect = {at, {at.x + width, at.y + ImGui::GetFrameHeight()}};
+  const bool here = keys.item(rect);
+  if (here && keys.just_moved()) {  // SetKeyboardFocusHere() is off where ImGui's navigation is
+    ImGuiContext& context = *ImGui::GetCurrentContext();
+    context.NavNextActivateId = ImGui::GetID("##number");
+    context.NavNextActivateFlags = ImGuiActivateFlags_PreferInput;
+  }
+  ImGui::SetNextItemWidth(width);
+  if (ImGui::InputText("##number", &draft.typed, ImGuiInputTextFlags_EnterReturnsTrue | ImGuiInputTextFlags_CharsNoBlank))
+    submit = true;
+  if (ImGui::IsItemActivated() && !here) keys.go(keys.last());
+  if (!here && ImGui::IsItemActive() && keys.just_moved()) ImGui::ClearActiveID();
+  if (!unit.empty()) {
+    ImGui::SameLine(0, theme.gap * 0.5F);
+    ImGui::AlignTextToFramePadding();
+    text_item(theme.ui, theme.text_dim, unit);
+  }
+  if (!draft.typed.empty() && !typed_quantity(draft.typed, ask.unit))
+    wrapped_text(
+        theme.ui_small, theme.bad,
+        ask.unit == FigureUnit::bytes ? tr("Type a number, such as 12 or 3.5MB.") : tr("Type a number, such as 12 or 3.5."));
+}
+
+void draw_bar_row(const Theme& theme, const char* label, const std::string& value, double fraction, ImU32 color) {
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float width = ImGui::GetContentRegionAvail().x, line = std::round(theme.ui->FontSize * 1.4F);
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  draw_text(list, theme.ui, {at, {at.x + width * 0.55F, at.y + line}}, theme.text_dim, label);
+  draw_text(list, theme.mono, {{at.x + width * 0.4F, at.y}, {at.x + width, at.y + line}}, theme.text, value, Align::right);
+  const float bar = std::round(6 * theme.scale);
+  draw_bar(list, theme, {{at.x, at.y + line}, {at.x + width, at.y + line + bar}}, fraction, color);
+  ImGui::Dummy({width, line + bar + std::round(3 * theme.scale)});
+}
+
+/// "2.9× too low", "within 5 %".
+std::string verdict(double own, double real, bool right) {
+  const double error = real != 0 ? std::fabs(own - real) / std::fabs(real) : std::fabs(own);
+  if (own == real) return tr("Exactly right.");
+  if (right) return say(tr("Right: {} off."), format_percent(error));
+  const bool ratio = own > 0 && real > 0 && (own / real >= 2 || real / own >= 2);
+  if (ratio)
+    return own > real ? say(tr("{}× too high."), format_times(own / real)) : say(tr("{}× too low."), format_times(real / own));
+  return own > real ? say(tr("{} too high."), format_percent(error)) : say(tr("{} too low."), format_percent(error));
+}
+
+void draw_typed(const View& view) {
+  const Theme& theme = *view.theme;
+  const LessonQuestion& ask = question_of(view);
+  const PageFigures* figures = view.lesson.figures;
+  const LessonAnswer& answer = *view.lesson.answer;
+  const double real = figures != nullptr ? figures->answer : 0;
+  const double most = std::max({std::fabs(real), answer.given ? std::fabs(answer.number) : 0, 1e-300});
+  if (answer.given)
+    draw_bar_row(theme, tr("Your answer"), figure_words(answer.number, ask.unit), std::fabs(answer.number) / most, theme.accent);
+  if (figures == nullptr) return;
+  draw_bar_row(theme, tr("Simulated"), figure_words(real, ask.unit), std::fabs(real) / most, theme.good);
+  if (!answer.given) return;
+  const bool right = is_right(ask, answer, *figures);
+  text_item(theme.ui_bold, right ? theme.good : theme.bad, verdict(answer.number, real, right));
+}
+
+// --- order ------------------------------------------------------------------------------------------------------------------
+
+void draw_order(const View& view, QuestionDraft& draft, LessonKeys& keys) {
+  const Theme& theme = *view.theme;
+  const LessonQuestion& ask = question_of(view);
+  const int count = static_cast<int>(ask.options.size());
+  if (static_cast<int>(draft.order.size()) != count) {
+    draft.order.resize(static_cast<std::size_t>(count));
+    std::iota(draft.order.begin(), draft.order.end(), 0);
+  }
+  wrapped_text(theme.ui_small, theme.text_faint, tr("Drag the rows, or press Enter on one and move it with ↑ and ↓."));
+  int from = -1, to = -1;  // exchanged after this frame's rows
+  for (int at_row = 0; at_row < count; ++at_row) {
+    OptionRow row;
+    row.text = &ask.options[static_cast<std::size_t>(draft.order[static_cast<std::size_t>(at_row)])];
+    row.before = fmt::format("{}", at_row + 1);
+    const bool held = draft.held == at_row;
+    row.fill = held ? theme.accent_soft : mix(theme.inset, theme.inset_border, 0.2F);
+    row.border = held ? theme.accent : 0;
+    ImGui::PushID(draft.order[static_cast<std::size_t>(at_row)]);
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    const Rect rect = draw_option(view, row);
+    ImGui::SetCursorScreenPos(at);
+    ImGui::InvisibleButton("row", {rect.width(), rect.height()});
+    const float y = ImGui::GetIO().MousePos.y;
+    if (ImGui::IsItemActive() && (y < rect.min.y || y > rect.max.y)) {
+      from = at_row;
+      to = y < rect.min.y ? at_row - 1 : at_row + 1;
+    }
+    ImGui::PopID();
+    keys.item(rect);
+    if (held && !keys.here()) draft.held = -1;  // Tab went on
+    if (keys.entered()) draft.held = held ? -1 : at_row;
+    if (held && keys.here()) {
+      keys.take_arrows();
+      if (keys.pressed(ImGuiKey_DownArrow)) from = at_row, to = at_row + 1;
+      if (keys.pressed(ImGuiKey_UpArrow)) from = at_row, to = at_row - 1;
+    }
+    gap(theme, 1);
+  }
+  if (from < 0 || to < 0 || to >= count) return;
+  std::swap(draft.order[static_cast<std::size_t>(from)], draft.order[static_cast<std::size_t>(to)]);
+  if (draft.held != from) return;
+  draft.held = to;
+  keys.go(keys.last() - (count - 1) + to);
+}
+
+void draw_ordered(const View& view) {
+  const Theme& theme = *view.theme;
+  const LessonQuestion& ask = question_of(view);
+  const PageFigures* figures = view.lesson.figures;
+  const LessonAnswer& answer = *view.lesson.answer;
+  std::vector<int> order = answer.order;
+  if (figures != nullptr) order = right_order(*figures);
+  for (std::size_t at_row = 0; at_row < order.size(); ++at_row) {
+    const int option = order[at_row];
+    const auto own = std::find(answer.order.begin(), answer.order.end(), option) - answer.order.begin();
+    OptionRow row;
+    row.text = &ask.options[static_cast<std::size_t>(option)];
+    row.fill = mix(theme.inset, theme.inset_border, 0.2F);
+    row.indented = true;
+    if (figures != nullptr) {
+      row.after = figure_words(figures->values[static_cast<std::size_t>(option)], ask.unit);
+      if (answer.given) { row.mark = own == static_cast<std::ptrdiff_t>(at_row) ? 1 : -1; }
+      if (row.mark > 0) row.fill = with_alpha(theme.good, 0.16F);
+    }
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    const Rect rect = draw_option(view, row);
+    ImGui::SetCursorScreenPos(at);
+    ImGui::Dummy({rect.width(), rect.height()});
+    if (answer.given) item_tooltip(theme, say(tr("Your position: {}"), own + 1));
+    gap(theme, 1);
+  }
+}
+
+std::optional<LessonAnswer> answer_of(const LessonQuestion& ask, const QuestionDraft& draft) {
+  LessonAnswer answer;
+  answer.option = draft.option;
+  answer.order = draft.order;
+  answer.drawn = draft.drawn;
+  if (ask.kind == QuestionKind::draw && !draft.touched) return std::nullopt;
+  if (ask.kind == QuestionKind::number) {
+    const auto number = typed_quantity(draft.typed, ask.unit);
+    if (!number) return std::nullopt;
+    answer.number = *number;
+  }
+  return is_complete(ask, answer) ? std::optional(answer) : std::nullopt;
+}
+
+}  // namespace
+
+void draw_question(const View& view, Commands& commands, QuestionDraft& draft, LessonKeys& keys) {
+  const Theme& theme = *view.theme;
+  const LessonQuestion& ask = question_of(view);
+  draw_prose(theme, ask.question, values_of(view), ImGui::GetContentRegionAvail().x, theme.text);
+  bool submit = false;
+  switch (ask.kind) {
+    case QuestionKind::choice:
+    case QuestionKind::point:
+      draw_choices(view, draft, keys);
+      break;
+    case QuestionKind::number:
+      draw_number(view, draft, keys, submit);
+      break;
+    case QuestionKind::order:
+      draw_order(view, draft, keys);
+      break;
+    case QuestionKind::draw:
+      draw_curve_question(view, draft, keys);
+      break;
+  }
+  const std::optional<LessonAnswer> answer = answer_of(ask, draft);
+  gap(theme, 1);
+  ImGui::BeginDisabled(!answer);
+  if (pill(theme, tr("Answer"), answer.has_value())) submit = true;
+  ImGui::EndDisabled();
+  keys.item(item_rect());
+  if (keys.entered()) submit = true;
+  ImGui::SameLine(0, theme.gap * 0.5F);
+  bool skip = pill(theme, tr("Show"), false, tr("Show the answer without giving one"));
+  keys.item(item_rect());
+  skip = skip || keys.entered();
+  if (submit && answer) commands.push(AnswerLesson{std::make_shared<const LessonAnswer>(*answer)});
+  if (skip) {
+    LessonAnswer none;
+    none.given = false;
+    commands.push(AnswerLesson{std::make_shared<const LessonAnswer>(none)});
+  }
+}
+
+void draw_answered(const View& view) {
+  const Theme& theme = *view.theme;
+  const LessonQuestion& ask = question_of(view);
+  draw_prose(theme, ask.question, values_of(view), ImGui::GetContentRegionAvail().x, theme.text_dim);
+  switch (ask.kind) {
+    case QuestionKind::choice:
+    case QuestionKind::point:
+      draw_chosen(view);
+      break;
+    case QuestionKind::number:
+      draw_typed(view);
+      break;
+    case QuestionKind::order:
+      draw_ordered(view);
+      break;
+    case QuestionKind::draw:
+      draw_curve_answer(view);
+      break;
+  }
+}
+
+}  // namespace tilescope

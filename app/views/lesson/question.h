@@ -1,0 +1,33 @@
+// draw_question(): the question of a page as a person answers it, and after it the own answer beside the simulated one.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/model/lesson_runs.h"
+#include "app/views/lesson/lesson_keys.h"
+#include "app/views/view.h"
+
+namespace tilescope {
+
+/// What is typed, chosen or drawn before it is handed over.
+struct QuestionDraft {
+  int option = -1;
+  std::string typed;
+  std::vector<int> order;
+  int held = -1;  // the row whose option is moved
+  std::vector<double> drawn;
+  int handle = 0;        // the point that the keys move
+  bool touched = false;  // some point was moved
+};
+
+/// Adds the question, its options and "Answer"; pushes AnswerLesson.
+void draw_question(const View& view, Commands& commands, QuestionDraft& draft, LessonKeys& keys);
+/// Adds the question with the own answer and the simulated one.
+void draw_answered(const View& view);
+
+/// The curve of a question: what is drawn, and beside it the simulated one where `real` is there.
+void draw_curve_question(const View& view, QuestionDraft& draft, LessonKeys& keys);
+void draw_curve_answer(const View& view);
+
+}  // namespace tilescope

@@ -1,0 +1,168 @@
+// A curve that one draws: points over a few values of x, moved by mouse or keys, then beside the simulated one.
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "app/model/lesson.h"
+#include "app/ui/plot.h"
+#include "app/ui/say.h"
+#include "app/views/lesson/figure_words.h"
+#include "app/views/lesson/question.h"
+#include "sim/analysis/format.h"
+
+namespace tilescope {
+
+namespace {
+
+const LessonQuestion& question_of(const View& view) {
+  return *view.lesson.lesson->pages[view.lesson.page].ask;
+}
+
+std::string plain_number(double value) {
+  return format_count(std::llround(value));
+}
+
+/// The next of 1, 2, 5, 10, … times a power of ten.
+double round_up(double value) {
+  if (!(value > 0)) return 1;
+  const double power = std::pow(10, std::floor(std::log10(value)));
+  for (const double step : {1.0, 2.0, 5.0, 10.0})
+    if (step * power >= value) return step * power;
+  return 10 * power;
+}
+
+/// The axis leaves room above the curve, so that its end is not given away.
+double top_of(const LessonView& lesson) {
+  double most = 0;
+  if (lesson.figures != nullptr)
+    for (const double value : lesson.figures->curve) most = std::max(most, value);
+  if (lesson.answer != nullptr)
+    for (const double value : lesson.answer->drawn) most = std::max(most, value);
+  return round_up(1.3 * most);
+}
+
+/// The ticks of the axis have no unit of their own to be told: each unit has its function.
+template <FigureUnit unit>
+std::string tick(double value) {
+  return figure_words(value, unit);
+}
+
+std::string (*tick_of(FigureUnit unit))(double) {
+  switch (unit) {
+    case FigureUnit::bytes:
+    case FigureUnit::exact_bytes:
+    case FigureUnit::capacity:
+      return &tick<FigureUnit::bytes>;
+    case FigureUnit::bandwidth:
+      return &tick<FigureUnit::bandwidth>;
+    case FigureUnit::us:
+      return &tick<FigureUnit::us>;
+    case FigureUnit::flops:
+      return &tick<FigureUnit::flops>;
+    case FigureUnit::times:
+      return &tick<FigureUnit::times>;
+    case FigureUnit::percent:
+      return &tick<FigureUnit::percent>;
+    case FigureUnit::cycles:
+    case FigureUnit::number:
+      break;
+  }
+  return &tick<FigureUnit::number>;
+}
+
+struct CurvePlot {
+  Rect area;
+  Plot plot;
+};
+
+CurvePlot begin_plot(const View& view) {
+  const Theme& theme = *view.theme;
+  const LessonQuestion& ask = question_of(view);
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float width = ImGui::GetContentRegionAvail().x, height = std::round(std::min(210 * theme.scale, 0.62F * width));
+  const Rect area = {at, {at.x + width, at.y + height}};
+  PlotAxis x;
+  x.title = ask.x_key == "seq" ? "N" : ask.x_key;
+  x.low = ask.xs.front() / 1.15;
+  x.high = ask.xs.back() * 1.15;
+  x.base = 2;
+  x.format = &plain_number;
+  PlotAxis y;
+  y.log = false;
+  y.low = 0;
+  y.high = top_of(view.lesson);
+  y.format = tick_of(ask.unit);
+  return {area, Plot(theme, ImGui::GetWindowDrawList(), area, x, y)};
+}
+
+std::vector<PlotPoint> points_of(const LessonQuestion& ask, const std::vector<double>& values) {
+  std::vector<PlotPoint> points;
+  for (std::size_t i = 0; i < std::min(values.size(), ask.xs.size()); ++i) points.push_back({ask.xs[i], values[i]});
+  return points;
+}
+
+}  // namespace
+
+void draw_curve_question(const View& view, QuestionDraft& draft, LessonKeys& keys) {
+  const Theme& theme = *view.theme;
+  const LessonQuestion& ask = question_of(view);
+  if (view.lesson.figures == nullptr) return text_item(theme.ui_small, theme.text_faint, tr("Simulating the points…"));
+  const int count = static_cast<int>(ask.xs.size());
+  const double top = top_of(view.lesson);
+  if (static_cast<int>(draft.drawn.size()) != count) draft.drawn.assign(static_cast<std::size_t>(count), top / 2);
+  wrapped_text(theme.ui_small, theme.text_faint, tr("Drag the points. By keyboard: ← → choose one, ↑ ↓ move it."));
+  CurvePlot curve = begin_plot(view);
+  const Rect inside = curve.plot.inside();
+  hit_area("curve", inside);
+  if (ImGui::IsItemActive()) {
+    // The point nearest to the mouse across follows it, so that a stroke draws the whole curve.
+    const ImVec2 mouse = ImGui::GetIO().MousePos;
+    const auto across = [&](int i) { return std::fabs(curve.plot.at({ask.xs[static_cast<std::size_t>(i)], 0}).x - mouse.x); };
+    for (int i = 0; i < count; ++i)
+      if (across(i) < across(draft.handle)) draft.handle = i;
+    draft.drawn[static_cast<std::size_t>(draft.handle)] = std::clamp(curve.plot.y_at(mouse.y), 0.0, top);
+    draft.touched = true;
+  }
+  keys.item(curve.area);
+  if (keys.here()) {
+    keys.take_arrows();
+    const double by = top * (ImGui::GetIO().KeyShift ? 0.1 : 0.02);
+    double& value = draft.drawn[static_cast<std::size_t>(draft.handle)];
+    if (keys.pressed(ImGuiKey_LeftArrow)) draft.handle = std::max(0, draft.handle - 1);
+    if (keys.pressed(ImGuiKey_RightArrow)) draft.handle = std::min(count - 1, draft.handle + 1);
+    if (keys.pressed(ImGuiKey_UpArrow)) value = std::min(top, value + by), draft.touched = true;
+    if (keys.pressed(ImGuiKey_DownArrow)) value = std::max(0.0, value - by), draft.touched = true;
+    if (keys.entered()) keys.go(keys.last() + 1);
+  }
+  const std::vector<PlotPoint> points = points_of(ask, draft.drawn);
+  curve.plot.curve(points, theme.accent, 2 * theme.scale);
+  for (int i = 0; i < count; ++i)
+    curve.plot.marker(Marker::circle, points[static_cast<std::size_t>(i)], theme.accent,
+                      (i == draft.handle ? 6.0F : 4.5F) * theme.scale);
+  const PlotPoint& chosen = points[static_cast<std::size_t>(draft.handle)];
+  curve.plot.label(chosen, figure_words(chosen.y, ask.unit), theme.text, Plot::Side::above, true);
+  ImGui::Dummy({curve.area.width(), curve.area.height()});
+}
+
+void draw_curve_answer(const View& view) {
+  const Theme& theme = *view.theme;
+  const LessonQuestion& ask = question_of(view);
+  const LessonAnswer& answer = *view.lesson.answer;
+  CurvePlot curve = begin_plot(view);
+  if (answer.given) {
+    const std::vector<PlotPoint> own = points_of(ask, answer.drawn);
+    curve.plot.curve(own, theme.accent, 2 * theme.scale, Plot::Line::dashed);
+    for (const PlotPoint& point : own) curve.plot.marker(Marker::ring, point, theme.accent, 4 * theme.scale);
+    curve.plot.label(own[own.size() / 2], tr("yours"), theme.accent, Plot::Side::above);
+  }
+  if (view.lesson.figures != nullptr) {
+    const std::vector<PlotPoint> real = points_of(ask, view.lesson.figures->curve);
+    curve.plot.curve(real, theme.good, 2.5F * theme.scale);
+    for (const PlotPoint& point : real) curve.plot.marker(Marker::circle, point, theme.good, 4 * theme.scale);
+    if (!real.empty()) curve.plot.label(real.back(), figure_words(real.back().y, ask.unit), theme.good, Plot::Side::left, true);
+  }
+  ImGui::Dummy({curve.area.width(), curve.area.height()});
+}
+
+}  // namespace tilescope

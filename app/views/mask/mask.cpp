@@ -1,0 +1,427 @@
+// The mask panel: which blocks of queries and keys a mask leaves, who decided that, and what the rest costs.
+//
+//   ┌ finding ────────────────────────────────────────────┐
+//   │ ┌ N × Nk in blocks ──────────┐  presets, texts,     │
+//   │ │ ▇ full  ▨ partial   empty  │  sliders, tables     │
+//   │ │ wheel: zoom, drag: move    │  counts, SM load     │
+//   │ └────────────────────────────┘                      │
+//   └─────────────────────────────────────────────────────┘
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <imgui_internal.h>
+
+#include "app/ui/panel_state.h"
+#include "app/ui/say.h"
+#include "app/views/chrome.h"
+#include "app/views/mask/mask_editor.h"
+#include "app/views/mask/mask_picture.h"
+#include "app/views/panels.h"
+#include "app/views/study_panel.h"
+#include "sim/analysis/format.h"
+#include "sim/core/units.h"
+
+namespace tilescope {
+namespace {
+
+struct MaskPanelState {
+  std::int64_t plane = 0;
+  MaskColors colors = MaskColors::state;
+  bool zoomed = false;  // else the whole plane, whatever the canvas
+  MaskWindow window;
+  // What the quads were made of.
+  std::shared_ptr<const MaskPicture> drawn;
+  std::shared_ptr<const MaskElements> drawn_elements;
+  MaskWindow drawn_window;
+  ImVec2 drawn_min, drawn_max;
+  MaskColors drawn_colors = MaskColors::state;
+  ThemeKind drawn_theme = ThemeKind::dark;
+  std::shared_ptr<const QuadBatch> quads;
+  // Busy share of each SM.
+  std::shared_ptr<const Simulation> loads_of;
+  std::vector<double> loads;
+  LookAtMask looked;
+  AskVisit asked;
+};
+
+std::string count_text(std::int64_t count) {
+  return format_count(count);
+}
+
+/// "1/3", "12 %": how much of the dense work is left.
+std::string share_text(std::int64_t part, std::int64_t all) {
+  return all == 0 ? std::string("–") : format_percent(static_cast<double>(part) / static_cast<double>(all));
+}
+
+std::string finding(const MaskView& mask) {
+  const MaskPicture& picture = *mask.picture;
+  if (!picture.masked) return tr("No mask: every query sees every key");
+  const std::string empty = share_text(picture.empty, picture.blocks());
+  if (picture.empty == 0) return tr("No block is empty: the mask changes numbers, not bytes");
+  if (mask.totals == nullptr || mask.totals->of != mask.picture) return say(tr("{} of the blocks are empty"), empty);
+  return say(tr("{} of the blocks are empty: {} of the dense products, {} of the dense K and V traffic"), empty,
+             share_text(mask.totals->products, mask.totals->dense_products),
+             share_text(mask.totals->kv_bytes, mask.totals->dense_kv_bytes));
+}
+
+std::string detail(const MaskView& mask) {
+  const MaskPicture& picture = *mask.picture;
+  const AttentionProblem& p = picture.problem;
+  std::string text =
+      say(tr("{}×{} queries and keys in blocks of {}×{}"), p.seq_q, p.seq_kv, picture.block.block_q, picture.block.block_kv);
+  text += say(tr(". Decided by analysis: {}, by looking at elements: {}"), count_text(picture.by_analysis),
+              count_text(picture.by_evaluation));
+  return text;
+}
+
+/// Busy cycles of each SM over the run: the union of its blocks.
+std::vector<double> loads_of(const Simulation& simulation) {
+  const auto sms = static_cast<std::size_t>(simulation.request.gpu.sm_count);
+  std::vector<double> busy(sms, 0), end(sms, 0);
+  for (const BlockRun& run : simulation.trace->runs()) {  // in order of start
+    const auto sm = static_cast<std::size_t>(run.sm);
+    if (sm >= sms) continue;
+    busy[sm] += std::max(0.0, run.end - std::max(run.start, end[sm]));
+    end[sm] = std::max(end[sm], run.end);
+  }
+  const double whole = simulation.trace->end_cycle();
+  for (double& value : busy) value = whole > 0 ? value / whole : 0;
+  return busy;
+}
+
+void draw_loads(const View& view, MaskPanelState& state) {
+  const Theme& theme = *view.theme;
+  const auto& simulation = view.lane().simulation;
+  if (state.loads_of != simulation) {
+    state.loads_of = simulation;
+    state.loads = loads_of(*simulation);
+  }
+  if (state.loads.empty()) return;
+  const auto [least, most] = std::minmax_element(state.loads.begin(), state.loads.end());
+  double sum = 0;
+  for (const double load : state.loads) sum += load;
+  text_item(theme.ui_small, theme.text_dim,
+            say(tr("SM busy time: {} to {}, mean {}"), format_percent(*least), format_percent(*most),
+                format_percent(sum / static_cast<double>(state.loads.size()))));
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float width = ImGui::GetContentRegionAvail().x, height = std::round(44 * theme.scale);
+  const Rect area = {at, {at.x + width, at.y + height}};
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  list->AddRectFilled(area.min, area.max, theme.inset, 3 * theme.scale);
+  const float each = width / static_cast<float>(state.loads.size());
+  for (std::size_t sm = 0; sm < state.loads.size(); ++sm) {
+    const float left = area.min.x + each * static_cast<float>(sm),
+                high = height * static_cast<float>(std::min(1.0, state.loads[sm]));
+    const bool focus = static_cast<int>(sm) == view.lane().focus_sm;
+    list->AddRectFilled({left, area.max.y - high}, {left + std::max(1.0F, each - (each > 3 ? 1 : 0)), area.max.y},
+                        focus ? theme.highlight : theme.accent);
+  }
+  hit_area("loads", area);
+  const auto sm = static_cast<std::size_t>(
+      std::clamp((ImGui::GetMousePos().x - area.min.x) / each, 0.0F, static_cast<float>(state.loads.size() - 1)));
+  item_tooltip(theme, say(tr("SM {}"), sm), say(tr("Busy {} of the run"), format_percent(state.loads[sm])));
+}
+
+void draw_figures(const View& view) {
+  const Theme& theme = *view.theme;
+  const MaskView& mask = view.mask;
+  if (mask.totals == nullptr) return;
+  const MaskTotals& totals = *mask.totals;
+  const ImU32 color = totals.of == mask.picture ? theme.text : theme.text_faint;
+  const std::int64_t blocks = totals.empty + totals.partial + totals.full;
+  const auto row = [&](const char* label, const std::string& value) { key_value_row(theme, label, value, {}, color); };
+  row(tr("Empty blocks"), fmt::format("{}  {}", count_text(totals.empty), share_text(totals.empty, blocks)));
+  row(tr("Partial blocks"), fmt::format("{}  {}", count_text(totals.partial), share_text(totals.partial, blocks)));
+  row(tr("Full blocks"), fmt::format("{}  {}", count_text(totals.full), share_text(totals.full, blocks)));
+  row(tr("Visible elements"), fmt::format("{}  {}", count_text(totals.visible), share_text(totals.visible, totals.elements)));
+  row(tr("Products saved"), share_text(totals.dense_products - totals.products, totals.dense_products));
+  row(tr("K and V bytes saved"), fmt::format("{}  {}", format_bytes(Bytes(totals.dense_kv_bytes - totals.kv_bytes)),
+                                             share_text(totals.dense_kv_bytes - totals.kv_bytes, totals.dense_kv_bytes)));
+}
+
+// --- the picture ------------------------------------------------------------------------------------------------------------
+
+const char* state_name(TileVisibility visibility) {
+  return visibility == TileVisibility::empty  ? tr("empty: never loaded")
+         : visibility == TileVisibility::full ? tr("full: no element is masked")
+                                              : tr("partial: masked element by element");
+}
+
+struct Pointed {
+  std::int64_t query = 0, key = 0, row = 0, col = 0;
+};
+
+std::optional<Pointed> pointed_at(const MaskPicture& picture, const MaskWindow& window, const Rect& canvas) {
+  const ImVec2 mouse = ImGui::GetMousePos();
+  if (!canvas.contains(mouse)) return std::nullopt;
+  Pointed at;
+  at.query = static_cast<std::int64_t>(std::floor(window.query_at(canvas, mouse.y)));
+  at.key = static_cast<std::int64_t>(std::floor(window.key_at(canvas, mouse.x)));
+  if (at.query < 0 || at.key < 0 || at.query >= picture.problem.seq_q || at.key >= picture.problem.seq_kv) return std::nullopt;
+  at.row = at.query / picture.block.block_q;
+  at.col = at.key / picture.block.block_kv;
+  return at;
+}
+
+bool same_sizes(const AttentionProblem& a, const AttentionProblem& b) {
+  return a.batch == b.batch && a.heads == b.heads && a.seq_q == b.seq_q && a.seq_kv == b.seq_kv;
+}
+
+std::string visit_text(const View& view, const Pointed& at) {
+  const MaskView& mask = view.mask;
+  const AskVisit now{mask.picture->plane, at.query, at.key};
+  if (!mask.visit_asked || *mask.visit_asked != now) return {};
+  if (!mask.visit) return {};
+  const TileVisit& visit = *mask.visit;
+  if (visit.op < 0) return say(tr("Thread block {} on SM {} skips it"), visit.block, visit.sm);
+  if (visit.step)
+    return say(tr("Thread block {} on SM {} loads it at step {}. Click: go there"), visit.block, visit.sm, *visit.step);
+  return say(tr("Thread block {} on SM {} visits it. Click: go there"), visit.block, visit.sm);
+}
+
+void show_pointed(const View& view, Commands& commands, const Pointed& at, MaskPanelState& state) {
+  const MaskPicture& picture = *view.mask.picture;
+  const bool simulated = same_sizes(view.lane().simulation->request.problem, picture.problem);
+  const AskVisit now{picture.plane, at.query, at.key};
+  if (simulated && (!view.mask.visit_asked || *view.mask.visit_asked != now) && state.asked != now) {
+    commands.push(now);
+    state.asked = now;
+  }
+  const TileBox* box = box_at(picture, at.row, at.col);
+  std::string body = say(tr("Queries {} to {}, keys {} to {}"), at.row * picture.block.block_q,
+                         std::min((at.row + 1) * picture.block.block_q, picture.problem.seq_q) - 1, at.col * picture.block.block_kv,
+                         std::min((at.col + 1) * picture.block.block_kv, picture.problem.seq_kv) - 1);
+  if (box != nullptr) {
+    add_line(body, state_name(box->visibility));
+    add_line(body, box->by_analysis ? say(tr("Decided by analysis, together with {} blocks, after {} cuts"),
+                                          count_text(box->tiles()), depth_of(picture, *box))
+                                    : std::string(tr("Decided by looking at elements")));
+  }
+  const MaskElements* elements = view.mask.elements.get();
+  if (elements != nullptr && elements->of == view.mask.picture && at.query >= elements->queries.first &&
+      at.query < elements->queries.end() && at.key >= elements->keys.first && at.key < elements->keys.end())
+    add_line(body, say(elements->at(at.query, at.key) ? tr("Query {} sees key {}") : tr("Query {} does not see key {}"), at.query,
+                       at.key));
+  if (simulated)
+    if (const std::string visit = visit_text(view, at); !visit.empty()) add_line(body, visit);
+  show_tooltip(*view.theme, say(tr("Block i {}, j {}"), at.row, at.col), body);
+  if (!simulated || !ImGui::IsMouseReleased(ImGuiMouseButton_Left) || ImGui::GetIO().MouseDragMaxDistanceSqr[0] > 16) return;
+  if (!view.mask.visit || view.mask.visit->op < 0 || view.mask.visit_asked != now) return;
+  const TileVisit& visit = *view.mask.visit;
+  commands.push(FocusBlock{visit.sm, visit.launch, visit.block, visit.start, visit.op});
+  commands.push(SetCenter{CenterView::stage});
+}
+
+/// The tile that the SM in focus works on.
+void mark_step(const View& view, const MaskPicture& picture, const MaskWindow& window, const Rect& canvas) {
+  const Lane& lane = view.lane();
+  if (lane.operation == nullptr || lane.operations == nullptr || !same_sizes(lane.simulation->request.problem, picture.problem))
+    return;
+  if (lane.operations->domain.axis != Axis::query || lane.operations->domain.plane != picture.plane) return;
+  if (lane.operation->q_tile < 0 || lane.operation->kv_tile < 0) return;
+  const ProgramTile& tile = lane.simulation->program->tile();
+  const double q = static_cast<double>(lane.operation->q_tile * tile.block_q),
+               k = static_cast<double>(lane.operation->kv_tile * tile.block_kv);
+  const Theme& theme = *view.theme;
+  const ImVec2 a = {window.x_of(canvas, k), window.y_of(canvas, q)},
+               b = {window.x_of(canvas, k + static_cast<double>(tile.block_kv)),
+                    window.y_of(canvas, q + static_cast<double>(tile.block_q))};
+  const float least = 3 * theme.scale;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  list->AddRect({a.x - 1, a.y - 1}, {std::max(b.x, a.x + least) + 1, std::max(b.y, a.y + least) + 1}, theme.highlight, 0, 0,
+                2 * theme.scale);
+}
+
+void draw_canvas(const View& view, Commands& commands, MaskPanelState& state, const Rect& canvas) {
+  const Theme& theme = *view.theme;
+  const MaskView& mask = view.mask;
+  const MaskPicture& picture = *mask.picture;
+  const AttentionProblem& p = picture.problem;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  if (!state.zoomed) state.window = whole_plane(p, canvas);
+  hit_area("canvas", canvas);
+  const bool hovered = ImGui::IsItemHovered(), active = ImGui::IsItemActive();
+  ImGui::SetItemKeyOwner(ImGuiKey_MouseWheelY);
+  const ImGuiIO& io = ImGui::GetIO();
+  if (hovered && io.MouseWheel != 0) {
+    state.window = zoomed(state.window, p, canvas, io.MousePos, std::pow(1.25, static_cast<double>(io.MouseWheel)));
+    state.zoomed = state.window.pixels > whole_plane(p, canvas).pixels * 1.0001;
+  }
+  if (active && state.zoomed && ImGui::IsMouseDragging(ImGuiMouseButton_Left, 3))
+    state.window = moved(state.window, p, canvas, io.MouseDelta);
+  if (hovered && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) state.zoomed = false;
+
+  LookAtMask look{state.plane, {}, {}};
+  if (state.window.pixels >= element_pixels) {
+    const auto range = [&](double first, float room, std::int64_t length) {
+      const auto begin = std::clamp<std::int64_t>(static_cast<std::int64_t>(std::floor(first)), 0, length);
+      const auto end = std::clamp<std::int64_t>(
+          static_cast<std::int64_t>(std::ceil(first + static_cast<double>(room) / state.window.pixels)), begin, length);
+      return TileRange{begin, end - begin};
+    };
+    look.queries = range(state.window.query, canvas.height(), p.seq_q);
+    look.keys = range(state.window.key, canvas.width(), p.seq_kv);
+  }
+  if (!(look == state.looked)) {
+    commands.push(look);
+    state.looked = look;
+  }
+
+  const auto elements = mask.elements != nullptr && mask.elements->of == mask.picture ? mask.elements : nullptr;
+  const bool same = state.drawn == mask.picture && state.drawn_elements == elements && state.drawn_window == state.window &&
+                    state.drawn_colors == state.colors && state.drawn_theme == theme.kind && state.drawn_min.x == canvas.min.x &&
+                    state.drawn_min.y == canvas.min.y && state.drawn_max.x == canvas.max.x && state.drawn_max.y == canvas.max.y;
+  if (!same) {
+    state.drawn = mask.picture;
+    state.drawn_elements = elements;
+    state.drawn_window = state.window;
+    state.drawn_colors = state.colors;
+    state.drawn_theme = theme.kind;
+    state.drawn_min = canvas.min;
+    state.drawn_max = canvas.max;
+    state.quads = make_mask_quads(picture, elements.get(), theme, state.colors, state.window, canvas);
+  }
+  list->PushClipRect(canvas.min, canvas.max, true);
+  draw_quads(list, state.quads);
+  mark_step(view, picture, state.window, canvas);
+  const auto at = hovered ? pointed_at(picture, state.window, canvas) : std::nullopt;
+  if (at) {
+    const double size_q = static_cast<double>(picture.block.block_q), size_k = static_cast<double>(picture.block.block_kv);
+    const double row = static_cast<double>(at->row), col = static_cast<double>(at->col);
+    list->AddRect({state.window.x_of(canvas, col * size_k), state.window.y_of(canvas, row * size_q)},
+                  {state.window.x_of(canvas, (col + 1) * size_k), state.window.y_of(canvas, (row + 1) * size_q)}, theme.text, 0, 0,
+                  theme.scale);
+  }
+  list->PopClipRect();
+  // The plane's outline.
+  const ImVec2 a = {std::max(canvas.min.x, state.window.x_of(canvas, 0)), std::max(canvas.min.y, state.window.y_of(canvas, 0))};
+  const ImVec2 b = {std::min(canvas.max.x, state.window.x_of(canvas, static_cast<double>(p.seq_kv))),
+                    std::min(canvas.max.y, state.window.y_of(canvas, static_cast<double>(p.seq_q)))};
+  list->AddRect(a, b, theme.inset_border, 0, 0, theme.scale);
+  if (at && !(active && ImGui::IsMouseDragging(ImGuiMouseButton_Left, 3))) show_pointed(view, commands, *at, state);
+}
+
+void draw_legend(const View& view, const MaskPanelState& state, ImVec2 at) {
+  const Theme& theme = *view.theme;
+  struct Entry {
+    const char* text;
+    ImU32 fill;
+    Hatch hatch;
+  };
+  std::vector<Entry> entries;
+  if (state.colors == MaskColors::state)
+    for (const auto& [visibility, text] : {std::pair{TileVisibility::full, tr("full")},
+                                           {TileVisibility::partial, tr("partial")},
+                                           {TileVisibility::empty, tr("empty")}})
+      entries.push_back({text, mask_color(theme, state.colors, visibility, true, 0), mask_hatch(state.colors, visibility, true)});
+  else
+    entries = {{tr("analysis, at once"), mask_color(theme, state.colors, TileVisibility::full, true, 0), Hatch::none},
+               {tr("after cuts"), mask_color(theme, state.colors, TileVisibility::full, true, 9), Hatch::none},
+               {tr("elements"), mask_color(theme, state.colors, TileVisibility::full, false, 0), Hatch::cross}};
+  QuadBatch batch;
+  const float size = std::round(11 * theme.scale);
+  for (const Entry& entry : entries) {
+    Quad quad;
+    quad.min = {at.x, at.y + 2 * theme.scale};
+    quad.max = {at.x + size, at.y + 2 * theme.scale + size};
+    quad.fill = entry.fill;
+    quad.hatch = entry.hatch;
+    quad.border = theme.inset_border;
+    quad.border_width = 1;
+    batch.add(quad);
+    at.x += size + 4 * theme.scale;
+    at.x += draw_text_at(ImGui::GetWindowDrawList(), theme.ui_small, at, theme.text_dim, entry.text) + theme.gap * 1.5F;
+  }
+  draw_quads(ImGui::GetWindowDrawList(), std::move(batch));
+}
+
+/// Head and batch element, where the mask differs between them, and what colours say.
+void draw_choices(const View& view, MaskPanelState& state) {
+  const Theme& theme = *view.theme;
+  const MaskPicture& picture = *view.mask.picture;
+  const AttentionProblem& p = picture.problem;
+  const std::array labels = {tr("State"), tr("Decided by")};
+  if (const auto clicked = segmented(theme, "colors", labels, static_cast<int>(state.colors), true))
+    state.colors = static_cast<MaskColors>(*clicked);
+  const MaskPlanes by = p.mask->planes();
+  std::int64_t b = state.plane / p.heads, h = state.plane % p.heads;
+  const auto chooser = [&](const char* label, const char* id, std::int64_t& value, std::int64_t count) {
+    ImGui::SameLine();
+    text_item(theme.ui_small, theme.text_dim, label);
+    ImGui::SameLine();
+    ImGui::SetNextItemWidth(std::round(84 * theme.scale));
+    const std::int64_t low = 0, high = count - 1;
+    ImGui::PushFont(theme.mono_small);
+    ImGui::SliderScalar(id, ImGuiDataType_S64, &value, &low, &high, "%lld", ImGuiSliderFlags_AlwaysClamp);
+    ImGui::PopFont();
+  };
+  if (p.heads > 1 && by.by_head) chooser(tr("head"), "##head", h, p.heads);
+  if (p.batch > 1 && by.by_batch) chooser(tr("batch element"), "##batch", b, p.batch);
+  state.plane = b * p.heads + h;
+  if (state.zoomed) {
+    ImGui::SameLine();
+    if (ImGui::SmallButton(tr("Whole mask"))) state.zoomed = false;
+  }
+}
+
+void draw_block_size(const View& view, Commands& commands) {
+  const Theme& theme = *view.theme;
+  constexpr std::array<std::int64_t, 8> sizes = {0, 4, 16, 32, 64, 128, 256, 512};
+  AttentionProblem problem = view.requested->request.problem;
+  ImGui::AlignTextToFramePadding();
+  text_item(theme.ui_small, theme.text_dim, tr("Block of the lists"));
+  ImGui::SameLine();
+  ImGui::SetNextItemWidth(ImGui::GetContentRegionAvail().x);
+  const auto text = [](std::int64_t size) { return size == 0 ? std::string(tr("automatic")) : fmt::format("{0}×{0}", size); };
+  if (ImGui::BeginCombo("##block", text(problem.mask_block).c_str())) {
+    for (const std::int64_t size : sizes)
+      if (ImGui::Selectable(text(size).c_str(), size == problem.mask_block)) {
+        problem.mask_block = size;
+        commands.push(SetProblem{problem, "mask_block"});
+      }
+    ImGui::EndCombo();
+  }
+  study_message(view, "mask_block");
+}
+
+}  // namespace
+
+void draw_mask_panel(const View& view, Commands& commands) {
+  const MaskView& mask = view.mask;
+  const Theme& theme = *view.theme;
+  auto& state = panel_state<MaskPanelState>("mask");
+  if (mask.picture == nullptr) {
+    if (mask.fault) return study_empty(view, say(mask.fault->sentence));
+    return study_empty(view, tr("Looking at the mask…"));
+  }
+  study_head(view, finding(mask), detail(mask));
+  const ImVec2 top = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
+  const bool beside = room.x >= 480 * theme.scale;
+  const float editor = beside ? std::clamp(room.x * 0.42F, 230 * theme.scale, 420 * theme.scale) : room.x;
+  const float left = beside ? room.x - editor - 2 * theme.gap : room.x;
+  state.plane = std::clamp<std::int64_t>(state.plane, 0, mask.picture->problem.query_planes() - 1);
+  draw_choices(view, state);
+  const float line = std::round(22 * theme.scale);
+  const ImVec2 below = {top.x, ImGui::GetCursorScreenPos().y + line};
+  draw_legend(view, state, {below.x, below.y - line + 2 * theme.scale});
+  const float high = beside ? top.y + room.y - below.y : std::min(left, (top.y + room.y - below.y) * 0.55F);
+  const double aspect = static_cast<double>(mask.picture->problem.seq_q) / static_cast<double>(mask.picture->problem.seq_kv);
+  const float width = std::min(left, static_cast<float>(static_cast<double>(high) / std::min(1.0, aspect)));
+  const float height = std::min(high, static_cast<float>(static_cast<double>(width) * std::max(0.25, aspect)));
+  const Rect canvas = {{std::round(below.x), std::round(below.y)},
+                       {std::round(below.x + width), std::round(below.y + std::max(24.0F, height))}};
+  draw_canvas(view, commands, state, canvas);
+  ImGui::SetCursorScreenPos(beside ? ImVec2{top.x + left + 2 * theme.gap, top.y} : ImVec2{top.x, canvas.max.y + theme.gap});
+  ImGui::BeginChild("editor", {editor, beside ? room.y : top.y + room.y - canvas.max.y - theme.gap});
+  if (mask.fault && !view.workspace->message) wrapped_text(theme.ui_small, theme.bad, say(mask.fault->sentence));
+  draw_mask_editor(view, commands);
+  draw_block_size(view, commands);
+  divider(theme);
+  draw_figures(view);
+  draw_loads(view, state);
+  ImGui::EndChild();
+}
+
+}  // namespace tilescope

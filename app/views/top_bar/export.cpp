@@ -1,0 +1,161 @@
+// The popover of the export: format, steps, size and file; the command for it; progress while it runs.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
+#include <string>
+
+#include <fmt/format.h>
+#include <imgui.h>
+#include <imgui_stdlib.h>
+
+#include "app/model/export_job.h"
+#include "app/ui/panel_state.h"
+#include "app/ui/say.h"
+#include "app/views/chrome.h"
+
+namespace tilescope {
+
+namespace {
+
+constexpr std::array<const char*, 7> endings = {"gif", "mp4", "png", "svg", "html", "csv", "json"};
+constexpr std::array<const char*, 7> names = {"GIF", "MP4", "PNG", "SVG", "HTML", "CSV", "Trace"};
+constexpr std::array<const char*, 6> sheets = {"traffic", "ledger", "launches", "steps", "waits", "bandwidth"};
+struct Size {
+  int width, height;
+};
+constexpr std::array<Size, 4> sizes = {{{1280, 720}, {1600, 900}, {1920, 1080}, {2560, 1440}}};
+
+struct ExportEdit {
+  ExportChoice choice;
+  std::weak_ptr<const Simulation> of;  // whose steps the range is of
+  bool copied = false;
+};
+
+int format_of(const ExportChoice& choice) {
+  const std::size_t dot = choice.file.rfind('.');
+  const std::string ending = dot == std::string::npos ? "" : choice.file.substr(dot + 1);
+  const auto at = std::find_if(endings.begin(), endings.end(), [&](const char* known) { return ending == known; });
+  return at == endings.end() ? -1 : static_cast<int>(at - endings.begin());
+}
+
+/// The steps from the shown one on, as many as a film has room for.
+void settle_range(ExportEdit& edit, const Lane& lane) {
+  constexpr std::int64_t most = 40;
+  ExportChoice& choice = edit.choice;
+  if (edit.of.lock() != lane.simulation) {
+    edit.of = lane.simulation;
+    choice.first = lane.step_count > most ? std::min(lane.step, lane.step_count - most) : 0;
+    choice.last = std::min(choice.first + most, lane.step_count);
+  }
+  choice.first = std::clamp<std::int64_t>(choice.first, 0, lane.step_count);
+  choice.last = std::clamp(choice.last, choice.first, lane.step_count);
+}
+
+void label(const Theme& theme, const char* text) {
+  ImGui::AlignTextToFramePadding();
+  text_item(theme.ui, theme.text_dim, text);
+  ImGui::SameLine(std::round(150 * theme.scale));
+}
+
+void draw_format(const Theme& theme, ExportChoice& choice) {
+  label(theme, tr("Format"));
+  if (const auto chosen = segmented(theme, "format", names, format_of(choice))) {
+    const std::size_t dot = choice.file.rfind('.');
+    choice.file = fmt::format("{}.{}", choice.file.substr(0, dot), endings[static_cast<std::size_t>(*chosen)]);
+  }
+}
+
+void draw_steps(const Theme& theme, const Lane& lane, ExportChoice& choice) {
+  number_field(theme, tr("First step"), "first", tr("0 is before anything has run"), choice.first, 0, lane.step_count);
+  number_field(theme, tr("Last step"), "last", tr("Included; equal to the first step for a single picture"), choice.last, 0,
+               lane.step_count);
+  label(theme, tr("Step size"));
+  const std::array<const char*, 3> grains = {tr("Operation"), tr("Tile"), tr("Phase")};
+  if (const auto grain = segmented(theme, "grain", grains, static_cast<int>(choice.grain)))
+    choice.grain = static_cast<Grain>(*grain);
+  label(theme, tr("Picture size"));
+  std::array<std::string, sizes.size()> texts;
+  std::array<const char*, sizes.size()> shown{};
+  int now = -1;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    texts[i] = fmt::format("{}×{}", sizes[i].width, sizes[i].height);
+    shown[i] = texts[i].c_str();
+    if (sizes[i].width == choice.width && sizes[i].height == choice.height) now = static_cast<int>(i);
+  }
+  if (const auto size = segmented(theme, "size", shown, now)) {
+    choice.width = sizes[static_cast<std::size_t>(*size)].width;
+    choice.height = sizes[static_cast<std::size_t>(*size)].height;
+  }
+  if (export_is_film(choice.file)) {
+    label(theme, tr("Time per step"));
+    constexpr std::array<double, 4> paces = {0.5, 1, 2, 4};
+    constexpr std::array<const char*, 4> pace_names = {"0.5 s", "1 s", "2 s", "4 s"};
+    const auto pace = std::find(paces.begin(), paces.end(), choice.seconds_per_step);
+    if (const auto chosen = segmented(theme, "pace", pace_names, static_cast<int>(pace - paces.begin())))
+      choice.seconds_per_step = paces[static_cast<std::size_t>(*chosen)];
+  }
+  label(theme, tr("Caption"));
+  if (pill(theme, choice.caption ? tr("On##caption") : tr("Off##caption"), choice.caption,
+           tr("Algorithm, GPU, problem, step and line above the picture")))
+    choice.caption = !choice.caption;
+}
+
+/// Progress and a cancel button, or what became of the last export.
+void draw_state(const View& view, Commands& commands) {
+  const Theme& theme = *view.theme;
+  const ExportView& exporting = *view.exporting;
+  if (exporting.running) {
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    const float width = std::round(300 * theme.scale), height = ImGui::GetFrameHeight();
+    draw_bar(ImGui::GetWindowDrawList(), theme, {{at.x, at.y + height * 0.35F}, {at.x + width, at.y + height * 0.65F}},
+             exporting.progress, theme.accent);
+    ImGui::Dummy({width, height});
+    ImGui::SameLine();
+    if (ImGui::Button(tr("Cancel"))) commands.push(StopExport{});
+    return;
+  }
+  ImGui::PushTextWrapPos(ImGui::GetCursorPosX() + std::round(560 * theme.scale));
+  if (!exporting.refusal.empty())
+    text_item(theme.ui_small, theme.bad, exporting.refusal);
+  else if (exporting.done)
+    text_item(theme.ui_small, theme.good, say(tr("Written: {}"), exporting.file));
+  ImGui::PopTextWrapPos();
+}
+
+}  // namespace
+
+void draw_export_controls(const View& view, Commands& commands) {
+  if (view.lanes.empty() || view.exporting == nullptr) return;
+  const Theme& theme = *view.theme;
+  auto& edit = panel_state<ExportEdit>("export");
+  ExportChoice& choice = edit.choice;
+  settle_range(edit, view.lane());
+  panel_heading(theme, tr("Export"), tr("drawn in the background"));
+  draw_format(theme, choice);
+  if (export_shows_steps(choice.file)) draw_steps(theme, view.lane(), choice);
+  if (choice.file.ends_with(".csv")) {
+    label(theme, tr("Table"));
+    const auto at = std::find_if(sheets.begin(), sheets.end(), [&](const char* name) { return choice.sheet == name; });
+    if (const auto sheet = segmented(theme, "sheet", sheets, static_cast<int>(at - sheets.begin())))
+      choice.sheet = sheets[static_cast<std::size_t>(*sheet)];
+  }
+  label(theme, tr("File"));
+  ImGui::SetNextItemWidth(std::round(410 * theme.scale));
+  ImGui::InputText("##file", &choice.file);
+  divider(theme);
+  ImGui::BeginDisabled(view.exporting->running);
+  if (ImGui::Button(tr("Export##start"))) commands.push(StartExport{std::make_shared<const ExportChoice>(choice)});
+  ImGui::EndDisabled();
+  ImGui::SameLine();
+  if (ImGui::Button(edit.copied ? tr("Copied") : tr("Copy as command"))) {
+    const std::string command = command_text(export_arguments(window_state_of(view), choice));
+    ImGui::SetClipboardText(command.c_str());
+    edit.copied = true;
+  } else if (!ImGui::IsItemHovered()) {
+    edit.copied = false;
+  }
+  draw_state(view, commands);
+}
+
+}  // namespace tilescope

@@ -1,0 +1,70 @@
+// Candidates of a search, and their order.
+#include "sim/analysis/search.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "sim/analysis/fit.h"
+#include "sim/core/refuse.h"
+
+namespace tilescope {
+
+Result<std::vector<SearchCandidate>> tile_candidates(const SimulationRequest& base, std::span<const std::string> algorithms) {
+  std::vector<SearchCandidate> out;
+  Sentence why;
+  for (const std::string& id : algorithms) {
+    SimulationRequest request = base;
+    request.algorithm = id;
+    request.tile.reset();
+    if (const Status settled = settle_program(request); !settled) return settled.error();
+    const auto maps = make_fit_maps(request);
+    if (!maps) return maps.error();
+    for (const FitMap& map : maps->maps) {
+      if (map.request.problem.dtype != base.problem.dtype) continue;
+      for (const FitCell& cell : map.cells) {
+        if (!cell.fits()) why = cell.refusal;
+        if (!cell.fits() || cell.spills) continue;
+        SearchCandidate candidate;
+        candidate.request = request_of(map, cell);
+        candidate.own = map.real && cell.tile == map.usual;
+        out.push_back(std::move(candidate));
+      }
+    }
+  }
+  // The kernels as they stand first, then large tiles: the sooner a good one is known, the sooner others can be given up.
+  std::stable_sort(out.begin(), out.end(), [](const SearchCandidate& a, const SearchCandidate& b) {
+    const auto area = [](const SearchCandidate& c) { return c.request.tile->block_q * c.request.tile->block_kv; };
+    return a.own != b.own ? a.own : area(a) > area(b);
+  });
+  if (out.empty()) return Error{why.empty() ? Sentence("no tile fits this GPU: use another GPU or a smaller head dimension") : why};
+  return out;
+}
+
+std::vector<SearchCandidate> order_candidates(std::span<const SearchCandidate> ranked, std::size_t best) {
+  std::vector<SearchCandidate> out;
+  for (const SearchCandidate& of : ranked.first(std::min(best, ranked.size()))) {
+    if (!of.done()) break;
+    const bool masked = of.request.problem.causal || of.request.problem.mask != nullptr;
+    for (const BlockOrderInfo& order : block_orders())
+      for (const KeyOrder keys : {KeyOrder::ascending, KeyOrder::descending}) {
+        if (keys != of.request.key_order && !masked) continue;  // without a mask all blocks go the same way
+        if (order.order == of.request.block_order && keys == of.request.key_order) continue;
+        SearchCandidate candidate;
+        candidate.request = of.request;
+        candidate.request.block_order = order.order;
+        candidate.request.key_order = keys;
+        out.push_back(std::move(candidate));
+      }
+  }
+  return out;
+}
+
+void rank(std::vector<SearchCandidate>& candidates) {
+  const auto time = [](const SearchCandidate& c) {
+    return c.done() ? c.outcome->time_ns : std::numeric_limits<double>::infinity();
+  };
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [&](const SearchCandidate& a, const SearchCandidate& b) { return time(a) < time(b); });
+}
+
+}  // namespace tilescope

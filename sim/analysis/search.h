@@ -1,0 +1,34 @@
+// Search: which tile, how many buffers and which orders a kernel should take for a problem, by predicted time.
+//
+//   request ── tile_candidates() ──► every tile that fits ── simulate ──► ranked ── order_candidates() ──► the best of them in
+//   every order ── simulate ──► ranked
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/analysis/outcome.h"
+
+namespace tilescope {
+
+/// One way to run a problem.
+struct SearchCandidate {
+  SimulationRequest request;  // with its tile
+  bool own = false;           // tile, buffers and orders are those of the kernel as it stands
+  std::optional<Outcome> outcome;
+  bool done() const { return outcome && outcome->done(); }
+};
+
+/// The tiles and numbers of buffers that each algorithm can take on the GPU without spilling, in the orders of `base`: those of the
+/// Fit view, and each algorithm's own.
+/// Errors  unknown algorithm; a pass that it does not have; a problem that check() refuses; no tile that fits.
+Result<std::vector<SearchCandidate>> tile_candidates(const SimulationRequest& base, std::span<const std::string> algorithms);
+
+/// The `best` quickest of `ranked` in every other order of blocks and, under a mask, of key tiles.
+std::vector<SearchCandidate> order_candidates(std::span<const SearchCandidate> ranked, std::size_t best);
+
+/// Sorts by predicted time, the quickest first; what was not simulated comes last.
+void rank(std::vector<SearchCandidate>& candidates);
+
+}  // namespace tilescope

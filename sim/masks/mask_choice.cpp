@@ -1,0 +1,119 @@
+// Parses what was asked for, and makes masks of it.
+#include "sim/masks/mask_choice.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/core/attention_problem.h"
+#include "sim/core/refuse.h"
+#include "sim/core/text.h"
+#include "sim/masks/expression_mask.h"
+#include "sim/masks/presets.h"
+#include "sim/masks/score_change.h"
+
+namespace tilescope {
+
+namespace {
+
+/// One text of a choice, and the expression that it stands for.
+struct Source {
+  Setting where = Setting::mask;
+  std::size_t index = 0;
+  std::string shown, text;
+};
+
+struct Sources {
+  std::vector<Source> masks, scores;
+};
+
+struct Parsed {
+  std::vector<Expression> conditions;
+  std::optional<Expression> score;
+  Sources sources;
+};
+
+MaskFault fault_of(const Source& source, Error error) {
+  return {source.where, source.index, source.shown, std::move(error)};
+}
+
+std::optional<MaskFault> collect(const MaskChoice& choice, Sources& sources) {
+  for (std::size_t i = 0; i < choice.masks.size(); ++i)
+    sources.masks.push_back({Setting::mask, i, choice.masks[i], choice.masks[i]});
+  for (std::size_t i = 0; i < choice.presets.size(); ++i) {
+    const std::string& name = choice.presets[i];
+    const auto text = preset_text(name);
+    if (!text) return MaskFault{Setting::preset, i, "", refuse("{}: {}", Setting::preset, text.error().sentence.text())};
+    if (!text->mask.empty()) sources.masks.push_back({Setting::preset, i, name, text->mask});
+    if (!text->score.empty()) sources.scores.push_back({Setting::preset, i, name, text->score});
+  }
+  if (!choice.score.empty()) sources.scores.push_back({Setting::score, 0, choice.score, choice.score});
+  if (sources.scores.size() < 2) return std::nullopt;
+  const Source &first = sources.scores[0], &second = sources.scores[1];
+  return MaskFault{second.where, second.index, "",
+                   refuse("{} {} and {} {} both change the score: write one {}", first.where, printable(first.shown), second.where,
+                          printable(second.shown), Setting::score)};
+}
+
+std::optional<MaskFault> parse(const MaskChoice& choice, const AttentionProblem& problem, Parsed& parsed) {
+  if (auto fault = collect(choice, parsed.sources)) return fault;
+  const ExprSizes sizes = sizes_of(problem);
+  std::vector<Source>& masks = parsed.sources.masks;
+  if (problem.causal && !masks.empty()) masks.insert(masks.begin(), {Setting::causal, 0, "", "kv <= q + NK - N"});
+  for (const Source& source : masks) {
+    auto expression = parse_mask_expression(source.text, sizes, choice.tables);
+    if (!expression) return fault_of(source, expression.error());
+    parsed.conditions.push_back(std::move(*expression));
+  }
+  for (const Source& source : parsed.sources.scores) {
+    auto expression = parse_score_expression(source.text, sizes, choice.tables);
+    if (!expression) return fault_of(source, expression.error());
+    parsed.score = std::move(*expression);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Error error_of(const MaskFault& fault) {
+  if (fault.text.empty()) return fault.error;
+  constexpr std::size_t most_shown = 60;
+  return refuse("{} '{}': {}", fault.where, printable(fault.text, most_shown), fault.error.sentence.text());
+}
+
+bool MaskChoice::operator==(const MaskChoice& other) const {
+  return masks == other.masks && presets == other.presets && score == other.score &&
+         std::equal(tables.begin(), tables.end(), other.tables.begin(), other.tables.end(),
+                    [](const auto& a, const auto& b) { return a == b || *a == *b; });
+}
+
+std::optional<MaskFault> find_mask_fault(const MaskChoice& choice, const AttentionProblem& problem) {
+  Parsed parsed;
+  return parse(choice, problem, parsed);
+}
+
+Status settle_masks(const MaskChoice& choice, AttentionProblem& problem, const MaskScope& scope) {
+  if (choice.empty()) return Done{};
+  if (const Status good = check(problem); !good) return good;
+  Parsed parsed;
+  if (const auto fault = parse(choice, problem, parsed)) return error_of(*fault);
+  problem.mask = nullptr;
+  problem.score_change = nullptr;
+  if (!parsed.conditions.empty()) {
+    Expression all = all_of(parsed.conditions);
+    const Source& first = parsed.sources.masks.front();
+    const bool one = parsed.sources.masks.size() == 1;
+    const std::string shown = one ? first.shown : all.text;
+    auto mask = ExpressionMask::make(std::move(all), scope);
+    if (!mask && mask.error().kind == Error::Kind::cancelled) return mask.error();
+    if (!mask) return error_of({one ? first.where : Setting::mask, 0, shown, mask.error()});
+    problem.mask = std::move(*mask);
+  }
+  if (parsed.score && !scope.plane) {
+    auto change = ScoreChange::make(std::move(*parsed.score), mask_of(problem).get());
+    if (!change) return error_of(fault_of(parsed.sources.scores.front(), change.error()));
+    problem.score_change = std::move(*change);
+  }
+  return Done{};
+}
+
+}  // namespace tilescope

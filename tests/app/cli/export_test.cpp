@@ -1,0 +1,134 @@
+// `tilescope export`: formats, tables, and files that appear together.
+#include "app/cli/export.h"
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "app/cli/csv_sheets.h"
+#include "app/platform/files.h"
+#include "sim/core/csv.h"
+#include "tests/app/cli/run_program.h"
+#include "tests/app/run_simulation.h"
+#include "tests/app/temporary_folder.h"
+#include "tests/skip.h"
+
+namespace tilescope {
+
+namespace {
+
+/// Rows of a CSV without quotes, the head first.
+std::vector<std::vector<std::string>> rows_of(const std::string& text) {
+  std::vector<std::vector<std::string>> rows;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t end = text.find('\n', at);
+    std::vector<std::string>& row = rows.emplace_back(1);
+    bool quoted = false;
+    for (char c : text.substr(at, end - at)) {
+      if (c == '"')
+        quoted = !quoted;
+      else if (c == ',' && !quoted)
+        row.emplace_back();
+      else
+        row.back() += c;
+    }
+    at = end + 1;
+  }
+  return rows;
+}
+
+std::string sheet(std::string_view name, const Simulation& simulation) {
+  for (const CsvSheet& one : csv_sheets())
+    if (one.name == name) return one.text(simulation);
+  FAIL("no such sheet");
+  return {};
+}
+
+std::string refused(const std::vector<std::string>& arguments, int code = 2) {
+  const RunOutcome outcome = run_program(arguments);
+  CHECK(outcome.code == code);
+  CHECK(outcome.out == "");
+  return outcome.err;
+}
+
+}  // namespace
+
+TEST_CASE("export: every table has rows as wide as its head") {
+  for (const char* algorithm : {"standard", "flash2"}) {
+    const auto simulation = run(algorithm);
+    for (const CsvSheet& one : csv_sheets()) {
+      CAPTURE(one.name);
+      const auto rows = rows_of(one.text(*simulation));
+      REQUIRE(rows.size() > 1);
+      for (const auto& row : rows) CHECK(row.size() == rows.front().size());
+    }
+  }
+}
+
+TEST_CASE("export: tables add up to the ledger") {
+  const auto simulation = run("standard");
+  std::int64_t all = 0, traffic = 0, ledger = 0, landed = 0;
+  for (Link link : all_links) all += simulation->ledger.total(link).value;
+  for (const auto& row : rows_of(sheet("traffic", *simulation))) traffic += std::strtoll(row[2].c_str(), nullptr, 10);
+  for (const auto& row : rows_of(sheet("ledger", *simulation))) ledger += std::strtoll(row[6].c_str(), nullptr, 10);
+  for (const auto& row : rows_of(sheet("bandwidth", *simulation)))
+    for (std::size_t i = 2; i < row.size(); ++i) landed += std::strtoll(row[i].c_str(), nullptr, 10);
+  CHECK(traffic == all);
+  CHECK(ledger == all);
+  CHECK(landed == all);
+  const auto steps = rows_of(sheet("steps", *simulation));
+  CHECK(static_cast<std::int64_t>(steps.size()) - 1 == simulation->trace->step_count(0));
+  for (std::size_t i = 1; i < steps.size(); ++i) CHECK(steps[i][0] == std::to_string(i));
+}
+
+TEST_CASE("export: a .csv and a .json need no OpenGL, and a trace is that of simulate") {
+  const TemporaryFolder folder;
+  CHECK(run_program({"export", "--seq", "16", "--sheet", "waits", "--out", folder.path("w.csv")}).code == 0);
+  CHECK(read_text_file(folder.path("w.csv"))->starts_with("sm,unit,cause"));
+  CHECK(run_program({"export", "--seq", "16", "--out", folder.path("a.json")}).code == 0);
+  CHECK(run_program({"simulate", "--seq", "16", "--trace", folder.path("b.json")}).code == 0);
+  CHECK(*read_text_file(folder.path("a.json")) == *read_text_file(folder.path("b.json")));
+  CHECK(folder.entries() == 3);
+}
+
+TEST_CASE("export: what cannot be is one line, before anything is drawn") {
+  const TemporaryFolder folder;
+  const std::string gif = folder.path("a.gif");
+  CHECK(refused({"export"}).find("--out FILE") != std::string::npos);
+  CHECK(refused({"export", "--out", "a.bmp"}).find(".gif, .mp4, .png, .svg, .html, .csv, .json") != std::string::npos);
+  CHECK(refused({"export", "--steps", "4:2", "--out", gif}).find("before the first") != std::string::npos);
+  CHECK(refused({"export", "--steps", "a", "--out", gif}).find("FIRST:LAST") != std::string::npos);
+  CHECK(refused({"export", "--steps", "-1:2", "--out", gif}).find("FIRST:LAST") != std::string::npos);
+  CHECK(refused({"export", "--grain", "day", "--out", gif}).find("operation, tile and phase") != std::string::npos);
+  CHECK(refused({"export", "--fps", "0", "--out", gif}).find("--fps") != std::string::npos);
+  CHECK(refused({"export", "--sheet", "wait", "--out", folder.path("a.csv")}).find("did you mean waits") != std::string::npos);
+  CHECK(refused({"export", "--sheet", "waits", "--out", gif}).find("means nothing for .gif") != std::string::npos);
+  CHECK(refused({"export", "--steps", "1:2", "--out", folder.path("a.csv")}).find("means nothing for .csv") != std::string::npos);
+  CHECK(refused({"export", "--out", folder.path("none/a.gif")}).find("there is no folder") != std::string::npos);
+  CHECK(folder.entries() == 0);
+}
+
+TEST_CASE("export: numbered pictures appear together, and a refused export leaves the old ones") {
+  const TemporaryFolder folder;
+  const std::vector<std::string> small = {"--seq", "16", "--head-dim", "4", "--size", "320x200"};
+  const auto arguments = [&](std::vector<std::string> rest) {
+    rest.insert(rest.begin(), "export");
+    rest.insert(rest.end(), small.begin(), small.end());
+    return rest;
+  };
+  const RunOutcome done = run_program(arguments({"--steps", "3:5", "--out", folder.path("step.png")}));
+  if (done.code == 3) return skip_test(done.err);
+  REQUIRE_MESSAGE(done.code == 0, done.err);
+  CHECK(folder.entries() == 3);
+  const std::string old = *read_binary_file(folder.path("step-03.png"));
+  CHECK(refused(arguments({"--steps", "3:9999", "--out", folder.path("step.png")})).find("there is no step 9999") !=
+        std::string::npos);
+  CHECK(*read_binary_file(folder.path("step-03.png")) == old);
+  CHECK(folder.entries() == 3);
+}
+
+}  // namespace tilescope

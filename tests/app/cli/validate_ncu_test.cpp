@@ -1,0 +1,90 @@
+// `tilescope validate --ncu`: counters of Nsight Compute beside a simulation. The file is written from the simulation's own
+// figures.
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "app/model/assets.h"
+#include "app/platform/files.h"
+#include "sim/engine/simulation.h"
+#include "tests/app/cli/run_program.h"
+#include "tests/app/temporary_folder.h"
+
+using namespace tilescope;
+
+namespace {
+
+constexpr const char* header = "ID,Kernel Name,Metric Name,Metric Unit,Metric Value\n";
+
+RunOutcome validate(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "validate");
+  return run_program(std::move(arguments));
+}
+
+std::string row(const std::string& metric, const std::string& unit, double count) {
+  return fmt::format("0,void my_flash2<64>(int),{},{},\"{:.0f}\"\n", metric, unit, count);
+}
+
+/// Counters of flash2 on the toy GPU: its simulated bytes times `factor`.
+std::string counters(double factor) {
+  SimulationRequest request;
+  request.problem.seq_q = request.problem.seq_kv = 256;
+  request.gpu = *load_gpu("toy");
+  const auto run = simulate(request);
+  REQUIRE(static_cast<bool>(run));
+  const auto bytes = [&](Link link) { return factor * static_cast<double>((*run)->ledger.total(link).value); };
+  return header + row("dram__bytes_read.sum", "byte", bytes(Link::hbm_read)) +
+         row("l1tex__m_xbar2l1tex_read_bytes.sum", "byte", bytes(Link::l2_to_sm)) +
+         row("l1tex__m_l1tex2xbar_write_bytes.sum", "byte", bytes(Link::sm_to_l2));
+}
+
+const std::vector<std::string> problem = {"--gpu", "toy", "--seq", "256"};
+
+std::vector<std::string> with(std::vector<std::string> first, const std::vector<std::string>& more) {
+  first.insert(first.end(), more.begin(), more.end());
+  return first;
+}
+
+}  // namespace
+
+TEST_CASE("validate --ncu: the simulation's own bytes are within, what was matched and what is missing is said") {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("profile.csv", counters(1));
+  const RunOutcome good = validate(with({"--ncu", file}, problem));
+  CHECK(good.err == "");
+  CHECK(good.code == 0);
+  CHECK(good.out.find("matched by name  attention = ID 0 my_flash2") != std::string::npos);
+  CHECK(good.out.find("profile.csv lacks dram__bytes_write.sum, gpu__time_duration.sum: profile with") != std::string::npos);
+  const auto json = nlohmann::json::parse(validate(with({"--ncu", file, "--json"}, problem)).out);
+  CHECK(json["schema"] == "tilescope.ncu/1");
+  CHECK(json["figures"].size() == 3);
+  for (const auto& figure : json["figures"]) CHECK(figure["simulated_bytes"] == figure["measured_bytes"]);
+  CHECK(json["missing"] == nlohmann::json{"dram__bytes_write.sum", "gpu__time_duration.sum"});
+}
+
+TEST_CASE("validate --ncu: a figure beyond its bound ends with 1") {
+  const TemporaryFolder folder;
+  const RunOutcome bad = validate(with({"--ncu", folder.file("profile.csv", counters(100))}, problem));
+  CHECK(bad.code == 1);
+  CHECK(bad.out.find("✗") != std::string::npos);
+}
+
+TEST_CASE("validate --ncu: what does not go together is one sentence") {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("profile.csv", counters(1));
+  const auto sentence = [](const std::vector<std::string>& arguments) {
+    const RunOutcome outcome = validate(arguments);
+    CHECK(outcome.code == 2);
+    return outcome.err;
+  };
+  CHECK(sentence({"--ncu", file, "--seq", "256"}).find("add --gpu") != std::string::npos);
+  CHECK(sentence({"--ncu", file, "--gpu", "toy", "--bundle", "b.json"}).find("give one of them") != std::string::npos);
+  CHECK(sentence({"--seq", "64"}).find("--seq describes the run of --ncu FILE") != std::string::npos);
+  CHECK(sentence(with({"--ncu", folder.file("none.csv", "a,b\n")}, problem)).find("is no CSV of Nsight Compute") !=
+        std::string::npos);
+  CHECK(sentence(with({"--ncu", folder.path("absent.csv")}, problem)).find("absent.csv") != std::string::npos);
+  CHECK(sentence(with({"--ncu", file, "--algorithm", "standard"}, problem)).find("standard has 3") != std::string::npos);
+}

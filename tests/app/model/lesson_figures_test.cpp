@@ -1,0 +1,192 @@
+// Figures of lessons are the simulation's own numbers.
+#include <clocale>
+#include <cmath>
+
+#include <doctest/doctest.h>
+
+#include "app/model/assets.h"
+#include "app/model/exactness.h"
+#include "app/model/lesson_expression.h"
+#include "app/model/lesson_runs.h"
+#include "sim/analysis/roofline.h"
+#include "tests/app/model/lesson_fixture.h"
+
+using namespace tilescope;
+
+namespace {
+
+FigureRuns runs_of(const std::string& link, const std::string& other = {}) {
+  StateRuns states(&load_gpu);
+  FigureRuns runs(load_measurements());
+  const auto state = from_link(link);
+  REQUIRE(state);
+  const auto run = states.run(*state, {});
+  REQUIRE_MESSAGE(run, (run ? std::string() : run.error().sentence.text()));
+  runs.set("", *run);
+  if (!other.empty()) runs.set("other", *states.run(*from_link(changed_link(link, other)), {}));
+  return runs;
+}
+
+double value_of(FigureRuns& runs, const std::string& expression) {
+  const auto value = evaluate(expression, [&](const std::string& name) { return runs.value(name); });
+  REQUIRE_MESSAGE(value, (value ? std::string() : value.error().sentence.text()));
+  return *value;
+}
+
+std::string refusal(FigureRuns& runs, const std::string& expression) {
+  const auto value = evaluate(expression, [&](const std::string& name) { return runs.value(name); });
+  return value ? "" : value.error().sentence.text();
+}
+
+constexpr const char* small = "seq=16&head_dim=4&block_q=4&block_kv=4&blocks_per_sm=1&step=9&row=1";
+
+}  // namespace
+
+TEST_CASE("lesson figures: traffic, time and work are those of the simulation") {
+  FigureRuns runs = runs_of(small, "algorithm=standard");
+  const Simulation& run = *runs.run("").simulation;
+  for (const Link link : all_links) {
+    CAPTURE(to_string(link));
+    CHECK(value_of(runs, std::string(to_string(link))) == static_cast<double>(run.ledger.total(link).value));
+    for (const Tensor tensor : run.program->tensors())
+      CHECK(value_of(runs, fmt::format("{}.{}", to_string(link), to_string(tensor))) ==
+            static_cast<double>(run.ledger.total(tensor, link).value));
+  }
+  CHECK(value_of(runs, "hbm - hbm_read - hbm_write") == 0);
+  CHECK(value_of(runs, "hbm.S") == 0);  // flash2 never stores it
+  CHECK(value_of(runs, "other.sm_to_l2.S") > 0);
+  CHECK(value_of(runs, "cycles") == run.cycles.value);
+  CHECK(value_of(runs, "us * 1000") == doctest::Approx(run.time.value));
+  CHECK(value_of(runs, "flops") == static_cast<double>(run.flops));
+  CHECK(value_of(runs, "exps") == static_cast<double>(run.exps));
+  CHECK(value_of(runs, "peak_hbm - extra_hbm") == static_cast<double>(run.peak_hbm.value - run.extra_hbm.value));
+  CHECK(value_of(runs, "busy.tensor") == run.utilisation[static_cast<std::size_t>(Bound::tensor)]);
+  CHECK(value_of(runs, "busy.hbm") == run.utilisation[static_cast<std::size_t>(Bound::hbm)]);
+  CHECK(value_of(runs, "B * H * N * Nk * d * element_bytes") == 16 * 16 * 4 * 2);
+  CHECK(value_of(runs, "block_q + block_kv") == 8);
+  CHECK(value_of(runs, "blocks") == static_cast<double>(run.launches.front().blocks));
+  CHECK(value_of(runs, "waves") == run.launches.front().waves);
+  CHECK(value_of(runs, "gpu.l2.capacity_bytes") == run.request.gpu.l2_capacity_bytes);
+  CHECK(value_of(runs, "step") == 9);
+  CHECK(value_of(runs, "steps") == static_cast<double>(run.trace->step_count(0)));
+  CHECK(value_of(runs, "intensity") == doctest::Approx(static_cast<double>(run.flops) / value_of(runs, "hbm")));
+  CHECK(value_of(runs, "ridge") == doctest::Approx(roofline_of(run.request.gpu, 0).ceilings.front().ridge));
+  CHECK(value_of(runs, "tiles.full") == 16);
+  double waits = 0;
+  for (const Interval& interval : run.trace->intervals(0))
+    if (interval.cause == WaitCause::data) waits += interval.start - interval.ready;
+  CHECK(value_of(runs, "waits.data") == doctest::Approx(waits));
+}
+
+TEST_CASE("lesson figures: a row's softmax is the tile machine's at that step") {
+  FigureRuns runs = runs_of(
+      "seq=4&head_dim=4&dtype=fp32&block_q=4&block_kv=2&q=2,0,0,0;2,0,0,0;2,0,0,0;2,0,0,0"
+      "&k=0.6931472,0,0,0;1.386294,0,0,0;2.079442,0,0,0;2.772589,0,0,0&v=4,1,0,0;2,1,0,0;8,1,0,0;1,1,0,0&step=24&row=0");
+  CHECK(value_of(runs, "row.O.0 / row.l") == doctest::Approx((2 * 4 + 4 * 2 + 8 * 8 + 16 * 1) / 30.0).epsilon(0.001));
+  CHECK(value_of(runs, "error.self") < 1e-5);
+  CHECK(refusal(runs, "row.O.9").find("4 columns") != std::string::npos);
+}
+
+TEST_CASE("lesson figures: the mask's tiles add up to all of them") {
+  FigureRuns runs = runs_of("seq=64&head_dim=16&block_q=16&block_kv=16&causal=1");
+  CHECK(value_of(runs, "tiles.empty") == 6);
+  CHECK(value_of(runs, "tiles.partial") == 4);
+  CHECK(value_of(runs, "tiles.full") == 6);
+}
+
+TEST_CASE("lesson figures: an unknown name lists the nearest") {
+  FigureRuns runs = runs_of(small, "algorithm=standard");
+  CHECK(refusal(runs, "hbn").find("did you mean hbm?") != std::string::npos);
+  CHECK(refusal(runs, "othr.hbm").find("did you mean other?") != std::string::npos);
+  CHECK(refusal(runs, "hbm.X").find("no tensor 'X'") != std::string::npos);
+  CHECK(refusal(runs, "gpu.l2.capacty_bytes").find("did you mean gpu.l2.capacity_bytes?") != std::string::npos);
+  CHECK(refusal(runs, "cycles.K").find("has no part") != std::string::npos);
+  CHECK(refusal(runs, "busy.tensr").find("did you mean tensor?") != std::string::npos);
+  CHECK(refusal(runs, "row.Z").find("there is no figure row.Z") != std::string::npos);
+  CHECK(refusal(runs, "measured.us").find("nothing is recorded") != std::string::npos);
+  CHECK(refusal(runs, "1 / 0").find("not a finite number") != std::string::npos);
+  CHECK(refusal(runs, "").find("cannot be computed") != std::string::npos);
+  CHECK(refusal(runs, "hbm,cycles").find("a comma") != std::string::npos);
+  CHECK(refusal(runs, std::string(600, '1')).find("at most 500") != std::string::npos);
+}
+
+TEST_CASE("lesson figures: no locale changes a number") {
+  FigureRuns runs = runs_of(small);
+  const std::string before = std::setlocale(LC_ALL, nullptr);
+  for (const char* name : {"de_DE.UTF-8", "ko_KR.UTF-8", "C"}) {
+    if (std::setlocale(LC_ALL, name) == nullptr) continue;
+    CHECK(value_of(runs, "1.5 * 2.25 + min(0.5, 3)") == 3.875);
+  }
+  std::setlocale(LC_ALL, before.c_str());
+  CHECK(value_of(runs, "round(2.6) + (N > 3 && d < 5 ? 10 : 20) + max(1, 2)") == 15);
+}
+
+TEST_CASE("lesson figures: a recorded case has its measured bytes and time") {
+  const Measurements known = load_measurements();
+  REQUIRE_FALSE(known.bundles.empty());
+  const MeasuredCase* flash2 = nullptr;
+  for (const MeasuredCase& c : known.bundles.front()->bundle.cases)
+    if (c.kernel == "flash2" && c.problem.seq_q <= 1024 && !c.problem.has_mask() && c.counters.contains("hbm_read_bytes"))
+      flash2 = &c;
+  REQUIRE(flash2 != nullptr);
+  WindowState state;
+  state.algorithm = "flash2";
+  state.gpu = known.bundles.front()->bundle.gpu;
+  state.problem = flash2->problem;
+  state.tile = ProgramTile(flash2->tile);
+  StateRuns states(&load_gpu);
+  const auto run = states.run(state, {});
+  REQUIRE_MESSAGE(run, (run ? std::string() : run.error().sentence.text()));
+  FigureRuns runs(known);
+  runs.set("", *run);
+  CHECK(value_of(runs, "measured.us") == doctest::Approx(flash2->time_cold_ns.median / 1e3));
+  CHECK(value_of(runs, "measured.hbm_read") == flash2->counters.at("hbm_read_bytes").median);
+}
+
+TEST_CASE("lesson figures: a page's values are those at its scene, and a reveal's those where it plays to") {
+  const auto lesson = parse_lesson(small_lesson, "x", "x.md");
+  REQUIRE(lesson);
+  StateRuns runs(&load_gpu);
+  const auto first = page_figures(**lesson, 0, runs, {}, {});
+  REQUIRE_MESSAGE(first, (first ? std::string() : first.error().sentence.text()));
+  CHECK(first->shown.contains("standard.hbm / hbm"));
+  CHECK(right_option(*(*lesson)->pages[0].ask, *first) == 1);
+  const auto run = runs.run((*lesson)->scene_of(0).state, {});
+  REQUIRE(run);
+  CHECK(first->revealed.at("step") == static_cast<double>(run->simulation->trace->step_count(0)));
+  const auto last = page_figures(**lesson, 4, runs, {}, {});
+  REQUIRE(last);
+  REQUIRE(last->curve.size() == 3);
+  CHECK(last->curve[1] == doctest::Approx(4 * last->curve[0]).epsilon(0.3));
+  const auto there = task_figures(**lesson, 4, *run, runs, {}, {});
+  REQUIRE(there);
+  CHECK_FALSE(there->reached);
+  const auto solved = task_figures(**lesson, 4, *runs.run((*lesson)->pages[4].task->solution->state, {}), runs, {}, {});
+  REQUIRE(solved);
+  CHECK(solved->reached);
+  CHECK(solved->shown.at("N") == 32);
+}
+
+TEST_CASE("lesson figures: an answer is right within its tolerance") {
+  const auto lesson = parse_lesson(small_lesson, "x", "x.md");
+  REQUIRE(lesson);
+  const LessonQuestion& number = *(*lesson)->pages[1].ask;
+  PageFigures figures;
+  figures.answer = 16;
+  LessonAnswer answer;
+  answer.number = 17;
+  CHECK(is_right(number, answer, figures));
+  answer.number = 18;
+  CHECK_FALSE(is_right(number, answer, figures));
+  answer.number = std::nan("");
+  CHECK_FALSE(is_complete(number, answer));
+  const LessonQuestion& order = *(*lesson)->pages[3].ask;
+  figures.values = {1, 3};
+  answer.order = {1, 0};
+  CHECK(is_complete(order, answer));
+  CHECK(is_right(order, answer, figures));
+  answer.order = {0, 1};
+  CHECK_FALSE(is_right(order, answer, figures));
+  answer.order = {0, 0};
+  CHECK_FALSE(is_complete(order, answer));
+}

@@ -1,0 +1,181 @@
+// The Mask view: averages are true, texts complete and wrap, and the panel draws every preset.
+#include <cmath>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "app/views/mask/mask_editor.h"
+#include "app/views/mask/mask_picture.h"
+#include "sim/masks/expression.h"
+#include "tests/app/model/opened_session.h"
+#include "tests/app/views/panel_screen.h"
+
+namespace tilescope {
+
+namespace {
+
+MaskChoice of_preset(std::string request) {
+  MaskChoice choice;
+  choice.presets = {std::move(request)};
+  return choice;
+}
+
+}  // namespace
+
+TEST_CASE("mask picture: where blocks are smaller than a pixel, a pixel is the mean of its blocks") {
+  const Theme theme = make_theme(ThemeKind::dark, 1);
+  AttentionProblem p;
+  p.seq_q = p.seq_kv = 256;
+  MaskChoice choice;
+  choice.masks = {"kv // 4 % 4 == 0"};  // one block column of four is full
+  const auto made = make_mask_picture(choice, p, {4, 4}, 0);
+  REQUIRE(made);
+  const Rect canvas = {{0, 0}, {16, 16}};
+  const std::vector<ImU32> pixels = average_colors(**made, theme, MaskColors::state, whole_plane(p, canvas), 16, 16);
+  const ImVec4 full = ImGui::ColorConvertU32ToFloat4(mask_color(theme, MaskColors::state, TileVisibility::full, true, 0)),
+               empty = ImGui::ColorConvertU32ToFloat4(mask_color(theme, MaskColors::state, TileVisibility::empty, true, 0));
+  for (const ImU32 pixel : pixels) {
+    const ImVec4 mean = ImGui::ColorConvertU32ToFloat4(pixel);
+    CHECK(mean.x == doctest::Approx(0.25F * full.x + 0.75F * empty.x).epsilon(0.02));
+    CHECK(mean.y == doctest::Approx(0.25F * full.y + 0.75F * empty.y).epsilon(0.02));
+    CHECK(mean.w == 1);
+  }
+}
+
+TEST_CASE("mask picture: zooming keeps the point under the mouse, and never leaves the plane") {
+  AttentionProblem p;
+  p.seq_q = p.seq_kv = 1000;
+  const Rect canvas = {{10, 20}, {510, 520}};
+  MaskWindow window = whole_plane(p, canvas);
+  CHECK(window.pixels == 0.5);
+  const ImVec2 at = {260, 120};
+  const double key = window.key_at(canvas, at.x), query = window.query_at(canvas, at.y);
+  window = zoomed(window, p, canvas, at, 4);
+  CHECK(window.key_at(canvas, at.x) == doctest::Approx(key));
+  CHECK(window.query_at(canvas, at.y) == doctest::Approx(query));
+  window = moved(window, p, canvas, {1e6F, 1e6F});
+  CHECK(window.key == 0);
+  CHECK(window.query == 0);
+  CHECK(zoomed(window, p, canvas, at, 1e-6) == whole_plane(p, canvas));
+}
+
+TEST_CASE("mask picture: more quads appear where elements are drawn, and none lie outside the canvas") {
+  const Theme theme = make_theme(ThemeKind::dark, 1);
+  AttentionProblem p;
+  p.seq_q = p.seq_kv = 64;
+  MaskChoice choice;
+  choice.masks = {"q >= kv"};
+  const auto picture = *make_mask_picture(choice, p, {16, 16}, 0);
+  MaskElements elements;
+  elements.of = picture;
+  elements.queries = elements.keys = {0, 64};
+  for (int q = 0; q < 64; ++q)
+    for (int kv = 0; kv < 64; ++kv) elements.visible.push_back(q >= kv ? 1 : 0);
+  const Rect canvas = {{0, 0}, {320, 320}};
+  const MaskWindow window = whole_plane(p, canvas);
+  const auto blocks = make_mask_quads(*picture, nullptr, theme, MaskColors::state, window, canvas);
+  const auto both = make_mask_quads(*picture, &elements, theme, MaskColors::state, window, canvas);
+  CHECK(both->size() > blocks->size() + 4 * 15);
+  for (const QuadInstance& quad : both->instances()) {
+    CHECK(quad.rect[0] >= 0);
+    CHECK(quad.rect[3] <= 320);
+  }
+}
+
+TEST_CASE("mask editor: completion knows the language, the tables and the text's own names") {
+  const TableList tables = {std::make_shared<const CapturedTable>(make_table("document", {0}))};
+  const auto words = [&](std::string_view begun, bool score) {
+    std::string all;
+    for (const MaskWord& word : completions(begun, "let window = 3; any(i in 0..2: q == i)", tables, score)) all += word.word + " ";
+    return all;
+  };
+  CHECK(words("wi", false) == "window ");
+  CHECK(words("doc", false) == "document ");
+  CHECK(words("sc", false) == "scale ");
+  CHECK(words("sc", true) == "score scale ");
+  CHECK(words("tan", false) == "tanh ");
+  CHECK(words("kv", false).empty());
+}
+
+TEST_CASE("mask editor: a wrapped text means the same, and its lines keep to the width") {
+  for (const Preset& preset : presets()) {
+    const auto text = preset_text(preset.name);
+    REQUIRE(text);
+    const std::string& plain = text->mask.empty() ? text->score : text->mask;
+    const std::string wrapped = wrapped_expression(plain, 40);
+    CAPTURE(wrapped);
+    std::string back = wrapped;
+    std::replace(back.begin(), back.end(), '\n', ' ');
+    CHECK(back == plain);
+    for (std::size_t at = 0; at < wrapped.size();) {
+      const std::size_t end = std::min(wrapped.find('\n', at), wrapped.size());
+      CHECK(end - at <= 60);  // a word may be longer than what is left of a line
+      at = end + 1;
+    }
+  }
+}
+
+TEST_CASE("mask editor: a slider's value goes into the preset's request") {
+  CHECK(preset_with("sliding_window", "window", "8") == "sliding_window:window=8");
+  CHECK(preset_with("natten:width=8,kernel=3", "kernel", "5") == "natten:width=8,kernel=5");
+  CHECK(preset_with("natten:width=8", "height", "4") == "natten:width=8,height=4");
+}
+
+TEST_CASE("mask editor: a preset is put in with parameters that suit the problem") {
+  for (const std::int64_t length : {16, 64, 1024, 4096}) {
+    AttentionProblem p;
+    p.seq_q = p.seq_kv = length;
+    for (const Preset& preset : presets()) {
+      if (!preset.tables.empty()) continue;
+      MaskChoice choice = of_preset(suited_preset(preset, p));
+      CAPTURE(choice.presets.front());
+      CAPTURE(length);
+      const auto fault = find_mask_fault(choice, p);
+      CHECK_MESSAGE(!fault, (fault ? error_of(*fault).sentence.text() : std::string()));
+    }
+  }
+  AttentionProblem p;
+  p.seq_q = p.seq_kv = 64;
+  for (const Preset& preset : presets())
+    if (preset.name == "sliding_window") CHECK(suited_preset(preset, p) == "sliding_window:window=16");
+}
+
+TEST_CASE("mask panel: draws every preset that needs no table, in both themes") {
+  for (const ThemeKind theme : {ThemeKind::dark, ThemeKind::light}) {
+    PanelScreen screen({800, 560}, theme);
+    Opened opened;
+    opened.after(SetCenter{CenterView::mask});
+    for (const Preset& preset : presets()) {
+      if (!preset.tables.empty()) continue;
+      CAPTURE(preset.name);
+      const SessionView view = opened.after(SetMasking{of_preset(suited_preset(preset, opened.view().requested->request.problem))});
+      CHECK_FALSE(view.mask.fault.has_value());
+      View shown;
+      static_cast<SessionView&>(shown) = view;
+      screen.frame(shown, draw_mask_panel);
+      CHECK(screen.vertices() > 100);
+    }
+  }
+}
+
+TEST_CASE("mask panel: the wheel zooms until elements are asked for, and a block under the mouse asks who visits it") {
+  PanelScreen screen({800, 560});
+  Opened opened;
+  opened.after(SetMasking{of_preset("sliding_window:window=4")});
+  opened.after(SetCenter{CenterView::mask});
+  View shown;
+  static_cast<SessionView&>(shown) = opened.view();
+  bool looked = false, asked = false;
+  for (int i = 0; i < 6; ++i) {
+    screen.mouse({150, 300});
+    screen.wheel(i < 3 ? 1.0F : 0.0F);
+    for (const Command& command : screen.frame(shown, draw_mask_panel)) {
+      if (const auto* look = std::get_if<LookAtMask>(&command)) looked = looked || look->keys.count > 0;
+      asked = asked || std::holds_alternative<AskVisit>(command);
+    }
+  }
+  CHECK(looked);
+  CHECK(asked);
+}
+
+}  // namespace tilescope

@@ -1,0 +1,90 @@
+// The Compare view: what it says is what the two simulations say, and it draws at any size.
+#include <algorithm>
+#include <optional>
+#include <string_view>
+
+#include <doctest/doctest.h>
+#include <imgui_internal.h>
+
+#include "app/model/window_state.h"
+#include "app/views/compare/compare_sheet.h"
+#include "sim/analysis/format.h"
+#include "tests/app/model/opened_session.h"
+
+using namespace tilescope;
+
+namespace {
+
+const CompareRow* row_named(const CompareSheet& sheet, std::string_view name) {
+  for (const CompareSection& section : sheet.sections)
+    for (const auto* rows : {&section.differing, &section.equal})
+      for (const CompareRow& row : *rows)
+        if (row.name == name) return &row;
+  return nullptr;
+}
+
+ImGuiID item_id(std::string_view window_part, const char* label) {
+  for (const ImGuiWindow* window : ImGui::GetCurrentContext()->Windows)
+    if (window->WasActive && std::string_view(window->Name).find(window_part) != std::string_view::npos)
+      return ImHashStr(label, 0, window->ID);
+  return 0;
+}
+
+/// The first place of the middle panel, row by row, where the pointer is over item `id`.
+std::optional<ImVec2> place_of(WindowScript& script, ImGuiID id) {
+  const Rect area = script.frame().layout().stage;
+  for (float y = area.min.y + 4; y < area.max.y; y += 9)
+    for (float x = area.min.x + 12; x < area.max.x; x += 24) {
+      script.hover(x, y);
+      if (ImGui::GetCurrentContext()->HoveredId == id) return ImVec2(x, y);
+    }
+  return std::nullopt;
+}
+
+}  // namespace
+
+TEST_CASE("compare view: rows say what both simulations say, and equal ones are folded") {
+  Opened opened;
+  opened.after(PinRun{});
+  const auto pinned = opened.view().lane().simulation;
+  opened.after(SetCenter{CenterView::compare});
+  CHECK(std::all_of(compare_sheet(*opened.view().pinned.comparison).sections.begin(),
+                    compare_sheet(*opened.view().pinned.comparison).sections.end(),
+                    [](const CompareSection& section) { return section.differing.empty(); }));
+  opened.after(SetAlgorithm{"standard"});
+  const auto present = opened.view().lane().simulation;
+  const CompareSheet sheet = compare_sheet(*opened.view().pinned.comparison);
+  const CompareRow* time = row_named(sheet, "Time");
+  REQUIRE(time != nullptr);
+  CHECK(time->pinned == format_time(pinned->time));
+  CHECK(time->present == format_time(present->time));
+  const CompareRow* scores = row_named(sheet, "S, SM→L2");
+  REQUIRE(scores != nullptr);
+  CHECK(scores->pinned == "–");
+  CHECK(scores->present.ends_with("B"));
+  CHECK(scores->tone == CompareRow::Tone::worse);
+  CHECK(row_named(sheet, "Algorithm")->present == "Standard attention");
+  CHECK(sheet.sections.front().equal_count() > 10);
+  CHECK(sheet.finding.find(format_time(pinned->time)) != std::string::npos);
+}
+
+TEST_CASE("compare view: P pins, a button swaps both runs, and it draws at any size") {
+  const auto script = WindowScript::open(1280, 720);
+  if (script == nullptr) return;
+  script->command(SetCenter{CenterView::compare});
+  script->press(ImGuiKey_P);
+  script->settle();
+  REQUIRE(script->view().pinned.run != nullptr);
+  CHECK(script->view().pinned.run->simulation->request.algorithm == "flash2");
+  script->command(SetAlgorithm{"standard"});
+  REQUIRE(script->view().pinned.comparison != nullptr);
+
+  const ImGuiID swap = item_id("/compare_", "Swap");
+  const auto button = place_of(*script, swap);
+  REQUIRE(button);
+  script->click(button->x, button->y);
+  CHECK(script->view().pinned.run->simulation->request.algorithm == "standard");
+  CHECK(script->view().lane().simulation->request.algorithm == "flash2");
+  CHECK(script->view().workspace->center == CenterView::compare);
+  for (const auto& [width, height] : {std::pair{2560, 1440}, {1600, 900}, {640, 400}, {200, 120}}) script->resize(width, height);
+}

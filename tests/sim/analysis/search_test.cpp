@@ -1,0 +1,99 @@
+// The candidates of a search, and how they are ranked.
+#include "sim/analysis/search.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "tests/sim/test_gpus.h"
+
+namespace tilescope {
+namespace {
+
+SimulationRequest causal_request() {
+  SimulationRequest request;
+  request.gpu = h200_gpu();
+  request.problem.heads = request.problem.kv_heads = 4;
+  request.problem.seq_q = request.problem.seq_kv = 512;
+  request.problem.head_dim = 64;
+  request.problem.causal = true;
+  return request;
+}
+
+std::vector<SearchCandidate> simulated(std::vector<SearchCandidate> candidates) {
+  for (SearchCandidate& c : candidates) {
+    auto outcome = simulate_outcome(c.request);
+    REQUIRE(outcome);
+    c.outcome = *outcome;
+  }
+  return candidates;
+}
+
+}  // namespace
+
+TEST_CASE("search: every candidate fits and is another one, and one of each algorithm is the kernel as it stands") {
+  const std::vector<std::string> ids = {"flash1", "flash2"};
+  const auto candidates = tile_candidates(causal_request(), ids);
+  REQUIRE(candidates);
+  std::set<std::tuple<std::string, std::int64_t, std::int64_t, std::int64_t>> seen;
+  for (const std::string& id : ids)
+    CHECK(std::count_if(candidates->begin(), candidates->end(),
+                        [&](const SearchCandidate& c) { return c.own && c.request.algorithm == id; }) == 1);
+  for (const SearchCandidate& c : simulated(*candidates)) {
+    CHECK_MESSAGE(c.done(), c.outcome->refusal.text());
+    const ProgramTile& tile = *c.request.tile;
+    CHECK(seen.insert({c.request.algorithm, tile.block_q, tile.block_kv, tile.stages}).second);
+    if (!c.own) continue;
+    SimulationRequest plain = c.request;
+    plain.tile.reset();
+    const auto kernel = simulate_outcome(plain);
+    REQUIRE(kernel);
+    CHECK(c.outcome->cycles == kernel->cycles);
+  }
+}
+
+TEST_CASE("search: the quickest comes first, and its orders are all that differ from it") {
+  const std::vector<std::string> ids = {"flash2"};
+  auto ranked = simulated(*tile_candidates(causal_request(), ids));
+  rank(ranked);
+  CHECK(std::is_sorted(ranked.begin(), ranked.end(),
+                       [](const SearchCandidate& a, const SearchCandidate& b) { return a.outcome->time_ns < b.outcome->time_ns; }));
+  const auto orders = order_candidates(ranked, 1);
+  CHECK(orders.size() == 2 * block_orders().size() - 1);  // both orders of keys, without the one that is ranked already
+  std::set<std::pair<BlockOrder, KeyOrder>> seen = {{ranked.front().request.block_order, ranked.front().request.key_order}};
+  for (const SearchCandidate& c : orders) {
+    CHECK(c.request.tile == ranked.front().request.tile);
+    CHECK_FALSE(c.own);
+    CHECK(seen.insert({c.request.block_order, c.request.key_order}).second);
+  }
+  SimulationRequest full = causal_request();
+  full.problem.causal = false;
+  auto unmasked = simulated(*tile_candidates(full, ids));
+  rank(unmasked);
+  CHECK(order_candidates(unmasked, 1).size() == block_orders().size() - 1);  // without a mask the order of keys is no choice
+}
+
+TEST_CASE("search: what was not simulated comes last, and what fits no SM is refused with the reason") {
+  std::vector<SearchCandidate> some(3);
+  some[1].outcome.emplace().time_ns = 2;
+  some[2].outcome.emplace().time_ns = 1;
+  rank(some);
+  CHECK(some[0].outcome->time_ns == 1);
+  CHECK(some[1].outcome->time_ns == 2);
+  CHECK_FALSE(some[2].done());
+
+  SimulationRequest request = causal_request();
+  request.gpu.sm_shared_bytes_per_block = 64;
+  const std::vector<std::string> ids = {"flash2"};
+  const auto refused = tile_candidates(request, ids);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().sentence.text().find("shared memory") != std::string::npos);
+  const std::vector<std::string> unknown = {"flash9"};
+  CHECK_FALSE(tile_candidates(request, unknown));
+}
+
+}  // namespace tilescope
