@@ -56,8 +56,7 @@ class MeasuringSession {
   const std::string& refused() const { return refused_; }
 
   /// Errors   a problem that the kernel does not take; out of device memory; cancelled. If counters fail, the case has its times
-  ///          and
-  ///          says why in `refused`
+  ///          and says why in `refused`
   Result<MeasuredCase> measure(const KernelInfo& kernel, const AttentionProblem& problem, const MeasureOptions& options,
                                const MeasureProgress& progress, MeasuringCost* cost = nullptr);
 
