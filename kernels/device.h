@@ -30,8 +30,7 @@ struct DeviceInfo {
 };
 
 /// Returns the properties of device 0.
-/// Errors   no driver, no device, driver too old for this build, compute capability below 8.0: each names what is there and what is
-///          needed
+/// Errors   no driver, no device, driver too old for this build, compute capability below 8.0: each says what is needed
 Result<DeviceInfo> find_device();
 
 /// Owns device memory. New memory is filled with 0xff bytes, a NaN in every element type, so unwritten outputs show.

@@ -5,8 +5,7 @@
 
 extern "C" {
 
-/// Runs a kernel. Sizes are in the order of AttentionProblem, addresses in that of DeviceTensors. Returns null or the error
-/// sentence.
+/// Runs a kernel; sizes as in AttentionProblem, addresses as in DeviceTensors. Returns null or the error sentence.
 const char* tilescope_run(const char* id, const long long* sizes, int is_bf16, int causal, void* const* addresses, void* stream) {
   using namespace tilescope;
   static thread_local std::string sentence;

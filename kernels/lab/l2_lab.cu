@@ -295,8 +295,7 @@ Status L2Lab::find_gpcs() {
   return Done{};
 }
 
-/// Finds the home of each line, one MiB at a time: one side loads it, then the other side's first touch is fast for lines at home
-/// there.
+/// Finds the home of each line, one MiB at a time: after one side loads it, the other side's first touch is fast for its own lines.
 Status L2Lab::find_homes() {
   const std::int64_t lines = buffer_.bytes() / line_bytes;
   homes_.resize(static_cast<std::size_t>(lines));

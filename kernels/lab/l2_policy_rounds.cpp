@@ -179,8 +179,7 @@ void update_half(L2Lab& lab) {
   }
 }
 
-/// Writes a chunk, then reads the chunk written a given number of MiB earlier: the access pattern of a consumer behind its
-/// producer.
+/// Writes a chunk, then reads the chunk written a given number of MiB earlier, as a consumer follows its producer.
 void behind(L2Lab& lab) {
   title("behind: 80 rounds of [2 MiB written, the 2 MiB written so many MiB before read], the last 40 counted, a byte of them");
   constexpr double chunk = 2;

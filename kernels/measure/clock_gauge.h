@@ -11,8 +11,7 @@
 
 namespace tilescope {
 
-/// Averages over any number of begin() … end() pairs around the work, and as many around an empty kernel. hertz() is the work's
-/// clock.
+/// Averages over any number of begin() … end() pairs around the work and around an empty kernel. hertz() is the clock of the work.
 class ClockGauge {
  public:
   enum class Between : std::uint8_t { work, empty };

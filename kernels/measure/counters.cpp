@@ -19,8 +19,7 @@ namespace {
 
 constexpr int most_passes = 64;
 
-/// Returns the metrics that a chip has. Each one is tried on a host object of its own, because a failed metric can spoil the
-/// others.
+/// Returns the metrics that a chip has. Tries each on a host object of its own, because a failed metric can spoil the others.
 Result<std::vector<std::string>> known_metrics(const CuptiLibrary& cupti, const std::string& chip,
                                                const std::vector<std::uint8_t>& availability, std::span<const std::string> metrics,
                                                std::vector<std::string>& unknown) {

@@ -45,8 +45,7 @@ struct MeasuringCost {
 /// Called with the progress (0 to 1) and the current step; returning false cancels.
 using MeasureProgress = std::function<bool(double done, std::string_view doing)>;
 
-/// Keeps device, flush memory and profiler open, so that the next measurement starts at once. For one thread, one session at a
-/// time.
+/// Keeps device, flush memory and profiler open, so that the next measurement starts at once. For one thread; one session at once.
 class MeasuringSession {
  public:
   /// Errors   no device, driver too old, no memory for the flush. Refused counters are not an error: see refused()
@@ -57,8 +56,7 @@ class MeasuringSession {
   const std::string& refused() const { return refused_; }
 
   /// Errors   a problem that the kernel does not take; out of device memory; cancelled. If counters fail, the case has its times
-  ///          and
-  ///          says why in `refused`
+  ///          and says why in `refused`
   Result<MeasuredCase> measure(const KernelInfo& kernel, const AttentionProblem& problem, const MeasureOptions& options,
                                const MeasureProgress& progress, MeasuringCost* cost = nullptr);
 

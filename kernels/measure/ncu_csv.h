@@ -48,8 +48,7 @@ struct NcuReport {
 /// Reads a report.
 /// Limits   decimal units as ncu prints them (byte to Tbyte, ns to s, sector); quoted values may have thousands separators
 /// Errors   not such a CSV; a row of another length than the header; a value that is not a number, an unknown unit, with the line;
-///          none of
-///          the metrics
+///          none of the metrics
 Result<NcuReport> read_ncu_csv(std::string_view text, std::string_view origin);
 
 /// Returns the bare function name: "void ns::scores_kernel<64>(int)" gives "scores_kernel".
