@@ -56,10 +56,10 @@ TEST_CASE("lesson: opening shows the scene of the first page, and holds the run 
   REQUIRE(view.lesson.figures != nullptr);
   for (const Command& command : {Command(Step{1}), Command(SeekStep{5}), Command(SeekCycle{1e6}), Command(SetPlaying{true})}) {
     room.opened.session.apply(command);
-    room.opened.session.tick(10);
-    CHECK(room.step() == 1);
     REQUIRE(room.opened.view().workspace->message);
     CHECK(room.opened.view().workspace->message->notice == Notice::lesson_waits);
+    room.opened.session.tick(10);
+    CHECK(room.step() == 1);
   }
   room.opened.after(TurnLessonPage{1});
   CHECK(room.lesson().page == 0);

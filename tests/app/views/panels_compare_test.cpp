@@ -65,11 +65,11 @@ TEST_CASE("compare view: rows say what both simulations say, and equal ones are 
   CHECK(sheet.finding.find(format_time(pinned->time)) != std::string::npos);
 }
 
-TEST_CASE("compare view: P pins, a button swaps both runs, and it draws at any size") {
+TEST_CASE("compare view: K pins, a button swaps both runs, and it draws at any size") {
   const auto script = WindowScript::open(1280, 720);
   if (script == nullptr) return;
   script->command(SetCenter{CenterView::compare});
-  script->press(ImGuiKey_P);
+  script->press(ImGuiKey_K);
   script->settle();
   REQUIRE(script->view().pinned.run != nullptr);
   CHECK(script->view().pinned.run->simulation->request.algorithm == "flash2");
