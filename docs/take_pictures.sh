@@ -43,6 +43,7 @@ six softmax_fused 5 8 12 16 27 50 "${small[@]}"
 six matmul_naive 2 8 20 33 50 64 "${small[@]}"
 six matmul_tiled 1 2 3 4 9 15 "${small[@]}"
 
+picture lesson --lesson 01-why-memory:2
 picture flash2-toy --gpu toy --seq 16 --head-dim 4 --block-q 4 --block-kv 4
 picture flash2-toy-light --gpu toy --seq 16 --head-dim 4 --block-q 4 --block-kv 4 --theme light
 picture race-toy "${toy[@]}" --race --step 40
