@@ -31,7 +31,7 @@ ImGuiID item_id(std::string_view window_part, const char* label) {
 
 /// The first place of the middle panel, row by row, where the pointer is over item `id`.
 std::optional<ImVec2> place_of(WindowScript& script, ImGuiID id) {
-  const Rect area = script.frame().layout().stage;
+  const Rect area = script.frame().layout().alone;
   for (float y = area.min.y + 4; y < area.max.y; y += 9)
     for (float x = area.min.x + 12; x < area.max.x; x += 24) {
       script.hover(x, y);

@@ -79,10 +79,12 @@ TEST_CASE("derivative: random score expressions agree with finite differences wh
       return above.fault || below.fault ? std::nan("") : (above.real - below.real) / (2 * step);
     };
     const double middle = value(element, score).real;
-    const double wide = difference(1e-4), narrow = difference(1e-5), finest = difference(1e-6);
+    const double wide = difference(1e-4), narrow = difference(1e-5), finest = difference(1e-6), closest = difference(1e-10);
     const double size = std::max({1.0, std::abs(narrow), std::abs(middle)});
-    // At a corner, a step or a pole the differences do not settle.
-    if (!std::isfinite(narrow) || std::abs(wide - narrow) > 1e-5 * size || std::abs(narrow - finest) > 1e-4 * size) continue;
+    // At a corner, a step or a pole the differences do not settle. On a stair of very many steps only the closest shows it.
+    if (!std::isfinite(narrow) || std::abs(wide - narrow) > 1e-5 * size || std::abs(narrow - finest) > 1e-4 * size ||
+        std::abs(narrow - closest) > 1e-4 * size)
+      continue;
     if (!all_finite(*expression, element, score)) continue;
     const ExprValue<double> made = slope_of(element, score);
     REQUIRE_FALSE(made.fault);
