@@ -155,9 +155,9 @@ class Reader {
 
 /// A text in TOML's quotes: over several lines where a person can then read it.
 std::string quoted(const std::string& text) {
-  // Three quotes of its own would end it.
-  const auto flags = text.find("''") == std::string::npos && !text.ends_with('\'') ? toml::toml_formatter::default_flags
-                                                                                   : toml::format_flags::allow_unicode_strings;
+  // Three quotes of its own would end it, and TOML drops a line end right after the opening ones.
+  const bool over_lines = text.find("''") == std::string::npos && !text.ends_with('\'') && !text.starts_with('\n');
+  const auto flags = over_lines ? toml::toml_formatter::default_flags : toml::format_flags::allow_unicode_strings;
   const toml::value<std::string> value(text);
   std::ostringstream out;
   out << toml::toml_formatter(value, flags);

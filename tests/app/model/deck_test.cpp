@@ -49,6 +49,13 @@ TEST_CASE("deck: what is written is read as it was") {
   CHECK(*back == deck);
   CHECK(format_deck(*back) == text);
   CHECK(*parse_deck(format_deck({}), "talk.toml") == Deck{});
+  for (const char* notes : {"\n\nAsk first.\nThen step.", "two\n'''\nquotes", "ends with '", "a \\ b\n\tc", "\n"}) {
+    Deck noted = deck;
+    noted.scenes[0].notes = notes;
+    const auto read = parse_deck(format_deck(noted), "talk.toml");
+    REQUIRE(read);
+    CHECK(read->scenes[0].notes == notes);
+  }
 }
 
 TEST_CASE("deck: a broken one is one sentence with the file and the line") {
