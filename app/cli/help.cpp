@@ -31,7 +31,7 @@ constexpr std::string_view program_examples =
 
 std::string algorithms() {
   std::string text = "Algorithms (--algorithm):\n";
-  for (const ProgramInfo& row : program_table()) text += fmt::format("  {:<28}{}: {}\n", row.id, row.title, row.summary);
+  for (const ProgramInfo& row : program_table()) text += fmt::format("  {:<28}  {}: {}\n", row.id, row.title, row.summary);
   return text;
 }
 
