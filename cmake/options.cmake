@@ -28,7 +28,8 @@ endif()
 add_library(tilescope_options INTERFACE)
 target_include_directories(tilescope_options INTERFACE ${CMAKE_SOURCE_DIR})
 target_compile_options(tilescope_options INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Werror;-Wno-missing-field-initializers>)
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Werror;-Wno-missing-field-initializers>
+  $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>>>:-Wshadow>)  # files compiled at once may shadow each other's names
 if(TILESCOPE_SANITIZE)
   target_compile_options(tilescope_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=address,undefined;-fno-sanitize-recover=undefined;-fno-omit-frame-pointer>)
   target_link_options(tilescope_options INTERFACE -fsanitize=address,undefined)

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "sim/numerics/block_history.h"
@@ -65,6 +66,12 @@ std::vector<std::int64_t> blocks_on_plane(const TileProgram& program, int launch
   return found;
 }
 
+TileRef whole_plane(const TileProgram& program, std::int64_t plane, Tensor tensor) {
+  const TensorLayout layout = tensor_layout(program.problem(), program.tile(), tensor);
+  return {tensor, static_cast<std::int32_t>(plane),      0, static_cast<std::int32_t>(layout.rows),
+          0,      static_cast<std::int32_t>(layout.cols)};
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const BlockHistory>> run_block(const TileProgram& program, const InputSource& inputs, int launch,
@@ -97,8 +104,7 @@ Result<Matrix> run_plane(const TileProgram& program, const InputSource& inputs, 
   const TensorLayout layout = tensor_layout(problem, program.tile(), tensor);
   if (plane < 0 || plane >= layout.planes)
     return Error{fmt::format("there is no plane {} of {}: it has 0 to {}", plane, to_string(tensor), layout.planes - 1)};
-  const TileRef whole = {tensor, static_cast<std::int32_t>(plane),      0, static_cast<std::int32_t>(layout.rows),
-                         0,      static_cast<std::int32_t>(layout.cols)};
+  const TileRef whole = whole_plane(program, plane, tensor);
   BlockMachine machine(program, inputs);
   if (machine.is_input(tensor)) return *machine.input(whole);
 
@@ -108,6 +114,23 @@ Result<Matrix> run_plane(const TileProgram& program, const InputSource& inputs, 
   HbmImage image;
   if (Status status = run_in_order(program, machine, blocks, image, progress); !status) return status.error();
   return *image.load(whole).values;
+}
+
+Result<FinishedRun> run_whole(const TileProgram& program, const InputSource& inputs, const Progress& progress) {
+  if (Status status = check(inputs, program.problem()); !status) return status.error();
+  std::vector<std::vector<std::int64_t>> blocks;
+  for (const LaunchSpec& launch : program.launches()) {
+    blocks.emplace_back(static_cast<std::size_t>(launch.blocks()));
+    std::iota(blocks.back().begin(), blocks.back().end(), std::int64_t{0});
+  }
+  BlockMachine machine(program, inputs);
+  auto image = std::make_shared<HbmImage>();
+  if (Status status = run_in_order(program, machine, blocks, *image, progress); !status) return status.error();
+  return FinishedRun(program, std::move(image));
+}
+
+Matrix FinishedRun::plane(std::int64_t plane, Tensor tensor) const {
+  return *image_->load(whole_plane(program_, plane, tensor)).values;
 }
 
 double relative_error(const Matrix& a, const Matrix& b) {

@@ -16,6 +16,8 @@
 
 namespace tilescope {
 
+class HbmImage;
+
 /// The source of Q, K, V and dO. Any element can be computed on its own. A backward program that runs alone finds the forward
 /// results of the float64 reference in HBM.
 struct InputSource {
@@ -54,6 +56,22 @@ Result<std::shared_ptr<const BlockHistory>> run_block(const TileProgram& program
 /// Runs all blocks that work on one plane of a tensor and returns the plane, [rows, cols], as the program leaves it in HBM.
 Result<Matrix> run_plane(const TileProgram& program, const InputSource& inputs, std::int64_t plane, Tensor tensor,
                          const Progress& progress = {});
+
+/// What a program leaves in HBM once all of its blocks ran. The program must outlive it.
+class FinishedRun {
+ public:
+  FinishedRun(const TileProgram& program, std::shared_ptr<const HbmImage> image) : program_(program), image_(std::move(image)) {}
+  /// Returns one plane of a tensor that the program writes, [rows, cols].
+  Matrix plane(std::int64_t plane, Tensor tensor) const;
+
+ private:
+  const TileProgram& program_;
+  std::shared_ptr<const HbmImage> image_;
+};
+
+/// Runs all blocks of a program, for whoever reads several tensors or planes of one run.
+/// Errors  those of run_plane()
+Result<FinishedRun> run_whole(const TileProgram& program, const InputSource& inputs, const Progress& progress = {});
 
 /// Returns the same plane of the float64 reference, rounded once.
 /// Limits  O, P, S, L, D and all gradients

@@ -16,7 +16,7 @@
 namespace tilescope {
 namespace {
 
-constexpr ExprSizes sizes = {.batch = 2, .heads = 4, .kv_heads = 2, .seq_q = 32, .seq_kv = 48, .head_dim = 64};
+constexpr ExprSizes small_sizes = {.batch = 2, .heads = 4, .kv_heads = 2, .seq_q = 32, .seq_kv = 48, .head_dim = 64};
 
 TableList tables() {
   CapturedTable pair;
@@ -30,12 +30,12 @@ TableList tables() {
 }
 
 Expression score_of(const std::string& text) {
-  auto made = parse_score_expression(text, sizes, tables());
+  auto made = parse_score_expression(text, small_sizes, tables());
   REQUIRE_MESSAGE(made, text, ": ", (made ? std::string() : made.error().sentence.text()));
   return *made;
 }
 Expression mask_of_text(const std::string& text) {
-  auto made = parse_mask_expression(text, sizes, tables());
+  auto made = parse_mask_expression(text, small_sizes, tables());
   REQUIRE_MESSAGE(made, text, ": ", (made ? std::string() : made.error().sentence.text()));
   return *made;
 }
@@ -49,7 +49,7 @@ bool holds(const std::string& text, const ExprElement& element = {1, 2, 5, 9}) {
   return ExpressionEvaluator<float>(expression)(element).integer != 0;
 }
 std::string mistake(const std::string& text, bool mask = false) {
-  const auto made = mask ? parse_mask_expression(text, sizes, tables()) : parse_score_expression(text, sizes, tables());
+  const auto made = mask ? parse_mask_expression(text, small_sizes, tables()) : parse_score_expression(text, small_sizes, tables());
   REQUIRE_FALSE_MESSAGE(made, text);
   return made.error().sentence.text();
 }
@@ -319,7 +319,7 @@ TEST_CASE("expression: text with random damage is answered with a sentence or pa
       }
     }
     CAPTURE(text);
-    const auto made = parse_score_expression(text, sizes, tables());
+    const auto made = parse_score_expression(text, small_sizes, tables());
     if (made) {
       ExpressionEvaluator<double> evaluator(*made);
       evaluator({1, 3, 31, 47}, 0.25);

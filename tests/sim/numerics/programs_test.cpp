@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <optional>
 #include <random>
 #include <string>
 
@@ -47,24 +49,45 @@ void drop_masked(const AttentionProblem& problem, Matrix& plane) {
     for (auto c = static_cast<int>(problem.visible_keys(r)); c < plane.cols; ++c) plane.at(r, c) = 0;
 }
 
-/// The error of a whole tensor.
-double error_of(const TileProgram& program, std::uint64_t seed, Tensor tensor) {
-  Matrix made, reference;
-  InputSource inputs;
-  int independent = 0;
-  for (inputs.seed = seed; independent < least_compared; ++inputs.seed)
-    for (std::int64_t plane = 0; plane < tensor_layout(program.problem(), program.tile(), tensor).planes; ++plane) {
-      auto values = run_plane(program, inputs, plane, tensor);
-      REQUIRE_MESSAGE(values, (values ? "" : values.error().sentence));
-      Matrix exact = reference_plane(program, inputs, plane, tensor);
-      if (tensor->cols == Axis::key && program.problem().has_mask())
-        drop_masked(program.problem(), *values), drop_masked(program.problem(), exact);
-      append(made, *values);
-      append(reference, exact);
-      independent += exact.cols;
+/// Runs of one program, one a seed; each is made once for all tensors that are compared.
+class Runs {
+ public:
+  Runs(const TileProgram& program, std::uint64_t first_seed) : program_(program), first_seed_(first_seed) {}
+
+  /// The error of a whole tensor.
+  double error_of(Tensor tensor) {
+    Matrix made, reference;
+    InputSource inputs;
+    int independent = 0;
+    for (inputs.seed = first_seed_; independent < least_compared; ++inputs.seed) {
+      const FinishedRun& run = of(inputs);
+      for (std::int64_t plane = 0; plane < tensor_layout(program_.problem(), program_.tile(), tensor).planes; ++plane) {
+        Matrix values = run.plane(plane, tensor), exact = reference_plane(program_, inputs, plane, tensor);
+        if (tensor->cols == Axis::key && program_.problem().has_mask())
+          drop_masked(program_.problem(), values), drop_masked(program_.problem(), exact);
+        append(made, values);
+        append(reference, exact);
+        independent += exact.cols;
+      }
     }
-  return relative_error(made, reference);
-}
+    return relative_error(made, reference);
+  }
+
+ private:
+  const FinishedRun& of(const InputSource& inputs) {
+    auto& run = runs_[inputs.seed];
+    if (!run) {
+      auto made = run_whole(program_, inputs);
+      REQUIRE_MESSAGE(made, (made ? "" : made.error().sentence));
+      run.emplace(*made);
+    }
+    return *run;
+  }
+
+  const TileProgram& program_;
+  std::uint64_t first_seed_;
+  std::map<std::uint64_t, std::optional<FinishedRun>> runs_;
+};
 
 void agrees_with_reference(const ProgramInfo& info, const Shape& shape, std::uint64_t seed) {
   CAPTURE(describe(info.id, shape, seed));
@@ -73,13 +96,14 @@ void agrees_with_reference(const ProgramInfo& info, const Shape& shape, std::uin
   auto program = info.make(shape.problem, shape.tile, toy_gpu());
   if (!program && shape.problem.causal && info.family != "attention") return;  // refused: it has no mask
   REQUIRE_MESSAGE(program, (program ? "" : program.error().sentence));
+  Runs runs(**program, seed);
   for (Tensor tensor : (*program)->outputs()) {
     if (tensor == tensors::m || tensor == tensors::l) continue;
     if (info.id == "flash2_backward_deterministic" && tensor.means_as(tensors::d_q) && tensor != tensors::d_q) continue;  // copies
     CAPTURE(to_string(tensor));
     // dS = P(dP - D) is the difference of numbers several times larger, and so are their roundings.
     const double cancels = info.family == "backward" ? 3 : 1;
-    CHECK(error_of(**program, seed, tensor) <= cancels * allowed(shape.problem.dtype));
+    CHECK(runs.error_of(tensor) <= cancels * allowed(shape.problem.dtype));
   }
 }
 
@@ -133,7 +157,7 @@ TEST_CASE("numerics: flash1 in half precision loses 0.3 roundings times the root
     const AttentionProblem problem = {.seq_q = 16, .seq_kv = 8 * key_tiles, .head_dim = 32, .dtype = type};
     const auto program = (*find_program(id))->make(problem, {16, 8}, toy_gpu());
     REQUIRE(program);
-    return error_of(**program, 7, tensors::o);
+    return Runs(**program, 7).error_of(tensors::o);
   };
   for (DataType type : {DataType::fp16, DataType::bf16}) {
     const double rounding = type == DataType::fp16 ? 0x1p-11 : 0x1p-8;  // half the distance between neighbours around 1

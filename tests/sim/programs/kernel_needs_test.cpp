@@ -14,7 +14,7 @@ const ProgramInfo& info_of(std::string_view id) {
   return **find_program(id);
 }
 
-AttentionProblem problem_of(std::int64_t n, std::int64_t d, DataType type = DataType::fp16) {
+AttentionProblem problem_sized(std::int64_t n, std::int64_t d, DataType type = DataType::fp16) {
   AttentionProblem p;
   p.seq_q = p.seq_kv = n;
   p.head_dim = d;
@@ -28,7 +28,7 @@ TEST_CASE("default tile: fits every GPU, for every program, type and head dimens
       for (DataType type : {DataType::fp16, DataType::bf16, DataType::fp32})
         for (std::int64_t d = 1; d <= 256; d = d < 8 ? d + 1 : d + 8)
           for (std::int64_t n : {1, 17, 1000, 70000, 1000000}) {
-            AttentionProblem p = problem_of(n, d, type);
+            AttentionProblem p = problem_sized(n, d, type);
             CAPTURE(gpu.id);
             CAPTURE(info.id);
             CAPTURE(d);
@@ -49,34 +49,34 @@ TEST_CASE("default tile: fits every GPU, for every program, type and head dimens
 
 TEST_CASE("default tile: that of the kernels on a large GPU, 16 x 16 on a small one") {
   const GpuSpec h200 = h200_gpu(), toy = toy_gpu();
-  CHECK(info_of("flash2").default_tile(problem_of(4096, 64), h200) == TileShape{128, 128});
-  CHECK(info_of("flash2").default_tile(problem_of(4096, 128), h200) == TileShape{128, 64});
-  CHECK(info_of("flash2").default_tile(problem_of(4096, 256), h200) == TileShape{64, 64});
-  CHECK(info_of("standard").default_tile(problem_of(4096, 128), h200) == TileShape{128, 128});
-  CHECK(info_of("flash1").default_tile(problem_of(4096, 64), h200) == TileShape{64, 64});
-  CHECK(info_of("softmax_online").default_tile(problem_of(4096, 64), h200) == TileShape{1, 128});
+  CHECK(info_of("flash2").default_tile(problem_sized(4096, 64), h200) == TileShape{128, 128});
+  CHECK(info_of("flash2").default_tile(problem_sized(4096, 128), h200) == TileShape{128, 64});
+  CHECK(info_of("flash2").default_tile(problem_sized(4096, 256), h200) == TileShape{64, 64});
+  CHECK(info_of("standard").default_tile(problem_sized(4096, 128), h200) == TileShape{128, 128});
+  CHECK(info_of("flash1").default_tile(problem_sized(4096, 64), h200) == TileShape{64, 64});
+  CHECK(info_of("softmax_online").default_tile(problem_sized(4096, 64), h200) == TileShape{1, 128});
   for (std::string_view id : {"flash1", "flash2", "standard", "matmul_tiled"})
-    CHECK(info_of(id).default_tile(problem_of(64, 16), toy) == TileShape{16, 16});
-  CHECK(info_of("softmax_safe").default_tile(problem_of(64, 16), toy) == TileShape{1, 8});
+    CHECK(info_of(id).default_tile(problem_sized(64, 16), toy) == TileShape{16, 16});
+  CHECK(info_of("softmax_safe").default_tile(problem_sized(64, 16), toy) == TileShape{1, 8});
 }
 
 TEST_CASE("default tile: flash1 takes the paper's on a GPU without an L2") {
   // M = 64 KiB / 2 = 32768 elements; Bc = ⌈32768 / 4d⌉, Br = min(Bc, d).
   const GpuSpec gpu = textbook_gpu();
-  CHECK(flash1_tile(problem_of(4096, 64), gpu) == TileShape{64, 128});
-  CHECK(flash1_tile(problem_of(4096, 128), gpu) == TileShape{64, 64});
-  CHECK(flash1_tile(problem_of(4096, 100), gpu) == TileShape{82, 82});
-  CHECK(flash1_tile(problem_of(4096, 64, DataType::fp32), gpu) == TileShape{64, 64});
+  CHECK(flash1_tile(problem_sized(4096, 64), gpu) == TileShape{64, 128});
+  CHECK(flash1_tile(problem_sized(4096, 128), gpu) == TileShape{64, 64});
+  CHECK(flash1_tile(problem_sized(4096, 100), gpu) == TileShape{82, 82});
+  CHECK(flash1_tile(problem_sized(4096, 64, DataType::fp32), gpu) == TileShape{64, 64});
   // Cut to the sequence.
-  CHECK(flash1_tile(problem_of(40, 64), gpu) == TileShape{40, 40});
+  CHECK(flash1_tile(problem_sized(40, 64), gpu) == TileShape{40, 40});
   GpuSpec without_l2 = h200_gpu();
   without_l2.l2_capacity_bytes = 0;
-  CHECK(flash1_tile(problem_of(4096, 64), without_l2) == TileShape{64, 454});
+  CHECK(flash1_tile(problem_sized(4096, 64), without_l2) == TileShape{64, 454});
 }
 
 TEST_CASE("needs: flash2 has a warp for 16 rows up to four, and eight at 256") {
   const GpuSpec gpu = h200_gpu();
-  const auto threads = [&](std::int64_t rows) { return flash2_needs(problem_of(4096, 64), {rows, 32}, gpu).threads; };
+  const auto threads = [&](std::int64_t rows) { return flash2_needs(problem_sized(4096, 64), {rows, 32}, gpu).threads; };
   CHECK(threads(1) == 32);
   CHECK(threads(16) == 32);
   CHECK(threads(17) == 64);
@@ -86,12 +86,12 @@ TEST_CASE("needs: flash2 has a warp for 16 rows up to four, and eight at 256") {
 }
 
 TEST_CASE("needs: flash2 has two buffers of K and V where they fit, else one") {
-  const KernelNeeds two = flash2_needs(problem_of(4096, 128), {128, 64}, h200_gpu());
+  const KernelNeeds two = flash2_needs(problem_sized(4096, 128), {128, 64}, h200_gpu());
   CHECK(two.stages == 2);
   CHECK(two.shared_bytes == (128 + 2 * 2 * 64) * 128 * 2 + 128 * 4 + 2 * 16);
   GpuSpec small = h200_gpu();
   small.sm_shared_bytes_per_block = 80 * 1024;
-  const KernelNeeds one = flash2_needs(problem_of(4096, 128), {128, 64}, small);
+  const KernelNeeds one = flash2_needs(problem_sized(4096, 128), {128, 64}, small);
   CHECK(one.stages == 1);
   CHECK(one.shared_bytes == (128 + 2 * 64) * 128 * 2 + 128 * 4 + 16);
 }
@@ -111,7 +111,7 @@ TEST_CASE("needs: rows of the softmax launch stay in shared memory as long as on
   const GpuSpec gpu = toy_gpu();  // 64 KiB
   const TileShape tile{16, 16};
   const auto rows = [&](std::int64_t n, DataType type = DataType::fp16) {
-    return softmax_rows(problem_of(n, 16, type), tile, gpu);
+    return softmax_rows(problem_sized(n, 16, type), tile, gpu);
   };
   CHECK(rows(1024).rows == 4);
   CHECK(rows(8176).rows == 4);
@@ -121,12 +121,12 @@ TEST_CASE("needs: rows of the softmax launch stay in shared memory as long as on
   CHECK(rows(32704).kept);
   CHECK_FALSE(rows(32705).kept);
   CHECK(rows(32704, DataType::fp32).kept == false);
-  CHECK(softmax_rows(problem_of(64, 16), {2, 16}, gpu).rows == 2);
+  CHECK(softmax_rows(problem_sized(64, 16), {2, 16}, gpu).rows == 2);
 }
 
 TEST_CASE("occupancy: the scarcest of blocks, threads, registers and shared memory decides") {
   const GpuSpec gpu = h200_gpu();
-  const auto program = info_of("flash2").make(problem_of(4096, 64), {128, 128}, gpu);
+  const auto program = info_of("flash2").make(problem_sized(4096, 64), {128, 128}, gpu);
   REQUIRE(program);
   LaunchSpec launch = (*program)->launches().front();
   const auto with = [&](int threads, int registers, std::int64_t shared) {
@@ -149,7 +149,7 @@ TEST_CASE("occupancy: the scarcest of blocks, threads, registers and shared memo
 
 TEST_CASE("occupancy: a block that fits no SM is refused with both numbers and the way out") {
   const GpuSpec toy = toy_gpu();
-  const auto program = info_of("flash2").make(problem_of(1024, 128), {256, 128}, toy);
+  const auto program = info_of("flash2").make(problem_sized(1024, 128), {256, 128}, toy);
   REQUIRE(program);
   const auto result = occupancy(**program, (*program)->launches().front(), toy);
   REQUIRE_FALSE(result);
@@ -159,7 +159,7 @@ TEST_CASE("occupancy: a block that fits no SM is refused with both numbers and t
 
   GpuSpec few_threads = h200_gpu();
   few_threads.sm_max_threads = 64;
-  const auto large = info_of("flash2").make(problem_of(1024, 64), {64, 64}, few_threads);
+  const auto large = info_of("flash2").make(problem_sized(1024, 64), {64, 64}, few_threads);
   const auto threads = occupancy(**large, (*large)->launches().front(), few_threads);
   REQUIRE_FALSE(threads);
   CHECK(threads.error().sentence.text().find("needs 128 threads a block; h200 has 64") != std::string::npos);
