@@ -34,7 +34,7 @@ struct GradientArguments {
 inline constexpr int row_threads = 128;
 
 /// Computes D of a query tile and zeroes its rows of every copy of dQ_acc. Grid: query tiles, heads, batch.
-template <class T, int d, int br, bool zeroes>
+template <class T, int d, int br, int zeroed>
 __global__ __launch_bounds__(row_threads) void row_dot_kernel(const GradientArguments arguments) {
   constexpr int row_chunks = d / 8, rows_a_step = row_threads / row_chunks;
   __shared__ float dots[br];
@@ -57,7 +57,7 @@ __global__ __launch_bounds__(row_threads) void row_dot_kernel(const GradientArgu
     for (int other = row_chunks / 2; other > 0; other /= 2) dot += __shfl_xor_sync(0xffffffffu, dot, other);
     if (thread % row_chunks == 0) dots[own] = dot;
   }
-  if constexpr (zeroes) {
+  if constexpr (zeroed != 0) {
     const std::int64_t all = static_cast<std::int64_t>(gridDim.z) * arguments.heads * arguments.seq_q;
     for (int copy = 0; copy < arguments.copies; ++copy) {
       uint4* const sums = reinterpret_cast<uint4*>(arguments.dq_acc) + (copy * all + row) * (d / 4);

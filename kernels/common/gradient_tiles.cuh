@@ -6,8 +6,8 @@
 namespace tilescope::device {
 
 /// Computes s += A B^T for one warp, from two swizzled tiles: A has 16 m_tiles rows, B has 8 n_tiles rows of `row_bytes` bytes.
-/// Fragments are fetched one step ahead.
-template <class T, int row_bytes, int ahead = 1, int m_tiles, int n_tiles>
+/// Fragments are fetched `ahead` steps ahead, 0 or 1; one step takes 8 registers more for every 32 rows.
+template <class T, int row_bytes, int ahead, int m_tiles, int n_tiles>
 __device__ __forceinline__ void add_product_transposed(float (&s)[m_tiles][n_tiles][4], const LanePlaces<row_bytes>& places,
                                                        std::uint32_t a_shared, std::uint32_t b_shared) {
   constexpr int steps = row_bytes / 32;

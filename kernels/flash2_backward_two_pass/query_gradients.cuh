@@ -48,7 +48,10 @@ class QueryBlock {
     __syncthreads();
   }
 
-  __device__ __forceinline__ void run(int tile, std::int64_t plane, std::int64_t kv_plane) {
+  /// Computes dQ of query tile `index`, counted over the heads that read the block's key head.
+  __device__ __forceinline__ void run(int index) {
+    const int query_tiles = (a_.seq_q + br - 1) / br, tile = index % query_tiles;
+    const std::int64_t kv_plane = key_plane(a_), plane = kv_plane * (a_.heads / a_.kv_heads) + index / query_tiles;
     const int first_row = tile * br, rows = min(br, a_.seq_q - first_row), offset = a_.seq_kv - a_.seq_q;
     const std::int64_t row = plane * a_.seq_q + first_row;
     const int seen = Shape::causal ? max(0, min(a_.seq_kv, first_row + rows + offset)) : a_.seq_kv;
@@ -110,7 +113,7 @@ class QueryBlock {
       const std::uint32_t k = k_tile(j) + first_key * row_bytes, v = v_tile(j) + first_key * row_bytes;
       float s[2][4][4], dp[2][4][4];
       clear(s);
-      add_product_transposed<T, row_bytes>(s, places_, q, k);
+      add_product_transposed<T, row_bytes, 1>(s, places_, q, k);
       if (slice == 0 && more) start_copy(j + 1);
       if (masked) {
         const int query = query_warp_ * 32 + lane_ / 4, key = first_key + 2 * (lane_ & 3);
@@ -138,7 +141,7 @@ class QueryBlock {
               dp[mt][t][i] = minus_d;
             }
         }
-      add_product_transposed<T, row_bytes>(dp, places_, d_o, v);
+      add_product_transposed<T, row_bytes, 0>(dp, places_, d_o, v);
 #pragma unroll
       for (int mt = 0; mt < 2; ++mt)
 #pragma unroll
