@@ -118,6 +118,15 @@ LaunchPlan plan_matmul_naive(const AttentionProblem&, const DeviceTensors&) {
 LaunchPlan plan_matmul_tiled(const AttentionProblem&, const DeviceTensors&) {
   return {};
 }
+LaunchPlan plan_flash2_backward(const AttentionProblem&, const DeviceTensors&) {
+  return {};
+}
+LaunchPlan plan_flash2_backward_deterministic(const AttentionProblem&, const DeviceTensors&) {
+  return {};
+}
+LaunchPlan plan_flash2_backward_two_pass(const AttentionProblem&, const DeviceTensors&) {
+  return {};
+}
 PlannedLaunch plan_masked_softmax(const AttentionProblem&, const DeviceTensors&) {
   return {};
 }
