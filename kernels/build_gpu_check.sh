@@ -10,7 +10,7 @@ arch=${CUDA_ARCH:-90}
 cd "$root"
 mkdir -p "$out"
 
-flags=(-std=c++20 -O3 -I. -DFMT_HEADER_ONLY -DFMT_CONSTEVAL= -Xcompiler -fPIC -gencode "arch=compute_$arch,code=sm_$arch")
+flags=(-std=c++20 -O3 -I. -DFMT_HEADER_ONLY -DFMT_CONSTEVAL= -DFMT_USE_CONSTEXPR=1 -Xcompiler -fPIC -gencode "arch=compute_$arch,code=sm_$arch")
 [ -n "${FMT_INCLUDE:-}" ] && flags+=(-isystem "$FMT_INCLUDE")
 toolkit=$(dirname "$(dirname "$(command -v nvcc)")")
 flags+=("-DTILESCOPE_CUDA_LIBRARY_DIR=\"$toolkit/lib64\"")

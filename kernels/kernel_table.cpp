@@ -9,7 +9,7 @@
 #include "kernels/kernel_traffic.h"
 #include "kernels/measure/library_products.h"
 #include "kernels/measure/probe_shape.h"
-#include "kernels/standard/rows_plan.h"
+#include "kernels/standard_backward/gradient_rows.h"
 #include "sim/core/refuse.h"
 #include "sim/core/text.h"
 #include "sim/programs/backward_tensors.h"
@@ -29,6 +29,11 @@ constexpr Tensor only_o[] = {tensors::o};
 constexpr Tensor o_and_lse[] = {tensors::o, tensors::lse};
 constexpr Tensor o_l_m[] = {tensors::o, tensors::l, tensors::m};
 constexpr Tensor s_p_o[] = {tensors::s, tensors::p, tensors::o};
+
+constexpr Tensor kept_p[] = {tensors::q, tensors::k, tensors::v, tensors::p, tensors::d_o};
+constexpr Tensor kept_o_l_m[] = {tensors::q, tensors::k, tensors::v, tensors::o, tensors::l, tensors::m, tensors::d_o};
+constexpr Tensor gradients[] = {tensors::d_q, tensors::d_k, tensors::d_v};
+constexpr Tensor gradients_and_matrices[] = {tensors::d_v, tensors::d_p, tensors::d_s, tensors::d_q, tensors::d_k};
 
 constexpr std::int64_t most_grid_yz = 65535;
 constexpr std::int64_t most_grid_x = 2147483647;
@@ -86,6 +91,21 @@ std::vector<LaunchNeeds> naive_needs(const AttentionProblem& p) {
 }
 std::vector<LaunchNeeds> tiled_needs(const AttentionProblem& p) {
   return {scores_needs("product", p)};
+}
+
+std::vector<LaunchNeeds> standard_backward_needs(const AttentionProblem& p) {
+  const KernelProfile& profile = kernel_profile("standard_backward");
+  const std::int64_t ring_bytes = 2 * 128 * (256 + row_bytes(p));
+  const auto sum = [&](std::string_view name, std::string_view build) {
+    return compiled(name, profile.build(build, p), ring_bytes, 2, 8);
+  };
+  return {sum("dV", "dV"), compiled("dP", profile.build("dP", p), 256 * row_bytes(p), 1, 4),
+          compiled("dS", profile.build("dS", p), gradient_rows_of_block(p).kept_bytes, 1, 1), sum("dQ", "dQ"), sum("dK", "dV")};
+}
+std::vector<LaunchNeeds> flash1_backward_needs(const AttentionProblem& p) {
+  // Shared memory: Q, dO, dQ, K and V; P and dS; l, m and D.
+  return {compiled("gradients", kernel_profile("flash1_backward").build("gradients", p),
+                   5 * 64 * row_bytes(p) + 2 * 64 * 128 + 3 * 64 * 4, 1, 4)};
 }
 
 constexpr KernelInfo rows[] = {
@@ -171,6 +191,28 @@ constexpr KernelInfo rows[] = {
      .plan = plan_flash2,
      .plan_probed = plan_flash2_probed,
      .probe_shapes = flash2_probe_shapes},
+    {.id = "standard_backward",
+     .summary = "The gradients in five launches; P is read from memory, dP and dS go through it.",
+     .inputs = kept_p,
+     .outputs = gradients_and_matrices,
+     .tile = scores_kernel_tile,
+     .needs = standard_backward_needs,
+     .plane_traffic = standard_backward_traffic,
+     .key_plane_traffic = standard_backward_key_traffic,
+     .plan = plan_standard_backward,
+     .pass = Pass::backward,
+     .forward = "standard"},
+    {.id = "flash1_backward",
+     .summary = "Over standard backward: P is made again from l and m; dQ crosses in every inner step.",
+     .inputs = kept_o_l_m,
+     .outputs = gradients,
+     .tile = flash1_kernel_tile,
+     .needs = flash1_backward_needs,
+     .plane_traffic = flash1_backward_traffic,
+     .key_plane_traffic = flash1_backward_key_traffic,
+     .plan = plan_flash1_backward,
+     .pass = Pass::backward,
+     .forward = "flash1"},
     {.id = "flash2_descending",
      .summary = "flash2 from the last visible key tile down: the order of FlashAttention-2 as published.",
      .inputs = qkv,

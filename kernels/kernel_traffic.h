@@ -9,6 +9,7 @@ namespace tilescope {
 
 struct KernelTraffic {
   std::int64_t l2_to_sm_bytes = 0, sm_to_l2_bytes = 0;
+  std::int64_t reduce_bytes = 0;  // part of sm_to_l2_bytes that is added to memory
 };
 
 // Traffic of one plane (one head of one batch); the rows of the kernel table point here.
@@ -20,6 +21,11 @@ KernelTraffic fused_traffic(const AttentionProblem& problem, const TileShape& ti
 KernelTraffic standard_traffic(const AttentionProblem& problem, const TileShape& tile);
 KernelTraffic flash1_traffic(const AttentionProblem& problem, const TileShape& tile);
 KernelTraffic flash2_traffic(const AttentionProblem& problem, const TileShape& tile);
+KernelTraffic standard_backward_traffic(const AttentionProblem& problem, const TileShape& tile);
+KernelTraffic flash1_backward_traffic(const AttentionProblem& problem, const TileShape& tile);
+// Traffic of one key plane.
+KernelTraffic standard_backward_key_traffic(const AttentionProblem& problem, const TileShape& tile);
+KernelTraffic flash1_backward_key_traffic(const AttentionProblem& problem, const TileShape& tile);
 
 /// Returns the traffic of a whole problem; nothing for a library kernel.
 /// Units    bytes

@@ -97,6 +97,12 @@ LaunchPlan plan_flash1(const AttentionProblem&, const DeviceTensors&) {
 LaunchPlan plan_standard(const AttentionProblem&, const DeviceTensors&) {
   return {};
 }
+LaunchPlan plan_standard_backward(const AttentionProblem&, const DeviceTensors&) {
+  return {};
+}
+LaunchPlan plan_flash1_backward(const AttentionProblem&, const DeviceTensors&) {
+  return {};
+}
 LaunchPlan plan_softmax_safe(const AttentionProblem&, const DeviceTensors&) {
   return {};
 }

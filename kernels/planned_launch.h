@@ -71,6 +71,8 @@ LaunchPlan plan_flash2(const AttentionProblem& problem, const DeviceTensors& ten
 LaunchPlan plan_flash2_descending(const AttentionProblem& problem, const DeviceTensors& tensors);
 LaunchPlan plan_flash1(const AttentionProblem& problem, const DeviceTensors& tensors);
 LaunchPlan plan_standard(const AttentionProblem& problem, const DeviceTensors& tensors);
+LaunchPlan plan_standard_backward(const AttentionProblem& problem, const DeviceTensors& tensors);
+LaunchPlan plan_flash1_backward(const AttentionProblem& problem, const DeviceTensors& tensors);
 LaunchPlan plan_softmax_safe(const AttentionProblem& problem, const DeviceTensors& tensors);
 LaunchPlan plan_softmax_online(const AttentionProblem& problem, const DeviceTensors& tensors);
 LaunchPlan plan_softmax_fused(const AttentionProblem& problem, const DeviceTensors& tensors);

@@ -35,6 +35,8 @@ LAUNCHES = {
     "softmax_fused": {"softmax": "softmax_fused_kernel"},
     "standard": {"softmax": "rows_kernel", "output": "output_kernel"},
     "flash1": {"attention": "flash1_kernel"},
+    "standard_backward": {"dV": "keys_sum_kernel", "dP": "scores_kernel", "dS": "gradient_rows_kernel", "dQ": "queries_sum_kernel"},
+    "flash1_backward": {"gradients": "flash1_backward_kernel"},
     "flash2": {"attention": "flash2_kernel"},
     "flash2_descending": {"attention": "flash2_kernel"},
 }

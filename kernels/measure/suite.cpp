@@ -454,6 +454,42 @@ matmul_tiled      3   3   3    320    320  64  bf16  full    judge
 matmul_tiled      5  29  29    639    639 128  bf16  full    judge
 matmul_tiled      2   1   1    448    224 128  fp16  full    judge
 matmul_tiled      3  16  16   1088    544 128  fp16  full    judge
+# backward; "judge" by `draw_shapes.py 49360438 backward`
+standard_backward               1   1   1    128    128  64  fp16  full    build
+standard_backward               1   8   8   1024   1024  64  fp16  full    build
+standard_backward               2   8   8   1024   1024 128  fp16  causal  build
+standard_backward               1   4   4   1000   1000  64  fp16  causal  build
+standard_backward               1   3   3   1001   1001 128  bf16  full    build
+standard_backward              12  16  16    512    512  64  bf16  full    build
+standard_backward               1  16  16   4096   4096  64  fp16  full    build
+standard_backward               4  16   4   2048   2048 128  bf16  causal  build
+standard_backward               1   8   2   1500   3000  64  fp16  causal  build
+standard_backward               2   6   6   2300    575 128  fp16  full    build
+standard_backward               1   2   2  16384  16384 128  fp16  full    build
+standard_backward               1   1   1   2048  45056  64  fp16  full    build
+standard_backward               1  29  29    863    863 128  fp16  full    judge
+standard_backward               1   4   1    192    384 128  bf16  causal  judge
+standard_backward               3   1   1   1088   3264 128  fp16  causal  judge
+standard_backward               1  32  16   1088   1088  64  bf16  causal  judge
+standard_backward               2   2   2   1087   1087  64  fp16  causal  judge
+standard_backward               4   4   1   7048   7048  64  fp16  full    judge
+flash1_backward                 1   1   1    128    128  64  fp16  full    build
+flash1_backward                 1   8   8    512    512  64  fp16  full    build
+flash1_backward                 1  32  32   1024   1024  64  fp16  causal  build
+flash1_backward                 4  32  32    512    512 128  bf16  full    build
+flash1_backward                 1   4   4   1000   1000  64  fp16  causal  build
+flash1_backward                 1  16   4    777    777 128  fp16  full    build
+flash1_backward                 1 132 132   1024   1024  64  fp16  full    build
+flash1_backward                 2  12  12    640   1280 128  bf16  causal  build
+flash1_backward                 1   8   8   2048   2048 128  fp16  full    build
+flash1_backward                 1  24   2    300   2400  64  bf16  full    build
+flash1_backward                 8  40  40    512    512  64  fp16  full    build
+flash1_backward                 2   6   6   1856   1856 128  fp16  full    judge
+flash1_backward                 1  26  13   2624   2624  64  fp16  causal  judge
+flash1_backward                 2   4   1   1906   1906  64  fp16  causal  judge
+flash1_backward                 2  14   7   1536   1536 128  fp16  full    judge
+flash1_backward                 3  12   6    281    281  64  bf16  causal  judge
+flash1_backward                 4   3   3    192    192 128  fp16  full    judge
 )";
 
 Result<SuiteCase> case_from_line(const std::string& line) {
@@ -506,6 +542,12 @@ Result<std::vector<SuiteCase>> suite_from_text(std::string_view text) {
 const std::vector<SuiteCase>& default_suite() {
   static const std::vector<SuiteCase> suite = *suite_from_text(table);
   return suite;
+}
+
+std::vector<SuiteCase> default_suite(Pass pass) {
+  std::vector<SuiteCase> cases = default_suite();
+  std::erase_if(cases, [&](const SuiteCase& one) { return one.problem.pass != pass; });
+  return cases;
 }
 
 std::string to_text(const SuiteCase& one) {

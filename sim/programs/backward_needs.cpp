@@ -6,6 +6,7 @@
 #include "sim/core/tensor.h"
 #include "sim/core/units.h"
 #include "sim/programs/kernel_needs.h"
+#include "sim/programs/kernel_profile.h"
 
 namespace tilescope {
 
@@ -15,7 +16,7 @@ constexpr std::int64_t warp_threads = 32;
 constexpr std::int64_t rows_of_warp = 16;           // rows of one mma.sync
 constexpr std::int64_t registers_beside_sums = 63;  // as in the compiled flash2
 constexpr std::int64_t least_registers = 24, most_registers = 255;
-constexpr std::int64_t scratch_bytes = 128;
+constexpr double kept_rows_bytes = 162 * 1024;      // of the dS launch, see kernels/standard_backward/gradient_rows.h
 constexpr double large_shared_bytes = 99 * 1024;
 
 std::int64_t warps_for(std::int64_t rows, std::int64_t rows_a_warp, std::int64_t most) {
@@ -32,6 +33,25 @@ KernelNeeds pair_needs(const TileShape& tile, std::int64_t sums) {
       static_cast<int>(std::clamp(registers_beside_sums + ceil_div(sums, needs.threads), least_registers, most_registers));
   needs.waiting = 0.42;
   needs.setup_instructions = 290;
+  return needs;
+}
+
+/// Returns the needs of a compiled launch with its warps along the rows and columns of its result. `sums` are a block's accumulators with
+/// the requested tile, `compiled_sums` those of the compiled tile. Shared memory is left to the caller.
+KernelNeeds compiled_needs(std::string_view id, std::string_view launch, const AttentionProblem& problem, std::int64_t row_warps,
+                           std::int64_t key_warps, std::int64_t sums, std::int64_t compiled_sums) {
+  const KernelProfile& kernel = kernel_profile(id);
+  const KernelBuild& build = kernel.build(launch, problem);
+  const LaunchReading& reading = kernel.reading(launch, problem);
+  KernelNeeds needs;
+  needs.threads = static_cast<int>(row_warps * key_warps * warp_threads);
+  const std::int64_t more = ceil_div(sums, std::int64_t{needs.threads}) - ceil_div(compiled_sums, std::int64_t{build.threads});
+  needs.registers_per_thread = static_cast<int>(std::clamp(build.registers + more, least_registers, most_registers));
+  needs.warps_sharing_rows = static_cast<int>(row_warps);
+  needs.warps_sharing_keys = static_cast<int>(key_warps);
+  needs.waiting = reading.waiting;
+  needs.setup_instructions = reading.setup_instructions;
+  needs.setup_trips = reading.setup_trips;
   return needs;
 }
 
@@ -113,45 +133,59 @@ KernelNeeds two_pass_needs(const AttentionProblem& problem, const ProgramTile& t
 }
 
 KernelNeeds flash1_backward_needs(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu) {
-  const std::int64_t row = row_bytes(problem);
-  KernelNeeds needs = pair_needs(tile, 2 * tile.block_kv * problem.head_dim + 2 * tile.block_q * tile.block_kv);
-  needs.shared_bytes = gpu.has_l2() ? 2 * (tile.block_q + tile.block_kv) * row + 2 * pair_bytes(problem, tile)
+  const std::int64_t row = row_bytes(problem), dim = compiled_head_dim(problem);
+  const TileShape own = flash1_kernel_tile(problem);
+  // In registers: S and dP, dK and dV, and the part of dQ.
+  const auto sums = [](const TileShape& shape, std::int64_t d) {
+    return 2 * shape.block_q * shape.block_kv + (2 * shape.block_kv + shape.block_q) * d;
+  };
+  KernelNeeds needs =
+      compiled_needs("flash1_backward", "gradients", problem, warps_for(tile.block_q, rows_of_warp, 4),
+                     warps_for(tile.block_kv, 2 * rows_of_warp, 2), sums(tile, problem.head_dim), sums(own, dim));
+  // In shared memory: Q, dO, dQ, K and V, P and dS, and l, m and D.
+  needs.shared_bytes = gpu.has_l2() ? (3 * tile.block_q + 2 * tile.block_kv) * row + 2 * pair_bytes(problem, tile) +
+                                          3 * tile.block_q * std::int64_t{sizeof(float)}
                                     : (tile.block_q + 2 * tile.block_kv) * row;
   return needs;
 }
 
 KernelNeeds pair_product_needs(const AttentionProblem& problem, const TileShape& tile) {
-  KernelNeeds needs = pair_needs(tile, tile.block_q * tile.block_kv);
+  const TileShape own = scores_kernel_tile(problem);
+  KernelNeeds needs =
+      compiled_needs("standard_backward", "dP", problem, warps_for(tile.block_q, 2 * rows_of_warp, 4),
+                     warps_for(tile.block_kv, 4 * rows_of_warp, 2), tile.block_q * tile.block_kv, own.block_q * own.block_kv);
   needs.shared_bytes = (tile.block_q + tile.block_kv) * row_bytes(problem);
   return needs;
 }
 
 KernelNeeds sum_product_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu, Axis kept) {
+  const TileShape own = scores_kernel_tile(problem);
   const std::int64_t rows = kept == Axis::key ? tile.block_kv : tile.block_q;
   const std::int64_t passing = kept == Axis::key ? tile.block_q : tile.block_kv;
-  KernelNeeds needs = pair_needs(tile, rows * problem.head_dim);
+  KernelNeeds needs = compiled_needs("standard_backward", kept == Axis::key ? "dV" : "dQ", problem, warps_for(rows, rows_of_warp, 8), 1,
+                                     rows * problem.head_dim, own.block_q * compiled_head_dim(problem));
   set_stages(needs, 0, pair_bytes(problem, tile) + passing * row_bytes(problem), tile, gpu);
   return needs;
 }
 
 GradientRows gradient_rows(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu) {
   const std::int64_t most = std::min<std::int64_t>(4, tile.block_q);
+  const std::int64_t scratch_bytes = kernel_profile("standard_backward").build("dS", problem).static_shared_bytes;
   const std::int64_t both = 2 * row_pitch(problem.seq_kv, problem.dtype) * element_bytes(problem.dtype);
-  const std::int64_t fit = static_cast<std::int64_t>(gpu.sm_shared_bytes_per_block - static_cast<double>(scratch_bytes)) / both;
+  const double room = std::min(kept_rows_bytes, gpu.sm_shared_bytes_per_block - static_cast<double>(scratch_bytes));
+  const std::int64_t fit = static_cast<std::int64_t>(room) / both;
   if (fit < 1) return {most, false};
   return {std::min(most, fit), true};
 }
 
 KernelNeeds gradient_rows_needs(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu) {
   const GradientRows rows = gradient_rows(problem, tile, gpu);
-  KernelNeeds needs;
-  needs.threads = static_cast<int>(4 * warp_threads);
-  needs.registers_per_thread = 40;
+  KernelNeeds needs = compiled_needs("standard_backward", "dS", problem, 1, 4, 0, 0);
+  needs.warps_sharing_keys = 1;
   needs.has_products = false;
-  needs.waiting = 0.6;
-  needs.setup_instructions = 100;
   const std::int64_t row = row_pitch(problem.seq_kv, problem.dtype) * element_bytes(problem.dtype);
-  needs.shared_bytes = scratch_bytes + (rows.kept ? 2 * rows.rows * row : 0);
+  needs.shared_bytes =
+      kernel_profile("standard_backward").build("dS", problem).static_shared_bytes + (rows.kept ? 2 * rows.rows * row : 0);
   return needs;
 }
 
@@ -172,12 +206,11 @@ TileShape flash1_backward_tile(const AttentionProblem& problem, const GpuSpec& g
     const TileShape paper = {std::min({keys, d, problem.seq_q}), std::min({keys, problem.seq_kv, std::int64_t{4096}})};
     return shrink(paper, [&](const TileShape& tile) { return fits(flash1_backward_needs(problem, tile, gpu), gpu); });
   }
-  const std::int64_t side = is_large(gpu) ? 64 : 16;
-  return shrink({side, side}, [&](const TileShape& tile) { return fits(flash1_backward_needs(problem, tile, gpu), gpu); });
+  return shrink(is_large(gpu) ? flash1_kernel_tile(problem) : TileShape{16, 16}, [&](const TileShape& tile) { return fits(flash1_backward_needs(problem, tile, gpu), gpu); });
 }
 
 TileShape standard_backward_tile(const AttentionProblem& problem, const GpuSpec& gpu) {
-  const TileShape wish = is_large(gpu) ? TileShape{128, 128} : TileShape{16, 16};
+  const TileShape wish = is_large(gpu) ? scores_kernel_tile(problem) : TileShape{16, 16};
   return shrink(wish, [&](const TileShape& tile) {
     return fits(pair_product_needs(problem, tile), gpu) && fits(sum_product_needs(problem, tile, gpu, Axis::key), gpu) &&
            fits(sum_product_needs(problem, tile, gpu, Axis::query), gpu) && fits(gradient_rows_needs(problem, tile, gpu), gpu);

@@ -14,7 +14,7 @@ using namespace tilescope;
 namespace {
 
 struct Sums {
-  std::int64_t in = 0, out = 0;
+  std::int64_t in = 0, out = 0, added = 0;
 };
 
 /// What the operations of every block move.
@@ -27,7 +27,8 @@ Sums moved_by(const TileProgram& program) {
       program.emit_block(launch, b, block);
       for (const Operation& op : block.operations) {
         if (op.kind == OpKind::load) sums.in += op.bytes;
-        if (op.kind == OpKind::store) sums.out += op.bytes;
+        if (writes_memory(op.kind)) sums.out += op.bytes;
+        if (op.kind == OpKind::reduce_add) sums.added += op.bytes;
       }
     }
     ++launch;
@@ -54,6 +55,7 @@ TEST_CASE("kernel traffic: the closed form is what the program's operations move
       p.head_dim = engine() % 2 == 0 ? 64 : 128;
       p.causal = kernel.takes_causal && engine() % 2 == 0;
       if (p.causal && p.seq_kv < p.seq_q) p.seq_kv = p.seq_q;
+      p.pass = kernel.pass;
       CAPTURE(std::string(kernel.id));
       CAPTURE(p.seq_q);
       CAPTURE(p.seq_kv);
@@ -68,6 +70,7 @@ TEST_CASE("kernel traffic: the closed form is what the program's operations move
       REQUIRE(closed);
       CHECK(closed->l2_to_sm_bytes == moved.in);
       CHECK(closed->sm_to_l2_bytes == moved.out);
+      CHECK(closed->reduce_bytes == moved.added);
     }
   }
 }
