@@ -29,6 +29,7 @@ struct KernelInfo {
   std::string_view id;
   std::string_view summary;                 // one sentence: what it adds over the row before
   std::span<const Tensor> inputs, outputs;  // outputs include S and P where they pass through global memory
+  std::span<const Tensor> scratch = {};     // also written, in a layout of the kernel's own
   bool takes_causal = true;
   bool is_library = false;  // the products are cuBLASLt's: traffic and needs are unknown
   TileShape (*tile)(const AttentionProblem&);

@@ -23,13 +23,16 @@ KernelTraffic flash1_traffic(const AttentionProblem& problem, const TileShape& t
 KernelTraffic flash2_traffic(const AttentionProblem& problem, const TileShape& tile);
 KernelTraffic standard_backward_traffic(const AttentionProblem& problem, const TileShape& tile);
 KernelTraffic flash1_backward_traffic(const AttentionProblem& problem, const TileShape& tile);
+KernelTraffic flash2_backward_traffic(const AttentionProblem& problem, const TileShape& tile);
+KernelTraffic two_pass_traffic(const AttentionProblem& problem, const TileShape& tile);
 // Traffic of one key plane.
 KernelTraffic standard_backward_key_traffic(const AttentionProblem& problem, const TileShape& tile);
 KernelTraffic flash1_backward_key_traffic(const AttentionProblem& problem, const TileShape& tile);
+KernelTraffic flash2_backward_key_traffic(const AttentionProblem& problem, const TileShape& tile);
 
-/// Returns the traffic of a whole problem; nothing for a library kernel.
+/// Returns the traffic of a whole problem on a device with so many SMs; nothing for a library kernel.
 /// Units    bytes
 /// Leaves out  sectors that two query tiles share at the edges of m, l and lse: they are counted once
-std::optional<KernelTraffic> kernel_traffic(const KernelInfo& kernel, const AttentionProblem& problem);
+std::optional<KernelTraffic> kernel_traffic(const KernelInfo& kernel, const AttentionProblem& problem, int sm_count);
 
 }  // namespace tilescope

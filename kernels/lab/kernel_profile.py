@@ -37,6 +37,10 @@ LAUNCHES = {
     "flash1": {"attention": "flash1_kernel"},
     "standard_backward": {"dV": "keys_sum_kernel", "dP": "scores_kernel", "dS": "gradient_rows_kernel", "dQ": "queries_sum_kernel"},
     "flash1_backward": {"gradients": "flash1_backward_kernel"},
+    "flash2_backward": {"row dots": "row_dot_kernel", "gradients": "flash2_backward_kernel", "convert dQ": "convert_kernel"},
+    "flash2_backward_two_pass": {"row dots": "row_dot_kernel", "gradients": "flash2_backward_two_pass_kernel"},
+    "flash2_backward_deterministic": {"row dots": "row_dot_kernel", "gradients": "flash2_backward_deterministic_kernel",
+                                      "convert dQ": "convert_kernel"},
     "flash2": {"attention": "flash2_kernel"},
     "flash2_descending": {"attention": "flash2_kernel"},
 }

@@ -1,4 +1,4 @@
-// Estimates of threads, registers, shared memory and tiles of backward kernels.
+// Threads, registers, shared memory and tiles of backward kernels.
 #include "sim/programs/backward_needs.h"
 
 #include <algorithm>
@@ -14,26 +14,12 @@ namespace {
 
 constexpr std::int64_t warp_threads = 32;
 constexpr std::int64_t rows_of_warp = 16;           // rows of one mma.sync
-constexpr std::int64_t registers_beside_sums = 63;  // as in the compiled flash2
 constexpr std::int64_t least_registers = 24, most_registers = 255;
 constexpr double kept_rows_bytes = 162 * 1024;      // of the dS launch, see kernels/standard_backward/gradient_rows.h
 constexpr double large_shared_bytes = 99 * 1024;
 
 std::int64_t warps_for(std::int64_t rows, std::int64_t rows_a_warp, std::int64_t most) {
   return std::clamp(ceil_div(rows, rows_a_warp), std::int64_t{1}, most);
-}
-
-/// Returns the needs of a block that multiplies tile pairs, with up to four warps along the queries and two along the keys.
-KernelNeeds pair_needs(const TileShape& tile, std::int64_t sums) {
-  KernelNeeds needs;
-  needs.warps_sharing_rows = static_cast<int>(warps_for(tile.block_q, rows_of_warp, 4));
-  needs.warps_sharing_keys = static_cast<int>(warps_for(tile.block_kv, 2 * rows_of_warp, 2));
-  needs.threads = static_cast<int>(needs.warps_sharing_rows * needs.warps_sharing_keys * warp_threads);
-  needs.registers_per_thread =
-      static_cast<int>(std::clamp(registers_beside_sums + ceil_div(sums, needs.threads), least_registers, most_registers));
-  needs.waiting = 0.42;
-  needs.setup_instructions = 290;
-  return needs;
 }
 
 /// Returns the needs of a compiled launch with its warps along the rows and columns of its result. `sums` are a block's accumulators with
@@ -87,48 +73,64 @@ TileShape shrink(TileShape tile, Fits fits) {
   return tile;
 }
 
-TileShape published_tile(const AttentionProblem& problem, const GpuSpec& gpu) {
+TileShape wished_tile(const AttentionProblem& problem, const GpuSpec& gpu) {
   if (!is_large(gpu)) return {16, 16};
   if (problem.dtype == DataType::fp32 || problem.head_dim > 128) return {64, 64};
-  return problem.head_dim <= 64 ? TileShape{128, 128} : TileShape{64, 128};
+  return flash2_backward_kernel_tile(problem);
+}
+
+/// Returns the needs of a row-wise launch: a block of `threads` handles the rows of a query tile.
+KernelNeeds row_needs(std::string_view id, std::string_view launch, const AttentionProblem& problem, const TileShape& tile) {
+  KernelNeeds needs = compiled_needs(id, launch, problem, 4, 1, 0, 0);
+  needs.warps_sharing_rows = 1;
+  needs.has_products = false;
+  const TileShape own = flash2_backward_kernel_tile(problem);
+  needs.shared_bytes = kernel_profile(id).build(launch, problem).static_shared_bytes / own.block_q * tile.block_q;
+  return needs;
+}
+
+/// Returns the needs of a block that keeps a key tile. A warp owns 32 keys and half of the columns of dK and dV beyond 64.
+KernelNeeds key_block_needs(std::string_view id, const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
+  const TileShape own = flash2_backward_kernel_tile(problem);
+  const std::int64_t row = row_bytes(problem), splits = problem.head_dim <= 64 ? 1 : 2;
+  const auto sums = [](const TileShape& shape, std::int64_t d) { return 2 * shape.block_kv * d + 2 * shape.block_q * shape.block_kv; };
+  const std::int64_t key_warps = warps_for(tile.block_kv, 2 * rows_of_warp, 4);
+  KernelNeeds needs = compiled_needs(id, "gradients", problem, splits, key_warps, sums(tile, problem.head_dim),
+                                     sums(own, compiled_head_dim(problem)));
+  // K and V, dS and with two splits P, and mbarriers; a stage has Q, dO, L, D and two mbarriers.
+  constexpr std::int64_t barrier_bytes = 8;
+  const std::int64_t fixed =
+      2 * tile.block_kv * row + splits * pair_bytes(problem, tile) + (2 + 2 * key_warps) * barrier_bytes;
+  set_stages(needs, fixed, 2 * tile.block_q * (row + std::int64_t{sizeof(float)}) + 2 * barrier_bytes, tile, gpu);
+  return needs;
 }
 
 }  // namespace
 
-KernelNeeds row_pass_needs(const AttentionProblem& problem, const TileShape& tile) {
-  KernelNeeds needs;
-  needs.threads = static_cast<int>(warps_for(tile.block_q, rows_of_warp, 8) * warp_threads);
-  // A thread holds O and dO of its rows in 16 bits, or fp32 sums.
-  const std::int64_t held = ceil_div(tile.block_q * problem.head_dim, needs.threads);
-  needs.registers_per_thread = static_cast<int>(std::clamp(32 + held, least_registers, most_registers));
-  needs.has_products = false;
-  needs.waiting = 0.4;
-  needs.setup_instructions = 60;
-  return needs;
+KernelNeeds row_dot_needs(std::string_view id, const AttentionProblem& problem, const TileShape& tile) {
+  return row_needs(id, "row dots", problem, tile);
+}
+KernelNeeds convert_needs(std::string_view id, const AttentionProblem& problem, const TileShape& tile) {
+  return row_needs(id, "convert dQ", problem, tile);
 }
 
-KernelNeeds flash2_backward_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
-  const std::int64_t row = row_bytes(problem);
-  KernelNeeds needs = pair_needs(tile, 2 * tile.block_kv * problem.head_dim + 2 * tile.block_q * tile.block_kv);
-  set_stages(needs, (tile.block_q + 2 * tile.block_kv) * row + 2 * pair_bytes(problem, tile), tile.block_q * row, tile, gpu);
-  return needs;
+KernelNeeds flash2_backward_needs(std::string_view id, const AttentionProblem& problem, const ProgramTile& tile,
+                                  const GpuSpec& gpu) {
+  return key_block_needs(id, problem, tile, gpu);
 }
 
 KernelNeeds two_pass_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
+  KernelNeeds needs = key_block_needs("flash2_backward_two_pass", problem, tile, gpu);
+  // A block that owns queries keeps Q and dO and streams K and V; its dS stays in registers.
   const std::int64_t row = row_bytes(problem);
-  // A block that owns keys is that of flash2_backward. A block that owns queries keeps Q and dO and streams K and V; its dS stays
-  // in registers.
-  const std::int64_t keys_fixed = (tile.block_q + 2 * tile.block_kv) * row + 2 * pair_bytes(problem, tile);
-  const std::int64_t keys_stage = tile.block_q * row, queries_fixed = 2 * tile.block_q * row,
-                     queries_stage = 2 * tile.block_kv * row;
-  const auto larger = [&](std::int64_t stages) {
-    return std::max(keys_fixed + stages * keys_stage, queries_fixed + stages * queries_stage);
+  const auto of_queries = [&](std::int64_t stages) {
+    return 2 * tile.block_q * (row + std::int64_t{sizeof(float)}) + stages * (2 * tile.block_kv * row + 16);
   };
-  KernelNeeds needs = pair_needs(tile, 2 * tile.block_kv * problem.head_dim + 2 * tile.block_q * tile.block_kv);
-  needs.stages = tile.stages > 0                                                   ? static_cast<int>(tile.stages)
-                 : static_cast<double>(larger(2)) <= gpu.sm_shared_bytes_per_block ? 2
-                                                                                   : 1;
-  needs.shared_bytes = larger(needs.stages);
+  ProgramTile one_stage = tile;
+  one_stage.stages = 1;
+  if (tile.stages == 0 && static_cast<double>(of_queries(needs.stages)) > gpu.sm_shared_bytes_per_block && needs.stages == 2)
+    needs = key_block_needs("flash2_backward_two_pass", problem, one_stage, gpu);
+  needs.shared_bytes = std::max(needs.shared_bytes, of_queries(needs.stages));
   return needs;
 }
 
@@ -189,13 +191,25 @@ KernelNeeds gradient_rows_needs(const AttentionProblem& problem, const TileShape
   return needs;
 }
 
+TileShape flash2_backward_kernel_tile(const AttentionProblem&) {
+  return {64, 128};
+}
+
+std::int64_t gradient_sum_copies(const AttentionProblem& problem, const TileShape& tile, double sm_count) {
+  constexpr std::int64_t most_copies = 4;
+  const std::int64_t key_tiles = ceil_div(problem.seq_kv, tile.block_kv), key_planes = problem.batch * problem.kv_heads;
+  const std::int64_t wanted = std::clamp(ceil_div(static_cast<std::int64_t>(sm_count), key_planes), std::int64_t{1}, most_copies);
+  return ceil_div(key_tiles, ceil_div(key_tiles, wanted));
+}
+
 TileShape flash2_backward_tile(const AttentionProblem& problem, const GpuSpec& gpu) {
-  return shrink(published_tile(problem, gpu),
-                [&](const TileShape& tile) { return fits(flash2_backward_needs(problem, tile, gpu), gpu); });
+  return shrink(wished_tile(problem, gpu), [&](const TileShape& tile) {
+    return fits(flash2_backward_needs("flash2_backward", problem, tile, gpu), gpu);
+  });
 }
 
 TileShape two_pass_tile(const AttentionProblem& problem, const GpuSpec& gpu) {
-  return shrink(published_tile(problem, gpu), [&](const TileShape& tile) { return fits(two_pass_needs(problem, tile, gpu), gpu); });
+  return shrink(wished_tile(problem, gpu), [&](const TileShape& tile) { return fits(two_pass_needs(problem, tile, gpu), gpu); });
 }
 
 TileShape flash1_backward_tile(const AttentionProblem& problem, const GpuSpec& gpu) {

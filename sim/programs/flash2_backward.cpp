@@ -108,15 +108,14 @@ class Flash2Backward final : public TileProgram {
                     grid.key_tiles,
                     problem.kv_heads,
                     problem.batch,
-                    flash2_backward_needs(problem, tile, gpu),
+                    flash2_backward_needs(id, problem, tile, gpu),
                     LineId(Line::key_tiles).number,
                     LineId(Line::store).number};
     keys.axis = Axis::key;
-    const KernelNeeds rows = row_pass_needs(problem, tile);
-    launches_ = {{"row dots", grid.query_tiles, problem.heads, problem.batch, rows, LineId(Line::rows).number,
+    launches_ = {{"row dots", grid.query_tiles, problem.heads, problem.batch, row_dot_needs(id, problem, tile), LineId(Line::rows).number,
                   LineId(Line::store_zero).number},
                  keys,
-                 {"convert dQ", grid.query_tiles, problem.heads, problem.batch, rows, LineId(Line::convert_rows).number,
+                 {"convert dQ", grid.query_tiles, problem.heads, problem.batch, convert_needs(id, problem, tile), LineId(Line::convert_rows).number,
                   LineId(Line::store_d_q).number}};
   }
 

@@ -124,7 +124,7 @@ class TwoPass final : public TileProgram {
                          LineId(Line::key_tiles).number,
                          LineId(Line::store_queries).number};
     gradients.mixed = true;
-    launches_ = {{"row dots", grid.query_tiles, problem.heads, problem.batch, row_pass_needs(problem, tile),
+    launches_ = {{"row dots", grid.query_tiles, problem.heads, problem.batch, row_dot_needs(id, problem, tile),
                   LineId(Line::rows).number, LineId(Line::store_row_dot).number},
                  gradients};
   }

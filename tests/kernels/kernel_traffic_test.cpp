@@ -66,7 +66,7 @@ TEST_CASE("kernel traffic: the closed form is what the program's operations move
       const Result<std::unique_ptr<TileProgram>> program = (*info)->make(p, kernel.program_tile(p), h200_gpu());
       REQUIRE(program);
       const Sums moved = moved_by(**program);
-      const std::optional<KernelTraffic> closed = kernel_traffic(kernel, p);
+      const std::optional<KernelTraffic> closed = kernel_traffic(kernel, p, static_cast<int>(h200_gpu().sm_count));
       REQUIRE(closed);
       CHECK(closed->l2_to_sm_bytes == moved.in);
       CHECK(closed->sm_to_l2_bytes == moved.out);
@@ -77,5 +77,5 @@ TEST_CASE("kernel traffic: the closed form is what the program's operations move
 
 TEST_CASE("kernel traffic: a library's kernel has no closed form of ours") {
   for (const KernelInfo& kernel : kernel_table())
-    CHECK(kernel_traffic(kernel, {1, 1, 1, 256, 256, 64}).has_value() != kernel.is_library);
+    CHECK(kernel_traffic(kernel, {1, 1, 1, 256, 256, 64}, 132).has_value() != kernel.is_library);
 }
