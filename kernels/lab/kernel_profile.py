@@ -53,7 +53,7 @@ PIPES = {
             "MOV", "F2FP", "I2FP", "P2R", "R2P", "CS2R", "HMNMX2", "VIADDMNMX", "VIMNMX3"},
     "special": {"MUFU", "F2I", "I2F", "F2F", "I2I", "POPC", "FLO", "S2R", "S2UR", "R2UR"},
     "memory": {"LDG", "STG", "LDS", "STS", "LDSM", "STSM", "LDL", "STL", "LDC", "LDGSTS", "LDGDEPBAR", "SYNCS", "SHFL", "ATOM", "ATOMG",
-               "RED", "REDUX", "ARRIVES"},
+               "RED", "REDG", "REDUX", "ARRIVES"},
     "control": {"BRA", "BRX", "BSSY", "BSYNC", "BREAK", "CALL", "RET", "EXIT", "BAR", "DEPBAR", "WARPSYNC", "VOTE", "NOP", "NANOSLEEP",
                 "YIELD", "ELECT", "ENDCOLLECTIVE", "MEMBAR", "ERRBAR", "CCTL", "FENCE"},
     "uniform": {"UMOV", "UIADD3", "UIMAD", "ULEA", "ULOP3", "USEL", "USHF", "UISETP", "ULDC", "UP2UR", "UPLOP3", "USETP", "UPRMT", "UF2F", "VOTEU"},
