@@ -46,7 +46,7 @@ Result<AttentionProblem> problem_of(const CommandLine& line, const KernelInfo& k
   p.head_dim = line.head_dim.value_or(default_head_dim);
   p.dtype = line.dtype;
   p.causal = line.causal;
-  p.pass = line.pass == Pass::both ? Pass::both : kernel.pass;
+  p.pass = line.pass.value_or(kernel.pass);
   if (const Status sound = check(p); !sound) return sound.error();
   return p;
 }

@@ -63,6 +63,7 @@ TEST_CASE("suite: a kernel's line means its pass, and the suite can be cut to on
   const std::vector<SuiteCase> forward = default_suite(Pass::forward), backward = default_suite(Pass::backward);
   CHECK(forward.size() + backward.size() == default_suite().size());
   CHECK(forward.size() >= 400);
+  CHECK(backward.size() >= 80);
   bool causal = false, ragged = false, grouped = false;
   std::set<std::int64_t> dims;
   std::set<DataType> types;
