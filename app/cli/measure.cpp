@@ -28,8 +28,8 @@ namespace {
 
 constexpr MeasureOptions cli_options = {.time_repeats = 20, .counter_repeats = 3, .warm_repeats = 3};
 constexpr MeasureOptions suite_options = {.time_repeats = 20, .counter_repeats = 3, .warm_repeats = 3, .placements = 4};
-constexpr std::int64_t default_seq = 1024,
-                       default_head_dim = 64;  // sizes that the kernels accept, unlike the model's small defaults
+constexpr std::int64_t default_measured_seq = 1024,
+                       default_measured_head_dim = 64;  // sizes that the kernels accept, unlike the model's small defaults
 
 using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) {
@@ -41,9 +41,9 @@ Result<AttentionProblem> problem_of(const CommandLine& line, const KernelInfo& k
   p.batch = line.batch;
   p.heads = line.heads;
   p.kv_heads = line.kv_heads.value_or(line.heads);
-  p.seq_q = line.seq.value_or(default_seq);
+  p.seq_q = line.seq.value_or(default_measured_seq);
   p.seq_kv = line.seq_kv.value_or(p.seq_q);
-  p.head_dim = line.head_dim.value_or(default_head_dim);
+  p.head_dim = line.head_dim.value_or(default_measured_head_dim);
   p.dtype = line.dtype;
   p.causal = line.causal;
   p.pass = line.pass.value_or(kernel.pass);
