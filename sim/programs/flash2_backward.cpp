@@ -93,7 +93,7 @@ Schema declared() {
   return {{q, k, v, s, p, o, lse, d_o, d_q, d_k, d_v, d_s, d_p, row_dot, d_q_acc},
           {q, k, v, o, lse, d_o},
           {row_dot, d_q_acc, d_q, d_k, d_v},
-          {tiles::q_ring, tiles::k_kept, tiles::v_kept, tiles::s, tiles::p, tiles::p_kept, tiles::lse, tiles::row_dot, tiles::d_o,
+          {tiles::q_ring, tiles::k_kept, tiles::v_kept, tiles::s, tiles::p, tiles::p_kept, tiles::lse, tiles::row_dot, tiles::d_o, tiles::d_o_ring,
            tiles::d_o_o, tiles::o, tiles::d_p, tiles::d_s, tiles::d_q_part, tiles::d_q_acc, tiles::d_q, tiles::d_k, tiles::d_v}};
 }
 
@@ -156,7 +156,7 @@ class Flash2Backward final : public TileProgram {
     const KernelNeeds& needs = launches_[key_launch].needs;
     const std::vector<GroupVisit> visits = group_visits(grid, kv_plane, j);
     BlockBuilder b(out, plan_, needs, key_launch, block, BlockPlan::along(Axis::key, kv_plane, grid.keys(j)),
-                   slot_bits(tiles::q_ring, tiles::k_kept, tiles::v_kept, tiles::d_o, tiles::p_kept, tiles::d_s));
+                   key_block_slots(needs, true));
     out.iterations = static_cast<std::int32_t>(visits.size());
     b.keys(j, grid.keys(j));
     b.fill(Line::init, tiles::d_k, 0.0F);

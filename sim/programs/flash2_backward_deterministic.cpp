@@ -109,7 +109,7 @@ Schema declared(std::int64_t copies) {
                 {q, k, v, o, lse, d_o},
                 {row_dot, d_q, d_k, d_v},
                 {tiles::q_ring, tiles::k_kept, tiles::v_kept, tiles::s, tiles::p, tiles::p_kept, tiles::lse, tiles::row_dot,
-                 tiles::d_o, tiles::d_o_o, tiles::o, tiles::d_p, tiles::d_s, tiles::d_q_acc, tiles::d_q, tiles::d_k, tiles::d_v}};
+                 tiles::d_o, tiles::d_o_ring, tiles::d_o_o, tiles::o, tiles::d_p, tiles::d_s, tiles::d_q_acc, tiles::d_q, tiles::d_k, tiles::d_v}};
   for (std::size_t copy = 0; copy < static_cast<std::size_t>(copies); ++copy) {
     schema.tensors.push_back(gradient_sums[copy]);
     schema.outputs.push_back(gradient_sums[copy]);
@@ -194,7 +194,7 @@ class Deterministic final : public TileProgram {
     const std::int64_t run = block % runs_, kv_plane = block / runs_;
     const KernelNeeds& needs = launches_[key_launch].needs;
     BlockBuilder b(out, plan_, needs, key_launch, block, BlockPlan::along(Axis::key, kv_plane, keys_of(run)),
-                   slot_bits(tiles::q_ring, tiles::k_kept, tiles::v_kept, tiles::d_o, tiles::p_kept, tiles::d_s));
+                   key_block_slots(needs, true));
     std::int64_t n = 0;
     for (std::int64_t j = run * run_tiles_; j < run_end(run); ++j) {
       const std::vector<GroupVisit> visits = group_visits(grid, kv_plane, j);

@@ -106,7 +106,7 @@ Schema declared() {
           {q, k, v, o, lse, d_o},
           {row_dot, d_q, d_k, d_v},
           {tiles::q, tiles::q_ring, tiles::k, tiles::k_kept, tiles::v, tiles::v_kept, tiles::s, tiles::p, tiles::p_kept, tiles::lse,
-           tiles::row_dot, tiles::d_o, tiles::d_o_o, tiles::o, tiles::d_p, tiles::d_s, tiles::d_q, tiles::d_k, tiles::d_v}};
+           tiles::row_dot, tiles::d_o, tiles::d_o_ring, tiles::d_o_o, tiles::o, tiles::d_p, tiles::d_s, tiles::d_q, tiles::d_k, tiles::d_v}};
 }
 
 enum LaunchIndex { row_dot_launch, gradient_launch };
@@ -186,7 +186,7 @@ class TwoPass final : public TileProgram {
     const std::vector<GroupVisit> visits = group_visits(grid, work.plane, work.tile);
     const TileRange keys = grid.keys(work.tile);
     BlockBuilder b(out, plan_, needs, gradient_launch, block, BlockPlan::along(Axis::key, work.plane, keys),
-                   slot_bits(tiles::q_ring, tiles::k_kept, tiles::v_kept, tiles::d_o, tiles::p_kept, tiles::d_s));
+                   key_block_slots(needs, false));
     out.iterations = static_cast<std::int32_t>(visits.size());
     b.keys(work.tile, keys);
     b.fill(Line::init_keys, tiles::d_k, 0.0F);
