@@ -1,4 +1,4 @@
-// Device code of a block that owns a key tile: dK and dV stay in registers while query tiles pass by; each part of dQ is added to fp32 sums in memory.
+// Device code of a block that owns a key tile: dK and dV stay in registers while query tiles pass by; dQ is added to fp32 sums in memory.
 //
 //   S and P are computed transposed: a warp owns 32 keys, so its P^T and dS^T are left operands of dV += P^T dO and dK += dS^T Q
 //   as they leave the tensor cores. With d = 128 two warps share 32 keys: each computes half of the queries, keeps half of the
@@ -7,14 +7,14 @@
 //     shared     K, V [Bc,d]   Q, dO rings [2][Br,d]   dS^T [Bc,Br]   P^T [Bc,Br] (d = 128)   L, D [2][Br]
 //     registers  dK, dV [32 keys, 64 columns] fp32     S^T, dP^T [32 keys, 32 queries] fp32
 //
-//   dQ = dS K needs the dS^T of all warps. Its product comes one iteration later, so that no warp waits for the slowest.
+//   dQ = dS K needs the dS^T of all warps, so it comes last in an iteration: by then the slowest warp has written its part.
 #pragma once
 
 #include "kernels/common/gradient_rows.cuh"
 
 namespace tilescope::device {
 
-/// Compile-time parameters of one build.
+/// Compile-time parameters of one build. Without `adds` the block leaves dQ to others.
 template <class Element, int dim, bool is_causal, bool adds, int steps_ahead>
 struct KeyShape {
   using T = Element;
