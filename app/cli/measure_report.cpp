@@ -182,8 +182,8 @@ std::string measure_table(const MeasuredCase& measured, const DeviceInfo& device
   const std::string host =
       fmt::format("host      {:.2f} s: tensors {:.2f}, times {:.2f}, counters {:.2f}; opening the profiler took {:.2f} s once\n",
                   cost.total(), cost.prepare, cost.times, cost.counters, notes.open_seconds);
-  return fmt::format("{}\n{}\n{}\n{}\n{}{}", heading(measured, device), launches(measured), times(measured), counters(measured, device.sm_count),
-                     check_text(measured, notes), host);
+  return fmt::format("{}\n{}\n{}\n{}\n{}{}", heading(measured, device), launches(measured), times(measured),
+                     counters(measured, device.sm_count), check_text(measured, notes), host);
 }
 
 }  // namespace tilescope

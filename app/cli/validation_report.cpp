@@ -365,8 +365,8 @@ std::string markdown_kernel(const ValidationReport& report, const std::string& k
         "Its products are a library's, with unknown tiles. HBM bytes are shown against those of `{}`. No bound stands, and no case "
         "is counted.\n\n",
         counterpart_of(kernel).algorithm);
-  std::vector<Figure> shown = {Figure::l2_to_sm,  Figure::sm_to_l2,  Figure::hbm_read,
-                               Figure::hbm_write, Figure::hbm_write_after_flush, Figure::time};
+  std::vector<Figure> shown = {
+      Figure::l2_to_sm, Figure::sm_to_l2, Figure::hbm_read, Figure::hbm_write, Figure::hbm_write_after_flush, Figure::time};
   for (std::size_t i = 0; i < report.cases.size(); ++i)
     if (report.cases[i].kernel == kernel && report.results[i].figure(Figure::reduced)) {
       shown.insert(shown.begin() + 2, Figure::reduced);  // beside what it is part of

@@ -1,5 +1,5 @@
-// Measures how many bytes of fp32 numbers SMs can add to memory: red.global.add by one, two and four numbers, and bulk additions from
-// shared memory.
+// Measures how many bytes of fp32 numbers SMs can add to memory: red.global.add by one, two and four numbers, and bulk additions
+// from shared memory.
 #include "kernels/calibrate/bench_timer.cuh"
 #include "kernels/calibrate/reducing.h"
 
@@ -23,13 +23,13 @@ __device__ __forceinline__ void add_to(float* to, const float* shared) {
     asm volatile("red.global.add.f32 [%0], %1;" ::"l"(to), "f"(1.f) : "memory");
   } else {
 #if __CUDA_ARCH__ >= 900
-    if constexpr (form == AddForm::pair)
-      asm volatile("red.global.add.v2.f32 [%0], {%1, %1};" ::"l"(to), "f"(1.f) : "memory");
+    if constexpr (form == AddForm::pair) asm volatile("red.global.add.v2.f32 [%0], {%1, %1};" ::"l"(to), "f"(1.f) : "memory");
     if constexpr (form == AddForm::quad)
       asm volatile("red.global.add.v4.f32 [%0], {%1, %1, %1, %1};" ::"l"(to), "f"(1.f) : "memory");
     if constexpr (form == AddForm::bulk) {
       const auto from = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared));
-      asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" ::"l"(to), "r"(from), "n"(bulk_bytes)
+      asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" ::"l"(to), "r"(from),
+                   "n"(bulk_bytes)
                    : "memory");
       asm volatile("cp.async.bulk.commit_group;" ::: "memory");
       asm volatile("cp.async.bulk.wait_group.read 4;" ::: "memory");

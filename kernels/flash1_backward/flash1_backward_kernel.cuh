@@ -1,7 +1,8 @@
 // Device code of flash1_backward: one block a key head. Keys are the outer loop, so each inner step loads and stores dQ of a query
 // tile.
 //
-//   8 warps. Products with d columns split them in two halves, and the 64 rows among four warps; S and dP split their 64 keys in two.
+//   8 warps. Products with d columns split them in two halves, and the 64 rows among four warps; S and dP split their 64 keys in
+//   two.
 //
 //        S, dP  [64 queries, 64 keys]   warp: 16 queries x 32 keys      in registers, then P and dS to shared memory
 //        dV, dK [64 keys, d]            warp: 16 keys x d/2             in registers, for the whole inner loop
@@ -102,11 +103,12 @@ __device__ __forceinline__ void add_product(float (&sum)[tiles][4], const LanePl
   }
 }
 
-/// Computes P and dS of a warp's 16 queries and 32 keys, and writes them to shared memory. `visible` counts the warp's keys that its
-/// first row sees.
+/// Computes P and dS of a warp's 16 queries and 32 keys, and writes them to shared memory. `visible` counts the warp's keys that
+/// its first row sees.
 template <class Shape>
-__device__ __forceinline__ void weights_and_gradients(const Flash1BackwardArguments& arguments, const Flash1BackwardTiles<Shape>& tile,
-                                                      int warp_row, int warp_key, int visible, int lane) {
+__device__ __forceinline__ void weights_and_gradients(const Flash1BackwardArguments& arguments,
+                                                      const Flash1BackwardTiles<Shape>& tile, int warp_row, int warp_key,
+                                                      int visible, int lane) {
   using T = typename Shape::T;
   constexpr int row_bytes = Shape::row_bytes, s_tiles = 4, warp_keys = s_tiles * 8;
   const LanePlaces<row_bytes> places(lane);

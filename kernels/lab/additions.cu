@@ -38,24 +38,30 @@ __global__ __launch_bounds__(threads) void add_kernel(float* memory, float* seen
 #pragma unroll
       for (int i = 0; i < round_floats / threads; ++i) {
         float old;
-        asm volatile("atom.relaxed.gpu.global.add.f32 %0, [%1], %2;" : "=f"(old) : "l"(own + i * threads + threadIdx.x), "f"(1.f) : "memory");
+        asm volatile("atom.relaxed.gpu.global.add.f32 %0, [%1], %2;"
+                     : "=f"(old)
+                     : "l"(own + i * threads + threadIdx.x), "f"(1.f)
+                     : "memory");
         sum += old;
       }
     if constexpr (kind == vector_2)
 #pragma unroll
       for (int i = 0; i < round_floats / threads / 2; ++i)
-        asm volatile("red.relaxed.gpu.global.add.v2.f32 [%0], {%1, %1};" ::"l"(own + (i * threads + threadIdx.x) * 2), "f"(1.f) : "memory");
+        asm volatile("red.relaxed.gpu.global.add.v2.f32 [%0], {%1, %1};" ::"l"(own + (i * threads + threadIdx.x) * 2), "f"(1.f)
+                     : "memory");
     if constexpr (kind == vector_4)
 #pragma unroll
       for (int i = 0; i < round_floats / threads / 4; ++i)
-        asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %1, %1, %1};" ::"l"(own + (i * threads + threadIdx.x) * 4), "f"(1.f)
+        asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %1, %1, %1};" ::"l"(own + (i * threads + threadIdx.x) * 4),
+                     "f"(1.f)
                      : "memory");
     if constexpr (kind == vector_4_rows) {
       // As the backward kernels do at d = 128: a lane has 16 bytes of one of 8 rows of 512 bytes, four lanes a row.
       const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
 #pragma unroll
       for (int i = 0; i < 8; ++i)
-        asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %1, %1, %1};" ::"l"(own + (warp * 8 + lane / 4) * 128 + i * 16 + (lane & 3) * 4),
+        asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %1, %1, %1};" ::"l"(own + (warp * 8 + lane / 4) * 128 + i * 16 +
+                                                                                       (lane & 3) * 4),
                      "f"(1.f)
                      : "memory");
     }
@@ -76,12 +82,24 @@ __global__ __launch_bounds__(threads) void add_kernel(float* memory, float* seen
 void run(int kind, int blocks, float* memory) {
   float* const seen = memory;
   switch (kind) {
-    case scalar: add_kernel<scalar><<<blocks, threads>>>(memory, seen); break;
-    case vector_2: add_kernel<vector_2><<<blocks, threads>>>(memory, seen); break;
-    case vector_4: add_kernel<vector_4><<<blocks, threads>>>(memory, seen); break;
-    case vector_4_rows: add_kernel<vector_4_rows><<<blocks, threads>>>(memory, seen); break;
-    case bulk: add_kernel<bulk><<<blocks, threads>>>(memory, seen); break;
-    default: add_kernel<scalar_atom><<<blocks, threads>>>(memory, seen); break;
+    case scalar:
+      add_kernel<scalar><<<blocks, threads>>>(memory, seen);
+      break;
+    case vector_2:
+      add_kernel<vector_2><<<blocks, threads>>>(memory, seen);
+      break;
+    case vector_4:
+      add_kernel<vector_4><<<blocks, threads>>>(memory, seen);
+      break;
+    case vector_4_rows:
+      add_kernel<vector_4_rows><<<blocks, threads>>>(memory, seen);
+      break;
+    case bulk:
+      add_kernel<bulk><<<blocks, threads>>>(memory, seen);
+      break;
+    default:
+      add_kernel<scalar_atom><<<blocks, threads>>>(memory, seen);
+      break;
   }
 }
 
@@ -132,7 +150,8 @@ int main(int count, char** arguments) {
     std::printf("%lld\n", static_cast<long long>(blocks) * rounds * round_bytes);
     return 0;
   }
-  std::printf("%s, %d SMs: additions to memory in the L2, GB/s\n%-30s %8s %8s\n", device.name, device.multiProcessorCount, "kind", "one SM", "all SMs");
+  std::printf("%s, %d SMs: additions to memory in the L2, GB/s\n%-30s %8s %8s\n", device.name, device.multiProcessorCount, "kind",
+              "one SM", "all SMs");
   for (int kind = 0; kind < kinds; ++kind)
     std::printf("%-30s %8.1f %8.0f\n", names[kind], gigabytes_a_second(kind, 1, memory), gigabytes_a_second(kind, blocks, memory));
   return cudaDeviceSynchronize() == cudaSuccess ? 0 : 1;

@@ -460,11 +460,9 @@ standard_backward               1   8   8   1024   1024  64  fp16  full    build
 standard_backward               2   8   8   1024   1024 128  fp16  causal  build
 standard_backward               1   4   4   1000   1000  64  fp16  causal  build
 standard_backward               1   3   3   1001   1001 128  bf16  full    build
-standard_backward              12  16  16    512    512  64  bf16  full    build
 standard_backward               1  16  16   4096   4096  64  fp16  full    build
 standard_backward               4  16   4   2048   2048 128  bf16  causal  build
 standard_backward               1   8   2   1500   3000  64  fp16  causal  build
-standard_backward               2   6   6   2300    575 128  fp16  full    build
 standard_backward               1   2   2  16384  16384 128  fp16  full    build
 standard_backward               1   1   1   2048  45056  64  fp16  full    build
 standard_backward               1  29  29    863    863 128  fp16  full    judge
@@ -483,7 +481,6 @@ flash1_backward                 1 132 132   1024   1024  64  fp16  full    build
 flash1_backward                 2  12  12    640   1280 128  bf16  causal  build
 flash1_backward                 1   8   8   2048   2048 128  fp16  full    build
 flash1_backward                 1  24   2    300   2400  64  bf16  full    build
-flash1_backward                 8  40  40    512    512  64  fp16  full    build
 flash1_backward                 2   6   6   1856   1856 128  fp16  full    judge
 flash1_backward                 1  26  13   2624   2624  64  fp16  causal  judge
 flash1_backward                 2   4   1   1906   1906  64  fp16  causal  judge
@@ -501,11 +498,9 @@ flash2_backward                 1  16  16   4096   4096  64  fp16  causal  build
 flash2_backward                 1  32  32   4096   4096 128  bf16  full    build
 flash2_backward                 1  32   8   4096   4096 128  fp16  causal  build
 flash2_backward                 1  16   2   1500   6000  64  bf16  causal  build
-flash2_backward                 4  32  32   2048   2048  64  bf16  full    build
 flash2_backward                 1   8   8   8192   8192 128  fp16  causal  build
 flash2_backward                 1   4   4  16384  16384 128  fp16  full    build
 flash2_backward                 1   2   2  32768  32768  64  fp16  full    build
-flash2_backward                 3  10  10   2305    576 128  fp16  full    build
 flash2_backward                 1  64  64    128   4096  64  bf16  full    build
 flash2_backward                 2   4   2    256    256 128  fp16  full    judge
 flash2_backward                 5  39  39    448    448  64  fp16  causal  judge
@@ -524,8 +519,6 @@ flash2_backward_two_pass        1  16  16   4096   4096 128  fp16  full    build
 flash2_backward_two_pass        1  16  16   4096   4096  64  bf16  causal  build
 flash2_backward_two_pass        1  32   8   2048   2048 128  fp16  full    build
 flash2_backward_two_pass        1  16   2   1500   3000  64  bf16  causal  build
-flash2_backward_two_pass        1   8   8   8192   8192  64  fp16  full    build
-flash2_backward_two_pass        2  10  10   1153    577 128  bf16  full    build
 flash2_backward_two_pass        3  16   8    408    408  64  fp16  causal  judge
 flash2_backward_two_pass        1   3   3    610    610 128  bf16  causal  judge
 flash2_backward_two_pass        1   6   6   1666   1666 128  bf16  full    judge
@@ -540,8 +533,6 @@ flash2_backward_deterministic   1  16  16   4096   4096 128  fp16  full    build
 flash2_backward_deterministic   1  16  16   4096   4096  64  bf16  causal  build
 flash2_backward_deterministic   1  32   8   2048   2048 128  fp16  full    build
 flash2_backward_deterministic   1  16   2   1500   3000  64  bf16  causal  build
-flash2_backward_deterministic   1   8   8   8192   8192  64  fp16  full    build
-flash2_backward_deterministic   4  40  40   1000   1000  64  fp16  full    build
 flash2_backward_deterministic   2   4   1   7084   7084  64  bf16  full    judge
 flash2_backward_deterministic   5   4   4   1270   1270  64  bf16  causal  judge
 flash2_backward_deterministic   2  42  21   8022   8022  64  bf16  full    judge

@@ -79,8 +79,7 @@ __global__ __launch_bounds__(128) void gradient_rows_kernel(const GradientRowsAr
     }
 #pragma unroll
     for (int i = 0; i < weights.size; ++i)
-      gradients.value[i] =
-          from_float<T>(c + i < seen ? to_float(weights.value[i]) * (to_float(gradients.value[i]) - d) : 0.f);
+      gradients.value[i] = from_float<T>(c + i < seen ? to_float(weights.value[i]) * (to_float(gradients.value[i]) - d) : 0.f);
     gradients.write(ds + c);
   });
 }

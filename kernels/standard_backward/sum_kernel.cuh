@@ -41,8 +41,8 @@ struct SumStep {
   int values;              // rows of the values that exist
 };
 
-/// Starts the copy of 16 rows of a tile of weights. Only `rows` rows and `cols` columns exist; a chunk that straddles the last column
-/// also reads padding, which is 0.
+/// Starts the copy of 16 rows of a tile of weights. Only `rows` rows and `cols` columns exist; a chunk that straddles the last
+/// column also reads padding, which is 0.
 template <class T>
 __device__ __forceinline__ void copy_weight_rows(std::uint32_t shared, const T* from, std::int64_t pitch, int rows, int cols,
                                                  int lane) {

@@ -226,8 +226,7 @@ CaseValidation compare(const SimulatedFigures& simulated, const MeasuredCase& me
   if (!library) {
     add(Figure::l2_to_sm, counter(measured, "l2_to_sm_bytes"), sm_link_bound);
     add(Figure::sm_to_l2, counter(measured, "sm_to_l2_bytes"), sm_link_bound);
-    if (measured.problem.pass == Pass::backward)
-      add(Figure::reduced, counter(measured, "sm_to_l2_reduce_bytes"), sm_link_bound);
+    if (measured.problem.pass == Pass::backward) add(Figure::reduced, counter(measured, "sm_to_l2_reduce_bytes"), sm_link_bound);
   }
   add(Figure::hbm_read, counter(measured, "hbm_read_bytes"),
       unless_library(out.kv_fits() ? hbm_read_bound_in_l2 : hbm_read_bound_beyond_l2), measured.placements);

@@ -17,8 +17,8 @@
 
 namespace tilescope {
 
-/// The figures of a comparison. `time` uses the measured SM clock, and is compared with events from a cold L2. `reduced` is the part of
-/// `sm_to_l2` that a backward pass adds to memory; a forward pass does not have it.
+/// The figures of a comparison. `time` uses the measured SM clock, and is compared with events from a cold L2. `reduced` is the
+/// part of `sm_to_l2` that a backward pass adds to memory; a forward pass does not have it.
 enum class Figure : std::uint8_t { l2_to_sm, sm_to_l2, hbm_read, hbm_write, hbm_write_after_flush, cycles, time, reduced };
 inline constexpr int figure_count = 8;
 inline constexpr std::array<Figure, figure_count> all_figures = {

@@ -13,17 +13,17 @@ namespace tilescope {
 namespace {
 
 constexpr std::int64_t warp_threads = 32;
-constexpr std::int64_t rows_of_warp = 16;           // rows of one mma.sync
+constexpr std::int64_t rows_of_warp = 16;  // rows of one mma.sync
 constexpr std::int64_t least_registers = 24, most_registers = 255;
-constexpr double kept_rows_bytes = 162 * 1024;      // of the dS launch, see kernels/standard_backward/gradient_rows.h
+constexpr double kept_rows_bytes = 162 * 1024;  // of the dS launch, see kernels/standard_backward/gradient_rows.h
 constexpr double large_shared_bytes = 99 * 1024;
 
 std::int64_t warps_for(std::int64_t rows, std::int64_t rows_a_warp, std::int64_t most) {
   return std::clamp(ceil_div(rows, rows_a_warp), std::int64_t{1}, most);
 }
 
-/// Returns the needs of a compiled launch with its warps along the rows and columns of its result. `sums` are a block's accumulators with
-/// the requested tile, `compiled_sums` those of the compiled tile. Shared memory is left to the caller.
+/// Returns the needs of a compiled launch with its warps along the rows and columns of its result. `sums` are a block's
+/// accumulators with the requested tile, `compiled_sums` those of the compiled tile. Shared memory is left to the caller.
 KernelNeeds compiled_needs(std::string_view id, std::string_view launch, const AttentionProblem& problem, std::int64_t row_warps,
                            std::int64_t key_warps, std::int64_t sums, std::int64_t compiled_sums) {
   const KernelProfile& kernel = kernel_profile(id);
@@ -93,14 +93,15 @@ KernelNeeds row_needs(std::string_view id, std::string_view launch, const Attent
 KernelNeeds key_block_needs(std::string_view id, const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
   const TileShape own = flash2_backward_kernel_tile(problem);
   const std::int64_t row = row_bytes(problem), splits = problem.head_dim <= 64 ? 1 : 2;
-  const auto sums = [](const TileShape& shape, std::int64_t d) { return 2 * shape.block_kv * d + 2 * shape.block_q * shape.block_kv; };
+  const auto sums = [](const TileShape& shape, std::int64_t d) {
+    return 2 * shape.block_kv * d + 2 * shape.block_q * shape.block_kv;
+  };
   const std::int64_t key_warps = warps_for(tile.block_kv, 2 * rows_of_warp, 4);
   KernelNeeds needs = compiled_needs(id, "gradients", problem, splits, key_warps, sums(tile, problem.head_dim),
                                      sums(own, compiled_head_dim(problem)));
   // K and V, dS and with two splits P, and mbarriers; a stage has Q, dO, L, D and two mbarriers.
   constexpr std::int64_t barrier_bytes = 8;
-  const std::int64_t fixed =
-      2 * tile.block_kv * row + splits * pair_bytes(problem, tile) + (2 + 2 * key_warps) * barrier_bytes;
+  const std::int64_t fixed = 2 * tile.block_kv * row + splits * pair_bytes(problem, tile) + (2 + 2 * key_warps) * barrier_bytes;
   set_stages(needs, fixed, 2 * tile.block_q * (row + std::int64_t{sizeof(float)}) + 2 * barrier_bytes, tile, gpu);
   return needs;
 }
@@ -141,9 +142,8 @@ KernelNeeds flash1_backward_needs(const AttentionProblem& problem, const TileSha
   const auto sums = [](const TileShape& shape, std::int64_t d) {
     return 2 * shape.block_q * shape.block_kv + (2 * shape.block_kv + shape.block_q) * d;
   };
-  KernelNeeds needs =
-      compiled_needs("flash1_backward", "gradients", problem, warps_for(tile.block_q, rows_of_warp, 4),
-                     warps_for(tile.block_kv, 2 * rows_of_warp, 2), sums(tile, problem.head_dim), sums(own, dim));
+  KernelNeeds needs = compiled_needs("flash1_backward", "gradients", problem, warps_for(tile.block_q, rows_of_warp, 4),
+                                     warps_for(tile.block_kv, 2 * rows_of_warp, 2), sums(tile, problem.head_dim), sums(own, dim));
   // In shared memory: Q, dO, dQ, K and V, P and dS, and l, m and D.
   needs.shared_bytes = gpu.has_l2() ? (3 * tile.block_q + 2 * tile.block_kv) * row + 2 * pair_bytes(problem, tile) +
                                           3 * tile.block_q * std::int64_t{sizeof(float)}
@@ -164,8 +164,9 @@ KernelNeeds sum_product_needs(const AttentionProblem& problem, const ProgramTile
   const TileShape own = scores_kernel_tile(problem);
   const std::int64_t rows = kept == Axis::key ? tile.block_kv : tile.block_q;
   const std::int64_t passing = kept == Axis::key ? tile.block_q : tile.block_kv;
-  KernelNeeds needs = compiled_needs("standard_backward", kept == Axis::key ? "dV" : "dQ", problem, warps_for(rows, rows_of_warp, 8), 1,
-                                     rows * problem.head_dim, own.block_q * compiled_head_dim(problem));
+  KernelNeeds needs =
+      compiled_needs("standard_backward", kept == Axis::key ? "dV" : "dQ", problem, warps_for(rows, rows_of_warp, 8), 1,
+                     rows * problem.head_dim, own.block_q * compiled_head_dim(problem));
   set_stages(needs, 0, pair_bytes(problem, tile) + passing * row_bytes(problem), tile, gpu);
   return needs;
 }
@@ -203,9 +204,8 @@ std::int64_t gradient_sum_copies(const AttentionProblem& problem, const TileShap
 }
 
 TileShape flash2_backward_tile(const AttentionProblem& problem, const GpuSpec& gpu) {
-  return shrink(wished_tile(problem, gpu), [&](const TileShape& tile) {
-    return fits(flash2_backward_needs("flash2_backward", problem, tile, gpu), gpu);
-  });
+  return shrink(wished_tile(problem, gpu),
+                [&](const TileShape& tile) { return fits(flash2_backward_needs("flash2_backward", problem, tile, gpu), gpu); });
 }
 
 TileShape two_pass_tile(const AttentionProblem& problem, const GpuSpec& gpu) {
@@ -220,7 +220,8 @@ TileShape flash1_backward_tile(const AttentionProblem& problem, const GpuSpec& g
     const TileShape paper = {std::min({keys, d, problem.seq_q}), std::min({keys, problem.seq_kv, std::int64_t{4096}})};
     return shrink(paper, [&](const TileShape& tile) { return fits(flash1_backward_needs(problem, tile, gpu), gpu); });
   }
-  return shrink(is_large(gpu) ? flash1_kernel_tile(problem) : TileShape{16, 16}, [&](const TileShape& tile) { return fits(flash1_backward_needs(problem, tile, gpu), gpu); });
+  return shrink(is_large(gpu) ? flash1_kernel_tile(problem) : TileShape{16, 16},
+                [&](const TileShape& tile) { return fits(flash1_backward_needs(problem, tile, gpu), gpu); });
 }
 
 TileShape standard_backward_tile(const AttentionProblem& problem, const GpuSpec& gpu) {

@@ -1,4 +1,5 @@
-// The on-chip needs of backward kernels as functions of the tile, and their default tiles. kernel_profile.h has the compiler's numbers.
+// The on-chip needs of backward kernels as functions of the tile, and their default tiles. kernel_profile.h has the compiler's
+// numbers.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,8 @@ namespace tilescope {
 KernelNeeds row_dot_needs(std::string_view id, const AttentionProblem& problem, const TileShape& tile);
 KernelNeeds convert_needs(std::string_view id, const AttentionProblem& problem, const TileShape& tile);
 /// Needs of a block that keeps a key tile, accumulates its dK and dV, and streams Q and dO.
-KernelNeeds flash2_backward_needs(std::string_view id, const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu);
+KernelNeeds flash2_backward_needs(std::string_view id, const AttentionProblem& problem, const ProgramTile& tile,
+                                  const GpuSpec& gpu);
 /// Needs of a mixed launch: such blocks, and blocks that keep a query tile, accumulate its dQ, and stream K and V.
 KernelNeeds two_pass_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu);
 /// Needs of a block that handles a head. Without an L2 the tile is the paper's. Its eight pieces are Θ(M) in the paper; here only

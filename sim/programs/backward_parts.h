@@ -77,8 +77,8 @@ inline void emit_row_dot(BlockBuilder& b, const RowDotLines& lines) {
   b.store(lines.store, tiles::row_dot);
 }
 
-/// Returns the tiles that emit_key_gradients() keeps in shared memory. P and dS of a warp's keys go from its registers to the products,
-/// unless two warps share the keys, or all warps need dS.
+/// Returns the tiles that emit_key_gradients() keeps in shared memory. P and dS of a warp's keys go from its registers to the
+/// products, unless two warps share the keys, or all warps need dS.
 inline std::uint32_t key_block_slots(const KernelNeeds& needs, bool all_need_d_s) {
   std::uint32_t slots = slot_bits(tiles::q_ring, tiles::k_kept, tiles::v_kept, tiles::d_o_ring);
   if (needs.warps_sharing_rows > 1) slots |= slot_bits(tiles::p_kept, tiles::d_s);

@@ -105,11 +105,12 @@ constexpr std::array<Slot, most_copies> parts = {tiles::d_q_part, Slot(second_pa
 /// S, P, dP and dS exist only on chip.
 Schema declared(std::int64_t copies) {
   using namespace tensors;
-  Schema schema{{q, k, v, s, p, o, lse, d_o, d_q, d_k, d_v, d_s, d_p, row_dot},
-                {q, k, v, o, lse, d_o},
-                {row_dot, d_q, d_k, d_v},
-                {tiles::q_ring, tiles::k_kept, tiles::v_kept, tiles::s, tiles::p, tiles::p_kept, tiles::lse, tiles::row_dot,
-                 tiles::d_o, tiles::d_o_ring, tiles::d_o_o, tiles::o, tiles::d_p, tiles::d_s, tiles::d_q_acc, tiles::d_q, tiles::d_k, tiles::d_v}};
+  Schema schema{
+      {q, k, v, s, p, o, lse, d_o, d_q, d_k, d_v, d_s, d_p, row_dot},
+      {q, k, v, o, lse, d_o},
+      {row_dot, d_q, d_k, d_v},
+      {tiles::q_ring, tiles::k_kept, tiles::v_kept, tiles::s, tiles::p, tiles::p_kept, tiles::lse, tiles::row_dot, tiles::d_o,
+       tiles::d_o_ring, tiles::d_o_o, tiles::o, tiles::d_p, tiles::d_s, tiles::d_q_acc, tiles::d_q, tiles::d_k, tiles::d_v}};
   for (std::size_t copy = 0; copy < static_cast<std::size_t>(copies); ++copy) {
     schema.tensors.push_back(gradient_sums[copy]);
     schema.outputs.push_back(gradient_sums[copy]);
@@ -136,11 +137,11 @@ class Deterministic final : public TileProgram {
                     LineId(Line::key_tiles).number,
                     LineId(Line::store).number};
     keys.axis = Axis::key;
-    launches_ = {{"row dots", grid.query_tiles, problem.heads, problem.batch, row_dot_needs(id, problem, tile), LineId(Line::rows).number,
-                  LineId(Line::store_zero).number},
+    launches_ = {{"row dots", grid.query_tiles, problem.heads, problem.batch, row_dot_needs(id, problem, tile),
+                  LineId(Line::rows).number, LineId(Line::store_zero).number},
                  keys,
-                 {"convert dQ", grid.query_tiles, problem.heads, problem.batch, convert_needs(id, problem, tile), LineId(Line::convert_rows).number,
-                  LineId(Line::store_d_q).number}};
+                 {"convert dQ", grid.query_tiles, problem.heads, problem.batch, convert_needs(id, problem, tile),
+                  LineId(Line::convert_rows).number, LineId(Line::store_d_q).number}};
   }
 
   void emit_block(int launch, std::int64_t block, BlockOperations& out) const override {

@@ -63,7 +63,8 @@ TEST_CASE("profile: every recorded launch has the registers, threads and shared 
       }
     }
     for (const KernelInfo& kernel : kernel_table())
-      if (!kernel.is_library && kernel.variant_of.empty() && (kernel.pass == Pass::backward) == backward) CHECK_MESSAGE(kernels.contains(std::string(kernel.id)), kernel.id);
+      if (!kernel.is_library && kernel.variant_of.empty() && (kernel.pass == Pass::backward) == backward)
+        CHECK_MESSAGE(kernels.contains(std::string(kernel.id)), kernel.id);
   }
 }
 
