@@ -99,7 +99,7 @@ KernelNeeds key_block_needs(std::string_view id, const AttentionProblem& problem
   const std::int64_t key_warps = warps_for(tile.block_kv, 2 * rows_of_warp, 4);
   KernelNeeds needs = compiled_needs(id, "gradients", problem, splits, key_warps, sums(tile, problem.head_dim),
                                      sums(own, compiled_head_dim(problem)));
-  // K and V, dS and with two splits P, and mbarriers; a stage has Q, dO, L, D and two mbarriers. The deterministic form has a
+  // K and V, dS and with two splits P, and mbarriers; a stage has Q, dO, L, D and two mbarriers. The deterministic form also has a
   // counter.
   constexpr std::int64_t barrier_bytes = 8;
   const std::int64_t fixed = kernel_profile(id).build("gradients", problem).static_shared_bytes + 2 * tile.block_kv * row +
