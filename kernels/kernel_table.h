@@ -31,6 +31,7 @@ struct KernelInfo {
   std::span<const Tensor> inputs, outputs;  // outputs include S and P where they pass through global memory
   bool takes_causal = true;
   bool is_library = false;  // the products are cuBLASLt's: traffic and needs are unknown
+  bool is_hopper = false;   // compiled for compute capability 9.0 alone
   TileShape (*tile)(const AttentionProblem&);
   std::vector<LaunchNeeds> (*needs)(const AttentionProblem&);
   /// Returns the traffic of one plane (one head of one batch) in closed form; null for a library kernel.
@@ -65,12 +66,16 @@ Result<const KernelInfo*> find_kernel(std::string_view program, KeyOrder order);
 Status supports(const KernelInfo& kernel, const AttentionProblem& problem);
 Status supports(const KernelInfo& kernel, const AttentionProblem& problem, const TileShape& tile);
 
+/// Checks that the first GPU runs the kernel's machine code: of the Hopper kernels, only compute capability 9.0 does.
+/// Errors   the GPU's name and capability, and a kernel that runs there; those of find_device()
+Status runs_on_this_device(const KernelInfo& kernel);
+
 /// Queues all launches of the kernel on the stream and returns without waiting.
-/// Errors   those of supports(); a missing tensor; those of the device
+/// Errors   those of supports() and runs_on_this_device(); a missing tensor; those of the device
 Status launch(const KernelInfo& kernel, const AttentionProblem& problem, const DeviceTensors& tensors, StreamHandle stream);
 
 /// Returns registers, shared memory and occupancy of each launch, as compiled.
-/// Errors   those of supports() and of the device
+/// Errors   those of supports(), runs_on_this_device() and the device
 Result<std::vector<CompiledNeeds>> compiled_launches(const KernelInfo& kernel, const AttentionProblem& problem);
 
 }  // namespace tilescope

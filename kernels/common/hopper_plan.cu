@@ -39,8 +39,8 @@ Encode encode_function() {
 /// Rows past the end belong to no other plane: they read as zeros and are not written.
 CUtensorMap map_of(const void* address, std::int64_t planes, std::int64_t rows, const AttentionProblem& problem, int box_rows) {
   CUtensorMap map{};
-  const Encode encode = encode_function();
-  if (encode == nullptr || address == nullptr) return map;
+  const Encode encode = address == nullptr ? nullptr : encode_function();
+  if (encode == nullptr) return map;
   const auto d = static_cast<cuuint64_t>(problem.head_dim), row_bytes = d * element;
   const cuuint64_t sizes[] = {panel_elements, static_cast<cuuint64_t>(rows), d / panel_elements, static_cast<cuuint64_t>(planes)};
   const cuuint64_t strides[] = {row_bytes, panel_elements * element, static_cast<cuuint64_t>(rows) * row_bytes};
@@ -72,14 +72,17 @@ unsigned* next_tickets() {
   return counters == nullptr ? nullptr : counters + used++ % pairs * (pair_bytes / sizeof(unsigned));
 }
 
-/// Returns how many planes take part at a time where the longest tiles come first: as many as have K and V in half of the L2, through
-/// which an SM mostly reads. Planes of few tiles go one by one: there is little to balance, and K and V stay closer.
+/// Returns how many planes take part at a time where the longest tiles come first: about as many as have K and V in half of the L2,
+/// through which an SM mostly reads. All sets are about equally large, because a small last one would have few short tiles to end with.
+/// Without a mask, or with few tiles a plane, there is little to balance: planes go one by one, and K and V stay closer.
 std::int64_t planes_together(const AttentionProblem& problem, std::int64_t tiles) {
   constexpr std::int64_t few_tiles = 4;
-  const std::int64_t sharing = problem.heads / problem.kv_heads, keys_and_values = 2 * problem.seq_kv * problem.head_dim * element;
-  if (tiles <= few_tiles) return sharing;
-  const std::int64_t fit = std::max<std::int64_t>(1, attribute(cudaDevAttrL2CacheSize) / 2 / keys_and_values);
-  return std::min(problem.query_planes(), fit * sharing);
+  const std::int64_t sharing = problem.heads / problem.kv_heads, planes = problem.query_planes();
+  if (!problem.causal || tiles <= few_tiles) return sharing;
+  const std::int64_t keys_and_values = 2 * problem.seq_kv * problem.head_dim * element;
+  const std::int64_t fit = std::max<std::int64_t>(1, attribute(cudaDevAttrL2CacheSize) / 2 / keys_and_values) * sharing;
+  const std::int64_t sets = std::max<std::int64_t>(1, (planes + fit / 2) / fit);
+  return ((planes + sets - 1) / sets + sharing - 1) / sharing * sharing;
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 RUNGS = ["flash2", "hopper_wgmma", "hopper_producer", "hopper_three_groups", "hopper_overlap", "hopper_ping_pong", "hopper_persistent",
          "hopper_causal", "flash3"]
-ABLATIONS = ["no turns", "no overlap", "no ring"]
+ABLATIONS = ["all ideas", "no turns", "no overlap", "no ring"]
 # B, H, Hkv, N, Nk, causal
 RAGGED = [(1, 1, 1, 128, 128, 0), (2, 3, 1, 300, 500, 0), (1, 2, 2, 64, 1, 0), (1, 4, 2, 1, 77, 0), (1, 2, 1, 777, 1023, 0),
           (2, 8, 2, 513, 129, 0), (1, 2, 2, 128, 128, 1), (1, 2, 1, 500, 500, 1), (1, 4, 2, 300, 513, 1), (1, 2, 2, 600, 200, 1),

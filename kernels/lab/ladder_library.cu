@@ -21,6 +21,13 @@ using namespace device;
 template <class T, int d, bool causal>
 using Base = HopperShape<T, d, (d == 64 ? 3 : 2), 128, (d == 64 ? 4 : 2), causal>;
 
+LaunchPlan with_turns(const AttentionProblem& problem, const DeviceTensors& tensors) {
+  return {hopper_by_shape(problem, tensors, []<class T, int d, bool causal>() {
+    using Shape = TicketShape<Base<T, d, causal>>;
+    return hopper_kernel<Shape>(&hopper_causal_kernel<Shape, OverlappedConsumer<Shape, PingPong<Shape::groups>>>, HopperGrid::tickets);
+  })};
+}
+
 LaunchPlan without_turns(const AttentionProblem& problem, const DeviceTensors& tensors) {
   return {hopper_by_shape(problem, tensors, []<class T, int d, bool causal>() {
     using Shape = TicketShape<Base<T, d, causal>>;
@@ -57,6 +64,7 @@ constexpr Row rows[] = {{"flash2", plan_flash2},
                         {"hopper_persistent", plan_hopper_persistent},
                         {"hopper_causal", plan_hopper_causal},
                         {"flash3", plan_flash3},
+                        {"all ideas", with_turns},
                         {"no turns", without_turns},
                         {"no overlap", without_overlap},
                         {"no ring", without_ring}};

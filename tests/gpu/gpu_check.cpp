@@ -81,6 +81,10 @@ bool check_all(const Options& options) {
   for (const KernelInfo& kernel : kernel_table()) {
     if (!options.kernel.empty() && kernel.id != options.kernel) continue;
     if (options.probed && kernel.plan_probed == nullptr) continue;
+    if (const Status runs = runs_on_this_device(kernel); !runs) {
+      fmt::print("{:16} skipped: {}\n", kernel.id, runs.error().sentence.text());
+      continue;
+    }
     std::mt19937_64 engine(options.seed);
     double worst = 0;
     int held = 0;
@@ -125,6 +129,7 @@ bool print_needs() {
       for (DataType type : {DataType::fp16, DataType::bf16})
         for (bool causal : {false, true}) {
           if (causal && !kernel.takes_causal) continue;
+          if (!runs_on_this_device(kernel)) continue;
           AttentionProblem p = shape(1, 1, 1024, d, causal);
           p.dtype = type;
           const Result<std::vector<CompiledNeeds>> compiled = compiled_launches(kernel, p);
@@ -236,7 +241,8 @@ bool print_counters(const DeviceInfo& device) {
           shape(2, 2, 1009, 64, true), shape(1, 16, 4096, 128, true)}) {
       AttentionProblem p = given;
       p.causal = p.causal && kernel.takes_causal;
-      if (p.seq_q > 2000 && kernel.program() != "flash2" && kernel.id != "standard") continue;
+      if (!runs_on_this_device(kernel)) continue;
+      if (p.seq_q > 2000 && kernel.program() != "flash2" && !kernel.is_hopper && kernel.id != "standard") continue;
       Result<DeviceProblem> tensors = DeviceProblem::make_seeded(kernel, p, 1);
       if (!tensors) return fmt::print("{}\n", tensors.error().sentence.text()), false;
       const Result<CounterReading> reading = session->read(
