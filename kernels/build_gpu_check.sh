@@ -21,7 +21,7 @@ sources=(kernels/device_cuda.cpp kernels/kernel_table.cpp kernels/kernel_traffic
 awk -f cmake/kernel_profiles.awk kernels/*/profile.toml >"$out/kernel_profiles.cpp"
 mapfile -t more < <(ls kernels/{flash1,flash2,flash2_descending,flash2_longest,matmul_naive,matmul_tiled,softmax_safe,softmax_online,softmax_fused,standard,measure}/*.cu kernels/measure/*.cpp sim/programs/*.cpp)
 sources+=("${more[@]}")
-hopper=(kernels/common/hopper_plan.cu kernels/hopper_*/*.cu kernels/flash3/*.cu)  # need code for sm_90a
+hopper=(kernels/common/hopper_plan.cu kernels/hopper_*/*.cu)  # need code for sm_90a
 
 objects=()
 for source in "${sources[@]}"; do

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string>
 
+#include "kernels/flash3/flash3_choice.h"
 #include "kernels/kernel_traffic.h"
 #include "kernels/measure/library_products.h"
 #include "kernels/measure/probe_shape.h"
@@ -85,12 +86,6 @@ HopperShape persistent_shape(const AttentionProblem& p) {
 HopperShape causal_shape(const AttentionProblem& p) {
   return {p.head_dim == 64 ? 3 : 2, 2, true, true, true};
 }
-HopperShape flash3_shape(const AttentionProblem& p) {
-  constexpr std::int64_t short_rows = 1024;
-  if (p.head_dim == 64 && (p.causal || p.seq_q <= short_rows)) return wgmma_shape(p);
-  return {p.head_dim == 64 ? 3 : 2, p.head_dim == 64 ? 4 : 2, true, true, true};
-}
-
 template <auto shape>
 TileShape hopper_tile(const AttentionProblem& p) {
   return {hopper_group_rows * shape(p).groups, hopper_key_rows};
@@ -126,9 +121,19 @@ std::vector<LaunchNeeds> hopper_persistent_needs(const AttentionProblem& p) {
 std::vector<LaunchNeeds> hopper_causal_needs(const AttentionProblem& p) {
   return {hopper_needs_of("hopper_causal", causal_shape(p), p)};
 }
+std::vector<LaunchNeeds> hopper_wgmma_longest_needs(const AttentionProblem& p) {
+  return {hopper_needs_of("hopper_wgmma_longest", wgmma_shape(p), p)};
+}
+
+// flash3 is what it chooses.
+TileShape flash3_tile(const AttentionProblem& p) {
+  return (*find_kernel(flash3_choice(p)))->tile(p);
+}
 std::vector<LaunchNeeds> flash3_needs(const AttentionProblem& p) {
-  if (!flash3_shape(p).has_producer && !p.causal) return hopper_wgmma_needs(p);  // launches that kernel
-  return {hopper_needs_of("flash3", flash3_shape(p), p)};
+  return (*find_kernel(flash3_choice(p)))->needs(p);
+}
+LaunchPlan plan_flash3(const AttentionProblem& p, const DeviceTensors& tensors) {
+  return (*find_kernel(flash3_choice(p)))->plan(p, tensors);
 }
 std::vector<LaunchNeeds> flash1_needs(const AttentionProblem& p) {
   return {compiled("attention", kernel_profile("flash1").build("attention", p), 4 * 64 * row_bytes(p) + 2 * 64 * 4, 1, 4)};
@@ -273,6 +278,16 @@ constexpr KernelInfo rows[] = {
      .needs = hopper_wgmma_needs,
      .plane_traffic = hopper_traffic,
      .plan = plan_hopper_wgmma},
+    {.id = "hopper_wgmma_longest",
+     .summary = "The first Hopper kernel with the longest query tiles first.",
+     .inputs = qkv,
+     .outputs = o_and_lse,
+     .is_hopper = true,
+     .tile = hopper_tile<wgmma_shape>,
+     .needs = hopper_wgmma_longest_needs,
+     .plane_traffic = hopper_traffic,
+     .plan = plan_hopper_wgmma_longest,
+     .variant_of = "hopper_wgmma"},
     {.id = "hopper_producer",
      .summary = "Over the first Hopper kernel: one thread copies through a ring of mbarriers, two groups compute.",
      .inputs = qkv,
@@ -332,10 +347,11 @@ constexpr KernelInfo rows[] = {
      .inputs = qkv,
      .outputs = o_and_lse,
      .is_hopper = true,
-     .tile = hopper_tile<flash3_shape>,
+     .tile = flash3_tile,
      .needs = flash3_needs,
      .plane_traffic = hopper_traffic,
-     .plan = plan_flash3},
+     .plan = plan_flash3,
+     .choice = flash3_choice},
 };
 
 const void* address_of(const DeviceTensors& t, Tensor tensor) {
@@ -374,6 +390,10 @@ Result<const KernelInfo*> find_kernel(std::string_view program, KeyOrder order) 
   if (const Result<const KernelInfo*> known = find_kernel(program); !known) return known.error();
   return refuse("kernel {} has no variant that visits its keys in {} order: leave out {}", program, to_string(order),
                 Setting::key_order);
+}
+
+const KernelInfo& launched_kernel(const KernelInfo& kernel, const AttentionProblem& problem) {
+  return kernel.choice == nullptr ? kernel : **find_kernel(kernel.choice(problem));
 }
 
 Status supports(const KernelInfo& kernel, const AttentionProblem& p) {

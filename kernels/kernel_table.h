@@ -43,6 +43,9 @@ struct KernelInfo {
   std::string_view variant_of = {};  // the tile program it runs with another key order; empty: the program of its own id
   KeyOrder key_order = KeyOrder::ascending;
 
+  /// Returns the id of the row that the kernel launches for a problem; null: its own. Such a row has no device code.
+  std::string_view (*choice)(const AttentionProblem&) = nullptr;
+
   /// Returns the id of the tile program whose blocks move the same tiles. A library kernel has none.
   std::string_view program() const { return variant_of.empty() ? id : variant_of; }
   /// Returns the tile and the key order, as that program takes them.
@@ -60,6 +63,9 @@ Result<const KernelInfo*> find_kernel(std::string_view id);
 /// Returns the kernel that runs a program in the given key order: the program's own kernel or a variant.
 /// Errors   those of find_kernel(id); no kernel visits the keys in this order
 Result<const KernelInfo*> find_kernel(std::string_view program, KeyOrder order);
+
+/// Returns the row whose device code runs: the kernel itself, or the one that it chooses for the problem.
+const KernelInfo& launched_kernel(const KernelInfo& kernel, const AttentionProblem& problem);
 
 /// Checks that the kernel takes the problem (and the tile).
 /// Errors   type, head dimension, pass, mask, tile or size that the kernel does not take: each names what it takes

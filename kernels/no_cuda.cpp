@@ -106,7 +106,7 @@ LaunchPlan plan_hopper_persistent(const AttentionProblem&, const DeviceTensors&)
 LaunchPlan plan_hopper_causal(const AttentionProblem&, const DeviceTensors&) {
   return {};
 }
-LaunchPlan plan_flash3(const AttentionProblem&, const DeviceTensors&) {
+LaunchPlan plan_hopper_wgmma_longest(const AttentionProblem&, const DeviceTensors&) {
   return {};
 }
 LaunchPlan plan_flash2_probed(const AttentionProblem&, const DeviceTensors&, std::span<const ProbeBuffers>) {

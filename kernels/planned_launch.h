@@ -31,7 +31,7 @@ struct PlannedLaunch {
   const void* function = nullptr;  // host-side handle of the kernel
   std::array<std::int64_t, 3> grid{1, 1, 1};
   int threads = 0;
-  std::int64_t shared_bytes = 0;  // dynamic
+  std::int64_t shared_bytes = 0;                       // dynamic
   alignas(64) std::array<std::byte, 640> arguments{};  // TMA descriptors want 64-byte alignment
 };
 
@@ -67,7 +67,7 @@ LaunchPlan plan_hopper_overlap(const AttentionProblem& problem, const DeviceTens
 LaunchPlan plan_hopper_ping_pong(const AttentionProblem& problem, const DeviceTensors& tensors);
 LaunchPlan plan_hopper_persistent(const AttentionProblem& problem, const DeviceTensors& tensors);
 LaunchPlan plan_hopper_causal(const AttentionProblem& problem, const DeviceTensors& tensors);
-LaunchPlan plan_flash3(const AttentionProblem& problem, const DeviceTensors& tensors);
+LaunchPlan plan_hopper_wgmma_longest(const AttentionProblem& problem, const DeviceTensors& tensors);
 LaunchPlan plan_flash1(const AttentionProblem& problem, const DeviceTensors& tensors);
 LaunchPlan plan_standard(const AttentionProblem& problem, const DeviceTensors& tensors);
 LaunchPlan plan_softmax_safe(const AttentionProblem& problem, const DeviceTensors& tensors);

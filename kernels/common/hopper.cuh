@@ -7,7 +7,6 @@
 
 #include <cuda.h>
 
-
 #include "kernels/common/tensor_core.cuh"
 
 namespace tilescope::device {
@@ -152,22 +151,22 @@ struct Wgmma;
 #define TILESCOPE_NAMES_96 TILESCOPE_NAMES_88 ",%88,%89,%90,%91,%92,%93,%94,%95"
 
 // `a` to `e` are the numbers of the operands after the sums.
-#define TILESCOPE_WGMMA(Type, word, n, count, a, b, c, d_, e)                                                               \
-  template <>                                                                                                               \
-  struct Wgmma<Type, n> {                                                                                                   \
-    template <bool fresh>                                                                                                   \
-    static __device__ __forceinline__ void shared(float (&d)[count], std::uint64_t left, std::uint64_t right) {             \
-      asm volatile("{ .reg .pred p; setp.ne.b32 p, %" #c ", 0; wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." word "."     \
-                   word " {" TILESCOPE_NAMES_##count "}, %" #a ", %" #b ", p, 1, 1, 0, 0; }"                                  \
-                   : TILESCOPE_SUMS_##count(0)                                                                              \
-                   : "l"(left), "l"(right), "n"(fresh ? 0 : 1));                                                            \
-    }                                                                                                                       \
-    static __device__ __forceinline__ void registers(float (&d)[count], const std::uint32_t* left, std::uint64_t right) {   \
+#define TILESCOPE_WGMMA(Type, word, n, count, a, b, c, d_, e)                                                                 \
+  template <>                                                                                                                 \
+  struct Wgmma<Type, n> {                                                                                                     \
+    template <bool fresh>                                                                                                     \
+    static __device__ __forceinline__ void shared(float (&d)[count], std::uint64_t left, std::uint64_t right) {               \
+      asm volatile("{ .reg .pred p; setp.ne.b32 p, %" #c ", 0; wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." word "." word \
+                   " {" TILESCOPE_NAMES_##count "}, %" #a ", %" #b ", p, 1, 1, 0, 0; }"                                       \
+                   : TILESCOPE_SUMS_##count(0)                                                                                \
+                   : "l"(left), "l"(right), "n"(fresh ? 0 : 1));                                                              \
+    }                                                                                                                         \
+    static __device__ __forceinline__ void registers(float (&d)[count], const std::uint32_t* left, std::uint64_t right) {     \
       asm volatile("wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." word "." word " {" TILESCOPE_NAMES_##count               \
                    "}, {%" #a ",%" #b ",%" #c ",%" #d_ "}, %" #e ", 1, 1, 1, 1;"                                              \
-                   : TILESCOPE_SUMS_##count(0)                                                                              \
-                   : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "l"(right));                                   \
-    }                                                                                                                       \
+                   : TILESCOPE_SUMS_##count(0)                                                                                \
+                   : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "l"(right));                                     \
+    }                                                                                                                         \
   };
 TILESCOPE_WGMMA(half_type, "f16", 64, 32, 32, 33, 34, 35, 36)
 TILESCOPE_WGMMA(bfloat_type, "bf16", 64, 32, 32, 33, 34, 35, 36)

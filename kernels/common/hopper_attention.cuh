@@ -1,4 +1,5 @@
-// Attention on Hopper: the shape and the tile that all rungs share, and one warpgroup's 64 query rows with the steps of an iteration.
+// Attention on Hopper: the shape and the tile that all rungs share, and one warpgroup's 64 query rows with the steps of an
+// iteration.
 //
 //     shared     Q [groups][64,d]   K ring [stages][Bc,d]   V ring [stages][Bc,d]        in panels (hopper.cuh)
 //     registers  S [64,Bc] fp32 ── maximum, exp2 ──► P [64,Bc] 16-bit;   O [64,d] fp32
@@ -43,8 +44,8 @@ struct HopperTile {
   }
 };
 
-/// Returns the tile with number `index`: the last query tile of all planes first, then the one before. Only as many planes take part
-/// at a time as fit the L2 with their K and V.
+/// Returns the tile with number `index`: the last query tile of all planes first, then the one before. Only as many planes take
+/// part at a time as fit the L2 with their K and V.
 template <class Shape>
 __device__ __forceinline__ HopperTile<Shape> longest_first(const HopperArguments& arguments, int index) {
   const int tiles = (arguments.seq_q + Shape::br - 1) / Shape::br, together = arguments.planes_together;
@@ -145,7 +146,8 @@ struct HopperGroup {
     const int row = warp * 16 + (lane & 15), chunk = lane / 16;
 #pragma unroll
     for (int n = 0; n < d / 8; n += 2) {
-      const std::uint32_t to = shared + n / 8 * Shape::group_panel_bytes + row * panel_row_bytes + (((n % 8 + chunk) ^ (row & 7)) << 4);
+      const std::uint32_t to =
+          shared + n / 8 * Shape::group_panel_bytes + row * panel_row_bytes + (((n % 8 + chunk) ^ (row & 7)) << 4);
       const float* const x = o + n * 4;
       store_matrices(to, pack<T>(x[0] * inverse[0], x[1] * inverse[0]), pack<T>(x[2] * inverse[1], x[3] * inverse[1]),
                      pack<T>(x[4] * inverse[0], x[5] * inverse[0]), pack<T>(x[6] * inverse[1], x[7] * inverse[1]));
@@ -156,8 +158,8 @@ struct HopperGroup {
 /// Stores what the group's threads have written with finish(): O by TMA, which leaves rows past the end out, and the log-sum-exp
 /// sector by sector. `row` is the group's first row. Synchronises the group; the store may still be reading afterwards.
 template <class Shape>
-__device__ __forceinline__ void store_group(const HopperArguments& arguments, std::uint32_t o_shared, std::uint32_t lse_shared, int row,
-                                            int plane, int group) {
+__device__ __forceinline__ void store_group(const HopperArguments& arguments, std::uint32_t o_shared, std::uint32_t lse_shared,
+                                            int row, int plane, int group) {
   shared_writes_visible_to_async();
   named_sync(1 + group, 128);
   if (row >= arguments.seq_q) return;

@@ -14,8 +14,8 @@ namespace tilescope {
 
 namespace {
 
-constexpr int panel_elements = 64;        // 128 bytes: the widest row that the 128-byte swizzle takes
-constexpr int group_rows = 64;            // of Q and O: a consumer group loads and stores its own
+constexpr int panel_elements = 64;  // 128 bytes: the widest row that the 128-byte swizzle takes
+constexpr int group_rows = 64;      // of Q and O: a consumer group loads and stores its own
 constexpr std::int64_t element = 2;
 
 using Encode = decltype(&cuTensorMapEncodeTiled);
@@ -58,8 +58,8 @@ int attribute(cudaDeviceAttr name) {
   return value;
 }
 
-/// Returns two zeroed counters. Each launch leaves them zero. Launches in flight at the same time must not share them: the next of 64
-/// pairs is used in turn.
+/// Returns two zeroed counters. Each launch leaves them zero. Launches in flight at the same time must not share them: the next of
+/// 64 pairs is used in turn.
 unsigned* next_tickets() {
   constexpr int pairs = 64, pair_bytes = 128;
   static unsigned* const counters = [] {
@@ -73,8 +73,8 @@ unsigned* next_tickets() {
 }
 
 /// Returns how many planes take part at a time where the longest tiles come first: about as many as have K and V in half of the L2,
-/// through which an SM mostly reads. All sets are about equally large, because a small last one would have few short tiles to end with.
-/// Without a mask, or with few tiles a plane, there is little to balance: planes go one by one, and K and V stay closer.
+/// through which an SM mostly reads. All sets are about equally large, because a small last one would have few short tiles to end
+/// with. Without a mask, or with few tiles a plane, there is little to balance: planes go one by one, and K and V stay closer.
 std::int64_t planes_together(const AttentionProblem& problem, std::int64_t tiles) {
   constexpr std::int64_t few_tiles = 4;
   const std::int64_t sharing = problem.heads / problem.kv_heads, planes = problem.query_planes();

@@ -28,8 +28,9 @@ struct Flash2Arguments {
   float scale;
 };
 
-/// Order in which blocks get their query tiles. longest_first takes the last tile of all planes (batch x heads) first, because under a
-/// causal mask it sees the most keys. Its grid is [planes together, tiles, sets]: K and V of the planes of a set fit the L2.
+/// Order in which blocks get their query tiles. longest_first takes the last tile of all planes (batch x heads) first, because
+/// under a causal mask it sees the most keys. Its grid is [planes together, tiles, sets]: K and V of the planes of a set fit the
+/// L2.
 enum class QueryTileOrder { launch, longest_first };
 
 /// Order in which a block visits its key tiles. Descending starts at the diagonal of a causal mask, as FlashAttention-2 does.

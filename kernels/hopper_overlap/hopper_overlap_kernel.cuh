@@ -12,13 +12,16 @@ __global__ __launch_bounds__(Shape::threads, 1) void hopper_overlap_kernel(const
   const RolesMemory<Shape> memory(shared_address(shared));
   memory.prepare();
   const HopperTile<Shape> tile(arguments, blockIdx.x, blockIdx.y);
-  take_roles<Shape>([&] { Producer<Shape>{arguments, memory}.load(tile); },
-                    [&](int group) {
-                      OverlappedConsumer<Shape> consumer(arguments, memory, group);
-                      consumer.visit(tile);
-                      consumer.store(tile);
-                      stores_have_read();
-                    });
+  take_roles<Shape>(
+      [&] {
+        Producer<Shape>{arguments, memory}.load(tile);
+      },
+      [&](int group) {
+        OverlappedConsumer<Shape> consumer(arguments, memory, group);
+        consumer.visit(tile);
+        consumer.store(tile);
+        stores_have_read();
+      });
 #endif
 }
 

@@ -14,7 +14,8 @@ __global__ __launch_bounds__(Shape::threads, 1) void hopper_persistent_kernel(co
   memory.prepare();
   const int tiles = (arguments.seq_q + Shape::br - 1) / Shape::br, total = tiles * arguments.planes;
   auto for_each_tile = [&](auto work) {
-    for (int index = blockIdx.x; index < total; index += gridDim.x) work(HopperTile<Shape>(arguments, index % tiles, index / tiles));
+    for (int index = blockIdx.x; index < total; index += gridDim.x)
+      work(HopperTile<Shape>(arguments, index % tiles, index / tiles));
   };
   take_roles<Shape>(
       [&] {

@@ -12,13 +12,16 @@ __global__ __launch_bounds__(Shape::threads, 1) void hopper_ping_pong_kernel(con
   const RolesMemory<Shape> memory(shared_address(shared));
   memory.prepare();
   const HopperTile<Shape> tile(arguments, blockIdx.x, blockIdx.y);
-  take_roles<Shape>([&] { Producer<Shape>{arguments, memory}.load(tile); },
-                    [&](int group) {
-                      OverlappedConsumer<Shape, PingPong<Shape::groups>> consumer(arguments, memory, group);
-                      consumer.visit(tile);
-                      consumer.store(tile);
-                      stores_have_read();
-                    });
+  take_roles<Shape>(
+      [&] {
+        Producer<Shape>{arguments, memory}.load(tile);
+      },
+      [&](int group) {
+        OverlappedConsumer<Shape, PingPong<Shape::groups>> consumer(arguments, memory, group);
+        consumer.visit(tile);
+        consumer.store(tile);
+        stores_have_read();
+      });
 #endif
 }
 

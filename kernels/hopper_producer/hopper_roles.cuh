@@ -10,7 +10,8 @@
 
 namespace tilescope::device {
 
-/// Shape of a block with a producer group beside the consumers. `own_output` keeps O apart from Q, so that the next Q can come early.
+/// Shape of a block with a producer group beside the consumers. `own_output` keeps O apart from Q, so that the next Q can come
+/// early.
 template <class Base, bool own_output = false>
 struct RolesShape : Base {
   static constexpr int threads = 128 * (Base::groups + 1), stages = Base::stages;

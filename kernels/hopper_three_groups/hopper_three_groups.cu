@@ -11,7 +11,8 @@ namespace tilescope {
 /// Traffic  l2_to_sm = B Hq (Nq D + 2 ceil(Nq/Br) Nk D) * 2 bytes when nothing is masked; Br is 192
 ///          sm_to_l2 = B Hq (Nq D * 2 + Nq * 4) bytes
 /// Errors   none: supports() rejects other problems before the launch
-/// New      over hopper_producer: a third group, so that two compute a softmax while one has the tensor cores. Fewer reads of K and V
+/// New      over hopper_producer: a third group, so that two compute a softmax while one has the tensor cores. Fewer reads of K and
+/// V
 LaunchPlan plan_hopper_three_groups(const AttentionProblem& problem, const DeviceTensors& tensors) {
   return {hopper_by_shape(problem, tensors, []<class T, int d, bool causal>() {
     using namespace device;

@@ -18,8 +18,8 @@ struct WgmmaShape : Base {
 };
 
 template <class Shape>
-__global__ __launch_bounds__(Shape::threads, Shape::min_blocks) void hopper_wgmma_kernel(
-    const __grid_constant__ HopperArguments arguments) {
+__global__ __launch_bounds__(Shape::threads,
+                             Shape::min_blocks) void hopper_wgmma_kernel(const __grid_constant__ HopperArguments arguments) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   extern __shared__ __align__(1024) char shared[];
   const std::uint32_t q_tile = shared_address(shared), k_ring = q_tile + Shape::q_bytes, v_ring = k_ring + Shape::ring_bytes;

@@ -11,7 +11,7 @@ compile() {
 }
 export -f compile
 {
-  for source in kernels/hopper_*/*.cu kernels/flash3/*.cu kernels/common/hopper_plan.cu kernels/lab/ladder_library.cu; do
+  for source in kernels/hopper_*/*.cu kernels/common/hopper_plan.cu kernels/lab/ladder_library.cu; do
     echo "-gencode=arch=compute_90a,code=sm_90a $work $source"
   done
   for source in kernels/flash2/*.cu kernels/flash2_longest/*.cu; do echo "-arch=sm_90 $work $source"; done

@@ -44,19 +44,13 @@ LAUNCHES = {
     "hopper_ping_pong": {"attention": "hopper_ping_pong_kernel"},
     "hopper_persistent": {"attention": "hopper_persistent_kernel"},
     "hopper_causal": {"attention": "hopper_causal_kernel"},
-    "flash3": {"attention": ("hopper_causal_kernel", "hopper_wgmma_kernel")},
+    "hopper_wgmma_longest": {"attention": "hopper_wgmma_kernel"},
 }
 
 
 def architecture_of(kernel):
     """Returns the GPU that the kernel is compiled for. wgmma and setmaxnreg exist only in code for sm_90a."""
-    return "sm_90a" if kernel.startswith("hopper_") or kernel == "flash3" else "sm_90"
-
-
-def runs(launch_functions, symbol):
-    """Returns whether the symbol is an instantiation of the launch's function or, for a tuple, of one of them."""
-    names = launch_functions if isinstance(launch_functions, tuple) else (launch_functions,)
-    return any(f"{len(name)}{name}I" in symbol for name in names)
+    return "sm_90a" if kernel.startswith("hopper_") else "sm_90"
 
 
 # Pipes by the opcode of an instruction. Other opcodes count as "other".
@@ -168,7 +162,7 @@ def builds_of(kernel, nvcc, cuobjdump, folder):
         used = resource_usage(log)
         pipes = by_pipe(cubin_path, cuobjdump) if cuobjdump else {}
         for symbol, figures in used.items():
-            launch = next((launch for launch, functions in LAUNCHES[kernel].items() if runs(functions, symbol)), None)
+            launch = next((launch for launch, function in LAUNCHES[kernel].items() if f"{len(function)}{function}I" in symbol), None)
             if launch is None or "5Probe" in symbol:
                 continue
             text = parts[".text." + symbol]

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "kernels/common/hopper_plan.h"
+#include "kernels/flash3/flash3_choice.h"
 #include "kernels/hopper_causal/hopper_causal_kernel.cuh"
 #include "kernels/hopper_wgmma/hopper_wgmma_kernel.cuh"
 
@@ -19,14 +20,7 @@ namespace {
 using namespace device;
 
 template <class T, int d, bool causal>
-using Base = HopperShape<T, d, (d == 64 ? 3 : 2), 128, (d == 64 ? 4 : 2), causal>;
-
-LaunchPlan with_turns(const AttentionProblem& problem, const DeviceTensors& tensors) {
-  return {hopper_by_shape(problem, tensors, []<class T, int d, bool causal>() {
-    using Shape = TicketShape<Base<T, d, causal>>;
-    return hopper_kernel<Shape>(&hopper_causal_kernel<Shape, OverlappedConsumer<Shape, PingPong<Shape::groups>>>, HopperGrid::tickets);
-  })};
-}
+using Base = HopperShape<T, d, (d == 64 ? 3 : 2), 128, 2, causal>;
 
 LaunchPlan without_turns(const AttentionProblem& problem, const DeviceTensors& tensors) {
   return {hopper_by_shape(problem, tensors, []<class T, int d, bool causal>() {
@@ -63,8 +57,7 @@ constexpr Row rows[] = {{"flash2", plan_flash2},
                         {"hopper_ping_pong", plan_hopper_ping_pong},
                         {"hopper_persistent", plan_hopper_persistent},
                         {"hopper_causal", plan_hopper_causal},
-                        {"flash3", plan_flash3},
-                        {"all ideas", with_turns},
+                        {"hopper_wgmma_longest", plan_hopper_wgmma_longest},
                         {"no turns", without_turns},
                         {"no overlap", without_overlap},
                         {"no ring", without_ring}};
@@ -92,17 +85,19 @@ const char* ladder_run(const char* id, const long long* sizes, int is_bf16, int 
   tensors.v = addresses[2];
   tensors.o = addresses[3];
   tensors.lse = static_cast<float*>(addresses[4]);
+  const std::string_view wanted = std::string_view(id) == "flash3" ? flash3_choice(problem) : id;
   for (const Row& row : rows) {
-    if (row.id != id) continue;
+    if (row.id != wanted) continue;
     for (PlannedLaunch launch : row.plan(problem, tensors)) {
       void* arguments[] = {launch.arguments.data()};
-      cudaError_t code = cudaFuncSetAttribute(launch.function, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(launch.shared_bytes));
+      cudaError_t code =
+          cudaFuncSetAttribute(launch.function, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(launch.shared_bytes));
       if (code == cudaSuccess)
         code = cudaLaunchKernel(launch.function,
                                 dim3(static_cast<unsigned>(launch.grid[0]), static_cast<unsigned>(launch.grid[1]),
                                      static_cast<unsigned>(launch.grid[2])),
-                                dim3(static_cast<unsigned>(launch.threads)), arguments, static_cast<std::size_t>(launch.shared_bytes),
-                                static_cast<cudaStream_t>(stream));
+                                dim3(static_cast<unsigned>(launch.threads)), arguments,
+                                static_cast<std::size_t>(launch.shared_bytes), static_cast<cudaStream_t>(stream));
       if (code != cudaSuccess) return cudaGetErrorString(code);
     }
     return nullptr;

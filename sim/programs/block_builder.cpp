@@ -172,6 +172,14 @@ std::int32_t BlockBuilder::load(LineId line, Slot dst, std::int32_t after) {
   return add_load(line, dst, std::max(after, last_use_[buffer(dst)]));
 }
 
+std::int32_t BlockBuilder::load_boxes(LineId line, Slot dst, std::int64_t box_rows) {
+  const std::int32_t self = load(line, dst);
+  Operation& op = out_.operations[static_cast<std::size_t>(self)];
+  const std::int64_t missing = ceil_div(std::int64_t{op.tile.rows}, box_rows) * box_rows - op.tile.rows;
+  op.bytes += missing * plan_.whole_row_bytes[op.tile.tensor.index()];
+  return self;
+}
+
 std::int32_t BlockBuilder::store(LineId line, Slot src) {
   Operation& op = next(OpKind::store, line, Slot::none);
   op.tile = held_[src.index()].tile;

@@ -72,6 +72,8 @@ class BlockBuilder {
 
   /// Loads a tile of the slot's tensor. The load waits until its buffer is free and operation `after` is over.
   std::int32_t load(LineId line, Slot dst, std::int32_t after = -1);
+  /// Loads as TMA does, in boxes of `box_rows` rows. A box that ends past the last row moves zeros for the rest.
+  std::int32_t load_boxes(LineId line, Slot dst, std::int64_t box_rows);
   /// Loads into registers, which are always free: the load waits only for operation `after`.
   std::int32_t load_after(LineId line, Slot dst, std::int32_t after) { return add_load(line, dst, after); }
   /// Makes `slot` refer to the buffer that load `index` filled.

@@ -98,7 +98,7 @@ KernelNeeds hopper_needs(HopperRungId id, const AttentionProblem& problem, const
   };
   const HopperRung& rung = rung_of(id);
   const int groups = hopper_groups(rung, problem);
-  const Registers registers = groups == 3 ? Registers{128, 32, 160} : Registers{168, 24, 240};
+  const Registers registers = groups == 3 ? Registers{128, 32, 160} : Registers{168, 40, 232};
   KernelNeeds needs;
   needs.instruction = ProductInstruction::wgmma;
   needs.boxes = true;
@@ -106,7 +106,8 @@ KernelNeeds hopper_needs(HopperRungId id, const AttentionProblem& problem, const
   needs.registers_per_thread = rung.producer ? registers.launched : 255;
   if (rung.producer) {
     needs.groups.push_back({"producer", group_threads / 32, registers.producer});
-    for (int g = 0; g < groups; ++g) needs.groups.push_back({group_names[static_cast<std::size_t>(g)], group_threads / 32, registers.consumer});
+    for (int g = 0; g < groups; ++g)
+      needs.groups.push_back({group_names[static_cast<std::size_t>(g)], group_threads / 32, registers.consumer});
   } else {
     needs.warps_sharing_rows = groups;
   }
@@ -118,9 +119,13 @@ KernelNeeds hopper_needs(HopperRungId id, const AttentionProblem& problem, const
   if (profile != nullptr && !rung.producer) needs.registers_per_thread = profile->build("attention", problem).registers;
 
   const std::int64_t row_bytes = problem.head_dim * element_bytes(problem.dtype);
-  const std::int64_t stage_bytes = 2 * (tile.block_kv * row_bytes + 2 * barrier_bytes);
+  // Each buffer of the ring has a full barrier, and an empty one for the producer. Q has both for each group, or one for all.
+  const std::int64_t barriers_of_buffer = rung.producer ? 2 : 1, q_barriers = rung.producer ? 2 * groups : 1;
+  const std::int64_t stage_bytes = 2 * (tile.block_kv * row_bytes + barriers_of_buffer * barrier_bytes);
   const std::int64_t own_output = rung.persistent ? tile.block_q * row_bytes : 0;  // otherwise O leaves over Q
-  const std::int64_t fixed = tile.block_q * row_bytes + own_output + groups * barrier_bytes;
+  constexpr std::int64_t statistic_bytes = 4, ticket_bytes = 40;
+  const std::int64_t fixed = tile.block_q * (row_bytes + statistic_bytes) + own_output + q_barriers * barrier_bytes +
+                             (rung.longest_first ? ticket_bytes : 0);
   const auto both = static_cast<double>(fixed + 2 * stage_bytes);
   needs.stages = tile.stages > 0 ? static_cast<int>(tile.stages) : both <= gpu.sm_shared_bytes_per_block ? 2 : 1;
   needs.shared_bytes = fixed + needs.stages * stage_bytes;
