@@ -1,4 +1,4 @@
-// flash3: the fastest of the Hopper kernels for a problem, as measured on an H200 (docs/ladder.md). It has no device code of its own.
+// flash3: the fastest of the Hopper kernels for a problem, as measured on an H200 (docs/ladder.md). It has no device code.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@ namespace tilescope {
 
 /// Returns the id of the kernel that flash3 launches.
 ///
-///   d 128, and long d 64        hopper_causal
-///   d 64 and causal             hopper_wgmma_longest: tiles of 192 rows waste work at the diagonal, and a second block on the SM hides
-///                               the start and the end of a tile as well as persistence does
-///   d 64 and Nq <= 1024         hopper_wgmma: tiles of 192 rows waste work at the end of a short sequence
+///   d 128, and long d 64   hopper_causal
+///   d 64 and causal        hopper_wgmma_longest. Tiles of 192 rows waste work at the diagonal, and a second block on the SM hides
+///                          the start and the end of a tile as well as persistence does
+///   d 64 and Nq <= 1024    hopper_wgmma. Tiles of 192 rows waste work at the end of a short sequence
 inline std::string_view flash3_choice(const AttentionProblem& problem) {
   constexpr std::int64_t short_rows = 1024;
   if (problem.head_dim != 64) return "hopper_causal";
