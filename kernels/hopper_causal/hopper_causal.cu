@@ -14,7 +14,7 @@ namespace tilescope {
 /// Errors   none: supports() rejects other problems before the launch
 /// New      over hopper_persistent: tickets from a counter, the tiles that see the most keys first, heads in sets that fit the L2
 LaunchPlan plan_hopper_causal(const AttentionProblem& problem, const DeviceTensors& tensors) {
-  return {hopper_by_shape(problem, tensors, []<class T, int d, bool causal>() {
+  return {hopper_by_shape(problem, tensors, [&]<class T, int d, bool causal>() {
     using namespace device;
     using Shape = TicketShape<HopperShape<T, d, (d == 64 ? 3 : 2), 128, 2, causal>>;
     return hopper_kernel<Shape>(&hopper_causal_kernel<Shape>, HopperGrid::tickets);

@@ -14,7 +14,7 @@ namespace tilescope {
 /// New      over hopper_three_groups: S of the next tile beside P of this one, in registers. At d 128 that leaves room for two
 /// groups
 LaunchPlan plan_hopper_overlap(const AttentionProblem& problem, const DeviceTensors& tensors) {
-  return {hopper_by_shape(problem, tensors, []<class T, int d, bool causal>() {
+  return {hopper_by_shape(problem, tensors, [&]<class T, int d, bool causal>() {
     using namespace device;
     using Shape = RolesShape<HopperShape<T, d, (d == 64 ? 3 : 2), 128, 2, causal>>;
     return hopper_kernel<Shape>(&hopper_overlap_kernel<Shape>, HopperGrid::tiles);

@@ -13,7 +13,7 @@ namespace tilescope {
 /// Errors   none: supports() rejects other problems before the launch
 /// New      over hopper_ping_pong: blocks stay, so the loads of the next tile and the store of the last pass under the products
 LaunchPlan plan_hopper_persistent(const AttentionProblem& problem, const DeviceTensors& tensors) {
-  return {hopper_by_shape(problem, tensors, []<class T, int d, bool causal>() {
+  return {hopper_by_shape(problem, tensors, [&]<class T, int d, bool causal>() {
     using namespace device;
     using Shape = RolesShape<HopperShape<T, d, (d == 64 ? 3 : 2), 128, 2, causal>, true>;
     return hopper_kernel<Shape>(&hopper_persistent_kernel<Shape>, HopperGrid::persistent);

@@ -13,7 +13,7 @@ namespace tilescope {
 /// Errors   none: supports() rejects other problems before the launch
 /// New      over hopper_overlap: named barriers let one group at a time start products, so that softmaxes do not meet
 LaunchPlan plan_hopper_ping_pong(const AttentionProblem& problem, const DeviceTensors& tensors) {
-  return {hopper_by_shape(problem, tensors, []<class T, int d, bool causal>() {
+  return {hopper_by_shape(problem, tensors, [&]<class T, int d, bool causal>() {
     using namespace device;
     using Shape = RolesShape<HopperShape<T, d, (d == 64 ? 3 : 2), 128, 2, causal>>;
     return hopper_kernel<Shape>(&hopper_ping_pong_kernel<Shape>, HopperGrid::tiles);

@@ -14,7 +14,7 @@ namespace tilescope {
 /// New      over hopper_wgmma: a producer that only copies, a ring of full and empty mbarriers, and registers moved to the
 /// consumers
 LaunchPlan plan_hopper_producer(const AttentionProblem& problem, const DeviceTensors& tensors) {
-  return {hopper_by_shape(problem, tensors, []<class T, int d, bool causal>() {
+  return {hopper_by_shape(problem, tensors, [&]<class T, int d, bool causal>() {
     using namespace device;
     using Shape = RolesShape<HopperShape<T, d, 2, 128, 2, causal>>;
     return hopper_kernel<Shape>(&hopper_producer_kernel<Shape>, HopperGrid::tiles);

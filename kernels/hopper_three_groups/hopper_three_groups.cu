@@ -14,7 +14,7 @@ namespace tilescope {
 /// New      over hopper_producer: a third group, so that two compute a softmax while one has the tensor cores. Fewer reads of K and
 /// V
 LaunchPlan plan_hopper_three_groups(const AttentionProblem& problem, const DeviceTensors& tensors) {
-  return {hopper_by_shape(problem, tensors, []<class T, int d, bool causal>() {
+  return {hopper_by_shape(problem, tensors, [&]<class T, int d, bool causal>() {
     using namespace device;
     using Shape = RolesShape<HopperShape<T, d, 3, 128, 2, causal>>;
     return hopper_kernel<Shape>(&hopper_producer_kernel<Shape>, HopperGrid::tiles);

@@ -14,7 +14,7 @@ namespace tilescope {
 /// Source   arXiv:2307.08691, Algorithm 1; key tiles from the right edge to the left
 /// New      over flash2: a warpgroup's products read shared memory without ldmatrix, and one thread copies a whole tile
 LaunchPlan plan_hopper_wgmma(const AttentionProblem& problem, const DeviceTensors& tensors) {
-  return {hopper_by_shape(problem, tensors, []<class T, int d, bool causal>() {
+  return {hopper_by_shape(problem, tensors, [&]<class T, int d, bool causal>() {
     using namespace device;
     constexpr int blocks_per_sm = d == 64 ? 2 : 1;
     using Shape = WgmmaShape<HopperShape<T, d, 2, 128, 2, causal>, blocks_per_sm>;

@@ -9,7 +9,7 @@ namespace tilescope {
 /// Errors   none: supports() rejects other problems before the launch
 /// New      over hopper_wgmma: only the order of the blocks, by sets of heads whose K and V fit the L2
 LaunchPlan plan_hopper_wgmma_longest(const AttentionProblem& problem, const DeviceTensors& tensors) {
-  return {hopper_by_shape(problem, tensors, []<class T, int d, bool causal>() {
+  return {hopper_by_shape(problem, tensors, [&]<class T, int d, bool causal>() {
     using namespace device;
     constexpr int blocks_per_sm = d == 64 ? 2 : 1;
     using Shape = WgmmaShape<HopperShape<T, d, 2, 128, 2, causal>, blocks_per_sm, true>;

@@ -23,14 +23,14 @@ template <class T, int d, bool causal>
 using Base = HopperShape<T, d, (d == 64 ? 3 : 2), 128, 2, causal>;
 
 LaunchPlan without_turns(const AttentionProblem& problem, const DeviceTensors& tensors) {
-  return {hopper_by_shape(problem, tensors, []<class T, int d, bool causal>() {
+  return {hopper_by_shape(problem, tensors, [&]<class T, int d, bool causal>() {
     using Shape = TicketShape<Base<T, d, causal>>;
     return hopper_kernel<Shape>(&hopper_causal_kernel<Shape, OverlappedConsumer<Shape>>, HopperGrid::tickets);
   })};
 }
 
 LaunchPlan without_overlap(const AttentionProblem& problem, const DeviceTensors& tensors) {
-  return {hopper_by_shape(problem, tensors, []<class T, int d, bool causal>() {
+  return {hopper_by_shape(problem, tensors, [&]<class T, int d, bool causal>() {
     using Shape = TicketShape<Base<T, d, causal>>;
     return hopper_kernel<Shape>(&hopper_causal_kernel<Shape, Consumer<Shape>>, HopperGrid::tickets);
   })};
@@ -38,7 +38,7 @@ LaunchPlan without_overlap(const AttentionProblem& problem, const DeviceTensors&
 
 /// A ring of one stage: the next tile is copied only once the last one is read.
 LaunchPlan without_ring(const AttentionProblem& problem, const DeviceTensors& tensors) {
-  return {hopper_by_shape(problem, tensors, []<class T, int d, bool causal>() {
+  return {hopper_by_shape(problem, tensors, [&]<class T, int d, bool causal>() {
     using Shape = TicketShape<HopperShape<T, d, (d == 64 ? 3 : 2), 128, 1, causal>>;
     return hopper_kernel<Shape>(&hopper_causal_kernel<Shape, Consumer<Shape>>, HopperGrid::tickets);
   })};
