@@ -19,8 +19,9 @@ sources=(kernels/device_cuda.cpp kernels/kernel_table.cpp kernels/kernel_traffic
   sim/core/attention_problem.cpp sim/core/csv.cpp sim/core/element.cpp sim/core/npy.cpp sim/core/reference.cpp sim/core/reference_gradients.cpp sim/core/sentence.cpp sim/core/tensor.cpp sim/core/document.cpp sim/core/text.cpp
   "$out/kernel_profiles.cpp")
 awk -f cmake/kernel_profiles.awk kernels/*/profile.toml >"$out/kernel_profiles.cpp"
-mapfile -t more < <(find kernels -name '*.cu' ! -path 'kernels/lab/*' ! -path 'kernels/calibrate/*'; ls kernels/measure/*.cpp sim/programs/*.cpp sim/masks/*.cpp)
+mapfile -t more < <(find kernels -name '*.cu' ! -path 'kernels/lab/*' ! -path 'kernels/calibrate/*' ! -path 'kernels/hopper_*' ! -name hopper_plan.cu; ls kernels/measure/*.cpp sim/programs/*.cpp sim/masks/*.cpp)
 sources+=("${more[@]}")
+hopper=(kernels/common/hopper_plan.cu kernels/hopper_*/*.cu)  # need code for sm_90a
 
 objects=()
 for source in "${sources[@]}"; do
@@ -28,6 +29,10 @@ for source in "${sources[@]}"; do
   objects+=("$object")
   echo "$source $object"
 done | xargs -P "$(nproc)" -L 1 bash -c 'nvcc '"$(printf '%q ' "${flags[@]}")"' -c "$0" -o "$1"'
+for source in "${hopper[@]}"; do
+  echo "$source $out/$(echo "$source" | tr / _).o"
+done | xargs -P "$(nproc)" -L 1 bash -c 'nvcc '"$(printf '%q ' "${flags[@]//compute_$arch,code=sm_$arch/compute_90a,code=sm_90a}")"' -c "$0" -o "$1"'
+sources+=("${hopper[@]}")
 for source in "${sources[@]}"; do objects+=("$out/$(echo "$source" | tr / _).o"); done
 
 mapfile -t common < <(printf '%s\n' "${objects[@]}" | grep -v -e bench_library -e record_suite -e gpu_check.cpp.o)

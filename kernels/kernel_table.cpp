@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string>
 
+#include "kernels/flash3/flash3_choice.h"
 #include "kernels/kernel_traffic.h"
 #include "kernels/measure/library_products.h"
 #include "kernels/measure/probe_shape.h"
@@ -64,6 +65,84 @@ std::vector<LaunchNeeds> flash2_needs(const AttentionProblem& p) {
 }
 std::vector<LaunchNeeds> flash2_descending_needs(const AttentionProblem& p) {
   return flash2_needs_of(kernel_profile("flash2_descending").build("attention", p), p);
+}
+std::vector<LaunchNeeds> flash2_longest_needs(const AttentionProblem& p) {
+  return flash2_needs_of(kernel_profile("flash2_longest").build("attention", p), p);
+}
+
+/// A Hopper kernel: the shape that its source names, as a function of the problem.
+struct HopperShape {
+  std::int64_t groups, stages;  // a group has 64 query rows
+  bool has_producer, has_own_output, draws_tickets;
+};
+constexpr std::int64_t hopper_group_rows = 64, hopper_key_rows = 128;
+
+HopperShape wgmma_shape(const AttentionProblem&) {
+  return {2, 2, false, false, false};
+}
+HopperShape producer_shape(const AttentionProblem&) {
+  return {2, 2, true, false, false};
+}
+HopperShape three_groups_shape(const AttentionProblem&) {
+  return {3, 2, true, false, false};
+}
+HopperShape overlap_shape(const AttentionProblem& p) {
+  return {p.head_dim == 64 ? 3 : 2, 2, true, false, false};
+}
+HopperShape persistent_shape(const AttentionProblem& p) {
+  return {p.head_dim == 64 ? 3 : 2, 2, true, true, false};
+}
+HopperShape causal_shape(const AttentionProblem& p) {
+  return {p.head_dim == 64 ? 3 : 2, 2, true, true, true};
+}
+template <auto shape>
+TileShape hopper_tile(const AttentionProblem& p) {
+  return {hopper_group_rows * shape(p).groups, hopper_key_rows};
+}
+/// Shared memory: Q, the rings of K and V, O where it has a place of its own, L, the barriers, and what hands out tickets.
+LaunchNeeds hopper_needs_of(std::string_view id, const HopperShape& shape, const AttentionProblem& p) {
+  const std::int64_t rows = hopper_group_rows * shape.groups, ring_bytes = shape.stages * hopper_key_rows * row_bytes(p);
+  const std::int64_t barriers = shape.has_producer ? 2 * shape.groups + 4 * shape.stages : 1 + 2 * shape.stages;
+  constexpr std::int64_t barrier_bytes = 8, ticket_bytes = 40;
+  return compiled("attention", kernel_profile(id).build("attention", p),
+                  rows * row_bytes(p) * (shape.has_own_output ? 2 : 1) + 2 * ring_bytes + rows * 4 + barriers * barrier_bytes +
+                      (shape.draws_tickets ? ticket_bytes : 0),
+                  static_cast<int>(shape.stages), shape.has_producer ? 1 : static_cast<int>(shape.groups));
+}
+std::vector<LaunchNeeds> hopper_wgmma_needs(const AttentionProblem& p) {
+  return {hopper_needs_of("hopper_wgmma", wgmma_shape(p), p)};
+}
+std::vector<LaunchNeeds> hopper_producer_needs(const AttentionProblem& p) {
+  return {hopper_needs_of("hopper_producer", producer_shape(p), p)};
+}
+std::vector<LaunchNeeds> hopper_three_groups_needs(const AttentionProblem& p) {
+  return {hopper_needs_of("hopper_three_groups", three_groups_shape(p), p)};
+}
+std::vector<LaunchNeeds> hopper_overlap_needs(const AttentionProblem& p) {
+  return {hopper_needs_of("hopper_overlap", overlap_shape(p), p)};
+}
+std::vector<LaunchNeeds> hopper_ping_pong_needs(const AttentionProblem& p) {
+  return {hopper_needs_of("hopper_ping_pong", overlap_shape(p), p)};
+}
+std::vector<LaunchNeeds> hopper_persistent_needs(const AttentionProblem& p) {
+  return {hopper_needs_of("hopper_persistent", persistent_shape(p), p)};
+}
+std::vector<LaunchNeeds> hopper_causal_needs(const AttentionProblem& p) {
+  return {hopper_needs_of("hopper_causal", causal_shape(p), p)};
+}
+std::vector<LaunchNeeds> hopper_wgmma_longest_needs(const AttentionProblem& p) {
+  return {hopper_needs_of("hopper_wgmma_longest", wgmma_shape(p), p)};
+}
+
+// flash3 is what it chooses.
+TileShape flash3_tile(const AttentionProblem& p) {
+  return (*find_kernel(flash3_choice(p)))->tile(p);
+}
+std::vector<LaunchNeeds> flash3_needs(const AttentionProblem& p) {
+  return (*find_kernel(flash3_choice(p)))->needs(p);
+}
+LaunchPlan plan_flash3(const AttentionProblem& p, const DeviceTensors& tensors) {
+  return (*find_kernel(flash3_choice(p)))->plan(p, tensors);
 }
 std::vector<LaunchNeeds> flash1_needs(const AttentionProblem& p) {
   return {compiled("attention", kernel_profile("flash1").build("attention", p), 4 * 64 * row_bytes(p) + 2 * 64 * 4, 1, 4)};
@@ -287,6 +366,98 @@ constexpr KernelInfo rows[] = {
      .plan = plan_flash2_descending,
      .variant_of = "flash2",
      .key_order = KeyOrder::descending},
+    {.id = "flash2_longest",
+     .summary = "flash2 with the last query tile of every head first: under a causal mask it is the longest.",
+     .inputs = qkv,
+     .outputs = o_and_lse,
+     .tile = flash2_kernel_tile,
+     .needs = flash2_longest_needs,
+     .plane_traffic = flash2_traffic,
+     .plan = plan_flash2_longest,
+     .variant_of = "flash2"},
+    {.id = "hopper_wgmma",
+     .summary = "Over flash2: wgmma reads tiles from shared memory, and TMA writes them there.",
+     .inputs = qkv,
+     .outputs = o_and_lse,
+     .is_hopper = true,
+     .tile = hopper_tile<wgmma_shape>,
+     .needs = hopper_wgmma_needs,
+     .plane_traffic = hopper_traffic,
+     .plan = plan_hopper_wgmma},
+    {.id = "hopper_wgmma_longest",
+     .summary = "The first Hopper kernel with the longest query tiles first.",
+     .inputs = qkv,
+     .outputs = o_and_lse,
+     .is_hopper = true,
+     .tile = hopper_tile<wgmma_shape>,
+     .needs = hopper_wgmma_longest_needs,
+     .plane_traffic = hopper_traffic,
+     .plan = plan_hopper_wgmma_longest,
+     .variant_of = "hopper_wgmma"},
+    {.id = "hopper_producer",
+     .summary = "Over the first Hopper kernel: one thread copies through a ring of mbarriers, two groups compute.",
+     .inputs = qkv,
+     .outputs = o_and_lse,
+     .is_hopper = true,
+     .tile = hopper_tile<producer_shape>,
+     .needs = hopper_producer_needs,
+     .plane_traffic = hopper_traffic,
+     .plan = plan_hopper_producer},
+    {.id = "hopper_three_groups",
+     .summary = "Over two consumer groups: a third, so tiles of 192 rows.",
+     .inputs = qkv,
+     .outputs = o_and_lse,
+     .is_hopper = true,
+     .tile = hopper_tile<three_groups_shape>,
+     .needs = hopper_three_groups_needs,
+     .plane_traffic = hopper_traffic,
+     .plan = plan_hopper_three_groups},
+    {.id = "hopper_overlap",
+     .summary = "Over groups that wait for each product: the next one runs under the softmax.",
+     .inputs = qkv,
+     .outputs = o_and_lse,
+     .is_hopper = true,
+     .tile = hopper_tile<overlap_shape>,
+     .needs = hopper_overlap_needs,
+     .plane_traffic = hopper_traffic,
+     .plan = plan_hopper_overlap},
+    {.id = "hopper_ping_pong",
+     .summary = "Over overlap: groups take turns, so that one computes its softmax under the products of another.",
+     .inputs = qkv,
+     .outputs = o_and_lse,
+     .is_hopper = true,
+     .tile = hopper_tile<overlap_shape>,
+     .needs = hopper_ping_pong_needs,
+     .plane_traffic = hopper_traffic,
+     .plan = plan_hopper_ping_pong},
+    {.id = "hopper_persistent",
+     .summary = "Over ping-pong: one block an SM; loads of the next tile and stores of the last are hidden.",
+     .inputs = qkv,
+     .outputs = o_and_lse,
+     .is_hopper = true,
+     .tile = hopper_tile<persistent_shape>,
+     .needs = hopper_persistent_needs,
+     .plane_traffic = hopper_traffic,
+     .plan = plan_hopper_persistent},
+    {.id = "hopper_causal",
+     .summary = "Over persistent blocks: tiles are drawn, the longest first.",
+     .inputs = qkv,
+     .outputs = o_and_lse,
+     .is_hopper = true,
+     .tile = hopper_tile<causal_shape>,
+     .needs = hopper_causal_needs,
+     .plane_traffic = hopper_traffic,
+     .plan = plan_hopper_causal},
+    {.id = "flash3",
+     .summary = "The fastest of the Hopper kernels, by head dimension and mask.",
+     .inputs = qkv,
+     .outputs = o_and_lse,
+     .is_hopper = true,
+     .tile = flash3_tile,
+     .needs = flash3_needs,
+     .plane_traffic = hopper_traffic,
+     .plan = plan_flash3,
+     .choice = flash3_choice},
 };
 
 const void* address_of(const DeviceTensors& t, Tensor tensor) {
@@ -329,6 +500,10 @@ Result<const KernelInfo*> find_kernel(std::string_view program, KeyOrder order) 
                 Setting::key_order);
 }
 
+const KernelInfo& launched_kernel(const KernelInfo& kernel, const AttentionProblem& problem) {
+  return kernel.choice == nullptr ? kernel : **find_kernel(kernel.choice(problem));
+}
+
 Status supports(const KernelInfo& kernel, const AttentionProblem& p) {
   if (Status valid = check(p); !valid) return valid;
   if (p.dtype == DataType::fp32)
@@ -364,9 +539,20 @@ Status supports(const KernelInfo& kernel, const AttentionProblem& problem, const
                 Setting::block_kv);
 }
 
+Status runs_on_this_device(const KernelInfo& kernel) {
+  if (!kernel.is_hopper) return Done{};
+  static const Result<DeviceInfo> device = find_device();
+  if (!device) return device.error();
+  if (device->compute_major == 9 && device->compute_minor == 0) return Done{};
+  return Error{fmt::format("kernel {} is for compute capability 9.0 (Hopper); {} has {}.{}: use flash2 there", kernel.id,
+                           device->name, device->compute_major, device->compute_minor),
+               Error::Kind::machine_lacks};
+}
+
 Status launch(const KernelInfo& kernel, const AttentionProblem& problem, const DeviceTensors& tensors, StreamHandle stream) {
   if (Status fits = supports(kernel, problem); !fits) return fits;
   if (!built_with_cuda()) return no_cuda_error();
+  if (Status runs = runs_on_this_device(kernel); !runs) return runs;
   for (const std::span<const Tensor> list : {kernel.inputs, kernel.outputs, kernel.scratch})
     for (Tensor tensor : list)
       if (address_of(tensors, tensor) == nullptr)
@@ -380,6 +566,7 @@ Status launch(const KernelInfo& kernel, const AttentionProblem& problem, const D
 Result<std::vector<CompiledNeeds>> compiled_launches(const KernelInfo& kernel, const AttentionProblem& problem) {
   if (Status fits = supports(kernel, problem); !fits) return fits.error();
   if (!built_with_cuda()) return no_cuda_error();
+  if (Status runs = runs_on_this_device(kernel); !runs) return runs.error();
   LaunchPlan plan;
   if (kernel.plan != nullptr)
     plan = kernel.plan(problem, {});

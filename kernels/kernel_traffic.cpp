@@ -88,6 +88,17 @@ KernelTraffic flash2_traffic(const AttentionProblem& p, const TileShape& tile) {
   return {(v.rows + 2 * v.keys) * row_bytes(p), output_bytes(p) + p.seq_q * statistic};
 }
 
+KernelTraffic hopper_traffic(const AttentionProblem& p, const TileShape& tile) {
+  constexpr std::int64_t box_rows = 64;  // of Q; a box of K or V is a key tile
+  std::int64_t box_bytes = 0;
+  for (std::int64_t first = 0; first < p.seq_q; first += tile.block_q) {
+    const std::int64_t rows = std::min(tile.block_q, p.seq_q - first);
+    const std::int64_t tiles = ceil_div(p.visible_keys(first + rows - 1), tile.block_kv);
+    if (tiles > 0) box_bytes += (ceil_div(rows, box_rows) * box_rows + 2 * tiles * tile.block_kv) * row_bytes(p);
+  }
+  return {box_bytes, output_bytes(p) + p.seq_q * statistic};
+}
+
 KernelTraffic standard_backward_traffic(const AttentionProblem& p, const TileShape& tile) {
   const Visits v = visits_of(p, tile);
   const std::int64_t reads_of_rows = gradient_rows_of_block(p).kept_bytes > 0 ? 1 : 2;

@@ -21,6 +21,9 @@ KernelTraffic fused_traffic(const AttentionProblem& problem, const TileShape& ti
 KernelTraffic standard_traffic(const AttentionProblem& problem, const TileShape& tile);
 KernelTraffic flash1_traffic(const AttentionProblem& problem, const TileShape& tile);
 KernelTraffic flash2_traffic(const AttentionProblem& problem, const TileShape& tile);
+/// TMA moves whole boxes: the counters include the zeros of a box past the last row.
+/// Leaves out  tickets: 32 bytes for each query tile and each block, in both directions
+KernelTraffic hopper_traffic(const AttentionProblem& problem, const TileShape& tile);
 KernelTraffic standard_backward_traffic(const AttentionProblem& problem, const TileShape& tile);
 KernelTraffic flash1_backward_traffic(const AttentionProblem& problem, const TileShape& tile);
 KernelTraffic flash2_backward_traffic(const AttentionProblem& problem, const TileShape& tile);

@@ -82,6 +82,33 @@ LaunchPlan plan_flash2(const AttentionProblem&, const DeviceTensors&) {
 LaunchPlan plan_flash2_descending(const AttentionProblem&, const DeviceTensors&) {
   return {};
 }
+LaunchPlan plan_flash2_longest(const AttentionProblem&, const DeviceTensors&) {
+  return {};
+}
+LaunchPlan plan_hopper_wgmma(const AttentionProblem&, const DeviceTensors&) {
+  return {};
+}
+LaunchPlan plan_hopper_producer(const AttentionProblem&, const DeviceTensors&) {
+  return {};
+}
+LaunchPlan plan_hopper_three_groups(const AttentionProblem&, const DeviceTensors&) {
+  return {};
+}
+LaunchPlan plan_hopper_overlap(const AttentionProblem&, const DeviceTensors&) {
+  return {};
+}
+LaunchPlan plan_hopper_ping_pong(const AttentionProblem&, const DeviceTensors&) {
+  return {};
+}
+LaunchPlan plan_hopper_persistent(const AttentionProblem&, const DeviceTensors&) {
+  return {};
+}
+LaunchPlan plan_hopper_causal(const AttentionProblem&, const DeviceTensors&) {
+  return {};
+}
+LaunchPlan plan_hopper_wgmma_longest(const AttentionProblem&, const DeviceTensors&) {
+  return {};
+}
 LaunchPlan plan_flash2_probed(const AttentionProblem&, const DeviceTensors&, std::span<const ProbeBuffers>) {
   return {};
 }

@@ -41,8 +41,8 @@ struct PlannedLaunch {
   const void* function = nullptr;  // host-side handle of the kernel
   std::array<std::int64_t, 3> grid{1, 1, 1};
   int threads = 0;
-  std::int64_t shared_bytes = 0;  // dynamic
-  alignas(16) std::array<std::byte, 128> arguments{};
+  std::int64_t shared_bytes = 0;                       // dynamic
+  alignas(64) std::array<std::byte, 640> arguments{};  // TMA descriptors want 64-byte alignment
 };
 
 /// Returns a launch that copies `arguments`: every kernel takes one struct by value.
@@ -69,6 +69,15 @@ void set_lengths_and_heads(Arguments& arguments, const AttentionProblem& problem
 using LaunchPlan = std::vector<PlannedLaunch>;
 LaunchPlan plan_flash2(const AttentionProblem& problem, const DeviceTensors& tensors);
 LaunchPlan plan_flash2_descending(const AttentionProblem& problem, const DeviceTensors& tensors);
+LaunchPlan plan_flash2_longest(const AttentionProblem& problem, const DeviceTensors& tensors);
+LaunchPlan plan_hopper_wgmma(const AttentionProblem& problem, const DeviceTensors& tensors);
+LaunchPlan plan_hopper_producer(const AttentionProblem& problem, const DeviceTensors& tensors);
+LaunchPlan plan_hopper_three_groups(const AttentionProblem& problem, const DeviceTensors& tensors);
+LaunchPlan plan_hopper_overlap(const AttentionProblem& problem, const DeviceTensors& tensors);
+LaunchPlan plan_hopper_ping_pong(const AttentionProblem& problem, const DeviceTensors& tensors);
+LaunchPlan plan_hopper_persistent(const AttentionProblem& problem, const DeviceTensors& tensors);
+LaunchPlan plan_hopper_causal(const AttentionProblem& problem, const DeviceTensors& tensors);
+LaunchPlan plan_hopper_wgmma_longest(const AttentionProblem& problem, const DeviceTensors& tensors);
 LaunchPlan plan_flash1(const AttentionProblem& problem, const DeviceTensors& tensors);
 LaunchPlan plan_standard(const AttentionProblem& problem, const DeviceTensors& tensors);
 LaunchPlan plan_standard_backward(const AttentionProblem& problem, const DeviceTensors& tensors);

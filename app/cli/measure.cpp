@@ -205,9 +205,15 @@ Result<int> measure_suite(const CommandLine& line, std::FILE* out, std::FILE* er
   if (!session) return session.error();
   ProgressPrinter progress(err, line.quiet);
   MeasurementBundle bundle = bundle_for(line, *session, fmt::format("tilescope measure --suite {}", printable(line.suite)));
-  std::size_t failed = 0;
+  std::size_t failed = 0, left_out = 0;
+  std::string why_left_out;
   for (const SuiteCase& one : *suite) {
     const KernelInfo& kernel = **find_kernel(one.kernel);
+    if (const Status runs = runs_on_this_device(kernel); !runs) {
+      ++left_out;
+      why_left_out = runs.error().sentence.text();
+      continue;
+    }
     Result<MeasuredCase> measured = session->measure(kernel, one.problem, suite_options, nullptr);
     bundle.cases.push_back(measured ? *measured : refused_case(one, kernel, measured.error()));
     MeasuredCase& kept = bundle.cases.back();
@@ -222,8 +228,9 @@ Result<int> measure_suite(const CommandLine& line, std::FILE* out, std::FILE* er
   if (const Status added = outputs.add(*line.json, to_json(bundle)); !added) return added.error();
   if (!standard_output_taken(line)) {
     const std::string summary =
-        fmt::format("{}: {} cases in {:.0f} s, {} of them not whole{}{}\n", session->device().name, bundle.cases.size(),
-                    seconds_since(start), failed, session->refused().empty() ? "" : "; no counters: ", session->refused());
+        fmt::format("{}: {} cases in {:.0f} s, {} of them not whole{}{}{}\n", session->device().name, bundle.cases.size(),
+                    seconds_since(start), failed, session->refused().empty() ? "" : "; no counters: ", session->refused(),
+                    left_out == 0 ? "" : fmt::format("; {} cases left out: {}", left_out, why_left_out));
     if (const Status added = outputs.add("-", summary); !added) return added.error();
   }
   if (const Status finished = outputs.finish(); !finished) return finished.error();

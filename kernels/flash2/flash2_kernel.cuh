@@ -28,17 +28,23 @@ struct Flash2Arguments {
   float scale;
 };
 
+/// Order in which blocks get their query tiles. longest_first takes the last tile of all planes (batch x heads) first, because
+/// under a causal mask it sees the most keys. Its grid is [planes together, tiles, sets]: K and V of the planes of a set fit the
+/// L2.
+enum class QueryTileOrder { launch, longest_first };
+
 /// Order in which a block visits its key tiles. Descending starts at the diagonal of a causal mask, as FlashAttention-2 does.
 enum class KeyTileOrder { ascending, descending };
 
 /// Compile-time parameters of one build of the kernel.
 template <class Element, int dim, int block_rows, int block_keys, int warp_count, int ring, int blocks, bool is_causal,
-          KeyTileOrder tile_order>
+          KeyTileOrder tile_order, QueryTileOrder query_order = QueryTileOrder::launch>
 struct Flash2Shape {
   using T = Element;
   static constexpr int d = dim, br = block_rows, bc = block_keys, warps = warp_count, stages = ring, min_blocks = blocks;
   static constexpr bool causal = is_causal;
   static constexpr bool descending = tile_order == KeyTileOrder::descending;
+  static constexpr bool longest_first = query_order == QueryTileOrder::longest_first;
   static constexpr int key_step = descending ? -bc : bc;  // keys from one visited tile to the next
   static constexpr int threads = warps * 32;
   static constexpr int row_bytes = d * 2;
@@ -173,16 +179,27 @@ template <class Shape>
 struct Flash2Place {
   int first_row, head, batch;
 
-  __device__ __forceinline__ Flash2Place() : first_row(blockIdx.x * Shape::br), head(blockIdx.y), batch(blockIdx.z) {}
+  __device__ __forceinline__ explicit Flash2Place(int heads)
+      : first_row(blockIdx.x * Shape::br), head(blockIdx.y), batch(blockIdx.z) {
+    if constexpr (Shape::longest_first) order(heads);
+  }
 
   /// Reads the block's indices from the hardware again at the end of the kernel, so that no register holds them through the loop.
-  static __device__ __forceinline__ Flash2Place again() {
-    Flash2Place place;
+  static __device__ __forceinline__ Flash2Place again(int heads) {
+    Flash2Place place(heads);
     asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(place.first_row));
     asm volatile("mov.u32 %0, %%ctaid.y;" : "=r"(place.head));
     asm volatile("mov.u32 %0, %%ctaid.z;" : "=r"(place.batch));
     place.first_row *= Shape::br;
+    if constexpr (Shape::longest_first) place.order(heads);
     return place;
+  }
+  /// Turns the indices of a grid [planes together, tiles, sets] into row, head and batch.
+  __device__ __forceinline__ void order(int heads) {
+    const int plane = batch * gridDim.x + first_row / Shape::br;
+    first_row = (gridDim.y - 1 - head) * Shape::br;
+    head = plane % heads;
+    batch = plane / heads;
   }
   /// Returns the index of the tile's first row among all rows of Q, O and L.
   __device__ __forceinline__ std::int64_t row(const Flash2Arguments& arguments) const {
@@ -220,7 +237,7 @@ __global__ __launch_bounds__(Shape::threads, Shape::min_blocks) void flash2_kern
             warp = __shfl_sync(0xffffffffu, thread >> 5, 0);
   const Recorder probe(arguments, warp * Shape::rows_per_warp + lane / 4, warp, lane);
   const int seq_q = arguments.seq_q, seq_kv = arguments.seq_kv;
-  const Flash2Place<Shape> place;
+  const Flash2Place<Shape> place(arguments.heads);
   const int first_row = place.first_row, rows = min(Shape::br, seq_q - first_row);
   const char* const k_plane = static_cast<const char*>(arguments.k) + place.kv_row(arguments) * Shape::row_bytes;
   const char* const v_plane = static_cast<const char*>(arguments.v) + place.kv_row(arguments) * Shape::row_bytes;
@@ -354,7 +371,7 @@ __global__ __launch_bounds__(Shape::threads, Shape::min_blocks) void flash2_kern
   probe.mark(2);
   work.finish(own_rows, lse_tile + warp_row, scale_log2, lane);
   __syncthreads();
-  const auto end = Flash2Place<Shape>::again();
+  const auto end = Flash2Place<Shape>::again(arguments.heads);
   const int left = min(Shape::br, seq_q - end.first_row);
   char* const o = static_cast<char*>(arguments.o) + (end.row(arguments) + warp_row) * Shape::row_bytes;
   float* const lse = arguments.lse + end.row(arguments);
@@ -364,10 +381,11 @@ __global__ __launch_bounds__(Shape::threads, Shape::min_blocks) void flash2_kern
   probe.end();
 }
 
-template <class T, int d, bool causal, class Recorder = NoProbe, KeyTileOrder order = KeyTileOrder::ascending>
+template <class T, int d, bool causal, class Recorder = NoProbe, KeyTileOrder order = KeyTileOrder::ascending,
+          QueryTileOrder query_order = QueryTileOrder::launch>
 Flash2Variant flash2_variant() {
-  using Shape = std::conditional_t<d == 64, Flash2Shape<T, 64, 128, 128, 4, 2, 2, causal, order>,
-                                   Flash2Shape<T, 128, 128, 64, 4, 2, 2, causal, order>>;
+  using Shape = std::conditional_t<d == 64, Flash2Shape<T, 64, 128, 128, 4, 2, 2, causal, order, query_order>,
+                                   Flash2Shape<T, 128, 128, 64, 4, 2, 2, causal, order, query_order>>;
   return {reinterpret_cast<const void*>(&flash2_kernel<Shape, Recorder>), Shape::br, Shape::bc, Shape::threads,
           Shape::shared_bytes};
 }

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "sim/engine/memory_system.h"
+#include "sim/engine/product_queue.h"
 #include "sim/engine/recorder.h"
 #include "sim/engine/schedule.h"
 #include "sim/engine/simulation.h"
@@ -96,6 +97,10 @@ class Machine {
     const OperationStream::Position *positions = nullptr, *load_positions = nullptr;  // of the stream
     Resident* block = nullptr;                   // the block's first group, which holds the state that all its groups share:
     std::size_t groups_left = 0;                 // groups still running
+    // Of a persistent kernel: the place of the block before and of the one after, which take turns, and their ordinal on the SM.
+    Resident* neighbour = nullptr;
+    std::int64_t ordinal = 0;
+    std::uint32_t waiting = 0;  // bit per group that could go on with the next block if the neighbour's place were free
     const BlockSchedule* schedule = nullptr;     // `own` or `shared`
     std::vector<std::vector<double>> signalled;  // by token: the time of each of its signals
     double start = 0;                            // when the block got its slot
@@ -108,6 +113,7 @@ class Machine {
   struct Sm {
     std::array<double, no_pipe + 1> free{};  // when the port and each pipe is free, by number
     MemoryPipe memory_pipe;
+    ProductQueue products;
     TurnOrder turns;
     std::vector<Resident> slots;
     // The stretch that the SM is in since `since`; -1 if unknown. While `is_behind`, only the next_* counters of its blocks are
@@ -117,6 +123,7 @@ class Machine {
     bool is_behind = false;
   };
   void start_block(int sm, Resident& block, double time, WaitCause cause);
+  /// `cause` says what the start waited for; none: the group goes on from an earlier block, without a start of its own.
   void start_group(int sm, Resident& group, std::size_t number, double time, WaitCause cause);
   /// Finds or builds the schedule of a block. It emits the block's operations only for a new shape or a focused SM.
   void schedule_block(Resident& block, std::int64_t number);
@@ -124,14 +131,23 @@ class Machine {
   static double token_time(const Resident& group, const TokenUse& use) {
     if (use.wait < 0 || use.count <= 0) return 0;
     const std::vector<double>& times = group.block->signalled[static_cast<std::size_t>(use.wait)];
-    return times.size() < static_cast<std::size_t>(use.count) ? never : times[static_cast<std::size_t>(use.count) - 1];
+    return times.size() < static_cast<std::size_t>(use.count) ? never : times[static_cast<std::size_t>(use.count) - 1] + use.delay;
   }
   /// Returns when the block can issue its next load.
   static double load_time(const Resident& block) {
     if (block.next_load == block.load_count) return never;
     const double time = std::max(block.issued, block.times[block.loads[block.next_load].after]);
-    return block.tokens_of_loads == nullptr ? time : std::max(time, token_time(block, block.tokens_of_loads[block.next_load]));
+    if (block.tokens_of_loads == nullptr) return time;
+    const TokenUse& use = block.tokens_of_loads[block.next_load];
+    return std::max({time, token_time(block, use), carried_time(block, use)});
   }
+  /// Returns when the previous block of a persistent kernel has freed the buffer of a load; `never` if it has not yet.
+  static double carried_time(const Resident& group, const TokenUse& use);
+  /// Takes the next block of the launch to the place `block`.
+  void take_block(int sm, Resident& block, double time);
+  /// Lets a group of a persistent kernel go on with the next block.
+  void go_on_with_next(int sm, Resident& first, std::size_t group, double time);
+
   /// Returns when the data and the preceding operation of `op` are done; `never` if its load has not been issued.
   static double ready_time(const Resident& block, ScheduledOp op) {
     const double ready = std::max(block.compute_end, block.times[op.wait]);
@@ -158,6 +174,9 @@ class Machine {
   void load(int sm, Resident& block, double time);
   /// Applies a load that lands with `transfer` to its SM.
   void land(int sm, Resident& block, double time, std::uint32_t at, Transfer transfer);
+  /// Lets the group that has issued its product next go on.
+  void end_issue(int sm);
+  void record_product(int sm, const Resident& block, const QueuedProduct& product);
   void store(int sm, Resident& block, double time);
   void finish(int sm, Resident& block, double time);
   /// Returns the share of the issue slots that the other blocks of an SM take at `start`.

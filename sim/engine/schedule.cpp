@@ -31,6 +31,8 @@ bool same(const OpClass::Key& a, const OpClass::Key& b) {
   return differ == 0;
 }
 
+constexpr int asynchronous_bit = 1 << 6;  // of the last word of a key; the bits below hold `share` and `ahead`
+
 OpClass::Key key_of(const Operation& op, const BlockOperations& block) {
   const auto byte = [](auto value, int place) { return static_cast<std::int64_t>(value) << (8 * place); };
   const auto pair = [](std::int64_t low, std::int64_t high) { return low | high << 32; };
@@ -39,16 +41,16 @@ OpClass::Key key_of(const Operation& op, const BlockOperations& block) {
               byte(op.tile.tensor.index(), 5) | byte(block.launch, 6) | byte(op.sectors_at_once, 7),
           pair(op.rows, op.cols),
           pair(op.tile.rows, op.tile.cols),
-          pair(op.inner, block.shared_slots),
+          pair(op.inner | static_cast<int>(op.wait_on), block.shared_slots),  // a wait has no inner dimension
           op.smem_read_bytes | byte(op.other_alu, 6),
           op.smem_write_bytes | byte(op.other_exps, 6),
           op.bytes | byte(op.wavefronts, 6),
           op.flops ^ op.exps << 32,
           pair(op.instructions << 16 | op.trips,
-               op.round_trips << 24 | op.barriers << 16 | op.group << 8 | op.share << 1 | (op.ahead ? 1 : 0))};
+               op.round_trips << 24 | op.barriers << 16 | op.group << 8 | op.share << 1 | (op.ahead ? 1 : 0) | (op.asynchronous ? asynchronous_bit : 0))};
 }
 
-/// Marks a load that waits for nothing.
+/// Marks an operation that waits for nothing.
 constexpr std::int32_t no_ordinal = std::numeric_limits<std::int32_t>::min();
 
 /// Returns the landing moment of a load, from its entry -1 - n in ordinal_.
@@ -133,8 +135,9 @@ double ScheduleBuilder::instruction_cycles(const KernelNeeds& needs) const {
   return std::max((others + 1) * turn, (alone + std::sqrt(alone * alone + 4 * others * turn * turn)) / 2);
 }
 
-void ScheduleBuilder::begin_launch(const KernelNeeds& needs) {
+void ScheduleBuilder::begin_launch(const KernelNeeds& needs, bool persistent) {
   needs_ = needs;
+  persistent_ = persistent;
   group_needs_.assign(std::max<std::size_t>(1, needs.groups.size()), needs);
   for (std::size_t g = 0; g < needs.groups.size(); ++g) group_needs_[g].threads = 32 * needs.groups[g].warps;
   setup_ = {};
@@ -153,6 +156,7 @@ double ScheduleBuilder::latency_of(const OpClass& c, const Operation& op, const 
   const double farthest = std::max(gpu_.l2_latency_cycles, gpu_.l2_far_latency_cycles);  // one round trip asks for many lines
   double cycles = op.barriers * gpu_.sm_barrier_cycles + op.round_trips * farthest;
   if (instructions_wait()) cycles += (op.trips + drift_trips * op.barriers) * gpu_.sm_shared_latency_cycles;
+  if (op.kind == OpKind::wait && op.wait_on == WaitOn::mbarrier) cycles += gpu_.sm_mbarrier_wait_cycles;
   if (op.kind == OpKind::barrier) cycles += std::max(gpu_.sm_barrier_cycles, gpu_.sm_shared_latency_cycles);
   if (c.timing.product) {
     cycles += gpu_.sm_product_latency_cycles;
@@ -263,8 +267,28 @@ OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& 
     c.hbm_latency = hbm_latency_of(op);
     c.hbm_write_wait = hbm_write_wait_of(op);
   }
+  if (op.kind == OpKind::load && needs.boxes && is_shared(block, op.dst)) {
+    c.timing.asynchronous = true;
+    if (gpu_.sm_box_bytes_per_cycle > 0) c.busy_cycles = static_cast<double>(op.bytes) / gpu_.sm_box_bytes_per_cycle;
+    c.timing.duration = boxes_of(op) * gpu_.sm_box_issue_cycles;
+    if (instructions_wait()) c.timing.smem_cycles = static_cast<double>(op.bytes) * cycles_per_smem_byte_;
+  }
   set_pipes(c.timing);
+  if (op.asynchronous && c.timing.product) make_asynchronous(c.timing);
   return c;
+}
+
+/// Lets a product occupy the warps only until it is issued. It is then in the queue of the tensor cores, and reads shared memory
+/// meanwhile.
+void ScheduleBuilder::make_asynchronous(OpTiming& timing) const {
+  timing.asynchronous = true;
+  timing.shown = std::max(timing.shown, timing.smem_cycles);
+  const double instructions = std::max(1.0F, timing.issued);  // wgmma of each warp
+  timing.duration = (instructions_wait() ? instructions : 0) * gpu_.sm_wgmma_issue_cycles;
+  timing.spare = static_cast<float>(timing.shown / instructions * gpu_.sm_wgmma_queue);
+  timing.smem_cycles = 0;
+  timing.pipe.fill(no_pipe);
+  timing.port = no_pipe;
 }
 
 std::uint32_t ScheduleBuilder::find_class(const OpClass::Key& key, const Operation& op, const BlockOperations& block) {
@@ -282,6 +306,8 @@ std::uint32_t ScheduleBuilder::find_class(const OpClass::Key& key, const Operati
   classes_.push_back(make_class(op, block));
   classes_.back().key = key;
   timings_.push_back(classes_.back().timing);
+  // The queue of products, not the issue, occupies the tensor cores.
+  if (timings_.back().asynchronous) timings_.back().work[static_cast<std::size_t>(Server::tensor)] = 0;
   table_[at] = static_cast<std::uint32_t>(classes_.size());
   return static_cast<std::uint32_t>(classes_.size()) - 1;
 }
@@ -309,10 +335,20 @@ BlockOrigin ScheduleBuilder::origin(const Domain& domain) const {
           static_cast<std::int32_t>(mask_plane_of(problem_, plane))};
 }
 
+float ScheduleBuilder::delay_of(const Operation& op, const BlockOperations& block) const {
+  const std::vector<std::int32_t>& by = signals_[static_cast<std::size_t>(op.wait_token)];
+  // The latency of a load is measured to the end of the wait for it.
+  if (by.empty() || block.operations[static_cast<std::size_t>(by.front())].kind == OpKind::load) return 0;
+  if (op.wait_on == WaitOn::named_barrier) return static_cast<float>(gpu_.sm_named_barrier_cycles);
+  const double own = op.kind == OpKind::wait ? gpu_.sm_mbarrier_wait_cycles : 0;  // part of the operation
+  return static_cast<float>(std::max(0.0, gpu_.sm_mbarrier_cycles - own));
+}
+
 void ScheduleBuilder::find_tokens(const BlockOperations& block, BlockSchedule& out) {
   waited_for(block, waited_, signals_);
   meetings_.assign(block.tokens.size(), -1);
   out.tokens.clear();
+  out.token_totals.clear();
   // Once a token, not once a wait: blocks of flash1 wait hundreds of thousands of times for a few tokens.
   constexpr int nobody = -1, several = -2;
   std::vector<int> signallers(block.tokens.size(), nobody);
@@ -330,10 +366,17 @@ void ScheduleBuilder::find_tokens(const BlockOperations& block, BlockSchedule& o
     // several groups can come in any order, so the token is counted at run time.
     if (on >= 0 && on < static_cast<std::int32_t>(i) && (signallers[token] == nobody || signallers[token] == op.group)) continue;
     waited_[i] = -1;
-    if (meetings_[token] >= 0) continue;
-    meetings_[token] = static_cast<std::int16_t>(out.tokens.size());
-    out.tokens.push_back(block.tokens[token]);
+    if (meetings_[token] < 0) add_meeting(block, token, out);
   }
+  // The next block of a persistent kernel waits for buffers that nobody of this block waits for any more.
+  for (std::size_t token = 0; token < signallers.size() && persistent_; ++token)
+    if (meetings_[token] < 0 && signallers[token] != nobody && token % 2 == 1) add_meeting(block, token, out);
+}
+
+void ScheduleBuilder::add_meeting(const BlockOperations& block, std::size_t token, BlockSchedule& out) {
+  meetings_[token] = static_cast<std::int16_t>(out.tokens.size());
+  out.tokens.push_back(block.tokens[token]);
+  out.token_totals.push_back({static_cast<std::int16_t>(token), static_cast<std::int32_t>(signals_[token].size())});
 }
 
 void ScheduleBuilder::build(const BlockOperations& block, BlockSchedule& out) {
@@ -350,7 +393,8 @@ void ScheduleBuilder::build(const BlockOperations& block, BlockSchedule& out) {
     stream.tokens_of_loads.clear();
   }
   find_tokens(block, out);
-  const bool has_tokens = !out.tokens.empty();
+  const bool has_tokens = !out.tokens.empty() || needs_.boxes || std::any_of(block.operations.begin(), block.operations.end(),
+                                                             [](const Operation& op) { return op.asynchronous; });
   ordinal_.resize(block.operations.size());
   const BlockOrigin from = origin(block.domain);
   for (std::size_t i = 0; i < block.operations.size(); ++i) {
@@ -361,7 +405,10 @@ void ScheduleBuilder::build(const BlockOperations& block, BlockSchedule& out) {
     TokenUse tokens;
     if (op.signal_token >= 0) tokens.signal = meetings_[static_cast<std::size_t>(op.signal_token)];
     if (waited < 0 && op.wait_token >= 0)
-      tokens = {meetings_[static_cast<std::size_t>(op.wait_token)], tokens.signal, op.wait_count};
+      tokens = {meetings_[static_cast<std::size_t>(op.wait_token)], tokens.signal, op.wait_count, delay_of(op, block)};
+    // Tokens come in pairs: the load that signals `full` waits for the `empty` after it.
+    if (persistent_ && op.kind == OpKind::load && op.signal_token >= 0 && op.wait_count <= 0)
+      tokens.carry = static_cast<std::int16_t>(op.signal_token + 1);
     ScheduledAccess access;
     access.op_class = op_class;
     if (moves_tile(op.kind)) {
@@ -384,9 +431,20 @@ void ScheduleBuilder::build(const BlockOperations& block, BlockSchedule& out) {
       continue;
     }
     ordinal_[i] = static_cast<std::int32_t>(stream.compute.size());
-    // Compute is in order, so an operation of its own group is over anyway unless it is a load.
-    const bool for_load = waited >= 0 && ordinal_[static_cast<std::size_t>(waited)] < 0;
-    stream.compute.push_back({op_class, for_load ? landing(ordinal_[static_cast<std::size_t>(waited)]) : OperationStream::at_once});
+    // Compute is in order, so an operation of its own group is over anyway unless it is a load or an asynchronous product.
+    // Preliminary: ordinal_ of what it waits for, as for loads.
+    std::int32_t wait = no_ordinal;
+    if (waited >= 0) {
+      const std::int32_t ordinal = ordinal_[static_cast<std::size_t>(waited)];
+      if (ordinal < 0) {
+        wait = ordinal;
+      } else if (ScheduledOp& product = stream.compute[static_cast<std::size_t>(ordinal)];
+                 timings_[product.number()].asynchronous) {
+        product.op_class |= ScheduledOp::signal_bit;
+        wait = ordinal;
+      }
+    }
+    stream.compute.push_back({op_class, wait});
     stream.op_of_compute.push_back(static_cast<std::int32_t>(i));
     if (has_tokens) stream.tokens_of_compute.push_back(tokens);
     if (writes_memory(op.kind)) stream.stores.push_back(access);
@@ -396,10 +454,13 @@ void ScheduleBuilder::build(const BlockOperations& block, BlockSchedule& out) {
     stream.signals = 0;
     for (std::size_t i = 0; i < stream.compute.size(); ++i)
       if (stream.compute[i].signals()) ordinal_[i] = stream.signal(stream.signals++);
-    for (ScheduledAccess& load : stream.loads)
-      load.after = load.after == no_ordinal ? OperationStream::at_once
-                   : load.after < 0         ? landing(load.after)
-                                            : ordinal_[static_cast<std::size_t>(load.after)];
+    const auto moment = [&](std::int32_t waited) {
+      return waited == no_ordinal ? OperationStream::at_once
+             : waited < 0         ? landing(waited)
+                                  : ordinal_[static_cast<std::size_t>(waited)];
+    };
+    for (ScheduledAccess& load : stream.loads) load.after = moment(load.after);
+    for (ScheduledOp& op : stream.compute) op.wait = moment(op.wait);
   }
 }
 

@@ -115,6 +115,7 @@ std::size_t needed_operands(OpKind kind) {
     case OpKind::mask:
     case OpKind::modify:
     case OpKind::barrier:
+    case OpKind::wait:
       return 0;
   }
   return 0;
@@ -177,6 +178,7 @@ std::string operand_fault(const Operation& op, const Operands& src, const Matrix
     case OpKind::mask:
     case OpKind::modify:
     case OpKind::barrier:
+    case OpKind::wait:
       return {};
   }
   return {};
@@ -209,6 +211,7 @@ void TileArithmetic::apply(const Operation& op, const Operands& src, Matrix& dst
     case OpKind::store:
     case OpKind::reduce_add:
     case OpKind::barrier:
+    case OpKind::wait:
       return;
     default:
       break;

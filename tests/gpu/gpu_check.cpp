@@ -82,6 +82,10 @@ bool check_all(const Options& options) {
   for (const KernelInfo& kernel : kernel_table()) {
     if (!options.kernel.empty() && kernel.id != options.kernel) continue;
     if (options.probed && kernel.plan_probed == nullptr) continue;
+    if (const Status runs = runs_on_this_device(kernel); !runs) {
+      fmt::print("{:16} skipped: {}\n", kernel.id, runs.error().sentence.text());
+      continue;
+    }
     std::mt19937_64 engine(options.seed);
     double worst = 0;
     int held = 0;
@@ -134,6 +138,7 @@ bool print_needs(const std::string& only) {
       for (DataType type : {DataType::fp16, DataType::bf16})
         for (bool causal : {false, true}) {
           if (causal && !kernel.takes_causal) continue;
+          if (!runs_on_this_device(kernel)) continue;
           AttentionProblem p = shape(1, 1, 1024, d, causal);
           p.dtype = type;
           p.pass = kernel.pass;
@@ -262,8 +267,9 @@ bool print_counters(const DeviceInfo& device, const std::string& only) {
           shape(2, 2, 1009, 64, true), grouped(shape(1, 8, 1000, 128, true), 2, 1500), shape(1, 16, 4096, 128, true)}) {
       AttentionProblem p = given;
       p.causal = p.causal && kernel.takes_causal;
+      if (!runs_on_this_device(kernel)) continue;
       p.pass = kernel.pass;
-      const bool is_quick = kernel.program() == "flash2" || kernel.id == "standard" || kernel.pass == Pass::backward;
+      const bool is_quick = kernel.program() == "flash2" || kernel.id == "standard" || kernel.is_hopper || kernel.pass == Pass::backward;
       if (p.seq_q > 2000 && (!is_quick || kernel.id == "flash1_backward")) continue;
       Result<DeviceProblem> tensors = DeviceProblem::make_seeded(kernel, p, 1);
       if (!tensors) return fmt::print("{}\n", tensors.error().sentence.text()), false;

@@ -42,8 +42,8 @@ TEST_CASE("kernel traffic: the closed form is what the program's operations move
   const std::uint64_t seed = std::random_device{}();
   CAPTURE(seed);
   std::mt19937_64 engine(seed);
-  for (const KernelInfo& kernel : kernel_table()) {
-    if (kernel.is_library) continue;
+  for (const KernelInfo& row : kernel_table()) {
+    if (row.is_library) continue;
     for (int i = 0; i < 12; ++i) {
       AttentionProblem p;
       p.batch = 1 + static_cast<std::int64_t>(engine() % 2);
@@ -53,7 +53,8 @@ TEST_CASE("kernel traffic: the closed form is what the program's operations move
       p.seq_kv =
           16 * (1 + static_cast<std::int64_t>(engine() % 24)) - static_cast<std::int64_t>(engine() % 2 == 0 ? 0 : engine() % 16);
       p.head_dim = engine() % 2 == 0 ? 64 : 128;
-      p.causal = kernel.takes_causal && engine() % 2 == 0;
+      p.causal = row.takes_causal && engine() % 2 == 0;
+      const KernelInfo& kernel = launched_kernel(row, p);
       if (p.causal && p.seq_kv < p.seq_q) p.seq_kv = p.seq_q;
       p.pass = kernel.pass;
       CAPTURE(std::string(kernel.id));
@@ -68,6 +69,7 @@ TEST_CASE("kernel traffic: the closed form is what the program's operations move
       const Sums moved = moved_by(**program);
       const std::optional<KernelTraffic> closed = kernel_traffic(kernel, p, static_cast<int>(h200_gpu().sm_count));
       REQUIRE(closed);
+      CHECK(kernel_traffic(row, p, static_cast<int>(h200_gpu().sm_count))->l2_to_sm_bytes == closed->l2_to_sm_bytes);
       CHECK(closed->l2_to_sm_bytes == moved.in);
       CHECK(closed->sm_to_l2_bytes == moved.out);
       CHECK(closed->reduce_bytes == moved.added);

@@ -25,7 +25,8 @@ inline GpuSpec toy_gpu() {
   gpu.sm_l2_bytes_per_cycle = 32;
   gpu.sm_quarters = 1;
   gpu.sm_mma_flops_per_cycle = 512;
-  gpu.sm_wgmma_flops_per_cycle = 0;
+  gpu.sm_wgmma_flops_per_cycle = 512;
+  gpu.sm_wgmma_queue = 8;
   gpu.sm_issues_per_cycle = 4;
   gpu.sm_alu_lanes_per_cycle = 128;
   gpu.sm_product_issue_cycles = 0;
