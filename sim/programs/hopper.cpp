@@ -106,8 +106,10 @@ constexpr RungLine rung_lines[] = {
      {.no_roles = true},
      {0, "load Qᵢ → shared (TMA)", tensors::q, "Qᵢ: Br × d",
       "One thread asks for the whole tile. The copy engine computes the addresses and swizzles the rows."}},
-    {Line::producer_loop, {.roles = true}, {1, "for each key tile j, from the last", Tensor(), "j = ⌈Nk/Bc⌉ − 1 … 0",
-                                            "The producer runs ahead of the consumers as far as the ring has room."}},
+    {Line::producer_loop,
+     {.roles = true},
+     {1, "for each key tile j, from the last", Tensor(), "j = ⌈Nk/Bc⌉ − 1 … 0",
+      "The producer runs ahead of the consumers as far as the ring has room."}},
     {Line::load_k,
      {.roles = true},
      {2, "wait empty[K]; load Kⱼ → full[K]", tensors::k, "Kⱼ: Bc × d",
@@ -120,24 +122,34 @@ constexpr RungLine rung_lines[] = {
      {.roles = true},
      {0, "consumer groups: 64 query rows each", Tensor(), "setmaxnreg.inc",
       "Each group of four warps keeps its own S, P, m, l and O in registers. All groups read the same K and V."}},
-    {Line::init, {.roles = true}, {1, "O = 0, m = −∞, l = 0", tensors::o, "m = −∞, l = 0, O = 0",
-                                   "Running maximum, running sum and the unscaled output live in registers."}},
-    {Line::init, {.no_roles = true}, {0, "O = 0, m = −∞, l = 0", tensors::o, "m = −∞, l = 0, O = 0",
-                                      "Running maximum, running sum and the unscaled output live in registers."}},
-    {Line::wait_q, {.roles = true}, {1, "wait full[Q]", tensors::q, "mbarrier.try_wait",
-                                     "A group waits only for its own rows."}},
-    {Line::key_loop, {.roles = true}, {1, "for each key tile j, from the last", Tensor(), "j = ⌈Nk/Bc⌉ − 1 … 0",
-                                       "The tile at the diagonal comes first, so only the first tiles need a mask."}},
-    {Line::key_loop, {.no_roles = true}, {0, "for each key tile j, from the last", Tensor(), "j = ⌈Nk/Bc⌉ − 1 … 0",
-                                          "The tile at the diagonal comes first, so only the first tiles need a mask."}},
+    {Line::init,
+     {.roles = true},
+     {1, "O = 0, m = −∞, l = 0", tensors::o, "m = −∞, l = 0, O = 0",
+      "Running maximum, running sum and the unscaled output live in registers."}},
+    {Line::init,
+     {.no_roles = true},
+     {0, "O = 0, m = −∞, l = 0", tensors::o, "m = −∞, l = 0, O = 0",
+      "Running maximum, running sum and the unscaled output live in registers."}},
+    {Line::wait_q, {.roles = true}, {1, "wait full[Q]", tensors::q, "mbarrier.try_wait", "A group waits only for its own rows."}},
+    {Line::key_loop,
+     {.roles = true},
+     {1, "for each key tile j, from the last", Tensor(), "j = ⌈Nk/Bc⌉ − 1 … 0",
+      "The tile at the diagonal comes first, so only the first tiles need a mask."}},
+    {Line::key_loop,
+     {.no_roles = true},
+     {0, "for each key tile j, from the last", Tensor(), "j = ⌈Nk/Bc⌉ − 1 … 0",
+      "The tile at the diagonal comes first, so only the first tiles need a mask."}},
     {Line::load_k,
      {.no_roles = true},
      {1, "load Kⱼ → shared (TMA)", tensors::k, "Kⱼ: Bc × d",
       "Asked for as soon as all warps have read the buffer. No warp spends instructions on the copy."}},
-    {Line::wait_turn, {.turns = true}, {2, "wait for my turn", Tensor(), "bar.sync",
-                                        "A named barrier keeps the other groups' products out of the way."}},
-    {Line::wait_k, {.roles = true}, {2, "wait full[K]", tensors::k, "mbarrier.try_wait",
-                                     "The bytes of Kⱼ have landed. This wait is short if the producer is ahead."}},
+    {Line::wait_turn,
+     {.turns = true},
+     {2, "wait for my turn", Tensor(), "bar.sync", "A named barrier keeps the other groups' products out of the way."}},
+    {Line::wait_k,
+     {.roles = true},
+     {2, "wait full[K]", tensors::k, "mbarrier.try_wait",
+      "The bytes of Kⱼ have landed. This wait is short if the producer is ahead."}},
     {Line::scores,
      {.roles = true},
      {2, "issue S = τ Qᵢ Kⱼᵀ", tensors::s, "S = τ Q Kᵀ, τ = 1/√d",
@@ -146,47 +158,64 @@ constexpr RungLine rung_lines[] = {
      {.no_roles = true},
      {1, "S = τ Qᵢ Kⱼᵀ (wgmma)", tensors::s, "S = τ Q Kᵀ, τ = 1/√d",
       "Four warps compute 64 rows together. Both factors come straight from shared memory: no ldmatrix."}},
-    {Line::wait_v_early, {.roles = true, .overlap = true}, {2, "wait full[V] of tile j + 1", tensors::v, "mbarrier.try_wait",
-                                                            "The tile before this one: the order is from the last."}},
+    {Line::wait_v_early,
+     {.roles = true, .overlap = true},
+     {2, "wait full[V] of tile j + 1", tensors::v, "mbarrier.try_wait", "The tile before this one: the order is from the last."}},
     {Line::weigh_early,
      {.roles = true, .overlap = true},
      {2, "issue O = O + P V of tile j + 1", tensors::o, "O = O + P·V",
       "The second product of the tile before runs while the softmax of this one is computed."}},
-    {Line::pass_turn, {.turns = true}, {2, "pass the turn on", Tensor(), "bar.arrive",
-                                        "All products of this group are issued. The next group may issue its own."}},
+    {Line::pass_turn,
+     {.turns = true},
+     {2, "pass the turn on", Tensor(), "bar.arrive", "All products of this group are issued. The next group may issue its own."}},
     {Line::wait_s,
      {.roles = true},
      {2, "wait S → empty[K]", tensors::s, "wgmma.wait_group",
       "The scores are in registers, so this group no longer needs Kⱼ and says so."}},
-    {Line::mask, {.roles = true}, {2, "mask S where key > query", tensors::s, "S[r,c] = −∞ if c > r + Nk − Nq",
-                                   "Only a tile that the diagonal crosses needs this."}},
-    {Line::mask, {.no_roles = true}, {1, "mask S where key > query", tensors::s, "S[r,c] = −∞ if c > r + Nk − Nq",
-                                      "Only a tile that the diagonal crosses needs this."}},
-    {Line::row_max, {.roles = true}, {2, "m′ = max(m, rowmax S)", tensors::m, "m′ = max(m, max S)",
-                                      "The largest score so far. It only grows."}},
-    {Line::row_max, {.no_roles = true}, {1, "m′ = max(m, rowmax S)", tensors::m, "m′ = max(m, max S)",
-                                         "The largest score so far. It only grows."}},
-    {Line::exp, {.roles = true}, {2, "P = exp(S − m′)", tensors::p, "P = exp(S − m′)",
-                                  "P stays in registers: it is the left factor of the next wgmma."}},
-    {Line::exp, {.no_roles = true}, {1, "P = exp(S − m′)", tensors::p, "P = exp(S − m′)",
-                                     "P stays in registers: it is the left factor of the next wgmma."}},
+    {Line::mask,
+     {.roles = true},
+     {2, "mask S where key > query", tensors::s, "S[r,c] = −∞ if c > r + Nk − Nq",
+      "Only a tile that the diagonal crosses needs this."}},
+    {Line::mask,
+     {.no_roles = true},
+     {1, "mask S where key > query", tensors::s, "S[r,c] = −∞ if c > r + Nk − Nq",
+      "Only a tile that the diagonal crosses needs this."}},
+    {Line::row_max,
+     {.roles = true},
+     {2, "m′ = max(m, rowmax S)", tensors::m, "m′ = max(m, max S)", "The largest score so far. It only grows."}},
+    {Line::row_max,
+     {.no_roles = true},
+     {1, "m′ = max(m, rowmax S)", tensors::m, "m′ = max(m, max S)", "The largest score so far. It only grows."}},
+    {Line::exp,
+     {.roles = true},
+     {2, "P = exp(S − m′)", tensors::p, "P = exp(S − m′)", "P stays in registers: it is the left factor of the next wgmma."}},
+    {Line::exp,
+     {.no_roles = true},
+     {1, "P = exp(S − m′)", tensors::p, "P = exp(S − m′)", "P stays in registers: it is the left factor of the next wgmma."}},
     {Line::alpha, {.roles = true}, {2, "α = exp(m − m′)", tensors::m, "α = exp(m − m′)", "Rescale factor for the earlier tiles."}},
-    {Line::alpha, {.no_roles = true}, {1, "α = exp(m − m′)", tensors::m, "α = exp(m − m′)", "Rescale factor for the earlier tiles."}},
-    {Line::row_sum, {.roles = true}, {2, "l = α l + rowsum P", tensors::l, "l = α·l + Σ P",
-                                      "The sum of all exponentials so far, as seen from the new maximum."}},
-    {Line::row_sum, {.no_roles = true}, {1, "l = α l + rowsum P", tensors::l, "l = α·l + Σ P",
-                                         "The sum of all exponentials so far, as seen from the new maximum."}},
+    {Line::alpha,
+     {.no_roles = true},
+     {1, "α = exp(m − m′)", tensors::m, "α = exp(m − m′)", "Rescale factor for the earlier tiles."}},
+    {Line::row_sum,
+     {.roles = true},
+     {2, "l = α l + rowsum P", tensors::l, "l = α·l + Σ P", "The sum of all exponentials so far, as seen from the new maximum."}},
+    {Line::row_sum,
+     {.no_roles = true},
+     {1, "l = α l + rowsum P", tensors::l, "l = α·l + Σ P", "The sum of all exponentials so far, as seen from the new maximum."}},
     {Line::wait_o_early,
      {.roles = true, .overlap = true},
      {2, "wait O → empty[V] of tile j + 1", tensors::o, "wgmma.wait_group",
       "By now the product is over: it had the whole softmax to run under."}},
     {Line::rescale, {.roles = true}, {2, "O = α O", tensors::o, "O = diag(α)·O", "Rescales the output so far to the new maximum."}},
-    {Line::rescale, {.no_roles = true}, {1, "O = α O", tensors::o, "O = diag(α)·O", "Rescales the output so far to the new maximum."}},
+    {Line::rescale,
+     {.no_roles = true},
+     {1, "O = α O", tensors::o, "O = diag(α)·O", "Rescales the output so far to the new maximum."}},
     {Line::load_v,
      {.no_roles = true},
      {1, "load Vⱼ → shared (TMA)", tensors::v, "Vⱼ: Bc × d", "Asked for early, needed only now."}},
-    {Line::wait_v, {.roles = true, .no_overlap = true}, {2, "wait full[V]", tensors::v, "mbarrier.try_wait",
-                                                         "The bytes of Vⱼ have landed."}},
+    {Line::wait_v,
+     {.roles = true, .no_overlap = true},
+     {2, "wait full[V]", tensors::v, "mbarrier.try_wait", "The bytes of Vⱼ have landed."}},
     {Line::weigh,
      {.roles = true, .no_overlap = true},
      {2, "issue O = O + P Vⱼ", tensors::o, "O = O + P·V", "The second product. P comes from registers, V from shared memory."}},
@@ -195,22 +224,31 @@ constexpr RungLine rung_lines[] = {
      {1, "O = O + P Vⱼ (wgmma)", tensors::o, "O = O + P·V", "The second product. P comes from registers, V from shared memory."}},
     {Line::wait_o,
      {.roles = true, .no_overlap = true},
-     {2, "wait O → empty[V]", tensors::o, "wgmma.wait_group", "The group idles until the product is over: the next rungs fill this gap."}},
+     {2, "wait O → empty[V]", tensors::o, "wgmma.wait_group",
+      "The group idles until the product is over: the next rungs fill this gap."}},
     {Line::keep_max, {.roles = true}, {2, "m = m′", tensors::m, "m = m′", "The new maximum is the old one of the next tile."}},
     {Line::keep_max, {.no_roles = true}, {1, "m = m′", tensors::m, "m = m′", "The new maximum is the old one of the next tile."}},
     {Line::last_weigh,
      {.roles = true, .overlap = true},
      {1, "wait full[V]; issue O = O + P V₀", tensors::o, "O = O + P·V", "The last product has no softmax to hide."}},
-    {Line::last_wait, {.roles = true, .overlap = true}, {1, "wait O → empty[V]", tensors::o, "wgmma.wait_group",
-                                                         "The sums of O are complete."}},
-    {Line::finish, {.roles = true}, {1, "O = O / l,  L = m + log l", tensors::o, "O = O / l, L = m + log l",
-                                     "One division per row. L is all that the backward pass needs to recompute P."}},
-    {Line::finish, {.no_roles = true}, {0, "O = O / l,  L = m + log l", tensors::o, "O = O / l, L = m + log l",
-                                        "One division per row. L is all that the backward pass needs to recompute P."}},
-    {Line::store, {.roles = true}, {1, "store Oᵢ, Lᵢ → HBM", tensors::o, "Oᵢ: 64 × d, Lᵢ: 64",
-                                    "Each group stores its own rows through shared memory, as one box of TMA."}},
-    {Line::store, {.no_roles = true}, {0, "store Oᵢ, Lᵢ → HBM", tensors::o, "Oᵢ: Br × d, Lᵢ: Br",
-                                       "The rows leave through shared memory, as one box of TMA."}},
+    {Line::last_wait,
+     {.roles = true, .overlap = true},
+     {1, "wait O → empty[V]", tensors::o, "wgmma.wait_group", "The sums of O are complete."}},
+    {Line::finish,
+     {.roles = true},
+     {1, "O = O / l,  L = m + log l", tensors::o, "O = O / l, L = m + log l",
+      "One division per row. L is all that the backward pass needs to recompute P."}},
+    {Line::finish,
+     {.no_roles = true},
+     {0, "O = O / l,  L = m + log l", tensors::o, "O = O / l, L = m + log l",
+      "One division per row. L is all that the backward pass needs to recompute P."}},
+    {Line::store,
+     {.roles = true},
+     {1, "store Oᵢ, Lᵢ → HBM", tensors::o, "Oᵢ: 64 × d, Lᵢ: 64",
+      "Each group stores its own rows through shared memory, as one box of TMA."}},
+    {Line::store,
+     {.no_roles = true},
+     {0, "store Oᵢ, Lᵢ → HBM", tensors::o, "Oᵢ: Br × d, Lᵢ: Br", "The rows leave through shared memory, as one box of TMA."}},
 };
 
 bool has(const HopperRung& rung, const Having& having) {
@@ -385,7 +423,8 @@ class Hopper final : public TileProgram {
 
     void emit_roles() const {
       b.tokens_by_hand();
-      if (!visits.empty()) for_each_strip([&](std::size_t s) {
+      if (!visits.empty())
+        for_each_strip([&](std::size_t s) {
           b.group(0);
           b.load(at(Line::load_q), strips::q);
           b.signals(full(strips::q, static_cast<std::int64_t>(s)));
@@ -447,9 +486,7 @@ class Hopper final : public TileProgram {
     void product_of_scores(const KeyTile&) const {
       b.matmul(at(Line::scores), strips::s, strips::q, tiles::k, {.transpose = true, .factor = program.plan_.scale});
     }
-    void product_with_values(Line line) const {
-      b.matmul(at(line), strips::o, strips::p, tiles::v, {.accumulate = true});
-    }
+    void product_with_values(Line line) const { b.matmul(at(line), strips::o, strips::p, tiles::v, {.accumulate = true}); }
     void softmax(std::size_t s, const KeyTile& tile) const {
       const TileGrid& grid = program.plan_.grid;
       if (tile.partial && grid.mask->tile(plane, strips[s], grid.keys(tile.index)) != TileVisibility::full)
@@ -461,9 +498,7 @@ class Hopper final : public TileProgram {
       b.exp_rows(at(Line::alpha), strips::alpha, strips::m, strips::m_new);
       b.row_sum(at(Line::row_sum), strips::l, strips::l, strips::p, strips::alpha);
     }
-    void rescale() const {
-      b.rescale(at(Line::rescale), strips::o, strips::alpha);
-    }
+    void rescale() const { b.rescale(at(Line::rescale), strips::o, strips::alpha); }
 
     // The pieces of a group that meets others. `n` counts key tiles.
     void wait_for_tile(Line line, Slot slot, std::int64_t n) const {
@@ -530,7 +565,8 @@ class Hopper final : public TileProgram {
       const std::int64_t n = b.iteration();
       wait_turn(s, n);
       scores_of(s, n, tile);
-      if (n > 0) with_tile(n - 1, [&] {
+      if (n > 0)
+        with_tile(n - 1, [&] {
           wait_for_tile(Line::wait_v_early, tiles::v, n - 1);
           product_with_values(Line::weigh_early);
           issued(strips::o, s);

@@ -106,7 +106,8 @@ KernelNeeds hopper_needs(HopperRungId id, const AttentionProblem& problem, const
   needs.registers_per_thread = rung.producer ? registers.launched : 255;
   if (rung.producer) {
     needs.groups.push_back({"producer", group_threads / 32, registers.producer});
-    for (int g = 0; g < groups; ++g) needs.groups.push_back({group_names[static_cast<std::size_t>(g)], group_threads / 32, registers.consumer});
+    for (int g = 0; g < groups; ++g)
+      needs.groups.push_back({group_names[static_cast<std::size_t>(g)], group_threads / 32, registers.consumer});
   } else {
     needs.warps_sharing_rows = groups;
   }

@@ -1,4 +1,5 @@
-// The queue before the tensor cores, against what kernels/lab/hopper_units.cu measured on an H200: wgmma m64n128k16, 64 cycles each.
+// The queue before the tensor cores, against what kernels/lab/hopper_units.cu measured on an H200: wgmma m64n128k16, 64 cycles
+// each.
 #include <doctest/doctest.h>
 
 #include <vector>

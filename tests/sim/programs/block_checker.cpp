@@ -103,8 +103,10 @@ std::string BlockChecker::check_block(const BlockOperations& block) {
     if (wrong.empty() && (op.iteration < iteration || op.iteration > block.iterations))
       wrong = "its iteration goes back, or too far";
     if (wrong.empty()) wrong = op.kind == OpKind::load ? check_load(op, self) : check_reads(op, self);
-    if (wrong.empty() && op.kind == OpKind::wait) wrong = op.dst || op.src[0] ? "a wait has operands" : "";
-    else if (wrong.empty()) wrong = writes_memory(op.kind) ? check_store(op) : op.kind == OpKind::load ? "" : check_compute(op);
+    if (wrong.empty() && op.kind == OpKind::wait)
+      wrong = op.dst || op.src[0] ? "a wait has operands" : "";
+    else if (wrong.empty())
+      wrong = writes_memory(op.kind) ? check_store(op) : op.kind == OpKind::load ? "" : check_compute(op);
     if (!wrong.empty())
       return fmt::format("launch {} block {} operation {} ({}, line {}): {}", block.launch, block.block, n, to_string(op.kind),
                          op.line, wrong);
@@ -344,7 +346,8 @@ std::string BlockChecker::check_scores(const Operation& op) {
     if (q.row != op.tile.row || k.row != op.tile.col || q.plane != op.tile.plane)
       return "it multiplies other tiles than those of its place";
     for (std::int64_t r = 0; r < op.rows; ++r)
-      for (std::int64_t c = 0; c < op.cols && op.dst.is(Meaning::score); ++c) ++scores_[static_cast<std::size_t>(cell(op.tile, r, c))];
+      for (std::int64_t c = 0; c < op.cols && op.dst.is(Meaning::score); ++c)
+        ++scores_[static_cast<std::size_t>(cell(op.tile, r, c))];
   }
   if (op.kind == OpKind::matmul && !op.transpose) {
     const TileRef &weights = buffer(op.src[0], op).tile, &v = buffer(op.src[1], op).tile;
@@ -354,7 +357,8 @@ std::string BlockChecker::check_scores(const Operation& op) {
     const bool other_heads = by_columns ? weights.plane != v.plane : weights.plane != op.tile.plane;
     if (other_heads) return "its weights are those of another head";
   }
-  const bool looks = op.kind == OpKind::row_max ? op.src[1].is(Meaning::score) : op.kind == OpKind::exp && op.src[0].is(Meaning::score);
+  const bool looks =
+      op.kind == OpKind::row_max ? op.src[1].is(Meaning::score) : op.kind == OpKind::exp && op.src[0].is(Meaning::score);
   const bool first_look = looks && !is_shared(*block_, op.src[op.kind == OpKind::row_max ? 1 : 0]);
   if (first_look && p.causal) {
     const Buffer& s = buffer(op.src[op.kind == OpKind::row_max ? 1 : 0], op);

@@ -136,9 +136,8 @@ TEST_CASE("programs: operations keep the contract and their bytes equal the clos
     for (std::size_t n = 0; n < info.listing.size(); ++n) {
       // What no causal problem has: a change of scores, and a matrix as a mask. flex_test.cpp and standard_test.cpp have them.
       const std::string_view text = info.listing[n].text;
-      const bool heading =
-          text.starts_with("for ") || text.starts_with("S = f(S") || text.starts_with("load mask") || text == "S = S + mask" ||
-          text.starts_with("producer:") || text.starts_with("consumer groups:");
+      const bool heading = text.starts_with("for ") || text.starts_with("S = f(S") || text.starts_with("load mask") ||
+                           text == "S = S + mask" || text.starts_with("producer:") || text.starts_with("consumer groups:");
       CHECK_MESSAGE(lines.contains(static_cast<int>(n) + 1) == !heading, info.id, " line ", n + 1, ": ", info.listing[n].text);
     }
   }

@@ -131,8 +131,10 @@ TEST_CASE("hopper: groups that take turns never issue products at once") {
     for (const auto& [op, interval] : by_op) {
       const Operation& o = block.operations[static_cast<std::size_t>(op)];
       if (o.kind != OpKind::wait || o.wait_on != WaitOn::named_barrier) continue;
-      if (o.signal_token < 0) began[o.group] = interval->end;
-      else turns.emplace_back(began[o.group], interval->end);
+      if (o.signal_token < 0)
+        began[o.group] = interval->end;
+      else
+        turns.emplace_back(began[o.group], interval->end);
     }
     std::sort(turns.begin(), turns.end());
     REQUIRE(turns.size() > 2);
