@@ -29,16 +29,24 @@ struct KernelInfo {
   std::string_view id;
   std::string_view summary;                 // one sentence: what it adds over the row before
   std::span<const Tensor> inputs, outputs;  // outputs include S and P where they pass through global memory
+  std::span<const Tensor> scratch = {};     // also written, in a layout of the kernel's own
   bool takes_causal = true;
   bool is_library = false;  // the products are cuBLASLt's: traffic and needs are unknown
   TileShape (*tile)(const AttentionProblem&);
   std::vector<LaunchNeeds> (*needs)(const AttentionProblem&);
   /// Returns the traffic of one plane (one head of one batch) in closed form; null for a library kernel.
   KernelTraffic (*plane_traffic)(const AttentionProblem&, const TileShape&) = nullptr;
+  /// Returns what a block moves once for all query heads of a group: the traffic of one key plane; null: nothing.
+  KernelTraffic (*key_plane_traffic)(const AttentionProblem&, const TileShape&) = nullptr;
   LaunchPlan (*plan)(const AttentionProblem&, const DeviceTensors&) = nullptr;  // null for a library kernel
   /// The same launches with the probe compiled in (kernels/measure/probe.h), and what each of them records; null without a probe.
   LaunchPlan (*plan_probed)(const AttentionProblem&, const DeviceTensors&, std::span<const ProbeBuffers>) = nullptr;
   std::vector<ProbeShape> (*probe_shapes)(const AttentionProblem&, const TileShape&) = nullptr;
+  Pass pass = Pass::forward;
+  /// The forward kernel whose results are inputs of this backward kernel; its own outputs hold the scratch of that run.
+  std::string_view forward = {};
+  /// Returns the copies of dQ_acc that a device with so many SMs needs; null: one.
+  int (*sum_copies)(const AttentionProblem&, int sm_count) = nullptr;
   std::string_view variant_of = {};  // the tile program it runs with another key order; empty: the program of its own id
   KeyOrder key_order = KeyOrder::ascending;
 

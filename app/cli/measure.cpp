@@ -28,34 +28,43 @@ namespace {
 
 constexpr MeasureOptions cli_options = {.time_repeats = 20, .counter_repeats = 3, .warm_repeats = 3};
 constexpr MeasureOptions suite_options = {.time_repeats = 20, .counter_repeats = 3, .warm_repeats = 3, .placements = 4};
-constexpr std::int64_t default_seq = 1024,
-                       default_head_dim = 64;  // sizes that the kernels accept, unlike the model's small defaults
+constexpr std::int64_t default_measured_seq = 1024,
+                       default_measured_head_dim = 64;  // sizes that the kernels accept, unlike the model's small defaults
 
 using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-Result<AttentionProblem> problem_of(const CommandLine& line) {
+Result<AttentionProblem> problem_of(const CommandLine& line, const KernelInfo& kernel) {
   AttentionProblem p;
   p.batch = line.batch;
   p.heads = line.heads;
   p.kv_heads = line.kv_heads.value_or(line.heads);
-  p.seq_q = line.seq.value_or(default_seq);
+  p.seq_q = line.seq.value_or(default_measured_seq);
   p.seq_kv = line.seq_kv.value_or(p.seq_q);
-  p.head_dim = line.head_dim.value_or(default_head_dim);
+  p.head_dim = line.head_dim.value_or(default_measured_head_dim);
   p.dtype = line.dtype;
   p.causal = line.causal;
-  p.pass = line.pass.value_or(Pass::forward);
+  p.pass = line.pass.value_or(kernel.pass);
   if (const Status sound = check(p); !sound) return sound.error();
   return p;
+}
+
+/// Returns the kernel of the requested pass and key order, as `simulate` chooses its program: --pass backward makes flash2
+/// flash2_backward.
+Result<const KernelInfo*> kernel_of_pass(const KernelInfo& named, const CommandLine& line) {
+  const Pass pass = line.pass.value_or(named.pass);
+  if (pass == named.pass || pass == Pass::both || named.is_library) return find_kernel(named.id, line.key_order);
+  const auto program = find_program(named.program(), pass);
+  return program ? find_kernel((*program)->id, line.key_order) : program.error();
 }
 
 Result<const KernelInfo*> kernel_of(const CommandLine& line) {
   std::vector<std::string_view> names;
   for (const KernelInfo& row : kernel_table()) {
     if (!row.variant_of.empty()) continue;  // --key-order chooses it
-    if (row.id == line.algorithm) return find_kernel(row.id, line.key_order);
+    if (row.id == line.algorithm) return kernel_of_pass(row, line);
     names.push_back(row.id);
   }
   return Error{fmt::format("unknown kernel '{}': {}", printable(line.algorithm), name_hint(line.algorithm, names))};
@@ -94,7 +103,7 @@ MeasurementBundle bundle_for(const CommandLine& line, const MeasuringSession& se
 Result<int> measure_one(const CommandLine& line, std::FILE* out) {
   const auto kernel = kernel_of(line);
   if (!kernel) return kernel.error();
-  const auto problem = problem_of(line);
+  const auto problem = problem_of(line, **kernel);
   if (!problem) return problem.error();
   const TileShape own = (*kernel)->tile(*problem);
   const TileShape tile = {line.block_q.value_or(own.block_q), line.block_kv.value_or(own.block_kv)};
@@ -141,7 +150,7 @@ Status write_recorded(Recorded recorded, const CommandLine& line, const std::str
 Result<int> measure_probe(const CommandLine& line, std::FILE* out) {
   const auto kernel = kernel_of(line);
   if (!kernel) return kernel.error();
-  const auto problem = problem_of(line);
+  const auto problem = problem_of(line, **kernel);
   if (!problem) return problem.error();
   if (const Status fits = supports(**kernel, *problem); !fits) return fits.error();
   InputSource source;
@@ -159,7 +168,7 @@ Result<int> measure_probe(const CommandLine& line, std::FILE* out) {
 Result<int> measure_samples(const CommandLine& line, std::FILE* out) {
   const auto kernel = kernel_of(line);
   if (!kernel) return kernel.error();
-  const auto problem = problem_of(line);
+  const auto problem = problem_of(line, **kernel);
   if (!problem) return problem.error();
   SamplerKnowledge knowledge;
   const Result<BandwidthRecord> record = sample_bandwidth(**kernel, *problem, knowledge);
@@ -171,6 +180,7 @@ Result<int> measure_samples(const CommandLine& line, std::FILE* out) {
 
 Result<std::vector<SuiteCase>> read_suite(const std::string& name) {
   if (name == "default") return default_suite();
+  if (const std::optional<Pass> pass = pass_from(name); pass && *pass != Pass::both) return default_suite(*pass);
   const auto text = read_text_file(name);
   if (!text) return text.error();
   return suite_from_text(*text);
