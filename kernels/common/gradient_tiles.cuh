@@ -1,4 +1,5 @@
-// Warp-level operations of the backward kernels: products that add to given sums, transposes through registers, additions in memory.
+// Warp-level operations of the backward kernels: products that add to given sums, transposes through registers, additions in
+// memory.
 #pragma once
 
 #include "kernels/common/warp_tiles.cuh"
@@ -40,7 +41,8 @@ __device__ __forceinline__ void add_product(float (&sum)[m_tiles][n_tiles][4], c
   constexpr int groups = n_tiles / 2, turns = steps * groups;
   std::uint32_t b[2][4];
   auto fetch = [&](int turn) {
-    load_matrices_transposed(b[turn & 1], places.stepped(places.rows_first, turn % groups, b_shared + turn / groups * 16 * row_bytes));
+    load_matrices_transposed(b[turn & 1],
+                             places.stepped(places.rows_first, turn % groups, b_shared + turn / groups * 16 * row_bytes));
   };
   fetch(0);
 #pragma unroll
@@ -80,7 +82,8 @@ __device__ __forceinline__ void store_left(std::uint32_t own_rows, const std::ui
     for (int mt = 0; mt < m_tiles; ++mt)
 #pragma unroll
       for (int i = 0; i < 4; ++i)
-        asm volatile("st.shared.b32 [%0], %1;" ::"r"((place ^ ((2 * k + i / 2) << 4)) + (mt * 16 + (i & 1) * 8) * row_bytes), "r"(a[k][mt][i])
+        asm volatile("st.shared.b32 [%0], %1;" ::"r"((place ^ ((2 * k + i / 2) << 4)) + (mt * 16 + (i & 1) * 8) * row_bytes),
+                     "r"(a[k][mt][i])
                      : "memory");
 }
 

@@ -1,4 +1,5 @@
-// Handles of the compiled launches of a backward kernel. Each kernel and type has its own source file, so that they compile in parallel.
+// Handles of the compiled launches of a backward kernel. Each kernel and type has its own source file, so that they compile in
+// parallel.
 #pragma once
 
 namespace tilescope {

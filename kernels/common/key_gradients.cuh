@@ -1,4 +1,5 @@
-// Device code of a block that owns a key tile: dK and dV stay in registers while query tiles pass by; dQ is added to fp32 sums in memory.
+// Device code of a block that owns a key tile: dK and dV stay in registers while query tiles pass by; dQ is added to fp32 sums in
+// memory.
 //
 //   S and P are computed transposed: a warp owns 32 keys, so its P^T and dS^T are left operands of dV += P^T dO and dK += dS^T Q
 //   as they leave the tensor cores. With d = 128 two warps share 32 keys: each computes half of the queries, keeps half of the
@@ -101,7 +102,8 @@ class KeyBlock {
     const std::int64_t kv_plane = key_plane(a_), from = (kv_plane * a_.seq_kv + first_key + warp_ * kv_rows) * row_bytes;
     const std::uint32_t to = base_ + warp_ * kv_rows * row_bytes;
     copy_rows<row_bytes, kv_rows, false>(to, static_cast<const char*>(a_.k) + from, keys - warp_ * kv_rows, lane_);
-    copy_rows<row_bytes, kv_rows, false>(to + Shape::kv_bytes, static_cast<const char*>(a_.v) + from, keys - warp_ * kv_rows, lane_);
+    copy_rows<row_bytes, kv_rows, false>(to + Shape::kv_bytes, static_cast<const char*>(a_.v) + from, keys - warp_ * kv_rows,
+                                         lane_);
     clear(dk_);
     clear(dv_);
     next_tile_ = visits.first_tile;
@@ -121,18 +123,42 @@ class KeyBlock {
   }
 
  private:
-  __device__ __forceinline__ std::uint32_t barrier(int i) const { return base_ + Shape::barrier_start + i * 8; }
-  __device__ __forceinline__ std::uint32_t full(int stage) const { return barrier(stage); }
-  __device__ __forceinline__ std::uint32_t empty(int stage) const { return barrier(Shape::stages + stage); }
-  __device__ __forceinline__ std::uint32_t d_s_full() const { return barrier(2 * Shape::stages); }
-  __device__ __forceinline__ std::uint32_t d_s_read() const { return barrier(2 * Shape::stages + 1); }
-  __device__ __forceinline__ std::uint32_t pair_full(int key_warp) const { return barrier(2 * Shape::stages + 2 + key_warp); }
-  __device__ __forceinline__ std::uint32_t pair_read(int key_warp) const { return pair_full(Shape::key_warps + key_warp); }
-  __device__ __forceinline__ std::uint32_t q_tile(int step) const { return base_ + Shape::ring_start + (step & 1) * Shape::q_bytes; }
-  __device__ __forceinline__ std::uint32_t d_o_tile(int step) const { return q_tile(step) + Shape::stages * Shape::q_bytes; }
-  __device__ __forceinline__ std::uint32_t d_s_tile() const { return base_ + Shape::d_s_start; }
-  __device__ __forceinline__ std::uint32_t p_tile() const { return base_ + Shape::p_start; }
-  __device__ __forceinline__ std::uint32_t stats(int step) const { return base_ + Shape::stats_start + (step & 1) * 2 * br * 4; }
+  __device__ __forceinline__ std::uint32_t barrier(int i) const {
+    return base_ + Shape::barrier_start + i * 8;
+  }
+  __device__ __forceinline__ std::uint32_t full(int stage) const {
+    return barrier(stage);
+  }
+  __device__ __forceinline__ std::uint32_t empty(int stage) const {
+    return barrier(Shape::stages + stage);
+  }
+  __device__ __forceinline__ std::uint32_t d_s_full() const {
+    return barrier(2 * Shape::stages);
+  }
+  __device__ __forceinline__ std::uint32_t d_s_read() const {
+    return barrier(2 * Shape::stages + 1);
+  }
+  __device__ __forceinline__ std::uint32_t pair_full(int key_warp) const {
+    return barrier(2 * Shape::stages + 2 + key_warp);
+  }
+  __device__ __forceinline__ std::uint32_t pair_read(int key_warp) const {
+    return pair_full(Shape::key_warps + key_warp);
+  }
+  __device__ __forceinline__ std::uint32_t q_tile(int step) const {
+    return base_ + Shape::ring_start + (step & 1) * Shape::q_bytes;
+  }
+  __device__ __forceinline__ std::uint32_t d_o_tile(int step) const {
+    return q_tile(step) + Shape::stages * Shape::q_bytes;
+  }
+  __device__ __forceinline__ std::uint32_t d_s_tile() const {
+    return base_ + Shape::d_s_start;
+  }
+  __device__ __forceinline__ std::uint32_t p_tile() const {
+    return base_ + Shape::p_start;
+  }
+  __device__ __forceinline__ std::uint32_t stats(int step) const {
+    return base_ + Shape::stats_start + (step & 1) * 2 * br * 4;
+  }
 
   /// Starts the copies of the query tile of a step; L and D go through registers, past the L1.
   __device__ __forceinline__ void start_copy(int step) {
@@ -260,7 +286,8 @@ class KeyBlock {
     for (int k = 0; k < 2; ++k)
 #pragma unroll
       for (int mt = 0; mt < 2; ++mt)
-        load_matrices(left[k][mt], pair_places_.stepped(pair_places_.rows_first ^ (other << 6), k, rows + mt * 16 * pair_row_bytes));
+        load_matrices(left[k][mt],
+                      pair_places_.stepped(pair_places_.rows_first ^ (other << 6), k, rows + mt * 16 * pair_row_bytes));
   }
 
   /// Adds dQ = dS K of this step to its rows of dQ_acc. A warp computes 32 queries and 32 columns.
@@ -324,7 +351,8 @@ class KeyBlock {
     constexpr int kv_rows = bc / Shape::warps;
     const std::int64_t to = (key_plane(a_) * a_.seq_kv + first_key + warp_ * kv_rows) * row_bytes;
     extern __shared__ __align__(128) char shared[];
-    store_rows<row_bytes, kv_rows>(static_cast<char*>(a_.dk) + to, shared + warp_ * kv_rows * row_bytes, keys - warp_ * kv_rows, lane_);
+    store_rows<row_bytes, kv_rows>(static_cast<char*>(a_.dk) + to, shared + warp_ * kv_rows * row_bytes, keys - warp_ * kv_rows,
+                                   lane_);
     store_rows<row_bytes, kv_rows>(static_cast<char*>(a_.dv) + to, shared + Shape::kv_bytes + warp_ * kv_rows * row_bytes,
                                    keys - warp_ * kv_rows, lane_);
   }

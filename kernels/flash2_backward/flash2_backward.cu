@@ -1,4 +1,5 @@
-// flash2_backward: FlashAttention-2 backward with mma.sync. The device code is in kernels/common/key_gradients.cuh and gradient_rows.cuh.
+// flash2_backward: FlashAttention-2 backward with mma.sync. The device code is in kernels/common/key_gradients.cuh and
+// gradient_rows.cuh.
 #include "kernels/common/gradient_plan.cuh"
 
 namespace tilescope {

@@ -10,9 +10,8 @@ namespace tilescope {
 /// New      over flash2_backward: blocks that would add to the same rows of dQ have copies of their own
 LaunchPlan plan_flash2_backward_deterministic(const AttentionProblem& problem, const DeviceTensors& tensors) {
   const auto head_dim = static_cast<int>(problem.head_dim);
-  const GradientVariant variant = problem.dtype == DataType::fp16
-                                      ? flash2_backward_deterministic_fp16(head_dim, problem.causal)
-                                      : flash2_backward_deterministic_bf16(head_dim, problem.causal);
+  const GradientVariant variant = problem.dtype == DataType::fp16 ? flash2_backward_deterministic_fp16(head_dim, problem.causal)
+                                                                  : flash2_backward_deterministic_bf16(head_dim, problem.causal);
   device::GradientArguments arguments = gradient_arguments(problem, tensors);
   const std::int64_t tiles = tiles_of(problem.seq_kv, variant.block_kv);
   arguments.run_tiles = static_cast<int>(tiles_of(tiles, tensors.dq_acc_copies));

@@ -6,8 +6,10 @@ namespace tilescope {
 GradientVariant flash2_backward_deterministic_fp16(int head_dim, bool causal) {
   using device::half_type;
   if (head_dim == 64)
-    return causal ? device::flash2_backward_deterministic_variant<half_type, 64, true>() : device::flash2_backward_deterministic_variant<half_type, 64, false>();
-  return causal ? device::flash2_backward_deterministic_variant<half_type, 128, true>() : device::flash2_backward_deterministic_variant<half_type, 128, false>();
+    return causal ? device::flash2_backward_deterministic_variant<half_type, 64, true>()
+                  : device::flash2_backward_deterministic_variant<half_type, 64, false>();
+  return causal ? device::flash2_backward_deterministic_variant<half_type, 128, true>()
+                : device::flash2_backward_deterministic_variant<half_type, 128, false>();
 }
 
 }  // namespace tilescope

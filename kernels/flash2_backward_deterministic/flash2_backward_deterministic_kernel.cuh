@@ -9,8 +9,8 @@ namespace tilescope::device {
 /// Grid: runs of key tiles, key heads, batch. The block handles the tiles of its run in order. The lane that adds to an element is
 /// the same for every tile, so the additions to it happen in the order of the keys.
 template <class Shape>
-__global__ __launch_bounds__(Shape::threads, Shape::min_blocks) void flash2_backward_deterministic_kernel(
-    const GradientArguments arguments) {
+__global__ __launch_bounds__(Shape::threads,
+                             Shape::min_blocks) void flash2_backward_deterministic_kernel(const GradientArguments arguments) {
   extern __shared__ __align__(128) char shared[];
   __shared__ int tile;  // in shared memory, since the gradients take all registers
   if (threadIdx.x == 0) tile = blockIdx.x * arguments.run_tiles;

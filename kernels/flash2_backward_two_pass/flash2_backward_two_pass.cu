@@ -13,8 +13,8 @@ LaunchPlan plan_flash2_backward_two_pass(const AttentionProblem& problem, const 
   const auto head_dim = static_cast<int>(problem.head_dim);
   const GradientVariant variant = problem.dtype == DataType::fp16 ? flash2_backward_two_pass_fp16(head_dim, problem.causal)
                                                                   : flash2_backward_two_pass_bf16(head_dim, problem.causal);
-  const std::int64_t blocks = tiles_of(problem.seq_kv, variant.block_kv) +
-                              problem.heads / problem.kv_heads * tiles_of(problem.seq_q, variant.block_q);
+  const std::int64_t blocks =
+      tiles_of(problem.seq_kv, variant.block_kv) + problem.heads / problem.kv_heads * tiles_of(problem.seq_q, variant.block_q);
   return gradient_launches(variant, problem, gradient_arguments(problem, tensors), blocks);
 }
 

@@ -8,12 +8,11 @@ namespace tilescope::device {
 
 /// Grid: key tiles, then the query tiles of the group's heads; key heads; batch.
 template <class Shape>
-__global__ __launch_bounds__(Shape::threads, Shape::min_blocks) void flash2_backward_two_pass_kernel(
-    const GradientArguments arguments) {
+__global__ __launch_bounds__(Shape::threads,
+                             Shape::min_blocks) void flash2_backward_two_pass_kernel(const GradientArguments arguments) {
   extern __shared__ __align__(128) char shared[];
   const int key_tiles = (arguments.seq_kv + Shape::bc - 1) / Shape::bc, x = blockIdx.x;
-  if (x < key_tiles)
-    return KeyBlock<Shape>(arguments, shared).run(block_x, [] { return nullptr; });
+  if (x < key_tiles) return KeyBlock<Shape>(arguments, shared).run(block_x, [] { return nullptr; });
   asm volatile("" ::: "memory");
   QueryBlock<QueryShape<Shape>>(arguments, shared).run(x - key_tiles);
 }

@@ -60,7 +60,8 @@ class QueryBlock {
     if (count > 0) {
       constexpr int own = br / Shape::warps;
       const std::int64_t from = (row + warp_ * own) * row_bytes;
-      copy_rows<row_bytes, own, false>(base_ + warp_ * own * row_bytes, static_cast<const char*>(a_.q) + from, rows - warp_ * own, lane_);
+      copy_rows<row_bytes, own, false>(base_ + warp_ * own * row_bytes, static_cast<const char*>(a_.q) + from, rows - warp_ * own,
+                                       lane_);
       copy_rows<row_bytes, own, false>(base_ + Shape::q_bytes + warp_ * own * row_bytes, static_cast<const char*>(a_.d_o) + from,
                                        rows - warp_ * own, lane_);
       load_stats(row, rows);
@@ -78,11 +79,21 @@ class QueryBlock {
   }
 
  private:
-  __device__ __forceinline__ std::uint32_t full(int stage) const { return base_ + Shape::barrier_start + stage * 8; }
-  __device__ __forceinline__ std::uint32_t empty(int stage) const { return full(Shape::stages + stage); }
-  __device__ __forceinline__ std::uint32_t k_tile(int j) const { return base_ + Shape::ring_start + (j & 1) * Shape::kv_bytes; }
-  __device__ __forceinline__ std::uint32_t v_tile(int j) const { return k_tile(j) + Shape::stages * Shape::kv_bytes; }
-  __device__ __forceinline__ float* stats() const { return reinterpret_cast<float*>(shared_ + Shape::stats_start); }
+  __device__ __forceinline__ std::uint32_t full(int stage) const {
+    return base_ + Shape::barrier_start + stage * 8;
+  }
+  __device__ __forceinline__ std::uint32_t empty(int stage) const {
+    return full(Shape::stages + stage);
+  }
+  __device__ __forceinline__ std::uint32_t k_tile(int j) const {
+    return base_ + Shape::ring_start + (j & 1) * Shape::kv_bytes;
+  }
+  __device__ __forceinline__ std::uint32_t v_tile(int j) const {
+    return k_tile(j) + Shape::stages * Shape::kv_bytes;
+  }
+  __device__ __forceinline__ float* stats() const {
+    return reinterpret_cast<float*>(shared_ + Shape::stats_start);
+  }
 
   /// Loads L in powers of two and -D, past the L1. A row that sees no key, or does not exist, gets L = +inf: its P is 0.
   __device__ __forceinline__ void load_stats(std::int64_t row, int rows) {
@@ -151,7 +162,8 @@ class QueryBlock {
       std::uint32_t left[2][2][4];
       pack_left<T>(left, dp);
 #pragma unroll
-      for (int columns = 0; columns < Shape::d / 64; ++columns) add_product<T, row_bytes>(sum_[columns], left, places_, k + columns * 128);
+      for (int columns = 0; columns < Shape::d / 64; ++columns)
+        add_product<T, row_bytes>(sum_[columns], left, places_, k + columns * 128);
     }
     barrier_arrive(empty(j & 1));
   }

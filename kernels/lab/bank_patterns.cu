@@ -1,4 +1,5 @@
-// Runs the access patterns of sim/analysis/bank_conflicts.cpp, one kernel each, so that a profiler can count wavefronts and sectors.
+// Runs the access patterns of sim/analysis/bank_conflicts.cpp, one kernel each, so that a profiler can count wavefronts and
+// sectors.
 //
 //   nvcc -O3 -std=c++20 -arch=sm_90 kernels/lab/bank_patterns.cu -o bank_patterns
 //   ncu --metrics l1tex__data_pipe_lsu_wavefronts_mem_shared.sum,\
@@ -19,7 +20,9 @@ __device__ std::uint32_t tile_offset(int row, int byte, bool swizzled) {
   const int chunk = byte / 16 % 8;
   return row * 128 + (swizzled ? chunk ^ (row & 7) : chunk) * 16 + byte % 16;
 }
-__device__ std::uint32_t shared_base(const void* p) { return static_cast<std::uint32_t>(__cvta_generic_to_shared(p)); }
+__device__ std::uint32_t shared_base(const void* p) {
+  return static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
+}
 
 template <bool swizzled>
 __global__ void ldmatrix_kernel(std::uint32_t* out) {
@@ -117,7 +120,9 @@ __global__ void global_wide_kernel(const unsigned char* data, int stride, std::u
 int main() {
   unsigned char* data = nullptr;
   std::uint32_t* out = nullptr;
-  if (cudaMalloc(&data, 1 << 16) != cudaSuccess || cudaMemset(data, 1, 1 << 16) != cudaSuccess || cudaMalloc(&out, 128) != cudaSuccess) return 1;
+  if (cudaMalloc(&data, 1 << 16) != cudaSuccess || cudaMemset(data, 1, 1 << 16) != cudaSuccess ||
+      cudaMalloc(&out, 128) != cudaSuccess)
+    return 1;
   ldmatrix_kernel<false><<<1, 32>>>(out);
   ldmatrix_kernel<true><<<1, 32>>>(out);
   store_pairs_kernel<false><<<1, 32>>>(out);

@@ -19,7 +19,8 @@ using namespace tilescope;
 
 namespace {
 
-constexpr MeasureOptions options = {.time_repeats = 20, .counter_repeats = 3, .warm_repeats = 3, .placements = 4};  // as the program's
+constexpr MeasureOptions options = {
+    .time_repeats = 20, .counter_repeats = 3, .warm_repeats = 3, .placements = 4};  // as the program's
 
 double median_of(const MeasuredCase& measured, const char* key) {
   const auto found = measured.counters.find(key);
@@ -54,7 +55,8 @@ int main(int argc, char** argv) {
   }
   MeasurementBundle bundle = session->empty_bundle();
   bundle.commit = argv[3];
-  bundle.date = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
+  bundle.date =
+      fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
   bundle.command = fmt::format("tilescope_record_suite {}", argv[1]);
   int failed = 0;
   for (const SuiteCase& one : default_suite(*pass)) {

@@ -42,14 +42,15 @@ std::vector<std::int64_t> sectors_of(const WarpAccess& access);
 /// An access of a kernel that the window shows: the address pattern of one warp.
 struct AccessPattern {
   std::string_view id, title;
-  std::string_view why;   // one or two sentences
+  std::string_view why;  // one or two sentences
   bool is_global = false;
   bool has_swizzle = false;  // shared tile with rows of 128 bytes that can be swizzled
   WarpAccess (*access)(bool swizzled);
 };
 std::span<const AccessPattern> access_patterns();
 
-/// Returns the address of a byte of a tile with rows of 128 bytes. Swizzled: the 16-byte chunk of row r is exchanged with chunk ^ r.
+/// Returns the address of a byte of a tile with rows of 128 bytes. Swizzled: the 16-byte chunk of row r is exchanged with chunk ^
+/// r.
 constexpr std::int64_t tile_address(std::int64_t row, std::int64_t byte, bool swizzled) {
   const std::int64_t chunk = byte / 16 % 8;
   return row * 128 + (swizzled ? (chunk ^ row % 8) : chunk) * 16 + byte % 16;

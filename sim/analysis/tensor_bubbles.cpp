@@ -74,11 +74,11 @@ TensorBubbles tensor_bubbles(const Simulation& simulation, int sm) {
       if (running[product] > 0) {
         found.busy += cycles;
       } else {
-        const BubbleCause cause = running[softmax] > 0   ? BubbleCause::softmax
-                                  : in_loop == 0         ? BubbleCause::block_edges
-                                  : running[load] > 0    ? BubbleCause::data
-                                  : running[edge] > 0    ? BubbleCause::block_edges
-                                                         : BubbleCause::barriers;
+        const BubbleCause cause = running[softmax] > 0 ? BubbleCause::softmax
+                                  : in_loop == 0       ? BubbleCause::block_edges
+                                  : running[load] > 0  ? BubbleCause::data
+                                  : running[edge] > 0  ? BubbleCause::block_edges
+                                                       : BubbleCause::barriers;
         found.idle[static_cast<std::size_t>(cause)] += cycles;
         if (!found.bubbles.empty() && found.bubbles.back().cause == cause && found.bubbles.back().end == time)
           found.bubbles.back().end = event.time;

@@ -29,9 +29,9 @@ struct Bubble {
 };
 
 struct TensorBubbles {
-  std::vector<Bubble> bubbles;                // in order of time; one idle stretch can be several
-  std::array<double, bubble_causes> idle{};   // by cause: share of the SM's time, 0..1
-  double busy = 0;                            // share of the time in which a product is executed
+  std::vector<Bubble> bubbles;               // in order of time; one idle stretch can be several
+  std::array<double, bubble_causes> idle{};  // by cause: share of the SM's time, 0..1
+  double busy = 0;                           // share of the time in which a product is executed
   BubbleCause longest() const;
 };
 
