@@ -1,5 +1,5 @@
-// Measures the asynchronous units of a Hopper SM: wgmma (issue, latency, two groups at once, softmax under a product), mbarriers and
-// named barriers (one way), TMA boxes (issue, latency from the L2 and from HBM, bandwidth of one SM and of all).
+// Measures the asynchronous units of a Hopper SM: wgmma (issue, latency, two groups at once, softmax under a product), mbarriers
+// and named barriers (one way), TMA boxes (issue, latency from the L2 and from HBM, bandwidth of one SM and of all).
 //
 //   nvcc -O3 -std=c++20 -gencode=arch=compute_90a,code=sm_90a kernels/lab/hopper_units.cu -o hopper_units
 //   ./hopper_units
@@ -46,8 +46,8 @@ __device__ __forceinline__ void mbarrier_expect(std::uint64_t* bar, int bytes) {
 }
 __device__ __forceinline__ void mbarrier_wait(std::uint64_t* bar, int parity) {
   asm volatile(
-      "{\n.reg .pred done;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@done bra over;\nbra again;\nover:\n}" ::
-          "r"(shared_address(bar)),
+      "{\n.reg .pred done;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@done bra over;\nbra "
+      "again;\nover:\n}" ::"r"(shared_address(bar)),
       "r"(parity)
       : "memory");
 }
@@ -56,9 +56,10 @@ __device__ __forceinline__ void mbarrier_wait(std::uint64_t* bar, int parity) {
 #define SUMS_8(i) \
   "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), "+f"(d[i + 7])
 #define SUMS_64 SUMS_8(0), SUMS_8(8), SUMS_8(16), SUMS_8(24), SUMS_8(32), SUMS_8(40), SUMS_8(48), SUMS_8(56)
-#define NAMES_64                                                                                                       \
-  "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30," \
-  "%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63}"
+#define NAMES_64                                                                                                                  \
+  "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,"           \
+  "%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%" \
+  "62,%63}"
 __device__ __forceinline__ void multiply(float (&d)[64], std::uint64_t a, std::uint64_t b) {
   asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 " NAMES_64 ", %64, %65, 1, 1, 1, 0, 0;"
                : SUMS_64
@@ -69,8 +70,12 @@ __device__ __forceinline__ void multiply(float (&d)[64], const std::uint32_t (&a
                : SUMS_64
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
-__device__ __forceinline__ void fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
-__device__ __forceinline__ void commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+__device__ __forceinline__ void fence() {
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+__device__ __forceinline__ void commit() {
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
 template <int left>
 __device__ __forceinline__ void wait_group(float (&d)[64]) {
   asm volatile("wgmma.wait_group.sync.aligned %64;" : SUMS_64 : "n"(left) : "memory");
@@ -133,8 +138,7 @@ __global__ __launch_bounds__(256) void two_groups_kernel(int delay, long long* o
     __syncthreads();
     const long long origin = clock_now();
     if (group == 1)
-      while (clock_now() - origin < delay) {
-      }
+      while (clock_now() - origin < delay) {}
     fence();
     const long long start = clock_now();
 #pragma unroll
@@ -182,8 +186,7 @@ __global__ __launch_bounds__(128) void overlap_kernel(int exps, long long* out, 
     const long long weighed = clock_now();
     wait_group<0>(o);
     const long long done = clock_now();
-    if (threadIdx.x == 0)
-      out[0] = issued - start, out[1] = scores - start, out[2] = weighed - start, out[3] = done - start;
+    if (threadIdx.x == 0) out[0] = issued - start, out[1] = scores - start, out[2] = weighed - start, out[3] = done - start;
   }
   float total = 0;
   for (int i = 0; i < 64; ++i) total += s[i] + o[i];
@@ -252,17 +255,16 @@ __global__ void named_barrier_kernel(long long* out) {
 
 // TMA: boxes of `rows` rows of 64 halves (128 bytes), swizzled.
 __device__ __forceinline__ void load_box(void* to, const CUtensorMap* map, int column, int row, std::uint64_t* bar) {
-  asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(
-          shared_address(to)),
-      "l"(map), "r"(column), "r"(row), "r"(shared_address(bar))
-      : "memory");
+  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(
+                   shared_address(to)),
+               "l"(map), "r"(column), "r"(row), "r"(shared_address(bar))
+               : "memory");
 }
 
 /// One thread issues 16 boxes back to back, each to a barrier of its own, `apart` rows apart, and then waits for all.
 /// out: cycles an issue, cycles until the first and until the last has landed.
-__global__ void box_latency_kernel(const __grid_constant__ CUtensorMap map, int rows, int boxes, long long first_row, long long apart,
-                                   long long* out) {
+__global__ void box_latency_kernel(const __grid_constant__ CUtensorMap map, int rows, int boxes, long long first_row,
+                                   long long apart, long long* out) {
   extern __shared__ __align__(1024) unsigned char tiles[];
   __shared__ std::uint64_t bars[16];
   if (threadIdx.x != 0) return;
@@ -271,9 +273,10 @@ __global__ void box_latency_kernel(const __grid_constant__ CUtensorMap map, int 
   asm volatile("fence.proxy.async;" ::: "memory");
   for (int i = 0; i < boxes; ++i) mbarrier_expect(&bars[i], rows * 128);
   const long long start = clock_now();
+  int row = static_cast<int>(first_row), offset = 0;
 #pragma unroll 1
-  for (int i = 0; i < boxes; ++i)
-    load_box(tiles + i * rows * 128 % (192 * 1024), &map, 0, static_cast<int>(first_row + i * apart), &bars[i]);
+  for (int i = 0; i < boxes; ++i, row += static_cast<int>(apart), offset += rows * 128)
+    load_box(tiles + offset, &map, 0, row, &bars[i]);
   const long long issued = clock_now();
   mbarrier_wait(&bars[0], 0);
   const long long first = clock_now();
@@ -283,7 +286,8 @@ __global__ void box_latency_kernel(const __grid_constant__ CUtensorMap map, int 
 }
 
 /// Each block streams `count` boxes through a ring of `stages`, from its own `span` rows; out by block: start and end.
-__global__ void box_stream_kernel(const __grid_constant__ CUtensorMap map, int rows, int stages, int count, int span, long long* out) {
+__global__ void box_stream_kernel(const __grid_constant__ CUtensorMap map, int rows, int stages, int count, int span,
+                                  long long* out) {
   extern __shared__ __align__(1024) unsigned char tiles[];
   __shared__ std::uint64_t bars[32];
   if (threadIdx.x != 0) return;
@@ -291,15 +295,17 @@ __global__ void box_stream_kernel(const __grid_constant__ CUtensorMap map, int r
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   asm volatile("fence.proxy.async;" ::: "memory");
   const int base = static_cast<int>(blockIdx.x) * span;
+  int stage = 0, parity = 1, row = 0;  // by counters: a remainder takes as long as a box
   const long long start = clock_now();
 #pragma unroll 1
   for (int i = 0; i < count + stages; ++i) {
-    const int stage = i % stages;
-    if (i >= stages) mbarrier_wait(&bars[stage], (i / stages - 1) & 1);
+    if (i >= stages) mbarrier_wait(&bars[stage], parity);
     if (i < count) {
       mbarrier_expect(&bars[stage], rows * 128);
-      load_box(tiles + stage * rows * 128, &map, 0, base + i * rows % span, &bars[stage]);
+      load_box(tiles + stage * rows * 128, &map, 0, base + row, &bars[stage]);
+      row = row + rows < span ? row + rows : 0;
     }
+    if (++stage == stages) stage = 0, parity ^= 1;
   }
   out[blockIdx.x * 2] = start, out[blockIdx.x * 2 + 1] = clock_now();
 }
@@ -311,7 +317,8 @@ using Encode = CUresult (*)(CUtensorMap*, CUtensorMapDataType, cuuint32_t, void*
 Encode encoder() {
   void* found = nullptr;
   cudaDriverEntryPointQueryResult status{};
-  check(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000, cudaEnableDefault, &status), "finding cuTensorMapEncodeTiled");
+  check(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000, cudaEnableDefault, &status),
+        "finding cuTensorMapEncodeTiled");
   return reinterpret_cast<Encode>(found);
 }
 
@@ -359,7 +366,9 @@ int main() {
   std::printf("%s, %d SMs\n", device.name, device.multiProcessorCount);
 
   const int shared = factor_bytes;
-  std::printf("\nchain of m64n128k16 by one warpgroup: products, then issued and done (cycles), factors in shared memory | left in registers\n");
+  std::printf(
+      "\nchain of m64n128k16 by one warpgroup: products, then issued and done (cycles), factors in shared memory | left in "
+      "registers\n");
   const auto chain = [&]<int count>(std::integral_constant<int, count>) {
     const auto a = run([&] { chain_kernel<false, count><<<1, 128, shared>>>(out, sink); }, 2);
     const auto b = run([&] { chain_kernel<true, count><<<1, 128, shared>>>(out, sink); }, 2);
@@ -367,9 +376,12 @@ int main() {
   };
   [&]<int... counts>(std::integer_sequence<int, counts...>) {
     (chain(std::integral_constant<int, counts>{}), ...);
-  }(std::integer_sequence<int, 1, 2, 3, 4, 6, 8, 16, 32>{});
+  }
+  (std::integer_sequence<int, 1, 2, 3, 4, 6, 8, 16, 32>{});
 
-  std::printf("\ntwo warpgroups, 32 products each, the second later by a delay: from the first's start: issued0 done0 | start1 issued1 done1\n");
+  std::printf(
+      "\ntwo warpgroups, 32 products each, the second later by a delay: from the first's start: issued0 done0 | start1 issued1 "
+      "done1\n");
   for (const int delay : {0, 256, 512, 1024, 1536}) {
     for (int repeat = 0; repeat < 3; ++repeat) {
       two_groups_kernel<32><<<1, 256, shared>>>(delay, out, sink);
@@ -377,8 +389,8 @@ int main() {
       check(cudaMemcpy(host.data(), out, 64, cudaMemcpyDeviceToHost), "reading");
     }
     const long long from = host[0];
-    std::printf("delay %4d   %6lld %6lld | %6lld %6lld %6lld\n", delay, host[1] - from, host[2] - from, host[4] - from, host[5] - from,
-                host[6] - from);
+    std::printf("delay %4d   %6lld %6lld | %6lld %6lld %6lld\n", delay, host[1] - from, host[2] - from, host[4] - from,
+                host[5] - from, host[6] - from);
   }
 
   std::printf("\nS then PV (8 products each), exponentials a lane between: issued, S done, exponentials done, PV done\n");
@@ -412,7 +424,9 @@ int main() {
   const auto rows_of_all = static_cast<std::uint64_t>(bytes / 128);
   check(cudaFuncSetAttribute(box_latency_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 200 * 1024), "preparing");
   check(cudaFuncSetAttribute(box_stream_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 225 * 1024), "preparing");
-  std::printf("\nTMA boxes of 128-byte rows: rows, KiB; L2: landed (one box), issue each (6 boxes), last of 6 landed; HBM: landed (one box), last of 6\n");
+  std::printf(
+      "\nTMA boxes of 128-byte rows: rows, KiB; L2: landed (one box), issue each (6 boxes), last of 6 landed; HBM: landed (one "
+      "box), last of 6\n");
   for (const int rows : {8, 16, 32, 64, 128, 256}) {
     const CUtensorMap map = map_of(encode, data, rows_of_all, static_cast<std::uint32_t>(rows));
     const auto one = run([&] { box_latency_kernel<<<1, 32, 200 * 1024>>>(map, rows, 1, 0, rows, out); }, 3);
@@ -422,9 +436,12 @@ int main() {
     const auto cold6 = run([&] { box_latency_kernel<<<1, 32, 200 * 1024>>>(map, rows, 6, fresh += 8192, rows, out); }, 3);
     std::printf("%3d %4.0f   %5lld %5.1f %5lld   %5lld %5lld\n", rows, rows / 8.0, one[1], six[0] / 6.0, six[2], cold[1], cold6[2]);
   }
-  std::printf("\nTMA streams: rows of a box, stages, in flight KiB; bytes a cycle of one SM from the L2, of each of all SMs from the L2, from HBM\n");
-  for (const auto [rows, stages] : {std::pair{8, 16}, std::pair{64, 2}, std::pair{64, 4}, std::pair{64, 8}, std::pair{64, 16}, std::pair{128, 2},
-                                    std::pair{128, 4}, std::pair{128, 8}, std::pair{128, 12}, std::pair{256, 2}, std::pair{256, 4}}) {
+  std::printf(
+      "\nTMA streams: rows of a box, stages, in flight KiB; bytes a cycle of one SM from the L2, of each of all SMs from the L2, "
+      "from HBM\n");
+  for (const auto [rows, stages] :
+       {std::pair{8, 16}, std::pair{64, 2}, std::pair{64, 4}, std::pair{64, 8}, std::pair{64, 16}, std::pair{128, 2},
+        std::pair{128, 4}, std::pair{128, 8}, std::pair{128, 12}, std::pair{256, 2}, std::pair{256, 4}}) {
     const CUtensorMap map = map_of(encode, data, rows_of_all, static_cast<std::uint32_t>(rows));
     const int count = 1024 * 128 / rows / 4, shared_bytes = std::max(rows * 128 * stages, 1024);
     const auto rate = [&](int blocks, int span) {

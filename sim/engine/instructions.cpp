@@ -46,7 +46,8 @@ void count_product(Instructions& counts, const Operation& op, const KernelNeeds&
   add(counts, counts.mma + with_address * static_cast<double>(op.smem_read_bytes) / wide_bytes);
 }
 
-/// One thread requests a tile's boxes from TMA. Copies into shared memory bypass the registers. Elements loaded into registers are converted to fp32 one by one.
+/// One thread requests a tile's boxes from TMA. Copies into shared memory bypass the registers. Elements loaded into registers are
+/// converted to fp32 one by one.
 void count_load(Instructions& counts, const Operation& op, const BlockOperations& block, const KernelNeeds& needs, DataType type) {
   if (needs.boxes && is_shared(block, op.dst)) return add(counts, with_address * boxes_of(op));
   add(counts, copy_cost * static_cast<double>(op.bytes) / wide_bytes);

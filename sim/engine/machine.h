@@ -95,8 +95,8 @@ class Machine {
     const TokenUse *tokens_of_compute = nullptr, *tokens_of_loads = nullptr;          // null if the block has no tokens
     const OperationStream* stream = nullptr;                                          // this group's part of the schedule
     const OperationStream::Position *positions = nullptr, *load_positions = nullptr;  // of the stream
-    Resident* block = nullptr;                   // the block's first group, which holds the state that all its groups share:
-    std::size_t groups_left = 0;                 // groups still running
+    Resident* block = nullptr;    // the block's first group, which holds the state that all its groups share:
+    std::size_t groups_left = 0;  // groups still running
     // Of a persistent kernel: the place of the block before and of the one after, which take turns, and their ordinal on the SM.
     Resident* neighbour = nullptr;
     std::int64_t ordinal = 0;

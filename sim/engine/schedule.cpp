@@ -46,8 +46,8 @@ OpClass::Key key_of(const Operation& op, const BlockOperations& block) {
           op.smem_write_bytes | byte(op.other_exps, 6),
           op.bytes | byte(op.wavefronts, 6),
           op.flops ^ op.exps << 32,
-          pair(op.instructions << 16 | op.trips,
-               op.round_trips << 24 | op.barriers << 16 | op.group << 8 | op.share << 1 | (op.ahead ? 1 : 0) | (op.asynchronous ? asynchronous_bit : 0))};
+          pair(op.instructions << 16 | op.trips, op.round_trips << 24 | op.barriers << 16 | op.group << 8 | op.share << 1 |
+                                                     (op.ahead ? 1 : 0) | (op.asynchronous ? asynchronous_bit : 0))};
 }
 
 /// Marks an operation that waits for nothing.
@@ -393,8 +393,9 @@ void ScheduleBuilder::build(const BlockOperations& block, BlockSchedule& out) {
     stream.tokens_of_loads.clear();
   }
   find_tokens(block, out);
-  const bool has_tokens = !out.tokens.empty() || needs_.boxes || std::any_of(block.operations.begin(), block.operations.end(),
-                                                             [](const Operation& op) { return op.asynchronous; });
+  const bool has_tokens =
+      !out.tokens.empty() || needs_.boxes ||
+      std::any_of(block.operations.begin(), block.operations.end(), [](const Operation& op) { return op.asynchronous; });
   ordinal_.resize(block.operations.size());
   const BlockOrigin from = origin(block.domain);
   for (std::size_t i = 0; i < block.operations.size(); ++i) {

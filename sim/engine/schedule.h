@@ -112,15 +112,16 @@ struct TokenUse {
   std::int16_t wait = -1, signal = -1;
   std::int32_t count = 0;  // the signals that it waits for
   float delay = 0;         // cycles until it notices the last of them
-  // Load: the token that frees its buffer, as a number of BlockOperations::tokens. In a persistent kernel the first loads of a block
-  // wait for the buffers of the block before. -1: it waits for its own block.
+  // Load: the token that frees its buffer, as a number of BlockOperations::tokens. In a persistent kernel the first loads of a
+  // block wait for the buffers of the block before. -1: it waits for its own block.
   std::int16_t carry = -1;
 };
 
 /// The operations of one group of warps.
 ///
 /// Everything that they wait for is a numbered moment, so that a wait is one look-up in a table of times. Moment 0 is past from the
-/// start, then follow the landing of each load and the end of each operation that signals: to a load, or as an asynchronous product.
+/// start, then follow the landing of each load and the end of each operation that signals: to a load, or as an asynchronous
+/// product.
 struct OperationStream {
   static constexpr std::int32_t at_once = 0;
   static constexpr std::int32_t landing(std::size_t load) { return static_cast<std::int32_t>(1 + load); }

@@ -159,10 +159,10 @@ struct Operation {
   bool ahead = false;                // interleaved with the next product, which waits only for its first part
   // The warp group that executes it, and the tokens by which operations wait (indices of BlockOperations::tokens; -1: none).
   std::uint8_t group = 0;
-  std::uint8_t strip = 0;  // the rows that it works on, for tiles that have strips
+  std::uint8_t strip = 0;            // the rows that it works on, for tiles that have strips
   WaitOn wait_on = WaitOn::product;  // wait: what its token is
-  std::int16_t wait_token = -1;    // it waits until this token has wait_count signals
-  std::int16_t signal_token = -1;  // the token that it signals when it ends; a load, when its bytes have landed
+  std::int16_t wait_token = -1;      // it waits until this token has wait_count signals
+  std::int16_t signal_token = -1;    // the token that it signals when it ends; a load, when its bytes have landed
   std::int32_t wait_count = 0;
   std::int32_t signal_count = 0;           // ordinal of its signal of the token, in listing order
   std::int32_t iteration = -1;             // tile iteration; -1 before the loop, the last one + 1 after it

@@ -65,7 +65,8 @@ void follow_rows(TimelineState& state, const View& view, const TimelineLayout& l
     const Lane& lane = view.lanes[row.group];
     const auto& interval = lane.rest.interval;
     if (row.kind != TimelineRow::Kind::unit || lane.step == state.row_steps[row.group]) continue;
-    if (!interval || interval->unit != timeline_units[row.unit] || (view.playback.playing && state.scrolled_by_hand)) continue;
+    if (!interval || !state.data[row.group]->lanes[row.unit].shows(*interval) || (view.playback.playing && state.scrolled_by_hand))
+      continue;
     state.scroll = scroll_to(layout, row, before);
   }
   for (std::size_t group = 0; group < view.lanes.size(); ++group) state.row_steps[group] = view.lanes[group].step;
@@ -131,13 +132,14 @@ void show_hover(const View& view, const TimelineState& state, const TimelineLayo
 }
 
 /// Explains the row whose name the mouse is on.
-void show_name(const View& view, const TimelineLayout& layout) {
+void show_name(const View& view, const TimelineState& state, const TimelineLayout& layout) {
   if (!ImGui::IsWindowHovered()) return;
   const ImVec2 mouse = ImGui::GetIO().MousePos;
   for (const TimelineRow& row : layout.rows) {
     const Rect name = {{layout.area.min.x, row.rect.min.y}, {layout.plot.min.x, row.rect.max.y}};
     if (!name.contains(mouse)) continue;
-    if (const HoverText text = row_meaning(row); !text.title.empty()) show_tooltip(*view.theme, text.title, text.body);
+    if (const HoverText text = row_meaning(row, state.data[row.group].get()); !text.title.empty())
+      show_tooltip(*view.theme, text.title, text.body);
     return;
   }
 }
@@ -201,7 +203,8 @@ void draw_timeline_panel(const View& view, Commands& commands) {
   const Rect area = {at, {at.x + size.x, at.y + size.y - measured}};
   const float least_lane = least_lane_height(theme.ui_small->FontSize, view.lanes.size());
   const auto lay_out = [&] {
-    const TimelineShape shape = {view.lanes.size(), tracks, several_launches, gutter, theme.scale, least_lane, state.scroll};
+    TimelineShape shape = {view.lanes.size(), tracks, several_launches, gutter, theme.scale, least_lane, state.scroll};
+    for (std::size_t i = 0; i < state.data.size(); ++i) shape.lanes[i] = state.data[i]->lanes.size();
     return view.workspace->by_sm ? lay_out_sm_timeline(area, shape, state.sms.measured != nullptr) : lay_out_timeline(area, shape);
   };
   TimelineLayout layout = lay_out();
@@ -245,7 +248,7 @@ void draw_timeline_panel(const View& view, Commands& commands) {
   if (hovered)
     show_hover(view, state, layout);
   else
-    show_name(view, layout);
+    show_name(view, state, layout);
   if (hovered)
     if (const HoverText text = sm_hover(state.sms, view, layout, state.window, ImGui::GetIO().MousePos); !text.title.empty())
       show_tooltip(theme, text.title, text.body);

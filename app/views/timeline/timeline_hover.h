@@ -37,7 +37,9 @@ std::string range_text(double from, double to);
 
 /// Returns the name of a row in the current language.
 const char* lane_name(Unit unit);
-/// Says what a row shows, for the tooltip of its name.
-HoverText row_meaning(const TimelineRow& row);
+/// Returns the name of a lane: of its warp group, or of its unit.
+std::string lane_title(const UnitLane& lane);
+/// Says what a row shows, for the tooltip of its name. Without `data` the lanes are units.
+HoverText row_meaning(const TimelineRow& row, const TimelineData* data = nullptr);
 
 }  // namespace tilescope

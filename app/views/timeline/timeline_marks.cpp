@@ -14,14 +14,14 @@
 namespace tilescope {
 namespace {
 
-const char* row_name(const TimelineRow& row) {
+std::string row_name(const TimelineRow& row, const TimelineState& state) {
   switch (row.kind) {
     case TimelineRow::Kind::hbm:
       return "HBM";
     case TimelineRow::Kind::l2:
       return "L2";
     case TimelineRow::Kind::unit:
-      return lane_name(timeline_units[row.unit]);
+      return lane_title(state.data[row.group]->lanes[row.unit]);
     default:
       break;
   }
@@ -70,8 +70,9 @@ void draw_gutter(ImDrawList* list, const View& view, const TimelineState& state,
     const float size = lane_name_size(theme.ui_small, layout.lane_height);
     float named_from = label.max.x;
     if (size > 0) {
-      draw_name(list, theme.ui_small, size, label, theme.text_dim, row_name(row), view.playback.race ? Align::right : Align::left);
-      named_from -= text_width(theme.ui_small, row_name(row)) * size / theme.ui_small->FontSize + 6 * theme.scale;
+      draw_name(list, theme.ui_small, size, label, theme.text_dim, row_name(row, state),
+                view.playback.race ? Align::right : Align::left);
+      named_from -= text_width(theme.ui_small, row_name(row, state)) * size / theme.ui_small->FontSize + 6 * theme.scale;
     }
     if (view.playback.race && first_of_group && !view.workspace->by_sm)
       draw_name(list, theme.ui_small, theme.ui_small->FontSize, {label.min, {named_from, label.max.y}}, theme.text,
@@ -165,8 +166,8 @@ void draw_current(ImDrawList* list, const View& view, const TimelineState& state
   for (const TimelineRow& row : layout.rows) {
     if (row.kind != TimelineRow::Kind::unit) continue;
     const auto& interval = view.lanes[row.group].rest.interval;
-    if (!interval || interval->unit != timeline_units[row.unit]) continue;
     const UnitLane& lane = state.data[row.group]->lanes[row.unit];
+    if (!interval || !lane.shows(*interval)) continue;
     const auto intervals = view.lanes[row.group].simulation->trace->intervals(view.lanes[row.group].focus_sm);
     const auto [first, last] = lane.visible(interval->start, interval->start);
     for (std::size_t i = first; i < last; ++i) {
