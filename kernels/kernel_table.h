@@ -31,11 +31,14 @@ struct KernelInfo {
   std::span<const Tensor> inputs, outputs;  // outputs include S and P where they pass through global memory
   bool takes_causal = true;
   bool is_library = false;  // the products are cuBLASLt's: traffic and needs are unknown
+  bool takes_masks = false;  // any mask and score change: compiled for the request
   TileShape (*tile)(const AttentionProblem&);
   std::vector<LaunchNeeds> (*needs)(const AttentionProblem&);
   /// Returns the traffic of one plane (one head of one batch) in closed form; null for a library kernel.
   KernelTraffic (*plane_traffic)(const AttentionProblem&, const TileShape&) = nullptr;
   LaunchPlan (*plan)(const AttentionProblem&, const DeviceTensors&) = nullptr;  // null for a library kernel
+  /// Compiles and copies what the plan of a problem needs; null: nothing.
+  Status (*prepare)(const AttentionProblem&) = nullptr;
   /// The same launches with the probe compiled in (kernels/measure/probe.h), and what each of them records; null without a probe.
   LaunchPlan (*plan_probed)(const AttentionProblem&, const DeviceTensors&, std::span<const ProbeBuffers>) = nullptr;
   std::vector<ProbeShape> (*probe_shapes)(const AttentionProblem&, const TileShape&) = nullptr;

@@ -21,6 +21,10 @@ KernelTraffic standard_traffic(const AttentionProblem& problem, const TileShape&
 KernelTraffic flash1_traffic(const AttentionProblem& problem, const TileShape& tile);
 KernelTraffic flash2_traffic(const AttentionProblem& problem, const TileShape& tile);
 
+/// Returns the traffic of flex: flash2's over the listed blocks, each list's sectors, and a sector for each of the two counts.
+/// Nothing where expressions read tables.
+std::optional<KernelTraffic> flex_traffic(const AttentionProblem& problem);
+
 /// Returns the traffic of a whole problem; nothing for a library kernel.
 /// Units    bytes
 /// Leaves out  sectors that two query tiles share at the edges of m, l and lse: they are counted once

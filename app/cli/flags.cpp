@@ -18,7 +18,7 @@ constexpr unsigned window = bit(CommandKind::window), simulate = bit(CommandKind
 constexpr unsigned problem = window | simulate | render | exported | sweep | search | measure | validate;
 constexpr unsigned tiled = window | simulate | render | exported | sweep | measure | validate;
 constexpr unsigned model = window | simulate | render | exported | sweep | validate;
-constexpr unsigned masked = window | simulate | render | exported | sweep | search | validate;
+constexpr unsigned masked = window | simulate | render | exported | sweep | search | measure | validate;
 constexpr unsigned values = window | render | exported;
 constexpr unsigned picture = window | render | exported | sweep;
 

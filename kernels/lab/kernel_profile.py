@@ -37,6 +37,7 @@ LAUNCHES = {
     "flash1": {"attention": "flash1_kernel"},
     "flash2": {"attention": "flash2_kernel"},
     "flash2_descending": {"attention": "flash2_kernel"},
+    "flex": {"attention": "flex_kernel"},
 }
 
 # Pipes by the opcode of an instruction. Other opcodes count as "other".

@@ -65,7 +65,10 @@ struct LaunchSpec {
   int first_line = 1, last_line = 1;  // of the listing
   Axis axis = Axis::query;            // axis of the rows that its blocks own; blocks are ordered by plane, then along it
   bool mixed = false;                 // has blocks of both axes, in any order
+  bool last_rows_first = false;       // along the axis, the blocks of a plane (grid_x of them) go from the last rows to the first
   std::int64_t blocks() const { return grid_x * grid_y * grid_z; }
+  /// Returns the number of the block at a position in the order of planes and rows. The same function leads back.
+  std::int64_t in_order_of_rows(std::int64_t n) const { return last_rows_first ? n / grid_x * grid_x + grid_x - 1 - n % grid_x : n; }
 };
 
 /// The bytes of one tensor on one link, by a formula.

@@ -40,9 +40,8 @@ TEST_CASE("kernel table: ids are different, and each but the library's runs a ti
     CHECK_FALSE(row.outputs.empty());
     if (!row.is_library) CHECK_MESSAGE(bool(find_program(row.program())), std::string(row.id));
   }
-  // A kernel that is added must leave this list. That of flex depends on the expressions: none can be compiled beforehand.
-  const std::set<std::string_view> without_kernel = {"flex",
-                                                     "standard_backward",
+  // A kernel that is added must leave this list.
+  const std::set<std::string_view> without_kernel = {"standard_backward",
                                                      "flash1_backward",
                                                      "flash2_backward",
                                                      "flash2_backward_two_pass",
