@@ -8,7 +8,10 @@ configure_and_build() { # preset, then arguments of cmake --build
   local preset=$1
   shift
   echo "== $preset"
-  cmake --preset "$preset"
+  # A new folder compiles neighbouring files at once, which halves the time. A folder that somebody works in stays as it is.
+  local at_once=()
+  [ -f "build/$preset/CMakeCache.txt" ] || at_once=(-DCMAKE_UNITY_BUILD=ON)
+  cmake --preset "$preset" "${at_once[@]}"
   cmake --build --preset "$preset" "$@"
 }
 configure_and_build release

@@ -16,10 +16,10 @@ toolkit=$(dirname "$(dirname "$(command -v nvcc)")")
 flags+=("-DTILESCOPE_CUDA_LIBRARY_DIR=\"$toolkit/lib64\"")
 
 sources=(kernels/device_cuda.cpp kernels/kernel_table.cpp kernels/kernel_traffic.cpp kernels/lab/bench_library.cpp tests/gpu/gpu_check.cpp
-  sim/core/attention_problem.cpp sim/core/element.cpp sim/core/reference.cpp sim/core/sentence.cpp sim/core/tensor.cpp sim/core/document.cpp sim/core/text.cpp
+  sim/core/attention_problem.cpp sim/core/element.cpp sim/core/reference.cpp sim/core/reference_gradients.cpp sim/core/sentence.cpp sim/core/tensor.cpp sim/core/document.cpp sim/core/text.cpp
   sim/masks/mask.cpp "$out/kernel_profiles.cpp")
 awk -f cmake/kernel_profiles.awk kernels/*/profile.toml >"$out/kernel_profiles.cpp"
-mapfile -t more < <(ls kernels/{flash1,flash2,flash2_descending,matmul_naive,matmul_tiled,softmax_safe,softmax_online,softmax_fused,standard,measure}/*.cu kernels/measure/*.cpp sim/programs/*.cpp)
+mapfile -t more < <(find kernels -name '*.cu' ! -path 'kernels/lab/*' ! -path 'kernels/calibrate/*'; ls kernels/measure/*.cpp sim/programs/*.cpp)
 sources+=("${more[@]}")
 
 objects=()

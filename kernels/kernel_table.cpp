@@ -13,7 +13,7 @@
 #include "kernels/standard/rows_plan.h"
 #include "sim/core/refuse.h"
 #include "sim/core/text.h"
-#include "sim/programs/attention_tensors.h"
+#include "sim/programs/backward_tensors.h"
 #include "sim/programs/kernel_needs.h"
 #include "sim/programs/kernel_profile.h"
 
@@ -199,9 +199,12 @@ constexpr KernelInfo rows[] = {
 };
 
 const void* address_of(const DeviceTensors& t, Tensor tensor) {
-  const std::pair<Tensor, const void*> addresses[] = {{tensors::q, t.q}, {tensors::k, t.k},     {tensors::v, t.v},
-                                                      {tensors::s, t.s}, {tensors::p, t.p},     {tensors::o, t.o},
-                                                      {tensors::m, t.m}, {tensors::lse, t.lse}, {tensors::l, t.l}};
+  const std::pair<Tensor, const void*> addresses[] = {
+      {tensors::q, t.q},       {tensors::k, t.k},           {tensors::v, t.v},           {tensors::s, t.s},
+      {tensors::p, t.p},       {tensors::o, t.o},           {tensors::m, t.m},           {tensors::lse, t.lse},
+      {tensors::l, t.l},       {tensors::d_o, t.d_o},       {tensors::d_q, t.dq},        {tensors::d_k, t.dk},
+      {tensors::d_v, t.dv},    {tensors::row_dot, t.delta}, {tensors::d_q_acc, t.dq_acc}, {tensors::d_p, t.dp},
+      {tensors::d_s, t.ds}};
   for (const auto& [known, address] : addresses)
     if (known == tensor) return address;
   return nullptr;
@@ -242,8 +245,9 @@ Status supports(const KernelInfo& kernel, const AttentionProblem& p) {
     return refuse("kernel {} runs in fp16 and bf16, not in {}: use {} fp16", kernel.id, to_string(p.dtype), Setting::dtype);
   if (p.head_dim != 64 && p.head_dim != 128)
     return refuse("kernel {} has head dimensions 64 and 128, not {}: use {} 64 or 128", kernel.id, p.head_dim, Setting::head_dim);
-  if (p.pass != Pass::forward)
-    return refuse("kernel {} runs forward, not {}: use {} forward", kernel.id, to_string(p.pass), Setting::pass);
+  if (p.pass != kernel.pass)
+    return refuse("kernel {} runs {}, not {}: use {} {}", kernel.id, to_string(kernel.pass), to_string(p.pass), Setting::pass,
+                  to_string(kernel.pass));
   if (p.mask && !kernel.takes_masks) return refuse("kernel {} takes no mask: leave out {}", kernel.id, Setting::mask);
   if (p.score_change && !kernel.takes_masks)
     return refuse("kernel {} takes scores as they are: leave out {}", kernel.id, Setting::score);

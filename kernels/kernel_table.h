@@ -42,6 +42,11 @@ struct KernelInfo {
   /// The same launches with the probe compiled in (kernels/measure/probe.h), and what each of them records; null without a probe.
   LaunchPlan (*plan_probed)(const AttentionProblem&, const DeviceTensors&, std::span<const ProbeBuffers>) = nullptr;
   std::vector<ProbeShape> (*probe_shapes)(const AttentionProblem&, const TileShape&) = nullptr;
+  Pass pass = Pass::forward;
+  /// The forward kernel whose results are inputs of this backward kernel; its own outputs hold the scratch of that run.
+  std::string_view forward = {};
+  /// Returns the copies of dQ_acc that a device with so many SMs needs; null: one.
+  int (*sum_copies)(const AttentionProblem&, int sm_count) = nullptr;
   std::string_view variant_of = {};  // the tile program it runs with another key order; empty: the program of its own id
   KeyOrder key_order = KeyOrder::ascending;
 

@@ -24,6 +24,16 @@ struct DeviceTensors {
   float* lse = nullptr;
   float* m = nullptr;
   float* l = nullptr;
+  // Backward. A backward kernel reads what the forward pass left above: O and lse, or O, l and m, or P.
+  const void* d_o = nullptr;
+  void* dq = nullptr;
+  void* dk = nullptr;
+  void* dv = nullptr;
+  float* delta = nullptr;   // D = rowsum(dO * O)
+  float* dq_acc = nullptr;  // fp32 sums of dQ, [copies, B, H, Nq, D]
+  int dq_acc_copies = 1;
+  void* dp = nullptr;
+  void* ds = nullptr;
 };
 
 struct PlannedLaunch {

@@ -67,9 +67,9 @@ Error unknown_argument(std::string_view argument, CommandKind command) {
   const std::string_view name = argument.substr(0, argument.find('='));
   if (const FlagInfo* flag = find_flag(name)) {
     std::string takers;
-    for (const CommandKind other :
-         {CommandKind::window, CommandKind::simulate, CommandKind::render, CommandKind::exported, CommandKind::sweep,
-          CommandKind::search, CommandKind::measure, CommandKind::validate, CommandKind::calibrate, CommandKind::lesson})
+    for (const CommandKind other : {CommandKind::window, CommandKind::simulate, CommandKind::render, CommandKind::exported,
+                                    CommandKind::sweep, CommandKind::search, CommandKind::run, CommandKind::measure,
+                                    CommandKind::validate, CommandKind::calibrate, CommandKind::lesson})
       if (takes(*flag, other)) takers += fmt::format("{}{}", takers.empty() ? "" : ", ", to_string(other));
     return Error{fmt::format("{} is not a flag of {}, but of {}", flag->name, to_string(command), takers)};
   }
@@ -146,7 +146,8 @@ class CommandLineBuilder {
                                        {"--png", &line_.png},
                                        {"--q", &line_.q_file},
                                        {"--k", &line_.k_file},
-                                       {"--v", &line_.v_file}}) {
+                                       {"--v", &line_.v_file},
+                                       {"--do", &line_.do_file}}) {
       if (const std::string* given = text(name)) {
         if (given->empty()) return Error{fmt::format("{} is empty: {}", name, find_flag(name)->meaning)};
         *target = *given;
@@ -160,6 +161,11 @@ class CommandLineBuilder {
     if (!error_ && line_.command == CommandKind::render && line_.out.empty()) return Error{"render needs --out FILE.png"};
     if (!error_ && line_.command == CommandKind::exported && line_.out.empty())
       return Error{"export needs --out FILE: .gif, .mp4, .png, .svg, .html, .csv or .json"};
+    if (!error_ && line_.command == CommandKind::run)
+      for (const auto& [missing, needs] : {std::pair{line_.q_file.empty(), "--q Q.npy"},
+                                           {line_.k_file.empty(), "--k K.npy"},
+                                           {line_.out.empty(), "--out DIR: the folder for the results"}})
+        if (missing) return Error{fmt::format("run needs {}", needs)};
     line_.algorithm_given = text("--algorithm") != nullptr;
     if (!error_ && line_.command == CommandKind::sweep && line_.over.empty() && line_.open.empty())
       return Error{"sweep needs --over KEY=RANGE: for example --over seq=64:1024:x2"};
@@ -239,6 +245,11 @@ class CommandLineBuilder {
     constexpr std::string_view types[] = {"fp16", "bf16", "fp32"}, passes[] = {"forward", "backward", "both"};
     choice("--dtype", types, data_type_from, line_.dtype);
     choice("--pass", passes, pass_from, line_.pass);
+    constexpr std::string_view devices[] = {"cpu", "gpu"};
+    const auto on_cpu_from = [](std::string_view name) {
+      return name == "cpu" ? std::optional(true) : name == "gpu" ? std::optional(false) : std::nullopt;
+    };
+    choice("--device", devices, on_cpu_from, line_.on_cpu);
     line_.causal = text("--causal") != nullptr;
     line_.gpu_given = text("--gpu") != nullptr;
     line_.sample = text("--sample") != nullptr;
@@ -378,7 +389,7 @@ Status check_lesson_action(std::string_view action, std::string_view lesson) {
   return Done{};
 }
 
-CommandLine print(std::string text) {
+CommandLine to_print(std::string text) {
   CommandLine line;
   line.command = CommandKind::print;
   line.text = std::move(text);
@@ -415,8 +426,8 @@ Result<CommandLine> parse_command_line(std::span<const std::string> arguments) {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // CLI11 pops arguments from the back
   } catch (const CLI::CallForHelp&) {
     choose();
-    return print(chosen->app->help(chosen->app == &app ? "" : "tilescope"));
-  } catch (const CLI::CallForVersion&) { return print(version_text() + "\n"); } catch (const CLI::ParseError& error) {
+    return to_print(chosen->app->help(chosen->app == &app ? "" : "tilescope"));
+  } catch (const CLI::CallForVersion&) { return to_print(version_text() + "\n"); } catch (const CLI::ParseError& error) {
     return misused_flag(error.what());
   }
   choose();

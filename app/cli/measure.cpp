@@ -32,8 +32,8 @@ namespace {
 
 constexpr MeasureOptions cli_options = {.time_repeats = 20, .counter_repeats = 3, .warm_repeats = 3};
 constexpr MeasureOptions suite_options = {.time_repeats = 20, .counter_repeats = 3, .warm_repeats = 3, .placements = 4};
-constexpr std::int64_t default_seq = 1024,
-                       default_head_dim = 64;  // sizes that the kernels accept, unlike the model's small defaults
+constexpr std::int64_t default_measured_seq = 1024,
+                       default_measured_head_dim = 64;  // sizes that the kernels accept, unlike the model's small defaults
 
 using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) {
@@ -54,21 +54,29 @@ Result<MaskChoice> choice_of(const CommandLine& line) {
   return choice;
 }
 
-Result<AttentionProblem> problem_of(const CommandLine& line, const MaskChoice& choice = {}) {
+Result<AttentionProblem> problem_of(const CommandLine& line, const KernelInfo& kernel, const MaskChoice& choice) {
   AttentionProblem p;
   p.batch = line.batch;
   p.heads = line.heads;
   p.kv_heads = line.kv_heads.value_or(line.heads);
-  p.seq_q = line.seq.value_or(default_seq);
+  p.seq_q = line.seq.value_or(default_measured_seq);
   p.seq_kv = line.seq_kv.value_or(p.seq_q);
-  p.head_dim = line.head_dim.value_or(default_head_dim);
+  p.head_dim = line.head_dim.value_or(default_measured_head_dim);
   p.dtype = line.dtype;
   p.causal = line.causal;
-  p.pass = line.pass.value_or(Pass::forward);
+  p.pass = line.pass == Pass::both ? Pass::both : kernel.pass;
   p.mask_block = line.mask_block.value_or(0);
   if (const Status sound = check(p); !sound) return sound.error();
   if (const Status settled = settle_masks(choice, p); !settled) return settled.error();
   return p;
+}
+
+/// Returns the kernel of the requested pass and key order, as `simulate` chooses its program: --pass backward makes flash2 flash2_backward.
+Result<const KernelInfo*> kernel_of_pass(const KernelInfo& named, const CommandLine& line) {
+  const Pass pass = line.pass.value_or(named.pass);
+  if (pass == named.pass || pass == Pass::both || named.is_library) return find_kernel(named.id, line.key_order);
+  const auto program = find_program(named.program(), pass);
+  return program ? find_kernel((*program)->id, line.key_order) : program.error();
 }
 
 Result<const KernelInfo*> kernel_of(const CommandLine& line) {
@@ -77,7 +85,7 @@ Result<const KernelInfo*> kernel_of(const CommandLine& line) {
   const std::string algorithm = has_mask_flags(line) && !line.algorithm_given ? "flex" : line.algorithm;
   for (const KernelInfo& row : kernel_table()) {
     if (!row.variant_of.empty()) continue;  // --key-order chooses it
-    if (row.id == algorithm) return find_kernel(row.id, line.key_order);
+    if (row.id == algorithm) return kernel_of_pass(row, line);
     names.push_back(row.id);
   }
   return Error{fmt::format("unknown kernel '{}': {}", printable(line.algorithm), name_hint(line.algorithm, names))};
@@ -118,7 +126,7 @@ Result<int> measure_one(const CommandLine& line, std::FILE* out) {
   if (!kernel) return kernel.error();
   const auto choice = choice_of(line);
   if (!choice) return choice.error();
-  const auto problem = problem_of(line, *choice);
+  const auto problem = problem_of(line, **kernel, *choice);
   if (!problem) return problem.error();
   const TileShape own = (*kernel)->tile(*problem);
   const TileShape tile = {line.block_q.value_or(own.block_q), line.block_kv.value_or(own.block_kv)};
@@ -172,7 +180,7 @@ Result<int> measure_probe(const CommandLine& line, std::FILE* out) {
   if (!kernel) return kernel.error();
   const auto choice = choice_of(line);
   if (!choice) return choice.error();
-  const auto problem = problem_of(line, *choice);
+  const auto problem = problem_of(line, **kernel, *choice);
   if (!problem) return problem.error();
   if (const Status fits = supports(**kernel, *problem); !fits) return fits.error();
   InputSource source;
@@ -192,7 +200,7 @@ Result<int> measure_samples(const CommandLine& line, std::FILE* out) {
   if (!kernel) return kernel.error();
   const auto choice = choice_of(line);
   if (!choice) return choice.error();
-  const auto problem = problem_of(line, *choice);
+  const auto problem = problem_of(line, **kernel, *choice);
   if (!problem) return problem.error();
   SamplerKnowledge knowledge;
   const Result<BandwidthRecord> record = sample_bandwidth(**kernel, *problem, knowledge);

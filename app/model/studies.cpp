@@ -16,7 +16,7 @@ namespace tilescope {
 
 namespace {
 
-constexpr std::size_t most_kept = 12;
+constexpr std::size_t most_recent = 12;
 
 RooflineKernel kernel_of(const Simulation& simulation, bool chosen) {
   RooflineKernel kernel;
@@ -114,7 +114,7 @@ std::shared_ptr<Growing<T>> Studies::find_or_make(Recent<T>& recent, const Simul
     return recent.front().study;
   }
   recent.push_front({key, std::make_shared<Growing<T>>(make())});
-  if (recent.size() > most_kept) recent.pop_back();
+  if (recent.size() > most_recent) recent.pop_back();
   return recent.front().study;
 }
 

@@ -16,14 +16,14 @@ from triton.testing import do_bench
 
 library = ctypes.CDLL(sys.argv[1])
 library.tilescope_run.restype = ctypes.c_char_p
+names = ("q", "k", "v", "s", "p", "o", "lse", "m", "l", "d_o", "dq", "dk", "dv", "delta", "dq_acc", "dp", "ds")  # of the tensors
 
 
 def run(kernel, q, k, v, tensors, causal):
     batch, heads, seq_q, dim = q.shape
-    sizes = (ctypes.c_longlong * 6)(batch, heads, k.shape[1], seq_q, k.shape[2], dim)
-    names = ("q", "k", "v", "s", "p", "o", "lse", "m", "l")
+    sizes = (ctypes.c_longlong * 7)(batch, heads, k.shape[1], seq_q, k.shape[2], dim, tensors.get("copies", 1))
     given = dict(tensors, q=q, k=k, v=v)
-    addresses = (ctypes.c_void_p * 9)(*(given[n].data_ptr() if n in given else None for n in names))
+    addresses = (ctypes.c_void_p * len(names))(*(given[n].data_ptr() if n in given else None for n in names))
     stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
     error = library.tilescope_run(kernel.encode(), sizes, int(q.dtype == torch.bfloat16), int(causal), addresses, stream)
     if error:

@@ -479,6 +479,7 @@ Result<SuiteCase> case_from_line(const std::string& line) {
   if (words >> rest) return Error{fmt::format("'{}' is one word too many", printable(rest))};
   const Result<const KernelInfo*> kernel = find_kernel(one.kernel);
   if (!kernel) return kernel.error();
+  p.pass = (*kernel)->pass;
   if (Status fits = supports(**kernel, p); !fits) return fits.error();
   return one;
 }

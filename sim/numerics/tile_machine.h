@@ -23,8 +23,8 @@ class HbmImage;
 struct InputSource {
   std::uint64_t seed = 1;
   double spread = 1.0;  // standard deviation of the seeded values
-  /// A user's matrix, used for every plane. Shape [seq, head_dim].
-  std::shared_ptr<const Matrix> q, k, v;
+  /// A user's values. Shape [seq, head_dim], used for every plane, or [planes * seq, head_dim], plane after plane.
+  std::shared_ptr<const Matrix> q, k, v, d_o;
   float value(const AttentionProblem& problem, Tensor tensor, std::int64_t plane, std::int64_t row, std::int64_t col) const;
 };
 

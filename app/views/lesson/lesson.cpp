@@ -28,10 +28,6 @@ struct PanelState {
   QuestionDraft draft;
 };
 
-void gap(const Theme& theme, float points) {
-  ImGui::Dummy({1, std::round(points * theme.scale)});
-}
-
 /// One segment a page, those behind filled.
 void draw_progress(const Theme& theme, const LessonView& lesson) {
   const ImVec2 at = ImGui::GetCursorScreenPos();

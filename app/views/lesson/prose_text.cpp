@@ -154,6 +154,10 @@ class Writer {
 
 }  // namespace
 
+void gap(const Theme& theme, float points) {
+  ImGui::Dummy({1, std::round(points * theme.scale)});
+}
+
 float draw_prose_at(ImDrawList* list, const Theme& theme, const Prose& prose, const ExpressionValues* values, ImVec2 at,
                     float width, ImU32 color) {
   return Writer(list, theme, values, at, width, color).write(prose);
