@@ -30,7 +30,7 @@ struct KernelInfo {
   std::string_view summary;                 // one sentence: what it adds over the row before
   std::span<const Tensor> inputs, outputs;  // outputs include S and P where they pass through global memory
   bool takes_causal = true;
-  bool is_library = false;  // the products are cuBLASLt's: traffic and needs are unknown
+  bool is_library = false;   // the products are cuBLASLt's: traffic and needs are unknown
   bool takes_masks = false;  // any mask and score change: compiled for the request
   TileShape (*tile)(const AttentionProblem&);
   std::vector<LaunchNeeds> (*needs)(const AttentionProblem&);

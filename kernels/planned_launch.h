@@ -41,7 +41,7 @@ struct PlannedLaunch {
   const void* function = nullptr;  // host-side handle of the kernel
   std::array<std::int64_t, 3> grid{1, 1, 1};
   int threads = 0;
-  std::int64_t shared_bytes = 0;  // dynamic
+  std::int64_t shared_bytes = 0;                       // dynamic
   alignas(16) std::array<std::byte, 640> arguments{};  // flex passes its constants
 };
 

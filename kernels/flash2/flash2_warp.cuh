@@ -1,7 +1,8 @@
 // A warp of flash2 and of flex: its rows' S, O, m and l, and the steps of an iteration that need no other warp.
 //
-//   The exponentials of the next slice of 16 keys are interleaved with the products of the current one, so that the special-function
-//   unit and the tensor cores work at the same time. NVRTC compiles this file too: it includes nothing of the host.
+//   The exponentials of the next slice of 16 keys are interleaved with the products of the current one, so that the
+//   special-function unit and the tensor cores work at the same time. NVRTC compiles this file too: it includes nothing of the
+//   host.
 #pragma once
 
 #include "kernels/common/warp_tiles.cuh"

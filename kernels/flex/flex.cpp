@@ -87,7 +87,8 @@ std::filesystem::path file_of(const std::string& identity) {
 std::string read_cubin(const std::string& identity) {
   std::ifstream file(file_of(identity), std::ios::binary);
   std::string content((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (content.size() <= identity.size() + 1 || content.compare(0, identity.size(), identity) != 0 || content[identity.size()] != '\0')
+  if (content.size() <= identity.size() + 1 || content.compare(0, identity.size(), identity) != 0 ||
+      content[identity.size()] != '\0')
     return {};
   return content.substr(identity.size() + 1);
 }
@@ -176,8 +177,7 @@ Result<std::int64_t> set_lists(const AttentionProblem& problem, const FlexText& 
   a.query_tiles_of_block = static_cast<int>(blocks.block.block_q / tile.block_q);
   a.last_query_tile_first = later_rows_see_more(blocks) ? 1 : 0;
   std::int64_t most = 0;
-  for (std::size_t i = 0; i < partial.counts.size(); ++i)
-    most = std::max<std::int64_t>(most, partial.counts[i] + full.counts[i]);
+  for (std::size_t i = 0; i < partial.counts.size(); ++i) most = std::max<std::int64_t>(most, partial.counts[i] + full.counts[i]);
   return most * text.tiles_of_block;
 }
 
@@ -197,8 +197,8 @@ Result<Prepared> prepared_now(const AttentionProblem& problem, FlexCost& cost) {
   const KernelSource& source = text->source;
   for (std::size_t i = 0; i < source.tables.size(); ++i) {
     const CapturedTable& table = *source.tables[i];
-    const Result<const void*> address = table.type == ValueType::real ? copied(table.reals, prepared.memory)
-                                                                      : copied(table.integers, prepared.memory);
+    const Result<const void*> address =
+        table.type == ValueType::real ? copied(table.reals, prepared.memory) : copied(table.integers, prepared.memory);
     if (!address) return address.error();
     prepared.arguments.tables[i] = *address;
   }

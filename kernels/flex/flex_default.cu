@@ -31,7 +31,9 @@ struct CausalMask : NoScore {
   struct Column {
     int place;
   };
-  static __device__ __forceinline__ Row row(const FlexPlace&, int q, int first_key, const unsigned*, int) { return {q - first_key}; }
+  static __device__ __forceinline__ Row row(const FlexPlace&, int q, int first_key, const unsigned*, int) {
+    return {q - first_key};
+  }
   static __device__ __forceinline__ Column column(const FlexPlace&, int, int place, const unsigned*, int) { return {place}; }
   static __device__ __forceinline__ bool value(const FlexPlace&, const Row& row, const Column& column, float, float) {
     return row.keys_seen >= column.place;

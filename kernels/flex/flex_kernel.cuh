@@ -8,8 +8,8 @@
 //     the key          columns    shared, in the ring beside K and V, a thread a key
 //     the element      registers, on S
 //
-//   Order of the tiles: partial ones first, then full ones. Only partial tiles are masked. Tables are read past the L1, so the bytes
-//   of a request follow from its expressions.
+//   Order of the tiles: partial ones first, then full ones. Only partial tiles are masked. Tables are read past the L1, so the
+//   bytes of a request follow from its expressions.
 #pragma once
 
 #include "kernels/flash2/flash2_warp.cuh"
@@ -199,7 +199,8 @@ __device__ __forceinline__ void flex_attention(const FlexArguments& arguments) {
   char* const own_rows = q_tile + warp_row * Shape::row_bytes;
   const std::int64_t q_row = (static_cast<std::int64_t>(batch) * arguments.heads + head) * seq_q + first_row;
   copy_rows<Shape::row_bytes, Shape::rows_per_warp, false>(
-      shared_address(own_rows), static_cast<const char*>(arguments.q) + (q_row + warp_row) * Shape::row_bytes, rows - warp_row, lane);
+      shared_address(own_rows), static_cast<const char*>(arguments.q) + (q_row + warp_row) * Shape::row_bytes, rows - warp_row,
+      lane);
   copy_async_commit();
   __syncthreads();  // visits are written, the barriers initialised
 
@@ -230,8 +231,8 @@ __device__ __forceinline__ void flex_attention(const FlexArguments& arguments) {
   auto copy_part = [&](auto whole, const char* plane_start, char* ring_start, int key, int j) {
     const std::uint32_t to = shared_address(ring_start) + (j % Shape::stages) * Shape::kv_bytes + warp * copied_bytes;
     copy_rows<Shape::row_bytes, copied_rows, decltype(whole)::value || !Shape::ragged>(
-        to, plane_start + static_cast<std::int64_t>(key) * Shape::row_bytes + warp * copied_bytes, seq_kv - key - warp * copied_rows,
-        lane);
+        to, plane_start + static_cast<std::int64_t>(key) * Shape::row_bytes + warp * copied_bytes,
+        seq_kv - key - warp * copied_rows, lane);
   };
   // The values that change with the key alone: read when the tile's K is, stored when its V is.
   struct ColumnsHeld {
@@ -304,7 +305,7 @@ __device__ __forceinline__ void flex_attention(const FlexArguments& arguments) {
         }
     }
   };
-  const auto change = [&](float* const (&s)[4], const auto& row, const auto& columns) {
+  const auto change = [&](float* const(&s)[4], const auto& row, const auto& columns) {
     float r[4] = {0.f, 0.f, 0.f, 0.f};
     if constexpr (Score::has_reciprocal) {
 #pragma unroll
@@ -329,14 +330,12 @@ __device__ __forceinline__ void flex_attention(const FlexArguments& arguments) {
       if constexpr (Shape::columns > 0) read_columns(held, key_of(j + 1), j + 1);
     }
     const std::uint32_t* const columns_of = column_ring + stage * Shape::columns * bc;
-    if constexpr (Score::present)
-      for_each_score(Score(), key_of(j), words + Shape::rows_at, columns_of,
-                     change);
+    if constexpr (Score::present) for_each_score(Score(), key_of(j), words + Shape::rows_at, columns_of, change);
     bool sees = true;
     if constexpr (decltype(masked)::value) {
       bool some = false;
       for_each_score(Mask(), key_of(j), words + Shape::rows_at + Score::rows * Shape::br, columns_of + Score::columns * bc,
-                     [&](float* const (&s)[4], const auto& row, const auto& columns) {
+                     [&](float* const(&s)[4], const auto& row, const auto& columns) {
 #pragma unroll
                        for (int i = 0; i < 4; ++i) {
                          const bool visible = Mask::value(place, row, columns[i], 0.f, 0.f);
@@ -344,7 +343,9 @@ __device__ __forceinline__ void flex_attention(const FlexArguments& arguments) {
                          if (!visible) *s[i] = minus_infinity();
                        }
                      });
+#ifndef FLEX_NO_SKIP
       sees = __any_sync(0xffffffffu, some);  // a warp none of whose rows sees a key of the tile is done with it
+#endif
     }
     if constexpr (Shape::ragged && !decltype(whole)::value)
       if (const int keys = seq_kv - key_of(j); keys < bc) mask_scores<false>(work.s, keys, lane);

@@ -32,8 +32,8 @@ Result<FlexText> flex_text(const AttentionProblem& problem) {
   FlexText text;
   text.source = kernel_source(mask, problem.score_change ? &problem.score_change->expression() : nullptr);
   if (text.source.tables.size() > static_cast<std::size_t>(device::flex_most_tables))
-    return Error{fmt::format("kernel flex reads at most {} tables, not {}: use fewer", device::flex_most_tables,
-                             text.source.tables.size())};
+    return Error{
+        fmt::format("kernel flex reads at most {} tables, not {}: use fewer", device::flex_most_tables, text.source.tables.size())};
   text.ragged = problem.seq_kv % tile.block_kv != 0;
   text.tiles_of_block = mask != nullptr ? static_cast<int>(block.block_kv / tile.block_kv) : 1;
   text.text = fmt::format(

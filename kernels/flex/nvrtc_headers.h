@@ -1,4 +1,5 @@
-// The files that a run-time compilation includes: kernel sources, embedded at build time, and what stands for headers that NVRTC lacks.
+// The files that a run-time compilation includes: kernel sources, embedded at build time, and what stands for headers that NVRTC
+// lacks.
 #pragma once
 
 #include <span>
@@ -19,12 +20,14 @@ inline constexpr EmbeddedSource nvrtc_headers[] = {
      "#pragma once\nstruct __half { unsigned short bits; };\n"
      "static __device__ __forceinline__ float __half2float(__half h) { float f; asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(f) : "
      "\"h\"(h.bits)); return f; }\n"
-     "static __device__ __forceinline__ __half __float2half_rn(float f) { __half h; asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(h.bits) : "
+     "static __device__ __forceinline__ __half __float2half_rn(float f) { __half h; asm(\"cvt.rn.f16.f32 %0, %1;\" : "
+     "\"=h\"(h.bits) : "
      "\"f\"(f)); return h; }\n"},
     {"cuda_bf16.h",
      "#pragma once\nstruct __nv_bfloat16 { unsigned short bits; };\n"
      "static __device__ __forceinline__ float __bfloat162float(__nv_bfloat16 b) { return __int_as_float((int)b.bits << 16); }\n"
-     "static __device__ __forceinline__ __nv_bfloat16 __float2bfloat16_rn(float f) { __nv_bfloat16 b; asm(\"cvt.rn.bf16.f32 %0, %1;\" : "
+     "static __device__ __forceinline__ __nv_bfloat16 __float2bfloat16_rn(float f) { __nv_bfloat16 b; asm(\"cvt.rn.bf16.f32 %0, "
+     "%1;\" : "
      "\"=h\"(b.bits) : \"f\"(f)); return b; }\n"},
 };
 

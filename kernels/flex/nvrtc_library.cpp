@@ -40,9 +40,10 @@ Result<Nvrtc> open_nvrtc() {
                                       std::string("/usr/local/cuda/lib/")})
       if (library == nullptr) library = dlopen((folder + name).c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr)
-    return Error{"libnvrtc was not found, and a mask or a score change is compiled for each request: install the CUDA toolkit's NVRTC "
-                 "or put its folder on LD_LIBRARY_PATH",
-                 Error::Kind::machine_lacks};
+    return Error{
+        "libnvrtc was not found, and a mask or a score change is compiled for each request: install the CUDA toolkit's NVRTC "
+        "or put its folder on LD_LIBRARY_PATH",
+        Error::Kind::machine_lacks};
   Nvrtc n;
   const bool complete = load(library, "nvrtcCreateProgram", n.create) && load(library, "nvrtcCompileProgram", n.compile) &&
                         load(library, "nvrtcDestroyProgram", n.destroy) && load(library, "nvrtcGetProgramLogSize", n.log_size) &&
@@ -68,7 +69,8 @@ Result<std::string> compile_with_nvrtc(const std::string& text, std::span<const 
   std::vector<std::string> names, texts;
   for (const EmbeddedSource& header : headers) names.emplace_back(header.name), texts.emplace_back(header.text);
   std::vector<const char*> name_pointers, text_pointers;
-  for (std::size_t i = 0; i < names.size(); ++i) name_pointers.push_back(names[i].c_str()), text_pointers.push_back(texts[i].c_str());
+  for (std::size_t i = 0; i < names.size(); ++i)
+    name_pointers.push_back(names[i].c_str()), text_pointers.push_back(texts[i].c_str());
   nvrtcProgram program = nullptr;
   const auto failed = [&](nvrtcResult code, std::string_view doing) {
     return Error{fmt::format("NVRTC failed while {}: {}", doing, library->error_string(code)), Error::Kind::machine_lacks};

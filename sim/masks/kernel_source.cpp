@@ -19,9 +19,9 @@ namespace tilescope {
 
 namespace {
 
-constexpr std::size_t most_scalars = 96;       // FlexArguments::scalars
+constexpr std::size_t most_scalars = 96;  // FlexArguments::scalars
 constexpr std::int64_t no_bound = std::int64_t{1} << 40;
-constexpr std::int64_t safe_int = std::int64_t{1} << 30;    // sums of such numbers are not taken modulo 2^32
+constexpr std::int64_t safe_int = std::int64_t{1} << 30;  // sums of such numbers are not taken modulo 2^32
 constexpr std::int64_t exact_float = std::int64_t{1} << 24;
 constexpr double log2_e = 1.4426950408889634;
 
@@ -49,11 +49,11 @@ int cost_of(const ExprNode& node) {
   }
 }
 
-bool is_comparison(ExprOp op) {
+bool compares_two(ExprOp op) {
   return op >= ExprOp::equal && op <= ExprOp::greater_equal;
 }
 
-std::string_view type_name(ValueType type) {
+std::string_view cuda_type(ValueType type) {
   return type == ValueType::boolean ? "bool" : type == ValueType::integer ? "int" : "float";
 }
 
@@ -94,8 +94,7 @@ class Captured {
 /// Writes one expression.
 class Writer {
  public:
-  Writer(const Expression& expression, bool is_mask, Captured& captured)
-      : e_(expression), is_mask_(is_mask), captured_(captured) {
+  Writer(const Expression& expression, bool is_mask, Captured& captured) : e_(expression), is_mask_(is_mask), captured_(captured) {
     for (const ExprNode& node : e_.nodes) {
       const auto any = [&](const auto& of) {
         for (std::size_t a = 0; a < node.operands; ++a)
@@ -164,14 +163,15 @@ class Writer {
   std::string reciprocal(const std::string& exponent);
   std::optional<std::pair<std::string, double>> score_times(Node n);
   void declare(Scope scope, ValueType type, const std::string& name, const std::string& value, std::uint32_t column) {
-    at(scope).lines.push_back({fmt::format("    const {} {} = {};", type_name(type), name, value), column});
+    at(scope).lines.push_back({fmt::format("    const {} {} = {};", cuda_type(type), name, value), column});
   }
   /// The value of a part that changes with nothing.
   const ExprValue<float>& value_of(Node n) {
     if (values_.empty()) {
       values_.resize(e_.nodes.size());
       for (std::size_t i = 0; i < e_.nodes.size(); ++i)
-        if (levels_[i] == KernelLevel::constant) values_[i] = evaluate_node<float>(e_.nodes[i], values_, {&e_.sizes, &e_.tables, {}, 0});
+        if (levels_[i] == KernelLevel::constant)
+          values_[i] = evaluate_node<float>(e_.nodes[i], values_, {&e_.sizes, &e_.tables, {}, 0});
     }
     return values_[index(n)];
   }
@@ -303,7 +303,8 @@ std::string Writer::kept(Node n) {
   const int word = found != words.end() ? found->second : static_cast<int>(words.size());
   words[n] = word;
   if (level(n) == KernelLevel::uniform)
-    return from_word(node(n).type, fmt::format("x.uniforms[{}]", is_mask_ ? fmt::format("FlexScore::uniforms + {}", word) : fmt::format("{}", word)));
+    return from_word(node(n).type, fmt::format("x.uniforms[{}]",
+                                               is_mask_ ? fmt::format("FlexScore::uniforms + {}", word) : fmt::format("{}", word)));
   return from_word(node(n).type, fmt::format("words[{} * stride]", word));
 }
 
@@ -313,13 +314,14 @@ std::string Writer::field(Scope scope, Node n) {
   const std::string name = fmt::format("v{}", n);
   if (known_fields_.insert(name).second) {
     const std::string value = use(scope, n);
-    (of_row ? row_fields_ : column_fields_).push_back({std::string(type_name(node(n).type)), name});
+    (of_row ? row_fields_ : column_fields_).push_back({std::string(cuda_type(node(n).type)), name});
     at(scope).lines.push_back({fmt::format("    {}.{} = {};", of_row ? "row" : "column", name, value), node(n).column});
   }
   return fmt::format("{}.{}", of_row ? "row" : "column", name);
 }
 
-/// The row's part of a sum, with the lane's first key in it; `of_column` becomes what a column adds, if it adds more than its place.
+/// The row's part of a sum, with the lane's first key in it; `of_column` becomes what a column adds, if it adds more than its
+/// place.
 std::string Writer::linear_field(const Linear& sum, bool as_real, std::string& of_column) {
   std::string rows, columns, name = as_real ? "f" : "d";
   for (const auto& [sign, part] : sum.parts) {
@@ -410,8 +412,7 @@ std::optional<std::string> Writer::folded(Node n) {
     return fmt::format("{} * {}", use(Scope::value, argument), captured_.real(2 * log2_e));
   };
   if (own.op == ExprOp::tanh) return fmt::format("1.0f - 2.0f * {}", reciprocal(exponent_of_tanh(own.args[0])));
-  if (own.op == ExprOp::sigmoid)
-    return reciprocal(fmt::format("{} * {}", use(Scope::value, own.args[0]), captured_.real(-log2_e)));
+  if (own.op == ExprOp::sigmoid) return reciprocal(fmt::format("{} * {}", use(Scope::value, own.args[0]), captured_.real(-log2_e)));
   if (own.op == ExprOp::multiply)
     for (const std::size_t side : {0U, 1U}) {
       const Node factor = own.args[side], other = own.args[1 - side];
@@ -443,7 +444,7 @@ std::string Writer::compute(Scope scope, Node n) {
   if (own.op == ExprOp::element) return element_of(scope, n);
   if (scope == Scope::value) {
     if (auto text = folded(n)) return *text;
-    if (is_comparison(own.op) && own.compares == ValueType::integer) {
+    if (compares_two(own.op) && own.compares == ValueType::integer) {
       Linear difference;
       if (add_parts(own.args[0], 1, difference) && add_parts(own.args[1], -1, difference) && difference.bound < safe_int)
         return comparison(n, difference);
@@ -567,13 +568,16 @@ std::vector<KernelSourceLine> Writer::write() {
   add("    return column;");
   add("  }");
   if (!exponent_.empty()) {
-    add("  static __device__ __forceinline__ float exponent(const FlexPlace& x, const Row& row, const Column& column, float raw) {");
+    add("  static __device__ __forceinline__ float exponent(const FlexPlace& x, const Row& row, const Column& column, float raw) "
+        "{");
     add_all(before_exponent_);
     add(fmt::format("    return {};", exponent_));
     add("  }");
   }
-  add(fmt::format("  static __device__ __forceinline__ {} value(const FlexPlace& x, const Row& row, const Column& column, float raw, float reciprocal) {{",
-                  type_name(e_.type())));
+  add(
+      fmt::format("  static __device__ __forceinline__ {} value(const FlexPlace& x, const Row& row, const Column& column, float "
+                  "raw, float reciprocal) {{",
+                  cuda_type(e_.type())));
   add_all(at(Scope::value).lines);
   add(fmt::format("    return {};", result));
   add("  }");

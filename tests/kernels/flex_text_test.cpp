@@ -15,7 +15,8 @@ using namespace tilescope;
 
 namespace {
 
-std::shared_ptr<const CapturedTable> filled(std::string name, std::vector<std::int64_t> shape, ValueType type = ValueType::integer) {
+std::shared_ptr<const CapturedTable> filled(std::string name, std::vector<std::int64_t> shape,
+                                            ValueType type = ValueType::integer) {
   CapturedTable table;
   table.name = std::move(name);
   table.shape = std::move(shape);

@@ -51,7 +51,8 @@ TEST_CASE("profile: every recorded launch has the registers, threads and shared 
       }
     }
     for (const KernelInfo& kernel : kernel_table())
-      if (!kernel.is_library && !kernel.takes_masks && kernel.variant_of.empty()) CHECK_MESSAGE(kernels.contains(std::string(kernel.id)), kernel.id);
+      if (!kernel.is_library && !kernel.takes_masks && kernel.variant_of.empty())
+        CHECK_MESSAGE(kernels.contains(std::string(kernel.id)), kernel.id);
   }
 }
 

@@ -41,11 +41,8 @@ TEST_CASE("kernel table: ids are different, and each but the library's runs a ti
     if (!row.is_library) CHECK_MESSAGE(bool(find_program(row.program())), std::string(row.id));
   }
   // A kernel that is added must leave this list.
-  const std::set<std::string_view> without_kernel = {"standard_backward",
-                                                     "flash1_backward",
-                                                     "flash2_backward",
-                                                     "flash2_backward_two_pass",
-                                                     "flash2_backward_deterministic"};
+  const std::set<std::string_view> without_kernel = {"standard_backward", "flash1_backward", "flash2_backward",
+                                                     "flash2_backward_two_pass", "flash2_backward_deterministic"};
   for (const ProgramInfo& program : program_table())
     CHECK_MESSAGE(bool(find_kernel(program.id)) == !without_kernel.contains(program.id), std::string(program.id));
 }

@@ -39,7 +39,8 @@ bool has(const std::string& text, std::string_view part) {
 }  // namespace
 
 TEST_CASE("kernel source: another constant gives the same text and another argument") {
-  const KernelSource narrow = source_of("let w = 64; q >= kv && q - kv <= w"), wide = source_of("let w = 300; q >= kv && q - kv <= w");
+  const KernelSource narrow = source_of("let w = 64; q >= kv && q - kv <= w"),
+                     wide = source_of("let w = 300; q >= kv && q - kv <= w");
   CHECK(narrow.text() == wide.text());
   REQUIRE(narrow.scalars.size() == 1);
   CHECK(narrow.scalars[0] == 64);
