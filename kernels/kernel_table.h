@@ -29,6 +29,7 @@ struct KernelInfo {
   std::string_view id;
   std::string_view summary;                 // one sentence: what it adds over the row before
   std::span<const Tensor> inputs, outputs;  // outputs include S and P where they pass through global memory
+  std::span<const Tensor> scratch = {};     // also written, in a layout of the kernel's own
   bool takes_causal = true;
   bool is_library = false;   // the products are cuBLASLt's: traffic and needs are unknown
   bool takes_masks = false;  // any mask and score change: compiled for the request
@@ -36,6 +37,8 @@ struct KernelInfo {
   std::vector<LaunchNeeds> (*needs)(const AttentionProblem&);
   /// Returns the traffic of one plane (one head of one batch) in closed form; null for a library kernel.
   KernelTraffic (*plane_traffic)(const AttentionProblem&, const TileShape&) = nullptr;
+  /// Returns what a block moves once for all query heads of a group: the traffic of one key plane; null: nothing.
+  KernelTraffic (*key_plane_traffic)(const AttentionProblem&, const TileShape&) = nullptr;
   LaunchPlan (*plan)(const AttentionProblem&, const DeviceTensors&) = nullptr;  // null for a library kernel
   /// Compiles and copies what the plan of a problem needs; null: nothing.
   Status (*prepare)(const AttentionProblem&) = nullptr;
