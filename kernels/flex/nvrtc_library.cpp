@@ -80,8 +80,9 @@ Result<std::string> compile_with_nvrtc(const std::string& text, std::span<const 
       code != NVRTC_SUCCESS)
     return failed(code, "reading the kernel");
   const std::string arch = "--gpu-architecture=" + architecture;
-  const char* options[] = {arch.c_str(), "--std=c++20"};
-  const nvrtcResult compiled = library->compile(program, 2, options);
+  // Lambdas of device functions are device functions here too.
+  const char* options[] = {arch.c_str(), "--std=c++20", "--device-as-default-execution-space"};
+  const nvrtcResult compiled = library->compile(program, 3, options);
   std::string cubin;
   Result<std::string> result = cubin;
   if (compiled != NVRTC_SUCCESS) {
