@@ -343,9 +343,9 @@ __device__ __forceinline__ void flex_attention(const FlexArguments& arguments) {
                          if (!visible) *s[i] = minus_infinity();
                        }
                      });
-#ifndef FLEX_NO_SKIP
-      sees = __any_sync(0xffffffffu, some);  // a warp none of whose rows sees a key of the tile is done with it
-#endif
+      // A warp none of whose rows sees a key of the tile is done with it. Measured: 6 % less time, but 8 % more at D 64 where the
+      // mask has columns in shared memory.
+      if constexpr (Mask::columns == 0 || Shape::d == 128) sees = __any_sync(0xffffffffu, some);
     }
     if constexpr (Shape::ragged && !decltype(whole)::value)
       if (const int keys = seq_kv - key_of(j); keys < bc) mask_scores<false>(work.s, keys, lane);
