@@ -7,6 +7,7 @@
 #include <string>
 
 #include "kernels/flash3/flash3_choice.h"
+#include "kernels/flex/flex.h"
 #include "kernels/kernel_traffic.h"
 #include "kernels/measure/library_products.h"
 #include "kernels/measure/probe_shape.h"
@@ -143,6 +144,10 @@ std::vector<LaunchNeeds> flash3_needs(const AttentionProblem& p) {
 }
 LaunchPlan plan_flash3(const AttentionProblem& p, const DeviceTensors& tensors) {
   return (*find_kernel(flash3_choice(p)))->plan(p, tensors);
+}
+/// The needs of flex without expressions; those of a request come from its compilation.
+std::vector<LaunchNeeds> flex_needs(const AttentionProblem& p) {
+  return {compiled("attention", kernel_profile("flex").build("attention", p), flex_shared_bytes(p, {}, 0), 2, 4)};
 }
 std::vector<LaunchNeeds> flash1_needs(const AttentionProblem& p) {
   return {compiled("attention", kernel_profile("flash1").build("attention", p), 4 * 64 * row_bytes(p) + 2 * 64 * 4, 1, 4)};
@@ -458,6 +463,16 @@ constexpr KernelInfo rows[] = {
      .plane_traffic = hopper_traffic,
      .plan = plan_flash3,
      .choice = flash3_choice},
+    {.id = "flex",
+     .summary = "Over flash2: lists of key blocks from any mask expression, and a score expression; compiled for the request.",
+     .inputs = qkv,
+     .outputs = o_and_lse,
+     .takes_masks = true,
+     .tile = flash2_kernel_tile,
+     .needs = flex_needs,
+     .plane_traffic = flash2_traffic,
+     .plan = plan_flex,
+     .prepare = prepare_flex},
 };
 
 const void* address_of(const DeviceTensors& t, Tensor tensor) {
@@ -513,8 +528,9 @@ Status supports(const KernelInfo& kernel, const AttentionProblem& p) {
   if (p.pass != kernel.pass)
     return refuse("kernel {} runs {}, not {}: use {} {}", kernel.id, to_string(kernel.pass), to_string(p.pass), Setting::pass,
                   to_string(kernel.pass));
-  if (p.mask) return refuse("kernel {} takes no mask: leave out {}", kernel.id, Setting::mask);
-  if (p.score_change) return refuse("kernel {} takes scores as they are: leave out {}", kernel.id, Setting::score);
+  if (p.mask && !kernel.takes_masks) return refuse("kernel {} takes no mask: leave out {}", kernel.id, Setting::mask);
+  if (p.score_change && !kernel.takes_masks)
+    return refuse("kernel {} takes scores as they are: leave out {}", kernel.id, Setting::score);
   if (p.causal && !kernel.takes_causal) return refuse("kernel {} takes no mask: leave out {}", kernel.id, Setting::causal);
   if (p.seq_q > most_rows || p.seq_kv > most_rows)
     return refuse("kernel {} takes at most {} rows, not {}: use a smaller {}", kernel.id, most_rows, std::max(p.seq_q, p.seq_kv),
@@ -558,6 +574,8 @@ Status launch(const KernelInfo& kernel, const AttentionProblem& problem, const D
       if (address_of(tensors, tensor) == nullptr)
         return Error{fmt::format("kernel {} needs tensor {} on the device", kernel.id, to_string(tensor))};
   if (kernel.is_library) return launch_library(problem, tensors, stream);
+  if (kernel.prepare != nullptr)
+    if (Status ready = kernel.prepare(problem); !ready) return ready;
   for (const PlannedLaunch& planned : kernel.plan(problem, tensors))
     if (Status launched = launch(planned, stream); !launched) return launched;
   return Done{};
@@ -567,6 +585,8 @@ Result<std::vector<CompiledNeeds>> compiled_launches(const KernelInfo& kernel, c
   if (Status fits = supports(kernel, problem); !fits) return fits.error();
   if (!built_with_cuda()) return no_cuda_error();
   if (Status runs = runs_on_this_device(kernel); !runs) return runs.error();
+  if (kernel.prepare != nullptr)
+    if (Status ready = kernel.prepare(problem); !ready) return ready.error();
   LaunchPlan plan;
   if (kernel.plan != nullptr)
     plan = kernel.plan(problem, {});

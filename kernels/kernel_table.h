@@ -31,8 +31,9 @@ struct KernelInfo {
   std::span<const Tensor> inputs, outputs;  // outputs include S and P where they pass through global memory
   std::span<const Tensor> scratch = {};     // also written, in a layout of the kernel's own
   bool takes_causal = true;
-  bool is_library = false;  // the products are cuBLASLt's: traffic and needs are unknown
-  bool is_hopper = false;   // compiled for compute capability 9.0 alone
+  bool is_library = false;   // the products are cuBLASLt's: traffic and needs are unknown
+  bool is_hopper = false;    // compiled for compute capability 9.0 alone
+  bool takes_masks = false;  // any mask and score change: compiled for the request
   TileShape (*tile)(const AttentionProblem&);
   std::vector<LaunchNeeds> (*needs)(const AttentionProblem&);
   /// Returns the traffic of one plane (one head of one batch) in closed form; null for a library kernel.
@@ -40,6 +41,8 @@ struct KernelInfo {
   /// Returns what a block moves once for all query heads of a group: the traffic of one key plane; null: nothing.
   KernelTraffic (*key_plane_traffic)(const AttentionProblem&, const TileShape&) = nullptr;
   LaunchPlan (*plan)(const AttentionProblem&, const DeviceTensors&) = nullptr;  // null for a library kernel
+  /// Compiles and copies what the plan of a problem needs; null: nothing.
+  Status (*prepare)(const AttentionProblem&) = nullptr;
   /// The same launches with the probe compiled in (kernels/measure/probe.h), and what each of them records; null without a probe.
   LaunchPlan (*plan_probed)(const AttentionProblem&, const DeviceTensors&, std::span<const ProbeBuffers>) = nullptr;
   std::vector<ProbeShape> (*probe_shapes)(const AttentionProblem&, const TileShape&) = nullptr;

@@ -5,6 +5,10 @@
 
 #include "kernels/standard_backward/gradient_rows.h"
 #include "sim/core/units.h"
+#include "sim/masks/block_mask.h"
+#include "sim/masks/expression_mask.h"
+#include "sim/masks/score_change.h"
+#include "sim/programs/kernel_needs.h"
 
 namespace tilescope {
 
@@ -99,6 +103,39 @@ KernelTraffic hopper_traffic(const AttentionProblem& p, const TileShape& tile) {
   return {box_bytes, output_bytes(p) + p.seq_q * statistic};
 }
 
+std::optional<KernelTraffic> flex_traffic(const AttentionProblem& p) {
+  const TileShape tile = flash2_kernel_tile(p);
+  KernelTraffic sum;
+  const std::int64_t planes = p.query_planes();
+  sum.sm_to_l2_bytes = planes * (output_bytes(p) + p.seq_q * statistic);
+  if (p.score_change && !p.score_change->expression().tables.empty()) return std::nullopt;
+  if (!p.has_mask()) {
+    sum.l2_to_sm_bytes = planes * flash2_traffic(p, tile).l2_to_sm_bytes;
+    return sum;
+  }
+  if (const auto* own = dynamic_cast<const ExpressionMask*>(p.mask.get()); own != nullptr && !own->expression().tables.empty())
+    return std::nullopt;
+  const BlockMask blocks = block_mask_of(*mask_of(p), p, mask_block_of(p, tile));
+  const auto list_bytes = [&](const BlockLists& lists, std::int64_t plane, std::int64_t row) {
+    const std::int64_t first = (plane * blocks.rows + row) * blocks.cols * 4;
+    const std::int64_t end = first + static_cast<std::int64_t>(lists.row(plane, row).size()) * 4;
+    return first == end ? 0 : (ceil_div(end, sector_size) - first / sector_size) * sector_size;
+  };
+  for (std::int64_t plane = 0; plane < planes; ++plane)
+    for (std::int64_t row = 0; row < blocks.rows; ++row) {
+      const std::int64_t of = blocks.list_plane(plane), first = row * blocks.block.block_q;
+      const std::int64_t rows = std::min(blocks.block.block_q, p.seq_q - first), query_tiles = ceil_div(rows, tile.block_q);
+      std::int64_t keys = 0;
+      for (const BlockLists* lists : {&blocks.partial, &blocks.full}) {
+        for (const std::int32_t block : lists->row(of, row))
+          keys += std::min(blocks.block.block_kv, p.seq_kv - block * blocks.block.block_kv);
+        sum.l2_to_sm_bytes += query_tiles * (sector_size + list_bytes(*lists, of, row));
+      }
+      if (keys > 0) sum.l2_to_sm_bytes += (rows + query_tiles * 2 * keys) * row_bytes(p);
+    }
+  return sum;
+}
+
 KernelTraffic standard_backward_traffic(const AttentionProblem& p, const TileShape& tile) {
   const Visits v = visits_of(p, tile);
   const std::int64_t reads_of_rows = gradient_rows_of_block(p).kept_bytes > 0 ? 1 : 2;
@@ -133,6 +170,7 @@ KernelTraffic flash2_backward_key_traffic(const AttentionProblem& p, const TileS
 }
 
 std::optional<KernelTraffic> kernel_traffic(const KernelInfo& kernel, const AttentionProblem& p, int sm_count) {
+  if (kernel.takes_masks) return flex_traffic(p);
   if (kernel.plane_traffic == nullptr) return std::nullopt;
   const KernelTraffic plane = kernel.plane_traffic(p, kernel.tile(p));
   const KernelTraffic keys = kernel.key_plane_traffic != nullptr ? kernel.key_plane_traffic(p, kernel.tile(p)) : KernelTraffic{};

@@ -1,6 +1,7 @@
 // Stands in for the device and the kernels in a build without CUDA: every function returns no_cuda_error() or an empty list.
 #include "kernels/common/probe_layout.h"
 #include "kernels/device.h"
+#include "kernels/flex/flex.h"
 #include "kernels/measure/bandwidth.h"
 #include "kernels/measure/clock_gauge.h"
 #include "kernels/measure/counters.h"
@@ -36,6 +37,24 @@ Status DeviceMemory::write(const void*, std::int64_t, std::int64_t) {
 }
 Status DeviceMemory::read(void*, std::int64_t) const {
   return no_cuda_error();
+}
+Result<const void*> load_kernel(const std::string&, const char*) {
+  return no_cuda_error();
+}
+Status prepare_flex(const AttentionProblem&) {
+  return no_cuda_error();
+}
+Status launch_flex(const AttentionProblem&, const DeviceTensors&, StreamHandle) {
+  return no_cuda_error();
+}
+LaunchPlan plan_flex(const AttentionProblem&, const DeviceTensors&) {
+  return {};
+}
+Result<std::string> compile_flex(const std::string&, int, int) {
+  return no_cuda_error();
+}
+FlexCost last_flex_cost() {
+  return {};
 }
 Status launch(const PlannedLaunch&, StreamHandle) {
   return no_cuda_error();

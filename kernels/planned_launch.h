@@ -42,7 +42,7 @@ struct PlannedLaunch {
   std::array<std::int64_t, 3> grid{1, 1, 1};
   int threads = 0;
   std::int64_t shared_bytes = 0;                       // dynamic
-  alignas(64) std::array<std::byte, 640> arguments{};  // TMA descriptors want 64-byte alignment
+  alignas(64) std::array<std::byte, 640> arguments{};  // TMA descriptors want 64-byte alignment; flex passes its constants
 };
 
 /// Returns a launch that copies `arguments`: every kernel takes one struct by value.

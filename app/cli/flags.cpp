@@ -18,7 +18,7 @@ constexpr unsigned window = bit(CommandKind::window), simulate = bit(CommandKind
 constexpr unsigned problem = window | simulate | render | exported | sweep | search | run | measure | validate;
 constexpr unsigned tiled = window | simulate | render | exported | sweep | run | measure | validate;
 constexpr unsigned model = window | simulate | render | exported | sweep | validate;
-constexpr unsigned masked = window | simulate | render | exported | sweep | search | run | validate;
+constexpr unsigned masked = window | simulate | render | exported | sweep | search | run | measure | validate;
 constexpr unsigned values = window | render | exported;
 constexpr unsigned picture = window | render | exported | sweep;
 

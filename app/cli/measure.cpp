@@ -12,6 +12,8 @@
 #include "app/cli/measure_report.h"
 #include "app/cli/output.h"
 #include "app/cli/progress.h"
+#include "app/cli/request.h"
+#include "app/model/mask_tables.h"
 #include "app/model/probe_inputs.h"
 #include "app/platform/files.h"
 #include "kernels/measure/bandwidth.h"
@@ -20,7 +22,9 @@
 #include "kernels/measure/probe_json.h"
 #include "kernels/measure/suite.h"
 #include "sim/analysis/validation.h"
+#include "sim/core/refuse.h"
 #include "sim/core/text.h"
+#include "sim/masks/mask_choice.h"
 
 namespace tilescope {
 
@@ -36,7 +40,21 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-Result<AttentionProblem> problem_of(const CommandLine& line, const KernelInfo& kernel) {
+/// The mask and the score change of the flags.
+Result<MaskChoice> choice_of(const CommandLine& line) {
+  MaskChoice choice;
+  choice.masks = line.masks;
+  choice.presets = line.presets;
+  choice.score = line.score.value_or("");
+  if (!line.tables.empty() && choice.empty())
+    return refuse("{} is read by {}, {} and {}: give one of them", Setting::table, Setting::mask, Setting::score, Setting::preset);
+  auto tables = load_tables(line.tables);
+  if (!tables) return tables.error();
+  choice.tables = std::move(*tables);
+  return choice;
+}
+
+Result<AttentionProblem> problem_of(const CommandLine& line, const KernelInfo& kernel, const MaskChoice& choice) {
   AttentionProblem p;
   p.batch = line.batch;
   p.heads = line.heads;
@@ -47,7 +65,9 @@ Result<AttentionProblem> problem_of(const CommandLine& line, const KernelInfo& k
   p.dtype = line.dtype;
   p.causal = line.causal;
   p.pass = line.pass.value_or(kernel.pass);
+  p.mask_block = line.mask_block.value_or(0);
   if (const Status sound = check(p); !sound) return sound.error();
+  if (const Status settled = settle_masks(choice, p); !settled) return settled.error();
   return p;
 }
 
@@ -62,9 +82,11 @@ Result<const KernelInfo*> kernel_of_pass(const KernelInfo& named, const CommandL
 
 Result<const KernelInfo*> kernel_of(const CommandLine& line) {
   std::vector<std::string_view> names;
+  // Only flex takes masks and changes of scores, so it is what they ask for.
+  const std::string algorithm = has_mask_flags(line) && !line.algorithm_given ? "flex" : line.algorithm;
   for (const KernelInfo& row : kernel_table()) {
     if (!row.variant_of.empty()) continue;  // --key-order chooses it
-    if (row.id == line.algorithm) return kernel_of_pass(row, line);
+    if (row.id == algorithm) return kernel_of_pass(row, line);
     names.push_back(row.id);
   }
   return Error{fmt::format("unknown kernel '{}': {}", printable(line.algorithm), name_hint(line.algorithm, names))};
@@ -103,7 +125,9 @@ MeasurementBundle bundle_for(const CommandLine& line, const MeasuringSession& se
 Result<int> measure_one(const CommandLine& line, std::FILE* out) {
   const auto kernel = kernel_of(line);
   if (!kernel) return kernel.error();
-  const auto problem = problem_of(line, **kernel);
+  const auto choice = choice_of(line);
+  if (!choice) return choice.error();
+  const auto problem = problem_of(line, **kernel, *choice);
   if (!problem) return problem.error();
   const TileShape own = (*kernel)->tile(*problem);
   const TileShape tile = {line.block_q.value_or(own.block_q), line.block_kv.value_or(own.block_kv)};
@@ -117,6 +141,11 @@ Result<int> measure_one(const CommandLine& line, std::FILE* out) {
   const Result<MeasuredCase> measured = session->measure(**kernel, *problem, cli_options, nullptr, &notes.cost);
   if (!measured) return measured.error();
   notes.checked = like_it_but_small(*problem);
+  if (!choice->empty() && !(notes.checked == *problem)) {
+    notes.checked.mask = nullptr;
+    notes.checked.score_change = nullptr;
+    if (const Status settled = settle_masks(*choice, notes.checked); !settled) return settled.error();
+  }
   constexpr std::uint64_t check_seed = 1;
   const Result<KernelCheck> check = check_kernel(**kernel, notes.checked, check_seed);
   if (!check) return check.error();
@@ -150,7 +179,9 @@ Status write_recorded(Recorded recorded, const CommandLine& line, const std::str
 Result<int> measure_probe(const CommandLine& line, std::FILE* out) {
   const auto kernel = kernel_of(line);
   if (!kernel) return kernel.error();
-  const auto problem = problem_of(line, **kernel);
+  const auto choice = choice_of(line);
+  if (!choice) return choice.error();
+  const auto problem = problem_of(line, **kernel, *choice);
   if (!problem) return problem.error();
   if (const Status fits = supports(**kernel, *problem); !fits) return fits.error();
   InputSource source;
@@ -168,7 +199,9 @@ Result<int> measure_probe(const CommandLine& line, std::FILE* out) {
 Result<int> measure_samples(const CommandLine& line, std::FILE* out) {
   const auto kernel = kernel_of(line);
   if (!kernel) return kernel.error();
-  const auto problem = problem_of(line, **kernel);
+  const auto choice = choice_of(line);
+  if (!choice) return choice.error();
+  const auto problem = problem_of(line, **kernel, *choice);
   if (!problem) return problem.error();
   SamplerKnowledge knowledge;
   const Result<BandwidthRecord> record = sample_bandwidth(**kernel, *problem, knowledge);

@@ -144,7 +144,7 @@ std::optional<TileVisit> find_visit(const Simulation& simulation, int focus_sm, 
   for (std::size_t launch = 0; launch < program.launches().size(); ++launch) {
     const LaunchSpec& spec = program.launches()[launch];
     if (spec.grid_x != query_tiles || spec.blocks() != query_tiles * problem.query_planes()) continue;
-    const std::int64_t block = asked.plane * query_tiles + query_tile;
+    const std::int64_t block = spec.in_order_of_rows(asked.plane * query_tiles + query_tile);
     program.emit_block(static_cast<int>(launch), block, operations);
     if (operations.domain.axis != Axis::query || operations.domain.first > asked.query || operations.domain.end() <= asked.query)
       continue;

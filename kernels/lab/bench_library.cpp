@@ -1,7 +1,11 @@
 // A C interface to the kernels for beside_pytorch.py: device addresses in, an error sentence or null out.
+#include <algorithm>
+#include <deque>
 #include <string>
 
+#include "kernels/flex/flex.h"
 #include "kernels/kernel_table.h"
+#include "sim/masks/mask_choice.h"
 
 namespace {
 
@@ -52,5 +56,54 @@ int tilescope_sum_copies(const char* id, const long long* sizes, int sm_count) {
   AttentionProblem problem = problem_of(sizes);
   problem.pass = (*kernel)->pass;
   return (*kernel)->sum_copies(problem, sm_count);
+}
+
+/// Runs flex with the mask and the score expression of a request; empty: none. Tables are int32, of one dimension, on the host. A
+/// request is prepared once: what is timed afterwards is the launch. Returns null or the error sentence.
+const char* tilescope_run_flex(const long long* sizes, int is_bf16, const char* mask, const char* score, int table_count,
+                               const char* const* table_names, const int* const* tables, const long long* table_lengths,
+                               void* const* addresses, void* stream) {
+  using namespace tilescope;
+  struct Request {
+    std::string key;
+    AttentionProblem problem;
+  };
+  static thread_local std::deque<Request> requests;
+  static thread_local std::string sentence;
+  std::string key = std::string(mask) + '\0' + score + '\0' + std::to_string(is_bf16);
+  for (int i = 0; i < 6; ++i) key += ' ' + std::to_string(sizes[i]);
+  auto known = std::find_if(requests.begin(), requests.end(), [&](const Request& one) { return one.key == key; });
+  if (known == requests.end()) {
+    AttentionProblem problem;
+    problem.batch = sizes[0];
+    problem.heads = sizes[1];
+    problem.kv_heads = sizes[2];
+    problem.seq_q = sizes[3];
+    problem.seq_kv = sizes[4];
+    problem.head_dim = sizes[5];
+    problem.dtype = is_bf16 != 0 ? DataType::bf16 : DataType::fp16;
+    MaskChoice choice;
+    if (*mask != '\0') choice.masks = {mask};
+    choice.score = score;
+    for (int i = 0; i < table_count; ++i)
+      choice.tables.push_back(
+          std::make_shared<const CapturedTable>(make_table(table_names[i], {tables[i], tables[i] + table_lengths[i]})));
+    if (const Status settled = settle_masks(choice, problem); !settled) {
+      sentence = settled.error().sentence.text();
+      return sentence.c_str();
+    }
+    requests.push_front({key, std::move(problem)});
+    known = requests.begin();
+  }
+  DeviceTensors tensors;
+  tensors.q = addresses[0];
+  tensors.k = addresses[1];
+  tensors.v = addresses[2];
+  tensors.o = addresses[3];
+  tensors.lse = static_cast<float*>(addresses[4]);
+  const Status launched = launch_flex(known->problem, tensors, stream);
+  if (launched) return nullptr;
+  sentence = launched.error().sentence.text();
+  return sentence.c_str();
 }
 }

@@ -51,6 +51,7 @@ LAUNCHES = {
     "hopper_persistent": {"attention": "hopper_persistent_kernel"},
     "hopper_causal": {"attention": "hopper_causal_kernel"},
     "hopper_wgmma_longest": {"attention": "hopper_wgmma_kernel"},
+    "flex": {"attention": "flex_kernel"},
 }
 
 
