@@ -40,11 +40,11 @@ Visits visits_of(const AttentionProblem& p, const TileShape& tile) {
   return sum;
 }
 
-std::int64_t row_bytes(const AttentionProblem& p) {
+std::int64_t bytes_of_row(const AttentionProblem& p) {
   return p.head_dim * element;
 }
 std::int64_t output_bytes(const AttentionProblem& p) {
-  return p.seq_q * row_bytes(p);
+  return p.seq_q * bytes_of_row(p);
 }
 std::int64_t matrix_bytes(const AttentionProblem& p, const TileShape& tile) {
   return visits_of(p, tile).matrix * element;
@@ -54,12 +54,12 @@ std::int64_t matrix_bytes(const AttentionProblem& p, const TileShape& tile) {
 
 KernelTraffic naive_traffic(const AttentionProblem& p, const TileShape& tile) {
   const Visits v = visits_of(p, tile);
-  return {(v.rows_tiles + v.rows_keys) * row_bytes(p), v.matrix * element};
+  return {(v.rows_tiles + v.rows_keys) * bytes_of_row(p), v.matrix * element};
 }
 
 KernelTraffic tiled_traffic(const AttentionProblem& p, const TileShape& tile) {
   const Visits v = visits_of(p, tile);
-  return {(v.rows_tiles + v.keys) * row_bytes(p), v.matrix * element};
+  return {(v.rows_tiles + v.keys) * bytes_of_row(p), v.matrix * element};
 }
 
 KernelTraffic safe_traffic(const AttentionProblem& p, const TileShape& tile) {
@@ -71,25 +71,25 @@ KernelTraffic online_traffic(const AttentionProblem& p, const TileShape& tile) {
 }
 
 KernelTraffic fused_traffic(const AttentionProblem& p, const TileShape& tile) {
-  return {matrix_bytes(p, tile) + visits_of(p, tile).rows_keys * row_bytes(p), output_bytes(p)};
+  return {matrix_bytes(p, tile) + visits_of(p, tile).rows_keys * bytes_of_row(p), output_bytes(p)};
 }
 
 KernelTraffic standard_traffic(const AttentionProblem& p, const TileShape& tile) {
   const Visits v = visits_of(p, tile);
   const std::int64_t reads_of_s = rows_of_block(p).kept_bytes > 0 ? 1 : 2;
-  return {(v.rows_tiles + 2 * v.keys) * row_bytes(p) + (reads_of_s + 1) * v.matrix * element,
+  return {(v.rows_tiles + 2 * v.keys) * bytes_of_row(p) + (reads_of_s + 1) * v.matrix * element,
           2 * v.matrix * element + output_bytes(p)};
 }
 
 KernelTraffic flash1_traffic(const AttentionProblem& p, const TileShape& tile) {
   const Visits v = visits_of(p, tile);
-  const std::int64_t step = row_bytes(p) + 2 * statistic;  // one row's O, l and m, which cross in every step
-  return {2 * p.seq_kv * row_bytes(p) + v.rows_tiles * (row_bytes(p) + step), (p.seq_q + v.rows_tiles) * step};
+  const std::int64_t step = bytes_of_row(p) + 2 * statistic;  // one row's O, l and m, which cross in every step
+  return {2 * p.seq_kv * bytes_of_row(p) + v.rows_tiles * (bytes_of_row(p) + step), (p.seq_q + v.rows_tiles) * step};
 }
 
 KernelTraffic flash2_traffic(const AttentionProblem& p, const TileShape& tile) {
   const Visits v = visits_of(p, tile);
-  return {(v.rows + 2 * v.keys) * row_bytes(p), output_bytes(p) + p.seq_q * statistic};
+  return {(v.rows + 2 * v.keys) * bytes_of_row(p), output_bytes(p) + p.seq_q * statistic};
 }
 
 KernelTraffic hopper_traffic(const AttentionProblem& p, const TileShape& tile) {

@@ -50,6 +50,8 @@ constexpr std::array commands = {
                 "  tilescope export --panel stage --steps 12 --theme light --out stage.svg\n"
                 "  tilescope export --steps 0:30 --out step.png                 step-00.png, step-01.png, …\n"
                 "  tilescope export --steps 0:40 --out flash2.html              a page that steps with the arrow keys\n"
+                "  tilescope export --lesson 6 --out lesson6.html               all pages of a lesson, to step through without the "
+                "program\n"
                 "  tilescope export --gpu h200 --seq 4096 --head-dim 64 --sheet waits --out waits.csv\n"
                 "  tilescope export --out trace.json                            for https://ui.perfetto.dev\n"
                 "\n"
@@ -239,7 +241,7 @@ constexpr std::array flags = {
              "one panel only: listing, stage, softmax, traffic, timeline, race, presenter, or a view of the middle", value,
              render | exported},
     FlagInfo{"--lesson", "ID[:PAGE]", "Picture", "a page of a lesson [the first]; ID:PAGE:answered shows it after its question",
-             value, render},
+             value, render | exported},
     FlagInfo{"--size", "WxH", "Picture", "width and height in pixels [1600x900]", value, picture | lesson},
     FlagInfo{"--scale", "F", "Picture", "size of text and controls, 0.5 to 4 [1]", value, picture | lesson},
     FlagInfo{"--theme", "NAME", "Picture", "dark or light [dark]", value, picture | lesson},

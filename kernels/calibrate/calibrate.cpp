@@ -344,7 +344,8 @@ Result<Values> calibrate(const DeviceInfo& device, const GpuSpec& base, const Ca
   Values values;
   int done = 0;
   for (const auto& step : steps) {
-    if (progress && !progress(step.name, done++, static_cast<int>(std::size(steps)))) return Error{"cancelled"};
+    if (progress && !progress(step.name, done++, static_cast<int>(std::size(steps))))
+      return Error{"cancelled", Error::Kind::cancelled};
     if (Status ran = step.run({device, base, effort}, values); !ran) return ran.error();
   }
   return values;

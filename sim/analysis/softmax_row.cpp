@@ -19,9 +19,9 @@ bool touches_scores(const Operation& o) {
   return o.dst.is(Meaning::score) || o.src[0].is(Meaning::score) || o.src[1].is(Meaning::score);
 }
 
-class RowReader {
+class SoftmaxRowReader {
  public:
-  RowReader(const TileProgram& program, const BlockHistory& history, int op, int row)
+  SoftmaxRowReader(const TileProgram& program, const BlockHistory& history, int op, int row)
       : program_(program),
         history_(history),
         operations_(history.operations().operations),
@@ -314,7 +314,7 @@ class RowReader {
 
 SoftmaxRow softmax_row(const TileProgram& program, const BlockHistory& history, int op, int row, const ReferencePlane* exact) {
   const int last = static_cast<int>(history.operations().operations.size()) - 1;
-  return RowReader(program, history, std::clamp(op, -1, last), row).read(exact);
+  return SoftmaxRowReader(program, history, std::clamp(op, -1, last), row).read(exact);
 }
 
 }  // namespace tilescope

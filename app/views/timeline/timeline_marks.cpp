@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "app/ui/say.h"
+#include "app/ui/text_record.h"
 #include "app/views/timeline/timeline_hover.h"
 #include "sim/analysis/format.h"
 
@@ -35,6 +36,7 @@ void draw_name(ImDrawList* list, ImFont* font, float size, const Rect& rect, ImU
   const std::string shown = elide(font, text, rect.width() * font->FontSize / size + 0.5F);
   const float width = text_width(font, shown) * size / font->FontSize;
   const float x = align == Align::right ? rect.max.x - width : rect.min.x;
+  record_text({x, rect.center().y - size * 0.5F}, font, size, text);
   list->AddText(font, size, {std::floor(x), std::floor(rect.center().y - size * 0.5F)}, color, shown.data(),
                 shown.data() + shown.size());
 }
@@ -80,7 +82,7 @@ void draw_gutter(ImDrawList* list, const View& view, const TimelineState& state,
     if (row.kind == TimelineRow::Kind::unit || size == 0 || view.playback.race) continue;
     const BandwidthCurve& curve = row.kind == TimelineRow::Kind::hbm ? state.data[row.group]->hbm : state.data[row.group]->l2;
     const std::string ceiling =
-        curve.ceiling > 0 ? format_bandwidth(curve.ceiling * simulation.request.gpu.sm_clock_hz) : tr("none");
+        curve.ceiling > 0 ? "≤ " + format_bandwidth(curve.ceiling * simulation.request.gpu.sm_clock_hz) : std::string(tr("none"));
     const Rect after_name = {{label.min.x + 32 * theme.scale, label.min.y}, label.max};
     draw_name(list, theme.ui_small, size, after_name, theme.text_faint, ceiling, Align::right);
   }

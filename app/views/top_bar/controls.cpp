@@ -280,8 +280,13 @@ void draw_gpu_controls(const View& view, Commands& commands) {
   for (const std::string& id : view.requested->gpu_ids) {
     if (!first) ImGui::SameLine(0, theme.gap * 0.5F);
     first = false;
-    if (pill(theme, id.c_str(), view.requested->request.gpu.id == id)) commands.push(SetGpu{id});
+    const bool own = id.find('/') != std::string::npos;  // measured here: "my-h200" of its path
+    const std::string name = own ? id.substr(id.rfind('/') + 1, id.rfind('.') - id.rfind('/') - 1) : id;
+    const bool shown = own || view.requested->gpu_source.find('/') != std::string::npos ? view.requested->gpu_source == id
+                                                                                        : view.requested->request.gpu.id == id;
+    if (pill(theme, fmt::format("{}##{}", name, id).c_str(), shown, own ? id.c_str() : nullptr)) commands.push(SetGpu{id});
   }
+  draw_own_gpu(view, commands);
   ImGui::SetNextItemWidth(std::round(420 * theme.scale));
   const bool entered =
       ImGui::InputTextWithHint("##path", tr("Path of your .toml file"), &edit.path, ImGuiInputTextFlags_EnterReturnsTrue);

@@ -66,6 +66,10 @@ class SmallStates {
   void stand(WindowState& s, std::span<const std::shared_ptr<const Simulation>> simulations) {
     double end = 0;
     for (const auto& simulation : simulations) end = std::max(end, simulation->trace->end_cycle());
+    if (chance(30)) {
+      const double from = real(0, 0.9 * end);
+      s.range = TimeRange{from, from + real(0.1, end)};
+    }
     if (s.race || chance(30))
       s.position = WindowState::Cycle{chance(10) ? end : real(0, end)};
     else

@@ -54,6 +54,10 @@ class RandomStates {
     if (coin()) s.alone = pick(std::span<const std::string_view>(panel_ids));
     s.side = pick(std::span<const std::string_view>(side_panel_ids));
     s.by_sm = coin();
+    if (coin()) {
+      const double from = real(0, 1e6);
+      s.range = TimeRange{from, from + real(1e-3, 1e6)};
+    }
     s.present = coin();
     s.theme = coin() ? ThemeKind::light : ThemeKind::dark;
     if (coin()) s.language = "ko";
@@ -206,6 +210,8 @@ TEST_CASE("window state: what a link cannot mean is one sentence with the value 
   CHECK(link_refusal("speed=nan") == "speed is 'nan': it must be a number from 0.05 to 8");
   CHECK(link_refusal("heads=3&kv_heads=2") == "heads is 3 and kv_heads is 2: heads must be a multiple of kv_heads");
   CHECK(link_refusal("q=1,x").starts_with("q, line 1: 'x' is not a number"));
+  CHECK(link_refusal("range=5:5") == "range is '5:5': it must be two cycles, the earlier one first, such as 100:250");
+  CHECK(link_refusal("range=7").starts_with("range is '7': "));
   CHECK(link_refusal("alone=kitchen").starts_with("alone is 'kitchen': "));
 }
 
