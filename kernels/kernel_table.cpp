@@ -185,11 +185,10 @@ constexpr KernelInfo rows[] = {
 
 const void* address_of(const DeviceTensors& t, Tensor tensor) {
   const std::pair<Tensor, const void*> addresses[] = {
-      {tensors::q, t.q},       {tensors::k, t.k},           {tensors::v, t.v},           {tensors::s, t.s},
-      {tensors::p, t.p},       {tensors::o, t.o},           {tensors::m, t.m},           {tensors::lse, t.lse},
-      {tensors::l, t.l},       {tensors::d_o, t.d_o},       {tensors::d_q, t.dq},        {tensors::d_k, t.dk},
-      {tensors::d_v, t.dv},    {tensors::row_dot, t.delta}, {tensors::d_q_acc, t.dq_acc}, {tensors::d_p, t.dp},
-      {tensors::d_s, t.ds}};
+      {tensors::q, t.q},    {tensors::k, t.k},    {tensors::v, t.v},     {tensors::s, t.s},           {tensors::p, t.p},
+      {tensors::o, t.o},    {tensors::m, t.m},    {tensors::lse, t.lse}, {tensors::l, t.l},           {tensors::d_o, t.d_o},
+      {tensors::d_q, t.dq}, {tensors::d_k, t.dk}, {tensors::d_v, t.dv},  {tensors::row_dot, t.delta}, {tensors::d_q_acc, t.dq_acc},
+      {tensors::d_p, t.dp}, {tensors::d_s, t.ds}};
   for (const auto& [known, address] : addresses)
     if (known == tensor) return address;
   return nullptr;

@@ -51,7 +51,8 @@ Result<AttentionProblem> problem_of(const CommandLine& line, const KernelInfo& k
   return p;
 }
 
-/// Returns the kernel of the requested pass and key order, as `simulate` chooses its program: --pass backward makes flash2 flash2_backward.
+/// Returns the kernel of the requested pass and key order, as `simulate` chooses its program: --pass backward makes flash2
+/// flash2_backward.
 Result<const KernelInfo*> kernel_of_pass(const KernelInfo& named, const CommandLine& line) {
   const Pass pass = line.pass.value_or(named.pass);
   if (pass == named.pass || pass == Pass::both || named.is_library) return find_kernel(named.id, line.key_order);

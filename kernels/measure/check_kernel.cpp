@@ -46,9 +46,9 @@ bool is_right_where_masked(const KernelInfo& kernel, Tensor tensor, double got) 
 
 const std::vector<double>& expected_of(const HostReference& r, Tensor tensor) {
   const std::pair<Tensor, const std::vector<double>*> expected[] = {
-      {tensors::s, &r.s},     {tensors::p, &r.p},         {tensors::lse, &r.lse},       {tensors::m, &r.m},     {tensors::l, &r.l},
-      {tensors::d_q, &r.d_q}, {tensors::d_q_acc, &r.d_q}, {tensors::row_dot, &r.row_dot}, {tensors::d_k, &r.d_k},
-      {tensors::d_v, &r.d_v}, {tensors::d_p, &r.d_p},     {tensors::d_s, &r.d_s}};
+      {tensors::s, &r.s},     {tensors::p, &r.p},     {tensors::lse, &r.lse},     {tensors::m, &r.m},
+      {tensors::l, &r.l},     {tensors::d_q, &r.d_q}, {tensors::d_q_acc, &r.d_q}, {tensors::row_dot, &r.row_dot},
+      {tensors::d_k, &r.d_k}, {tensors::d_v, &r.d_v}, {tensors::d_p, &r.d_p},     {tensors::d_s, &r.d_s}};
   for (const auto& [known, values] : expected)
     if (known == tensor) return *values;
   return r.o;

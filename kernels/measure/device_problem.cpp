@@ -19,7 +19,8 @@ std::size_t place(Tensor tensor) {
 }
 
 /// Returns rows in the device layout, with padding, from rows without it: -inf in S, 0 in P.
-std::vector<std::uint16_t> padded(const std::vector<std::uint16_t>& rows, Tensor tensor, const TensorLayout& layout, DataType type) {
+std::vector<std::uint16_t> padded(const std::vector<std::uint16_t>& rows, Tensor tensor, const TensorLayout& layout,
+                                  DataType type) {
   if (layout.pad == 0) return rows;
   const float padding = tensor == tensors::s ? -std::numeric_limits<float>::infinity() : 0.0F;
   const auto cols = static_cast<std::ptrdiff_t>(layout.cols);

@@ -4,8 +4,9 @@
     tests/mutants/mutants.py [--folder sim] [--count 20] [--seed S] [--jobs 1] [--build build/mutants] [--only FILE:LINE:COLUMN]
                              [--leave-out PATTERN]      test cases that fail without any change
 
-Each job has a copy of the tree in the build folder. It changes one operator there, builds `test_sim` and runs it; where that passes,
-the same with the sample of the recorded bundle that CI simulates (`test_validation`). Then it puts the line back.
+Each job has a copy of the tree in the build folder. It changes one operator there and builds `test_sim`, which compiles that one file.
+The tests of the changed folder run first, then all others, then the sample of the recorded bundle that CI simulates (`test_validation`):
+the first that fails ends it. Then the line is put back.
 A mutant that does not compile is drawn again and not counted. The seed is printed: the same seed draws the same mutants.
 """
 import argparse
@@ -21,8 +22,10 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CONFIGURE = ["cmake", "-S", ".", "-B", "build/mutant", "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DTILESCOPE_CUDA=OFF",
              f"-DTILESCOPE_IMGUI_DIR={ROOT / 'build/deps/imgui'}"]
-# Each is built and run where the one before passes.
-STAGES = [(["cmake", "--build", "build/mutant", "--target", "test_sim"], ["build/mutant/tests/test_sim", "--abort-after=1"]),
+# Each is built and run where the one before passes. {} is the changed folder, "sim/engine".
+BUILD_SIM = ["cmake", "--build", "build/mutant", "--target", "test_sim"]
+STAGES = [(BUILD_SIM, ["build/mutant/tests/test_sim", "--abort-after=1", "--source-file=*/tests/{}/*"]),
+          (BUILD_SIM, ["build/mutant/tests/test_sim", "--abort-after=1", "--source-file-exclude=*/tests/{}/*"]),
           (["cmake", "--build", "build/mutant", "--target", "test_validation"],
            ["build/mutant/tests/test_validation", "--source-file=*sample_test*"])]
 SECONDS_OF_A_TEST_RUN = 900
@@ -80,11 +83,12 @@ def prepare(folder):
         # With times of their own: those of the tree are older than what an interrupted run left built.
         shutil.copytree(ROOT / name, folder / name, copy_function=shutil.copy)
     shutil.copy(ROOT / "CMakeLists.txt", folder)
-    for command in (CONFIGURE, *(build for build, _ in STAGES)):
+    for command in (CONFIGURE, BUILD_SIM, STAGES[-1][0]):
         if run(command, folder) != 0:
             sys.exit(f"mutants: {' '.join(command)} fails in {folder} without any change")
-    for _, test in STAGES:
-        unchanged = subprocess.run([part for part in test if part != "--abort-after=1"], cwd=folder, capture_output=True, text=True)
+    for _, test in STAGES[1:]:
+        unchanged = subprocess.run([part.format("none") for part in test if part != "--abort-after=1"], cwd=folder, capture_output=True,
+                                   text=True)
         if unchanged.returncode != 0:
             failing = sorted(set(re.findall(r"TEST CASE: +(.*)", unchanged.stdout)))
             sys.exit(f"mutants: {test[0]} fails without any change: " + "; ".join(failing))
@@ -103,7 +107,7 @@ def outcome(folder, mutant):
         for build, test in STAGES:
             if run(build, folder) != 0:
                 return "does not compile"
-            if run(test, folder, SECONDS_OF_A_TEST_RUN) != 0:
+            if run([part.format(pathlib.Path(mutant.file).parent) for part in test], folder, SECONDS_OF_A_TEST_RUN) != 0:
                 return "noticed"
         return "lives"
     finally:
