@@ -49,9 +49,9 @@ Result<DeviceProblem> DeviceProblem::allocate(const KernelInfo& kernel, const At
     return tensor_layout(problem, tile, tensor).bytes().value * (tensor == tensors::d_q_acc ? on_device.sum_copies_ : 1);
   };
   std::int64_t total = 0;
-  for (const std::span<const Tensor> list : {kernel.inputs, kernel.outputs})
+  for (const std::span<const Tensor> list : {kernel.inputs, kernel.outputs, kernel.scratch})
     for (Tensor tensor : list) total += bytes_of(tensor);
-  for (const std::span<const Tensor> list : {kernel.inputs, kernel.outputs})
+  for (const std::span<const Tensor> list : {kernel.inputs, kernel.outputs, kernel.scratch})
     for (Tensor tensor : list) {
       Result<DeviceMemory> memory = DeviceMemory::allocate(bytes_of(tensor));
       if (!memory)
@@ -154,8 +154,9 @@ Status DeviceProblem::write_plane(Tensor tensor, std::int64_t plane, const std::
 }
 
 Status DeviceProblem::poison() {
-  for (Tensor tensor : kernel_->outputs)
-    if (Status filled = memory_[place(tensor)].fill(0xff); !filled) return filled;
+  for (const std::span<const Tensor> list : {kernel_->outputs, kernel_->scratch})
+    for (Tensor tensor : list)
+      if (Status filled = memory_[place(tensor)].fill(0xff); !filled) return filled;
   return Done{};
 }
 
