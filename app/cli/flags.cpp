@@ -112,10 +112,10 @@ constexpr std::array commands = {
     CommandInfo{
         CommandKind::run, "run", "run an algorithm on tensors of your own, .npy files, and write what it computes",
         "Examples:\n"
-        "  tilescope run --q Q.npy --k K.npy --v V.npy --out results                        the CUDA kernel; O.npy and L.npy\n"
-        "  tilescope run --device cpu --causal --q Q.npy --k K.npy --v V.npy --out results  the tile machine, without a GPU\n"
+        "  tilescope run --q Q.npy --k K.npy --v V.npy --out results                     the CUDA kernel: O.npy and L.npy\n"
+        "  tilescope run --device cpu --causal --q Q.npy --k K.npy --v V.npy --out results     the tile machine, without a GPU\n"
         "  tilescope run --device cpu --algorithm flash1 --q Q.npy --k K.npy --v V.npy --do dO.npy --out results\n"
-        "  tilescope run --device cpu --mask 'q - kv < 64' --dtype bf16 --q Q.npy --k K.npy --v V.npy --out results\n"
+        "  tilescope run --device cpu --preset sliding_window:window=64 --dtype bf16 --q Q.npy --k K.npy --v V.npy --out results\n"
         "\n"
         "Q is [B,H,N,d], K and V are [B,Hkv,Nk,d], float16 or float32. Sizes follow from the files. Float32 is a problem in fp32,\n"
         "or rounded to --dtype fp16 or bf16. --do adds dQ.npy, dK.npy and dV.npy. L is the log-sum-exp of each row.\n"

@@ -51,9 +51,9 @@ std::string line_of(std::span<const std::string> fields) {
 }
 
 /// Reads the fields of one row, and keeps an error about the first one that is malformed.
-class RowReader {
+class CsvRowReader {
  public:
-  RowReader(std::span<const std::string> names, std::span<const std::string> fields, int line)
+  CsvRowReader(std::span<const std::string> names, std::span<const std::string> fields, int line)
       : names_(names), fields_(fields), line_(line) {}
 
   double number(std::size_t column) { return optional_number(column).value_or(0); }
@@ -155,7 +155,7 @@ Result<std::vector<ValidationRow>> validation_from_csv(std::string_view text) {
     if (fields.empty()) continue;
     if (fields.size() != names.size())
       return Error{fmt::format("line {}: {} fields where {} must be", reader.line(), fields.size(), names.size())};
-    RowReader row(names, fields, reader.line());
+    CsvRowReader row(names, fields, reader.line());
     ValidationRow made;
     made.kernel = fields[0];
     made.problem = fields[1];
