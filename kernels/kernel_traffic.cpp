@@ -98,7 +98,7 @@ KernelTraffic hopper_traffic(const AttentionProblem& p, const TileShape& tile) {
   for (std::int64_t first = 0; first < p.seq_q; first += tile.block_q) {
     const std::int64_t rows = std::min(tile.block_q, p.seq_q - first);
     const std::int64_t tiles = ceil_div(p.visible_keys(first + rows - 1), tile.block_kv);
-    if (tiles > 0) box_bytes += (ceil_div(rows, box_rows) * box_rows + 2 * tiles * tile.block_kv) * row_bytes(p);
+    if (tiles > 0) box_bytes += (ceil_div(rows, box_rows) * box_rows + 2 * tiles * tile.block_kv) * bytes_of_row(p);
   }
   return {box_bytes, output_bytes(p) + p.seq_q * statistic};
 }
@@ -131,7 +131,7 @@ std::optional<KernelTraffic> flex_traffic(const AttentionProblem& p) {
           keys += std::min(blocks.block.block_kv, p.seq_kv - block * blocks.block.block_kv);
         sum.l2_to_sm_bytes += query_tiles * (sector_size + list_bytes(*lists, of, row));
       }
-      if (keys > 0) sum.l2_to_sm_bytes += (rows + query_tiles * 2 * keys) * row_bytes(p);
+      if (keys > 0) sum.l2_to_sm_bytes += (rows + query_tiles * 2 * keys) * bytes_of_row(p);
     }
   return sum;
 }
@@ -139,34 +139,34 @@ std::optional<KernelTraffic> flex_traffic(const AttentionProblem& p) {
 KernelTraffic standard_backward_traffic(const AttentionProblem& p, const TileShape& tile) {
   const Visits v = visits_of(p, tile);
   const std::int64_t reads_of_rows = gradient_rows_of_block(p).kept_bytes > 0 ? 1 : 2;
-  return {(3 * v.rows_tiles + 2 * v.keys) * row_bytes(p) + (3 + 2 * reads_of_rows) * v.matrix * element,
+  return {(3 * v.rows_tiles + 2 * v.keys) * bytes_of_row(p) + (3 + 2 * reads_of_rows) * v.matrix * element,
           2 * v.matrix * element + output_bytes(p)};
 }
 KernelTraffic standard_backward_key_traffic(const AttentionProblem& p, const TileShape&) {
-  return {0, 2 * p.seq_kv * row_bytes(p)};
+  return {0, 2 * p.seq_kv * bytes_of_row(p)};
 }
 
 KernelTraffic flash1_backward_traffic(const AttentionProblem& p, const TileShape& tile) {
   const Visits v = visits_of(p, tile);
-  return {v.rows_tiles * (4 * row_bytes(p) + 2 * statistic), (p.seq_q + v.rows_tiles) * row_bytes(p)};
+  return {v.rows_tiles * (4 * bytes_of_row(p) + 2 * statistic), (p.seq_q + v.rows_tiles) * bytes_of_row(p)};
 }
 KernelTraffic flash1_backward_key_traffic(const AttentionProblem& p, const TileShape&) {
-  return {2 * p.seq_kv * row_bytes(p), 4 * p.seq_kv * row_bytes(p)};  // the last query sees every key
+  return {2 * p.seq_kv * bytes_of_row(p), 4 * p.seq_kv * bytes_of_row(p)};  // the last query sees every key
 }
 
 KernelTraffic flash2_backward_traffic(const AttentionProblem& p, const TileShape& tile) {
   const Visits v = visits_of(p, tile);
   const std::int64_t added = v.rows_tiles * p.head_dim * statistic, sums = p.seq_q * p.head_dim * statistic;
-  return {v.rows_tiles * (2 * row_bytes(p) + 2 * statistic) + 2 * output_bytes(p) + sums,
+  return {v.rows_tiles * (2 * bytes_of_row(p) + 2 * statistic) + 2 * output_bytes(p) + sums,
           added + sums + p.seq_q * statistic + output_bytes(p), added};
 }
 KernelTraffic two_pass_traffic(const AttentionProblem& p, const TileShape& tile) {
   const Visits v = visits_of(p, tile);
-  return {(v.rows_tiles + v.rows) * (2 * row_bytes(p) + 2 * statistic) + 2 * v.keys * row_bytes(p) + 2 * output_bytes(p),
+  return {(v.rows_tiles + v.rows) * (2 * bytes_of_row(p) + 2 * statistic) + 2 * v.keys * bytes_of_row(p) + 2 * output_bytes(p),
           p.seq_q * statistic + output_bytes(p)};
 }
 KernelTraffic flash2_backward_key_traffic(const AttentionProblem& p, const TileShape&) {
-  return {2 * p.seq_kv * row_bytes(p), 2 * p.seq_kv * row_bytes(p)};  // the last query sees every key
+  return {2 * p.seq_kv * bytes_of_row(p), 2 * p.seq_kv * bytes_of_row(p)};  // the last query sees every key
 }
 
 std::optional<KernelTraffic> kernel_traffic(const KernelInfo& kernel, const AttentionProblem& p, int sm_count) {

@@ -107,7 +107,7 @@ Status read_real(std::string_view key, std::string_view text, double low, double
 Status read_range(std::string_view key, std::string_view text, TimeRange& into) {
   const std::size_t colon = text.find(':');
   const auto from = number<double>(text.substr(0, colon));
-  const auto to = colon < text.size() ? number<double>(text.substr(colon + 1)) : std::nullopt;
+  const auto to = number<double>(colon < text.size() ? text.substr(colon + 1) : std::string_view());
   if (!from || !to || !(*from >= 0 && *from < *to && *to <= 1e300))
     return bad_value(key, text, "two cycles, the earlier one first, such as 100:250");
   into = {*from, *to};

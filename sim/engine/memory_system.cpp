@@ -52,7 +52,7 @@ MemorySystem::MemorySystem(const GpuSpec& gpu, const TensorLayouts& layouts, con
     : l2_read_cycles_per_byte_(gpu.has_l2() ? cycles_per(gpu.l2_bytes_per_cycle) : 0),
       l2_write_cycles_per_byte_(gpu.has_l2() && gpu.l2_write_bytes_per_cycle > 0 ? cycles_per(gpu.l2_write_bytes_per_cycle)
                                                                                  : l2_read_cycles_per_byte_),
-      l2_add_cycles_per_byte_(gpu.has_l2() && gpu.l2_reduce_bytes_per_cycle > 0 ? per(gpu.l2_reduce_bytes_per_cycle)
+      l2_add_cycles_per_byte_(gpu.has_l2() && gpu.l2_reduce_bytes_per_cycle > 0 ? cycles_per(gpu.l2_reduce_bytes_per_cycle)
                                                                                 : l2_write_cycles_per_byte_),
       // A copy of equal reads and writes takes 2 / rate cycles a byte. What its reads do not need is what its writes cost reads.
       l2_beside_cycles_per_byte_(

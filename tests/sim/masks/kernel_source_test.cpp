@@ -9,7 +9,7 @@
 namespace tilescope {
 namespace {
 
-constexpr ExprSizes sizes = {.batch = 2, .heads = 4, .kv_heads = 2, .seq_q = 512, .seq_kv = 512, .head_dim = 64};
+constexpr ExprSizes source_sizes = {.batch = 2, .heads = 4, .kv_heads = 2, .seq_q = 512, .seq_kv = 512, .head_dim = 64};
 
 TableList documents() {
   std::vector<std::int32_t> doc;
@@ -20,12 +20,12 @@ TableList documents() {
 KernelSource source_of(const std::string& mask, const std::string& score = {}) {
   std::optional<Expression> parsed_mask, parsed_score;
   if (!mask.empty()) {
-    auto parsed = parse_mask_expression(mask, sizes, documents());
+    auto parsed = parse_mask_expression(mask, source_sizes, documents());
     REQUIRE(parsed);
     parsed_mask = std::move(*parsed);
   }
   if (!score.empty()) {
-    auto parsed = parse_score_expression(score, sizes, documents());
+    auto parsed = parse_score_expression(score, source_sizes, documents());
     REQUIRE(parsed);
     parsed_score = std::move(*parsed);
   }

@@ -24,14 +24,6 @@ AttentionProblem problem(std::int64_t seq, std::int64_t head_dim, bool causal = 
   return p;
 }
 
-std::unique_ptr<TileProgram> made(std::string_view id, const AttentionProblem& p, const ProgramTile& tile, const GpuSpec& gpu) {
-  const auto info = find_program(id);
-  REQUIRE(info);
-  auto program = (*info)->make(p, tile, gpu);
-  REQUIRE_MESSAGE(program, (program ? std::string() : program.error().sentence.text()));
-  return std::move(*program);
-}
-
 std::shared_ptr<const Simulation> run(std::string_view id, const AttentionProblem& p, const ProgramTile& tile, GpuSpec gpu) {
   SimulationRequest request;
   request.algorithm = std::string(id);
