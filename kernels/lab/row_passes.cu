@@ -5,10 +5,12 @@
 //   ./row_passes
 //
 // Prints the mean cycles of each pass with its merge, the 10th and 90th percentile of the whole block, and the cycles of a hit
-// while other blocks stream.
+// while other blocks stream. `./row_passes variants` prints the time of long rows whose last pass writes, only reads, or reads four
+// pieces a thread before it writes them; under a profiler it gives the HBM bytes of each.
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <string_view>
 #include <vector>
 
 #include "kernels/calibrate/bench_timer.cuh"
@@ -23,10 +25,31 @@ using microbench::cycle_counter;
 
 constexpr int warps = device::ladder_threads / 32;
 constexpr std::int64_t buffer_bytes = std::int64_t{3} << 30, flush_bytes = std::int64_t{256} << 20;
-enum class Passes { safe, online };
+enum class Passes { safe, online, safe_reads, safe_deep };
 struct PassCycles {
   std::array<int, 3> of;
 };
+
+/// The last pass with four pieces of a thread in flight: all are read before the first is written.
+__device__ __forceinline__ void write_deep(const LadderRow<half_type>& row, MaxSum all) {
+  constexpr int deep = 4, step = device::ladder_threads * 8;
+  const float inverse = 1.f / all.sum;
+  for (int first = static_cast<int>(threadIdx.x) * 8; first < row.pitch; first += deep * step) {
+    device::Piece<half_type> pieces[deep];
+#pragma unroll
+    for (int i = 0; i < deep; ++i)
+      if (first + i * step < row.pitch) pieces[i].fetch(row.s + first + i * step);
+#pragma unroll
+    for (int i = 0; i < deep; ++i) {
+      if (first + i * step >= row.pitch) continue;
+#pragma unroll
+      for (int k = 0; k < pieces[i].size; ++k)
+        pieces[i].value[k] = device::from_float<half_type>(
+            device::exp2_fast(device::to_float(pieces[i].value[k]) * device::log2_e - all.max) * inverse);
+      pieces[i].write(row.p + first + i * step);
+    }
+  }
+}
 
 template <Passes passes>
 __global__ __launch_bounds__(device::ladder_threads) void clocked_kernel(const device::LadderArguments arguments,
@@ -42,7 +65,7 @@ __global__ __launch_bounds__(device::ladder_threads) void clocked_kernel(const d
   };
   const auto merged = [&](MaxSum part) { return device::merged(part, scratch, threadIdx.x / 32, 0, warps); };
   MaxSum part, sum;
-  if constexpr (passes == Passes::safe) {
+  if constexpr (passes != Passes::online) {
     row.pass([&](float x) { part.max = fmaxf(part.max, x); });
     sum.max = merged(part).max;
     ends(0);
@@ -52,7 +75,15 @@ __global__ __launch_bounds__(device::ladder_threads) void clocked_kernel(const d
   }
   sum = merged(sum);
   ends(1);
-  row.write(sum);
+  if constexpr (passes == Passes::safe_reads) {
+    float last = 0;
+    row.pass([&](float x) { last += device::exp2_fast(x - sum.max) * sum.sum; });
+    if (last == 12345.f) row.p[threadIdx.x] = device::from_float<half_type>(last);
+  } else if constexpr (passes == Passes::safe_deep) {
+    write_deep(row, sum);
+  } else {
+    row.write(sum);
+  }
   ends(2);
   if (threadIdx.x == 0) cycles[std::int64_t{blockIdx.y} * gridDim.x + blockIdx.x] = own;
 }
@@ -82,28 +113,40 @@ bool print_passes(const char* name, Shape shape, bool cold, const Buffers& buffe
   arguments.seq_q = shape.rows;
   arguments.seq_kv = arguments.pitch = shape.keys;
   arguments.heads = arguments.kv_heads = shape.heads;
+  cudaEvent_t before{}, after{};
+  cudaEventCreate(&before);
+  cudaEventCreate(&after);
   for (int repeat = 0; repeat < 3; ++repeat) {
     if (cold) {
       const char* const other = buffers.from + buffer_bytes - flush_bytes;
       read_kernel<<<1056, 256>>>(reinterpret_cast<const uint4*>(other), flush_bytes / 16, buffers.never);
     }
+    cudaEventRecord(before);
     clocked_kernel<passes><<<dim3(shape.rows, shape.heads), device::ladder_threads>>>(arguments, buffers.cycles);
+    cudaEventRecord(after);
   }
   std::vector<PassCycles> read(static_cast<std::size_t>(shape.rows) * shape.heads);
   if (const cudaError_t error = cudaMemcpy(read.data(), buffers.cycles, read.size() * sizeof(PassCycles), cudaMemcpyDeviceToHost)) {
     std::fprintf(stderr, "%s, %d rows of %d keys: %s\n", name, shape.rows, shape.keys, cudaGetErrorString(error));
     return false;
   }
+  float milliseconds = 0;
+  cudaEventElapsedTime(&milliseconds, before, after);
+  cudaEventDestroy(before);
+  cudaEventDestroy(after);
   std::array<double, 3> mean{};
-  std::vector<int> whole;
+  std::vector<int> whole, last;
   for (const PassCycles& block : read) {
     for (std::size_t pass = 0; pass < 3; ++pass) mean[pass] += block.of[pass] / static_cast<double>(read.size());
     whole.push_back(block.of[0] + block.of[1] + block.of[2]);
+    last.push_back(block.of[2]);
   }
   std::sort(whole.begin(), whole.end());
-  std::printf("  %-7s%3d x %4d rows of %4d keys, %s  passes", name, shape.heads, shape.rows, shape.keys, cold ? "cold" : "warm");
-  for (std::size_t pass = passes == Passes::safe ? 0 : 1; pass < 3; ++pass) std::printf(" %6.0f", mean[pass]);
-  std::printf("   block %d to %d\n", whole[whole.size() / 10], whole[whole.size() * 9 / 10]);
+  std::sort(last.begin(), last.end());
+  std::printf("  %-11s%3d x %4d rows of %4d keys, %s  passes", name, shape.heads, shape.rows, shape.keys, cold ? "cold" : "warm");
+  for (std::size_t pass = passes == Passes::online ? 1 : 0; pass < 3; ++pass) std::printf(" %6.0f", mean[pass]);
+  std::printf("   block %d to %d, last pass %d to %d   %.1f us\n", whole[whole.size() / 10], whole[whole.size() * 9 / 10],
+              last[last.size() / 10], last[last.size() * 9 / 10], milliseconds * 1e3);
   return true;
 }
 
@@ -171,7 +214,7 @@ bool print_chase(int sms, int blocks_per_sm, const Buffers& buffers, const std::
 
 }  // namespace
 
-int main() {
+int main(int count, char** arguments) {
   cudaDeviceProp device{};
   if (const cudaError_t error = cudaGetDeviceProperties(&device, 0)) {
     std::fprintf(stderr, "row_passes needs an NVIDIA GPU: %s\n", cudaGetErrorString(error));
@@ -195,6 +238,17 @@ int main() {
   cudaMemcpy(chain, lines.data(), lines.size() * sizeof(lines[0]), cudaMemcpyHostToDevice);
 
   std::printf("%s\n\ncycles of a block\n", device.name);
+  if (count > 1 && std::string_view(arguments[1]) == "variants") {
+    bool fine = true;
+    for (const Shape shape : {Shape{8, 3072, 3072}, Shape{4, 4096, 4096}, Shape{4, 4500, 4504}, Shape{4, 5000, 5000},
+                              Shape{4, 5568, 5568}, Shape{4, 6144, 6144}, Shape{2, 7168, 7168}, Shape{1, 12288, 12288}}) {
+      fine = fine && print_passes<Passes::safe>("safe", shape, true, buffers);
+      fine = fine && print_passes<Passes::safe_reads>("safe reads", shape, true, buffers);
+      fine = fine && print_passes<Passes::safe_deep>("safe deep", shape, true, buffers);
+      fine = fine && print_passes<Passes::online>("online", shape, true, buffers);
+    }
+    return fine ? 0 : 1;
+  }
   for (const bool cold : {false, true})
     for (const Shape shape : {Shape{1, sms, 1024}, Shape{1, sms, 4096}, Shape{1, sms, 8192}, Shape{1, 4 * sms, 4096},
                               Shape{1, 16 * sms, 4096}, Shape{16, 4096, 4096}, Shape{4, 5568, 5568}, Shape{2, 8192, 8192}}) {

@@ -39,7 +39,7 @@ constexpr std::array key_rows = {
             "Shared-memory bandwidth of one SM, in bytes a cycle."},
     SpecKey{"sm.l2_bytes_per_cycle", &GpuSpec::sm_l2_bytes_per_cycle, 0.01, 1e6, false,
             "Bandwidth from the L2 to one SM, in bytes a cycle."},
-    SpecKey{"sm.quarters", &GpuSpec::sm_quarters, 1, 64, true,
+    SpecKey{"sm.sub_partitions", &GpuSpec::sm_sub_partitions, 1, 64, true,
             "Sub-partitions of an SM, each with a scheduler, a tensor core and its own pipes; a warp stays in one."},
     SpecKey{"sm.mma_flops_per_cycle", &GpuSpec::sm_mma_flops_per_cycle, 1, 1e7, false,
             "Rate of mma.sync on one SM, in FLOP a cycle; it can be less than the tensor-core rate."},
@@ -127,6 +127,16 @@ constexpr std::array link_rows = {
 constexpr std::array<std::pair<std::string_view, Source>, 4> source_names = {
     {{"vendor", Source::vendor}, {"measured", Source::measured}, {"estimated", Source::estimated}, {"user", Source::user}}};
 
+/// Names of keys in older specs, and what they are called now.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 1> renamed_keys = {{{"sm.quarters", "sm.sub_partitions"}}};
+
+/// Returns a sentence if `key` is an older name.
+std::optional<std::string> renamed(std::string_view key) {
+  for (const auto& [before, now] : renamed_keys)
+    if (key == before) return fmt::format("{} is now called {}: use that name", before, now);
+  return std::nullopt;
+}
+
 std::vector<std::string_view> key_names() {
   std::vector<std::string_view> names;
   for (const SpecKey& row : key_rows) names.push_back(row.key);
@@ -182,6 +192,7 @@ class SpecReader {
   }
 
   bool unknown(std::string_view key, const toml::source_region& where) {
+    if (const auto sentence = renamed(key)) return fail(where, *sentence);
     auto names = key_names();
     names.insert(names.end(), {"id", "name"});
     const auto nearest = nearest_name(key, names);
@@ -353,6 +364,7 @@ Status set_spec_value(GpuSpec& spec, std::string_view assignment) {
         "{} is a list and no number: write it into a file such as assets/gpus/h200.toml and give that as the GPU", key)};
   const SpecKey* row = find_spec_key(key);
   if (row == nullptr) {
+    if (const auto sentence = renamed(key)) return Error{*sentence};
     const auto names = key_names();
     return Error{fmt::format("unknown GPU key '{}': {}", printable(key), name_hint(key, names))};
   }

@@ -1,6 +1,6 @@
 // Instructions: the warp instructions of a tile operation, by the pipe that executes them.
 //
-//   An SM has sub-partitions (sm.quarters), each with a scheduler that issues one instruction a cycle to four pipes:
+//   An SM has sub-partitions (sm.sub_partitions), each with a scheduler that issues one instruction a cycle to four pipes:
 //     tensor   mma.sync 16 x 8 x 16, wgmma     alu   maxima, comparisons, conversions to 16 bits
 //     exp      ex2                              fp32  multiplications, additions, and everything that needs only an issue slot
 //

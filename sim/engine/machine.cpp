@@ -14,7 +14,6 @@ namespace tilescope {
 
 namespace {
 
-constexpr double first_part = 1.0 / 8;  // share of an interleaved operation before the product may start: one slice of keys
 constexpr std::array<std::uint8_t, no_pipe + 1> every_pipe = {0, 1, 2, 3, 4};
 constexpr int events_between_looks = 512;            // reading the host's clock at every event would be slow
 constexpr std::size_t most_shapes_size = 128 << 20;  // bytes of cached schedules
@@ -39,22 +38,22 @@ Machine::Machine(const TileProgram& program, const SimulationRequest& request, M
 }
 
 void Machine::refresh(Sm& sm, Resident& block) {
-  TurnOrder::Wish wish{.load = load_time(block), .pipe = {no_pipe, no_pipe}, .port = no_pipe};
-  block.next = wish.load < never ? Next::load : Next::nothing;
+  IssueOrder::Candidate candidate{.load = load_time(block), .pipe = {no_pipe, no_pipe}, .port = no_pipe};
+  block.next = candidate.load < never ? Next::load : Next::nothing;
   if (block.next_compute < block.op_count) {
     const ScheduledOp op = block.ops[block.next_compute];
-    wish.ready = ready_time(block, op);
-    if (wish.ready < never) {
+    candidate.ready = ready_time(block, op);
+    if (candidate.ready < never) {
       const OpTiming& timing = builder_.timings()[op.number()];
-      wish.pipe = pipes_for(block, timing);
-      wish.port = timing.port;
+      candidate.pipe = pipes_for(block, timing);
+      candidate.port = timing.port;
       block.next = timing.store ? Next::store : Next::compute;
     }
   } else if (block.next_load == block.load_count) {
-    wish.ready = std::max(block.compute_end, block.drained);
+    candidate.ready = std::max(block.compute_end, block.drained);
     block.next = Next::finish;
   }
-  sm.turns.set(block.slot, wish);
+  sm.issue_order.set(block.slot, candidate);
 }
 
 void Machine::schedule_block(Resident& block, std::int64_t number) {
@@ -138,8 +137,8 @@ void Machine::start_group(int sm, Resident& block, std::size_t number, double ti
     note_issue_rate(block, setup.issued, setup.duration + longer);
     block.compute_end = block.issued = block.drained = block.drained + setup.duration + longer;
   }
-  block.ahead_end = block.ahead = 0;
-  owner.turns.set_age(block.slot, static_cast<std::uint64_t>(next_block_));
+  block.sliced_end = block.sliced = 0;
+  owner.issue_order.set_age(block.slot, static_cast<std::uint64_t>(next_block_));
   refresh(owner, block);
 }
 
@@ -186,13 +185,13 @@ void Machine::record_compute(int sm_index, const Resident& block, double start, 
 }
 
 template <bool plain>
-inline void Machine::compute(int sm_index, Resident& block, double start, TurnKey rival) {
+inline void Machine::compute(int sm_index, Resident& block, double start, IssueKey rival) {
   Sm& sm = sms_[static_cast<std::size_t>(sm_index)];
   const OpTiming* const timings = builder_.timings();
-  double until = sm.turns.wish(block.slot).load;
-  // Continue while the next operation starts before the block's own next load and before the rival's turn. Ties go to the older.
-  const std::uint64_t before_rival = order_of(time_of(rival)) + (sm.turns.whose_turn(block.slot) <= whose(rival) ? 1 : 0);
-  const std::uint8_t* const pipe_in_turn = sm.turns.is_oldest(block.slot) ? pipe_of_oldest_.data() : every_pipe.data();
+  double until = sm.issue_order.candidate(block.slot).load;
+  // Continue while the next operation starts before the block's own next load and before the rival issues. Ties go to the older.
+  const std::uint64_t before_rival = order_of(time_of(rival)) + (sm.issue_order.order_key(block.slot) <= order_key_of(rival) ? 1 : 0);
+  const std::uint8_t* const awaited_pipe = sm.issue_order.is_oldest(block.slot) ? pipe_of_oldest_.data() : every_pipe.data();
   const Resident* const other = plain ? &sm.slots.front() + (1 - block.slot) : nullptr;
   const double others_take = plain ? std::min(other->issue_rate, 1.0) : 0;
   const ScheduledOp* next = block.ops + block.next_compute;
@@ -212,11 +211,11 @@ inline void Machine::compute(int sm_index, Resident& block, double start, TurnKe
       issued_in = duration;
     }
     // The oldest block does not wait for a younger one to leave the pipe. They share it, so the operation takes longer instead.
-    const double beside = std::min(std::max(0.0, sm.free[timing->pipe[block.ahead]] - start), duration);
+    const double beside = std::min(std::max(0.0, sm.free[timing->pipe[block.sliced]] - start), duration);
     double end = start + duration + beside;
-    if (timing->product && block.ahead != 0) {
-      end = std::max(end, block.ahead_end + timing->duration * first_part);
-      block.ahead_end = block.ahead = 0;
+    if (timing->product && block.sliced != 0) {
+      end = std::max(end, block.sliced_end + timing->duration / block.slices);
+      block.sliced_end = block.sliced = 0;
     }
     // The trace shows the pipe as busy only once it is free of the younger block's operation.
     const double busy_from = std::max(start, sm.free[timing->pipe[0]]), busy_to = busy_from + timing->shown;
@@ -227,10 +226,11 @@ inline void Machine::compute(int sm_index, Resident& block, double start, TurnKe
       record_compute(sm_index, block, start, start + timing->shown);
     }
     end = std::max(end, take_all(sm, *timing, start));
-    if (timing->ahead) {
-      block.ahead_end = std::max(block.ahead_end, end);
-      block.ahead = 1;
-      end = start + duration * first_part;
+    if (timing->slices > 1) {
+      block.sliced_end = std::max(block.sliced_end, end);
+      block.sliced = 1;
+      block.slices = timing->slices;
+      end = start + duration / timing->slices;
     }
     block.compute_end = end;
     if (op.signals()) {
@@ -245,11 +245,11 @@ inline void Machine::compute(int sm_index, Resident& block, double start, TurnKe
     if (timing->store) break;
     double ready = std::max(end, block.times[next->wait]);
     if (token != nullptr) ready = std::max(ready, token_time(block, token[1]));
-    start = std::max(std::max(sm.free[pipe_in_turn[timing->pipe[block.ahead]]], sm.free[timing->port]), ready);
+    start = std::max(std::max(sm.free[awaited_pipe[timing->pipe[block.sliced]]], sm.free[timing->port]), ready);
     if (order_of(start) < std::min(order_of(until), before_rival)) continue;
     if (ready == never) break;
     block.next_compute = static_cast<std::uint32_t>(next - block.ops);
-    sm.turns.set(block.slot, {ready, until, pipes_for(block, *timing), timing->port});
+    sm.issue_order.set(block.slot, {ready, until, pipes_for(block, *timing), timing->port});
     return note_issue_rate(block, issued, issued_in);
   }
   block.next_compute = static_cast<std::uint32_t>(next - block.ops);
@@ -341,7 +341,7 @@ Error Machine::deadlock() const {
 void Machine::finish(int sm, Resident& block, double time) {
   block.next = Next::nothing;
   block.stream = nullptr;
-  sms_[static_cast<std::size_t>(sm)].turns.clear(block.slot);
+  sms_[static_cast<std::size_t>(sm)].issue_order.clear(block.slot);
   if (--block.block->groups_left > 0) return;  // events come in time order, so the last group ends the block
   recorder_.end_run(block.run, time);
   launch_end_ = std::max(launch_end_, time);
@@ -352,17 +352,17 @@ void Machine::finish(int sm, Resident& block, double time) {
 double Machine::run_ahead(int sm_index) {
   Sm& sm = sms_[static_cast<std::size_t>(sm_index)];
   for (;;) {
-    const TurnOrder::Turn turn = sm.turns.next(sm.free);
-    Resident& block = sm.slots[turn.slot];
-    if (turn.load_first && block.next != Next::nothing) block.next = Next::load;
+    const IssueOrder::Choice choice = sm.issue_order.next(sm.free);
+    Resident& block = sm.slots[choice.slot];
+    if (choice.load_first && block.next != Next::nothing) block.next = Next::load;
     if (block.next != Next::compute) {
       next_of_sm_[static_cast<std::size_t>(sm_index)] = &block;
-      return turn.time;
+      return choice.time;
     }
     if (sm.slots.size() == 2 && !block.focused && block.tokens_of_compute == nullptr)  // the common case
-      compute<true>(sm_index, block, turn.time, turn.rival);
+      compute<true>(sm_index, block, choice.time, choice.rival);
     else
-      compute<false>(sm_index, block, turn.time, turn.rival);
+      compute<false>(sm_index, block, choice.time, choice.rival);
   }
 }
 
@@ -381,7 +381,7 @@ void Machine::begin_launch(int launch, int blocks_per_sm, double start, std::int
   builder_.begin_launch(spec.needs);
   warps_a_scheduler_.clear();
   for (std::size_t group = 0; group < builder_.group_count(); ++group)
-    warps_a_scheduler_.push_back(builder_.warps_of(group) / gpu_.sm_quarters);
+    warps_a_scheduler_.push_back(builder_.warps_of(group) / gpu_.sm_sub_partitions);
   first_block_ = first;
   blocks_ = count;
   const AttentionProblem& problem = program_.problem();
@@ -396,7 +396,7 @@ void Machine::begin_launch(int launch, int blocks_per_sm, double start, std::int
   binade_end_ = 0;
   for (Sm& sm : sms_) {
     sm.slots.resize(static_cast<std::size_t>(blocks_per_sm) * builder_.group_count());
-    sm.turns.reset(sm.slots.size());
+    sm.issue_order.reset(sm.slots.size());
     sm.stretch = -1;
     for (std::size_t slot = 0; slot < sm.slots.size(); ++slot) {
       sm.slots[slot].slot = static_cast<std::uint32_t>(slot);

@@ -24,7 +24,7 @@
 #include "sim/engine/schedule.h"
 #include "sim/engine/simulation.h"
 #include "sim/engine/stretches.h"
-#include "sim/engine/turn_order.h"
+#include "sim/engine/issue_order.h"
 
 namespace tilescope {
 
@@ -69,7 +69,7 @@ class Machine {
   std::int64_t replayed_loads() const { return replayed_; }
 
  private:
-  static constexpr double never = TurnOrder::never;
+  static constexpr double never = IssueOrder::never;
   enum class Next : std::uint8_t { nothing, compute, load, store, finish };
   struct alignas(64) Resident {
     // The event loop touches only the first two cache lines.
@@ -83,12 +83,12 @@ class Machine {
     double issued = 0;              // issue of the latest load
     double drained = 0;             // when all loads and stores so far have landed
     double issue_rate = 0;          // share of a scheduler's issue slots that the latest operation takes
-    double ahead_end = 0;           // end of the operations interleaved with the next product; 0 if there are none
+    double sliced_end = 0;          // end of the operations whose slices the next product consumes; 0 if there are none
     BlockOrigin origin;
     std::uint32_t slot = 0;
     Next next = Next::nothing;
     bool focused = false;
-    std::uint8_t ahead = 0;  // 1 while an operation is interleaved with the next product
+    std::uint8_t sliced = 0, slices = 1;  // 1 while slices of an operation still run, and how many it has
     WaitCause start_cause = WaitCause::launch;
     std::int32_t run = -1;
     const TokenUse *tokens_of_compute = nullptr, *tokens_of_loads = nullptr;          // null if the block has no tokens
@@ -108,7 +108,7 @@ class Machine {
   struct Sm {
     std::array<double, no_pipe + 1> free{};  // when the port and each pipe is free, by number
     MemoryPipe memory_pipe;
-    TurnOrder turns;
+    IssueOrder issue_order;
     std::vector<Resident> slots;
     // The stretch that the SM is in since `since`; -1 if unknown. While `is_behind`, only the next_* counters of its blocks are
     // current; catch_up() brings the other state up to date.
@@ -145,7 +145,7 @@ class Machine {
   Error deadlock() const;
   /// Returns the pipe that an operation of the block waits for: first if the block is any but the oldest, then if it is the oldest.
   std::array<std::uint8_t, 2> pipes_for(const Resident& block, const OpTiming& timing) const {
-    const std::uint8_t pipe = timing.pipe[block.ahead];
+    const std::uint8_t pipe = timing.pipe[block.sliced];
     return {pipe, pipe_of_oldest_[pipe]};
   }
   void refresh(Sm& sm, Resident& block);
@@ -154,7 +154,7 @@ class Machine {
   /// Runs compute operations of a block while they start before those of every other block of the SM.
   /// `plain` is the fast path: two blocks on the SM, one group each, and this block is out of focus.
   template <bool plain>
-  void compute(int sm, Resident& block, double start, TurnKey rival);
+  void compute(int sm, Resident& block, double start, IssueKey rival);
   void load(int sm, Resident& block, double time);
   /// Applies a load that lands with `transfer` to its SM.
   void land(int sm, Resident& block, double time, std::uint32_t at, Transfer transfer);

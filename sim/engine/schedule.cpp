@@ -45,7 +45,7 @@ OpClass::Key key_of(const Operation& op, const BlockOperations& block) {
           op.bytes | byte(op.wavefronts, 6),
           op.flops ^ op.exps << 32,
           pair(op.instructions << 16 | op.trips,
-               op.round_trips << 24 | op.barriers << 16 | op.group << 8 | op.share << 1 | (op.ahead ? 1 : 0))};
+               op.round_trips << 24 | op.barriers << 16 | op.group << 8 | op.slices << 4 | op.share)};
 }
 
 /// Marks a load that waits for nothing.
@@ -103,14 +103,14 @@ void ScheduleBuilder::set_work(OpClass& c, const Operation& op, const BlockOpera
        counts.fp32 * 2 * lanes * per(gpu_.sm_fp32_flops_per_cycle) + counts.widened * lanes * per(gpu_.sm_alu_lanes_per_cycle)});
   // With mma.sync every other instruction delays the tensor core of its sub-partition. The cost depends on whether the instruction
   // stands between products of its own warp (mixed) or belongs to another warp.
-  const bool mixed = counts.mma > 0 || op.ahead;
+  const bool mixed = counts.mma > 0 || op.slices > 1;
   const double turn = mixed ? gpu_.sm_product_mixed_cycles : gpu_.sm_product_issue_cycles;
   const bool in_the_way = needs.has_products && needs.instruction == ProductInstruction::mma_sync;
-  const double taken = in_the_way ? others * turn / gpu_.sm_quarters : 0;
+  const double taken = in_the_way ? others * turn / gpu_.sm_sub_partitions : 0;
   if (counts.mma > 0) of(Server::tensor) += taken;
   // A block with fewer warps than sub-partitions leaves some idle, and a warp cannot issue one instruction every cycle. Overhead
   // instructions delay a warp's next operation even when the pipes are idle, so they are added on top.
-  const double warps = needs.threads / lanes, spread = gpu_.sm_quarters / std::min(gpu_.sm_quarters, warps);
+  const double warps = needs.threads / lanes, spread = gpu_.sm_sub_partitions / std::min(gpu_.sm_sub_partitions, warps);
   const double beside = op.instructions * instruction_cycles(needs),
                own = counts.issued / warps * instruction_cycles(needs) - beside;
   c.timing.duration = std::max(*std::max_element(work.begin(), work.end()) * spread - beside, own) + beside;
@@ -126,9 +126,9 @@ constexpr double drift_trips = 2;
 /// issue slots that the block's other warps on its sub-partition take meanwhile.
 double ScheduleBuilder::instruction_cycles(const KernelNeeds& needs) const {
   if (!instructions_wait() || gpu_.sm_issues_per_cycle <= 0) return 0;
-  const double turn = gpu_.sm_quarters / gpu_.sm_issues_per_cycle;
+  const double turn = gpu_.sm_sub_partitions / gpu_.sm_issues_per_cycle;
   const double alone = turn + needs.waiting * std::max(0.0, gpu_.sm_dependent_cycles - turn);
-  const double others = std::max(0.0, needs.threads / 32.0 / gpu_.sm_quarters - 1);
+  const double others = std::max(0.0, needs.threads / 32.0 / gpu_.sm_sub_partitions - 1);
   return std::max((others + 1) * turn, (alone + std::sqrt(alone * alone + 4 * others * turn * turn)) / 2);
 }
 
@@ -142,7 +142,7 @@ void ScheduleBuilder::begin_launch(const KernelNeeds& needs) {
   setup_.work[static_cast<std::size_t>(Server::fp32)] = needs.setup_instructions * warps / gpu_.sm_issues_per_cycle;
   if (needs.has_products && needs.instruction == ProductInstruction::mma_sync)
     setup_.work[static_cast<std::size_t>(Server::tensor)] =
-        needs.setup_instructions * warps * gpu_.sm_product_issue_cycles / gpu_.sm_quarters;
+        needs.setup_instructions * warps * gpu_.sm_product_issue_cycles / gpu_.sm_sub_partitions;
   setup_.issued = static_cast<float>(needs.setup_instructions);
   setup_.duration = needs.setup_instructions * instruction_cycles(needs) + needs.setup_trips * gpu_.sm_shared_latency_cycles;
 }
@@ -232,7 +232,7 @@ OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& 
   c.exps = op.exps;
   if (op.kind == OpKind::matmul) c.flops = op.flops;
   c.timing.store = writes_memory(op.kind);
-  c.timing.ahead = op.ahead;
+  c.timing.slices = op.slices;
   set_work(c, executed, block);
   c.timing.server = server_of(c);
   c.timing.product = c.timing.server == Server::tensor;

@@ -38,9 +38,9 @@ struct alignas(64) OpTiming {
   double shown = 0;                         // cycles that its pipe is occupied, which its unit's lane shows
   Server server = Server::none;             // the pipe that it waits for
   bool store = false;
-  bool ahead = false;  // interleaved with the next product, which may begin after its first part
   bool product = false;
-  // The pipe and the port that it waits for. `pipe` depends on whether an operation interleaved with the next product is running.
+  std::uint8_t slices = 1;  // see Operation::slices
+  // The pipe and the port that it waits for. `pipe` depends on whether slices of an earlier operation still run.
   std::array<std::uint8_t, 2> pipe = {no_pipe, no_pipe};
   std::uint8_t port = no_pipe;
   // Instructions of each warp, and the part of `duration` beyond issuing them, which absorbs lost issue slots.

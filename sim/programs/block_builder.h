@@ -103,8 +103,8 @@ class BlockBuilder {
   void idle_lanes(int eighths) { blank_.share = static_cast<std::int16_t>(eighths); }
   /// Makes the latest operation also wait for load `index`, as the kernel does whether it needs the data or not.
   void wait_for(std::int32_t index) { wait(out_.operations.back(), std::max(waited_for_, index)); }
-  /// Interleaves the latest operation with the next product.
-  void ahead() { out_.operations.back().ahead = true; }
+  /// Lets the next product consume the result of the latest operation in `slices` slices.
+  void in_slices(int slices) { out_.operations.back().slices = static_cast<std::uint8_t>(std::min(slices, most_slices)); }
 
   void fill(LineId line, Slot dst, float value);
   /// Emits dst (+)= factor * left * right; `form` says which operands are transposed.

@@ -50,6 +50,9 @@ constexpr bool moves_tile(OpKind kind) {
   return kind == OpKind::load || kind == OpKind::store || kind == OpKind::reduce_add;
 }
 
+/// The most slices in which a product can consume the result of the operation before it.
+inline constexpr int most_slices = 15;
+
 /// What an on-chip tile holds of its tensor.
 enum class TilePart : std::uint8_t {
   whole,          // the tile itself
@@ -149,7 +152,9 @@ struct Operation {
   std::int16_t wavefronts = 0;                 // per warp: shuffles and broadcast reads, in the memory pipe
   std::uint8_t sectors_at_once = 0;  // load: sectors that a warp requests together with other loads; 0: its share of this load
   std::int16_t share = 8;            // share of the instructions that the kernel executes on average, in eighths
-  bool ahead = false;                // interleaved with the next product, which waits only for its first part
+  // The next product consumes its result in this many slices: the product may start after the first slice, and its own last slice
+  // comes after the last one. 1: the product waits for the whole result. At most most_slices.
+  std::uint8_t slices = 1;
   // The warp group that executes it, and the tokens by which operations wait (indices of BlockOperations::tokens; -1: none).
   std::uint8_t group = 0;
   std::int16_t wait_token = -1;    // it waits until this token has wait_count signals

@@ -23,7 +23,7 @@ inline GpuSpec toy_gpu() {
   gpu.sm_exps_per_cycle = 16;
   gpu.sm_shared_bytes_per_cycle = 128;
   gpu.sm_l2_bytes_per_cycle = 32;
-  gpu.sm_quarters = 1;
+  gpu.sm_sub_partitions = 1;
   gpu.sm_mma_flops_per_cycle = 512;
   gpu.sm_wgmma_flops_per_cycle = 0;
   gpu.sm_issues_per_cycle = 4;
@@ -71,7 +71,7 @@ inline GpuSpec h200_gpu() {
   gpu.sm_exps_per_cycle = 16;
   gpu.sm_shared_bytes_per_cycle = 128;
   gpu.sm_l2_bytes_per_cycle = 64;
-  gpu.sm_quarters = 4;
+  gpu.sm_sub_partitions = 4;
   gpu.sm_mma_flops_per_cycle = 2680;
   gpu.sm_issues_per_cycle = 4;
   gpu.sm_alu_lanes_per_cycle = 64;
