@@ -21,8 +21,8 @@ using namespace tilescope;
 constexpr int stage_count = 12;
 struct BlockStamps {
   unsigned long long start, end;
-  unsigned sm, first_warp;                   // the SM and the first of its warp slots
-  unsigned long long stages[stage_count];    // when each stage of the first warp began; 0: not recorded
+  unsigned sm, first_warp;                 // the SM and the first of its warp slots
+  unsigned long long stages[stage_count];  // when each stage of the first warp began; 0: not recorded
 };
 
 /// Records when a block starts and ends, and with `stages` when its first warp begins each stage of the first key tile.
@@ -159,8 +159,8 @@ void print_blocks(const std::vector<BlockStamps>& blocks, int per_sm, bool stage
     for (double value : values) sum += value;
     return values.empty() ? 0 : sum / static_cast<double>(values.size());
   };
-  std::printf("    first %6.0f %6.0f  later %6.0f (%zu)  apart %5.0f median %5.0f  slot empty %4.0f", mean(first[0]), mean(first[1]),
-              mean(later), later.size(), mean(apart), median(apart), median(gaps));
+  std::printf("    first %6.0f %6.0f  later %6.0f (%zu)  apart %5.0f median %5.0f  slot empty %4.0f", mean(first[0]),
+              mean(first[1]), mean(later), later.size(), mean(apart), median(apart), median(gaps));
   if (per_sm == 2) {
     std::printf("  by start in the other's life:");
     for (std::size_t i = 0; i < 10; ++i)

@@ -51,7 +51,7 @@ struct GpuSpec {
   double sm_exps_per_cycle = 0;
   double sm_shared_bytes_per_cycle = 0;
   double sm_l2_bytes_per_cycle = 0;      // read port of one SM
-  double sm_sub_partitions = 1;                // sub-partitions: each has a scheduler, a tensor core and pipes of its own
+  double sm_sub_partitions = 1;          // sub-partitions: each has a scheduler, a tensor core and pipes of its own
   double sm_mma_flops_per_cycle = 0;     // measured rate of mma.sync; 0: sm_tensor_flops_per_cycle
   double sm_wgmma_flops_per_cycle = 0;   // measured rate of wgmma; 0: the GPU has none
   double sm_issues_per_cycle = 0;        // warp instructions; 0: not modelled

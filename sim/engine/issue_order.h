@@ -88,7 +88,7 @@ class IssueOrder {
   struct Slot {
     Candidate candidate;
     std::uint64_t order_key = 0;  // age, then slot
-    std::uint8_t oldest = 0;  // 1 for the oldest block
+    std::uint8_t oldest = 0;      // 1 for the oldest block
   };
   void find_oldest() {
     std::uint64_t oldest = no_age;
@@ -142,7 +142,7 @@ inline IssueOrder::Choice IssueOrder::next(std::span<const double> pipes) const 
     const Slot &a = slots_[0], &b = slots_[1];
     const double start_a = start_of(0, a.candidate, pipes), start_b = start_of(1, b.candidate, pipes);
     const IssueKey key_a = issue_key(std::min(a.candidate.load, start_a), a.order_key),
-                  key_b = issue_key(std::min(b.candidate.load, start_b), b.order_key);
+                   key_b = issue_key(std::min(b.candidate.load, start_b), b.order_key);
     const bool load_a = a.candidate.load <= start_a, load_b = b.candidate.load <= start_b, second = key_b < key_a;
     const IssueKey first = std::min(key_a, key_b);
     return {second ? 1U : 0U, time_of(first), second ? load_b : load_a, std::max(key_a, key_b)};

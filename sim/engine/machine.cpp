@@ -190,7 +190,8 @@ inline void Machine::compute(int sm_index, Resident& block, double start, IssueK
   const OpTiming* const timings = builder_.timings();
   double until = sm.issue_order.candidate(block.slot).load;
   // Continue while the next operation starts before the block's own next load and before the rival issues. Ties go to the older.
-  const std::uint64_t before_rival = order_of(time_of(rival)) + (sm.issue_order.order_key(block.slot) <= order_key_of(rival) ? 1 : 0);
+  const std::uint64_t before_rival =
+      order_of(time_of(rival)) + (sm.issue_order.order_key(block.slot) <= order_key_of(rival) ? 1 : 0);
   const std::uint8_t* const awaited_pipe = sm.issue_order.is_oldest(block.slot) ? pipe_of_oldest_.data() : every_pipe.data();
   const Resident* const other = plain ? &sm.slots.front() + (1 - block.slot) : nullptr;
   const double others_take = plain ? std::min(other->issue_rate, 1.0) : 0;

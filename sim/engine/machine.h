@@ -19,12 +19,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include "sim/engine/issue_order.h"
 #include "sim/engine/memory_system.h"
 #include "sim/engine/recorder.h"
 #include "sim/engine/schedule.h"
 #include "sim/engine/simulation.h"
 #include "sim/engine/stretches.h"
-#include "sim/engine/issue_order.h"
 
 namespace tilescope {
 

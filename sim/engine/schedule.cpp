@@ -35,17 +35,17 @@ OpClass::Key key_of(const Operation& op, const BlockOperations& block) {
   const auto byte = [](auto value, int place) { return static_cast<std::int64_t>(value) << (8 * place); };
   const auto pair = [](std::int64_t low, std::int64_t high) { return low | high << 32; };
   // Only a matmul has 2^32 FLOP or more, and it has no exponentials. So the word that combines them stays unambiguous.
-  return {byte(op.kind, 0) | byte(op.line, 1) | byte(op.dst.index(), 2) | byte(op.src[0].index(), 3) | byte(op.src[1].index(), 4) |
-              byte(op.tile.tensor.index(), 5) | byte(block.launch, 6) | byte(op.sectors_at_once, 7),
-          pair(op.rows, op.cols),
-          pair(op.tile.rows, op.tile.cols),
-          pair(op.inner, block.shared_slots),
-          op.smem_read_bytes | byte(op.other_alu, 6),
-          op.smem_write_bytes | byte(op.other_exps, 6),
-          op.bytes | byte(op.wavefronts, 6),
-          op.flops ^ op.exps << 32,
-          pair(op.instructions << 16 | op.trips,
-               op.round_trips << 24 | op.barriers << 16 | op.group << 8 | op.slices << 4 | op.share)};
+  return {
+      byte(op.kind, 0) | byte(op.line, 1) | byte(op.dst.index(), 2) | byte(op.src[0].index(), 3) | byte(op.src[1].index(), 4) |
+          byte(op.tile.tensor.index(), 5) | byte(block.launch, 6) | byte(op.sectors_at_once, 7),
+      pair(op.rows, op.cols),
+      pair(op.tile.rows, op.tile.cols),
+      pair(op.inner, block.shared_slots),
+      op.smem_read_bytes | byte(op.other_alu, 6),
+      op.smem_write_bytes | byte(op.other_exps, 6),
+      op.bytes | byte(op.wavefronts, 6),
+      op.flops ^ op.exps << 32,
+      pair(op.instructions << 16 | op.trips, op.round_trips << 24 | op.barriers << 16 | op.group << 8 | op.slices << 4 | op.share)};
 }
 
 /// Marks a load that waits for nothing.

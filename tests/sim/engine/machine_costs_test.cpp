@@ -165,6 +165,25 @@ TEST_CASE("costs: ways to shared memory that wait for one another cost its laten
   CHECK((*run)->cycles.value == 100 + 40 + 10 * 30);
 }
 
+TEST_CASE("costs: a product starts after the first slice of the result that it consumes and ends after the last") {
+  const auto run = [](int slices) {
+    const auto done = run_fake(toy_gpu(), {1}, [&](int, std::int64_t, BlockOperations& out) {
+      Operation result = exps(16 * 160);
+      result.slices = static_cast<std::uint8_t>(slices);
+      add(out, result);
+      add(out, matmul(512 * 40));
+    });
+    REQUIRE(done);
+    return *done;
+  };
+  CHECK(interval_of(*run(1), 1).start == 100 + 160);
+  CHECK(run(1)->cycles.value == 100 + 160 + 40);
+  for (const int slices : {4, 8}) {
+    CHECK(interval_of(*run(slices), 1).start == 100 + 160.0 / slices);
+    CHECK(run(slices)->cycles.value == 100 + 160 + 40.0 / slices);
+  }
+}
+
 TEST_CASE("costs: a load into a buffer is issued when the operation that still read it is over") {
   const auto run = run_fake(toy_gpu(), {1}, [](int, std::int64_t, BlockOperations& out) {
     const int product = add(out, matmul(512 * 40));

@@ -1,20 +1,20 @@
-// What a key tile does to the rows of a block.
+// How often the kernel rescales O on average, worked out by hand.
 #include "sim/programs/online_softmax.h"
 
 #include <doctest/doctest.h>
 
-namespace tilescope {
+using namespace tilescope;
 
-TEST_CASE("online softmax: O is rescaled as often as the maximum of one of a warp's rows moves, in eighths") {
-  // Four warps share the rows of a block. Of a warp with one row, the maximum moves with tile j in one of j cases.
-  const double harmonic = 1 + 1 / 2.0 + 1 / 3.0 + 1 / 4.0 + 1 / 5.0 + 1 / 6.0 + 1 / 7.0 + 1 / 8.0;
-  CHECK(eighths_moved(4, 8) == std::lround(harmonic));
-  CHECK(eighths_moved(2, 8) == std::lround(harmonic));  // a warp has a row or more
-  // Of a warp with four rows it stays in (1 - 1/j)^4: 0, 1/16, 16/81, 81/256, 256/625, 625/1296, 1296/2401, 2401/4096.
-  const double stays = 1 / 16.0 + 16 / 81.0 + 81 / 256.0 + 256 / 625.0 + 625 / 1296.0 + 1296 / 2401.0 + 2401 / 4096.0;
-  CHECK(eighths_moved(16, 8) == std::lround(8 - stays));
-  CHECK(eighths_moved(16, 1) == 8);
-  CHECK(eighths_moved(16, 0) == 8);
+TEST_CASE("online softmax: a warp of one row rescales with probability 1 / j in tile j") {
+  CHECK(eighths_moved(4, 1) == 8);
+  CHECK(eighths_moved(4, 2) == 6);  // (1 + 1/2) / 2
+  CHECK(eighths_moved(4, 4) == 4);  // (1 + 1/2 + 1/3 + 1/4) / 4 is 0.52
+  CHECK(eighths_moved(1, 4) == 4);  // a warp has at least one row
 }
 
-}  // namespace tilescope
+TEST_CASE("online softmax: the more rows a warp has, the more often the maximum of one grows") {
+  CHECK(eighths_moved(8, 4) == 5);     // (1 + 3/4 + 5/9 + 7/16) / 4 is 0.69: 5.49 eighths
+  CHECK(eighths_moved(128, 4) == 8);   // 32 rows: nearly always
+  CHECK(eighths_moved(128, 128) < 5);  // but seldom once the row is long
+  CHECK(eighths_moved(128, 0) == 8);
+}
