@@ -9,9 +9,10 @@
 #include "kernels/kernel_traffic.h"
 #include "kernels/measure/library_products.h"
 #include "kernels/measure/probe_shape.h"
-#include "kernels/standard/rows_plan.h"
+#include "kernels/standard_backward/gradient_rows.h"
 #include "sim/core/refuse.h"
 #include "sim/core/text.h"
+#include "sim/programs/backward_needs.h"
 #include "sim/programs/backward_tensors.h"
 #include "sim/programs/kernel_needs.h"
 #include "sim/programs/kernel_profile.h"
@@ -29,6 +30,14 @@ constexpr Tensor only_o[] = {tensors::o};
 constexpr Tensor o_and_lse[] = {tensors::o, tensors::lse};
 constexpr Tensor o_l_m[] = {tensors::o, tensors::l, tensors::m};
 constexpr Tensor s_p_o[] = {tensors::s, tensors::p, tensors::o};
+
+constexpr Tensor kept_p[] = {tensors::q, tensors::k, tensors::v, tensors::p, tensors::d_o};
+constexpr Tensor kept_o_l_m[] = {tensors::q, tensors::k, tensors::v, tensors::o, tensors::l, tensors::m, tensors::d_o};
+constexpr Tensor kept_o_lse[] = {tensors::q, tensors::k, tensors::v, tensors::o, tensors::lse, tensors::d_o};
+constexpr Tensor gradients_and_dots[] = {tensors::row_dot, tensors::d_q, tensors::d_k, tensors::d_v};
+constexpr Tensor gradient_sums[] = {tensors::d_q_acc};
+constexpr Tensor gradients[] = {tensors::d_q, tensors::d_k, tensors::d_v};
+constexpr Tensor gradients_and_matrices[] = {tensors::d_v, tensors::d_p, tensors::d_s, tensors::d_q, tensors::d_k};
 
 constexpr std::int64_t most_grid_yz = 65535;
 constexpr std::int64_t most_grid_x = 2147483647;
@@ -86,6 +95,45 @@ std::vector<LaunchNeeds> naive_needs(const AttentionProblem& p) {
 }
 std::vector<LaunchNeeds> tiled_needs(const AttentionProblem& p) {
   return {scores_needs("product", p)};
+}
+
+std::vector<LaunchNeeds> standard_backward_needs(const AttentionProblem& p) {
+  const KernelProfile& profile = kernel_profile("standard_backward");
+  const std::int64_t ring_bytes = 2 * 128 * (256 + row_bytes(p));
+  const auto sum = [&](std::string_view name, std::string_view build) {
+    return compiled(name, profile.build(build, p), ring_bytes, 2, 8);
+  };
+  return {sum("dV", "dV"), compiled("dP", profile.build("dP", p), 256 * row_bytes(p), 1, 4),
+          compiled("dS", profile.build("dS", p), gradient_rows_of_block(p).kept_bytes, 1, 1), sum("dQ", "dQ"), sum("dK", "dV")};
+}
+std::vector<LaunchNeeds> flash1_backward_needs(const AttentionProblem& p) {
+  // Shared memory: Q, dO, dQ, K and V; P and dS; l, m and D.
+  return {compiled("gradients", kernel_profile("flash1_backward").build("gradients", p),
+                   5 * 64 * row_bytes(p) + 2 * 64 * 128 + 3 * 64 * 4, 1, 4)};
+}
+
+/// Returns the needs of a block of flash2's backward pass that owns a key tile.
+LaunchNeeds key_block_needs(std::string_view id, const AttentionProblem& p) {
+  // Shared memory: K, V, two buffers of Q and dO, dS and with d = 128 P; L and D; 14 barriers of 8 bytes.
+  const std::int64_t pairs = p.head_dim == 64 ? 1 : 2;
+  return compiled("gradients", kernel_profile(id).build("gradients", p),
+                  2 * 128 * row_bytes(p) + 4 * 64 * row_bytes(p) + pairs * 128 * 128 + 2 * 2 * 64 * 4 + 14 * 8, 2,
+                  static_cast<int>(pairs));
+}
+LaunchNeeds row_needs(std::string_view id, std::string_view launch, const AttentionProblem& p) {
+  return compiled(launch, kernel_profile(id).build(launch, p), 0, 1, 1);
+}
+template <const char* id>
+std::vector<LaunchNeeds> adding_needs(const AttentionProblem& p) {
+  return {row_needs(id, "row dots", p), key_block_needs(id, p), row_needs(id, "convert dQ", p)};
+}
+constexpr char flash2_backward_id[] = "flash2_backward", deterministic_id[] = "flash2_backward_deterministic",
+               two_pass_id[] = "flash2_backward_two_pass";
+std::vector<LaunchNeeds> two_pass_needs(const AttentionProblem& p) {
+  return {row_needs(two_pass_id, "row dots", p), key_block_needs(two_pass_id, p)};
+}
+int deterministic_copies(const AttentionProblem& p, int sm_count) {
+  return static_cast<int>(gradient_sum_copies(p, flash2_backward_kernel_tile(p), sm_count));
 }
 
 constexpr KernelInfo rows[] = {
@@ -171,6 +219,64 @@ constexpr KernelInfo rows[] = {
      .plan = plan_flash2,
      .plan_probed = plan_flash2_probed,
      .probe_shapes = flash2_probe_shapes},
+    {.id = "standard_backward",
+     .summary = "The gradients in five launches; P is read from memory, dP and dS go through it.",
+     .inputs = kept_p,
+     .outputs = gradients_and_matrices,
+     .tile = scores_kernel_tile,
+     .needs = standard_backward_needs,
+     .plane_traffic = standard_backward_traffic,
+     .key_plane_traffic = standard_backward_key_traffic,
+     .plan = plan_standard_backward,
+     .pass = Pass::backward,
+     .forward = "standard"},
+    {.id = "flash1_backward",
+     .summary = "Over standard backward: P is made again from l and m; dQ crosses in every inner step.",
+     .inputs = kept_o_l_m,
+     .outputs = gradients,
+     .tile = flash1_kernel_tile,
+     .needs = flash1_backward_needs,
+     .plane_traffic = flash1_backward_traffic,
+     .key_plane_traffic = flash1_backward_key_traffic,
+     .plan = plan_flash1_backward,
+     .pass = Pass::backward,
+     .forward = "flash1"},
+    {.id = "flash2_backward",
+     .summary = "Over flash1 backward: key tiles are the grid; dQ is added in fp32 in the L2.",
+     .inputs = kept_o_lse,
+     .outputs = gradients_and_dots,
+     .scratch = gradient_sums,
+     .tile = flash2_backward_kernel_tile,
+     .needs = adding_needs<flash2_backward_id>,
+     .plane_traffic = flash2_backward_traffic,
+     .key_plane_traffic = flash2_backward_key_traffic,
+     .plan = plan_flash2_backward,
+     .pass = Pass::backward,
+     .forward = "flash2"},
+    {.id = "flash2_backward_two_pass",
+     .summary = "Over flash2 backward: query tiles have blocks of their own for dQ, so nothing is added in memory.",
+     .inputs = kept_o_lse,
+     .outputs = gradients_and_dots,
+     .tile = flash2_backward_kernel_tile,
+     .needs = two_pass_needs,
+     .plane_traffic = two_pass_traffic,
+     .key_plane_traffic = flash2_backward_key_traffic,
+     .plan = plan_flash2_backward_two_pass,
+     .pass = Pass::backward,
+     .forward = "flash2"},
+    {.id = "flash2_backward_deterministic",
+     .summary = "Over flash2 backward: dQ has copies that are added to in a fixed order, so every run gives the same bits.",
+     .inputs = kept_o_lse,
+     .outputs = gradients_and_dots,
+     .scratch = gradient_sums,
+     .tile = flash2_backward_kernel_tile,
+     .needs = adding_needs<deterministic_id>,
+     .plane_traffic = flash2_backward_traffic,
+     .key_plane_traffic = flash2_backward_key_traffic,
+     .plan = plan_flash2_backward_deterministic,
+     .pass = Pass::backward,
+     .forward = "flash2",
+     .sum_copies = deterministic_copies},
     {.id = "flash2_descending",
      .summary = "flash2 from the last visible key tile down: the order of FlashAttention-2 as published.",
      .inputs = qkv,
@@ -185,11 +291,10 @@ constexpr KernelInfo rows[] = {
 
 const void* address_of(const DeviceTensors& t, Tensor tensor) {
   const std::pair<Tensor, const void*> addresses[] = {
-      {tensors::q, t.q},       {tensors::k, t.k},           {tensors::v, t.v},           {tensors::s, t.s},
-      {tensors::p, t.p},       {tensors::o, t.o},           {tensors::m, t.m},           {tensors::lse, t.lse},
-      {tensors::l, t.l},       {tensors::d_o, t.d_o},       {tensors::d_q, t.dq},        {tensors::d_k, t.dk},
-      {tensors::d_v, t.dv},    {tensors::row_dot, t.delta}, {tensors::d_q_acc, t.dq_acc}, {tensors::d_p, t.dp},
-      {tensors::d_s, t.ds}};
+      {tensors::q, t.q},    {tensors::k, t.k},    {tensors::v, t.v},     {tensors::s, t.s},           {tensors::p, t.p},
+      {tensors::o, t.o},    {tensors::m, t.m},    {tensors::lse, t.lse}, {tensors::l, t.l},           {tensors::d_o, t.d_o},
+      {tensors::d_q, t.dq}, {tensors::d_k, t.dk}, {tensors::d_v, t.dv},  {tensors::row_dot, t.delta}, {tensors::d_q_acc, t.dq_acc},
+      {tensors::d_p, t.dp}, {tensors::d_s, t.ds}};
   for (const auto& [known, address] : addresses)
     if (known == tensor) return address;
   return nullptr;
@@ -262,7 +367,7 @@ Status supports(const KernelInfo& kernel, const AttentionProblem& problem, const
 Status launch(const KernelInfo& kernel, const AttentionProblem& problem, const DeviceTensors& tensors, StreamHandle stream) {
   if (Status fits = supports(kernel, problem); !fits) return fits;
   if (!built_with_cuda()) return no_cuda_error();
-  for (const std::span<const Tensor> list : {kernel.inputs, kernel.outputs})
+  for (const std::span<const Tensor> list : {kernel.inputs, kernel.outputs, kernel.scratch})
     for (Tensor tensor : list)
       if (address_of(tensors, tensor) == nullptr)
         return Error{fmt::format("kernel {} needs tensor {} on the device", kernel.id, to_string(tensor))};

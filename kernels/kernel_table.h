@@ -29,12 +29,15 @@ struct KernelInfo {
   std::string_view id;
   std::string_view summary;                 // one sentence: what it adds over the row before
   std::span<const Tensor> inputs, outputs;  // outputs include S and P where they pass through global memory
+  std::span<const Tensor> scratch = {};     // also written, in a layout of the kernel's own
   bool takes_causal = true;
   bool is_library = false;  // the products are cuBLASLt's: traffic and needs are unknown
   TileShape (*tile)(const AttentionProblem&);
   std::vector<LaunchNeeds> (*needs)(const AttentionProblem&);
   /// Returns the traffic of one plane (one head of one batch) in closed form; null for a library kernel.
   KernelTraffic (*plane_traffic)(const AttentionProblem&, const TileShape&) = nullptr;
+  /// Returns what a block moves once for all query heads of a group: the traffic of one key plane; null: nothing.
+  KernelTraffic (*key_plane_traffic)(const AttentionProblem&, const TileShape&) = nullptr;
   LaunchPlan (*plan)(const AttentionProblem&, const DeviceTensors&) = nullptr;  // null for a library kernel
   /// The same launches with the probe compiled in (kernels/measure/probe.h), and what each of them records; null without a probe.
   LaunchPlan (*plan_probed)(const AttentionProblem&, const DeviceTensors&, std::span<const ProbeBuffers>) = nullptr;

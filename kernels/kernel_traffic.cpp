@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "kernels/standard/rows_plan.h"
+#include "kernels/standard_backward/gradient_rows.h"
 #include "sim/core/units.h"
 
 namespace tilescope {
@@ -88,10 +88,50 @@ KernelTraffic flash2_traffic(const AttentionProblem& p, const TileShape& tile) {
   return {(v.rows + 2 * v.keys) * row_bytes(p), output_bytes(p) + p.seq_q * statistic};
 }
 
-std::optional<KernelTraffic> kernel_traffic(const KernelInfo& kernel, const AttentionProblem& p) {
+KernelTraffic standard_backward_traffic(const AttentionProblem& p, const TileShape& tile) {
+  const Visits v = visits_of(p, tile);
+  const std::int64_t reads_of_rows = gradient_rows_of_block(p).kept_bytes > 0 ? 1 : 2;
+  return {(3 * v.rows_tiles + 2 * v.keys) * row_bytes(p) + (3 + 2 * reads_of_rows) * v.matrix * element,
+          2 * v.matrix * element + output_bytes(p)};
+}
+KernelTraffic standard_backward_key_traffic(const AttentionProblem& p, const TileShape&) {
+  return {0, 2 * p.seq_kv * row_bytes(p)};
+}
+
+KernelTraffic flash1_backward_traffic(const AttentionProblem& p, const TileShape& tile) {
+  const Visits v = visits_of(p, tile);
+  return {v.rows_tiles * (4 * row_bytes(p) + 2 * statistic), (p.seq_q + v.rows_tiles) * row_bytes(p)};
+}
+KernelTraffic flash1_backward_key_traffic(const AttentionProblem& p, const TileShape&) {
+  return {2 * p.seq_kv * row_bytes(p), 4 * p.seq_kv * row_bytes(p)};  // the last query sees every key
+}
+
+KernelTraffic flash2_backward_traffic(const AttentionProblem& p, const TileShape& tile) {
+  const Visits v = visits_of(p, tile);
+  const std::int64_t added = v.rows_tiles * p.head_dim * statistic, sums = p.seq_q * p.head_dim * statistic;
+  return {v.rows_tiles * (2 * row_bytes(p) + 2 * statistic) + 2 * output_bytes(p) + sums,
+          added + sums + p.seq_q * statistic + output_bytes(p), added};
+}
+KernelTraffic two_pass_traffic(const AttentionProblem& p, const TileShape& tile) {
+  const Visits v = visits_of(p, tile);
+  return {(v.rows_tiles + v.rows) * (2 * row_bytes(p) + 2 * statistic) + 2 * v.keys * row_bytes(p) + 2 * output_bytes(p),
+          p.seq_q * statistic + output_bytes(p)};
+}
+KernelTraffic flash2_backward_key_traffic(const AttentionProblem& p, const TileShape&) {
+  return {2 * p.seq_kv * row_bytes(p), 2 * p.seq_kv * row_bytes(p)};  // the last query sees every key
+}
+
+std::optional<KernelTraffic> kernel_traffic(const KernelInfo& kernel, const AttentionProblem& p, int sm_count) {
   if (kernel.plane_traffic == nullptr) return std::nullopt;
   const KernelTraffic plane = kernel.plane_traffic(p, kernel.tile(p));
-  return KernelTraffic{p.query_planes() * plane.l2_to_sm_bytes, p.query_planes() * plane.sm_to_l2_bytes};
+  const KernelTraffic keys = kernel.key_plane_traffic != nullptr ? kernel.key_plane_traffic(p, kernel.tile(p)) : KernelTraffic{};
+  const std::int64_t planes = p.query_planes(), key_planes = p.batch * p.kv_heads;
+  // Each further copy of dQ_acc is zeroed and read.
+  const int copies = kernel.sum_copies != nullptr ? kernel.sum_copies(p, sm_count) : 1;
+  const std::int64_t more = (copies - 1) * planes * p.seq_q * p.head_dim * statistic;
+  return KernelTraffic{planes * plane.l2_to_sm_bytes + key_planes * keys.l2_to_sm_bytes + more,
+                       planes * plane.sm_to_l2_bytes + key_planes * keys.sm_to_l2_bytes + more,
+                       planes * plane.reduce_bytes + key_planes * keys.reduce_bytes};
 }
 
 }  // namespace tilescope

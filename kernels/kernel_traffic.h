@@ -9,6 +9,7 @@ namespace tilescope {
 
 struct KernelTraffic {
   std::int64_t l2_to_sm_bytes = 0, sm_to_l2_bytes = 0;
+  std::int64_t reduce_bytes = 0;  // part of sm_to_l2_bytes that is added to memory
 };
 
 // Traffic of one plane (one head of one batch); the rows of the kernel table point here.
@@ -20,10 +21,18 @@ KernelTraffic fused_traffic(const AttentionProblem& problem, const TileShape& ti
 KernelTraffic standard_traffic(const AttentionProblem& problem, const TileShape& tile);
 KernelTraffic flash1_traffic(const AttentionProblem& problem, const TileShape& tile);
 KernelTraffic flash2_traffic(const AttentionProblem& problem, const TileShape& tile);
+KernelTraffic standard_backward_traffic(const AttentionProblem& problem, const TileShape& tile);
+KernelTraffic flash1_backward_traffic(const AttentionProblem& problem, const TileShape& tile);
+KernelTraffic flash2_backward_traffic(const AttentionProblem& problem, const TileShape& tile);
+KernelTraffic two_pass_traffic(const AttentionProblem& problem, const TileShape& tile);
+// Traffic of one key plane.
+KernelTraffic standard_backward_key_traffic(const AttentionProblem& problem, const TileShape& tile);
+KernelTraffic flash1_backward_key_traffic(const AttentionProblem& problem, const TileShape& tile);
+KernelTraffic flash2_backward_key_traffic(const AttentionProblem& problem, const TileShape& tile);
 
-/// Returns the traffic of a whole problem; nothing for a library kernel.
+/// Returns the traffic of a whole problem on a device with so many SMs; nothing for a library kernel.
 /// Units    bytes
 /// Leaves out  sectors that two query tiles share at the edges of m, l and lse: they are counted once
-std::optional<KernelTraffic> kernel_traffic(const KernelInfo& kernel, const AttentionProblem& problem);
+std::optional<KernelTraffic> kernel_traffic(const KernelInfo& kernel, const AttentionProblem& problem, int sm_count);
 
 }  // namespace tilescope

@@ -97,6 +97,12 @@ LaunchPlan plan_flash1(const AttentionProblem&, const DeviceTensors&) {
 LaunchPlan plan_standard(const AttentionProblem&, const DeviceTensors&) {
   return {};
 }
+LaunchPlan plan_standard_backward(const AttentionProblem&, const DeviceTensors&) {
+  return {};
+}
+LaunchPlan plan_flash1_backward(const AttentionProblem&, const DeviceTensors&) {
+  return {};
+}
 LaunchPlan plan_softmax_safe(const AttentionProblem&, const DeviceTensors&) {
   return {};
 }
@@ -110,6 +116,15 @@ LaunchPlan plan_matmul_naive(const AttentionProblem&, const DeviceTensors&) {
   return {};
 }
 LaunchPlan plan_matmul_tiled(const AttentionProblem&, const DeviceTensors&) {
+  return {};
+}
+LaunchPlan plan_flash2_backward(const AttentionProblem&, const DeviceTensors&) {
+  return {};
+}
+LaunchPlan plan_flash2_backward_deterministic(const AttentionProblem&, const DeviceTensors&) {
+  return {};
+}
+LaunchPlan plan_flash2_backward_two_pass(const AttentionProblem&, const DeviceTensors&) {
   return {};
 }
 PlannedLaunch plan_masked_softmax(const AttentionProblem&, const DeviceTensors&) {

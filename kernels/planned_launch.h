@@ -71,11 +71,16 @@ LaunchPlan plan_flash2(const AttentionProblem& problem, const DeviceTensors& ten
 LaunchPlan plan_flash2_descending(const AttentionProblem& problem, const DeviceTensors& tensors);
 LaunchPlan plan_flash1(const AttentionProblem& problem, const DeviceTensors& tensors);
 LaunchPlan plan_standard(const AttentionProblem& problem, const DeviceTensors& tensors);
+LaunchPlan plan_standard_backward(const AttentionProblem& problem, const DeviceTensors& tensors);
+LaunchPlan plan_flash1_backward(const AttentionProblem& problem, const DeviceTensors& tensors);
 LaunchPlan plan_softmax_safe(const AttentionProblem& problem, const DeviceTensors& tensors);
 LaunchPlan plan_softmax_online(const AttentionProblem& problem, const DeviceTensors& tensors);
 LaunchPlan plan_softmax_fused(const AttentionProblem& problem, const DeviceTensors& tensors);
 LaunchPlan plan_matmul_naive(const AttentionProblem& problem, const DeviceTensors& tensors);
 LaunchPlan plan_matmul_tiled(const AttentionProblem& problem, const DeviceTensors& tensors);
+LaunchPlan plan_flash2_backward(const AttentionProblem& problem, const DeviceTensors& tensors);
+LaunchPlan plan_flash2_backward_deterministic(const AttentionProblem& problem, const DeviceTensors& tensors);
+LaunchPlan plan_flash2_backward_two_pass(const AttentionProblem& problem, const DeviceTensors& tensors);
 /// The softmax between two library products. It masks S itself, because the library does not, and writes all of P.
 PlannedLaunch plan_masked_softmax(const AttentionProblem& problem, const DeviceTensors& tensors);
 

@@ -46,12 +46,13 @@ Result<AttentionProblem> problem_of(const CommandLine& line, const KernelInfo& k
   p.head_dim = line.head_dim.value_or(default_measured_head_dim);
   p.dtype = line.dtype;
   p.causal = line.causal;
-  p.pass = line.pass == Pass::both ? Pass::both : kernel.pass;
+  p.pass = line.pass.value_or(kernel.pass);
   if (const Status sound = check(p); !sound) return sound.error();
   return p;
 }
 
-/// Returns the kernel of the requested pass and key order, as `simulate` chooses its program: --pass backward makes flash2 flash2_backward.
+/// Returns the kernel of the requested pass and key order, as `simulate` chooses its program: --pass backward makes flash2
+/// flash2_backward.
 Result<const KernelInfo*> kernel_of_pass(const KernelInfo& named, const CommandLine& line) {
   const Pass pass = line.pass.value_or(named.pass);
   if (pass == named.pass || pass == Pass::both || named.is_library) return find_kernel(named.id, line.key_order);
@@ -179,6 +180,7 @@ Result<int> measure_samples(const CommandLine& line, std::FILE* out) {
 
 Result<std::vector<SuiteCase>> read_suite(const std::string& name) {
   if (name == "default") return default_suite();
+  if (const std::optional<Pass> pass = pass_from(name); pass && *pass != Pass::both) return default_suite(*pass);
   const auto text = read_text_file(name);
   if (!text) return text.error();
   return suite_from_text(*text);

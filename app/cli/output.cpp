@@ -54,7 +54,7 @@ std::vector<NamedFile> inputs_of(const CommandLine& line) {
                                         {"--do", line.do_file},
                                         {"--bundle", line.bundle},
                                         {"--ncu", line.ncu},
-                                        {"--suite", line.suite == "default" ? "" : line.suite}});
+                                        {"--suite", line.suite == "default" || pass_from(line.suite) ? "" : line.suite}});
   for (const std::string& table : line.tables)
     if (const std::size_t at = table.find('='); at != std::string::npos && at + 1 < table.size())
       files.push_back({"--table", table.substr(at + 1)});

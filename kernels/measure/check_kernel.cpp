@@ -46,9 +46,9 @@ bool is_right_where_masked(const KernelInfo& kernel, Tensor tensor, double got) 
 
 const std::vector<double>& expected_of(const HostReference& r, Tensor tensor) {
   const std::pair<Tensor, const std::vector<double>*> expected[] = {
-      {tensors::s, &r.s},     {tensors::p, &r.p},         {tensors::lse, &r.lse},       {tensors::m, &r.m},     {tensors::l, &r.l},
-      {tensors::d_q, &r.d_q}, {tensors::d_q_acc, &r.d_q}, {tensors::row_dot, &r.row_dot}, {tensors::d_k, &r.d_k},
-      {tensors::d_v, &r.d_v}, {tensors::d_p, &r.d_p},     {tensors::d_s, &r.d_s}};
+      {tensors::s, &r.s},     {tensors::p, &r.p},     {tensors::lse, &r.lse},         {tensors::m, &r.m},
+      {tensors::l, &r.l},     {tensors::d_q, &r.d_q}, {tensors::row_dot, &r.row_dot}, {tensors::d_k, &r.d_k},
+      {tensors::d_v, &r.d_v}, {tensors::d_p, &r.d_p}, {tensors::d_s, &r.d_s}};
   for (const auto& [known, values] : expected)
     if (known == tensor) return *values;
   return r.o;
@@ -74,16 +74,10 @@ Result<std::vector<double>> got_of(const DeviceMemory& memory, DataType type, Te
   return values;
 }
 
-/// Adds the copies of dQ_acc.
-void add_copies(std::vector<double>& got, std::size_t size) {
-  for (std::size_t i = size; i < got.size(); ++i) got[i % size] += got[i];
-  got.resize(size);
-}
-
 /// Returns the size that an error of the tensor is relative to: of the expected values, or of the terms that they sum.
 double size_of(const HostReference& expected, Tensor tensor, double norm) {
   if (tensor == tensors::row_dot) return std::max(norm, expected.row_dot_terms);
-  const bool from_d_s = tensor == tensors::d_s || tensor == tensors::d_q || tensor == tensors::d_q_acc || tensor == tensors::d_k;
+  const bool from_d_s = tensor == tensors::d_s || tensor == tensors::d_q || tensor == tensors::d_k;
   return from_d_s ? norm * std::max(1.0, expected.cancellation) : norm;
 }
 
@@ -110,7 +104,6 @@ std::int64_t take_off_pad(const KernelInfo& kernel, const AttentionProblem& p, T
 TensorError compare(const KernelInfo& kernel, const AttentionProblem& p, Tensor tensor, std::vector<double> got,
                     const HostReference& all_expected) {
   const std::vector<double>& expected = expected_of(all_expected, tensor);
-  if (tensor == tensors::d_q_acc) add_copies(got, expected.size());
   TensorError error{tensor, 0, bound_of(p, tensor), take_off_pad(kernel, p, tensor, got)};
   double difference = 0, norm = 0, largest = 0;
   for (std::size_t i = 0; i < expected.size(); ++i) {

@@ -19,7 +19,8 @@ std::size_t place(Tensor tensor) {
 }
 
 /// Returns rows in the device layout, with padding, from rows without it: -inf in S, 0 in P.
-std::vector<std::uint16_t> padded(const std::vector<std::uint16_t>& rows, Tensor tensor, const TensorLayout& layout, DataType type) {
+std::vector<std::uint16_t> padded(const std::vector<std::uint16_t>& rows, Tensor tensor, const TensorLayout& layout,
+                                  DataType type) {
   if (layout.pad == 0) return rows;
   const float padding = tensor == tensors::s ? -std::numeric_limits<float>::infinity() : 0.0F;
   const auto cols = static_cast<std::ptrdiff_t>(layout.cols);
@@ -48,9 +49,9 @@ Result<DeviceProblem> DeviceProblem::allocate(const KernelInfo& kernel, const At
     return tensor_layout(problem, tile, tensor).bytes().value * (tensor == tensors::d_q_acc ? on_device.sum_copies_ : 1);
   };
   std::int64_t total = 0;
-  for (const std::span<const Tensor> list : {kernel.inputs, kernel.outputs})
+  for (const std::span<const Tensor> list : {kernel.inputs, kernel.outputs, kernel.scratch})
     for (Tensor tensor : list) total += bytes_of(tensor);
-  for (const std::span<const Tensor> list : {kernel.inputs, kernel.outputs})
+  for (const std::span<const Tensor> list : {kernel.inputs, kernel.outputs, kernel.scratch})
     for (Tensor tensor : list) {
       Result<DeviceMemory> memory = DeviceMemory::allocate(bytes_of(tensor));
       if (!memory)
@@ -153,8 +154,9 @@ Status DeviceProblem::write_plane(Tensor tensor, std::int64_t plane, const std::
 }
 
 Status DeviceProblem::poison() {
-  for (Tensor tensor : kernel_->outputs)
-    if (Status filled = memory_[place(tensor)].fill(0xff); !filled) return filled;
+  for (const std::span<const Tensor> list : {kernel_->outputs, kernel_->scratch})
+    for (Tensor tensor : list)
+      if (Status filled = memory_[place(tensor)].fill(0xff); !filled) return filled;
   return Done{};
 }
 

@@ -62,6 +62,7 @@ struct GpuSpec {
   double sm_product_latency_cycles = 0;  // of one mma.sync
   double sm_barrier_cycles = 0;          // __syncthreads() of one block
   double sm_store_bytes_per_cycle = 0;   // write port of one SM; 0: sm_l2_bytes_per_cycle
+  double sm_reduce_bytes_per_cycle = 0;  // fp32 numbers that one SM adds to memory; 0: sm_store_bytes_per_cycle
   double sm_copy_bytes_per_cycle = 0;    // rate at which a block requests copies into shared memory; 0: sm_shared_bytes_per_cycle
   double sm_shared_latency_cycles = 0;
   double sm_block_start_cycles = 0;
@@ -74,6 +75,7 @@ struct GpuSpec {
   double l2_dirty_fraction = 1;          // share of a set that may be dirty
   double l2_bytes_per_cycle = 0;         // reads of all SMs together
   double l2_write_bytes_per_cycle = 0;   // writes of all SMs together; 0: l2_bytes_per_cycle
+  double l2_reduce_bytes_per_cycle = 0;  // fp32 numbers that the L2 adds to memory for all SMs; 0: l2_write_bytes_per_cycle
   double l2_copy_bytes_per_cycle = 0;    // reads plus writes in equal parts; 0: they do not slow each other
   double l2_merge_cycles = 0;            // reads of a line within this window after the first share its look-up
   double l2_fabric_bytes_per_cycle = 0;  // between the two partitions, one direction; 0: no limit

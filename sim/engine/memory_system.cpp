@@ -52,6 +52,8 @@ MemorySystem::MemorySystem(const GpuSpec& gpu, const TensorLayouts& layouts, con
     : l2_read_cycles_per_byte_(gpu.has_l2() ? per(gpu.l2_bytes_per_cycle) : 0),
       l2_write_cycles_per_byte_(gpu.has_l2() && gpu.l2_write_bytes_per_cycle > 0 ? per(gpu.l2_write_bytes_per_cycle)
                                                                                  : l2_read_cycles_per_byte_),
+      l2_add_cycles_per_byte_(gpu.has_l2() && gpu.l2_reduce_bytes_per_cycle > 0 ? per(gpu.l2_reduce_bytes_per_cycle)
+                                                                                : l2_write_cycles_per_byte_),
       // A copy of equal reads and writes takes 2 / rate cycles a byte. What its reads do not need is what its writes cost reads.
       l2_beside_cycles_per_byte_(gpu.has_l2() ? std::max(0.0, 2 * per(gpu.l2_copy_bytes_per_cycle) - l2_read_cycles_per_byte_) : 0),
       l2_merge_cycles_(gpu.has_l2() ? gpu.l2_merge_cycles : 0),
@@ -219,7 +221,8 @@ Transfer MemorySystem::store(int sm, double cycle, const ScheduledAccess& where,
   const TileRef tile = tile_of(where, op, origin);
   Port& port = ports_[static_cast<std::size_t>(sm)];
   const auto bytes = static_cast<double>(op.bytes);
-  const double port_cycles = op.busy_cycles, l2_cycles = bytes * l2_write_cycles_per_byte_;
+  const double port_cycles = op.busy_cycles;
+  const double l2_cycles = bytes * (op.kind == OpKind::reduce_add ? l2_add_cycles_per_byte_ : l2_write_cycles_per_byte_);
   const double port_end = serve(port.out, cycle, port_cycles);
   // A write delays later reads by the read time that it costs. Writes wait only for writes.
   double l2_end = serve(l2_write_free_, cycle, l2_cycles);

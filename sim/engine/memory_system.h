@@ -103,7 +103,7 @@ class MemorySystem {
   /// that reads arrive at random, at the mean rate of the latest reads of the tile.
   double part_looked_up(const TileRef& tile, double cycle);
 
-  double l2_read_cycles_per_byte_, l2_write_cycles_per_byte_;
+  double l2_read_cycles_per_byte_, l2_write_cycles_per_byte_, l2_add_cycles_per_byte_;
   double l2_beside_cycles_per_byte_;  // read time that a write costs
   double l2_merge_cycles_;
   double fabric_cycles_per_byte_;

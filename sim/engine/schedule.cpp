@@ -77,6 +77,7 @@ ScheduleBuilder::ScheduleBuilder(const GpuSpec& gpu, const AttentionProblem& pro
       cycles_per_smem_byte_(per(gpu.sm_shared_bytes_per_cycle)),
       cycles_per_port_byte_(per(gpu.sm_l2_bytes_per_cycle)),
       cycles_per_store_byte_(per(gpu.sm_store_bytes_per_cycle > 0 ? gpu.sm_store_bytes_per_cycle : gpu.sm_l2_bytes_per_cycle)),
+      cycles_per_added_byte_(gpu.sm_reduce_bytes_per_cycle > 0 ? per(gpu.sm_reduce_bytes_per_cycle) : cycles_per_store_byte_),
       cycles_per_copied_byte_(gpu.sm_copy_bytes_per_cycle > 0 ? per(gpu.sm_copy_bytes_per_cycle) : cycles_per_smem_byte_),
       problem_(problem),
       table_(64, 0) {
@@ -250,16 +251,14 @@ OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& 
   c.timing.shown = c.timing.server == Server::none ? c.timing.duration : c.timing.work[static_cast<std::size_t>(c.timing.server)];
   const bool moves = moves_tile(op.kind);
   // One pipe of an SM carries both shared-memory and L2 traffic. A store uses it twice: for its staging and to leave the SM.
+  const double stored_byte = op.kind == OpKind::reduce_add ? cycles_per_added_byte_ : cycles_per_store_byte_;
   if (instructions_wait() && moves) {
-    const double byte = c.timing.store             ? cycles_per_store_byte_
-                        : is_shared(block, op.dst) ? cycles_per_copied_byte_
-                                                   : cycles_per_smem_byte_;
+    const double byte = c.timing.store ? stored_byte : is_shared(block, op.dst) ? cycles_per_copied_byte_ : cycles_per_smem_byte_;
     const double sent = static_cast<double>(op.bytes) * byte;
     c.timing.smem_cycles = c.timing.store ? c.bank_cycles + sent : std::max(c.bank_cycles, sent);
   }
   c.moves = moves || c.smem_read[0] != 0 || c.smem_read[1] != 0 || c.smem_write != 0;
-  c.busy_cycles =
-      moves ? static_cast<double>(op.bytes) * (c.timing.store ? cycles_per_store_byte_ : cycles_per_port_byte_) : c.timing.shown;
+  c.busy_cycles = moves ? static_cast<double>(op.bytes) * (c.timing.store ? stored_byte : cycles_per_port_byte_) : c.timing.shown;
   if (op.kind == OpKind::load) {
     c.hbm_latency = hbm_latency_of(op);
     c.hbm_write_wait = hbm_write_wait_of(op);

@@ -185,7 +185,7 @@ class ScheduleBuilder {
   void set_shared_memory(OpClass& c, const Operation& op, const BlockOperations& block) const;
 
   const GpuSpec& gpu_;
-  double cycles_per_smem_byte_, cycles_per_port_byte_, cycles_per_store_byte_, cycles_per_copied_byte_;
+  double cycles_per_smem_byte_, cycles_per_port_byte_, cycles_per_store_byte_, cycles_per_added_byte_, cycles_per_copied_byte_;
   KernelNeeds needs_;
   std::vector<KernelNeeds> group_needs_ = std::vector<KernelNeeds>(1);  // with the threads of each group
   OpTiming setup_;

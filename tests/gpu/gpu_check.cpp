@@ -271,7 +271,7 @@ bool print_counters(const DeviceInfo& device, const std::string& only) {
           CounterSet::all, [&] { return launch(plan_flush(*scratch), nullptr); },
           [&] { return launch(kernel, p, tensors->tensors(), nullptr); });
       if (!reading) return fmt::print("{}\n", reading.error().sentence.text()), false;
-      const std::optional<KernelTraffic> expected = program_traffic(kernel, p, spec_of(device));
+      const std::optional<ProgramBytes> expected = program_traffic(kernel, p, spec_of(device));
       const double in = reading->values[2], out = reading->values[3];
       fmt::print("counters {:16} {}: passes {}", kernel.id, text_of(p), reading->passes);
       if (expected) {

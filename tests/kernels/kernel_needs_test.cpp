@@ -21,6 +21,7 @@ TEST_CASE("needs: every tile program needs what its compiled kernel needs") {
           p.seq_q = p.seq_kv = n;
           p.head_dim = d;
           p.dtype = type;
+          p.pass = kernel.pass;
           const std::string id(kernel.id);
           CAPTURE(id);
           CAPTURE(d);

@@ -3,9 +3,11 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 
+#include "sim/programs/backward_tensors.h"
 #include "sim/programs/tile_program.h"
 
 using namespace tilescope;
@@ -41,12 +43,7 @@ TEST_CASE("kernel table: ids are different, and each but the library's runs a ti
     if (!row.is_library) CHECK_MESSAGE(bool(find_program(row.program())), std::string(row.id));
   }
   // A kernel that is added must leave this list. That of flex depends on the expressions: none can be compiled beforehand.
-  const std::set<std::string_view> without_kernel = {"flex",
-                                                     "standard_backward",
-                                                     "flash1_backward",
-                                                     "flash2_backward",
-                                                     "flash2_backward_two_pass",
-                                                     "flash2_backward_deterministic"};
+  const std::set<std::string_view> without_kernel = {"flex"};
   for (const ProgramInfo& program : program_table())
     CHECK_MESSAGE(bool(find_kernel(program.id)) == !without_kernel.contains(program.id), std::string(program.id));
 }
@@ -79,6 +76,9 @@ TEST_CASE("kernel table: what a kernel does not take is one sentence with the va
   p = small_problem();
   p.pass = Pass::backward;
   CHECK(has(supports(kernel("flash2"), p).error().sentence, "pass forward"));
+  CHECK(supports(kernel("flash1_backward"), p));
+  p.pass = Pass::both;
+  CHECK(has(supports(kernel("flash1_backward"), p).error().sentence, "runs backward, not both"));
   p = small_problem();
   p.causal = true;
   CHECK(supports(kernel("flash2"), p));
@@ -90,6 +90,25 @@ TEST_CASE("kernel table: what a kernel does not take is one sentence with the va
   p.heads = 3;
   p.kv_heads = 2;
   CHECK(has(supports(kernel("flash2"), p).error().sentence, "kv_heads"));
+}
+
+TEST_CASE("kernel table: a backward kernel reads dO and what its forward kernel leaves, and writes the gradients") {
+  for (const KernelInfo& row : kernel_table()) {
+    CAPTURE(std::string(row.id));
+    CHECK((row.pass == Pass::backward) == !row.forward.empty());
+    if (row.pass != Pass::backward) continue;
+    const KernelInfo& forward = kernel(row.forward);
+    CHECK(forward.pass == Pass::forward);
+    CHECK((*find_program(row.program()))->forward == forward.program());
+    const auto has_tensor = [](std::span<const Tensor> list, Tensor tensor) {
+      return std::find(list.begin(), list.end(), tensor) != list.end();
+    };
+    int left = 0;
+    for (Tensor tensor : row.inputs) left += has_tensor(forward.outputs, tensor);
+    CHECK(left > 0);
+    CHECK(has_tensor(row.inputs, tensors::d_o));
+    for (Tensor gradient : {tensors::d_q, tensors::d_k, tensors::d_v}) CHECK(has_tensor(row.outputs, gradient));
+  }
 }
 
 TEST_CASE("kernel table: only the tile that a kernel was compiled for is taken") {
@@ -108,6 +127,7 @@ TEST_CASE("kernel table: every kernel fits the shared memory and the registers o
         AttentionProblem p = small_problem();
         p.head_dim = d;
         p.seq_kv = keys;
+        p.pass = row.pass;
         for (const LaunchNeeds& needs : row.needs(p)) {
           CHECK(needs.shared_bytes <= 163 * 1024 + 1024);
           CHECK(needs.threads * needs.registers <= 65536);
@@ -118,7 +138,9 @@ TEST_CASE("kernel table: every kernel fits the shared memory and the registers o
 
 TEST_CASE("kernel table: launching without a device or without tensors is an error and not a crash") {
   for (const KernelInfo& row : kernel_table()) {
-    const Status launched = launch(row, small_problem(), DeviceTensors{}, nullptr);
+    AttentionProblem p = small_problem();
+    p.pass = row.pass;
+    const Status launched = launch(row, p, DeviceTensors{}, nullptr);
     REQUIRE_FALSE(launched);
     CHECK_FALSE(launched.error().sentence.empty());
   }

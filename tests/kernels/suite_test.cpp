@@ -59,6 +59,27 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("suite: a kernel's line means its pass, and the suite can be cut to one") {
+  const std::vector<SuiteCase> forward = default_suite(Pass::forward), backward = default_suite(Pass::backward);
+  CHECK(forward.size() + backward.size() == default_suite().size());
+  CHECK(forward.size() >= 400);
+  CHECK(backward.size() >= 80);
+  bool causal = false, ragged = false, grouped = false;
+  std::set<std::int64_t> dims;
+  std::set<DataType> types;
+  for (const SuiteCase& one : backward) {
+    CHECK(one.kernel.find("_backward") != std::string::npos);
+    const AttentionProblem& p = one.problem;
+    causal = causal || p.causal;
+    ragged = ragged || (p.seq_kv % 128 != 0 && p.seq_q % 128 != 0);
+    grouped = grouped || p.kv_heads < p.heads;
+    dims.insert(p.head_dim), types.insert(p.dtype);
+  }
+  CHECK((causal && ragged && grouped));
+  CHECK(dims == std::set<std::int64_t>{64, 128});
+  CHECK(types == std::set<DataType>{DataType::fp16, DataType::bf16});
+}
+
 TEST_CASE("suite: what is written is read back") {
   std::string text = "# a comment\n\n";
   for (const SuiteCase& one : default_suite()) text += to_text(one) + "  # why\n";

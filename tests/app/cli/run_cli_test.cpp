@@ -129,6 +129,11 @@ TEST_CASE("cli: an unwritable output is one line and leaves no partial file") {
 
 TEST_CASE("cli: commands that need a GPU say so, with exit code 3") {
   refused_line({"measure"}, 3, "needs an NVIDIA GPU");
+  refused_line({"measure", "--algorithm", "flash2", "--pass", "backward"}, 3, "needs an NVIDIA GPU");
+  refused_line({"measure", "--algorithm", "flash1_backward", "--seq", "64"}, 3, "needs an NVIDIA GPU");
+  refused_line({"measure", "--algorithm", "flash2", "--pass", "both"}, 2, "runs forward, not both");
+  refused_line({"measure", "--algorithm", "softmax_safe", "--pass", "backward"}, 2, "softmax_safe has no backward pass");
+  refused_line({"measure", "--algorithm", "flash1_backward", "--pass", "forward"}, 2, "runs backward, not forward");
   refused_line({"calibrate", "--out", "x.toml"}, 3, "needs an NVIDIA GPU");
 }
 
