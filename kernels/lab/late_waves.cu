@@ -12,11 +12,13 @@
 #include <map>
 #include <vector>
 
+#include "kernels/calibrate/bench_timer.cuh"
 #include "kernels/flash2/flash2_kernel.cuh"
 
 namespace {
 
 using namespace tilescope;
+using microbench::cycle_counter, microbench::median;
 
 constexpr int stage_count = 12;
 struct BlockStamps {
@@ -41,31 +43,26 @@ class Stamps {
   __device__ __forceinline__ Stamps(const Launch<Own>& launched, int, int, int) : arguments_(launched.stamps) {
     if (threadIdx.x != 0) return;
     BlockStamps& own = block();
-    own.start = cycles();
+    own.start = static_cast<unsigned long long>(cycle_counter());
     asm volatile("mov.u32 %0, %%smid;" : "=r"(own.sm));
     asm volatile("mov.u32 %0, %%warpid;" : "=r"(own.first_warp));
   }
   __device__ __forceinline__ void tick(int tile, int event) const {
-    if (stages && threadIdx.x == 0 && tile == 0) block().stages[1 + event] = cycles();
+    if (stages && threadIdx.x == 0 && tile == 0) block().stages[1 + event] = static_cast<unsigned long long>(cycle_counter());
   }
   __device__ __forceinline__ void mark(int event) const {
-    if (stages && threadIdx.x == 0) block().stages[event == 0 ? 0 : 6 + event] = cycles();
+    if (stages && threadIdx.x == 0) block().stages[event == 0 ? 0 : 6 + event] = static_cast<unsigned long long>(cycle_counter());
   }
   __device__ __forceinline__ void statistics(int, int, float, float) const {}
   __device__ __forceinline__ void sums(int, int, float) const {}
   __device__ __forceinline__ void end() const {
     __syncthreads();
-    if (threadIdx.x == 0) block().end = cycles();
+    if (threadIdx.x == 0) block().end = static_cast<unsigned long long>(cycle_counter());
   }
 
  private:
   __device__ __forceinline__ BlockStamps& block() const {
     return arguments_.blocks[(blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x];
-  }
-  static __device__ __forceinline__ unsigned long long cycles() {
-    unsigned long long value;
-    asm volatile("mov.u64 %0, %%clock64;" : "=l"(value)::"memory");
-    return value;
   }
   const Arguments& arguments_;
 };
@@ -96,11 +93,6 @@ __global__ void fill_kernel(__half* to, std::int64_t count, unsigned seed) {
     x ^= x >> 15, x *= 2246822519u, x ^= x >> 13;
     to[i] = __float2half(static_cast<float>(x & 0xffff) / 32768.f - 1.f);
   }
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values.empty() ? 0 : values[values.size() / 2];
 }
 
 /// Prints what the blocks of one launch recorded. `per_sm` blocks fit an SM.
